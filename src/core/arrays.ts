@@ -1,0 +1,66 @@
+// Host arrays: the one shape in which numbers cross the border between a user's program and an engine.
+import { DataError } from "./errors.ts";
+
+export type TypedArray =
+  | Float32Array
+  | Float64Array
+  | Int8Array
+  | Uint8Array
+  | Uint8ClampedArray
+  | Int16Array
+  | Uint16Array
+  | Int32Array
+  | Uint32Array;
+
+/** The element types that engines compute with. */
+export type DType = "float32" | "int32" | "uint32" | "bool";
+
+/** Numbers in row-major order with a shape. `dtype` is needed only when the typed array does not say it (bool). */
+export interface HostArray<T extends TypedArray = TypedArray> {
+  readonly data: T;
+  readonly shape: readonly number[];
+  readonly dtype?: DType;
+}
+
+/** Where an array is accepted, a bare typed array stands for a one-dimensional one. */
+export type ArrayInput = HostArray | TypedArray;
+
+export const sizeOf = (shape: readonly number[]): number => shape.reduce((a, b) => a * b, 1);
+
+export function isTypedArray(value: unknown): value is TypedArray {
+  return (
+    ArrayBuffer.isView(value) &&
+    !(value instanceof DataView) &&
+    !(value instanceof BigInt64Array) &&
+    !(value instanceof BigUint64Array)
+  );
+}
+
+export function isHostArray(value: unknown): value is HostArray {
+  return (
+    typeof value === "object" &&
+    value !== null &&
+    isTypedArray((value as HostArray).data) &&
+    Array.isArray((value as HostArray).shape)
+  );
+}
+
+/** Checks and normalises an array input; `what` names it in the error. */
+export function toHostArray(value: ArrayInput, what: string): HostArray {
+  if (isTypedArray(value)) return { data: value, shape: [value.length] };
+  if (!isHostArray(value)) {
+    throw new DataError(
+      `${what}: expected a typed array or { data, shape }, got ${typeof value}. Numbers go in as Float32Array, Int32Array, …`,
+    );
+  }
+  for (const dim of value.shape) {
+    if (!Number.isSafeInteger(dim) || dim < 0)
+      throw new DataError(`${what}: shape [${value.shape.join(", ")}] has a dimension that is not a whole number ≥ 0.`);
+  }
+  if (sizeOf(value.shape) !== value.data.length) {
+    throw new DataError(
+      `${what}: shape [${value.shape.join(", ")}] holds ${sizeOf(value.shape)} numbers, but data has ${value.data.length}.`,
+    );
+  }
+  return value;
+}

@@ -1,0 +1,52 @@
+// Every error a user can meet is one of these. A message says what happened, which of the user's things did it, and what to do.
+
+/** Base class: `catch (e) { if (e instanceof HooklineError) … }` catches all of ours and nothing else. */
+export class HooklineError extends Error {
+  override name = "HooklineError";
+}
+
+/** A wrong, unknown or missing option. Thrown at construction, before anything runs. */
+export class OptionError extends HooklineError {
+  override name = "OptionError";
+}
+
+/** A hook that cannot be registered: duplicate name, misspelled method, order cycle, unknown `before`/`after`. */
+export class HookRegistrationError extends HooklineError {
+  override name = "HookRegistrationError";
+}
+
+/** A verb or field of the context used where the event does not allow it. */
+export class ContextError extends HooklineError {
+  override name = "ContextError";
+}
+
+/** Data that cannot be trained on: empty loader, wrong shape, wrong type. */
+export class DataError extends HooklineError {
+  override name = "DataError";
+}
+
+/** The model, loss or optimizer failed while it was traced, compiled or run. */
+export class ProgramError extends HooklineError {
+  override name = "ProgramError";
+}
+
+/** An engine or an optional package that is not there. */
+export class EngineError extends HooklineError {
+  override name = "EngineError";
+}
+
+/** A hook threw: which one, in which event, at which step. The original error is `cause`. */
+export class HookError extends HooklineError {
+  override name = "HookError";
+  readonly hook: string;
+  readonly event: string;
+  readonly step: number;
+
+  constructor(hook: string, event: string, step: number, cause: unknown) {
+    const what = cause instanceof Error ? `${cause.name}: ${cause.message}` : String(cause);
+    super(`Hook \`${hook}\` failed in \`${event}\` at step ${step}: ${what}`, { cause });
+    this.hook = hook;
+    this.event = event;
+    this.step = step;
+  }
+}

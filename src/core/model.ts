@@ -1,0 +1,67 @@
+// What the trainer needs of a model, a loss and a metric: pure functions over jax-js arrays.
+import type { Array as JaxArray } from "@jax-js/jax";
+import type { HostArray } from "./arrays.ts";
+
+/** An array inside a traced program. jax-js's rule holds: use consumes, `x.ref` keeps. */
+export type Tensor = JaxArray;
+/** Parameters, gradients, buffers: flat maps from a dotted name to an array. */
+export type Tensors = Record<string, Tensor>;
+/** The same on the host. */
+export type HostTensors = Record<string, HostArray>;
+/** What a model returns: one array, or several by name. */
+export type Outputs = Tensor | Tensors;
+/** One micro-batch inside a program. */
+export type TensorBatch = Record<string, Tensor>;
+/** One micro-batch on the host, as loaders make it and as `ctx.batch` shows it. */
+export type HostBatch = Record<string, HostArray>;
+
+/** Random numbers for initialisation, drawn on the host so that every engine starts from the same bits. */
+export interface InitKey {
+  /** The two words of a jax-js random key, for those who want `random.normal(np.array(key.words), …)`. */
+  readonly words: Uint32Array;
+  /** An independent key for a part of the model. */
+  fold(part: string | number): InitKey;
+  uniform(shape: readonly number[], low: number, high: number): HostArray<Float32Array>;
+  normal(shape: readonly number[], mean: number, std: number): HostArray<Float32Array>;
+}
+
+/** Random numbers inside a program: each `next()` is a fresh jax-js key, the same for the same seed, step and micro-batch. */
+export interface KeyStream {
+  next(): Tensor;
+}
+
+export interface ApplyContext {
+  /** True while training: dropout drops, batch norm uses the batch's own statistics. */
+  readonly train: boolean;
+  readonly key: KeyStream;
+  /** Buffers such as batch-norm statistics; empty for models without `initState`. */
+  readonly state: Tensors;
+  /** The name of the loader that the batch came from. */
+  readonly loader: string;
+}
+
+/**
+ * A model: how to make its parameters and how to apply them.
+ * With `initState`, `apply` returns `[outputs, state]`; without, it returns the outputs.
+ */
+export interface Model<In = Tensor, Out extends Outputs = Outputs> {
+  init(key: InitKey): HostTensors;
+  initState?(): HostTensors;
+  apply(params: Tensors, inputs: In, ctx: ApplyContext): Out | [Out, Tensors];
+}
+
+/** Anything else that can be trained: parameters and a function to a scalar (or `[scalar, outputs]`). */
+export interface LossModel {
+  readonly params: HostTensors;
+  loss(params: Tensors, batch: TensorBatch, ctx: ApplyContext): Tensor | [Tensor, Outputs];
+}
+
+/** A loss over outputs: the mean over the batch, a scalar. `targets` is `batch.y` when there is one. */
+export type Loss = (outputs: Outputs, targets: Tensor, batch: TensorBatch) => Tensor;
+
+/** A metric carried as sums, so that a mean over an epoch is exact whatever the batch sizes. */
+export interface Metric {
+  /** Scalars to be added up over batches, computed inside the program. */
+  update(outputs: Outputs, batch: TensorBatch): Tensors;
+  compute(sums: Readonly<Record<string, number>>): number;
+}

@@ -1,0 +1,37 @@
+// What the trainer needs of an optimizer: one pure rule per parameter, with every number that may change as an input.
+import type { Tensor, Tensors } from "./model.ts";
+import type { NameFilter } from "./names.ts";
+import type { Schedule } from "./schedule.ts";
+
+/** The numbers of one parameter group that can be read and assigned while the run goes on. */
+export interface GroupValues {
+  lr: number;
+  weightDecay: number;
+  /** Undefined for optimizers that have none. */
+  momentum?: number;
+}
+
+/** A group as written by the user: which parameters, and what differs from the optimizer's own options. */
+export interface GroupOptions extends Partial<GroupValues> {
+  readonly params: NameFilter;
+  readonly name?: string;
+}
+
+export interface Optimizer {
+  readonly name: string;
+  /** Values of parameters that no group names. */
+  readonly defaults: Readonly<GroupValues>;
+  readonly groups: readonly GroupOptions[];
+  /** Which parameters this optimizer updates; all of them when absent. */
+  readonly params?: NameFilter;
+  /** Update only in steps whose batches come from this loader. */
+  readonly loader?: string;
+  /** Overrides the trainer's schedule for this optimizer. */
+  readonly schedule?: Schedule;
+  /** State tensors kept per parameter, each zero at the start and of the parameter's shape, under PyTorch's names. */
+  readonly slots: readonly string[];
+  /** The scalars of update number `t` (from 1) for one group, computed on the host in float64. Always the same keys. */
+  hyper(group: Readonly<GroupValues>, t: number): Record<string, number>;
+  /** One parameter's update inside a program: consumes all of its arguments but `h`, whose scalars it takes by `.ref`. */
+  leaf(p: Tensor, g: Tensor, slots: Tensors, h: Tensors): [p: Tensor, slots: Tensors];
+}

@@ -1,0 +1,22 @@
+import { fileURLToPath } from "node:url";
+import { defineConfig } from "vitest/config";
+
+const src = fileURLToPath(new URL("./src/", import.meta.url));
+
+export default defineConfig({
+  resolve: {
+    alias: [
+      { find: /^hookline$/, replacement: `${src}index.ts` },
+      { find: /^hookline\/(.+)$/, replacement: `${src}$1/index.ts` },
+    ],
+  },
+  test: {
+    include: ["src/**/*.test.ts", "tests/**/*.test.ts"],
+    exclude: ["tests/soak/**"],
+    testTimeout: 30_000,
+    // jax-js runs on one thread: two workers fill two cores.
+    maxWorkers: 2,
+    typecheck: { enabled: true, include: ["src/**/*.test-d.ts", "tests/**/*.test-d.ts"], tsconfig: "./tsconfig.json" },
+    reporters: ["default", "./tests/support/closing-line.ts"],
+  },
+});
