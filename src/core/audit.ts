@@ -1,0 +1,40 @@
+// The audit: every intervention of a hook in the run, in order. It is part of the run's result.
+
+export interface Intervention {
+  /** The hook that asked. */
+  readonly who: string;
+  readonly event: string;
+  readonly step: number;
+  readonly epoch: number;
+  /** The verb, with its argument in short: `setLr(0.001)`. */
+  readonly what: string;
+  readonly why?: string;
+  /** Set when the request was not carried out, and why. */
+  refused?: string;
+}
+
+/** Interventions are rare, but a hook may scale every batch of a long run: past this the oldest go, and are counted. */
+const KEEP = 10_000;
+
+export class Audit {
+  readonly #entries: Intervention[] = [];
+  dropped = 0;
+
+  add(entry: Intervention): Intervention {
+    if (this.#entries.length === KEEP) {
+      this.#entries.shift();
+      this.dropped++;
+    }
+    this.#entries.push(entry);
+    return entry;
+  }
+
+  list(): readonly Intervention[] {
+    return [...this.#entries];
+  }
+
+  clear(): void {
+    this.#entries.length = 0;
+    this.dropped = 0;
+  }
+}

@@ -1,0 +1,328 @@
+// The context: one live object per hook over the state of its trainer. It shows what the event allows and audits every verb.
+import type { HostArray } from "./arrays.ts";
+import type { Audit, Intervention } from "./audit.ts";
+import type {
+  ContextFields,
+  LiveOptimizer,
+  Metrics,
+  ParamsView,
+  Phase,
+  RunStatus,
+  UpdateFn,
+  Verbs,
+} from "./context.types.ts";
+import type { Clock } from "./counters.ts";
+import type { Turn } from "./dispatch.ts";
+import { ContextError } from "./errors.ts";
+import { EVENTS, isCustomEvent, type BuiltinEvent } from "./events.ts";
+import type { Grads } from "./grads.ts";
+import type { HostBatch, HostTensors, Loss, LossModel, Model } from "./model.ts";
+import type { NameFilter } from "./names.ts";
+import { show } from "./options.ts";
+import type { Shared } from "./shared.ts";
+import { SKIP_SCOPES, VERBS, type SkipScope, type VerbName } from "./verbs.ts";
+
+/** The state of a run as the loop keeps it. Values that cost a read of the device are getters of the implementation. */
+export interface RunView extends Omit<
+  ContextFields,
+  "epoch" | "step" | "tokensSeen" | "samplesSeen" | "log" | "grads" | "optimizers"
+> {
+  readonly clock: Clock;
+  /** The gradients as one hook sees them: what it does to them is recorded. Undefined outside their window. */
+  gradsFor(ctx: Context): Grads | undefined;
+  readonly payload: unknown;
+  readonly audit: Audit;
+  readonly turn: Turn;
+  /** Live optimizers whose assignments are recorded under the hook that reads them. */
+  optimizersFor(ctx: Context): readonly LiveOptimizer[];
+  /** Carries out what the verbs ask. */
+  readonly actions: Actions;
+}
+
+/** The verbs without their permissions and their audit: what the loop does. */
+export interface Actions extends Omit<Verbs, "stop" | "setLr"> {
+  stop(reason: string, by: string, entry: Intervention): void;
+  setLr(lr: number | ((current: number) => number)): string;
+  log(values: Metrics): void;
+}
+
+const eventsWith = (field: string): string =>
+  Object.entries(EVENTS)
+    .filter(([, info]) => (info.fields as readonly string[]).includes(field))
+    .map(([event]) => event)
+    .join(", ");
+
+const FIELDS_OF = new Map<string, ReadonlySet<string>>(
+  Object.entries(EVENTS).map(([event, info]) => [event, new Set(info.fields)]),
+);
+const VERB_EVENTS = new Map<string, ReadonlySet<string>>(
+  Object.entries(VERBS).map(([verb, info]) => [verb, new Set(info.events)]),
+);
+
+export class Context implements Omit<ContextFields, never>, Verbs {
+  /** The hook this context belongs to. */
+  readonly hook: string;
+  readonly #run: RunView;
+
+  constructor(hook: string, run: RunView) {
+    this.hook = hook;
+    this.#run = run;
+  }
+
+  // Always valid.
+  get phase(): Phase {
+    return this.#run.phase;
+  }
+  get epoch(): number {
+    return Math.max(0, this.#run.clock.now.epoch - 1);
+  }
+  get step(): number {
+    return this.#run.clock.now.step;
+  }
+  get totalSteps(): number | undefined {
+    return this.#run.totalSteps;
+  }
+  get metrics(): Metrics {
+    return this.#run.metrics;
+  }
+  get tokensSeen(): number {
+    return this.#run.clock.now.tokens;
+  }
+  get samplesSeen(): number {
+    return this.#run.clock.now.samples;
+  }
+  get model(): Model<never> | LossModel {
+    return this.#run.model;
+  }
+  get params(): ParamsView {
+    return this.#run.params;
+  }
+  get optimizers(): readonly LiveOptimizer[] {
+    return this.#run.optimizersFor(this);
+  }
+  get device(): string {
+    return this.#run.device;
+  }
+  get paramCount(): number {
+    return this.#run.paramCount;
+  }
+  get config(): Readonly<Record<string, unknown>> {
+    return this.#run.config;
+  }
+  get status(): RunStatus {
+    return this.#run.status;
+  }
+  get elapsed(): number {
+    return this.#run.elapsed;
+  }
+  get shared(): Shared {
+    return this.#run.shared;
+  }
+
+  // Valid in the events whose row in EVENTS names them.
+  get batch(): HostBatch {
+    return this.#valid("batch").batch;
+  }
+  get batchIdx(): number {
+    return this.#valid("batchIdx").batchIdx;
+  }
+  get loaderIdx(): number {
+    return this.#valid("loaderIdx").loaderIdx;
+  }
+  get loaderName(): string {
+    return this.#valid("loaderName").loaderName;
+  }
+  get optimizerIdx(): number {
+    return this.#valid("optimizerIdx").optimizerIdx;
+  }
+  get outputs(): HostArray | HostTensors {
+    return this.#valid("outputs").outputs;
+  }
+  get loss(): number {
+    return this.#valid("loss").loss;
+  }
+  get avgLoss(): number {
+    return this.#valid("avgLoss").avgLoss;
+  }
+  get evalMetrics(): Metrics {
+    return this.#valid("evalMetrics").evalMetrics;
+  }
+  get logged(): Metrics {
+    return this.#valid("logged").logged;
+  }
+  get lr(): number {
+    return this.#valid("lr").lr;
+  }
+  get gradNorm(): number {
+    return this.#valid("gradNorm").gradNorm;
+  }
+  get clippedNorm(): number {
+    return this.#valid("clippedNorm").clippedNorm;
+  }
+  get skipped(): boolean {
+    return this.#valid("skipped").skipped;
+  }
+  get partial(): boolean {
+    return this.#valid("partial").partial;
+  }
+  get reason(): string {
+    return this.#valid("reason").reason;
+  }
+  get requestedBy(): string {
+    return this.#valid("requestedBy").requestedBy;
+  }
+  get error(): unknown {
+    return this.#valid("error").error;
+  }
+  get payload(): unknown {
+    return this.#run.payload;
+  }
+
+  get grads(): Grads {
+    const { turn } = this.#run;
+    const grads = this.#run.gradsFor(this);
+    if (grads === undefined || !FIELDS_OF.get(turn.event ?? "")?.has("grads")) {
+      throw new ContextError(
+        `Hook \`${this.hook}\`: there are no gradients in \`${turn.event ?? "no event"}\`. They live from afterBackward to afterOptimizerStep: use onAfterBackward (one micro-batch), onBeforeOptimizerStep (accumulated, before clipping) or onAfterOptimizerStep. For the norm alone, say needs: ["gradNorm"] and read ctx.gradNorm in onStepEnd.`,
+      );
+    }
+    return grads;
+  }
+
+  log(values: Metrics): void {
+    this.#myTurn("log");
+    for (const [name, value] of Object.entries(values)) {
+      if (typeof value !== "number")
+        throw new ContextError(`Hook \`${this.hook}\`: ctx.log takes numbers, but \`${name}\` is ${show(value)}.`);
+    }
+    this.#run.actions.log(values);
+  }
+
+  stop(reason: string): void {
+    const entry = this.#ask("stop", "stop", reason);
+    this.#run.actions.stop(reason, this.hook, entry);
+  }
+
+  skip(scope: SkipScope, reason?: string): void {
+    if (!Object.hasOwn(SKIP_SCOPES, scope)) {
+      throw new ContextError(`Hook \`${this.hook}\`: ctx.skip takes "batch", "step" or "epoch", got ${show(scope)}.`);
+    }
+    const event = this.#myTurn("skip");
+    if (!(SKIP_SCOPES[scope] as readonly string[]).includes(event)) {
+      throw new ContextError(
+        `Hook \`${this.hook}\`: ctx.skip("${scope}") comes too late in \`${event}\`; it works in ${SKIP_SCOPES[scope].join(", ")}.`,
+      );
+    }
+    this.#ask("skip", `skip("${scope}")`, reason);
+    this.#run.actions.skip(scope);
+  }
+
+  replaceBatch(batch: HostBatch, reason?: string): void {
+    this.#ask("replaceBatch", "replaceBatch", reason);
+    this.#run.actions.replaceBatch(batch);
+  }
+
+  scaleLoss(k: number, reason?: string): void {
+    if (typeof k !== "number" || !Number.isFinite(k))
+      throw new ContextError(`Hook \`${this.hook}\`: ctx.scaleLoss takes a finite number, got ${show(k)}.`);
+    this.#ask("scaleLoss", `scaleLoss(${k})`, reason);
+    this.#run.actions.scaleLoss(k);
+  }
+
+  setLoss(loss: Loss, reason?: string): void {
+    this.#ask("setLoss", `setLoss(${loss.name || "anonymous"})`, reason);
+    this.#run.actions.setLoss(loss);
+  }
+
+  setLr(lr: number | ((current: number) => number), reason?: string): void {
+    this.#allowed("setLr");
+    const what = this.#run.actions.setLr(lr);
+    this.#ask("setLr", what, reason);
+  }
+
+  setUpdate(update: UpdateFn | null, reason?: string): void {
+    this.#ask("setUpdate", update === null ? "setUpdate(null)" : `setUpdate(${update.name || "anonymous"})`, reason);
+    this.#run.actions.setUpdate(update);
+  }
+
+  setTrainable(filter: NameFilter, reason?: string): void {
+    this.#allowed("setTrainable");
+    this.#run.actions.setTrainable(filter);
+    this.#ask(
+      "setTrainable",
+      `setTrainable(${typeof filter === "function" ? filter.name || "function" : JSON.stringify(filter)})`,
+      reason,
+    );
+  }
+
+  setAccumulate(n: number, reason?: string): void {
+    if (!Number.isSafeInteger(n) || n < 1)
+      throw new ContextError(`Hook \`${this.hook}\`: ctx.setAccumulate takes a whole number ≥ 1, got ${show(n)}.`);
+    this.#ask("setAccumulate", `setAccumulate(${n})`, reason);
+    this.#run.actions.setAccumulate(n);
+  }
+
+  swapParams(params: HostTensors, reason?: string): void {
+    this.#allowed("swapParams");
+    this.#run.actions.swapParams(params);
+    this.#ask("swapParams", `swapParams(${Object.keys(params).length} tensors)`, reason);
+  }
+
+  requestEval(reason?: string): void {
+    this.#ask("requestEval", "requestEval", reason);
+    this.#run.actions.requestEval();
+  }
+
+  /** Records an intervention of this hook that is not a verb of its own (assignments to groups, gradients). */
+  record(what: string, why?: string): Intervention {
+    const { audit, clock, turn } = this.#run;
+    const entry: Intervention = {
+      who: this.hook,
+      event: turn.event ?? "",
+      step: clock.now.step,
+      epoch: this.epoch,
+      what,
+    };
+    return audit.add(why === undefined ? entry : { ...entry, why });
+  }
+
+  #ask(verb: VerbName, what: string, why?: string): Intervention {
+    this.#allowed(verb);
+    return this.record(what, why);
+  }
+
+  /** The event at hand, if it is this hook's turn. */
+  #myTurn(verb: string): string {
+    const { turn } = this.#run;
+    if (turn.ctx !== this || turn.event === null) {
+      throw new ContextError(
+        `Hook \`${this.hook}\` called ctx.${verb} after its event had ended. Await your work inside the method, or keep a flag and act in the next event; to stop from outside, pass an AbortSignal to fit().`,
+      );
+    }
+    return turn.event;
+  }
+
+  #allowed(verb: VerbName): void {
+    const event = this.#myTurn(verb);
+    const training = this.#run.phase === "train" || this.#run.phase === "eval";
+    if (!training && verb !== "swapParams" && verb !== "replaceBatch") {
+      throw new ContextError(
+        `Hook \`${this.hook}\`: ctx.${verb} changes a training run, and none is going on in evaluate() or predict(). Check ctx.phase first.`,
+      );
+    }
+    if (VERB_EVENTS.get(verb)!.has(isCustomEvent(event) ? "stepEnd" : event)) return;
+    throw new ContextError(
+      `Hook \`${this.hook}\`: ctx.${verb} is not valid in \`${event}\`. It works in: ${VERBS[verb].events.join(", ")}.`,
+    );
+  }
+
+  #valid(field: string): RunView {
+    const { event } = this.#run.turn;
+    if (event !== null && FIELDS_OF.get(event as BuiltinEvent)?.has(field) === false) {
+      throw new ContextError(
+        `Hook \`${this.hook}\`: ctx.${field} is not available in \`${event}\`. It is in: ${eventsWith(field)}.`,
+      );
+    }
+    return this.#run;
+  }
+}

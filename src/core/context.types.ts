@@ -1,0 +1,143 @@
+// The types of the context: what each event shows and allows. Everything here derives from EVENTS and VERBS.
+import type { HostArray } from "./arrays.ts";
+import type { BuiltinEvent, CustomEvents, EventName, EVENTS } from "./events.ts";
+import type { Grads } from "./grads.ts";
+import type { HostBatch, HostTensors, Loss, LossModel, Model, Tensors } from "./model.ts";
+import type { NameFilter } from "./names.ts";
+import type { Shared } from "./shared.ts";
+import type { SkipScope, SkipScopesOf, VerbsOf } from "./verbs.ts";
+
+/** What runs now: training, an evaluation inside it, or `evaluate`/`predict` on their own. */
+export type Phase = "train" | "eval" | "standalone" | "predict";
+export type RunStatus = "training" | "completed" | "stopped" | "interrupted" | "error";
+export type Metrics = Readonly<Record<string, number>>;
+
+/** The parameters, readable by name as host copies. */
+export interface ParamsView {
+  readonly names: readonly string[];
+  get(name: string): Promise<HostArray>;
+}
+
+/** One parameter group of a running optimizer. Assigning is an audited intervention. */
+export interface LiveGroup {
+  readonly name: string;
+  readonly params: readonly string[];
+  lr: number;
+  weightDecay: number;
+  /** Undefined for optimizers without momentum; assigning there is an error. */
+  momentum: number | undefined;
+}
+
+export interface LiveOptimizer {
+  readonly name: string;
+  readonly groups: readonly LiveGroup[];
+  /** Updates done so far. */
+  readonly updates: number;
+}
+
+/** Own optimizer step: from parameters and (clipped) gradients to new parameters, as a pure jax-js function. */
+export type UpdateFn = (params: Tensors, grads: Tensors, hyper: { readonly lr: Tensors[string] }) => Tensors;
+
+export interface ContextFields<B = HostBatch> {
+  readonly phase: Phase;
+  /** From 0. */
+  readonly epoch: number;
+  /** The number of the step at hand, from 1; 0 before the first. */
+  readonly step: number;
+  /** Undefined when the length of the run is not known. */
+  readonly totalSteps: number | undefined;
+  /** From 0, within the epoch (or the evaluation). */
+  readonly batchIdx: number;
+  readonly loaderIdx: number;
+  readonly loaderName: string;
+  readonly optimizerIdx: number;
+  readonly batch: B;
+  /** Host copies of the model's outputs; a hook that reads them says `needs: ["outputs"]`. */
+  readonly outputs: HostArray | HostTensors;
+  /** The micro-batch's loss; in `stepEnd` and the optimizer events the mean over the step's micro-batches. */
+  readonly loss: number;
+  /** Mean loss of this epoch so far, weighted by samples. */
+  readonly avgLoss: number;
+  /** Latest value of every metric, including what hooks logged. */
+  readonly metrics: Metrics;
+  /** The metrics of this evaluation. */
+  readonly evalMetrics: Metrics;
+  /** What this boundary logs. */
+  readonly logged: Metrics;
+  /** The rate this step uses: the first group of the first optimizer, or of the one at hand. */
+  readonly lr: number;
+  /** Global gradient norm before clipping; when clipping is on or a hook says `needs: ["gradNorm"]`. */
+  readonly gradNorm: number;
+  readonly clippedNorm: number;
+  readonly grads: Grads;
+  readonly tokensSeen: number;
+  readonly samplesSeen: number;
+  readonly model: Model<never> | LossModel;
+  readonly params: ParamsView;
+  readonly optimizers: readonly LiveOptimizer[];
+  /** The engine at work: `wasm`, `webgpu`, … */
+  readonly device: string;
+  readonly paramCount: number;
+  /** The trainer's options. */
+  readonly config: Readonly<Record<string, unknown>>;
+  readonly status: RunStatus;
+  /** Seconds of training, earlier parts of a resumed run included. */
+  readonly elapsed: number;
+  readonly shared: Shared;
+  readonly skipped: boolean;
+  /** True when the epoch was cut short. */
+  readonly partial: boolean;
+  readonly reason: string;
+  readonly requestedBy: string;
+  readonly error: unknown;
+  /** Records metrics at this step: later hooks of the same event see them in `ctx.metrics`, loggers write them. */
+  log(values: Metrics): void;
+}
+
+export interface Verbs {
+  stop(reason: string): void;
+  skip(scope: SkipScope, reason?: string): void;
+  replaceBatch(batch: HostBatch, reason?: string): void;
+  scaleLoss(k: number, reason?: string): void;
+  setLoss(loss: Loss, reason?: string): void;
+  setLr(lr: number | ((current: number) => number), reason?: string): void;
+  /** `null` gives the step back to the optimizer. */
+  setUpdate(update: UpdateFn | null, reason?: string): void;
+  setTrainable(filter: NameFilter, reason?: string): void;
+  setAccumulate(n: number, reason?: string): void;
+  swapParams(params: HostTensors, reason?: string): void;
+  requestEval(reason?: string): void;
+}
+
+type CommonField =
+  | "phase"
+  | "epoch"
+  | "step"
+  | "totalSteps"
+  | "metrics"
+  | "tokensSeen"
+  | "samplesSeen"
+  | "model"
+  | "params"
+  | "optimizers"
+  | "device"
+  | "paramCount"
+  | "config"
+  | "status"
+  | "elapsed"
+  | "shared"
+  | "log";
+
+type FieldsOf<E extends BuiltinEvent> = (typeof EVENTS)[E]["fields"][number];
+
+type BuiltinContext<E extends BuiltinEvent, B> = Pick<ContextFields<B>, CommonField | FieldsOf<E>> &
+  Pick<Verbs, Exclude<VerbsOf<E>, "skip">> &
+  (SkipScopesOf<E> extends never ? unknown : { skip(scope: SkipScopesOf<E>, reason?: string): void });
+
+/** The context as one event shows it: a field or verb that is not valid there is a compile error. */
+export type ContextOf<E extends EventName, B = HostBatch> = E extends BuiltinEvent
+  ? BuiltinContext<E, B>
+  : E extends keyof CustomEvents
+    ? Pick<ContextFields<B>, CommonField> &
+        Pick<Verbs, Exclude<VerbsOf<"stepEnd">, "skip">> & { readonly payload: CustomEvents[E] }
+    : never;

@@ -1,0 +1,68 @@
+// One evaluation over one loader: inside a run, or on its own.
+import { DataError } from "./errors.ts";
+import type { Loader } from "./loader.ts";
+import { prefixed } from "./loop.ts";
+import type { HookRegistry } from "./registry.ts";
+import type { Run } from "./run.ts";
+import type { EvalWork } from "./work.ts";
+
+export interface EvalFeed {
+  /** Prefix of its metrics: `val`, `test`, or the loader's name. */
+  readonly name: string;
+  readonly index: number;
+  readonly loader: Loader;
+  readonly limitBatches: number;
+}
+
+export interface EvalParts {
+  readonly run: Run;
+  readonly hooks: HookRegistry;
+  readonly evalWork: EvalWork;
+  readonly seed: number;
+  interrupted(): string | undefined;
+  breathe(): void | Promise<void>;
+}
+
+/** Fires the evaluation's events, merges its metrics into the run and returns them. */
+export async function evaluateOnce(parts: EvalParts, feed: EvalFeed): Promise<Record<string, number>> {
+  const { run, hooks, evalWork } = parts;
+  const { fire } = hooks;
+  run.loaderName = feed.name;
+  run.loaderIdx = feed.index;
+  run.partial = false;
+  evalWork.begin();
+  try {
+    await fire.evalBegin!();
+    feed.loader.begin(0, parts.seed);
+    for (run.batchIdx = 0; run.batchIdx < feed.limitBatches; run.batchIdx++) {
+      // An interrupted evaluation is worth nothing to a monitor: it ends at once and its metrics are not merged.
+      if (parts.interrupted() !== undefined && run.phase === "eval") {
+        run.partial = true;
+        break;
+      }
+      let batch = feed.loader.next();
+      if (batch instanceof Promise) batch = await batch;
+      if (batch === undefined) break;
+      run.batch = batch;
+      run.requests.batch = undefined;
+      await fire.evalBatchBegin!();
+      if (run.requests.batch) run.batch = run.requests.batch;
+      const wait = evalWork.batch(run.batch, feed.name, run.batchIdx);
+      if (wait) await wait;
+      await fire.evalBatchEnd!();
+      await parts.breathe();
+    }
+    if (run.batchIdx === 0 && !run.partial) throw new DataError(`Evaluation loader \`${feed.name}\` has no batches.`);
+    const { loss, metrics } = await evalWork.end();
+    run.evalMetrics = prefixed(feed.name, { loss, ...metrics });
+    if (!run.partial) {
+      if (run.phase === "eval") run.merge(run.evalMetrics);
+      run.remember(run.evalMetrics);
+    }
+    await fire.evalEnd!();
+    return run.evalMetrics;
+  } finally {
+    evalWork.restore();
+    await feed.loader.close?.();
+  }
+}

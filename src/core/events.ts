@@ -1,0 +1,158 @@
+// The one map of events: hook methods, context types, docs and the completeness test all derive from it.
+//
+// The loop, with every event where it fires ( [x] = only when due; × = repeated ):
+//
+//   init
+//   trainBegin
+//   for each epoch:
+//     epochBegin
+//     for each step:
+//       stepBegin
+//       for each micro-batch (× accumulate):
+//         beforeFetch
+//         batchBegin
+//         beforeForward  …  afterForward
+//         beforeBackward …  afterBackward
+//         batchEnd                              (the batch that closes the step: after the update)
+//       for each optimizer that is due:
+//         beforeOptimizerStep                   accumulated gradients, before clipping
+//         [gradientClip]                        when clipping is on
+//         afterOptimizerStep
+//       batchEnd                                of the closing batch
+//       stepEnd
+//       [evalBegin → (evalBatchBegin → evalBatchEnd) × → evalEnd]
+//       [log]
+//     [eval …]
+//     epochEnd
+//     [log]
+//   [exception]
+//   trainEnd
+//   close
+
+/** Where an event belongs; the level decides the unit of a bare number in a cadence. */
+export type EventLevel =
+  | "run"
+  | "epoch"
+  | "step"
+  | "batch"
+  | "forward / backward"
+  | "optimizer"
+  | "eval"
+  | "log"
+  | "custom";
+
+interface EventInfo {
+  readonly level: EventLevel;
+  /** When it fires, for the docs table. */
+  readonly when: string;
+  /** Context fields valid in this event, besides those that are always valid. */
+  readonly fields: readonly string[];
+}
+
+const BATCH = ["batch", "batchIdx", "loaderIdx", "loaderName"] as const;
+const LOSS = ["loss", "outputs"] as const;
+const OPTIMIZER = ["optimizerIdx", "lr", "gradNorm", "grads", "loss"] as const;
+
+export const EVENTS = {
+  init: { level: "run", when: "once per `fit`, `evaluate` or `predict`, before anything else", fields: [] },
+  trainBegin: { level: "run", when: "before the first epoch", fields: [] },
+  trainEnd: {
+    level: "run",
+    when: "after the last epoch, on success, stop, interrupt and error alike",
+    fields: ["reason", "requestedBy"],
+  },
+  exception: { level: "run", when: "when the run failed, before `trainEnd`; reaches every hook", fields: ["error"] },
+  close: { level: "run", when: "last of all, always; reaches every hook, errors isolated", fields: [] },
+  epochBegin: { level: "epoch", when: "before the first step of an epoch", fields: [] },
+  epochEnd: { level: "epoch", when: "after the epoch's eval, with its metrics merged", fields: ["avgLoss", "partial"] },
+  stepBegin: { level: "step", when: "before the data of a step is fetched", fields: ["lr"] },
+  stepEnd: { level: "step", when: "after the update", fields: ["loss", "avgLoss", "lr", "gradNorm", "skipped"] },
+  beforeFetch: {
+    level: "batch",
+    when: "before a micro-batch is asked of its loader",
+    fields: ["batchIdx", "loaderIdx", "loaderName"],
+  },
+  batchBegin: { level: "batch", when: "with the micro-batch at hand, before it goes to the device", fields: BATCH },
+  batchEnd: {
+    level: "batch",
+    when: "after the micro-batch; for the one that closes a step, after the update",
+    fields: [...BATCH, ...LOSS, "skipped"],
+  },
+  beforeForward: { level: "forward / backward", when: "before the forward pass", fields: BATCH },
+  afterForward: {
+    level: "forward / backward",
+    when: "with loss and outputs, before the backward pass",
+    fields: [...BATCH, ...LOSS],
+  },
+  beforeBackward: {
+    level: "forward / backward",
+    when: "the last chance to skip or scale the backward pass",
+    fields: [...BATCH, ...LOSS],
+  },
+  afterBackward: {
+    level: "forward / backward",
+    when: "with this micro-batch's gradients",
+    fields: [...BATCH, ...LOSS, "grads"],
+  },
+  beforeOptimizerStep: {
+    level: "optimizer",
+    when: "with the accumulated gradients, before clipping",
+    fields: OPTIMIZER,
+  },
+  gradientClip: { level: "optimizer", when: "after clipping, when it is on", fields: [...OPTIMIZER, "clippedNorm"] },
+  afterOptimizerStep: {
+    level: "optimizer",
+    when: "after the update; the last event that sees the gradients",
+    fields: OPTIMIZER,
+  },
+  evalBegin: { level: "eval", when: "before an evaluation", fields: ["loaderName"] },
+  evalBatchBegin: { level: "eval", when: "before an evaluation batch", fields: BATCH },
+  evalBatchEnd: { level: "eval", when: "after an evaluation batch", fields: [...BATCH, "outputs"] },
+  evalEnd: {
+    level: "eval",
+    when: "after an evaluation, with its metrics merged",
+    fields: ["evalMetrics", "loaderName", "partial"],
+  },
+  log: {
+    level: "log",
+    when: "at a boundary that logs, with the metrics about to go to the loggers",
+    fields: ["logged"],
+  },
+} as const satisfies Record<string, EventInfo>;
+
+/** Events of the loop itself. */
+export type BuiltinEvent = keyof typeof EVENTS;
+
+/**
+ * Own events: name → payload. Add to it by module augmentation, and call `defineEvent` once:
+ * `declare module "hookline" { interface CustomEvents { labelDrift: { drift: number } } }`
+ */
+// oxlint-disable-next-line typescript/no-empty-object-type -- an empty interface is what augmentation needs
+export interface CustomEvents {}
+
+export type EventName = BuiltinEvent | (keyof CustomEvents & string);
+
+/** The hook method of an event: `stepEnd` → `onStepEnd`. */
+export type MethodOf<E extends string> = `on${Capitalize<E>}`;
+
+export function methodOf<E extends string>(event: E): MethodOf<E> {
+  return `on${event[0]!.toUpperCase()}${event.slice(1)}` as MethodOf<E>;
+}
+
+export const BUILTIN_EVENTS = Object.keys(EVENTS) as BuiltinEvent[];
+
+const customEvents = new Set<string>();
+
+/** Makes an own event known, so that `onLabelDrift` is accepted and `trainer.emit("labelDrift", …)` reaches it. */
+export function defineEvent<E extends keyof CustomEvents & string>(event: E): E {
+  if (!Object.hasOwn(EVENTS, event)) customEvents.add(event);
+  return event;
+}
+
+export const isCustomEvent = (event: string): boolean => customEvents.has(event);
+/** Every event that can be listened to now. */
+export const allEvents = (): string[] => [...BUILTIN_EVENTS, ...customEvents];
+
+export function levelOf(event: string): EventLevel {
+  return Object.hasOwn(EVENTS, event) ? EVENTS[event as BuiltinEvent].level : "custom";
+}

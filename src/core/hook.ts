@@ -1,0 +1,75 @@
+// What a hook is: a plain object (or class instance) with a name and any of the event methods.
+import type { ContextOf } from "./context.types.ts";
+import type { EventName, MethodOf } from "./events.ts";
+import type { Json } from "./json.ts";
+import type { HostBatch, HostTensors } from "./model.ts";
+
+/** Order of kinds: whatever the time of registration, an earlier stage runs before a later one. */
+export const STAGES = ["user", "monitor", "checkpoint", "logger", "progress"] as const;
+export type Stage = (typeof STAGES)[number];
+
+/** What happens when a hook throws: end the run, warn and go on, or switch the hook off. */
+export const ERROR_POLICIES = ["throw", "warn", "disable"] as const;
+export type ErrorPolicy = (typeof ERROR_POLICIES)[number];
+
+/** Costly things that the step computes only when someone says so. */
+export const NEEDS = ["gradNorm", "outputs"] as const;
+export type Need = (typeof NEEDS)[number];
+
+/** What a hook keeps in a checkpoint: plain data, and tensors apart. */
+export interface HookState {
+  readonly json?: Json;
+  readonly tensors?: HostTensors;
+}
+
+/** A method type rather than a function type, so that a hook typed for its own batches fits any trainer. */
+type Listener<E extends EventName, B> = { method(ctx: ContextOf<E, B>): void | Promise<void> }["method"];
+
+export type HookMethods<B = HostBatch> = {
+  [E in EventName as MethodOf<E>]?: Listener<E, B>;
+};
+
+export interface HookSettings {
+  /** Unique in a trainer. */
+  readonly name: string;
+  /** Default `user`. */
+  readonly stage?: Stage;
+  /** Names of hooks that must run after this one; overrides stages. */
+  readonly before?: string | readonly string[];
+  /** Names of hooks that must run before this one; overrides stages. */
+  readonly after?: string | readonly string[];
+  /** Default: `throw`; for loggers and progress `warn`. */
+  readonly onError?: ErrorPolicy;
+  readonly needs?: readonly Need[];
+  /** Only events of these loaders (batch, forward and backward, eval events). */
+  readonly loaders?: readonly string[];
+  /** Only events of these optimizers, by name or index. */
+  readonly optimizers?: readonly (string | number)[];
+  /** Which processes of a distributed run: the first, or all. Default `all`. */
+  readonly ranks?: "main" | "all";
+  /** Milliseconds per call; a hook that takes longer on average is named in the report. */
+  readonly budget?: number;
+  /** Version of `state()`'s form, handed to `load`. Default 1. */
+  readonly version?: number;
+  state?(): HookState;
+  load?(state: HookState, version: number): void | Promise<void>;
+}
+
+export type Hook<B = HostBatch> = HookSettings & HookMethods<B>;
+
+/** Settings that are not event methods; everything else that starts with `on` must be an event. */
+export const HOOK_SETTINGS: readonly string[] = [
+  "name",
+  "stage",
+  "before",
+  "after",
+  "onError",
+  "needs",
+  "loaders",
+  "optimizers",
+  "ranks",
+  "budget",
+  "version",
+  "state",
+  "load",
+];

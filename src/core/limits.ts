@@ -1,0 +1,77 @@
+// How long a run may be, and how short it may not be.
+import { parseQuantity, type Quantity } from "./cadence.ts";
+import type { Counters } from "./counters.ts";
+import { OptionError } from "./errors.ts";
+import { is, show } from "./options.ts";
+
+export interface LimitOptions {
+  /** Passes over the data, in all. */
+  readonly epochs?: number;
+  /** Optimizer steps, in all. */
+  readonly steps?: number;
+  readonly maxSamples?: number;
+  readonly maxTokens?: number;
+  /** `"10 min"`, `"2 h"`, or milliseconds. */
+  readonly maxTime?: Quantity;
+  /** A stop that a hook asks for earlier is refused; the hook may ask again later. */
+  readonly minEpochs?: number;
+  readonly minSteps?: number;
+}
+
+export const LIMIT_CHECKS = {
+  epochs: is.wholeFrom(0),
+  steps: is.wholeFrom(0),
+  maxSamples: is.positive,
+  maxTokens: is.positive,
+  maxTime: is.or(is.positive, is.name),
+  minEpochs: is.wholeFrom(0),
+  minSteps: is.wholeFrom(0),
+};
+
+export class Limits {
+  readonly epochs: number;
+  readonly #options: LimitOptions;
+  readonly #maxTime: number;
+
+  constructor(options: LimitOptions) {
+    const bounded = [options.epochs, options.steps, options.maxSamples, options.maxTokens, options.maxTime].some(
+      (limit) => limit !== undefined,
+    );
+    if (!bounded) {
+      throw new OptionError(
+        `Trainer: say how long to train: one of epochs, steps, maxSamples, maxTokens or maxTime, in new Trainer({ … }) or fit({ … }).`,
+      );
+    }
+    this.#options = options;
+    this.epochs = options.epochs ?? Infinity;
+    const time = options.maxTime === undefined ? undefined : parseQuantity("maxTime", options.maxTime, "elapsed");
+    if (time && time.unit !== "elapsed")
+      throw new OptionError(`Trainer: Expected \`maxTime\` to be a time like "10 min", got ${show(options.maxTime)}`);
+    this.#maxTime = time?.value ?? Infinity;
+  }
+
+  /** The limit within an epoch that is reached, in words; undefined when the run may go on. */
+  reached(now: Counters): string | undefined {
+    const { steps = Infinity, maxSamples = Infinity, maxTokens = Infinity } = this.#options;
+    if (now.step >= steps) return `${steps} steps`;
+    if (now.samples >= maxSamples) return `${maxSamples} samples`;
+    if (now.tokens >= maxTokens) return `${maxTokens} tokens`;
+    if (now.elapsed >= this.#maxTime) return `time limit (${this.#options.maxTime})`;
+    return undefined;
+  }
+
+  /** Why a hook may not stop the run yet; undefined when it may. */
+  tooEarly(now: Counters, epochsDone: number): string | undefined {
+    const { minSteps = 0, minEpochs = 0 } = this.#options;
+    if (now.step < minSteps) return `before minSteps (${minSteps})`;
+    if (epochsDone < minEpochs) return `before minEpochs (${minEpochs})`;
+    return undefined;
+  }
+
+  /** Steps in all, as far as they can be known from the number of steps in an epoch. */
+  totalSteps(stepsPerEpoch: number | undefined): number | undefined {
+    const byEpochs = stepsPerEpoch === undefined || this.epochs === Infinity ? Infinity : this.epochs * stepsPerEpoch;
+    const total = Math.min(byEpochs, this.#options.steps ?? Infinity);
+    return total === Infinity ? undefined : total;
+  }
+}

@@ -1,0 +1,313 @@
+// The training loop. It reads from top to bottom like the drawing in events.ts: run, epoch, step, batch, update, boundary.
+// Hot paths await only what is a promise: `if (p) await p` keeps a synchronous engine and synchronous hooks synchronous.
+import type { CadenceRule, Moment } from "./cadence.ts";
+import { DataError } from "./errors.ts";
+import type { BuiltinEvent } from "./events.ts";
+import { evaluateOnce, type EvalFeed } from "./evaluate.ts";
+import type { MaybePromise } from "./loader.ts";
+import type { Limits } from "./limits.ts";
+import type { HookRegistry } from "./registry.ts";
+import type { Run } from "./run.ts";
+import type { EvalWork, Feed, Work } from "./work.ts";
+
+export interface LoopParts {
+  readonly run: Run;
+  readonly hooks: HookRegistry;
+  readonly work: Work;
+  readonly evalWork: EvalWork;
+  readonly feed: Feed;
+  readonly evals: readonly EvalFeed[];
+  readonly limits: Limits;
+  readonly seed: number;
+  readonly evalEvery: CadenceRule | undefined;
+  readonly logEvery: CadenceRule;
+  readonly evalAtStart: boolean;
+  readonly limitBatches: number;
+  readonly tokens: ((batch: Run["batch"]) => number) | undefined;
+  /** The reason to end now, from a signal or the caller. */
+  interrupted(): string | undefined;
+  /** Lets timers, signals and I/O run, when it is time. */
+  breathe(): void | Promise<void>;
+}
+
+/** Runs epochs until a limit, a stop or an interruption; leaves the outcome in `run`. */
+export async function runLoop(parts: LoopParts): Promise<void> {
+  const { run, hooks, limits } = parts;
+  await hooks.fire.trainBegin!();
+  actOnStop(parts);
+  if (parts.evalAtStart && run.clock.now.step === 0) await evaluateAll(parts);
+  while (!ended(parts)) await epoch(parts);
+  if (run.status === "training") {
+    run.status = "completed";
+    run.reason = limits.reached(run.clock.now) ?? `${limits.epochs} ${limits.epochs === 1 ? "epoch" : "epochs"}`;
+  }
+}
+
+async function epoch(parts: LoopParts): Promise<void> {
+  const { run, hooks, work, feed } = parts;
+  if (!run.epochOpen) {
+    run.clock.now.epoch++;
+    run.epochOpen = true;
+    run.batchIdx = -1;
+    feed.begin(run.clock.now.epoch - 1, parts.seed);
+    work.resetEpochMetrics();
+  }
+  run.requests.skip = undefined;
+  await hooks.fire.epochBegin!();
+
+  let next = await upcoming(parts);
+  if (next === undefined) {
+    throw new DataError(
+      `The training data has no batch in epoch ${run.clock.now.epoch - 1}. Is the loader empty, or does dropLast drop its only batch?`,
+    );
+  }
+  while (next !== undefined && !run.skips("epoch") && !ended(parts)) {
+    await step(parts, next);
+    const after = upcoming(parts);
+    next = after instanceof Promise ? await after : after;
+  }
+
+  const cutShort = next !== undefined;
+  // A skipped epoch is over; one that a limit, a stop or a signal cut short is continued by a later fit.
+  run.epochOpen = cutShort && !run.skips("epoch");
+  const { loss, metrics } = await work.epochMetrics();
+  if (!Number.isNaN(loss)) run.merge({ "train/loss": loss, ...prefixed("train", metrics) });
+  if (!cutShort && run.status !== "interrupted" && evalDue(parts, "epoch")) await evaluateAll(parts);
+  run.partial = cutShort;
+  run.remember({ ...run.metrics });
+  await hooks.fire.epochEnd!();
+  run.requests.skip = undefined;
+  if (hooks.listens("log")) await log(parts);
+  actOnStop(parts);
+}
+
+async function step(parts: LoopParts, loader: number): Promise<void> {
+  const { run, hooks, work } = parts;
+  const { fire } = hooks;
+  // Asked for in the middle of a step, another number of micro-batches holds from the next one on.
+  const microBatches = run.accumulate;
+  run.clock.now.step++;
+  run.skipped = false;
+  run.stepLoss = undefined;
+  run.optimizerIdx = 0;
+  run.requests.skip = undefined;
+  work.beginStep(run.clock.now.step, run.clock.now.epoch - 1, microBatches);
+  let wait = fire.stepBegin!();
+  if (wait) await wait;
+
+  const total = { loss: 0, weight: 0 };
+  let open = false;
+  for (let micro = 0; micro < microBatches; micro++) {
+    // With optimizers tied to loaders, all micro-batches of a step come from the loader of its first.
+    const from = micro > 0 && work.tied ? loader : undefined;
+    const source = micro === 0 ? loader : await upcoming(parts, from);
+    if (source === undefined) break;
+    if (open) {
+      wait = fire.batchEnd!();
+      if (wait) await wait;
+    }
+    run.batchIdx++;
+    open = run.skips("step") ? await passOver(parts, from) : await batch(parts, micro, source, from, total);
+  }
+
+  if (work.plan.kind !== "fused" && work.kept > 0) {
+    if (!run.skips("step")) await update(parts, total);
+    if (run.skips("step")) work.abandon();
+    else work.commit();
+  }
+  const skipped = run.skips("step") || total.weight === 0;
+  if (open) {
+    run.skipped ||= skipped;
+    wait = fire.batchEnd!();
+    if (wait) await wait;
+  }
+  run.skipped = skipped;
+  if (skipped) run.skippedSteps++;
+  run.updateElapsed();
+  wait = fire.stepEnd!();
+  if (wait) await wait;
+  await boundary(parts);
+}
+
+/** Uses up a batch of a skipped step, or the next step would meet it again. No batch has begun: false. */
+async function passOver({ feed }: LoopParts, from: number | undefined): Promise<false> {
+  await feed.skip(from);
+  return false;
+}
+
+/** One micro-batch, up to but not including its `batchEnd`; false when it was skipped before it was fetched. */
+async function batch(
+  parts: LoopParts,
+  micro: number,
+  source: number,
+  from: number | undefined,
+  total: { loss: number; weight: number },
+): Promise<boolean> {
+  const { run, hooks, work, feed } = parts;
+  const { fire } = hooks;
+  run.loaderIdx = source;
+  run.loaderName = feed.names[source]!;
+  Object.assign(run.requests, { batch: undefined, scale: 1 });
+  if (run.requests.skip === "batch") run.requests.skip = undefined;
+  run.skipped = false;
+  let wait = fire.beforeFetch!();
+  if (wait) await wait;
+  if (run.skips("step")) return passOver(parts, from);
+  let next = feed.next(from);
+  if (next instanceof Promise) next = await next;
+  run.batch = next!;
+  run.clock.now.batches++;
+  run.clock.now.samples += samplesIn(run.batch);
+  if (parts.tokens) run.clock.now.tokens += parts.tokens(run.batch);
+
+  wait = fire.batchBegin!();
+  if (wait) await wait;
+  if (!run.skips("batch")) {
+    wait = fire.beforeForward!();
+    if (wait) await wait;
+  }
+  if (run.requests.batch) run.batch = run.requests.batch;
+  if (run.skips("batch")) return skipBatch(parts);
+
+  const weight = work.takeBatch(run.batch, run.loaderName, micro);
+  if (work.plan.kind === "fused") {
+    wait = work.fusedStep(run.requests.scale);
+    if (wait) await wait;
+    wait = settled(parts, "batchEnd", "stepEnd");
+    if (wait) await wait;
+    total.weight = weight;
+    return true;
+  }
+  if (work.plan.kind === "forwardFirst") {
+    await work.forward();
+    await settled(parts, "afterForward", "beforeBackward");
+    await fire.afterForward!();
+    if (!run.skips("batch")) await fire.beforeBackward!();
+    if (run.skips("batch")) return skipBatch(parts);
+  }
+  await work.backward(run.requests.scale);
+  await work.settle();
+  await fire.afterBackward!();
+  if (run.skips("batch")) return skipBatch(parts);
+  await work.keepBatch();
+  total.loss += run.loss * weight;
+  total.weight += weight;
+  return true;
+}
+
+/** Reads what these events show, if someone listens and the engine cannot read on demand. */
+function settled({ hooks, work }: Pick<LoopParts, "hooks" | "work">, ...events: BuiltinEvent[]): void | Promise<void> {
+  return work.syncRead || !hooks.listens(...events) ? undefined : work.settle();
+}
+
+/** Leaves the batch out of the step; `batchEnd` shows it as skipped. */
+function skipBatch({ run, work }: LoopParts): true {
+  work.dropBatch();
+  run.skipped = true;
+  return true;
+}
+
+/** Optimizer by optimizer; every hook may still change or skip before the first parameter moves. */
+async function update({ run, hooks, work }: LoopParts, total: { loss: number; weight: number }): Promise<void> {
+  const { fire } = hooks;
+  if (work.kept > 1) run.stepLoss = total.loss / total.weight;
+  await work.gatherGrads();
+  for (run.optimizerIdx of work.due) await fire.beforeOptimizerStep!();
+  if (run.skips("step")) return;
+  if (work.clips) {
+    await work.clip();
+    await settled({ hooks, work }, "gradientClip", "afterOptimizerStep", "stepEnd");
+    for (run.optimizerIdx of work.due) await fire.gradientClip!();
+    if (run.skips("step")) return;
+  }
+  for (run.optimizerIdx of work.due) {
+    await work.update(run.optimizerIdx);
+    await fire.afterOptimizerStep!();
+  }
+  run.optimizerIdx = 0;
+}
+
+/** After a step: at most one evaluation, then one log, then the stop if one was asked for. */
+async function boundary(parts: LoopParts): Promise<void> {
+  const { run, hooks, logEvery } = parts;
+  if (evalDue(parts, "step")) await evaluateAll(parts);
+  if (hooks.listens("log") && logEvery.unit !== "epoch" && logEvery.due(moment(parts))) await log(parts);
+  run.clock.mark();
+  actOnStop(parts);
+  const wait = parts.breathe();
+  if (wait) await wait;
+}
+
+function evalDue({ run, evals, evalEvery, ...parts }: LoopParts, at: "step" | "epoch"): boolean {
+  const asked = run.requests.eval;
+  run.requests.eval = false;
+  if (evals.length === 0 || run.evaluatedAt === run.clock.now.step) return false;
+  if (asked) return true;
+  if (evalEvery === undefined || (evalEvery.unit === "epoch") !== (at === "epoch")) return false;
+  return evalEvery.due(moment({ run, ...parts }));
+}
+
+async function evaluateAll(parts: LoopParts): Promise<void> {
+  const { run, work, evals } = parts;
+  run.phase = "eval";
+  run.evaluatedAt = run.clock.now.step;
+  const atHand = { batch: run.batch, batchIdx: run.batchIdx, loaderIdx: run.loaderIdx, loaderName: run.loaderName };
+  for (const feed of evals) {
+    await evaluateOnce(parts, feed);
+  }
+  Object.assign(run, atHand);
+  run.phase = "train";
+  work.observe(run.metrics);
+}
+
+async function log({ run, hooks, work }: LoopParts): Promise<void> {
+  const { now } = run.clock;
+  await work.settle();
+  run.logged = { loss: run.loss, lr: work.lr(0), epoch: now.epoch - 1, ...run.unlogged };
+  run.unlogged = {};
+  await hooks.fire.log!();
+}
+
+/** Carries out or refuses a hook's stop; a refused one is forgotten, so that only a reason that persists ends the run. */
+function actOnStop({ run, limits }: LoopParts): void {
+  const { stop } = run.requests;
+  if (stop === undefined) return;
+  run.requests.stop = undefined;
+  const early = limits.tooEarly(run.clock.now, run.epochsDone);
+  if (early !== undefined) {
+    stop.entry.refused = early;
+    return;
+  }
+  Object.assign(run, { status: "stopped", reason: stop.reason, requestedBy: stop.by });
+}
+
+/** Is the run over, for whatever reason? */
+function ended({ run, limits, interrupted }: LoopParts): boolean {
+  if (run.status !== "training") return true;
+  const signal = interrupted();
+  if (signal !== undefined) {
+    Object.assign(run, { status: "interrupted", reason: signal, requestedBy: signal });
+    return true;
+  }
+  return limits.reached(run.clock.now) !== undefined || run.epochsDone >= limits.epochs;
+}
+
+/** The loader of the next batch, or undefined when the epoch is over. */
+function upcoming({ feed, run, limitBatches }: LoopParts, from?: number): MaybePromise<number | undefined> {
+  return run.batchIdx + 1 < limitBatches ? feed.peek(from) : undefined;
+}
+
+export const moment = ({ run, seed }: Pick<LoopParts, "run" | "seed">): Moment => ({
+  clock: run.clock,
+  seed,
+  totalSteps: run.totalSteps,
+});
+
+/** Samples in a batch: the first dimension of its first array. */
+export function samplesIn(batch: Run["batch"]): number {
+  for (const name in batch) return batch[name]!.shape[0] ?? 1;
+  return 0;
+}
+
+export const prefixed = (prefix: string, metrics: Readonly<Record<string, number>>): Record<string, number> =>
+  Object.fromEntries(Object.entries(metrics).map(([name, value]) => [`${prefix}/${name}`, value]));

@@ -1,0 +1,70 @@
+// The order of hooks at every event: stage, then registration, bent by before/after.
+import { HookRegistrationError } from "./errors.ts";
+import { STAGES, type Stage } from "./hook.ts";
+import { didYouMean } from "./suggest.ts";
+
+export interface Ordered {
+  readonly name: string;
+  readonly stage: Stage;
+  readonly before: readonly string[];
+  readonly after: readonly string[];
+}
+
+/** Why a hook stands where it stands, for `hooks.explain()`. */
+export interface Placed<T extends Ordered> {
+  readonly item: T;
+  readonly because: string;
+}
+
+/** One cycle among the items that could not be placed, as `a → b → a`. */
+function describeCycle(names: ReadonlySet<string>, mustFollow: ReadonlyMap<string, ReadonlySet<string>>): string {
+  const path: string[] = [];
+  let at = [...names][0]!;
+  while (!path.includes(at)) {
+    path.push(at);
+    at = [...mustFollow.get(at)!].find((name) => names.has(name))!;
+  }
+  return [...path.slice(path.indexOf(at)), at].toReversed().join(" → ");
+}
+
+/**
+ * Sorts by (stage, registration) under the before/after constraints: always the first item, in that order,
+ * all of whose predecessors are placed.
+ */
+export function orderHooks<T extends Ordered>(items: readonly T[]): Placed<T>[] {
+  const byName = new Map(items.map((item) => [item.name, item]));
+  const mustFollow = new Map<string, Set<string>>(items.map((item) => [item.name, new Set<string>()]));
+  const reasons = new Map<string, string[]>();
+  const constrain = (first: string, second: string, asked: T, word: string, other: string): void => {
+    if (!byName.has(other)) {
+      throw new HookRegistrationError(
+        `Hook \`${asked.name}\` wants to run ${word} \`${other}\`, but no hook has that name.${didYouMean(other, byName.keys())} Registered: ${[...byName.keys()].join(", ")}.`,
+      );
+    }
+    mustFollow.get(second)!.add(first);
+    reasons.set(asked.name, [...(reasons.get(asked.name) ?? []), `${word} ${other}`]);
+  };
+  for (const item of items) {
+    for (const other of item.before) constrain(item.name, other, item, "before", other);
+    for (const other of item.after) constrain(other, item.name, item, "after", other);
+  }
+  const waiting = items
+    .map((item, index) => ({ item, index }))
+    .sort((a, b) => STAGES.indexOf(a.item.stage) - STAGES.indexOf(b.item.stage) || a.index - b.index)
+    .map(({ item }) => item);
+  const placed: Placed<T>[] = [];
+  const done = new Set<string>();
+  while (waiting.length > 0) {
+    const next = waiting.findIndex((item) => [...mustFollow.get(item.name)!].every((name) => done.has(name)));
+    if (next < 0) {
+      const names = new Set(waiting.map((item) => item.name));
+      throw new HookRegistrationError(
+        `The order of hooks has a cycle: ${describeCycle(names, mustFollow)}. Remove one of their \`before\`/\`after\` settings.`,
+      );
+    }
+    const [item] = waiting.splice(next, 1) as [T];
+    done.add(item.name);
+    placed.push({ item, because: [`stage ${item.stage}`, ...(reasons.get(item.name) ?? [])].join(", ") });
+  }
+  return placed;
+}

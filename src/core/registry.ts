@@ -1,0 +1,247 @@
+// The registry behind `trainer.hooks`: who listens, in which order, under which policy.
+import type { RunView } from "./context.ts";
+import { compileFire, nobody, type DispatchHost, type Fire, type Listener, type Turn } from "./dispatch.ts";
+import { HookError, HookRegistrationError } from "./errors.ts";
+import { allEvents, BUILTIN_EVENTS, EVENTS, isCustomEvent, levelOf, type EventName } from "./events.ts";
+import { HookEntry } from "./hook-entry.ts";
+import { HookTimes, type HookReport } from "./hook-report.ts";
+import type { Hook, Need, Stage } from "./hook.ts";
+import { orderHooks } from "./order.ts";
+import { didYouMean } from "./suggest.ts";
+
+export interface HookInfo {
+  readonly name: string;
+  readonly stage: Stage;
+  readonly enabled: boolean;
+  readonly events: readonly string[];
+}
+
+/** An error that a hook's policy kept from ending the run. */
+export interface HookFailure {
+  readonly hook: string;
+  readonly event: string;
+  readonly step: number;
+  readonly error: unknown;
+}
+
+/** Undo of a registration; works with `using`. */
+export interface Disposer {
+  (): void;
+  [Symbol.dispose](): void;
+}
+
+const HOT = new Set(["step", "batch", "forward / backward", "optimizer"]);
+/** How many failures in a row a reporting hook may have. */
+const PATIENCE = 3;
+/** How many failures of the run are kept in full; the rest are counted. */
+const KEEP_FAILURES = 100;
+
+export type FireTable = Record<string, Fire>;
+
+export class HookRegistry implements DispatchHost {
+  /** One function per event; replaced in place when hooks change, so a firing under way is not disturbed. */
+  readonly fire: FireTable = Object.fromEntries(BUILTIN_EVENTS.map((event) => [event, nobody]));
+  readonly failures: HookFailure[] = [];
+  failureCount = 0;
+  readonly #times = new HookTimes();
+  readonly #run: RunView;
+  readonly #turn: Turn;
+  readonly #warn: (message: string) => void;
+  readonly #rank: number;
+  #entries: HookEntry[] = [];
+  #ordered: HookEntry[] = [];
+  /** Increases with every change, so that the trainer knows when to look at its plan again. */
+  version = 0;
+
+  /** `rank` is this process among those that train together: hooks for the main one do not listen elsewhere. */
+  constructor(run: RunView, warn: (message: string) => void, rank = 0) {
+    this.#run = run;
+    this.#rank = rank;
+    this.#turn = run.turn;
+    this.#warn = warn;
+  }
+
+  /** Adds a hook. Inside an event it takes effect at the next event. */
+  add(hook: Hook, options: { readonly replace?: boolean } = {}): Disposer {
+    const entry = new HookEntry(hook, this.#run);
+    const at = this.#entries.findIndex(({ name }) => name === entry.name);
+    if (at >= 0 && !options.replace) {
+      throw new HookRegistrationError(
+        `There is already a hook named \`${entry.name}\`. Give this one another \`name\`, or call hooks.add(hook, { replace: true }).`,
+      );
+    }
+    const previous = this.#entries;
+    this.#change(at >= 0 ? previous.with(at, entry) : [...previous, entry]);
+    const dispose = (): void => {
+      if (this.#entries.includes(entry)) this.#change(this.#entries.filter((other) => other !== entry));
+    };
+    return Object.assign(dispose, { [Symbol.dispose]: dispose });
+  }
+
+  remove(name: string): void {
+    const entry = this.#entry(name);
+    this.#change(this.#entries.filter((other) => other !== entry));
+  }
+
+  get(name: string): Hook | undefined {
+    return this.#entries.find((entry) => entry.name === name)?.hook;
+  }
+
+  enable(name: string): void {
+    this.#switch(this.#entry(name), true);
+  }
+
+  disable(name: string): void {
+    this.#switch(this.#entry(name), false);
+  }
+
+  /** All hooks in the order in which they run, disabled ones included. */
+  list(): HookInfo[] {
+    return this.#ordered.map(({ name, stage, enabled, events }) => ({ name, stage, enabled, events }));
+  }
+
+  /** Who runs at which event, in which order, and why; for one event or for all that have listeners. */
+  explain(event?: EventName): string {
+    const events = event === undefined ? allEvents() : [event];
+    const placed = orderHooks(this.#entries);
+    const blocks = events.map((name) => {
+      const rows = placed.filter(({ item }) => item.events.includes(name));
+      if (rows.length === 0) return event === undefined ? "" : `${name}\n  nobody listens`;
+      const lines = rows.map(
+        ({ item, because }, i) => `  ${i + 1}. ${item.name}${item.enabled ? "" : " (disabled)"}  [${because}]`,
+      );
+      return [name, ...lines].join("\n");
+    });
+    return blocks.filter(Boolean).join("\n");
+  }
+
+  /** Time per hook and event, and the hooks over their budget. */
+  report(): HookReport {
+    const budgets = this.#entries.flatMap(({ name, hook }) =>
+      hook.budget === undefined ? [] : ([[name, hook.budget]] as const),
+    );
+    return this.#times.report(new Map(budgets));
+  }
+
+  listens(...events: EventName[]): boolean {
+    return events.some((event) => (this.fire[event] ?? nobody) !== nobody);
+  }
+
+  /** The first hook, in order, that listens to one of `events`: the reason for a plan. */
+  firstListener(...events: EventName[]): { hook: string; event: string } | undefined {
+    for (const event of events) {
+      const entry = this.#ordered.find((other) => other.enabled && other.events.includes(event));
+      if (entry) return { hook: entry.name, event };
+    }
+    return undefined;
+  }
+
+  /** The first hook that says it needs something costly. */
+  needing(need: Need): string | undefined {
+    return this.#ordered.find((entry) => entry.enabled && entry.needs.includes(need))?.name;
+  }
+
+  fireCustom(event: string): void | Promise<void> {
+    if (!isCustomEvent(event)) {
+      const hint = Object.hasOwn(EVENTS, event)
+        ? " Events of the loop are fired by the loop."
+        : didYouMean(event, allEvents());
+      throw new HookRegistrationError(
+        `There is no own event \`${event}\`.${hint} Make it known with defineEvent("${event}").`,
+      );
+    }
+    return this.fire[event]?.();
+  }
+
+  /** Reaches every hook, each in its own try and with a deadline; resolves to what went wrong. */
+  async fireIsolated(event: EventName, deadlineMs: number): Promise<HookError[]> {
+    const errors: HookError[] = [];
+    // Disabled hooks too: what they opened must be closed.
+    for (const listener of this.#ordered.flatMap((entry) => entry.listener(event) ?? [])) {
+      this.#turn.event = event;
+      this.#turn.ctx = listener.ctx;
+      try {
+        const result = listener.call(listener.ctx);
+        if (result instanceof Promise) await withDeadline(result, deadlineMs);
+      } catch (error) {
+        errors.push(new HookError(listener.hook, event, this.#run.clock.now.step, error));
+      }
+      this.#turn.event = null;
+      this.#turn.ctx = null;
+    }
+    return errors;
+  }
+
+  /** Forgets times and failures: a new run begins. */
+  beginRun(): void {
+    this.#times.clear();
+    this.failures.length = 0;
+    this.failureCount = 0;
+    for (const entry of this.#entries) entry.failures = 0;
+  }
+
+  failed(listener: Listener, event: string, error: unknown): void {
+    const entry = this.#entry(listener.hook);
+    const { step } = this.#run.clock.now;
+    const failure = error instanceof HookError ? error : new HookError(entry.name, event, step, error);
+    if (entry.policy === "throw") throw failure;
+    this.failureCount++;
+    if (this.failures.length < KEEP_FAILURES) this.failures.push({ hook: entry.name, event, step, error });
+    this.#warn(failure.message);
+    entry.failures++;
+    if (entry.policy === "disable" || (entry.isReporter && entry.failures >= PATIENCE)) {
+      this.#switch(entry, false);
+      this.#warn(
+        `Hook \`${entry.name}\` is switched off${entry.policy === "warn" ? ` after ${PATIENCE} failures in a row` : ""}.`,
+      );
+    }
+  }
+
+  timed(listener: Listener, event: string, ms: number, weight: number): void {
+    this.#times.add(listener.hook, event, ms, weight);
+  }
+
+  #entry(name: string): HookEntry {
+    const entry = this.#entries.find((other) => other.name === name);
+    if (entry) return entry;
+    const known = this.#entries.map((other) => other.name);
+    throw new HookRegistrationError(
+      `No hook is named \`${name}\`.${didYouMean(name, known)} Registered: ${known.join(", ") || "none"}.`,
+    );
+  }
+
+  #switch(entry: HookEntry, enabled: boolean): void {
+    if (entry.enabled === enabled) return;
+    entry.enabled = enabled;
+    entry.failures = 0;
+    this.#change(this.#entries);
+  }
+
+  #change(entries: HookEntry[]): void {
+    // Ordered first: a cycle or an unknown name must leave the registry as it was.
+    this.#ordered = orderHooks(entries).map(({ item }) => item);
+    this.#entries = entries;
+    this.version++;
+    for (const event of allEvents()) {
+      this.fire[event] = compileFire(event, this.#listeners(event), this.#turn, this, HOT.has(levelOf(event)));
+    }
+  }
+
+  #listeners(event: string): Listener[] {
+    const mine = this.#ordered.filter((entry) => entry.enabled && (this.#rank === 0 || entry.hook.ranks !== "main"));
+    return mine.flatMap((entry) => entry.listener(event) ?? []);
+  }
+}
+
+/** Rejects when `work` takes too long: a hook that hangs in `close` must not hang the program. */
+async function withDeadline(work: Promise<unknown>, ms: number): Promise<void> {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`did not finish within ${ms} ms`)), ms);
+  });
+  try {
+    await Promise.race([work, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}

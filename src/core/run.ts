@@ -1,0 +1,201 @@
+// The live state of a run: the counters, what is at hand now, and what hooks have asked for.
+import type { HostArray } from "./arrays.ts";
+import { Audit, type Intervention } from "./audit.ts";
+import type { Actions, Context, RunView } from "./context.ts";
+import type { LiveOptimizer, Metrics, ParamsView, Phase, RunStatus } from "./context.types.ts";
+import { Clock } from "./counters.ts";
+import type { Turn } from "./dispatch.ts";
+import type { Grads } from "./grads.ts";
+import type { HostBatch, HostTensors, LossModel, Model } from "./model.ts";
+import { Shared } from "./shared.ts";
+import type { SkipScope } from "./verbs.ts";
+import type { EvalWork, Work } from "./work.ts";
+
+/** What stays the same over a trainer's life and belongs to its surroundings. */
+export interface RunHost {
+  readonly model: Model<never> | LossModel;
+  readonly config: Readonly<Record<string, unknown>>;
+  /** The computing side; there is none before the first call. */
+  work(): Work;
+  evalWork(): EvalWork;
+  readonly params: ParamsView;
+  device(): string;
+  paramCount(): number;
+  optimizersFor(ctx: Context): readonly LiveOptimizer[];
+}
+
+/** One row of the metrics history: after an evaluation or an epoch. */
+export interface HistoryEntry {
+  readonly step: number;
+  readonly epoch: number;
+  readonly metrics: Metrics;
+}
+
+/** Requests of hooks that the loop has not acted upon yet. */
+interface Requests {
+  stop: { reason: string; by: string; entry: Intervention } | undefined;
+  skip: SkipScope | undefined;
+  eval: boolean;
+  batch: HostBatch | undefined;
+  scale: number;
+}
+
+export class Run implements RunView {
+  readonly clock = new Clock();
+  readonly audit = new Audit();
+  readonly turn: Turn = { event: null, ctx: null };
+  readonly shared = new Shared();
+  readonly requests: Requests = { stop: undefined, skip: undefined, eval: false, batch: undefined, scale: 1 };
+  readonly history: HistoryEntry[] = [];
+  readonly actions: Actions;
+
+  phase: Phase = "train";
+  status: RunStatus = "training";
+  totalSteps: number | undefined;
+  accumulate = 1;
+  /** The step after which the last evaluation ran: one per boundary is enough. */
+  evaluatedAt = -1;
+  /** True between `epochBegin` and a whole epoch's end: a later `fit` goes on in the same epoch. */
+  epochOpen = false;
+  batchIdx = 0;
+  loaderIdx = 0;
+  loaderName = "";
+  optimizerIdx = 0;
+  batch: HostBatch = {};
+  skipped = false;
+  partial = false;
+  skippedSteps = 0;
+  reason = "";
+  requestedBy = "";
+  error: unknown;
+  payload: unknown;
+  evalMetrics: Metrics = {};
+  logged: Metrics = {};
+  /** Latest value of every metric. */
+  metrics: Record<string, number> = {};
+  /** Logged since the last `log` event. */
+  unlogged: Record<string, number> = {};
+  /** The step's loss: the weighted mean over its micro-batches, once there are several. */
+  stepLoss: number | undefined;
+  #startedAt = 0;
+  readonly #host: RunHost;
+
+  constructor(host: RunHost) {
+    this.#host = host;
+    this.actions = makeActions(this, host);
+  }
+
+  get model(): Model<never> | LossModel {
+    return this.#host.model;
+  }
+  get config(): Readonly<Record<string, unknown>> {
+    return this.#host.config;
+  }
+  get params(): ParamsView {
+    return this.#host.params;
+  }
+  get device(): string {
+    return this.#host.device();
+  }
+  get paramCount(): number {
+    return this.#host.paramCount();
+  }
+  get loss(): number {
+    return this.stepLoss ?? this.#host.work().loss;
+  }
+  get avgLoss(): number {
+    return this.#host.work().avgLoss;
+  }
+  get outputs(): HostArray | HostTensors {
+    return this.phase === "train" ? this.#host.work().outputs : this.#host.evalWork().outputs;
+  }
+  get gradNorm(): number {
+    return this.#host.work().gradNorm;
+  }
+  get clippedNorm(): number {
+    return this.#host.work().clippedNorm;
+  }
+  get lr(): number {
+    return this.#host.work().lr(this.optimizerIdx);
+  }
+  get elapsed(): number {
+    return this.clock.now.elapsed / 1000;
+  }
+  get epochsDone(): number {
+    return this.clock.now.epoch - (this.epochOpen ? 1 : 0);
+  }
+
+  optimizersFor(ctx: Context): readonly LiveOptimizer[] {
+    return this.#host.optimizersFor(ctx);
+  }
+
+  gradsFor(ctx: Context): Grads | undefined {
+    return this.#host.work().grads(this.optimizerIdx, (what) => void ctx.record(what));
+  }
+
+  startTimer(): void {
+    this.#startedAt = performance.now() - this.clock.now.elapsed;
+  }
+
+  updateElapsed(): void {
+    this.clock.now.elapsed = performance.now() - this.#startedAt;
+  }
+
+  /** A new call of `fit`: the outcome is open again, counters and metrics go on. */
+  reopen(): void {
+    Object.assign(this.requests, { stop: undefined, skip: undefined, eval: false, batch: undefined, scale: 1 });
+    Object.assign(this, {
+      phase: "train",
+      status: "training",
+      reason: "",
+      requestedBy: "",
+      error: undefined,
+      skippedSteps: 0,
+    });
+    this.audit.clear();
+  }
+
+  /** Back to the start: counters, metrics and history too. */
+  restart(): void {
+    this.clock.reset();
+    Object.assign(this, { metrics: {}, unlogged: {}, epochOpen: false, stepLoss: undefined });
+    this.history.length = 0;
+  }
+
+  /** Takes the skip request if it reaches at least as far as `scope`: an epoch's skip also skips its step and batch. */
+  skips(scope: SkipScope): boolean {
+    const { skip } = this.requests;
+    if (skip === undefined) return false;
+    return scope === "batch" || (scope === "step" && skip !== "batch") || skip === "epoch";
+  }
+
+  merge(metrics: Metrics): void {
+    Object.assign(this.metrics, metrics);
+    Object.assign(this.unlogged, metrics);
+  }
+
+  remember(metrics: Metrics): void {
+    this.history.push({ step: this.clock.now.step, epoch: Math.max(0, this.clock.now.epoch - 1), metrics });
+  }
+}
+
+/** What the verbs do, once the context has allowed and recorded them. */
+function makeActions(run: Run, host: RunHost): Actions {
+  const { requests } = run;
+  const wider: Record<SkipScope, number> = { batch: 0, step: 1, epoch: 2 };
+  return {
+    stop: (reason, by, entry) => void (requests.stop ??= { reason, by, entry }),
+    skip: (scope) =>
+      void (requests.skip = requests.skip && wider[requests.skip] > wider[scope] ? requests.skip : scope),
+    replaceBatch: (batch) => void (requests.batch = batch),
+    scaleLoss: (k) => void (requests.scale *= k),
+    setAccumulate: (n) => void (run.accumulate = n),
+    requestEval: () => void (requests.eval = true),
+    log: (values) => run.merge(values),
+    setLoss: (loss) => host.work().setLoss(loss),
+    setLr: (lr) => host.work().setLr(lr),
+    setUpdate: (update) => host.work().setUpdate(update),
+    setTrainable: (filter) => host.work().setTrainable(filter),
+    swapParams: (params) => host.evalWork().swapParams(params),
+  };
+}

@@ -1,0 +1,100 @@
+// What the loop asks of the trainer's computing side. The loop knows when; this knows how.
+// A method returns a promise only on an engine that cannot finish synchronously.
+import type { HostArray } from "./arrays.ts";
+import type { UpdateFn } from "./context.types.ts";
+import type { Grads } from "./grads.ts";
+import type { MaybePromise } from "./loader.ts";
+import type { HostBatch, HostTensors, Loss } from "./model.ts";
+import type { NameFilter } from "./names.ts";
+
+/** How a step is computed: in one program, with the gradients in between, or with the forward pass first. */
+export type PlanKind = "fused" | "split" | "forwardFirst";
+
+export interface Plan {
+  readonly kind: PlanKind;
+  /** Why not fused: a hook and its event, or an option. */
+  readonly because: string;
+  readonly outputs: boolean;
+  readonly gradNorm: boolean;
+}
+
+export interface Work {
+  /** May losses and norms be read on demand, without `settle`? */
+  readonly syncRead: boolean;
+  readonly plan: Plan;
+  /** Whether gradients are clipped, so that `gradientClip` fires. */
+  readonly clips: boolean;
+  /** Optimizers that update in this step, by index. */
+  readonly due: readonly number[];
+  /** Are optimizers tied to loaders, so that a step's micro-batches must come from one loader? */
+  readonly tied: boolean;
+  /** The micro-batch's gradients, or one optimizer's share of the step's; undefined outside their window. */
+  grads(optimizer: number, record: (what: string) => void): Grads | undefined;
+  /** Micro-batches whose gradients are in this step. */
+  readonly kept: number;
+
+  /** Chooses the plan for the step that begins and sets its learning rates. */
+  beginStep(step: number, epoch: number, accumulate: number): void;
+  /** Moves a micro-batch to the device; resolves to its number of samples. */
+  takeBatch(batch: HostBatch, loader: string, micro: number): number;
+  /** The whole step in one program (plan `fused`); commits. */
+  fusedStep(scale: number): MaybePromise<void>;
+  /** The forward pass alone (plan `forwardFirst`). */
+  forward(): MaybePromise<void>;
+  /** Loss and gradients of the micro-batch. */
+  backward(scale: number): MaybePromise<void>;
+  /** Adds the micro-batch to the step, or leaves it out. */
+  keepBatch(): MaybePromise<void>;
+  dropBatch(): void;
+  /** Makes the step's gradient: the weighted mean over what was kept. */
+  gatherGrads(): MaybePromise<void>;
+  clip(): MaybePromise<void>;
+  update(optimizer: number): MaybePromise<void>;
+  /** From here the step is done: parameters, optimizer and model state together. */
+  commit(): void;
+  /** Forgets the open step; parameters, optimizer and model state are as before it. */
+  abandon(): void;
+
+  /** Reads what events show (loss, norms, outputs) on engines that must await; a no-op elsewhere. */
+  settle(): MaybePromise<void>;
+  readonly loss: number;
+  readonly outputs: HostArray | HostTensors;
+  readonly gradNorm: number;
+  readonly clippedNorm: number;
+  lr(optimizer: number): number;
+
+  /** Mean loss and train metrics of the epoch so far. */
+  epochMetrics(): MaybePromise<{ loss: number; metrics: Record<string, number> }>;
+  /** The loss part of it, as far as it can be had without awaiting. */
+  readonly avgLoss: number;
+  resetEpochMetrics(): void;
+
+  setLoss(loss: Loss): void;
+  setLr(lr: number | ((current: number) => number)): string;
+  setUpdate(update: UpdateFn | null): void;
+  setTrainable(filter: NameFilter): void;
+  /** Gives schedules that watch a metric its new value. */
+  observe(metrics: Readonly<Record<string, number>>): void;
+}
+
+/** The computing side of an evaluation. */
+export interface EvalWork {
+  /** Host copies of the last batch's outputs, when a hook needs them. */
+  readonly outputs: HostArray | HostTensors;
+  begin(): void;
+  /** Puts other parameters in place until `restore`. */
+  swapParams(params: HostTensors): void;
+  batch(batch: HostBatch, loader: string, index: number): MaybePromise<void>;
+  end(): MaybePromise<{ loss: number; metrics: Record<string, number> }>;
+  restore(): void;
+}
+
+/** The training data as the loop sees it: one or several loaders behind one face. */
+export interface Feed {
+  readonly names: readonly string[];
+  begin(epoch: number, seed: number): void;
+  /** The loader that the next batch comes from, by index; undefined at the end of the epoch. `from` asks for one more of that loader. */
+  peek(from?: number): MaybePromise<number | undefined>;
+  next(from?: number): MaybePromise<HostBatch | undefined>;
+  skip(from?: number): MaybePromise<boolean>;
+}

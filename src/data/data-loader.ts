@@ -1,0 +1,175 @@
+// The loader that ships in the box: batches of arrays, data sets and streams, in an order that resumes exactly.
+import type { ArrayInput } from "../core/arrays.ts";
+import { DataError } from "../core/errors.ts";
+import type { Loader, LoaderState, MaybePromise } from "../core/loader.ts";
+import type { HostBatch } from "../core/model.ts";
+import { checkOptions, is } from "../core/options.ts";
+import type { DTypes, Sample } from "./collate.ts";
+import { chain, guard, isPromise, quiet } from "../core/maybe.ts";
+import type { Made, Reader, Reading, Source } from "./reader.ts";
+import { type DataSource, toSource } from "./source.ts";
+
+export interface DataLoaderOptions<S extends object = Sample> {
+  /** Samples in a batch. Required, except for a stream of ready batches, which has none. */
+  readonly batchSize?: number;
+  /** A new order every epoch, a function of the seed and the epoch. Default false. */
+  readonly shuffle?: boolean;
+  /** Leave out the last batch when it is not full. Default false. */
+  readonly dropLast?: boolean;
+  /** Used instead of the trainer's. */
+  readonly seed?: number;
+  /** Makes a batch of samples, where stacking them field by field is not what you want. */
+  readonly collate?: (samples: readonly S[]) => Readonly<Record<string, ArrayInput>>;
+  /** The type of plain numbers, by field, such as `{ y: "int32" }` for class labels. Default float32. */
+  readonly dtypes?: DTypes;
+  /** Batches fetched ahead when the data is asynchronous. Default 0. */
+  readonly prefetch?: number;
+}
+
+const isDType = is.oneOf("float32", "int32", "uint32", "bool");
+
+const checks = {
+  batchSize: is.wholeFrom(1),
+  shuffle: is.boolean,
+  dropLast: is.boolean,
+  seed: is.wholeFrom(0),
+  collate: is.function,
+  dtypes: {
+    expected: `an object from field names to ${isDType.expected}`,
+    test: (v: unknown) => is.object.test(v) && Object.values(v as object).every(isDType.test),
+  },
+  prefetch: is.wholeFrom(0),
+};
+
+/** One pass over the data: what was consumed, and what was read ahead of it. */
+interface Pass {
+  readonly epoch: number;
+  readonly seed: number;
+  readonly reader: Reader;
+  readonly ahead: Reading[];
+  batches: number;
+  samples: number;
+}
+
+/**
+ * Cuts data into batches.
+ * @example new DataLoader({ x, y }, { batchSize: 128, shuffle: true })
+ */
+export class DataLoader<S extends object = Sample> implements Loader {
+  readonly length: number | undefined;
+  readonly #source: Source;
+  readonly #seed: number | undefined;
+  readonly #prefetch: number;
+  #pass: Pass | undefined;
+
+  constructor(data: DataSource<S>, options: DataLoaderOptions<S> = {}) {
+    checkOptions("DataLoader", options, checks);
+    const { batchSize, shuffle = false, dropLast = false, dtypes, collate } = options;
+    this.#source = toSource(data, { batchSize, shuffle, dropLast, dtypes, collate });
+    this.#seed = options.seed;
+    this.#prefetch = options.prefetch ?? 0;
+    this.length = this.#source.length;
+  }
+
+  begin(epoch: number, seed: number): void {
+    quiet(this.close());
+    const own = this.#seed ?? seed;
+    this.#pass = { epoch, seed: own, reader: this.#source.open(epoch, own), ahead: [], batches: 0, samples: 0 };
+  }
+
+  next(): MaybePromise<HostBatch | undefined> {
+    const pass = this.#begun();
+    return guard(
+      () => {
+        const reading = pass.ahead.shift() ?? pass.reader.read();
+        if (isPromise(reading.made)) this.#readAhead(pass);
+        return chain(reading.made, (made) => this.#consume(pass, made));
+      },
+      (cause) => this.#retry(pass, cause),
+    );
+  }
+
+  skip(): MaybePromise<boolean> {
+    const pass = this.#begun();
+    return guard(
+      () => {
+        const reading = pass.ahead.shift();
+        const passed = reading
+          ? (reading.samples ?? chain(reading.made, (made) => made?.samples ?? 0))
+          : pass.reader.skip();
+        return chain(passed, (samples) => {
+          if (samples === 0) return false;
+          pass.batches++;
+          pass.samples += samples;
+          return true;
+        });
+      },
+      (cause) => this.#retry(pass, cause),
+    );
+  }
+
+  state(): LoaderState {
+    const { epoch, batches, samples } = this.#pass ?? { epoch: 0, batches: 0, samples: 0 };
+    return { epoch, batches, samples };
+  }
+
+  load(state: LoaderState): MaybePromise<void> {
+    for (const key of ["epoch", "batches", "samples"] as const) {
+      if (!is.wholeFrom(0).test(state[key])) {
+        throw new DataError(`DataLoader: this is not a saved position: \`${key}\` is ${String(state[key])}.`);
+      }
+    }
+    this.begin(state.epoch, this.#begun().seed);
+    const pass = this.#begun();
+    pass.batches = state.batches;
+    pass.samples = state.samples;
+    return pass.reader.seek(state);
+  }
+
+  close(): MaybePromise<void> {
+    const pass = this.#pass;
+    this.#pass = undefined;
+    return pass?.reader.close();
+  }
+
+  #begun(): Pass {
+    if (this.#pass) return this.#pass;
+    throw new DataError("DataLoader: no epoch is open. Call `begin(epoch, seed)` first.");
+  }
+
+  /** A failed batch was not consumed: where the data can go back, the next call asks for it again. */
+  #retry(pass: Pass, cause: unknown): never {
+    if (this.#source.rewinds) {
+      pass.ahead.length = 0;
+      quiet(pass.reader.seek(pass));
+    }
+    throw cause;
+  }
+
+  #readAhead(pass: Pass): void {
+    while (pass.ahead.length < this.#prefetch) {
+      let reading: Reading;
+      try {
+        reading = pass.reader.read();
+      } catch (cause) {
+        // It is this batch's error, to be met when its turn comes.
+        reading = { made: Promise.reject(cause) };
+      }
+      if (reading.made === undefined) return;
+      quiet(reading.made);
+      pass.ahead.push(reading);
+    }
+  }
+
+  #consume(pass: Pass, made: Made | undefined): HostBatch | undefined {
+    if (made === undefined) {
+      if (pass.batches > 0) return undefined;
+      throw new DataError(
+        "DataLoader: the stream ended before its first batch. Is it empty, or was it read before? Give a function that makes a new one for each epoch.",
+      );
+    }
+    pass.batches++;
+    pass.samples += made.samples;
+    return made.batch;
+  }
+}

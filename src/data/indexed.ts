@@ -1,0 +1,106 @@
+// Data with a length and an index: arrays and data sets. Any batch can be made from its place in the epoch's order.
+import { DataError } from "../core/errors.ts";
+import type { MaybePromise } from "../core/loader.ts";
+import type { HostBatch } from "../core/model.ts";
+import { all, chain, guard, messageOf, quiet } from "../core/maybe.ts";
+import { permutation } from "./permutation.ts";
+import { Rng } from "./random.ts";
+import type { Reader, Reading, Source } from "./reader.ts";
+
+/** A part of an epoch: places `from` … `to` of `order` (absent: as the data comes). */
+export interface Span {
+  readonly order: Uint32Array | undefined;
+  readonly from: number;
+  readonly to: number;
+  readonly epoch: number;
+  readonly seed: number;
+}
+
+export interface IndexedOptions {
+  readonly batchSize: number;
+  readonly shuffle: boolean;
+  readonly dropLast: boolean;
+}
+
+/** A source of `count` samples in batches made by `make`. */
+export function indexedSource(
+  count: number,
+  { batchSize, shuffle, dropLast }: IndexedOptions,
+  make: (span: Span) => MaybePromise<HostBatch>,
+): Source {
+  if (count === 0) throw new DataError("DataLoader: the data has no samples.");
+  const length = dropLast ? Math.floor(count / batchSize) : Math.ceil(count / batchSize);
+  if (length === 0) {
+    throw new DataError(
+      `DataLoader: \`dropLast\` leaves no batch, because ${count} samples do not fill one of ${batchSize}.`,
+    );
+  }
+  let cached: { order: Uint32Array; epoch: number; seed: number } | undefined;
+  const orderOf = (epoch: number, seed: number): Uint32Array | undefined => {
+    if (!shuffle) return undefined;
+    if (cached?.epoch !== epoch || cached.seed !== seed)
+      cached = { order: permutation(count, seed, epoch), epoch, seed };
+    return cached.order;
+  };
+
+  function open(epoch: number, seed: number): Reader {
+    let at = 0;
+    const take = (): { from: number; to: number } => {
+      const from = at;
+      const to = Math.min(from + batchSize, count);
+      if (dropLast && to - from < batchSize) return { from, to: from };
+      at = to;
+      return { from, to };
+    };
+    return {
+      read(): Reading {
+        const { from, to } = take();
+        const samples = to - from;
+        if (samples === 0) return { made: undefined, samples };
+        const made = make({ order: orderOf(epoch, seed), from, to, epoch, seed });
+        return { made: chain(made, (batch) => ({ batch, samples })), samples };
+      },
+      skip() {
+        const { from, to } = take();
+        return to - from;
+      },
+      seek({ batches, samples }) {
+        if (samples > count || samples !== Math.min(batches * batchSize, count)) {
+          throw new DataError(
+            `DataLoader: a position after ${batches} batches and ${samples} samples does not fit ${count} samples in batches of ${batchSize}. Resume in mid-epoch with the data and the batchSize of the save.`,
+          );
+        }
+        at = samples;
+      },
+      close() {},
+    };
+  }
+  return { length, rewinds: true, open };
+}
+
+/** Data behind an index, such as files in a folder. */
+export interface Dataset<S> {
+  readonly length: number;
+  /** Sample `index`. What is random in it must come from `rng`, a function of seed, epoch and index: then it resumes exactly. */
+  get(index: number, context: { readonly rng: Rng }): MaybePromise<S>;
+}
+
+/** Keeps the generators of samples apart from the one that shuffles. */
+const SAMPLE_KEY = 1;
+
+/** Fetches the samples of a span, all at once if they are asynchronous. */
+export function fetchSamples<S>(dataset: Dataset<S>, { order, from, to, epoch, seed }: Span): MaybePromise<S[]> {
+  const pending: MaybePromise<S>[] = [];
+  for (let place = from; place < to; place++) {
+    const index = order === undefined ? place : order[place]!;
+    const sample = guard(
+      () => dataset.get(index, { rng: new Rng(seed, epoch, SAMPLE_KEY, index) }),
+      (cause) => {
+        for (const other of pending) quiet(other);
+        throw new DataError(`DataLoader: sample ${index} could not be read: ${messageOf(cause)}`, { cause });
+      },
+    );
+    pending.push(sample);
+  }
+  return all(pending);
+}

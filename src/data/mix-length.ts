@@ -1,0 +1,63 @@
+// How long an epoch over several loaders is, in batches and in steps, found by walking the very order that the run takes.
+import { advance, choose, type Lane, type Mix, mixStart } from "./mix.ts";
+
+export interface StepCount {
+  /** Batches in a step. Default 1. */
+  readonly accumulate?: number;
+  /** Whether all batches of a step come from the loader of its first; then a step may be short at a loader's end. */
+  readonly held?: boolean;
+  /** Batches after which the epoch is cut off. */
+  readonly limit?: number;
+}
+
+type Lengths = readonly (number | undefined)[];
+
+const allKnown = (lengths: Lengths): lengths is readonly number[] => lengths.every((length) => length !== undefined);
+
+function walk(mix: Mix, lengths: readonly number[], { accumulate = 1, held = false, limit = Infinity }: StepCount) {
+  const given = lengths.map(() => 0);
+  const passes = lengths.map(() => 0);
+  let state = mixStart;
+  let steps = 0;
+  const draw = (from?: number): number | undefined => {
+    if (state.batches >= limit) return undefined;
+    const lanes: Lane[] = lengths.map((length, i) => ({ more: given[i]! < length, passes: passes[i]! }));
+    const index = choose(mix, state, lanes, { epoch: 0, seed: 0 }, from);
+    if (index === undefined) return undefined;
+    if (!lanes[index]!.more) {
+      given[index] = 0;
+      passes[index]!++;
+    }
+    given[index]!++;
+    state = advance(state, index, from !== undefined, mix.shares);
+    return index;
+  };
+  for (let index = draw(); index !== undefined; index = draw()) {
+    steps++;
+    for (let i = 1; i < accumulate && draw(held ? index : undefined) !== undefined; i++);
+  }
+  return { batches: state.batches, steps };
+}
+
+/** Batches in an epoch; undefined when streams or chance decide it. */
+export function mixLength(mix: Mix, lengths: Lengths): number | undefined {
+  if (typeof mix.length === "number") return mix.length;
+  if (!allKnown(lengths)) return undefined;
+  if (mix.length === "sum") return lengths.reduce((sum, length) => sum + length, 0);
+  return mix.strategy === "weighted" ? undefined : walk(mix, lengths, {}).batches;
+}
+
+/** Optimizer steps in an epoch; undefined when streams or chance decide it. */
+export function mixSteps(mix: Mix, lengths: Lengths, count: StepCount): number | undefined {
+  const { accumulate = 1, held = false, limit = Infinity } = count;
+  const length = mixLength(mix, lengths);
+  // Loaders that start again never leave a step short, so holding changes nothing.
+  if (!held || typeof mix.length === "number" || lengths.length === 1) {
+    return length === undefined ? undefined : Math.ceil(Math.min(length, limit) / accumulate);
+  }
+  if (!allKnown(lengths)) return undefined;
+  if (mix.length === "sum" && limit >= length!) {
+    return lengths.reduce((sum, each) => sum + Math.ceil(each / accumulate), 0);
+  }
+  return mix.strategy === "weighted" ? undefined : walk(mix, lengths, count).steps;
+}

@@ -1,0 +1,53 @@
+// The seam between the trainer and whatever computes: pure functions in, compiled programs out.
+import type { HostArray, TypedArray } from "../core/arrays.ts";
+import type { MaybePromise } from "../core/loader.ts";
+import type { Tensor } from "../core/model.ts";
+
+/** An array that lives with an engine. Only the engine that made it knows what is inside. */
+export interface Buffer {
+  readonly shape: readonly number[];
+}
+
+/** What programs take and return: arrays in lists and maps, nested as they come. */
+export type Tree<T> = T | readonly Tree<T>[] | { readonly [key: string]: Tree<T> };
+
+/** The same structure with the engine's buffers where the traced function has tensors. */
+export type OnEngine<T> = T extends Tensor
+  ? Buffer
+  : T extends readonly (infer U)[]
+    ? readonly OnEngine<U>[]
+    : { readonly [K in keyof T]: OnEngine<T[K]> };
+
+export interface JitOptions {
+  /** Arguments, by position, whose buffers the program may reuse: they are gone after the call. */
+  readonly donate?: readonly number[];
+}
+
+export interface Engine {
+  readonly name: string;
+  /** May a value be read without awaiting? */
+  readonly syncRead: boolean;
+  put(host: HostArray): Buffer;
+  read(buffer: Buffer): MaybePromise<TypedArray>;
+  /** Compiles a pure jax-js function. Every output is computed when the call (or its promise) returns. */
+  jit<A extends Tree<Tensor>[], R extends Tree<Tensor>>(
+    fn: (...args: A) => R,
+    options?: JitOptions,
+  ): (...args: { [K in keyof A]: OnEngine<A[K]> }) => MaybePromise<OnEngine<R>>;
+  free(buffer: Buffer): void;
+  close(): Promise<void>;
+}
+
+/** Every buffer in a tree, in order. */
+export function leaves(tree: Tree<Buffer>): Buffer[] {
+  if (isBuffer(tree)) return [tree];
+  return Object.values(tree as Record<string, Tree<Buffer>>).flatMap(leaves);
+}
+
+function isBuffer(tree: Tree<Buffer>): tree is Buffer {
+  return Array.isArray((tree as Buffer).shape);
+}
+
+export function freeAll(engine: Engine, tree: Tree<Buffer>): void {
+  for (const buffer of leaves(tree)) engine.free(buffer);
+}

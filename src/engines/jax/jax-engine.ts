@@ -1,0 +1,88 @@
+// The jax-js engine: its own jit on wasm or WebGPU. Buffers are jax-js arrays.
+import { blockUntilReady, defaultDevice, init, jit, numpy as np, tree, type Array as JaxArray } from "@jax-js/jax";
+import { type HostArray, type TypedArray } from "../../core/arrays.ts";
+import { EngineError } from "../../core/errors.ts";
+import type { MaybePromise } from "../../core/loader.ts";
+import type { Tensor } from "../../core/model.ts";
+import { leaves, type Buffer, type Engine, type JitOptions, type OnEngine, type Tree } from "../engine.ts";
+
+export type JaxDevice = "wasm" | "webgpu";
+
+/** jax-js takes these typed arrays; the others are widened to the nearest of them. */
+function widen(data: TypedArray): Float32Array | Int32Array | Uint32Array {
+  if (data instanceof Float32Array || data instanceof Int32Array || data instanceof Uint32Array) return data;
+  return data instanceof Float64Array ? new Float32Array(data) : new Int32Array(data);
+}
+
+export class JaxEngine implements Engine {
+  readonly name: JaxDevice;
+  readonly syncRead: boolean;
+
+  private constructor(device: JaxDevice) {
+    this.name = device;
+    // In a cross-origin isolated page jax-js spreads wasm kernels over workers, and only awaiting sees the result.
+    const threaded = typeof SharedArrayBuffer !== "undefined" && typeof Worker !== "undefined";
+    this.syncRead = device === "wasm" && !threaded;
+  }
+
+  static async create(device: JaxDevice): Promise<JaxEngine> {
+    if (device === "webgpu" && !(globalThis.navigator as { gpu?: unknown } | undefined)?.gpu) {
+      throw new EngineError(
+        `Engine "webgpu": this runtime has no WebGPU (navigator.gpu is missing). Use a browser with WebGPU over https or localhost, or engine: "wasm".`,
+      );
+    }
+    const ready = await init(device);
+    if (!ready.includes(device)) {
+      throw new EngineError(
+        device === "webgpu"
+          ? `Engine "webgpu": the browser gave no GPU adapter. Use engine: "wasm", or enable WebGPU.`
+          : `Engine "wasm": this runtime has no WebAssembly.`,
+      );
+    }
+    return new JaxEngine(device);
+  }
+
+  put(host: HostArray): Buffer {
+    const array = np.array(widen(host.data), { shape: [...host.shape], device: this.name });
+    return host.dtype === "bool" ? array.astype(np.bool) : array;
+  }
+
+  read(buffer: Buffer): MaybePromise<TypedArray> {
+    const array = (buffer as JaxArray).ref;
+    return (this.syncRead ? array.dataSync() : array.data()) as MaybePromise<TypedArray>;
+  }
+
+  jit<A extends Tree<Tensor>[], R extends Tree<Tensor>>(fn: (...args: A) => R, { donate = [] }: JitOptions = {}) {
+    const compiled = jit(fn as (...args: Tree<Tensor>[]) => never) as unknown as (...args: unknown[]) => R;
+    const donated = new Set(donate);
+    return (...args: { [K in keyof A]: OnEngine<A[K]> }): MaybePromise<OnEngine<R>> => {
+      // Constants that the function makes while it is traced must land on this engine's device.
+      defaultDevice(this.name);
+      const owned = args.map((arg, i) => (donated.has(i) ? arg : tree.ref(arg as never)));
+      return this.#realise(compiled(...owned) as unknown as OnEngine<R>);
+    };
+  }
+
+  /**
+   * Waits for the outputs. Unrealised operations would chain from step to step and slow each one down;
+   * all outputs of a program become real together, so the smallest is enough to read.
+   */
+  #realise<T>(outputs: T): MaybePromise<T> {
+    if (!this.syncRead) return blockUntilReady(outputs as never) as Promise<T>;
+    let smallest: JaxArray | undefined;
+    for (const leaf of leaves(outputs as Tree<Buffer>) as JaxArray[]) {
+      if (smallest === undefined || leaf.size < smallest.size) smallest = leaf;
+      if (smallest.size === 1) break;
+    }
+    smallest?.ref.dataSync();
+    return outputs;
+  }
+
+  free(buffer: Buffer): void {
+    (buffer as JaxArray).dispose();
+  }
+
+  async close(): Promise<void> {
+    // jax-js keeps its backends for the life of the process; there is nothing of ours to close.
+  }
+}

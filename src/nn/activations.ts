@@ -1,0 +1,51 @@
+// Activation functions as layers. Derivatives at kinks are PyTorch's.
+import { nn, numpy as np } from "@jax-js/jax";
+import { checkOptions, is } from "../core/options.ts";
+import { pure, wholeNumber, type Layer } from "./layer.ts";
+
+/** max(x, 0). The order of the arguments makes the derivative at 0 be 0. */
+export const relu = (): Layer => pure((x) => np.maximum(0, x));
+
+export const tanh = (): Layer => pure((x) => np.tanh(x));
+
+export const sigmoid = (): Layer => pure((x) => nn.sigmoid(x));
+
+/** x · sigmoid(x), also called swish. */
+export const silu = (): Layer => pure((x) => x.ref.mul(nn.sigmoid(x)));
+
+export interface GeluOptions {
+  /** `"none"` (default) is exact; `"tanh"` is GPT-2's approximation. */
+  readonly approximate?: "none" | "tanh";
+}
+
+export function gelu(options: GeluOptions = {}): Layer {
+  checkOptions("gelu", options, { approximate: is.oneOf("none", "tanh") });
+  const approximate = options.approximate === "tanh";
+  return pure((x) => nn.gelu(x, { approximate }));
+}
+
+export interface LeakyReluOptions {
+  /** The slope below 0 (default 0.01). */
+  readonly slope?: number;
+}
+
+export function leakyRelu(options: LeakyReluOptions = {}): Layer {
+  checkOptions("leakyRelu", options, { slope: is.finite });
+  const { slope = 0.01 } = options;
+  return pure((x) => np.where(x.ref.greater(0), x.ref, x.mul(slope)));
+}
+
+export interface SoftmaxOptions {
+  /** The dimension that sums to 1 (default −1, the last). */
+  readonly axis?: number;
+}
+
+export function softmax(options: SoftmaxOptions = {}): Layer {
+  checkOptions("softmax", options, { axis: wholeNumber });
+  return pure((x) => nn.softmax(x, options.axis ?? -1));
+}
+
+export function logSoftmax(options: SoftmaxOptions = {}): Layer {
+  checkOptions("logSoftmax", options, { axis: wholeNumber });
+  return pure((x) => nn.logSoftmax(x, options.axis ?? -1));
+}

@@ -1,0 +1,74 @@
+// Multi-head self-attention with the parameter names of PyTorch's nn.MultiheadAttention (batch first).
+import { nn, numpy as np } from "@jax-js/jax";
+import { OptionError, ProgramError } from "../core/errors.ts";
+import type { Tensor } from "../core/model.ts";
+import { checkOptions, is } from "../core/options.ts";
+import { dropout } from "./dropout.ts";
+import { fanInUniform, filled } from "./init.ts";
+import { checkSizes, showShape, type Layer } from "./layer.ts";
+
+export interface AttentionOptions {
+  /** Each position sees only itself and what came before (default false). */
+  readonly causal?: boolean;
+  /** Add learned offsets to the projections (default true). */
+  readonly bias?: boolean;
+  /** The share of attention weights dropped while training (default 0). */
+  readonly dropout?: number;
+}
+
+/** Low enough that its exponential is 0 beside any real score, and still a finite number. */
+const HIDDEN = -1e30;
+
+/**
+ * Self-attention over [batch, time, features].
+ * @example multiHeadAttention(128, 4, { causal: true })
+ */
+export function multiHeadAttention(features: number, heads: number, options: AttentionOptions = {}): Layer {
+  checkSizes("multiHeadAttention", { features, heads });
+  checkOptions("multiHeadAttention", options, { causal: is.boolean, bias: is.boolean, dropout: is.fraction });
+  const { causal = false, bias = true } = options;
+  if (features % heads !== 0)
+    throw new OptionError(
+      `multiHeadAttention: Expected \`features\` (${features}) to be a multiple of \`heads\` (${heads})`,
+    );
+  const size = features / heads;
+  const drop = dropout(options.dropout ?? 0);
+  const project = (x: Tensor, weight: Tensor, offset: Tensor | undefined) => {
+    const y = np.inner(x, weight);
+    return offset ? y.add(offset) : y;
+  };
+  return {
+    init(key) {
+      // xavier_uniform over the three projections as one matrix, as PyTorch does it.
+      const bound = Math.sqrt(6 / (4 * features));
+      return {
+        in_proj_weight: key.fold("in_proj_weight").uniform([3 * features, features], -bound, bound),
+        ...(bias && { in_proj_bias: filled([3 * features], 0) }),
+        "out_proj.weight": fanInUniform(key.fold("out_proj.weight"), [features, features], features),
+        ...(bias && { "out_proj.bias": filled([features], 0) }),
+      };
+    },
+    apply(params, x, ctx) {
+      if (x.ndim !== 3 || x.shape[2] !== features)
+        throw new ProgramError(
+          `multiHeadAttention(${features}, ${heads}): expected [batch, time, ${features}], got ${showShape(x)}`,
+        );
+      const [batch, time] = x.shape as [number, number, number];
+      const qkv = project(x, params.in_proj_weight!, params.in_proj_bias);
+      const [q, k, v] = np
+        .split(qkv, 3, 2)
+        .map((part) => part.reshape([batch, time, heads, size]).transpose([0, 2, 1, 3])) as [Tensor, Tensor, Tensor];
+      let scores = np.matmul(q.mul(1 / Math.sqrt(size)), k.transpose([0, 1, 3, 2]));
+      if (causal) scores = np.where(visible(time), scores, HIDDEN);
+      const weights = drop.apply({}, nn.softmax(scores, -1), ctx) as Tensor;
+      const mixed = np.matmul(weights, v).transpose([0, 2, 1, 3]).reshape([batch, time, features]);
+      return project(mixed, params["out_proj.weight"]!, params["out_proj.bias"]);
+    },
+  };
+}
+
+/** [time, time], true where the column is not after the row. */
+function visible(time: number): Tensor {
+  const position = np.arange(time);
+  return position.ref.reshape([time, 1]).greaterEqual(position.reshape([1, time]));
+}

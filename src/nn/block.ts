@@ -1,0 +1,89 @@
+// Models made of models: children by name, and a function that calls them.
+import type { HostArray } from "../core/arrays.ts";
+import { OptionError } from "../core/errors.ts";
+import type { ApplyContext, HostTensors, InitKey, Model, Outputs, Tensor, Tensors } from "../core/model.ts";
+import { checkOptions, is, show } from "../core/options.ts";
+
+/** A part of a block: a model, or the initial value of a parameter of the block's own. */
+export type Child = Model<never, Outputs> | ((key: InitKey) => HostArray);
+
+/** What `forward` gets for each child: a function. Call it as often as you like; its parameters are shared. */
+export type Calls<Children> = {
+  readonly [Name in keyof Children]: Children[Name] extends Model<infer In, infer Out>
+    ? (inputs: In) => Out
+    : () => Tensor;
+};
+
+/**
+ * A model from named children. Parameter names are `child.name`, and nest: `blocks.0.attn.in_proj_weight`.
+ * @example
+ * const transformerBlock = (d: number, heads: number) =>
+ *   block(
+ *     { ln1: layerNorm(d), attn: multiHeadAttention(d, heads), ln2: layerNorm(d), mlp: mlp(d) },
+ *     ({ ln1, attn, ln2, mlp }, x: Tensor) => {
+ *       const h = x.ref.add(attn(ln1(x)));
+ *       return h.ref.add(mlp(ln2(h)));
+ *     },
+ *   );
+ */
+export function block<Children extends Readonly<Record<string, Child>>, In, Out extends Outputs>(
+  children: Children,
+  forward: (calls: Calls<Children>, inputs: In, ctx: ApplyContext) => Out,
+): Model<In, Out> {
+  checkOptions("block", { children, forward }, { children: is.object, forward: is.function });
+  const parts = Object.entries<Child>(children);
+  for (const [name, part] of parts) checkChild(name, part);
+  const stateful = parts.some(([, part]) => typeof part !== "function" && typeof part.initState === "function");
+  return {
+    init: (key) =>
+      merge(parts, (name, part) =>
+        typeof part === "function" ? { [name]: part(key.fold(name)) } : prefix(name, part.init(key.fold(name))),
+      ),
+    ...(stateful && {
+      initState: () =>
+        merge(parts, (name, part) => (typeof part === "function" ? {} : prefix(name, part.initState?.() ?? {}))),
+    }),
+    apply(params, inputs, ctx) {
+      const state = { ...ctx.state };
+      const calls = Object.fromEntries(
+        parts.map(([name, part]) => [
+          name,
+          typeof part === "function" ? () => params[name]!.ref : (x: never) => call(part, name, params, state, x, ctx),
+        ]),
+      ) as Calls<Children>;
+      const outputs = forward(calls, inputs, ctx);
+      // Every call took references of its own.
+      for (const param of Object.values(params)) param.dispose();
+      return stateful ? [outputs, state] : outputs;
+    },
+  };
+}
+
+function checkChild(name: string, part: Child): void {
+  const isModel = typeof part === "function" || typeof (part as Partial<Model>)?.apply === "function";
+  if (!isModel) throw new OptionError(`block: Expected \`${name}\` to be a model, got ${show(part)}`);
+  if (name === "" || name.includes("."))
+    throw new OptionError(`block: Expected a child's name without dots, got ${JSON.stringify(name)}`);
+}
+
+/** Applies one child to its own parameters and state; new state replaces the old, for a later call to see. */
+function call(part: Model<never>, name: string, params: Tensors, state: Tensors, inputs: never, ctx: ApplyContext) {
+  const own = select(name, params, (param) => param.ref);
+  const result = part.apply(own, inputs, { ...ctx, state: select(name, state, (buffer) => buffer) });
+  if (!part.initState) return result as Outputs;
+  const [outputs, next] = result as [Outputs, Tensors];
+  Object.assign(state, prefix(name, next));
+  return outputs;
+}
+
+function select(name: string, from: Tensors, take: (tensor: Tensor) => Tensor): Tensors {
+  const start = `${name}.`;
+  const own = Object.entries(from).filter(([key]) => key.startsWith(start));
+  return Object.fromEntries(own.map(([key, tensor]) => [key.slice(start.length), take(tensor)]));
+}
+
+const prefix = <T>(name: string, values: Readonly<Record<string, T>>): Record<string, T> =>
+  Object.fromEntries(Object.entries(values).map(([key, value]) => [`${name}.${key}`, value]));
+
+const merge = (parts: readonly [string, Child][], values: (name: string, part: Child) => HostTensors): HostTensors =>
+  Object.assign({}, ...parts.map(([name, part]) => values(name, part))) as HostTensors;

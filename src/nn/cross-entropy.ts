@@ -1,0 +1,46 @@
+// Cross-entropy between logits and whole-number labels.
+import { lax, numpy as np } from "@jax-js/jax";
+import type { Loss, Outputs, Tensor } from "../core/model.ts";
+import { checkOptions, is } from "../core/options.ts";
+import { wholeNumber } from "./layer.ts";
+import { classify } from "./targets.ts";
+
+export interface CrossEntropyOptions {
+  /** The share of the target spread evenly over all classes (default 0). */
+  readonly labelSmoothing?: number;
+  /** Labels with this value do not count (default −100). */
+  readonly ignoreIndex?: number;
+}
+
+/**
+ * The mean over labels that count, and 0 when none does. Logits are [..., classes], labels [...].
+ * A label that is neither a class nor `ignoreIndex` makes the loss NaN, so that it is noticed.
+ */
+export function crossEntropy(options: CrossEntropyOptions = {}): Loss {
+  checkOptions("crossEntropy", options, { labelSmoothing: is.fraction, ignoreIndex: wholeNumber });
+  const { labelSmoothing = 0, ignoreIndex = -100 } = options;
+  return function crossEntropy(outputs, labels) {
+    const { sum, count } = entropySums("crossEntropy", outputs, labels, ignoreIndex, labelSmoothing);
+    return sum.div(np.maximum(count, 1));
+  };
+}
+
+/** The summed loss and the number of labels that count. */
+export function entropySums(
+  owner: string,
+  outputs: Outputs,
+  labels: Tensor,
+  ignoreIndex: number,
+  labelSmoothing: number,
+): { sum: Tensor; count: Tensor } {
+  const { logits, atLabel, counted, inRange } = classify(owner, outputs, labels, ignoreIndex);
+  // Logits relative to their largest: exponentials stay within range, and large logits lose no digits.
+  const relative = logits.ref.sub(lax.stopGradient(logits.max(-1, { keepdims: true })));
+  const logSum = np.log(np.exp(relative.ref).sum(-1));
+  const picked = np.where(atLabel, relative.ref, 0).sum(-1);
+  let loss = logSum.sub(picked.mul(1 - labelSmoothing));
+  if (labelSmoothing > 0) loss = loss.sub(relative.mean(-1).mul(labelSmoothing));
+  else relative.dispose();
+  const sum = np.where(counted.ref, np.where(inRange, loss, Number.NaN), 0).sum();
+  return { sum, count: counted.astype(np.float32).sum() };
+}

@@ -1,0 +1,24 @@
+// A table of vectors looked up by id.
+import { numpy as np } from "@jax-js/jax";
+import { checkSizes, expectWhole, type Layer } from "./layer.ts";
+
+/**
+ * Ids of any shape become vectors: [...] → [..., features]. `weight` is [count, features], as in PyTorch.
+ * An id outside the table gives NaN, so that the loss shows it; reading past the table would give garbage.
+ * @example embedding(50257, 768)
+ */
+export function embedding(count: number, features: number): Layer {
+  checkSizes("embedding", { count, features });
+  const owner = `embedding(${count}, ${features})`;
+  return {
+    init: (key) => ({ weight: key.normal([count, features], 0, 1) }),
+    apply(params, ids) {
+      expectWhole(owner, "ids", ids);
+      const id = ids.astype(np.int32);
+      const known = np.logicalAnd(id.ref.greaterEqual(0), id.ref.less(count));
+      const rows = np.take(params.weight!, np.clip(id, 0, count - 1), 0);
+      // The selection also gives the gradient an array of its own to scatter from: jax-js's jit cannot scatter a view.
+      return np.where(known.reshape([...known.shape, 1]), rows, Number.NaN);
+    },
+  };
+}

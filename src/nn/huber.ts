@@ -1,0 +1,21 @@
+// Huber loss: squared near the target, linear far from it.
+import { numpy as np } from "@jax-js/jax";
+import type { Loss } from "../core/model.ts";
+import { checkOptions, is } from "../core/options.ts";
+import { difference } from "./targets.ts";
+
+export interface HuberOptions {
+  /** Where the square ends and the line begins (default 1). */
+  readonly delta?: number;
+}
+
+export function huber(options: HuberOptions = {}): Loss {
+  checkOptions("huber", options, { delta: is.positive });
+  const { delta = 1 } = options;
+  return function huber(outputs, targets) {
+    const distance = np.abs(difference("huber", outputs, targets));
+    const near = distance.ref.lessEqual(delta);
+    const square = np.square(distance.ref).mul(0.5);
+    return np.where(near, square, distance.sub(delta / 2).mul(delta)).mean();
+  };
+}

@@ -1,0 +1,39 @@
+// What layers share: their type, how they check sizes and shapes, and how a layer without parameters is made.
+import { numpy as np } from "@jax-js/jax";
+import type { ApplyContext, Model, Tensor } from "../core/model.ts";
+import { ProgramError } from "../core/errors.ts";
+import { checkOptions, is, type Check } from "../core/options.ts";
+
+/** A model from one array to one array. */
+export type Layer = Model<Tensor, Tensor>;
+
+/** A layer without parameters or state. */
+export function pure(forward: (x: Tensor, ctx: ApplyContext) => Tensor): Layer {
+  return { init: () => ({}), apply: (_params, x, ctx) => forward(x, ctx) };
+}
+
+/** Positional sizes are checked like options, with the same form of message. */
+export function checkSizes(owner: string, sizes: Readonly<Record<string, unknown>>): void {
+  checkOptions(owner, sizes, Object.fromEntries(Object.keys(sizes).map((name) => [name, is.wholeFrom(1)])));
+}
+
+export const wholeNumber: Check = { expected: "a whole number", test: Number.isSafeInteger };
+
+export const showShape = (x: { readonly shape: readonly number[] }): string => `[${x.shape.join(", ")}]`;
+
+export function expectLast(owner: string, x: Tensor, size: number): void {
+  if (x.shape.at(-1) !== size)
+    throw new ProgramError(`${owner}: expected the last dimension to be ${size}, got ${showShape(x)}`);
+}
+
+export function expectImages(owner: string, x: Tensor, channels?: number): void {
+  if (x.ndim === 4 && (channels === undefined || x.shape[1] === channels)) return;
+  throw new ProgramError(`${owner}: expected [batch, ${channels ?? "channels"}, height, width], got ${showShape(x)}`);
+}
+
+export function expectWhole(owner: string, what: string, x: Tensor): void {
+  if (x.dtype !== np.int32 && x.dtype !== np.uint32)
+    throw new ProgramError(
+      `${owner}: expected ${what} to be whole numbers (Int32Array or Uint32Array), got ${x.dtype} ${showShape(x)}`,
+    );
+}

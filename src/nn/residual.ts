@@ -1,0 +1,15 @@
+// A residual connection: x + inner(x).
+import type { Layer } from "./layer.ts";
+
+/** Adds the input to the output of `inner`, whose parameter names stay as they are. */
+export function residual(inner: Layer): Layer {
+  return {
+    ...inner,
+    apply(params, x, ctx) {
+      const result = inner.apply(params, x.ref, ctx);
+      if (!Array.isArray(result)) return x.add(result);
+      const [y, state] = result;
+      return [x.add(y), state];
+    },
+  };
+}

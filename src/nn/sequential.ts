@@ -1,0 +1,21 @@
+// Layers one after another.
+import type { Tensor } from "../core/model.ts";
+import { block } from "./block.ts";
+import type { Layer } from "./layer.ts";
+
+/**
+ * Each layer's output is the next one's input. Parameters are named by position, `0.weight`, `2.bias`, as in
+ * PyTorch, or by the names you give.
+ * @example sequential(linear(784, 256), relu(), linear(256, 10))
+ * @example sequential({ fc1: linear(784, 256), act: relu(), fc2: linear(256, 10) })
+ */
+export function sequential(...layers: readonly Layer[]): Layer;
+export function sequential(layers: Readonly<Record<string, Layer>>): Layer;
+export function sequential(...args: readonly (Layer | Readonly<Record<string, Layer>>)[]): Layer {
+  const [first] = args;
+  const named = args.length === 1 && typeof first === "object" && typeof first.apply !== "function";
+  const layers = named
+    ? (first as Readonly<Record<string, Layer>>)
+    : (Object.fromEntries(args.entries()) as Record<string, Layer>);
+  return block(layers, (calls, x: Tensor) => Object.keys(layers).reduce((h, name) => calls[name]!(h), x));
+}

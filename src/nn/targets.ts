@@ -1,0 +1,62 @@
+// How losses and metrics look at a model's outputs and at a batch's targets.
+import { numpy as np } from "@jax-js/jax";
+import { ProgramError } from "../core/errors.ts";
+import type { Outputs, Tensor, TensorBatch } from "../core/model.ts";
+import { expectWhole, showShape } from "./layer.ts";
+
+/** The one array that a model returned. */
+export function single(owner: string, outputs: Outputs): Tensor {
+  if (typeof (outputs as Tensor).dispose === "function") return outputs as Tensor;
+  const names = Object.keys(outputs).join(", ");
+  throw new ProgramError(
+    `${owner}: the model returns several outputs (${names}); choose one, as in (outputs, y, batch) => ${owner}()(outputs.logits, y, batch)`,
+  );
+}
+
+/** `batch.y` for a metric, which leaves the batch to its owner. */
+export function targetsOf(owner: string, batch: TensorBatch): Tensor {
+  if (batch.y) return batch.y.ref;
+  throw new ProgramError(`${owner}: the batch has no \`y\` (it has ${Object.keys(batch).join(", ")})`);
+}
+
+/** outputs − targets, for those that compare number by number. */
+export function difference(owner: string, outputs: Outputs, targets: Tensor): Tensor {
+  const x = single(owner, outputs);
+  expectSameShape(owner, x, targets);
+  return x.sub(targets);
+}
+
+export function expectSameShape(owner: string, outputs: Tensor, targets: Tensor): void {
+  if (showShape(outputs) !== showShape(targets))
+    throw new ProgramError(
+      `${owner}: outputs ${showShape(outputs)} and targets ${showShape(targets)} must have the same shape`,
+    );
+}
+
+/** Logits and labels of a classifier, taken apart once for every loss and metric that needs them. */
+export interface Classified {
+  /** [..., classes] */
+  readonly logits: Tensor;
+  /** [..., classes], true at the label. */
+  readonly atLabel: Tensor;
+  /** [...], false where the label is `ignoreIndex`. */
+  readonly counted: Tensor;
+  /** [...], true where the label is one of the classes. */
+  readonly inRange: Tensor;
+}
+
+/** Compares labels with 0, 1, 2, …: unlike a gather it has no garbage for labels that are no class. */
+export function classify(owner: string, outputs: Outputs, labels: Tensor, ignoreIndex: number): Classified {
+  const logits = single(owner, outputs);
+  if (showShape({ shape: logits.shape.slice(0, -1) }) !== showShape(labels))
+    throw new ProgramError(
+      `${owner}: expected logits [..., classes] and labels [...], got ${showShape(logits)} and ${showShape(labels)}`,
+    );
+  expectWhole(owner, "labels", labels);
+  const classes = logits.shape.at(-1)!;
+  const label = labels.astype(np.int32);
+  const index = np.arange(classes).reshape([...labels.shape.map(() => 1), classes]);
+  const atLabel = index.equal(label.ref.reshape([...label.shape, 1]));
+  const inRange = np.logicalAnd(label.ref.greaterEqual(0), label.ref.less(classes));
+  return { logits, atLabel, inRange, counted: label.notEqual(ignoreIndex) };
+}

@@ -1,0 +1,20 @@
+// hookline/optim: optimizers and learning-rate schedules.
+export { adam } from "./adam.ts";
+export { adamw } from "./adamw.ts";
+export { type AdamOptions } from "./adam-rule.ts";
+export { type CommonOptions } from "./common.ts";
+export { lion, type LionOptions } from "./lion.ts";
+export { rmsprop, type RmspropOptions } from "./rmsprop.ts";
+export { sgd, type SgdOptions } from "./sgd.ts";
+export { constant, type ConstantOptions } from "./schedules/constant.ts";
+export { cosine, type CosineOptions } from "./schedules/cosine.ts";
+export { exponential, type ExponentialOptions } from "./schedules/exponential.ts";
+export { linear, type LinearOptions } from "./schedules/linear.ts";
+export { oneCycle, type OneCycleOptions } from "./schedules/one-cycle.ts";
+export { plateau, type PlateauOptions } from "./schedules/plateau.ts";
+export { sequence, type SequencePart } from "./schedules/sequence.ts";
+export { step, type StepOptions } from "./schedules/step.ts";
+export { type Amount, type Interval } from "./schedules/time.ts";
+export { warmup, type WarmupOptions } from "./schedules/warmup.ts";
+export { type GroupOptions, type GroupValues, type Optimizer } from "../core/optimizer.ts";
+export { type Schedule, type ScheduleTime } from "../core/schedule.ts";

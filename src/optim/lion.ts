@@ -1,0 +1,31 @@
+// Lion (Chen et al. 2023, "Symbolic Discovery of Optimization Algorithms"): steps by the sign of a momentum.
+import { numpy as np } from "@jax-js/jax";
+import type { Optimizer } from "../core/optimizer.ts";
+import { checkOptions } from "../core/options.ts";
+import { betasCheck, common, commonChecks, type CommonOptions } from "./common.ts";
+
+export interface LionOptions extends CommonOptions {
+  /** How the step, and how the running mean, weigh old against new gradients. Default [0.9, 0.99]. */
+  readonly betas?: readonly [number, number];
+}
+
+/**
+ * Lion. Defaults: lr 1e-4, betas [0.9, 0.99], weightDecay 0 (decoupled). Every element moves by `lr`, so use 3 to 10
+ * times less than with AdamW, and as much more weight decay.
+ * @example lion({ lr: 1e-4, weightDecay: 0.1 })
+ */
+export function lion(options: LionOptions = {}): Optimizer {
+  checkOptions("lion", options, { ...commonChecks, betas: betasCheck });
+  const [beta1, beta2] = options.betas ?? [0.9, 0.99];
+  return {
+    ...common("lion", options, { lr: 1e-4, weightDecay: 0 }),
+    slots: ["exp_avg"],
+    hyper: ({ lr, weightDecay }) => ({ lr, keep: 1 - lr * weightDecay }),
+    leaf(p, g, slots, h) {
+      const old = slots.exp_avg!;
+      const direction = np.sign(old.ref.mul(beta1).add(g.ref.mul(1 - beta1)));
+      const mean = old.mul(beta2).add(g.mul(1 - beta2));
+      return [p.mul(h.keep!.ref).sub(direction.mul(h.lr!.ref)), { exp_avg: mean }];
+    },
+  };
+}

@@ -1,0 +1,85 @@
+// Lower the rate when a metric stops improving, as torch's ReduceLROnPlateau with its relative threshold.
+import { OptionError } from "../../core/errors.ts";
+import type { Json } from "../../core/json.ts";
+import { checkOptions, is } from "../../core/options.ts";
+import type { Schedule } from "../../core/schedule.ts";
+
+export interface PlateauOptions {
+  /** Default "val/loss". */
+  readonly monitor?: string;
+  /** Whether less or more of the metric is better. Default "min". */
+  readonly mode?: "min" | "max";
+  /** What each reduction multiplies the rate by. Default 0.1. */
+  readonly factor?: number;
+  /** Evals without improvement that are let pass. Default 10. */
+  readonly patience?: number;
+  /** The relative change that counts as an improvement. Default 1e-4. */
+  readonly threshold?: number;
+  /** Evals after a reduction during which none is counted as bad. Default 0. */
+  readonly cooldown?: number;
+  /** The rate never goes below this part of the base rate. Default 0. */
+  readonly minFactor?: number;
+}
+
+interface PlateauState {
+  readonly factor: number;
+  /** Null until a value has been seen: JSON has no infinity. */
+  readonly best: number | null;
+  readonly bad: number;
+  readonly cooling: number;
+}
+
+/**
+ * The rate times `factor` once `monitor` has not improved for more than `patience` evals. It changes right after the
+ * eval that decides it, whatever the epoch.
+ * @example plateau({ monitor: "val/loss", patience: 3 })
+ */
+export function plateau(options: PlateauOptions = {}): Schedule {
+  checkOptions("plateau", options, {
+    monitor: is.name,
+    mode: is.oneOf("min", "max"),
+    factor: is.fraction,
+    patience: is.wholeFrom(0),
+    threshold: is.nonNegative,
+    cooldown: is.wholeFrom(0),
+    minFactor: is.nonNegative,
+  });
+  const { monitor = "val/loss", mode = "min", patience = 10, threshold = 1e-4, cooldown = 0, minFactor = 0 } = options;
+  const shrink = options.factor ?? 0.1;
+  let state: PlateauState = { factor: 1, best: null, bad: 0, cooling: 0 };
+
+  const better = (value: number, best: number | null): boolean => {
+    if (best === null) return !Number.isNaN(value);
+    return mode === "min" ? value < best * (1 - threshold) : value > best * (1 + threshold);
+  };
+
+  return {
+    name: "plateau",
+    interval: "step",
+    monitor,
+    factor: () => state.factor,
+    observe(value) {
+      let { factor, best, bad, cooling } = state;
+      if (better(value, best)) [best, bad] = [value, 0];
+      else bad++;
+      if (cooling > 0) [cooling, bad] = [cooling - 1, 0];
+      if (bad > patience) {
+        factor = Math.min(factor, Math.max(factor * shrink, minFactor));
+        [cooling, bad] = [cooldown, 0];
+      }
+      state = { factor, best, bad, cooling };
+    },
+    state: () => ({ ...state }),
+    load(saved) {
+      state = readState(saved);
+    },
+  };
+}
+
+function readState(saved: Json): PlateauState {
+  const { factor, best, bad, cooling } = (saved ?? {}) as unknown as Partial<PlateauState>;
+  if (typeof factor !== "number" || typeof bad !== "number" || typeof cooling !== "number" || best === undefined) {
+    throw new OptionError("plateau: this saved state is not a plateau's. Was the run saved with another schedule?");
+  }
+  return { factor, best, bad, cooling };
+}

@@ -1,0 +1,71 @@
+// The only place where Node and browsers differ. Nothing is imported: what Node has is found at run time.
+
+export interface Platform {
+  readonly name: "node" | "browser";
+  warn(message: string): void;
+  /** Lets timers, signals and I/O run: a macrotask, since a promise alone would not. */
+  yieldToEvents(): Promise<void>;
+  /** Calls `first` on SIGINT or SIGTERM; a second signal ends the process at once. Returns the undo. */
+  onSignals(first: (signal: string) => void): () => void;
+  /** The code with which the process will end, unless something else sets it. */
+  setExitCode(code: number): void;
+}
+
+/** Exit codes by convention: 128 + the signal's number. */
+export const EXIT_CODES: Readonly<Record<string, number>> = { SIGINT: 130, SIGTERM: 143 };
+
+interface NodeProcess {
+  readonly versions?: { readonly node?: string };
+  exitCode?: number | string | null | undefined;
+  on(signal: string, handler: () => void): void;
+  off(signal: string, handler: () => void): void;
+  exit(code: number): never;
+}
+
+function nodePlatform(process: NodeProcess): Platform {
+  return {
+    name: "node",
+    warn: (message) => console.warn(`hookline: ${message}`),
+    yieldToEvents: () => new Promise((resolve) => void setImmediate(resolve)),
+    onSignals(first) {
+      let seen = 0;
+      const handlers = Object.entries(EXIT_CODES).map(([signal, code]) => {
+        const handler = (): void => {
+          if (++seen > 1) process.exit(code);
+          first(signal);
+        };
+        process.on(signal, handler);
+        return () => process.off(signal, handler);
+      });
+      return () => handlers.forEach((undo) => undo());
+    },
+    setExitCode(code) {
+      process.exitCode = code;
+    },
+  };
+}
+
+function browserPlatform(): Platform {
+  return {
+    name: "browser",
+    warn: (message) => console.warn(`hookline: ${message}`),
+    // A message, not a timer: browsers hold nested timers back to 4 ms.
+    yieldToEvents: () =>
+      new Promise((resolve) => {
+        const { port1, port2 } = new MessageChannel();
+        port1.addEventListener("message", () => {
+          port1.close();
+          resolve();
+        });
+        port1.start();
+        port2.postMessage(null);
+      }),
+    onSignals: () => () => undefined,
+    setExitCode: () => undefined,
+  };
+}
+
+export function currentPlatform(): Platform {
+  const { process } = globalThis as { process?: NodeProcess };
+  return process?.versions?.node ? nodePlatform(process) : browserPlatform();
+}

@@ -1,0 +1,76 @@
+// A ready context for testing one method of a hook, and replaying a whole trace into it.
+import type { ContextOf } from "../core/context.types.ts";
+import { methodOf, type BuiltinEvent } from "../core/events.ts";
+import { ContextError } from "../core/errors.ts";
+import type { Hook } from "../core/hook.ts";
+import { Shared } from "../core/shared.ts";
+import { SKIP_SCOPES, VERBS, type SkipScope, type VerbName } from "../core/verbs.ts";
+import type { TraceEntry } from "./trace.ts";
+
+/** A verb that the hook under test called. */
+export interface VerbCall {
+  readonly event: BuiltinEvent;
+  readonly verb: VerbName | "log";
+  readonly args: readonly unknown[];
+}
+
+const DEFAULTS = {
+  phase: "train",
+  epoch: 0,
+  step: 1,
+  totalSteps: 100,
+  metrics: {},
+  tokensSeen: 0,
+  samplesSeen: 0,
+  device: "test",
+  paramCount: 0,
+  config: {},
+  status: "training",
+  elapsed: 0,
+};
+
+/**
+ * A context for `event` with these fields. Verbs are checked as in a run and land in `calls`.
+ * @example
+ * const { ctx, calls } = testContext("stepEnd", { loss: NaN });
+ * haltOnNan.onStepEnd(ctx);
+ * expect(calls[0].verb).toBe("stop");
+ */
+export function testContext<E extends BuiltinEvent>(
+  event: E,
+  fields: Partial<ContextOf<E>> = {},
+  shared: Shared = new Shared(),
+): { ctx: ContextOf<E>; calls: VerbCall[] } {
+  const calls: VerbCall[] = [];
+  const metrics: Record<string, number> = { ...(fields as { metrics?: Record<string, number> }).metrics };
+  const verbs = (Object.keys(VERBS) as VerbName[]).map((verb) => {
+    const call = (...args: unknown[]): void => {
+      const valid: readonly string[] = verb === "skip" ? (SKIP_SCOPES[args[0] as SkipScope] ?? []) : VERBS[verb].events;
+      if (!valid.includes(event))
+        throw new ContextError(
+          `ctx.${verb}(${args.map(String).join(", ")}) is not valid in \`${event}\`. It works in: ${valid.join(", ")}.`,
+        );
+      calls.push({ event, verb, args });
+    };
+    return [verb, call] as const;
+  });
+  const log = (values: Record<string, number>): void => {
+    Object.assign(metrics, values);
+    calls.push({ event, verb: "log", args: [values] });
+  };
+  const ctx = { ...DEFAULTS, ...fields, metrics, shared, ...Object.fromEntries(verbs), log };
+  return { ctx: ctx as unknown as ContextOf<E>, calls };
+}
+
+/** Runs a recorded trace through one hook, event by event, and returns the verbs it called. */
+export async function replay(trace: readonly TraceEntry[], hook: Hook): Promise<VerbCall[]> {
+  const all: VerbCall[] = [];
+  const shared = new Shared();
+  for (const { event, fields } of trace) {
+    const { ctx, calls } = testContext(event, fields as never, shared);
+    const method = (hook as unknown as Record<string, ((ctx: unknown) => unknown) | undefined>)[methodOf(event)];
+    await method?.call(hook, ctx);
+    all.push(...calls);
+  }
+  return all;
+}

@@ -1,0 +1,130 @@
+// The computing side of an evaluation, and of predict.
+import type { HostArray } from "../core/arrays.ts";
+import type { MaybePromise } from "../core/loader.ts";
+import { chain } from "../core/maybe.ts";
+import { samplesIn } from "../core/loop.ts";
+import type { HostBatch, HostTensors } from "../core/model.ts";
+import type { HookRegistry } from "../core/registry.ts";
+import type { EvalWork } from "../core/work.ts";
+import { freeAll, type Buffer, type Engine, type Tree } from "../engines/engine.ts";
+import { stepKey } from "../nn/key.ts";
+import { BatchInput } from "./batch-input.ts";
+import type { Buffers, DeviceState } from "./device-state.ts";
+import { choosePlan } from "./plan.ts";
+import { ProgramCache } from "./program-cache.ts";
+import { evalBatch, predictBatch } from "./programs/programs.ts";
+import type { SumsLayout } from "./programs/sums.ts";
+import { runProgram } from "./run-program.ts";
+import { readTree, Scalars } from "./scalars.ts";
+import type { Specs } from "./specs.ts";
+import { Totals } from "./totals.ts";
+
+export class EvalRunner implements EvalWork {
+  readonly #engine: Engine;
+  readonly #state: DeviceState;
+  readonly #specs: Specs;
+  readonly #hooks: HookRegistry;
+  readonly #programs: ProgramCache;
+  readonly #input: BatchInput;
+  readonly #totals: Totals;
+  readonly #scalars: Scalars;
+  /** Parameters put in place for this evaluation only. */
+  #swapped: Buffers | undefined;
+
+  constructor(
+    engine: Engine,
+    state: DeviceState,
+    specs: Specs,
+    sums: SumsLayout,
+    hooks: HookRegistry,
+    warn: (message: string) => void,
+  ) {
+    this.#engine = engine;
+    this.#state = state;
+    this.#specs = specs;
+    this.#hooks = hooks;
+    this.#programs = new ProgramCache(engine);
+    this.#input = new BatchInput(engine, warn);
+    this.#totals = new Totals(engine, sums);
+    this.#scalars = new Scalars(engine);
+  }
+
+  begin(): void {
+    this.#totals.reset();
+  }
+
+  swapParams(params: HostTensors): void {
+    this.restore();
+    this.#swapped = this.#state.put(params, Object.keys(this.#state.params));
+  }
+
+  restore(): void {
+    if (this.#swapped) freeAll(this.#engine, this.#swapped);
+    this.#swapped = undefined;
+  }
+
+  batch(host: HostBatch, loader: string, index: number): MaybePromise<void> {
+    const weight = samplesIn(host);
+    const spec = this.#specs.get(choosePlan(this.#hooks, 1, false), loader, []);
+    const program = this.#programs.of(spec, "eval", evalBatch(spec), { donate: [2, 3, 4, 5] });
+    const count = this.#engine.put({ data: Float32Array.of(weight), shape: [] });
+    const out = runProgram(
+      program,
+      { what: "evaluation", loader, host },
+      this.#params,
+      this.#state.state,
+      this.#totals.sums,
+      this.#input.put(host, loader),
+      count,
+      this.#key(index),
+    );
+    return chain(out, (result) => {
+      const { sums, outputs } = result as { sums: Buffer; outputs: Tree<Buffer> };
+      this.#scalars.set({ outputs });
+      return chain(this.#totals.accept(sums, weight, true), () => this.#scalars.settle());
+    });
+  }
+
+  end(): MaybePromise<{ loss: number; metrics: Record<string, number> }> {
+    return chain(this.#totals.flush(), () => this.#totals.compute());
+  }
+
+  get outputs(): HostArray | HostTensors {
+    return this.#scalars.outputs;
+  }
+
+  /** The model's outputs for one batch, as host arrays. */
+  predict(host: HostBatch, loader: string, index: number): MaybePromise<HostArray | HostTensors> {
+    const spec = this.#specs.get(choosePlan(this.#hooks, 1, false), loader, []);
+    const program = this.#programs.of(spec, "predict", predictBatch(spec), { donate: [2, 3] });
+    const out = runProgram(
+      program,
+      { what: "prediction", loader, host },
+      this.#params,
+      this.#state.state,
+      this.#input.put(host, loader),
+      this.#key(index),
+    );
+    return chain(out, (outputs) =>
+      chain(readTree(this.#engine, outputs), (copy) => {
+        freeAll(this.#engine, outputs);
+        return copy;
+      }),
+    );
+  }
+
+  get #params(): Buffers {
+    return this.#swapped ?? this.#state.params;
+  }
+
+  /** Evaluation draws no random numbers that matter, but a model may ask for a key: the same one every time. */
+  #key(index: number): Buffer {
+    return this.#engine.put({ data: stepKey(0, 0, index), shape: [2] });
+  }
+
+  free(): void {
+    this.restore();
+    this.#totals.free();
+    this.#scalars.free();
+  }
+}

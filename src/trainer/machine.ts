@@ -1,0 +1,47 @@
+// Everything that exists once an engine is there: the state on the device and the runners that work on it.
+import type { HookRegistry } from "../core/registry.ts";
+import type { HostTensors } from "../core/model.ts";
+import type { Engine } from "../engines/engine.ts";
+import { selectEngine } from "../engines/select.ts";
+import { DeviceState } from "./device-state.ts";
+import { EvalRunner } from "./eval-runner.ts";
+import type { OptimizerSet } from "./optimizers.ts";
+import type { TrainerOptions } from "./options.ts";
+import type { Problem } from "./problem.ts";
+import { ControlLayout } from "./programs/control.ts";
+import { SumsLayout } from "./programs/sums.ts";
+import { Specs } from "./specs.ts";
+import { StepRunner, type StepOptions } from "./step-runner.ts";
+
+export interface Machine {
+  readonly engine: Engine;
+  readonly state: DeviceState;
+  readonly steps: StepRunner;
+  readonly evals: EvalRunner;
+}
+
+export async function buildMachine(
+  options: TrainerOptions,
+  initial: { readonly params: HostTensors; readonly state: HostTensors },
+  problem: Problem,
+  optimizers: OptimizerSet,
+  hooks: HookRegistry,
+  stepOptions: StepOptions,
+  warn: (message: string) => void,
+): Promise<Machine> {
+  const engine = await selectEngine(options.engine ?? "auto");
+  const state = new DeviceState(engine, initial, optimizers);
+  const sums = new SumsLayout(options.metrics ?? {});
+  const control = new ControlLayout(["scale", "weight", "clipNorm", "clipValue", ...optimizers.controlNames()]);
+  const clip = { clipNorm: stepOptions.clipNorm !== undefined, clipValue: stepOptions.clipValue !== undefined };
+  const specs = new Specs(Object.keys(initial.params), problem, optimizers, sums, control, clip);
+  const steps = new StepRunner({ engine, state, optimizers, specs, sums, control, hooks, options: stepOptions, warn });
+  const evals = new EvalRunner(engine, state, specs, sums, hooks, warn);
+  return { engine, state, steps, evals };
+}
+
+export function freeMachine({ state, steps, evals }: Machine): void {
+  steps.free();
+  evals.free();
+  state.free();
+}

@@ -1,0 +1,200 @@
+// The running optimizers: groups with their live values, schedules, and the scalars of each update.
+import type { Context } from "../core/context.ts";
+import type { LiveGroup, LiveOptimizer } from "../core/context.types.ts";
+import { ContextError, OptionError } from "../core/errors.ts";
+import type { GroupValues, Optimizer } from "../core/optimizer.ts";
+import { show } from "../core/options.ts";
+import type { Schedule, ScheduleTime } from "../core/schedule.ts";
+import { resolveGroups } from "../optim/groups.ts";
+import type { ControlLayout } from "./programs/control.ts";
+import type { UpdateRule } from "./programs/programs.ts";
+
+interface Group {
+  readonly name: string;
+  readonly params: readonly string[];
+  readonly prefix: string;
+  /** As the optimizer was made; weight decay and momentum may be assigned. */
+  readonly values: GroupValues;
+  /** What hooks made of the rate: a factor that stays while the schedule goes on. */
+  factor: number;
+}
+
+interface Slot {
+  readonly name: string;
+  readonly optimizer: Optimizer;
+  readonly schedule: Schedule | undefined;
+  readonly groups: readonly Group[];
+  readonly rule: UpdateRule;
+  /** The schedule's factor now. */
+  scheduled: number;
+  /** Updates done. */
+  updates: number;
+}
+
+export type OptimizerOption = Optimizer | Readonly<Record<string, Optimizer>>;
+
+const isOptimizer = (option: OptimizerOption): option is Optimizer => typeof (option as Optimizer).leaf === "function";
+
+export class OptimizerSet {
+  readonly slots: readonly Slot[];
+
+  constructor(
+    option: OptimizerOption,
+    schedule: Schedule | undefined,
+    paramNames: readonly string[],
+    loaderNames: readonly string[],
+  ) {
+    const entries = isOptimizer(option) ? [["optimizer", option] as const] : Object.entries(option);
+    if (entries.length === 0)
+      throw new OptionError(`Trainer: \`optimizer\` is an empty object; give at least one optimizer.`);
+    const owner = new Map<string, string>();
+    this.slots = entries.map(([name, optimizer], i) => {
+      if (!optimizer || !isOptimizer(optimizer)) {
+        throw new OptionError(
+          `Trainer: Expected \`optimizer.${name}\` to be an optimizer such as adamw({ lr: 1e-3 }), got ${show(optimizer)}`,
+        );
+      }
+      if (optimizer.loader !== undefined && !loaderNames.includes(optimizer.loader)) {
+        throw new OptionError(
+          `Optimizer \`${name}\`: no training loader is named \`${optimizer.loader}\`. Loaders: ${loaderNames.join(", ")}.`,
+        );
+      }
+      const resolved = resolveGroups(optimizer, paramNames);
+      for (const param of resolved.flatMap((group) => group.params)) {
+        const other = owner.get(param);
+        if (other !== undefined)
+          throw new OptionError(
+            `Parameter \`${param}\` belongs to two optimizers, \`${other}\` and \`${name}\`. Give each its own \`params\`.`,
+          );
+        owner.set(param, name);
+      }
+      const groups = resolved.map((group, j): Group => ({
+        name: group.name,
+        params: group.params,
+        prefix: `o${i}g${j}.`,
+        values: { ...group.values },
+        factor: 1,
+      }));
+      const rule: UpdateRule = { optimizer, prefix: `o${i}`, groups };
+      return { name, optimizer, schedule: optimizer.schedule ?? schedule, groups, rule, scheduled: 1, updates: 0 };
+    });
+  }
+
+  /** Every scalar of every group, by its name in the control vector. */
+  controlNames(): string[] {
+    return this.slots.flatMap(({ optimizer, groups }) =>
+      groups.flatMap(({ prefix, values }) =>
+        ["lr", ...Object.keys(optimizer.hyper(values, 1))].map((key) => prefix + key),
+      ),
+    );
+  }
+
+  /** Writes this update's scalars of one optimizer. */
+  fill(control: ControlLayout, index: number): void {
+    const { optimizer, groups, updates } = this.slots[index]!;
+    groups.forEach((group, j) => {
+      const values = { ...group.values, lr: this.rate(index, j) };
+      control.set(`${group.prefix}lr`, values.lr);
+      for (const [key, value] of Object.entries(optimizer.hyper(values, updates + 1)))
+        control.set(group.prefix + key, value);
+    });
+  }
+
+  /** Takes each schedule's factor at the start of a step (or of an epoch, for those that go by epochs). */
+  schedule(at: ScheduleTime): void {
+    for (const slot of this.slots) {
+      if (slot.schedule) slot.scheduled = slot.schedule.factor(at);
+    }
+  }
+
+  observe(metrics: Readonly<Record<string, number>>): void {
+    for (const schedule of new Set(this.slots.map((slot) => slot.schedule))) {
+      const value = schedule?.monitor === undefined ? undefined : metrics[schedule.monitor];
+      if (value !== undefined) schedule!.observe?.(value);
+    }
+  }
+
+  /** Optimizers that update on batches of this loader. */
+  due(loader: string): number[] {
+    return this.slots.flatMap(({ optimizer }, i) =>
+      optimizer.loader === undefined || optimizer.loader === loader ? [i] : [],
+    );
+  }
+
+  rate(index: number, group = 0): number {
+    const slot = this.slots[index]!;
+    const { values, factor } = slot.groups[group]!;
+    return values.lr * slot.scheduled * factor;
+  }
+
+  /** Sets every group's rate; a function sees each group's own. */
+  setLr(lr: number | ((current: number) => number)): string {
+    const set = this.slots.flatMap((slot, i) =>
+      slot.groups.map((_, j) => this.#setRate(i, j, typeof lr === "function" ? lr(this.rate(i, j)) : lr)),
+    );
+    return `setLr(${set[0]})`;
+  }
+
+  #setRate(index: number, group: number, lr: number): number {
+    if (typeof lr !== "number" || !Number.isFinite(lr) || lr < 0)
+      throw new ContextError(`A learning rate must be a finite number ≥ 0, got ${show(lr)}.`);
+    const slot = this.slots[index]!;
+    const { values } = slot.groups[group]!;
+    // While the schedule itself is at zero (the first step of a warm-up) no factor can reach the rate: aim at the base.
+    const scheduled = values.lr * slot.scheduled || values.lr;
+    slot.groups[group]!.factor = scheduled === 0 ? 0 : lr / scheduled;
+    return lr;
+  }
+
+  /** The optimizers as one hook sees them: its assignments are recorded under its name. */
+  live(ctx: Context): LiveOptimizer[] {
+    return this.slots.map((slot, i) => ({
+      name: slot.name,
+      get updates() {
+        return slot.updates;
+      },
+      groups: slot.groups.map((group, j) => this.#liveGroup(ctx, i, j, group)),
+    }));
+  }
+
+  #liveGroup(ctx: Context, index: number, at: number, group: Group): LiveGroup {
+    const slot = this.slots[index]!;
+    const where = `optimizers[${index}].groups[${at}]`;
+    const rate = (): number => this.rate(index, at);
+    const setRate = (lr: number): number => this.#setRate(index, at, lr);
+    const assign = (key: "weightDecay" | "momentum", value: number): void => {
+      if (typeof value !== "number" || !Number.isFinite(value) || value < 0)
+        throw new ContextError(`${where}.${key} must be a finite number ≥ 0, got ${show(value)}.`);
+      if (group.values[key] === undefined) {
+        throw new ContextError(
+          `${where}.${key}: ${slot.optimizer.name} was made without ${key}, so it keeps no state for it. Make it with ${key}: 0.9 or the like.`,
+        );
+      }
+      group.values[key] = value;
+      ctx.record(`${where}.${key} = ${value}`);
+    };
+    return {
+      name: group.name,
+      params: group.params,
+      get lr() {
+        return rate();
+      },
+      set lr(lr: number) {
+        setRate(lr);
+        ctx.record(`${where}.lr = ${lr}`);
+      },
+      get weightDecay() {
+        return group.values.weightDecay;
+      },
+      set weightDecay(value: number) {
+        assign("weightDecay", value);
+      },
+      get momentum() {
+        return group.values.momentum;
+      },
+      set momentum(value: number | undefined) {
+        assign("momentum", value!);
+      },
+    };
+  }
+}

@@ -1,0 +1,124 @@
+// The trainer's options: their types, their defaults and their checks.
+import type { Cadence } from "../core/cadence.ts";
+import { OptionError } from "../core/errors.ts";
+import type { Hook } from "../core/hook.ts";
+import { LIMIT_CHECKS, type LimitOptions } from "../core/limits.ts";
+import type { Loader } from "../core/loader.ts";
+import type { HostBatch, Loss, LossModel, Metric, Model } from "../core/model.ts";
+import { checkOptions, is, show } from "../core/options.ts";
+import type { Schedule } from "../core/schedule.ts";
+import type { MixOptions } from "../data/mix.ts";
+import type { Engine } from "../engines/engine.ts";
+import { checkEngine, type EngineName } from "../engines/select.ts";
+import type { OptimizerOption } from "./optimizers.ts";
+import type { InputsFn } from "./problem.ts";
+
+export interface TrainerOptions extends LimitOptions {
+  /** A model (`init`, `apply`) with `loss`, or `{ params, loss }`. */
+  readonly model: Model<never> | LossModel;
+  readonly loss?: Loss;
+  /** Metrics by name, computed in training (`train/…`) and evaluation (`val/…`). */
+  readonly metrics?: Readonly<Record<string, Metric>>;
+  /** What goes into the model; default `batch.x`. */
+  readonly inputs?: InputsFn;
+  /** Counts a batch's tokens, for `maxTokens`, cadences and throughput. */
+  readonly tokens?: (batch: HostBatch) => number;
+  /** One optimizer, or several by name. */
+  readonly optimizer: OptimizerOption;
+  readonly schedule?: Schedule;
+  /** One loader, or several by name. */
+  readonly train: Loader | Readonly<Record<string, Loader>>;
+  /** How several training loaders share the epoch. */
+  readonly mix?: MixOptions;
+  /** Factor on the loss of each training loader's batches. */
+  readonly lossWeights?: Readonly<Record<string, number>>;
+  /** One evaluation loader (its metrics are `val/…`), or several by name. */
+  readonly eval?: Loader | Readonly<Record<string, Loader>>;
+  /** Default: every epoch. */
+  readonly evalEvery?: Cadence;
+  /** An evaluation before the first step. Default false. */
+  readonly evalAtStart?: boolean;
+  /** When `log` fires, besides the end of every epoch. Default: every 10 steps. */
+  readonly logEvery?: Cadence;
+  /** Micro-batches in a step. Default 1. */
+  readonly accumulate?: number;
+  readonly clipNorm?: number;
+  readonly clipValue?: number;
+  /** Batches of an epoch to use, for a quick try; also of each evaluation. */
+  readonly limitBatches?: number;
+  /** Default 0. The same seed gives the same run, bit for bit, on one engine and machine. */
+  readonly seed?: number;
+  /** Default `auto`: the best one present. */
+  readonly engine?: EngineName | Engine;
+  /** Where the run's files go; for hooks that write some. */
+  readonly runDir?: string;
+  readonly hooks?: readonly Hook[];
+  /** End cleanly on SIGINT and SIGTERM. Default true. */
+  readonly signals?: boolean;
+  /** Milliseconds after which the loop lets timers and signals run. Default 50. */
+  readonly yieldEvery?: number;
+  /** Milliseconds that a hook may take in `exception` and `close`. Default 10000. */
+  readonly closeTimeout?: number;
+  /** Where warnings go. Default: console.warn. */
+  readonly warn?: (message: string) => void;
+}
+
+export interface FitOptions extends LimitOptions {
+  /** Start over: counters, parameters, optimizer and metrics as in a new trainer. */
+  readonly restart?: boolean;
+  /** Ends the run after the step at hand. */
+  readonly signal?: AbortSignal;
+}
+
+const loaders = is.object;
+const CHECKS = {
+  ...LIMIT_CHECKS,
+  model: is.object,
+  loss: is.function,
+  metrics: is.object,
+  inputs: is.function,
+  tokens: is.function,
+  optimizer: is.object,
+  schedule: is.object,
+  train: loaders,
+  mix: is.object,
+  lossWeights: is.object,
+  eval: loaders,
+  evalEvery: is.or(is.positive, is.name, is.object),
+  evalAtStart: is.boolean,
+  logEvery: is.or(is.positive, is.name, is.object),
+  accumulate: is.wholeFrom(1),
+  clipNorm: is.positive,
+  clipValue: is.positive,
+  limitBatches: is.wholeFrom(1),
+  seed: is.wholeFrom(0),
+  engine: is.anything,
+  runDir: is.name,
+  hooks: is.array,
+  signals: is.boolean,
+  yieldEvery: is.nonNegative,
+  closeTimeout: is.positive,
+  warn: is.function,
+};
+
+export function checkTrainerOptions(options: TrainerOptions): void {
+  checkOptions("Trainer", options, CHECKS, ["model", "optimizer", "train"]);
+  if (options.engine !== undefined) checkEngine(options.engine);
+  for (const [name, metric] of Object.entries(options.metrics ?? {})) {
+    if (typeof metric?.update !== "function" || typeof metric.compute !== "function") {
+      throw new OptionError(
+        `Trainer: Expected \`metrics.${name}\` to have \`update\` and \`compute\`, such as accuracy(), got ${show(metric)}`,
+      );
+    }
+  }
+}
+
+const FIT_CHECKS = {
+  ...LIMIT_CHECKS,
+  restart: is.boolean,
+  signal: { expected: "an AbortSignal", test: (v: unknown) => v instanceof AbortSignal },
+};
+
+export function checkFitOptions(options: FitOptions): void {
+  checkOptions("fit", options, FIT_CHECKS);
+}

@@ -1,0 +1,33 @@
+// The plan follows the listeners: who listens decides how the step is cut into programs.
+import type { HookRegistry } from "../core/registry.ts";
+import type { Plan } from "../core/work.ts";
+
+/** Chooses the cheapest plan that serves every listener. */
+export function choosePlan(hooks: HookRegistry, accumulate: number, clips: boolean): Plan {
+  const outputsBy = hooks.needing("outputs");
+  const shared = { outputs: outputsBy !== undefined, gradNorm: clips || hooks.needing("gradNorm") !== undefined };
+  const forward = hooks.firstListener("afterForward", "beforeBackward");
+  if (forward)
+    return { kind: "forwardFirst", because: `hook \`${forward.hook}\` listens to ${forward.event}`, ...shared };
+  const gradients = hooks.firstListener("afterBackward", "beforeOptimizerStep", "gradientClip", "afterOptimizerStep");
+  if (gradients)
+    return { kind: "split", because: `hook \`${gradients.hook}\` listens to ${gradients.event}`, ...shared };
+  if (accumulate > 1) return { kind: "split", because: `accumulate is ${accumulate}`, ...shared };
+  return { kind: "fused", because: "nobody listens between the forward pass and the update", ...shared };
+}
+
+const PROGRAMS: Record<Plan["kind"], string> = {
+  fused: "one program: forward, backward and update; gradients never leave the device",
+  split: "loss and gradients, then the update",
+  forwardFirst: "the forward pass first, then loss and gradients (forward recomputed), then the update",
+};
+
+/** The plan in words, for `trainer.explainPlan()`. */
+export function describePlan(plan: Plan, hooks: HookRegistry): string {
+  const extras = [
+    plan.outputs && `outputs come back, because hook \`${hooks.needing("outputs")}\` needs them`,
+    plan.gradNorm &&
+      `the gradient norm is computed, because ${hooks.needing("gradNorm") ? `hook \`${hooks.needing("gradNorm")}\` needs it` : "clipping is on"}`,
+  ].filter(Boolean);
+  return [`${plan.kind}: ${PROGRAMS[plan.kind]}`, `because ${plan.because}`, ...extras].join("\n");
+}

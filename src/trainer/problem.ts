@@ -1,0 +1,119 @@
+// What is trained, in one form: a model with its loss, or a bare loss function over parameters.
+import { OptionError, ProgramError } from "../core/errors.ts";
+import type {
+  ApplyContext,
+  HostTensors,
+  Loss,
+  LossModel,
+  Model,
+  Outputs,
+  Tensor,
+  TensorBatch,
+  Tensors,
+} from "../core/model.ts";
+import { show } from "../core/options.ts";
+import { initKey } from "../nn/key.ts";
+
+/** One forward pass: the scalar loss, the outputs and the buffers after it. */
+export interface Forward {
+  readonly loss: Tensor;
+  readonly outputs: Outputs;
+  readonly state: Tensors;
+}
+
+export interface Problem {
+  readonly model: Model<never> | LossModel;
+  init(seed: number): { params: HostTensors; state: HostTensors };
+  /** `loss` replaces the problem's own loss when a hook has set one. */
+  forward(params: Tensors, batch: TensorBatch, ctx: ApplyContext, loss: Loss | undefined): Forward;
+  /** The outputs alone. */
+  predict(params: Tensors, batch: TensorBatch, ctx: ApplyContext): Outputs;
+}
+
+export type InputsFn = (batch: TensorBatch) => Tensor | TensorBatch;
+
+const isLossModel = (model: Model<never> | LossModel): model is LossModel =>
+  typeof (model as LossModel).loss === "function";
+
+export function defineProblem(
+  model: Model<never> | LossModel,
+  loss: Loss | undefined,
+  inputs: InputsFn | undefined,
+): Problem {
+  if (isLossModel(model)) return lossProblem(model);
+  if (typeof model?.init !== "function" || typeof model.apply !== "function") {
+    throw new OptionError(
+      `Trainer: Expected \`model\` to have \`init\` and \`apply\` (or \`params\` and \`loss\`), got ${show(model)}`,
+    );
+  }
+  if (loss === undefined)
+    throw new OptionError(
+      `Trainer: missing option \`loss\` (a function of outputs and targets, such as crossEntropy()).`,
+    );
+  return modelProblem(model, loss, inputs ?? inputX);
+}
+
+function inputX(batch: TensorBatch): Tensor {
+  if (batch.x) return batch.x;
+  throw new ProgramError(
+    `The batch has no field \`x\` for the model (it has: ${Object.keys(batch).join(", ")}). Name it x, or give the trainer \`inputs: (batch) => …\`.`,
+  );
+}
+
+/** Fields used more than once are kept alive by the caller's references; a traced program frees nothing anyway. */
+const kept = (batch: TensorBatch): TensorBatch =>
+  Object.fromEntries(Object.entries(batch).map(([name, tensor]) => [name, tensor.ref]));
+
+function modelProblem(model: Model<never>, ownLoss: Loss, inputs: InputsFn): Problem {
+  const apply = (params: Tensors, batch: TensorBatch, ctx: ApplyContext): [Outputs, Tensors] => {
+    const result = model.apply(params, inputs(kept(batch)) as never, ctx);
+    return model.initState ? (result as [Outputs, Tensors]) : [result as Outputs, ctx.state];
+  };
+  return {
+    model,
+    init: (seed) => ({ params: model.init(initKey(seed)), state: model.initState?.() ?? {} }),
+    forward(params, batch, ctx, loss = ownLoss) {
+      const [outputs, state] = apply(params, batch, ctx);
+      const value = loss(refAll(outputs), kept(batch).y as Tensor, kept(batch));
+      return { loss: scalar(value), outputs, state };
+    },
+    predict: (params, batch, ctx) => apply(params, batch, ctx)[0],
+  };
+}
+
+function lossProblem(model: LossModel): Problem {
+  const forward = (params: Tensors, batch: TensorBatch, ctx: ApplyContext): Forward => {
+    const result = model.loss(params, kept(batch), ctx);
+    const [loss, outputs] = Array.isArray(result) ? result : [result, {}];
+    return { loss: scalar(loss), outputs, state: ctx.state };
+  };
+  return {
+    model,
+    init: () => ({ params: model.params, state: {} }),
+    forward(params, batch, ctx, loss) {
+      if (loss)
+        throw new ProgramError(
+          `ctx.setLoss needs a model with outputs; this trainer was given { params, loss }. Branch inside your own loss instead.`,
+        );
+      return forward(params, batch, ctx);
+    },
+    predict: (params, batch, ctx) => forward(params, batch, ctx).outputs,
+  };
+}
+
+export const isTensor = (outputs: Outputs): outputs is Tensor => typeof (outputs as Tensor).dtype === "string";
+
+export const refAll = (outputs: Outputs): Outputs => (isTensor(outputs) ? outputs.ref : kept(outputs));
+
+function scalar(loss: Tensor): Tensor {
+  if (loss?.shape === undefined)
+    throw new ProgramError(
+      `The loss returned ${show(loss)} instead of an array. Return a jax-js scalar, such as x.mean().`,
+    );
+  if (loss.shape.length > 0) {
+    throw new ProgramError(
+      `The loss must be a scalar, but its shape is [${loss.shape.join(", ")}]. Reduce it, for example with .mean().`,
+    );
+  }
+  return loss;
+}

@@ -1,0 +1,42 @@
+// Compiled programs, each compiled once: by name, or by the user's function it was made of.
+import type { MaybePromise } from "../core/loader.ts";
+import type { Tensor } from "../core/model.ts";
+import type { Buffer, Engine, JitOptions, Tree } from "../engines/engine.ts";
+
+/** A program whose argument types the caller vouches for. */
+export type Compiled = (...args: Tree<Buffer>[]) => MaybePromise<Tree<Buffer>>;
+type Traced = (...args: never[]) => object;
+
+export class ProgramCache {
+  readonly #engine: Engine;
+  readonly #named = new Map<string, Compiled>();
+  readonly #owned = new WeakMap<object, Map<string, Compiled>>();
+
+  constructor(engine: Engine) {
+    this.#engine = engine;
+  }
+
+  /** The program of this name; `fn` is compiled the first time. */
+  once(name: string, fn: Traced, options?: JitOptions): Compiled {
+    return this.#get(this.#named, name, fn, options);
+  }
+
+  /** The program of this name made from `owner` (a user's function, a spec): forgotten when its owner is. */
+  of(owner: object, name: string, fn: Traced, options?: JitOptions): Compiled {
+    let programs = this.#owned.get(owner);
+    if (!programs) this.#owned.set(owner, (programs = new Map()));
+    return this.#get(programs, name, fn, options);
+  }
+
+  #get(programs: Map<string, Compiled>, name: string, fn: Traced, options: JitOptions | undefined): Compiled {
+    let program = programs.get(name);
+    if (!program) {
+      program = this.#engine.jit(
+        fn as unknown as (...args: Tree<Tensor>[]) => Tree<Tensor>,
+        options,
+      ) as unknown as Compiled;
+      programs.set(name, program);
+    }
+    return program;
+  }
+}

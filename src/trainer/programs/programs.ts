@@ -1,0 +1,210 @@
+// The pure functions that the trainer gives to an engine: the fused step, and the same step in pieces.
+import { valueAndGrad } from "@jax-js/jax";
+import type { UpdateFn } from "../../core/context.types.ts";
+import type { ApplyContext, Loss, Outputs, Tensor, TensorBatch, Tensors } from "../../core/model.ts";
+import type { Optimizer } from "../../core/optimizer.ts";
+import { keyStream } from "../../nn/key.ts";
+import { refAll, type Problem } from "../problem.ts";
+import { clip, globalNorm, mapTensors } from "./clip.ts";
+import type { ControlLayout } from "./control.ts";
+import type { SumsLayout } from "./sums.ts";
+
+/** One optimizer's share of an update: its rule and the parameters of each of its groups. */
+export interface UpdateRule {
+  readonly optimizer: Optimizer;
+  /** Prefix of this optimizer's scalars in the control vector. */
+  readonly prefix: string;
+  readonly groups: readonly { readonly prefix: string; readonly params: readonly string[] }[];
+}
+
+/** Everything a program is made of. Programs with equal specs are compiled once. */
+export interface ProgramSpec {
+  readonly problem: Problem;
+  readonly loss: Loss | undefined;
+  readonly loader: string;
+  readonly names: readonly string[];
+  readonly sums: SumsLayout;
+  readonly control: ControlLayout;
+  readonly rules: readonly UpdateRule[];
+  readonly update: UpdateFn | null;
+  readonly clipNorm: boolean;
+  readonly clipValue: boolean;
+  readonly wantOutputs: boolean;
+  readonly wantNorm: boolean;
+}
+
+/** A slot's tensor among the optimizer state: `exp_avg/0.weight`. */
+export const slotName = (slot: string, param: string): string => `${slot}/${param}`;
+export const paramOfSlot = (name: string): string => name.slice(name.indexOf("/") + 1);
+
+/** Parameters in canonical order, whatever they were split into. */
+const inOrder = (names: readonly string[], ...parts: Tensors[]): Tensors => {
+  const all: Tensors = Object.assign({}, ...parts);
+  return Object.fromEntries(names.map((name) => [name, all[name]!.ref]));
+};
+
+const context = (spec: ProgramSpec, train: boolean, state: Tensors, key: Tensor): ApplyContext => ({
+  train,
+  key: keyStream(key),
+  state,
+  loader: spec.loader,
+});
+
+interface LossAndGrads {
+  readonly grads: Tensors;
+  readonly state: Tensors;
+  readonly sums: Tensor;
+  readonly loss: Tensor;
+  readonly outputs: Outputs;
+}
+
+function lossAndGrads(
+  spec: ProgramSpec,
+  train: Tensors,
+  frozen: Tensors,
+  state: Tensors,
+  sums: Tensor,
+  batch: TensorBatch,
+  control: Tensor,
+  key: Tensor,
+): LossAndGrads {
+  const objective = (trained: Tensors): [Tensor, { loss: Tensor; outputs: Outputs; state: Tensors }] => {
+    const params = inOrder(spec.names, trained, frozen);
+    const forward = spec.problem.forward(params, batch, context(spec, true, state, key), spec.loss);
+    return [forward.loss.ref.mul(spec.control.get(control, "scale")), forward];
+  };
+  const [[, aux], grads] = valueAndGrad(objective, { hasAux: true })(train) as unknown as [
+    [Tensor, { loss: Tensor; outputs: Outputs; state: Tensors }],
+    Tensors,
+  ];
+  const weight = spec.control.get(control, "weight");
+  return {
+    grads,
+    state: aux.state,
+    sums: spec.sums.add(sums, aux.loss, weight, aux.outputs, batch),
+    loss: aux.loss,
+    outputs: spec.wantOutputs ? aux.outputs : {},
+  };
+}
+
+const limits = (spec: ProgramSpec, control: Tensor): { norm?: Tensor; value?: Tensor } => ({
+  ...(spec.clipNorm && { norm: spec.control.get(control, "clipNorm") }),
+  ...(spec.clipValue && { value: spec.control.get(control, "clipValue") }),
+});
+
+/** New parameters and optimizer state from gradients; consumes all of them. */
+function applyRules(
+  spec: ProgramSpec,
+  rules: readonly UpdateRule[],
+  params: Tensors,
+  grads: Tensors,
+  opt: Tensors,
+  control: Tensor,
+): { params: Tensors; opt: Tensors } {
+  if (spec.update) {
+    const lr = spec.control.group(control, rules[0]!.groups[0]!.prefix).lr!;
+    return { params: spec.update(params, grads, { lr }), opt };
+  }
+  const out: { params: Tensors; opt: Tensors } = { params: {}, opt: {} };
+  for (const { optimizer, groups } of rules) {
+    for (const group of groups) {
+      const h = spec.control.group(control, group.prefix);
+      for (const name of group.params) {
+        if (params[name] === undefined) continue;
+        const slots = Object.fromEntries(optimizer.slots.map((slot) => [slot, opt[slotName(slot, name)]!]));
+        const [p, next] = optimizer.leaf(params[name], grads[name]!, slots, h);
+        out.params[name] = p;
+        for (const slot of optimizer.slots) out.opt[slotName(slot, name)] = next[slot]!;
+      }
+    }
+  }
+  // The update visits parameters by group; everything that crosses a boundary is in canonical order.
+  return { params: inOrder(Object.keys(params), out.params), opt: inOrder(Object.keys(opt), out.opt) };
+}
+
+/** Forward, backward, clipping and update in one program. */
+export const fusedStep =
+  (spec: ProgramSpec) =>
+  (
+    train: Tensors,
+    opt: Tensors,
+    state: Tensors,
+    sums: Tensor,
+    frozen: Tensors,
+    batch: TensorBatch,
+    control: Tensor,
+    key: Tensor,
+  ) => {
+    const pass = lossAndGrads(spec, inOrder(Object.keys(train), train), frozen, state, sums, batch, control, key);
+    let { grads } = pass;
+    let norm: Tensor | undefined;
+    if (spec.clipNorm || spec.clipValue) ({ grads, norm } = clip(grads, limits(spec, control)));
+    else if (spec.wantNorm) norm = globalNorm(grads);
+    const next = applyRules(spec, spec.rules, train, grads, opt, control);
+    return {
+      ...next,
+      state: pass.state,
+      sums: pass.sums,
+      loss: pass.loss,
+      outputs: pass.outputs,
+      ...(norm && { norm }),
+    };
+  };
+
+/** Forward and backward of one micro-batch. */
+export const lossGrads =
+  (spec: ProgramSpec) =>
+  (train: Tensors, state: Tensors, sums: Tensor, frozen: Tensors, batch: TensorBatch, control: Tensor, key: Tensor) =>
+    lossAndGrads(spec, train, frozen, state, sums, batch, control, key);
+
+/** The forward pass alone, for hooks that decide before the backward pass. */
+export const forwardOnly =
+  (spec: ProgramSpec) => (params: Tensors, state: Tensors, batch: TensorBatch, key: Tensor) => {
+    const { loss, outputs } = spec.problem.forward(
+      inOrder(spec.names, params),
+      batch,
+      context(spec, true, state, key),
+      spec.loss,
+    );
+    return { loss, outputs: spec.wantOutputs ? outputs : {} };
+  };
+
+/** The first micro-batch of an accumulated gradient: gradient × weight. */
+export const startAccumulation = (grads: Tensors, weight: Tensor): Tensors =>
+  mapTensors(grads, (g) => g.mul(weight.ref));
+/** The next ones, added. */
+export const accumulate = (total: Tensors, grads: Tensors, weight: Tensor): Tensors =>
+  mapTensors(total, (sum, name) => sum.add(grads[name]!.mul(weight.ref)));
+/** The weighted mean. */
+export const finishAccumulation = (total: Tensors, weight: Tensor): Tensors =>
+  mapTensors(total, (sum) => sum.div(weight.ref));
+
+export const clipGrads = (spec: ProgramSpec) => (grads: Tensors, control: Tensor) => clip(grads, limits(spec, control));
+export const normOf = (grads: Tensors): Tensor => globalNorm(grads);
+
+/** One optimizer's update. */
+export const updateParams =
+  (spec: ProgramSpec, rule: UpdateRule) =>
+  (params: Tensors, opt: Tensors, grads: Tensors, control: Tensor): { params: Tensors; opt: Tensors } =>
+    applyRules(spec, [rule], params, grads, opt, control);
+
+/** One evaluation batch: sums, and outputs when someone reads them. */
+export const evalBatch =
+  (spec: ProgramSpec) =>
+  (params: Tensors, state: Tensors, sums: Tensor, batch: TensorBatch, weight: Tensor, key: Tensor) => {
+    const forward = spec.problem.forward(
+      inOrder(spec.names, params),
+      batch,
+      context(spec, false, state, key),
+      spec.loss,
+    );
+    return {
+      sums: spec.sums.add(sums, forward.loss, weight, forward.outputs, batch),
+      outputs: spec.wantOutputs ? refAll(forward.outputs) : {},
+    };
+  };
+
+export const predictBatch =
+  (spec: ProgramSpec) =>
+  (params: Tensors, state: Tensors, batch: TensorBatch, key: Tensor): Outputs =>
+    spec.problem.predict(inOrder(spec.names, params), batch, context(spec, false, state, key));

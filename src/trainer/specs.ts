@@ -1,0 +1,103 @@
+// Program specs: what a step's programs are made of now, and the settings of hooks that change it.
+import type { UpdateFn } from "../core/context.types.ts";
+import type { Loss } from "../core/model.ts";
+import { selectNames, type NameFilter } from "../core/names.ts";
+import type { Plan } from "../core/work.ts";
+import type { OptimizerSet } from "./optimizers.ts";
+import type { Problem } from "./problem.ts";
+import type { ControlLayout } from "./programs/control.ts";
+import type { ProgramSpec } from "./programs/programs.ts";
+import type { SumsLayout } from "./programs/sums.ts";
+
+/** A spec with the split of the parameters it implies. */
+export interface StepSpec extends ProgramSpec {
+  /** Names of parameters that get gradients, in canonical order; the others are constants of the step. */
+  readonly train: readonly string[];
+  readonly frozen: readonly string[];
+}
+
+export class Specs {
+  readonly names: readonly string[];
+  readonly #problem: Problem;
+  readonly #optimizers: OptimizerSet;
+  readonly #sums: SumsLayout;
+  readonly #control: ControlLayout;
+  readonly #clip: { readonly clipNorm: boolean; readonly clipValue: boolean };
+  readonly #known = new Map<string, StepSpec>();
+  /** Functions that hooks have set, so that coming back to one does not compile again. */
+  readonly #functions: unknown[] = [null, undefined];
+  #loss: Loss | undefined;
+  #update: UpdateFn | null = null;
+  #frozen: ReadonlySet<string> = new Set();
+
+  constructor(
+    names: readonly string[],
+    problem: Problem,
+    optimizers: OptimizerSet,
+    sums: SumsLayout,
+    control: ControlLayout,
+    clip: { clipNorm: boolean; clipValue: boolean },
+  ) {
+    this.names = names;
+    this.#problem = problem;
+    this.#optimizers = optimizers;
+    this.#sums = sums;
+    this.#control = control;
+    this.#clip = clip;
+  }
+
+  setLoss(loss: Loss): void {
+    this.#loss = loss;
+  }
+
+  setUpdate(update: UpdateFn | null): void {
+    this.#update = update;
+  }
+
+  setTrainable(filter: NameFilter): void {
+    const trained = new Set(selectNames(filter, this.names));
+    this.#frozen = new Set(this.names.filter((name) => !trained.has(name)));
+  }
+
+  /** The spec of a step on this loader's batches with these optimizers. */
+  get(plan: Plan, loader: string, due: readonly number[]): StepSpec {
+    const key = [
+      loader,
+      due.join(),
+      plan.outputs,
+      plan.gradNorm,
+      this.#id(this.#loss),
+      this.#id(this.#update),
+      [...this.#frozen].join(),
+    ].join("|");
+    let spec = this.#known.get(key);
+    if (!spec) this.#known.set(key, (spec = this.#make(plan, loader, due)));
+    return spec;
+  }
+
+  #make(plan: Plan, loader: string, due: readonly number[]): StepSpec {
+    const rules = due.map((i) => this.#optimizers.slots[i]!.rule);
+    const updated = new Set(rules.flatMap(({ groups }) => groups.flatMap(({ params }) => params)));
+    const isTrained = (name: string): boolean => updated.has(name) && !this.#frozen.has(name);
+    return {
+      problem: this.#problem,
+      loss: this.#loss,
+      loader,
+      names: this.names,
+      sums: this.#sums,
+      control: this.#control,
+      rules,
+      update: this.#update,
+      ...this.#clip,
+      wantOutputs: plan.outputs,
+      wantNorm: plan.gradNorm,
+      train: this.names.filter(isTrained),
+      frozen: this.names.filter((name) => !isTrained(name)),
+    };
+  }
+
+  #id(fn: unknown): number {
+    const at = this.#functions.indexOf(fn);
+    return at >= 0 ? at : this.#functions.push(fn) - 1;
+  }
+}

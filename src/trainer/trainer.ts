@@ -1,0 +1,380 @@
+// The Trainer: what a user holds. It joins model, data, optimizers, engine and hooks, and brackets every call with init and close.
+import { sizeOf, type HostArray } from "../core/arrays.ts";
+import { boundaryRule, type Cadence, type CadenceRule, type Moment } from "../core/cadence.ts";
+import type { ContextOf } from "../core/context.types.ts";
+import { ContextError, HooklineError } from "../core/errors.ts";
+import { evaluateOnce, type EvalFeed, type EvalParts } from "../core/evaluate.ts";
+import { allEvents, methodOf, type CustomEvents, type EventName } from "../core/events.ts";
+import { functionHook } from "../core/hook-entry.ts";
+import { Limits } from "../core/limits.ts";
+import type { Loader } from "../core/loader.ts";
+import { moment, runLoop } from "../core/loop.ts";
+import type { HostTensors } from "../core/model.ts";
+import { HookRegistry, type Disposer } from "../core/registry.ts";
+import { makeResult, type RunResult } from "../core/result.ts";
+import { Run } from "../core/run.ts";
+import { LoaderSet } from "../data/loader-set.ts";
+import { currentPlatform, EXIT_CODES } from "../platform/platform.ts";
+import { single } from "../distributed/strategy.ts";
+import { joinOutputs } from "./join-outputs.ts";
+import { buildMachine, freeMachine, type Machine } from "./machine.ts";
+import { OptimizerSet } from "./optimizers.ts";
+import { checkFitOptions, checkTrainerOptions, type FitOptions, type TrainerOptions } from "./options.ts";
+import { choosePlan, describePlan } from "./plan.ts";
+import { defineProblem, type Problem } from "./problem.ts";
+import { describeParams } from "./summary.ts";
+
+export class Trainer {
+  /** Registration, order and cost of hooks. */
+  readonly hooks: HookRegistry;
+  readonly options: TrainerOptions;
+  readonly #platform = currentPlatform();
+  readonly #problem: Problem;
+  readonly #feed: LoaderSet;
+  readonly #evals: readonly EvalFeed[];
+  readonly #run: Run;
+  readonly #warn: (message: string) => void;
+  readonly #evalEvery: CadenceRule;
+  readonly #logEvery: CadenceRule;
+  #initial: { params: HostTensors; state: HostTensors };
+  #optimizers: OptimizerSet;
+  #machine: Machine | undefined;
+  #limits: Limits | undefined;
+  /** The public call under way; two at once would train on each other's state. */
+  #busy: string | undefined;
+  #lastYield = 0;
+
+  constructor(options: TrainerOptions) {
+    checkTrainerOptions(options);
+    this.options = options;
+    this.#warn = options.warn ?? ((message) => this.#platform.warn(message));
+    this.#problem = defineProblem(options.model, options.loss, options.inputs);
+    this.#initial = this.#problem.init(this.#seed);
+    this.#feed = new LoaderSet(options.train, options.mix);
+    this.#evals = evalFeeds(options.eval, "val", options.limitBatches);
+    this.#optimizers = this.#makeOptimizers();
+    this.#run = this.#makeRun();
+    this.#run.accumulate = options.accumulate ?? 1;
+    this.hooks = new HookRegistry(this.#run, this.#warn, single.rank);
+    for (const hook of options.hooks ?? []) this.hooks.add(hook);
+    this.#evalEvery = boundaryRule("evalEvery", options.evalEvery ?? "1 epoch");
+    this.#logEvery = boundaryRule("logEvery", options.logEvery ?? 10);
+  }
+
+  get #seed(): number {
+    return this.options.seed ?? 0;
+  }
+
+  /** Trains until a limit, a stop or an interruption. A second call continues towards its own limits. */
+  async fit(options: FitOptions = {}): Promise<RunResult> {
+    checkFitOptions(options);
+    const { restart, signal, ...limits } = options;
+    this.#limits = new Limits({ ...this.options, ...limits });
+    return this.#call("fit", async () => {
+      if (restart) this.#restart();
+      const run = this.#run;
+      run.reopen();
+      let interruption: string | undefined;
+      const handleSignals = this.options.signals ?? true;
+      const undo = handleSignals ? this.#platform.onSignals((name) => (interruption = name)) : undefined;
+      const interrupted = (): string | undefined => interruption ?? (signal?.aborted ? abortReason(signal) : undefined);
+      try {
+        await this.#train(interrupted);
+      } finally {
+        undo?.();
+      }
+      const code = EXIT_CODES[run.requestedBy];
+      if (run.status === "interrupted" && code !== undefined) this.#platform.setExitCode(code);
+      return makeResult(run, this.hooks);
+    });
+  }
+
+  /** Evaluates a loader on its own: metrics come out as `test/…`, and the training run does not see them. */
+  async evaluate(loader: Loader, options: { readonly name?: string } = {}): Promise<Record<string, number>> {
+    return this.#call("evaluate", async () => {
+      const [feed] = evalFeeds(loader, options.name ?? "test", undefined);
+      return this.#standalone("standalone", () =>
+        evaluateOnce(
+          this.#evalParts(() => undefined),
+          feed!,
+        ),
+      );
+    });
+  }
+
+  /** The model's outputs over a loader, joined along the first dimension. */
+  async predict(loader: Loader): Promise<HostArray | HostTensors> {
+    return this.#call("predict", () =>
+      this.#standalone("predict", async () => {
+        const parts: (HostArray | HostTensors)[] = [];
+        loader.begin(0, this.#seed);
+        for (let batch = await loader.next(); batch !== undefined; batch = await loader.next()) {
+          parts.push(await this.#need().evals.predict(batch, "predict", parts.length));
+          await this.#breathe();
+        }
+        await loader.close?.();
+        return joinOutputs(parts);
+      }),
+    );
+  }
+
+  /** Parameters and buffers by name, as host copies. */
+  async stateDict(): Promise<HostTensors> {
+    return (await this.#start()).state.stateDict();
+  }
+
+  /** Replaces parameters and buffers; every name and shape must fit. */
+  async loadStateDict(tensors: HostTensors): Promise<void> {
+    (await this.#start()).state.load(tensors);
+  }
+
+  /** Calls `fn` at an event, now and then if a cadence is given. Returns the undo, which also works with `using`. */
+  on<E extends EventName>(event: E, fn: (ctx: ContextOf<E>) => void | Promise<void>): Disposer;
+  on<E extends EventName>(event: E, cadence: Cadence, fn: (ctx: ContextOf<E>) => void | Promise<void>): Disposer;
+  on(
+    event: EventName,
+    ...rest: [fn: (ctx: never) => unknown] | [cadence: Cadence, fn: (ctx: never) => unknown]
+  ): Disposer {
+    const fn = rest.at(-1) as (ctx: never) => unknown;
+    const cadence = rest.length === 2 ? (rest[0] as Cadence) : undefined;
+    if (!allEvents().includes(event)) {
+      // The registry says it best: it knows the nearest event.
+      return this.hooks.add({ name: `on ${event}`, [methodOf(event)]: fn });
+    }
+    const base = `${fn.name || "on"} ${event}`;
+    let name = base;
+    for (let n = 2; this.hooks.get(name); n++) name = `${base} ${n}`;
+    return this.hooks.add(functionHook(name, event, fn, cadence, () => this.#moment()));
+  }
+
+  /** Fires an own event, made known by `defineEvent`. */
+  emit<E extends keyof CustomEvents & string>(event: E, payload: CustomEvents[E]): void | Promise<void> {
+    this.#run.payload = payload;
+    return this.hooks.fireCustom(event);
+  }
+
+  /** Which plan the next step follows, and because of which hook. */
+  explainPlan(): string {
+    const clips = this.options.clipNorm !== undefined || this.options.clipValue !== undefined;
+    return describePlan(choosePlan(this.hooks, this.#run.accumulate, clips), this.hooks);
+  }
+
+  /** A table of the parameters. */
+  summary(): string {
+    return describeParams(this.#initial.params, this.#initial.state);
+  }
+
+  /** Frees what lives on the device. The trainer can be used again; it starts from its initial parameters then. */
+  async close(): Promise<void> {
+    if (this.#machine) freeMachine(this.#machine);
+    this.#machine = undefined;
+    await this.#feed.close();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close();
+  }
+
+  async #train(interrupted: () => string | undefined): Promise<void> {
+    const run = this.#run;
+    const limits = this.#limits!;
+    try {
+      const { steps } = await this.#start();
+      run.totalSteps = limits.totalSteps(this.#stepsPerEpoch(steps.tied));
+      await this.hooks.fire.init!();
+      run.startTimer();
+      await runLoop({
+        ...this.#evalParts(interrupted),
+        work: steps,
+        feed: this.#feed,
+        evals: this.#evals,
+        limits,
+        evalEvery: this.#evalEvery,
+        logEvery: this.#logEvery,
+        evalAtStart: this.options.evalAtStart ?? false,
+        limitBatches: this.options.limitBatches ?? Infinity,
+        tokens: this.options.tokens,
+      });
+    } catch (error) {
+      await this.#fail(error);
+    }
+    try {
+      await this.hooks.fire.trainEnd!();
+    } catch (error) {
+      await this.#fail(error, false);
+    }
+  }
+
+  /** The end of a failed run: `exception` and `trainEnd` reach every hook, their errors are attached to the first. */
+  async #fail(error: unknown, trainEnd = true): Promise<never> {
+    const run = this.#run;
+    const { closeTimeout = 10_000 } = this.options;
+    Object.assign(run, { status: "error", error, reason: error instanceof Error ? error.message : String(error) });
+    if (error instanceof HooklineError && "hook" in error) run.requestedBy = String(error.hook);
+    this.#machine?.steps.dropOpenStep();
+    const more = await this.hooks.fireIsolated("exception", closeTimeout);
+    if (trainEnd) more.push(...(await this.hooks.fireIsolated("trainEnd", closeTimeout)));
+    attach(error, more);
+    throw error;
+  }
+
+  /** Brackets a public call: one at a time, and `close` reaches every hook whatever happened. */
+  async #call<T>(name: string, body: () => Promise<T>): Promise<T> {
+    if (this.#busy !== undefined) {
+      const hint =
+        name === "evaluate" && this.#busy === "fit"
+          ? " Inside a hook, ask for an evaluation with ctx.requestEval()."
+          : "";
+      throw new ContextError(`${name}() was called while ${this.#busy}() is running on the same trainer.${hint}`);
+    }
+    this.#busy = name;
+    this.hooks.beginRun();
+    let failure: { error: unknown } | undefined;
+    try {
+      return await body();
+    } catch (error) {
+      failure = { error };
+      throw error;
+    } finally {
+      const errors = await this.hooks.fireIsolated("close", this.options.closeTimeout ?? 10_000);
+      if (failure) attach(failure.error, errors);
+      else for (const error of errors) this.#warn(error.message);
+      this.#busy = undefined;
+    }
+  }
+
+  /** evaluate() and predict(): `init`, the work in its own phase, and the training run's context put back. */
+  async #standalone<T>(phase: "standalone" | "predict", body: () => Promise<T>): Promise<T> {
+    const run = this.#run;
+    const kept = {
+      status: run.status,
+      phase: run.phase,
+      batch: run.batch,
+      batchIdx: run.batchIdx,
+      loaderIdx: run.loaderIdx,
+      loaderName: run.loaderName,
+    };
+    await this.#start();
+    run.phase = phase;
+    try {
+      await this.hooks.fire.init!();
+      return await body();
+    } finally {
+      Object.assign(run, kept);
+    }
+  }
+
+  async #start(): Promise<Machine> {
+    this.#machine ??= await buildMachine(
+      this.options,
+      this.#initial,
+      this.#problem,
+      this.#optimizers,
+      this.hooks,
+      this.#stepOptions(),
+      this.#warn,
+    );
+    return this.#machine;
+  }
+
+  #need(): Machine {
+    if (!this.#machine)
+      throw new ContextError(`This needs the engine, which starts with the first fit(), evaluate() or predict().`);
+    return this.#machine;
+  }
+
+  #restart(): void {
+    if (this.#machine) freeMachine(this.#machine);
+    this.#machine = undefined;
+    this.#initial = this.#problem.init(this.#seed);
+    this.#optimizers = this.#makeOptimizers();
+    this.#run.restart();
+    this.#run.accumulate = this.options.accumulate ?? 1;
+  }
+
+  #makeOptimizers(): OptimizerSet {
+    const { optimizer, schedule } = this.options;
+    return new OptimizerSet(optimizer, schedule, Object.keys(this.#initial.params), this.#feed.names);
+  }
+
+  #makeRun(): Run {
+    const trainer = this;
+    return new Run({
+      model: this.options.model,
+      config: this.options as unknown as Readonly<Record<string, unknown>>,
+      work: () => this.#need().steps,
+      evalWork: () => this.#need().evals,
+      params: {
+        get names() {
+          return Object.keys(trainer.#initial.params);
+        },
+        get: async (name) => (await trainer.#start()).state.read(name),
+      },
+      device: () => this.#machine?.engine.name ?? "not started",
+      paramCount: () => Object.values(this.#initial.params).reduce((sum, { shape }) => sum + sizeOf(shape), 0),
+      optimizersFor: (ctx) => this.#optimizers.live(ctx),
+    });
+  }
+
+  #stepOptions() {
+    const { clipNorm, clipValue, lossWeights = {} } = this.options;
+    const totals = () => ({
+      totalSteps: this.#run.totalSteps,
+      totalEpochs: Number.isFinite(this.#limits!.epochs) ? this.#limits!.epochs : undefined,
+    });
+    return { seed: this.#seed, clipNorm, clipValue, lossWeights, totals };
+  }
+
+  #stepsPerEpoch(held: boolean): number | undefined {
+    return this.#feed.stepsPerEpoch({
+      accumulate: this.#run.accumulate,
+      held,
+      limit: this.options.limitBatches ?? Infinity,
+    });
+  }
+
+  #evalParts(interrupted: () => string | undefined): EvalParts {
+    return {
+      run: this.#run,
+      hooks: this.hooks,
+      evalWork: this.#need().evals,
+      seed: this.#seed,
+      interrupted,
+      breathe: () => this.#breathe(),
+    };
+  }
+
+  #breathe(): void | Promise<void> {
+    const now = performance.now();
+    if (now - this.#lastYield < (this.options.yieldEvery ?? 50)) return undefined;
+    this.#lastYield = now;
+    return this.#platform.yieldToEvents();
+  }
+
+  #moment(): Moment {
+    return moment({ run: this.#run, seed: this.#seed });
+  }
+}
+
+function evalFeeds(option: TrainerOptions["eval"], name: string, limit: number | undefined): EvalFeed[] {
+  if (option === undefined) return [];
+  const limitBatches = limit ?? Infinity;
+  const set = new LoaderSet(option);
+  const loaders =
+    set.names.length === 1 && set.names[0] === "train"
+      ? { [name]: option as Loader }
+      : (option as Record<string, Loader>);
+  return Object.entries(loaders).map(([each, loader], index) => ({ name: each, index, loader, limitBatches }));
+}
+
+const abortReason = (signal: AbortSignal): string =>
+  signal.reason instanceof Error && signal.reason.name === "AbortError"
+    ? "aborted"
+    : `aborted: ${String(signal.reason)}`;
+
+/** Errors that came on top of the first, kept with it. */
+function attach(error: unknown, more: readonly Error[]): void {
+  if (more.length === 0 || !(error instanceof Error)) return;
+  const known = (error as { hookErrors?: readonly Error[] }).hookErrors ?? [];
+  Object.defineProperty(error, "hookErrors", { value: [...known, ...more], configurable: true });
+}
