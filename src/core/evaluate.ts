@@ -6,6 +6,12 @@ import type { HookRegistry } from "./registry.ts";
 import type { Run } from "./run.ts";
 import type { EvalWork } from "./work.ts";
 
+/** A signal to the process, or the caller's AbortSignal. */
+export interface Interruption {
+  readonly reason: string;
+  readonly requestedBy: string;
+}
+
 export interface EvalFeed {
   /** Prefix of its metrics: `val`, `test`, or the loader's name. */
   readonly name: string;
@@ -19,7 +25,7 @@ export interface EvalParts {
   readonly hooks: HookRegistry;
   readonly evalWork: EvalWork;
   readonly seed: number;
-  interrupted(): string | undefined;
+  interrupted(): Interruption | undefined;
   breathe(): void | Promise<void>;
 }
 

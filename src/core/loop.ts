@@ -3,7 +3,7 @@
 import type { CadenceRule, Moment } from "./cadence.ts";
 import { DataError } from "./errors.ts";
 import type { BuiltinEvent } from "./events.ts";
-import { evaluateOnce, type EvalFeed } from "./evaluate.ts";
+import { evaluateOnce, type EvalFeed, type Interruption } from "./evaluate.ts";
 import type { MaybePromise } from "./loader.ts";
 import type { Limits } from "./limits.ts";
 import type { HookRegistry } from "./registry.ts";
@@ -24,8 +24,8 @@ export interface LoopParts {
   readonly evalAtStart: boolean;
   readonly limitBatches: number;
   readonly tokens: ((batch: Run["batch"]) => number) | undefined;
-  /** The reason to end now, from a signal or the caller. */
-  interrupted(): string | undefined;
+  /** Why the run must end now, from a signal or the caller's AbortSignal. */
+  interrupted(): Interruption | undefined;
   /** Lets timers, signals and I/O run, when it is time. */
   breathe(): void | Promise<void>;
 }
@@ -81,6 +81,15 @@ async function epoch(parts: LoopParts): Promise<void> {
   actOnStop(parts);
 }
 
+/** The losses of a step's kept micro-batches. */
+interface StepTotal {
+  /** Sum of loss × samples. */
+  loss: number;
+  weight: number;
+  /** The last one alone: a step of one micro-batch has exactly its loss. */
+  last: number;
+}
+
 async function step(parts: LoopParts, loader: number): Promise<void> {
   const { run, hooks, work } = parts;
   const { fire } = hooks;
@@ -95,7 +104,7 @@ async function step(parts: LoopParts, loader: number): Promise<void> {
   let wait = fire.stepBegin!();
   if (wait) await wait;
 
-  const total = { loss: 0, weight: 0 };
+  const total: StepTotal = { loss: 0, weight: 0, last: Number.NaN };
   let open = false;
   for (let micro = 0; micro < microBatches; micro++) {
     // With optimizers tied to loaders, all micro-batches of a step come from the loader of its first.
@@ -141,7 +150,7 @@ async function batch(
   micro: number,
   source: number,
   from: number | undefined,
-  total: { loss: number; weight: number },
+  total: StepTotal,
 ): Promise<boolean> {
   const { run, hooks, work, feed } = parts;
   const { fire } = hooks;
@@ -190,7 +199,8 @@ async function batch(
   await fire.afterBackward!();
   if (run.skips("batch")) return skipBatch(parts);
   await work.keepBatch();
-  total.loss += run.loss * weight;
+  total.last = run.loss;
+  total.loss += total.last * weight;
   total.weight += weight;
   return true;
 }
@@ -208,9 +218,9 @@ function skipBatch({ run, work }: LoopParts): true {
 }
 
 /** Optimizer by optimizer; every hook may still change or skip before the first parameter moves. */
-async function update({ run, hooks, work }: LoopParts, total: { loss: number; weight: number }): Promise<void> {
+async function update({ run, hooks, work }: LoopParts, total: StepTotal): Promise<void> {
   const { fire } = hooks;
-  if (work.kept > 1) run.stepLoss = total.loss / total.weight;
+  run.stepLoss = work.kept > 1 ? total.loss / total.weight : total.last;
   await work.gatherGrads();
   for (run.optimizerIdx of work.due) await fire.beforeOptimizerStep!();
   if (run.skips("step")) return;
@@ -263,7 +273,8 @@ async function evaluateAll(parts: LoopParts): Promise<void> {
 async function log({ run, hooks, work }: LoopParts): Promise<void> {
   const { now } = run.clock;
   await work.settle();
-  run.logged = { loss: run.loss, lr: work.lr(0), epoch: now.epoch - 1, ...run.unlogged };
+  const loss: Record<string, number> = run.skipped || now.step === 0 ? {} : { loss: run.loss };
+  run.logged = { ...loss, lr: work.lr(0), epoch: now.epoch - 1, ...run.unlogged };
   run.unlogged = {};
   await hooks.fire.log!();
 }
@@ -284,9 +295,9 @@ function actOnStop({ run, limits }: LoopParts): void {
 /** Is the run over, for whatever reason? */
 function ended({ run, limits, interrupted }: LoopParts): boolean {
   if (run.status !== "training") return true;
-  const signal = interrupted();
-  if (signal !== undefined) {
-    Object.assign(run, { status: "interrupted", reason: signal, requestedBy: signal });
+  const interruption = interrupted();
+  if (interruption !== undefined) {
+    Object.assign(run, { status: "interrupted", ...interruption });
     return true;
   }
   return limits.reached(run.clock.now) !== undefined || run.epochsDone >= limits.epochs;

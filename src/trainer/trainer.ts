@@ -3,7 +3,7 @@ import { sizeOf, type HostArray } from "../core/arrays.ts";
 import { boundaryRule, type Cadence, type CadenceRule, type Moment } from "../core/cadence.ts";
 import type { ContextOf } from "../core/context.types.ts";
 import { ContextError, HooklineError } from "../core/errors.ts";
-import { evaluateOnce, type EvalFeed, type EvalParts } from "../core/evaluate.ts";
+import { evaluateOnce, type EvalFeed, type EvalParts, type Interruption } from "../core/evaluate.ts";
 import { allEvents, methodOf, type CustomEvents, type EventName } from "../core/events.ts";
 import { functionHook } from "../core/hook-entry.ts";
 import { Limits } from "../core/limits.ts";
@@ -74,10 +74,12 @@ export class Trainer {
       if (restart) this.#restart();
       const run = this.#run;
       run.reopen();
-      let interruption: string | undefined;
+      let bySignal: Interruption | undefined;
       const handleSignals = this.options.signals ?? true;
-      const undo = handleSignals ? this.#platform.onSignals((name) => (interruption = name)) : undefined;
-      const interrupted = (): string | undefined => interruption ?? (signal?.aborted ? abortReason(signal) : undefined);
+      const undo = handleSignals
+        ? this.#platform.onSignals((name) => (bySignal = { reason: name, requestedBy: name }))
+        : undefined;
+      const interrupted = (): Interruption | undefined => bySignal ?? (signal?.aborted ? aborted(signal) : undefined);
       try {
         await this.#train(interrupted);
       } finally {
@@ -175,7 +177,7 @@ export class Trainer {
     await this.close();
   }
 
-  async #train(interrupted: () => string | undefined): Promise<void> {
+  async #train(interrupted: () => Interruption | undefined): Promise<void> {
     const run = this.#run;
     const limits = this.#limits!;
     try {
@@ -333,7 +335,7 @@ export class Trainer {
     });
   }
 
-  #evalParts(interrupted: () => string | undefined): EvalParts {
+  #evalParts(interrupted: () => Interruption | undefined): EvalParts {
     return {
       run: this.#run,
       hooks: this.hooks,
@@ -367,10 +369,10 @@ function evalFeeds(option: TrainerOptions["eval"], name: string, limit: number |
   return Object.entries(loaders).map(([each, loader], index) => ({ name: each, index, loader, limitBatches }));
 }
 
-const abortReason = (signal: AbortSignal): string =>
-  signal.reason instanceof Error && signal.reason.name === "AbortError"
-    ? "aborted"
-    : `aborted: ${String(signal.reason)}`;
+function aborted({ reason }: AbortSignal): Interruption {
+  const plain = reason instanceof Error && reason.name === "AbortError";
+  return { reason: plain ? "aborted" : `aborted: ${String(reason)}`, requestedBy: "AbortSignal" };
+}
 
 /** Errors that came on top of the first, kept with it. */
 function attach(error: unknown, more: readonly Error[]): void {

