@@ -122,7 +122,7 @@ async function step(parts: LoopParts, loader: number): Promise<void> {
   if (work.plan.kind !== "fused" && work.kept > 0) {
     if (!run.skips("step")) await update(parts, total);
     if (run.skips("step")) work.abandon();
-    else work.commit();
+    else await work.commit();
   }
   const skipped = run.skips("step") || total.weight === 0;
   if (open) {

@@ -51,7 +51,7 @@ export interface Work {
   clip(): MaybePromise<void>;
   update(optimizer: number): MaybePromise<void>;
   /** From here the step is done: parameters, optimizer and model state together. */
-  commit(): void;
+  commit(): MaybePromise<void>;
   /** Forgets the open step; parameters, optimizer and model state are as before it. */
   abandon(): void;
 

@@ -14,6 +14,12 @@ export interface Platform {
 /** Exit codes by convention: 128 + the signal's number. */
 export const EXIT_CODES: Readonly<Record<string, number>> = { SIGINT: 130, SIGTERM: 143 };
 
+/**
+ * One Ctrl-C under `npm run` arrives several times: the terminal sends it to every process, and npm and tsx pass on
+ * theirs. What comes this soon after the first is its echo, not a second wish.
+ */
+const ECHO_MS = 500;
+
 interface NodeProcess {
   readonly versions?: { readonly node?: string };
   exitCode?: number | string | null | undefined;
@@ -28,16 +34,27 @@ function nodePlatform(process: NodeProcess): Platform {
     warn: (message) => console.warn(`hookline: ${message}`),
     yieldToEvents: () => new Promise((resolve) => void setImmediate(resolve)),
     onSignals(first) {
-      let seen = 0;
+      let firstAt: number | undefined;
       const handlers = Object.entries(EXIT_CODES).map(([signal, code]) => {
         const handler = (): void => {
-          if (++seen > 1) process.exit(code);
+          const now = performance.now();
+          if (firstAt !== undefined) {
+            if (now - firstAt > ECHO_MS) process.exit(code);
+            return;
+          }
+          firstAt = now;
           first(signal);
         };
         process.on(signal, handler);
         return () => process.off(signal, handler);
       });
-      return () => handlers.forEach((undo) => undo());
+      return () => {
+        const undoAll = (): void => handlers.forEach((undo) => undo());
+        const echoLeft = firstAt === undefined ? 0 : firstAt + ECHO_MS - performance.now();
+        // An echo that comes when the run has just ended must not kill the program that reports it.
+        if (echoLeft > 0) setTimeout(undoAll, echoLeft).unref();
+        else undoAll();
+      };
     },
     setExitCode(code) {
       process.exitCode = code;

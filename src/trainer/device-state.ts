@@ -5,7 +5,7 @@ import type { HostTensors } from "../core/model.ts";
 import { didYouMean } from "../core/suggest.ts";
 import { freeAll, type Buffer, type Engine } from "../engines/engine.ts";
 import type { OptimizerSet } from "./optimizers.ts";
-import { slotName } from "./programs/programs.ts";
+import { paramOfSlot } from "./programs/programs.ts";
 
 export type Buffers = Readonly<Record<string, Buffer>>;
 
@@ -97,19 +97,14 @@ function checkShape(name: string, tensor: HostArray, { shape }: Buffer): void {
     throw new DataError(`Tensor \`${name}\` has shape [${given.join(", ")}]; this model wants [${shape.join(", ")}].`);
 }
 
-/** Optimizer state at the start: zeros, one tensor per slot and parameter. */
-function zeroSlots(params: HostTensors, optimizers: OptimizerSet): HostTensors {
-  const entries = optimizers.slots.flatMap(({ optimizer, groups }) =>
-    groups.flatMap((group) =>
-      group.params.flatMap((name) =>
-        optimizer.slots.map((slot): [string, HostArray] => {
-          const { shape } = params[name]!;
-          return [slotName(slot, name), { data: new Float32Array(sizeOf(shape)), shape }];
-        }),
-      ),
-    ),
+/** Optimizer state at the start: zeros of the parameters' shapes. */
+function zeroSlots(params: HostTensors, { slotNames }: OptimizerSet): HostTensors {
+  return Object.fromEntries(
+    slotNames.map((slot) => {
+      const { shape } = params[paramOfSlot(slot)]!;
+      return [slot, { data: new Float32Array(sizeOf(shape)), shape }];
+    }),
   );
-  return Object.fromEntries(entries);
 }
 
 export async function readBuffer(engine: Engine, buffer: Buffer): Promise<HostArray> {

@@ -56,12 +56,12 @@ export class GradsView implements Grads {
   }
 
   async norm(): Promise<number> {
-    return this.#scalar(await this.#programs.once("grads.norm", normOf)(this.#grads));
+    return this.#scalar(await this.#programs.once("grads.norm", () => normOf)(this.#grads));
   }
 
   async norms(): Promise<Record<string, number>> {
     const { names } = this;
-    const vector = (await this.#programs.once("grads.norms", tensorNorms)(this.#grads)) as Buffer;
+    const vector = (await this.#programs.once("grads.norms", () => tensorNorms)(this.#grads)) as Buffer;
     const values = await this.#engine.read(vector);
     this.#engine.free(vector);
     return Object.fromEntries(names.map((name, i) => [name, values[i]!]));
@@ -83,7 +83,7 @@ export class GradsView implements Grads {
     if (names.length === 0)
       throw new OptionError(`ctx.grads.stats: \`filter\` matches no gradient. Gradients: ${this.names.join(", ")}.`);
     const grads = this.#grads;
-    const program = this.#programs.once(`grads.stats ${JSON.stringify(request)}`, tensorStats(request));
+    const program = this.#programs.once(`grads.stats ${JSON.stringify(request)}`, () => tensorStats(request));
     const vectors = (await program(Object.fromEntries(names.map((name) => [name, grads[name]!])))) as Buffers;
     const read = await Promise.all(
       names.map(async (name) => [name, readStats(await this.#engine.read(vectors[name]!), request)] as const),
@@ -97,8 +97,9 @@ export class GradsView implements Grads {
       throw new ContextError(`ctx.grads.scale takes a finite number, got ${show(k)}.`);
     this.#record(`grads.scale(${k})`);
     const factor = this.#engine.put({ data: Float32Array.of(k), shape: [] });
-    const scaled = this.#programs.once("grads.scale", (grads: Tensors, by: Tensor) =>
-      mapTensors(grads, (g) => g.mul(by.ref)),
+    const scaled = this.#programs.once(
+      "grads.scale",
+      () => (grads: Tensors, by: Tensor) => mapTensors(grads, (g) => g.mul(by.ref)),
     );
     this.#window.set((await scaled(this.#grads, factor)) as Buffers);
     this.#engine.free(factor);
@@ -114,8 +115,10 @@ export class GradsView implements Grads {
 
   async map(fn: (grad: Tensor, name: string) => Tensor): Promise<void> {
     this.#record(`grads.map(${fn.name || "anonymous"})`);
-    const mapped = this.#programs.of(fn, "grads.map", (grads: Tensors) =>
-      mapTensors(grads, (g, name) => fn(g.ref, name)),
+    const mapped = this.#programs.of(
+      fn,
+      "grads.map",
+      () => (grads: Tensors) => mapTensors(grads, (g, name) => fn(g.ref, name)),
     );
     this.#window.set((await mapped(this.#grads)) as Buffers);
   }

@@ -7,7 +7,7 @@ import { show } from "../core/options.ts";
 import type { Schedule, ScheduleTime } from "../core/schedule.ts";
 import { resolveGroups } from "../optim/groups.ts";
 import type { ControlLayout } from "./programs/control.ts";
-import type { UpdateRule } from "./programs/programs.ts";
+import { slotName, type UpdateRule } from "./programs/programs.ts";
 
 interface Group {
   readonly name: string;
@@ -78,6 +78,23 @@ export class OptimizerSet {
       const rule: UpdateRule = { optimizer, prefix: `o${i}`, groups };
       return { name, optimizer, schedule: optimizer.schedule ?? schedule, groups, rule, scheduled: 1, updates: 0 };
     });
+  }
+
+  /** Names of all optimizer state: one tensor per slot and parameter. */
+  get slotNames(): string[] {
+    return this.slots.flatMap(({ optimizer, groups }) =>
+      groups.flatMap(({ params }) => params.flatMap((name) => optimizer.slots.map((slot) => slotName(slot, name)))),
+    );
+  }
+
+  /** The parameters that one optimizer owns. */
+  paramsOf(index: number): ReadonlySet<string> {
+    return new Set(this.slots[index]!.groups.flatMap(({ params }) => params));
+  }
+
+  /** Counts an update of each of these optimizers. */
+  updated(due: readonly number[]): void {
+    for (const i of due) this.slots[i]!.updates++;
   }
 
   /** Every scalar of every group, by its name in the control vector. */

@@ -16,23 +16,23 @@ export class ProgramCache {
     this.#engine = engine;
   }
 
-  /** The program of this name; `fn` is compiled the first time. */
-  once(name: string, fn: Traced, options?: JitOptions): Compiled {
-    return this.#get(this.#named, name, fn, options);
+  /** The program of this name, made and compiled the first time. */
+  once(name: string, make: () => Traced, options?: JitOptions): Compiled {
+    return this.#get(this.#named, name, make, options);
   }
 
   /** The program of this name made from `owner` (a user's function, a spec): forgotten when its owner is. */
-  of(owner: object, name: string, fn: Traced, options?: JitOptions): Compiled {
+  of(owner: object, name: string, make: () => Traced, options?: JitOptions): Compiled {
     let programs = this.#owned.get(owner);
     if (!programs) this.#owned.set(owner, (programs = new Map()));
-    return this.#get(programs, name, fn, options);
+    return this.#get(programs, name, make, options);
   }
 
-  #get(programs: Map<string, Compiled>, name: string, fn: Traced, options: JitOptions | undefined): Compiled {
+  #get(programs: Map<string, Compiled>, name: string, make: () => Traced, options: JitOptions | undefined): Compiled {
     let program = programs.get(name);
     if (!program) {
       program = this.#engine.jit(
-        fn as unknown as (...args: Tree<Tensor>[]) => Tree<Tensor>,
+        make() as unknown as (...args: Tree<Tensor>[]) => Tree<Tensor>,
         options,
       ) as unknown as Compiled;
       programs.set(name, program);

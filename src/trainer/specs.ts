@@ -6,7 +6,7 @@ import type { Plan } from "../core/work.ts";
 import type { OptimizerSet } from "./optimizers.ts";
 import type { Problem } from "./problem.ts";
 import type { ControlLayout } from "./programs/control.ts";
-import type { ProgramSpec } from "./programs/programs.ts";
+import { paramOfSlot, type ProgramSpec } from "./programs/programs.ts";
 import type { SumsLayout } from "./programs/sums.ts";
 
 /** A spec with the split of the parameters it implies. */
@@ -14,6 +14,8 @@ export interface StepSpec extends ProgramSpec {
   /** Names of parameters that get gradients, in canonical order; the others are constants of the step. */
   readonly train: readonly string[];
   readonly frozen: readonly string[];
+  /** Optimizer state of `train`, by name. */
+  readonly slots: readonly string[];
 }
 
 export class Specs {
@@ -75,10 +77,23 @@ export class Specs {
     return spec;
   }
 
+  /** The parameters of this spec that one optimizer updates. */
+  trainedBy({ train }: StepSpec, optimizer: number): readonly string[] {
+    const mine = this.#optimizers.paramsOf(optimizer);
+    return train.filter((name) => mine.has(name));
+  }
+
+  /** Names of these parameters' optimizer state, in the order in which it is kept. */
+  slotsOf(params: readonly string[]): string[] {
+    const wanted = new Set(params);
+    return this.#optimizers.slotNames.filter((name) => wanted.has(paramOfSlot(name)));
+  }
+
   #make(plan: Plan, loader: string, due: readonly number[]): StepSpec {
     const rules = due.map((i) => this.#optimizers.slots[i]!.rule);
     const updated = new Set(rules.flatMap(({ groups }) => groups.flatMap(({ params }) => params)));
     const isTrained = (name: string): boolean => updated.has(name) && !this.#frozen.has(name);
+    const train = this.names.filter(isTrained);
     return {
       problem: this.#problem,
       loss: this.#loss,
@@ -91,8 +106,9 @@ export class Specs {
       ...this.#clip,
       wantOutputs: plan.outputs,
       wantNorm: plan.gradNorm,
-      train: this.names.filter(isTrained),
+      train,
       frozen: this.names.filter((name) => !isTrained(name)),
+      slots: this.slotsOf(train),
     };
   }
 

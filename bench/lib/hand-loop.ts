@@ -1,0 +1,66 @@
+// The loop that someone would write by hand around the trainer's own fused program: fetch, upload, run, keep the results.
+import { stepKey } from "hookline/nn";
+import type { HostArray } from "../../src/core/arrays.ts";
+import { JaxEngine } from "../../src/engines/jax/jax-engine.ts";
+import type { Buffer, Tree } from "../../src/engines/engine.ts";
+import { DeviceState, type Buffers } from "../../src/trainer/device-state.ts";
+import { OptimizerSet } from "../../src/trainer/optimizers.ts";
+import { defineProblem } from "../../src/trainer/problem.ts";
+import { ProgramCache } from "../../src/trainer/program-cache.ts";
+import { ControlLayout } from "../../src/trainer/programs/control.ts";
+import { fusedStep } from "../../src/trainer/programs/programs.ts";
+import { SumsLayout } from "../../src/trainer/programs/sums.ts";
+import { Specs } from "../../src/trainer/specs.ts";
+import type { Setup } from "./models.ts";
+
+interface Results {
+  readonly params: Buffers;
+  readonly opt: Buffers;
+  readonly state: Buffers;
+  readonly sums: Buffer;
+  readonly loss: Buffer;
+}
+
+/** Returns a function that does one step. */
+export async function handLoop({ model, loss, optimizer, train: loader }: Setup): Promise<() => void> {
+  const engine = await JaxEngine.create("wasm");
+  const problem = defineProblem(model, loss, undefined);
+  const initial = problem.init(0);
+  const names = Object.keys(initial.params);
+  const optimizers = new OptimizerSet(optimizer, undefined, names, ["train"]);
+  const sumsLayout = new SumsLayout({});
+  const layout = new ControlLayout(["scale", "weight", "clipNorm", "clipValue", ...optimizers.controlNames()]);
+  const specs = new Specs(names, problem, optimizers, sumsLayout, layout, { clipNorm: false, clipValue: false });
+  const plan = { kind: "fused", because: "", outputs: false, gradNorm: false } as const;
+  const spec = specs.get(plan, "train", [0]);
+  const program = new ProgramCache(engine).of(spec, "fused", () => fusedStep(spec), { donate: [0, 1, 2, 3, 5, 6, 7] });
+
+  const start = new DeviceState(engine, initial, optimizers);
+  let { params, opt, state } = start;
+  let sums = engine.put({ data: new Float32Array(sumsLayout.size), shape: [sumsLayout.size] });
+  let lastLoss: Buffer | undefined;
+  let step = 0;
+  let epoch = 0;
+  loader.begin(epoch, 0);
+
+  return () => {
+    let batch = loader.next();
+    if (batch === undefined) {
+      loader.begin(++epoch, 0);
+      batch = loader.next();
+    }
+    const { x, y } = batch as { x: HostArray; y: HostArray };
+    step++;
+    optimizers.fill(layout, 0);
+    optimizers.slots[0]!.updates++;
+    layout.set("scale", 1);
+    layout.set("weight", x.shape[0]!);
+    const control = engine.put({ data: layout.values, shape: [layout.values.length] });
+    const key = engine.put({ data: stepKey(0, step, 0), shape: [2] });
+    const on = { x: engine.put(x), y: engine.put(y) };
+    const out = program(params, opt, state, sums, {}, on, control, key) as Tree<Buffer> as unknown as Results;
+    ({ params, opt, state, sums } = out);
+    if (lastLoss) engine.free(lastLoss);
+    lastLoss = out.loss;
+  };
+}

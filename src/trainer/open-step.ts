@@ -1,0 +1,195 @@
+// The open step of the split plans: micro-batches, accumulated gradients and new parameters that are not part of the state yet.
+import type { Grads } from "../core/grads.ts";
+import type { MaybePromise } from "../core/loader.ts";
+import { chain } from "../core/maybe.ts";
+import type { HostBatch, Tensors } from "../core/model.ts";
+import { freeAll, type Buffer, type Engine } from "../engines/engine.ts";
+import type { Buffers, DeviceState } from "./device-state.ts";
+import { GradsView } from "./grads-view.ts";
+import type { ProgramCache } from "./program-cache.ts";
+import { accumulate, finishAccumulation, startAccumulation } from "./programs/programs.ts";
+import type { Totals } from "./totals.ts";
+
+/** The micro-batch at hand. Its results wait here until they are kept or dropped. */
+export interface Micro {
+  readonly host: HostBatch;
+  readonly loader: string;
+  readonly weight: number;
+  readonly batch: Buffers;
+  readonly key: Buffer;
+  result?: { readonly grads: Buffers; readonly state: Buffers; readonly sums: Buffer };
+}
+
+/** What the kept micro-batches add up to. */
+interface Open {
+  kept: number;
+  weight: number;
+  /** The only micro-batch's own gradients, the weighted sum of several, and from `gather` on the mean. */
+  grads: Buffers;
+  state: Buffers | undefined;
+  sums: Buffer | undefined;
+  params: Record<string, Buffer>;
+  opt: Record<string, Buffer>;
+}
+
+const nothing = (): Open => ({
+  kept: 0,
+  weight: 0,
+  grads: {},
+  state: undefined,
+  sums: undefined,
+  params: {},
+  opt: {},
+});
+
+export class OpenStep {
+  micro: Micro | undefined;
+  readonly #engine: Engine;
+  readonly #programs: ProgramCache;
+  #open = nothing();
+  /** Changes whenever a view of the gradients must die. */
+  #window = 0;
+
+  constructor(engine: Engine, programs: ProgramCache) {
+    this.#engine = engine;
+    this.#programs = programs;
+  }
+
+  get kept(): number {
+    return this.#open.kept;
+  }
+
+  get grads(): Buffers {
+    return this.#open.grads;
+  }
+
+  /** Model state and sums that the next micro-batch builds on; undefined before the first is kept. */
+  get state(): Buffers | undefined {
+    return this.#open.state;
+  }
+
+  get sums(): Buffer | undefined {
+    return this.#open.sums;
+  }
+
+  /** The micro-batch's results, open for `afterBackward`. */
+  finish(result: NonNullable<Micro["result"]>): void {
+    this.micro!.result = result;
+    this.#window++;
+  }
+
+  /** Adds the micro-batch to the step. */
+  keep(): MaybePromise<void> {
+    const open = this.#open;
+    const { weight, result } = this.micro!;
+    const { grads, state, sums } = result!;
+    freeAll(this.#engine, [open.state ?? {}, open.sums ?? []]);
+    const before = open.weight;
+    Object.assign(open, { state, sums, kept: open.kept + 1, weight: before + weight });
+    this.release();
+    if (open.kept === 1) {
+      open.grads = grads;
+      return undefined;
+    }
+    // The first gradient is weighted only when a second one comes, so that a single one stays as it is, bit for bit.
+    const first = open.kept === 2 ? this.#weighted(startAccumulation, before, open.grads) : open.grads;
+    const sum = chain(first, (total) => this.#weighted(accumulate, weight, total, grads));
+    return chain(sum, (total) => void (open.grads = total));
+  }
+
+  /** Leaves the micro-batch out. */
+  drop(): void {
+    const result = this.micro?.result;
+    if (result) freeAll(this.#engine, [result.grads, result.state, result.sums]);
+    this.release();
+  }
+
+  /** Frees the micro-batch's inputs, unless a program took them. */
+  release(donated = false): void {
+    if (this.micro && !donated) freeAll(this.#engine, [this.micro.batch, this.micro.key]);
+    this.micro = undefined;
+    this.#window++;
+  }
+
+  /** Turns the sum into the weighted mean. */
+  gather(): MaybePromise<void> {
+    this.#window++;
+    const open = this.#open;
+    if (open.kept === 1) return undefined;
+    return chain(this.#weighted(finishAccumulation, open.weight, open.grads), (mean) => void (open.grads = mean));
+  }
+
+  /** Takes gradients that a program made of the ones it consumed. */
+  replaceGrads(grads: Buffers): void {
+    this.#open.grads = grads;
+  }
+
+  /** Takes one optimizer's new parameters and state. */
+  stage(params: Buffers, opt: Buffers): void {
+    Object.assign(this.#open.params, params);
+    Object.assign(this.#open.opt, opt);
+  }
+
+  /** The micro-batch's gradients, or those of the step with these names; undefined outside their window. */
+  view(names: readonly string[], record: (what: string) => void): Grads | undefined {
+    const { micro } = this;
+    if (!micro?.result && this.kept === 0) return undefined;
+    const opened = this.#window;
+    const isOpen = (): boolean => this.#window === opened;
+    const get = (): Buffers => {
+      const all = micro?.result ? micro.result.grads : this.#open.grads;
+      return micro?.result
+        ? all
+        : pick(
+            all,
+            names.filter((name) => all[name] !== undefined),
+          );
+    };
+    const set = (grads: Buffers): void => {
+      freeAll(this.#engine, get());
+      if (micro?.result) micro.result = { ...micro.result, grads };
+      else this.#open.grads = { ...this.#open.grads, ...grads };
+    };
+    const window = {
+      get open() {
+        return isOpen();
+      },
+      get,
+      set,
+    };
+    return new GradsView(this.#engine, this.#programs, window, record);
+  }
+
+  /** Makes the step part of the state: parameters, optimizer, model state and sums together. */
+  commit(device: DeviceState, totals: Totals): MaybePromise<void> {
+    const { params, opt, state, sums, weight, grads } = this.#open;
+    device.commit("params", params, false);
+    device.commit("opt", opt, false);
+    device.commit("state", state!, false);
+    freeAll(this.#engine, grads);
+    this.#reset();
+    return totals.accept(sums!, weight, false);
+  }
+
+  /** Forgets the step; the state is as before it. */
+  abandon(): void {
+    const { params, opt, state, sums, grads } = this.#open;
+    freeAll(this.#engine, [params, opt, state ?? {}, sums ?? [], grads]);
+    this.#reset();
+  }
+
+  #reset(): void {
+    this.#open = nothing();
+    this.#window++;
+  }
+
+  /** Runs one of the accumulation programs, whose last argument is a weight; consumes the gradients. */
+  #weighted(fn: (...args: never[]) => Tensors, weight: number, ...grads: Buffers[]): MaybePromise<Buffers> {
+    const scalar = this.#engine.put({ data: Float32Array.of(weight), shape: [] });
+    const program = this.#programs.once(fn.name, () => fn, { donate: [...grads.keys(), grads.length] });
+    return program(...grads, scalar) as MaybePromise<Buffers>;
+  }
+}
+
+export const pick = (buffers: Buffers, names: readonly string[]): Buffers =>
+  Object.fromEntries(names.map((name) => [name, buffers[name]!]));
