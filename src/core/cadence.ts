@@ -1,5 +1,5 @@
 // Cadence: one grammar for how often, for hooks and for eval, save and log alike.
-import type { Clock, Counters } from "./counters.ts";
+import type { Clock, Counters, Occasion } from "./counters.ts";
 import { OptionError } from "./errors.ts";
 import { levelOf } from "./events.ts";
 import { checkOptions, is, show } from "./options.ts";
@@ -21,7 +21,7 @@ export interface CadenceOptions {
   readonly at?: readonly Quantity[];
   /** The share of occasions, from 0 to 1, chosen by a hash of seed, hook and step. */
   readonly sample?: number;
-  /** Also at the end of the run, however it ends. */
+  /** Also the last occasion of the run, unless the run fails; alone, only that one. */
   readonly atEnd?: boolean;
 }
 
@@ -39,6 +39,10 @@ interface Amount {
   readonly value: number;
   readonly unit: Unit;
 }
+interface CountedAmount {
+  readonly value: number;
+  readonly unit: keyof Counters;
+}
 
 const UNITS: Readonly<Record<string, { unit: Unit; scale: number }>> = {
   step: { unit: "step", scale: 1 },
@@ -49,8 +53,11 @@ const UNITS: Readonly<Record<string, { unit: Unit; scale: number }>> = {
   ms: { unit: "elapsed", scale: 1 },
   s: { unit: "elapsed", scale: 1000 },
   sec: { unit: "elapsed", scale: 1000 },
+  second: { unit: "elapsed", scale: 1000 },
   min: { unit: "elapsed", scale: 60_000 },
+  minute: { unit: "elapsed", scale: 60_000 },
   h: { unit: "elapsed", scale: 3_600_000 },
+  hour: { unit: "elapsed", scale: 3_600_000 },
 };
 const UNIT_NAMES = ["steps", "epochs", "batches", "samples", "tokens", "ms", "s", "min", "h", "%"];
 const singular = (word: string): string =>
@@ -82,7 +89,17 @@ export function bareUnit(event: string): keyof Counters {
   return level === "batch" || level === "forward / backward" ? "batches" : "step";
 }
 
-/** Events that come after the update: the counters of their step are final. */
+/** The kind of occasion that an event belongs to: what lies between two of them decides. */
+function occasionOf(event: string): Occasion {
+  const level = levelOf(event);
+  if (level === "forward / backward") return "batch";
+  return level === "batch" || level === "epoch" || level === "eval" || level === "log" ? level : "step";
+}
+
+/** Events at the beginning of a step or epoch: nothing of it has been counted yet, so they look at the one before. */
+const BEGINS = new Set(["stepBegin", "epochBegin"]);
+
+/** Events that come after the update: the time of their step is final. */
 const AFTER_UPDATE = new Set([
   "stepEnd",
   "epochEnd",
@@ -112,7 +129,7 @@ const CHECKS = {
   atEnd: is.boolean,
 };
 
-/** A parsed cadence. `due` is a pure function of the counters. */
+/** A parsed cadence. `due` is a pure function of the clock. */
 export class CadenceRule {
   readonly atEnd: boolean;
   /** The unit that decides, for callers that must know at which boundary to ask (epochs or steps). */
@@ -122,9 +139,11 @@ export class CadenceRule {
   readonly #until: Amount | undefined;
   readonly #at: readonly Amount[];
   readonly #sample: number | undefined;
+  /** `{ atEnd: true }` says nothing else: no occasion but the last. */
+  readonly #onlyAtEnd: boolean;
   readonly #name: string;
-  readonly #afterUpdate: boolean;
-  readonly #onEpochs: boolean;
+  readonly #event: string;
+  readonly #occasion: Occasion;
 
   constructor(what: string, cadence: Cadence, event: string, name = what) {
     const options: CadenceOptions = typeof cadence === "object" ? cadence : { every: cadence };
@@ -140,52 +159,79 @@ export class CadenceRule {
     this.#at = (options.at ?? []).map((quantity) => parse("at", quantity)!);
     this.#sample = options.sample;
     this.atEnd = options.atEnd ?? false;
+    const { every, at, from, until, sample } = options;
+    this.#onlyAtEnd = this.atEnd && [every, at, from, until, sample].every((option) => option === undefined);
     this.unit = this.#every?.unit ?? this.#at[0]?.unit ?? bare;
     this.#name = name;
-    this.#afterUpdate = AFTER_UPDATE.has(event);
-    this.#onEpochs = levelOf(event) === "epoch";
+    this.#event = event;
+    this.#occasion = occasionOf(event);
   }
 
   due(moment: Moment): boolean {
-    if (this.#from && this.#reached(this.#from, moment) < 1) return false;
-    if (this.#until && this.#reached(this.#until, moment) > 1) return false;
-    const on = this.#every ? this.#crossed(this.#every, moment) : this.#at.length === 0;
-    if (!on && !this.#at.some((amount) => this.#passedOnce(amount, moment))) return false;
-    return this.#sample === undefined || hash01(moment.seed, this.#name, moment.clock.now.step) < this.#sample;
-  }
-
-  /** Value of a unit at the boundary before and now. */
-  #span(unit: Unit, { clock, totalSteps }: Moment): [before: number, now: number] {
-    if (unit === "percent") {
-      if (totalSteps === undefined) {
-        throw new OptionError(
-          `\`${this.#name}\`: a cadence in % needs the length of the run, which is not known here. Set \`steps\` or \`epochs\`, or use steps.`,
-        );
-      }
-      return [(clock.before.step / totalSteps) * 100, (clock.now.step / totalSteps) * 100];
+    const { clock } = moment;
+    if (this.#onlyAtEnd) return false;
+    if (this.#from) {
+      const { value, unit } = this.#inSteps(this.#from, moment);
+      if (this.#span(unit, clock)[1] < value) return false;
     }
-    // Steps and batches (and epochs, on epoch events) move by one at a time: the occasion before is one less, wherever the marks are.
-    if (unit === "step" || unit === "batches" || (unit === "epoch" && this.#onEpochs))
-      return [clock.now[unit] - 1, clock.now[unit]];
+    if (this.#until) {
+      const { value, unit } = this.#inSteps(this.#until, moment);
+      // The epoch at hand counts here: after two epochs means in the third.
+      if ((unit === "epoch" ? clock.now.epoch : this.#span(unit, clock)[1]) > value) return false;
+    }
+    const on = this.#every ? this.#crossed(this.#inSteps(this.#every, moment), clock) : this.#at.length === 0;
+    if (!on && !this.#at.some((amount) => this.#passedOnce(this.#inSteps(amount, moment), clock))) return false;
+    return this.#sample === undefined || hash01(moment.seed, this.#name, clock.now.step) < this.#sample;
+  }
+
+  /** A share of the run as steps. */
+  #inSteps({ value, unit }: Amount, { totalSteps }: Moment): CountedAmount {
+    if (unit !== "percent") return { value, unit };
+    if (totalSteps === undefined) {
+      throw new OptionError(
+        `\`${this.#name}\`: a cadence in % needs the length of the run, which is not known here. Set \`steps\` or \`epochs\`, or use steps.`,
+      );
+    }
+    const steps = (value * totalSteps) / 100;
+    // 0.07 % of 10,000 steps must be 7, not 7.000000000000001.
+    const whole = Math.round(steps);
+    return { value: Math.abs(steps - whole) < 1e-9 * steps ? whole : steps, unit: "step" };
+  }
+
+  /** Value of a unit at the occasion before and now. */
+  #span(unit: keyof Counters, clock: Clock): [before: number, now: number] {
+    const occasion = this.#occasion;
+    const { now } = clock;
+    // What an occasion counts itself moves by one, wherever the marks are.
+    if (unit === "batches" && occasion === "batch") {
+      const atHand = this.#event === "beforeFetch" ? now.batches + 1 : now.batches;
+      return [atHand - 1, atHand];
+    }
+    if (unit === "epoch" && occasion === "epoch") return [now.epoch - 1, now.epoch];
+    if (unit === "step" && (occasion === "step" || occasion === "batch")) return [now.step - 1, now.step];
+    const [from, to] = this.#window(unit, clock);
     // Elsewhere an epoch is over with the first occasion after it: the epoch at hand does not count yet.
-    if (unit === "epoch") return [clock.before.epoch - 1, clock.now.epoch - 1];
-    if (unit === "elapsed" && !this.#afterUpdate) return [clock.earlier.elapsed, clock.before.elapsed];
-    return [clock.before[unit], clock.now[unit]];
+    return unit === "epoch" ? [from.epoch - 1, to.epoch - 1] : [from[unit], to[unit]];
   }
 
-  #crossed({ value, unit }: Amount, moment: Moment): boolean {
-    const [before, now] = this.#span(unit, moment);
-    return Math.floor(now / value) > Math.floor(before / value);
+  /** The counters between which a multiple must lie. */
+  #window(unit: keyof Counters, clock: Clock): [from: Counters, to: Counters] {
+    // Epochs and time do not move within a step: all its batches see the same.
+    const occasion =
+      this.#occasion === "batch" && (unit === "epoch" || unit === "elapsed") ? "step" : this.#occasion;
+    const notYet = BEGINS.has(this.#event) ? unit !== "epoch" : unit === "elapsed" && !AFTER_UPDATE.has(this.#event);
+    return notYet ? [clock.earlier(occasion), clock.before(occasion)] : [clock.before(occasion), clock.now];
   }
 
-  #passedOnce({ value, unit }: Amount, moment: Moment): boolean {
-    const [before, now] = this.#span(unit, moment);
+  #crossed({ value, unit }: CountedAmount, clock: Clock): boolean {
+    const [before, now] = this.#span(unit, clock);
+    // Nothing is due at zero, although "one before zero" lies below it.
+    return Math.floor(now / value) > Math.floor(Math.max(0, before) / value);
+  }
+
+  #passedOnce({ value, unit }: CountedAmount, clock: Clock): boolean {
+    const [before, now] = this.#span(unit, clock);
     return before < value && now >= value;
-  }
-
-  #reached({ value, unit }: Amount, moment: Moment): number {
-    const now = this.#span(unit, moment)[1];
-    return value === 0 ? (now > 0 ? 2 : 1) : now / value;
   }
 }
 

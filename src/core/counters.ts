@@ -15,27 +15,58 @@ export interface Counters {
 
 export const zeroCounters = (): Counters => ({ step: 0, epoch: 0, batches: 0, samples: 0, tokens: 0, elapsed: 0 });
 
+/** What comes again and again: between two of a kind a cadence looks for a multiple. */
+export type Occasion = "batch" | "step" | "epoch" | "eval" | "log";
+
+/** Everything a clock remembers, as plain data: what a checkpoint keeps, so that cadences are exact after resume. */
+export interface ClockState {
+  readonly now: Counters;
+  readonly marks: Readonly<Record<Occasion, { readonly before: Counters; readonly earlier: Counters }>>;
+}
+
 /**
- * Counters now and at the two boundaries before. A cadence asks whether a multiple lies between two of them,
- * so it needs no memory of its own and is exact after resume.
+ * Counters now, and as the last two occasions of each kind left them. A cadence asks whether a multiple lies in between,
+ * so it needs no memory of its own.
  */
 export class Clock {
   now = zeroCounters();
-  /** At the end of the step before. */
-  before = zeroCounters();
-  /** At the end of the step before that: time-based cadences of events inside a step look here, since their own step is not over. */
-  earlier = zeroCounters();
+  #marks = marksAt(zeroCounters());
 
-  /** Closes a step's account, once everything that follows the step has run. */
-  mark(): void {
-    const { earlier } = this;
-    this.earlier = this.before;
-    this.before = Object.assign(earlier, this.now);
+  /** At the end of the last occasion of this kind; for a batch, just before the one at hand was fetched. */
+  before(occasion: Occasion): Counters {
+    return this.#marks[occasion].before;
+  }
+
+  /** At the end of the one before that: for events at the beginning of an occasion, when nothing of it has been counted. */
+  earlier(occasion: Occasion): Counters {
+    return this.#marks[occasion].earlier;
+  }
+
+  /** Closes an occasion's account, once everything that belongs to it has run. */
+  mark(occasion: Occasion = "step"): void {
+    const mark = this.#marks[occasion];
+    const { earlier } = mark;
+    mark.earlier = mark.before;
+    mark.before = Object.assign(earlier, this.now);
+  }
+
+  state(): ClockState {
+    return structuredClone({ now: this.now, marks: this.#marks });
+  }
+
+  load(state: ClockState): void {
+    const { now, marks } = structuredClone(state);
+    this.now = now;
+    this.#marks = marks;
   }
 
   reset(counters: Counters = zeroCounters()): void {
     this.now = { ...counters };
-    this.before = { ...counters };
-    this.earlier = { ...counters };
+    this.#marks = marksAt(counters);
   }
+}
+
+function marksAt(counters: Counters): Record<Occasion, { before: Counters; earlier: Counters }> {
+  const mark = () => ({ before: { ...counters }, earlier: { ...counters } });
+  return { batch: mark(), step: mark(), epoch: mark(), eval: mark(), log: mark() };
 }

@@ -9,7 +9,11 @@ import type { Arrays } from "./source.ts";
  * Splits arrays by field into random parts: fractions that add up to 1, at least one sample each.
  * @example const [train, val] = split({ x, y }, [0.9, 0.1]);
  */
-export function split(data: Arrays, fractions: readonly number[], seed = 0): HostBatch[] {
+export function split<const F extends readonly number[]>(
+  data: Arrays,
+  fractions: F,
+  seed = 0,
+): { -readonly [K in keyof F]: HostBatch } {
   const sum = fractions.reduce((total, fraction) => total + fraction, 0);
   if (fractions.some((fraction) => !(fraction > 0)) || Math.abs(sum - 1) > 1e-9) {
     throw new OptionError(`split: Expected fractions > 0 that add up to 1, got [${fractions.join(", ")}]`);
@@ -18,7 +22,7 @@ export function split(data: Arrays, fractions: readonly number[], seed = 0): Hos
   const order = permutation(rows.count, seed, 0);
   let done = 0;
   let from = 0;
-  return fractions.map((fraction) => {
+  const parts = fractions.map((fraction) => {
     done += fraction;
     const to = Math.round(rows.count * done);
     if (to === from) throw new OptionError(`split: a part of ${fraction} of ${rows.count} samples has none.`);
@@ -26,4 +30,5 @@ export function split(data: Arrays, fractions: readonly number[], seed = 0): Hos
     from = to;
     return part;
   });
+  return parts as { -readonly [K in keyof F]: HostBatch };
 }

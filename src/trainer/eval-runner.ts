@@ -65,7 +65,7 @@ export class EvalRunner implements EvalWork {
 
   batch(host: HostBatch, loader: string, index: number): MaybePromise<void> {
     const weight = samplesIn(host);
-    const spec = this.#specs.get(choosePlan(this.#hooks, 1, false), loader, []);
+    const spec = this.#specs.get(choosePlan(this.#hooks, 1, false), loader);
     const program = this.#programs.of(spec, "eval", () => evalBatch(spec), { donate: [2, 3, 4, 5] });
     const count = this.#engine.put({ data: Float32Array.of(weight), shape: [] });
     const out = runProgram(
@@ -95,7 +95,7 @@ export class EvalRunner implements EvalWork {
 
   /** The model's outputs for one batch, as host arrays. */
   predict(host: HostBatch, loader: string, index: number): MaybePromise<HostArray | HostTensors> {
-    const spec = this.#specs.get(choosePlan(this.#hooks, 1, false), loader, []);
+    const spec = this.#specs.get(choosePlan(this.#hooks, 1, false), loader);
     const program = this.#programs.of(spec, "predict", () => predictBatch(spec), { donate: [2, 3] });
     const out = runProgram(
       program,

@@ -29,6 +29,8 @@ interface Slot {
   scheduled: number;
   /** Updates done. */
   updates: number;
+  /** The first group's rate in this step's update, once it began. */
+  used: number | undefined;
 }
 
 export type OptimizerOption = Optimizer | Readonly<Record<string, Optimizer>>;
@@ -76,8 +78,28 @@ export class OptimizerSet {
         factor: 1,
       }));
       const rule: UpdateRule = { optimizer, prefix: `o${i}`, groups };
-      return { name, optimizer, schedule: optimizer.schedule ?? schedule, groups, rule, scheduled: 1, updates: 0 };
+      return {
+        name,
+        optimizer,
+        schedule: optimizer.schedule ?? schedule,
+        groups,
+        rule,
+        scheduled: 1,
+        updates: 0,
+        used: undefined,
+      };
     });
+    this.#checkLoaders(loaderNames);
+  }
+
+  /** Every loader must have an optimizer that learns from it. */
+  #checkLoaders(loaderNames: readonly string[]): void {
+    for (const loader of loaderNames) {
+      if (this.due(loader).length > 0) continue;
+      throw new OptionError(
+        `No optimizer updates on batches of loader \`${loader}\`: all are tied to others. Tie one to it, or leave out \`loader\`.`,
+      );
+    }
   }
 
   /** Names of all optimizer state: one tensor per slot and parameter. */
@@ -108,7 +130,9 @@ export class OptimizerSet {
 
   /** Writes this update's scalars of one optimizer. */
   fill(control: ControlLayout, index: number): void {
-    const { optimizer, groups, updates } = this.slots[index]!;
+    const slot = this.slots[index]!;
+    const { optimizer, groups, updates } = slot;
+    slot.used = this.rate(index);
     groups.forEach((group, j) => {
       const values = { ...group.values, lr: this.rate(index, j) };
       control.set(`${group.prefix}lr`, values.lr);
@@ -120,6 +144,7 @@ export class OptimizerSet {
   /** Takes each schedule's factor at the start of a step (or of an epoch, for those that go by epochs). */
   schedule(at: ScheduleTime): void {
     for (const slot of this.slots) {
+      slot.used = undefined;
       if (slot.schedule) slot.scheduled = slot.schedule.factor(at);
     }
   }
@@ -136,6 +161,11 @@ export class OptimizerSet {
     return this.slots.flatMap(({ optimizer }, i) =>
       optimizer.loader === undefined || optimizer.loader === loader ? [i] : [],
     );
+  }
+
+  /** The rate of this step's update: what hooks set after it belongs to the next. */
+  stepRate(index: number): number {
+    return this.slots[index]!.used ?? this.rate(index);
   }
 
   rate(index: number, group = 0): number {

@@ -1,5 +1,6 @@
 // Program specs: what a step's programs are made of now, and the settings of hooks that change it.
 import type { UpdateFn } from "../core/context.types.ts";
+import { ContextError } from "../core/errors.ts";
 import type { Loss } from "../core/model.ts";
 import { selectNames, type NameFilter } from "../core/names.ts";
 import type { Plan } from "../core/work.ts";
@@ -14,6 +15,8 @@ export interface StepSpec extends ProgramSpec {
   /** Names of parameters that get gradients, in canonical order; the others are constants of the step. */
   readonly train: readonly string[];
   readonly frozen: readonly string[];
+  /** Optimizers that update, by index. */
+  readonly due: readonly number[];
   /** Optimizer state of `train`, by name. */
   readonly slots: readonly string[];
 }
@@ -58,22 +61,18 @@ export class Specs {
 
   setTrainable(filter: NameFilter): void {
     const trained = new Set(selectNames(filter, this.names));
+    if (trained.size === 0) {
+      throw new ContextError(`ctx.setTrainable matches no parameter. Parameters: ${this.names.join(", ")}.`);
+    }
     this.#frozen = new Set(this.names.filter((name) => !trained.has(name)));
   }
 
-  /** The spec of a step on this loader's batches with these optimizers. */
-  get(plan: Plan, loader: string, due: readonly number[]): StepSpec {
-    const key = [
-      loader,
-      due.join(),
-      plan.outputs,
-      plan.gradNorm,
-      this.#id(this.#loss),
-      this.#id(this.#update),
-      [...this.#frozen].join(),
-    ].join("|");
+  /** The spec of a step on this loader's batches. */
+  get(plan: Plan, loader: string): StepSpec {
+    const settings = [this.#id(this.#loss), this.#id(this.#update), ...this.#frozen];
+    const key = [loader, plan.outputs, plan.gradNorm, ...settings].join("|");
     let spec = this.#known.get(key);
-    if (!spec) this.#known.set(key, (spec = this.#make(plan, loader, due)));
+    if (!spec) this.#known.set(key, (spec = this.#make(plan, loader)));
     return spec;
   }
 
@@ -89,11 +88,12 @@ export class Specs {
     return this.#optimizers.slotNames.filter((name) => wanted.has(paramOfSlot(name)));
   }
 
-  #make(plan: Plan, loader: string, due: readonly number[]): StepSpec {
+  #make(plan: Plan, loader: string): StepSpec {
+    const isTrained = (i: number): boolean => [...this.#optimizers.paramsOf(i)].some((name) => !this.#frozen.has(name));
+    const due = this.#optimizers.due(loader).filter(isTrained);
     const rules = due.map((i) => this.#optimizers.slots[i]!.rule);
-    const updated = new Set(rules.flatMap(({ groups }) => groups.flatMap(({ params }) => params)));
-    const isTrained = (name: string): boolean => updated.has(name) && !this.#frozen.has(name);
-    const train = this.names.filter(isTrained);
+    const updated = new Set(due.flatMap((i) => [...this.#optimizers.paramsOf(i)]));
+    const train = this.names.filter((name) => updated.has(name) && !this.#frozen.has(name));
     return {
       problem: this.#problem,
       loss: this.#loss,
@@ -107,7 +107,8 @@ export class Specs {
       wantOutputs: plan.outputs,
       wantNorm: plan.gradNorm,
       train,
-      frozen: this.names.filter((name) => !isTrained(name)),
+      due,
+      frozen: this.names.filter((name) => !train.includes(name)),
       slots: this.slotsOf(train),
     };
   }

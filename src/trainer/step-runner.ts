@@ -97,7 +97,7 @@ export class StepRunner implements Work {
     this.clips = options.clipNorm !== undefined || options.clipValue !== undefined;
     this.tied = optimizers.slots.some(({ optimizer }) => optimizer.loader !== undefined);
     this.plan = choosePlan(parts.hooks, 1, this.clips);
-    this.#spec = this.#specs.get(this.plan, "", []);
+    this.#spec = this.#specs.get(this.plan, "");
     this.#control.set("clipNorm", options.clipNorm ?? 0);
     this.#control.set("clipValue", options.clipValue ?? 0);
   }
@@ -119,8 +119,8 @@ export class StepRunner implements Work {
 
   takeBatch(host: HostBatch, loader: string, micro: number): number {
     const weight = samplesIn(host);
-    this.due = this.#optimizers.due(loader);
-    this.#spec = this.#specs.get(this.plan, loader, this.due);
+    this.#spec = this.#specs.get(this.plan, loader);
+    this.due = this.#spec.due;
     const batch = this.#input.put(host, loader);
     const key = this.#engine.put({ data: stepKey(this.#options.seed, this.#step, micro), shape: [2] });
     this.#open.micro = { host, loader, weight, batch, key };
@@ -247,7 +247,7 @@ export class StepRunner implements Work {
   }
 
   lr(optimizer: number): number {
-    return this.#optimizers.rate(optimizer);
+    return this.#optimizers.stepRate(optimizer);
   }
 
   get avgLoss(): number {

@@ -28,6 +28,7 @@ export interface Note {
   readonly longest?: number;
   readonly partialEval?: boolean;
   readonly metrics?: readonly string[];
+  /** Handlers of signals, more than before the run. */
   readonly listeners?: number;
 }
 
@@ -104,7 +105,9 @@ const before = listeners();
 for (let round = 0; round < (options.rounds ?? 1); round++) {
   begun = false;
   const { status, reason, requestedBy, steps, metrics } = await trainer.fit();
-  const left = listeners() - before;
-  tell("result", { status, reason, requestedBy, step: steps, partialEval, metrics: Object.keys(metrics), listeners: left });
+  tell("result", { status, reason, requestedBy, step: steps, partialEval, metrics: Object.keys(metrics) });
 }
-tell("after");
+// Signals shortly after the first count as its echo, and are waited for even when the run is over.
+await new Promise((resolve) => setTimeout(resolve, 700));
+tell("after", { listeners: listeners() - before });
+if (options.ownHandler) await new Promise((resolve) => setTimeout(resolve, 500));

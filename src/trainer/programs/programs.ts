@@ -1,6 +1,7 @@
 // The pure functions that the trainer gives to an engine: the fused step, and the same step in pieces.
 import { valueAndGrad } from "@jax-js/jax";
 import type { UpdateFn } from "../../core/context.types.ts";
+import { ProgramError } from "../../core/errors.ts";
 import type { ApplyContext, Loss, Outputs, Tensor, TensorBatch, Tensors } from "../../core/model.ts";
 import type { Optimizer } from "../../core/optimizer.ts";
 import { keyStream } from "../../nn/key.ts";
@@ -92,6 +93,17 @@ const limits = (spec: ProgramSpec, control: Tensor): { norm?: Tensor; value?: Te
   ...(spec.clipValue && { value: spec.control.get(control, "clipValue") }),
 });
 
+/** What a hook's own update returned, checked and in canonical order. */
+function ownUpdate(next: Tensors, params: Tensors): Tensors {
+  for (const [name, { shape }] of Object.entries(params)) {
+    if (next?.[name]?.shape.join() === shape.join()) continue;
+    throw new ProgramError(
+      `The function given to ctx.setUpdate must return every parameter with its shape; \`${name}\` [${shape.join(", ")}] is missing or different.`,
+    );
+  }
+  return inOrder(Object.keys(params), next);
+}
+
 /** New parameters and optimizer state from gradients; consumes all of them. */
 function applyRules(
   spec: ProgramSpec,
@@ -103,7 +115,7 @@ function applyRules(
 ): { params: Tensors; opt: Tensors } {
   if (spec.update) {
     const lr = spec.control.group(control, rules[0]!.groups[0]!.prefix).lr!;
-    return { params: spec.update(params, grads, { lr }), opt };
+    return { params: ownUpdate(spec.update(params, grads, { lr }), params), opt };
   }
   const out: { params: Tensors; opt: Tensors } = { params: {}, opt: {} };
   for (const { optimizer, groups } of rules) {

@@ -1,0 +1,20 @@
+import { Trainer } from "hookline";
+import { handLoop } from "./lib/hand-loop.ts";
+import { mlp } from "./lib/models.ts";
+import { JaxEngine } from "../src/engines/jax/jax-engine.ts";
+import { median, p10 } from "./lib/stats.ts";
+const proto = JaxEngine.prototype as any;
+let who = "hand"; const T: Record<string, number[]> = {};
+const add = (k: string, v: number) => (T[`${who} ${k}`] ??= []).push(v * 1000);
+const put = proto.put; proto.put = function (h: any) { const t = performance.now(); const r = put.call(this, h); add("put" + h.data.length, performance.now() - t); return r; };
+const jit = proto.jit; proto.jit = function (...a: any[]) { const f = jit.apply(this, a); return (...b: any[]) => { const t = performance.now(); const r = f(...b); add("jit", performance.now() - t); return r; }; };
+const { train, ...o } = mlp();
+const hand = await handLoop(mlp());
+let resumed = 0;
+const l: any = { length: train.length, begin: (e: number, s: number) => train.begin(e, s), next() {
+  const asked = performance.now(); if (resumed) add("total", asked - resumed);
+  who = "hand"; hand(); const back = performance.now(); add("total", back - asked); who = "trainer"; resumed = performance.now();
+  const b = train.next(); add("next", performance.now() - resumed); return b; }, skip: () => train.skip(), state: () => train.state(), load: () => undefined };
+const tr = new Trainer({ ...o, train: l, steps: 300, engine: "wasm", signals: false });
+await tr.fit();
+for (const [k, v] of Object.entries(T)) console.log(k.padEnd(20), v.length, p10(v).toFixed(1), median(v).toFixed(1));

@@ -1,0 +1,127 @@
+// Training in a real browser: Chromium on wasm (one thread, and threads in an isolated page) and on WebGPU in software.
+import { existsSync } from "node:fs";
+import { createServer, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { fileURLToPath } from "node:url";
+import { build } from "esbuild";
+import { chromium, type Browser, type Page } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { PageResult } from "./page.ts";
+
+const executablePath = process.env.CHROMIUM ?? "/usr/bin/chromium";
+const present = existsSync(executablePath);
+if (!present) console.warn("Browser training is skipped: apt-get install chromium (or set CHROMIUM to its path)");
+
+const QUIET = ["--no-sandbox", "--disable-quic", "--no-first-run", "--disable-background-networking"].concat(
+  ["--disable-component-update", "--disable-sync"],
+);
+const WEBGPU = ["--enable-unsafe-webgpu", "--use-webgpu-adapter=swiftshader"];
+
+let server: Server;
+let address: string;
+
+/** The page as a program that a bundler made of the sources, at `/`, and at `/isolated` with the headers that allow threads. */
+async function serve(): Promise<void> {
+  const path = (name: string) => fileURLToPath(new URL(name, import.meta.url));
+  const bundle = await build({
+    entryPoints: [path("page.ts")],
+    bundle: true,
+    write: false,
+    format: "esm",
+    platform: "browser",
+    target: "es2022",
+    alias: {
+      "hookline/data": path("../../src/data/index.ts"),
+      "hookline/nn": path("../../src/nn/index.ts"),
+      "hookline/optim": path("../../src/optim/index.ts"),
+      "hookline/testing": path("../../src/testing/index.ts"),
+      hookline: path("../../src/index.ts"),
+    },
+  });
+  const script = bundle.outputFiles[0]!.text;
+  server = createServer(({ url }, response) => {
+    if (url === "/page.js") return response.setHeader("content-type", "text/javascript").end(script);
+    if (url === "/isolated") {
+      response.setHeader("cross-origin-opener-policy", "same-origin");
+      response.setHeader("cross-origin-embedder-policy", "require-corp");
+    }
+    return response
+      .setHeader("content-type", "text/html")
+      .end(`<!doctype html><meta charset="utf-8"><script type="module" src="/page.js"></script>`);
+  });
+  await new Promise<void>((done) => server.listen(0, "127.0.0.1", done));
+  address = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+async function open(browser: Browser, path: string): Promise<Page> {
+  const page = await browser.newPage();
+  page.on("console", (message) => {
+    if (message.type() === "error") console.error(`page: ${message.text()}`);
+  });
+  await page.goto(address + path);
+  return page;
+}
+
+async function train(page: Page, engine: string, split: boolean): Promise<PageResult> {
+  return page.evaluate(
+    ([engine, split]) =>
+      (globalThis as unknown as { train(engine: string, split: boolean): Promise<PageResult> }).train(engine, split),
+    [engine, split] as const,
+  );
+}
+
+function expectTrained({ losses, norms, events, status, test: metrics }: PageResult): void {
+  expect(status).toBe("completed");
+  expect(losses).toHaveLength(20);
+  expect(norms).toHaveLength(20);
+  for (const value of [...losses, ...norms]) expect(value).toSatisfy(Number.isFinite);
+  expect(losses[19]).toBeLessThan((losses[0] as number) / 2);
+  expect(events).toEqual({ init: 2, trainBegin: 1, stepBegin: 20, stepEnd: 20, trainEnd: 1, evalEnd: 1, close: 2 });
+  expect(metrics["test/accuracy"]).toBeGreaterThan(0.8);
+}
+
+describe.runIf(present)("in Chromium", { timeout: 120_000 }, () => {
+  let browser: Browser;
+  let wasm: PageResult;
+
+  beforeAll(async () => {
+    await serve();
+    browser = await chromium.launch({ executablePath, args: [...QUIET, ...WEBGPU] });
+  }, 60_000);
+
+  afterAll(async () => {
+    await browser?.close();
+    server?.close();
+  });
+
+  test("wasm trains, and a gradient listener changes nothing", async () => {
+    const page = await open(browser, "/");
+    wasm = await train(page, "wasm", false);
+    expect(wasm).toMatchObject({ device: "wasm", isolated: false });
+    expectTrained(wasm);
+    const apart = await train(page, "wasm", true);
+    expectTrained(apart);
+    expect(apart.losses).toEqual(wasm.losses);
+  });
+
+  test("wasm trains with threads in an isolated page", async () => {
+    const result = await train(await open(browser, "/isolated"), "wasm", false);
+    expect(result).toMatchObject({ device: "wasm", isolated: true });
+    expectTrained(result);
+  });
+
+  test("WebGPU trains, with a real number in ctx.loss", async ({ skip }) => {
+    const page = await open(browser, "/");
+    const adapter = await page.evaluate(async () =>
+      Boolean(await (navigator as { gpu?: { requestAdapter(): Promise<unknown> } }).gpu?.requestAdapter()),
+    );
+    skip(!adapter, "This Chromium has no WebGPU adapter, not even one in software.");
+    for (const split of [false, true]) {
+      const result = await train(page, "webgpu", split);
+      expect(result.device).toBe("webgpu");
+      expectTrained(result);
+      for (const [i, loss] of result.losses.entries()) expect(loss).toBeCloseTo(wasm.losses[i] as number, 2);
+    }
+    expect((await train(page, "auto", false)).device).toBe("webgpu");
+  });
+});
