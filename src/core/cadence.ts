@@ -217,8 +217,7 @@ export class CadenceRule {
   /** The counters between which a multiple must lie. */
   #window(unit: keyof Counters, clock: Clock): [from: Counters, to: Counters] {
     // Epochs and time do not move within a step: all its batches see the same.
-    const occasion =
-      this.#occasion === "batch" && (unit === "epoch" || unit === "elapsed") ? "step" : this.#occasion;
+    const occasion = this.#occasion === "batch" && (unit === "epoch" || unit === "elapsed") ? "step" : this.#occasion;
     const notYet = BEGINS.has(this.#event) ? unit !== "epoch" : unit === "elapsed" && !AFTER_UPDATE.has(this.#event);
     return notYet ? [clock.earlier(occasion), clock.before(occasion)] : [clock.before(occasion), clock.now];
   }

@@ -11,11 +11,13 @@ import type {
   UpdateFn,
   Verbs,
 } from "./context.types.ts";
+import { checkBatch } from "./batch.ts";
 import type { Clock } from "./counters.ts";
 import type { Turn } from "./dispatch.ts";
 import { ContextError } from "./errors.ts";
-import { EVENTS, isCustomEvent, type BuiltinEvent } from "./events.ts";
+import { EVENTS, isCustomEvent } from "./events.ts";
 import type { Grads } from "./grads.ts";
+import { isPromise } from "./maybe.ts";
 import type { HostBatch, HostTensors, Loss, LossModel, Model } from "./model.ts";
 import type { NameFilter } from "./names.ts";
 import { show } from "./options.ts";
@@ -59,10 +61,19 @@ const VERB_EVENTS = new Map<string, ReadonlySet<string>>(
   Object.entries(VERBS).map(([verb, info]) => [verb, new Set(info.events)]),
 );
 
+const SKIP_EVENTS = VERB_EVENTS.get("skip")!;
+/** There is no batch yet that could be skipped. */
+const BEFORE_BATCH = new Set(["epochBegin", "stepBegin", "beforeFetch"]);
+
+/** Own events allow what `stepEnd` allows. */
+const rowOf = (event: string): string => (isCustomEvent(event) ? "stepEnd" : event);
+
 export class Context implements Omit<ContextFields, never>, Verbs {
   /** The hook this context belongs to. */
   readonly hook: string;
   readonly #run: RunView;
+  /** The event whose fields are shown instead of those of the event at hand. */
+  #recalled: string | undefined;
 
   constructor(hook: string, run: RunView) {
     this.hook = hook;
@@ -179,11 +190,11 @@ export class Context implements Omit<ContextFields, never>, Verbs {
   }
 
   get grads(): Grads {
-    const { turn } = this.#run;
-    const grads = this.#run.gradsFor(this);
-    if (grads === undefined || !FIELDS_OF.get(turn.event ?? "")?.has("grads")) {
+    const event = this.#myTurn("grads");
+    const grads = FIELDS_OF.get(event)?.has("grads") ? this.#run.gradsFor(this) : undefined;
+    if (grads === undefined) {
       throw new ContextError(
-        `Hook \`${this.hook}\`: there are no gradients in \`${turn.event ?? "no event"}\`. They live from afterBackward to afterOptimizerStep: use onAfterBackward (one micro-batch), onBeforeOptimizerStep (accumulated, before clipping) or onAfterOptimizerStep. For the norm alone, say needs: ["gradNorm"] and read ctx.gradNorm in onStepEnd.`,
+        `Hook \`${this.hook}\`: there are no gradients in \`${event}\`. They live from afterBackward to afterOptimizerStep: use onAfterBackward (one micro-batch), onBeforeOptimizerStep (accumulated, before clipping) or onAfterOptimizerStep. For the norm alone, say needs: ["gradNorm"] and read ctx.gradNorm in onStepEnd.`,
       );
     }
     return grads;
@@ -191,6 +202,11 @@ export class Context implements Omit<ContextFields, never>, Verbs {
 
   log(values: Metrics): void {
     this.#myTurn("log");
+    if (typeof values !== "object" || values === null) {
+      throw new ContextError(
+        `Hook \`${this.hook}\`: ctx.log takes numbers by name, such as { drift: 0.1 }, got ${show(values)}.`,
+      );
+    }
     for (const [name, value] of Object.entries(values)) {
       if (typeof value !== "number")
         throw new ContextError(`Hook \`${this.hook}\`: ctx.log takes numbers, but \`${name}\` is ${show(value)}.`);
@@ -199,6 +215,11 @@ export class Context implements Omit<ContextFields, never>, Verbs {
   }
 
   stop(reason: string): void {
+    if (typeof reason !== "string" || reason === "") {
+      throw new ContextError(
+        `Hook \`${this.hook}\`: ctx.stop takes a reason, which the run's result will show, got ${show(reason)}.`,
+      );
+    }
     const entry = this.#ask("stop", "stop", reason);
     this.#run.actions.stop(reason, this.hook, entry);
   }
@@ -208,9 +229,14 @@ export class Context implements Omit<ContextFields, never>, Verbs {
       throw new ContextError(`Hook \`${this.hook}\`: ctx.skip takes "batch", "step" or "epoch", got ${show(scope)}.`);
     }
     const event = this.#myTurn("skip");
-    if (!(SKIP_SCOPES[scope] as readonly string[]).includes(event)) {
+    if (!(SKIP_SCOPES[scope] as readonly string[]).includes(rowOf(event))) {
+      const wrong = BEFORE_BATCH.has(event)
+        ? "comes too early"
+        : SKIP_EVENTS.has(rowOf(event))
+          ? "comes too late"
+          : "is not valid";
       throw new ContextError(
-        `Hook \`${this.hook}\`: ctx.skip("${scope}") comes too late in \`${event}\`; it works in ${SKIP_SCOPES[scope].join(", ")}.`,
+        `Hook \`${this.hook}\`: ctx.skip("${scope}") ${wrong} in \`${event}\`; it works in ${SKIP_SCOPES[scope].join(", ")}.`,
       );
     }
     this.#ask("skip", `skip("${scope}")`, reason);
@@ -218,6 +244,7 @@ export class Context implements Omit<ContextFields, never>, Verbs {
   }
 
   replaceBatch(batch: HostBatch, reason?: string): void {
+    checkBatch(`Hook \`${this.hook}\`: ctx.replaceBatch`, batch);
     this.#ask("replaceBatch", "replaceBatch", reason);
     this.#run.actions.replaceBatch(batch);
   }
@@ -230,6 +257,11 @@ export class Context implements Omit<ContextFields, never>, Verbs {
   }
 
   setLoss(loss: Loss, reason?: string): void {
+    if (typeof loss !== "function") {
+      throw new ContextError(
+        `Hook \`${this.hook}\`: ctx.setLoss takes a loss function such as crossEntropy(), got ${show(loss)}.`,
+      );
+    }
     this.#ask("setLoss", `setLoss(${loss.name || "anonymous"})`, reason);
     this.#run.actions.setLoss(loss);
   }
@@ -275,15 +307,29 @@ export class Context implements Omit<ContextFields, never>, Verbs {
 
   /** Records an intervention of this hook that is not a verb of its own (assignments to groups, gradients). */
   record(what: string, why?: string): Intervention {
-    const { audit, clock, turn } = this.#run;
+    const event = this.#myTurn(what);
+    const { audit, clock } = this.#run;
     const entry: Intervention = {
       who: this.hook,
-      event: turn.event ?? "",
+      event,
       step: clock.now.step,
       epoch: this.epoch,
       what,
     };
     return audit.add(why === undefined ? entry : { ...entry, why });
+  }
+
+  /** Shows the fields of `event`, as its last occasion left them, while `call` runs. Verbs stay those of the event at hand. */
+  recall(event: string, call: () => void | Promise<void>): void | Promise<void> {
+    const forget = (): void => void (this.#recalled = undefined);
+    this.#recalled = event;
+    let pending: Promise<void> | undefined;
+    try {
+      pending = call() ?? undefined;
+    } finally {
+      if (!isPromise(pending)) forget();
+    }
+    return isPromise(pending) ? pending.finally(forget) : undefined;
   }
 
   #ask(verb: VerbName, what: string, why?: string): Intervention {
@@ -310,15 +356,15 @@ export class Context implements Omit<ContextFields, never>, Verbs {
         `Hook \`${this.hook}\`: ctx.${verb} changes a training run, and none is going on in evaluate() or predict(). Check ctx.phase first.`,
       );
     }
-    if (VERB_EVENTS.get(verb)!.has(isCustomEvent(event) ? "stepEnd" : event)) return;
+    if (VERB_EVENTS.get(verb)!.has(rowOf(event))) return;
     throw new ContextError(
       `Hook \`${this.hook}\`: ctx.${verb} is not valid in \`${event}\`. It works in: ${VERBS[verb].events.join(", ")}.`,
     );
   }
 
   #valid(field: string): RunView {
-    const { event } = this.#run.turn;
-    if (event !== null && FIELDS_OF.get(event as BuiltinEvent)?.has(field) === false) {
+    const event = this.#recalled ?? this.#run.turn.event;
+    if (event !== null && !FIELDS_OF.get(event)?.has(field)) {
       throw new ContextError(
         `Hook \`${this.hook}\`: ctx.${field} is not available in \`${event}\`. It is in: ${eventsWith(field)}.`,
       );

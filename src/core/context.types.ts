@@ -1,6 +1,6 @@
 // The types of the context: what each event shows and allows. Everything here derives from EVENTS and VERBS.
 import type { HostArray } from "./arrays.ts";
-import type { BuiltinEvent, CustomEvents, EventName, EVENTS } from "./events.ts";
+import type { BuiltinEvent, COMMON_FIELDS, CustomEvents, EventName, EVENTS } from "./events.ts";
 import type { Grads } from "./grads.ts";
 import type { HostBatch, HostTensors, Loss, LossModel, Model, Tensors } from "./model.ts";
 import type { NameFilter } from "./names.ts";
@@ -109,24 +109,7 @@ export interface Verbs {
   requestEval(reason?: string): void;
 }
 
-type CommonField =
-  | "phase"
-  | "epoch"
-  | "step"
-  | "totalSteps"
-  | "metrics"
-  | "tokensSeen"
-  | "samplesSeen"
-  | "model"
-  | "params"
-  | "optimizers"
-  | "device"
-  | "paramCount"
-  | "config"
-  | "status"
-  | "elapsed"
-  | "shared"
-  | "log";
+type CommonField = (typeof COMMON_FIELDS)[number] | "log";
 
 type FieldsOf<E extends BuiltinEvent> = (typeof EVENTS)[E]["fields"][number];
 
@@ -139,5 +122,8 @@ export type ContextOf<E extends EventName, B = HostBatch> = E extends BuiltinEve
   ? BuiltinContext<E, B>
   : E extends keyof CustomEvents
     ? Pick<ContextFields<B>, CommonField> &
-        Pick<Verbs, Exclude<VerbsOf<"stepEnd">, "skip">> & { readonly payload: CustomEvents[E] }
+        Pick<Verbs, Exclude<VerbsOf<"stepEnd">, "skip">> & {
+          skip(scope: SkipScopesOf<"stepEnd">, reason?: string): void;
+          readonly payload: CustomEvents[E];
+        }
     : never;

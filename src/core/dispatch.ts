@@ -1,5 +1,6 @@
 // Dispatch: one function per event that calls just the hooks that listen. Built when hooks change, not when events fire.
 import type { Context } from "./context.ts";
+import { straight, type Sampler } from "./straight.ts";
 
 /** One hook's method for one event, ready to be called. */
 export interface Listener {
@@ -31,8 +32,11 @@ export const nobody: Fire = () => undefined;
 
 /** Hot events are timed once in so many firings (on average), or the clock would cost more than the hooks. */
 const SAMPLE = 32;
+/** After so many samples a hook's cost is known well, and a look now and then is enough. */
+const MANY_SAMPLES = 1000;
+const RARE_SAMPLE = 1024;
 
-const isThenable = (value: unknown): value is PromiseLike<unknown> =>
+export const isThenable = (value: unknown): value is PromiseLike<unknown> =>
   typeof value === "object" && value !== null && typeof (value as PromiseLike<unknown>).then === "function";
 
 /**
@@ -62,14 +66,17 @@ export function compileFire(
     }
   }
 
-  /** From a listener that returned a promise on: each in its own try, timed, awaited when it has to be. */
-  async function slowly(from: number, pending: PromiseLike<unknown>): Promise<void> {
+  /**
+   * From a listener that returned a promise on: each in its own try, timed, awaited when it has to be.
+   * `since` is when that listener was called, where it is known.
+   */
+  async function slowly(from: number, pending: PromiseLike<unknown>, since?: number): Promise<void> {
     try {
       for (let i = from; i < listeners.length; i++) {
         const listener = listeners[i]!;
         turn.event = event;
         turn.ctx = listener.ctx;
-        const start = performance.now();
+        const start = (i === from ? since : undefined) ?? performance.now();
         try {
           const result = i === from ? pending : listener.call(listener.ctx);
           if (isThenable(result)) await result;
@@ -86,78 +93,69 @@ export function compileFire(
 
   /** Synchronous with the clock running: cold events always, hot ones now and then. */
   function measured(weight: number): void | Promise<void> {
+    let start = performance.now();
     for (let i = 0; i < listeners.length; i++) {
       const listener = listeners[i]!;
       turn.event = event;
       turn.ctx = listener.ctx;
-      const start = performance.now();
       let result: unknown;
       try {
         result = listener.call(listener.ctx);
       } catch (error) {
         fail(i, error);
       }
-      if (isThenable(result)) return slowly(i, result);
-      host.timed(listener, event, performance.now() - start, weight);
+      if (isThenable(result)) return slowly(i, result, start);
+      const stop = performance.now();
+      host.timed(listener, event, stop - start, weight);
+      start = stop;
     }
     end();
   }
 
-  // Up to four listeners are unrolled, so that each has a call site of its own that the compiler can inline.
-  const n = listeners.length;
-  const [a, b, c, d] = listeners as [Listener, Listener?, Listener?, Listener?];
-  const { call: callA, ctx: ctxA } = a;
-  const { call: callB, ctx: ctxB } = b ?? a;
-  const { call: callC, ctx: ctxC } = c ?? a;
-  const { call: callD, ctx: ctxD } = d ?? a;
+  /** Listener `i` returned something: wait for a promise, ignore anything else. */
+  const met = (i: number, result: unknown): void | Promise<void> =>
+    isThenable(result) ? slowly(i, result) : inTurn(i + 1);
 
-  function fast(from: number): void | Promise<void> {
-    let i = from;
-    let result: unknown;
-    try {
-      turn.event = event;
-      if (i === 0) {
-        turn.ctx = ctxA;
-        if ((result = callA(ctxA)) === undefined) i = 1;
+  const failed = (i: number, error: unknown): void | Promise<void> => {
+    fail(i, error);
+    return inTurn(i + 1);
+  };
+
+  /** Synchronous from listener `from` on. */
+  function inTurn(from: number): void | Promise<void> {
+    turn.event = event;
+    for (let i = from; i < listeners.length; i++) {
+      const { call, ctx } = listeners[i]!;
+      turn.ctx = ctx;
+      let result: unknown;
+      try {
+        result = call(ctx);
+      } catch (error) {
+        fail(i, error);
       }
-      if (i === 1 && n > 1) {
-        turn.ctx = ctxB;
-        if ((result = callB(ctxB)) === undefined) i = 2;
-      }
-      if (i === 2 && n > 2) {
-        turn.ctx = ctxC;
-        if ((result = callC(ctxC)) === undefined) i = 3;
-      }
-      if (i === 3 && n > 3) {
-        turn.ctx = ctxD;
-        if ((result = callD(ctxD)) === undefined) i = 4;
-      }
-      while (i >= 4 && i < n) {
-        const listener = listeners[i]!;
-        turn.ctx = listener.ctx;
-        if ((result = listener.call(listener.ctx)) !== undefined) break;
-        i++;
-      }
-    } catch (error) {
-      fail(i, error);
-      return fast(i + 1);
+      if (result !== undefined && isThenable(result)) return slowly(i, result);
     }
-    if (result === undefined) return end();
-    // Listener i returned something: wait for a promise, ignore anything else.
-    return isThenable(result) ? slowly(i, result) : fast(i + 1);
+    end();
   }
 
   if (!hot) return () => measured(1);
+  let samples = 0;
   let gap = 1;
-  let countdown = gap;
   let random = 0x9e3779b9;
-  return () => {
-    if (--countdown > 0) return fast(0);
-    const weight = gap;
-    // Gaps vary around their mean, so that a hook with a cadence of its own is not always missed or always hit.
-    random = (Math.imul(random, 1664525) + 1013904223) >>> 0;
-    gap = 1 + Math.floor((random / 2 ** 32) * (2 * SAMPLE - 1));
-    countdown = gap;
-    return measured(weight);
+  const sampler: Sampler = {
+    left: gap,
+    sample() {
+      const weight = gap;
+      const mean = ++samples < MANY_SAMPLES ? SAMPLE : RARE_SAMPLE;
+      // Gaps vary around their mean, so that a hook with a cadence of its own is not always missed or always hit.
+      random = (Math.imul(random, 1664525) + 1013904223) >>> 0;
+      gap = 1 + Math.floor((random / 2 ** 32) * (2 * mean - 1));
+      this.left = gap;
+      return measured(weight);
+    },
   };
+  return (
+    straight(turn, event, listeners, sampler, met, failed) ??
+    (() => (--sampler.left < 1 ? sampler.sample() : inTurn(0)))
+  );
 }

@@ -43,10 +43,20 @@ export class HookError extends HooklineError {
   readonly step: number;
 
   constructor(hook: string, event: string, step: number, cause: unknown) {
-    const what = cause instanceof Error ? `${cause.name}: ${cause.message}` : String(cause);
+    const what = cause instanceof Error ? `${cause.name}: ${cause.message}` : `threw ${describe(cause)}`;
     super(`Hook \`${hook}\` failed in \`${event}\` at step ${step}: ${what}`, { cause });
     this.hook = hook;
     this.event = event;
     this.step = step;
+  }
+}
+
+/** Something that was thrown and is no Error. */
+function describe(thrown: unknown): string {
+  if (typeof thrown === "string") return `"${thrown}"`;
+  try {
+    return JSON.stringify(thrown) ?? String(thrown);
+  } catch {
+    return Object.prototype.toString.call(thrown);
   }
 }

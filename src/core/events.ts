@@ -29,6 +29,8 @@
 //   trainEnd
 //   close
 
+import { HookRegistrationError } from "./errors.ts";
+
 /** Where an event belongs; the level decides the unit of a bare number in a cadence. */
 export type EventLevel =
   | "run"
@@ -51,7 +53,7 @@ interface EventInfo {
 
 const BATCH = ["batch", "batchIdx", "loaderIdx", "loaderName"] as const;
 const LOSS = ["loss", "outputs"] as const;
-const OPTIMIZER = ["optimizerIdx", "lr", "gradNorm", "grads", "loss"] as const;
+const OPTIMIZER = ["optimizerIdx", "lr", "grads", "loss"] as const;
 
 export const EVENTS = {
   init: { level: "run", when: "once per `fit`, `evaluate` or `predict`, before anything else", fields: [] },
@@ -99,11 +101,15 @@ export const EVENTS = {
     when: "with the accumulated gradients, before clipping",
     fields: OPTIMIZER,
   },
-  gradientClip: { level: "optimizer", when: "after clipping, when it is on", fields: [...OPTIMIZER, "clippedNorm"] },
+  gradientClip: {
+    level: "optimizer",
+    when: "after clipping, when it is on",
+    fields: [...OPTIMIZER, "gradNorm", "clippedNorm"],
+  },
   afterOptimizerStep: {
     level: "optimizer",
     when: "after the update; the last event that sees the gradients",
-    fields: OPTIMIZER,
+    fields: [...OPTIMIZER, "gradNorm"],
   },
   evalBegin: { level: "eval", when: "before an evaluation", fields: ["loaderName"] },
   evalBatchBegin: { level: "eval", when: "before an evaluation batch", fields: BATCH },
@@ -119,6 +125,26 @@ export const EVENTS = {
     fields: ["logged"],
   },
 } as const satisfies Record<string, EventInfo>;
+
+/** Context fields valid in every event. */
+export const COMMON_FIELDS = [
+  "phase",
+  "epoch",
+  "step",
+  "totalSteps",
+  "metrics",
+  "tokensSeen",
+  "samplesSeen",
+  "model",
+  "params",
+  "optimizers",
+  "device",
+  "paramCount",
+  "config",
+  "status",
+  "elapsed",
+  "shared",
+] as const;
 
 /** Events of the loop itself. */
 export type BuiltinEvent = keyof typeof EVENTS;
@@ -145,7 +171,14 @@ const customEvents = new Set<string>();
 
 /** Makes an own event known, so that `onLabelDrift` is accepted and `trainer.emit("labelDrift", …)` reaches it. */
 export function defineEvent<E extends keyof CustomEvents & string>(event: E): E {
-  if (!Object.hasOwn(EVENTS, event)) customEvents.add(event);
+  const name: string = event;
+  if (Object.hasOwn(EVENTS, name))
+    throw new HookRegistrationError(`\`${name}\` is an event of the loop; give your own another name.`);
+  if (!/^[a-z][A-Za-z0-9]*$/.test(name) || name === "error")
+    throw new HookRegistrationError(
+      `An event's name is in camelCase, so that \`on\` + its name is a method, and not \`error\`, since \`onError\` is a setting; got \`${name}\`.`,
+    );
+  customEvents.add(name);
   return event;
 }
 

@@ -14,7 +14,7 @@ import {
   type Need,
   type Stage,
 } from "./hook.ts";
-import { checkOptions, is } from "./options.ts";
+import { checkOptions, is, show } from "./options.ts";
 import type { Ordered } from "./order.ts";
 import { nearest } from "./suggest.ts";
 
@@ -67,7 +67,7 @@ export class HookEntry implements Ordered {
 
   constructor(hook: Hook, run: RunView) {
     if (typeof hook !== "object" || hook === null)
-      throw new HookRegistrationError(`A hook is an object with a \`name\`, got ${typeof hook}.`);
+      throw new HookRegistrationError(`A hook is an object with a \`name\`, got ${show(hook)}.`);
     const settings = Object.fromEntries(
       HOOK_SETTINGS.map((key) => [key, (hook as unknown as Record<string, unknown>)[key]]),
     );
@@ -99,8 +99,11 @@ export class HookEntry implements Ordered {
 
   #findMethods(): void {
     const methods = new Map(allEvents().map((event) => [methodOf(event) as string, event]));
+    const lowerCase = new Set([...methods.keys()].map((method) => method.toLowerCase()));
     for (const key of propertyNames(this.hook)) {
-      if (!/^on[A-Z]/.test(key) || HOOK_SETTINGS.includes(key)) continue;
+      // `onstepEnd` and `on_step_end` are meant as events as well; `once` and `online` are not.
+      const meant = /^on[A-Z_]/.test(key) || lowerCase.has(key.toLowerCase());
+      if (!meant || HOOK_SETTINGS.includes(key)) continue;
       const event = methods.get(key);
       const value = (this.hook as unknown as Record<string, unknown>)[key];
       if (event === undefined) {
@@ -122,6 +125,8 @@ export class HookEntry implements Ordered {
     if (!method) return undefined;
     const { hook, context } = this;
     let call = (ctx: Context): unknown => method.call(hook, ctx);
+    // Only these need to know that a call went well: it ends their row of failures. Calls that a scope keeps away do not.
+    if (this.policy === "warn" && this.isReporter) call = this.#countingFailures(call);
     const fields: readonly string[] = Object.hasOwn(EVENTS, event) ? EVENTS[event as BuiltinEvent].fields : [];
     if (this.#loaders && fields.includes("loaderName"))
       call = onlyWhen((ctx) => this.#loaders!.has(ctx.loaderName), call);
@@ -129,8 +134,6 @@ export class HookEntry implements Ordered {
       const mine = this.#optimizers;
       call = onlyWhen((ctx) => mine.has(ctx.optimizerIdx) || mine.has(ctx.optimizers[ctx.optimizerIdx]!.name), call);
     }
-    // Only these need to know that a call went well: it ends their row of failures.
-    if (this.policy === "warn" && this.isReporter) call = this.#countingFailures(call);
     return { hook: this.name, call, ctx: context };
   }
 
@@ -153,11 +156,27 @@ function onlyWhen(test: (ctx: Context) => boolean, call: (ctx: Context) => unkno
 export function functionHook(
   name: string,
   event: string,
-  fn: (ctx: never) => unknown,
+  call: (ctx: never) => unknown,
   cadence: Cadence | undefined,
   moment: () => Moment,
 ): Hook {
-  const rule = cadence === undefined ? undefined : new CadenceRule(`on("${event}")`, cadence, event, name);
-  const method = rule ? (ctx: never) => (rule.due(moment()) ? fn(ctx) : undefined) : fn;
-  return { name, [methodOf(event)]: method } as Hook;
+  // What it returns is awaited when it can be, and else ignored.
+  const fn = call as (ctx: never) => void | Promise<void>;
+  if (cadence === undefined) return { name, [methodOf(event)]: fn };
+  const rule = new CadenceRule(`on("${event}")`, cadence, event, name);
+  // Which occasion was the last is known only when the run ends: one that was let pass is made good then.
+  let passed = false;
+  const method = (ctx: never): void | Promise<void> => {
+    passed = !rule.due(moment());
+    return passed ? undefined : fn(ctx);
+  };
+  if (!rule.atEnd) return { name, [methodOf(event)]: method };
+  if (event === "trainEnd") return { name, [methodOf(event)]: fn };
+  const atEnd = (ctx: Context): void | Promise<void> => {
+    // A failed run has no last occasion to show: its step was cut off.
+    const missed = passed && ctx.status !== "error";
+    passed = false;
+    return missed ? ctx.recall(event, () => fn(ctx as never)) : undefined;
+  };
+  return { name, [methodOf(event)]: method, [methodOf("trainEnd")]: atEnd };
 }

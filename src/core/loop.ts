@@ -1,11 +1,15 @@
 // The training loop. It reads from top to bottom like the drawing in events.ts: run, epoch, step, batch, update, boundary.
 // Hot paths await only what is a promise: `if (p) await p` keeps a synchronous engine and synchronous hooks synchronous.
 import type { CadenceRule, Moment } from "./cadence.ts";
-import { DataError } from "./errors.ts";
+import { checkBatch, samplesIn } from "./batch.ts";
+import { DataError, OptionError } from "./errors.ts";
 import type { BuiltinEvent } from "./events.ts";
 import { evaluateOnce, type EvalFeed, type Interruption } from "./evaluate.ts";
 import type { MaybePromise } from "./loader.ts";
 import type { Limits } from "./limits.ts";
+import { messageOf } from "./maybe.ts";
+import type { HostBatch } from "./model.ts";
+import { show } from "./options.ts";
 import type { HookRegistry } from "./registry.ts";
 import type { Run } from "./run.ts";
 import type { EvalWork, Feed, Work } from "./work.ts";
@@ -23,7 +27,7 @@ export interface LoopParts {
   readonly logEvery: CadenceRule;
   readonly evalAtStart: boolean;
   readonly limitBatches: number;
-  readonly tokens: ((batch: Run["batch"]) => number) | undefined;
+  readonly tokens: ((batch: HostBatch) => number) | undefined;
   /** Why the run must end now, from a signal or the caller's AbortSignal. */
   interrupted(): Interruption | undefined;
   /** Lets timers, signals and I/O run, when it is time. */
@@ -35,7 +39,7 @@ export async function runLoop(parts: LoopParts): Promise<void> {
   const { run, hooks, limits } = parts;
   await hooks.fire.trainBegin!();
   actOnStop(parts);
-  if (parts.evalAtStart && run.clock.now.step === 0) await evaluateAll(parts);
+  if (parts.evalAtStart && run.clock.now.step === 0 && !ended(parts)) await evaluateAll(parts);
   while (!ended(parts)) await epoch(parts);
   if (run.status === "training") {
     run.status = "completed";
@@ -79,6 +83,8 @@ async function epoch(parts: LoopParts): Promise<void> {
   run.requests.skip = undefined;
   if (hooks.listens("log")) await log(parts);
   actOnStop(parts);
+  // Also here: epochs whose steps are all skipped must not starve signals and timers.
+  await parts.breathe();
 }
 
 /** The losses of a step's kept micro-batches. */
@@ -164,10 +170,11 @@ async function batch(
   if (run.skips("step")) return passOver(parts, from);
   let next = feed.next(from);
   if (next instanceof Promise) next = await next;
-  run.batch = next!;
+  checkBatch(`Loader \`${run.loaderName}\``, next);
+  run.batch = next;
   run.clock.now.batches++;
   run.clock.now.samples += samplesIn(run.batch);
-  if (parts.tokens) run.clock.now.tokens += parts.tokens(run.batch);
+  if (parts.tokens) run.clock.now.tokens += countTokens(parts.tokens, run.batch);
 
   wait = fire.batchBegin!();
   if (wait) await wait;
@@ -267,7 +274,8 @@ async function evaluateAll(parts: LoopParts): Promise<void> {
   }
   Object.assign(run, atHand);
   run.phase = "train";
-  work.observe(run.metrics);
+  // An evaluation that was cut off has no news for a schedule.
+  if (!run.partial) work.observe(run.metrics);
 }
 
 async function log({ run, hooks, work }: LoopParts): Promise<void> {
@@ -314,10 +322,19 @@ export const moment = ({ run, seed }: Pick<LoopParts, "run" | "seed">): Moment =
   totalSteps: run.totalSteps,
 });
 
-/** Samples in a batch: the first dimension of its first array. */
-export function samplesIn(batch: Run["batch"]): number {
-  for (const name in batch) return batch[name]!.shape[0] ?? 1;
-  return 0;
+/** What the user's `tokens` counts in a batch. */
+function countTokens(tokens: (batch: HostBatch) => number, batch: HostBatch): number {
+  let count: unknown;
+  try {
+    count = tokens(batch);
+  } catch (cause) {
+    throw new OptionError(
+      `\`tokens\` failed on a batch with fields ${Object.keys(batch).join(", ")}: ${messageOf(cause)}`,
+      { cause },
+    );
+  }
+  if (typeof count === "number" && count >= 0 && Number.isFinite(count)) return count;
+  throw new OptionError(`Expected \`tokens\` to return a number ≥ 0, got ${show(count)}.`);
 }
 
 export const prefixed = (prefix: string, metrics: Readonly<Record<string, number>>): Record<string, number> =>

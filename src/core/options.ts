@@ -44,7 +44,8 @@ export function show(value: unknown): string {
   if (Array.isArray(value)) return `\`[${value.length} items]\` (array)`;
   if (typeof value === "object") return `an object (${Object.getPrototypeOf(value)?.constructor?.name ?? "Object"})`;
   if (typeof value === "function") return `a function (${value.name || "anonymous"})`;
-  const text = typeof value === "string" ? JSON.stringify(value) : String(value as number | boolean | undefined);
+  // oxlint-disable-next-line typescript/no-base-to-string -- objects have returned above
+  const text = typeof value === "string" ? JSON.stringify(value) : String(value);
   return `\`${text.length > 60 ? `${text.slice(0, 57)}…` : text}\` (${typeof value})`;
 }
 

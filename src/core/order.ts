@@ -28,9 +28,23 @@ function describeCycle(names: ReadonlySet<string>, mustFollow: ReadonlyMap<strin
 }
 
 /**
- * Sorts by (stage, registration) under the before/after constraints: always the first item, in that order,
- * all of whose predecessors are placed.
+ * Items by stage, then registration; one that must run before another is moved up to just ahead of it. Without this
+ * the other would have to wait for a later stage, and a user's hook would land behind the checkpoints.
  */
+function inLine<T extends Ordered>(items: readonly T[]): T[] {
+  const sorted = items.toSorted((a, b) => STAGES.indexOf(a.stage) - STAGES.indexOf(b.stage));
+  const place = new Map(sorted.map((item, i) => [item.name, i]));
+  const little = 1 / (items.length + 1);
+  // As many rounds as the longest chain can have links; a cycle is found later.
+  for (let round = 0; round < items.length; round++) {
+    for (const { name, before } of sorted) {
+      for (const other of before) place.set(name, Math.min(place.get(name)!, place.get(other)! - little));
+    }
+  }
+  return sorted.sort((a, b) => place.get(a.name)! - place.get(b.name)!);
+}
+
+/** Sorts under the before/after constraints: always the first item in line all of whose predecessors are placed. */
 export function orderHooks<T extends Ordered>(items: readonly T[]): Placed<T>[] {
   const byName = new Map(items.map((item) => [item.name, item]));
   const mustFollow = new Map<string, Set<string>>(items.map((item) => [item.name, new Set<string>()]));
@@ -48,10 +62,7 @@ export function orderHooks<T extends Ordered>(items: readonly T[]): Placed<T>[] 
     for (const other of item.before) constrain(item.name, other, item, "before", other);
     for (const other of item.after) constrain(other, item.name, item, "after", other);
   }
-  const waiting = items
-    .map((item, index) => ({ item, index }))
-    .sort((a, b) => STAGES.indexOf(a.item.stage) - STAGES.indexOf(b.item.stage) || a.index - b.index)
-    .map(({ item }) => item);
+  const waiting = inLine(items);
   const placed: Placed<T>[] = [];
   const done = new Set<string>();
   while (waiting.length > 0) {

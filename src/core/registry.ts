@@ -1,6 +1,6 @@
 // The registry behind `trainer.hooks`: who listens, in which order, under which policy.
-import type { RunView } from "./context.ts";
-import { compileFire, nobody, type DispatchHost, type Fire, type Listener, type Turn } from "./dispatch.ts";
+import type { Context, RunView } from "./context.ts";
+import { compileFire, isThenable, nobody, type DispatchHost, type Fire, type Listener, type Turn } from "./dispatch.ts";
 import { HookError, HookRegistrationError } from "./errors.ts";
 import { allEvents, BUILTIN_EVENTS, EVENTS, isCustomEvent, levelOf, type EventName } from "./events.ts";
 import { HookEntry } from "./hook-entry.ts";
@@ -48,6 +48,8 @@ export class HookRegistry implements DispatchHost {
   readonly #turn: Turn;
   readonly #warn: (message: string) => void;
   readonly #rank: number;
+  /** Also finds hooks that were removed or replaced while they ran. */
+  readonly #owners = new WeakMap<Context, HookEntry>();
   #entries: HookEntry[] = [];
   #ordered: HookEntry[] = [];
   /** Increases with every change, so that the trainer knows when to look at its plan again. */
@@ -63,19 +65,25 @@ export class HookRegistry implements DispatchHost {
 
   /** Adds a hook. Inside an event it takes effect at the next event. */
   add(hook: Hook, options: { readonly replace?: boolean } = {}): Disposer {
-    const entry = new HookEntry(hook, this.#run);
+    const entry = this.#makeEntry(hook);
     const at = this.#entries.findIndex(({ name }) => name === entry.name);
-    if (at >= 0 && !options.replace) {
-      throw new HookRegistrationError(
-        `There is already a hook named \`${entry.name}\`. Give this one another \`name\`, or call hooks.add(hook, { replace: true }).`,
-      );
-    }
-    const previous = this.#entries;
-    this.#change(at >= 0 ? previous.with(at, entry) : [...previous, entry]);
+    if (at >= 0 && !options.replace) throw duplicate(entry.name);
+    this.#change(at >= 0 ? this.#entries.with(at, entry) : [...this.#entries, entry]);
     const dispose = (): void => {
       if (this.#entries.includes(entry)) this.#change(this.#entries.filter((other) => other !== entry));
     };
     return Object.assign(dispose, { [Symbol.dispose]: dispose });
+  }
+
+  /** Adds several at once: all or none, and each may name any other in `before` and `after`. */
+  addAll(hooks: readonly Hook[]): void {
+    const entries = [...this.#entries];
+    for (const hook of hooks) {
+      const entry = this.#makeEntry(hook);
+      if (entries.some(({ name }) => name === entry.name)) throw duplicate(entry.name);
+      entries.push(entry);
+    }
+    this.#change(entries);
   }
 
   remove(name: string): void {
@@ -150,19 +158,33 @@ export class HookRegistry implements DispatchHost {
         `There is no own event \`${event}\`.${hint} Make it known with defineEvent("${event}").`,
       );
     }
-    return this.fire[event]?.();
+    return this.#nested(this.fire[event] ?? nobody);
+  }
+
+  /** An own event may be fired from inside another one, whose hook goes on afterwards: give it its turn back. */
+  #nested(fire: Fire): void | Promise<void> {
+    const outer = { ...this.#turn };
+    const giveBack = (): void => void Object.assign(this.#turn, outer);
+    let pending: Promise<void> | undefined;
+    try {
+      pending = fire() ?? undefined;
+    } finally {
+      if (!pending) giveBack();
+    }
+    return pending?.finally(giveBack);
   }
 
   /** Reaches every hook, each in its own try and with a deadline; resolves to what went wrong. */
   async fireIsolated(event: EventName, deadlineMs: number): Promise<HookError[]> {
     const errors: HookError[] = [];
     // Disabled hooks too: what they opened must be closed.
-    for (const listener of this.#ordered.flatMap((entry) => entry.listener(event) ?? [])) {
+    const mine = this.#ordered.filter((entry) => this.#isHere(entry));
+    for (const listener of mine.flatMap((entry) => entry.listener(event) ?? [])) {
       this.#turn.event = event;
       this.#turn.ctx = listener.ctx;
       try {
         const result = listener.call(listener.ctx);
-        if (result instanceof Promise) await withDeadline(result, deadlineMs);
+        if (isThenable(result)) await withDeadline(result, deadlineMs);
       } catch (error) {
         errors.push(new HookError(listener.hook, event, this.#run.clock.now.step, error));
       }
@@ -181,7 +203,7 @@ export class HookRegistry implements DispatchHost {
   }
 
   failed(listener: Listener, event: string, error: unknown): void {
-    const entry = this.#entry(listener.hook);
+    const entry = this.#owners.get(listener.ctx)!;
     const { step } = this.#run.clock.now;
     const failure = error instanceof HookError ? error : new HookError(entry.name, event, step, error);
     if (entry.policy === "throw") throw failure;
@@ -199,6 +221,12 @@ export class HookRegistry implements DispatchHost {
 
   timed(listener: Listener, event: string, ms: number, weight: number): void {
     this.#times.add(listener.hook, event, ms, weight);
+  }
+
+  #makeEntry(hook: Hook): HookEntry {
+    const entry = new HookEntry(hook, this.#run);
+    this.#owners.set(entry.context, entry);
+    return entry;
   }
 
   #entry(name: string): HookEntry {
@@ -227,14 +255,24 @@ export class HookRegistry implements DispatchHost {
     }
   }
 
+  /** Does the hook belong to this process? */
+  #isHere(entry: HookEntry): boolean {
+    return this.#rank === 0 || entry.hook.ranks !== "main";
+  }
+
   #listeners(event: string): Listener[] {
-    const mine = this.#ordered.filter((entry) => entry.enabled && (this.#rank === 0 || entry.hook.ranks !== "main"));
+    const mine = this.#ordered.filter((entry) => entry.enabled && this.#isHere(entry));
     return mine.flatMap((entry) => entry.listener(event) ?? []);
   }
 }
 
+const duplicate = (name: string): HookRegistrationError =>
+  new HookRegistrationError(
+    `There is already a hook named \`${name}\`. Give this one another \`name\`, or call hooks.add(hook, { replace: true }).`,
+  );
+
 /** Rejects when `work` takes too long: a hook that hangs in `close` must not hang the program. */
-async function withDeadline(work: Promise<unknown>, ms: number): Promise<void> {
+async function withDeadline(work: PromiseLike<unknown>, ms: number): Promise<void> {
   let timer: ReturnType<typeof setTimeout> | undefined;
   const late = new Promise<never>((_, reject) => {
     timer = setTimeout(() => reject(new Error(`did not finish within ${ms} ms`)), ms);

@@ -20,7 +20,8 @@ function distance(a: string, b: string): number {
 export function nearest(name: string, known: Iterable<string>): string | undefined {
   const wanted = name.toLowerCase();
   let best: string | undefined;
-  let bestDistance = Math.max(2, Math.floor(name.length / 3)) + 1;
+  // More than half of a short name wrong is another word, not a typo.
+  let bestDistance = Math.min(Math.max(2, Math.floor(name.length / 3)) + 1, Math.ceil(name.length / 2));
   for (const candidate of known) {
     const d = distance(wanted, candidate.toLowerCase());
     if (d < bestDistance) [best, bestDistance] = [candidate, d];

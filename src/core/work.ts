@@ -1,7 +1,7 @@
 // What the loop asks of the trainer's computing side. The loop knows when; this knows how.
 // A method returns a promise only on an engine that cannot finish synchronously.
 import type { HostArray } from "./arrays.ts";
-import type { UpdateFn } from "./context.types.ts";
+import type { Metrics, UpdateFn } from "./context.types.ts";
 import type { Grads } from "./grads.ts";
 import type { MaybePromise } from "./loader.ts";
 import type { HostBatch, HostTensors, Loss } from "./model.ts";
@@ -64,8 +64,8 @@ export interface Work {
   lr(optimizer: number): number;
 
   /** Mean loss and train metrics of the epoch so far. */
-  epochMetrics(): MaybePromise<{ loss: number; metrics: Record<string, number> }>;
-  /** The loss part of it, as far as it can be had without awaiting. */
+  epochMetrics(): MaybePromise<{ readonly loss: number; readonly metrics: Metrics }>;
+  /** The loss part of it; on engines that must await, as of the last `settle`. */
   readonly avgLoss: number;
   resetEpochMetrics(): void;
 
@@ -85,7 +85,7 @@ export interface EvalWork {
   /** Puts other parameters in place until `restore`. */
   swapParams(params: HostTensors): void;
   batch(batch: HostBatch, loader: string, index: number): MaybePromise<void>;
-  end(): MaybePromise<{ loss: number; metrics: Record<string, number> }>;
+  end(): MaybePromise<{ readonly loss: number; readonly metrics: Metrics }>;
   restore(): void;
 }
 

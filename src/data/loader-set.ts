@@ -1,4 +1,5 @@
 // All loaders of a phase as one: the loop asks which loader is next, then for the batch, whether there is one or many.
+import { isHostArray, isTypedArray } from "../core/arrays.ts";
 import { DataError, OptionError } from "../core/errors.ts";
 import type { Json } from "../core/json.ts";
 import type { Loader, LoaderState, MaybePromise } from "../core/loader.ts";
@@ -32,7 +33,7 @@ const hasMore = ({ loader, given, ahead }: Track): boolean =>
 /** Every pass has an epoch number of its own, so that a loader that starts again has a new order. */
 const passEpoch = (epoch: number, passes: number): number => epoch + passes * 0x1_0000_0000;
 
-function isLoader(value: unknown): value is Loader {
+export function isLoader(value: unknown): value is Loader {
   const { begin, next } = (value ?? {}) as Partial<Loader>;
   return typeof begin === "function" && typeof next === "function";
 }
@@ -43,11 +44,13 @@ function readLoaders(train: Loader | Readonly<Record<string, Loader>>): Record<s
     throw new OptionError(`Expected a loader or loaders by name, such as { a: new DataLoader(…) }, got ${show(train)}`);
   }
   for (const [name, loader] of Object.entries(train)) {
-    if (!isLoader(loader)) {
-      throw new OptionError(
-        `Expected loader \`${name}\` to be a loader such as new DataLoader(…), got ${show(loader)}`,
-      );
-    }
+    if (isLoader(loader)) continue;
+    const arrays = isTypedArray(loader) || isHostArray(loader);
+    throw new OptionError(
+      arrays
+        ? `Expected a loader, got arrays (${Object.keys(train).join(", ")}). Cut them into batches: new DataLoader({ ${Object.keys(train).join(", ")} }, { batchSize: 32 })`
+        : `Expected loader \`${name}\` to be a loader such as new DataLoader(…), got ${show(loader)}`,
+    );
   }
   return train;
 }
@@ -63,6 +66,7 @@ export class LoaderSet {
   #key = { epoch: 0, seed: 0 };
   #order: MixState = mixStart;
   #source: number | undefined;
+  #peeked: { readonly from: number | undefined; readonly index: number | undefined } | undefined;
 
   constructor(train: Loader | Readonly<Record<string, Loader>>, mix?: MixOptions) {
     const loaders = Object.entries(readLoaders(train));
@@ -90,6 +94,7 @@ export class LoaderSet {
     this.#key = { epoch, seed };
     this.#order = mixStart;
     this.#source = undefined;
+    this.#peeked = undefined;
     for (const track of this.#tracks) this.#beginPass(track, 0);
   }
 
@@ -99,9 +104,14 @@ export class LoaderSet {
    * it has none left, though others may.
    */
   peek(from?: number): MaybePromise<number | undefined> {
+    // Asked twice for each batch, by the loop and by `next`: the answer holds until a batch is drawn.
+    const known = this.#peeked;
+    if (known !== undefined && known.from === from) return known.index;
     return chain(this.#lookAhead(), () => {
       const lanes = this.#tracks.map((track) => ({ more: hasMore(track), passes: track.passes }));
-      return choose(this.#mix, this.#order, lanes, this.#key, from);
+      const index = choose(this.#mix, this.#order, lanes, this.#key, from);
+      this.#peeked = { from, index };
+      return index;
     });
   }
 
@@ -164,14 +174,14 @@ export class LoaderSet {
   }
 
   #lookAhead(): MaybePromise<unknown> {
-    const reading = this.#tracks
-      .filter(({ loader, ahead }) => loader.length === undefined && ahead === undefined)
-      .map((track) => {
-        const before = track.loader.state();
-        return chain(track.loader.next(), (batch) => {
-          track.ahead = { batch, before };
-        });
+    const waiting = this.#tracks.filter(({ loader, ahead }) => loader.length === undefined && ahead === undefined);
+    if (waiting.length === 0) return undefined;
+    const reading = waiting.map((track) => {
+      const before = track.loader.state();
+      return chain(track.loader.next(), (batch) => {
+        track.ahead = { batch, before };
       });
+    });
     return all(reading);
   }
 
@@ -182,6 +192,7 @@ export class LoaderSet {
   ): MaybePromise<T | E> {
     return chain(this.peek(from), (index) => {
       if (index === undefined) return end;
+      this.#peeked = undefined;
       const track = this.#tracks[index]!;
       if (!hasMore(track)) this.#beginPass(track, track.passes + 1);
       return chain(take(track), (taken) => {

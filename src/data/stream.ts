@@ -139,9 +139,8 @@ class StreamReader<T> implements Reader {
   }
 
   #fail(cause: unknown): never {
-    this.#failure ??= new DataError(`DataLoader: the stream failed after ${this.#items} items: ${messageOf(cause)}`, {
-      cause,
-    });
+    const items = `${this.#items} ${this.#items === 1 ? "item" : "items"}`;
+    this.#failure ??= new DataError(`DataLoader: the stream failed after ${items}: ${messageOf(cause)}`, { cause });
     throw this.#failure;
   }
 }

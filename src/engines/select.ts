@@ -5,7 +5,7 @@ import { didYouMean } from "../core/suggest.ts";
 import type { Engine } from "./engine.ts";
 import { JaxEngine } from "./jax/jax-engine.ts";
 
-export const ENGINE_NAMES = ["auto", "wasm", "webgpu"] as const;
+const ENGINE_NAMES = ["auto", "wasm", "webgpu"] as const;
 export type EngineName = (typeof ENGINE_NAMES)[number];
 
 export function checkEngine(engine: unknown): void {

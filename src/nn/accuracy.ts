@@ -2,7 +2,7 @@
 import { numpy as np } from "@jax-js/jax";
 import type { Metric } from "../core/model.ts";
 import { checkOptions, is } from "../core/options.ts";
-import { wholeNumber } from "./layer.ts";
+import { both, wholeNumber } from "./layer.ts";
 import { classify, targetsOf } from "./targets.ts";
 
 export interface AccuracyOptions {
@@ -25,14 +25,14 @@ export function accuracy(options: AccuracyOptions = {}): Metric {
       // Counting the classes that the label beats, rather than those that beat it, makes NaN lose.
       const index = np.arange(classes);
       const label = np.where(atLabel, index.ref, 0).sum(-1, { keepdims: true });
-      const notBefore = index.greaterEqual(label);
+      const notBefore = index.greater(label.sub(1));
       const beaten = np.where(
         logits.ref.less(chosen.ref),
         1,
         np.where(logits.equal(chosen), notBefore.astype(np.int32), 0),
       );
-      const found = np.logicalAnd(beaten.sum(-1).greater(classes - topK), inRange);
-      const right = np.logicalAnd(found, counted.ref);
+      const found = both(beaten.sum(-1).greater(classes - topK), inRange);
+      const right = both(found, counted.ref);
       return { right: right.astype(np.float32).sum(), count: counted.astype(np.float32).sum() };
     },
     compute: ({ right, count }) => right! / count!,

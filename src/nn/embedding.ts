@@ -1,6 +1,6 @@
 // A table of vectors looked up by id.
 import { numpy as np } from "@jax-js/jax";
-import { checkSizes, expectWhole, type Layer } from "./layer.ts";
+import { checkSizes, expectWhole, isIndex, type Layer } from "./layer.ts";
 
 /**
  * Ids of any shape become vectors: [...] → [..., features]. `weight` is [count, features], as in PyTorch.
@@ -15,7 +15,7 @@ export function embedding(count: number, features: number): Layer {
     apply(params, ids) {
       expectWhole(owner, "ids", ids);
       const id = ids.astype(np.int32);
-      const known = np.logicalAnd(id.ref.greaterEqual(0), id.ref.less(count));
+      const known = isIndex(id.ref, count);
       const rows = np.take(params.weight!, np.clip(id, 0, count - 1), 0);
       // The selection also gives the gradient an array of its own to scatter from: jax-js's jit cannot scatter a view.
       return np.where(known.reshape([...known.shape, 1]), rows, Number.NaN);

@@ -17,6 +17,15 @@ export function checkSizes(owner: string, sizes: Readonly<Record<string, unknown
   checkOptions(owner, sizes, Object.fromEntries(Object.keys(sizes).map((name) => [name, is.wholeFrom(1)])));
 }
 
+/**
+ * a and b, as a product. WebGPU's `&&` branches, and a sum over it is unrolled into a row of branches that some shader
+ * compilers take minutes for.
+ */
+export const both = (a: Tensor, b: Tensor): Tensor => a.astype(np.int32).mul(b.astype(np.int32)).notEqual(0);
+
+/** Is a whole number one of 0 … count − 1? (`>= 0` would branch like `&&`.) */
+export const isIndex = (x: Tensor, count: number): Tensor => both(x.ref.greater(-1), x.less(count));
+
 export const wholeNumber: Check = { expected: "a whole number", test: Number.isSafeInteger };
 
 export const showShape = (x: { readonly shape: readonly number[] }): string => `[${x.shape.join(", ")}]`;

@@ -1,5 +1,7 @@
 // Layers one after another.
+import { OptionError } from "../core/errors.ts";
 import type { Tensor } from "../core/model.ts";
+import { show } from "../core/options.ts";
 import { block } from "./block.ts";
 import type { Layer } from "./layer.ts";
 
@@ -17,5 +19,11 @@ export function sequential(...args: readonly (Layer | Readonly<Record<string, La
   const layers = named
     ? (first as Readonly<Record<string, Layer>>)
     : (Object.fromEntries(args.entries()) as Record<string, Layer>);
+  for (const [name, layer] of Object.entries(layers)) {
+    // A function has an `apply` as well.
+    if (typeof layer === "object" && typeof layer?.apply === "function") continue;
+    const call = typeof layer === "function" ? " Is it to be called, as in relu()?" : "";
+    throw new OptionError(`sequential: Expected layer \`${name}\` to be a layer, got ${show(layer)}.${call}`);
+  }
   return block(layers, (calls, x: Tensor) => Object.keys(layers).reduce((h, name) => calls[name]!(h), x));
 }

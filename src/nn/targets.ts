@@ -2,7 +2,7 @@
 import { numpy as np } from "@jax-js/jax";
 import { ProgramError } from "../core/errors.ts";
 import type { Outputs, Tensor, TensorBatch } from "../core/model.ts";
-import { expectWhole, showShape } from "./layer.ts";
+import { expectWhole, isIndex, showShape } from "./layer.ts";
 
 /** The one array that a model returned. */
 export function single(owner: string, outputs: Outputs): Tensor {
@@ -19,6 +19,14 @@ export function targetsOf(owner: string, batch: TensorBatch): Tensor {
   throw new ProgramError(`${owner}: the batch has no \`y\` (it has ${Object.keys(batch).join(", ")})`);
 }
 
+/** Without `y` in the batch a loss gets no targets at all. */
+function expectTargets(owner: string, targets: Tensor | undefined): void {
+  if (targets === undefined)
+    throw new ProgramError(
+      `${owner}: the batch has no \`y\` to compare the outputs with. Name the targets y, or give a loss that finds them: (outputs, _, batch) => ${owner}()(outputs, batch.labels, batch)`,
+    );
+}
+
 /** outputs − targets, for those that compare number by number. */
 export function difference(owner: string, outputs: Outputs, targets: Tensor): Tensor {
   const x = single(owner, outputs);
@@ -27,6 +35,7 @@ export function difference(owner: string, outputs: Outputs, targets: Tensor): Te
 }
 
 export function expectSameShape(owner: string, outputs: Tensor, targets: Tensor): void {
+  expectTargets(owner, targets);
   if (showShape(outputs) !== showShape(targets))
     throw new ProgramError(
       `${owner}: outputs ${showShape(outputs)} and targets ${showShape(targets)} must have the same shape`,
@@ -48,6 +57,7 @@ export interface Classified {
 /** Compares labels with 0, 1, 2, …: unlike a gather it has no garbage for labels that are no class. */
 export function classify(owner: string, outputs: Outputs, labels: Tensor, ignoreIndex: number): Classified {
   const logits = single(owner, outputs);
+  expectTargets(owner, labels);
   if (showShape({ shape: logits.shape.slice(0, -1) }) !== showShape(labels))
     throw new ProgramError(
       `${owner}: expected logits [..., classes] and labels [...], got ${showShape(logits)} and ${showShape(labels)}`,
@@ -57,6 +67,6 @@ export function classify(owner: string, outputs: Outputs, labels: Tensor, ignore
   const label = labels.astype(np.int32);
   const index = np.arange(classes).reshape([...labels.shape.map(() => 1), classes]);
   const atLabel = index.equal(label.ref.reshape([...label.shape, 1]));
-  const inRange = np.logicalAnd(label.ref.greaterEqual(0), label.ref.less(classes));
+  const inRange = isIndex(label.ref, classes);
   return { logits, atLabel, inRange, counted: label.notEqual(ignoreIndex) };
 }

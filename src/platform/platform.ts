@@ -35,11 +35,12 @@ function nodePlatform(process: NodeProcess): Platform {
     yieldToEvents: () => new Promise((resolve) => void setImmediate(resolve)),
     onSignals(first) {
       let firstAt: number | undefined;
+      let over = false;
       const handlers = Object.entries(EXIT_CODES).map(([signal, code]) => {
         const handler = (): void => {
           const now = performance.now();
           if (firstAt !== undefined) {
-            if (now - firstAt > ECHO_MS) process.exit(code);
+            if (!over && now - firstAt > ECHO_MS) process.exit(code);
             return;
           }
           firstAt = now;
@@ -49,6 +50,7 @@ function nodePlatform(process: NodeProcess): Platform {
         return () => process.off(signal, handler);
       });
       return () => {
+        over = true;
         const undoAll = (): void => handlers.forEach((undo) => undo());
         const echoLeft = firstAt === undefined ? 0 : firstAt + ECHO_MS - performance.now();
         // An echo that comes when the run has just ended must not kill the program that reports it.

@@ -1,8 +1,7 @@
-// Batches on their way to the device: checked, counted by shape, uploaded.
-import { isHostArray, toHostArray } from "../core/arrays.ts";
-import { DataError } from "../core/errors.ts";
+// Batches on their way to the device: counted by shape, uploaded.
+import { isHostArray, type HostArray } from "../core/arrays.ts";
 import type { HostBatch } from "../core/model.ts";
-import type { Engine } from "../engines/engine.ts";
+import type { Buffer, Engine } from "../engines/engine.ts";
 import type { Buffers } from "./device-state.ts";
 
 /** Each new shape costs a compilation; more than this many is probably a mistake. */
@@ -13,10 +12,22 @@ export const describeBatch = (batch: HostBatch): string =>
     .map(([name, array]) => `${name}: [${isHostArray(array) ? array.shape.join(", ") : typeof array}]`)
     .join(", ")} }`;
 
+function sameShapes(shapes: readonly (readonly number[])[], arrays: readonly HostArray[]): boolean {
+  if (shapes.length !== arrays.length) return false;
+  for (let i = 0; i < arrays.length; i++) {
+    const [known, { shape }] = [shapes[i]!, arrays[i]!];
+    if (known.length !== shape.length) return false;
+    for (let d = 0; d < shape.length; d++) if (known[d] !== shape[d]) return false;
+  }
+  return true;
+}
+
 export class BatchInput {
   readonly #engine: Engine;
   readonly #warn: (message: string) => void;
+  /** By loader: all shapes so far, each as one word, and those of the last batch. */
   readonly #shapes = new Map<string, Set<string>>();
+  readonly #last = new Map<string, readonly (readonly number[])[]>();
 
   constructor(engine: Engine, warn: (message: string) => void) {
     this.#engine = engine;
@@ -25,18 +36,23 @@ export class BatchInput {
 
   put(batch: HostBatch, loader: string): Buffers {
     const names = Object.keys(batch);
-    if (names.length === 0)
-      throw new DataError(
-        `Loader \`${loader}\` gave an empty batch. A batch is an object of arrays, such as { x, y }.`,
-      );
-    const arrays = names.map((name) => toHostArray(batch[name]!, `Loader \`${loader}\`, batch field \`${name}\``));
-    this.#watchShapes(batch, loader, arrays.map((array) => array.shape.join("x")).join());
-    return Object.fromEntries(names.map((name, i) => [name, this.#engine.put(arrays[i]!)]));
+    const arrays = Object.values(batch);
+    // Nearly every batch has the shape of the one before: only another one is worth a look.
+    const last = this.#last.get(loader);
+    if (last === undefined || !sameShapes(last, arrays)) this.#watchShapes(batch, loader, arrays);
+    const buffers: Record<string, Buffer> = {};
+    for (let i = 0; i < names.length; i++) buffers[names[i]!] = this.#engine.put(arrays[i]!);
+    return buffers;
   }
 
-  #watchShapes(batch: HostBatch, loader: string, shape: string): void {
+  #watchShapes(batch: HostBatch, loader: string, arrays: readonly HostArray[]): void {
+    this.#last.set(
+      loader,
+      arrays.map(({ shape }) => [...shape]),
+    );
     let seen = this.#shapes.get(loader);
     if (!seen) this.#shapes.set(loader, (seen = new Set()));
+    const shape = arrays.map((array) => array.shape.join("x")).join();
     if (seen.has(shape)) return;
     seen.add(shape);
     if (seen.size !== MANY_SHAPES + 1) return;

@@ -3,6 +3,7 @@ import { sizeOf, type HostArray, toHostArray } from "../core/arrays.ts";
 import { DataError } from "../core/errors.ts";
 import type { HostTensors } from "../core/model.ts";
 import { didYouMean } from "../core/suggest.ts";
+import { fitTensors } from "./fit-tensors.ts";
 import { freeAll, type Buffer, type Engine } from "../engines/engine.ts";
 import type { OptimizerSet } from "./optimizers.ts";
 import { paramOfSlot } from "./programs/programs.ts";
@@ -14,6 +15,8 @@ export class DeviceState {
   params: Buffers;
   opt: Buffers;
   state: Buffers;
+  /** The model's tensors as they were made: names, shapes and types to hold others against. */
+  readonly #own: { readonly params: HostTensors; readonly state: HostTensors };
 
   constructor(
     engine: Engine,
@@ -21,6 +24,7 @@ export class DeviceState {
     optimizers: OptimizerSet,
   ) {
     this.engine = engine;
+    this.#own = host;
     this.params = this.#putAll(host.params);
     this.state = this.#putAll(host.state);
     this.opt = this.#putAll(zeroSlots(host.params, optimizers));
@@ -38,7 +42,9 @@ export class DeviceState {
     if (!donated)
       for (const name of Object.keys(next))
         if (before[name] && before[name] !== next[name]) this.engine.free(before[name]);
-    this[part] = Object.fromEntries(Object.keys(before).map((name) => [name, next[name] ?? before[name]!]));
+    const all: Record<string, Buffer> = {};
+    for (const name in before) all[name] = next[name] ?? before[name]!;
+    this[part] = all;
   }
 
   async read(name: string): Promise<HostArray> {
@@ -58,43 +64,21 @@ export class DeviceState {
 
   /** Replaces parameters and buffers by host arrays of the same names and shapes. */
   load(tensors: HostTensors): void {
-    const known = { ...this.params, ...this.state };
-    const missing = Object.keys(known).filter((name) => !Object.hasOwn(tensors, name));
-    if (missing.length > 0) throw new DataError(`The state dict lacks ${missing.join(", ")}.`);
-    for (const name of Object.keys(tensors)) {
-      if (!Object.hasOwn(known, name))
-        throw new DataError(
-          `The state dict has \`${name}\`, which this model does not.${didYouMean(name, Object.keys(known))}`,
-        );
-      checkShape(name, tensors[name]!, known[name]!);
-    }
-    this.commit("params", this.put(tensors, Object.keys(this.params)), false);
-    this.commit("state", this.put(tensors, Object.keys(this.state)), false);
+    const fitted = fitTensors("The state dict", tensors, { ...this.#own.params, ...this.#own.state });
+    const put = (part: HostTensors): Buffers =>
+      this.#putAll(Object.fromEntries(Object.keys(part).map((name) => [name, fitted[name]!])));
+    this.commit("params", put(this.#own.params), false);
+    this.commit("state", put(this.#own.state), false);
   }
 
-  /** Uploads the named tensors in canonical order, checking each against the parameter it stands for. */
-  put(tensors: HostTensors, names: readonly string[]): Buffers {
-    const known = { ...this.params, ...this.state };
-    for (const name of names) {
-      if (!tensors[name]) throw new DataError(`Tensor \`${name}\` is missing.`);
-      checkShape(name, tensors[name], known[name]!);
-    }
-    return Object.fromEntries(names.map((name) => [name, this.engine.put(tensors[name]!)]));
-  }
-
-  get paramCount(): number {
-    return Object.values(this.params).reduce((sum, { shape }) => sum + sizeOf(shape), 0);
+  /** Uploads other parameters, checked against the model's own. */
+  putParams(what: string, tensors: HostTensors): Buffers {
+    return this.#putAll(fitTensors(what, tensors, this.#own.params));
   }
 
   free(): void {
     for (const part of [this.params, this.opt, this.state]) freeAll(this.engine, part);
   }
-}
-
-function checkShape(name: string, tensor: HostArray, { shape }: Buffer): void {
-  const given = toHostArray(tensor, name).shape;
-  if (given.join() !== shape.join())
-    throw new DataError(`Tensor \`${name}\` has shape [${given.join(", ")}]; this model wants [${shape.join(", ")}].`);
 }
 
 /** Optimizer state at the start: zeros of the parameters' shapes. */

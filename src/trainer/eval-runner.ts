@@ -2,7 +2,7 @@
 import type { HostArray } from "../core/arrays.ts";
 import type { MaybePromise } from "../core/loader.ts";
 import { chain } from "../core/maybe.ts";
-import { samplesIn } from "../core/loop.ts";
+import { samplesIn } from "../core/batch.ts";
 import type { HostBatch, HostTensors } from "../core/model.ts";
 import type { HookRegistry } from "../core/registry.ts";
 import type { EvalWork } from "../core/work.ts";
@@ -17,7 +17,7 @@ import type { SumsLayout } from "./programs/sums.ts";
 import { runProgram } from "./run-program.ts";
 import { readTree, Scalars } from "./scalars.ts";
 import type { Specs } from "./specs.ts";
-import { Totals } from "./totals.ts";
+import { Totals, type Averages } from "./totals.ts";
 
 export class EvalRunner implements EvalWork {
   readonly #engine: Engine;
@@ -55,7 +55,7 @@ export class EvalRunner implements EvalWork {
 
   swapParams(params: HostTensors): void {
     this.restore();
-    this.#swapped = this.#state.put(params, Object.keys(this.#state.params));
+    this.#swapped = this.#state.putParams("ctx.swapParams", params);
   }
 
   restore(): void {
@@ -85,8 +85,8 @@ export class EvalRunner implements EvalWork {
     });
   }
 
-  end(): MaybePromise<{ loss: number; metrics: Record<string, number> }> {
-    return chain(this.#totals.flush(), () => this.#totals.compute());
+  end(): MaybePromise<Averages> {
+    return this.#totals.read();
   }
 
   get outputs(): HostArray | HostTensors {

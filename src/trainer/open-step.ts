@@ -3,7 +3,7 @@ import type { Grads } from "../core/grads.ts";
 import type { MaybePromise } from "../core/loader.ts";
 import { chain } from "../core/maybe.ts";
 import type { HostBatch, Tensors } from "../core/model.ts";
-import { freeAll, type Buffer, type Engine } from "../engines/engine.ts";
+import { freeAll, leaves, type Buffer, type Engine } from "../engines/engine.ts";
 import type { Buffers, DeviceState } from "./device-state.ts";
 import { GradsView } from "./grads-view.ts";
 import type { ProgramCache } from "./program-cache.ts";
@@ -175,6 +175,31 @@ export class OpenStep {
   abandon(): void {
     const { params, opt, state, sums, grads } = this.#open;
     freeAll(this.#engine, [params, opt, state ?? {}, sums ?? [], grads]);
+    this.#reset();
+  }
+
+  /** After a failure. Nobody knows which of its inputs a failed program had taken, so what is gone already is not an error. */
+  forget(): void {
+    const { params, opt, state, sums, grads } = this.#open;
+    const { micro } = this;
+    const all = [
+      params,
+      opt,
+      state ?? {},
+      sums ?? [],
+      grads,
+      micro?.batch ?? {},
+      micro?.key ?? [],
+      micro?.result ?? {},
+    ];
+    for (const buffer of leaves(all)) {
+      try {
+        this.#engine.free(buffer);
+      } catch {
+        // Taken by the program that failed.
+      }
+    }
+    this.micro = undefined;
     this.#reset();
   }
 

@@ -5,6 +5,7 @@ import { ContextError, OptionError } from "../core/errors.ts";
 import type { GroupValues, Optimizer } from "../core/optimizer.ts";
 import { show } from "../core/options.ts";
 import type { Schedule, ScheduleTime } from "../core/schedule.ts";
+import { didYouMean } from "../core/suggest.ts";
 import { resolveGroups } from "../optim/groups.ts";
 import type { ControlLayout } from "./programs/control.ts";
 import { slotName, type UpdateRule } from "./programs/programs.ts";
@@ -133,11 +134,10 @@ export class OptimizerSet {
     const slot = this.slots[index]!;
     const { optimizer, groups, updates } = slot;
     slot.used = this.rate(index);
-    groups.forEach((group, j) => {
-      const values = { ...group.values, lr: this.rate(index, j) };
-      control.set(`${group.prefix}lr`, values.lr);
-      for (const [key, value] of Object.entries(optimizer.hyper(values, updates + 1)))
-        control.set(group.prefix + key, value);
+    groups.forEach(({ prefix, values }, j) => {
+      const lr = this.rate(index, j);
+      control.setGroup(prefix, { lr });
+      control.setGroup(prefix, optimizer.hyper({ ...values, lr }, updates + 1));
     });
   }
 
@@ -151,8 +151,15 @@ export class OptimizerSet {
 
   observe(metrics: Readonly<Record<string, number>>): void {
     for (const schedule of new Set(this.slots.map((slot) => slot.schedule))) {
-      const value = schedule?.monitor === undefined ? undefined : metrics[schedule.monitor];
-      if (value !== undefined) schedule!.observe?.(value);
+      if (schedule?.monitor === undefined) continue;
+      const value = metrics[schedule.monitor];
+      if (value === undefined) {
+        const known = Object.keys(metrics);
+        throw new OptionError(
+          `Schedule \`${schedule.name}\` watches \`${schedule.monitor}\`, which no evaluation gives.${didYouMean(schedule.monitor, known)} Metrics: ${known.join(", ")}.`,
+        );
+      }
+      schedule.observe?.(value);
     }
   }
 

@@ -55,7 +55,7 @@ export interface TrainerOptions extends LimitOptions {
   readonly hooks?: readonly Hook[];
   /** End cleanly on SIGINT and SIGTERM. Default true. */
   readonly signals?: boolean;
-  /** Milliseconds after which the loop lets timers and signals run. Default 50. */
+  /** Milliseconds after which the loop lets timers and signals run. Default 20. */
   readonly yieldEvery?: number;
   /** Milliseconds that a hook may take in `exception` and `close`. Default 10000. */
   readonly closeTimeout?: number;
@@ -70,7 +70,8 @@ export interface FitOptions extends LimitOptions {
   readonly signal?: AbortSignal;
 }
 
-const loaders = is.object;
+const loaders = { expected: "a loader such as new DataLoader(…), or several by name", test: is.object.test };
+const optimizers = { expected: "an optimizer such as adamw({ lr: 1e-3 }), or several by name", test: is.object.test };
 const CHECKS = {
   ...LIMIT_CHECKS,
   model: is.object,
@@ -78,7 +79,7 @@ const CHECKS = {
   metrics: is.object,
   inputs: is.function,
   tokens: is.function,
-  optimizer: is.object,
+  optimizer: optimizers,
   schedule: is.object,
   train: loaders,
   mix: is.object,
@@ -104,7 +105,21 @@ const CHECKS = {
 export function checkTrainerOptions(options: TrainerOptions): void {
   checkOptions("Trainer", options, CHECKS, ["model", "optimizer", "train"]);
   if (options.engine !== undefined) checkEngine(options.engine);
+  if (options.schedule && typeof options.schedule.factor !== "function") {
+    throw new OptionError(
+      `Trainer: Expected \`schedule\` to be a schedule such as cosine(), got ${show(options.schedule)}`,
+    );
+  }
+  for (const [name, weight] of Object.entries(options.lossWeights ?? {})) {
+    if (typeof weight !== "number" || !Number.isFinite(weight)) {
+      throw new OptionError(`Trainer: Expected \`lossWeights.${name}\` to be a finite number, got ${show(weight)}`);
+    }
+  }
   for (const [name, metric] of Object.entries(options.metrics ?? {})) {
+    if (name === "loss")
+      throw new OptionError(
+        `Trainer: \`metrics.loss\` is taken: the loss itself comes out under that name. Call the metric something else.`,
+      );
     if (typeof metric?.update !== "function" || typeof metric.compute !== "function") {
       throw new OptionError(
         `Trainer: Expected \`metrics.${name}\` to have \`update\` and \`compute\`, such as accuracy(), got ${show(metric)}`,

@@ -11,6 +11,8 @@ import type {
   TensorBatch,
   Tensors,
 } from "../core/model.ts";
+import { toHostArray } from "../core/arrays.ts";
+import { messageOf } from "../core/maybe.ts";
 import { show } from "../core/options.ts";
 import { initKey } from "../nn/key.ts";
 
@@ -21,9 +23,15 @@ export interface Forward {
   readonly state: Tensors;
 }
 
+/** A model's tensors before the first step. */
+export interface Initial {
+  readonly params: HostTensors;
+  readonly state: HostTensors;
+}
+
 export interface Problem {
   readonly model: Model<never> | LossModel;
-  init(seed: number): { params: HostTensors; state: HostTensors };
+  init(seed: number): Initial;
   /** `loss` replaces the problem's own loss when a hook has set one. */
   forward(params: Tensors, batch: TensorBatch, ctx: ApplyContext, loss: Loss | undefined): Forward;
   /** The outputs alone. */
@@ -66,12 +74,17 @@ const kept = (batch: TensorBatch): TensorBatch =>
 
 function modelProblem(model: Model<never>, ownLoss: Loss, inputs: InputsFn): Problem {
   const apply = (params: Tensors, batch: TensorBatch, ctx: ApplyContext): [Outputs, Tensors] => {
-    const result = model.apply(params, inputs(kept(batch)) as never, ctx);
-    return model.initState ? (result as [Outputs, Tensors]) : [result as Outputs, ctx.state];
+    const input = inputs(kept(batch));
+    if (input === undefined)
+      throw new ProgramError(`\`inputs\` returned undefined; the batch has: ${Object.keys(batch).join(", ")}.`);
+    const result = model.apply(params, input as never, ctx);
+    const [outputs, state] = model.initState ? (result as [Outputs, Tensors]) : [result as Outputs, ctx.state];
+    checkOutputs(outputs);
+    return [outputs, state];
   };
   return {
     model,
-    init: (seed) => ({ params: model.init(initKey(seed)), state: model.initState?.() ?? {} }),
+    init: (seed) => initialise(() => ({ params: model.init(initKey(seed)), state: model.initState?.() ?? {} })),
     forward(params, batch, ctx, loss = ownLoss) {
       const [outputs, state] = apply(params, batch, ctx);
       const value = loss(refAll(outputs), kept(batch).y as Tensor, kept(batch));
@@ -89,7 +102,7 @@ function lossProblem(model: LossModel): Problem {
   };
   return {
     model,
-    init: () => ({ params: model.params, state: {} }),
+    init: () => initialise(() => ({ params: model.params, state: {} })),
     forward(params, batch, ctx, loss) {
       if (loss)
         throw new ProgramError(
@@ -99,6 +112,31 @@ function lossProblem(model: LossModel): Problem {
     },
     predict: (params, batch, ctx) => forward(params, batch, ctx).outputs,
   };
+}
+
+/** Runs the model's own initialisation, whose mistakes should surface before anything runs. */
+function initialise(make: () => Initial): Initial {
+  let initial: Initial;
+  try {
+    initial = make();
+  } catch (cause) {
+    throw new ProgramError(`Trainer: the model's init failed: ${messageOf(cause)}`, { cause });
+  }
+  for (const part of [initial.params, initial.state]) {
+    for (const [name, tensor] of Object.entries(part))
+      toHostArray(tensor, `Trainer: the model's init, tensor \`${name}\``);
+  }
+  if (Object.keys(initial.params).length === 0)
+    throw new OptionError(`Trainer: the model has no parameters, so there is nothing to train.`);
+  return initial;
+}
+
+function checkOutputs(outputs: Outputs): void {
+  const isObject = typeof outputs === "object" && outputs !== null && !(outputs instanceof Promise);
+  const tensors = isObject ? (isTensor(outputs) ? [outputs] : Object.values(outputs)) : [];
+  if (tensors.length > 0 && tensors.every((tensor) => typeof tensor?.dtype === "string")) return;
+  const got = (outputs as unknown) instanceof Promise ? "a Promise (apply must not be async)" : show(outputs);
+  throw new ProgramError(`The model's apply must return a jax-js array, or several by name; got ${got}.`);
 }
 
 export const isTensor = (outputs: Outputs): outputs is Tensor => typeof (outputs as Tensor).dtype === "string";

@@ -1,5 +1,6 @@
 // Running a compiled program, with errors that name the batch and the way out.
 import { HooklineError, ProgramError } from "../core/errors.ts";
+import { messageOf } from "../core/maybe.ts";
 import type { MaybePromise } from "../core/loader.ts";
 import type { HostBatch } from "../core/model.ts";
 import type { Buffer, Tree } from "../engines/engine.ts";
@@ -13,15 +14,13 @@ export interface Source {
 }
 
 function explain(error: unknown, { what, loader, host }: Source): Error {
-  if (error instanceof HooklineError) return error;
-  const message = error instanceof Error ? error.message : String(error);
+  if (error instanceof HooklineError && !(error instanceof ProgramError)) return error;
+  const where = `on a batch ${describeBatch(host)} of loader \`${loader}\``;
+  const message = messageOf(error);
   const advice = /freed|\.ref/.test(message)
-    ? " In jax-js an array is consumed by its first use: keep it for the next with x.ref."
+    ? "an array was used twice. In jax-js the first use consumes it: keep it for the next with x.ref. jax-js says: "
     : "";
-  return new ProgramError(
-    `The ${what} failed on a batch ${describeBatch(host)} of loader \`${loader}\`: ${message}.${advice}`,
-    { cause: error },
-  );
+  return new ProgramError(`The ${what} failed ${where}: ${advice}${message}`, { cause: error });
 }
 
 export function runProgram(program: Compiled, source: Source, ...args: Tree<Buffer>[]): MaybePromise<Tree<Buffer>> {

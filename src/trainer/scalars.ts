@@ -5,7 +5,8 @@ import type { MaybePromise } from "../core/loader.ts";
 import type { HostTensors } from "../core/model.ts";
 import { freeAll, leaves, type Buffer, type Engine, type Tree } from "../engines/engine.ts";
 
-type Field = "loss" | "norm" | "clippedNorm";
+const FIELDS = ["loss", "norm", "clippedNorm"] as const;
+type Field = (typeof FIELDS)[number];
 
 export interface StepResults {
   readonly loss?: Buffer;
@@ -16,8 +17,9 @@ export interface StepResults {
 
 export class Scalars {
   readonly #engine: Engine;
-  readonly #buffers: Partial<Record<Field, Buffer>> = {};
-  readonly #values: Partial<Record<Field, number>> = {};
+  // Every field always there: objects whose fields come and go are slow, and this is written in every step.
+  readonly #buffers: Record<Field, Buffer | undefined> = { loss: undefined, norm: undefined, clippedNorm: undefined };
+  readonly #values: Record<Field, number | undefined> = { loss: undefined, norm: undefined, clippedNorm: undefined };
   #outputs: Tree<Buffer> | undefined;
   #hostOutputs: HostArray | HostTensors | undefined;
 
@@ -27,29 +29,26 @@ export class Scalars {
 
   /** Takes over the buffers of a program's results. */
   set({ loss, norm, clippedNorm, outputs }: StepResults): void {
-    this.#replace("loss", loss);
-    this.#replace("norm", norm);
-    this.#replace("clippedNorm", clippedNorm);
+    if (loss) this.#replace("loss", loss);
+    if (norm) this.#replace("norm", norm);
+    if (clippedNorm) this.#replace("clippedNorm", clippedNorm);
     if (outputs === undefined) return;
     if (this.#outputs) freeAll(this.#engine, this.#outputs);
-    this.#outputs = leaves(outputs).length > 0 ? outputs : undefined;
+    this.#outputs = isEmpty(outputs) ? undefined : outputs;
     this.#hostOutputs = undefined;
   }
 
   #replace(field: Field, buffer: Buffer | undefined): void {
-    if (buffer === undefined) return;
-    if (this.#buffers[field]) this.#engine.free(this.#buffers[field]);
+    const before = this.#buffers[field];
+    if (before) this.#engine.free(before);
     this.#buffers[field] = buffer;
-    delete this.#values[field];
+    this.#values[field] = undefined;
   }
 
   /** A new step: nothing of the last one may be seen as its own. */
   clear(): void {
-    for (const field of ["norm", "clippedNorm"] as const) {
-      if (this.#buffers[field]) this.#engine.free(this.#buffers[field]);
-      delete this.#buffers[field];
-      delete this.#values[field];
-    }
+    this.#replace("norm", undefined);
+    this.#replace("clippedNorm", undefined);
   }
 
   /** Reads everything at once, for engines that cannot read on demand. */
@@ -59,9 +58,9 @@ export class Scalars {
   }
 
   async #settle(): Promise<void> {
-    const fields = (Object.keys(this.#buffers) as Field[]).filter((field) => this.#values[field] === undefined);
+    const fields = FIELDS.filter((field) => this.#buffers[field] && this.#values[field] === undefined);
     const outputs = this.#outputs && !this.#hostOutputs ? this.#readOutputs(this.#outputs) : undefined;
-    const values = await Promise.all(fields.map((field) => this.#engine.read(this.#buffers[field]!)));
+    const values = await Promise.all(fields.map(async (field) => this.#engine.read(this.#buffers[field]!)));
     fields.forEach((field, i) => (this.#values[field] = values[i]![0]!));
     if (outputs) this.#hostOutputs = await outputs;
   }
@@ -104,21 +103,24 @@ export class Scalars {
   }
 
   free(): void {
-    this.clear();
-    if (this.#buffers.loss) this.#engine.free(this.#buffers.loss);
+    for (const field of FIELDS) this.#replace(field, undefined);
     if (this.#outputs) freeAll(this.#engine, this.#outputs);
   }
 }
+
+/** A program whose outputs nobody wants returns an empty map. */
+const isEmpty = (outputs: Tree<Buffer>): boolean =>
+  (outputs as Partial<Buffer>).shape === undefined && Object.keys(outputs).length === 0;
 
 /** Host copies of a model's outputs: one array, or several by name. */
 export function readTree(engine: Engine, outputs: Tree<Buffer>): MaybePromise<HostArray | HostTensors> {
   const buffers = leaves(outputs);
   const single = buffers[0] === outputs;
-  const names = single ? [] : Object.keys(outputs as Record<string, Buffer>);
+  const names = single ? [] : Object.keys(outputs);
   const pack = (arrays: readonly HostArray[]): HostArray | HostTensors =>
     single ? arrays[0]! : Object.fromEntries(names.map((name, i) => [name, arrays[i]!]));
   const values = buffers.map((buffer) => engine.read(buffer));
   const wrap = (data: HostArray["data"], i: number): HostArray => ({ data, shape: [...buffers[i]!.shape] });
   if (engine.syncRead) return pack((values as HostArray["data"][]).map(wrap));
-  return Promise.all(values).then((all) => pack(all.map(wrap)));
+  return Promise.all(values.map(async (value) => value)).then((all) => pack(all.map(wrap)));
 }

@@ -34,6 +34,10 @@ export class Specs {
   #loss: Loss | undefined;
   #update: UpdateFn | null = null;
   #frozen: ReadonlySet<string> = new Set();
+  /** Asked for in the middle of a step; its gradients must stay those of one set of parameters. */
+  #nextFrozen: ReadonlySet<string> = new Set();
+  /** What `get` told last: nearly always what it will be asked next. */
+  #last: { readonly plan: Plan; readonly loader: string; readonly spec: StepSpec } | undefined;
 
   constructor(
     names: readonly string[],
@@ -51,12 +55,18 @@ export class Specs {
     this.#clip = clip;
   }
 
+  beginStep(): void {
+    this.#frozen = this.#nextFrozen;
+  }
+
   setLoss(loss: Loss): void {
     this.#loss = loss;
+    this.#last = undefined;
   }
 
   setUpdate(update: UpdateFn | null): void {
     this.#update = update;
+    this.#last = undefined;
   }
 
   setTrainable(filter: NameFilter): void {
@@ -64,15 +74,18 @@ export class Specs {
     if (trained.size === 0) {
       throw new ContextError(`ctx.setTrainable matches no parameter. Parameters: ${this.names.join(", ")}.`);
     }
-    this.#frozen = new Set(this.names.filter((name) => !trained.has(name)));
+    this.#nextFrozen = new Set(this.names.filter((name) => !trained.has(name)));
+    this.#last = undefined;
   }
 
   /** The spec of a step on this loader's batches. */
   get(plan: Plan, loader: string): StepSpec {
+    if (this.#last?.plan === plan && this.#last.loader === loader) return this.#last.spec;
     const settings = [this.#id(this.#loss), this.#id(this.#update), ...this.#frozen];
     const key = [loader, plan.outputs, plan.gradNorm, ...settings].join("|");
     let spec = this.#known.get(key);
     if (!spec) this.#known.set(key, (spec = this.#make(plan, loader)));
+    this.#last = { plan, loader, spec };
     return spec;
   }
 

@@ -3,7 +3,7 @@ import type { HostArray } from "../core/arrays.ts";
 import type { UpdateFn } from "../core/context.types.ts";
 import type { Grads } from "../core/grads.ts";
 import type { MaybePromise } from "../core/loader.ts";
-import { samplesIn } from "../core/loop.ts";
+import { samplesIn } from "../core/batch.ts";
 import { chain } from "../core/maybe.ts";
 import type { HostBatch, HostTensors, Loss } from "../core/model.ts";
 import type { NameFilter } from "../core/names.ts";
@@ -23,7 +23,7 @@ import type { SumsLayout } from "./programs/sums.ts";
 import { runProgram } from "./run-program.ts";
 import { Scalars } from "./scalars.ts";
 import type { Specs, StepSpec } from "./specs.ts";
-import { Totals } from "./totals.ts";
+import { Totals, type Averages } from "./totals.ts";
 
 export interface StepOptions {
   readonly seed: number;
@@ -77,6 +77,8 @@ export class StepRunner implements Work {
   /** What the plan was chosen for: it is looked at again only when one of them changes. */
   #planned = { hooks: -1, accumulate: 0 };
   #step = 0;
+  /** As of the last `settle`, on engines that cannot read on demand. */
+  #avgLoss = Number.NaN;
   #spec: StepSpec;
 
   constructor(parts: StepParts) {
@@ -113,6 +115,7 @@ export class StepRunner implements Work {
       this.plan = choosePlan(this.#hooks, accumulate, this.clips);
       this.#planned = { hooks: version, accumulate };
     }
+    this.#specs.beginStep();
     this.#optimizers.schedule({ step: step - 1, epoch, ...this.#options.totals() });
     this.#scalars.clear();
   }
@@ -203,7 +206,8 @@ export class StepRunner implements Work {
   }
 
   update(index: number): MaybePromise<void> {
-    const spec = this.#spec;
+    // Taken anew: a hook may have set its own update since the batch was taken.
+    const spec = this.#specs.get(this.plan, this.#spec.loader);
     const { rule } = this.#optimizers.slots[index]!;
     const names = this.#specs.trainedBy(spec, index);
     this.#optimizers.fill(this.#control, index);
@@ -227,7 +231,10 @@ export class StepRunner implements Work {
   }
 
   settle(): MaybePromise<void> {
-    return this.#scalars.settle();
+    if (this.syncRead) return undefined;
+    return Promise.all([this.#scalars.settle(), this.#totals.read()]).then(([, { loss }]) => {
+      this.#avgLoss = loss;
+    });
   }
 
   get loss(): number {
@@ -251,12 +258,11 @@ export class StepRunner implements Work {
   }
 
   get avgLoss(): number {
-    if (this.syncRead) void this.#totals.flush();
-    return this.#totals.compute().loss;
+    return this.syncRead ? (this.#totals.read() as Averages).loss : this.#avgLoss;
   }
 
-  epochMetrics(): MaybePromise<{ loss: number; metrics: Record<string, number> }> {
-    return chain(this.#totals.flush(), () => this.#totals.compute());
+  epochMetrics(): MaybePromise<Averages> {
+    return this.#totals.read();
   }
 
   resetEpochMetrics(): void {
@@ -289,12 +295,11 @@ export class StepRunner implements Work {
 
   /** After a failure: nothing of the step at hand remains. */
   dropOpenStep(): void {
-    this.#open.drop();
-    this.#open.abandon();
+    this.#open.forget();
   }
 
   free(): void {
-    this.dropOpenStep();
+    this.#open.forget();
     this.#totals.free();
     this.#scalars.free();
   }

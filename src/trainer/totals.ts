@@ -1,11 +1,17 @@
-// Running sums on the device, emptied into float64 totals on the host before float32 could lose anything.
-import type { MaybePromise } from "../core/loader.ts";
+// Running sums on the device, moved to float64 totals on the host before float32 could lose anything.
 import type { TypedArray } from "../core/arrays.ts";
+import type { MaybePromise } from "../core/loader.ts";
+import { chain } from "../core/maybe.ts";
 import type { Buffer, Engine } from "../engines/engine.ts";
 import type { SumsLayout } from "./programs/sums.ts";
 
-/** Batches after which the device's sums are read and reset, if nobody asked earlier. */
-const FLUSH_EVERY = 256;
+/** Batches after which the device's sums are moved. A count, never a reader, decides: looking must not change a bit. */
+const MOVE_EVERY = 256;
+
+export interface Averages {
+  readonly loss: number;
+  readonly metrics: Readonly<Record<string, number>>;
+}
 
 export class Totals {
   readonly #engine: Engine;
@@ -32,29 +38,28 @@ export class Totals {
     if (!donated) this.#engine.free(this.sums);
     this.sums = sums;
     this.#weight += weight;
-    return ++this.#batches % FLUSH_EVERY === 0 ? this.flush() : undefined;
+    return ++this.#batches % MOVE_EVERY === 0 ? this.#move() : undefined;
   }
 
-  /** Moves the device's sums to the host. */
-  flush(): MaybePromise<void> {
+  #move(): MaybePromise<void> {
     const taken = this.sums;
     this.sums = this.#zeros();
-    const add = (values: TypedArray): void => {
+    return chain(this.#engine.read(taken), (values: TypedArray) => {
       for (let i = 0; i < values.length; i++) this.#totals[i]! += values[i]!;
       this.#engine.free(taken);
-    };
-    const values = this.#engine.read(taken);
-    if (values instanceof Promise) return values.then(add);
-    add(values);
+    });
   }
 
-  /** What is known on the host right now; flush first for everything. */
-  compute(): { loss: number; metrics: Record<string, number> } {
-    return this.#weight === 0 ? { loss: Number.NaN, metrics: {} } : this.#layout.compute(this.#totals, this.#weight);
-  }
-
-  get empty(): boolean {
-    return this.#weight === 0;
+  /** Averages over everything so far; NaN when there is nothing. */
+  read(): MaybePromise<Averages> {
+    if (this.#weight === 0) return { loss: Number.NaN, metrics: {} };
+    const weight = this.#weight;
+    return chain(this.#engine.read(this.sums), (values: TypedArray) =>
+      this.#layout.compute(
+        this.#totals.map((total, i) => total + values[i]!),
+        weight,
+      ),
+    );
   }
 
   reset(): void {

@@ -1,8 +1,9 @@
 // The Trainer: what a user holds. It joins model, data, optimizers, engine and hooks, and brackets every call with init and close.
 import { sizeOf, type HostArray } from "../core/arrays.ts";
+import { checkBatch } from "../core/batch.ts";
 import { boundaryRule, type Cadence, type CadenceRule, type Moment } from "../core/cadence.ts";
 import type { ContextOf } from "../core/context.types.ts";
-import { ContextError, HooklineError } from "../core/errors.ts";
+import { ContextError, HookRegistrationError, OptionError } from "../core/errors.ts";
 import { evaluateOnce, type EvalFeed, type EvalParts, type Interruption } from "../core/evaluate.ts";
 import { allEvents, methodOf, type CustomEvents, type EventName } from "../core/events.ts";
 import { functionHook } from "../core/hook-entry.ts";
@@ -10,12 +11,15 @@ import { Limits } from "../core/limits.ts";
 import type { Loader } from "../core/loader.ts";
 import { moment, runLoop } from "../core/loop.ts";
 import type { HostTensors } from "../core/model.ts";
+import { show } from "../core/options.ts";
 import { HookRegistry, type Disposer } from "../core/registry.ts";
 import { makeResult, type RunResult } from "../core/result.ts";
 import { Run } from "../core/run.ts";
-import { LoaderSet } from "../data/loader-set.ts";
+import { didYouMean } from "../core/suggest.ts";
+import { isLoader, LoaderSet } from "../data/loader-set.ts";
 import { currentPlatform, EXIT_CODES } from "../platform/platform.ts";
 import { single } from "../distributed/strategy.ts";
+import { Calls } from "./calls.ts";
 import { joinOutputs } from "./join-outputs.ts";
 import { buildMachine, freeMachine, type Machine } from "./machine.ts";
 import { OptimizerSet } from "./optimizers.ts";
@@ -34,14 +38,13 @@ export class Trainer {
   readonly #evals: readonly EvalFeed[];
   readonly #run: Run;
   readonly #warn: (message: string) => void;
+  readonly #calls: Calls;
   readonly #evalEvery: CadenceRule;
   readonly #logEvery: CadenceRule;
   #initial: { params: HostTensors; state: HostTensors };
   #optimizers: OptimizerSet;
   #machine: Machine | undefined;
   #limits: Limits | undefined;
-  /** The public call under way; two at once would train on each other's state. */
-  #busy: string | undefined;
   #lastYield = 0;
 
   constructor(options: TrainerOptions) {
@@ -51,12 +54,14 @@ export class Trainer {
     this.#problem = defineProblem(options.model, options.loss, options.inputs);
     this.#initial = this.#problem.init(this.#seed);
     this.#feed = new LoaderSet(options.train, options.mix);
-    this.#evals = evalFeeds(options.eval, "val", options.limitBatches);
+    checkLossWeights(options.lossWeights ?? {}, this.#feed.names);
+    this.#evals = evalFeeds(options.eval, options.limitBatches);
     this.#optimizers = this.#makeOptimizers();
     this.#run = this.#makeRun();
     this.#run.accumulate = options.accumulate ?? 1;
     this.hooks = new HookRegistry(this.#run, this.#warn, single.rank);
-    for (const hook of options.hooks ?? []) this.hooks.add(hook);
+    this.hooks.addAll(options.hooks ?? []);
+    this.#calls = new Calls(this.hooks, this.#run, options.closeTimeout ?? 10_000, this.#warn);
     this.#evalEvery = boundaryRule("evalEvery", options.evalEvery ?? "1 epoch");
     this.#logEvery = boundaryRule("logEvery", options.logEvery ?? 10);
   }
@@ -70,7 +75,7 @@ export class Trainer {
     checkFitOptions(options);
     const { restart, signal, ...limits } = options;
     this.#limits = new Limits({ ...this.options, ...limits });
-    return this.#call("fit", async () => {
+    return this.#calls.bracket("fit", async () => {
       if (restart) this.#restart();
       const run = this.#run;
       run.reopen();
@@ -81,24 +86,27 @@ export class Trainer {
         : undefined;
       const interrupted = (): Interruption | undefined => bySignal ?? (signal?.aborted ? aborted(signal) : undefined);
       try {
-        await this.#train(interrupted);
+        const cleanUp = (): void => this.#machine?.steps.dropOpenStep();
+        await this.#calls.training(() => this.#train(this.#limits!, interrupted), cleanUp);
       } finally {
         undo?.();
       }
-      const code = EXIT_CODES[run.requestedBy];
-      if (run.status === "interrupted" && code !== undefined) this.#platform.setExitCode(code);
+      // A signal that came too late to cut the run short still decides how the process ends.
+      if (bySignal) this.#platform.setExitCode(EXIT_CODES[bySignal.requestedBy]!);
       return makeResult(run, this.hooks);
     });
   }
 
   /** Evaluates a loader on its own: metrics come out as `test/…`, and the training run does not see them. */
   async evaluate(loader: Loader, options: { readonly name?: string } = {}): Promise<Record<string, number>> {
-    return this.#call("evaluate", async () => {
-      const [feed] = evalFeeds(loader, options.name ?? "test", undefined);
-      return this.#standalone("standalone", () =>
+    return this.#calls.bracket("evaluate", async () => {
+      checkLoader("evaluate", loader);
+      const feed: EvalFeed = { name: options.name ?? "test", index: 0, loader, limitBatches: Infinity };
+      await this.#start();
+      return this.#calls.standalone("standalone", () =>
         evaluateOnce(
           this.#evalParts(() => undefined),
-          feed!,
+          feed,
         ),
       );
     });
@@ -106,18 +114,21 @@ export class Trainer {
 
   /** The model's outputs over a loader, joined along the first dimension. */
   async predict(loader: Loader): Promise<HostArray | HostTensors> {
-    return this.#call("predict", () =>
-      this.#standalone("predict", async () => {
+    return this.#calls.bracket("predict", async () => {
+      checkLoader("predict", loader);
+      const { evals } = await this.#start();
+      return this.#calls.standalone("predict", async () => {
         const parts: (HostArray | HostTensors)[] = [];
         loader.begin(0, this.#seed);
         for (let batch = await loader.next(); batch !== undefined; batch = await loader.next()) {
-          parts.push(await this.#need().evals.predict(batch, "predict", parts.length));
+          checkBatch("predict: the loader", batch);
+          parts.push(await evals.predict(batch, "predict", parts.length));
           await this.#breathe();
         }
         await loader.close?.();
         return joinOutputs(parts);
-      }),
-    );
+      });
+    });
   }
 
   /** Parameters and buffers by name, as host copies. */
@@ -127,6 +138,7 @@ export class Trainer {
 
   /** Replaces parameters and buffers; every name and shape must fit. */
   async loadStateDict(tensors: HostTensors): Promise<void> {
+    this.#calls.mustBeIdle("loadStateDict");
     (await this.#start()).state.load(tensors);
   }
 
@@ -138,7 +150,12 @@ export class Trainer {
     ...rest: [fn: (ctx: never) => unknown] | [cadence: Cadence, fn: (ctx: never) => unknown]
   ): Disposer {
     const fn = rest.at(-1) as (ctx: never) => unknown;
-    const cadence = rest.length === 2 ? (rest[0] as Cadence) : undefined;
+    if (typeof fn !== "function") {
+      throw new HookRegistrationError(
+        `on("${event}"): Expected a function of the context as the last argument, got ${show(fn)}`,
+      );
+    }
+    const cadence = rest.length === 2 ? rest[0] : undefined;
     if (!allEvents().includes(event)) {
       // The registry says it best: it knows the nearest event.
       return this.hooks.add({ name: `on ${event}`, [methodOf(event)]: fn });
@@ -168,6 +185,7 @@ export class Trainer {
 
   /** Frees what lives on the device. The trainer can be used again; it starts from its initial parameters then. */
   async close(): Promise<void> {
+    this.#calls.mustBeIdle("close");
     if (this.#machine) freeMachine(this.#machine);
     this.#machine = undefined;
     await this.#feed.close();
@@ -177,93 +195,24 @@ export class Trainer {
     await this.close();
   }
 
-  async #train(interrupted: () => Interruption | undefined): Promise<void> {
+  async #train(limits: Limits, interrupted: () => Interruption | undefined): Promise<void> {
     const run = this.#run;
-    const limits = this.#limits!;
-    try {
-      const { steps } = await this.#start();
-      run.totalSteps = limits.totalSteps(this.#stepsPerEpoch(steps.tied));
-      await this.hooks.fire.init!();
-      run.startTimer();
-      await runLoop({
-        ...this.#evalParts(interrupted),
-        work: steps,
-        feed: this.#feed,
-        evals: this.#evals,
-        limits,
-        evalEvery: this.#evalEvery,
-        logEvery: this.#logEvery,
-        evalAtStart: this.options.evalAtStart ?? false,
-        limitBatches: this.options.limitBatches ?? Infinity,
-        tokens: this.options.tokens,
-      });
-    } catch (error) {
-      await this.#fail(error);
-    }
-    try {
-      await this.hooks.fire.trainEnd!();
-    } catch (error) {
-      await this.#fail(error, false);
-    }
-  }
-
-  /** The end of a failed run: `exception` and `trainEnd` reach every hook, their errors are attached to the first. */
-  async #fail(error: unknown, trainEnd = true): Promise<never> {
-    const run = this.#run;
-    const { closeTimeout = 10_000 } = this.options;
-    Object.assign(run, { status: "error", error, reason: error instanceof Error ? error.message : String(error) });
-    if (error instanceof HooklineError && "hook" in error) run.requestedBy = String(error.hook);
-    this.#machine?.steps.dropOpenStep();
-    const more = await this.hooks.fireIsolated("exception", closeTimeout);
-    if (trainEnd) more.push(...(await this.hooks.fireIsolated("trainEnd", closeTimeout)));
-    attach(error, more);
-    throw error;
-  }
-
-  /** Brackets a public call: one at a time, and `close` reaches every hook whatever happened. */
-  async #call<T>(name: string, body: () => Promise<T>): Promise<T> {
-    if (this.#busy !== undefined) {
-      const hint =
-        name === "evaluate" && this.#busy === "fit"
-          ? " Inside a hook, ask for an evaluation with ctx.requestEval()."
-          : "";
-      throw new ContextError(`${name}() was called while ${this.#busy}() is running on the same trainer.${hint}`);
-    }
-    this.#busy = name;
-    this.hooks.beginRun();
-    let failure: { error: unknown } | undefined;
-    try {
-      return await body();
-    } catch (error) {
-      failure = { error };
-      throw error;
-    } finally {
-      const errors = await this.hooks.fireIsolated("close", this.options.closeTimeout ?? 10_000);
-      if (failure) attach(failure.error, errors);
-      else for (const error of errors) this.#warn(error.message);
-      this.#busy = undefined;
-    }
-  }
-
-  /** evaluate() and predict(): `init`, the work in its own phase, and the training run's context put back. */
-  async #standalone<T>(phase: "standalone" | "predict", body: () => Promise<T>): Promise<T> {
-    const run = this.#run;
-    const kept = {
-      status: run.status,
-      phase: run.phase,
-      batch: run.batch,
-      batchIdx: run.batchIdx,
-      loaderIdx: run.loaderIdx,
-      loaderName: run.loaderName,
-    };
-    await this.#start();
-    run.phase = phase;
-    try {
-      await this.hooks.fire.init!();
-      return await body();
-    } finally {
-      Object.assign(run, kept);
-    }
+    const { steps } = await this.#start();
+    run.totalSteps = limits.totalSteps(this.#stepsPerEpoch(steps.tied));
+    await this.hooks.fire.init!();
+    run.startTimer();
+    await runLoop({
+      ...this.#evalParts(interrupted),
+      work: steps,
+      feed: this.#feed,
+      evals: this.#evals,
+      limits,
+      evalEvery: this.#evalEvery,
+      logEvery: this.#logEvery,
+      evalAtStart: this.options.evalAtStart ?? false,
+      limitBatches: this.options.limitBatches ?? Infinity,
+      tokens: this.options.tokens,
+    });
   }
 
   async #start(): Promise<Machine> {
@@ -300,17 +249,14 @@ export class Trainer {
   }
 
   #makeRun(): Run {
-    const trainer = this;
     return new Run({
       model: this.options.model,
       config: this.options as unknown as Readonly<Record<string, unknown>>,
       work: () => this.#need().steps,
       evalWork: () => this.#need().evals,
       params: {
-        get names() {
-          return Object.keys(trainer.#initial.params);
-        },
-        get: async (name) => (await trainer.#start()).state.read(name),
+        names: Object.keys(this.#initial.params),
+        get: async (name) => (await this.#start()).state.read(name),
       },
       device: () => this.#machine?.engine.name ?? "not started",
       paramCount: () => Object.values(this.#initial.params).reduce((sum, { shape }) => sum + sizeOf(shape), 0),
@@ -348,7 +294,7 @@ export class Trainer {
 
   #breathe(): void | Promise<void> {
     const now = performance.now();
-    if (now - this.#lastYield < (this.options.yieldEvery ?? 50)) return undefined;
+    if (now - this.#lastYield < (this.options.yieldEvery ?? 20)) return undefined;
     this.#lastYield = now;
     return this.#platform.yieldToEvents();
   }
@@ -358,25 +304,36 @@ export class Trainer {
   }
 }
 
-function evalFeeds(option: TrainerOptions["eval"], name: string, limit: number | undefined): EvalFeed[] {
+function checkLossWeights(weights: Readonly<Record<string, number>>, loaders: readonly string[]): void {
+  for (const name of Object.keys(weights)) {
+    if (loaders.includes(name)) continue;
+    throw new OptionError(
+      `Trainer: \`lossWeights\` names \`${name}\`, which is no training loader.${didYouMean(name, loaders)} Loaders: ${loaders.join(", ")}.`,
+    );
+  }
+}
+
+function checkLoader(what: string, loader: Loader): void {
+  if (isLoader(loader)) return;
+  throw new OptionError(
+    `${what}() takes one loader, such as new DataLoader({ x, y }, { batchSize: 100 }); got ${show(loader)}.`,
+  );
+}
+
+function evalFeeds(option: TrainerOptions["eval"], limitBatches = Infinity): EvalFeed[] {
   if (option === undefined) return [];
-  const limitBatches = limit ?? Infinity;
-  const set = new LoaderSet(option);
-  const loaders =
-    set.names.length === 1 && set.names[0] === "train"
-      ? { [name]: option as Loader }
-      : (option as Record<string, Loader>);
-  return Object.entries(loaders).map(([each, loader], index) => ({ name: each, index, loader, limitBatches }));
+  const loaders = isLoader(option) ? { val: option } : option;
+  // The set checks the loaders; evaluations go through each on its own.
+  const { names } = new LoaderSet(loaders);
+  if (names.includes("train")) {
+    throw new OptionError(
+      `Trainer: an evaluation loader cannot be named \`train\`: its metrics would mix with \`train/…\`.`,
+    );
+  }
+  return names.map((name, index) => ({ name, index, loader: loaders[name]!, limitBatches }));
 }
 
 function aborted({ reason }: AbortSignal): Interruption {
   const plain = reason instanceof Error && reason.name === "AbortError";
   return { reason: plain ? "aborted" : `aborted: ${String(reason)}`, requestedBy: "AbortSignal" };
-}
-
-/** Errors that came on top of the first, kept with it. */
-function attach(error: unknown, more: readonly Error[]): void {
-  if (more.length === 0 || !(error instanceof Error)) return;
-  const known = (error as { hookErrors?: readonly Error[] }).hookErrors ?? [];
-  Object.defineProperty(error, "hookErrors", { value: [...known, ...more], configurable: true });
 }

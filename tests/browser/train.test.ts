@@ -2,45 +2,35 @@
 import { existsSync } from "node:fs";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
-import { fileURLToPath } from "node:url";
-import { build } from "esbuild";
 import { chromium, type Browser, type Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { bundle } from "../support/bundle.ts";
 import type { PageResult } from "./page.ts";
 
 const executablePath = process.env.CHROMIUM ?? "/usr/bin/chromium";
 const present = existsSync(executablePath);
 if (!present) console.warn("Browser training is skipped: apt-get install chromium (or set CHROMIUM to its path)");
 
-const QUIET = ["--no-sandbox", "--disable-quic", "--no-first-run", "--disable-background-networking"].concat(
-  ["--disable-component-update", "--disable-sync"],
-);
-const WEBGPU = ["--enable-unsafe-webgpu", "--use-webgpu-adapter=swiftshader"];
+const FLAGS = [
+  "--no-sandbox", // Chromium refuses to run as root with one
+  "--no-first-run",
+  "--disable-quic",
+  "--disable-background-networking",
+  "--disable-component-update",
+  "--disable-sync",
+  // WebGPU without a GPU: slow, but its results count.
+  "--enable-unsafe-webgpu",
+  "--use-webgpu-adapter=swiftshader",
+];
 
 let server: Server;
 let address: string;
 
 /** The page as a program that a bundler made of the sources, at `/`, and at `/isolated` with the headers that allow threads. */
 async function serve(): Promise<void> {
-  const path = (name: string) => fileURLToPath(new URL(name, import.meta.url));
-  const bundle = await build({
-    entryPoints: [path("page.ts")],
-    bundle: true,
-    write: false,
-    format: "esm",
-    platform: "browser",
-    target: "es2022",
-    alias: {
-      "hookline/data": path("../../src/data/index.ts"),
-      "hookline/nn": path("../../src/nn/index.ts"),
-      "hookline/optim": path("../../src/optim/index.ts"),
-      "hookline/testing": path("../../src/testing/index.ts"),
-      hookline: path("../../src/index.ts"),
-    },
-  });
-  const script = bundle.outputFiles[0]!.text;
+  const { code } = await bundle({ file: "tests/browser/page.ts" }, { jax: true });
   server = createServer(({ url }, response) => {
-    if (url === "/page.js") return response.setHeader("content-type", "text/javascript").end(script);
+    if (url === "/page.js") return response.setHeader("content-type", "text/javascript").end(code);
     if (url === "/isolated") {
       response.setHeader("cross-origin-opener-policy", "same-origin");
       response.setHeader("cross-origin-embedder-policy", "require-corp");
@@ -86,7 +76,7 @@ describe.runIf(present)("in Chromium", { timeout: 120_000 }, () => {
 
   beforeAll(async () => {
     await serve();
-    browser = await chromium.launch({ executablePath, args: [...QUIET, ...WEBGPU] });
+    browser = await chromium.launch({ executablePath, args: FLAGS });
   }, 60_000);
 
   afterAll(async () => {

@@ -11,7 +11,7 @@ export interface Child {
   until(note: Note["note"]): Promise<Note>;
   readonly notes: readonly Note[];
   /** Sends a signal and returns the time. */
-  signal(name: "SIGINT" | "SIGTERM"): number;
+  signal(name: "SIGINT" | "SIGTERM" | "SIGKILL"): number;
   readonly exit: Promise<{ readonly code: number | null; readonly signal: string | null; readonly at: number }>;
 }
 

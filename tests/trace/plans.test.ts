@@ -49,7 +49,7 @@ const transformer = (): Model =>
       },
     ),
     head: linear(16, 11),
-  }) as Model;
+  });
 
 interface Case {
   readonly name: string;

@@ -1,10 +1,10 @@
 // The jax-js engine: its own jit on wasm or WebGPU. Buffers are jax-js arrays.
-import { blockUntilReady, defaultDevice, init, jit, numpy as np, tree, type Array as JaxArray } from "@jax-js/jax";
+import { blockUntilReady, defaultDevice, init, jit, numpy as np, tree, Array as JaxArray } from "@jax-js/jax";
 import { type HostArray, type TypedArray } from "../../core/arrays.ts";
 import { EngineError } from "../../core/errors.ts";
 import type { MaybePromise } from "../../core/loader.ts";
 import type { Tensor } from "../../core/model.ts";
-import { leaves, type Buffer, type Engine, type JitOptions, type OnEngine, type Tree } from "../engine.ts";
+import type { Buffer, Engine, JitOptions, OnEngine, Tree } from "../engine.ts";
 
 export type JaxDevice = "wasm" | "webgpu";
 
@@ -12,6 +12,18 @@ export type JaxDevice = "wasm" | "webgpu";
 function widen(data: TypedArray): Float32Array | Int32Array | Uint32Array {
   if (data instanceof Float32Array || data instanceof Int32Array || data instanceof Uint32Array) return data;
   return data instanceof Float64Array ? new Float32Array(data) : new Int32Array(data);
+}
+
+/** The smallest array of a tree, or a first one of a single number: no list is made, since this runs in every step. */
+function smallest(tree: Tree<Buffer>, best?: JaxArray): JaxArray | undefined {
+  if (tree instanceof JaxArray) return best === undefined || tree.size < best.size ? tree : best;
+  const parts = tree as Readonly<Record<string, Tree<Buffer>>>;
+  let found = best;
+  for (const key in parts) {
+    if (found?.size === 1) return found;
+    found = smallest(parts[key]!, found);
+  }
+  return found;
 }
 
 export class JaxEngine implements Engine {
@@ -68,13 +80,8 @@ export class JaxEngine implements Engine {
    * all outputs of a program become real together, so the smallest is enough to read.
    */
   #realise<T>(outputs: T): MaybePromise<T> {
-    if (!this.syncRead) return blockUntilReady(outputs as never) as Promise<T>;
-    let smallest: JaxArray | undefined;
-    for (const leaf of leaves(outputs as Tree<Buffer>) as JaxArray[]) {
-      if (smallest === undefined || leaf.size < smallest.size) smallest = leaf;
-      if (smallest.size === 1) break;
-    }
-    smallest?.ref.dataSync();
+    if (!this.syncRead) return blockUntilReady(outputs as never);
+    smallest(outputs as Tree<Buffer>)?.ref.dataSync();
     return outputs;
   }
 

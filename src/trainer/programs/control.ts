@@ -4,15 +4,29 @@ import type { Tensor, Tensors } from "../../core/model.ts";
 /** Gives each named number a place in one Float32Array, and reads it back by name inside a program. */
 export class ControlLayout {
   readonly #index = new Map<string, number>();
+  /** Places by prefix (up to the dot) and the rest of the name: groups are written in every step. */
+  readonly #groups = new Map<string, Map<string, number>>();
   readonly values: Float32Array<ArrayBuffer>;
 
   constructor(names: Iterable<string>) {
-    for (const name of new Set(names)) this.#index.set(name, this.#index.size);
+    for (const name of new Set(names)) {
+      const place = this.#index.size;
+      this.#index.set(name, place);
+      const prefix = name.slice(0, name.indexOf(".") + 1);
+      if (!this.#groups.has(prefix)) this.#groups.set(prefix, new Map());
+      this.#groups.get(prefix)!.set(name.slice(prefix.length), place);
+    }
     this.values = new Float32Array(this.#index.size);
   }
 
   set(name: string, value: number): void {
     this.values[this.#index.get(name)!] = value;
+  }
+
+  /** Sets the scalars of these names under a prefix. */
+  setGroup(prefix: string, values: Readonly<Record<string, number>>): void {
+    const places = this.#groups.get(prefix)!;
+    for (const name in values) this.values[places.get(name)!] = values[name]!;
   }
 
   /** The scalar of that name inside a program. */
@@ -22,7 +36,7 @@ export class ControlLayout {
 
   /** All scalars under a prefix, as `h` of an optimizer's rule. */
   group(control: Tensor, prefix: string): Tensors {
-    const names = [...this.#index.keys()].filter((name) => name.startsWith(prefix));
-    return Object.fromEntries(names.map((name) => [name.slice(prefix.length), this.get(control, name)]));
+    const names = [...this.#groups.get(prefix)!.keys()];
+    return Object.fromEntries(names.map((name) => [name, this.get(control, prefix + name)]));
   }
 }

@@ -1,7 +1,9 @@
 // Running sums: loss and train metrics are added up inside the step, so that nobody has to read them every step.
 import { numpy as np } from "@jax-js/jax";
-import { OptionError } from "../../core/errors.ts";
-import type { Metric, Outputs, Tensor, TensorBatch } from "../../core/model.ts";
+import { ProgramError } from "../../core/errors.ts";
+import { messageOf } from "../../core/maybe.ts";
+import type { Metric, Outputs, Tensor, TensorBatch, Tensors } from "../../core/model.ts";
+import { show } from "../../core/options.ts";
 import { refAll } from "../problem.ts";
 
 /** Room for one metric's sums. The keys are known only once the program is traced, the size must be known before. */
@@ -23,9 +25,7 @@ export class SumsLayout {
     const terms = [loss.ref.mul(weight)];
     for (const [name, metric] of this.#metrics) {
       const kept = Object.fromEntries(Object.entries(batch).map(([key, tensor]) => [key, tensor.ref]));
-      const update = Object.entries(metric.update(refAll(outputs), kept));
-      if (update.length > SLOTS)
-        throw new OptionError(`Metric \`${name}\`: update() returned ${update.length} sums; the most is ${SLOTS}.`);
+      const update = sumsOf(name, () => metric.update(refAll(outputs), kept));
       this.#keys.set(
         name,
         update.map(([key]) => key),
@@ -46,4 +46,25 @@ export class SumsLayout {
     );
     return { loss: totals[0]! / weight, metrics };
   }
+}
+
+/** What a metric's update returned, checked: a few scalars by name. */
+function sumsOf(name: string, update: () => Tensors): [string, Tensor][] {
+  let sums: unknown;
+  try {
+    sums = update();
+  } catch (cause) {
+    throw new ProgramError(`Metric \`${name}\` failed in update(): ${messageOf(cause)}`, { cause });
+  }
+  const entries = typeof sums === "object" && sums !== null ? Object.entries(sums as Tensors) : [];
+  const odd = entries.find(([, value]) => value?.shape === undefined || value.shape.length > 0);
+  if (odd || entries.length === 0 || entries.length > SLOTS) {
+    const got = odd
+      ? `\`${odd[0]}\` is ${odd[1]?.shape ? `of shape [${odd[1].shape.join(", ")}]` : show(odd[1])}`
+      : `got ${show(sums)}`;
+    throw new ProgramError(
+      `Metric \`${name}\`: update() must return 1 to ${SLOTS} scalar arrays by name, such as { correct, count }; ${got}.`,
+    );
+  }
+  return entries;
 }

@@ -1,0 +1,75 @@
+// Writes the pages that are tables of the code: docs/events.md and docs/verbs.md. Run it with `npm run docs`.
+import { readFileSync, writeFileSync } from "node:fs";
+import { pathToFileURL } from "node:url";
+import { BUILTIN_EVENTS, COMMON_FIELDS, EVENTS, methodOf, type EventLevel } from "../src/core/events.ts";
+import { SKIP_SCOPES, VERBS, type SkipScope, type VerbName } from "../src/core/verbs.ts";
+
+const code = (text: string): string => `\`${text}\``;
+const table = (head: readonly string[], rows: readonly (readonly string[])[]): string =>
+  [head, head.map(() => "---"), ...rows].map((cells) => `| ${cells.join(" | ")} |`).join("\n");
+
+/** The drawing of the loop in the header of events.ts: the indented part of its first comment. */
+function loopDrawing(): string {
+  const source = readFileSync(new URL("../src/core/events.ts", import.meta.url), "utf8");
+  const header = source.slice(0, source.search(/^(?!\/\/)/m)).split("\n");
+  const drawing = header.filter((line) => line.startsWith("//   ")).map((line) => line.slice("//   ".length));
+  if (drawing.length === 0) throw new Error("The header of src/core/events.ts has no drawing of the loop.");
+  return drawing.join("\n");
+}
+
+function eventsPage(): string {
+  const levels = [...new Set<EventLevel>(BUILTIN_EVENTS.map((event) => EVENTS[event].level))];
+  const sections = levels.map((level) => {
+    const rows = BUILTIN_EVENTS.filter((event) => EVENTS[event].level === level).map((event) => {
+      const { when, fields } = EVENTS[event];
+      return [code(event), code(methodOf(event)), when, fields.map(code).join(" ")];
+    });
+    return `## ${level.charAt(0).toUpperCase()}${level.slice(1)}\n\n${table(["event", "method", "fires", "own fields"], rows)}`;
+  });
+  return `# Events
+
+Every event of a run, and where the loop fires it. A hook listens to an event with the method of its name. Besides an event's own fields its context always has ${COMMON_FIELDS.map(code).join(", ")} and \`log()\`; reading another field throws and says where it is. This page is made from \`src/core/events.ts\` by \`npm run docs\`.
+
+\`[x]\`: only when due; ×: repeated.
+
+\`\`\`text
+${loopDrawing()}
+\`\`\`
+
+${sections.join("\n\n")}
+`;
+}
+
+function verbsPage(): string {
+  const verbs = Object.keys(VERBS) as VerbName[];
+  const scopes = Object.keys(SKIP_SCOPES) as SkipScope[];
+  const has = (events: readonly string[], event: string): string => (events.includes(event) ? "●" : "");
+  const skips = (event: string): string =>
+    scopes.filter((scope) => (SKIP_SCOPES[scope] as readonly string[]).includes(event)).join(", ");
+  const matrix = BUILTIN_EVENTS.map((event) => [
+    code(event),
+    ...verbs.map((verb) => (verb === "skip" ? skips(event) : has(VERBS[verb].events, event))),
+  ]);
+  return `# Verbs
+
+Hooks change a run only through the verbs of their context, so every change is recorded in the run's result with the hook, the event, the step and the reason. This table says which verb is valid in which event; elsewhere it is a compile error, and at run time an error that says where it works. Own events allow what \`stepEnd\` allows. This page is made from \`src/core/verbs.ts\` by \`npm run docs\`.
+
+${table(
+  ["verb", "what it does"],
+  verbs.map((verb) => [code(`ctx.${verb}`), VERBS[verb].does]),
+)}
+
+## Where they are valid
+
+For \`skip\` the cell names the scopes that can still be skipped.
+
+${table(["event", ...verbs.map(code)], matrix)}
+`;
+}
+
+/** The pages by file name, as they should be. */
+export const pages = (): Record<string, string> => ({ "events.md": eventsPage(), "verbs.md": verbsPage() });
+
+if (import.meta.url === pathToFileURL(process.argv[1] ?? "").href) {
+  for (const [file, text] of Object.entries(pages())) writeFileSync(new URL(file, import.meta.url), text);
+}

@@ -1,0 +1,95 @@
+// The brackets around public calls: one at a time, `init` first, `close` last, and every hook told of a failure.
+import { ContextError, HookError } from "../core/errors.ts";
+import type { HookRegistry } from "../core/registry.ts";
+import type { Run } from "../core/run.ts";
+
+export class Calls {
+  readonly #hooks: HookRegistry;
+  readonly #run: Run;
+  readonly #deadline: number;
+  readonly #warn: (message: string) => void;
+  /** The call under way; two at once would train on each other's state. */
+  #busy: string | undefined;
+
+  constructor(hooks: HookRegistry, run: Run, deadline: number, warn: (message: string) => void) {
+    this.#hooks = hooks;
+    this.#run = run;
+    this.#deadline = deadline;
+    this.#warn = warn;
+  }
+
+  /** Runs a public call; `close` reaches every hook whatever happened. */
+  async bracket<T>(name: string, body: () => Promise<T>): Promise<T> {
+    if (this.#busy !== undefined) {
+      const inHook = name === "evaluate" && this.#busy === "fit";
+      const hint = inHook ? " Inside a hook, ask for an evaluation with ctx.requestEval()." : "";
+      throw new ContextError(`${name}() was called while ${this.#busy}() is running on the same trainer.${hint}`);
+    }
+    this.#busy = name;
+    this.#hooks.beginRun();
+    let failure: { error: unknown } | undefined;
+    try {
+      return await body();
+    } catch (error) {
+      failure = { error };
+      throw error;
+    } finally {
+      const errors = await this.#hooks.fireIsolated("close", this.#deadline);
+      if (failure) attach(failure.error, errors);
+      else for (const error of errors) this.#warn(error.message);
+      this.#busy = undefined;
+    }
+  }
+
+  /** For what must not happen in the middle of a call. */
+  mustBeIdle(name: string): void {
+    if (this.#busy === undefined) return;
+    throw new ContextError(
+      `${name}() was called while ${this.#busy}() is running on the same trainer. Await that call first.`,
+    );
+  }
+
+  /** A training run: `trainEnd` fires however it ends. `cleanUp` runs first after a failure. */
+  async training(body: () => Promise<void>, cleanUp: () => void): Promise<void> {
+    try {
+      await body();
+    } catch (error) {
+      cleanUp();
+      await this.#fail(error, ["exception", "trainEnd"]);
+    }
+    try {
+      await this.#hooks.fire.trainEnd!();
+    } catch (error) {
+      await this.#fail(error, ["exception"]);
+    }
+  }
+
+  /** evaluate() and predict(): `init`, then the work in a phase of its own; the training run's context is put back. */
+  async standalone<T>(phase: "standalone" | "predict", body: () => Promise<T>): Promise<T> {
+    const run = this.#run;
+    const { status, phase: before, batch, batchIdx, loaderIdx, loaderName } = run;
+    run.phase = phase;
+    try {
+      await this.#hooks.fire.init!();
+      return await body();
+    } finally {
+      Object.assign(run, { status, phase: before, batch, batchIdx, loaderIdx, loaderName });
+    }
+  }
+
+  /** The end of a failed run: these events reach every hook, and their errors are attached to the first. */
+  async #fail(error: unknown, events: readonly ("exception" | "trainEnd")[]): Promise<never> {
+    const reason = error instanceof Error ? error.message : String(error);
+    const requestedBy = error instanceof HookError ? error.hook : "";
+    Object.assign(this.#run, { status: "error", error, reason, requestedBy });
+    for (const event of events) attach(error, await this.#hooks.fireIsolated(event, this.#deadline));
+    throw error;
+  }
+}
+
+/** Errors that came on top of the first, kept with it. */
+function attach(error: unknown, more: readonly Error[]): void {
+  if (more.length === 0 || !(error instanceof Error)) return;
+  const known = (error as { hookErrors?: readonly Error[] }).hookErrors ?? [];
+  Object.defineProperty(error, "hookErrors", { value: [...known, ...more], configurable: true });
+}

@@ -1,0 +1,91 @@
+// The samples in README.md and docs/ are compiled and run: the `ts` blocks of a page, joined, are one program.
+// A fence of "ts no-test" leaves a block out. A page of vitest samples registers its tests here.
+import { execFile } from "node:child_process";
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { basename, dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+
+const root = fileURLToPath(new URL("..", import.meta.url));
+// A folder with a dot: the root's own tsc, lint and format leave it alone, and git ignores it.
+const folder = join(root, "tests/.samples");
+
+interface Page {
+  readonly name: string;
+  readonly code: string;
+  readonly file: string;
+}
+
+/** The page's blocks, each at the line it has in the page, so that errors point to the right place. */
+function samplesOf(markdown: string): string {
+  let inside = false;
+  const lines = markdown.split("\n").map((line) => {
+    const fence = /^```(.*)$/.exec(line);
+    if (!fence) return inside ? line : "";
+    inside = !inside && fence[1]!.trim() === "ts";
+    return "";
+  });
+  return lines.join("\n");
+}
+
+function writePages(): Page[] {
+  rmSync(folder, { recursive: true, force: true });
+  mkdirSync(folder, { recursive: true });
+  const names = ["README.md", ...readdirSync(join(root, "docs")).map((file) => `docs/${file}`)];
+  const pages = names
+    .filter((name) => name.endsWith(".md"))
+    .map((name) => ({
+      name,
+      code: samplesOf(readFileSync(join(root, name), "utf8")),
+      file: join(folder, `${basename(name, ".md").toLowerCase()}.ts`),
+    }))
+    .filter(({ code }) => code.trim() !== "");
+  for (const { code, file } of pages) writeFileSync(file, `${code}\nexport {};\n`);
+  const config = { extends: "../../tsconfig.json", include: ["*.ts"], compilerOptions: { noUnusedLocals: false } };
+  writeFileSync(join(folder, "tsconfig.json"), JSON.stringify(config));
+  return pages;
+}
+
+const pages = writePages();
+const usesVitest = ({ code }: Page): boolean => code.includes('from "vitest"');
+
+test("README and docs have samples", () => {
+  expect(pages.map(({ name }) => name)).toEqual(
+    expect.arrayContaining(["README.md", "docs/hooks.md", "docs/testing.md"]),
+  );
+});
+
+test("links to our own files lead somewhere", () => {
+  const broken = ["README.md", "CONTRIBUTING.md", ...readdirSync(join(root, "docs")).map((file) => `docs/${file}`)]
+    .filter((name) => name.endsWith(".md"))
+    .flatMap((name) =>
+      [...readFileSync(join(root, name), "utf8").matchAll(/\]\((?!https?:|#)([^)#]+)/g)]
+        .filter(([, target]) => !existsSync(join(root, dirname(name), target!)))
+        .map(([, target]) => `${name} → ${target}`),
+    );
+  expect(broken).toEqual([]);
+});
+
+test("all samples compile", async () => {
+  const tsc = join(root, "node_modules/typescript/bin/tsc");
+  const problems = await promisify(execFile)(process.execPath, [tsc, "-p", folder]).then(
+    () => "",
+    ({ stdout, stderr }: { stdout: string; stderr: string }) => stdout + stderr,
+  );
+  expect(problems).toBe("");
+});
+
+describe("samples run", () => {
+  beforeEach(() => void vi.spyOn(console, "log").mockImplementation(() => undefined));
+  afterEach(() => void vi.restoreAllMocks());
+
+  test.each(pages.filter((page) => !usesVitest(page)))("$name", async ({ file }) => {
+    await expect(import(file)).resolves.toBeDefined();
+  });
+});
+
+for (const page of pages.filter(usesVitest)) {
+  // Awaited while vitest collects, so that the page's tests become tests of this file.
+  await import(page.file);
+}

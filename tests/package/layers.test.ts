@@ -1,0 +1,56 @@
+// Who may import whom: the rules that keep the core free of its users, and browsers free of Node.
+import { builtinModules } from "node:module";
+import { expect, test } from "vitest";
+import { ENTRIES } from "../support/bundle.ts";
+import { exportsOf, importsOf, sources, type Import } from "../support/sources.ts";
+
+interface Edge extends Import {
+  readonly file: string;
+}
+
+const edges = (folder: string): Edge[] =>
+  sources(folder).flatMap((file) => importsOf(file).map((each) => ({ file, ...each })));
+
+const show = ({ file, from }: Edge): string => `${file} imports ${from}`;
+
+test("the import reader finds imports", () => {
+  expect(importsOf("src/core/hook.ts")).toContainEqual({
+    from: "src/core/events.ts",
+    names: ["EventName", "MethodOf"],
+    typeOnly: true,
+  });
+  expect(exportsOf("src/index.ts")).toEqual(expect.arrayContaining(["Trainer", "Hook", "defineEvent", "CustomEvents"]));
+});
+
+test("core imports nothing from outside but the types of jax-js", () => {
+  const allowed = ({ from, typeOnly }: Edge): boolean =>
+    from.startsWith("src/core/") || (from === "@jax-js/jax" && typeOnly);
+  const outside = edges("src/core").filter((edge) => !allowed(edge));
+  expect(outside.map(show)).toEqual([]);
+});
+
+test("Node's modules are imported in src/platform only", () => {
+  const isNode = (from: string): boolean => from.startsWith("node:") || builtinModules.includes(from);
+  const found = edges("src").filter(({ file, from }) => isNode(from) && !file.startsWith("src/platform/"));
+  expect(found.map(show)).toEqual([]);
+});
+
+test("only engines, models and programs compute with jax-js", () => {
+  const allowed = /^src\/(core\/model\.ts|engines\/jax\/|nn\/|optim\/|trainer\/)/;
+  const found = edges("src").filter(({ file, from }) => from === "@jax-js/jax" && !allowed.test(file));
+  expect(found.map(show)).toEqual([]);
+});
+
+// What a user can write, a built-in can, and nothing else: then whatever a built-in does, a user's hook can do too.
+test("built-in hooks use only the public surface", () => {
+  const open = new Set(Object.values(ENTRIES).flatMap(exportsOf));
+  // Checking options is no power over the run.
+  const helpers = ["src/core/options.ts", "src/core/suggest.ts"];
+  const found = edges("src/hooks")
+    .filter(({ from }) => !from.startsWith("src/hooks/") && !helpers.includes(from))
+    .flatMap(({ file, from, names }) => {
+      const hidden = names.length > 0 ? names.filter((name) => !open.has(name)) : [`all of ${from}`];
+      return hidden.map((name) => `${file} takes ${name} from ${from}`);
+    });
+  expect(found).toEqual([]);
+});

@@ -1,0 +1,46 @@
+// What is published: the files of the tarball and the names that each entry exports. Both are promises, so they are pinned.
+import { execFile } from "node:child_process";
+import { promisify } from "node:util";
+import { beforeAll, describe, expect, test } from "vitest";
+import manifest from "../../package.json" with { type: "json" };
+import { ENTRIES } from "../support/bundle.ts";
+import { exportsOf, root } from "../support/sources.ts";
+
+const run = async (command: string, ...args: string[]): Promise<string> =>
+  (await promisify(execFile)(command, args, { cwd: root, maxBuffer: 1 << 24 })).stdout;
+
+beforeAll(() => run("npm", "run", "--silent", "build"), 60_000);
+
+test("the tarball holds the compiled code and what a reader needs, nothing else", async () => {
+  const [{ files }] = JSON.parse(await run("npm", "pack", "--dry-run", "--json", "--ignore-scripts")) as [
+    { files: { path: string }[] },
+  ];
+  const paths = files.map(({ path }) => path);
+  expect([...new Set(paths.map((path) => path.split("/")[0]!))].sort()).toEqual([
+    "CHANGELOG.md",
+    "LICENSE",
+    "README.md",
+    "dist",
+    "package.json",
+  ]);
+  expect(paths.filter((path) => path.startsWith("dist/") && !/\.(js|d\.ts)$/.test(path))).toEqual([]);
+  expect(paths.filter((path) => /test(-d)?\./.test(path))).toEqual([]);
+});
+
+test("package.json exports the entries and no more", () => {
+  const names = Object.keys(manifest.exports).map((path) => path.replace(/^\./, "hookline"));
+  expect(names.sort()).toEqual([...Object.keys(ENTRIES), "hookline/package.json"].sort());
+});
+
+describe.each(Object.entries(ENTRIES))("%s", (name, barrel) => {
+  test("exports these names, types included", () => {
+    expect(exportsOf(barrel).sort().join("\n")).toMatchSnapshot();
+  });
+
+  test("loads in plain Node from the built package", async () => {
+    const script = `console.log(JSON.stringify(Object.keys(await import(${JSON.stringify(name)}))))`;
+    const values = JSON.parse(await run("node", "--input-type=module", "-e", script)) as string[];
+    expect(values.length).toBeGreaterThan(0);
+    expect(exportsOf(barrel)).toEqual(expect.arrayContaining(values));
+  });
+});

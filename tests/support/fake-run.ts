@@ -1,0 +1,31 @@
+// A registry over a run without an engine: for tests of hooks, their order and their dispatch alone.
+import type { LiveOptimizer } from "../../src/core/context.types.ts";
+import { HookRegistry } from "../../src/core/registry.ts";
+import { Run, type RunHost } from "../../src/core/run.ts";
+
+export interface FakeRegistry {
+  readonly run: Run;
+  readonly hooks: HookRegistry;
+  readonly warnings: string[];
+}
+
+const noEngine = (): never => {
+  throw new Error("this run has no engine");
+};
+
+export function fakeRegistry(options: { rank?: number; optimizers?: readonly string[] } = {}): FakeRegistry {
+  const warnings: string[] = [];
+  const optimizers = (options.optimizers ?? []).map((name): LiveOptimizer => ({ name, groups: [], updates: 0 }));
+  const host: RunHost = {
+    model: { params: {}, loss: noEngine },
+    config: {},
+    work: noEngine,
+    evalWork: noEngine,
+    params: { names: [], get: noEngine },
+    device: () => "none",
+    paramCount: () => 0,
+    optimizersFor: () => optimizers,
+  };
+  const run = new Run(host);
+  return { run, warnings, hooks: new HookRegistry(run, (message) => void warnings.push(message), options.rank) };
+}
