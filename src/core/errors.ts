@@ -60,3 +60,10 @@ function describe(thrown: unknown): string {
     return Object.prototype.toString.call(thrown);
   }
 }
+
+/** Keeps errors that came on top of the first with it, as `hookErrors`. */
+export function attach(error: unknown, more: readonly Error[]): void {
+  if (more.length === 0 || !(error instanceof Error)) return;
+  const known = (error as { hookErrors?: readonly Error[] }).hookErrors ?? [];
+  Object.defineProperty(error, "hookErrors", { value: [...known, ...more], configurable: true });
+}

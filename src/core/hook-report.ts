@@ -1,6 +1,6 @@
 // What hooks cost: time per hook and event, and who exceeds the budget it was given.
 
-export interface HookTime {
+interface HookTime {
   readonly hook: string;
   readonly event: string;
   /** Calls, estimated where hot events are sampled. */

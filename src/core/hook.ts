@@ -25,11 +25,11 @@ export interface HookState {
 /** A method type rather than a function type, so that a hook typed for its own batches fits any trainer. */
 type Listener<E extends EventName, B> = { method(ctx: ContextOf<E, B>): void | Promise<void> }["method"];
 
-export type HookMethods<B = HostBatch> = {
+type HookMethods<B = HostBatch> = {
   [E in EventName as MethodOf<E>]?: Listener<E, B>;
 };
 
-export interface HookSettings {
+interface HookSettings {
   /** Unique in a trainer. */
   readonly name: string;
   /** Default `user`. */

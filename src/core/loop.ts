@@ -41,6 +41,7 @@ export async function runLoop(parts: LoopParts): Promise<void> {
   actOnStop(parts);
   if (parts.evalAtStart && run.clock.now.step === 0 && !ended(parts)) await evaluateAll(parts);
   while (!ended(parts)) await epoch(parts);
+  if (lastEvalDue(parts)) await evaluateAll(parts);
   if (run.status === "training") {
     run.status = "completed";
     run.reason = limits.reached(run.clock.now) ?? `${limits.epochs} ${limits.epochs === 1 ? "epoch" : "epochs"}`;
@@ -82,6 +83,7 @@ async function epoch(parts: LoopParts): Promise<void> {
   await hooks.fire.epochEnd!();
   run.requests.skip = undefined;
   if (hooks.listens("log")) await log(parts);
+  run.clock.mark("epoch");
   actOnStop(parts);
   // Also here: epochs whose steps are all skipped must not starve signals and timers.
   await parts.breathe();
@@ -125,12 +127,13 @@ async function step(parts: LoopParts, loader: number): Promise<void> {
     open = run.skips("step") ? await passOver(parts, from) : await batch(parts, micro, source, from, total);
   }
 
-  if (work.plan.kind !== "fused" && work.kept > 0) {
-    if (!run.skips("step")) await update(parts, total);
-    if (run.skips("step")) work.abandon();
-    else await work.commit();
+  let updated = work.plan.kind === "fused" && total.weight > 0;
+  if (work.kept > 0) {
+    updated = await update(parts, total);
+    if (updated) await work.commit();
+    else work.abandon();
   }
-  const skipped = run.skips("step") || total.weight === 0;
+  const skipped = !updated;
   if (open) {
     run.skipped ||= skipped;
     wait = fire.batchEnd!();
@@ -172,6 +175,7 @@ async function batch(
   if (next instanceof Promise) next = await next;
   checkBatch(`Loader \`${run.loaderName}\``, next);
   run.batch = next;
+  run.clock.mark("batch");
   run.clock.now.batches++;
   run.clock.now.samples += samplesIn(run.batch);
   if (parts.tokens) run.clock.now.tokens += countTokens(parts.tokens, run.batch);
@@ -224,24 +228,33 @@ function skipBatch({ run, work }: LoopParts): true {
   return true;
 }
 
-/** Optimizer by optimizer; every hook may still change or skip before the first parameter moves. */
-async function update({ run, hooks, work }: LoopParts, total: StepTotal): Promise<void> {
+/** Optimizer by optimizer; until the first parameter moves a hook may still skip the step: false. */
+async function update({ run, hooks, work }: LoopParts, total: StepTotal): Promise<boolean> {
   const { fire } = hooks;
+  if (run.skips("step")) return false;
   run.stepLoss = work.kept > 1 ? total.loss / total.weight : total.last;
   await work.gatherGrads();
-  for (run.optimizerIdx of work.due) await fire.beforeOptimizerStep!();
-  if (run.skips("step")) return;
+  for (const index of work.due) {
+    run.optimizerIdx = index;
+    await fire.beforeOptimizerStep!();
+  }
+  if (run.skips("step")) return false;
   if (work.clips) {
     await work.clip();
     await settled({ hooks, work }, "gradientClip", "afterOptimizerStep", "stepEnd");
-    for (run.optimizerIdx of work.due) await fire.gradientClip!();
-    if (run.skips("step")) return;
+    for (const index of work.due) {
+      run.optimizerIdx = index;
+      await fire.gradientClip!();
+    }
+    if (run.skips("step")) return false;
   }
-  for (run.optimizerIdx of work.due) {
-    await work.update(run.optimizerIdx);
+  for (const index of work.due) {
+    run.optimizerIdx = index;
+    await work.update(index);
     await fire.afterOptimizerStep!();
   }
   run.optimizerIdx = 0;
+  return true;
 }
 
 /** After a step: at most one evaluation, then one log, then the stop if one was asked for. */
@@ -264,6 +277,12 @@ function evalDue({ run, evals, evalEvery, ...parts }: LoopParts, at: "step" | "e
   return evalEvery.due(moment({ run, ...parts }));
 }
 
+/** Does the cadence ask for an evaluation at the end that has not just been done? */
+function lastEvalDue({ run, evals, evalEvery }: LoopParts): boolean {
+  const wanted = evalEvery?.atEnd === true && evals.length > 0 && run.status !== "interrupted";
+  return wanted && run.evaluatedAt !== run.clock.now.step;
+}
+
 async function evaluateAll(parts: LoopParts): Promise<void> {
   const { run, work, evals } = parts;
   run.phase = "eval";
@@ -273,6 +292,7 @@ async function evaluateAll(parts: LoopParts): Promise<void> {
     await evaluateOnce(parts, feed);
   }
   Object.assign(run, atHand);
+  run.clock.mark("eval");
   run.phase = "train";
   // An evaluation that was cut off has no news for a schedule.
   if (!run.partial) work.observe(run.metrics);
@@ -285,6 +305,7 @@ async function log({ run, hooks, work }: LoopParts): Promise<void> {
   run.logged = { ...loss, lr: work.lr(0), epoch: now.epoch - 1, ...run.unlogged };
   run.unlogged = {};
   await hooks.fire.log!();
+  run.clock.mark("log");
 }
 
 /** Carries out or refuses a hook's stop; a refused one is forgotten, so that only a reason that persists ends the run. */

@@ -1,7 +1,7 @@
 // The registry behind `trainer.hooks`: who listens, in which order, under which policy.
 import type { Context, RunView } from "./context.ts";
 import { compileFire, isThenable, nobody, type DispatchHost, type Fire, type Listener, type Turn } from "./dispatch.ts";
-import { HookError, HookRegistrationError } from "./errors.ts";
+import { attach, HookError, HookRegistrationError } from "./errors.ts";
 import { allEvents, BUILTIN_EVENTS, EVENTS, isCustomEvent, levelOf, type EventName } from "./events.ts";
 import { HookEntry } from "./hook-entry.ts";
 import { HookTimes, type HookReport } from "./hook-report.ts";
@@ -174,6 +174,21 @@ export class HookRegistry implements DispatchHost {
     return pending?.finally(giveBack);
   }
 
+  /** Fires an event that no hook may miss because an earlier one threw; then the first error, with the others attached. */
+  async fireToAll(event: EventName): Promise<void> {
+    const fatal: unknown[] = [];
+    for (const listener of this.#listeners(event)) {
+      try {
+        await compileFire(event, [listener], this.#turn, this, false)();
+      } catch (error) {
+        fatal.push(error);
+      }
+    }
+    if (fatal.length === 0) return;
+    attach(fatal[0], fatal.slice(1) as Error[]);
+    throw fatal[0];
+  }
+
   /** Reaches every hook, each in its own try and with a deadline; resolves to what went wrong. */
   async fireIsolated(event: EventName, deadlineMs: number): Promise<HookError[]> {
     const errors: HookError[] = [];
@@ -202,14 +217,20 @@ export class HookRegistry implements DispatchHost {
     for (const entry of this.#entries) entry.failures = 0;
   }
 
+  /** Counts and keeps an error that did not end the run. */
+  note(error: HookError): void {
+    this.failureCount++;
+    const { hook, event, step, cause } = error;
+    if (this.failures.length < KEEP_FAILURES) this.failures.push({ hook, event, step, error: cause });
+    this.#warn(error.message);
+  }
+
   failed(listener: Listener, event: string, error: unknown): void {
     const entry = this.#owners.get(listener.ctx)!;
     const { step } = this.#run.clock.now;
     const failure = error instanceof HookError ? error : new HookError(entry.name, event, step, error);
     if (entry.policy === "throw") throw failure;
-    this.failureCount++;
-    if (this.failures.length < KEEP_FAILURES) this.failures.push({ hook: entry.name, event, step, error });
-    this.#warn(failure.message);
+    this.note(failure);
     entry.failures++;
     if (entry.policy === "disable" || (entry.isReporter && entry.failures >= PATIENCE)) {
       this.#switch(entry, false);

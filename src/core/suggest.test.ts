@@ -17,6 +17,7 @@ describe("nearest", () => {
   test("nothing when no name is close", () => {
     expect(nearest("onCheckpointWritten", METHODS)).toBeUndefined();
     expect(nearest("anything", [])).toBeUndefined();
+    expect(nearest("x", ["y", "lr"]), "another word, not a typo").toBeUndefined();
   });
 
   test("swapped neighbours are one mistake, so they beat two replaced letters", () => {

@@ -8,7 +8,7 @@ import type { HostBatch, HostTensors, Loss } from "./model.ts";
 import type { NameFilter } from "./names.ts";
 
 /** How a step is computed: in one program, with the gradients in between, or with the forward pass first. */
-export type PlanKind = "fused" | "split" | "forwardFirst";
+type PlanKind = "fused" | "split" | "forwardFirst";
 
 export interface Plan {
   readonly kind: PlanKind;

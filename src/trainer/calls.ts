@@ -1,5 +1,5 @@
 // The brackets around public calls: one at a time, `init` first, `close` last, and every hook told of a failure.
-import { ContextError, HookError } from "../core/errors.ts";
+import { attach, ContextError, HookError } from "../core/errors.ts";
 import type { HookRegistry } from "../core/registry.ts";
 import type { Run } from "../core/run.ts";
 
@@ -7,15 +7,13 @@ export class Calls {
   readonly #hooks: HookRegistry;
   readonly #run: Run;
   readonly #deadline: number;
-  readonly #warn: (message: string) => void;
   /** The call under way; two at once would train on each other's state. */
   #busy: string | undefined;
 
-  constructor(hooks: HookRegistry, run: Run, deadline: number, warn: (message: string) => void) {
+  constructor(hooks: HookRegistry, run: Run, deadline: number) {
     this.#hooks = hooks;
     this.#run = run;
     this.#deadline = deadline;
-    this.#warn = warn;
   }
 
   /** Runs a public call; `close` reaches every hook whatever happened. */
@@ -36,7 +34,7 @@ export class Calls {
     } finally {
       const errors = await this.#hooks.fireIsolated("close", this.#deadline);
       if (failure) attach(failure.error, errors);
-      else for (const error of errors) this.#warn(error.message);
+      else for (const error of errors) this.#hooks.note(error);
       this.#busy = undefined;
     }
   }
@@ -58,7 +56,7 @@ export class Calls {
       await this.#fail(error, ["exception", "trainEnd"]);
     }
     try {
-      await this.#hooks.fire.trainEnd!();
+      await this.#hooks.fireToAll("trainEnd");
     } catch (error) {
       await this.#fail(error, ["exception"]);
     }
@@ -85,11 +83,4 @@ export class Calls {
     for (const event of events) attach(error, await this.#hooks.fireIsolated(event, this.#deadline));
     throw error;
   }
-}
-
-/** Errors that came on top of the first, kept with it. */
-function attach(error: unknown, more: readonly Error[]): void {
-  if (more.length === 0 || !(error instanceof Error)) return;
-  const known = (error as { hookErrors?: readonly Error[] }).hookErrors ?? [];
-  Object.defineProperty(error, "hookErrors", { value: [...known, ...more], configurable: true });
 }

@@ -1,4 +1,5 @@
 // The open step of the split plans: micro-batches, accumulated gradients and new parameters that are not part of the state yet.
+import { ContextError } from "../core/errors.ts";
 import type { Grads } from "../core/grads.ts";
 import type { MaybePromise } from "../core/loader.ts";
 import { chain } from "../core/maybe.ts";
@@ -146,6 +147,12 @@ export class OpenStep {
           );
     };
     const set = (grads: Buffers): void => {
+      if (names.some((name) => this.#open.params[name] !== undefined)) {
+        freeAll(this.#engine, grads);
+        throw new ContextError(
+          `The gradients have been used already: change them in onAfterBackward or onBeforeOptimizerStep.`,
+        );
+      }
       freeAll(this.#engine, get());
       if (micro?.result) micro.result = { ...micro.result, grads };
       else this.#open.grads = { ...this.#open.grads, ...grads };

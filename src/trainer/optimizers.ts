@@ -224,8 +224,8 @@ export class OptimizerSet {
           `${where}.${key}: ${slot.optimizer.name} was made without ${key}, so it keeps no state for it. Make it with ${key}: 0.9 or the like.`,
         );
       }
-      group.values[key] = value;
       ctx.record(`${where}.${key} = ${value}`);
+      group.values[key] = value;
     };
     return {
       name: group.name,
@@ -234,8 +234,8 @@ export class OptimizerSet {
         return rate();
       },
       set lr(lr: number) {
-        setRate(lr);
         ctx.record(`${where}.lr = ${lr}`);
+        setRate(lr);
       },
       get weightDecay() {
         return group.values.weightDecay;

@@ -17,14 +17,14 @@ import { show } from "../core/options.ts";
 import { initKey } from "../nn/key.ts";
 
 /** One forward pass: the scalar loss, the outputs and the buffers after it. */
-export interface Forward {
+interface Forward {
   readonly loss: Tensor;
   readonly outputs: Outputs;
   readonly state: Tensors;
 }
 
 /** A model's tensors before the first step. */
-export interface Initial {
+interface Initial {
   readonly params: HostTensors;
   readonly state: HostTensors;
 }
@@ -139,7 +139,7 @@ function checkOutputs(outputs: Outputs): void {
   throw new ProgramError(`The model's apply must return a jax-js array, or several by name; got ${got}.`);
 }
 
-export const isTensor = (outputs: Outputs): outputs is Tensor => typeof (outputs as Tensor).dtype === "string";
+const isTensor = (outputs: Outputs): outputs is Tensor => typeof (outputs as Tensor).dtype === "string";
 
 export const refAll = (outputs: Outputs): Outputs => (isTensor(outputs) ? outputs.ref : kept(outputs));
 

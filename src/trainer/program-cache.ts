@@ -31,7 +31,7 @@ export class ProgramCache {
   #get(programs: Map<string, Compiled>, name: string, make: () => Traced, options: JitOptions | undefined): Compiled {
     let program = programs.get(name);
     if (!program) {
-      program = this.#engine.jit(make() as unknown as (...args: Tree<Tensor>[]) => Tree<Tensor>, options) as Compiled;
+      program = this.#engine.jit(make() as unknown as (...args: Tree<Tensor>[]) => Tree<Tensor>, options);
       programs.set(name, program);
     }
     return program;

@@ -61,7 +61,7 @@ export class Trainer {
     this.#run.accumulate = options.accumulate ?? 1;
     this.hooks = new HookRegistry(this.#run, this.#warn, single.rank);
     this.hooks.addAll(options.hooks ?? []);
-    this.#calls = new Calls(this.hooks, this.#run, options.closeTimeout ?? 10_000, this.#warn);
+    this.#calls = new Calls(this.hooks, this.#run, options.closeTimeout ?? 10_000);
     this.#evalEvery = boundaryRule("evalEvery", options.evalEvery ?? "1 epoch");
     this.#logEvery = boundaryRule("logEvery", options.logEvery ?? 10);
   }
@@ -75,7 +75,7 @@ export class Trainer {
     checkFitOptions(options);
     const { restart, signal, ...limits } = options;
     this.#limits = new Limits({ ...this.options, ...limits });
-    return this.#calls.bracket("fit", async () => {
+    await this.#calls.bracket("fit", async () => {
       if (restart) this.#restart();
       const run = this.#run;
       run.reopen();
@@ -93,8 +93,8 @@ export class Trainer {
       }
       // A signal that came too late to cut the run short still decides how the process ends.
       if (bySignal) this.#platform.setExitCode(EXIT_CODES[bySignal.requestedBy]!);
-      return makeResult(run, this.hooks);
     });
+    return makeResult(this.#run, this.hooks);
   }
 
   /** Evaluates a loader on its own: metrics come out as `test/…`, and the training run does not see them. */
@@ -168,8 +168,13 @@ export class Trainer {
 
   /** Fires an own event, made known by `defineEvent`. */
   emit<E extends keyof CustomEvents & string>(event: E, payload: CustomEvents[E]): void | Promise<void> {
+    // An own event may be fired from inside another one, whose later listeners must see their own payload.
+    const outer = this.#run.payload;
     this.#run.payload = payload;
-    return this.hooks.fireCustom(event);
+    const giveBack = (): void => void (this.#run.payload = outer);
+    const pending = this.hooks.fireCustom(event);
+    if (pending) return pending.finally(giveBack);
+    giveBack();
   }
 
   /** Which plan the next step follows, and because of which hook. */

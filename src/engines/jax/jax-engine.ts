@@ -26,9 +26,24 @@ function smallest(tree: Tree<Buffer>, best?: JaxArray): JaxArray | undefined {
   return found;
 }
 
+function firstArray(tree: Tree<Buffer>): JaxArray | undefined {
+  if (tree instanceof JaxArray) return tree;
+  for (const key in tree) {
+    const found = firstArray((tree as Record<string, Tree<Buffer>>)[key]!);
+    if (found) return found;
+  }
+  return undefined;
+}
+
+interface Jitted<R> {
+  (...args: unknown[]): R;
+  dispose(): void;
+}
+
 export class JaxEngine implements Engine {
   readonly name: JaxDevice;
   readonly syncRead: boolean;
+  readonly #compiled: Jitted<unknown>[] = [];
 
   private constructor(device: JaxDevice) {
     this.name = device;
@@ -65,13 +80,23 @@ export class JaxEngine implements Engine {
   }
 
   jit<A extends Tree<Tensor>[], R extends Tree<Tensor>>(fn: (...args: A) => R, { donate = [] }: JitOptions = {}) {
-    const compiled = jit(fn as (...args: Tree<Tensor>[]) => never) as unknown as (...args: unknown[]) => R;
+    const compiled = jit(fn as (...args: Tree<Tensor>[]) => never) as unknown as Jitted<R>;
+    this.#compiled.push(compiled);
     const donated = new Set(donate);
     return (...args: { [K in keyof A]: OnEngine<A[K]> }): MaybePromise<OnEngine<R>> => {
       // Constants that the function makes while it is traced must land on this engine's device.
       defaultDevice(this.name);
-      const owned = args.map((arg, i) => (donated.has(i) ? arg : tree.ref(arg as never)));
-      return this.#realise(compiled(...owned) as unknown as OnEngine<R>);
+      const kept = args.filter((_, i) => !donated.has(i)) as unknown as Tree<Buffer>;
+      const witness = firstArray(kept);
+      const references = witness?.refCount ?? 0;
+      tree.ref(kept as never);
+      try {
+        return this.#realise(compiled(...args) as unknown as OnEngine<R>);
+      } catch (error) {
+        // A function that could not be traced has consumed nothing, not even what was meant for it.
+        if (witness && witness.refCount > references) tree.dispose(kept as never);
+        throw error;
+      }
     };
   }
 
@@ -89,7 +114,8 @@ export class JaxEngine implements Engine {
     (buffer as JaxArray).dispose();
   }
 
+  /** Frees the constants of the programs. jax-js keeps its backends and its caches for the life of the process. */
   async close(): Promise<void> {
-    // jax-js keeps its backends for the life of the process; there is nothing of ours to close.
+    for (const program of this.#compiled.splice(0)) program.dispose();
   }
 }

@@ -1,0 +1,107 @@
+// A run keeps nothing: neither heap nor device buffers grow with the steps, and steps stay as fast as they were.
+import type { Hook } from "hookline";
+import { tinyTrainer } from "hookline/testing";
+import { beforeAll, describe, expect, it } from "vitest";
+import { JaxEngine } from "../src/engines/jax/jax-engine.ts";
+import { CASES, growth, tenHooks } from "./support/growth.ts";
+import { watchBuffers, type LiveBuffers } from "./support/live-buffers.ts";
+
+const MB = 1024 * 1024;
+let live: LiveBuffers;
+
+beforeAll(async () => {
+  live = await watchBuffers();
+});
+
+it("ten hooks over ten thousand steps leave nothing behind", async () => {
+  const { heap, buffers } = await growth({ hooks: tenHooks() }, live, 10_000);
+  expect(buffers).toBe(0);
+  expect(heap).toBeLessThan(MB);
+});
+
+describe.each(Object.entries(CASES))("%s", (_name, options) => {
+  it("leaves nothing behind", async () => {
+    const before = live.count;
+    const { heap, buffers } = await growth(options(), live, 1500);
+    expect(buffers).toBe(0);
+    // Most of this is what the compiler learns; one forgotten gradient per step would be many times as much.
+    expect(heap).toBeLessThan(MB);
+    expect(live.count - before, "after close()").toBe(0);
+  });
+});
+
+describe("a step that fails", () => {
+  const throwing = (event: "onAfterBackward" | "onBeforeOptimizerStep" | "onAfterOptimizerStep"): Hook => ({
+    name: "failing",
+    [event]() {
+      throw new Error("as planned");
+    },
+  });
+  /** Five features where the model wants three: its program cannot be traced. */
+  const wide = {
+    x: { data: new Float32Array(20), shape: [4, 5] },
+    y: { data: new Float32Array(4), shape: [4, 1] },
+  };
+  const widening = (methods: Partial<Hook>): Hook => ({
+    name: "failing",
+    onBatchBegin: (ctx) => ctx.replaceBatch(wide),
+    ...methods,
+  });
+
+  /** Buffers that five failures leave behind while the trainer lives, and after its end. */
+  async function left(hook: Hook): Promise<[open: number, closed: number]> {
+    const before = live.count;
+    const engine = await JaxEngine.create("wasm");
+    // Long epochs: what a run does after a failure in an epoch's last step is not the question here.
+    const trainer = tinyTrainer({ samples: 1024, steps: 2, engine });
+    await trainer.fit();
+    const fail = async (): Promise<void> => {
+      const dispose = trainer.hooks.add(hook);
+      await expect(trainer.fit({ steps: 100 })).rejects.toThrow();
+      dispose();
+    };
+    // The first one compiles programs, and these have constants.
+    await fail();
+    const open = live.count;
+    for (let i = 0; i < 5; i++) await fail();
+    const after = live.count - open;
+    await trainer.fit({ steps: 20 });
+    await trainer.close();
+    await engine.close();
+    return [after, live.count - before];
+  }
+
+  it.each(["onAfterBackward", "onBeforeOptimizerStep", "onAfterOptimizerStep"] as const)(
+    "in %s leaves nothing behind, and training goes on",
+    async (event) => {
+      expect(await left(throwing(event))).toEqual([0, 0]);
+    },
+  );
+
+  // Known: the control vector of a program that cannot be traced stays.
+  it.fails("in its program leaves nothing behind, and training goes on", async () => {
+    expect(await left(widening({}))).toEqual([0, 0]);
+  });
+
+  it.fails("in the program of a split plan leaves nothing behind, and training goes on", async () => {
+    expect(await left(widening({ onAfterBackward() {} }))).toEqual([0, 0]);
+  });
+});
+
+it("a step at 4,000 costs what it cost at 400", async () => {
+  const times: number[] = [];
+  let last = performance.now();
+  const clock: Hook = {
+    name: "clock",
+    onStepEnd() {
+      const now = performance.now();
+      times.push(now - last);
+      last = now;
+    },
+  };
+  await using trainer = tinyTrainer({ samples: 1024, steps: 4400, hooks: [clock] });
+  await trainer.fit();
+  const around = (step: number): number => times.slice(step - 200, step + 200).sort((a, b) => a - b)[200]!;
+  // Operations that are never realised would chain, and make it sixty times as slow.
+  expect(around(4000) / around(400)).toBeLessThan(1.5);
+});

@@ -1,0 +1,92 @@
+// What a run leaves behind: the heap and the device's buffers at two steps of it, and the ways of running a step.
+import type { Hook } from "hookline";
+import { DataLoader } from "hookline/data";
+import { tinyData, tinyTrainer, type TinyOptions } from "hookline/testing";
+import { JaxEngine } from "../../src/engines/jax/jax-engine.ts";
+import { heapInUse } from "./heap.ts";
+import type { LiveBuffers } from "./live-buffers.ts";
+
+export interface Growth {
+  /** Bytes of heap between the two steps. */
+  readonly heap: number;
+  readonly buffers: number;
+}
+
+/** Epochs of 256 steps: an entry of the history for each epoch is meant to stay. */
+const SAMPLES = 1024;
+
+/** Trains `steps` steps and compares the state after the last with that after `warmUp`. */
+export async function growth(
+  options: TinyOptions,
+  live: LiveBuffers,
+  steps: number,
+  warmUp = Math.floor(steps / 5),
+): Promise<Growth> {
+  const seen: { heap: number; buffers: number }[] = [];
+  const probe: Hook = {
+    name: "probe",
+    stage: "progress",
+    onStepEnd({ step }) {
+      if (step === warmUp || step === steps) seen.push({ heap: heapInUse(), buffers: live.count });
+    },
+  };
+  const engine = await JaxEngine.create("wasm");
+  const trainer = tinyTrainer({
+    samples: SAMPLES,
+    steps,
+    engine,
+    ...options,
+    hooks: [...(options.hooks ?? []), probe],
+  });
+  await trainer.fit();
+  await trainer.close();
+  await engine.close();
+  const [before, after] = seen as [Growth, Growth];
+  return { heap: after.heap - before.heap, buffers: after.buffers - before.buffers };
+}
+
+/** Ten hooks at several places of a step. They look at numbers, which must not keep anything alive. */
+export const tenHooks = (): Hook[] =>
+  Array.from({ length: 10 }, (_, i) => ({
+    name: `hook ${i}`,
+    onStepBegin(ctx) {
+      if (ctx.step < 0) ctx.stop("never");
+    },
+    onBatchEnd: (ctx) => void ctx.batchIdx,
+    onStepEnd(ctx) {
+      if (Number.isNaN(ctx.loss)) ctx.stop("NaN");
+      if (i === 0) ctx.log({ seen: ctx.samplesSeen });
+    },
+    onLog: (ctx) => void ctx.logged,
+  }));
+
+/** Every way of running a step. */
+export const CASES: Readonly<Record<string, () => TinyOptions>> = {
+  "one fused program": () => ({}),
+  "gradients in between": () => ({
+    hooks: [{ name: "norm", onAfterBackward: async (ctx) => void (await ctx.grads.norm()) }],
+  }),
+  "gradients changed": () => ({
+    clipNorm: 1,
+    hooks: [{ name: "scale", onBeforeOptimizerStep: (ctx) => ctx.grads.scale(0.5) }],
+  }),
+  "the forward pass first": () => ({
+    hooks: [{ name: "look", needs: ["outputs"], onAfterForward: (ctx) => void [ctx.loss, ctx.outputs] }],
+  }),
+  "accumulation with skips": () => ({
+    accumulate: 3,
+    hooks: [
+      {
+        name: "skip",
+        onBeforeForward: (ctx) => (ctx.batchIdx % 50 === 7 ? ctx.skip("batch") : undefined),
+        onAfterBackward: (ctx) => (ctx.batchIdx % 50 === 17 ? ctx.skip("batch") : undefined),
+        onBeforeOptimizerStep: (ctx) => (ctx.step % 50 === 27 ? ctx.skip("step") : undefined),
+      },
+    ],
+  }),
+  "evaluations in between": () => ({
+    eval: new DataLoader(tinyData(8), { batchSize: 4 }),
+    evalEvery: 50,
+    hooks: [{ name: "outputs", needs: ["outputs"], onEvalBatchEnd: (ctx) => void ctx.outputs }],
+  }),
+};

@@ -1,0 +1,53 @@
+// How many buffers jax-js holds on wasm. It exports no count: watch its backend make and release them.
+import { readdirSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { fileURLToPath, pathToFileURL } from "node:url";
+import { init } from "@jax-js/jax";
+
+interface Backend {
+  malloc(size: number, data?: Uint8Array): number;
+  incRef(slot: number): void;
+  decRef(slot: number): void;
+}
+
+export interface LiveBuffers {
+  /** Buffers made since the watch began that are still held. */
+  readonly count: number;
+}
+
+export async function watchBuffers(): Promise<LiveBuffers> {
+  await init("wasm");
+  const entry = fileURLToPath(import.meta.resolve("@jax-js/jax"));
+  const chunk = readdirSync(dirname(entry)).find((name) => /^backend-.*\.js$/.test(name))!;
+  const exports = Object.values((await import(pathToFileURL(join(dirname(entry), chunk)).href)) as object);
+  const getBackend = exports.find((value) => typeof value === "function" && value.name === "getBackend");
+  const backend = (getBackend as (device: string) => Backend)("wasm");
+  const { malloc, incRef, decRef } = backend;
+  const references = new Map<number, number>();
+  const add = (slot: number, by: number): void => {
+    const count = (references.get(slot) ?? 0) + by;
+    if (count === 0) references.delete(slot);
+    else references.set(slot, count);
+  };
+  Object.assign(backend, {
+    malloc(size: number, data?: Uint8Array): number {
+      const slot = malloc.call(backend, size, data);
+      add(slot, 1);
+      return slot;
+    },
+    incRef(slot: number): void {
+      incRef.call(backend, slot);
+      add(slot, 1);
+    },
+    decRef(slot: number): void {
+      decRef.call(backend, slot);
+      // A buffer from before the watch is none of ours.
+      if (references.has(slot)) add(slot, -1);
+    },
+  });
+  return {
+    get count() {
+      return references.size;
+    },
+  };
+}
