@@ -104,10 +104,20 @@ export async function run(): Promise<Report> {
   return {
     name: "overhead",
     title: "overhead: µs a step beside a hand-written loop around the same program; own: outside of the program",
-    columns: ["hand step", "hand own", "trainer own", "added p10", "added median", "ratio p10", "ratio median"],
+    columns: [
+      "hand step",
+      "trainer step",
+      "hand own",
+      "trainer own",
+      "added p10",
+      "added median",
+      "ratio p10",
+      "ratio median",
+    ],
     rows: [...small, ...large].map((row) => [
       row.label,
       p10(row.hand.all),
+      p10(row.trainer.all),
       p10(row.hand.own),
       p10(row.trainer.own),
       added(row, p10),

@@ -1,7 +1,9 @@
 // The loop that someone would write by hand around the trainer's own fused program: fetch, upload, run, keep the results.
 import { stepKey } from "hookline/nn";
+import { tinyTrainer } from "hookline/testing";
 import type { HostArray } from "../../src/core/arrays.ts";
 import type { Buffer, Engine, Tree } from "../../src/engines/engine.ts";
+import { choosePlan } from "../../src/trainer/plan.ts";
 import { DeviceState, type Buffers } from "../../src/trainer/device-state.ts";
 import { OptimizerSet } from "../../src/trainer/optimizers.ts";
 import { defineProblem } from "../../src/trainer/problem.ts";
@@ -17,7 +19,8 @@ interface Results {
   readonly opt: Buffers;
   readonly state: Buffers;
   readonly sums: Buffer;
-  readonly loss: Buffer;
+  /** Loss and, where asked for, norm. */
+  readonly report: Buffer;
 }
 
 /** Returns a function that does one step. */
@@ -29,14 +32,14 @@ export function handLoop({ model, loss, optimizer, train: loader }: Setup, engin
   const sumsLayout = new SumsLayout({});
   const layout = new ControlLayout(["scale", "weight", "clipNorm", "clipValue", ...optimizers.controlNames()]);
   const specs = new Specs(names, problem, optimizers, sumsLayout, layout, { clipNorm: false, clipValue: false });
-  const plan = { kind: "fused", because: "", outputs: false, gradNorm: false } as const;
+  const plan = choosePlan(tinyTrainer().hooks, 1, false);
   const spec = specs.get(plan, "train");
   const program = new ProgramCache(engine).of(spec, "fused", () => fusedStep(spec), { donate: [0, 1, 2, 3, 5, 6, 7] });
 
   const start = new DeviceState(engine, initial, optimizers);
   let { params, opt, state } = start;
   let sums = engine.put({ data: new Float32Array(sumsLayout.size), shape: [sumsLayout.size] });
-  let lastLoss: Buffer | undefined;
+  let lastReport: Buffer | undefined;
   let step = 0;
   let epoch = 0;
   loader.begin(epoch, 0);
@@ -58,7 +61,7 @@ export function handLoop({ model, loss, optimizer, train: loader }: Setup, engin
     const on = { x: engine.put(x), y: engine.put(y) };
     const out = program(params, opt, state, sums, {}, on, control, key) as Tree<Buffer> as unknown as Results;
     ({ params, opt, state, sums } = out);
-    if (lastLoss) engine.free(lastLoss);
-    lastLoss = out.loss;
+    if (lastReport) engine.free(lastReport);
+    lastReport = out.report;
   };
 }

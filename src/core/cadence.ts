@@ -96,6 +96,9 @@ function occasionOf(event: string): Occasion {
   return level === "batch" || level === "epoch" || level === "eval" || level === "log" ? level : "step";
 }
 
+/** Units that do not move between the beginning of a step and the events inside it. */
+const KNOWN_AT_BEGIN = new Set<Unit>(["step", "epoch", "percent"]);
+
 /** Events at the beginning of a step or epoch: nothing of it has been counted yet, so they look at the one before. */
 const BEGINS = new Set(["stepBegin", "epochBegin"]);
 
@@ -182,6 +185,16 @@ export class CadenceRule {
     const on = this.#every ? this.#crossed(this.#inSteps(this.#every, moment), clock) : this.#at.length === 0;
     if (!on && !this.#at.some((amount) => this.#passedOnce(this.#inSteps(amount, moment), clock))) return false;
     return this.#sample === undefined || hash01(moment.seed, this.#name, clock.now.step) < this.#sample;
+  }
+
+  /**
+   * Asked at the beginning of a step about an event inside it: false only when it is certain that it will not be due.
+   * Steps and epochs are known by then; batches, samples, tokens and time are not.
+   */
+  mayBeDue(moment: Moment): boolean {
+    const amounts = [this.#every, this.#from, this.#until, ...this.#at];
+    const known = amounts.every((amount) => amount === undefined || KNOWN_AT_BEGIN.has(amount.unit));
+    return !known || this.due(moment);
   }
 
   /** A share of the run as steps. */

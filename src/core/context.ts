@@ -12,6 +12,7 @@ import type {
   Verbs,
 } from "./context.types.ts";
 import { checkBatch } from "./batch.ts";
+import type { Moment } from "./cadence.ts";
 import type { Clock } from "./counters.ts";
 import type { Turn } from "./dispatch.ts";
 import { ContextError } from "./errors.ts";
@@ -33,6 +34,8 @@ export interface RunView extends Omit<
   /** The gradients as one hook sees them: what it does to them is recorded. Undefined outside their window. */
   gradsFor(ctx: Context): Grads | undefined;
   readonly payload: unknown;
+  /** The clock as cadences read it. */
+  readonly moment: Moment;
   readonly audit: Audit;
   readonly turn: Turn;
   /** Live optimizers whose assignments are recorded under the hook that reads them. */
@@ -170,6 +173,10 @@ export class Context implements Omit<ContextFields, never>, Verbs {
   get clippedNorm(): number {
     return this.#valid("clippedNorm").clippedNorm;
   }
+  get finite(): boolean {
+    return this.#valid("finite").finite;
+  }
+
   get skipped(): boolean {
     return this.#valid("skipped").skipped;
   }

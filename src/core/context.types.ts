@@ -69,6 +69,8 @@ export interface ContextFields<B = HostBatch> {
   /** Global gradient norm before clipping; when clipping is on or a hook says `needs: ["gradNorm"]`. */
   readonly gradNorm: number;
   readonly clippedNorm: number;
+  /** False when the step changed nothing because its loss or gradient is NaN or infinite; for hooks with `needs: ["finite"]`. */
+  readonly finite: boolean;
   readonly grads: Grads;
   readonly tokensSeen: number;
   readonly samplesSeen: number;

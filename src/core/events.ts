@@ -68,7 +68,11 @@ export const EVENTS = {
   epochBegin: { level: "epoch", when: "before the first step of an epoch", fields: [] },
   epochEnd: { level: "epoch", when: "after the epoch's eval, with its metrics merged", fields: ["avgLoss", "partial"] },
   stepBegin: { level: "step", when: "before the data of a step is fetched", fields: ["lr"] },
-  stepEnd: { level: "step", when: "after the update", fields: ["loss", "avgLoss", "lr", "gradNorm", "skipped"] },
+  stepEnd: {
+    level: "step",
+    when: "after the update",
+    fields: ["loss", "avgLoss", "lr", "gradNorm", "finite", "skipped"],
+  },
   beforeFetch: {
     level: "batch",
     when: "before a micro-batch is asked of its loader",

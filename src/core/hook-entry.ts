@@ -1,8 +1,9 @@
 // One registered hook: its settings checked and completed, its methods found, its context made.
-import { CadenceRule, type Cadence, type Moment } from "./cadence.ts";
+import type { Cadence } from "./cadence.ts";
 import { Context, type RunView } from "./context.ts";
 import type { Listener } from "./dispatch.ts";
 import { HookRegistrationError } from "./errors.ts";
+import { Gate } from "./gate.ts";
 import { allEvents, EVENTS, methodOf, type BuiltinEvent } from "./events.ts";
 import {
   ERROR_POLICIES,
@@ -28,6 +29,7 @@ const SETTINGS = {
   after: names,
   onError: is.oneOf(...ERROR_POLICIES),
   needs: is.arrayOf(is.oneOf(...NEEDS)),
+  every: is.or(is.positive, is.name, is.object, is.array),
   loaders: is.arrayOf(is.name),
   optimizers: is.arrayOf(is.or(is.name, is.wholeFrom(0))),
   ranks: is.oneOf("main", "all"),
@@ -64,6 +66,7 @@ export class HookEntry implements Ordered {
   readonly #methods = new Map<string, AnyMethod>();
   readonly #loaders: ReadonlySet<string> | undefined;
   readonly #optimizers: ReadonlySet<string | number> | undefined;
+  readonly #gate: Gate | undefined;
 
   constructor(hook: Hook, run: RunView) {
     if (typeof hook !== "object" || hook === null)
@@ -85,6 +88,10 @@ export class HookEntry implements Ordered {
     this.#loaders = hook.loaders && new Set(hook.loaders);
     this.#optimizers = hook.optimizers && new Set(hook.optimizers);
     this.context = new Context(hook.name, run);
+    const { every } = hook;
+    if (every !== undefined) {
+      this.#gate = new Gate(Array.isArray(every) ? every : [every as Cadence], this.name, () => run.moment);
+    }
     this.#findMethods();
   }
 
@@ -95,6 +102,22 @@ export class HookEntry implements Ordered {
 
   get events(): string[] {
     return [...this.#methods.keys()];
+  }
+
+  /** Has it a cadence, so that it may matter in one step and not in the next? */
+  get isGated(): boolean {
+    return this.#gate !== undefined;
+  }
+
+  /** Does it listen to `event` in the step that begins, as far as can be known? */
+  listensNow(event: string): boolean {
+    return this.#methods.has(event) && (this.#gate?.mayPass(event) ?? true);
+  }
+
+  /** Does it need `need` in the step that begins? */
+  needsNow(need: Need): boolean {
+    if (!this.needs.includes(need)) return false;
+    return this.#gate === undefined || this.#methods.size === 0 || this.events.some((event) => this.listensNow(event));
   }
 
   #findMethods(): void {
@@ -121,10 +144,12 @@ export class HookEntry implements Ordered {
 
   /** This hook as a listener of `event`, or undefined when it does not listen. */
   listener(event: string): Listener | undefined {
-    const method = this.#methods.get(event);
-    if (!method) return undefined;
+    const own = this.#methods.get(event);
+    const gate = this.#gate;
+    const serves = event === "trainEnd" && gate?.servesTheEnd === true;
+    if (!own && !serves) return undefined;
     const { hook, context } = this;
-    let call = (ctx: Context): unknown => method.call(hook, ctx);
+    let call = (ctx: Context): unknown => own?.call(hook, ctx);
     // Only these need to know that a call went well: it ends their row of failures. Calls that a scope keeps away do not.
     if (this.policy === "warn" && this.isReporter) call = this.#countingFailures(call);
     const fields: readonly string[] = Object.hasOwn(EVENTS, event) ? EVENTS[event as BuiltinEvent].fields : [];
@@ -133,6 +158,11 @@ export class HookEntry implements Ordered {
     if (this.#optimizers && fields.includes("optimizerIdx")) {
       const mine = this.#optimizers;
       call = onlyWhen((ctx) => mine.has(ctx.optimizerIdx) || mine.has(ctx.optimizers[ctx.optimizerIdx]!.name), call);
+    }
+    if (gate) call = gate.guard(event, call);
+    if (serves) {
+      const ended = call;
+      call = (ctx) => gate.finish(ctx).then(() => ended(ctx));
     }
     return { hook: this.name, call, ctx: context };
   }
@@ -153,30 +183,6 @@ function onlyWhen(test: (ctx: Context) => boolean, call: (ctx: Context) => unkno
 }
 
 /** A hook made of one function, for `trainer.on(event, cadence?, fn)`. */
-export function functionHook(
-  name: string,
-  event: string,
-  call: (ctx: never) => unknown,
-  cadence: Cadence | undefined,
-  moment: () => Moment,
-): Hook {
-  // What it returns is awaited when it can be, and else ignored.
-  const fn = call as (ctx: never) => void | Promise<void>;
-  if (cadence === undefined) return { name, [methodOf(event)]: fn };
-  const rule = new CadenceRule(`on("${event}")`, cadence, event, name);
-  // Which occasion was the last is known only when the run ends: one that was let pass is made good then.
-  let passed = false;
-  const method = (ctx: never): void | Promise<void> => {
-    passed = !rule.due(moment());
-    return passed ? undefined : fn(ctx);
-  };
-  if (!rule.atEnd) return { name, [methodOf(event)]: method };
-  if (event === "trainEnd") return { name, [methodOf(event)]: fn };
-  const atEnd = (ctx: Context): void | Promise<void> => {
-    // A failed run has no last occasion to show: its step was cut off.
-    const missed = passed && ctx.status !== "error";
-    passed = false;
-    return missed ? ctx.recall(event, () => fn(ctx as never)) : undefined;
-  };
-  return { name, [methodOf(event)]: method, [methodOf("trainEnd")]: atEnd };
+export function functionHook(name: string, event: string, fn: (ctx: never) => unknown, cadence?: Cadence): Hook {
+  return { name, ...(cadence !== undefined && { every: cadence }), [methodOf(event)]: fn } as Hook;
 }

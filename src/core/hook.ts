@@ -1,4 +1,5 @@
 // What a hook is: a plain object (or class instance) with a name and any of the event methods.
+import type { Cadence } from "./cadence.ts";
 import type { ContextOf } from "./context.types.ts";
 import type { EventName, MethodOf } from "./events.ts";
 import type { Json } from "./json.ts";
@@ -12,8 +13,11 @@ export type Stage = (typeof STAGES)[number];
 export const ERROR_POLICIES = ["throw", "warn", "disable"] as const;
 export type ErrorPolicy = (typeof ERROR_POLICIES)[number];
 
-/** Costly things that the step computes only when someone says so. */
-export const NEEDS = ["gradNorm", "outputs"] as const;
+/**
+ * Costly things that the step computes only when someone says so. `finite` also guards the step: one whose loss or
+ * gradient norm is NaN or infinite changes nothing and shows as skipped.
+ */
+export const NEEDS = ["gradNorm", "outputs", "finite"] as const;
 export type Need = (typeof NEEDS)[number];
 
 /** What a hook keeps in a checkpoint: plain data, and tensors apart. */
@@ -41,6 +45,11 @@ interface HookSettings {
   /** Default: `throw`; for loggers and progress `warn`. */
   readonly onError?: ErrorPolicy;
   readonly needs?: readonly Need[];
+  /**
+   * How often: its step, batch, optimizer, eval and epoch events pass only when all of these are due; run events always.
+   * Between times the hook costs nothing: a step whose gradients nobody will see is computed in one program.
+   */
+  readonly every?: Cadence | readonly Cadence[];
   /** Only events of these loaders (batch, forward and backward, eval events). */
   readonly loaders?: readonly string[];
   /** Only events of these optimizers, by name or index. */
@@ -65,6 +74,7 @@ export const HOOK_SETTINGS: readonly string[] = [
   "after",
   "onError",
   "needs",
+  "every",
   "loaders",
   "optimizers",
   "ranks",

@@ -1,6 +1,6 @@
 // The training loop. It reads from top to bottom like the drawing in events.ts: run, epoch, step, batch, update, boundary.
 // Hot paths await only what is a promise: `if (p) await p` keeps a synchronous engine and synchronous hooks synchronous.
-import type { CadenceRule, Moment } from "./cadence.ts";
+import type { CadenceRule } from "./cadence.ts";
 import { checkBatch, samplesIn } from "./batch.ts";
 import { DataError, OptionError } from "./errors.ts";
 import type { BuiltinEvent } from "./events.ts";
@@ -42,6 +42,7 @@ export async function runLoop(parts: LoopParts): Promise<void> {
   if (parts.evalAtStart && run.clock.now.step === 0 && !ended(parts)) await evaluateAll(parts);
   while (!ended(parts)) await epoch(parts);
   if (lastEvalDue(parts)) await evaluateAll(parts);
+  run.updateElapsed();
   if (run.status === "training") {
     run.status = "completed";
     run.reason = limits.reached(run.clock.now) ?? `${limits.epochs} ${limits.epochs === 1 ? "epoch" : "epochs"}`;
@@ -127,7 +128,7 @@ async function step(parts: LoopParts, loader: number): Promise<void> {
     open = run.skips("step") ? await passOver(parts, from) : await batch(parts, micro, source, from, total);
   }
 
-  let updated = work.plan.kind === "fused" && total.weight > 0;
+  let updated = work.plan.kind === "fused" && total.weight > 0 && work.finite;
   if (work.kept > 0) {
     updated = await update(parts, total);
     if (updated) await work.commit();
@@ -238,7 +239,7 @@ async function update({ run, hooks, work }: LoopParts, total: StepTotal): Promis
     run.optimizerIdx = index;
     await fire.beforeOptimizerStep!();
   }
-  if (run.skips("step")) return false;
+  if (run.skips("step") || !work.finite) return false;
   if (work.clips) {
     await work.clip();
     await settled({ hooks, work }, "gradientClip", "afterOptimizerStep", "stepEnd");
@@ -261,20 +262,20 @@ async function update({ run, hooks, work }: LoopParts, total: StepTotal): Promis
 async function boundary(parts: LoopParts): Promise<void> {
   const { run, hooks, logEvery } = parts;
   if (evalDue(parts, "step")) await evaluateAll(parts);
-  if (hooks.listens("log") && logEvery.unit !== "epoch" && logEvery.due(moment(parts))) await log(parts);
+  if (hooks.listens("log") && logEvery.unit !== "epoch" && logEvery.due(run.moment)) await log(parts);
   run.clock.mark();
   actOnStop(parts);
   const wait = parts.breathe();
   if (wait) await wait;
 }
 
-function evalDue({ run, evals, evalEvery, ...parts }: LoopParts, at: "step" | "epoch"): boolean {
+function evalDue({ run, evals, evalEvery }: LoopParts, at: "step" | "epoch"): boolean {
   const asked = run.requests.eval;
   run.requests.eval = false;
   if (evals.length === 0 || run.evaluatedAt === run.clock.now.step) return false;
   if (asked) return true;
   if (evalEvery === undefined || (evalEvery.unit === "epoch") !== (at === "epoch")) return false;
-  return evalEvery.due(moment({ run, ...parts }));
+  return evalEvery.due(run.moment);
 }
 
 /** Does the cadence ask for an evaluation at the end that has not just been done? */
@@ -336,12 +337,6 @@ function ended({ run, limits, interrupted }: LoopParts): boolean {
 function upcoming({ feed, run, limitBatches }: LoopParts, from?: number): MaybePromise<number | undefined> {
   return run.batchIdx + 1 < limitBatches ? feed.peek(from) : undefined;
 }
-
-export const moment = ({ run, seed }: Pick<LoopParts, "run" | "seed">): Moment => ({
-  clock: run.clock,
-  seed,
-  totalSteps: run.totalSteps,
-});
 
 /** What the user's `tokens` counts in a batch. */
 function countTokens(tokens: (batch: HostBatch) => number, batch: HostBatch): number {

@@ -52,6 +52,7 @@ export class HookRegistry implements DispatchHost {
   readonly #owners = new WeakMap<Context, HookEntry>();
   #entries: HookEntry[] = [];
   #ordered: HookEntry[] = [];
+  #gated = false;
   /** Increases with every change, so that the trainer knows when to look at its plan again. */
   version = 0;
 
@@ -135,18 +136,23 @@ export class HookRegistry implements DispatchHost {
     return events.some((event) => (this.fire[event] ?? nobody) !== nobody);
   }
 
-  /** The first hook, in order, that listens to one of `events`: the reason for a plan. */
+  /** Does a cadence decide, from step to step, what is listened to or needed? */
+  get isGated(): boolean {
+    return this.#gated;
+  }
+
+  /** The first hook, in order, that listens in this step to one of `events`: the reason for a plan. */
   firstListener(...events: EventName[]): { hook: string; event: string } | undefined {
     for (const event of events) {
-      const entry = this.#ordered.find((other) => other.enabled && other.events.includes(event));
+      const entry = this.#ordered.find((other) => other.enabled && other.listensNow(event));
       if (entry) return { hook: entry.name, event };
     }
     return undefined;
   }
 
-  /** The first hook that says it needs something costly. */
+  /** The first hook that needs something costly in this step. */
   needing(need: Need): string | undefined {
-    return this.#ordered.find((entry) => entry.enabled && entry.needs.includes(need))?.name;
+    return this.#ordered.find((entry) => entry.enabled && entry.needsNow(need))?.name;
   }
 
   fireCustom(event: string): void | Promise<void> {
@@ -271,6 +277,7 @@ export class HookRegistry implements DispatchHost {
     this.#ordered = orderHooks(entries).map(({ item }) => item);
     this.#entries = entries;
     this.version++;
+    this.#gated = entries.some((entry) => entry.enabled && entry.isGated);
     for (const event of allEvents()) {
       this.fire[event] = compileFire(event, this.#listeners(event), this.#turn, this, HOT.has(levelOf(event)));
     }

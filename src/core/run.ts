@@ -1,7 +1,9 @@
 // The live state of a run: the counters, what is at hand now, and what hooks have asked for.
 import type { HostArray } from "./arrays.ts";
 import { Audit, type Intervention } from "./audit.ts";
+import type { Moment } from "./cadence.ts";
 import type { Actions, Context, RunView } from "./context.ts";
+import { ContextError } from "./errors.ts";
 import type { LiveOptimizer, Metrics, ParamsView, Phase, RunStatus } from "./context.types.ts";
 import { Clock } from "./counters.ts";
 import type { Turn } from "./dispatch.ts";
@@ -19,6 +21,7 @@ export interface RunHost {
   work(): Work;
   evalWork(): EvalWork;
   readonly params: ParamsView;
+  readonly seed: number;
   device(): string;
   paramCount(): number;
   optimizersFor(ctx: Context): readonly LiveOptimizer[];
@@ -112,6 +115,12 @@ export class Run implements RunView {
   get gradNorm(): number {
     return this.#host.work().gradNorm;
   }
+  get finite(): boolean {
+    const work = this.#host.work();
+    if (work.plan.finite) return work.finite;
+    throw new ContextError(`ctx.finite is not checked in this step. Say needs: ["finite"] on the hook that reads it.`);
+  }
+
   get clippedNorm(): number {
     return this.#host.work().clippedNorm;
   }
@@ -123,6 +132,10 @@ export class Run implements RunView {
   }
   get epochsDone(): number {
     return this.clock.now.epoch - (this.epochOpen ? 1 : 0);
+  }
+
+  get moment(): Moment {
+    return { clock: this.clock, seed: this.#host.seed, totalSteps: this.totalSteps };
   }
 
   optimizersFor(ctx: Context): readonly LiveOptimizer[] {

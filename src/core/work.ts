@@ -16,6 +16,8 @@ export interface Plan {
   readonly because: string;
   readonly outputs: boolean;
   readonly gradNorm: boolean;
+  /** Is a step that is not finite kept from changing anything? */
+  readonly finite: boolean;
 }
 
 export interface Work {
@@ -61,6 +63,8 @@ export interface Work {
   readonly outputs: HostArray | HostTensors;
   readonly gradNorm: number;
   readonly clippedNorm: number;
+  /** False when the plan guards the step and its loss or gradient is not finite. */
+  readonly finite: boolean;
   lr(optimizer: number): number;
 
   /** Mean loss and train metrics of the epoch so far. */

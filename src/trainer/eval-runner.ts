@@ -15,7 +15,7 @@ import { ProgramCache } from "./program-cache.ts";
 import { evalBatch, predictBatch } from "./programs/programs.ts";
 import type { SumsLayout } from "./programs/sums.ts";
 import { runProgram } from "./run-program.ts";
-import { readTree, Scalars } from "./scalars.ts";
+import { OutputsView, readTree } from "./outputs-view.ts";
 import type { Specs } from "./specs.ts";
 import { Totals, type Averages } from "./totals.ts";
 
@@ -27,7 +27,7 @@ export class EvalRunner implements EvalWork {
   readonly #programs: ProgramCache;
   readonly #input: BatchInput;
   readonly #totals: Totals;
-  readonly #scalars: Scalars;
+  readonly #outputs: OutputsView;
   /** Parameters put in place for this evaluation only. */
   #swapped: Buffers | undefined;
 
@@ -46,7 +46,7 @@ export class EvalRunner implements EvalWork {
     this.#programs = new ProgramCache(engine);
     this.#input = new BatchInput(engine, warn);
     this.#totals = new Totals(engine, sums);
-    this.#scalars = new Scalars(engine);
+    this.#outputs = new OutputsView(engine);
   }
 
   begin(): void {
@@ -80,8 +80,8 @@ export class EvalRunner implements EvalWork {
     );
     return chain(out, (result) => {
       const { sums, outputs } = result as { sums: Buffer; outputs: Tree<Buffer> };
-      this.#scalars.set({ outputs });
-      return chain(this.#totals.accept(sums, weight, true), () => this.#scalars.settle());
+      this.#outputs.set(outputs);
+      return chain(this.#totals.accept(sums, weight, true), () => this.#outputs.settle());
     });
   }
 
@@ -90,7 +90,7 @@ export class EvalRunner implements EvalWork {
   }
 
   get outputs(): HostArray | HostTensors {
-    return this.#scalars.outputs;
+    return this.#outputs.host;
   }
 
   /** The model's outputs for one batch, as host arrays. */
@@ -125,6 +125,6 @@ export class EvalRunner implements EvalWork {
   free(): void {
     this.restore();
     this.#totals.free();
-    this.#scalars.free();
+    this.#outputs.free();
   }
 }

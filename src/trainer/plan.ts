@@ -5,7 +5,9 @@ import type { Plan } from "../core/work.ts";
 /** Chooses the cheapest plan that serves every listener. */
 export function choosePlan(hooks: HookRegistry, accumulate: number, clips: boolean): Plan {
   const outputsBy = hooks.needing("outputs");
-  const shared = { outputs: outputsBy !== undefined, gradNorm: clips || hooks.needing("gradNorm") !== undefined };
+  const finite = hooks.needing("finite") !== undefined;
+  const gradNorm = clips || finite || hooks.needing("gradNorm") !== undefined;
+  const shared = { outputs: outputsBy !== undefined, gradNorm, finite };
   const forward = hooks.firstListener("afterForward", "beforeBackward");
   if (forward)
     return { kind: "forwardFirst", because: `hook \`${forward.hook}\` listens to ${forward.event}`, ...shared };
@@ -26,6 +28,7 @@ const PROGRAMS: Record<Plan["kind"], string> = {
 export function describePlan(plan: Plan, hooks: HookRegistry): string {
   const extras = [
     plan.outputs && `outputs come back, because hook \`${hooks.needing("outputs")}\` needs them`,
+    plan.finite && `a step that is not finite changes nothing, because hook \`${hooks.needing("finite")}\` guards it`,
     plan.gradNorm &&
       `the gradient norm is computed, because ${hooks.needing("gradNorm") ? `hook \`${hooks.needing("gradNorm")}\` needs it` : "clipping is on"}`,
   ].filter(Boolean);

@@ -1,76 +1,89 @@
-// What a step leaves for its events: loss, norms, outputs. Read from the device only when someone looks.
-import type { HostArray } from "../core/arrays.ts";
+// Numbers that a step leaves for its events: loss and norms. Read from the device only when someone looks.
 import { ContextError } from "../core/errors.ts";
 import type { MaybePromise } from "../core/loader.ts";
-import type { HostTensors } from "../core/model.ts";
-import { freeAll, leaves, type Buffer, type Engine, type Tree } from "../engines/engine.ts";
+import type { Buffer, Engine } from "../engines/engine.ts";
 
-const FIELDS = ["loss", "norm", "clippedNorm"] as const;
-type Field = (typeof FIELDS)[number];
+type Field = "loss" | "norm" | "clippedNorm";
 
-export interface StepResults {
-  readonly loss?: Buffer;
-  readonly norm?: Buffer | undefined;
-  readonly clippedNorm?: Buffer;
-  readonly outputs?: Tree<Buffer>;
-}
+/** Programs that report scalars, and the fields of each report in the order of its vector. */
+const REPORTS = {
+  pass: ["loss", "norm"],
+  norm: ["norm"],
+  clip: ["norm", "clippedNorm"],
+} as const satisfies Record<string, readonly Field[]>;
+type Report = keyof typeof REPORTS;
 
 export class Scalars {
   readonly #engine: Engine;
   // Every field always there: objects whose fields come and go are slow, and this is written in every step.
-  readonly #buffers: Record<Field, Buffer | undefined> = { loss: undefined, norm: undefined, clippedNorm: undefined };
+  readonly #reports: Record<Report, Buffer | undefined> = { pass: undefined, norm: undefined, clip: undefined };
   readonly #values: Record<Field, number | undefined> = { loss: undefined, norm: undefined, clippedNorm: undefined };
-  #outputs: Tree<Buffer> | undefined;
-  #hostOutputs: HostArray | HostTensors | undefined;
+  /** Reports whose vector has not been read. */
+  readonly #unread = new Set<Report>();
+  /** The last pass was of a step before: its norm is not this one's. */
+  #staleNorm = false;
 
   constructor(engine: Engine) {
     this.#engine = engine;
   }
 
-  /** Takes over the buffers of a program's results. */
-  set({ loss, norm, clippedNorm, outputs }: StepResults): void {
-    if (loss) this.#replace("loss", loss);
-    if (norm) this.#replace("norm", norm);
-    if (clippedNorm) this.#replace("clippedNorm", clippedNorm);
-    if (outputs === undefined) return;
-    if (this.#outputs) freeAll(this.#engine, this.#outputs);
-    this.#outputs = isEmpty(outputs) ? undefined : outputs;
-    this.#hostOutputs = undefined;
+  /** Takes over the vector that a program reported. */
+  set(report: Report, vector: Buffer): void {
+    this.#drop(report);
+    this.#reports[report] = vector;
+    this.#unread.add(report);
+    if (report === "pass") this.#staleNorm = false;
+    for (const field of REPORTS[report].slice(0, vector.shape[0])) this.#values[field] = undefined;
   }
 
-  #replace(field: Field, buffer: Buffer | undefined): void {
-    const before = this.#buffers[field];
-    if (before) this.#engine.free(before);
-    this.#buffers[field] = buffer;
-    this.#values[field] = undefined;
+  #drop(report: Report): void {
+    const vector = this.#reports[report];
+    if (vector) this.#engine.free(vector);
+    this.#reports[report] = undefined;
+    this.#unread.delete(report);
   }
 
-  /** A new step: nothing of the last one may be seen as its own. */
+  /** A new step: the norms of the last one must not be seen as its own. Its loss stays until there is another. */
   clear(): void {
-    this.#replace("norm", undefined);
-    this.#replace("clippedNorm", undefined);
+    this.#drop("norm");
+    this.#drop("clip");
+    this.#staleNorm = true;
+    this.#values.norm = undefined;
+    this.#values.clippedNorm = undefined;
   }
 
   /** Reads everything at once, for engines that cannot read on demand. */
   settle(): MaybePromise<void> {
-    if (this.#engine.syncRead) return undefined;
-    return this.#settle();
+    return this.#engine.syncRead ? undefined : this.#settle();
   }
 
   async #settle(): Promise<void> {
-    const fields = FIELDS.filter((field) => this.#buffers[field] && this.#values[field] === undefined);
-    const outputs = this.#outputs && !this.#hostOutputs ? this.#readOutputs(this.#outputs) : undefined;
-    const values = await Promise.all(fields.map(async (field) => this.#engine.read(this.#buffers[field]!)));
-    fields.forEach((field, i) => (this.#values[field] = values[i]![0]!));
-    if (outputs) this.#hostOutputs = await outputs;
+    const reports = [...this.#unread];
+    this.#unread.clear();
+    const vectors = await Promise.all(reports.map(async (report) => this.#engine.read(this.#reports[report]!)));
+    reports.forEach((report, i) => this.#take(report, vectors[i]!));
+  }
+
+  #take(report: Report, vector: ArrayLike<number>): void {
+    const fields = REPORTS[report];
+    const shown = report === "pass" && this.#staleNorm ? 1 : vector.length;
+    for (let i = 0; i < shown; i++) this.#values[fields[i]!] = vector[i]!;
+  }
+
+  #readAll(): void {
+    for (const report of this.#unread)
+      this.#take(report, this.#engine.read(this.#reports[report]!) as ArrayLike<number>);
+    this.#unread.clear();
   }
 
   #get(field: Field): number | undefined {
-    const known = this.#values[field];
-    if (known !== undefined) return known;
-    const buffer = this.#buffers[field];
-    if (!buffer || !this.#engine.syncRead) return undefined;
-    return (this.#values[field] = (this.#engine.read(buffer) as ArrayLike<number>)[0]!);
+    if (this.#unread.size > 0 && this.#engine.syncRead) this.#readAll();
+    return this.#values[field];
+  }
+
+  /** Are loss and norm numbers? */
+  get finite(): boolean {
+    return Number.isFinite(this.#get("loss")) && Number.isFinite(this.#get("norm"));
   }
 
   get loss(): number {
@@ -89,38 +102,7 @@ export class Scalars {
     return this.#get("clippedNorm") ?? Number.NaN;
   }
 
-  get outputs(): HostArray | HostTensors {
-    if (this.#hostOutputs) return this.#hostOutputs;
-    if (!this.#outputs)
-      throw new ContextError(
-        `ctx.outputs did not come back from the device. Say needs: ["outputs"] on the hook that reads them.`,
-      );
-    return (this.#hostOutputs = this.#readOutputs(this.#outputs) as HostArray | HostTensors);
-  }
-
-  #readOutputs(outputs: Tree<Buffer>): MaybePromise<HostArray | HostTensors> {
-    return readTree(this.#engine, outputs);
-  }
-
   free(): void {
-    for (const field of FIELDS) this.#replace(field, undefined);
-    if (this.#outputs) freeAll(this.#engine, this.#outputs);
+    for (const report of Object.keys(REPORTS) as Report[]) this.#drop(report);
   }
-}
-
-/** A program whose outputs nobody wants returns an empty map. */
-const isEmpty = (outputs: Tree<Buffer>): boolean =>
-  (outputs as Partial<Buffer>).shape === undefined && Object.keys(outputs).length === 0;
-
-/** Host copies of a model's outputs: one array, or several by name. */
-export function readTree(engine: Engine, outputs: Tree<Buffer>): MaybePromise<HostArray | HostTensors> {
-  const buffers = leaves(outputs);
-  const single = buffers[0] === outputs;
-  const names = single ? [] : Object.keys(outputs);
-  const pack = (arrays: readonly HostArray[]): HostArray | HostTensors =>
-    single ? arrays[0]! : Object.fromEntries(names.map((name, i) => [name, arrays[i]!]));
-  const values = buffers.map((buffer) => engine.read(buffer));
-  const wrap = (data: HostArray["data"], i: number): HostArray => ({ data, shape: [...buffers[i]!.shape] });
-  if (engine.syncRead) return pack((values as HostArray["data"][]).map(wrap));
-  return Promise.all(values.map(async (value) => value)).then((all) => pack(all.map(wrap)));
 }

@@ -82,7 +82,7 @@ export class Specs {
   get(plan: Plan, loader: string): StepSpec {
     if (this.#last?.plan === plan && this.#last.loader === loader) return this.#last.spec;
     const settings = [this.#id(this.#loss), this.#id(this.#update), ...this.#frozen];
-    const key = [loader, plan.outputs, plan.gradNorm, ...settings].join("|");
+    const key = [loader, plan.outputs, plan.gradNorm, plan.finite, ...settings].join("|");
     let spec = this.#known.get(key);
     if (!spec) this.#known.set(key, (spec = this.#make(plan, loader)));
     this.#last = { plan, loader, spec };
@@ -119,6 +119,7 @@ export class Specs {
       ...this.#clip,
       wantOutputs: plan.outputs,
       wantNorm: plan.gradNorm,
+      guard: plan.finite,
       train,
       due,
       frozen: this.names.filter((name) => !train.includes(name)),

@@ -14,6 +14,7 @@ import { stepKey } from "../nn/key.ts";
 import { BatchInput } from "./batch-input.ts";
 import type { Buffers, DeviceState } from "./device-state.ts";
 import { OpenStep, pick } from "./open-step.ts";
+import { OutputsView } from "./outputs-view.ts";
 import type { OptimizerSet } from "./optimizers.ts";
 import { choosePlan } from "./plan.ts";
 import { ProgramCache, type Compiled } from "./program-cache.ts";
@@ -50,10 +51,10 @@ export interface StepParts {
 interface Pass {
   readonly state: Buffers;
   readonly sums: Buffer;
-  readonly loss: Buffer;
+  readonly report: Buffer;
   readonly outputs: Tree<Buffer>;
 }
-type FusedResult = Pass & { readonly params: Buffers; readonly opt: Buffers; readonly norm?: Buffer };
+type FusedResult = Pass & { readonly params: Buffers; readonly opt: Buffers };
 type GradsResult = Pass & { readonly grads: Buffers };
 
 export class StepRunner implements Work {
@@ -73,8 +74,9 @@ export class StepRunner implements Work {
   readonly #input: BatchInput;
   readonly #totals: Totals;
   readonly #scalars: Scalars;
+  readonly #outputs: OutputsView;
   readonly #open: OpenStep;
-  /** What the plan was chosen for: it is looked at again only when one of them changes. */
+  /** What the plan was chosen for: it is looked at again when one of them changes, or when a cadence decides. */
   #planned = { hooks: -1, accumulate: 0 };
   #step = 0;
   /** As of the last `settle`, on engines that cannot read on demand. */
@@ -94,6 +96,7 @@ export class StepRunner implements Work {
     this.#input = new BatchInput(engine, parts.warn);
     this.#totals = new Totals(engine, parts.sums);
     this.#scalars = new Scalars(engine);
+    this.#outputs = new OutputsView(engine);
     this.#open = new OpenStep(engine, this.#programs);
     this.syncRead = engine.syncRead;
     this.clips = options.clipNorm !== undefined || options.clipValue !== undefined;
@@ -111,7 +114,7 @@ export class StepRunner implements Work {
   beginStep(step: number, epoch: number, accumulate: number): void {
     this.#step = step;
     const { version } = this.#hooks;
-    if (this.#planned.hooks !== version || this.#planned.accumulate !== accumulate) {
+    if (this.#hooks.isGated || this.#planned.hooks !== version || this.#planned.accumulate !== accumulate) {
       this.plan = choosePlan(this.#hooks, accumulate, this.clips);
       this.#planned = { hooks: version, accumulate };
     }
@@ -147,9 +150,12 @@ export class StepRunner implements Work {
       this.#state.commit("params", result.params, true);
       this.#state.commit("opt", result.opt, true);
       this.#state.commit("state", result.state, true);
-      this.#scalars.set(result);
-      this.#optimizers.updated(this.due);
-      return this.#totals.accept(result.sums, weight, true);
+      this.#showPass(result);
+      // Whether a guarded step counts is known only once its report is read.
+      return chain(this.plan.finite ? this.#scalars.settle() : undefined, () => {
+        if (this.finite) this.#optimizers.updated(this.due);
+        return this.#totals.accept(result.sums, this.finite ? weight : 0, true);
+      });
     });
   }
 
@@ -158,7 +164,9 @@ export class StepRunner implements Work {
     const program = this.#programs.of(this.#spec, "forward", () => forwardOnly(this.#spec));
     const state = this.#open.state ?? this.#state.state;
     const done = this.#run("forward pass", program, this.#state.params, state, batch, key);
-    return chain(done, (out) => this.#scalars.set(out as { loss: Buffer; outputs: Tree<Buffer> }));
+    return chain(done, (out) => {
+      this.#showPass(out as unknown as Pass);
+    });
   }
 
   backward(scale: number): MaybePromise<void> {
@@ -175,7 +183,7 @@ export class StepRunner implements Work {
     return chain(done, (out) => {
       const result = out as unknown as GradsResult;
       this.#open.finish({ grads: result.grads, state: result.state, sums: result.sums });
-      this.#scalars.set({ loss: result.loss, outputs: result.outputs });
+      this.#showPass(result);
     });
   }
 
@@ -189,19 +197,22 @@ export class StepRunner implements Work {
 
   gatherGrads(): MaybePromise<void> {
     return chain(this.#open.gather(), () => {
-      // Without clipping nobody computes the norm on the way, so it is computed here for those who need it.
-      if (this.clips || !this.plan.gradNorm) return undefined;
+      // Clipping computes the norm on its way, but a guard must know before.
+      if (!this.plan.gradNorm || (this.clips && !this.plan.finite)) return undefined;
       const program = this.#programs.once("norm", () => normOf);
-      return chain(this.#run("norm", program, this.#open.grads), (norm) => this.#scalars.set({ norm: norm as Buffer }));
+      return chain(this.#run("norm", program, this.#open.grads), (norm) => {
+        this.#scalars.set("norm", norm as Buffer);
+        return this.#scalars.settle();
+      });
     });
   }
 
   clip(): MaybePromise<void> {
     const program = this.#programs.of(this.#spec, "clip", () => clipGrads(this.#spec), { donate: [0, 1] });
     return chain(this.#run("clipping", program, this.#open.grads, this.#putControl(1)), (out) => {
-      const { grads, norm, clippedNorm } = out as { grads: Buffers; norm: Buffer; clippedNorm: Buffer };
+      const { grads, report } = out as { grads: Buffers; report: Buffer };
       this.#open.replaceGrads(grads);
-      this.#scalars.set({ norm, clippedNorm });
+      this.#scalars.set("clip", report);
     });
   }
 
@@ -232,7 +243,7 @@ export class StepRunner implements Work {
 
   settle(): MaybePromise<void> {
     if (this.syncRead) return undefined;
-    return Promise.all([this.#scalars.settle(), this.#totals.read()]).then(([, { loss }]) => {
+    return Promise.all([this.#totals.read(), this.#scalars.settle(), this.#outputs.settle()]).then(([{ loss }]) => {
       this.#avgLoss = loss;
     });
   }
@@ -242,7 +253,7 @@ export class StepRunner implements Work {
   }
 
   get outputs(): HostArray | HostTensors {
-    return this.#scalars.outputs;
+    return this.#outputs.host;
   }
 
   get gradNorm(): number {
@@ -251,6 +262,10 @@ export class StepRunner implements Work {
 
   get clippedNorm(): number {
     return this.#scalars.clippedNorm;
+  }
+
+  get finite(): boolean {
+    return !this.plan.finite || this.#scalars.finite;
   }
 
   lr(optimizer: number): number {
@@ -302,6 +317,12 @@ export class StepRunner implements Work {
     this.#open.forget();
     this.#totals.free();
     this.#scalars.free();
+    this.#outputs.free();
+  }
+
+  #showPass({ report, outputs }: Pick<Pass, "report" | "outputs">): void {
+    this.#scalars.set("pass", report);
+    this.#outputs.set(outputs);
   }
 
   #putControl(scale: number): Buffer {

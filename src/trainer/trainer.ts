@@ -1,7 +1,7 @@
 // The Trainer: what a user holds. It joins model, data, optimizers, engine and hooks, and brackets every call with init and close.
 import { sizeOf, type HostArray } from "../core/arrays.ts";
 import { checkBatch } from "../core/batch.ts";
-import { boundaryRule, type Cadence, type CadenceRule, type Moment } from "../core/cadence.ts";
+import { boundaryRule, type Cadence, type CadenceRule } from "../core/cadence.ts";
 import type { ContextOf } from "../core/context.types.ts";
 import { ContextError, HookRegistrationError, OptionError } from "../core/errors.ts";
 import { evaluateOnce, type EvalFeed, type EvalParts, type Interruption } from "../core/evaluate.ts";
@@ -9,7 +9,7 @@ import { allEvents, methodOf, type CustomEvents, type EventName } from "../core/
 import { functionHook } from "../core/hook-entry.ts";
 import { Limits } from "../core/limits.ts";
 import type { Loader } from "../core/loader.ts";
-import { moment, runLoop } from "../core/loop.ts";
+import { runLoop } from "../core/loop.ts";
 import type { HostTensors } from "../core/model.ts";
 import { show } from "../core/options.ts";
 import { HookRegistry, type Disposer } from "../core/registry.ts";
@@ -163,7 +163,7 @@ export class Trainer {
     const base = `${fn.name || "on"} ${event}`;
     let name = base;
     for (let n = 2; this.hooks.get(name); n++) name = `${base} ${n}`;
-    return this.hooks.add(functionHook(name, event, fn, cadence, () => this.#moment()));
+    return this.hooks.add(functionHook(name, event, fn, cadence));
   }
 
   /** Fires an own event, made known by `defineEvent`. */
@@ -263,6 +263,7 @@ export class Trainer {
         names: Object.keys(this.#initial.params),
         get: async (name) => (await this.#start()).state.read(name),
       },
+      seed: this.#seed,
       device: () => this.#machine?.engine.name ?? "not started",
       paramCount: () => Object.values(this.#initial.params).reduce((sum, { shape }) => sum + sizeOf(shape), 0),
       optimizersFor: (ctx) => this.#optimizers.live(ctx),
@@ -302,10 +303,6 @@ export class Trainer {
     if (now - this.#lastYield < (this.options.yieldEvery ?? 20)) return undefined;
     this.#lastYield = now;
     return this.#platform.yieldToEvents();
-  }
-
-  #moment(): Moment {
-    return moment({ run: this.#run, seed: this.#seed });
   }
 }
 

@@ -22,6 +22,7 @@ export function fakeRegistry(options: { rank?: number; optimizers?: readonly str
     work: noEngine,
     evalWork: noEngine,
     params: { names: [], get: noEngine },
+    seed: 0,
     device: () => "none",
     paramCount: () => 0,
     optimizersFor: () => optimizers,

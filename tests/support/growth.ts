@@ -12,8 +12,8 @@ export interface Growth {
   readonly buffers: number;
 }
 
-/** Epochs of 256 steps: an entry of the history for each epoch is meant to stay. */
-const SAMPLES = 1024;
+/** Epochs of 4,096 batches: each leaves an entry in the history, which is meant to be kept. */
+const SAMPLES = 16_384;
 
 /** Trains `steps` steps and compares the state after the last with that after `warmUp`. */
 export async function growth(
@@ -78,9 +78,10 @@ export const CASES: Readonly<Record<string, () => TinyOptions>> = {
     hooks: [
       {
         name: "skip",
-        onBeforeForward: (ctx) => (ctx.batchIdx % 50 === 7 ? ctx.skip("batch") : undefined),
-        onAfterBackward: (ctx) => (ctx.batchIdx % 50 === 17 ? ctx.skip("batch") : undefined),
-        onBeforeOptimizerStep: (ctx) => (ctx.step % 50 === 27 ? ctx.skip("step") : undefined),
+        // Rare enough: each skip stays in the audit, which is meant to be kept.
+        onBeforeForward: (ctx) => (ctx.step % 1000 === 7 && ctx.batchIdx % 2 === 0 ? ctx.skip("batch") : undefined),
+        onAfterBackward: (ctx) => (ctx.step % 1000 === 17 && ctx.batchIdx % 2 === 0 ? ctx.skip("batch") : undefined),
+        onBeforeOptimizerStep: (ctx) => (ctx.step % 1000 === 27 ? ctx.skip("step") : undefined),
       },
     ],
   }),

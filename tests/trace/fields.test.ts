@@ -14,7 +14,7 @@ async function readIn(event: BuiltinEvent, fields: readonly (keyof Context)[]): 
   const seen: Map<string, unknown>[] = [];
   const reader = {
     name: "reader",
-    needs: ["outputs", "gradNorm"],
+    needs: ["outputs", "gradNorm", "finite"],
     [methodOf(event)](ctx: Context) {
       const read = (field: keyof Context): unknown => {
         try {

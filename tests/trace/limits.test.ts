@@ -48,7 +48,8 @@ describe("a run ends", () => {
     const { elapsed } = await trainer.fit();
     const again = await trainer.fit({ steps: 1000, maxTime: elapsed * 1000 + 30 });
     expect(again.reason).toContain("time limit");
-    expect(again.steps - 10).toBeLessThanOrEqual(6);
+    // 30 ms in steps of 5, and one at each end that the clock cuts through.
+    expect(again.steps - 10).toBeLessThanOrEqual(8);
   });
 
   it("where fit() says, which goes before what the trainer says", async () => {

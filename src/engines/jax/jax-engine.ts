@@ -28,8 +28,9 @@ function smallest(tree: Tree<Buffer>, best?: JaxArray): JaxArray | undefined {
 
 function firstArray(tree: Tree<Buffer>): JaxArray | undefined {
   if (tree instanceof JaxArray) return tree;
-  for (const key in tree) {
-    const found = firstArray((tree as Record<string, Tree<Buffer>>)[key]!);
+  const branches = tree as Readonly<Record<string, Tree<Buffer>>>;
+  for (const key in branches) {
+    const found = firstArray(branches[key]!);
     if (found) return found;
   }
   return undefined;

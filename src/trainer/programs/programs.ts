@@ -1,5 +1,5 @@
 // The pure functions that the trainer gives to an engine: the fused step, and the same step in pieces.
-import { valueAndGrad } from "@jax-js/jax";
+import { numpy as np, valueAndGrad } from "@jax-js/jax";
 import type { UpdateFn } from "../../core/context.types.ts";
 import { ProgramError } from "../../core/errors.ts";
 import type { ApplyContext, Loss, Outputs, Tensor, TensorBatch, Tensors } from "../../core/model.ts";
@@ -32,6 +32,8 @@ export interface ProgramSpec {
   readonly clipValue: boolean;
   readonly wantOutputs: boolean;
   readonly wantNorm: boolean;
+  /** Keep a step that is not finite from changing anything. */
+  readonly guard: boolean;
 }
 
 /** A slot's tensor among the optimizer state: `exp_avg/0.weight`. */
@@ -43,6 +45,8 @@ const inOrder = (names: readonly string[], ...parts: Tensors[]): Tensors => {
   const all: Tensors = Object.assign({}, ...parts);
   return Object.fromEntries(names.map((name) => [name, all[name]!.ref]));
 };
+
+const held = (tensors: Tensors): Tensors => inOrder(Object.keys(tensors), tensors);
 
 const context = (spec: ProgramSpec, train: boolean, state: Tensors, key: Tensor): ApplyContext => ({
   train,
@@ -147,38 +151,58 @@ export const fusedStep =
     control: Tensor,
     key: Tensor,
   ) => {
-    const pass = lossAndGrads(spec, inOrder(Object.keys(train), train), frozen, state, sums, batch, control, key);
+    // Held on to: what follows consumes them.
+    const before = { params: held(train), opt: held(opt), state: held(state), sums: sums.ref };
+    const pass = lossAndGrads(spec, held(train), frozen, state, sums, batch, control, key);
     let { grads } = pass;
     let norm: Tensor | undefined;
     if (spec.clipNorm || spec.clipValue) ({ grads, norm } = clip(grads, limits(spec, control)));
     else if (spec.wantNorm) norm = globalNorm(grads);
-    const next = applyRules(spec, spec.rules, train, grads, opt, control);
-    return {
-      ...next,
-      state: pass.state,
-      sums: pass.sums,
-      loss: pass.loss,
-      outputs: pass.outputs,
-      ...(norm && { norm }),
-    };
+    const after = { ...applyRules(spec, spec.rules, train, grads, opt, control), state: pass.state, sums: pass.sums };
+    const next = spec.guard ? unlessFinite(pass.loss, norm!, after, before) : after;
+    return { ...next, outputs: pass.outputs, report: report(pass.loss, norm) };
   };
+
+interface StepState {
+  readonly params: Tensors;
+  readonly opt: Tensors;
+  readonly state: Tensors;
+  readonly sums: Tensor;
+}
+
+/** The state after the step when its loss and norm are finite, else the state before, bit for bit. */
+function unlessFinite(loss: Tensor, norm: Tensor, after: StepState, before: StepState): StepState {
+  const finite = np.isfinite(loss.ref).mul(np.isfinite(norm.ref));
+  const choose = (part: "params" | "opt" | "state"): Tensors =>
+    mapTensors(after[part], (tensor, name) => np.where(finite.ref, tensor, before[part][name]!.ref));
+  return {
+    params: choose("params"),
+    opt: choose("opt"),
+    state: choose("state"),
+    sums: np.where(finite.ref, after.sums, before.sums.ref),
+  };
+}
+
+/** Scalars that events show, in one vector, so that one read brings them all. */
+const report = (...scalars: (Tensor | undefined)[]): Tensor => {
+  const present = scalars.filter((scalar) => scalar !== undefined);
+  return present.length === 1 ? present[0]!.ref.reshape([1]) : np.stack(present.map((scalar) => scalar.ref));
+};
 
 /** Forward and backward of one micro-batch. */
 export const lossGrads =
   (spec: ProgramSpec) =>
-  (train: Tensors, state: Tensors, sums: Tensor, frozen: Tensors, batch: TensorBatch, control: Tensor, key: Tensor) =>
-    lossAndGrads(spec, train, frozen, state, sums, batch, control, key);
+  (train: Tensors, state: Tensors, sums: Tensor, frozen: Tensors, batch: TensorBatch, control: Tensor, key: Tensor) => {
+    const { loss, ...pass } = lossAndGrads(spec, train, frozen, state, sums, batch, control, key);
+    return { ...pass, report: report(loss) };
+  };
 
 /** The forward pass alone, for hooks that decide before the backward pass. */
 export const forwardOnly =
   (spec: ProgramSpec) => (params: Tensors, state: Tensors, batch: TensorBatch, key: Tensor) => {
-    const { loss, outputs } = spec.problem.forward(
-      inOrder(spec.names, params),
-      batch,
-      context(spec, true, state, key),
-      spec.loss,
-    );
-    return { loss, outputs: spec.wantOutputs ? outputs : {} };
+    const ctx = context(spec, true, state, key);
+    const { loss, outputs } = spec.problem.forward(inOrder(spec.names, params), batch, ctx, spec.loss);
+    return { report: report(loss), outputs: spec.wantOutputs ? outputs : {} };
   };
 
 /** The first micro-batch of an accumulated gradient: gradient × weight. */
@@ -191,8 +215,12 @@ export const accumulate = (total: Tensors, grads: Tensors, weight: Tensor): Tens
 export const finishAccumulation = (total: Tensors, weight: Tensor): Tensors =>
   mapTensors(total, (sum) => sum.div(weight.ref));
 
-export const clipGrads = (spec: ProgramSpec) => (grads: Tensors, control: Tensor) => clip(grads, limits(spec, control));
-export const normOf = (grads: Tensors): Tensor => globalNorm(grads);
+export const clipGrads = (spec: ProgramSpec) => (grads: Tensors, control: Tensor) => {
+  const clipped = clip(grads, limits(spec, control));
+  return { grads: clipped.grads, report: report(clipped.norm, clipped.clippedNorm) };
+};
+/** The global norm, as a vector of one. */
+export const normOf = (grads: Tensors): Tensor => report(globalNorm(grads));
 
 /** One optimizer's update. */
 export const updateParams =
