@@ -6,6 +6,7 @@ export type { Hook, HookState, ErrorPolicy, Need, Stage } from "./core/hook.ts";
 export type { ContextOf, LiveGroup, LiveOptimizer, Phase, RunStatus, UpdateFn } from "./core/context.types.ts";
 export { defineEvent, type BuiltinEvent, type CustomEvents, type EventName } from "./core/events.ts";
 export type { Cadence, CadenceOptions } from "./core/cadence.ts";
+export type { ComputeFn, DeviceTensors, ParamsView } from "./core/device-tensors.ts";
 export type { Grads, GradStats, GradStatsOptions } from "./core/grads.ts";
 export type { Intervention } from "./core/audit.ts";
 export { sharedKey, type SharedKey } from "./core/shared.ts";

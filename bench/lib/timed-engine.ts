@@ -24,6 +24,7 @@ export async function timedEngine(): Promise<TimedEngine> {
         return out;
       };
     },
+    copy: (buffer) => engine.copy(buffer),
     free: (buffer) => engine.free(buffer),
     close: () => engine.close(),
     takeProgramTime() {

@@ -1,19 +1,11 @@
 // The context: one live object per hook over the state of its trainer. It shows what the event allows and audits every verb.
 import type { HostArray } from "./arrays.ts";
 import type { Audit, Intervention } from "./audit.ts";
-import type {
-  ContextFields,
-  LiveOptimizer,
-  Metrics,
-  ParamsView,
-  Phase,
-  RunStatus,
-  UpdateFn,
-  Verbs,
-} from "./context.types.ts";
+import type { ContextFields, LiveOptimizer, Metrics, Phase, RunStatus, UpdateFn, Verbs } from "./context.types.ts";
 import { checkBatch } from "./batch.ts";
 import type { Moment } from "./cadence.ts";
 import type { Clock } from "./counters.ts";
+import type { DeviceTensors, ParamsView } from "./device-tensors.ts";
 import type { Turn } from "./dispatch.ts";
 import { ContextError } from "./errors.ts";
 import { EVENTS, isCustomEvent } from "./events.ts";
@@ -22,6 +14,7 @@ import { isPromise } from "./maybe.ts";
 import type { HostBatch, HostTensors, Loss, LossModel, Model } from "./model.ts";
 import type { NameFilter } from "./names.ts";
 import { show } from "./options.ts";
+import type { HookRegistry } from "./registry.ts";
 import type { Shared } from "./shared.ts";
 import { SKIP_SCOPES, VERBS, type SkipScope, type VerbName } from "./verbs.ts";
 
@@ -131,6 +124,10 @@ export class Context implements Omit<ContextFields, never>, Verbs {
   }
   get shared(): Shared {
     return this.#run.shared;
+  }
+
+  get hooks(): HookRegistry {
+    return this.#run.hooks;
   }
 
   // Valid in the events whose row in EVENTS names them.
@@ -301,10 +298,10 @@ export class Context implements Omit<ContextFields, never>, Verbs {
     this.#run.actions.setAccumulate(n);
   }
 
-  swapParams(params: HostTensors, reason?: string): void {
+  swapParams(params: HostTensors | DeviceTensors, reason?: string): void {
     this.#allowed("swapParams");
     this.#run.actions.swapParams(params);
-    this.#ask("swapParams", `swapParams(${Object.keys(params).length} tensors)`, reason);
+    this.#ask("swapParams", "swapParams", reason);
   }
 
   requestEval(reason?: string): void {

@@ -1,9 +1,11 @@
 // The types of the context: what each event shows and allows. Everything here derives from EVENTS and VERBS.
 import type { HostArray } from "./arrays.ts";
+import type { DeviceTensors, ParamsView } from "./device-tensors.ts";
 import type { BuiltinEvent, COMMON_FIELDS, CustomEvents, EventName, EVENTS } from "./events.ts";
 import type { Grads } from "./grads.ts";
 import type { HostBatch, HostTensors, Loss, LossModel, Model, Tensors } from "./model.ts";
 import type { NameFilter } from "./names.ts";
+import type { HookRegistry } from "./registry.ts";
 import type { Shared } from "./shared.ts";
 import type { SkipScope, SkipScopesOf, VerbsOf } from "./verbs.ts";
 
@@ -11,12 +13,6 @@ import type { SkipScope, SkipScopesOf, VerbsOf } from "./verbs.ts";
 export type Phase = "train" | "eval" | "standalone" | "predict";
 export type RunStatus = "training" | "completed" | "stopped" | "interrupted" | "error";
 export type Metrics = Readonly<Record<string, number>>;
-
-/** The parameters, readable by name as host copies. */
-export interface ParamsView {
-  readonly names: readonly string[];
-  get(name: string): Promise<HostArray>;
-}
 
 /** One parameter group of a running optimizer. Assigning is an audited intervention. */
 export interface LiveGroup {
@@ -86,6 +82,8 @@ export interface ContextFields<B = HostBatch> {
   /** Seconds of training, earlier parts of a resumed run included. */
   readonly elapsed: number;
   readonly shared: Shared;
+  /** Registration and cost of all hooks; what changes here takes effect at the next event. */
+  readonly hooks: HookRegistry;
   readonly skipped: boolean;
   /** True when the epoch was cut short. */
   readonly partial: boolean;
@@ -107,7 +105,7 @@ export interface Verbs {
   setUpdate(update: UpdateFn | null, reason?: string): void;
   setTrainable(filter: NameFilter, reason?: string): void;
   setAccumulate(n: number, reason?: string): void;
-  swapParams(params: HostTensors, reason?: string): void;
+  swapParams(params: HostTensors | DeviceTensors, reason?: string): void;
   requestEval(reason?: string): void;
 }
 

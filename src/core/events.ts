@@ -148,6 +148,7 @@ export const COMMON_FIELDS = [
   "status",
   "elapsed",
   "shared",
+  "hooks",
 ] as const;
 
 /** Events of the loop itself. */

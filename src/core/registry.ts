@@ -9,6 +9,9 @@ import type { Hook, Need, Stage } from "./hook.ts";
 import { orderHooks } from "./order.ts";
 import { didYouMean } from "./suggest.ts";
 
+/** Told of one call of a hook: which, in which event, and how many milliseconds it took. */
+export type HookWatcher = (hook: string, event: string, ms: number) => void;
+
 export interface HookInfo {
   readonly name: string;
   readonly stage: Stage;
@@ -53,6 +56,7 @@ export class HookRegistry implements DispatchHost {
   #entries: HookEntry[] = [];
   #ordered: HookEntry[] = [];
   #gated = false;
+  #watchers: readonly HookWatcher[] = [];
   /** Increases with every change, so that the trainer knows when to look at its plan again. */
   version = 0;
 
@@ -246,8 +250,20 @@ export class HookRegistry implements DispatchHost {
     }
   }
 
+  /** Calls `fn` after every single call of a hook, until undone. While someone watches, every call is measured. */
+  watch(fn: HookWatcher): Disposer {
+    this.#watchers = [...this.#watchers, fn];
+    this.#compile();
+    const dispose = (): void => {
+      this.#watchers = this.#watchers.filter((other) => other !== fn);
+      this.#compile();
+    };
+    return Object.assign(dispose, { [Symbol.dispose]: dispose });
+  }
+
   timed(listener: Listener, event: string, ms: number, weight: number): void {
     this.#times.add(listener.hook, event, ms, weight);
+    for (const watcher of this.#watchers) watcher(listener.hook, event, ms);
   }
 
   #makeEntry(hook: Hook): HookEntry {
@@ -278,8 +294,13 @@ export class HookRegistry implements DispatchHost {
     this.#entries = entries;
     this.version++;
     this.#gated = entries.some((entry) => entry.enabled && entry.isGated);
+    this.#compile();
+  }
+
+  #compile(): void {
     for (const event of allEvents()) {
-      this.fire[event] = compileFire(event, this.#listeners(event), this.#turn, this, HOT.has(levelOf(event)));
+      const sampled = this.#watchers.length === 0 && HOT.has(levelOf(event));
+      this.fire[event] = compileFire(event, this.#listeners(event), this.#turn, this, sampled);
     }
   }
 

@@ -4,11 +4,13 @@ import { Audit, type Intervention } from "./audit.ts";
 import type { Moment } from "./cadence.ts";
 import type { Actions, Context, RunView } from "./context.ts";
 import { ContextError } from "./errors.ts";
-import type { LiveOptimizer, Metrics, ParamsView, Phase, RunStatus } from "./context.types.ts";
+import type { LiveOptimizer, Metrics, Phase, RunStatus } from "./context.types.ts";
 import { Clock } from "./counters.ts";
+import type { ParamsView } from "./device-tensors.ts";
 import type { Turn } from "./dispatch.ts";
 import type { Grads } from "./grads.ts";
 import type { HostBatch, HostTensors, LossModel, Model } from "./model.ts";
+import type { HookRegistry } from "./registry.ts";
 import { Shared } from "./shared.ts";
 import type { SkipScope } from "./verbs.ts";
 import type { EvalWork, Work } from "./work.ts";
@@ -20,8 +22,9 @@ export interface RunHost {
   /** The computing side; there is none before the first call. */
   work(): Work;
   evalWork(): EvalWork;
-  readonly params: ParamsView;
+  params(): ParamsView;
   readonly seed: number;
+  hooks(): HookRegistry;
   device(): string;
   paramCount(): number;
   optimizersFor(ctx: Context): readonly LiveOptimizer[];
@@ -95,7 +98,7 @@ export class Run implements RunView {
     return this.#host.config;
   }
   get params(): ParamsView {
-    return this.#host.params;
+    return this.#host.params();
   }
   get device(): string {
     return this.#host.device();
@@ -132,6 +135,10 @@ export class Run implements RunView {
   }
   get epochsDone(): number {
     return this.clock.now.epoch - (this.epochOpen ? 1 : 0);
+  }
+
+  get hooks(): HookRegistry {
+    return this.#host.hooks();
   }
 
   get moment(): Moment {

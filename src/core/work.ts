@@ -2,6 +2,7 @@
 // A method returns a promise only on an engine that cannot finish synchronously.
 import type { HostArray } from "./arrays.ts";
 import type { Metrics, UpdateFn } from "./context.types.ts";
+import type { DeviceTensors } from "./device-tensors.ts";
 import type { Grads } from "./grads.ts";
 import type { MaybePromise } from "./loader.ts";
 import type { HostBatch, HostTensors, Loss } from "./model.ts";
@@ -87,7 +88,7 @@ export interface EvalWork {
   readonly outputs: HostArray | HostTensors;
   begin(): void;
   /** Puts other parameters in place until `restore`. */
-  swapParams(params: HostTensors): void;
+  swapParams(params: HostTensors | DeviceTensors): void;
   batch(batch: HostBatch, loader: string, index: number): MaybePromise<void>;
   end(): MaybePromise<{ readonly loss: number; readonly metrics: Metrics }>;
   restore(): void;

@@ -34,6 +34,8 @@ export interface Engine {
     fn: (...args: A) => R,
     options?: JitOptions,
   ): (...args: { [K in keyof A]: OnEngine<A[K]> }) => MaybePromise<OnEngine<R>>;
+  /** Another buffer with the same numbers, which outlives the first. */
+  copy(buffer: Buffer): Buffer;
   free(buffer: Buffer): void;
   close(): Promise<void>;
 }

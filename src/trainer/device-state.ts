@@ -76,6 +76,18 @@ export class DeviceState {
     return this.#putAll(fitTensors(what, tensors, this.#own.params));
   }
 
+  /** References to tensors that are on the engine already, in canonical order and checked against the model's own. */
+  fitBuffers(what: string, buffers: Buffers): Buffers {
+    const entries = Object.entries(this.#own.params).map(([name, { shape }]) => {
+      const buffer = buffers[name];
+      if (buffer?.shape.join() !== shape.join()) {
+        throw new DataError(`${what}: \`${name}\` is missing or not of shape [${shape.join(", ")}].`);
+      }
+      return [name, this.engine.copy(buffer)] as const;
+    });
+    return Object.fromEntries(entries);
+  }
+
   free(): void {
     for (const part of [this.params, this.opt, this.state]) freeAll(this.engine, part);
   }

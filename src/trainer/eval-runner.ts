@@ -1,5 +1,6 @@
 // The computing side of an evaluation, and of predict.
 import type { HostArray } from "../core/arrays.ts";
+import type { DeviceTensors } from "../core/device-tensors.ts";
 import type { MaybePromise } from "../core/loader.ts";
 import { chain } from "../core/maybe.ts";
 import { samplesIn } from "../core/batch.ts";
@@ -10,6 +11,7 @@ import { freeAll, type Buffer, type Engine, type Tree } from "../engines/engine.
 import { stepKey } from "../nn/key.ts";
 import { BatchInput } from "./batch-input.ts";
 import type { Buffers, DeviceState } from "./device-state.ts";
+import { TensorHandle } from "./hook-tensors.ts";
 import { choosePlan } from "./plan.ts";
 import { ProgramCache } from "./program-cache.ts";
 import { evalBatch, predictBatch } from "./programs/programs.ts";
@@ -53,9 +55,12 @@ export class EvalRunner implements EvalWork {
     this.#totals.reset();
   }
 
-  swapParams(params: HostTensors): void {
+  swapParams(params: HostTensors | DeviceTensors): void {
     this.restore();
-    this.#swapped = this.#state.putParams("ctx.swapParams", params);
+    this.#swapped =
+      params instanceof TensorHandle
+        ? this.#state.fitBuffers("ctx.swapParams", params.buffers)
+        : this.#state.putParams("ctx.swapParams", params as HostTensors);
   }
 
   restore(): void {

@@ -5,6 +5,7 @@ import type { Engine } from "../engines/engine.ts";
 import { selectEngine } from "../engines/select.ts";
 import { DeviceState } from "./device-state.ts";
 import { EvalRunner } from "./eval-runner.ts";
+import { HookTensors } from "./hook-tensors.ts";
 import type { OptimizerSet } from "./optimizers.ts";
 import type { TrainerOptions } from "./options.ts";
 import type { Problem } from "./problem.ts";
@@ -18,6 +19,7 @@ export interface Machine {
   readonly state: DeviceState;
   readonly steps: StepRunner;
   readonly evals: EvalRunner;
+  readonly tensors: HookTensors;
 }
 
 export async function buildMachine(
@@ -37,10 +39,11 @@ export async function buildMachine(
   const specs = new Specs(Object.keys(initial.params), problem, optimizers, sums, control, clip);
   const steps = new StepRunner({ engine, state, optimizers, specs, sums, control, hooks, options: stepOptions, warn });
   const evals = new EvalRunner(engine, state, specs, sums, hooks, warn);
-  return { engine, state, steps, evals };
+  return { engine, state, steps, evals, tensors: new HookTensors(engine, state) };
 }
 
-export function freeMachine({ state, steps, evals }: Machine): void {
+export function freeMachine({ state, steps, evals, tensors }: Machine): void {
+  tensors.free();
   steps.free();
   evals.free();
   state.free();

@@ -5,7 +5,7 @@ import { ContextError, OptionError } from "../core/errors.ts";
 import type { GroupValues, Optimizer } from "../core/optimizer.ts";
 import { show } from "../core/options.ts";
 import type { Schedule, ScheduleTime } from "../core/schedule.ts";
-import { didYouMean } from "../core/suggest.ts";
+import { monitorValue, unknownMonitor } from "../core/monitor.ts";
 import { resolveGroups } from "../optim/groups.ts";
 import type { ControlLayout } from "./programs/control.ts";
 import { slotName, type UpdateRule } from "./programs/programs.ts";
@@ -152,13 +152,8 @@ export class OptimizerSet {
   observe(metrics: Readonly<Record<string, number>>): void {
     for (const schedule of new Set(this.slots.map((slot) => slot.schedule))) {
       if (schedule?.monitor === undefined) continue;
-      const value = metrics[schedule.monitor];
-      if (value === undefined) {
-        const known = Object.keys(metrics);
-        throw new OptionError(
-          `Schedule \`${schedule.name}\` watches \`${schedule.monitor}\`, which no evaluation gives.${didYouMean(schedule.monitor, known)} Metrics: ${known.join(", ")}.`,
-        );
-      }
+      const value = monitorValue(metrics, schedule.monitor);
+      if (value === undefined) throw unknownMonitor(`Schedule \`${schedule.name}\``, schedule.monitor, metrics);
       schedule.observe?.(value);
     }
   }

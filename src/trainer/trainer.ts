@@ -259,11 +259,9 @@ export class Trainer {
       config: this.options as unknown as Readonly<Record<string, unknown>>,
       work: () => this.#need().steps,
       evalWork: () => this.#need().evals,
-      params: {
-        names: Object.keys(this.#initial.params),
-        get: async (name) => (await this.#start()).state.read(name),
-      },
+      params: () => this.#need().tensors,
       seed: this.#seed,
+      hooks: () => this.hooks,
       device: () => this.#machine?.engine.name ?? "not started",
       paramCount: () => Object.values(this.#initial.params).reduce((sum, { shape }) => sum + sizeOf(shape), 0),
       optimizersFor: (ctx) => this.#optimizers.live(ctx),

@@ -21,12 +21,14 @@ export function fakeRegistry(options: { rank?: number; optimizers?: readonly str
     config: {},
     work: noEngine,
     evalWork: noEngine,
-    params: { names: [], get: noEngine },
+    params: noEngine,
     seed: 0,
+    hooks: () => hooks,
     device: () => "none",
     paramCount: () => 0,
     optimizersFor: () => optimizers,
   };
   const run = new Run(host);
-  return { run, warnings, hooks: new HookRegistry(run, (message) => void warnings.push(message), options.rank) };
+  const hooks = new HookRegistry(run, (message) => void warnings.push(message), options.rank);
+  return { run, warnings, hooks };
 }

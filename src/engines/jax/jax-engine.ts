@@ -111,6 +111,11 @@ export class JaxEngine implements Engine {
     return outputs;
   }
 
+  copy(buffer: Buffer): Buffer {
+    // jax-js counts references and never writes into an array: another reference is a copy.
+    return (buffer as JaxArray).ref;
+  }
+
   free(buffer: Buffer): void {
     (buffer as JaxArray).dispose();
   }

@@ -1,0 +1,105 @@
+// The tensors that hooks keep on the engine, and the programs that they run over the parameters.
+import type { HostArray } from "../core/arrays.ts";
+import type { ComputeFn, DeviceTensors, ParamsView } from "../core/device-tensors.ts";
+import { ContextError } from "../core/errors.ts";
+import type { HostTensors } from "../core/model.ts";
+import { didYouMean } from "../core/suggest.ts";
+import { freeAll, type Engine } from "../engines/engine.ts";
+import { readBuffer, type Buffers, type DeviceState } from "./device-state.ts";
+import { ProgramCache } from "./program-cache.ts";
+
+/** One hook's tensors. Only the trainer looks at the buffers. */
+export class TensorHandle implements DeviceTensors {
+  readonly names: readonly string[];
+  readonly #engine: Engine;
+  readonly #released: (handle: TensorHandle) => void;
+  #buffers: Buffers | undefined;
+
+  constructor(engine: Engine, buffers: Buffers, released: (handle: TensorHandle) => void) {
+    this.#engine = engine;
+    this.#buffers = buffers;
+    this.#released = released;
+    this.names = Object.keys(buffers);
+  }
+
+  get buffers(): Buffers {
+    if (!this.#buffers) throw new ContextError(`These tensors were freed before this use.`);
+    return this.#buffers;
+  }
+
+  async get(name: string): Promise<HostArray> {
+    const buffer = this.buffers[name];
+    if (!buffer) throw new ContextError(`There is no tensor \`${name}\` here.${didYouMean(name, this.names)}`);
+    return readBuffer(this.#engine, buffer);
+  }
+
+  async read(): Promise<HostTensors> {
+    const copies = this.names.map(async (name) => [name, await this.get(name)] as const);
+    return Object.fromEntries(await Promise.all(copies));
+  }
+
+  free(): void {
+    if (!this.#buffers) return;
+    freeAll(this.#engine, this.#buffers);
+    this.#buffers = undefined;
+    this.#released(this);
+  }
+}
+
+export class HookTensors implements ParamsView {
+  readonly #engine: Engine;
+  readonly #state: DeviceState;
+  readonly #programs: ProgramCache;
+  readonly #open = new Set<TensorHandle>();
+
+  constructor(engine: Engine, state: DeviceState) {
+    this.#engine = engine;
+    this.#state = state;
+    this.#programs = new ProgramCache(engine);
+  }
+
+  get names(): readonly string[] {
+    return Object.keys(this.#state.params);
+  }
+
+  get(name: string): Promise<HostArray> {
+    return this.#state.read(name);
+  }
+
+  snapshot(): DeviceTensors {
+    const copies = Object.entries(this.#state.params).map(
+      ([name, buffer]) => [name, this.#engine.copy(buffer)] as const,
+    );
+    return this.#keep(Object.fromEntries(copies));
+  }
+
+  put(tensors: HostTensors): DeviceTensors {
+    const buffers = Object.entries(tensors).map(([name, tensor]) => [name, this.#engine.put(tensor)] as const);
+    return this.#keep(Object.fromEntries(buffers));
+  }
+
+  async compute(fn: ComputeFn, ...inputs: readonly (DeviceTensors | number)[]): Promise<DeviceTensors> {
+    const scalars: Buffers[] = [];
+    const args = inputs.map((input): Buffers => {
+      if (input instanceof TensorHandle) return input.buffers;
+      if (typeof input !== "number")
+        throw new ContextError(`ctx.params.compute takes tensors of this trainer and numbers after the function.`);
+      scalars.push({ value: this.#engine.put({ data: Float32Array.of(input), shape: [] }) });
+      return scalars.at(-1)!;
+    });
+    const result = await this.#programs.of(fn, "compute", () => fn)(this.#state.params, ...args);
+    freeAll(this.#engine, scalars);
+    return this.#keep(result as Buffers);
+  }
+
+  /** Frees what hooks left behind. */
+  free(): void {
+    for (const handle of this.#open) handle.free();
+  }
+
+  #keep(buffers: Buffers): TensorHandle {
+    const handle = new TensorHandle(this.#engine, buffers, (released) => void this.#open.delete(released));
+    this.#open.add(handle);
+    return handle;
+  }
+}
