@@ -35,5 +35,6 @@ export type {
   TensorBatch,
   Tensors,
 } from "./core/model.ts";
+export { directionOf, monitorValue, unknownMonitor } from "./core/monitor.ts";
 export type { NameFilter } from "./core/names.ts";
 export type { Engine } from "./engines/engine.ts";

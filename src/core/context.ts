@@ -304,6 +304,12 @@ export class Context implements Omit<ContextFields, never>, Verbs {
     this.#ask("swapParams", "swapParams", reason);
   }
 
+  setParams(params: HostTensors | DeviceTensors, reason?: string): void {
+    this.#allowed("setParams");
+    this.#run.actions.setParams(params);
+    this.#ask("setParams", "setParams", reason);
+  }
+
   requestEval(reason?: string): void {
     this.#ask("requestEval", "requestEval", reason);
     this.#run.actions.requestEval();

@@ -105,6 +105,7 @@ export interface Verbs {
   setUpdate(update: UpdateFn | null, reason?: string): void;
   setTrainable(filter: NameFilter, reason?: string): void;
   setAccumulate(n: number, reason?: string): void;
+  setParams(params: HostTensors | DeviceTensors, reason?: string): void;
   swapParams(params: HostTensors | DeviceTensors, reason?: string): void;
   requestEval(reason?: string): void;
 }

@@ -216,6 +216,7 @@ function makeActions(run: Run, host: RunHost): Actions {
     setLr: (lr) => host.work().setLr(lr),
     setUpdate: (update) => host.work().setUpdate(update),
     setTrainable: (filter) => host.work().setTrainable(filter),
+    setParams: (params) => host.work().setParams(params),
     swapParams: (params) => host.evalWork().swapParams(params),
   };
 }

@@ -26,6 +26,10 @@ export const VERBS = {
   setUpdate: { does: "own optimizer step from the next update on", events: IN_RUN },
   setTrainable: { does: "which parameters are trained from the next step on", events: IN_RUN },
   setAccumulate: { does: "how many micro-batches make a step from the next step on", events: IN_RUN },
+  setParams: {
+    does: "puts other parameters in place for good, such as the best or averaged ones",
+    events: ["trainBegin", "stepEnd", "evalEnd", "log", "epochEnd", "trainEnd"],
+  },
   swapParams: { does: "other parameters for this evaluation", events: ["evalBegin"] },
   requestEval: { does: "an evaluation at the next boundary", events: IN_RUN },
 } as const satisfies Record<string, VerbInfo>;

@@ -78,6 +78,7 @@ export interface Work {
   setLr(lr: number | ((current: number) => number)): string;
   setUpdate(update: UpdateFn | null): void;
   setTrainable(filter: NameFilter): void;
+  setParams(params: HostTensors | DeviceTensors): void;
   /** Gives schedules that watch a metric its new value. */
   observe(metrics: Readonly<Record<string, number>>): void;
 }

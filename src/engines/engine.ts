@@ -53,3 +53,8 @@ function isBuffer(tree: Tree<Buffer>): tree is Buffer {
 export function freeAll(engine: Engine, tree: Tree<Buffer>): void {
   for (const buffer of leaves(tree)) engine.free(buffer);
 }
+
+/** A host copy. */
+export async function readBuffer(engine: Engine, buffer: Buffer): Promise<HostArray> {
+  return { data: await engine.read(buffer), shape: [...buffer.shape] };
+}

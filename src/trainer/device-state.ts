@@ -1,11 +1,13 @@
 // What lives on the device between steps: parameters, optimizer state, model state. Flat maps in one canonical order.
 import { sizeOf, type HostArray, toHostArray } from "../core/arrays.ts";
+import type { DeviceTensors } from "../core/device-tensors.ts";
 import { DataError } from "../core/errors.ts";
 import type { HostTensors } from "../core/model.ts";
 import { didYouMean } from "../core/suggest.ts";
 import { fitTensors } from "./fit-tensors.ts";
-import { freeAll, type Buffer, type Engine } from "../engines/engine.ts";
+import { freeAll, readBuffer, type Buffer, type Engine } from "../engines/engine.ts";
 import type { OptimizerSet } from "./optimizers.ts";
+import { TensorHandle } from "./tensor-handle.ts";
 import { paramOfSlot } from "./programs/programs.ts";
 
 export type Buffers = Readonly<Record<string, Buffer>>;
@@ -71,14 +73,12 @@ export class DeviceState {
     this.commit("state", put(this.#own.state), false);
   }
 
-  /** Uploads other parameters, checked against the model's own. */
-  putParams(what: string, tensors: HostTensors): Buffers {
-    return this.#putAll(fitTensors(what, tensors, this.#own.params));
-  }
-
-  /** References to tensors that are on the engine already, in canonical order and checked against the model's own. */
-  fitBuffers(what: string, buffers: Buffers): Buffers {
-    const entries = Object.entries(this.#own.params).map(([name, { shape }]) => {
+  /** Other parameters, checked against the model's own: uploaded, or references to what is on the engine already. */
+  paramsFrom(what: string, tensors: HostTensors | DeviceTensors): Buffers {
+    const own = this.#own.params;
+    if (!(tensors instanceof TensorHandle)) return this.#putAll(fitTensors(what, tensors as HostTensors, own));
+    const { buffers } = tensors;
+    const entries = Object.entries(own).map(([name, { shape }]) => {
       const buffer = buffers[name];
       if (buffer?.shape.join() !== shape.join()) {
         throw new DataError(`${what}: \`${name}\` is missing or not of shape [${shape.join(", ")}].`);
@@ -101,8 +101,4 @@ function zeroSlots(params: HostTensors, { slotNames }: OptimizerSet): HostTensor
       return [slot, { data: new Float32Array(sizeOf(shape)), shape }];
     }),
   );
-}
-
-export async function readBuffer(engine: Engine, buffer: Buffer): Promise<HostArray> {
-  return { data: await engine.read(buffer), shape: [...buffer.shape] };
 }

@@ -11,7 +11,6 @@ import { freeAll, type Buffer, type Engine, type Tree } from "../engines/engine.
 import { stepKey } from "../nn/key.ts";
 import { BatchInput } from "./batch-input.ts";
 import type { Buffers, DeviceState } from "./device-state.ts";
-import { TensorHandle } from "./hook-tensors.ts";
 import { choosePlan } from "./plan.ts";
 import { ProgramCache } from "./program-cache.ts";
 import { evalBatch, predictBatch } from "./programs/programs.ts";
@@ -57,10 +56,7 @@ export class EvalRunner implements EvalWork {
 
   swapParams(params: HostTensors | DeviceTensors): void {
     this.restore();
-    this.#swapped =
-      params instanceof TensorHandle
-        ? this.#state.fitBuffers("ctx.swapParams", params.buffers)
-        : this.#state.putParams("ctx.swapParams", params as HostTensors);
+    this.#swapped = this.#state.paramsFrom("ctx.swapParams", params);
   }
 
   restore(): void {

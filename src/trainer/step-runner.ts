@@ -1,6 +1,7 @@
 // The computing side of a step: which programs run, on which buffers, and when their results become the state.
 import type { HostArray } from "../core/arrays.ts";
 import type { UpdateFn } from "../core/context.types.ts";
+import type { DeviceTensors } from "../core/device-tensors.ts";
 import type { Grads } from "../core/grads.ts";
 import type { MaybePromise } from "../core/loader.ts";
 import { samplesIn } from "../core/batch.ts";
@@ -302,6 +303,10 @@ export class StepRunner implements Work {
 
   setTrainable(filter: NameFilter): void {
     this.#specs.setTrainable(filter);
+  }
+
+  setParams(params: HostTensors | DeviceTensors): void {
+    this.#state.commit("params", this.#state.paramsFrom("ctx.setParams", params), false);
   }
 
   observe(metrics: Readonly<Record<string, number>>): void {

@@ -32,6 +32,7 @@ const CALLS: Record<VerbName, { readonly call: (ctx: Context) => void; readonly 
   setUpdate: { call: (ctx) => ctx.setUpdate(null, WHY), what: "setUpdate(null)" },
   setTrainable: { call: (ctx) => ctx.setTrainable("weight", WHY), what: 'setTrainable("weight")' },
   setAccumulate: { call: (ctx) => ctx.setAccumulate(1, WHY), what: "setAccumulate(1)" },
+  setParams: { call: (ctx) => ctx.setParams(params, WHY), what: "setParams" },
   swapParams: { call: (ctx) => ctx.swapParams(params, WHY), what: "swapParams" },
   requestEval: { call: (ctx) => ctx.requestEval(WHY), what: "requestEval" },
 };
