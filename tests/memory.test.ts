@@ -79,11 +79,11 @@ describe("a step that fails", () => {
   );
 
   // Known: the control vector of a program that cannot be traced stays.
-  it.fails("in its program leaves nothing behind, and training goes on", async () => {
+  it("in its program leaves nothing behind, and training goes on", async () => {
     expect(await left(widening({}))).toEqual([0, 0]);
   });
 
-  it.fails("in the program of a split plan leaves nothing behind, and training goes on", async () => {
+  it("in the program of a split plan leaves nothing behind, and training goes on", async () => {
     expect(await left(widening({ onAfterBackward() {} }))).toEqual([0, 0]);
   });
 });
@@ -101,7 +101,8 @@ it("a step at 4,000 costs what it cost at 400", async () => {
   };
   await using trainer = tinyTrainer({ samples: 1024, steps: 4400, hooks: [clock] });
   await trainer.fit();
-  const around = (step: number): number => times.slice(step - 200, step + 200).sort((a, b) => a - b)[200]!;
+  // The tenth percentile: what a step costs when nothing else has the core.
+  const around = (step: number): number => times.slice(step - 200, step + 200).sort((a, b) => a - b)[40]!;
   // Operations that are never realised would chain, and make it sixty times as slow.
   expect(around(4000) / around(400)).toBeLessThan(1.5);
 });

@@ -22,7 +22,11 @@ export const isMet = ({ measured, limit, atLeast = false }: Aim): boolean =>
   atLeast ? measured >= limit : measured <= limit;
 
 const show = (value: number | undefined): string =>
-  value === undefined ? "" : Math.abs(value) >= 100 ? value.toFixed(0) : value.toFixed(Math.abs(value) < 10 ? 2 : 1);
+  value === undefined
+    ? ""
+    : Math.abs(value) >= 100
+      ? value.toFixed(0)
+      : value.toFixed(Math.abs(value) < 2 ? 3 : Math.abs(value) < 10 ? 2 : 1);
 
 function table({ title, columns, rows }: Report): string {
   const cells = [["", ...columns], ...rows.map(([label, ...values]) => [label, ...values.map(show)])];

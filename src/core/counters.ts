@@ -24,6 +24,17 @@ export interface ClockState {
   readonly marks: Readonly<Record<Occasion, { readonly before: Counters; readonly earlier: Counters }>>;
 }
 
+/** Field by field: this runs twice in a step, and Object.assign takes ten times as long. */
+function copyInto(to: Counters, from: Readonly<Counters>): Counters {
+  to.step = from.step;
+  to.epoch = from.epoch;
+  to.batches = from.batches;
+  to.samples = from.samples;
+  to.tokens = from.tokens;
+  to.elapsed = from.elapsed;
+  return to;
+}
+
 /**
  * Counters now, and as the last two occasions of each kind left them. A cadence asks whether a multiple lies in between,
  * so it needs no memory of its own.
@@ -47,7 +58,7 @@ export class Clock {
     const mark = this.#marks[occasion];
     const { earlier } = mark;
     mark.earlier = mark.before;
-    mark.before = Object.assign(earlier, this.now);
+    mark.before = copyInto(earlier, this.now);
   }
 
   state(): ClockState {

@@ -149,7 +149,8 @@ export class HookEntry implements Ordered {
     const serves = event === "trainEnd" && gate?.servesTheEnd === true;
     if (!own && !serves) return undefined;
     const { hook, context } = this;
-    let call = (ctx: Context): unknown => own?.call(hook, ctx);
+    // Bound, not wrapped: a compiler sees through it to the method.
+    let call = (own ? own.bind(hook) : () => undefined) as (ctx: Context) => unknown;
     // Only these need to know that a call went well: it ends their row of failures. Calls that a scope keeps away do not.
     if (this.policy === "warn" && this.isReporter) call = this.#countingFailures(call);
     const fields: readonly string[] = Object.hasOwn(EVENTS, event) ? EVENTS[event as BuiltinEvent].fields : [];

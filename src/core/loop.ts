@@ -51,7 +51,8 @@ export async function runLoop(parts: LoopParts): Promise<void> {
 
 async function epoch(parts: LoopParts): Promise<void> {
   const { run, hooks, work, feed } = parts;
-  if (!run.epochOpen) {
+  const reopened = run.epochOpen;
+  if (!reopened) {
     run.clock.now.epoch++;
     run.epochOpen = true;
     run.batchIdx = -1;
@@ -62,7 +63,8 @@ async function epoch(parts: LoopParts): Promise<void> {
   await hooks.fire.epochBegin!();
 
   let next = await upcoming(parts);
-  if (next === undefined) {
+  // An epoch that failed on its last batch has nothing left: it simply ends.
+  if (next === undefined && !reopened) {
     throw new DataError(
       `The training data has no batch in epoch ${run.clock.now.epoch - 1}. Is the loader empty, or does dropLast drop its only batch?`,
     );
@@ -145,7 +147,8 @@ async function step(parts: LoopParts, loader: number): Promise<void> {
   run.updateElapsed();
   wait = fire.stepEnd!();
   if (wait) await wait;
-  await boundary(parts);
+  wait = boundary(parts);
+  if (wait) await wait;
 }
 
 /** Uses up a batch of a skipped step, or the next step would meet it again. No batch has begun: false. */
@@ -166,7 +169,8 @@ async function batch(
   const { fire } = hooks;
   run.loaderIdx = source;
   run.loaderName = feed.names[source]!;
-  Object.assign(run.requests, { batch: undefined, scale: 1 });
+  run.requests.batch = undefined;
+  run.requests.scale = 1;
   if (run.requests.skip === "batch") run.requests.skip = undefined;
   run.skipped = false;
   let wait = fire.beforeFetch!();
@@ -259,14 +263,26 @@ async function update({ run, hooks, work }: LoopParts, total: StepTotal): Promis
 }
 
 /** After a step: at most one evaluation, then one log, then the stop if one was asked for. */
-async function boundary(parts: LoopParts): Promise<void> {
-  const { run, hooks, logEvery } = parts;
-  if (evalDue(parts, "step")) await evaluateAll(parts);
-  if (hooks.listens("log") && logEvery.unit !== "epoch" && logEvery.due(run.moment)) await log(parts);
-  run.clock.mark();
+function boundary(parts: LoopParts): void | Promise<void> {
+  const evaluates = evalDue(parts, "step");
+  return evaluates || logDue(parts) ? report(parts, evaluates) : closeStep(parts);
+}
+
+async function report(parts: LoopParts, evaluates: boolean): Promise<void> {
+  if (evaluates) await evaluateAll(parts);
+  if (logDue(parts)) await log(parts);
+  await closeStep(parts);
+}
+
+function closeStep(parts: LoopParts): void | Promise<void> {
+  parts.run.clock.mark();
   actOnStop(parts);
-  const wait = parts.breathe();
-  if (wait) await wait;
+  return parts.breathe();
+}
+
+function logDue(parts: LoopParts): boolean {
+  const { run, hooks, logEvery } = parts;
+  return hooks.listens("log") && logEvery.unit !== "epoch" && logEvery.due(run.moment);
 }
 
 function evalDue({ run, evals, evalEvery }: LoopParts, at: "step" | "epoch"): boolean {

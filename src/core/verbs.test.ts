@@ -28,7 +28,9 @@ describe("the table", () => {
 
   test("nothing changes a run that is over", () => {
     for (const verb of verbs) {
-      for (const over of ["trainEnd", "exception", "close"]) expect(VERBS[verb].events).not.toContain(over);
+      for (const over of ["exception", "close"]) expect(VERBS[verb].events).not.toContain(over);
+      // Best or averaged weights are put in place at the very end.
+      if (verb !== "setParams") expect(VERBS[verb].events).not.toContain("trainEnd");
     }
   });
 });

@@ -226,7 +226,7 @@ describe("errors", () => {
       "Expected `weights.b` to be a number > 0, got `undefined`",
     );
     expect(set({ strategy: "alternating", bursts: { a: 1, bb: 1 } })).toThrow(
-      "`bursts` names `bb`, which is no loader. Did you mean `b`?",
+      "`bursts` names `bb`, which is no loader. Loaders: a, b.",
     );
     expect(set({ weights: { a: 1, b: 1 } })).toThrow(
       '`weights` goes with `strategy: "weighted"`, but the strategy is "roundRobin"',

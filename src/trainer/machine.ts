@@ -42,9 +42,11 @@ export async function buildMachine(
   return { engine, state, steps, evals, tensors: new HookTensors(engine, state) };
 }
 
-export function freeMachine({ state, steps, evals, tensors }: Machine): void {
+/** Frees everything on the device; an engine that the user brought stays open. */
+export async function freeMachine({ engine, state, steps, evals, tensors }: Machine, own: boolean): Promise<void> {
   tensors.free();
   steps.free();
   evals.free();
   state.free();
+  if (own) await engine.close();
 }

@@ -223,5 +223,8 @@ export class OpenStep {
   }
 }
 
-export const pick = (buffers: Buffers, names: readonly string[]): Buffers =>
-  Object.fromEntries(names.map((name) => [name, buffers[name]!]));
+export function pick(buffers: Buffers, names: readonly string[]): Buffers {
+  const picked: Record<string, Buffer> = {};
+  for (const name of names) picked[name] = buffers[name]!;
+  return picked;
+}

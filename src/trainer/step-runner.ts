@@ -58,6 +58,9 @@ interface Pass {
 type FusedResult = Pass & { readonly params: Buffers; readonly opt: Buffers };
 type GradsResult = Pass & { readonly grads: Buffers };
 
+/** Everything but the frozen parameters and the control vector is the program's to reuse. */
+const FUSED = { donate: [0, 1, 2, 3, 5, 7] };
+
 export class StepRunner implements Work {
   readonly syncRead: boolean;
   readonly clips: boolean;
@@ -83,6 +86,8 @@ export class StepRunner implements Work {
   /** As of the last `settle`, on engines that cannot read on demand. */
   #avgLoss = Number.NaN;
   #spec: StepSpec;
+  /** The control vector on the device, good until a number in it changes. Programs borrow it. */
+  #controlBuffer: Buffer | undefined;
 
   constructor(parts: StepParts) {
     const { engine, optimizers, options } = parts;
@@ -139,7 +144,7 @@ export class StepRunner implements Work {
     const { batch, key, weight } = this.#open.micro!;
     const { params, opt, state } = this.#state;
     for (const i of this.due) this.#optimizers.fill(this.#control, i);
-    const program = this.#programs.of(spec, "fused", () => fusedStep(spec), { donate: [0, 1, 2, 3, 5, 6, 7] });
+    const program = this.#programs.of(spec, "fused", () => fusedStep(spec), FUSED);
     const train = pick(params, spec.train);
     const frozen = pick(params, spec.frozen);
     const control = this.#putControl(scale);
@@ -174,7 +179,7 @@ export class StepRunner implements Work {
     const spec = this.#spec;
     const { batch, key } = this.#open.micro!;
     const { params } = this.#state;
-    const program = this.#programs.of(spec, "lossGrads", () => lossGrads(spec), { donate: [5] });
+    const program = this.#programs.of(spec, "lossGrads", () => lossGrads(spec));
     const train = pick(params, spec.train);
     const state = this.#open.state ?? this.#state.state;
     const sums = this.#open.sums ?? this.#totals.sums;
@@ -209,7 +214,7 @@ export class StepRunner implements Work {
   }
 
   clip(): MaybePromise<void> {
-    const program = this.#programs.of(this.#spec, "clip", () => clipGrads(this.#spec), { donate: [0, 1] });
+    const program = this.#programs.of(this.#spec, "clip", () => clipGrads(this.#spec), { donate: [0] });
     return chain(this.#run("clipping", program, this.#open.grads, this.#putControl(1)), (out) => {
       const { grads, report } = out as { grads: Buffers; report: Buffer };
       this.#open.replaceGrads(grads);
@@ -223,7 +228,7 @@ export class StepRunner implements Work {
     const { rule } = this.#optimizers.slots[index]!;
     const names = this.#specs.trainedBy(spec, index);
     this.#optimizers.fill(this.#control, index);
-    const program = this.#programs.of(spec, `update ${index}`, () => updateParams(spec, rule), { donate: [3] });
+    const program = this.#programs.of(spec, `update ${index}`, () => updateParams(spec, rule));
     const slots = pick(this.#state.opt, this.#specs.slotsOf(names));
     const grads = pick(this.#open.grads, names);
     const done = this.#run("update", program, pick(this.#state.params, names), slots, grads, this.#putControl(1));
@@ -320,6 +325,7 @@ export class StepRunner implements Work {
 
   free(): void {
     this.#open.forget();
+    if (this.#controlBuffer) this.#engine.free(this.#controlBuffer);
     this.#totals.free();
     this.#scalars.free();
     this.#outputs.free();
@@ -334,7 +340,11 @@ export class StepRunner implements Work {
     const { micro } = this.#open;
     this.#control.set("scale", scale * (this.#options.lossWeights[micro?.loader ?? ""] ?? 1));
     this.#control.set("weight", micro?.weight ?? 1);
-    return this.#engine.put({ data: this.#control.values, shape: [this.#control.values.length] });
+    if (this.#controlBuffer && !this.#control.changed) return this.#controlBuffer;
+    if (this.#controlBuffer) this.#engine.free(this.#controlBuffer);
+    this.#control.changed = false;
+    const { values } = this.#control;
+    return (this.#controlBuffer = this.#engine.put({ data: values, shape: [values.length] }));
   }
 
   #run(what: string, program: Compiled, ...args: Tree<Buffer>[]): MaybePromise<Tree<Buffer>> {

@@ -76,7 +76,7 @@ export class Trainer {
     const { restart, signal, ...limits } = options;
     this.#limits = new Limits({ ...this.options, ...limits });
     await this.#calls.bracket("fit", async () => {
-      if (restart) this.#restart();
+      if (restart) await this.#restart();
       const run = this.#run;
       run.reopen();
       let bySignal: Interruption | undefined;
@@ -191,8 +191,7 @@ export class Trainer {
   /** Frees what lives on the device. The trainer can be used again; it starts from its initial parameters then. */
   async close(): Promise<void> {
     this.#calls.mustBeIdle("close");
-    if (this.#machine) freeMachine(this.#machine);
-    this.#machine = undefined;
+    await this.#dropMachine();
     await this.#feed.close();
   }
 
@@ -239,9 +238,14 @@ export class Trainer {
     return this.#machine;
   }
 
-  #restart(): void {
-    if (this.#machine) freeMachine(this.#machine);
+  async #dropMachine(): Promise<void> {
+    const machine = this.#machine;
     this.#machine = undefined;
+    if (machine) await freeMachine(machine, machine.engine !== this.options.engine);
+  }
+
+  async #restart(): Promise<void> {
+    await this.#dropMachine();
     this.#initial = this.#problem.init(this.#seed);
     this.#optimizers = this.#makeOptimizers();
     this.#run.restart();

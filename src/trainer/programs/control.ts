@@ -7,6 +7,8 @@ export class ControlLayout {
   /** Places by prefix (up to the dot) and the rest of the name: groups are written in every step. */
   readonly #groups = new Map<string, Map<string, number>>();
   readonly values: Float32Array<ArrayBuffer>;
+  /** Set when a number changes, for whoever keeps a copy on the device to reset. */
+  changed = true;
 
   constructor(names: Iterable<string>) {
     for (const name of new Set(names)) {
@@ -20,13 +22,19 @@ export class ControlLayout {
   }
 
   set(name: string, value: number): void {
-    this.values[this.#index.get(name)!] = value;
+    this.#write(this.#index.get(name)!, value);
   }
 
   /** Sets the scalars of these names under a prefix. */
   setGroup(prefix: string, values: Readonly<Record<string, number>>): void {
     const places = this.#groups.get(prefix)!;
-    for (const name in values) this.values[places.get(name)!] = values[name]!;
+    for (const name in values) this.#write(places.get(name)!, values[name]!);
+  }
+
+  #write(place: number, value: number): void {
+    const before = this.values[place];
+    this.values[place] = value;
+    if (this.values[place] !== before) this.changed = true;
   }
 
   /** The scalar of that name inside a program. */
