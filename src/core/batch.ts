@@ -1,19 +1,37 @@
 // What a batch must be: an object of arrays. Checked where it enters, so that everything after may rely on it.
-import { toHostArray } from "./arrays.ts";
+import { isHostArray, sizeOf, toHostArray } from "./arrays.ts";
 import { DataError } from "./errors.ts";
 import type { HostBatch } from "./model.ts";
 import { show } from "./options.ts";
 
-/** Checks a batch; `what` says whose it is. */
-export function checkBatch(what: string, batch: unknown): asserts batch is HostBatch {
+const isSound = (array: unknown): boolean => isHostArray(array) && sizeOf(array.shape) === array.data.length;
+
+/**
+ * The batch, checked; bare typed arrays become one-dimensional ones. `source` says whose it is and is asked only
+ * when something is wrong: this runs for every batch.
+ */
+export function toBatch(batch: unknown, source: () => string): HostBatch {
   if (typeof batch !== "object" || batch === null || Array.isArray(batch)) {
-    throw new DataError(`${what} gave ${show(batch)} as a batch. A batch is an object of arrays, such as { x, y }.`);
+    throw new DataError(
+      `${source()} gave ${show(batch)} as a batch. A batch is an object of arrays, such as { x, y }.`,
+    );
   }
-  const names = Object.keys(batch);
-  if (names.length === 0) {
-    throw new DataError(`${what} gave an empty batch. A batch is an object of arrays, such as { x, y }.`);
+  const given = batch as HostBatch;
+  let fields = 0;
+  let sound = true;
+  for (const name in given) {
+    fields++;
+    sound &&= isSound(given[name]);
   }
-  for (const name of names) toHostArray((batch as HostBatch)[name]!, `${what}, batch field \`${name}\``);
+  if (fields === 0) {
+    throw new DataError(`${source()} gave an empty batch. A batch is an object of arrays, such as { x, y }.`);
+  }
+  if (sound) return given;
+  const entries = Object.entries(given).map(([name, array]) => [
+    name,
+    toHostArray(array, `${source()}, batch field \`${name}\``),
+  ]);
+  return Object.fromEntries(entries) as HostBatch;
 }
 
 /** Samples in a batch: the first dimension of its first array. */

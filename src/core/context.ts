@@ -2,7 +2,7 @@
 import type { HostArray } from "./arrays.ts";
 import type { Audit, Intervention } from "./audit.ts";
 import type { ContextFields, LiveOptimizer, Metrics, Phase, RunStatus, UpdateFn, Verbs } from "./context.types.ts";
-import { checkBatch } from "./batch.ts";
+import { toBatch } from "./batch.ts";
 import type { Moment } from "./cadence.ts";
 import type { Clock } from "./counters.ts";
 import type { DeviceTensors, ParamsView } from "./device-tensors.ts";
@@ -248,9 +248,9 @@ export class Context implements Omit<ContextFields, never>, Verbs {
   }
 
   replaceBatch(batch: HostBatch, reason?: string): void {
-    checkBatch(`Hook \`${this.hook}\`: ctx.replaceBatch`, batch);
+    const checked = toBatch(batch, () => `Hook \`${this.hook}\`: ctx.replaceBatch`);
     this.#ask("replaceBatch", "replaceBatch", reason);
-    this.#run.actions.replaceBatch(batch);
+    this.#run.actions.replaceBatch(checked);
   }
 
   scaleLoss(k: number, reason?: string): void {

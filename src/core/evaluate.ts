@@ -1,5 +1,5 @@
 // One evaluation over one loader: inside a run, or on its own.
-import { checkBatch } from "./batch.ts";
+import { toBatch } from "./batch.ts";
 import { DataError } from "./errors.ts";
 import type { Loader } from "./loader.ts";
 import { prefixed } from "./loop.ts";
@@ -50,8 +50,7 @@ export async function evaluateOnce(parts: EvalParts, feed: EvalFeed): Promise<Re
       let batch = feed.loader.next();
       if (batch instanceof Promise) batch = await batch;
       if (batch === undefined) break;
-      checkBatch(`Loader \`${feed.name}\``, batch);
-      run.batch = batch;
+      run.batch = toBatch(batch, () => `Loader \`${feed.name}\``);
       run.requests.batch = undefined;
       await fire.evalBatchBegin!();
       if (run.requests.batch) run.batch = run.requests.batch;

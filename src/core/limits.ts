@@ -31,6 +31,9 @@ export const LIMIT_CHECKS = {
 export class Limits {
   readonly epochs: number;
   readonly #options: LimitOptions;
+  readonly #steps: number;
+  readonly #maxSamples: number;
+  readonly #maxTokens: number;
   readonly #maxTime: number;
 
   constructor(options: LimitOptions) {
@@ -43,6 +46,9 @@ export class Limits {
       );
     }
     this.#options = options;
+    this.#steps = options.steps ?? Infinity;
+    this.#maxSamples = options.maxSamples ?? Infinity;
+    this.#maxTokens = options.maxTokens ?? Infinity;
     this.epochs = options.epochs ?? Infinity;
     const time = options.maxTime === undefined ? undefined : parseQuantity("maxTime", options.maxTime, "elapsed");
     if (time && time.unit !== "elapsed")
@@ -52,10 +58,9 @@ export class Limits {
 
   /** The limit within an epoch that is reached, in words; undefined when the run may go on. */
   reached(now: Counters): string | undefined {
-    const { steps = Infinity, maxSamples = Infinity, maxTokens = Infinity } = this.#options;
-    if (now.step >= steps) return `${steps} steps`;
-    if (now.samples >= maxSamples) return `${maxSamples} samples`;
-    if (now.tokens >= maxTokens) return `${maxTokens} tokens`;
+    if (now.step >= this.#steps) return `${this.#steps} steps`;
+    if (now.samples >= this.#maxSamples) return `${this.#maxSamples} samples`;
+    if (now.tokens >= this.#maxTokens) return `${this.#maxTokens} tokens`;
     if (now.elapsed >= this.#maxTime) return `time limit (${this.#options.maxTime})`;
     return undefined;
   }
@@ -71,7 +76,7 @@ export class Limits {
   /** Steps in all, as far as they can be known from the number of steps in an epoch. */
   totalSteps(stepsPerEpoch: number | undefined): number | undefined {
     const byEpochs = stepsPerEpoch === undefined || this.epochs === Infinity ? Infinity : this.epochs * stepsPerEpoch;
-    const total = Math.min(byEpochs, this.#options.steps ?? Infinity);
+    const total = Math.min(byEpochs, this.#steps);
     return total === Infinity ? undefined : total;
   }
 }

@@ -1,7 +1,7 @@
 // The training loop. It reads from top to bottom like the drawing in events.ts: run, epoch, step, batch, update, boundary.
 // Hot paths await only what is a promise: `if (p) await p` keeps a synchronous engine and synchronous hooks synchronous.
 import type { CadenceRule } from "./cadence.ts";
-import { checkBatch, samplesIn } from "./batch.ts";
+import { samplesIn, toBatch } from "./batch.ts";
 import { DataError, OptionError } from "./errors.ts";
 import type { BuiltinEvent } from "./events.ts";
 import { evaluateOnce, type EvalFeed, type Interruption } from "./evaluate.ts";
@@ -178,8 +178,7 @@ async function batch(
   if (run.skips("step")) return passOver(parts, from);
   let next = feed.next(from);
   if (next instanceof Promise) next = await next;
-  checkBatch(`Loader \`${run.loaderName}\``, next);
-  run.batch = next;
+  run.batch = toBatch(next, () => `Loader \`${run.loaderName}\``);
   run.clock.mark("batch");
   run.clock.now.batches++;
   run.clock.now.samples += samplesIn(run.batch);

@@ -142,10 +142,10 @@ export class OptimizerSet {
   }
 
   /** Takes each schedule's factor at the start of a step (or of an epoch, for those that go by epochs). */
-  schedule(at: ScheduleTime): void {
+  schedule(at: () => ScheduleTime): void {
     for (const slot of this.slots) {
       slot.used = undefined;
-      if (slot.schedule) slot.scheduled = slot.schedule.factor(at);
+      if (slot.schedule) slot.scheduled = slot.schedule.factor(at());
     }
   }
 

@@ -125,7 +125,7 @@ export class StepRunner implements Work {
       this.#planned = { hooks: version, accumulate };
     }
     this.#specs.beginStep();
-    this.#optimizers.schedule({ step: step - 1, epoch, ...this.#options.totals() });
+    this.#optimizers.schedule(() => ({ step: step - 1, epoch, ...this.#options.totals() }));
     this.#scalars.clear();
   }
 

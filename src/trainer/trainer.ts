@@ -1,6 +1,6 @@
 // The Trainer: what a user holds. It joins model, data, optimizers, engine and hooks, and brackets every call with init and close.
 import { sizeOf, type HostArray } from "../core/arrays.ts";
-import { checkBatch } from "../core/batch.ts";
+import { toBatch } from "../core/batch.ts";
 import { boundaryRule, type Cadence, type CadenceRule } from "../core/cadence.ts";
 import type { ContextOf } from "../core/context.types.ts";
 import { ContextError, HookRegistrationError, OptionError } from "../core/errors.ts";
@@ -121,8 +121,8 @@ export class Trainer {
         const parts: (HostArray | HostTensors)[] = [];
         loader.begin(0, this.#seed);
         for (let batch = await loader.next(); batch !== undefined; batch = await loader.next()) {
-          checkBatch("predict: the loader", batch);
-          parts.push(await evals.predict(batch, "predict", parts.length));
+          const checked = toBatch(batch, () => "predict: the loader");
+          parts.push(await evals.predict(checked, "predict", parts.length));
           await this.#breathe();
         }
         await loader.close?.();
