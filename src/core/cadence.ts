@@ -153,7 +153,9 @@ export class CadenceRule {
     checkOptions(what, options, CHECKS);
     const bare = bareUnit(event);
     const parse = (key: string, quantity: Quantity | undefined): Amount | undefined =>
-      quantity === undefined ? undefined : parseQuantity(`${what}.${key}`, quantity, bare);
+      quantity === undefined
+        ? undefined
+        : parseQuantity(typeof cadence === "object" ? `${what}.${key}` : what, quantity, bare);
     this.#every = parse("every", options.every);
     if (this.#every?.value === 0)
       throw new OptionError(`Expected \`${what}.every\` to be more than 0, got ${show(options.every)}`);

@@ -198,7 +198,7 @@ export class Context implements Omit<ContextFields, never>, Verbs {
     const grads = FIELDS_OF.get(event)?.has("grads") ? this.#run.gradsFor(this) : undefined;
     if (grads === undefined) {
       throw new ContextError(
-        `Hook \`${this.hook}\`: there are no gradients in \`${event}\`. They live from afterBackward to afterOptimizerStep: use onAfterBackward (one micro-batch), onBeforeOptimizerStep (accumulated, before clipping) or onAfterOptimizerStep. For the norm alone, say needs: ["gradNorm"] and read ctx.gradNorm in onStepEnd.`,
+        `There are no gradients in \`${event}\`. They live from afterBackward to afterOptimizerStep: use onAfterBackward (one micro-batch), onBeforeOptimizerStep (accumulated, before clipping) or onAfterOptimizerStep. For the norm alone, say needs: ["gradNorm"] and read ctx.gradNorm in onStepEnd.`,
       );
     }
     return grads;
@@ -207,22 +207,18 @@ export class Context implements Omit<ContextFields, never>, Verbs {
   log(values: Metrics): void {
     this.#myTurn("log");
     if (typeof values !== "object" || values === null) {
-      throw new ContextError(
-        `Hook \`${this.hook}\`: ctx.log takes numbers by name, such as { drift: 0.1 }, got ${show(values)}.`,
-      );
+      throw new ContextError(`ctx.log takes numbers by name, such as { drift: 0.1 }, got ${show(values)}.`);
     }
     for (const [name, value] of Object.entries(values)) {
       if (typeof value !== "number")
-        throw new ContextError(`Hook \`${this.hook}\`: ctx.log takes numbers, but \`${name}\` is ${show(value)}.`);
+        throw new ContextError(`ctx.log takes numbers, but \`${name}\` is ${show(value)}.`);
     }
     this.#run.actions.log(values);
   }
 
   stop(reason: string): void {
     if (typeof reason !== "string" || reason === "") {
-      throw new ContextError(
-        `Hook \`${this.hook}\`: ctx.stop takes a reason, which the run's result will show, got ${show(reason)}.`,
-      );
+      throw new ContextError(`ctx.stop takes a reason, which the run's result will show, got ${show(reason)}.`);
     }
     const entry = this.#ask("stop", "stop", reason);
     this.#run.actions.stop(reason, this.hook, entry);
@@ -230,7 +226,7 @@ export class Context implements Omit<ContextFields, never>, Verbs {
 
   skip(scope: SkipScope, reason?: string): void {
     if (!Object.hasOwn(SKIP_SCOPES, scope)) {
-      throw new ContextError(`Hook \`${this.hook}\`: ctx.skip takes "batch", "step" or "epoch", got ${show(scope)}.`);
+      throw new ContextError(`ctx.skip takes "batch", "step" or "epoch", got ${show(scope)}.`);
     }
     const event = this.#myTurn("skip");
     if (!(SKIP_SCOPES[scope] as readonly string[]).includes(rowOf(event))) {
@@ -240,7 +236,7 @@ export class Context implements Omit<ContextFields, never>, Verbs {
           ? "comes too late"
           : "is not valid";
       throw new ContextError(
-        `Hook \`${this.hook}\`: ctx.skip("${scope}") ${wrong} in \`${event}\`; it works in ${SKIP_SCOPES[scope].join(", ")}.`,
+        `ctx.skip("${scope}") ${wrong} in \`${event}\`; it works in ${SKIP_SCOPES[scope].join(", ")}.`,
       );
     }
     this.#ask("skip", `skip("${scope}")`, reason);
@@ -248,23 +244,21 @@ export class Context implements Omit<ContextFields, never>, Verbs {
   }
 
   replaceBatch(batch: HostBatch, reason?: string): void {
-    const checked = toBatch(batch, () => `Hook \`${this.hook}\`: ctx.replaceBatch`);
+    const checked = toBatch(batch, () => `ctx.replaceBatch`);
     this.#ask("replaceBatch", "replaceBatch", reason);
     this.#run.actions.replaceBatch(checked);
   }
 
   scaleLoss(k: number, reason?: string): void {
     if (typeof k !== "number" || !Number.isFinite(k))
-      throw new ContextError(`Hook \`${this.hook}\`: ctx.scaleLoss takes a finite number, got ${show(k)}.`);
+      throw new ContextError(`ctx.scaleLoss takes a finite number, got ${show(k)}.`);
     this.#ask("scaleLoss", `scaleLoss(${k})`, reason);
     this.#run.actions.scaleLoss(k);
   }
 
   setLoss(loss: Loss, reason?: string): void {
     if (typeof loss !== "function") {
-      throw new ContextError(
-        `Hook \`${this.hook}\`: ctx.setLoss takes a loss function such as crossEntropy(), got ${show(loss)}.`,
-      );
+      throw new ContextError(`ctx.setLoss takes a loss function such as crossEntropy(), got ${show(loss)}.`);
     }
     this.#ask("setLoss", `setLoss(${loss.name || "anonymous"})`, reason);
     this.#run.actions.setLoss(loss);
@@ -293,7 +287,7 @@ export class Context implements Omit<ContextFields, never>, Verbs {
 
   setAccumulate(n: number, reason?: string): void {
     if (!Number.isSafeInteger(n) || n < 1)
-      throw new ContextError(`Hook \`${this.hook}\`: ctx.setAccumulate takes a whole number ≥ 1, got ${show(n)}.`);
+      throw new ContextError(`ctx.setAccumulate takes a whole number ≥ 1, got ${show(n)}.`);
     this.#ask("setAccumulate", `setAccumulate(${n})`, reason);
     this.#run.actions.setAccumulate(n);
   }
@@ -363,21 +357,17 @@ export class Context implements Omit<ContextFields, never>, Verbs {
     const training = this.#run.phase === "train" || this.#run.phase === "eval";
     if (!training && verb !== "swapParams" && verb !== "replaceBatch") {
       throw new ContextError(
-        `Hook \`${this.hook}\`: ctx.${verb} changes a training run, and none is going on in evaluate() or predict(). Check ctx.phase first.`,
+        `ctx.${verb} changes a training run, and none is going on in evaluate() or predict(). Check ctx.phase first.`,
       );
     }
     if (VERB_EVENTS.get(verb)!.has(rowOf(event))) return;
-    throw new ContextError(
-      `Hook \`${this.hook}\`: ctx.${verb} is not valid in \`${event}\`. It works in: ${VERBS[verb].events.join(", ")}.`,
-    );
+    throw new ContextError(`ctx.${verb} is not valid in \`${event}\`. It works in: ${VERBS[verb].events.join(", ")}.`);
   }
 
   #valid(field: string): RunView {
     const event = this.#recalled ?? this.#run.turn.event;
     if (event !== null && !FIELDS_OF.get(event)?.has(field)) {
-      throw new ContextError(
-        `Hook \`${this.hook}\`: ctx.${field} is not available in \`${event}\`. It is in: ${eventsWith(field)}.`,
-      );
+      throw new ContextError(`ctx.${field} is not available in \`${event}\`. It is in: ${eventsWith(field)}.`);
     }
     return this.#run;
   }

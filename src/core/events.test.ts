@@ -78,7 +78,7 @@ describe("own events", () => {
     expect(() => hooks.fireCustom("eventsTestDrfit")).toThrow(
       'There is no own event `eventsTestDrfit`. Did you mean `eventsTestDrift`? Make it known with defineEvent("eventsTestDrfit").',
     );
-    expect(() => hooks.fireCustom("stepEnd")).toThrow("Events of the loop are fired by the loop.");
+    expect(() => hooks.fireCustom("stepEnd")).toThrow("only the loop fires it");
   });
 
   test.each(["stepEnd", "close"])("%s is the loop's own", (name) => {

@@ -41,7 +41,10 @@ export const is = {
 /** How a value looks in a message: short, and with its type. */
 export function show(value: unknown): string {
   if (value === null) return "`null`";
-  if (Array.isArray(value)) return `\`[${value.length} items]\` (array)`;
+  if (Array.isArray(value)) {
+    const short = value.length <= 6 && value.every((item) => typeof item !== "object" && typeof item !== "function");
+    return `\`[${short ? value.map((item) => JSON.stringify(item) ?? String(item)).join(", ") : `${value.length} items`}]\` (array)`;
+  }
   if (typeof value === "object") return `an object (${Object.getPrototypeOf(value)?.constructor?.name ?? "Object"})`;
   if (typeof value === "function") return `a function (${value.name || "anonymous"})`;
   // oxlint-disable-next-line typescript/no-base-to-string -- objects have returned above

@@ -161,11 +161,11 @@ export class HookRegistry implements DispatchHost {
 
   fireCustom(event: string): void | Promise<void> {
     if (!isCustomEvent(event)) {
-      const hint = Object.hasOwn(EVENTS, event)
-        ? " Events of the loop are fired by the loop."
-        : didYouMean(event, allEvents());
+      if (Object.hasOwn(EVENTS, event)) {
+        throw new HookRegistrationError(`\`${event}\` is an event of the loop: only the loop fires it.`);
+      }
       throw new HookRegistrationError(
-        `There is no own event \`${event}\`.${hint} Make it known with defineEvent("${event}").`,
+        `There is no own event \`${event}\`.${didYouMean(event, allEvents())} Make it known with defineEvent("${event}").`,
       );
     }
     return this.#nested(this.fire[event] ?? nobody);

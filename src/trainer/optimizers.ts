@@ -216,7 +216,7 @@ export class OptimizerSet {
         throw new ContextError(`${where}.${key} must be a finite number ≥ 0, got ${show(value)}.`);
       if (group.values[key] === undefined) {
         throw new ContextError(
-          `${where}.${key}: ${slot.optimizer.name} was made without ${key}, so it keeps no state for it. Make it with ${key}: 0.9 or the like.`,
+          `${where}.${key}: this ${slot.optimizer.name} has no ${key}. Optimizers that can (sgd, rmsprop) keep one when made with ${key}: 0 or more.`,
         );
       }
       ctx.record(`${where}.${key} = ${value}`);

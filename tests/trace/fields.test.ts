@@ -54,7 +54,7 @@ describe.each(BUILTIN_EVENTS)("%s", (event) => {
           );
         else
           expect(message).toBe(
-            `Hook \`reader\`: ctx.${field} is not available in \`${event}\`. It is in: ${eventsWith(field).join(", ")}.`,
+            `ctx.${field} is not available in \`${event}\`. It is in: ${eventsWith(field).join(", ")}.`,
           );
       }
     }

@@ -80,7 +80,7 @@ export const hooks: Cases = {
   "emit: an event of the loop": {
     run: () => wrong<{ emit(e: string): void }>(trainer()).emit("stepEnd"),
     error: HookRegistrationError,
-    says: ["`stepEnd`", "by the loop"],
+    says: ["`stepEnd`", "only the loop fires it"],
   },
 
   "hook throws an error": inHook(
@@ -131,7 +131,7 @@ export const hooks: Cases = {
   "momentum on sgd without": inHook(
     () => during("stepEnd", (ctx) => void (ctx.optimizers[0]!.groups[0]!.momentum = 0.9)),
     ContextError,
-    "sgd was made without momentum",
+    "this sgd has no momentum",
   ),
   "momentum on adam": inHook(
     () => during("stepEnd", (ctx) => void (ctx.optimizers[0]!.groups[0]!.momentum = 0.9), { optimizer: optim.adam() }),
