@@ -50,7 +50,7 @@ describe.each(BUILTIN_EVENTS)("%s", (event) => {
         const { message } = value as ContextError;
         if (field === "grads")
           expect(message).toContain(
-            `there are no gradients in \`${event}\`. They live from afterBackward to afterOptimizerStep: use onAfterBackward`,
+            `There are no gradients in \`${event}\`. They live from afterBackward to afterOptimizerStep: use onAfterBackward`,
           );
         else
           expect(message).toBe(
