@@ -4,8 +4,16 @@ export type { FitOptions, TrainerOptions } from "./trainer/options.ts";
 export type { RunResult } from "./core/result.ts";
 export type { Hook, HookState, ErrorPolicy, Need, Stage } from "./core/hook.ts";
 export type { ContextOf, LiveGroup, LiveOptimizer, Phase, RunStatus, UpdateFn } from "./core/context.types.ts";
-export { defineEvent, type BuiltinEvent, type CustomEvents, type EventName } from "./core/events.ts";
-export type { Cadence, CadenceOptions } from "./core/cadence.ts";
+export {
+  defineEvent,
+  levelOf,
+  type BuiltinEvent,
+  type CustomEvents,
+  type EventLevel,
+  type EventName,
+} from "./core/events.ts";
+export type { Cadence, CadenceOptions, Quantity } from "./core/cadence.ts";
+export type { Diagnosis, NonFinite } from "./core/diagnosis.ts";
 export type { ComputeFn, DeviceTensors, ParamsView } from "./core/device-tensors.ts";
 export type { Grads, GradStats, GradStatsOptions } from "./core/grads.ts";
 export type { Intervention } from "./core/audit.ts";

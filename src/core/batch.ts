@@ -1,6 +1,7 @@
 // What a batch must be: an object of arrays. Checked where it enters, so that everything after may rely on it.
 import { isHostArray, sizeOf, toHostArray } from "./arrays.ts";
-import { DataError } from "./errors.ts";
+import { DataError, OptionError } from "./errors.ts";
+import { messageOf } from "./maybe.ts";
 import type { HostBatch } from "./model.ts";
 import { show } from "./options.ts";
 
@@ -38,4 +39,19 @@ export function toBatch(batch: unknown, source: () => string): HostBatch {
 export function samplesIn(batch: HostBatch): number {
   for (const name in batch) return batch[name]!.shape[0] ?? 1;
   return 0;
+}
+
+/** What the user's `tokens` counts in a batch. */
+export function tokensIn(batch: HostBatch, tokens: (batch: HostBatch) => number): number {
+  let count: unknown;
+  try {
+    count = tokens(batch);
+  } catch (cause) {
+    throw new OptionError(
+      `\`tokens\` failed on a batch with fields ${Object.keys(batch).join(", ")}: ${messageOf(cause)}`,
+      { cause },
+    );
+  }
+  if (typeof count === "number" && count >= 0 && Number.isFinite(count)) return count;
+  throw new OptionError(`Expected \`tokens\` to return a number ≥ 0, got ${show(count)}.`);
 }

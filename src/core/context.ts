@@ -3,10 +3,12 @@ import type { HostArray } from "./arrays.ts";
 import type { Audit, Intervention } from "./audit.ts";
 import type { ContextFields, LiveOptimizer, Metrics, Phase, RunStatus, UpdateFn, Verbs } from "./context.types.ts";
 import { toBatch } from "./batch.ts";
-import type { Moment } from "./cadence.ts";
+import type { Cadence, Moment } from "./cadence.ts";
 import type { Clock } from "./counters.ts";
 import type { DeviceTensors, ParamsView } from "./device-tensors.ts";
+import type { Diagnosis } from "./diagnosis.ts";
 import type { Turn } from "./dispatch.ts";
+import { DueRules } from "./due.ts";
 import { ContextError } from "./errors.ts";
 import { EVENTS, isCustomEvent } from "./events.ts";
 import type { Grads } from "./grads.ts";
@@ -21,7 +23,7 @@ import { SKIP_SCOPES, VERBS, type SkipScope, type VerbName } from "./verbs.ts";
 /** The state of a run as the loop keeps it. Values that cost a read of the device are getters of the implementation. */
 export interface RunView extends Omit<
   ContextFields,
-  "epoch" | "step" | "tokensSeen" | "samplesSeen" | "log" | "grads" | "optimizers"
+  "epoch" | "step" | "tokensSeen" | "samplesSeen" | "log" | "due" | "grads" | "optimizers"
 > {
   readonly clock: Clock;
   /** The gradients as one hook sees them: what it does to them is recorded. Undefined outside their window. */
@@ -68,12 +70,14 @@ export class Context implements Omit<ContextFields, never>, Verbs {
   /** The hook this context belongs to. */
   readonly hook: string;
   readonly #run: RunView;
+  readonly #rules: DueRules;
   /** The event whose fields are shown instead of those of the event at hand. */
   #recalled: string | undefined;
 
   constructor(hook: string, run: RunView) {
     this.hook = hook;
     this.#run = run;
+    this.#rules = new DueRules(hook);
   }
 
   // Always valid.
@@ -173,6 +177,10 @@ export class Context implements Omit<ContextFields, never>, Verbs {
   get finite(): boolean {
     return this.#valid("finite").finite;
   }
+  get diagnose(): () => Promise<Diagnosis> {
+    this.#myTurn("diagnose");
+    return this.#valid("diagnose").diagnose;
+  }
 
   get skipped(): boolean {
     return this.#valid("skipped").skipped;
@@ -214,6 +222,11 @@ export class Context implements Omit<ContextFields, never>, Verbs {
         throw new ContextError(`ctx.log takes numbers, but \`${name}\` is ${show(value)}.`);
     }
     this.#run.actions.log(values);
+  }
+
+  due(cadence: Cadence): boolean {
+    const event = this.#myTurn("due");
+    return this.#rules.due(cadence, this.#recalled ?? event, this.#run.moment);
   }
 
   stop(reason: string): void {

@@ -1,10 +1,13 @@
 // The types of the context: what each event shows and allows. Everything here derives from EVENTS and VERBS.
 import type { HostArray } from "./arrays.ts";
+import type { Cadence } from "./cadence.ts";
 import type { DeviceTensors, ParamsView } from "./device-tensors.ts";
+import type { Diagnosis } from "./diagnosis.ts";
 import type { BuiltinEvent, COMMON_FIELDS, CustomEvents, EventName, EVENTS } from "./events.ts";
 import type { Grads } from "./grads.ts";
 import type { HostBatch, HostTensors, Loss, LossModel, Model, Tensors } from "./model.ts";
 import type { NameFilter } from "./names.ts";
+import type { Activations } from "./probes.ts";
 import type { HookRegistry } from "./registry.ts";
 import type { Shared } from "./shared.ts";
 import type { SkipScope, SkipScopesOf, VerbsOf } from "./verbs.ts";
@@ -67,7 +70,11 @@ export interface ContextFields<B = HostBatch> {
   readonly clippedNorm: number;
   /** False when the step changed nothing because its loss or gradient is NaN or infinite; for hooks with `needs: ["finite"]`. */
   readonly finite: boolean;
+  /** Computes a step that is not finite once more, to say what was bad first; only when `finite` is false. */
+  readonly diagnose: () => Promise<Diagnosis>;
   readonly grads: Grads;
+  /** Points inside the model, for hooks with `probes`: those of the last micro-batch, in the order of the program. */
+  readonly activations: Activations;
   readonly tokensSeen: number;
   readonly samplesSeen: number;
   readonly model: Model<never> | LossModel;
@@ -92,6 +99,8 @@ export interface ContextFields<B = HostBatch> {
   readonly error: unknown;
   /** Records metrics at this step: later hooks of the same event see them in `ctx.metrics`, loggers write them. */
   log(values: Metrics): void;
+  /** Is this cadence due at the event at hand? For a hook with a cadence for only some of what it does; for all of it, say `every`. */
+  due(cadence: Cadence): boolean;
 }
 
 export interface Verbs {
@@ -110,7 +119,7 @@ export interface Verbs {
   requestEval(reason?: string): void;
 }
 
-type CommonField = (typeof COMMON_FIELDS)[number] | "log";
+type CommonField = (typeof COMMON_FIELDS)[number] | "log" | "due";
 
 type FieldsOf<E extends BuiltinEvent> = (typeof EVENTS)[E]["fields"][number];
 

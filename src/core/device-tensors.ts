@@ -5,6 +5,8 @@ import type { HostTensors, Tensors } from "./model.ts";
 /** Tensors that stay with the engine. Who made them frees them; what is left is freed with the trainer. */
 export interface DeviceTensors {
   readonly names: readonly string[];
+  /** True once they are gone, for example with the trainer's engine. */
+  readonly freed: boolean;
   /** A host copy of one. */
   get(name: string): Promise<HostArray>;
   /** Host copies of all. */

@@ -2,7 +2,6 @@
 import { toBatch } from "./batch.ts";
 import { DataError } from "./errors.ts";
 import type { Loader } from "./loader.ts";
-import { prefixed } from "./loop.ts";
 import type { HookRegistry } from "./registry.ts";
 import type { Run } from "./run.ts";
 import type { EvalWork } from "./work.ts";
@@ -26,7 +25,9 @@ export interface EvalParts {
   readonly hooks: HookRegistry;
   readonly evalWork: EvalWork;
   readonly seed: number;
+  /** Why the run must end now, from a signal or the caller's AbortSignal. */
   interrupted(): Interruption | undefined;
+  /** Lets timers, signals and I/O run, when it is time. */
   breathe(): void | Promise<void>;
 }
 
@@ -73,3 +74,7 @@ export async function evaluateOnce(parts: EvalParts, feed: EvalFeed): Promise<Re
     await feed.loader.close?.();
   }
 }
+
+/** Metrics under a loader's name: `val/loss`. */
+export const prefixed = (prefix: string, metrics: Readonly<Record<string, number>>): Record<string, number> =>
+  Object.fromEntries(Object.entries(metrics).map(([name, value]) => [`${prefix}/${name}`, value]));

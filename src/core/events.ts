@@ -52,7 +52,7 @@ interface EventInfo {
 }
 
 const BATCH = ["batch", "batchIdx", "loaderIdx", "loaderName"] as const;
-const LOSS = ["loss", "outputs"] as const;
+const LOSS = ["loss", "outputs", "activations"] as const;
 const OPTIMIZER = ["optimizerIdx", "lr", "grads", "loss"] as const;
 
 export const EVENTS = {
@@ -71,7 +71,7 @@ export const EVENTS = {
   stepEnd: {
     level: "step",
     when: "after the update",
-    fields: ["loss", "avgLoss", "lr", "gradNorm", "finite", "skipped"],
+    fields: ["loss", "avgLoss", "lr", "gradNorm", "finite", "diagnose", "activations", "skipped"],
   },
   beforeFetch: {
     level: "batch",
@@ -117,7 +117,7 @@ export const EVENTS = {
   },
   evalBegin: { level: "eval", when: "before an evaluation", fields: ["loaderName"] },
   evalBatchBegin: { level: "eval", when: "before an evaluation batch", fields: BATCH },
-  evalBatchEnd: { level: "eval", when: "after an evaluation batch", fields: [...BATCH, "outputs"] },
+  evalBatchEnd: { level: "eval", when: "after an evaluation batch", fields: [...BATCH, "outputs", "activations"] },
   evalEnd: {
     level: "eval",
     when: "after an evaluation, with its metrics merged",

@@ -17,6 +17,7 @@ import {
 } from "./hook.ts";
 import { checkOptions, is, show } from "./options.ts";
 import type { Ordered } from "./order.ts";
+import { checkProbe, TRAIN_PROBE_EVENTS, type ProbeRequest } from "./probes.ts";
 import { nearest } from "./suggest.ts";
 
 type AnyMethod = (this: unknown, ctx: Context) => unknown;
@@ -29,6 +30,7 @@ const SETTINGS = {
   after: names,
   onError: is.oneOf(...ERROR_POLICIES),
   needs: is.arrayOf(is.oneOf(...NEEDS)),
+  probes: is.object,
   every: is.or(is.positive, is.name, is.object, is.array),
   loaders: is.arrayOf(is.name),
   optimizers: is.arrayOf(is.or(is.name, is.wholeFrom(0))),
@@ -59,6 +61,7 @@ export class HookEntry implements Ordered {
   readonly after: readonly string[];
   readonly policy: ErrorPolicy;
   readonly needs: readonly Need[];
+  readonly probes: ProbeRequest | undefined;
   readonly context: Context;
   enabled = true;
   /** Failures in a row, for hooks that are switched off after three. */
@@ -85,14 +88,17 @@ export class HookEntry implements Ordered {
     this.after = list(hook.after);
     this.policy = hook.onError ?? (this.isReporter ? "warn" : "throw");
     this.needs = hook.needs ?? [];
+    this.probes = hook.probes;
+    if (this.probes !== undefined) checkProbe(`Hook \`${hook.name}\`: probes`, this.probes);
     this.#loaders = hook.loaders && new Set(hook.loaders);
     this.#optimizers = hook.optimizers && new Set(hook.optimizers);
-    this.context = new Context(hook.name, run);
+    this.context = new Context(hook.name, run, this.probes);
     const { every } = hook;
     if (every !== undefined) {
       this.#gate = new Gate(Array.isArray(every) ? every : [every as Cadence], this.name, () => run.moment);
     }
     this.#findMethods();
+    this.#checkReplace();
   }
 
   /** Loggers and progress: they only report, so their failures must not end a run. */
@@ -118,6 +124,26 @@ export class HookEntry implements Ordered {
   needsNow(need: Need): boolean {
     if (!this.needs.includes(need)) return false;
     return this.#gate === undefined || this.#methods.size === 0 || this.events.some((event) => this.listensNow(event));
+  }
+
+  /** Does it look at activations in one of `events` in the step that begins? */
+  probesNow(events: readonly string[]): boolean {
+    return this.probes !== undefined && events.some((event) => this.listensNow(event));
+  }
+
+  /** Does it replace activations in an evaluation of this loader that begins? */
+  replacesNow(loader: string): boolean {
+    if (this.probes?.replace === undefined || this.#loaders?.has(loader) === false) return false;
+    return this.#gate?.mayPass("evalBegin") ?? true;
+  }
+
+  /** Training on replaced activations would be another model; a hook that expects to see them there must know. */
+  #checkReplace(): void {
+    const event = TRAIN_PROBE_EVENTS.find((each) => this.#methods.has(each));
+    if (this.probes?.replace === undefined || event === undefined) return;
+    throw new HookRegistrationError(
+      `Hook \`${this.name}\` has probes.replace, which works in evaluation and predict only, and listens to \`${event}\` in training. Put what it does there into a hook of its own; to train another model, change the model.`,
+    );
   }
 
   #findMethods(): void {

@@ -4,6 +4,7 @@ import type { ContextOf } from "./context.types.ts";
 import type { EventName, MethodOf } from "./events.ts";
 import type { Json } from "./json.ts";
 import type { HostBatch, HostTensors } from "./model.ts";
+import type { ProbeRequest } from "./probes.ts";
 
 /** Order of kinds: whatever the time of registration, an earlier stage runs before a later one. */
 export const STAGES = ["user", "monitor", "checkpoint", "logger", "progress"] as const;
@@ -45,6 +46,8 @@ interface HookSettings {
   /** Default: `throw`; for loggers and progress `warn`. */
   readonly onError?: ErrorPolicy;
   readonly needs?: readonly Need[];
+  /** Points inside the model, to be seen in `ctx.activations` or, in evaluation and predict, replaced. */
+  readonly probes?: ProbeRequest;
   /**
    * How often: its step, batch, optimizer, eval and epoch events pass only when all of these are due; run events always.
    * Between times the hook costs nothing: a step whose gradients nobody will see is computed in one program.
@@ -60,7 +63,8 @@ interface HookSettings {
   readonly budget?: number;
   /** Version of `state()`'s form, handed to `load`. Default 1. */
   readonly version?: number;
-  state?(): HookState;
+  /** What to keep in a checkpoint; a promise when tensors must be read from the engine first. */
+  state?(): HookState | Promise<HookState>;
   load?(state: HookState, version: number): void | Promise<void>;
 }
 
@@ -74,6 +78,7 @@ export const HOOK_SETTINGS: readonly string[] = [
   "after",
   "onError",
   "needs",
+  "probes",
   "every",
   "loaders",
   "optimizers",

@@ -1,38 +1,12 @@
-// The training loop. It reads from top to bottom like the drawing in events.ts: run, epoch, step, batch, update, boundary.
+// The training loop. It reads from top to bottom like the drawing in events.ts: run, epoch, step, batch, update.
 // Hot paths await only what is a promise: `if (p) await p` keeps a synchronous engine and synchronous hooks synchronous.
-import type { CadenceRule } from "./cadence.ts";
-import { samplesIn, toBatch } from "./batch.ts";
-import { DataError, OptionError } from "./errors.ts";
+import { samplesIn, toBatch, tokensIn } from "./batch.ts";
+import { actOnStop, boundary, ended, evalDue, evaluateAll, lastEvalDue, log } from "./boundary.ts";
+import { DataError } from "./errors.ts";
+import { prefixed } from "./evaluate.ts";
 import type { BuiltinEvent } from "./events.ts";
-import { evaluateOnce, type EvalFeed, type Interruption } from "./evaluate.ts";
 import type { MaybePromise } from "./loader.ts";
-import type { Limits } from "./limits.ts";
-import { messageOf } from "./maybe.ts";
-import type { HostBatch } from "./model.ts";
-import { show } from "./options.ts";
-import type { HookRegistry } from "./registry.ts";
-import type { Run } from "./run.ts";
-import type { EvalWork, Feed, Work } from "./work.ts";
-
-export interface LoopParts {
-  readonly run: Run;
-  readonly hooks: HookRegistry;
-  readonly work: Work;
-  readonly evalWork: EvalWork;
-  readonly feed: Feed;
-  readonly evals: readonly EvalFeed[];
-  readonly limits: Limits;
-  readonly seed: number;
-  readonly evalEvery: CadenceRule | undefined;
-  readonly logEvery: CadenceRule;
-  readonly evalAtStart: boolean;
-  readonly limitBatches: number;
-  readonly tokens: ((batch: HostBatch) => number) | undefined;
-  /** Why the run must end now, from a signal or the caller's AbortSignal. */
-  interrupted(): Interruption | undefined;
-  /** Lets timers, signals and I/O run, when it is time. */
-  breathe(): void | Promise<void>;
-}
+import type { LoopParts } from "./loop-parts.ts";
 
 /** Runs epochs until a limit, a stop or an interruption; leaves the outcome in `run`. */
 export async function runLoop(parts: LoopParts): Promise<void> {
@@ -104,16 +78,17 @@ interface StepTotal {
 async function step(parts: LoopParts, loader: number): Promise<void> {
   const { run, hooks, work } = parts;
   const { fire } = hooks;
-  // Asked for in the middle of a step, another number of micro-batches holds from the next one on.
-  const microBatches = run.accumulate;
   run.clock.now.step++;
   run.skipped = false;
   run.stepLoss = undefined;
   run.optimizerIdx = 0;
   run.requests.skip = undefined;
-  work.beginStep(run.clock.now.step, run.clock.now.epoch - 1, microBatches);
+  work.beginStep(run.clock.now.step, run.clock.now.epoch - 1);
   let wait = fire.stepBegin!();
   if (wait) await wait;
+  // Asked for later in the step, another number of micro-batches holds from the next one on.
+  const microBatches = run.accumulate;
+  work.planStep(microBatches);
 
   const total: StepTotal = { loss: 0, weight: 0, last: Number.NaN };
   let open = false;
@@ -182,7 +157,7 @@ async function batch(
   run.clock.mark("batch");
   run.clock.now.batches++;
   run.clock.now.samples += samplesIn(run.batch);
-  if (parts.tokens) run.clock.now.tokens += countTokens(parts.tokens, run.batch);
+  if (parts.tokens) run.clock.now.tokens += tokensIn(run.batch, parts.tokens);
 
   wait = fire.batchBegin!();
   if (wait) await wait;
@@ -261,112 +236,7 @@ async function update({ run, hooks, work }: LoopParts, total: StepTotal): Promis
   return true;
 }
 
-/** After a step: at most one evaluation, then one log, then the stop if one was asked for. */
-function boundary(parts: LoopParts): void | Promise<void> {
-  const evaluates = evalDue(parts, "step");
-  return evaluates || logDue(parts) ? report(parts, evaluates) : closeStep(parts);
-}
-
-async function report(parts: LoopParts, evaluates: boolean): Promise<void> {
-  if (evaluates) await evaluateAll(parts);
-  if (logDue(parts)) await log(parts);
-  await closeStep(parts);
-}
-
-function closeStep(parts: LoopParts): void | Promise<void> {
-  parts.run.clock.mark();
-  actOnStop(parts);
-  return parts.breathe();
-}
-
-function logDue(parts: LoopParts): boolean {
-  const { run, hooks, logEvery } = parts;
-  return hooks.listens("log") && logEvery.unit !== "epoch" && logEvery.due(run.moment);
-}
-
-function evalDue({ run, evals, evalEvery }: LoopParts, at: "step" | "epoch"): boolean {
-  const asked = run.requests.eval;
-  run.requests.eval = false;
-  if (evals.length === 0 || run.evaluatedAt === run.clock.now.step) return false;
-  if (asked) return true;
-  if (evalEvery === undefined || (evalEvery.unit === "epoch") !== (at === "epoch")) return false;
-  return evalEvery.due(run.moment);
-}
-
-/** Does the cadence ask for an evaluation at the end that has not just been done? */
-function lastEvalDue({ run, evals, evalEvery }: LoopParts): boolean {
-  const wanted = evalEvery?.atEnd === true && evals.length > 0 && run.status !== "interrupted";
-  return wanted && run.evaluatedAt !== run.clock.now.step;
-}
-
-async function evaluateAll(parts: LoopParts): Promise<void> {
-  const { run, work, evals } = parts;
-  run.phase = "eval";
-  run.evaluatedAt = run.clock.now.step;
-  const atHand = { batch: run.batch, batchIdx: run.batchIdx, loaderIdx: run.loaderIdx, loaderName: run.loaderName };
-  for (const feed of evals) {
-    await evaluateOnce(parts, feed);
-  }
-  Object.assign(run, atHand);
-  run.clock.mark("eval");
-  run.phase = "train";
-  // An evaluation that was cut off has no news for a schedule.
-  if (!run.partial) work.observe(run.metrics);
-}
-
-async function log({ run, hooks, work }: LoopParts): Promise<void> {
-  const { now } = run.clock;
-  await work.settle();
-  const loss: Record<string, number> = run.skipped || now.step === 0 ? {} : { loss: run.loss };
-  run.logged = { ...loss, lr: work.lr(0), epoch: now.epoch - 1, ...run.unlogged };
-  run.unlogged = {};
-  await hooks.fire.log!();
-  run.clock.mark("log");
-}
-
-/** Carries out or refuses a hook's stop; a refused one is forgotten, so that only a reason that persists ends the run. */
-function actOnStop({ run, limits }: LoopParts): void {
-  const { stop } = run.requests;
-  if (stop === undefined) return;
-  run.requests.stop = undefined;
-  const early = limits.tooEarly(run.clock.now, run.epochsDone);
-  if (early !== undefined) {
-    stop.entry.refused = early;
-    return;
-  }
-  Object.assign(run, { status: "stopped", reason: stop.reason, requestedBy: stop.by });
-}
-
-/** Is the run over, for whatever reason? */
-function ended({ run, limits, interrupted }: LoopParts): boolean {
-  if (run.status !== "training") return true;
-  const interruption = interrupted();
-  if (interruption !== undefined) {
-    Object.assign(run, { status: "interrupted", ...interruption });
-    return true;
-  }
-  return limits.reached(run.clock.now) !== undefined || run.epochsDone >= limits.epochs;
-}
-
 /** The loader of the next batch, or undefined when the epoch is over. */
 function upcoming({ feed, run, limitBatches }: LoopParts, from?: number): MaybePromise<number | undefined> {
   return run.batchIdx + 1 < limitBatches ? feed.peek(from) : undefined;
 }
-
-/** What the user's `tokens` counts in a batch. */
-function countTokens(tokens: (batch: HostBatch) => number, batch: HostBatch): number {
-  let count: unknown;
-  try {
-    count = tokens(batch);
-  } catch (cause) {
-    throw new OptionError(
-      `\`tokens\` failed on a batch with fields ${Object.keys(batch).join(", ")}: ${messageOf(cause)}`,
-      { cause },
-    );
-  }
-  if (typeof count === "number" && count >= 0 && Number.isFinite(count)) return count;
-  throw new OptionError(`Expected \`tokens\` to return a number ≥ 0, got ${show(count)}.`);
-}
-
-export const prefixed = (prefix: string, metrics: Readonly<Record<string, number>>): Record<string, number> =>
-  Object.fromEntries(Object.entries(metrics).map(([name, value]) => [`${prefix}/${name}`, value]));

@@ -7,6 +7,7 @@ import { HookEntry } from "./hook-entry.ts";
 import { HookTimes, type HookReport } from "./hook-report.ts";
 import type { Hook, Need, Stage } from "./hook.ts";
 import { orderHooks } from "./order.ts";
+import type { Probe } from "./probes.ts";
 import { didYouMean } from "./suggest.ts";
 
 /** Told of one call of a hook: which, in which event, and how many milliseconds it took. */
@@ -157,6 +158,21 @@ export class HookRegistry implements DispatchHost {
   /** The first hook that needs something costly in this step. */
   needing(need: Need): string | undefined {
     return this.#ordered.find((entry) => entry.enabled && entry.needsNow(need))?.name;
+  }
+
+  /** Who looks at activations in one of `events` of this step. */
+  probing(...events: EventName[]): Probe[] {
+    return this.#probes((entry) => entry.probesNow(events));
+  }
+
+  /** Who replaces activations in an evaluation of this loader that begins. */
+  replacing(loader: string): Probe[] {
+    return this.#probes((entry) => entry.replacesNow(loader));
+  }
+
+  #probes(wanted: (entry: HookEntry) => boolean): Probe[] {
+    const mine = this.#ordered.filter((entry) => entry.enabled && this.#isHere(entry) && wanted(entry));
+    return mine.map(({ name, probes }) => ({ hook: name, request: probes! }));
   }
 
   fireCustom(event: string): void | Promise<void> {

@@ -7,6 +7,7 @@ import { ContextError } from "./errors.ts";
 import type { LiveOptimizer, Metrics, Phase, RunStatus } from "./context.types.ts";
 import { Clock } from "./counters.ts";
 import type { ParamsView } from "./device-tensors.ts";
+import type { Diagnosis } from "./diagnosis.ts";
 import type { Turn } from "./dispatch.ts";
 import type { Grads } from "./grads.ts";
 import type { HostBatch, HostTensors, LossModel, Model } from "./model.ts";
@@ -123,6 +124,11 @@ export class Run implements RunView {
     if (work.plan.finite) return work.finite;
     throw new ContextError(`ctx.finite is not checked in this step. Say needs: ["finite"] on the hook that reads it.`);
   }
+
+  readonly diagnose = (): Promise<Diagnosis> => {
+    if (!this.finite) return this.#host.work().diagnose();
+    throw new ContextError(`ctx.diagnose looks at a step that is not finite; this one was. Check ctx.finite first.`);
+  };
 
   get clippedNorm(): number {
     return this.#host.work().clippedNorm;

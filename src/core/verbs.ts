@@ -24,8 +24,14 @@ export const VERBS = {
   setLoss: { does: "another loss function from the next forward pass on", events: IN_RUN },
   setLr: { does: "another learning rate, kept as a factor on the schedule", events: IN_RUN },
   setUpdate: { does: "own optimizer step from the next update on", events: IN_RUN },
-  setTrainable: { does: "which parameters are trained from the next step on", events: IN_RUN },
-  setAccumulate: { does: "how many micro-batches make a step from the next step on", events: IN_RUN },
+  setTrainable: {
+    does: "which parameters are trained from the next step on; in `stepBegin`, from this one",
+    events: IN_RUN,
+  },
+  setAccumulate: {
+    does: "how many micro-batches make a step from the next one on; in `stepBegin`, from this one",
+    events: IN_RUN,
+  },
   setParams: {
     does: "puts other parameters in place for good, such as the best or averaged ones",
     events: ["trainBegin", "stepEnd", "evalEnd", "log", "epochEnd", "trainEnd"],

@@ -3,6 +3,7 @@
 import type { HostArray } from "./arrays.ts";
 import type { Metrics, UpdateFn } from "./context.types.ts";
 import type { DeviceTensors } from "./device-tensors.ts";
+import type { Diagnosis } from "./diagnosis.ts";
 import type { Grads } from "./grads.ts";
 import type { MaybePromise } from "./loader.ts";
 import type { HostBatch, HostTensors, Loss } from "./model.ts";
@@ -36,8 +37,10 @@ export interface Work {
   /** Micro-batches whose gradients are in this step. */
   readonly kept: number;
 
-  /** Chooses the plan for the step that begins and sets its learning rates. */
-  beginStep(step: number, epoch: number, accumulate: number): void;
+  /** Sets the learning rates of the step that begins. */
+  beginStep(step: number, epoch: number): void;
+  /** Chooses the plan for the step, once `stepBegin` is over. */
+  planStep(accumulate: number): void;
   /** Moves a micro-batch to the device; resolves to its number of samples. */
   takeBatch(batch: HostBatch, loader: string, micro: number): number;
   /** The whole step in one program (plan `fused`); commits. */
@@ -66,6 +69,8 @@ export interface Work {
   readonly clippedNorm: number;
   /** False when the plan guards the step and its loss or gradient is not finite. */
   readonly finite: boolean;
+  /** Computes the step at hand, which was not finite and changed nothing, once more. */
+  diagnose(): Promise<Diagnosis>;
   lr(optimizer: number): number;
 
   /** Mean loss and train metrics of the epoch so far. */

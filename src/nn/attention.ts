@@ -6,6 +6,7 @@ import { checkOptions, is } from "../core/options.ts";
 import { dropout } from "./dropout.ts";
 import { fanInUniform, filled } from "./init.ts";
 import { checkSizes, showShape, type Layer } from "./layer.ts";
+import { tap } from "./tap.ts";
 
 export interface AttentionOptions {
   /** Each position sees only itself and what came before (default false). */
@@ -20,7 +21,8 @@ export interface AttentionOptions {
 const HIDDEN = -1e30;
 
 /**
- * Self-attention over [batch, time, features].
+ * Self-attention over [batch, time, features]. Points for probes: `q`, `k`, `v` and `z` [batch, heads, time, size],
+ * `scores` (before the mask) and `pattern` (after the softmax) [batch, heads, time, time].
  * @example multiHeadAttention(128, 4, { causal: true })
  */
 export function multiHeadAttention(features: number, heads: number, options: AttentionOptions = {}): Layer {
@@ -57,11 +59,15 @@ export function multiHeadAttention(features: number, heads: number, options: Att
       const qkv = project(x, params.in_proj_weight!, params.in_proj_bias);
       const [q, k, v] = np
         .split(qkv, 3, 2)
-        .map((part) => part.reshape([batch, time, heads, size]).transpose([0, 2, 1, 3])) as [Tensor, Tensor, Tensor];
-      let scores = np.matmul(q.mul(1 / Math.sqrt(size)), k.transpose([0, 1, 3, 2]));
+        .map((part, i) => tap("qkv"[i]!, part.reshape([batch, time, heads, size]).transpose([0, 2, 1, 3]))) as [
+        Tensor,
+        Tensor,
+        Tensor,
+      ];
+      let scores = tap("scores", np.matmul(q.mul(1 / Math.sqrt(size)), k.transpose([0, 1, 3, 2])));
       if (causal) scores = np.where(visible(time), scores, HIDDEN);
-      const weights = drop.apply({}, nn.softmax(scores, -1), ctx) as Tensor;
-      const mixed = np.matmul(weights, v).transpose([0, 2, 1, 3]).reshape([batch, time, features]);
+      const weights = drop.apply({}, tap("pattern", nn.softmax(scores, -1)), ctx) as Tensor;
+      const mixed = tap("z", np.matmul(weights, v)).transpose([0, 2, 1, 3]).reshape([batch, time, features]);
       return project(mixed, params["out_proj.weight"]!, params["out_proj.bias"]);
     },
   };

@@ -3,6 +3,7 @@ import type { HostArray } from "../core/arrays.ts";
 import { OptionError } from "../core/errors.ts";
 import type { ApplyContext, HostTensors, InitKey, Model, Outputs, Tensor, Tensors } from "../core/model.ts";
 import { checkOptions, is, show } from "../core/options.ts";
+import { tapChild } from "./tap.ts";
 
 /** A part of a block: a model, or the initial value of a parameter of the block's own. */
 export type Child = Model<never, Outputs> | ((key: InitKey) => HostArray);
@@ -15,7 +16,8 @@ export type Calls<Children> = {
 };
 
 /**
- * A model from named children. Parameter names are `child.name`, and nest: `blocks.0.attn.in_proj_weight`.
+ * A model from named children. Parameter names are `child.name`, and nest: `blocks.0.attn.in_proj_weight`. What a child
+ * returns is a point for probes under its path: `blocks.0.attn`.
  * @example
  * const transformerBlock = (d: number, heads: number) =>
  *   block(
@@ -48,7 +50,9 @@ export function block<Children extends Readonly<Record<string, Child>>, In, Out 
       const calls = Object.fromEntries(
         parts.map(([name, part]) => [
           name,
-          typeof part === "function" ? () => params[name]!.ref : (x: never) => call(part, name, params, state, x, ctx),
+          typeof part === "function"
+            ? () => params[name]!.ref
+            : (x: never) => tapChild(name, () => call(part, name, params, state, x, ctx)),
         ]),
       ) as Calls<Children>;
       const outputs = forward(calls, inputs, ctx);

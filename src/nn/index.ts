@@ -35,4 +35,5 @@ export { mae, rmse } from "./regression-metrics.ts";
 export { residual } from "./residual.ts";
 export { rmsNorm, type RmsNormOptions } from "./rms-norm.ts";
 export { sequential } from "./sequential.ts";
+export { tap } from "./tap.ts";
 export type { Size2d } from "./windows.ts";

@@ -1,15 +1,16 @@
 // A residual connection: x + inner(x).
 import type { Layer } from "./layer.ts";
+import { tap } from "./tap.ts";
 
-/** Adds the input to the output of `inner`, whose parameter names stay as they are. */
+/** Adds the input to the output of `inner`, whose parameter names stay as they are; probes see that output as `branch`. */
 export function residual(inner: Layer): Layer {
   return {
     ...inner,
     apply(params, x, ctx) {
       const result = inner.apply(params, x.ref, ctx);
-      if (!Array.isArray(result)) return x.add(result);
+      if (!Array.isArray(result)) return x.add(tap("branch", result));
       const [y, state] = result;
-      return [x.add(y), state];
+      return [x.add(tap("branch", y)), state];
     },
   };
 }

@@ -15,6 +15,8 @@ import type { Totals } from "./totals.ts";
 export interface Micro {
   readonly host: HostBatch;
   readonly loader: string;
+  /** Which of the step's micro-batches, from 0. */
+  readonly index: number;
   readonly weight: number;
   readonly batch: Buffers;
   readonly key: Buffer;

@@ -81,9 +81,10 @@ export class Scalars {
     return this.#values[field];
   }
 
-  /** Are loss and norm numbers? */
+  /** Are loss and norm numbers? A step without a norm was skipped before it could go wrong, and the loss is an older one's. */
   get finite(): boolean {
-    return Number.isFinite(this.#get("loss")) && Number.isFinite(this.#get("norm"));
+    const norm = this.#get("norm");
+    return norm === undefined || (Number.isFinite(norm) && Number.isFinite(this.#get("loss")));
   }
 
   get loss(): number {

@@ -56,7 +56,9 @@ export class Specs {
   }
 
   beginStep(): void {
+    if (this.#frozen === this.#nextFrozen) return;
     this.#frozen = this.#nextFrozen;
+    this.#last = undefined;
   }
 
   setLoss(loss: Loss): void {
@@ -75,7 +77,6 @@ export class Specs {
       throw new ContextError(`ctx.setTrainable matches no parameter. Parameters: ${this.names.join(", ")}.`);
     }
     this.#nextFrozen = new Set(this.names.filter((name) => !trained.has(name)));
-    this.#last = undefined;
   }
 
   /** The spec of a step on this loader's batches. */

@@ -2,6 +2,7 @@
 import type { HostArray } from "../core/arrays.ts";
 import type { UpdateFn } from "../core/context.types.ts";
 import type { DeviceTensors } from "../core/device-tensors.ts";
+import type { Diagnosis, NonFinite } from "../core/diagnosis.ts";
 import type { Grads } from "../core/grads.ts";
 import type { MaybePromise } from "../core/loader.ts";
 import { samplesIn } from "../core/batch.ts";
@@ -14,13 +15,15 @@ import type { Buffer, Engine, Tree } from "../engines/engine.ts";
 import { stepKey } from "../nn/key.ts";
 import { BatchInput } from "./batch-input.ts";
 import type { Buffers, DeviceState } from "./device-state.ts";
-import { OpenStep, pick } from "./open-step.ts";
+import { byName, isBad, nonFiniteIn } from "./non-finite.ts";
+import { OpenStep, pick, type Micro } from "./open-step.ts";
 import { OutputsView } from "./outputs-view.ts";
 import type { OptimizerSet } from "./optimizers.ts";
 import { choosePlan } from "./plan.ts";
 import { ProgramCache, type Compiled } from "./program-cache.ts";
 import type { ControlLayout } from "./programs/control.ts";
 import { clipGrads, forwardOnly, fusedStep, lossGrads, normOf, updateParams } from "./programs/programs.ts";
+import { nonFiniteCounts } from "./programs/stats.ts";
 import type { SumsLayout } from "./programs/sums.ts";
 import { runProgram } from "./run-program.ts";
 import { Scalars } from "./scalars.ts";
@@ -58,6 +61,12 @@ interface Pass {
 type FusedResult = Pass & { readonly params: Buffers; readonly opt: Buffers };
 type GradsResult = Pass & { readonly grads: Buffers };
 
+/** A micro-batch that is part of the step, with what is needed to compute it again. */
+interface UsedBatch extends Pick<Micro, "host" | "loader" | "index"> {
+  readonly spec: StepSpec;
+  readonly scale: number;
+}
+
 /** Everything but the frozen parameters and the control vector is the program's to reuse. */
 const FUSED = { donate: [0, 1, 2, 3, 5, 7] };
 
@@ -86,6 +95,10 @@ export class StepRunner implements Work {
   /** As of the last `settle`, on engines that cannot read on demand. */
   #avgLoss = Number.NaN;
   #spec: StepSpec;
+  /** Of the last backward pass. */
+  #scale = 1;
+  /** The micro-batches of a guarded step. */
+  readonly #used: UsedBatch[] = [];
   /** The control vector on the device, good until a number in it changes. Programs borrow it. */
   #controlBuffer: Buffer | undefined;
 
@@ -117,16 +130,20 @@ export class StepRunner implements Work {
     return this.#open.kept;
   }
 
-  beginStep(step: number, epoch: number, accumulate: number): void {
+  beginStep(step: number, epoch: number): void {
     this.#step = step;
+    this.#optimizers.schedule(() => ({ step: step - 1, epoch, ...this.#options.totals() }));
+    this.#scalars.clear();
+    this.#used.length = 0;
+  }
+
+  planStep(accumulate: number): void {
     const { version } = this.#hooks;
     if (this.#hooks.isGated || this.#planned.hooks !== version || this.#planned.accumulate !== accumulate) {
       this.plan = choosePlan(this.#hooks, accumulate, this.clips);
       this.#planned = { hooks: version, accumulate };
     }
     this.#specs.beginStep();
-    this.#optimizers.schedule(() => ({ step: step - 1, epoch, ...this.#options.totals() }));
-    this.#scalars.clear();
   }
 
   takeBatch(host: HostBatch, loader: string, micro: number): number {
@@ -135,7 +152,7 @@ export class StepRunner implements Work {
     this.due = this.#spec.due;
     const batch = this.#input.put(host, loader);
     const key = this.#engine.put({ data: stepKey(this.#options.seed, this.#step, micro), shape: [2] });
-    this.#open.micro = { host, loader, weight, batch, key };
+    this.#open.micro = { host, loader, index: micro, weight, batch, key };
     return weight;
   }
 
@@ -149,6 +166,7 @@ export class StepRunner implements Work {
     const frozen = pick(params, spec.frozen);
     const control = this.#putControl(scale);
     const slots = pick(opt, spec.slots);
+    this.#use(scale);
     const done = this.#run("step", program, train, slots, state, this.#totals.sums, frozen, batch, control, key);
     this.#open.release(true);
     return chain(done, (out) => {
@@ -189,11 +207,13 @@ export class StepRunner implements Work {
     return chain(done, (out) => {
       const result = out as unknown as GradsResult;
       this.#open.finish({ grads: result.grads, state: result.state, sums: result.sums });
+      this.#scale = scale;
       this.#showPass(result);
     });
   }
 
   keepBatch(): MaybePromise<void> {
+    this.#use(this.#scale);
     return this.#open.keep();
   }
 
@@ -274,6 +294,25 @@ export class StepRunner implements Work {
     return !this.plan.finite || this.#scalars.finite;
   }
 
+  async diagnose(): Promise<Diagnosis> {
+    const params = await this.#countNonFinite(this.#state.params);
+    let found: Diagnosis | undefined;
+    for (const { host, loader, index, spec, scale } of this.#used) {
+      this.takeBatch(host, loader, index);
+      this.#spec = spec;
+      try {
+        await this.backward(scale);
+        await this.#scalars.settle();
+        const grads = await this.#countNonFinite(this.#open.micro!.result!.grads);
+        found = { micro: index, loaderName: loader, batch: nonFiniteIn(host), params, loss: this.loss, grads };
+      } finally {
+        this.dropBatch();
+      }
+      if (isBad(found)) break;
+    }
+    return found!;
+  }
+
   lr(optimizer: number): number {
     return this.#optimizers.stepRate(optimizer);
   }
@@ -334,6 +373,22 @@ export class StepRunner implements Work {
   #showPass({ report, outputs }: Pick<Pass, "report" | "outputs">): void {
     this.#scalars.set("pass", report);
     this.#outputs.set(outputs);
+  }
+
+  /** Remembers the micro-batch at hand, should a guarded step turn out bad. */
+  #use(scale: number): void {
+    if (!this.plan.finite) return;
+    const { host, loader, index } = this.#open.micro!;
+    this.#used.push({ host, loader, index, spec: this.#spec, scale });
+  }
+
+  async #countNonFinite(tensors: Buffers): Promise<NonFinite> {
+    const names = Object.keys(tensors);
+    if (names.length === 0) return {};
+    const vector = (await this.#programs.once("nonFinite", () => nonFiniteCounts)(tensors)) as Buffer;
+    const counts = await this.#engine.read(vector);
+    this.#engine.free(vector);
+    return byName(names.map((name, i) => [name, counts[i]!]));
   }
 
   #putControl(scale: number): Buffer {

@@ -22,6 +22,10 @@ export class TensorHandle implements DeviceTensors {
     this.names = Object.keys(buffers);
   }
 
+  get freed(): boolean {
+    return this.#buffers === undefined;
+  }
+
   get buffers(): Buffers {
     if (!this.#buffers) throw new ContextError(`These tensors were freed before this use.`);
     return this.#buffers;

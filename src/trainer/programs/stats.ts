@@ -89,6 +89,10 @@ export function readStats(values: ArrayLike<number>, { percentiles, bins }: Stat
   };
 }
 
+/** How many values of each tensor are NaN or infinite, in one vector in the tensors' order. */
+export const nonFiniteCounts = (tensors: Tensors): Tensor =>
+  np.stack(Object.values(tensors).map((t) => np.where(np.isfinite(t.ref), 0, 1).astype(np.float32).sum()));
+
 /** L2 norm of each tensor, in one vector in the tensors' order. */
 export const tensorNorms = (tensors: Tensors): Tensor =>
   np.stack(Object.values(tensors).map((t) => np.sqrt(np.square(t.ref).sum())));

@@ -1,0 +1,48 @@
+// Points inside a model: names for what flows through it, seen only while someone traces a program to look.
+import type { Outputs, Tensor } from "../core/model.ts";
+
+/** Sees each point of a model in the order of the program; what it returns flows on. Takes `x` over. */
+export type PointVisitor = (name: string, x: Tensor) => Tensor;
+
+// Tracing is synchronous, so one place for all models is enough, and layers need no extra argument.
+let visitor: PointVisitor | undefined;
+let path = "";
+
+/**
+ * Marks a point inside a model and returns `x`. Probes find it under the path of the layer it is in and its own name:
+ * `blocks.0.attn.scores`. With nobody asking it does nothing: the compiled program is the same.
+ * @example const weights = tap("weights", nn.softmax(scores));
+ */
+export function tap(name: string, x: Tensor): Tensor {
+  return visitor === undefined ? x : visitor(path + name, x);
+}
+
+/** Runs a child of a model: points inside are under its name, and what it returns is a point itself. */
+export function tapChild<Out extends Outputs>(name: string, run: () => Out): Out {
+  if (visitor === undefined) return run();
+  const outer = path;
+  path = `${outer}${name}.`;
+  let outputs: Out;
+  try {
+    outputs = run();
+  } finally {
+    path = outer;
+  }
+  if (isTensor(outputs)) return tap(name, outputs) as Out;
+  const parts = Object.entries(outputs).map(([key, x]) => [key, tap(`${name}.${key}`, x)]);
+  return Object.fromEntries(parts) as Out;
+}
+
+/** Traces `run` with its points shown to `visit`. */
+export function visitPoints<T>(visit: PointVisitor, run: () => T): T {
+  const outer = { visitor, path };
+  visitor = visit;
+  path = "";
+  try {
+    return run();
+  } finally {
+    ({ visitor, path } = outer);
+  }
+}
+
+const isTensor = (outputs: Outputs): outputs is Tensor => typeof (outputs as Tensor).dtype === "string";
