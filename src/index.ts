@@ -4,18 +4,13 @@ export type { FitOptions, TrainerOptions } from "./trainer/options.ts";
 export type { RunResult } from "./core/result.ts";
 export type { Hook, HookState, ErrorPolicy, Need, Stage } from "./core/hook.ts";
 export type { ContextOf, LiveGroup, LiveOptimizer, Phase, RunStatus, UpdateFn } from "./core/context.types.ts";
-export {
-  defineEvent,
-  levelOf,
-  type BuiltinEvent,
-  type CustomEvents,
-  type EventLevel,
-  type EventName,
-} from "./core/events.ts";
-export type { Cadence, CadenceOptions, Quantity } from "./core/cadence.ts";
+export { alwaysPasses, defineEvent, type BuiltinEvent, type CustomEvents, type EventName } from "./core/events.ts";
+export { checkCadence, type Cadence, type CadenceOptions, type Quantity } from "./core/cadence.ts";
 export type { Diagnosis, NonFinite } from "./core/diagnosis.ts";
 export type { ComputeFn, DeviceTensors, ParamsView } from "./core/device-tensors.ts";
 export type { Grads, GradStats, GradStatsOptions } from "./core/grads.ts";
+export type { Activations, ActivationStats, ProbeRequest, ReplaceFn } from "./core/probes.ts";
+export type { ProbedRun, RunWithProbesOptions } from "./trainer/probe-runner.ts";
 export type { Intervention } from "./core/audit.ts";
 export { sharedKey, type SharedKey } from "./core/shared.ts";
 export type { HookReport } from "./core/hook-report.ts";
@@ -46,3 +41,35 @@ export type {
 export { directionOf, monitorValue, unknownMonitor } from "./core/monitor.ts";
 export type { NameFilter } from "./core/names.ts";
 export type { Engine } from "./engines/engine.ts";
+export {
+  accumulateSchedule,
+  type AccumulatePhase,
+  type AccumulateScheduleOptions,
+} from "./hooks/accumulate-schedule.ts";
+export { customStep, type CustomStepOptions } from "./hooks/custom-step.ts";
+export { debug, type DebugOptions } from "./hooks/debug.ts";
+export { earlyStopping, type CombineFn, type EarlyStoppingOptions, type PerMonitor } from "./hooks/early-stopping.ts";
+export { ema, type EmaOptions } from "./hooks/ema.ts";
+export { freeze, type FreezeOptions, type FreezeRule } from "./hooks/freeze.ts";
+export {
+  gradHistograms,
+  gradientMonitor,
+  type GradHistograms,
+  type GradientMonitorOptions,
+} from "./hooks/gradient-monitor.ts";
+export { gradientNoise, type GradientNoiseOptions } from "./hooks/gradient-noise.ts";
+export { heartbeat, type HeartbeatOptions } from "./hooks/heartbeat.ts";
+export { lossSchedule, type LossPhase, type LossScheduleOptions } from "./hooks/loss-schedule.ts";
+export { lossSpike, type LossSpikeOptions } from "./hooks/loss-spike.ts";
+export { lrMonitor, type LrMonitorOptions } from "./hooks/lr-monitor.ts";
+export { nanGuard, type NanGuardOptions } from "./hooks/nan-guard.ts";
+export { probe, probedStats, type ProbedStats, type ProbeOptions } from "./hooks/probe.ts";
+export { schedule } from "./hooks/schedule.ts";
+export { stopFile, type StopFileOptions } from "./hooks/stop-file.ts";
+export { swa, type SwaOptions } from "./hooks/swa.ts";
+export { systemStats, type SystemStatsOptions } from "./hooks/system-stats.ts";
+export { throughput, type ThroughputOptions } from "./hooks/throughput.ts";
+export { timeline, type TimelineOptions } from "./hooks/timeline.ts";
+export { webhook, type WebhookEvent, type WebhookInfo, type WebhookOptions } from "./hooks/webhook.ts";
+export { weightMonitor, type WeightMonitorOptions } from "./hooks/weight-monitor.ts";
+export { when, type Predicate } from "./hooks/when.ts";

@@ -1,6 +1,7 @@
 // A run keeps nothing: neither heap nor device buffers grow with the steps, and steps stay as fast as they were.
-import type { Hook } from "hookline";
-import { tinyTrainer } from "hookline/testing";
+import type { Hook, Tensor } from "hookline";
+import { linear, relu, sequential } from "hookline/nn";
+import { tinyData, tinyTrainer } from "hookline/testing";
 import { beforeAll, describe, expect, it } from "vitest";
 import { JaxEngine } from "../src/engines/jax/jax-engine.ts";
 import { CASES, growth, tenHooks } from "./support/growth.ts";
@@ -28,6 +29,27 @@ describe.each(Object.entries(CASES))("%s", (_name, options) => {
     expect(heap).toBeLessThan(MB);
     expect(live.count - before, "after close()").toBe(0);
   });
+});
+
+it("looking into the model once leaves nothing behind, whether it works or not", async () => {
+  const engine = await JaxEngine.create("wasm");
+  const trainer = tinyTrainer({ model: sequential(linear(3, 4), relu(), linear(4, 1)), engine });
+  const { x } = tinyData(4);
+  const zero = (value: Tensor): Tensor => value.mul(0);
+  const look = async (): Promise<void> => {
+    await trainer.runWithProbes({ x });
+    await trainer.runWithProbes({ x }, { match: (name) => name !== "1", collect: "stats", replace: zero, train: true });
+    await expect(trainer.runWithProbes({ x }, { match: "nope" })).rejects.toThrow("no point");
+    await expect(trainer.runWithProbes({ x }, { match: "0", replace: wrong })).rejects.toThrow("must return an array");
+  };
+  const wrong = (value: Tensor): Tensor => value.sum();
+  // The first one compiles programs, and these have constants.
+  await look();
+  const before = live.count;
+  for (let i = 0; i < 5; i++) await look();
+  expect(live.count - before).toBe(0);
+  await trainer.close();
+  await engine.close();
 });
 
 describe("a step that fails", () => {

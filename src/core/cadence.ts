@@ -254,3 +254,8 @@ export function boundaryRule(what: string, cadence: Cadence): CadenceRule {
   const rule = new CadenceRule(what, cadence, "stepEnd");
   return rule.unit === "epoch" ? new CadenceRule(what, cadence, "epochEnd") : rule;
 }
+
+/** Checks a cadence that a hook takes as an option and asks of `ctx.due`: a mistake is an error at construction. */
+export function checkCadence(what: string, cadence: Cadence): void {
+  void new CadenceRule(what, cadence, "stepEnd");
+}

@@ -16,6 +16,7 @@ import { isPromise } from "./maybe.ts";
 import type { HostBatch, HostTensors, Loss, LossModel, Model } from "./model.ts";
 import type { NameFilter } from "./names.ts";
 import { show } from "./options.ts";
+import type { Activations, ProbeRequest } from "./probes.ts";
 import type { HookRegistry } from "./registry.ts";
 import type { Shared } from "./shared.ts";
 import { SKIP_SCOPES, VERBS, type SkipScope, type VerbName } from "./verbs.ts";
@@ -23,11 +24,13 @@ import { SKIP_SCOPES, VERBS, type SkipScope, type VerbName } from "./verbs.ts";
 /** The state of a run as the loop keeps it. Values that cost a read of the device are getters of the implementation. */
 export interface RunView extends Omit<
   ContextFields,
-  "epoch" | "step" | "tokensSeen" | "samplesSeen" | "log" | "due" | "grads" | "optimizers"
+  "epoch" | "step" | "tokensSeen" | "samplesSeen" | "log" | "due" | "grads" | "activations" | "optimizers"
 > {
   readonly clock: Clock;
   /** The gradients as one hook sees them: what it does to them is recorded. Undefined outside their window. */
   gradsFor(ctx: Context): Grads | undefined;
+  /** The activations of a hook's own request, as far as they were collected. */
+  activationsFor(request: ProbeRequest): Activations;
   readonly payload: unknown;
   /** The clock as cadences read it. */
   readonly moment: Moment;
@@ -70,13 +73,15 @@ export class Context implements Omit<ContextFields, never>, Verbs {
   /** The hook this context belongs to. */
   readonly hook: string;
   readonly #run: RunView;
+  readonly #probes: ProbeRequest | undefined;
   readonly #rules: DueRules;
   /** The event whose fields are shown instead of those of the event at hand. */
   #recalled: string | undefined;
 
-  constructor(hook: string, run: RunView) {
+  constructor(hook: string, run: RunView, probes?: ProbeRequest) {
     this.hook = hook;
     this.#run = run;
+    this.#probes = probes;
     this.#rules = new DueRules(hook);
   }
 
@@ -210,6 +215,14 @@ export class Context implements Omit<ContextFields, never>, Verbs {
       );
     }
     return grads;
+  }
+
+  get activations(): Activations {
+    const run = this.#valid("activations");
+    if (this.#probes) return run.activationsFor(this.#probes);
+    throw new ContextError(
+      `This hook did not ask for activations. Say probes: { match: "*" } on it; trainer.probePoints() lists the points.`,
+    );
   }
 
   log(values: Metrics): void {

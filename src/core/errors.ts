@@ -35,6 +35,19 @@ export class EngineError extends HooklineError {
   override name = "EngineError";
 }
 
+/** A checkpoint or one of its files that cannot be read or written: which file, why, and the way out. */
+export class CheckpointError extends HooklineError {
+  override name = "CheckpointError";
+  readonly file: string;
+  readonly reason: string;
+
+  constructor(file: string, reason: string, wayOut: string, options?: ErrorOptions) {
+    super(`${file}: ${reason}. ${wayOut}`, options);
+    this.file = file;
+    this.reason = reason;
+  }
+}
+
 /** A hook threw: which one, in which event, at which step. The original error is `cause`. */
 export class HookError extends HooklineError {
   override name = "HookError";

@@ -2,6 +2,7 @@
 import { toBatch } from "./batch.ts";
 import { DataError } from "./errors.ts";
 import type { Loader } from "./loader.ts";
+import { showFilter } from "./probes.ts";
 import type { HookRegistry } from "./registry.ts";
 import type { Run } from "./run.ts";
 import type { EvalWork } from "./work.ts";
@@ -41,6 +42,7 @@ export async function evaluateOnce(parts: EvalParts, feed: EvalFeed): Promise<Re
   evalWork.begin();
   try {
     await fire.evalBegin!();
+    beginReplacing(parts, feed.name, "evalBegin");
     feed.loader.begin(0, parts.seed);
     for (run.batchIdx = 0; run.batchIdx < feed.limitBatches; run.batchIdx++) {
       // An interrupted evaluation is worth nothing to a monitor: it ends at once and its metrics are not merged.
@@ -72,6 +74,21 @@ export async function evaluateOnce(parts: EvalParts, feed: EvalFeed): Promise<Re
   } finally {
     evalWork.restore();
     await feed.loader.close?.();
+  }
+}
+
+/** Lets hooks replace activations until `restore`. Decided once, so that an evaluation is of one model from end to end. */
+export function beginReplacing(
+  { run, hooks, evalWork }: Pick<EvalParts, "run" | "hooks" | "evalWork">,
+  loader: string,
+  event: string,
+): void {
+  const replacements = hooks.replacing(loader);
+  evalWork.replace(replacements);
+  const { step, epoch } = run.clock.now;
+  for (const { hook, request } of replacements) {
+    const what = `replace(${showFilter(request.match)}) in ${loader}`;
+    run.audit.add({ who: hook, event, step, epoch: Math.max(0, epoch - 1), what });
   }
 }
 

@@ -194,3 +194,6 @@ export const allEvents = (): string[] => [...BUILTIN_EVENTS, ...customEvents];
 export function levelOf(event: string): EventLevel {
   return Object.hasOwn(EVENTS, event) ? EVENTS[event as BuiltinEvent].level : "custom";
 }
+
+/** Run-level events are never held back: a hook must see the beginning and the end of what it takes part in. */
+export const alwaysPasses = (event: string): boolean => levelOf(event) === "run";

@@ -1,12 +1,9 @@
 // The gate of a hook with a cadence: which of its events pass now, and what it missed at the very end.
 import { CadenceRule, type Cadence, type Moment } from "./cadence.ts";
 import type { Context } from "./context.ts";
-import { levelOf } from "./events.ts";
+import { alwaysPasses } from "./events.ts";
 
 type Call = (ctx: Context) => unknown;
-
-/** Run-level events are never held back: a hook must see the beginning and the end of what it takes part in. */
-const isGated = (event: string): boolean => levelOf(event) !== "run";
 
 export class Gate {
   readonly #cadences: readonly Cadence[];
@@ -27,7 +24,7 @@ export class Gate {
 
   /** The call behind the gate. */
   guard(event: string, call: Call): Call {
-    if (!isGated(event)) return call;
+    if (alwaysPasses(event)) return call;
     const rules = this.#rulesOf(event);
     const atEnd = rules.some((rule) => rule.atEnd);
     return (ctx) => {
@@ -42,7 +39,9 @@ export class Gate {
   /** Whether `event` may pass in the step that begins; true when only the step itself will tell. */
   mayPass(event: string): boolean {
     const moment = this.#moment();
-    return !isGated(event) || this.#rulesOf(event).every((rule) => rule.mayBeDue(moment));
+    if (alwaysPasses(event) || this.#rulesOf(event).every((rule) => rule.mayBeDue(moment))) return true;
+    // The last step is what `atEnd` will look at.
+    return this.servesTheEnd && moment.clock.now.step === moment.totalSteps;
   }
 
   /** Serves the occasions that were let pass last, with the fields of their events. A failed run has none: its step was cut off. */

@@ -11,6 +11,7 @@ import type { Diagnosis } from "./diagnosis.ts";
 import type { Turn } from "./dispatch.ts";
 import type { Grads } from "./grads.ts";
 import type { HostBatch, HostTensors, LossModel, Model } from "./model.ts";
+import type { Activations, ProbeRequest } from "./probes.ts";
 import type { HookRegistry } from "./registry.ts";
 import { Shared } from "./shared.ts";
 import type { SkipScope } from "./verbs.ts";
@@ -157,6 +158,10 @@ export class Run implements RunView {
 
   gradsFor(ctx: Context): Grads | undefined {
     return this.#host.work().grads(this.optimizerIdx, (what) => void ctx.record(what));
+  }
+
+  activationsFor(request: ProbeRequest): Activations {
+    return (this.phase === "train" ? this.#host.work() : this.#host.evalWork()).activations(request);
   }
 
   startTimer(): void {

@@ -8,6 +8,7 @@ import type { Grads } from "./grads.ts";
 import type { MaybePromise } from "./loader.ts";
 import type { HostBatch, HostTensors, Loss } from "./model.ts";
 import type { NameFilter } from "./names.ts";
+import type { Activations, Probe, ProbeRequest } from "./probes.ts";
 
 /** How a step is computed: in one program, with the gradients in between, or with the forward pass first. */
 type PlanKind = "fused" | "split" | "forwardFirst";
@@ -20,6 +21,8 @@ export interface Plan {
   readonly gradNorm: boolean;
   /** Is a step that is not finite kept from changing anything? */
   readonly finite: boolean;
+  /** Hooks that look at activations. */
+  readonly probes: readonly Probe[];
 }
 
 export interface Work {
@@ -65,6 +68,7 @@ export interface Work {
   settle(): MaybePromise<void>;
   readonly loss: number;
   readonly outputs: HostArray | HostTensors;
+  activations(request: ProbeRequest): Activations;
   readonly gradNorm: number;
   readonly clippedNorm: number;
   /** False when the plan guards the step and its loss or gradient is not finite. */
@@ -92,7 +96,10 @@ export interface Work {
 export interface EvalWork {
   /** Host copies of the last batch's outputs, when a hook needs them. */
   readonly outputs: HostArray | HostTensors;
+  activations(request: ProbeRequest): Activations;
   begin(): void;
+  /** Replaces activations until `restore`. */
+  replace(replacements: readonly Probe[]): void;
   /** Puts other parameters in place until `restore`. */
   swapParams(params: HostTensors | DeviceTensors): void;
   batch(batch: HostBatch, loader: string, index: number): MaybePromise<void>;

@@ -6,8 +6,8 @@ import { OptionError } from "../core/errors.ts";
 import type { Hook } from "../core/hook.ts";
 import type { HostTensors } from "../core/model.ts";
 import { monitorValue, unknownMonitor } from "../core/monitor.ts";
-import { checkStopOptions, makeTrackers } from "./support/stop-options.ts";
-import { brief, type TrackerState } from "./support/tracker.ts";
+import { checkStopOptions, makeTrackers } from "./lib/stop-options.ts";
+import { brief, type TrackerState } from "./lib/tracker.ts";
 
 /** One value for all monitored metrics, or one for each by its name. */
 export type PerMonitor<T> = T | Readonly<Record<string, T>>;

@@ -1,5 +1,7 @@
 // A ready context for testing one method of a hook, and replaying a whole trace into it.
+import { CadenceRule, type Cadence } from "../core/cadence.ts";
 import type { ContextOf } from "../core/context.types.ts";
+import { Clock } from "../core/counters.ts";
 import { methodOf, type BuiltinEvent } from "../core/events.ts";
 import { ContextError } from "../core/errors.ts";
 import type { Hook } from "../core/hook.ts";
@@ -58,8 +60,20 @@ export function testContext<E extends BuiltinEvent>(
     Object.assign(metrics, values);
     calls.push({ event, verb: "log", args: [values] });
   };
-  const ctx = { ...DEFAULTS, ...fields, metrics, shared, ...Object.fromEntries(verbs), log };
+  const shown = { ...DEFAULTS, ...fields };
+  const due = (cadence: Cadence): boolean => isDue(event, cadence, shown);
+  const ctx = { due, ...shown, metrics, shared, ...Object.fromEntries(verbs), log };
   return { ctx: ctx as unknown as ContextOf<E>, calls };
+}
+
+/** As in a run whose last step was the one before, with one micro-batch in each. */
+function isDue(event: BuiltinEvent, cadence: Cadence, shown: typeof DEFAULTS): boolean {
+  const { step, epoch, samplesSeen: samples, tokensSeen: tokens, totalSteps } = shown;
+  const clock = new Clock();
+  const elapsed = shown.elapsed * 1000;
+  clock.reset({ step: step - 1, epoch: epoch + 1, batches: step - 1, samples, tokens, elapsed });
+  clock.now.step = clock.now.batches = step;
+  return new CadenceRule("ctx.due", cadence, event).due({ clock, seed: 0, totalSteps });
 }
 
 /** Runs a recorded trace through one hook, event by event, and returns the verbs it called. */

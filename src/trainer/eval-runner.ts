@@ -5,10 +5,12 @@ import type { MaybePromise } from "../core/loader.ts";
 import { chain } from "../core/maybe.ts";
 import { samplesIn } from "../core/batch.ts";
 import type { HostBatch, HostTensors } from "../core/model.ts";
+import type { Activations, Probe, ProbeRequest } from "../core/probes.ts";
 import type { HookRegistry } from "../core/registry.ts";
 import type { EvalWork } from "../core/work.ts";
 import { freeAll, type Buffer, type Engine, type Tree } from "../engines/engine.ts";
 import { stepKey } from "../nn/key.ts";
+import { ActivationsView, type BufferGroups } from "./activations-view.ts";
 import { BatchInput } from "./batch-input.ts";
 import type { Buffers, DeviceState } from "./device-state.ts";
 import { choosePlan } from "./plan.ts";
@@ -17,8 +19,14 @@ import { evalBatch, predictBatch } from "./programs/programs.ts";
 import type { SumsLayout } from "./programs/sums.ts";
 import { runProgram } from "./run-program.ts";
 import { OutputsView, readTree } from "./outputs-view.ts";
-import type { Specs } from "./specs.ts";
+import type { Specs, StepSpec } from "./specs.ts";
 import { Totals, type Averages } from "./totals.ts";
+
+interface EvalResult {
+  readonly sums: Buffer;
+  readonly outputs: Tree<Buffer>;
+  readonly activations: BufferGroups;
+}
 
 export class EvalRunner implements EvalWork {
   readonly #engine: Engine;
@@ -29,8 +37,10 @@ export class EvalRunner implements EvalWork {
   readonly #input: BatchInput;
   readonly #totals: Totals;
   readonly #outputs: OutputsView;
+  readonly #activations: ActivationsView;
   /** Parameters put in place for this evaluation only. */
   #swapped: Buffers | undefined;
+  #replacements: readonly Probe[] = [];
 
   constructor(
     engine: Engine,
@@ -48,6 +58,7 @@ export class EvalRunner implements EvalWork {
     this.#input = new BatchInput(engine, warn);
     this.#totals = new Totals(engine, sums);
     this.#outputs = new OutputsView(engine);
+    this.#activations = new ActivationsView(engine);
   }
 
   begin(): void {
@@ -55,18 +66,28 @@ export class EvalRunner implements EvalWork {
   }
 
   swapParams(params: HostTensors | DeviceTensors): void {
-    this.restore();
+    this.#dropSwapped();
     this.#swapped = this.#state.paramsFrom("ctx.swapParams", params);
   }
 
+  replace(replacements: readonly Probe[]): void {
+    this.#replacements = replacements;
+  }
+
   restore(): void {
+    this.#dropSwapped();
+    this.#replacements = [];
+    this.#activations.free();
+  }
+
+  #dropSwapped(): void {
     if (this.#swapped) freeAll(this.#engine, this.#swapped);
     this.#swapped = undefined;
   }
 
   batch(host: HostBatch, loader: string, index: number): MaybePromise<void> {
     const weight = samplesIn(host);
-    const spec = this.#specs.get(choosePlan(this.#hooks, 1, false), loader);
+    const spec = this.#spec(loader, this.#hooks.probing("evalBatchEnd"));
     const program = this.#programs.of(spec, "eval", () => evalBatch(spec), { donate: [2, 3, 4, 5] });
     const count = this.#engine.put({ data: Float32Array.of(weight), shape: [] });
     const out = runProgram(
@@ -80,10 +101,17 @@ export class EvalRunner implements EvalWork {
       this.#key(index),
     );
     return chain(out, (result) => {
-      const { sums, outputs } = result as { sums: Buffer; outputs: Tree<Buffer> };
+      const { sums, outputs, activations } = result as unknown as EvalResult;
       this.#outputs.set(outputs);
-      return chain(this.#totals.accept(sums, weight, true), () => this.#outputs.settle());
+      this.#activations.set(activations);
+      return chain(this.#totals.accept(sums, weight, true), () =>
+        chain(this.#outputs.settle(), () => this.#activations.settle()),
+      );
     });
+  }
+
+  #spec(loader: string, probes: readonly Probe[]): StepSpec {
+    return this.#specs.get({ ...choosePlan(this.#hooks, 1, false), probes }, loader, this.#replacements);
   }
 
   end(): MaybePromise<Averages> {
@@ -94,9 +122,13 @@ export class EvalRunner implements EvalWork {
     return this.#outputs.host;
   }
 
+  activations(request: ProbeRequest): Activations {
+    return this.#activations.of(request);
+  }
+
   /** The model's outputs for one batch, as host arrays. */
   predict(host: HostBatch, loader: string, index: number): MaybePromise<HostArray | HostTensors> {
-    const spec = this.#specs.get(choosePlan(this.#hooks, 1, false), loader);
+    const spec = this.#spec(loader, []);
     const program = this.#programs.of(spec, "predict", () => predictBatch(spec), { donate: [2, 3] });
     const out = runProgram(
       program,
@@ -106,12 +138,13 @@ export class EvalRunner implements EvalWork {
       this.#input.put(host, loader),
       this.#key(index),
     );
-    return chain(out, (outputs) =>
-      chain(readTree(this.#engine, outputs), (copy) => {
+    return chain(out, (result) => {
+      const { outputs } = result as { outputs: Tree<Buffer> };
+      return chain(readTree(this.#engine, outputs), (copy) => {
         freeAll(this.#engine, outputs);
         return copy;
-      }),
-    );
+      });
+    });
   }
 
   get #params(): Buffers {

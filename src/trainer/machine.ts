@@ -8,6 +8,7 @@ import { EvalRunner } from "./eval-runner.ts";
 import { HookTensors } from "./hook-tensors.ts";
 import type { OptimizerSet } from "./optimizers.ts";
 import type { TrainerOptions } from "./options.ts";
+import { ProbeRunner } from "./probe-runner.ts";
 import type { Problem } from "./problem.ts";
 import { ControlLayout } from "./programs/control.ts";
 import { SumsLayout } from "./programs/sums.ts";
@@ -20,6 +21,7 @@ export interface Machine {
   readonly steps: StepRunner;
   readonly evals: EvalRunner;
   readonly tensors: HookTensors;
+  readonly probes: ProbeRunner;
 }
 
 export async function buildMachine(
@@ -37,9 +39,11 @@ export async function buildMachine(
   const control = new ControlLayout(["scale", "weight", "clipNorm", "clipValue", ...optimizers.controlNames()]);
   const clip = { clipNorm: stepOptions.clipNorm !== undefined, clipValue: stepOptions.clipValue !== undefined };
   const specs = new Specs(Object.keys(initial.params), problem, optimizers, sums, control, clip);
-  const steps = new StepRunner({ engine, state, optimizers, specs, sums, control, hooks, options: stepOptions, warn });
+  const probes = new ProbeRunner(engine, state, specs, stepOptions.seed);
+  const parts = { engine, state, optimizers, specs, sums, control, hooks, probes, options: stepOptions, warn };
+  const steps = new StepRunner(parts);
   const evals = new EvalRunner(engine, state, specs, sums, hooks, warn);
-  return { engine, state, steps, evals, tensors: new HookTensors(engine, state) };
+  return { engine, state, steps, evals, tensors: new HookTensors(engine, state), probes };
 }
 
 /** Frees everything on the device; an engine that the user brought stays open. */

@@ -1,4 +1,5 @@
 // The plan follows the listeners: who listens decides how the step is cut into programs.
+import { TRAIN_PROBE_EVENTS } from "../core/probes.ts";
 import type { HookRegistry } from "../core/registry.ts";
 import type { Plan } from "../core/work.ts";
 
@@ -7,7 +8,8 @@ export function choosePlan(hooks: HookRegistry, accumulate: number, clips: boole
   const outputsBy = hooks.needing("outputs");
   const finite = hooks.needing("finite") !== undefined;
   const gradNorm = clips || finite || hooks.needing("gradNorm") !== undefined;
-  const shared = { outputs: outputsBy !== undefined, gradNorm, finite };
+  const probes = hooks.probing(...TRAIN_PROBE_EVENTS);
+  const shared = { outputs: outputsBy !== undefined, gradNorm, finite, probes };
   const forward = hooks.firstListener("afterForward", "beforeBackward");
   if (forward)
     return { kind: "forwardFirst", because: `hook \`${forward.hook}\` listens to ${forward.event}`, ...shared };
@@ -28,6 +30,7 @@ const PROGRAMS: Record<Plan["kind"], string> = {
 export function describePlan(plan: Plan, hooks: HookRegistry): string {
   const extras = [
     plan.outputs && `outputs come back, because hook \`${hooks.needing("outputs")}\` needs them`,
+    plan.probes.length > 0 && `activations come back, because hook \`${plan.probes[0]!.hook}\` probes them`,
     plan.finite && `a step that is not finite changes nothing, because hook \`${hooks.needing("finite")}\` guards it`,
     plan.gradNorm &&
       `the gradient norm is computed, because ${hooks.needing("gradNorm") ? `hook \`${hooks.needing("gradNorm")}\` needs it` : "clipping is on"}`,

@@ -3,6 +3,7 @@ import type { UpdateFn } from "../core/context.types.ts";
 import { ContextError } from "../core/errors.ts";
 import type { Loss } from "../core/model.ts";
 import { selectNames, type NameFilter } from "../core/names.ts";
+import type { Probe } from "../core/probes.ts";
 import type { Plan } from "../core/work.ts";
 import type { OptimizerSet } from "./optimizers.ts";
 import type { Problem } from "./problem.ts";
@@ -80,13 +81,15 @@ export class Specs {
   }
 
   /** The spec of a step on this loader's batches. */
-  get(plan: Plan, loader: string): StepSpec {
-    if (this.#last?.plan === plan && this.#last.loader === loader) return this.#last.spec;
+  get(plan: Plan, loader: string, replacements: readonly Probe[] = []): StepSpec {
+    const last = this.#last;
+    if (last?.plan === plan && last.loader === loader && replacements.length === 0) return last.spec;
     const settings = [this.#id(this.#loss), this.#id(this.#update), ...this.#frozen];
-    const key = [loader, plan.outputs, plan.gradNorm, plan.finite, ...settings].join("|");
+    const probes = [plan.probes, replacements].map((list) => this.#probesKey(list));
+    const key = [loader, plan.outputs, plan.gradNorm, ...probes, ...settings].join("|");
     let spec = this.#known.get(key);
-    if (!spec) this.#known.set(key, (spec = this.#make(plan, loader)));
-    this.#last = { plan, loader, spec };
+    if (!spec) this.#known.set(key, (spec = this.#make(plan, loader, replacements)));
+    if (replacements.length === 0) this.#last = { plan, loader, spec };
     return spec;
   }
 
@@ -102,7 +105,7 @@ export class Specs {
     return this.#optimizers.slotNames.filter((name) => wanted.has(paramOfSlot(name)));
   }
 
-  #make(plan: Plan, loader: string): StepSpec {
+  #make(plan: Plan, loader: string, replacements: readonly Probe[]): StepSpec {
     const isTrained = (i: number): boolean => [...this.#optimizers.paramsOf(i)].some((name) => !this.#frozen.has(name));
     const due = this.#optimizers.due(loader).filter(isTrained);
     const rules = due.map((i) => this.#optimizers.slots[i]!.rule);
@@ -120,12 +123,22 @@ export class Specs {
       ...this.#clip,
       wantOutputs: plan.outputs,
       wantNorm: plan.gradNorm,
-      guard: plan.finite,
+      probes: plan.probes,
+      replacements,
       train,
       due,
       frozen: this.names.filter((name) => !train.includes(name)),
       slots: this.slotsOf(train),
     };
+  }
+
+  /** Equal requests are equal words, whoever makes them: a hook that comes back finds its program. */
+  #probesKey(probes: readonly Probe[]): string {
+    if (probes.length === 0) return "";
+    return JSON.stringify(
+      probes.map(({ request }) => request),
+      (_, value: unknown) => (typeof value === "function" ? this.#id(value) : value),
+    );
   }
 
   #id(fn: unknown): number {

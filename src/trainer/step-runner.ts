@@ -9,10 +9,12 @@ import { samplesIn } from "../core/batch.ts";
 import { chain } from "../core/maybe.ts";
 import type { HostBatch, HostTensors, Loss } from "../core/model.ts";
 import type { NameFilter } from "../core/names.ts";
+import type { Activations, ProbeRequest } from "../core/probes.ts";
 import type { HookRegistry } from "../core/registry.ts";
 import type { Plan, Work } from "../core/work.ts";
-import type { Buffer, Engine, Tree } from "../engines/engine.ts";
+import { freeAll, type Buffer, type Engine, type Tree } from "../engines/engine.ts";
 import { stepKey } from "../nn/key.ts";
+import { ActivationsView, type BufferGroups } from "./activations-view.ts";
 import { BatchInput } from "./batch-input.ts";
 import type { Buffers, DeviceState } from "./device-state.ts";
 import { byName, isBad, nonFiniteIn } from "./non-finite.ts";
@@ -20,6 +22,7 @@ import { OpenStep, pick, type Micro } from "./open-step.ts";
 import { OutputsView } from "./outputs-view.ts";
 import type { OptimizerSet } from "./optimizers.ts";
 import { choosePlan } from "./plan.ts";
+import type { ProbeRunner } from "./probe-runner.ts";
 import { ProgramCache, type Compiled } from "./program-cache.ts";
 import type { ControlLayout } from "./programs/control.ts";
 import { clipGrads, forwardOnly, fusedStep, lossGrads, normOf, updateParams } from "./programs/programs.ts";
@@ -47,6 +50,7 @@ export interface StepParts {
   readonly sums: SumsLayout;
   readonly control: ControlLayout;
   readonly hooks: HookRegistry;
+  readonly probes: ProbeRunner;
   readonly options: StepOptions;
   readonly warn: (message: string) => void;
 }
@@ -57,6 +61,7 @@ interface Pass {
   readonly sums: Buffer;
   readonly report: Buffer;
   readonly outputs: Tree<Buffer>;
+  readonly activations: BufferGroups;
 }
 type FusedResult = Pass & { readonly params: Buffers; readonly opt: Buffers };
 type GradsResult = Pass & { readonly grads: Buffers };
@@ -69,6 +74,8 @@ interface UsedBatch extends Pick<Micro, "host" | "loader" | "index"> {
 
 /** Everything but the frozen parameters and the control vector is the program's to reuse. */
 const FUSED = { donate: [0, 1, 2, 3, 5, 7] };
+/** A guarded step keeps the state before it until its report says that it counts. */
+const GUARDED = { donate: [5, 7] };
 
 export class StepRunner implements Work {
   readonly syncRead: boolean;
@@ -82,12 +89,14 @@ export class StepRunner implements Work {
   readonly #specs: Specs;
   readonly #control: ControlLayout;
   readonly #hooks: HookRegistry;
+  readonly #probes: ProbeRunner;
   readonly #options: StepOptions;
   readonly #programs: ProgramCache;
   readonly #input: BatchInput;
   readonly #totals: Totals;
   readonly #scalars: Scalars;
   readonly #outputs: OutputsView;
+  readonly #activations: ActivationsView;
   readonly #open: OpenStep;
   /** What the plan was chosen for: it is looked at again when one of them changes, or when a cadence decides. */
   #planned = { hooks: -1, accumulate: 0 };
@@ -110,12 +119,14 @@ export class StepRunner implements Work {
     this.#specs = parts.specs;
     this.#control = parts.control;
     this.#hooks = parts.hooks;
+    this.#probes = parts.probes;
     this.#options = options;
     this.#programs = new ProgramCache(engine);
     this.#input = new BatchInput(engine, parts.warn);
     this.#totals = new Totals(engine, parts.sums);
     this.#scalars = new Scalars(engine);
     this.#outputs = new OutputsView(engine);
+    this.#activations = new ActivationsView(engine);
     this.#open = new OpenStep(engine, this.#programs);
     this.syncRead = engine.syncRead;
     this.clips = options.clipNorm !== undefined || options.clipValue !== undefined;
@@ -134,6 +145,7 @@ export class StepRunner implements Work {
     this.#step = step;
     this.#optimizers.schedule(() => ({ step: step - 1, epoch, ...this.#options.totals() }));
     this.#scalars.clear();
+    this.#activations.free();
     this.#used.length = 0;
   }
 
@@ -161,7 +173,10 @@ export class StepRunner implements Work {
     const { batch, key, weight } = this.#open.micro!;
     const { params, opt, state } = this.#state;
     for (const i of this.due) this.#optimizers.fill(this.#control, i);
-    const program = this.#programs.of(spec, "fused", () => fusedStep(spec), FUSED);
+    const guarded = this.plan.finite;
+    const program = guarded
+      ? this.#programs.of(spec, "guarded", () => fusedStep(spec), GUARDED)
+      : this.#programs.of(spec, "fused", () => fusedStep(spec), FUSED);
     const train = pick(params, spec.train);
     const frozen = pick(params, spec.frozen);
     const control = this.#putControl(scale);
@@ -171,16 +186,24 @@ export class StepRunner implements Work {
     this.#open.release(true);
     return chain(done, (out) => {
       const result = out as unknown as FusedResult;
-      this.#state.commit("params", result.params, true);
-      this.#state.commit("opt", result.opt, true);
-      this.#state.commit("state", result.state, true);
       this.#showPass(result);
-      // Whether a guarded step counts is known only once its report is read.
-      return chain(this.plan.finite ? this.#scalars.settle() : undefined, () => {
-        if (this.finite) this.#optimizers.updated(this.due);
-        return this.#totals.accept(result.sums, this.finite ? weight : 0, true);
+      this.#activations.set(result.activations);
+      if (!guarded) return this.#accept(result, weight, true);
+      return chain(this.#scalars.settle(), () => {
+        if (this.finite) return this.#accept(result, weight, false);
+        const { params, opt, state, sums } = result;
+        freeAll(this.#engine, [params, opt, state, sums]);
       });
     });
+  }
+
+  /** Makes a whole step part of the state. */
+  #accept({ params, opt, state, sums }: FusedResult, weight: number, donated: boolean): MaybePromise<void> {
+    this.#state.commit("params", params, donated);
+    this.#state.commit("opt", opt, donated);
+    this.#state.commit("state", state, donated);
+    this.#optimizers.updated(this.due);
+    return this.#totals.accept(sums, weight, donated);
   }
 
   forward(): MaybePromise<void> {
@@ -190,6 +213,7 @@ export class StepRunner implements Work {
     const done = this.#run("forward pass", program, this.#state.params, state, batch, key);
     return chain(done, (out) => {
       this.#showPass(out as unknown as Pass);
+      this.#activations.set((out as unknown as Pass).activations);
     });
   }
 
@@ -197,7 +221,11 @@ export class StepRunner implements Work {
     const spec = this.#spec;
     const { batch, key } = this.#open.micro!;
     const { params } = this.#state;
-    const program = this.#programs.of(spec, "lossGrads", () => lossGrads(spec));
+    const collects = this.plan.kind !== "forwardFirst";
+    // The forward pass that came first has collected already.
+    const program = collects
+      ? this.#programs.of(spec, "lossGrads", () => lossGrads(spec))
+      : this.#programs.of(spec, "lossGrads only", () => lossGrads({ ...spec, probes: [] }));
     const train = pick(params, spec.train);
     const state = this.#open.state ?? this.#state.state;
     const sums = this.#open.sums ?? this.#totals.sums;
@@ -209,6 +237,7 @@ export class StepRunner implements Work {
       this.#open.finish({ grads: result.grads, state: result.state, sums: result.sums });
       this.#scale = scale;
       this.#showPass(result);
+      if (collects) this.#activations.set(result.activations);
     });
   }
 
@@ -269,7 +298,8 @@ export class StepRunner implements Work {
 
   settle(): MaybePromise<void> {
     if (this.syncRead) return undefined;
-    return Promise.all([this.#totals.read(), this.#scalars.settle(), this.#outputs.settle()]).then(([{ loss }]) => {
+    const shown = [this.#scalars, this.#outputs, this.#activations].map((view) => view.settle());
+    return Promise.all([this.#totals.read(), ...shown]).then(([{ loss }]) => {
       this.#avgLoss = loss;
     });
   }
@@ -280,6 +310,10 @@ export class StepRunner implements Work {
 
   get outputs(): HostArray | HostTensors {
     return this.#outputs.host;
+  }
+
+  activations(request: ProbeRequest): Activations {
+    return this.#activations.of(request);
   }
 
   get gradNorm(): number {
@@ -302,9 +336,12 @@ export class StepRunner implements Work {
       this.#spec = spec;
       try {
         await this.backward(scale);
-        await this.#scalars.settle();
+        await this.settle();
         const grads = await this.#countNonFinite(this.#open.micro!.result!.grads);
-        found = { micro: index, loaderName: loader, batch: nonFiniteIn(host), params, loss: this.loss, grads };
+        const { loss } = this;
+        const draw = { loader, step: this.#step, micro: index };
+        const activation = Number.isFinite(loss) ? undefined : await this.#probes.firstBadPoint(host, draw);
+        found = { micro: index, loaderName: loader, batch: nonFiniteIn(host), params, loss, activation, grads };
       } finally {
         this.dropBatch();
       }
@@ -368,6 +405,7 @@ export class StepRunner implements Work {
     this.#totals.free();
     this.#scalars.free();
     this.#outputs.free();
+    this.#activations.free();
   }
 
   #showPass({ report, outputs }: Pick<Pass, "report" | "outputs">): void {

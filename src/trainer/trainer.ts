@@ -1,16 +1,16 @@
 // The Trainer: what a user holds. It joins model, data, optimizers, engine and hooks, and brackets every call with init and close.
-import { sizeOf, type HostArray } from "../core/arrays.ts";
+import { sizeOf, type ArrayInput, type HostArray } from "../core/arrays.ts";
 import { toBatch } from "../core/batch.ts";
 import { boundaryRule, type Cadence, type CadenceRule } from "../core/cadence.ts";
 import type { ContextOf } from "../core/context.types.ts";
 import { ContextError, HookRegistrationError, OptionError } from "../core/errors.ts";
-import { evaluateOnce, type EvalFeed, type EvalParts, type Interruption } from "../core/evaluate.ts";
+import { beginReplacing, evaluateOnce, type EvalFeed, type EvalParts, type Interruption } from "../core/evaluate.ts";
 import { allEvents, methodOf, type CustomEvents, type EventName } from "../core/events.ts";
 import { functionHook } from "../core/hook-entry.ts";
 import { Limits } from "../core/limits.ts";
 import type { Loader } from "../core/loader.ts";
 import { runLoop } from "../core/loop.ts";
-import type { HostTensors } from "../core/model.ts";
+import type { HostBatch, HostTensors } from "../core/model.ts";
 import { show } from "../core/options.ts";
 import { HookRegistry, type Disposer } from "../core/registry.ts";
 import { makeResult, type RunResult } from "../core/result.ts";
@@ -26,6 +26,7 @@ import { OptimizerSet } from "./optimizers.ts";
 import { checkFitOptions, checkTrainerOptions, type FitOptions, type TrainerOptions } from "./options.ts";
 import { choosePlan, describePlan } from "./plan.ts";
 import { defineProblem, type Problem } from "./problem.ts";
+import type { ProbedRun, RunWithProbesOptions } from "./probe-runner.ts";
 import { describeParams } from "./summary.ts";
 
 export class Trainer {
@@ -119,6 +120,7 @@ export class Trainer {
       const { evals } = await this.#start();
       return this.#calls.standalone("predict", async () => {
         const parts: (HostArray | HostTensors)[] = [];
+        beginReplacing({ run: this.#run, hooks: this.hooks, evalWork: evals }, "predict", "predict");
         loader.begin(0, this.#seed);
         for (let batch = await loader.next(); batch !== undefined; batch = await loader.next()) {
           const checked = toBatch(batch, () => "predict: the loader");
@@ -126,9 +128,42 @@ export class Trainer {
           await this.#breathe();
         }
         await loader.close?.();
+        evals.restore();
         return joinOutputs(parts);
       });
     });
+  }
+
+  /**
+   * Runs the model on one batch and returns its outputs with activations from inside, as host arrays. Nothing stays
+   * registered, hooks do not see it, and it may be called at any time, in a hook too.
+   * @example (await trainer.runWithProbes(batch, { match: "*.attn.pattern" })).activations.get("blocks.0.attn.pattern")
+   */
+  async runWithProbes(
+    batch: Readonly<Record<string, ArrayInput>>,
+    options: RunWithProbesOptions = {},
+  ): Promise<ProbedRun> {
+    return (await this.#start()).probes.run(
+      toBatch(batch, () => "runWithProbes: the caller"),
+      options,
+    );
+  }
+
+  /** Names of the points that probes can see, in the order of the program. Default batch: the last one, or a first one. */
+  async probePoints(batch?: Readonly<Record<string, ArrayInput>>): Promise<readonly string[]> {
+    const { probes } = await this.#start();
+    return probes.points(batch ? toBatch(batch, () => "probePoints: the caller") : await this.#someBatch());
+  }
+
+  async #someBatch(): Promise<HostBatch> {
+    if (Object.keys(this.#run.batch).length > 0) return this.#run.batch;
+    // An evaluation starts its loader anew, and so does an epoch: looking at a first batch takes nothing away.
+    const loader = this.#evals[0]?.loader ?? (this.#run.epochOpen ? undefined : this.#feed);
+    if (!loader) throw new ContextError(`probePoints() needs a batch here: an epoch is open, and its data must wait.`);
+    loader.begin(0, this.#seed);
+    const batch = await loader.next();
+    await loader.close?.();
+    return toBatch(batch, () => "probePoints: the loader");
   }
 
   /** Parameters and buffers by name, as host copies. */

@@ -1,6 +1,7 @@
 // What a run leaves behind: the heap and the device's buffers at two steps of it, and the ways of running a step.
 import type { Hook } from "hookline";
 import { DataLoader } from "hookline/data";
+import { linear, relu, sequential } from "hookline/nn";
 import { tinyData, tinyTrainer, type TinyOptions } from "hookline/testing";
 import { JaxEngine } from "../../src/engines/jax/jax-engine.ts";
 import { heapInUse } from "./heap.ts";
@@ -62,6 +63,23 @@ export const tenHooks = (): Hook[] =>
 
 /** Every way of running a step. */
 export const CASES: Readonly<Record<string, () => TinyOptions>> = {
+  "probes in every step and evaluation": () => ({
+    model: sequential(linear(3, 4), relu(), linear(4, 1)),
+    eval: new DataLoader(tinyData(8), { batchSize: 4 }),
+    evalEvery: 50,
+    hooks: [
+      { name: "stats", probes: { match: "*" }, onStepEnd: ({ activations }) => void activations.stats("1") },
+      {
+        name: "arrays",
+        every: 3,
+        probes: { match: ["0", "2"], collect: "arrays" },
+        onBatchEnd: ({ activations }) => void activations.get("2"),
+        onEvalBatchEnd: ({ activations }) => void activations.names,
+      },
+      // Rare enough: each evaluation it changes stays in the audit, which is meant to be kept.
+      { name: "zero", every: 500, probes: { match: "1", replace: (x) => x.mul(0) } },
+    ],
+  }),
   "one fused program": () => ({}),
   "gradients in between": () => ({
     hooks: [{ name: "norm", onAfterBackward: async (ctx) => void (await ctx.grads.norm()) }],

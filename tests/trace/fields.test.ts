@@ -1,5 +1,6 @@
 // Every conditional field × every event: it can be read exactly where EVENTS says so.
 import { ContextError, type BuiltinEvent, type Grads, type Hook } from "hookline";
+import { linear, sequential } from "hookline/nn";
 import { describe, expect, test } from "vitest";
 import type { Context } from "../../src/core/context.ts";
 import { BUILTIN_EVENTS, COMMON_FIELDS, EVENTS, methodOf } from "../../src/core/events.ts";
@@ -15,6 +16,7 @@ async function readIn(event: BuiltinEvent, fields: readonly (keyof Context)[]): 
   const reader = {
     name: "reader",
     needs: ["outputs", "gradNorm", "finite"],
+    probes: { match: "*" },
     [methodOf(event)](ctx: Context) {
       const read = (field: keyof Context): unknown => {
         try {
@@ -27,7 +29,8 @@ async function readIn(event: BuiltinEvent, fields: readonly (keyof Context)[]): 
     },
   } as unknown as Hook;
   const fails: Hook = { name: "fails", onStepEnd: () => Promise.reject(new Error("on purpose")) };
-  const run = fullTrainer({ hooks: event === "exception" ? [reader, fails] : [reader] }).fit();
+  const model = sequential(linear(3, 1));
+  const run = fullTrainer({ model, hooks: event === "exception" ? [reader, fails] : [reader] }).fit();
   const error: unknown = await run.then(
     () => undefined,
     (reason: unknown) => reason,

@@ -20,8 +20,9 @@ import {
   sequential,
 } from "hookline/nn";
 import { adamw, lion, rmsprop, sgd } from "hookline/optim";
-import type { Model, Tensor, TrainerOptions } from "hookline";
+import type { Activations, Model, ProbeRequest, Tensor, TrainerOptions } from "hookline";
 import { methodOf } from "../../src/core/events.ts";
+import { readPoints } from "../support/probed.ts";
 import { describe, expect, test } from "vitest";
 
 const rng = new Rng(7);
@@ -124,6 +125,18 @@ const observe = (...events: BuiltinEvent[]): Hook => ({
   name: `observe ${events.join()}`,
   ...Object.fromEntries(events.map((event) => [methodOf(event), () => undefined])),
 });
+const probing = (
+  name: string,
+  probes: ProbeRequest,
+  method: "onAfterForward" | "onAfterBackward" | "onBatchEnd" | "onStepEnd",
+): Hook => ({
+  name,
+  probes,
+  [method]({ activations }: { activations: Activations }) {
+    if (activations.names.length === 0) throw new Error("nothing collected");
+    readPoints(activations, probes.collect);
+  },
+});
 const plans: Record<string, Hook[]> = {
   "fused with outputs and norm": [{ name: "needs", needs: ["outputs", "gradNorm"] }],
   "split at afterBackward": [observe("afterBackward")],
@@ -140,6 +153,13 @@ const plans: Record<string, Hook[]> = {
     ),
     { name: "needs", needs: ["outputs", "gradNorm"] },
   ],
+  "probing every point": [probing("every step", { match: "*", percentiles: [50], histogram: 4 }, "onStepEnd")],
+  "probing now and then, arrays and statistics": [
+    { ...probing("arrays", { match: () => true, collect: "arrays" }, "onBatchEnd"), every: 2 },
+    { ...probing("stats", { match: "*" }, "onStepEnd"), every: 3 },
+  ],
+  "probing between forward and backward": [probing("forward", { match: "*" }, "onAfterForward")],
+  "probing beside the gradients": [probing("split", { match: "*", collect: "arrays" }, "onAfterBackward")],
   "reading the gradients": [
     {
       name: "reader",

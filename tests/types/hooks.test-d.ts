@@ -53,6 +53,25 @@ describe("names", () => {
   });
 });
 
+describe("probes", () => {
+  test("say what to match; activations are where outputs are, and in stepEnd", () => {
+    const hook: Hook = {
+      name: "probing",
+      probes: { match: ["a", "b.*"], collect: "stats", percentiles: [50], replace: (x, name) => x.mul(name.length) },
+      onAfterForward: ({ activations }) => void expectTypeOf(activations.names).toEqualTypeOf<readonly string[]>(),
+      onStepEnd: ({ activations }) => void expectTypeOf(activations.stats("a").dead).toBeNumber(),
+      onEvalBatchEnd: ({ activations }) => void expectTypeOf(activations.get("a")).toEqualTypeOf<HostArray>(),
+      // @ts-expect-error -- there are none at the end of an epoch
+      onEpochEnd: ({ activations }) => void activations,
+    };
+    // @ts-expect-error -- statistics or arrays
+    const collect: Hook = { name: "h", probes: { match: "a", collect: "both" } };
+    // @ts-expect-error -- of which points?
+    const match: Hook = { name: "h", probes: { collect: "stats" } };
+    expectTypeOf([hook, collect, match]).toEqualTypeOf<Hook[]>();
+  });
+});
+
 describe("fields", () => {
   test("are those of the event", () => {
     const hook: Hook = {

@@ -4,10 +4,12 @@ import type { UpdateFn } from "../../core/context.types.ts";
 import { ProgramError } from "../../core/errors.ts";
 import type { ApplyContext, Loss, Outputs, Tensor, TensorBatch, Tensors } from "../../core/model.ts";
 import type { Optimizer } from "../../core/optimizer.ts";
+import type { Probe } from "../../core/probes.ts";
 import { keyStream } from "../../nn/key.ts";
 import { refAll, type Problem } from "../problem.ts";
 import { clip, globalNorm, mapTensors } from "./clip.ts";
 import type { ControlLayout } from "./control.ts";
+import { PointCollector, pointNames, type ProbeGroups } from "./probes.ts";
 import type { SumsLayout } from "./sums.ts";
 
 /** One optimizer's share of an update: its rule and the parameters of each of its groups. */
@@ -32,8 +34,9 @@ export interface ProgramSpec {
   readonly clipValue: boolean;
   readonly wantOutputs: boolean;
   readonly wantNorm: boolean;
-  /** Keep a step that is not finite from changing anything. */
-  readonly guard: boolean;
+  /** Who looks at points inside the model, and who replaces some (in evaluation and predict). */
+  readonly probes: readonly Probe[];
+  readonly replacements: readonly Probe[];
 }
 
 /** A slot's tensor among the optimizer state: `exp_avg/0.weight`. */
@@ -61,7 +64,11 @@ interface LossAndGrads {
   readonly sums: Tensor;
   readonly loss: Tensor;
   readonly outputs: Outputs;
+  readonly activations: ProbeGroups;
 }
+
+/** What leaves the differentiated function besides its value. */
+type Aux = { loss: Tensor; outputs: Outputs; state: Tensors; points: Tensors };
 
 function lossAndGrads(
   spec: ProgramSpec,
@@ -73,15 +80,14 @@ function lossAndGrads(
   control: Tensor,
   key: Tensor,
 ): LossAndGrads {
-  const objective = (trained: Tensors): [Tensor, { loss: Tensor; outputs: Outputs; state: Tensors }] => {
+  const collector = new PointCollector(spec);
+  const objective = (trained: Tensors): [Tensor, Aux] => {
     const params = inOrder(spec.names, trained, frozen);
-    const forward = spec.problem.forward(params, batch, context(spec, true, state, key), spec.loss);
+    const ctx = context(spec, true, state, key);
+    const forward = collector.forward(() => spec.problem.forward(params, batch, ctx, spec.loss));
     return [forward.loss.ref.mul(spec.control.get(control, "scale")), forward];
   };
-  const [[, aux], grads] = valueAndGrad(objective, { hasAux: true })(train) as unknown as [
-    [Tensor, { loss: Tensor; outputs: Outputs; state: Tensors }],
-    Tensors,
-  ];
+  const [[, aux], grads] = valueAndGrad(objective, { hasAux: true })(train) as unknown as [[Tensor, Aux], Tensors];
   const weight = spec.control.get(control, "weight");
   return {
     grads,
@@ -89,6 +95,7 @@ function lossAndGrads(
     sums: spec.sums.add(sums, aux.loss, weight, aux.outputs, batch),
     loss: aux.loss,
     outputs: spec.wantOutputs ? aux.outputs : {},
+    activations: collector.groups(aux.points),
   };
 }
 
@@ -151,37 +158,16 @@ export const fusedStep =
     control: Tensor,
     key: Tensor,
   ) => {
-    // Held on to: what follows consumes them.
-    const before = { params: held(train), opt: held(opt), state: held(state), sums: sums.ref };
+    // Held on to: the update needs them once more.
     const pass = lossAndGrads(spec, held(train), frozen, state, sums, batch, control, key);
     let { grads } = pass;
     let norm: Tensor | undefined;
     if (spec.clipNorm || spec.clipValue) ({ grads, norm } = clip(grads, limits(spec, control)));
     else if (spec.wantNorm) norm = globalNorm(grads);
-    const after = { ...applyRules(spec, spec.rules, train, grads, opt, control), state: pass.state, sums: pass.sums };
-    const next = spec.guard ? unlessFinite(pass.loss, norm!, after, before) : after;
-    return { ...next, outputs: pass.outputs, report: report(pass.loss, norm) };
+    const { params, opt: slots } = applyRules(spec, spec.rules, train, grads, opt, control);
+    const { sums: total, outputs, activations, loss } = pass;
+    return { params, opt: slots, state: pass.state, sums: total, outputs, activations, report: report(loss, norm) };
   };
-
-interface StepState {
-  readonly params: Tensors;
-  readonly opt: Tensors;
-  readonly state: Tensors;
-  readonly sums: Tensor;
-}
-
-/** The state after the step when its loss and norm are finite, else the state before, bit for bit. */
-function unlessFinite(loss: Tensor, norm: Tensor, after: StepState, before: StepState): StepState {
-  const finite = np.isfinite(loss.ref).mul(np.isfinite(norm.ref));
-  const choose = (part: "params" | "opt" | "state"): Tensors =>
-    mapTensors(after[part], (tensor, name) => np.where(finite.ref, tensor, before[part][name]!.ref));
-  return {
-    params: choose("params"),
-    opt: choose("opt"),
-    state: choose("state"),
-    sums: np.where(finite.ref, after.sums, before.sums.ref),
-  };
-}
 
 /** Scalars that events show, in one vector, so that one read brings them all. */
 const report = (...scalars: (Tensor | undefined)[]): Tensor => {
@@ -200,9 +186,15 @@ export const lossGrads =
 /** The forward pass alone, for hooks that decide before the backward pass. */
 export const forwardOnly =
   (spec: ProgramSpec) => (params: Tensors, state: Tensors, batch: TensorBatch, key: Tensor) => {
+    const collector = new PointCollector(spec);
     const ctx = context(spec, true, state, key);
-    const { loss, outputs } = spec.problem.forward(inOrder(spec.names, params), batch, ctx, spec.loss);
-    return { report: report(loss), outputs: spec.wantOutputs ? outputs : {} };
+    const all = inOrder(spec.names, params);
+    const forward = collector.forward(() => spec.problem.forward(all, batch, ctx, spec.loss));
+    return {
+      report: report(forward.loss),
+      outputs: spec.wantOutputs ? forward.outputs : {},
+      activations: collector.groups(forward.points),
+    };
   };
 
 /** The first micro-batch of an accumulated gradient: gradient × weight. */
@@ -232,19 +224,39 @@ export const updateParams =
 export const evalBatch =
   (spec: ProgramSpec) =>
   (params: Tensors, state: Tensors, sums: Tensor, batch: TensorBatch, weight: Tensor, key: Tensor) => {
-    const forward = spec.problem.forward(
-      inOrder(spec.names, params),
-      batch,
-      context(spec, false, state, key),
-      spec.loss,
+    const collector = new PointCollector(spec);
+    const forward = collector.forward(() =>
+      spec.problem.forward(inOrder(spec.names, params), batch, context(spec, false, held(state), key), spec.loss),
     );
     return {
       sums: spec.sums.add(sums, forward.loss, weight, forward.outputs, batch),
       outputs: spec.wantOutputs ? refAll(forward.outputs) : {},
+      activations: collector.groups(forward.points),
     };
   };
 
+/** The outputs of a batch, in evaluation or (`train`) as training sees it, and what probes make of the pass. */
 export const predictBatch =
-  (spec: ProgramSpec) =>
-  (params: Tensors, state: Tensors, batch: TensorBatch, key: Tensor): Outputs =>
-    spec.problem.predict(inOrder(spec.names, params), batch, context(spec, false, state, key));
+  (spec: ProgramSpec, train = false) =>
+  (
+    params: Tensors,
+    state: Tensors,
+    batch: TensorBatch,
+    key: Tensor,
+  ): { outputs: Outputs; activations: ProbeGroups } => {
+    const collector = new PointCollector(spec);
+    const { outputs, points } = collector.forward(() => ({
+      outputs: spec.problem.predict(inOrder(spec.names, params), batch, context(spec, train, held(state), key)),
+    }));
+    return { outputs, activations: collector.groups(points) };
+  };
+
+/** Tells the model's points while it is traced; all that the compiled program returns is the key. */
+export const listPoints =
+  (spec: ProgramSpec, train: boolean, tell: (names: readonly string[]) => void) =>
+  (params: Tensors, state: Tensors, batch: TensorBatch, key: Tensor): { key: Tensor } => {
+    const predict = (): Outputs =>
+      spec.problem.predict(inOrder(spec.names, params), batch, context(spec, train, held(state), key));
+    tell(pointNames(predict));
+    return { key: key.ref };
+  };

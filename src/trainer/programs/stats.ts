@@ -11,7 +11,7 @@ export interface StatsRequest {
 const FIXED = 6;
 
 /** All numbers of one tensor in one vector: the six fixed ones, percentiles, histogram counts. Takes `x` by reference. */
-function statsOf(x: Tensor, { percentiles, bins }: StatsRequest): Tensor {
+export function statsOf(x: Tensor, { percentiles, bins }: StatsRequest): Tensor {
   const flat = x.ref.reshape([-1]);
   const n = flat.shape[0]!;
   const mean = flat.ref.mean();

@@ -1,4 +1,5 @@
 // The options of earlyStopping, checked and made into one tracker for each metric.
+import { checkCadence } from "../../core/cadence.ts";
 import { OptionError } from "../../core/errors.ts";
 import { directionOf } from "../../core/monitor.ts";
 import { checkOptions, is, type Check } from "../../core/options.ts";
@@ -53,6 +54,8 @@ const monitorsOf = ({ monitor = "val/loss" }: EarlyStoppingOptions): readonly st
 export function checkStopOptions(options: EarlyStoppingOptions): void {
   const owner = options?.name ?? "earlyStopping";
   checkOptions(owner, options, CHECKS);
+  if (options.every !== undefined) checkCadence(`${owner}: every`, options.every);
+  if (options.startFrom !== undefined) checkCadence(`${owner}: startFrom`, { from: options.startFrom });
   const monitors = monitorsOf(options);
   for (const key of PER_MONITOR) {
     const value = options[key];

@@ -18,20 +18,19 @@ export interface TrackerOptions {
   readonly checkFinite: boolean;
 }
 
-/** When a value was seen. */
-export interface At {
-  readonly step: number;
-  readonly epoch: number;
-}
+// Types, not interfaces: only those are known to be plain data, which is what state is made of.
 
-/** What a tracker remembers, as plain data. */
-export interface TrackerState {
+/** When a value was seen. */
+export type At = { readonly step: number; readonly epoch: number };
+
+/** What a tracker remembers. */
+export type TrackerState = {
   readonly best: number | null;
   readonly bestStep: number;
   /** Checks since the last improvement, and where that was. */
   readonly checks: number;
   readonly since: At | null;
-}
+};
 
 export interface Verdict {
   readonly improved: boolean;

@@ -1,0 +1,3 @@
+import { run } from "./nan-guard.ts";
+import { print } from "./lib/report.ts";
+print(await run());

@@ -1,0 +1,123 @@
+// Checkpoints in a directory: one writer at a time, a thread for the work, one call after the other.
+import { CheckpointError } from "../core/errors.ts";
+import { checkOptions, is } from "../core/options.ts";
+import { builtin } from "../platform/builtin.ts";
+import { callDisk, type DiskMethod } from "./disk-calls.ts";
+import { nodeFs } from "./disk-files.ts";
+import { DiskThread, type DiskAccess } from "./disk-thread.ts";
+import { Disk, type DiskOptions } from "./disk.ts";
+import { lockDirectory, type Lock } from "./lock.ts";
+import { toShared } from "./shared-bytes.ts";
+import type { CheckpointInfo, CheckpointStore, LoadedCheckpoint, LoadOptions, SavedCheckpoint } from "./store.ts";
+
+export interface DirectoryStoreOptions {
+  /** Only reads: takes no lock and sweeps nothing, so that it may look at a directory that a run is using. */
+  readonly readOnly?: boolean;
+  /** `"sizes"` trusts files of the right size without reading them through; default `"digests"`. */
+  readonly verify?: "digests" | "sizes";
+  /** False does the work in the calling thread, which waits for the disk; default true. */
+  readonly thread?: boolean;
+}
+
+const CHECKS = { readOnly: is.boolean, verify: is.oneOf("digests", "sizes"), thread: is.boolean };
+
+/** Opens the checkpoints in a directory, `runs/<name>/checkpoints`; unless it only reads, it is made, locked and swept. */
+export async function openDirectoryStore(dir: string, options: DirectoryStoreOptions = {}): Promise<CheckpointStore> {
+  checkOptions("openDirectoryStore", { dir, ...options }, { dir: is.name, ...CHECKS }, ["dir"]);
+  const { readOnly = false, verify = "digests", thread = true } = options;
+  const { resolve } = builtin<{ resolve(path: string): string }>("The checkpoint directory", "node:path");
+  const root = resolve(dir);
+  const lock = readOnly ? undefined : lockDirectory(root);
+  const diskOptions = { root, digests: verify === "digests" };
+  const store = new DirectoryStore(root, thread ? new DiskThread(diskOptions) : sameThread(diskOptions), lock);
+  try {
+    if (lock) await store.sweep();
+    return store;
+  } catch (error) {
+    await store.close();
+    throw error;
+  }
+}
+
+function sameThread(options: DiskOptions): DiskAccess {
+  const disk = new Disk(nodeFs(), options);
+  return {
+    call: async (method, ...args) => callDisk(disk, { method, args }) as never,
+    close: async () => undefined,
+  };
+}
+
+class DirectoryStore implements CheckpointStore {
+  readonly #root: string;
+  readonly #disk: DiskAccess;
+  readonly #lock: Lock | undefined;
+  #last: Promise<unknown> = Promise.resolve();
+  #closed = false;
+
+  constructor(root: string, disk: DiskAccess, lock: Lock | undefined) {
+    this.#root = root;
+    this.#disk = disk;
+    this.#lock = lock;
+  }
+
+  async save(
+    name: string,
+    files: Readonly<Record<string, Uint8Array>>,
+    info: CheckpointInfo,
+  ): Promise<SavedCheckpoint> {
+    this.#assertWritable();
+    return this.#next(async () => {
+      const shared: Record<string, Uint8Array> = Object.create(null);
+      for (const [file, bytes] of Object.entries(files)) {
+        shared[file] = this.#disk instanceof DiskThread ? await toShared(bytes) : bytes;
+      }
+      return this.#disk.call("save", name, { ...shared }, info);
+    });
+  }
+
+  async list(): Promise<SavedCheckpoint[]> {
+    return this.#call("list");
+  }
+
+  async read(name: string, file: string): Promise<Uint8Array> {
+    return this.#call("read", name, file);
+  }
+
+  async load(options?: LoadOptions): Promise<LoadedCheckpoint> {
+    return this.#call("load", options);
+  }
+
+  async remove(names: readonly string[]): Promise<void> {
+    this.#assertWritable();
+    return this.#call("remove", names);
+  }
+
+  async sweep(): Promise<string[]> {
+    this.#assertWritable();
+    return this.#call("sweep");
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    await this.#last;
+    await this.#disk.close();
+    this.#lock?.release();
+  }
+
+  #call<M extends DiskMethod>(method: M, ...args: Parameters<Disk[M]>): Promise<ReturnType<Disk[M]>> {
+    return this.#next(() => this.#disk.call(method, ...args));
+  }
+
+  /** In the order of the calls: a prune must not overtake the save before it. */
+  #next<T>(work: () => Promise<T>): Promise<T> {
+    if (this.#closed) throw new CheckpointError(this.#root, "the store is closed", "Open it again.");
+    const result = this.#last.then(work);
+    this.#last = result.catch(() => undefined);
+    return result;
+  }
+
+  #assertWritable(): void {
+    if (this.#lock) return;
+    throw new CheckpointError(this.#root, "the store was opened to read only", "Open it without `readOnly`.");
+  }
+}

@@ -1,0 +1,161 @@
+// Files that are on the disk when these functions return: short writes are continued, files and directories are synced.
+import type { CheckpointError } from "../core/errors.ts";
+import { builtin } from "../platform/builtin.ts";
+import { codeOf, damaged, guarded, quietly } from "./problems.ts";
+import type { FileEntry } from "./store.ts";
+
+/** What of node:fs is used, all of it synchronous: a thread of its own runs it, and order is what this is about. */
+export interface DiskFs {
+  readonly constants: { readonly O_RDONLY: number; readonly O_NOFOLLOW?: number; readonly O_NONBLOCK?: number };
+  openSync(path: string, flags: string | number): number;
+  readSync(fd: number, bytes: Uint8Array, offset: number, length: number, position: null): number;
+  writeSync(fd: number, bytes: Uint8Array, offset: number, length: number): number;
+  fsyncSync(fd: number): void;
+  closeSync(fd: number): void;
+  renameSync(from: string, to: string): void;
+  linkSync(from: string, to: string): void;
+  unlinkSync(path: string): void;
+  mkdirSync(path: string, options?: { recursive: true }): string | undefined;
+  rmdirSync(path: string): void;
+  readdirSync(path: string): string[];
+  lstatSync(path: string): { readonly size: number; isFile(): boolean; isDirectory(): boolean };
+  fstatSync(fd: number): { readonly size: number; isFile(): boolean };
+}
+
+interface Hash {
+  update(data: Uint8Array | string): Hash;
+  digest(encoding: "hex"): string;
+}
+
+export const nodeFs = (): DiskFs => builtin("The checkpoint directory", "node:fs");
+
+const newHash = (): Hash =>
+  builtin<{ createHash(name: "sha256"): Hash }>("The checkpoint directory", "node:crypto").createHash("sha256");
+
+export const sha256Of = (text: string): string => newHash().update(text).digest("hex");
+
+/** A piece is hashed while it is still in the cache from being read or before being written. */
+const PIECE = 4 << 20;
+
+function withFile<T>(fs: DiskFs, path: string, flags: string | number, use: (fd: number) => T): T {
+  return guarded(path, () => {
+    const fd = fs.openSync(path, flags);
+    try {
+      return use(fd);
+    } finally {
+      fs.closeSync(fd);
+    }
+  });
+}
+
+/** Writes a new file; it is durable once its directory is synced too. */
+export function writeDurably(fs: DiskFs, path: string, bytes: Uint8Array): FileEntry {
+  return withFile(fs, path, "wx", (fd) => {
+    const hash = newHash();
+    for (let start = 0; start < bytes.byteLength; start += PIECE) {
+      const piece = bytes.subarray(start, start + PIECE);
+      hash.update(piece);
+      for (let done = 0; done < piece.byteLength;) done += fs.writeSync(fd, piece, done, piece.byteLength - done);
+    }
+    fs.fsyncSync(fd);
+    return { bytes: bytes.byteLength, sha256: hash.digest("hex") };
+  });
+}
+
+/** Makes the names in a directory durable. */
+export function syncDirectory(fs: DiskFs, path: string): void {
+  guarded(path, () => {
+    let fd: number;
+    try {
+      fd = fs.openSync(path, fs.constants.O_RDONLY);
+    } catch (error) {
+      // Windows cannot open directories, and needs no sync of them.
+      if (codeOf(error) === "EISDIR" || codeOf(error) === "EPERM") return;
+      throw error;
+    }
+    try {
+      fs.fsyncSync(fd);
+    } catch (error) {
+      // Some network file systems have no sync of directories: there is nothing more to be had from them.
+      if (codeOf(error) !== "EINVAL" && codeOf(error) !== "ENOTSUP") throw error;
+    } finally {
+      fs.closeSync(fd);
+    }
+  });
+}
+
+/** Makes a directory with its parents, all durable. */
+export function makeDirectory(fs: DiskFs, path: string): void {
+  guarded(path, () => {
+    const first = fs.mkdirSync(path, { recursive: true });
+    if (first === undefined) return;
+    for (let made = path; made.length >= first.length;) {
+      made = made.slice(0, Math.max(made.lastIndexOf("/"), made.lastIndexOf("\\")));
+      syncDirectory(fs, made || "/");
+    }
+  });
+}
+
+/** Reads a file of known size and, if given, digest; anything else than a plain file with these is damage. */
+export function readWhole(fs: DiskFs, path: string, size: number, sha256?: string): Uint8Array<ArrayBuffer> {
+  // A link may lead anywhere, and opening a pipe would wait for ever.
+  const { O_RDONLY, O_NOFOLLOW = 0, O_NONBLOCK = 0 } = fs.constants;
+  return withFile(fs, path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, (fd) => {
+    const found = fs.fstatSync(fd);
+    if (!found.isFile()) throw damaged(path, "it is not a plain file");
+    if (found.size !== size) throw wrongSize(path, found.size, size);
+    const bytes = new Uint8Array(size);
+    const hash = sha256 === undefined ? undefined : newHash();
+    for (let start = 0; start < size;) {
+      const got = fs.readSync(fd, bytes, start, Math.min(PIECE, size - start), null);
+      if (got === 0) throw wrongSize(path, start, size);
+      hash?.update(bytes.subarray(start, start + got));
+      start += got;
+    }
+    if (hash && hash.digest("hex") !== sha256) throw damaged(path, "its SHA-256 is not the manifest's");
+    return bytes;
+  });
+}
+
+export const wrongSize = (path: string, found: number, expected: number): CheckpointError =>
+  damaged(path, `it has ${found} bytes instead of ${expected}`);
+
+/** The size of a plain file, or undefined where there is none. */
+export function sizeOf(fs: DiskFs, path: string): number | undefined {
+  try {
+    const found = fs.lstatSync(path);
+    return found.isFile() ? found.size : undefined;
+  } catch (error) {
+    if (codeOf(error) === "ENOENT" || codeOf(error) === "ENOTDIR") return undefined;
+    throw error;
+  }
+}
+
+export function isDirectory(fs: DiskFs, path: string): boolean {
+  return exists(fs, path) && guarded(path, () => fs.lstatSync(path).isDirectory());
+}
+
+export function exists(fs: DiskFs, path: string): boolean {
+  return guarded(path, () => {
+    try {
+      fs.lstatSync(path);
+      return true;
+    } catch (error) {
+      if (codeOf(error) === "ENOENT") return false;
+      throw error;
+    }
+  });
+}
+
+/** Deletes a file or a directory with all that is in it; links are deleted, not followed. */
+export function deleteAll(fs: DiskFs, path: string): void {
+  guarded(path, () => {
+    if (!fs.lstatSync(path).isDirectory()) return fs.unlinkSync(path);
+    for (const name of fs.readdirSync(path)) deleteAll(fs, `${path}/${name}`);
+    fs.rmdirSync(path);
+  });
+}
+
+export function deleteQuietly(fs: DiskFs, path: string): void {
+  quietly(() => deleteAll(fs, path));
+}

@@ -1,0 +1,131 @@
+// Reading a directory of checkpoints: what has a valid manifest counts, whatever its name; everything else is named as bad.
+import { CheckpointError } from "../core/errors.ts";
+import { isDirectory, readWhole, sha256Of, sizeOf, wrongSize, type DiskFs } from "./disk-files.ts";
+import {
+  asSkipped,
+  nameOf,
+  newerVersion,
+  newestFirst,
+  nothingLoaded,
+  visible,
+  wantedFiles,
+  type Found,
+  type Valid,
+} from "./found.ts";
+import { LARGEST_MANIFEST, MANIFEST, parseManifest } from "./manifest.ts";
+import { codeOf, damaged, guarded, problem } from "./problems.ts";
+import type { LoadedCheckpoint, LoadOptions, SavedCheckpoint } from "./store.ts";
+
+/** Directories that begin so are no checkpoints: unfinished, or half-deleted. */
+export const TEMP = ".tmp-";
+export const TRASH = ".trash-";
+/** The one that is being replaced: valid until its successor is durable, so readers know it too. */
+export const ASIDE = ".old-";
+
+export class DiskReader {
+  readonly #fs: DiskFs;
+  readonly #root: string;
+  readonly #digests: boolean;
+
+  constructor(fs: DiskFs, root: string, digests: boolean) {
+    this.#fs = fs;
+    this.#root = root;
+    this.#digests = digests;
+  }
+
+  list(): SavedCheckpoint[] {
+    const isIntact = (found: Found): found is Valid => found.kind === "valid" && this.#badSize(found) === undefined;
+    return visible(this.#scan().filter(isIntact), saved);
+  }
+
+  load({ name, files }: LoadOptions = {}): LoadedCheckpoint {
+    const all = this.#scan().sort(newestFirst);
+    const candidates = name === undefined ? all : all.filter((found) => nameOf(found) === name);
+    const problems: CheckpointError[] = [];
+    for (const found of candidates) {
+      const loaded = this.#tryLoad(found, files);
+      if (!(loaded instanceof CheckpointError)) {
+        return { ...loaded, skipped: problems.map((error, i) => asSkipped(candidates[i]!, error)) };
+      }
+      problems.push(loaded);
+    }
+    throw nothingLoaded(this.#root, name, problems, all);
+  }
+
+  read(name: string, file: string): Uint8Array {
+    return this.load({ name, files: [file] }).files[file]!;
+  }
+
+  /** Whether this folder holds a checkpoint that is whole, or that a newer version may know to be. */
+  isIntact(folder: string): boolean {
+    const found = this.look(folder);
+    return found.kind === "newer" || !(this.#tryLoad(found, undefined) instanceof CheckpointError);
+  }
+
+  /** What the manifest in a folder says. */
+  look(folder: string): Found {
+    const dir = `${this.#root}/${folder}`;
+    const path = `${dir}/${MANIFEST}`;
+    const place = { folder, dir, replaced: folder.startsWith(ASIDE), step: Infinity };
+    const bad = (error: unknown): Found => ({ ...place, kind: "bad", error: problem(path, error) });
+    try {
+      const size = sizeOf(this.#fs, path);
+      if (size === undefined) return bad(damaged(path, "it is missing"));
+      if (size > LARGEST_MANIFEST) return bad(damaged(path, `it has ${size} bytes, too many for a manifest`));
+      const text = parseManifest(new TextDecoder().decode(readWhole(this.#fs, path, size)));
+      if (text.kind === "newer") return { ...place, ...text };
+      if (text.kind === "bad") return bad(damaged(path, text.reason));
+      if (sha256Of(text.body) !== text.digest) return bad(damaged(path, "its digest does not fit its contents"));
+      return { ...place, kind: "valid", manifest: text.manifest, step: text.manifest.step };
+    } catch (error) {
+      return bad(error);
+    }
+  }
+
+  /** All entries of the directory; none where there is no directory yet. */
+  folders(): string[] {
+    try {
+      return this.#fs.readdirSync(this.#root);
+    } catch (error) {
+      if (codeOf(error) === "ENOENT") return [];
+      throw problem(this.#root, error);
+    }
+  }
+
+  #scan(): Found[] {
+    return this.folders()
+      .filter((folder) => !folder.startsWith(".") || folder.startsWith(ASIDE))
+      .filter((folder) => isDirectory(this.#fs, `${this.#root}/${folder}`))
+      .map((folder) => this.look(folder));
+  }
+
+  #badSize({ dir, manifest }: Valid): CheckpointError | undefined {
+    for (const [file, { bytes }] of Object.entries(manifest.files)) {
+      const path = `${dir}/${file}`;
+      const size = guarded(path, () => sizeOf(this.#fs, path));
+      if (size === undefined) return damaged(path, "it is missing");
+      if (size !== bytes) return wrongSize(path, size, bytes);
+    }
+    return undefined;
+  }
+
+  /** The files of a checkpoint, or what is wrong with it. */
+  #tryLoad(found: Found, only: readonly string[] | undefined): Omit<LoadedCheckpoint, "skipped"> | CheckpointError {
+    if (found.kind === "bad") return found.error;
+    if (found.kind === "newer") throw newerVersion(found.dir, found.schema);
+    const wanted = wantedFiles(found, only);
+    try {
+      const wrong = this.#badSize(found);
+      if (wrong) return wrong;
+      const read = wanted.map((file) => {
+        const { bytes, sha256 } = found.manifest.files[file]!;
+        return [file, readWhole(this.#fs, `${found.dir}/${file}`, bytes, this.#digests ? sha256 : undefined)] as const;
+      });
+      return { checkpoint: saved(found), files: Object.fromEntries(read) };
+    } catch (error) {
+      return problem(found.dir, error);
+    }
+  }
+}
+
+const saved = ({ manifest, dir }: Valid): SavedCheckpoint => ({ ...manifest, dir });

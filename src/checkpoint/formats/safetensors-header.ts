@@ -1,0 +1,104 @@
+// The header of a safetensors file, parsed and checked until every byte of the data belongs to exactly one tensor.
+import { quote, type BadFile } from "./bad-file.ts";
+import { JsonReader } from "./json-reader.ts";
+import { isFileDType, MAX_DIMENSIONS, sizeInBytes, type FileDType } from "./tensor.ts";
+
+/** What the header says of one tensor; `begin` and `end` count from the first byte after the header. */
+export interface TensorInfo {
+  readonly dtype: FileDType;
+  readonly shape: readonly number[];
+  readonly begin: number;
+  readonly end: number;
+}
+
+export interface Header {
+  /** In the order of the data. */
+  readonly tensors: ReadonlyMap<string, TensorInfo>;
+  readonly metadata: Record<string, string>;
+}
+
+/** The reference implementation's limit. */
+const MAX_HEADER = 100_000_000;
+export const METADATA = "__metadata__";
+
+/** The length of the header, from the first eight bytes and the size of the file. */
+export function headerLength(start: Uint8Array, fileSize: number, bad: BadFile): number {
+  if (start.length < 8) throw bad(`it has ${fileSize} bytes, too few for a safetensors file`);
+  const view = new DataView(start.buffer, start.byteOffset, 8);
+  const length = view.getUint32(0, true) + view.getUint32(4, true) * 2 ** 32;
+  if (length > MAX_HEADER) throw bad(`it says that its header has ${length} bytes, more than ${MAX_HEADER}`);
+  if (8 + length > fileSize) throw bad(`it ends inside its header: ${fileSize} bytes of ${8 + length}`);
+  return length;
+}
+
+/** Parses the header; `dataSize` is how many bytes the file has after it. */
+export function parseHeader(bytes: Uint8Array, dataSize: number, bad: BadFile): Header {
+  if (bytes[0] !== 0x7b) throw bad("its header does not begin with {, so it is no safetensors file");
+  const json = new JsonReader(bytes, "its header", bad);
+  const metadata = Object.create(null) as Record<string, string>;
+  const found: [name: string, info: TensorInfo][] = [];
+  let total = 0;
+  json.object((name) => {
+    if (name === METADATA) {
+      json.object((key) => void (metadata[key] = json.string()));
+      return;
+    }
+    const info = readInfo(json, name, bad);
+    found.push([name, info]);
+    // Tensors that overlap add up to more than there is: said at once, however many more would follow.
+    total += info.end - info.begin;
+    if (total > dataSize) throw bad(`its tensors overlap or go on after its end, from tensor ${quote(name)} on`);
+  });
+  json.end();
+  return { tensors: inOrder(found, dataSize, bad), metadata };
+}
+
+function readInfo(json: JsonReader, name: string, bad: BadFile): TensorInfo {
+  const what = `tensor ${quote(name)}`;
+  let dtype = "";
+  let shape: number[] | undefined;
+  let offsets: number[] = [];
+  json.object((key) => {
+    if (key === "dtype") dtype = json.string();
+    else if (key === "shape") shape = readWholes(json, MAX_DIMENSIONS, `${what} has more dimensions`, bad);
+    else if (key === "data_offsets") offsets = readWholes(json, 2, `${what} has more offsets`, bad);
+    else throw bad(`${what} has the unknown field ${quote(key)}`);
+  });
+  if (!isFileDType(dtype)) throw bad(`${what} has the unknown type ${quote(dtype)}`);
+  if (shape === undefined) throw bad(`${what} has no shape`);
+  const [begin, end] = offsets;
+  if (begin === undefined || end === undefined) throw bad(`${what} has no pair of offsets`);
+  const size = sizeInBytes(dtype, shape);
+  if (typeof size === "string") throw bad(`${what} has ${size}`);
+  if (end - begin !== size)
+    throw bad(`${what} is ${dtype} [${shape.join(", ")}], ${size} bytes, but its offsets span ${end - begin}`);
+  return { dtype, shape, begin, end };
+}
+
+function readWholes(json: JsonReader, most: number, tooMany: string, bad: BadFile): number[] {
+  const values: number[] = [];
+  json.list(() => {
+    if (values.length === most) throw bad(`${tooMany} than ${most}`);
+    values.push(json.whole());
+  });
+  return values;
+}
+
+/** Each tensor must begin where the one before it ends, and the last must end with the file. */
+function inOrder(
+  found: readonly (readonly [string, TensorInfo])[],
+  dataSize: number,
+  bad: BadFile,
+): ReadonlyMap<string, TensorInfo> {
+  const sorted = found.toSorted(([, a], [, b]) => a.begin - b.begin || a.end - b.end);
+  let at = 0;
+  for (const [name, { begin, end }] of sorted) {
+    if (begin !== at)
+      throw bad(
+        `tensor ${quote(name)} begins at ${begin}, ${begin < at ? "inside another" : "after a hole"}, not at ${at}`,
+      );
+    at = end;
+  }
+  if (at !== dataSize) throw bad(`its tensors end at ${at}, but it has ${dataSize} bytes of data`);
+  return new Map(sorted);
+}

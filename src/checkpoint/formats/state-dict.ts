@@ -1,0 +1,143 @@
+// Tensors by name, fitted to a model: taken out of a checkpoint, renamed, and compared with what the model wants.
+import { CheckpointError, OptionError } from "../../core/errors.ts";
+import { checkOptions, is, show } from "../../core/options.ts";
+import { badFile, quote, suggestName } from "./bad-file.ts";
+import { isFileTensor, type PtValue } from "./pt-value.ts";
+import type { FileTensors } from "./tensor.ts";
+
+export interface RenameOptions {
+  /** Taken off the front of every name: `module.` of DataParallel, `model.` of Lightning. */
+  readonly prefix?: string;
+  /** New names for old ones (after the prefix is off), whole or up to a dot: `{ encoder: "blocks.0" }`. A function may leave a tensor out by returning undefined. */
+  readonly rename?: Readonly<Record<string, string>> | ((name: string) => string | undefined);
+  /** False leaves out names without the prefix and ignores renames of what is not there (default true: both are errors). */
+  readonly strict?: boolean;
+}
+
+/** The same tensors under other names; `what` is where they come from, for errors. */
+export function renameTensors<T>(
+  tensors: Readonly<Record<string, T>>,
+  options: RenameOptions,
+  what = "the tensors",
+): Record<string, T> {
+  checkOptions("renameTensors", options, {
+    prefix: is.string,
+    rename: is.or(is.object, is.function),
+    strict: is.boolean,
+  });
+  const { prefix = "", rename = {}, strict = true } = options;
+  const used = new Set<string>();
+  const newName = typeof rename === "function" ? rename : (name: string) => renamed(name, rename, used);
+  const result = Object.create(null) as Record<string, T>;
+  for (const [name, tensor] of Object.entries(tensors)) {
+    if (!name.startsWith(prefix)) {
+      if (!strict) continue;
+      throw new CheckpointError(
+        what,
+        `tensor ${quote(name)} does not begin with the prefix ${quote(prefix)}`,
+        "Use strict: false to leave such tensors out.",
+      );
+    }
+    const to = newName(name.slice(prefix.length));
+    if (to === undefined) continue;
+    if (typeof to !== "string")
+      throw new OptionError(`renameTensors: Expected \`rename\` to return a name, got ${show(to)}`);
+    if (Object.hasOwn(result, to))
+      throw new CheckpointError(what, `two tensors would be named ${quote(to)}`, "Change `rename`.");
+    result[to] = tensor;
+  }
+  const unused =
+    typeof rename === "function" || !strict ? undefined : Object.keys(rename).find((from) => !used.has(from));
+  if (unused !== undefined) {
+    const names = Object.keys(tensors).map((name) => name.slice(prefix.length));
+    throw new CheckpointError(
+      what,
+      `\`rename\` names ${quote(unused)}, which is not there`,
+      `Correct it, or use strict: false.${suggestName(unused, names)}`,
+    );
+  }
+  return result;
+}
+
+/** The longest entry that is the name, or its part up to a dot, decides. */
+function renamed(name: string, rename: Readonly<Record<string, string>>, used: Set<string>): string {
+  for (let end = name.length; end > 0; end = name.lastIndexOf(".", end - 1)) {
+    const part = name.slice(0, end);
+    if (!Object.hasOwn(rename, part)) continue;
+    used.add(part);
+    return rename[part]! + name.slice(end);
+  }
+  return name;
+}
+
+interface Shaped {
+  readonly shape: readonly number[];
+}
+
+export interface Match<T> {
+  /** Those that the model wants, in its order. */
+  readonly tensors: Record<string, T>;
+  /** What the model wants and the file lacks. */
+  readonly missing: readonly string[];
+  /** What the file has and the model does not want. */
+  readonly unexpected: readonly string[];
+}
+
+/** Compares names and shapes with a model's own (`trainer.stateDict()`), as PyTorch's `load_state_dict` does. */
+export function matchTensors<T extends Shaped>(
+  tensors: Readonly<Record<string, T>>,
+  own: Readonly<Record<string, Shaped>>,
+  { strict = true }: { readonly strict?: boolean } = {},
+  what = "the tensors",
+): Match<T> {
+  const missing = Object.keys(own).filter((name) => !Object.hasOwn(tensors, name));
+  const unexpected = Object.keys(tensors).filter((name) => !Object.hasOwn(own, name));
+  if (strict && missing.length + unexpected.length > 0) {
+    const list = (names: readonly string[]): string =>
+      names.slice(0, 5).map(quote).join(", ") + (names.length > 5 ? ` and ${names.length - 5} more` : "");
+    const lacks = missing.length > 0 ? [`lacks ${list(missing)}`] : [];
+    const has = unexpected.length > 0 ? [`has ${list(unexpected)}, which the model does not`] : [];
+    throw new CheckpointError(
+      what,
+      [...lacks, ...has].join(" and "),
+      "Use `prefix` or `rename` if only the names differ, strict: false to load what fits.",
+    );
+  }
+  const fitting = Object.create(null) as Record<string, T>;
+  for (const [name, { shape }] of Object.entries(own)) {
+    const tensor = Object.hasOwn(tensors, name) ? tensors[name] : undefined;
+    if (tensor === undefined) continue;
+    if (tensor.shape.join() !== shape.join()) {
+      throw new CheckpointError(
+        what,
+        `tensor ${quote(name)} has shape [${tensor.shape.join(", ")}], and the model wants [${shape.join(", ")}]`,
+        "It is of another model: build the model with the same sizes.",
+      );
+    }
+    fitting[name] = tensor;
+  }
+  return { tensors: fitting, missing, unexpected };
+}
+
+const isStateDict = (value: PtValue | undefined): value is FileTensors =>
+  typeof value === "object" &&
+  value !== null &&
+  !ArrayBuffer.isView(value) &&
+  Object.values(value).length > 0 &&
+  Object.values(value).every(isFileTensor);
+
+/** The state dict in what a .pt file holds: the whole of it, or the part named `key` of a full checkpoint. */
+export function stateDictIn(value: PtValue, what: string, key?: string): FileTensors {
+  const bad = badFile(what);
+  const parts =
+    typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Record<string, PtValue>) : {};
+  const part = key === undefined ? value : Object.hasOwn(parts, key) ? parts[key] : undefined;
+  if (isStateDict(part)) return part;
+  const found = Object.keys(parts).filter((name) => isStateDict(parts[name]));
+  throw bad(
+    key === undefined ? "it holds more than tensors" : `it has no tensors under ${quote(key)}`,
+    found.length > 0
+      ? `Say which part to take: ${found.map(quote).join(", ")}.`
+      : "It has no part that is a state dict.",
+  );
+}

@@ -1,0 +1,119 @@
+// manifest.json: written last, so that its presence says complete; sizes and digests say intact.
+import { isSafeName } from "./safe-name.ts";
+import type { CheckpointInfo, FileEntry, SaveReason } from "./store.ts";
+
+export const MANIFEST = "manifest.json";
+/** Raised when older readers would misread what newer writers write. */
+export const SCHEMA = 1;
+/** How its text ends. */
+export const MANIFEST_END = "}\n";
+/** No manifest of ours comes near: what is larger is something else. */
+export const LARGEST_MANIFEST = 16 << 20;
+
+export interface Manifest extends CheckpointInfo {
+  readonly name: string;
+  readonly files: Readonly<Record<string, FileEntry>>;
+}
+
+/** What a manifest's text turned out to be. */
+export type ManifestText =
+  | { readonly kind: "valid"; readonly manifest: Manifest; readonly body: string; readonly digest: string }
+  | { readonly kind: "newer"; readonly schema: number; readonly step: number }
+  | { readonly kind: "bad"; readonly reason: string };
+
+/** JSON has no NaN and no infinity, metrics do. */
+const numberToJson = (value: number): number | string => (Number.isFinite(value) ? value : String(value));
+
+function numberFromJson(value: unknown): number | undefined {
+  if (typeof value === "number") return value;
+  return value === "NaN" || value === "Infinity" || value === "-Infinity" ? Number(value) : undefined;
+}
+
+/** The text whose digest the manifest carries: a flipped bit in a metric must not go unnoticed either. */
+export function manifestBody({ name, step, epoch, reason, metrics, time, runId, parent, files }: Manifest): string {
+  const written = Object.entries(metrics).map(([key, value]) => [key, numberToJson(value)] as const);
+  return JSON.stringify({
+    schema: SCHEMA,
+    name,
+    step,
+    epoch,
+    reason,
+    time,
+    runId,
+    ...(parent !== undefined && { parent }),
+    metrics: Object.fromEntries(written),
+    files,
+  });
+}
+
+/** The file's text: the body, laid out for people, and its digest. */
+export function sealManifest(body: string, digest: string): string {
+  return `${JSON.stringify({ ...(JSON.parse(body) as object), digest }, null, 2)}\n`;
+}
+
+/** Reads a manifest; the caller compares `digest` with that of `body`, since hashing is not the same everywhere. */
+export function parseManifest(text: string): ManifestText {
+  let parsed: unknown;
+  try {
+    parsed = JSON.parse(text);
+  } catch {
+    return { kind: "bad", reason: "it is not valid JSON" };
+  }
+  if (!isRecord(parsed)) return { kind: "bad", reason: "it is not a JSON object" };
+  const { digest, ...fields } = parsed;
+  const { schema, step } = fields;
+  if (isCount(schema) && schema > SCHEMA) return { kind: "newer", schema, step: isCount(step) ? step : Infinity };
+  if (schema !== SCHEMA) return { kind: "bad", reason: `its schema version is not one of 1 to ${SCHEMA}` };
+  const manifest = readFields(fields);
+  if (typeof manifest === "string") return { kind: "bad", reason: `its \`${manifest}\` is missing or wrong` };
+  if (typeof digest !== "string") return { kind: "bad", reason: "its `digest` is missing or wrong" };
+  return { kind: "valid", manifest, body: JSON.stringify(fields), digest };
+}
+
+const isRecord = (value: unknown): value is Record<string, unknown> =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+const isCount = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 0;
+
+/** The manifest, or the name of the first field that is wrong. */
+function readFields(fields: Record<string, unknown>): Manifest | string {
+  const { name, step, epoch, reason, time, runId, parent } = fields;
+  if (!isSafeName(name)) return "name";
+  if (!isCount(step)) return "step";
+  if (!isCount(epoch)) return "epoch";
+  if (typeof reason !== "string") return "reason";
+  if (typeof time !== "number") return "time";
+  if (typeof runId !== "string") return "runId";
+  if (parent !== undefined && typeof parent !== "string") return "parent";
+  const metrics = readRecord(fields.metrics, (_, value) => numberFromJson(value));
+  if (!metrics) return "metrics";
+  const files = readRecord(fields.files, readEntry);
+  if (!files) return "files";
+  return {
+    name,
+    step,
+    epoch,
+    reason: reason as SaveReason,
+    time,
+    runId,
+    ...(parent !== undefined && { parent }),
+    metrics,
+    files,
+  };
+}
+
+function readEntry(name: string, value: unknown): FileEntry | undefined {
+  if (!isSafeName(name) || name === MANIFEST || !isRecord(value)) return undefined;
+  const { bytes, sha256 } = value;
+  return isCount(bytes) && typeof sha256 === "string" && /^[0-9a-f]{64}$/.test(sha256) ? { bytes, sha256 } : undefined;
+}
+
+function readRecord<T>(
+  value: unknown,
+  each: (key: string, value: unknown) => T | undefined,
+): Record<string, T> | undefined {
+  if (!isRecord(value)) return undefined;
+  const entries = Object.entries(value).map(([key, item]) => [key, each(key, item)] as const);
+  return entries.every((entry): entry is [string, T] => entry[1] !== undefined)
+    ? Object.fromEntries(entries)
+    : undefined;
+}

@@ -1,0 +1,78 @@
+// What a checkpoint store is: checkpoints are named sets of files with a manifest, and a save resolves when it is durable.
+
+/** Why a checkpoint was written. */
+export type SaveReason = "interval" | "best" | "last" | "milestone" | "emergency" | "final" | "request";
+
+/** What a checkpoint says about itself: plain data, kept in its manifest. */
+export interface CheckpointInfo {
+  readonly step: number;
+  readonly epoch: number;
+  readonly reason: SaveReason;
+  readonly metrics: Readonly<Record<string, number>>;
+  /** Milliseconds since 1970. */
+  readonly time: number;
+  readonly runId: string;
+  /** The checkpoint from which this run went on, if any. */
+  readonly parent?: string;
+}
+
+export interface FileEntry {
+  readonly bytes: number;
+  readonly sha256: string;
+}
+
+/** A checkpoint that is there. */
+export interface SavedCheckpoint extends CheckpointInfo {
+  readonly name: string;
+  /** Where it lies, for stores on a disk. */
+  readonly dir?: string;
+  readonly files: Readonly<Record<string, FileEntry>>;
+}
+
+/** A checkpoint that is not trusted, and the file that is to blame. */
+export interface BadCheckpoint {
+  readonly name: string;
+  readonly file: string;
+  readonly reason: string;
+}
+
+export interface LoadedCheckpoint {
+  readonly checkpoint: SavedCheckpoint;
+  readonly files: Readonly<Record<string, Uint8Array>>;
+  /** Newer ones that were damaged, newest first. */
+  readonly skipped: readonly BadCheckpoint[];
+}
+
+export interface LoadOptions {
+  /** Which checkpoint; by default the newest that is intact. */
+  readonly name?: string;
+  /** Reads and verifies only these files; by default all. */
+  readonly files?: readonly string[];
+}
+
+export interface CheckpointStore {
+  /**
+   * Resolves when the checkpoint would survive a crash; when it rejects, the store is as it was before.
+   * The bytes must not change meanwhile. One of the same name is replaced, and stays until the new one is durable.
+   */
+  save(name: string, files: Readonly<Record<string, Uint8Array>>, info: CheckpointInfo): Promise<SavedCheckpoint>;
+  /** Those with a valid manifest and files of the right sizes, oldest first (by step, then time). */
+  list(): Promise<SavedCheckpoint[]>;
+  /** One file, verified against the manifest. */
+  read(name: string, file: string): Promise<Uint8Array>;
+  /** The newest intact checkpoint, or the named one. Only the former falls back, and says so in `skipped`. */
+  load(options?: LoadOptions): Promise<LoadedCheckpoint>;
+  /** Removes what is there under these names; unknown names are no error. */
+  remove(names: readonly string[]): Promise<void>;
+  /** Removes what crashes left behind and returns its names. Done when the store is opened. */
+  sweep(): Promise<string[]>;
+  /** Waits for what is under way and lets others use the place. May be called twice. */
+  close(): Promise<void>;
+}
+
+type Age = Pick<CheckpointInfo, "step" | "time">;
+
+/** Oldest first: by step, then by time. */
+export function byAge(a: Age, b: Age): number {
+  return a.step - b.step || a.time - b.time;
+}

@@ -1,0 +1,111 @@
+// debug: what goes into the steps and what went wrong in them, in words.
+import type { HostArray } from "../core/arrays.ts";
+import { checkCadence, type Cadence } from "../core/cadence.ts";
+import type { ContextOf } from "../core/context.types.ts";
+import type { Diagnosis, NonFinite } from "../core/diagnosis.ts";
+import type { Hook } from "../core/hook.ts";
+import type { HostBatch } from "../core/model.ts";
+import { checkOptions, is } from "../core/options.ts";
+import { inSteps } from "./lib/in-steps.ts";
+
+export interface DebugOptions {
+  /** Default `debug`. */
+  readonly name?: string;
+  /** False: it listens to nothing, so the line can stay in the program. Default true. */
+  readonly enabled?: boolean;
+  /** Shapes, types and ranges of batches, with the step's loss, also at this cadence; the first batch of each loader is always shown. */
+  readonly every?: Cadence;
+  /** Says what in a bad step is NaN or infinite, by name; such a step then changes nothing, so that its cause is still there to look at. Default true. */
+  readonly nan?: boolean;
+  /** Pauses in an attached debugger after each report. Default false. */
+  readonly breakpoint?: boolean;
+  /** Where the lines go. Default console.log. */
+  readonly print?: (line: string) => void;
+}
+
+const CHECKS = {
+  name: is.name,
+  enabled: is.boolean,
+  every: is.or(is.positive, is.name, is.object),
+  nan: is.boolean,
+  breakpoint: is.boolean,
+  print: is.function,
+};
+
+const short = (value: number): string => String(Number(value.toPrecision(4)));
+
+/** `x float32 [4, 3] from -1.2 to 0.9, 2 not finite` */
+function describe(name: string, { data, shape, dtype }: HostArray): string {
+  let [low, high, bad] = [Infinity, -Infinity, 0];
+  for (const value of data) {
+    if (!Number.isFinite(value)) bad++;
+    else {
+      if (value < low) low = value;
+      if (value > high) high = value;
+    }
+  }
+  const type = dtype ?? data.constructor.name.replace("Array", "").toLowerCase();
+  const range = low > high ? "" : ` from ${short(low)} to ${short(high)}`;
+  return `${name} ${type} [${shape.join(", ")}]${range}${bad > 0 ? `, ${bad} not finite` : ""}`;
+}
+
+const describeAll = (batch: HostBatch): string =>
+  Object.entries(batch)
+    .map(([name, array]) => describe(name, array))
+    .join("; ");
+
+function findings({ micro, loaderName, batch, params, activation, loss, grads }: Diagnosis): string {
+  const list = (what: string, counts: NonFinite): string[] =>
+    Object.entries(counts).map(([name, count]) => `${what} ${name} (${count})`);
+  const first = activation === undefined ? [] : [`first activation ${activation}`];
+  const bad = [...first, ...(Number.isFinite(loss) ? [] : [`loss ${loss}`])];
+  const all = [...list("batch", batch), ...list("parameter", params), ...bad, ...list("gradient", grads)];
+  return `micro-batch ${micro} of ${loaderName}: ${all.join(", ") || "only the norm of the gradients"}`;
+}
+
+/**
+ * @example
+ * debug({ every: "500 steps", enabled: process.env.DEBUG !== undefined })
+ */
+export function debug(options: DebugOptions = {}): Hook {
+  checkOptions("debug", options, CHECKS);
+  const { name = "debug", enabled = true, nan = true, breakpoint = false } = options;
+  const print = options.print ?? ((line: string) => console.log(line));
+  if (options.every !== undefined) checkCadence("debug: every", options.every);
+  if (!enabled) return { name };
+  const cadence = options.every === undefined ? undefined : inSteps(options.every);
+  const shown = new Set<string>();
+
+  /** `ctx` is an argument so that the debugger shows it. */
+  function report(ctx: { readonly step: number }, line: string): void {
+    print(`${name}: step ${ctx.step}, ${line}`);
+    // oxlint-disable-next-line no-debugger -- asked for by an option
+    if (breakpoint) debugger;
+  }
+
+  function showBatch(ctx: ContextOf<"batchBegin"> | ContextOf<"evalBatchBegin">): void {
+    const source = `${ctx.phase === "train" ? "" : "evaluation "}loader ${ctx.loaderName}`;
+    const isNew = !shown.has(source);
+    shown.add(source);
+    if (isNew || (cadence !== undefined && ctx.phase === "train" && ctx.due(cadence)))
+      report(ctx, `batch ${ctx.batchIdx} of ${source}: ${describeAll(ctx.batch)}`);
+  }
+
+  return {
+    name,
+    ...(nan && { needs: ["finite"] }),
+    onBatchBegin: showBatch,
+    onEvalBatchBegin: showBatch,
+    ...((nan || cadence !== undefined) && {
+      onStepEnd(ctx: ContextOf<"stepEnd">) {
+        if (nan && !ctx.finite) return ctx.diagnose().then((found) => report(ctx, `not finite, ${findings(found)}`));
+        if (cadence !== undefined && !ctx.skipped && ctx.due(cadence))
+          report(
+            ctx,
+            `loss ${short(ctx.loss)}, lr ${short(ctx.lr)}${nan ? `, gradient norm ${short(ctx.gradNorm)}` : ""}`,
+          );
+        return undefined;
+      },
+    }),
+  };
+}

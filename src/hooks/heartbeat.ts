@@ -1,0 +1,102 @@
+// A sign of life for whoever watches from outside: a small file, a request, or both, now and then.
+import type { Cadence } from "../core/cadence.ts";
+import type { ContextOf } from "../core/context.types.ts";
+import { OptionError } from "../core/errors.ts";
+import type { Hook } from "../core/hook.ts";
+import { checkOptions, is } from "../core/options.ts";
+import { writeAtomically } from "./lib/atomic-file.ts";
+import { Endpoint, ENDPOINT_CHECKS, type EndpointOptions } from "./lib/endpoint.ts";
+import { Outbox } from "./lib/outbox.ts";
+import { post } from "./lib/post.ts";
+
+export interface HeartbeatOptions extends EndpointOptions {
+  /** Replaced as a whole at every beat, so a reader never finds half of it. */
+  readonly file?: string;
+  /** Gets the same JSON as a POST request. */
+  readonly url?: string | URL;
+  /** Beats come with steps: allow for a long evaluation between two of them. Default `"30 s"`. */
+  readonly every?: Cadence;
+  readonly name?: string;
+}
+
+const CHECKS = {
+  ...ENDPOINT_CHECKS,
+  file: is.name,
+  every: is.or(is.positive, is.name, is.object),
+  name: is.name,
+};
+
+/** One place that beats go to. Only the latest matters: one that waits is replaced by the next. */
+interface Target {
+  readonly shown: string;
+  readonly send: (beat: string, signal: AbortSignal) => Promise<void>;
+  readonly scrub: (message: string) => string;
+}
+
+function targetsOf({ file, ...options }: HeartbeatOptions): Target[] {
+  const targets: Target[] = [];
+  if (file !== undefined) {
+    const send = (beat: string): Promise<void> => writeAtomically("heartbeat", file, `${beat}\n`);
+    targets.push({ shown: file, send, scrub: (message) => message });
+  }
+  if (options.url !== undefined) {
+    const endpoint = new Endpoint("heartbeat", options);
+    const send: Target["send"] = (beat, signal) => post(endpoint, beat, "application/json", signal);
+    targets.push({ shown: endpoint.shown, send, scrub: (message) => endpoint.scrub(message) });
+  }
+  if (targets.length > 0) return targets;
+  throw new OptionError("heartbeat: needs `file`, `url` or both: where should the beats go?");
+}
+
+/**
+ * Writes or posts `{ step, epoch, time, status }` at the beginning, now and then, and at the end of the run.
+ * @example heartbeat({ file: "runs/digits/heartbeat.json", every: "10 s" })
+ */
+export function heartbeat(options: HeartbeatOptions): Hook {
+  checkOptions("heartbeat", options, CHECKS);
+  const { every = "30 s", name = "heartbeat" } = options;
+  const targets = targetsOf(options);
+  let outboxes: Outbox<string>[] | undefined;
+  let complained = false;
+
+  function beat({ step, epoch, status }: Pick<ContextOf<"stepEnd">, "step" | "epoch" | "status">): void {
+    const text = JSON.stringify({ step, epoch, time: new Date().toISOString(), status });
+    outboxes ??= targets.map(({ send }) => new Outbox({ send, limit: 1, retries: 0, backoff: 0 }));
+    for (const outbox of outboxes) outbox.push(text);
+    // Said once while the run goes on, and summed up at its end.
+    if (!complained) complain(outboxes);
+  }
+
+  function complain(boxes: readonly Outbox<string>[]): void {
+    const problems = boxes.flatMap(({ failed, lastError }, i) => {
+      const { shown, scrub } = targets[i]!;
+      return failed === 0 ? [] : [scrub(`${failed} beats did not reach ${shown}. The last error: ${lastError}.`)];
+    });
+    complained = problems.length > 0;
+    if (complained) throw new Error(problems.join(" "));
+  }
+
+  return {
+    name,
+    // Only reports: its failures are warnings.
+    stage: "logger",
+    ranks: "main",
+    every,
+    onTrainBegin: beat,
+    onStepEnd: beat,
+    onTrainEnd(ctx) {
+      try {
+        beat(ctx);
+      } finally {
+        for (const outbox of outboxes ?? []) outbox.finish();
+      }
+    },
+    async onClose() {
+      const last = outboxes ?? [];
+      outboxes = undefined;
+      complained = false;
+      await Promise.all(last.map((outbox) => outbox.close()));
+      complain(last);
+    },
+  };
+}

@@ -1,0 +1,87 @@
+// A running average of the parameters that stays on the engine: what ema and swa share.
+import type { Cadence } from "../../core/cadence.ts";
+import type { ContextOf } from "../../core/context.types.ts";
+import type { ComputeFn, DeviceTensors } from "../../core/device-tensors.ts";
+import type { Hook, HookState } from "../../core/hook.ts";
+import type { HostTensors } from "../../core/model.ts";
+import { sharedKey } from "../../core/shared.ts";
+
+/**
+ * Averaged parameters by the name of the hook that keeps them: `ctx.shared.get(averagedParams)?.get("ema")`.
+ * They change with the next update: read or copy them within the event.
+ */
+export const averagedParams = sharedKey<ReadonlyMap<string, DeviceTensors>>("averagedParams");
+
+type AverageContext = Pick<ContextOf<"init">, "params" | "shared">;
+
+/** One function for all, so that it is compiled once; the share goes in as a number. */
+const towards: ComputeFn = (params, average, { value: share }) =>
+  Object.fromEntries(
+    Object.entries(average).map(([name, mean]) => [name, mean.ref.add(params[name]!.sub(mean).mul(share!.ref))]),
+  );
+
+export class ParamAverage {
+  readonly #name: string;
+  #tensors: DeviceTensors | undefined;
+  /** From a checkpoint, until the engine is there. */
+  #loaded: HostTensors | undefined;
+  /** Parameters averaged so far. */
+  count = 0;
+
+  constructor(name: string) {
+    this.#name = name;
+  }
+
+  /** The average as it is now; undefined before the first parameters. */
+  tensors({ params, shared }: AverageContext): DeviceTensors | undefined {
+    // Gone with the engine: the trainer was closed or started over.
+    if (this.#tensors?.freed) this.#take(undefined, shared);
+    if (this.#loaded) this.#take(params.put(this.#loaded), shared);
+    this.#loaded = undefined;
+    return this.#tensors;
+  }
+
+  /** Moves the average this share of the way to the parameters; the first ones are taken as they are. */
+  async add(ctx: AverageContext, share: number): Promise<void> {
+    const before = this.tensors(ctx);
+    this.#take(before ? await ctx.params.compute(towards, before, share) : ctx.params.snapshot(), ctx.shared);
+    before?.free();
+    this.count++;
+  }
+
+  async state(): Promise<HookState> {
+    const tensors = this.#loaded ?? (this.#tensors?.freed ? undefined : await this.#tensors?.read());
+    return tensors ? { json: { count: this.count }, tensors } : { json: { count: 0 } };
+  }
+
+  load({ json, tensors }: HookState): void {
+    this.#tensors?.free();
+    this.#tensors = undefined;
+    this.#loaded = tensors;
+    this.count = (json as { count: number }).count;
+  }
+
+  #take(tensors: DeviceTensors | undefined, shared: AverageContext["shared"]): void {
+    this.#tensors = tensors;
+    const all = new Map(shared.get(averagedParams));
+    if (tensors) all.set(this.#name, tensors);
+    else {
+      all.delete(this.#name);
+      this.count = 0;
+    }
+    shared.set(averagedParams, all);
+  }
+}
+
+/** The methods that call `add` when the cadence is due: at the end of epochs when it counts those, else after steps. */
+export function averageAt(
+  cadence: Cadence,
+  add: (ctx: ContextOf<"stepEnd"> | ContextOf<"epochEnd">) => Promise<void>,
+): Pick<Hook, "onStepEnd" | "onEpochEnd"> {
+  const { every, at } = typeof cadence === "object" ? cadence : { every: cadence, at: undefined };
+  if (/epoch/i.test(String(every ?? at?.[0]))) {
+    return { onEpochEnd: (ctx) => (!ctx.partial && ctx.due(cadence) ? add(ctx) : undefined) };
+  }
+  // A skipped step has moved nothing.
+  return { onStepEnd: (ctx) => (!ctx.skipped && ctx.due(cadence) ? add(ctx) : undefined) };
+}

@@ -1,0 +1,50 @@
+// What a notice says when nobody gives a template.
+import type { WebhookInfo } from "../webhook.ts";
+
+/** Long enough for any message worth reading on a phone. */
+const LONGEST = 2000;
+
+const number = (value: number): string => String(Number(value.toPrecision(5)));
+
+function metricsLine(metrics: WebhookInfo["metrics"]): string {
+  const shown = Object.entries(metrics).slice(0, 12);
+  return shown.map(([name, value]) => `${name} ${number(value)}`).join(", ");
+}
+
+function inWords(payload: unknown): string {
+  try {
+    return JSON.stringify(payload) ?? String(payload);
+  } catch {
+    return "(a payload that is no plain data)";
+  }
+}
+
+function headline(info: WebhookInfo, at: string): string {
+  const { event, status, reason, error, best, payload } = info;
+  switch (event) {
+    case "trainBegin":
+      return `Training begins at ${at}.`;
+    case "trainEnd":
+      return `Training ${status} at ${at}, after ${number(info.elapsed)} s: ${reason}.`;
+    case "exception":
+      return `Training failed at ${at}: ${error}`;
+    case "bestModel":
+      return `New best ${best!.monitor}: ${number(best!.value)} at ${at}.`;
+    case "epochEnd":
+      return `Epoch ${info.epoch} is over, at step ${info.step}.`;
+    case "evalEnd":
+      return `Evaluated at ${at}.`;
+    default:
+      return `${event} at ${at}${payload === undefined ? "" : `: ${inWords(payload)}`}`;
+  }
+}
+
+export function noticeText(info: WebhookInfo): string {
+  const at = `step ${info.step} (epoch ${info.epoch})`;
+  const { best, event } = info;
+  const bestLine = best && event === "trainEnd" ? `Best ${best.monitor}: ${number(best.value)}.` : "";
+  const withMetrics = event === "trainEnd" || event === "epochEnd" || event === "evalEnd";
+  const lines = [headline(info, at), bestLine, withMetrics ? metricsLine(info.metrics) : ""];
+  const text = lines.filter(Boolean).join("\n");
+  return text.length > LONGEST ? `${text.slice(0, LONGEST - 1)}…` : text;
+}

@@ -1,0 +1,65 @@
+// Logs the learning rate of every group of every optimizer.
+import { checkCadence, type Cadence } from "../core/cadence.ts";
+import type { ContextOf, LiveGroup } from "../core/context.types.ts";
+import type { Hook } from "../core/hook.ts";
+import { checkOptions, is } from "../core/options.ts";
+
+export interface LrMonitorOptions {
+  readonly name?: string;
+  /** Steps between two entries, or another cadence; one in epochs logs at their ends. Default 1. */
+  readonly every?: Cadence;
+  /** Also `momentum`, of the groups that have one. Default false. */
+  readonly momentum?: boolean;
+  /** Also `weightDecay`. Default false. */
+  readonly weightDecay?: boolean;
+}
+
+const CHECKS = {
+  name: is.name,
+  every: is.or(is.positive, is.name, is.object),
+  momentum: is.boolean,
+  weightDecay: is.boolean,
+};
+
+type Optimizers = ContextOf<"stepEnd">["optimizers"];
+
+/**
+ * One group: `lr`. Several groups: `lr/<group>`; several optimizers: `lr/<optimizer>` or `lr/<optimizer>/<group>`.
+ * @example
+ * lrMonitor({ every: "1 epoch", weightDecay: true })
+ */
+export function lrMonitor(options: LrMonitorOptions = {}): Hook {
+  checkOptions(options?.name ?? "lrMonitor", options, CHECKS);
+  const { name = "lrMonitor", every = 1, momentum = false, weightDecay = false } = options;
+  checkCadence(`${name}: every`, every);
+  const kinds = ["lr", ...(momentum ? ["momentum"] : []), ...(weightDecay ? ["weightDecay"] : [])] as const;
+
+  const values = (optimizers: Optimizers): Record<string, number> => {
+    const entries = groupsOf(optimizers).flatMap(([suffix, group]) =>
+      kinds.map((kind) => [kind + suffix, group[kind as "lr" | "momentum" | "weightDecay"]] as const),
+    );
+    return Object.fromEntries(entries.filter((entry): entry is [string, number] => entry[1] !== undefined));
+  };
+
+  return {
+    name,
+    stage: "monitor",
+    every,
+    ...(countsEpochs(every)
+      ? { onEpochEnd: (ctx: ContextOf<"epochEnd">) => ctx.log(values(ctx.optimizers)) }
+      : { onStepEnd: (ctx: ContextOf<"stepEnd">) => ctx.log(values(ctx.optimizers)) }),
+  };
+}
+
+/** Every group with what tells it from the others. */
+function groupsOf(optimizers: Optimizers): [suffix: string, group: LiveGroup][] {
+  return optimizers.flatMap(({ name, groups }) =>
+    groups.map((group): [string, LiveGroup] => {
+      const parts = [...(optimizers.length > 1 ? [name] : []), ...(groups.length > 1 ? [group.name] : [])];
+      return [parts.map((part) => `/${part}`).join(""), group];
+    }),
+  );
+}
+
+const countsEpochs = (every: Cadence): boolean =>
+  /epoch/i.test(String(typeof every === "object" ? every.every : every));

@@ -1,0 +1,218 @@
+import { numpy as np } from "@jax-js/jax";
+import {
+  HookError,
+  Trainer,
+  type Diagnosis,
+  type Hook,
+  type HostBatch,
+  type Loss,
+  type LossModel,
+  type Model,
+  type Tensor,
+} from "hookline";
+import { DataLoader } from "hookline/data";
+import { batchNorm, linear, mse, sequential, tanh } from "hookline/nn";
+import { adamw, sgd } from "hookline/optim";
+import { tinyData, tinyTrainer } from "hookline/testing";
+import { expect, test, vi } from "vitest";
+import { JaxEngine } from "../engines/jax/jax-engine.ts";
+import type { Engine } from "../engines/engine.ts";
+import type { TrainerOptions } from "../trainer/options.ts";
+import { nanGuard } from "./nan-guard.ts";
+
+const data = tinyData(32);
+
+/** Eight batches; those in `bad` are spoiled, or left out. */
+function* batches(bad: readonly number[], leaveOut = false): Generator<HostBatch> {
+  for (let i = 0; i < 8; i++) {
+    const x = data.x.data.slice(i * 12, (i + 1) * 12);
+    if (bad.includes(i) && leaveOut) continue;
+    if (bad.includes(i)) x[5] = Number.NaN;
+    yield { x: { data: x, shape: [4, 3] }, y: { data: data.y.data.slice(i * 4, (i + 1) * 4), shape: [4, 1] } };
+  }
+}
+
+const make = (train: () => Iterable<HostBatch>, hooks: Hook[], options: Partial<TrainerOptions> = {}): Trainer =>
+  new Trainer({
+    model: sequential(linear(3, 8), batchNorm(8), tanh(), linear(8, 1)),
+    loss: mse(),
+    optimizer: adamw({ lr: 0.05 }),
+    train: new DataLoader(train),
+    epochs: 1,
+    engine: "wasm",
+    signals: false,
+    warn: () => undefined,
+    hooks,
+    ...options,
+  });
+
+async function bits(trainer: Trainer): Promise<unknown> {
+  const state = await trainer.stateDict();
+  return Object.entries(state).map(([name, { data: values }]) => [name, [...new Uint32Array(values.slice().buffer)]]);
+}
+
+test.each([{}, { clipNorm: 1 }, { accumulate: 1, clipValue: 0.1 }])(
+  "skip: parameters, optimizer and buffers as if the batches had never been (%o)",
+  async (options) => {
+    await using guarded = make(() => batches([2, 5]), [nanGuard({ action: "skip" })], options);
+    const result = await guarded.fit();
+    await using without = make(() => batches([2, 5], true), [], options);
+    await without.fit();
+    // The steps after the bad ones carry the optimizer's state into the parameters.
+    expect(await bits(guarded)).toEqual(await bits(without));
+    expect(result).toMatchObject({ status: "completed", steps: 8, skippedSteps: 2 });
+    expect(result.metrics["nan/steps"]).toBe(2);
+  },
+);
+
+test("stop, the default: before the bad update is kept, with the field of the batch by name", async () => {
+  await using trainer = make(() => batches([3]), [nanGuard()]);
+  const result = await trainer.fit();
+  await using short = make(() => batches([]), [], { steps: 3 });
+  await short.fit();
+  expect(await bits(trainer)).toEqual(await bits(short));
+  expect(result).toMatchObject({ status: "stopped", requestedBy: "nanGuard", steps: 4 });
+  expect(result.reason).toBe(
+    "step 4 (loader `train`) changed nothing: the batch has values that are not finite: `x` (1)",
+  );
+});
+
+test("raise throws with the same words", async () => {
+  await using trainer = make(() => batches([0]), [nanGuard({ action: "raise", name: "guard" })]);
+  const error: unknown = await trainer.fit().catch((reason: unknown) => reason);
+  expect(error).toBeInstanceOf(HookError);
+  expect(error).toMatchObject({ hook: "guard", event: "stepEnd", step: 1 });
+  expect((error as Error).message).toContain("the batch has values that are not finite: `x` (1)");
+});
+
+test("maxConsecutive ends a run that only skips; a good step in between starts the count anew", async () => {
+  const warn = vi.fn();
+  await using trainer = make(() => batches([0, 1, 3, 4, 5]), [nanGuard({ action: "skip", maxConsecutive: 3 })], {
+    warn,
+  });
+  const result = await trainer.fit();
+  expect(result).toMatchObject({ status: "stopped", steps: 6, skippedSteps: 5 });
+  expect(result.reason).toMatch(/^3 bad steps in a row; the last: step 6/);
+  expect(warn).toHaveBeenCalledTimes(5);
+  expect(warn.mock.calls[0]![0]).toContain("nanGuard: step 1 (loader `train`) changed nothing");
+});
+
+/** loss = mean(a · x) + weird(b) */
+const twoParams = (weird: (b: Tensor) => Tensor): LossModel => ({
+  params: { a: { data: Float32Array.of(1), shape: [1] }, b: { data: Float32Array.of(0, 1), shape: [2] } },
+  loss: ({ a, b }, { x }) => x!.mul(a!).mean().add(weird(b!)),
+});
+
+const reasonOf = async (model: LossModel, options: Partial<TrainerOptions> = {}): Promise<string> => {
+  const hooks = [nanGuard(), ...((options.hooks ?? []) as Hook[])];
+  await using trainer = tinyTrainer({ ...options, model, loss: undefined, optimizer: sgd({ lr: 0.1 }), hooks });
+  const { reason } = await trainer.fit();
+  return reason;
+};
+
+test("says what was bad first: loss, gradients by name, or parameters", async () => {
+  const logOfLess = twoParams((b) => np.log(b.sub(5)).sum());
+  expect(await reasonOf(logOfLess)).toContain("the loss is NaN; batch and parameters are finite");
+  // The slope of a square root at 0 is infinite, its value is not.
+  const root = twoParams((b) => np.sqrt(b).sum());
+  expect(await reasonOf(root)).toContain("the loss is finite, gradients are not: `b` (1)");
+
+  await using trainer = tinyTrainer({ hooks: [nanGuard()] });
+  await trainer.loadStateDict({
+    weight: { data: Float32Array.of(1, Number.NaN, 3), shape: [1, 3] },
+    bias: { data: Float32Array.of(0), shape: [1] },
+  });
+  expect((await trainer.fit()).reason).toContain("parameters were not finite before the step: `weight` (1)");
+});
+
+test("names the first activation that went bad", async () => {
+  const log: Model<Tensor, Tensor> = { init: () => ({}), apply: (_, x) => np.log(x.sub(1e6)) };
+  const model = sequential(linear(3, 4), tanh(), log, linear(4, 1));
+  await using trainer = make(() => batches([]), [nanGuard()], { model });
+  expect((await trainer.fit()).reason).toContain(
+    "the loss is NaN; batch and parameters are finite; the first activation that is not: `2`",
+  );
+});
+
+test("a norm that overflows is told apart", async () => {
+  const huge = twoParams((b) => b.mul(3e37).sum());
+  expect(await reasonOf(huge)).toContain("the gradient norm is Infinity, though every gradient is finite");
+});
+
+test("names the micro-batch of an accumulated step", async () => {
+  await using trainer = make(() => batches([5]), [nanGuard()], { accumulate: 4 });
+  expect((await trainer.fit()).reason).toMatch(/^step 2, micro-batch 1 \(loader `train`\)/);
+});
+
+test("the diagnosis is a look at the step as it was: same key, same numbers", async () => {
+  const found: Diagnosis[] = [];
+  const losses: number[] = [];
+  const look: Hook = {
+    name: "look",
+    needs: ["finite"],
+    async onStepEnd(ctx) {
+      if (ctx.finite) return;
+      found.push(await ctx.diagnose());
+      losses.push(ctx.loss);
+    },
+  };
+  const root = twoParams((b) => np.sqrt(b).sum());
+  await reasonOf(root, { hooks: [look] });
+  expect(found[0]).toEqual({ micro: 0, loaderName: "train", batch: {}, params: {}, loss: losses[0], grads: { b: 1 } });
+  const early: Hook = { name: "early", needs: ["finite"], onStepEnd: (ctx) => void ctx.diagnose() };
+  await expect(tinyTrainer({ hooks: [early] }).fit()).rejects.toThrow("Check ctx.finite first");
+});
+
+test("a loss that a hook sets after the bad step does not blur the look at it", async () => {
+  // So small that it is 0, where the slope of a square root is infinite.
+  const rootOfZero: Loss = (outputs) => np.sqrt((outputs as Tensor).mul(1e-30).mul(1e-30)).sum();
+  const change: Hook = { name: "change", onStepEnd: (ctx) => ctx.setLoss(mse()) };
+  await using trainer = tinyTrainer({ loss: rootOfZero, hooks: [change, nanGuard()] });
+  expect((await trainer.fit()).reason).toContain("gradients are not: `weight` (3), `bias` (1)");
+});
+
+test("a step that a hook skipped is not a bad one", async () => {
+  const skip: Hook = { name: "skip", onStepBegin: (ctx) => void (ctx.step > 1 && ctx.skip("step")) };
+  const drop: Hook = { name: "drop", onAfterForward: (ctx) => ctx.skip("batch") };
+  for (const hook of [skip, drop]) {
+    await using trainer = tinyTrainer({ hooks: [hook, nanGuard()] });
+    expect((await trainer.fit()).status).toBe("completed");
+  }
+});
+
+test("no read of the device beyond the loss that a hook looks at", async () => {
+  const reads = async (hooks: Hook[]): Promise<number> => {
+    const engine: Engine = await JaxEngine.create("wasm");
+    const read = vi.spyOn(engine, "read");
+    await using trainer = tinyTrainer({ engine, hooks });
+    await trainer.fit();
+    return read.mock.calls.length;
+  };
+  const watch: Hook = { name: "watch", needs: ["gradNorm"], onStepEnd: (ctx) => void ctx.loss };
+  expect(await reads([watch, nanGuard()])).toBe(await reads([watch]));
+});
+
+test("counts go on after a resume", async () => {
+  const first = nanGuard({ action: "skip", maxConsecutive: 3 });
+  await using trainer = make(() => batches([6, 7]), [first]);
+  await trainer.fit();
+  const saved = structuredClone(await first.state!());
+  const second = nanGuard({ action: "skip", maxConsecutive: 3 });
+  let begun = false;
+  const resume: Hook = {
+    name: "resume",
+    stage: "progress",
+    onTrainBegin() {
+      void second.load!(saved, 1);
+      begun = true;
+    },
+  };
+  await using resumed = make(() => batches([0]), [second, resume]);
+  expect((await resumed.fit()).reason).toMatch(/^3 bad steps in a row/);
+  expect(begun).toBe(true);
+});
+
+test("unknown options and values are errors", () => {
+  expect(() => nanGuard({ action: "rollback" as never })).toThrow(/nanGuard: Expected `action` to be one of "stop"/);
+  expect(() => nanGuard({ maxConsecutiv: 3 } as never)).toThrow(/Did you mean `maxConsecutive`/);
+});

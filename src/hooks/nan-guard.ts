@@ -1,0 +1,88 @@
+// nanGuard: a step whose loss or gradient is NaN or infinite changes nothing; then stop, go on, or raise.
+import type { ContextOf } from "../core/context.types.ts";
+import type { Diagnosis, NonFinite } from "../core/diagnosis.ts";
+import { HooklineError } from "../core/errors.ts";
+import type { Hook } from "../core/hook.ts";
+import { checkOptions, is } from "../core/options.ts";
+import { warnUser } from "./lib/warn-user.ts";
+
+export interface NanGuardOptions {
+  /** Default `nanGuard`. */
+  readonly name?: string;
+  /** After a bad step, which never changes anything: end the run, go on with the next step, or throw. Default `stop`. */
+  readonly action?: "stop" | "skip" | "raise";
+  /** With `skip`: so many bad steps in a row end the run all the same. Default 10. */
+  readonly maxConsecutive?: number;
+}
+
+const CHECKS = {
+  name: is.name,
+  action: is.oneOf("stop", "skip", "raise"),
+  maxConsecutive: is.wholeFrom(1),
+};
+
+/** Names enough to find the place; the rest is counted. */
+const SHOWN = 4;
+
+function list(counts: NonFinite): string {
+  const names = Object.entries(counts).map(([name, count]) => `\`${name}\` (${count})`);
+  const more = names.length - SHOWN;
+  return [...names.slice(0, SHOWN), ...(more > 0 ? [`${more} more`] : [])].join(", ");
+}
+
+/** What was bad first, in the order in which a step computes: what comes later is only its consequence. */
+function firstBad({ batch, params, loss, activation, grads }: Diagnosis, gradNorm: number): string {
+  const any = (counts: NonFinite): boolean => Object.keys(counts).length > 0;
+  if (any(batch)) return `the batch has values that are not finite: ${list(batch)}`;
+  if (any(params)) return `parameters were not finite before the step: ${list(params)}`;
+  if (!Number.isFinite(loss)) {
+    const point = activation === undefined ? "" : `; the first activation that is not: \`${activation}\``;
+    return `the loss is ${loss}; batch and parameters are finite${point}`;
+  }
+  if (any(grads)) return `the loss is finite, gradients are not: ${list(grads)}`;
+  return `the gradient norm is ${gradNorm}, though every gradient is finite: it overflows, or a hook changed the gradients`;
+}
+
+/**
+ * Loss and gradient norm come with the step's own report: nothing else is read. Only a bad step is looked at again.
+ * @example
+ * new Trainer({ …, hooks: [nanGuard({ action: "skip" })] });
+ */
+export function nanGuard(options: NanGuardOptions = {}): Hook {
+  checkOptions("nanGuard", options, CHECKS);
+  const { name = "nanGuard", action = "stop", maxConsecutive = 10 } = options;
+  let consecutive = 0;
+  let total = 0;
+
+  async function onBadStep(ctx: ContextOf<"stepEnd">): Promise<void> {
+    consecutive++;
+    total++;
+    const found = await ctx.diagnose();
+    const where = found.micro > 0 ? `, micro-batch ${found.micro}` : "";
+    const message = `step ${ctx.step}${where} (loader \`${found.loaderName}\`) changed nothing: ${firstBad(found, ctx.gradNorm)}`;
+    ctx.log({ "nan/steps": total });
+    if (action === "raise") throw new HooklineError(message);
+    if (action === "stop") return ctx.stop(message);
+    warnUser(ctx.config, `${name}: ${message}`);
+    if (consecutive >= maxConsecutive) ctx.stop(`${consecutive} bad steps in a row; the last: ${message}`);
+  }
+
+  return {
+    name,
+    stage: "monitor",
+    needs: ["finite"],
+    onTrainBegin(ctx) {
+      if (ctx.step === 0) consecutive = total = 0;
+    },
+    onStepEnd(ctx) {
+      if (!ctx.finite) return onBadStep(ctx);
+      // A step that was skipped says nothing about the numbers.
+      if (!ctx.skipped) consecutive = 0;
+      return undefined;
+    },
+    state: () => ({ json: { consecutive, total } }),
+    load({ json }) {
+      ({ consecutive, total } = json as { consecutive: number; total: number });
+    },
+  };
+}

@@ -1,0 +1,83 @@
+// Watches points inside the model: statistics of activations, dead units, values that are not finite.
+import type { Cadence } from "../core/cadence.ts";
+import type { Hook } from "../core/hook.ts";
+import type { NameFilter } from "../core/names.ts";
+import { checkOptions, is } from "../core/options.ts";
+import type { ActivationStats } from "../core/probes.ts";
+import { sharedKey, type SharedKey } from "../core/shared.ts";
+
+const STATS = ["norm", "mean", "std", "min", "max", "nonFinite", "dead"] as const;
+type Stat = (typeof STATS)[number];
+
+export interface ProbeOptions {
+  readonly name?: string;
+  /** Which points: a name, part of one, a glob, several of them, or a function. Default all. */
+  readonly match?: NameFilter;
+  /**
+   * What is logged as `act/<stat>/<point>`: norm, mean, std, min, max, nonFinite (a count), dead (the share of units that
+   * are 0 for the whole batch, for relu). Default norm, mean and std.
+   */
+  readonly stats?: readonly Stat[];
+  /** `act/p<percentile>/<point>`: each from 0 to 100. Default none. */
+  readonly percentiles?: readonly number[];
+  /** Histograms with this many bins (`true`: 30), for hooks that read `probedStats`. Default false. */
+  readonly histogram?: boolean | number;
+  /** Steps between two looks, or another cadence. Default 100. Steps in between run the program without probes. */
+  readonly every?: Cadence;
+  /** Whether the numbers become metrics; hooks find them in `probedStats` anyway. Default true. */
+  readonly log?: boolean;
+}
+
+/** Statistics of one step, by point. */
+export interface ProbedStats {
+  readonly step: number;
+  readonly stats: Readonly<Record<string, ActivationStats>>;
+}
+
+/** Where probe leaves all it has seen, histograms too: they are no numbers to log. */
+export const probedStats: SharedKey<ProbedStats> = sharedKey("probedStats");
+
+const DEFAULT_BINS = 30;
+
+const CHECKS = {
+  name: is.name,
+  match: is.or(is.name, is.arrayOf(is.name), is.function),
+  stats: is.arrayOf(is.oneOf(...STATS)),
+  percentiles: is.arrayOf({
+    expected: "a number from 0 to 100",
+    test: (value) => is.number.test(value) && (value as number) >= 0 && (value as number) <= 100,
+  }),
+  histogram: is.or(is.boolean, is.wholeFrom(1)),
+  every: is.or(is.positive, is.name, is.object),
+  log: is.boolean,
+};
+
+/**
+ * @example
+ * probe({ match: "blocks.*.mlp", stats: ["std", "dead"], percentiles: [1, 99], every: 50 })
+ */
+export function probe(options: ProbeOptions = {}): Hook {
+  checkOptions(options?.name ?? "probe", options, CHECKS);
+  const { name = "probe", match = "*", stats = ["norm", "mean", "std"], percentiles = [], every = 100 } = options;
+  const bins = options.histogram === true ? DEFAULT_BINS : options.histogram || 0;
+
+  const metricsOf = (point: string, seen: ActivationStats): [string, number][] => [
+    ...stats.map((stat): [string, number] => [`act/${stat}/${point}`, seen[stat]]),
+    ...percentiles.map((p, i): [string, number] => [`act/p${p}/${point}`, seen.percentiles![i]!]),
+  ];
+
+  return {
+    name,
+    stage: "monitor",
+    every,
+    probes: { match, percentiles, ...(bins > 0 && { histogram: bins }) },
+    onStepEnd(ctx) {
+      const { activations, step } = ctx;
+      // A step that was skipped before its forward pass has none.
+      if (activations.names.length === 0) return;
+      const all = activations.names.map((point) => [point, activations.stats(point)] as const);
+      ctx.shared.set(probedStats, { step, stats: Object.fromEntries(all) });
+      if (options.log ?? true) ctx.log(Object.fromEntries(all.flatMap(([point, seen]) => metricsOf(point, seen))));
+    },
+  };
+}

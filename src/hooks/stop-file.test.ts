@@ -1,0 +1,100 @@
+// Touching a file ends the run, an old one does not, and a disk that hangs holds nothing up.
+import { existsSync, mkdirSync, mkdtempSync, rmSync, utimesSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { tinyTrainer } from "hookline/testing";
+import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from "vitest";
+import { stopFile, type StopFileOptions } from "./stop-file.ts";
+
+let path: string;
+beforeEach(() => {
+  const folder = mkdtempSync(join(tmpdir(), "hookline-"));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  path = join(folder, "STOP");
+});
+afterEach(() => void vi.restoreAllMocks());
+
+/** A run of at most 50 steps; `at` happens after step 3. */
+async function train(at: () => void, options: Partial<StopFileOptions> = {}) {
+  const trainer = tinyTrainer({ hooks: [stopFile({ path, every: 1, ...options })], steps: 50 });
+  trainer.on("stepBegin", { at: [3] }, at);
+  return { trainer, result: await trainer.fit() };
+}
+
+describe("stopFile", () => {
+  it("stops the run when the file appears, and says so", async () => {
+    const { result } = await train(() => writeFileSync(path, ""));
+    expect(result).toMatchObject({
+      status: "stopped",
+      steps: 3,
+      reason: `the file ${path} was touched`,
+      requestedBy: "stopFile",
+    });
+    expect(existsSync(path)).toBe(true);
+  });
+
+  it("ignores a file from before the run, until it is touched", async () => {
+    writeFileSync(path, "");
+    expect((await train(() => undefined)).result).toMatchObject({ status: "completed", steps: 50 });
+    const later = new Date(Date.now() + 60_000);
+    expect((await train(() => utimesSync(path, later, later))).result).toMatchObject({ status: "stopped", steps: 3 });
+  });
+
+  it("goes on in a second fit: the file that stopped the first is old by then", async () => {
+    const { trainer, result } = await train(() => writeFileSync(path, ""));
+    expect(result.steps).toBe(3);
+    expect(await trainer.fit()).toMatchObject({ status: "completed", steps: 50 });
+  });
+
+  it("takes a folder for a file", async () => {
+    expect((await train(() => mkdirSync(path))).result).toMatchObject({ status: "stopped", steps: 3 });
+  });
+
+  it("looks as often as it is told", async () => {
+    const { result } = await train(() => writeFileSync(path, ""), { every: "5 steps" });
+    expect(result.steps).toBe(5);
+  });
+
+  it("waits for a disk that hangs once, and shortly", async () => {
+    const fs = process.getBuiltinModule("node:fs/promises");
+    const looks = vi.spyOn(fs, "stat");
+    const start = performance.now();
+    const { result } = await train(() => looks.mockReturnValue(new Promise(() => undefined)));
+    expect(result.status).toBe("completed");
+    // At the beginning, at two steps, and the one that hangs.
+    expect(looks).toHaveBeenCalledTimes(4);
+    expect(performance.now() - start).toBeLessThan(2000);
+  });
+
+  it("counts an answer that came too late at the next look", async () => {
+    const fs = process.getBuiltinModule("node:fs/promises");
+    const { stat } = fs;
+    const slowly = async (...args: Parameters<typeof stat>) => {
+      await new Promise((resolve) => setTimeout(resolve, 60));
+      return stat(...args);
+    };
+    const trainer = tinyTrainer({ hooks: [stopFile({ path, every: 1 })], steps: 50 });
+    trainer.on("stepBegin", { at: [3] }, () => {
+      writeFileSync(path, "");
+      vi.spyOn(fs, "stat").mockImplementation(slowly);
+    });
+    trainer.on("stepBegin", () => new Promise((resolve) => setTimeout(resolve, 20)));
+    const result = await trainer.fit();
+    expect(result.status).toBe("stopped");
+    expect(result.steps).toBeGreaterThan(3);
+    expect(result.steps).toBeLessThan(15);
+  });
+
+  it("takes a moment's failure for no wish to stop", async () => {
+    const fs = process.getBuiltinModule("node:fs/promises");
+    const { result } = await train(() => vi.spyOn(fs, "stat").mockRejectedValue(new Error("EIO")));
+    expect(result.status).toBe("completed");
+  });
+
+  it.each([
+    [{}, /missing option `path`/],
+    [{ path: "STOP", evry: 1 }, /unknown option `evry`. Did you mean `every`\?/],
+  ])("refuses %o", (options, message) => {
+    expect(() => stopFile(options as StopFileOptions)).toThrow(message);
+  });
+});

@@ -1,0 +1,215 @@
+// Tells a web service, Slack for one, how the run is doing: in the background, so that a dead service cannot hold it up.
+import type { ContextOf } from "../core/context.types.ts";
+import { OptionError } from "../core/errors.ts";
+import type { CustomEvents, EventName } from "../core/events.ts";
+import type { Hook } from "../core/hook.ts";
+import { directionOf, monitorValue, unknownMonitor } from "../core/monitor.ts";
+import { checkOptions, is, show } from "../core/options.ts";
+import { nearest } from "../core/suggest.ts";
+import { Endpoint, ENDPOINT_CHECKS, type EndpointOptions } from "./lib/endpoint.ts";
+import { noticeText } from "./lib/notice.ts";
+import { Outbox } from "./lib/outbox.ts";
+import { post } from "./lib/post.ts";
+
+const EVENTS = ["trainBegin", "trainEnd", "exception", "epochEnd", "evalEnd"] as const;
+
+/** When to tell: at these events, at a new best value of `monitor`, or at own events. */
+export type WebhookEvent = (typeof EVENTS)[number] | "bestModel" | (keyof CustomEvents & string);
+
+/** What there is to tell, for `template`. */
+export interface WebhookInfo {
+  readonly event: string;
+  readonly step: number;
+  readonly epoch: number;
+  readonly status: string;
+  /** Seconds of training. */
+  readonly elapsed: number;
+  /** Now, in ISO form. */
+  readonly time: string;
+  readonly metrics: Readonly<Record<string, number>>;
+  /** Of `trainEnd`. */
+  readonly reason?: string;
+  /** Of `exception`: the message, without what looks like a secret. */
+  readonly error?: string;
+  /** The monitored metric and its best value so far. */
+  readonly best?: { readonly monitor: string; readonly value: number };
+  /** Of an own event. */
+  readonly payload?: unknown;
+  /** All of this in a line or two: what is sent without a template. */
+  readonly text: string;
+}
+
+export interface WebhookOptions extends EndpointOptions {
+  readonly url: string | URL;
+  /** Default `["trainEnd", "bestModel", "exception"]`. A failed run sends one notice, not two. */
+  readonly on?: readonly WebhookEvent[];
+  /** The metric of `bestModel`. Default `val/loss`, where there is one. */
+  readonly monitor?: string;
+  /** Default `auto`: from the metric's name. */
+  readonly mode?: "min" | "max" | "auto";
+  /** The body: a text as it is, anything else as JSON. Default `{ text }`, which Slack and its likes take. */
+  readonly template?: (info: WebhookInfo) => unknown;
+  /** Further attempts when the service fails or cannot be reached. Default 3, after 1, 2 and 4 seconds. */
+  readonly retries?: number;
+  readonly name?: string;
+}
+
+const CHECKS = {
+  ...ENDPOINT_CHECKS,
+  on: is.arrayOf(is.name),
+  monitor: is.name,
+  mode: is.oneOf("min", "max", "auto"),
+  template: is.function,
+  retries: is.wholeFrom(0),
+  name: is.name,
+};
+
+/** How many notices may wait for a slow service. */
+const LIMIT = 256;
+
+interface Notice {
+  readonly body: string;
+  readonly type: string;
+}
+
+/** What every event shows. */
+type AnyContext = Pick<ContextOf<"close">, "step" | "epoch" | "status" | "elapsed" | "metrics">;
+
+/**
+ * Sends a notice at the end of the run, at every new best value of a metric and when the run fails.
+ * @example webhook({ url: process.env.SLACK_URL, on: ["trainEnd", "exception"] })
+ */
+export function webhook(options: WebhookOptions): Hook {
+  checkOptions("webhook", options, CHECKS, ["url"]);
+  const { on = ["trainEnd", "bestModel", "exception"], monitor = "val/loss", template, retries = 3 } = options;
+  const { name = "webhook" } = options;
+  const mode = options.mode === undefined || options.mode === "auto" ? directionOf(monitor) : options.mode;
+  const endpoint = new Endpoint("webhook", options);
+  checkEvents(on);
+
+  let best: number | undefined;
+  let outbox: Outbox<Notice> | undefined;
+  let complained = false;
+
+  const makeOutbox = (): Outbox<Notice> =>
+    new Outbox({
+      send: ({ body, type }, signal) => post(endpoint, body, type, signal),
+      limit: LIMIT,
+      retries,
+      backoff: 1000,
+    });
+
+  const complaint = (problem: string): Error => new Error(endpoint.scrub(`Notices to ${endpoint.shown}: ${problem}`));
+
+  function tell(event: string, ctx: AnyContext, more: Partial<WebhookInfo> = {}): void {
+    const { step, epoch, status, elapsed } = ctx;
+    const time = new Date().toISOString();
+    const known = { event, step, epoch, status, elapsed, time, metrics: { ...ctx.metrics }, ...more };
+    const info: WebhookInfo = { ...known, ...(best !== undefined && { best: { monitor, value: best } }), text: "" };
+    const text = endpoint.scrub(noticeText(info));
+    const body = template ? template({ ...info, text }) : { text };
+    const notice =
+      typeof body === "string"
+        ? { body, type: "text/plain; charset=utf-8" }
+        : { body: JSON.stringify(body) ?? "null", type: "application/json" };
+    outbox ??= makeOutbox();
+    outbox.push(notice);
+    // Said once while the run goes on, and summed up at its end: a broken address should not stay unknown until then.
+    if (complained || outbox.failed === 0) return;
+    complained = true;
+    throw complaint(outbox.problem!);
+  }
+
+  const own = on.filter((event): event is keyof CustomEvents & string => !isKnown(event));
+  const tellOwn = own.map((event) => [
+    methodName(event),
+    (ctx: AnyContext & { readonly payload: unknown }) => tell(event, ctx, { payload: ctx.payload }),
+  ]);
+
+  return {
+    name,
+    // Only reports: its failures are warnings, and it runs after the hooks that add metrics.
+    stage: "logger",
+    ranks: "main",
+    ...(on.includes("trainBegin") && { onTrainBegin: (ctx) => tell("trainBegin", ctx) }),
+    ...(on.includes("epochEnd") && { onEpochEnd: (ctx) => tell("epochEnd", ctx) }),
+    ...((on.includes("evalEnd") || on.includes("bestModel")) && {
+      onEvalEnd(ctx) {
+        if (ctx.phase !== "eval" || ctx.partial) return;
+        const value = monitorValue(ctx.metrics, monitor);
+        const better = value !== undefined && isBetter(value, best, mode);
+        if (better) best = value;
+        if (better && on.includes("bestModel")) tell("bestModel", ctx);
+        if (on.includes("evalEnd")) tell("evalEnd", ctx);
+      },
+    }),
+    ...(on.includes("exception") && {
+      onException: (ctx) => tell("exception", ctx, { error: endpoint.scrub(String(ctx.error)) }),
+    }),
+    onTrainEnd(ctx) {
+      const told = ctx.status === "error" && on.includes("exception");
+      try {
+        if (on.includes("trainEnd") && !told) tell("trainEnd", ctx, { reason: endpoint.scrub(ctx.reason) });
+      } finally {
+        outbox?.finish();
+      }
+      const missed = on.includes("bestModel") && options.monitor !== undefined && best === undefined;
+      if (missed && ctx.status !== "error") throw unknownMonitor("webhook", monitor, ctx.metrics);
+    },
+    async onClose() {
+      const last = outbox;
+      outbox = undefined;
+      complained = false;
+      await last?.close();
+      if (last?.problem !== undefined) throw complaint(last.problem);
+    },
+    ...Object.fromEntries(tellOwn),
+    state: () => ({ json: { best: best ?? null } }),
+    load({ json }) {
+      best = (json as { best: number | null }).best ?? undefined;
+    },
+  };
+}
+
+const isBetter = (value: number, best: number | undefined, mode: "min" | "max"): boolean =>
+  !Number.isNaN(value) && (best === undefined || (mode === "min" ? value < best : value > best));
+
+const isKnown = (event: string): boolean => event === "bestModel" || (EVENTS as readonly string[]).includes(event);
+
+const methodName = (event: string): string => `on${event[0]!.toUpperCase()}${event.slice(1)}`;
+
+/** Events of the loop at which a notice would come with every step, or tell nothing. */
+const NOT_HERE = new Set<EventName>([
+  "init",
+  "close",
+  "epochBegin",
+  "stepBegin",
+  "stepEnd",
+  "log",
+  "beforeFetch",
+  "batchBegin",
+  "batchEnd",
+  "beforeForward",
+  "afterForward",
+  "beforeBackward",
+  "afterBackward",
+  "beforeOptimizerStep",
+  "gradientClip",
+  "afterOptimizerStep",
+  "evalBegin",
+  "evalBatchBegin",
+  "evalBatchEnd",
+]);
+
+function checkEvents(on: readonly string[]): void {
+  for (const event of on) {
+    if (isKnown(event)) continue;
+    // Other misspelled events are the registry's to name; this one is no event, so it knows nothing of it.
+    const meant = nearest(event, ["bestModel"]);
+    if (meant === undefined && !NOT_HERE.has(event as EventName)) continue;
+    const hint = meant === undefined ? "" : ` Did you mean \`${meant}\`?`;
+    throw new OptionError(
+      `webhook: Expected \`on\` to name ${EVENTS.join(", ")}, bestModel or own events, got ${show(event)}.${hint}`,
+    );
+  }
+}

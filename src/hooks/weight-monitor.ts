@@ -1,0 +1,114 @@
+// Watches the parameters: how large they are, and how much of themselves a step changes.
+import { checkCadence, type Cadence } from "../core/cadence.ts";
+import type { ComputeFn, DeviceTensors } from "../core/device-tensors.ts";
+import { OptionError } from "../core/errors.ts";
+import type { Hook } from "../core/hook.ts";
+import type { HostTensors, Tensor, Tensors } from "../core/model.ts";
+import { selectNames, type NameFilter } from "../core/names.ts";
+import { checkOptions, is } from "../core/options.ts";
+
+export interface WeightMonitorOptions {
+  readonly name?: string;
+  /** Steps between two looks, or another cadence. Default 100. */
+  readonly every?: Cadence;
+  /** `weight/norm` over all parameters and `weight/norm/<parameter>` of each. Default true. */
+  readonly norm?: boolean;
+  /**
+   * `weight/update` and `weight/update/<parameter>`: the norm of this step's change over that of the parameter; about
+   * 1e-3 is usual. Needs a cadence in steps, epochs or %, since the step before must be kept. Default true.
+   */
+  readonly updateRatio?: boolean;
+  /** Which parameters: part of a name, a glob, several of them, or a function. Default all. */
+  readonly filter?: NameFilter;
+}
+
+const CHECKS = {
+  name: is.name,
+  every: is.or(is.positive, is.name, is.object),
+  norm: is.boolean,
+  updateRatio: is.boolean,
+  filter: is.or(is.name, is.arrayOf(is.name), is.function),
+};
+
+const squares = (x: Tensor): Tensor => x.ref.mul(x).sum();
+
+/**
+ * @example
+ * weightMonitor({ every: 50, filter: "*.weight" })
+ */
+export function weightMonitor(options: WeightMonitorOptions = {}): Hook {
+  checkOptions(options?.name ?? "weightMonitor", options, CHECKS);
+  const { name = "weightMonitor", every = 100, norm = true, updateRatio = true, filter } = options;
+  checkCadence(`${name}: every`, every);
+  const chosen = (names: readonly string[]): readonly string[] =>
+    filter === undefined ? names : selectNames(filter, names);
+  let before: { readonly step: number; readonly params: DeviceTensors } | undefined;
+
+  const drop = (): void => {
+    before?.params.free();
+    before = undefined;
+  };
+
+  // Made once for each hook, so that each is compiled once.
+  const ownSquares: ComputeFn = (params) => keyed("own", params, (param) => squares(params[param]!.ref));
+  const allSquares: ComputeFn = (params, old) => ({
+    ...ownSquares(params),
+    ...keyed("moved", params, (param) => squares(params[param]!.ref.sub(old[param]!.ref))),
+  });
+  const keyed = (key: string, params: Tensors, of: (param: string) => Tensor): Tensors =>
+    Object.fromEntries(chosen(Object.keys(params)).map((param) => [`${key} ${param}`, of(param)]));
+
+  return {
+    name,
+    stage: "monitor",
+    every,
+    onTrainBegin(ctx) {
+      const { names } = ctx.params;
+      if (chosen(names).length === 0)
+        throw new OptionError(`${name}: \`filter\` matches no parameter. Parameters: ${names.join(", ")}.`);
+    },
+    ...(updateRatio && {
+      onStepBegin(ctx) {
+        drop();
+        before = { step: ctx.step, params: ctx.params.snapshot() };
+      },
+    }),
+    async onStepEnd(ctx) {
+      const kept = before?.step === ctx.step ? before.params : undefined;
+      const sums = await (kept ? ctx.params.compute(allSquares, kept) : ctx.params.compute(ownSquares));
+      drop();
+      try {
+        const host = await sums.read();
+        const params = chosen(ctx.params.names);
+        const own = rooted(host, "own", params);
+        if (norm) ctx.log(named("weight/norm", params, own));
+        if (kept) ctx.log(named("weight/update", params, ratios(rooted(host, "moved", params), own)));
+      } finally {
+        sums.free();
+      }
+    },
+    // After a failure in the middle of a step.
+    onClose: drop,
+  };
+}
+
+/** Norms of each and, last, of all together. */
+function rooted(sums: HostTensors, key: string, params: readonly string[]): number[] {
+  const each = params.map((param) => sums[`${key} ${param}`]!.data[0]!);
+  return [...each, each.reduce((a, b) => a + b, 0)].map(Math.sqrt);
+}
+
+/** Undefined for a parameter that is zero: it has no size to compare with. */
+const ratios = (moved: readonly number[], own: readonly number[]): (number | undefined)[] =>
+  moved.map((x, i) => (own[i] === 0 ? undefined : x / own[i]!));
+
+/** `prefix/<parameter>` for each and `prefix` for all. */
+function named(
+  prefix: string,
+  params: readonly string[],
+  values: readonly (number | undefined)[],
+): Record<string, number> {
+  const keys = [...params.map((param) => `${prefix}/${param}`), prefix];
+  const entries = keys.flatMap((key, i) => (values[i] === undefined ? [] : [[key, values[i]] as const]));
+  return Object.fromEntries(entries);
+}

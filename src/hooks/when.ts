@@ -1,0 +1,30 @@
+// when: any hook, only while a predicate holds.
+import type { ContextOf } from "../core/context.types.ts";
+import { OptionError } from "../core/errors.ts";
+import { alwaysPasses } from "../core/events.ts";
+import type { Hook } from "../core/hook.ts";
+import { show } from "../core/options.ts";
+import { wrapped } from "./lib/wrapped.ts";
+
+/** Sees what every event shows: step, epoch, metrics, … */
+export type Predicate = (ctx: ContextOf<"close">, event: string) => boolean;
+
+/**
+ * The hook, called only while `predicate` says so; run-level events always reach it. Name, state, order, cadence and
+ * error policy stay the hook's. What it needs is computed in every step, since only the event can tell whether it is
+ * called: for every n-th step use `schedule`.
+ * @example
+ * when((ctx) => (ctx.metrics["val/loss"] ?? Infinity) < 1, gradientMonitor())
+ */
+export function when(predicate: Predicate, hook: Hook): Hook {
+  if (typeof predicate !== "function")
+    throw new OptionError(`when: Expected \`predicate\` to be a function, got ${show(predicate)}`);
+  const holds = (ctx: ContextOf<"close">, event: string): boolean => {
+    const verdict: unknown = predicate(ctx, event);
+    if (typeof verdict === "boolean") return verdict;
+    throw new OptionError(`when: the predicate must return true or false, got ${show(verdict)}`);
+  };
+  return wrapped(hook, (method, event) =>
+    alwaysPasses(event) ? method : (ctx: never) => (holds(ctx, event) ? method(ctx) : undefined),
+  );
+}

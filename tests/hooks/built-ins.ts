@@ -1,0 +1,96 @@
+// Every built-in with the least options it takes, for the suite that all of them pass.
+import { join } from "node:path";
+import type { Hook } from "hookline";
+import { mse } from "hookline/nn";
+import type { TinyOptions } from "hookline/testing";
+import { accumulateSchedule } from "../../src/hooks/accumulate-schedule.ts";
+import { customStep } from "../../src/hooks/custom-step.ts";
+import { debug } from "../../src/hooks/debug.ts";
+import { earlyStopping } from "../../src/hooks/early-stopping.ts";
+import { ema } from "../../src/hooks/ema.ts";
+import { freeze } from "../../src/hooks/freeze.ts";
+import { gradientMonitor } from "../../src/hooks/gradient-monitor.ts";
+import { gradientNoise } from "../../src/hooks/gradient-noise.ts";
+import { heartbeat } from "../../src/hooks/heartbeat.ts";
+import { lossSchedule } from "../../src/hooks/loss-schedule.ts";
+import { lossSpike } from "../../src/hooks/loss-spike.ts";
+import { lrMonitor } from "../../src/hooks/lr-monitor.ts";
+import { nanGuard } from "../../src/hooks/nan-guard.ts";
+import { probe } from "../../src/hooks/probe.ts";
+import { schedule } from "../../src/hooks/schedule.ts";
+import { stopFile } from "../../src/hooks/stop-file.ts";
+import { swa } from "../../src/hooks/swa.ts";
+import { systemStats } from "../../src/hooks/system-stats.ts";
+import { throughput } from "../../src/hooks/throughput.ts";
+import { timeline } from "../../src/hooks/timeline.ts";
+import { webhook } from "../../src/hooks/webhook.ts";
+import { weightMonitor } from "../../src/hooks/weight-monitor.ts";
+import { when } from "../../src/hooks/when.ts";
+
+/** What a built-in may need around it. */
+export interface Surroundings {
+  /** A folder of its own. */
+  readonly folder: string;
+  /** A server that takes everything. */
+  readonly url: string;
+}
+
+export interface BuiltIn {
+  /** With the least options, and these. */
+  readonly make: (around: Surroundings, more?: object) => Hook;
+  /** It takes a hook, and no options. */
+  readonly wraps?: true;
+  /** Options with which it has nothing to do for the first few steps. */
+  readonly idle?: object;
+  /** A run without which it makes no sense. */
+  readonly idleIn?: TinyOptions;
+  /** Why a run with it may end with other parameters. */
+  readonly changes?: string;
+}
+
+const local = { allowHttp: true, allowPrivate: true };
+const silent = { print: () => undefined };
+
+export const BUILT_INS: Readonly<Record<string, BuiltIn>> = {
+  accumulateSchedule: {
+    make: (_, more) => accumulateSchedule({ schedule: [{ from: "1 epoch", accumulate: 1 }], ...more }),
+    changes: "other steps",
+  },
+  customStep: {
+    make: (_, more) => customStep({ update: (params) => params, ...more }),
+    idle: { from: "1000 steps" },
+    changes: "another update",
+  },
+  debug: { make: (_, more) => debug({ ...silent, ...more }), idle: { enabled: false } },
+  earlyStopping: { make: (_, more) => earlyStopping({ ...more }) },
+  ema: { make: (_, more) => ema({ ...more }), idle: { every: 1000 } },
+  freeze: {
+    make: (_, more) => freeze({ params: "bias", ...more }),
+    idle: { from: "1000 steps" },
+    changes: "frozen parameters",
+  },
+  gradientMonitor: { make: (_, more) => gradientMonitor({ every: 1, ...more }), idle: { every: 1000 } },
+  gradientNoise: {
+    make: (_, more) => gradientNoise({ every: 1, ...more }),
+    idle: { every: 1000 },
+    idleIn: { accumulate: 2 },
+  },
+  heartbeat: { make: ({ folder }, more) => heartbeat({ file: join(folder, "beat.json"), ...more }) },
+  lossSchedule: {
+    make: (_, more) => lossSchedule({ schedule: [{ from: "1 epoch", loss: mse() }], ...more }),
+    idle: { schedule: [{ from: "1000 steps", loss: mse() }] },
+  },
+  lossSpike: { make: (_, more) => lossSpike({ ...more }), idle: { action: "lowerLr" } },
+  lrMonitor: { make: (_, more) => lrMonitor({ ...more }) },
+  nanGuard: { make: (_, more) => nanGuard({ ...more }) },
+  probe: { make: (_, more) => probe({ every: 1, ...more }), idle: { every: 1000 } },
+  schedule: { make: () => schedule(2, lrMonitor()), wraps: true },
+  stopFile: { make: ({ folder }, more) => stopFile({ path: join(folder, "STOP"), every: 1, ...more }) },
+  swa: { make: (_, more) => swa({ from: "1 steps", ...more }), idle: { from: "1000 steps" }, changes: "the mean" },
+  systemStats: { make: (_, more) => systemStats({ every: 1, ...more }), idle: { every: 1000 } },
+  throughput: { make: (_, more) => throughput({ window: 1, ...more }), idle: { window: 1000 } },
+  timeline: { make: ({ folder }, more) => timeline({ file: join(folder, "trace.json"), ...more }) },
+  webhook: { make: ({ url }, more) => webhook({ url, ...local, ...more }) },
+  weightMonitor: { make: (_, more) => weightMonitor({ every: 1, ...more }), idle: { every: 1000 } },
+  when: { make: () => when(() => true, lrMonitor()), wraps: true },
+};

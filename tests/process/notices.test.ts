@@ -1,0 +1,36 @@
+// Hooks that send notices must not keep the process: whatever the service does, it is gone 5 s after the run's end.
+import { spawn } from "node:child_process";
+import { fileURLToPath } from "node:url";
+import { describe, expect, it } from "vitest";
+import { noticeServer, type Mode } from "../support/notice-server.ts";
+
+const script = fileURLToPath(new URL("./notice-child.ts", import.meta.url));
+
+/** Milliseconds from the end of the run to the end of the process. */
+async function lingering(url: string): Promise<number> {
+  const child = spawn(process.execPath, ["--import", "tsx", script, url], { stdio: ["ignore", "pipe", "inherit"] });
+  let output = "";
+  child.stdout.on("data", (chunk) => (output += String(chunk)));
+  const code = await new Promise((resolve) => void child.on("close", resolve));
+  const gone = Date.now();
+  expect(code).toBe(0);
+  expect(output).toMatch(/^\d+\n$/);
+  return gone - Number(output);
+}
+
+describe.concurrent("the process ends within 5 s of the run", () => {
+  it.for(["ok", "hang", "500", "reset"] as const)("with a service that answers: %s", async (mode: Mode, { expect }) => {
+    const server = await noticeServer(mode);
+    try {
+      const took = await lingering(server.url);
+      expect(took).toBeLessThan(mode === "ok" ? 2000 : 5000);
+      expect(server.received.length).toBeGreaterThan(0);
+    } finally {
+      await server.close();
+    }
+  });
+
+  it("with a name that does not resolve", async ({ expect }) => {
+    expect(await lingering("https://does-not-exist.invalid/x")).toBeLessThan(5000);
+  });
+});

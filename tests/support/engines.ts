@@ -1,0 +1,71 @@
+// Engines around jax-js's: one that must be awaited as WebGPU's must, one that counts what is read, one that keeps its programs.
+import { makeJaxpr } from "@jax-js/jax";
+import type { Engine, Tensor } from "hookline";
+import type { Tree } from "../../src/engines/engine.ts";
+import { JaxEngine } from "../../src/engines/jax/jax-engine.ts";
+
+const around = (inner: Engine, changes: Partial<Engine>): Engine => ({
+  name: inner.name,
+  syncRead: inner.syncRead,
+  put: (host) => inner.put(host),
+  read: (buffer) => inner.read(buffer),
+  jit: (fn, options) => inner.jit(fn, options),
+  copy: (buffer) => inner.copy(buffer),
+  free: (buffer) => inner.free(buffer),
+  close: () => inner.close(),
+  ...changes,
+});
+
+const later = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+/** Nothing can be read without awaiting, and every program takes its time. */
+export async function asyncEngine(): Promise<Engine> {
+  const inner = await JaxEngine.create("wasm");
+  return around(inner, {
+    syncRead: false,
+    async read(buffer) {
+      await later();
+      return inner.read(buffer);
+    },
+    jit(fn, options) {
+      const program = inner.jit(fn, options);
+      return async (...args) => {
+        const out = await program(...args);
+        await later();
+        return out;
+      };
+    },
+  });
+}
+
+/** Counts how often something is read back from it. */
+export async function countingEngine(): Promise<{ readonly engine: Engine; reads(): number }> {
+  const inner = await JaxEngine.create("wasm");
+  let count = 0;
+  const engine = around(inner, {
+    read(buffer) {
+      count++;
+      return inner.read(buffer);
+    },
+  });
+  return { engine, reads: () => count };
+}
+
+/** The programs as text, in the order of their first calls. */
+export async function recordingEngine(): Promise<{ readonly engine: Engine; readonly programs: string[] }> {
+  const inner = await JaxEngine.create("wasm");
+  const programs: string[] = [];
+  const engine = around(inner, {
+    jit(fn, options) {
+      const program = inner.jit(fn, options);
+      let known = false;
+      return (...args) => {
+        const trace = makeJaxpr(fn as (...args: Tree<Tensor>[]) => never);
+        if (!known) programs.push(trace(...(args as unknown as Tree<Tensor>[])).jaxpr.toString());
+        known = true;
+        return program(...args);
+      };
+    },
+  });
+  return { engine, programs };
+}
