@@ -7,7 +7,7 @@ import type { Report } from "./lib/report.ts";
 import { median } from "./lib/stats.ts";
 import { timedEngine, type TimedEngine } from "./lib/timed-engine.ts";
 
-/** Steps of one turn; the first ones after a switch settle, and are left out. */
+/** Steps of one turn; the first ones after a switch settle, and the last one is cut by the next: they are left out. */
 const TURN = 25;
 const SETTLE = 3;
 /** The first pair of turns compiles and warms up, and is left out. */
@@ -60,12 +60,13 @@ async function train(options: GradientMonitorOptions, into: Sorted): Promise<voi
   const seen = (step: number, times: Step): void => {
     const turn = Math.floor((step - 1) / TURN);
     const isOn = turn % 2 === 0;
-    if ((step - 1) % TURN >= SETTLE && turn >= 2) {
+    const at = (step - 1) % TURN;
+    if (turn >= 2 && at >= SETTLE && at < TURN - 1) {
       const kind = !isOn ? "off" : step % EVERY === 0 ? "looked" : "between";
       into[kind].push(times);
     }
-    // The step that begins now has its plan already: the switch is for the one after.
-    if (step % TURN === TURN - 1) trainer.hooks[isOn ? "disable" : "enable"](monitor.name);
+    // The last step of the turn has begun, and has its plan: the switch is for the one after.
+    if (at === TURN - 2) trainer.hooks[isOn ? "disable" : "enable"](monitor.name);
   };
   await using trainer = new Trainer({
     ...setup,

@@ -6,6 +6,9 @@ const BENCHMARKS: Readonly<Record<string, () => Promise<{ run(): Promise<Report>
   dispatch: () => import("./dispatch.ts"),
   overhead: () => import("./overhead.ts"),
   lenet: () => import("./lenet.ts"),
+  "gradient-monitor": () => import("./gradient-monitor.ts"),
+  "nan-guard": () => import("./nan-guard.ts"),
+  webhook: () => import("./webhook.ts"),
 };
 
 const args = process.argv.slice(2);

@@ -50,6 +50,7 @@ export { customStep, type CustomStepOptions } from "./hooks/custom-step.ts";
 export { debug, type DebugOptions } from "./hooks/debug.ts";
 export { earlyStopping, type CombineFn, type EarlyStoppingOptions, type PerMonitor } from "./hooks/early-stopping.ts";
 export { ema, type EmaOptions } from "./hooks/ema.ts";
+export { averagedParams } from "./hooks/lib/average.ts";
 export { freeze, type FreezeOptions, type FreezeRule } from "./hooks/freeze.ts";
 export {
   gradHistograms,

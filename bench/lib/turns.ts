@@ -21,19 +21,18 @@ export class Turns {
   }
 }
 
-/** The loader, asking for its turn with every batch; what lies between the turns is a step. */
-export function inTurns(loader: Loader, turns: Turns, watch: { begin(): void; end(): void }): Loader {
-  let begun = false;
+/** The loader, asking for its turn with every batch; `took` is told the milliseconds between the turns: a step. */
+export function inTurns(loader: Loader, turns: Turns, took: (ms: number) => void): Loader {
+  let resumed: number | undefined;
   return {
     get length() {
       return loader.length;
     },
     begin: (epoch, seed) => loader.begin(epoch, seed),
     async next() {
-      if (begun) watch.end();
+      if (resumed !== undefined) took(performance.now() - resumed);
       await turns.pass();
-      begun = true;
-      watch.begin();
+      resumed = performance.now();
       return loader.next();
     },
     skip: () => loader.skip(),

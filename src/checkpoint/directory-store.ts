@@ -8,7 +8,15 @@ import { DiskThread, type DiskAccess } from "./disk-thread.ts";
 import { Disk, type DiskOptions } from "./disk.ts";
 import { lockDirectory, type Lock } from "./lock.ts";
 import { toShared } from "./shared-bytes.ts";
-import type { CheckpointInfo, CheckpointStore, LoadedCheckpoint, LoadOptions, SavedCheckpoint } from "./store.ts";
+import type {
+  CheckpointFiles,
+  CheckpointInfo,
+  CheckpointStore,
+  LoadedCheckpoint,
+  LoadOptions,
+  SavedCheckpoint,
+} from "./store.ts";
+import { Turns } from "./turns.ts";
 
 export interface DirectoryStoreOptions {
   /** Only reads: takes no lock and sweeps nothing, so that it may look at a directory that a run is using. */
@@ -51,22 +59,18 @@ class DirectoryStore implements CheckpointStore {
   readonly #root: string;
   readonly #disk: DiskAccess;
   readonly #lock: Lock | undefined;
-  #last: Promise<unknown> = Promise.resolve();
-  #closed = false;
+  readonly #turns: Turns;
 
   constructor(root: string, disk: DiskAccess, lock: Lock | undefined) {
     this.#root = root;
+    this.#turns = new Turns(root);
     this.#disk = disk;
     this.#lock = lock;
   }
 
-  async save(
-    name: string,
-    files: Readonly<Record<string, Uint8Array>>,
-    info: CheckpointInfo,
-  ): Promise<SavedCheckpoint> {
+  async save(name: string, files: CheckpointFiles, info: CheckpointInfo): Promise<SavedCheckpoint> {
     this.#assertWritable();
-    return this.#next(async () => {
+    return this.#turns.take(async () => {
       const shared: Record<string, Uint8Array> = Object.create(null);
       for (const [file, bytes] of Object.entries(files)) {
         shared[file] = this.#disk instanceof DiskThread ? await toShared(bytes) : bytes;
@@ -98,22 +102,13 @@ class DirectoryStore implements CheckpointStore {
   }
 
   async close(): Promise<void> {
-    this.#closed = true;
-    await this.#last;
+    await this.#turns.close();
     await this.#disk.close();
     this.#lock?.release();
   }
 
   #call<M extends DiskMethod>(method: M, ...args: Parameters<Disk[M]>): Promise<ReturnType<Disk[M]>> {
-    return this.#next(() => this.#disk.call(method, ...args));
-  }
-
-  /** In the order of the calls: a prune must not overtake the save before it. */
-  #next<T>(work: () => Promise<T>): Promise<T> {
-    if (this.#closed) throw new CheckpointError(this.#root, "the store is closed", "Open it again.");
-    const result = this.#last.then(work);
-    this.#last = result.catch(() => undefined);
-    return result;
+    return this.#turns.take(() => this.#disk.call(method, ...args));
   }
 
   #assertWritable(): void {

@@ -14,7 +14,14 @@ import { LOCK_TEMP } from "./lock.ts";
 import { MANIFEST, manifestBody, sealManifest } from "./manifest.ts";
 import { guarded, quietly } from "./problems.ts";
 import { checkName } from "./safe-name.ts";
-import type { CheckpointInfo, FileEntry, LoadedCheckpoint, LoadOptions, SavedCheckpoint } from "./store.ts";
+import type {
+  CheckpointFiles,
+  CheckpointInfo,
+  FileEntry,
+  LoadedCheckpoint,
+  LoadOptions,
+  SavedCheckpoint,
+} from "./store.ts";
 
 export interface DiskOptions {
   /** An absolute path. */
@@ -51,7 +58,7 @@ export class Disk {
     return this.#reader.read(name, file);
   }
 
-  save(name: string, files: Readonly<Record<string, Uint8Array>>, info: CheckpointInfo): SavedCheckpoint {
+  save(name: string, files: CheckpointFiles, info: CheckpointInfo): SavedCheckpoint {
     checkName("a checkpoint's name", name);
     for (const file of Object.keys(files)) checkName("a file's name in a checkpoint", file);
     makeDirectory(this.#fs, this.#root);
@@ -85,12 +92,7 @@ export class Disk {
     return left;
   }
 
-  #write(
-    temp: string,
-    name: string,
-    files: Readonly<Record<string, Uint8Array>>,
-    info: CheckpointInfo,
-  ): Record<string, FileEntry> {
+  #write(temp: string, name: string, files: CheckpointFiles, info: CheckpointInfo): Record<string, FileEntry> {
     guarded(temp, () => this.#fs.mkdirSync(temp));
     const written = Object.entries(files).map(
       ([file, bytes]) => [file, writeDurably(this.#fs, `${temp}/${file}`, bytes)] as const,

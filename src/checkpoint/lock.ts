@@ -73,7 +73,8 @@ export function lockDirectory(dir: string, fs: DiskFs = nodeFs(), tempName: stri
     release: () => {
       if (!held) return;
       held = false;
-      quietly(() => fs.unlinkSync(file));
+      // Somebody may have deleted it by hand, and another run may have taken it since.
+      quietly(() => system.readText(file) === text && fs.unlinkSync(file));
     },
   };
 }

@@ -2,15 +2,25 @@
 import { CheckpointError } from "../core/errors.ts";
 import { digestOf } from "./digest.ts";
 import { checkName } from "./safe-name.ts";
-import { byAge, type CheckpointStore, type SavedCheckpoint } from "./store.ts";
+import {
+  byAge,
+  type CheckpointFiles,
+  type CheckpointInfo,
+  type CheckpointStore,
+  type LoadedCheckpoint,
+  type LoadOptions,
+  type SavedCheckpoint,
+} from "./store.ts";
+import { Turns } from "./turns.ts";
 
 interface Kept {
   readonly checkpoint: SavedCheckpoint;
-  readonly files: Readonly<Record<string, Uint8Array>>;
+  readonly files: CheckpointFiles;
 }
 
 export function memoryStore(): CheckpointStore {
   const kept = new Map<string, Kept>();
+  const turns = new Turns("memory");
   const newestFirst = (): Kept[] => [...kept.values()].sort((a, b) => byAge(b.checkpoint, a.checkpoint));
   const known = (): string => `There is: ${[...kept.keys()].join(", ") || "none"}.`;
 
@@ -29,31 +39,32 @@ export function memoryStore(): CheckpointStore {
     );
   };
 
+  const save = async (name: string, files: CheckpointFiles, info: CheckpointInfo): Promise<SavedCheckpoint> => {
+    checkName("a checkpoint's name", name);
+    const copies = Object.entries(files).map(
+      ([file, bytes]) => [checkName("a file's name in a checkpoint", file), bytes.slice()] as const,
+    );
+    const entries = copies.map(async ([file, bytes]) => {
+      return [file, { bytes: bytes.byteLength, sha256: await digestOf(bytes) }] as const;
+    });
+    const checkpoint = { ...structuredClone(info), name, files: Object.fromEntries(await Promise.all(entries)) };
+    kept.set(name, { checkpoint, files: Object.fromEntries(copies) });
+    return checkpoint;
+  };
+  const load = ({ name, files }: LoadOptions = {}): LoadedCheckpoint => {
+    const found = find(name);
+    const wanted = files ?? Object.keys(found.files);
+    const copies = wanted.map((file) => [file, copyOf(found, file)] as const);
+    return { checkpoint: found.checkpoint, files: Object.fromEntries(copies), skipped: [] };
+  };
+
   return {
-    async save(name, files, info) {
-      checkName("a checkpoint's name", name);
-      const copies = Object.entries(files).map(
-        ([file, bytes]) => [checkName("a file's name in a checkpoint", file), bytes.slice()] as const,
-      );
-      const entries = copies.map(async ([file, bytes]) => {
-        return [file, { bytes: bytes.byteLength, sha256: await digestOf(bytes) }] as const;
-      });
-      const checkpoint = { ...structuredClone(info), name, files: Object.fromEntries(await Promise.all(entries)) };
-      kept.set(name, { checkpoint, files: Object.fromEntries(copies) });
-      return checkpoint;
-    },
-    list: async () => [...kept.values()].map(({ checkpoint }) => checkpoint).sort(byAge),
-    read: async (name, file) => copyOf(find(name), file),
-    async load({ name, files } = {}) {
-      const found = find(name);
-      const wanted = files ?? Object.keys(found.files);
-      const copies = wanted.map((file) => [file, copyOf(found, file)] as const);
-      return { checkpoint: found.checkpoint, files: Object.fromEntries(copies), skipped: [] };
-    },
-    async remove(names) {
-      for (const name of names) kept.delete(name);
-    },
-    sweep: async () => [],
-    close: async () => undefined,
+    save: (name, files, info) => turns.take(() => save(name, files, info)),
+    list: () => turns.take(() => [...kept.values()].map(({ checkpoint }) => checkpoint).sort(byAge)),
+    read: (name, file) => turns.take(() => copyOf(find(name), file)),
+    load: (options) => turns.take(() => load(options)),
+    remove: (names) => turns.take(() => names.forEach((name) => kept.delete(name))),
+    sweep: () => turns.take(() => []),
+    close: () => turns.close(),
   };
 }

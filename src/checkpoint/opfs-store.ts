@@ -5,7 +5,15 @@ import { MANIFEST, manifestBody, sealManifest } from "./manifest.ts";
 import { removeEntry, writeFile } from "./opfs-files.ts";
 import { OpfsReader } from "./opfs-reader.ts";
 import { checkName } from "./safe-name.ts";
-import type { CheckpointInfo, CheckpointStore, FileEntry, LoadOptions, SavedCheckpoint } from "./store.ts";
+import type {
+  CheckpointFiles,
+  CheckpointInfo,
+  CheckpointStore,
+  FileEntry,
+  LoadOptions,
+  SavedCheckpoint,
+} from "./store.ts";
+import { Turns } from "./turns.ts";
 
 /**
  * Opens the checkpoints under a path like `runs/mnist/checkpoints` of this origin. In a worker files are flushed to the
@@ -42,27 +50,27 @@ class OpfsStore implements CheckpointStore {
   readonly #path: string;
   readonly #release: () => void;
   readonly #reader: OpfsReader;
-  #last: Promise<unknown> = Promise.resolve();
+  readonly #turns: Turns;
   #count = 0;
-  #closed = false;
 
   constructor(root: FileSystemDirectoryHandle, path: string, release: () => void) {
     this.#root = root;
     this.#path = path;
+    this.#turns = new Turns(path);
     this.#release = release;
     this.#reader = new OpfsReader(root, path);
   }
 
-  save(name: string, files: Readonly<Record<string, Uint8Array>>, info: CheckpointInfo): Promise<SavedCheckpoint> {
-    return this.#next(() => this.#save(name, files, info));
+  save(name: string, files: CheckpointFiles, info: CheckpointInfo): Promise<SavedCheckpoint> {
+    return this.#turns.take(() => this.#save(name, files, info));
   }
 
   list(): Promise<SavedCheckpoint[]> {
-    return this.#next(() => this.#reader.list());
+    return this.#turns.take(() => this.#reader.list());
   }
 
   load(options?: LoadOptions) {
-    return this.#next(() => this.#reader.load(options));
+    return this.#turns.take(() => this.#reader.load(options));
   }
 
   async read(name: string, file: string): Promise<Uint8Array> {
@@ -70,7 +78,7 @@ class OpfsStore implements CheckpointStore {
   }
 
   remove(names: readonly string[]): Promise<void> {
-    return this.#next(async () => {
+    return this.#turns.take(async () => {
       for (const found of await this.#reader.scan()) {
         if (found.kind === "valid" && names.includes(found.manifest.name)) await this.#discard(found.folder);
       }
@@ -78,7 +86,7 @@ class OpfsStore implements CheckpointStore {
   }
 
   sweep(): Promise<string[]> {
-    return this.#next(async () => {
+    return this.#turns.take(async () => {
       const found = await this.#reader.scan();
       const present = new Set(found.filter(({ replaced }) => !replaced).map(({ folder }) => folder));
       const left: string[] = [];
@@ -91,16 +99,11 @@ class OpfsStore implements CheckpointStore {
   }
 
   async close(): Promise<void> {
-    this.#closed = true;
-    await this.#last;
+    await this.#turns.close();
     this.#release();
   }
 
-  async #save(
-    name: string,
-    files: Readonly<Record<string, Uint8Array>>,
-    info: CheckpointInfo,
-  ): Promise<SavedCheckpoint> {
+  async #save(name: string, files: CheckpointFiles, info: CheckpointInfo): Promise<SavedCheckpoint> {
     checkName("a checkpoint's name", name);
     for (const file of Object.keys(files)) checkName("a file's name in a checkpoint", file);
     const before = (await this.#reader.scan()).filter(
@@ -137,14 +140,5 @@ class OpfsStore implements CheckpointStore {
   /** Sorts by time, which tells of two folders of one name the later. */
   #nextId(): string {
     return `${Date.now().toString(36).padStart(9, "0")}${(this.#count++ % 1296).toString(36).padStart(2, "0")}`;
-  }
-
-  #next<T>(work: () => Promise<T>): Promise<T> {
-    if (this.#closed) {
-      return Promise.reject(new CheckpointError(this.#path, "the store is closed", "Open it again."));
-    }
-    const result = this.#last.then(work);
-    this.#last = result.catch(() => undefined);
-    return result;
   }
 }

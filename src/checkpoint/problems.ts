@@ -43,7 +43,7 @@ export function guarded<T>(file: string, body: () => T): T {
 }
 
 /** For clean-up on the way out of an error, which is the one to report. */
-export function quietly(body: () => void): void {
+export function quietly(body: () => unknown): void {
   try {
     body();
   } catch {

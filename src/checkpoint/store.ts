@@ -36,9 +36,12 @@ export interface BadCheckpoint {
   readonly reason: string;
 }
 
+/** The bytes of each file, by name. */
+export type CheckpointFiles = Readonly<Record<string, Uint8Array>>;
+
 export interface LoadedCheckpoint {
   readonly checkpoint: SavedCheckpoint;
-  readonly files: Readonly<Record<string, Uint8Array>>;
+  readonly files: CheckpointFiles;
   /** Newer ones that were damaged, newest first. */
   readonly skipped: readonly BadCheckpoint[];
 }
@@ -55,7 +58,7 @@ export interface CheckpointStore {
    * Resolves when the checkpoint would survive a crash; when it rejects, the store is as it was before.
    * The bytes must not change meanwhile. One of the same name is replaced, and stays until the new one is durable.
    */
-  save(name: string, files: Readonly<Record<string, Uint8Array>>, info: CheckpointInfo): Promise<SavedCheckpoint>;
+  save(name: string, files: CheckpointFiles, info: CheckpointInfo): Promise<SavedCheckpoint>;
   /** Those with a valid manifest and files of the right sizes, oldest first (by step, then time). */
   list(): Promise<SavedCheckpoint[]>;
   /** One file, verified against the manifest. */

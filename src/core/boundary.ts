@@ -68,7 +68,7 @@ export function actOnStop({ run, limits }: LoopParts): void {
   const { stop } = run.requests;
   if (stop === undefined) return;
   run.requests.stop = undefined;
-  const early = limits.tooEarly(run.clock.now, run.epochsDone);
+  const early = limits.tooEarly(run.clock.now);
   if (early !== undefined) {
     stop.entry.refused = early;
     return;
@@ -84,5 +84,5 @@ export function ended({ run, limits, interrupted }: LoopParts): boolean {
     Object.assign(run, { status: "interrupted", ...interruption });
     return true;
   }
-  return limits.reached(run.clock.now) !== undefined || run.epochsDone >= limits.epochs;
+  return limits.reached(run.clock.now) !== undefined || run.clock.now.epochsDone >= limits.epochs;
 }

@@ -54,6 +54,7 @@ function runLoop(clock: Clock, steps: readonly MadeStep[], plan: Plan, at: (even
     }
     clock.mark();
     if (now.step % plan.stepsPerEpoch === 0) {
+      now.epochsDone++;
       at("epochEnd");
       clock.mark("epoch");
     }

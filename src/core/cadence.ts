@@ -225,8 +225,8 @@ export class CadenceRule {
     if (unit === "epoch" && occasion === "epoch") return [now.epoch - 1, now.epoch];
     if (unit === "step" && (occasion === "step" || occasion === "batch")) return [now.step - 1, now.step];
     const [from, to] = this.#window(unit, clock);
-    // Elsewhere an epoch is over with the first occasion after it: the epoch at hand does not count yet.
-    return unit === "epoch" ? [from.epoch - 1, to.epoch - 1] : [from[unit], to[unit]];
+    // Elsewhere only whole epochs count.
+    return unit === "epoch" ? [from.epochsDone, to.epochsDone] : [from[unit], to[unit]];
   }
 
   /** The counters between which a multiple must lie. */

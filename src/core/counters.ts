@@ -5,6 +5,8 @@ export interface Counters {
   step: number;
   /** Epochs, the one at hand included once it began. */
   epoch: number;
+  /** Whole epochs. The one at hand counts from its last step on, so its evaluation already sees it. */
+  epochsDone: number;
   /** Micro-batches, the one at hand included once it was fetched. */
   batches: number;
   samples: number;
@@ -13,7 +15,15 @@ export interface Counters {
   elapsed: number;
 }
 
-export const zeroCounters = (): Counters => ({ step: 0, epoch: 0, batches: 0, samples: 0, tokens: 0, elapsed: 0 });
+export const zeroCounters = (): Counters => ({
+  step: 0,
+  epoch: 0,
+  epochsDone: 0,
+  batches: 0,
+  samples: 0,
+  tokens: 0,
+  elapsed: 0,
+});
 
 /** What comes again and again: between two of a kind a cadence looks for a multiple. */
 export type Occasion = "batch" | "step" | "epoch" | "eval" | "log";
@@ -28,6 +38,7 @@ export interface ClockState {
 function copyInto(to: Counters, from: Readonly<Counters>): Counters {
   to.step = from.step;
   to.epoch = from.epoch;
+  to.epochsDone = from.epochsDone;
   to.batches = from.batches;
   to.samples = from.samples;
   to.tokens = from.tokens;

@@ -36,13 +36,13 @@ describe("tooEarly", () => {
   const limits = new Limits({ epochs: 9, minSteps: 5, minEpochs: 2 });
 
   test("names the limit that is not reached", () => {
-    expect(limits.tooEarly(at({ step: 4 }), 8)).toBe("before minSteps (5)");
-    expect(limits.tooEarly(at({ step: 5 }), 1)).toBe("before minEpochs (2)");
-    expect(limits.tooEarly(at({ step: 5 }), 2)).toBeUndefined();
+    expect(limits.tooEarly(at({ step: 4, epochsDone: 8 }))).toBe("before minSteps (5)");
+    expect(limits.tooEarly(at({ step: 5, epochsDone: 1 }))).toBe("before minEpochs (2)");
+    expect(limits.tooEarly(at({ step: 5, epochsDone: 2 }))).toBeUndefined();
   });
 
   test("without minima nothing is too early", () => {
-    expect(new Limits({ steps: 1 }).tooEarly(zeroCounters(), 0)).toBeUndefined();
+    expect(new Limits({ steps: 1 }).tooEarly(zeroCounters())).toBeUndefined();
   });
 });
 

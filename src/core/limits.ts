@@ -66,10 +66,10 @@ export class Limits {
   }
 
   /** Why a hook may not stop the run yet; undefined when it may. */
-  tooEarly(now: Counters, epochsDone: number): string | undefined {
+  tooEarly(now: Counters): string | undefined {
     const { minSteps = 0, minEpochs = 0 } = this.#options;
     if (now.step < minSteps) return `before minSteps (${minSteps})`;
-    if (epochsDone < minEpochs) return `before minEpochs (${minEpochs})`;
+    if (now.epochsDone < minEpochs) return `before minEpochs (${minEpochs})`;
     return undefined;
   }
 

@@ -52,6 +52,7 @@ async function epoch(parts: LoopParts): Promise<void> {
   const cutShort = next !== undefined;
   // A skipped epoch is over; one that a limit, a stop or a signal cut short is continued by a later fit.
   run.epochOpen = cutShort && !run.skips("epoch");
+  if (!run.epochOpen) run.clock.now.epochsDone++;
   const { loss, metrics } = await work.epochMetrics();
   if (!Number.isNaN(loss)) run.merge({ "train/loss": loss, ...prefixed("train", metrics) });
   if (!cutShort && run.status !== "interrupted" && evalDue(parts, "epoch")) await evaluateAll(parts);

@@ -36,7 +36,7 @@ export function makeResult(run: Run, hooks: HookRegistry): RunResult {
     requestedBy: run.requestedBy,
     steps: run.clock.now.step,
     skippedSteps: run.skippedSteps,
-    epochs: run.epochsDone,
+    epochs: run.clock.now.epochsDone,
     elapsed: run.elapsed,
     metrics: { ...run.metrics },
     history: [...run.history],

@@ -140,10 +140,6 @@ export class Run implements RunView {
   get elapsed(): number {
     return this.clock.now.elapsed / 1000;
   }
-  get epochsDone(): number {
-    return this.clock.now.epoch - (this.epochOpen ? 1 : 0);
-  }
-
   get hooks(): HookRegistry {
     return this.#host.hooks();
   }

@@ -115,7 +115,7 @@ describe("when it checks", () => {
     // Without it, the 1 at the first check would be the best, and the third check the last.
     const values = [1, 9, 8, 7, 6, 6, 6];
     expect((await run(values, { patience: 2 })).steps).toBe(3);
-    expect((await run(values, { patience: 2, startFrom: "1 epoch" })).steps).toBe(7);
+    expect((await run(values, { patience: 2, startFrom: "2 epochs" })).steps).toBe(7);
     expect((await run(values, { patience: 2, startFrom: 2 })).steps).toBe(7);
     expect((await run(values, { patience: 2, startFrom: "10%" })).steps).toBe(7);
   });

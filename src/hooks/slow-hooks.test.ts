@@ -7,12 +7,11 @@ const busy = (ms: number) => (): void => {
 };
 
 test("Keras/TF #37876, #608, icenet #7: who is slow, and in which event, is said by name", async () => {
-  const slow: Hook = { name: "slow", budget: 1, onStepEnd: busy(4), onEpochEnd() {} };
-  const quick: Hook = { name: "quick", budget: 100, onStepEnd: busy(1) };
+  const slow: Hook = { name: "slow", budget: 1, onStepEnd: busy(4) };
+  const quick: Hook = { name: "quick", budget: 1000, onStepEnd: busy(1) };
   const trainer = tinyTrainer({ hooks: [quick, slow] });
   const { hookTimes } = await trainer.fit();
   expect(hookTimes.overBudget).toEqual([
     { hook: "slow", event: "stepEnd", budget: 1, msPerCall: expect.any(Number) as number },
   ]);
-  expect(hookTimes.times[0]).toMatchObject({ hook: "slow", event: "stepEnd" });
 });

@@ -67,10 +67,8 @@ const CHECKS = {
 /** How many notices may wait for a slow service. */
 const LIMIT = 256;
 
-interface Notice {
-  readonly body: string;
-  readonly type: string;
-}
+/** What is kept of an event until it is sent; its text is made then, since most of a flood of notices never is. */
+type Notice = Omit<WebhookInfo, "text">;
 
 /** What every event shows. */
 type AnyContext = Pick<ContextOf<"close">, "step" | "epoch" | "status" | "elapsed" | "metrics">;
@@ -91,29 +89,27 @@ export function webhook(options: WebhookOptions): Hook {
   let outbox: Outbox<Notice> | undefined;
   let complained = false;
 
-  const makeOutbox = (): Outbox<Notice> =>
-    new Outbox({
-      send: ({ body, type }, signal) => post(endpoint, body, type, signal),
-      limit: LIMIT,
-      retries,
-      backoff: 1000,
-    });
+  async function send(notice: Notice, signal: AbortSignal): Promise<void> {
+    const { error, reason } = notice;
+    const clean = {
+      ...notice,
+      ...(error !== undefined && { error: endpoint.scrub(error) }),
+      ...(reason !== undefined && { reason: endpoint.scrub(reason) }),
+    };
+    const info = { ...clean, text: endpoint.scrub(noticeText(clean)) };
+    const body = template ? template(info) : { text: info.text };
+    if (typeof body === "string") return post(endpoint, body, "text/plain; charset=utf-8", signal);
+    return post(endpoint, JSON.stringify(body) ?? "null", "application/json", signal);
+  }
 
   const complaint = (problem: string): Error => new Error(endpoint.scrub(`Notices to ${endpoint.shown}: ${problem}`));
 
-  function tell(event: string, ctx: AnyContext, more: Partial<WebhookInfo> = {}): void {
+  function tell(event: string, ctx: AnyContext, more: Partial<Notice> = {}): void {
     const { step, epoch, status, elapsed } = ctx;
     const time = new Date().toISOString();
-    const known = { event, step, epoch, status, elapsed, time, metrics: { ...ctx.metrics }, ...more };
-    const info: WebhookInfo = { ...known, ...(best !== undefined && { best: { monitor, value: best } }), text: "" };
-    const text = endpoint.scrub(noticeText(info));
-    const body = template ? template({ ...info, text }) : { text };
-    const notice =
-      typeof body === "string"
-        ? { body, type: "text/plain; charset=utf-8" }
-        : { body: JSON.stringify(body) ?? "null", type: "application/json" };
-    outbox ??= makeOutbox();
-    outbox.push(notice);
+    const bestSoFar = best === undefined ? {} : { best: { monitor, value: best } };
+    outbox ??= new Outbox({ send, limit: LIMIT, retries, backoff: 1000 });
+    outbox.push({ event, step, epoch, status, elapsed, time, metrics: { ...ctx.metrics }, ...bestSoFar, ...more });
     // Said once while the run goes on, and summed up at its end: a broken address should not stay unknown until then.
     if (complained || outbox.failed === 0) return;
     complained = true;
@@ -144,12 +140,12 @@ export function webhook(options: WebhookOptions): Hook {
       },
     }),
     ...(on.includes("exception") && {
-      onException: (ctx) => tell("exception", ctx, { error: endpoint.scrub(String(ctx.error)) }),
+      onException: (ctx) => tell("exception", ctx, { error: String(ctx.error) }),
     }),
     onTrainEnd(ctx) {
       const told = ctx.status === "error" && on.includes("exception");
       try {
-        if (on.includes("trainEnd") && !told) tell("trainEnd", ctx, { reason: endpoint.scrub(ctx.reason) });
+        if (on.includes("trainEnd") && !told) tell("trainEnd", ctx, { reason: ctx.reason });
       } finally {
         outbox?.finish();
       }

@@ -20,6 +20,12 @@ export function choosePlan(hooks: HookRegistry, accumulate: number, clips: boole
   return { kind: "fused", because: "nobody listens between the forward pass and the update", ...shared };
 }
 
+/** Do both need the same programs? Why they do is another matter. */
+export function samePlan(a: Plan, b: Plan): boolean {
+  const probes = a.probes.length === b.probes.length && a.probes.every((probe, i) => probe === b.probes[i]);
+  return probes && a.kind === b.kind && a.outputs === b.outputs && a.gradNorm === b.gradNorm && a.finite === b.finite;
+}
+
 const PROGRAMS: Record<Plan["kind"], string> = {
   fused: "one program: forward, backward and update; gradients never leave the device",
   split: "loss and gradients, then the update",

@@ -21,7 +21,7 @@ import { byName, isBad, nonFiniteIn } from "./non-finite.ts";
 import { OpenStep, pick, type Micro } from "./open-step.ts";
 import { OutputsView } from "./outputs-view.ts";
 import type { OptimizerSet } from "./optimizers.ts";
-import { choosePlan } from "./plan.ts";
+import { choosePlan, samePlan } from "./plan.ts";
 import type { ProbeRunner } from "./probe-runner.ts";
 import { ProgramCache, type Compiled } from "./program-cache.ts";
 import type { ControlLayout } from "./programs/control.ts";
@@ -152,7 +152,9 @@ export class StepRunner implements Work {
   planStep(accumulate: number): void {
     const { version } = this.#hooks;
     if (this.#hooks.isGated || this.#planned.hooks !== version || this.#planned.accumulate !== accumulate) {
-      this.plan = choosePlan(this.#hooks, accumulate, this.clips);
+      const plan = choosePlan(this.#hooks, accumulate, this.clips);
+      // An equal plan keeps its identity, and with it what was found for it before.
+      if (!samePlan(plan, this.plan)) this.plan = plan;
       this.#planned = { hooks: version, accumulate };
     }
     this.#specs.beginStep();

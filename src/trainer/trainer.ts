@@ -223,10 +223,10 @@ export class Trainer {
     return describeParams(this.#initial.params, this.#initial.state);
   }
 
-  /** Frees what lives on the device. The trainer can be used again; it starts from its initial parameters then. */
+  /** Frees what lives on the device. The trainer can be used again, and then starts over. */
   async close(): Promise<void> {
     this.#calls.mustBeIdle("close");
-    await this.#dropMachine();
+    await this.#restart();
     await this.#feed.close();
   }
 

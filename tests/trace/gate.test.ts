@@ -86,3 +86,12 @@ test("a mistake in the cadence is an error at registration that names the hook",
     /Hook `h`: every.*Did you mean `steps`/,
   );
 });
+
+test("epochs on evaluations: the one at the end of an epoch sees that epoch", async () => {
+  const seen: number[] = [];
+  const hook: Hook = { name: "h", every: "2 epochs", onEvalEnd: (ctx) => void seen.push(ctx.epoch) };
+  const val = new DataLoader(tinyData(4), { batchSize: 4 });
+  await using trainer = tinyTrainer({ epochs: 6, hooks: [hook], eval: val });
+  await trainer.fit();
+  expect(seen).toEqual([1, 3, 5]);
+});

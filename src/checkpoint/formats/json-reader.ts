@@ -25,14 +25,17 @@ export class JsonReader {
 
   /** Reads `{ "key": … }`, calling `member` at each value, which it must read. A key that comes twice is an error. */
   object(member: (key: string) => void): void {
-    const keys = new Set<string>();
+    // Most objects have three members: a set would cost more than it saves.
+    const first: string[] = [];
+    let rest: Set<string> | undefined;
     this.#expect(OPEN, "{");
     if (this.#peek() === CLOSE) return void this.#at++;
     for (;;) {
       const key = this.string();
-      if (keys.has(key)) throw this.#bad(`${this.#what} has the name ${quote(key)} twice`);
+      if (first.includes(key) || rest?.has(key)) throw this.#bad(`${this.#what} has the name ${quote(key)} twice`);
       if (isTrap(key)) throw this.#bad(`${this.#what} has the forbidden name ${quote(key)}`);
-      keys.add(key);
+      if (first.length < 8) first.push(key);
+      else (rest ??= new Set()).add(key);
       this.#expect(COLON, ":");
       member(key);
       if (this.#peek() !== COMMA) return this.#expect(CLOSE, "}");
@@ -65,7 +68,7 @@ export class JsonReader {
     }
     const text = bytes.subarray(from, this.#at++);
     // A call per short name is fast; a long text would not fit on the stack.
-    if (plain && text.length <= 256) return String.fromCharCode(...text);
+    if (plain && text.length <= 256) return String.fromCharCode.apply(null, text as unknown as number[]);
     return this.#decode(text);
   }
 

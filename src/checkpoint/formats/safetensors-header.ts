@@ -54,31 +54,31 @@ export function parseHeader(bytes: Uint8Array, dataSize: number, bad: BadFile): 
 }
 
 function readInfo(json: JsonReader, name: string, bad: BadFile): TensorInfo {
-  const what = `tensor ${quote(name)}`;
+  const wrong = (reason: string) => bad(`tensor ${quote(name)} ${reason}`);
   let dtype = "";
   let shape: number[] | undefined;
   let offsets: number[] = [];
   json.object((key) => {
     if (key === "dtype") dtype = json.string();
-    else if (key === "shape") shape = readWholes(json, MAX_DIMENSIONS, `${what} has more dimensions`, bad);
-    else if (key === "data_offsets") offsets = readWholes(json, 2, `${what} has more offsets`, bad);
-    else throw bad(`${what} has the unknown field ${quote(key)}`);
+    else if (key === "shape") shape = readWholes(json, MAX_DIMENSIONS, "dimensions", wrong);
+    else if (key === "data_offsets") offsets = readWholes(json, 2, "offsets", wrong);
+    else throw wrong(`has the unknown field ${quote(key)}`);
   });
-  if (!isFileDType(dtype)) throw bad(`${what} has the unknown type ${quote(dtype)}`);
-  if (shape === undefined) throw bad(`${what} has no shape`);
+  if (!isFileDType(dtype)) throw wrong(`has the unknown type ${quote(dtype)}`);
+  if (shape === undefined) throw wrong("has no shape");
   const [begin, end] = offsets;
-  if (begin === undefined || end === undefined) throw bad(`${what} has no pair of offsets`);
+  if (begin === undefined || end === undefined) throw wrong("has no pair of offsets");
   const size = sizeInBytes(dtype, shape);
-  if (typeof size === "string") throw bad(`${what} has ${size}`);
+  if (typeof size === "string") throw wrong(`has ${size}`);
   if (end - begin !== size)
-    throw bad(`${what} is ${dtype} [${shape.join(", ")}], ${size} bytes, but its offsets span ${end - begin}`);
+    throw wrong(`is ${dtype} [${shape.join(", ")}], ${size} bytes, but its offsets span ${end - begin}`);
   return { dtype, shape, begin, end };
 }
 
-function readWholes(json: JsonReader, most: number, tooMany: string, bad: BadFile): number[] {
+function readWholes(json: JsonReader, most: number, what: string, wrong: BadFile): number[] {
   const values: number[] = [];
   json.list(() => {
-    if (values.length === most) throw bad(`${tooMany} than ${most}`);
+    if (values.length === most) throw wrong(`has more ${what} than ${most}`);
     values.push(json.whole());
   });
   return values;

@@ -45,7 +45,15 @@ describe("renaming", () => {
   });
 
   it("keeps names that are properties of every object", () => {
-    expect(names({ constructor: 1, toString: 2 } as unknown as Record<string, number>, { rename: {} })).toEqual({
+    expect(
+      names(
+        Object.fromEntries([
+          ["constructor", 1],
+          ["toString", 2],
+        ]),
+        { rename: {} },
+      ),
+    ).toEqual({
       constructor: 1,
       toString: 2,
     });

@@ -2,7 +2,7 @@
 import { OptionError } from "../../core/errors.ts";
 import { is, show } from "../../core/options.ts";
 import { isAddress, isPublicAddress } from "./addresses.ts";
-import { redact } from "./redact.ts";
+import { redact, secretsOfEnvironment } from "./redact.ts";
 
 export interface EndpointOptions {
   /** `https:`; paths and query often hold a key, so no message shows more than the host. */
@@ -47,7 +47,7 @@ export class Endpoint {
       const hint = url.protocol === "http:" ? " Set allowHttp: true if plain http is meant." : "";
       throw new OptionError(`${owner}: Expected \`url\` to begin with https://, got ${url.protocol}//…${hint}`);
     }
-    this.#secrets = secretsOf(url, headers);
+    this.#secrets = [...secretsOf(url, headers), ...secretsOfEnvironment()];
     this.headers = url.username === "" ? headers : { Authorization: basic(url), ...headers };
     [url.username, url.password, url.hash] = ["", "", ""];
     this.url = url;

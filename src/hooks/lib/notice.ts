@@ -1,12 +1,14 @@
 // What a notice says when nobody gives a template.
 import type { WebhookInfo } from "../webhook.ts";
 
+type Told = Omit<WebhookInfo, "text">;
+
 /** Long enough for any message worth reading on a phone. */
 const LONGEST = 2000;
 
 const number = (value: number): string => String(Number(value.toPrecision(5)));
 
-function metricsLine(metrics: WebhookInfo["metrics"]): string {
+function metricsLine(metrics: Told["metrics"]): string {
   const shown = Object.entries(metrics).slice(0, 12);
   return shown.map(([name, value]) => `${name} ${number(value)}`).join(", ");
 }
@@ -19,7 +21,7 @@ function inWords(payload: unknown): string {
   }
 }
 
-function headline(info: WebhookInfo, at: string): string {
+function headline(info: Told, at: string): string {
   const { event, status, reason, error, best, payload } = info;
   switch (event) {
     case "trainBegin":
@@ -39,7 +41,7 @@ function headline(info: WebhookInfo, at: string): string {
   }
 }
 
-export function noticeText(info: WebhookInfo): string {
+export function noticeText(info: Told): string {
   const at = `step ${info.step} (epoch ${info.epoch})`;
   const { best, event } = info;
   const bestLine = best && event === "trainEnd" ? `Best ${best.monitor}: ${number(best.value)}.` : "";

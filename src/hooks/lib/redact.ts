@@ -18,18 +18,18 @@ const PATTERNS: readonly (readonly [pattern: RegExp, shown: string])[] = [
   [/(hooks\.slack\.com\/|discord(?:app)?\.com\/api\/webhooks\/)[^\s"'<>]+/gi, "$1…"],
 ];
 
-/** Values of environment variables whose names say that they are secret. */
-function secretsOfEnvironment(): string[] {
+/** Values of environment variables whose names say that they are secret. Reading all takes long: once is enough. */
+export function secretsOfEnvironment(): string[] {
   const { process } = globalThis as { process?: { env?: Record<string, string | undefined> } };
   return Object.entries(process?.env ?? {})
     .filter(([name, value]) => SECRET_NAME.test(name) && value !== undefined && value.length >= 8)
     .map(([, value]) => value!);
 }
 
-/** The text without `secrets`, without the environment's, and without what looks like one. */
-export function redact(text: string, secrets: readonly string[] = []): string {
+/** The text without `secrets`, and without what looks like one. */
+export function redact(text: string, secrets: readonly string[]): string {
   // The longest first: a part of a secret must not be cut out of the whole and leave the rest.
-  const known = [...secrets, ...secretsOfEnvironment()].sort((a, b) => b.length - a.length);
+  const known = secrets.toSorted((a, b) => b.length - a.length);
   const masked = known.reduce((left, secret) => left.replaceAll(secret, "…"), text);
   return PATTERNS.reduce((left, [pattern, shown]) => left.replace(pattern, shown), masked);
 }

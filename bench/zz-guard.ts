@@ -1,3 +1,0 @@
-import { run } from "./nan-guard.ts";
-import { print } from "./lib/report.ts";
-print(await run());
