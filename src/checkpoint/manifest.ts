@@ -4,7 +4,7 @@ import type { CheckpointInfo, FileEntry, SaveReason } from "./store.ts";
 
 export const MANIFEST = "manifest.json";
 /** Raised when older readers would misread what newer writers write. */
-export const SCHEMA = 1;
+const SCHEMA = 1;
 /** How its text ends. */
 export const MANIFEST_END = "}\n";
 /** No manifest of ours comes near: what is larger is something else. */

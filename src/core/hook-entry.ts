@@ -176,7 +176,7 @@ export class HookEntry implements Ordered {
     if (!own && !serves) return undefined;
     const { hook, context } = this;
     // Bound, not wrapped: a compiler sees through it to the method.
-    let call = (own ? own.bind(hook) : () => undefined) as (ctx: Context) => unknown;
+    let call: (ctx: Context) => unknown = own ? own.bind(hook) : () => undefined;
     // Only these need to know that a call went well: it ends their row of failures. Calls that a scope keeps away do not.
     if (this.policy === "warn" && this.isReporter) call = this.#countingFailures(call);
     const fields: readonly string[] = Object.hasOwn(EVENTS, event) ? EVENTS[event as BuiltinEvent].fields : [];
@@ -210,6 +210,6 @@ function onlyWhen(test: (ctx: Context) => boolean, call: (ctx: Context) => unkno
 }
 
 /** A hook made of one function, for `trainer.on(event, cadence?, fn)`. */
-export function functionHook(name: string, event: string, fn: (ctx: never) => unknown, cadence?: Cadence): Hook {
-  return { name, ...(cadence !== undefined && { every: cadence }), [methodOf(event)]: fn } as Hook;
+export function functionHook(name: string, event: string, fn: (ctx: never) => void, cadence?: Cadence): Hook {
+  return { name, ...(cadence !== undefined && { every: cadence }), [methodOf(event)]: fn };
 }

@@ -1,5 +1,6 @@
 // Four ways in which a save changes a checkpoint directory, what must be there afterwards, and the check for torn or lost ones.
 import { readdirSync } from "node:fs";
+import { CheckpointError } from "../../src/core/errors.ts";
 import { nodeFs } from "../../src/checkpoint/disk-files.ts";
 import { Disk } from "../../src/checkpoint/disk.ts";
 import { lockDirectory } from "../../src/checkpoint/lock.ts";
@@ -85,13 +86,20 @@ export function findState(root: string, { before, save, after }: Scenario): "old
   const names = list.map(({ name }) => name);
   const lost = (isNew ? after : before.map(({ name }) => name)).filter((name) => !names.includes(name));
   if (lost.length > 0) throw new Error(`lost ${lost.join(", ")}; there is ${readdirSync(root).join(", ")}`);
-  if (before.length > 0 || isNew) {
+  expectNewest(disk, list.length > 0 ? Math.max(...list.map(({ step }) => step)) : undefined);
+  return isNew ? "new" : "old";
+}
+
+/** A load finds the newest, or nothing at all where there is none, and meets nothing torn on the way. */
+function expectNewest(disk: Disk, newest: number | undefined): void {
+  try {
     const { checkpoint, skipped } = disk.load();
     if (skipped.length > 0) throw new Error(`torn: ${JSON.stringify(skipped)}`);
-    const newest = Math.max(...list.map(({ step }) => step));
     if (checkpoint.step !== newest) throw new Error(`loaded step ${checkpoint.step} instead of ${newest}`);
+  } catch (error) {
+    const isEmpty = error instanceof CheckpointError && error.reason === "there is no checkpoint here";
+    if (newest !== undefined || !isEmpty) throw error;
   }
-  return isNew ? "new" : "old";
 }
 
 function expectWhole(disk: Disk, name: string, step: number): void {

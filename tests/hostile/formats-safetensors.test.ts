@@ -165,6 +165,14 @@ describe("hostile safetensors", () => {
   });
 });
 
+it("says which file a failing source is of, and why", async () => {
+  const cause = new Error("EIO: i/o error, read");
+  const failing = { size: 100, read: () => Promise.reject(cause) };
+  const failure = await SafetensorsFile.open(failing, "m.safetensors").catch((error: unknown) => error);
+  expect(failure).toBeInstanceOf(CheckpointError);
+  expect(failure).toMatchObject({ file: "m.safetensors", reason: "it could not be read: EIO: i/o error, read", cause });
+});
+
 describe("hostile indexes of shards", () => {
   const index = (weight_map: unknown, more: object = {}) =>
     bytes(JSON.stringify({ metadata: {}, weight_map, ...more }));

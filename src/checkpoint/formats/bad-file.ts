@@ -3,14 +3,14 @@ import { CheckpointError } from "../../core/errors.ts";
 import { didYouMean } from "../../core/suggest.ts";
 
 /** Makes the error for one file, to be thrown: the reason (no full stop) and, where it is not the default, the way out. */
-export type BadFile = (reason: string, wayOut?: string) => CheckpointError;
+export type BadFile = (reason: string, wayOut?: string, options?: ErrorOptions) => CheckpointError;
 
 const DAMAGED = "The file is damaged or was not made by a sound writer: use another copy or an earlier checkpoint.";
 
 export const badFile =
   (file: string): BadFile =>
-  (reason, wayOut = DAMAGED) =>
-    new CheckpointError(file, reason, wayOut);
+  (reason, wayOut = DAMAGED, options) =>
+    new CheckpointError(file, reason, wayOut, options);
 
 /** A name out of a file, fit for a message: quoted, short, without control characters. */
 export function quote(name: string): string {

@@ -63,7 +63,10 @@ export class SafetensorsFile {
 }
 
 async function readFully(source: ByteSource, offset: number, length: number, bad: BadFile): Promise<Uint8Array> {
-  const bytes = await source.read(offset, length);
+  const bytes = await source.read(offset, length).catch((cause: unknown) => {
+    const why = cause instanceof Error ? cause.message : String(cause);
+    throw bad(`it could not be read: ${why}`, "Is the disk or the connection still there?", { cause });
+  });
   if (bytes.length !== length)
     throw bad(`it gave ${bytes.length} of ${length} bytes at ${offset}, so it has become shorter since it was opened`);
   return bytes;

@@ -72,6 +72,8 @@ export class ShardedSafetensors {
     if (known) return known;
     const opened = this.#openShard(fileName);
     this.#files.set(fileName, opened);
+    // What could not be opened may be there at the next try.
+    opened.catch(() => this.#files.delete(fileName));
     return opened;
   }
 

@@ -181,4 +181,13 @@ describe("a model in several files", () => {
     expect(await Promise.all([model.read("c"), model.read("b")])).toEqual([floats([3], [1]), floats([2], [1])]);
     expect(opened).toEqual(["model-2.safetensors"]);
   });
+
+  it("opens a file again that was not there the first time", async () => {
+    let tries = 0;
+    const model = new ShardedSafetensors(index, "index", (name) =>
+      ++tries === 1 ? Promise.reject(new Error("ENOENT")) : Promise.resolve(sourceOf(shards[name]!)),
+    );
+    await expect(model.read("a")).rejects.toThrow("ENOENT");
+    expect(await model.read("a")).toEqual(floats([1], [1]));
+  });
 });
