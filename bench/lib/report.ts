@@ -1,6 +1,6 @@
 // What a benchmark tells: a table of numbers and its aims, each met or not; for people, or as JSON.
 
-export interface Aim {
+interface Aim {
   readonly what: string;
   readonly measured: number;
   readonly unit: string;
@@ -18,7 +18,7 @@ export interface Report {
   readonly aims: readonly Aim[];
 }
 
-export const isMet = ({ measured, limit, atLeast = false }: Aim): boolean =>
+const isMet = ({ measured, limit, atLeast = false }: Aim): boolean =>
   atLeast ? measured >= limit : measured <= limit;
 
 const show = (value: number | undefined): string =>

@@ -5,11 +5,12 @@ import { bundle, ENTRIES } from "../support/bundle.ts";
 
 /** Bytes after minify and gzip, without jax-js: about 15 % above what it was when last looked at. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  hookline: 36_200,
+  hookline: 64_800,
   "hookline/nn": 8_300,
   "hookline/optim": 5_600,
   "hookline/data": 9_400,
-  "hookline/testing": 42_500,
+  "hookline/checkpoint": 16_000,
+  "hookline/testing": 51_800,
 };
 
 describe.each(Object.keys(ENTRIES))("%s", (name) => {

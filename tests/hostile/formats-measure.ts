@@ -1,6 +1,5 @@
 // How long a call takes and how much memory it holds at most, where other programs run beside it.
-import { setFlagsFromString } from "node:v8";
-import { runInNewContext } from "node:vm";
+import { heapInUse } from "../support/heap.ts";
 
 /** The fastest of up to five calls in milliseconds; no more calls once one is fast enough. */
 export function fastest(enough: number, call: () => void): number {
@@ -13,8 +12,6 @@ export function fastest(enough: number, call: () => void): number {
   return best;
 }
 
-setFlagsFromString("--expose-gc");
-const collect = runInNewContext("gc") as () => void;
 const inUse = (): number => {
   const { heapUsed, external } = process.memoryUsage();
   return heapUsed + external;
@@ -23,7 +20,7 @@ const inUse = (): number => {
 /** Bytes that a call leaves allocated, garbage included: a bound on what it ever held at once. */
 export function peakOf(call: () => void): number {
   call();
-  collect();
+  heapInUse();
   const before = inUse();
   call();
   return inUse() - before;

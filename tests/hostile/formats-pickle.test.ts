@@ -69,8 +69,8 @@ describe.skipIf(!present)("hostile .pt files", () => {
           // That it is refused is said above.
         }
       });
-      // 1 MB is what a refusal costs anyway.
-      expect(peak, name).toBeLessThan(2 * file.length + 1_000_000);
+      // A few megabytes of garbage are no matter: these promise up to 4 GB.
+      expect(peak, name).toBeLessThan(2 * file.length + 4_000_000);
     }
   });
 

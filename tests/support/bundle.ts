@@ -10,6 +10,7 @@ export const ENTRIES: Readonly<Record<string, string>> = {
   "hookline/nn": "src/nn/index.ts",
   "hookline/optim": "src/optim/index.ts",
   "hookline/data": "src/data/index.ts",
+  "hookline/checkpoint": "src/checkpoint/index.ts",
   "hookline/testing": "src/testing/index.ts",
 };
 

@@ -1,5 +1,6 @@
 // Reads protocol 2 pickles as data: 31 opcodes of PyTorch's files, each checked, none of which can run anything.
 import { quote, type BadFile } from "./bad-file.ts";
+import { PickleBytes } from "./pickle-bytes.ts";
 import { kindOf, Tuple, type DictKey, type PickleValue } from "./pickle-values.ts";
 import type { TorchRebuild } from "./torch-rebuild.ts";
 
@@ -10,15 +11,13 @@ import type { TorchRebuild } from "./torch-rebuild.ts";
 const mostObjects = (size: number): number => Math.min(500_000, 1000 + size / 3);
 /** Values that may wait on the stack. Picklers fill lists and dicts a thousand at a time. */
 const MAX_STACK = 50_000;
-const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
 /** The value that a pickle describes. */
 export const readPickle = (bytes: Uint8Array, rebuild: TorchRebuild, bad: BadFile): PickleValue =>
   new PickleMachine(bytes, rebuild, bad).run();
 
 class PickleMachine {
-  readonly #bytes: Uint8Array;
-  readonly #view: DataView;
+  readonly #bytes: PickleBytes;
   readonly #rebuild: TorchRebuild;
   readonly #bad: BadFile;
   readonly #stack: PickleValue[] = [];
@@ -26,30 +25,27 @@ class PickleMachine {
   readonly #marks: number[] = [];
   readonly #memo = new Map<number, PickleValue>();
   readonly #most: number;
-  #at = 0;
   #objects = 0;
 
   constructor(bytes: Uint8Array, rebuild: TorchRebuild, bad: BadFile) {
-    this.#bytes = bytes;
-    this.#view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
+    this.#bytes = new PickleBytes(bytes, bad);
     this.#rebuild = rebuild;
     this.#bad = bad;
     this.#most = mostObjects(bytes.length);
   }
 
   run(): PickleValue {
-    if (this.#bytes[0] !== 0x80 || this.#bytes[1] !== 2)
+    if (this.#bytes.byte() !== 0x80 || this.#bytes.byte() !== 2)
       throw this.#bad(
         "its pickle is not of protocol 2",
         "Save it again with torch.save and its default pickle_protocol.",
       );
-    this.#at = 2;
     // 0x2e is STOP, which must be the last byte.
-    for (let op = this.#byte(); op !== 0x2e; op = this.#byte()) {
+    for (let op = this.#bytes.byte(); op !== 0x2e; op = this.#bytes.byte()) {
       this.#do(op);
       if (this.#stack.length > MAX_STACK) throw this.#bad(`its pickle piles up more than ${MAX_STACK} values`);
     }
-    if (this.#at !== this.#bytes.length || this.#stack.length !== 1 || this.#marks.length > 0)
+    if (this.#bytes.at !== this.#bytes.length || this.#stack.length !== 1 || this.#marks.length > 0)
       throw this.#bad("its pickle does not end with exactly one value");
     return this.#stack[0]!;
   }
@@ -66,17 +62,17 @@ class PickleMachine {
       case 0x89: // NEWFALSE
         return void stack.push(false);
       case 0x4b: // BININT1
-        return void stack.push(this.#byte());
+        return void stack.push(this.#bytes.byte());
       case 0x4d: // BININT2
-        return void stack.push(this.#view.getUint16(this.#skip(2), true));
+        return void stack.push(this.#bytes.uint16());
       case 0x4a: // BININT
-        return void stack.push(this.#view.getInt32(this.#skip(4), true));
+        return void stack.push(this.#bytes.int32());
       case 0x8a: // LONG1
-        return void stack.push(this.#long(this.#byte()));
+        return void stack.push(this.#bytes.long(this.#bytes.byte()));
       case 0x47: // BINFLOAT
-        return void stack.push(this.#view.getFloat64(this.#skip(8)));
+        return void stack.push(this.#bytes.float64());
       case 0x58: // BINUNICODE
-        return void stack.push(this.#text(this.#view.getUint32(this.#skip(4), true)));
+        return void stack.push(this.#bytes.text(this.#bytes.uint32()));
       case 0x7d: // EMPTY_DICT
         return this.#push(new Map());
       case 0x5d: // EMPTY_LIST
@@ -100,7 +96,7 @@ class PickleMachine {
       case 0x65: // APPENDS
         return this.#append(this.#popMark());
       case 0x63: // GLOBAL
-        return void stack.push(this.#rebuild.global(this.#line(), this.#line()));
+        return void stack.push(this.#rebuild.global(this.#bytes.line(), this.#bytes.line()));
       case 0x52: // REDUCE
         return this.#reduce();
       case 0x62: // BUILD
@@ -108,58 +104,19 @@ class PickleMachine {
       case 0x51: // BINPERSID
         return void stack.push(this.#rebuild.storage(this.#pop()));
       case 0x71: // BINPUT
-        return this.#put(this.#byte());
+        return this.#put(this.#bytes.byte());
       case 0x72: // LONG_BINPUT
-        return this.#put(this.#view.getUint32(this.#skip(4), true));
+        return this.#put(this.#bytes.uint32());
       case 0x68: // BINGET
-        return this.#get(this.#byte());
+        return this.#get(this.#bytes.byte());
       case 0x6a: // LONG_BINGET
-        return this.#get(this.#view.getUint32(this.#skip(4), true));
+        return this.#get(this.#bytes.uint32());
       default:
         throw this.#bad(
-          `its pickle has the instruction 0x${op.toString(16)} at byte ${this.#at - 1}, which no file of tensors needs`,
+          `its pickle has the instruction 0x${op.toString(16)} at byte ${this.#bytes.at - 1}, which no file of tensors needs`,
           "Nothing in a file is ever run here. In Python, save it again with torch.save(model.state_dict(), path).",
         );
     }
-  }
-
-  /** Moves on by `length` bytes; returns where they begin. */
-  #skip(length: number): number {
-    const from = this.#at;
-    this.#at += length;
-    if (this.#at > this.#bytes.length) throw this.#bad("its pickle ends in the middle");
-    return from;
-  }
-
-  #byte(): number {
-    return this.#bytes[this.#skip(1)]!;
-  }
-
-  #text(length: number): string {
-    const from = this.#skip(length);
-    try {
-      return utf8.decode(this.#bytes.subarray(from, this.#at));
-    } catch {
-      throw this.#bad("its pickle has a text that is not valid UTF-8");
-    }
-  }
-
-  /** A line of a GLOBAL. Real ones are short. */
-  #line(): string {
-    const end = this.#bytes.subarray(this.#at, this.#at + 200).indexOf(0x0a);
-    if (end < 0) throw this.#bad("its pickle has a name without an end");
-    const line = this.#text(end);
-    this.#skip(1);
-    return line;
-  }
-
-  /** A whole number of any size in two's complement. */
-  #long(length: number): number | bigint {
-    const from = this.#skip(length);
-    let value = 0n;
-    for (let i = length - 1; i >= 0; i--) value = (value << 8n) | BigInt(this.#bytes[from + i]!);
-    value = BigInt.asIntN(8 * length, value);
-    return Number.isSafeInteger(Number(value)) ? Number(value) : value;
   }
 
   #push(value: PickleValue): void {
