@@ -1,5 +1,8 @@
-// hookline/checkpoint: the files that models are kept in. Reading never executes anything; a bad file is a CheckpointError.
+// hookline/checkpoint: the files that models are kept in, and stores that a crash cannot tear.
+// Reading never executes anything; a bad file is a CheckpointError.
 export { CheckpointError } from "../core/errors.ts";
+export { openDirectoryStore, type DirectoryStoreOptions } from "./directory-store.ts";
+export { NameTemplate } from "./file-name.ts";
 export { fromHostArrays, rawValues, toHostArrays } from "./formats/host-arrays.ts";
 export { decodePt, encodePt, ptParts } from "./formats/pt.ts";
 export { type PtValue } from "./formats/pt-value.ts";
@@ -8,3 +11,18 @@ export { SafetensorsFile, type ByteSource } from "./formats/safetensors-file.ts"
 export { parseShardIndex, ShardedSafetensors } from "./formats/safetensors-shards.ts";
 export { matchTensors, renameTensors, stateDictIn } from "./formats/state-dict.ts";
 export { type FileDType, type FileTensor, type FileTensors } from "./formats/tensor.ts";
+export { memoryStore } from "./memory-store.ts";
+export { openOpfsStore } from "./opfs-store.ts";
+export { retain, type KeepReason, type Retention, type RetentionEntry, type RetentionRules } from "./retention.ts";
+export { sharedBytes } from "./shared-bytes.ts";
+export {
+  type BadCheckpoint,
+  type CheckpointFiles,
+  type CheckpointInfo,
+  type CheckpointStore,
+  type FileEntry,
+  type LoadedCheckpoint,
+  type LoadOptions,
+  type SavedCheckpoint,
+  type SaveReason,
+} from "./store.ts";

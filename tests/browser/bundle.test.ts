@@ -9,7 +9,7 @@ const BUDGETS: Readonly<Record<string, number>> = {
   "hookline/nn": 8_300,
   "hookline/optim": 5_600,
   "hookline/data": 9_400,
-  "hookline/checkpoint": 16_000,
+  "hookline/checkpoint": 28_100,
   "hookline/testing": 51_800,
 };
 
