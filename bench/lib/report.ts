@@ -18,8 +18,7 @@ export interface Report {
   readonly aims: readonly Aim[];
 }
 
-const isMet = ({ measured, limit, atLeast = false }: Aim): boolean =>
-  atLeast ? measured >= limit : measured <= limit;
+const isMet = ({ measured, limit, atLeast = false }: Aim): boolean => (atLeast ? measured >= limit : measured <= limit);
 
 const show = (value: number | undefined): string =>
   value === undefined

@@ -198,7 +198,7 @@ async function batch(
 
 /** Reads what these events show, if someone listens and the engine cannot read on demand. */
 function settled({ hooks, work }: Pick<LoopParts, "hooks" | "work">, ...events: BuiltinEvent[]): void | Promise<void> {
-  return work.syncRead || !hooks.listens(...events) ? undefined : work.settle();
+  return work.syncRead || !hooks.firstListener(...events) ? undefined : work.settle();
 }
 
 /** Leaves the batch out of the step; `batchEnd` shows it as skipped. */

@@ -5,7 +5,7 @@ import type { AddressInfo } from "node:net";
 /** How the service answers: well, not at all, with an error, by cutting the line, by pointing elsewhere. */
 export type Mode = "ok" | "hang" | "500" | "429" | "404" | "reset" | "redirect";
 
-export interface Received {
+interface Received {
   readonly path: string;
   readonly headers: IncomingHttpHeaders;
   readonly body: string;
