@@ -55,7 +55,7 @@ export async function evaluateAll(parts: LoopParts): Promise<void> {
 
 export async function log({ run, hooks, work }: LoopParts): Promise<void> {
   const { now } = run.clock;
-  await work.settle();
+  await work.shown.settle();
   const loss: Record<string, number> = run.skipped || now.step === 0 ? {} : { loss: run.loss };
   run.logged = { ...loss, lr: work.lr(0), epoch: now.epoch - 1, ...run.unlogged };
   run.unlogged = {};

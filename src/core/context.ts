@@ -10,7 +10,6 @@ import type { Diagnosis } from "./diagnosis.ts";
 import type { Turn } from "./dispatch.ts";
 import { DueRules } from "./due.ts";
 import { ContextError } from "./errors.ts";
-import { EVENTS, isCustomEvent } from "./events.ts";
 import type { Grads } from "./grads.ts";
 import { isPromise } from "./maybe.ts";
 import type { HostBatch, HostTensors, Loss, LossModel, Model } from "./model.ts";
@@ -19,6 +18,7 @@ import { show } from "./options.ts";
 import type { Activations, ProbeRequest } from "./probes.ts";
 import type { HookRegistry } from "./registry.ts";
 import type { Shared } from "./shared.ts";
+import { allowsVerb, eventsWith, showsField, skipProblem } from "./permissions.ts";
 import { SKIP_SCOPES, VERBS, type SkipScope, type VerbName } from "./verbs.ts";
 
 /** The state of a run as the loop keeps it. Values that cost a read of the device are getters of the implementation. */
@@ -48,26 +48,6 @@ export interface Actions extends Omit<Verbs, "stop" | "setLr"> {
   setLr(lr: number | ((current: number) => number)): string;
   log(values: Metrics): void;
 }
-
-const eventsWith = (field: string): string =>
-  Object.entries(EVENTS)
-    .filter(([, info]) => (info.fields as readonly string[]).includes(field))
-    .map(([event]) => event)
-    .join(", ");
-
-const FIELDS_OF = new Map<string, ReadonlySet<string>>(
-  Object.entries(EVENTS).map(([event, info]) => [event, new Set(info.fields)]),
-);
-const VERB_EVENTS = new Map<string, ReadonlySet<string>>(
-  Object.entries(VERBS).map(([verb, info]) => [verb, new Set(info.events)]),
-);
-
-const SKIP_EVENTS = VERB_EVENTS.get("skip")!;
-/** There is no batch yet that could be skipped. */
-const BEFORE_BATCH = new Set(["epochBegin", "stepBegin", "beforeFetch"]);
-
-/** Own events allow what `stepEnd` allows. */
-const rowOf = (event: string): string => (isCustomEvent(event) ? "stepEnd" : event);
 
 export class Context implements Omit<ContextFields, never>, Verbs {
   /** The hook this context belongs to. */
@@ -208,7 +188,7 @@ export class Context implements Omit<ContextFields, never>, Verbs {
 
   get grads(): Grads {
     const event = this.#myTurn("grads");
-    const grads = FIELDS_OF.get(event)?.has("grads") ? this.#run.gradsFor(this) : undefined;
+    const grads = showsField(event, "grads") ? this.#run.gradsFor(this) : undefined;
     if (grads === undefined) {
       throw new ContextError(
         `There are no gradients in \`${event}\`. They live from afterBackward to afterOptimizerStep: use onAfterBackward (one micro-batch), onBeforeOptimizerStep (accumulated, before clipping) or onAfterOptimizerStep. For the norm alone, say needs: ["gradNorm"] and read ctx.gradNorm in onStepEnd.`,
@@ -255,16 +235,8 @@ export class Context implements Omit<ContextFields, never>, Verbs {
       throw new ContextError(`ctx.skip takes "batch", "step" or "epoch", got ${show(scope)}.`);
     }
     const event = this.#myTurn("skip");
-    if (!(SKIP_SCOPES[scope] as readonly string[]).includes(rowOf(event))) {
-      const wrong = BEFORE_BATCH.has(event)
-        ? "comes too early"
-        : SKIP_EVENTS.has(rowOf(event))
-          ? "comes too late"
-          : "is not valid";
-      throw new ContextError(
-        `ctx.skip("${scope}") ${wrong} in \`${event}\`; it works in ${SKIP_SCOPES[scope].join(", ")}.`,
-      );
-    }
+    const problem = skipProblem(scope, event);
+    if (problem !== undefined) throw new ContextError(problem);
     this.#ask("skip", `skip("${scope}")`, reason);
     this.#run.actions.skip(scope);
   }
@@ -386,13 +358,13 @@ export class Context implements Omit<ContextFields, never>, Verbs {
         `ctx.${verb} changes a training run, and none is going on in evaluate() or predict(). Check ctx.phase first.`,
       );
     }
-    if (VERB_EVENTS.get(verb)!.has(rowOf(event))) return;
+    if (allowsVerb(event, verb)) return;
     throw new ContextError(`ctx.${verb} is not valid in \`${event}\`. It works in: ${VERBS[verb].events.join(", ")}.`);
   }
 
   #valid(field: string): RunView {
     const event = this.#recalled ?? this.#run.turn.event;
-    if (event !== null && !FIELDS_OF.get(event)?.has(field)) {
+    if (event !== null && !showsField(event, field)) {
       throw new ContextError(`ctx.${field} is not available in \`${event}\`. It is in: ${eventsWith(field)}.`);
     }
     return this.#run;

@@ -53,7 +53,7 @@ async function epoch(parts: LoopParts): Promise<void> {
   // A skipped epoch is over; one that a limit, a stop or a signal cut short is continued by a later fit.
   run.epochOpen = cutShort && !run.skips("epoch");
   if (!run.epochOpen) run.clock.now.epochsDone++;
-  const { loss, metrics } = await work.epochMetrics();
+  const { loss, metrics } = await work.shown.epochMetrics();
   if (!Number.isNaN(loss)) run.merge({ "train/loss": loss, ...prefixed("train", metrics) });
   if (!cutShort && run.status !== "interrupted" && evalDue(parts, "epoch")) await evaluateAll(parts);
   run.partial = cutShort;
@@ -186,7 +186,7 @@ async function batch(
     if (run.skips("batch")) return skipBatch(parts);
   }
   await work.backward(run.requests.scale);
-  await work.settle();
+  await work.shown.settle();
   await fire.afterBackward!();
   if (run.skips("batch")) return skipBatch(parts);
   await work.keepBatch();
@@ -198,7 +198,7 @@ async function batch(
 
 /** Reads what these events show, if someone listens and the engine cannot read on demand. */
 function settled({ hooks, work }: Pick<LoopParts, "hooks" | "work">, ...events: BuiltinEvent[]): void | Promise<void> {
-  return work.syncRead || !hooks.firstListener(...events) ? undefined : work.settle();
+  return work.shown.syncRead || !hooks.firstListener(...events) ? undefined : work.shown.settle();
 }
 
 /** Leaves the batch out of the step; `batchEnd` shows it as skipped. */

@@ -109,16 +109,16 @@ export class Run implements RunView {
     return this.#host.paramCount();
   }
   get loss(): number {
-    return this.stepLoss ?? this.#host.work().loss;
+    return this.stepLoss ?? this.#host.work().shown.loss;
   }
   get avgLoss(): number {
-    return this.#host.work().avgLoss;
+    return this.#host.work().shown.avgLoss;
   }
   get outputs(): HostArray | HostTensors {
-    return this.phase === "train" ? this.#host.work().outputs : this.#host.evalWork().outputs;
+    return this.phase === "train" ? this.#host.work().shown.outputs : this.#host.evalWork().outputs;
   }
   get gradNorm(): number {
-    return this.#host.work().gradNorm;
+    return this.#host.work().shown.gradNorm;
   }
   get finite(): boolean {
     const work = this.#host.work();
@@ -132,7 +132,7 @@ export class Run implements RunView {
   };
 
   get clippedNorm(): number {
-    return this.#host.work().clippedNorm;
+    return this.#host.work().shown.clippedNorm;
   }
   get lr(): number {
     return this.#host.work().lr(this.optimizerIdx);
@@ -157,7 +157,7 @@ export class Run implements RunView {
   }
 
   activationsFor(request: ProbeRequest): Activations {
-    return (this.phase === "train" ? this.#host.work() : this.#host.evalWork()).activations(request);
+    return (this.phase === "train" ? this.#host.work().shown : this.#host.evalWork()).activations(request);
   }
 
   startTimer(): void {

@@ -25,9 +25,25 @@ export interface Plan {
   readonly probes: readonly Probe[];
 }
 
-export interface Work {
-  /** May losses and norms be read on demand, without `settle`? */
+/** What a step shows to its events. */
+export interface Readings {
+  /** May values be read on demand, without `settle`? */
   readonly syncRead: boolean;
+  /** Reads everything, on engines that must await; a no-op elsewhere. */
+  settle(): MaybePromise<void>;
+  readonly loss: number;
+  readonly outputs: HostArray | HostTensors;
+  activations(request: ProbeRequest): Activations;
+  readonly gradNorm: number;
+  readonly clippedNorm: number;
+  /** Mean loss of the epoch so far; on engines that must await, as of the last `settle`. */
+  readonly avgLoss: number;
+  /** Mean loss and train metrics of the epoch so far. */
+  epochMetrics(): MaybePromise<{ readonly loss: number; readonly metrics: Metrics }>;
+}
+
+export interface Work {
+  readonly shown: Readings;
   readonly plan: Plan;
   /** Whether gradients are clipped, so that `gradientClip` fires. */
   readonly clips: boolean;
@@ -64,23 +80,12 @@ export interface Work {
   /** Forgets the open step; parameters, optimizer and model state are as before it. */
   abandon(): void;
 
-  /** Reads what events show (loss, norms, outputs) on engines that must await; a no-op elsewhere. */
-  settle(): MaybePromise<void>;
-  readonly loss: number;
-  readonly outputs: HostArray | HostTensors;
-  activations(request: ProbeRequest): Activations;
-  readonly gradNorm: number;
-  readonly clippedNorm: number;
   /** False when the plan guards the step and its loss or gradient is not finite. */
   readonly finite: boolean;
   /** Computes the step at hand, which was not finite and changed nothing, once more. */
   diagnose(): Promise<Diagnosis>;
   lr(optimizer: number): number;
 
-  /** Mean loss and train metrics of the epoch so far. */
-  epochMetrics(): MaybePromise<{ readonly loss: number; readonly metrics: Metrics }>;
-  /** The loss part of it; on engines that must await, as of the last `settle`. */
-  readonly avgLoss: number;
   resetEpochMetrics(): void;
 
   setLoss(loss: Loss): void;

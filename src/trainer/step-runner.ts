@@ -1,5 +1,4 @@
 // The computing side of a step: which programs run, on which buffers, and when their results become the state.
-import type { HostArray } from "../core/arrays.ts";
 import type { UpdateFn } from "../core/context.types.ts";
 import type { DeviceTensors } from "../core/device-tensors.ts";
 import type { Diagnosis, NonFinite } from "../core/diagnosis.ts";
@@ -9,17 +8,15 @@ import { samplesIn } from "../core/batch.ts";
 import { chain } from "../core/maybe.ts";
 import type { HostBatch, HostTensors, Loss } from "../core/model.ts";
 import type { NameFilter } from "../core/names.ts";
-import type { Activations, ProbeRequest } from "../core/probes.ts";
 import type { HookRegistry } from "../core/registry.ts";
 import type { Plan, Work } from "../core/work.ts";
 import { freeAll, type Buffer, type Engine, type Tree } from "../engines/engine.ts";
 import { stepKey } from "../nn/key.ts";
-import { ActivationsView, type BufferGroups } from "./activations-view.ts";
+import type { BufferGroups } from "./activations-view.ts";
 import { BatchInput } from "./batch-input.ts";
 import type { Buffers, DeviceState } from "./device-state.ts";
 import { byName, isBad, nonFiniteIn } from "./non-finite.ts";
 import { OpenStep, pick, type Micro } from "./open-step.ts";
-import { OutputsView } from "./outputs-view.ts";
 import type { OptimizerSet } from "./optimizers.ts";
 import { choosePlan, samePlan } from "./plan.ts";
 import type { ProbeRunner } from "./probe-runner.ts";
@@ -29,9 +26,9 @@ import { clipGrads, forwardOnly, fusedStep, lossGrads, normOf, updateParams } fr
 import { nonFiniteCounts } from "./programs/stats.ts";
 import type { SumsLayout } from "./programs/sums.ts";
 import { runProgram } from "./run-program.ts";
-import { Scalars } from "./scalars.ts";
 import type { Specs, StepSpec } from "./specs.ts";
-import { Totals, type Averages } from "./totals.ts";
+import { StepReadings } from "./step-readings.ts";
+import { Totals } from "./totals.ts";
 
 export interface StepOptions {
   readonly seed: number;
@@ -78,7 +75,7 @@ const FUSED = { donate: [0, 1, 2, 3, 5, 7] };
 const GUARDED = { donate: [5, 7] };
 
 export class StepRunner implements Work {
-  readonly syncRead: boolean;
+  readonly shown: StepReadings;
   readonly clips: boolean;
   readonly tied: boolean;
   plan: Plan;
@@ -94,15 +91,10 @@ export class StepRunner implements Work {
   readonly #programs: ProgramCache;
   readonly #input: BatchInput;
   readonly #totals: Totals;
-  readonly #scalars: Scalars;
-  readonly #outputs: OutputsView;
-  readonly #activations: ActivationsView;
   readonly #open: OpenStep;
   /** What the plan was chosen for: it is looked at again when one of them changes, or when a cadence decides. */
   #planned = { hooks: -1, accumulate: 0 };
   #step = 0;
-  /** As of the last `settle`, on engines that cannot read on demand. */
-  #avgLoss = Number.NaN;
   #spec: StepSpec;
   /** Of the last backward pass. */
   #scale = 1;
@@ -124,11 +116,8 @@ export class StepRunner implements Work {
     this.#programs = new ProgramCache(engine);
     this.#input = new BatchInput(engine, parts.warn);
     this.#totals = new Totals(engine, parts.sums);
-    this.#scalars = new Scalars(engine);
-    this.#outputs = new OutputsView(engine);
-    this.#activations = new ActivationsView(engine);
+    this.shown = new StepReadings(engine, this.#totals);
     this.#open = new OpenStep(engine, this.#programs);
-    this.syncRead = engine.syncRead;
     this.clips = options.clipNorm !== undefined || options.clipValue !== undefined;
     this.tied = optimizers.slots.some(({ optimizer }) => optimizer.loader !== undefined);
     this.plan = choosePlan(parts.hooks, 1, this.clips);
@@ -144,8 +133,7 @@ export class StepRunner implements Work {
   beginStep(step: number, epoch: number): void {
     this.#step = step;
     this.#optimizers.schedule(() => ({ step: step - 1, epoch, ...this.#options.totals() }));
-    this.#scalars.clear();
-    this.#activations.free();
+    this.shown.beginStep();
     this.#used.length = 0;
   }
 
@@ -188,10 +176,9 @@ export class StepRunner implements Work {
     this.#open.release(true);
     return chain(done, (out) => {
       const result = out as unknown as FusedResult;
-      this.#showPass(result);
-      this.#activations.set(result.activations);
+      this.shown.show(result);
       if (!guarded) return this.#accept(result, weight, true);
-      return chain(this.#scalars.settle(), () => {
+      return chain(this.shown.scalars.settle(), () => {
         if (this.finite) return this.#accept(result, weight, false);
         const { params, opt, state, sums } = result;
         freeAll(this.#engine, [params, opt, state, sums]);
@@ -214,8 +201,7 @@ export class StepRunner implements Work {
     const state = this.#open.state ?? this.#state.state;
     const done = this.#run("forward pass", program, this.#state.params, state, batch, key);
     return chain(done, (out) => {
-      this.#showPass(out as unknown as Pass);
-      this.#activations.set((out as unknown as Pass).activations);
+      this.shown.show(out as unknown as Pass);
     });
   }
 
@@ -238,8 +224,8 @@ export class StepRunner implements Work {
       const result = out as unknown as GradsResult;
       this.#open.finish({ grads: result.grads, state: result.state, sums: result.sums });
       this.#scale = scale;
-      this.#showPass(result);
-      if (collects) this.#activations.set(result.activations);
+      const { report, outputs, activations } = result;
+      this.shown.show({ report, outputs, ...(collects && { activations }) });
     });
   }
 
@@ -258,8 +244,8 @@ export class StepRunner implements Work {
       if (!this.plan.gradNorm || (this.clips && !this.plan.finite)) return undefined;
       const program = this.#programs.once("norm", () => normOf);
       return chain(this.#run("norm", program, this.#open.grads), (norm) => {
-        this.#scalars.set("norm", norm as Buffer);
-        return this.#scalars.settle();
+        this.shown.scalars.set("norm", norm as Buffer);
+        return this.shown.scalars.settle();
       });
     });
   }
@@ -269,7 +255,7 @@ export class StepRunner implements Work {
     return chain(this.#run("clipping", program, this.#open.grads, this.#putControl(1)), (out) => {
       const { grads, report } = out as { grads: Buffers; report: Buffer };
       this.#open.replaceGrads(grads);
-      this.#scalars.set("clip", report);
+      this.shown.scalars.set("clip", report);
     });
   }
 
@@ -298,36 +284,8 @@ export class StepRunner implements Work {
     this.#open.abandon();
   }
 
-  settle(): MaybePromise<void> {
-    if (this.syncRead) return undefined;
-    const shown = [this.#scalars, this.#outputs, this.#activations].map((view) => view.settle());
-    return Promise.all([this.#totals.read(), ...shown]).then(([{ loss }]) => {
-      this.#avgLoss = loss;
-    });
-  }
-
-  get loss(): number {
-    return this.#scalars.loss;
-  }
-
-  get outputs(): HostArray | HostTensors {
-    return this.#outputs.host;
-  }
-
-  activations(request: ProbeRequest): Activations {
-    return this.#activations.of(request);
-  }
-
-  get gradNorm(): number {
-    return this.#scalars.norm;
-  }
-
-  get clippedNorm(): number {
-    return this.#scalars.clippedNorm;
-  }
-
   get finite(): boolean {
-    return !this.plan.finite || this.#scalars.finite;
+    return !this.plan.finite || this.shown.scalars.finite;
   }
 
   async diagnose(): Promise<Diagnosis> {
@@ -338,9 +296,9 @@ export class StepRunner implements Work {
       this.#spec = spec;
       try {
         await this.backward(scale);
-        await this.settle();
+        await this.shown.settle();
         const grads = await this.#countNonFinite(this.#open.micro!.result!.grads);
-        const { loss } = this;
+        const { loss } = this.shown;
         const draw = { loader, step: this.#step, micro: index };
         const activation = Number.isFinite(loss) ? undefined : await this.#probes.firstBadPoint(host, draw);
         found = { micro: index, loaderName: loader, batch: nonFiniteIn(host), params, loss, activation, grads };
@@ -354,14 +312,6 @@ export class StepRunner implements Work {
 
   lr(optimizer: number): number {
     return this.#optimizers.stepRate(optimizer);
-  }
-
-  get avgLoss(): number {
-    return this.syncRead ? (this.#totals.read() as Averages).loss : this.#avgLoss;
-  }
-
-  epochMetrics(): MaybePromise<Averages> {
-    return this.#totals.read();
   }
 
   resetEpochMetrics(): void {
@@ -405,14 +355,7 @@ export class StepRunner implements Work {
     this.#open.forget();
     if (this.#controlBuffer) this.#engine.free(this.#controlBuffer);
     this.#totals.free();
-    this.#scalars.free();
-    this.#outputs.free();
-    this.#activations.free();
-  }
-
-  #showPass({ report, outputs }: Pick<Pass, "report" | "outputs">): void {
-    this.#scalars.set("pass", report);
-    this.#outputs.set(outputs);
+    this.shown.free();
   }
 
   /** Remembers the micro-batch at hand, should a guarded step turn out bad. */

@@ -1,0 +1,84 @@
+// What a step shows to its events: loss, norms, outputs, activations and the epoch's averages. Read only when someone looks.
+import type { HostArray } from "../core/arrays.ts";
+import type { MaybePromise } from "../core/loader.ts";
+import type { HostTensors } from "../core/model.ts";
+import type { Activations, ProbeRequest } from "../core/probes.ts";
+import type { Readings } from "../core/work.ts";
+import type { Buffer, Engine, Tree } from "../engines/engine.ts";
+import { ActivationsView, type BufferGroups } from "./activations-view.ts";
+import { OutputsView } from "./outputs-view.ts";
+import { Scalars } from "./scalars.ts";
+import type { Averages, Totals } from "./totals.ts";
+
+export class StepReadings implements Readings {
+  readonly syncRead: boolean;
+  readonly scalars: Scalars;
+  readonly #totals: Totals;
+  readonly #outputs: OutputsView;
+  readonly #activations: ActivationsView;
+  /** As of the last `settle`, on engines that cannot read on demand. */
+  #avgLoss = Number.NaN;
+
+  constructor(engine: Engine, totals: Totals) {
+    this.syncRead = engine.syncRead;
+    this.#totals = totals;
+    this.scalars = new Scalars(engine);
+    this.#outputs = new OutputsView(engine);
+    this.#activations = new ActivationsView(engine);
+  }
+
+  /** A new step: nothing of the last one may be seen as its own. */
+  beginStep(): void {
+    this.scalars.clear();
+    this.#activations.free();
+  }
+
+  /** Takes over what a pass over the model left; without `activations` those of an earlier pass stay. */
+  show(pass: { readonly report: Buffer; readonly outputs: Tree<Buffer>; readonly activations?: BufferGroups }): void {
+    this.scalars.set("pass", pass.report);
+    this.#outputs.set(pass.outputs);
+    if (pass.activations) this.#activations.set(pass.activations);
+  }
+
+  settle(): MaybePromise<void> {
+    if (this.syncRead) return undefined;
+    const views = [this.scalars, this.#outputs, this.#activations].map((view) => view.settle());
+    return Promise.all([this.#totals.read(), ...views]).then(([{ loss }]) => {
+      this.#avgLoss = loss;
+    });
+  }
+
+  get loss(): number {
+    return this.scalars.loss;
+  }
+
+  get outputs(): HostArray | HostTensors {
+    return this.#outputs.host;
+  }
+
+  activations(request: ProbeRequest): Activations {
+    return this.#activations.of(request);
+  }
+
+  get gradNorm(): number {
+    return this.scalars.norm;
+  }
+
+  get clippedNorm(): number {
+    return this.scalars.clippedNorm;
+  }
+
+  get avgLoss(): number {
+    return this.syncRead ? (this.#totals.read() as Averages).loss : this.#avgLoss;
+  }
+
+  epochMetrics(): MaybePromise<Averages> {
+    return this.#totals.read();
+  }
+
+  free(): void {
+    this.scalars.free();
+    this.#outputs.free();
+    this.#activations.free();
+  }
+}
