@@ -25,6 +25,11 @@ function logDue(parts: LoopParts): boolean {
   return hooks.listens("log") && logEvery.unit !== "epoch" && logEvery.due(run.moment);
 }
 
+/** Epochs always log, unless the cadence counts epochs itself. */
+export function epochLogDue({ run, hooks, logEvery }: LoopParts): boolean {
+  return hooks.listens("log") && (logEvery.unit !== "epoch" || logEvery.due(run.moment));
+}
+
 export function evalDue({ run, evals, evalEvery }: LoopParts, at: "step" | "epoch"): boolean {
   const asked = run.requests.eval;
   run.requests.eval = false;

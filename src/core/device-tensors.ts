@@ -14,9 +14,11 @@ export interface DeviceTensors {
   free(): void;
 }
 
-/** The parameters as of the last finished step. */
+/** The parameters as of the last finished step; during an evaluation those that it uses. */
 export interface ParamsView {
   readonly names: readonly string[];
+  /** How often the parameters were put in place from outside: by `ctx.setParams` or `loadStateDict`, not by steps. */
+  readonly version: number;
   /** A host copy of one parameter or buffer. */
   get(name: string): Promise<HostArray>;
   /** A copy that stays on the engine. */

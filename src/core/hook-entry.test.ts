@@ -12,7 +12,8 @@ describe("registration", () => {
     ["onStepEnnd", "onStepEnd"],
     ["onstepEnd", "onStepEnd"],
     ["on_step_end", "onStepEnd"],
-    ["onValidationEnd", undefined],
+    ["onValidationEnd", "onEvalEnd"],
+    ["onFlush", undefined],
   ])("a method %s is an error; nearest: %s", (method, near) => {
     const hint = near === undefined ? "no such event. Own events" : `no such event. Did you mean \`${near}\`?`;
     expect(() => register({ name: "mine", [method]() {} })).toThrow(HookRegistrationError);

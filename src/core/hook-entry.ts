@@ -151,10 +151,15 @@ export class HookEntry implements Ordered {
     const lowerCase = new Set([...methods.keys()].map((method) => method.toLowerCase()));
     for (const key of propertyNames(this.hook)) {
       // `onstepEnd` and `on_step_end` are meant as events as well; `once` and `online` are not.
+      const value = (this.hook as unknown as Record<string, unknown>)[key];
+      if (typeof value === "function" && methods.has(methodOf(key))) {
+        throw new HookRegistrationError(
+          `Hook \`${this.name}\`: the method of event \`${key}\` is called \`${methodOf(key)}\`.`,
+        );
+      }
       const meant = /^on[A-Z_]/.test(key) || lowerCase.has(key.toLowerCase());
       if (!meant || HOOK_SETTINGS.includes(key)) continue;
       const event = methods.get(key);
-      const value = (this.hook as unknown as Record<string, unknown>)[key];
       if (event === undefined) {
         const near = nearest(key, methods.keys());
         throw new HookRegistrationError(

@@ -27,8 +27,8 @@ export interface HookState {
   readonly tensors?: HostTensors;
 }
 
-/** A method type rather than a function type, so that a hook typed for its own batches fits any trainer. */
-type Listener<E extends EventName, B> = { method(ctx: ContextOf<E, B>): void | Promise<void> }["method"];
+/** What it returns is awaited when it is a promise, and else ignored. A method type rather than a function type, so that a hook typed for its own batches fits any trainer. */
+type Listener<E extends EventName, B> = { method(ctx: ContextOf<E, B>): unknown }["method"];
 
 type HookMethods<B = HostBatch> = {
   [E in EventName as MethodOf<E>]?: Listener<E, B>;

@@ -1,7 +1,7 @@
 // The training loop. It reads from top to bottom like the drawing in events.ts: run, epoch, step, batch, update.
 // Hot paths await only what is a promise: `if (p) await p` keeps a synchronous engine and synchronous hooks synchronous.
 import { samplesIn, toBatch, tokensIn } from "./batch.ts";
-import { actOnStop, boundary, ended, evalDue, evaluateAll, lastEvalDue, log } from "./boundary.ts";
+import { actOnStop, boundary, ended, epochLogDue, evalDue, evaluateAll, lastEvalDue, log } from "./boundary.ts";
 import { DataError } from "./errors.ts";
 import { prefixed } from "./evaluate.ts";
 import type { BuiltinEvent } from "./events.ts";
@@ -53,14 +53,15 @@ async function epoch(parts: LoopParts): Promise<void> {
   // A skipped epoch is over; one that a limit, a stop or a signal cut short is continued by a later fit.
   run.epochOpen = cutShort && !run.skips("epoch");
   if (!run.epochOpen) run.clock.now.epochsDone++;
-  const { loss, metrics } = await work.shown.epochMetrics();
-  if (!Number.isNaN(loss)) run.merge({ "train/loss": loss, ...prefixed("train", metrics) });
+  const averages = await work.shown.epochMetrics();
+  // An epoch whose steps were all skipped has no average; one that went wrong has NaN, and shows it.
+  if (averages) run.merge(prefixed("train", { loss: averages.loss, ...averages.metrics }));
   if (!cutShort && run.status !== "interrupted" && evalDue(parts, "epoch")) await evaluateAll(parts);
   run.partial = cutShort;
   run.remember({ ...run.metrics });
   await hooks.fire.epochEnd!();
   run.requests.skip = undefined;
-  if (hooks.listens("log")) await log(parts);
+  if (epochLogDue(parts)) await log(parts);
   run.clock.mark("epoch");
   actOnStop(parts);
   // Also here: epochs whose steps are all skipped must not starve signals and timers.

@@ -1,3 +1,4 @@
+/// <reference lib="esnext.disposable" />
 // The registry behind `trainer.hooks`: who listens, in which order, under which policy.
 import type { Context, RunView } from "./context.ts";
 import { compileFire, isThenable, nobody, type DispatchHost, type Fire, type Listener, type Turn } from "./dispatch.ts";

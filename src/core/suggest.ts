@@ -16,13 +16,40 @@ function distance(a: string, b: string): number {
   return rows[a.length]![b.length]!;
 }
 
+/** What other systems call it: no typo, but what a newcomer types. */
+const ALIASES: Readonly<Record<string, string>> = {
+  maxepochs: "epochs",
+  numepochs: "epochs",
+  numtrainepochs: "epochs",
+  maxsteps: "steps",
+  callbacks: "hooks",
+  learningrate: "lr",
+  warmupsteps: "warmup",
+  gradientclipval: "clipNorm",
+  maxgradnorm: "clipNorm",
+  accumulategradbatches: "accumulate",
+  gradientaccumulationsteps: "accumulate",
+  traindataloader: "train",
+  valdataloader: "eval",
+  onbatchstart: "onBatchBegin",
+  onepochstart: "onEpochBegin",
+  ontrainstart: "onTrainBegin",
+  onvalidationend: "onEvalEnd",
+  onvalidationstart: "onEvalBegin",
+  ontrainbatchend: "onBatchEnd",
+  ontrainbatchstart: "onBatchBegin",
+};
+
 /** The closest of `known` to `name`, or undefined when nothing is close enough to be a typo. */
 export function nearest(name: string, known: Iterable<string>): string | undefined {
   const wanted = name.toLowerCase();
+  const options = [...known];
+  const alias = ALIASES[wanted.replaceAll("_", "")];
+  if (alias !== undefined && options.includes(alias)) return alias;
   let best: string | undefined;
   // More than half of a short name wrong is another word, not a typo.
   let bestDistance = Math.min(Math.max(2, Math.floor(name.length / 3)) + 1, Math.ceil(name.length / 2));
-  for (const candidate of known) {
+  for (const candidate of options) {
     const d = distance(wanted, candidate.toLowerCase());
     if (d < bestDistance) [best, bestDistance] = [candidate, d];
   }

@@ -38,8 +38,8 @@ export interface Readings {
   readonly clippedNorm: number;
   /** Mean loss of the epoch so far; on engines that must await, as of the last `settle`. */
   readonly avgLoss: number;
-  /** Mean loss and train metrics of the epoch so far. */
-  epochMetrics(): MaybePromise<{ readonly loss: number; readonly metrics: Metrics }>;
+  /** Mean loss and train metrics of the epoch so far; undefined when there is nothing to average. */
+  epochMetrics(): MaybePromise<{ readonly loss: number; readonly metrics: Metrics } | undefined>;
 }
 
 export interface Work {

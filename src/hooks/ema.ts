@@ -1,5 +1,6 @@
 // ema: an exponential moving average of the parameters, kept on the engine and swapped in for evaluations.
 import { checkCadence, type Cadence, type CadenceOptions, type Quantity } from "../core/cadence.ts";
+import type { ContextOf } from "../core/context.types.ts";
 import type { Hook } from "../core/hook.ts";
 import { checkOptions, is } from "../core/options.ts";
 import { averageAt, ParamAverage } from "./lib/average.ts";
@@ -15,6 +16,11 @@ export interface EmaOptions {
   readonly every?: Cadence;
   /** When it begins: `"2 epochs"`, `"10%"`. Default at once. */
   readonly from?: Quantity;
+  /**
+   * `eval` (default): evaluations see the average; training, `predict` and `stateDict` keep the model's own parameters.
+   * `end`: the average also takes their place when training ends.
+   */
+  readonly apply?: "eval" | "end";
 }
 
 const CHECKS = {
@@ -23,6 +29,7 @@ const CHECKS = {
   warmup: is.boolean,
   every: is.or(is.positive, is.name, is.object),
   from: is.or(is.nonNegative, is.name),
+  apply: is.oneOf("eval", "end"),
 };
 
 /**
@@ -32,7 +39,7 @@ const CHECKS = {
  */
 export function ema(options: EmaOptions = {}): Hook {
   checkOptions("ema", options, CHECKS);
-  const { name = "ema", decay = 0.999, warmup = false, every = 1, from } = options;
+  const { name = "ema", decay = 0.999, warmup = false, every = 1, from, apply = "eval" } = options;
   const own: CadenceOptions = typeof every === "object" ? every : { every };
   const cadence: CadenceOptions = from === undefined ? own : { ...own, from };
   checkCadence("ema", cadence);
@@ -40,16 +47,23 @@ export function ema(options: EmaOptions = {}): Hook {
 
   return {
     name,
-    stage: "monitor",
+    // Before monitors: a best model that one of them restores at the end must have the last word.
+    stage: "user",
     ...averageAt(cadence, (ctx) => {
       const { count } = average;
       const kept = warmup ? Math.min(decay, (1 + count) / (10 + count)) : decay;
       return average.add(ctx, 1 - kept);
     }),
     onEvalBegin(ctx) {
-      const tensors = average.tensors(ctx);
+      const tensors = average.current(ctx);
       if (tensors) ctx.swapParams(tensors, "the moving average");
     },
+    ...(apply === "end" && {
+      onTrainEnd(ctx: ContextOf<"trainEnd">) {
+        const tensors = average.current(ctx);
+        if (tensors && ctx.status !== "error") ctx.setParams(tensors, "the moving average");
+      },
+    }),
     state: () => average.state(),
     load: (state) => average.load(state),
   };

@@ -37,18 +37,19 @@ export function swa(options: SwaOptions = {}): Hook {
 
   return {
     name,
-    stage: "monitor",
+    // Before monitors: a best model that one of them restores at the end must have the last word.
+    stage: "user",
     ...averageAt(cadence, (ctx) => average.add(ctx, 1 / (average.count + 1))),
     ...(apply === "eval"
       ? {
           onEvalBegin(ctx: ContextOf<"evalBegin">) {
-            const tensors = average.tensors(ctx);
+            const tensors = average.current(ctx);
             if (tensors) ctx.swapParams(tensors, `the mean of ${average.count}`);
           },
         }
       : {
           onTrainEnd(ctx: ContextOf<"trainEnd">) {
-            const tensors = average.tensors(ctx);
+            const tensors = average.current(ctx);
             if (tensors && ctx.status !== "error") ctx.setParams(tensors, `the mean of ${average.count}`);
           },
         }),

@@ -17,6 +17,8 @@ export class DeviceState {
   params: Buffers;
   opt: Buffers;
   state: Buffers;
+  /** Counts the times that parameters were put in place from outside. */
+  version = 0;
   /** The model's tensors as they were made: names, shapes and types to hold others against. */
   readonly #own: { readonly params: HostTensors; readonly state: HostTensors };
 
@@ -69,8 +71,16 @@ export class DeviceState {
     const fitted = fitTensors("The state dict", tensors, { ...this.#own.params, ...this.#own.state });
     const put = (part: HostTensors): Buffers =>
       this.#putAll(Object.fromEntries(Object.keys(part).map((name) => [name, fitted[name]!])));
+    this.version++;
     this.commit("params", put(this.#own.params), false);
     this.commit("state", put(this.#own.state), false);
+  }
+
+  /** Puts other parameters in place. */
+  setParams(tensors: HostTensors | DeviceTensors): void {
+    const params = this.paramsFrom("ctx.setParams", tensors);
+    this.version++;
+    this.commit("params", params, false);
   }
 
   /** Other parameters, checked against the model's own: uploaded, or references to what is on the engine already. */

@@ -93,7 +93,7 @@ export class EvalRunner implements EvalWork {
     const out = runProgram(
       program,
       { what: "evaluation", loader, host },
-      this.#params,
+      this.params,
       this.#state.state,
       this.#totals.sums,
       this.#input.put(host, loader),
@@ -115,7 +115,7 @@ export class EvalRunner implements EvalWork {
   }
 
   end(): MaybePromise<Averages> {
-    return this.#totals.read();
+    return chain(this.#totals.read(), (averages) => averages ?? { loss: Number.NaN, metrics: {} });
   }
 
   get outputs(): HostArray | HostTensors {
@@ -133,7 +133,7 @@ export class EvalRunner implements EvalWork {
     const out = runProgram(
       program,
       { what: "prediction", loader, host },
-      this.#params,
+      this.params,
       this.#state.state,
       this.#input.put(host, loader),
       this.#key(index),
@@ -147,7 +147,8 @@ export class EvalRunner implements EvalWork {
     });
   }
 
-  get #params(): Buffers {
+  /** The parameters that evaluations use now. */
+  get params(): Buffers {
     return this.#swapped ?? this.#state.params;
   }
 

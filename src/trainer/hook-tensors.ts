@@ -11,12 +11,15 @@ import { TensorHandle } from "./tensor-handle.ts";
 export class HookTensors implements ParamsView {
   readonly #engine: Engine;
   readonly #state: DeviceState;
+  /** The parameters in use: an evaluation may run on others. */
+  readonly #current: () => Buffers;
   readonly #programs: ProgramCache;
   readonly #open = new Set<TensorHandle>();
 
-  constructor(engine: Engine, state: DeviceState) {
+  constructor(engine: Engine, state: DeviceState, current: () => Buffers) {
     this.#engine = engine;
     this.#state = state;
+    this.#current = current;
     this.#programs = new ProgramCache(engine);
   }
 
@@ -24,14 +27,16 @@ export class HookTensors implements ParamsView {
     return Object.keys(this.#state.params);
   }
 
+  get version(): number {
+    return this.#state.version;
+  }
+
   get(name: string): Promise<HostArray> {
     return this.#state.read(name);
   }
 
   snapshot(): DeviceTensors {
-    const copies = Object.entries(this.#state.params).map(
-      ([name, buffer]) => [name, this.#engine.copy(buffer)] as const,
-    );
+    const copies = Object.entries(this.#current()).map(([name, buffer]) => [name, this.#engine.copy(buffer)] as const);
     return this.#keep(Object.fromEntries(copies));
   }
 
@@ -49,7 +54,7 @@ export class HookTensors implements ParamsView {
       scalars.push({ value: this.#engine.put({ data: Float32Array.of(input), shape: [] }) });
       return scalars.at(-1)!;
     });
-    const result = await this.#programs.of(fn, "compute", () => fn)(this.#state.params, ...args);
+    const result = await this.#programs.of(fn, "compute", () => fn)(this.#current(), ...args);
     freeAll(this.#engine, scalars);
     return this.#keep(result as Buffers);
   }

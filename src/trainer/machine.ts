@@ -43,7 +43,7 @@ export async function buildMachine(
   const parts = { engine, state, optimizers, specs, sums, control, hooks, probes, options: stepOptions, warn };
   const steps = new StepRunner(parts);
   const evals = new EvalRunner(engine, state, specs, sums, hooks, warn);
-  return { engine, state, steps, evals, tensors: new HookTensors(engine, state), probes };
+  return { engine, state, steps, evals, tensors: new HookTensors(engine, state, () => evals.params), probes };
 }
 
 /** Frees everything on the device; an engine that the user brought stays open. */

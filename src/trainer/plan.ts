@@ -32,14 +32,19 @@ const PROGRAMS: Record<Plan["kind"], string> = {
   forwardFirst: "the forward pass first, then loss and gradients (forward recomputed), then the update",
 };
 
+function normReason(plan: Plan, hooks: HookRegistry): string {
+  const hook = hooks.needing("gradNorm");
+  if (hook) return `hook \`${hook}\` needs it`;
+  return plan.finite ? "the guard looks at it" : "clipping is on";
+}
+
 /** The plan in words, for `trainer.explainPlan()`. */
 export function describePlan(plan: Plan, hooks: HookRegistry): string {
   const extras = [
     plan.outputs && `outputs come back, because hook \`${hooks.needing("outputs")}\` needs them`,
     plan.probes.length > 0 && `activations come back, because hook \`${plan.probes[0]!.hook}\` probes them`,
     plan.finite && `a step that is not finite changes nothing, because hook \`${hooks.needing("finite")}\` guards it`,
-    plan.gradNorm &&
-      `the gradient norm is computed, because ${hooks.needing("gradNorm") ? `hook \`${hooks.needing("gradNorm")}\` needs it` : "clipping is on"}`,
+    plan.gradNorm && `the gradient norm is computed, because ${normReason(plan, hooks)}`,
   ].filter(Boolean);
   return [`${plan.kind}: ${PROGRAMS[plan.kind]}`, `because ${plan.because}`, ...extras].join("\n");
 }

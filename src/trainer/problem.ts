@@ -87,12 +87,33 @@ function modelProblem(model: Model<never>, ownLoss: Loss, inputs: InputsFn): Pro
     init: (seed) => initialise(() => ({ params: model.init(initKey(seed)), state: model.initState?.() ?? {} })),
     forward(params, batch, ctx, loss = ownLoss) {
       const [outputs, state] = apply(params, batch, ctx);
-      const value = loss(refAll(outputs), kept(batch).y as Tensor, kept(batch));
+      const value = callLoss(loss, refAll(outputs), kept(batch));
       return { loss: scalar(value), outputs, state };
     },
     predict: (params, batch, ctx) => apply(params, batch, ctx)[0],
   };
 }
+
+/** Calls the loss; a factory that was not called (`loss: crossEntropy`) takes the outputs for its options. */
+function callLoss(loss: Loss, outputs: Outputs, batch: TensorBatch): Tensor {
+  let value: Tensor;
+  try {
+    value = loss(outputs, batch.y as Tensor, batch);
+  } catch (cause) {
+    if (cause instanceof OptionError) throw notCalled(loss, cause);
+    throw cause;
+  }
+  if (typeof value === "function") throw notCalled(loss);
+  return value;
+}
+
+const notCalled = (loss: Loss, cause?: OptionError): ProgramError =>
+  new ProgramError(
+    `\`loss\` is a function that makes losses. Is it to be called, as in ${loss.name || "crossEntropy"}()?`,
+    {
+      cause,
+    },
+  );
 
 function lossProblem(model: LossModel): Problem {
   const forward = (params: Tensors, batch: TensorBatch, ctx: ApplyContext): Forward => {

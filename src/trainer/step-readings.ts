@@ -43,8 +43,8 @@ export class StepReadings implements Readings {
   settle(): MaybePromise<void> {
     if (this.syncRead) return undefined;
     const views = [this.scalars, this.#outputs, this.#activations].map((view) => view.settle());
-    return Promise.all([this.#totals.read(), ...views]).then(([{ loss }]) => {
-      this.#avgLoss = loss;
+    return Promise.all([this.#totals.read(), ...views]).then(([averages]) => {
+      this.#avgLoss = averages?.loss ?? Number.NaN;
     });
   }
 
@@ -69,10 +69,10 @@ export class StepReadings implements Readings {
   }
 
   get avgLoss(): number {
-    return this.syncRead ? (this.#totals.read() as Averages).loss : this.#avgLoss;
+    return this.syncRead ? ((this.#totals.read() as Averages | undefined)?.loss ?? Number.NaN) : this.#avgLoss;
   }
 
-  epochMetrics(): MaybePromise<Averages> {
+  epochMetrics(): MaybePromise<Averages | undefined> {
     return this.#totals.read();
   }
 

@@ -339,7 +339,7 @@ export class StepRunner implements Work {
   }
 
   setParams(params: HostTensors | DeviceTensors): void {
-    this.#state.commit("params", this.#state.paramsFrom("ctx.setParams", params), false);
+    this.#state.setParams(params);
   }
 
   observe(metrics: Readonly<Record<string, number>>): void {

@@ -50,9 +50,9 @@ export class Totals {
     });
   }
 
-  /** Averages over everything so far; NaN when there is nothing. */
-  read(): MaybePromise<Averages> {
-    if (this.#weight === 0) return { loss: Number.NaN, metrics: {} };
+  /** Averages over everything so far; undefined when there is nothing. */
+  read(): MaybePromise<Averages | undefined> {
+    if (this.#weight === 0) return undefined;
     const weight = this.#weight;
     return chain(this.#engine.read(this.sums), (values: TypedArray) =>
       this.#layout.compute(

@@ -1,3 +1,4 @@
+/// <reference lib="esnext.disposable" />
 // The Trainer: what a user holds. It joins model, data, optimizers, engine and hooks, and brackets every call with init and close.
 import { sizeOf, type ArrayInput, type HostArray } from "../core/arrays.ts";
 import { toBatch } from "../core/batch.ts";
@@ -11,7 +12,7 @@ import { Limits } from "../core/limits.ts";
 import type { Loader } from "../core/loader.ts";
 import { runLoop } from "../core/loop.ts";
 import type { HostBatch, HostTensors } from "../core/model.ts";
-import { show } from "../core/options.ts";
+import { checkOptions, is, show } from "../core/options.ts";
 import { HookRegistry, type Disposer } from "../core/registry.ts";
 import { makeResult, type RunResult } from "../core/result.ts";
 import { Run } from "../core/run.ts";
@@ -101,6 +102,7 @@ export class Trainer {
   /** Evaluates a loader on its own: metrics come out as `test/…`, and the training run does not see them. */
   async evaluate(loader: Loader, options: { readonly name?: string } = {}): Promise<Record<string, number>> {
     return this.#calls.bracket("evaluate", async () => {
+      checkOptions("evaluate", options, { name: is.name });
       checkLoader("evaluate", loader);
       const feed: EvalFeed = { name: options.name ?? "test", index: 0, loader, limitBatches: Infinity };
       await this.#start();
@@ -178,8 +180,8 @@ export class Trainer {
   }
 
   /** Calls `fn` at an event, now and then if a cadence is given. Returns the undo, which also works with `using`. */
-  on<E extends EventName>(event: E, fn: (ctx: ContextOf<E>) => void | Promise<void>): Disposer;
-  on<E extends EventName>(event: E, cadence: Cadence, fn: (ctx: ContextOf<E>) => void | Promise<void>): Disposer;
+  on<E extends EventName>(event: E, fn: (ctx: ContextOf<E>) => unknown): Disposer;
+  on<E extends EventName>(event: E, cadence: Cadence, fn: (ctx: ContextOf<E>) => unknown): Disposer;
   on(
     event: EventName,
     ...rest: [fn: (ctx: never) => unknown] | [cadence: Cadence, fn: (ctx: never) => unknown]

@@ -1,5 +1,13 @@
 // What each verb does to the run, in numbers; and that the audit says so.
-import { Trainer, type Hook, type HostTensors, type Intervention, type TrainerOptions } from "hookline";
+import {
+  earlyStopping,
+  ema,
+  Trainer,
+  type Hook,
+  type HostTensors,
+  type Intervention,
+  type TrainerOptions,
+} from "hookline";
 import { DataLoader } from "hookline/data";
 import { l1, linear, mse } from "hookline/nn";
 import { exponential, sgd } from "hookline/optim";
@@ -261,4 +269,22 @@ test("models by hand train like the layers they copy", async () => {
   expect((await train([], { model: { init: own.init, apply: own.apply }, loss: mse() })).weights).toEqual(
     (await train([])).weights,
   );
+});
+
+test("a best model that is restored is the one that had the best score, averaged or not", async () => {
+  const val = new DataLoader(tinyData(16, 2), { batchSize: 16 });
+  const hooks = [ema({ decay: 0.5 }), earlyStopping({ monitor: "val/loss", patience: 2, restoreBest: true })];
+  await using trainer = tinyTrainer({ train: loader(), eval: val, epochs: 30, optimizer: sgd({ lr: 0.3 }), hooks });
+  const { history } = await trainer.fit();
+  const best = Math.min(...history.flatMap(({ metrics }) => metrics["val/loss"] ?? []));
+  expect((await trainer.evaluate(val))["test/loss"]).toBe(best);
+  const outputs = (await trainer.predict(val)) as { data: Float32Array };
+  const { y } = tinyData(16, 2);
+  const mse = outputs.data.reduce((sum, out, i) => sum + (out - y.data[i]!) ** 2, 0) / 16;
+  expect(mse).toBeCloseTo(best, 5);
+});
+
+test("a loss that went NaN is shown, not hidden", async () => {
+  const { result } = await train([], { optimizer: sgd({ lr: 1e30 }), epochs: 2 });
+  expect(result.metrics["train/loss"]).toBeNaN();
 });

@@ -27,6 +27,8 @@ export class ParamAverage {
   #loaded: HostTensors | undefined;
   /** Parameters averaged so far. */
   count = 0;
+  /** The version of the parameters that were averaged last. */
+  #version = 0;
 
   constructor(name: string) {
     this.#name = name;
@@ -47,6 +49,13 @@ export class ParamAverage {
     this.#take(before ? await ctx.params.compute(towards, before, share) : ctx.params.snapshot(), ctx.shared);
     before?.free();
     this.count++;
+    this.#version = ctx.params.version;
+  }
+
+  /** The average, unless someone has put other parameters in place since: then those are what the user wants to see. */
+  current(ctx: AverageContext): DeviceTensors | undefined {
+    const tensors = this.tensors(ctx);
+    return ctx.params.version === this.#version ? tensors : undefined;
   }
 
   async state(): Promise<HookState> {

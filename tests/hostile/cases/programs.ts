@@ -35,7 +35,7 @@ export const programs: Cases = {
     "Promise",
     "x.mean()",
   ),
-  "loss: a factory not called": fails(loss(wrong(nn.mse)), "a function (mse)"),
+  "loss: a factory not called": fails(loss(wrong(nn.mse)), "as in mse()?"),
   "loss: throws": fails(
     loss(() => {
       throw new TypeError("oh dear");
