@@ -1,7 +1,7 @@
 // What nanGuard costs: two trainers with clipping, one of them guarded, take turns step by step.
 import { Trainer, type Hook } from "hookline";
 import type { Loader } from "../src/core/loader.ts";
-import { nanGuard } from "../src/hooks/nan-guard.ts";
+import { nanGuard } from "hookline";
 import { mlp } from "./lib/models.ts";
 import type { Report } from "./lib/report.ts";
 import { median, p10 } from "./lib/stats.ts";
