@@ -4,7 +4,7 @@ import { Context, type RunView } from "./context.ts";
 import type { Listener } from "./dispatch.ts";
 import { HookRegistrationError } from "./errors.ts";
 import { Gate } from "./gate.ts";
-import { allEvents, EVENTS, methodOf, type BuiltinEvent } from "./events.ts";
+import { allEvents, EVENTS, levelOf, methodOf, type BuiltinEvent } from "./events.ts";
 import {
   ERROR_POLICIES,
   HOOK_SETTINGS,
@@ -52,6 +52,12 @@ function propertyNames(hook: object): Set<string> {
   }
   return found;
 }
+
+/** Listeners of these events decide into which programs a step is cut. */
+const PLAN_EVENTS = Object.keys(EVENTS).filter((event) => {
+  const level = levelOf(event);
+  return level === "optimizer" || (level === "forward / backward" && event !== "beforeForward");
+});
 
 export class HookEntry implements Ordered {
   readonly hook: Hook;
@@ -110,9 +116,10 @@ export class HookEntry implements Ordered {
     return [...this.#methods.keys()];
   }
 
-  /** Has it a cadence, so that it may matter in one step and not in the next? */
-  get isGated(): boolean {
-    return this.#gate !== undefined;
+  /** Has it a cadence that decides, from step to step, how the step must be computed? */
+  get gatesPlan(): boolean {
+    if (this.#gate === undefined) return false;
+    return this.needs.length > 0 || this.probes !== undefined || PLAN_EVENTS.some((event) => this.#methods.has(event));
   }
 
   /** Does it listen to `event` in the step that begins, as far as can be known? */

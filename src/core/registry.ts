@@ -143,7 +143,7 @@ export class HookRegistry implements DispatchHost {
   }
 
   /** Does a cadence decide, from step to step, what is listened to or needed? */
-  get isGated(): boolean {
+  get gatesPlan(): boolean {
     return this.#gated;
   }
 
@@ -310,7 +310,7 @@ export class HookRegistry implements DispatchHost {
     this.#ordered = orderHooks(entries).map(({ item }) => item);
     this.#entries = entries;
     this.version++;
-    this.#gated = entries.some((entry) => entry.enabled && entry.isGated);
+    this.#gated = entries.some((entry) => entry.enabled && entry.gatesPlan);
     this.#compile();
   }
 

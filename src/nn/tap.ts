@@ -8,6 +8,13 @@ export type PointVisitor = (name: string, x: Tensor) => Tensor;
 let visitor: PointVisitor | undefined;
 let path = "";
 
+/** In which layer an error happened while a model was traced. */
+const layers = new WeakMap<Error, readonly string[]>();
+
+/** The path of the layer in which `error` happened, `blocks.3.mlp.0`; undefined outside of any. */
+export const layerOf = (error: unknown): string | undefined =>
+  error instanceof Error ? layers.get(error)?.join(".") : undefined;
+
 /**
  * Marks a point inside a model and returns `x`. Probes find it under the path of the layer it is in and its own name:
  * `blocks.0.attn.scores`. With nobody asking it does nothing: the compiled program is the same.
@@ -19,15 +26,19 @@ export function tap(name: string, x: Tensor): Tensor {
 
 /** Runs a child of a model: points inside are under its name, and what it returns is a point itself. */
 export function tapChild<Out extends Outputs>(name: string, run: () => Out): Out {
-  if (visitor === undefined) return run();
   const outer = path;
   path = `${outer}${name}.`;
   let outputs: Out;
   try {
     outputs = run();
+  } catch (error) {
+    // The innermost layer comes by first; those around it put their names in front.
+    if (error instanceof Error) layers.set(error, [name, ...(layers.get(error) ?? [])]);
+    throw error;
   } finally {
     path = outer;
   }
+  if (visitor === undefined) return outputs;
   if (isTensor(outputs)) return tap(name, outputs) as Out;
   const parts = Object.entries(outputs).map(([key, x]) => [key, tap(`${name}.${key}`, x)]);
   return Object.fromEntries(parts) as Out;

@@ -4,6 +4,7 @@ import { messageOf } from "../core/maybe.ts";
 import type { MaybePromise } from "../core/loader.ts";
 import type { HostBatch } from "../core/model.ts";
 import type { Buffer, Tree } from "../engines/engine.ts";
+import { layerOf } from "../nn/tap.ts";
 import { describeBatch } from "./batch-input.ts";
 import type { Compiled } from "./program-cache.ts";
 
@@ -17,10 +18,14 @@ function explain(error: unknown, { what, loader, host }: Source): Error {
   if (error instanceof HooklineError && !(error instanceof ProgramError)) return error;
   const where = `on a batch ${describeBatch(host)} of loader \`${loader}\``;
   const message = messageOf(error);
+  const layer = layerOf(error);
   const advice = /freed|\.ref/.test(message)
     ? "an array was used twice. In jax-js the first use consumes it: keep it for the next with x.ref. jax-js says: "
     : "";
-  return new ProgramError(`The ${what} failed ${where}: ${advice}${message}`, { cause: error });
+  return new ProgramError(
+    `The ${what} failed ${where}${layer === undefined ? "" : `, in layer \`${layer}\``}: ${advice}${message}`,
+    { cause: error },
+  );
 }
 
 export function runProgram(program: Compiled, source: Source, ...args: Tree<Buffer>[]): MaybePromise<Tree<Buffer>> {

@@ -139,7 +139,7 @@ export class StepRunner implements Work {
 
   planStep(accumulate: number): void {
     const { version } = this.#hooks;
-    if (this.#hooks.isGated || this.#planned.hooks !== version || this.#planned.accumulate !== accumulate) {
+    if (this.#hooks.gatesPlan || this.#planned.hooks !== version || this.#planned.accumulate !== accumulate) {
       const plan = choosePlan(this.#hooks, accumulate, this.clips);
       // An equal plan keeps its identity, and with it what was found for it before.
       if (!samePlan(plan, this.plan)) this.plan = plan;

@@ -93,3 +93,10 @@ describe("a state dict of another number type", () => {
     expect((await trainer.stateDict()).weight!.data).toEqual(Float32Array.of(1, 2, 3));
   });
 });
+
+describe("an error inside a model", () => {
+  it("says in which layer it happened", async () => {
+    const model = nn.sequential(nn.linear(3, 4), nn.sequential({ mlp: nn.linear(9, 1) }));
+    await expect(tinyTrainer({ model }).fit()).rejects.toThrow(/in layer `1\.mlp`: linear\(9, 1\)/);
+  });
+});
