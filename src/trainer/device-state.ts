@@ -51,6 +51,13 @@ export class DeviceState {
     this[part] = all;
   }
 
+  /** Replaces all of it by what a program made of it; nothing is left to free. */
+  replace(params: Buffers, opt: Buffers, state: Buffers): void {
+    this.params = params;
+    this.opt = opt;
+    this.state = state;
+  }
+
   async read(name: string): Promise<HostArray> {
     const buffer = this.params[name] ?? this.state[name];
     if (!buffer) throw new DataError(`There is no parameter \`${name}\`.${didYouMean(name, Object.keys(this.params))}`);

@@ -74,6 +74,8 @@ const FUSED = { donate: [0, 1, 2, 3, 5, 7] };
 /** A guarded step keeps the state before it until its report says that it counts. */
 const GUARDED = { donate: [5, 7] };
 
+const NOTHING: Buffers = {};
+
 export class StepRunner implements Work {
   readonly shown: StepReadings;
   readonly clips: boolean;
@@ -167,16 +169,22 @@ export class StepRunner implements Work {
     const program = guarded
       ? this.#programs.of(spec, "guarded", () => fusedStep(spec), GUARDED)
       : this.#programs.of(spec, "fused", () => fusedStep(spec), FUSED);
-    const train = pick(params, spec.train);
-    const frozen = pick(params, spec.frozen);
+    // Mostly nothing is frozen: then everything goes in as it is.
+    const whole = spec.frozen.length === 0;
+    const train = whole ? params : pick(params, spec.train);
+    const frozen = whole ? NOTHING : pick(params, spec.frozen);
+    const slots = whole ? opt : pick(opt, spec.slots);
     const control = this.#putControl(scale);
-    const slots = pick(opt, spec.slots);
     this.#use(scale);
     const done = this.#run("step", program, train, slots, state, this.#totals.sums, frozen, batch, control, key);
     this.#open.release(true);
     return chain(done, (out) => {
       const result = out as unknown as FusedResult;
       this.shown.show(result);
+      if (!guarded && whole) {
+        this.#state.replace(result.params, result.opt, result.state);
+        return this.#count(result.sums, weight, true);
+      }
       if (!guarded) return this.#accept(result, weight, true);
       return chain(this.shown.scalars.settle(), () => {
         if (this.finite) return this.#accept(result, weight, false);
@@ -191,6 +199,10 @@ export class StepRunner implements Work {
     this.#state.commit("params", params, donated);
     this.#state.commit("opt", opt, donated);
     this.#state.commit("state", state, donated);
+    return this.#count(sums, weight, donated);
+  }
+
+  #count(sums: Buffer, weight: number, donated: boolean): MaybePromise<void> {
     this.#optimizers.updated(this.due);
     return this.#totals.accept(sums, weight, donated);
   }
