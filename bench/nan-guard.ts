@@ -1,62 +1,21 @@
 // What nanGuard costs: two trainers with clipping, one of them guarded, take turns step by step.
-import { Trainer, type Hook } from "hookline";
-import type { Loader } from "../src/core/loader.ts";
-import { nanGuard } from "hookline";
+import { nanGuard, Trainer, type Hook } from "hookline";
 import { mlp } from "./lib/models.ts";
 import type { Report } from "./lib/report.ts";
 import { median, p10 } from "./lib/stats.ts";
+import { inTurns, Turns } from "./lib/turns.ts";
 
 const STEPS = 150;
 /** The first steps compile and warm up. */
 const WARM_UP = 20;
 const ROUNDS = 5;
 
-/** Who may take a step; the other waits for its batch. */
-class Turns {
-  #waiting: (() => void) | undefined;
-
-  /** Hands over to the other one and waits for the turn to come back. */
-  pass(): Promise<void> {
-    const other = this.#waiting;
-    return new Promise((resolve) => {
-      this.#waiting = resolve;
-      other?.();
-    });
-  }
-
-  /** For the one that is done: the other goes on alone. */
-  leave(): void {
-    this.#waiting?.();
-    this.#waiting = undefined;
-  }
-}
-
-/** The loader, asking for its turn with every batch; what lies between the turns is a step. */
-function inTurns(loader: Loader, turns: Turns, steps: number[]): Loader {
-  let resumed: number | undefined;
-  return {
-    get length() {
-      return loader.length;
-    },
-    begin: (epoch, seed) => loader.begin(epoch, seed),
-    async next() {
-      if (resumed !== undefined) steps.push((performance.now() - resumed) * 1000);
-      await turns.pass();
-      resumed = performance.now();
-      return loader.next();
-    },
-    skip: () => loader.skip(),
-    state: () => loader.state(),
-    load: (state) => loader.load(state),
-  };
-}
-
 async function train(turns: Turns, hooks: readonly Hook[]): Promise<number[]> {
   const times: number[] = [];
   const { train: loader, ...options } = mlp();
   await using trainer = new Trainer({
     ...options,
-    train: inTurns(loader, turns, times),
+    train: inTurns(loader, turns, (ms) => void times.push(ms * 1000)),
     clipNorm: 1,
     steps: STEPS + WARM_UP,
     engine: "wasm",

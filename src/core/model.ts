@@ -10,6 +10,8 @@ export type Tensors = Record<string, Tensor>;
 export type HostTensors = Record<string, HostArray>;
 /** What a model returns: one array, or several by name. */
 export type Outputs = Tensor | Tensors;
+/** One array, and not several by name? */
+export const isTensor = (outputs: Outputs): outputs is Tensor => typeof (outputs as Tensor).dtype === "string";
 /** One micro-batch inside a program. */
 export type TensorBatch = Record<string, Tensor>;
 /** One micro-batch on the host, as loaders make it and as `ctx.batch` shows it. */

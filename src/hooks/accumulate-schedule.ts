@@ -1,12 +1,9 @@
 // accumulateSchedule: more (or fewer) micro-batches in a step from some point of the run on.
-import { checkCadence, type Quantity } from "../core/cadence.ts";
 import type { Hook } from "../core/hook.ts";
-import { checkOptions, is } from "../core/options.ts";
-import { Applied } from "./lib/applied.ts";
+import { is } from "../core/options.ts";
+import { phasesHook, type Phase } from "./lib/phases.ts";
 
-export interface AccumulatePhase {
-  /** From here on: `"5 epochs"`, `"1000 steps"`, `"50%"`. */
-  readonly from: Quantity;
+export interface AccumulatePhase extends Phase {
   /** Micro-batches in a step. */
   readonly accumulate: number;
 }
@@ -18,9 +15,6 @@ export interface AccumulateScheduleOptions {
   readonly schedule: readonly AccumulatePhase[];
 }
 
-const CHECKS = { name: is.name, schedule: is.arrayOf(is.object) };
-const PHASE = { from: is.or(is.nonNegative, is.name), accumulate: is.wholeFrom(1) };
-
 /**
  * A run's length in steps is reckoned with the trainer's own `accumulate`: with a learning-rate schedule or shares such
  * as `"10%"`, say the length as `steps`.
@@ -28,21 +22,8 @@ const PHASE = { from: is.or(is.nonNegative, is.name), accumulate: is.wholeFrom(1
  * accumulateSchedule({ schedule: [{ from: "5 epochs", accumulate: 4 }, { from: "10 epochs", accumulate: 8 }] })
  */
 export function accumulateSchedule(options: AccumulateScheduleOptions): Hook {
-  checkOptions("accumulateSchedule", options, CHECKS, ["schedule"]);
-  const { name = "accumulateSchedule", schedule } = options;
-  const phases = schedule.map((phase) => {
-    checkOptions("accumulateSchedule: schedule", phase, PHASE, ["from", "accumulate"]);
-    checkCadence("accumulateSchedule", { from: phase.from });
-    return { ...phase, when: { from: phase.from } };
+  const setting = { accumulate: is.wholeFrom(1) };
+  return phasesHook("accumulateSchedule", options, setting, (ctx, { accumulate }, why) => {
+    ctx.setAccumulate(accumulate, why);
   });
-  const applied = new Applied(-1);
-
-  return {
-    name,
-    onTrainBegin: () => applied.renew(),
-    onStepBegin(ctx) {
-      const at = phases.findLastIndex(({ when }) => ctx.due(when));
-      if (at >= 0 && applied.take(at)) ctx.setAccumulate(phases[at]!.accumulate, `from ${phases[at]!.from}`);
-    },
-  };
 }

@@ -1,5 +1,5 @@
 // Points inside a model: names for what flows through it, seen only while someone traces a program to look.
-import type { Outputs, Tensor } from "../core/model.ts";
+import { isTensor, type Outputs, type Tensor } from "../core/model.ts";
 
 /** Sees each point of a model in the order of the program; what it returns flows on. Takes `x` over. */
 export type PointVisitor = (name: string, x: Tensor) => Tensor;
@@ -55,5 +55,3 @@ export function visitPoints<T>(visit: PointVisitor, run: () => T): T {
     ({ visitor, path } = outer);
   }
 }
-
-const isTensor = (outputs: Outputs): outputs is Tensor => typeof (outputs as Tensor).dtype === "string";

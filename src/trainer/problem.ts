@@ -1,15 +1,16 @@
 // What is trained, in one form: a model with its loss, or a bare loss function over parameters.
 import { OptionError, ProgramError } from "../core/errors.ts";
-import type {
-  ApplyContext,
-  HostTensors,
-  Loss,
-  LossModel,
-  Model,
-  Outputs,
-  Tensor,
-  TensorBatch,
-  Tensors,
+import {
+  isTensor,
+  type ApplyContext,
+  type HostTensors,
+  type Loss,
+  type LossModel,
+  type Model,
+  type Outputs,
+  type Tensor,
+  type TensorBatch,
+  type Tensors,
 } from "../core/model.ts";
 import { toHostArray } from "../core/arrays.ts";
 import { messageOf } from "../core/maybe.ts";
@@ -159,8 +160,6 @@ function checkOutputs(outputs: Outputs): void {
   const got = (outputs as unknown) instanceof Promise ? "a Promise (apply must not be async)" : show(outputs);
   throw new ProgramError(`The model's apply must return a jax-js array, or several by name; got ${got}.`);
 }
-
-const isTensor = (outputs: Outputs): outputs is Tensor => typeof (outputs as Tensor).dtype === "string";
 
 export const refAll = (outputs: Outputs): Outputs => (isTensor(outputs) ? outputs.ref : kept(outputs));
 
