@@ -73,6 +73,8 @@ describe.each([...FILES, "manifest.json"])("%s", (file) => {
     expect(checkpoint.name).toBe("step-1");
     expect(skipped).toEqual([{ name: "step-2", file: `${root}/step-2/${file}`, reason: expect.any(String) }]);
     await expect(store.load({ name: "step-2" })).rejects.toMatchObject({ file: `${root}/step-2/${file}` });
+    await expect(store.verify("step-2")).rejects.toMatchObject({ file: `${root}/step-2/${file}` });
+    await store.verify("step-1");
   });
 });
 
@@ -115,6 +117,8 @@ test("sizes alone do not see a flipped bit, and say so by their name", async () 
   const root = withDamage((newest) => flipBit(`${newest}/state.json`, 5, 0));
   const store = await openDirectoryStore(root, { readOnly: true, verify: "sizes", thread: false });
   expect((await store.load()).checkpoint.name).toBe("step-2");
+  // Whoever asks to verify wants to know.
+  await expect(store.verify("step-2")).rejects.toThrow(/state\.json: its SHA-256 is not the manifest's/);
 });
 
 test("opening sweeps what crashes left, and puts back one that was being replaced", async () => {

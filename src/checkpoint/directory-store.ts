@@ -9,9 +9,9 @@ import { Disk, type DiskOptions } from "./disk.ts";
 import { lockDirectory, type Lock } from "./lock.ts";
 import { toShared } from "./shared-bytes.ts";
 import type {
-  CheckpointFiles,
   CheckpointInfo,
   CheckpointStore,
+  FileParts,
   LoadedCheckpoint,
   LoadOptions,
   SavedCheckpoint,
@@ -68,14 +68,13 @@ class DirectoryStore implements CheckpointStore {
     this.#lock = lock;
   }
 
-  async save(name: string, files: CheckpointFiles, info: CheckpointInfo): Promise<SavedCheckpoint> {
+  async save(name: string, files: FileParts, info: CheckpointInfo): Promise<SavedCheckpoint> {
     this.#assertWritable();
     return this.#turns.take(async () => {
-      const shared: Record<string, Uint8Array> = Object.create(null);
-      for (const [file, bytes] of Object.entries(files)) {
-        shared[file] = this.#disk instanceof DiskThread ? await toShared(bytes) : bytes;
-      }
-      return this.#disk.call("save", name, { ...shared }, info);
+      if (!(this.#disk instanceof DiskThread)) return this.#disk.call("save", name, files, info);
+      const shared: [string, readonly Uint8Array[]][] = [];
+      for (const [file, bytes] of Object.entries(files)) shared.push([file, await toShared(bytes)]);
+      return this.#disk.call("save", name, Object.fromEntries(shared), info);
     });
   }
 
@@ -89,6 +88,10 @@ class DirectoryStore implements CheckpointStore {
 
   async load(options?: LoadOptions): Promise<LoadedCheckpoint> {
     return this.#call("load", options);
+  }
+
+  async verify(name: string): Promise<void> {
+    return this.#call("verify", name);
   }
 
   async remove(names: readonly string[]): Promise<void> {

@@ -1,6 +1,7 @@
 // Files that are on the disk when these functions return: short writes are continued, files and directories are synced.
 import type { CheckpointError } from "../core/errors.ts";
 import { builtin } from "../platform/builtin.ts";
+import { lengthOf } from "./parts.ts";
 import { codeOf, damaged, guarded, quietly } from "./problems.ts";
 import type { FileEntry } from "./store.ts";
 
@@ -48,18 +49,23 @@ function withFile<T>(fs: DiskFs, path: string, flags: string | number, use: (fd:
   });
 }
 
-/** Writes a new file; it is durable once its directory is synced too. */
-export function writeDurably(fs: DiskFs, path: string, bytes: Uint8Array): FileEntry {
+/** Writes a new file of these parts; it is durable once its directory is synced too. */
+export function writeDurably(fs: DiskFs, path: string, parts: readonly Uint8Array[]): FileEntry {
   return withFile(fs, path, "wx", (fd) => {
     const hash = newHash();
-    for (let start = 0; start < bytes.byteLength; start += PIECE) {
-      const piece = bytes.subarray(start, start + PIECE);
+    for (const piece of piecesOf(parts)) {
       hash.update(piece);
       for (let done = 0; done < piece.byteLength;) done += fs.writeSync(fd, piece, done, piece.byteLength - done);
     }
     fs.fsyncSync(fd);
-    return { bytes: bytes.byteLength, sha256: hash.digest("hex") };
+    return { bytes: lengthOf(parts), sha256: hash.digest("hex") };
   });
+}
+
+function* piecesOf(parts: readonly Uint8Array[]): Generator<Uint8Array> {
+  for (const part of parts) {
+    for (let start = 0; start < part.byteLength; start += PIECE) yield part.subarray(start, start + PIECE);
+  }
 }
 
 /** Makes the names in a directory durable. */
@@ -98,23 +104,49 @@ export function makeDirectory(fs: DiskFs, path: string): void {
 
 /** Reads a file of known size and, if given, digest; anything else than a plain file with these is damage. */
 export function readWhole(fs: DiskFs, path: string, size: number, sha256?: string): Uint8Array<ArrayBuffer> {
+  return withPlainFile(fs, path, size, (fd) => {
+    const bytes = new Uint8Array(size);
+    readThrough(fs, fd, path, { size, sha256 }, (start) => bytes.subarray(start, start + PIECE));
+    return bytes;
+  });
+}
+
+/** The same without keeping what was read. */
+export function checkWhole(fs: DiskFs, path: string, size: number, sha256: string): void {
+  withPlainFile(fs, path, size, (fd) => {
+    const piece = new Uint8Array(Math.min(PIECE, size));
+    readThrough(fs, fd, path, { size, sha256 }, () => piece);
+  });
+}
+
+function withPlainFile<T>(fs: DiskFs, path: string, size: number, use: (fd: number) => T): T {
   // A link may lead anywhere, and opening a pipe would wait for ever.
   const { O_RDONLY, O_NOFOLLOW = 0, O_NONBLOCK = 0 } = fs.constants;
   return withFile(fs, path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, (fd) => {
     const found = fs.fstatSync(fd);
     if (!found.isFile()) throw damaged(path, "it is not a plain file");
     if (found.size !== size) throw wrongSize(path, found.size, size);
-    const bytes = new Uint8Array(size);
-    const hash = sha256 === undefined ? undefined : newHash();
-    for (let start = 0; start < size;) {
-      const got = fs.readSync(fd, bytes, start, Math.min(PIECE, size - start), null);
-      if (got === 0) throw wrongSize(path, start, size);
-      hash?.update(bytes.subarray(start, start + got));
-      start += got;
-    }
-    if (hash && hash.digest("hex") !== sha256) throw damaged(path, "its SHA-256 is not the manifest's");
-    return bytes;
+    return use(fd);
   });
+}
+
+/** `roomAt` says where the bytes from `start` on go. */
+function readThrough(
+  fs: DiskFs,
+  fd: number,
+  path: string,
+  { size, sha256 }: { readonly size: number; readonly sha256: string | undefined },
+  roomAt: (start: number) => Uint8Array,
+): void {
+  const hash = sha256 === undefined ? undefined : newHash();
+  for (let start = 0; start < size;) {
+    const room = roomAt(start);
+    const got = fs.readSync(fd, room, 0, Math.min(room.byteLength, size - start), null);
+    if (got === 0) throw wrongSize(path, start, size);
+    hash?.update(room.subarray(0, got));
+    start += got;
+  }
+  if (hash && hash.digest("hex") !== sha256) throw damaged(path, "its SHA-256 is not the manifest's");
 }
 
 export const wrongSize = (path: string, found: number, expected: number): CheckpointError =>

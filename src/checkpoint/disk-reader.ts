@@ -1,6 +1,6 @@
 // Reading a directory of checkpoints: what has a valid manifest counts, whatever its name; everything else is named as bad.
 import { CheckpointError } from "../core/errors.ts";
-import { isDirectory, readWhole, sha256Of, sizeOf, wrongSize, type DiskFs } from "./disk-files.ts";
+import { checkWhole, isDirectory, readWhole, sha256Of, sizeOf, wrongSize, type DiskFs } from "./disk-files.ts";
 import {
   asSkipped,
   nameOf,
@@ -10,17 +10,21 @@ import {
   visible,
   wantedFiles,
   type Found,
+  type Opened,
   type Valid,
 } from "./found.ts";
 import { LARGEST_MANIFEST, MANIFEST, parseManifest } from "./manifest.ts";
 import { codeOf, damaged, guarded, problem } from "./problems.ts";
-import type { LoadedCheckpoint, LoadOptions, SavedCheckpoint } from "./store.ts";
+import type { FileEntry, LoadedCheckpoint, LoadOptions, SavedCheckpoint } from "./store.ts";
 
 /** Directories that begin so are no checkpoints: unfinished, or half-deleted. */
 export const TEMP = ".tmp-";
 export const TRASH = ".trash-";
 /** The one that is being replaced: valid until its successor is durable, so readers know it too. */
 export const ASIDE = ".old-";
+
+/** What is done with each file of a checkpoint; it throws where the file is damaged. */
+type ReadFile<T> = (path: string, entry: FileEntry) => T;
 
 export class DiskReader {
   readonly #fs: DiskFs;
@@ -39,27 +43,44 @@ export class DiskReader {
   }
 
   load({ name, files }: LoadOptions = {}): LoadedCheckpoint {
-    const all = this.#scan().sort(newestFirst);
-    const candidates = name === undefined ? all : all.filter((found) => nameOf(found) === name);
-    const problems: CheckpointError[] = [];
-    for (const found of candidates) {
-      const loaded = this.#tryLoad(found, files);
-      if (!(loaded instanceof CheckpointError)) {
-        return { ...loaded, skipped: problems.map((error, i) => asSkipped(candidates[i]!, error)) };
-      }
-      problems.push(loaded);
-    }
-    throw nothingLoaded(this.#root, name, problems, all);
+    return this.#firstIntact(name, files, (path, { bytes, sha256 }) =>
+      readWhole(this.#fs, path, bytes, this.#digests ? sha256 : undefined),
+    );
   }
 
   read(name: string, file: string): Uint8Array {
     return this.load({ name, files: [file] }).files[file]!;
   }
 
+  /** Compares digests even where `load` trusts the sizes: it is asked for nothing else. */
+  verify(name: string): void {
+    this.#firstIntact(name, undefined, (path, entry) => this.#check(path, entry));
+  }
+
   /** Whether this folder holds a checkpoint that is whole, or that a newer version may know to be. */
   isIntact(folder: string): boolean {
     const found = this.look(folder);
-    return found.kind === "newer" || !(this.#tryLoad(found, undefined) instanceof CheckpointError);
+    if (found.kind === "newer") return true;
+    const check: ReadFile<void> = (path, entry) => (this.#digests ? this.#check(path, entry) : undefined);
+    return !(this.#tryOpen(found, undefined, check) instanceof CheckpointError);
+  }
+
+  #firstIntact<T>(
+    name: string | undefined,
+    files: readonly string[] | undefined,
+    read: ReadFile<T>,
+  ): Opened<T> & Pick<LoadedCheckpoint, "skipped"> {
+    const all = this.#scan().sort(newestFirst);
+    const candidates = name === undefined ? all : all.filter((found) => nameOf(found) === name);
+    const problems: CheckpointError[] = [];
+    for (const found of candidates) {
+      const opened = this.#tryOpen(found, files, read);
+      if (!(opened instanceof CheckpointError)) {
+        return { ...opened, skipped: problems.map((error, i) => asSkipped(candidates[i]!, error)) };
+      }
+      problems.push(opened);
+    }
+    throw nothingLoaded(this.#root, name, problems, all);
   }
 
   /** What the manifest in a folder says. */
@@ -110,21 +131,22 @@ export class DiskReader {
   }
 
   /** The files of a checkpoint, or what is wrong with it. */
-  #tryLoad(found: Found, only: readonly string[] | undefined): Omit<LoadedCheckpoint, "skipped"> | CheckpointError {
+  #tryOpen<T>(found: Found, only: readonly string[] | undefined, read: ReadFile<T>): Opened<T> | CheckpointError {
     if (found.kind === "bad") return found.error;
     if (found.kind === "newer") throw newerVersion(found.dir, found.schema);
     const wanted = wantedFiles(found, only);
     try {
       const wrong = this.#badSize(found);
       if (wrong) return wrong;
-      const read = wanted.map((file) => {
-        const { bytes, sha256 } = found.manifest.files[file]!;
-        return [file, readWhole(this.#fs, `${found.dir}/${file}`, bytes, this.#digests ? sha256 : undefined)] as const;
-      });
-      return { checkpoint: saved(found), files: Object.fromEntries(read) };
+      const files = wanted.map((file) => [file, read(`${found.dir}/${file}`, found.manifest.files[file]!)] as const);
+      return { checkpoint: saved(found), files: Object.fromEntries(files) };
     } catch (error) {
       return problem(found.dir, error);
     }
+  }
+
+  #check(path: string, { bytes, sha256 }: FileEntry): void {
+    checkWhole(this.#fs, path, bytes, sha256);
   }
 }
 

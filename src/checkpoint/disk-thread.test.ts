@@ -1,5 +1,5 @@
 // The writing thread: it takes the work from the training thread, and what happens when it cannot.
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { afterAll, expect, test, vi } from "vitest";
 import { CheckpointError } from "../core/errors.ts";
@@ -31,6 +31,30 @@ test.runIf(process.platform === "linux")("saving 128 MB costs the calling thread
   await store.remove(["big"]);
   await store.close();
   expect(warn).not.toHaveBeenCalled();
+});
+
+test.runIf(process.platform === "linux")("views on a large WebAssembly memory are read where they lie", async () => {
+  const store = await openDirectoryStore(`${home}/wasm`);
+  const memory = new WebAssembly.Memory({ initial: 8192, maximum: 65_536, shared: true });
+  const tensors = Array.from({ length: 200 }, (_, i) => new Uint8Array(memory.buffer, i * (2 << 20), 1000).fill(i));
+  const header = new TextEncoder().encode("header");
+  const before = busyMs(here());
+  await store.save("wasm", { model: [header, ...tensors] }, info);
+  // A copy of the 512 MB would take ten times as long.
+  expect(busyMs(here()) - before).toBeLessThan(20);
+  expect(Buffer.compare(await store.read("wasm", "model"), Buffer.concat([header, ...tensors]))).toBe(0);
+  await store.close();
+});
+
+test("damage that the thread finds is an error with the file's name, and no bytes come back", async () => {
+  const store = await openDirectoryStore(`${home}/damage`);
+  const { dir } = await store.save("a", { model: sharedBytes(8 << 20).fill(3) }, info);
+  await store.verify("a");
+  writeFileSync(`${dir}/model`, new Uint8Array(8 << 20));
+  const error = await store.verify("a").catch((error: unknown) => error);
+  expect(error).toBeInstanceOf(CheckpointError);
+  expect(error).toMatchObject({ file: `${dir}/model`, reason: "its SHA-256 is not the manifest's" });
+  await store.close();
 });
 
 test("errors come back as what they were, with the code of the system", async () => {

@@ -12,16 +12,10 @@ import type { DiskFs } from "./disk-files.ts";
 import { ASIDE, DiskReader, TEMP, TRASH } from "./disk-reader.ts";
 import { LOCK_TEMP } from "./lock.ts";
 import { MANIFEST, manifestBody, sealManifest } from "./manifest.ts";
+import { partsOf } from "./parts.ts";
 import { guarded, quietly } from "./problems.ts";
 import { checkName } from "./safe-name.ts";
-import type {
-  CheckpointFiles,
-  CheckpointInfo,
-  FileEntry,
-  LoadedCheckpoint,
-  LoadOptions,
-  SavedCheckpoint,
-} from "./store.ts";
+import type { CheckpointInfo, FileEntry, FileParts, LoadedCheckpoint, LoadOptions, SavedCheckpoint } from "./store.ts";
 
 export interface DiskOptions {
   /** An absolute path. */
@@ -58,7 +52,11 @@ export class Disk {
     return this.#reader.read(name, file);
   }
 
-  save(name: string, files: CheckpointFiles, info: CheckpointInfo): SavedCheckpoint {
+  verify(name: string): void {
+    this.#reader.verify(name);
+  }
+
+  save(name: string, files: FileParts, info: CheckpointInfo): SavedCheckpoint {
     checkName("a checkpoint's name", name);
     for (const file of Object.keys(files)) checkName("a file's name in a checkpoint", file);
     makeDirectory(this.#fs, this.#root);
@@ -92,14 +90,14 @@ export class Disk {
     return left;
   }
 
-  #write(temp: string, name: string, files: CheckpointFiles, info: CheckpointInfo): Record<string, FileEntry> {
+  #write(temp: string, name: string, files: FileParts, info: CheckpointInfo): Record<string, FileEntry> {
     guarded(temp, () => this.#fs.mkdirSync(temp));
     const written = Object.entries(files).map(
-      ([file, bytes]) => [file, writeDurably(this.#fs, `${temp}/${file}`, bytes)] as const,
+      ([file, bytes]) => [file, writeDurably(this.#fs, `${temp}/${file}`, partsOf(bytes))] as const,
     );
     const entries = Object.fromEntries(written);
     const body = manifestBody({ ...info, name, files: entries });
-    writeDurably(this.#fs, `${temp}/${MANIFEST}`, new TextEncoder().encode(sealManifest(body, sha256Of(body))));
+    writeDurably(this.#fs, `${temp}/${MANIFEST}`, [new TextEncoder().encode(sealManifest(body, sha256Of(body)))]);
     syncDirectory(this.#fs, temp);
     return entries;
   }

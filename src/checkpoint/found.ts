@@ -1,5 +1,6 @@
 // What a scan of a store's folders found, in the order in which a load tries them, and the errors that name it.
 import { CheckpointError } from "../core/errors.ts";
+import { NO_CHECKPOINT } from "../core/saved.ts";
 import type { Manifest } from "./manifest.ts";
 import { byAge, type BadCheckpoint, type SavedCheckpoint } from "./store.ts";
 
@@ -22,6 +23,12 @@ export type Found =
   | Valid
   | (Place & { readonly kind: "newer"; readonly schema: number })
   | (Place & { readonly kind: "bad"; readonly error: CheckpointError });
+
+/** A checkpoint that is whole, and what was kept of its files. */
+export interface Opened<T> {
+  readonly checkpoint: SavedCheckpoint;
+  readonly files: Readonly<Record<string, T>>;
+}
 
 export const nameOf = (found: Found): string => (found.kind === "valid" ? found.manifest.name : found.folder);
 
@@ -81,7 +88,7 @@ export function nothingLoaded(
     return new CheckpointError(root, `no intact checkpoint (${list})`, "Restore one from a copy, or start anew.");
   }
   if (name === undefined) {
-    return new CheckpointError(root, "there is no checkpoint here", "Check the path, or start without `resume`.");
+    return new CheckpointError(root, NO_CHECKPOINT, "Check the path, or start without `resume`.");
   }
   const names = [...new Set(known.map(nameOf))].join(", ");
   return new CheckpointError(`${root}/${name}`, "there is no such checkpoint", `There is: ${names || "none"}.`);

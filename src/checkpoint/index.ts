@@ -1,6 +1,7 @@
 // hookline/checkpoint: the files that models are kept in, and stores that a crash cannot tear.
 // Reading never executes anything; a bad file is a CheckpointError.
 export { CheckpointError } from "../core/errors.ts";
+export { convertCheckpoint, type Converted, type ConvertOptions } from "./convert.ts";
 export { openDirectoryStore, type DirectoryStoreOptions } from "./directory-store.ts";
 export { NameTemplate } from "./file-name.ts";
 export { fromHostArrays, rawValues, toHostArrays } from "./formats/host-arrays.ts";
@@ -11,8 +12,26 @@ export { SafetensorsFile, type ByteSource } from "./formats/safetensors-file.ts"
 export { parseShardIndex, ShardedSafetensors } from "./formats/safetensors-shards.ts";
 export { matchTensors, renameTensors, stateDictIn } from "./formats/state-dict.ts";
 export { type FileDType, type FileTensor, type FileTensors } from "./formats/tensor.ts";
+export {
+  decodeTorchCheckpoint,
+  encodeTorchCheckpoint,
+  torchCheckpointParts,
+  type ReadTorchCheckpoint,
+  type ReadTorchOptions,
+  type TorchCheckpoint,
+} from "./formats/torch-checkpoint.ts";
+export {
+  type TorchGroup,
+  type TorchOptimizer,
+  type TorchOptimizerState,
+  type TorchValues,
+} from "./formats/torch-optimizer.ts";
+export { inspectCheckpoint, type InspectedCheckpoint, type InspectOptions } from "./inspect.ts";
+export { describeCheckpoint } from "./inspect-describe.ts";
+export { type TensorSummary } from "./inspect-tensors.ts";
 export { memoryStore } from "./memory-store.ts";
 export { openOpfsStore } from "./opfs-store.ts";
+export { readWeights, type ReadWeightsOptions } from "./read-weights.ts";
 export { retain, type KeepReason, type Retention, type RetentionEntry, type RetentionRules } from "./retention.ts";
 export { sharedBytes } from "./shared-bytes.ts";
 export {
@@ -21,6 +40,7 @@ export {
   type CheckpointInfo,
   type CheckpointStore,
   type FileEntry,
+  type FileParts,
   type LoadedCheckpoint,
   type LoadOptions,
   type SavedCheckpoint,

@@ -1,6 +1,6 @@
 // manifest.json: written last, so that its presence says complete; sizes and digests say intact.
 import { isSafeName } from "./safe-name.ts";
-import type { CheckpointInfo, FileEntry, SaveReason } from "./store.ts";
+import type { CheckpointInfo, FileEntry } from "./store.ts";
 
 export const MANIFEST = "manifest.json";
 /** Raised when older readers would misread what newer writers write. */
@@ -30,7 +30,7 @@ function numberFromJson(value: unknown): number | undefined {
 }
 
 /** The text whose digest the manifest carries: a flipped bit in a metric must not go unnoticed either. */
-export function manifestBody({ name, step, epoch, reason, metrics, time, runId, parent, files }: Manifest): string {
+export function manifestBody({ name, step, epoch, reason, metrics, time, runId, parent, by, files }: Manifest): string {
   const written = Object.entries(metrics).map(([key, value]) => [key, numberToJson(value)] as const);
   return JSON.stringify({
     schema: SCHEMA,
@@ -41,6 +41,7 @@ export function manifestBody({ name, step, epoch, reason, metrics, time, runId, 
     time,
     runId,
     ...(parent !== undefined && { parent }),
+    ...(by !== undefined && { by }),
     metrics: Object.fromEntries(written),
     files,
   });
@@ -72,11 +73,13 @@ export function parseManifest(text: string): ManifestText {
 
 const isRecord = (value: unknown): value is Record<string, unknown> =>
   typeof value === "object" && value !== null && !Array.isArray(value);
+const isTexts = (value: unknown): value is string[] =>
+  Array.isArray(value) && value.every((item) => typeof item === "string");
 const isCount = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 0;
 
 /** The manifest, or the name of the first field that is wrong. */
 function readFields(fields: Record<string, unknown>): Manifest | string {
-  const { name, step, epoch, reason, time, runId, parent } = fields;
+  const { name, step, epoch, reason, time, runId, parent, by } = fields;
   if (!isSafeName(name)) return "name";
   if (!isCount(step)) return "step";
   if (!isCount(epoch)) return "epoch";
@@ -84,6 +87,7 @@ function readFields(fields: Record<string, unknown>): Manifest | string {
   if (typeof time !== "number") return "time";
   if (typeof runId !== "string") return "runId";
   if (parent !== undefined && typeof parent !== "string") return "parent";
+  if (by !== undefined && !isTexts(by)) return "by";
   const metrics = readRecord(fields.metrics, (_, value) => numberFromJson(value));
   if (!metrics) return "metrics";
   const files = readRecord(fields.files, readEntry);
@@ -92,10 +96,11 @@ function readFields(fields: Record<string, unknown>): Manifest | string {
     name,
     step,
     epoch,
-    reason: reason as SaveReason,
+    reason,
     time,
     runId,
     ...(parent !== undefined && { parent }),
+    ...(by !== undefined && { by }),
     metrics,
     files,
   };

@@ -1,12 +1,16 @@
 // Checkpoints in memory, for tests and short runs: they end with the process.
 import { CheckpointError } from "../core/errors.ts";
+import { NO_CHECKPOINT } from "../core/saved.ts";
 import { digestOf } from "./digest.ts";
+import { joined } from "./parts.ts";
+import { damaged } from "./problems.ts";
 import { checkName } from "./safe-name.ts";
 import {
   byAge,
   type CheckpointFiles,
   type CheckpointInfo,
   type CheckpointStore,
+  type FileParts,
   type LoadedCheckpoint,
   type LoadOptions,
   type SavedCheckpoint,
@@ -26,7 +30,8 @@ export function memoryStore(): CheckpointStore {
 
   const find = (name: string | undefined): Kept => {
     const found = name === undefined ? newestFirst()[0] : kept.get(name);
-    if (!found) throw new CheckpointError(name ?? "memory", "there is no such checkpoint", known());
+    if (!found && name === undefined) throw new CheckpointError("memory", NO_CHECKPOINT, "Save one first.");
+    if (!found) throw new CheckpointError(name!, "there is no such checkpoint", known());
     return found;
   };
   const copyOf = ({ checkpoint, files }: Kept, file: string): Uint8Array => {
@@ -39,10 +44,10 @@ export function memoryStore(): CheckpointStore {
     );
   };
 
-  const save = async (name: string, files: CheckpointFiles, info: CheckpointInfo): Promise<SavedCheckpoint> => {
+  const save = async (name: string, files: FileParts, info: CheckpointInfo): Promise<SavedCheckpoint> => {
     checkName("a checkpoint's name", name);
     const copies = Object.entries(files).map(
-      ([file, bytes]) => [checkName("a file's name in a checkpoint", file), bytes.slice()] as const,
+      ([file, bytes]) => [checkName("a file's name in a checkpoint", file), joined(bytes)] as const,
     );
     const entries = copies.map(async ([file, bytes]) => {
       return [file, { bytes: bytes.byteLength, sha256: await digestOf(bytes) }] as const;
@@ -58,11 +63,20 @@ export function memoryStore(): CheckpointStore {
     return { checkpoint: found.checkpoint, files: Object.fromEntries(copies), skipped: [] };
   };
 
+  const verify = async (name: string): Promise<void> => {
+    const { checkpoint, files } = find(name);
+    for (const [file, bytes] of Object.entries(files)) {
+      if ((await digestOf(bytes)) === checkpoint.files[file]!.sha256) continue;
+      throw damaged(`${name}/${file}`, "its SHA-256 is not the manifest's");
+    }
+  };
+
   return {
     save: (name, files, info) => turns.take(() => save(name, files, info)),
     list: () => turns.take(() => [...kept.values()].map(({ checkpoint }) => checkpoint).sort(byAge)),
     read: (name, file) => turns.take(() => copyOf(find(name), file)),
     load: (options) => turns.take(() => load(options)),
+    verify: (name) => turns.take(() => verify(name)),
     remove: (names) => turns.take(() => names.forEach((name) => kept.delete(name))),
     sweep: () => turns.take(() => []),
     close: () => turns.close(),

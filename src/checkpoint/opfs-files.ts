@@ -15,18 +15,16 @@ type WithSyncAccess = FileSystemFileHandle & { createSyncAccessHandle?(): Promis
 export async function writeFile(
   dir: FileSystemDirectoryHandle,
   name: string,
-  bytes: Uint8Array,
+  bytes: Uint8Array<ArrayBuffer>,
   path: string,
 ): Promise<void> {
   try {
-    // The file system takes no shared memory.
-    const own = bytes.buffer instanceof ArrayBuffer ? (bytes as Uint8Array<ArrayBuffer>) : bytes.slice();
     const handle: WithSyncAccess = await dir.getFileHandle(name, { create: true });
     if (handle.createSyncAccessHandle) {
-      writeAndFlush(await handle.createSyncAccessHandle(), own);
+      writeAndFlush(await handle.createSyncAccessHandle(), bytes);
     } else {
       const stream = await handle.createWritable();
-      await stream.write(own);
+      await stream.write(bytes);
       await stream.close();
     }
     const { size } = await handle.getFile();

@@ -2,7 +2,7 @@
 import { CheckpointError } from "../core/errors.ts";
 import { digestOf } from "./digest.ts";
 import { asSkipped, nameOf, newerVersion, newestFirst, nothingLoaded, visible, wantedFiles } from "./found.ts";
-import type { Found, Valid } from "./found.ts";
+import type { Found, Opened, Valid } from "./found.ts";
 import { LARGEST_MANIFEST, MANIFEST, MANIFEST_END, parseManifest } from "./manifest.ts";
 import { fileSize, readFile } from "./opfs-files.ts";
 import { damaged, problem } from "./problems.ts";
@@ -26,15 +26,28 @@ export class OpfsReader {
   }
 
   async load({ name, files }: LoadOptions = {}): Promise<LoadedCheckpoint> {
+    return this.#firstIntact(name, files, (bytes) => bytes);
+  }
+
+  async verify(name: string): Promise<void> {
+    await this.#firstIntact(name, undefined, () => undefined);
+  }
+
+  /** `keep` says what is kept of a file that is whole: reading one through needs no room for the others. */
+  async #firstIntact<T>(
+    name: string | undefined,
+    files: readonly string[] | undefined,
+    keep: (bytes: Uint8Array) => T,
+  ): Promise<Opened<T> & Pick<LoadedCheckpoint, "skipped">> {
     const all = (await this.scan()).sort(newestFirst);
     const candidates = name === undefined ? all : all.filter((found) => nameOf(found) === name);
     const problems: CheckpointError[] = [];
     for (const found of candidates) {
-      const loaded = await this.#tryLoad(found, files);
-      if (!(loaded instanceof CheckpointError)) {
-        return { ...loaded, skipped: problems.map((error, i) => asSkipped(candidates[i]!, error)) };
+      const opened = await this.#tryOpen(found, files, keep);
+      if (!(opened instanceof CheckpointError)) {
+        return { ...opened, skipped: problems.map((error, i) => asSkipped(candidates[i]!, error)) };
       }
-      problems.push(loaded);
+      problems.push(opened);
     }
     throw nothingLoaded(this.#path, name, problems, all);
   }
@@ -88,10 +101,11 @@ export class OpfsReader {
     return undefined;
   }
 
-  async #tryLoad(
+  async #tryOpen<T>(
     found: Found,
     only: readonly string[] | undefined,
-  ): Promise<Omit<LoadedCheckpoint, "skipped"> | CheckpointError> {
+    keep: (bytes: Uint8Array) => T,
+  ): Promise<Opened<T> | CheckpointError> {
     if (found.kind === "bad") return found.error;
     if (found.kind === "newer") throw newerVersion(found.dir, found.schema);
     const wanted = wantedFiles(found, only);
@@ -99,16 +113,16 @@ export class OpfsReader {
       const wrong = await this.#badSize(found);
       if (wrong) return wrong;
       const handle = await this.#root.getDirectoryHandle(found.folder);
-      const read: [string, Uint8Array][] = [];
+      const files: [string, T][] = [];
       for (const file of wanted) {
         const path = `${found.dir}/${file}`;
         const bytes = await readFile(handle, file, path);
         if (!bytes) return damaged(path, "it is missing");
         const { sha256 } = found.manifest.files[file]!;
         if ((await digestOf(bytes)) !== sha256) return damaged(path, "its SHA-256 is not the manifest's");
-        read.push([file, bytes]);
+        files.push([file, keep(bytes)]);
       }
-      return { checkpoint: saved(found), files: Object.fromEntries(read) };
+      return { checkpoint: saved(found), files: Object.fromEntries(files) };
     } catch (error) {
       return problem(found.dir, error);
     }

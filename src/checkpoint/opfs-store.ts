@@ -4,15 +4,9 @@ import { digestOf } from "./digest.ts";
 import { MANIFEST, manifestBody, sealManifest } from "./manifest.ts";
 import { removeEntry, writeFile } from "./opfs-files.ts";
 import { OpfsReader } from "./opfs-reader.ts";
+import { inOnePiece } from "./parts.ts";
 import { checkName } from "./safe-name.ts";
-import type {
-  CheckpointFiles,
-  CheckpointInfo,
-  CheckpointStore,
-  FileEntry,
-  LoadOptions,
-  SavedCheckpoint,
-} from "./store.ts";
+import type { CheckpointInfo, CheckpointStore, FileEntry, FileParts, LoadOptions, SavedCheckpoint } from "./store.ts";
 import { Turns } from "./turns.ts";
 
 /**
@@ -61,7 +55,7 @@ class OpfsStore implements CheckpointStore {
     this.#reader = new OpfsReader(root, path);
   }
 
-  save(name: string, files: CheckpointFiles, info: CheckpointInfo): Promise<SavedCheckpoint> {
+  save(name: string, files: FileParts, info: CheckpointInfo): Promise<SavedCheckpoint> {
     return this.#turns.take(() => this.#save(name, files, info));
   }
 
@@ -75,6 +69,10 @@ class OpfsStore implements CheckpointStore {
 
   async read(name: string, file: string): Promise<Uint8Array> {
     return (await this.load({ name, files: [file] })).files[file]!;
+  }
+
+  verify(name: string): Promise<void> {
+    return this.#turns.take(() => this.#reader.verify(name));
   }
 
   remove(names: readonly string[]): Promise<void> {
@@ -103,7 +101,7 @@ class OpfsStore implements CheckpointStore {
     this.#release();
   }
 
-  async #save(name: string, files: CheckpointFiles, info: CheckpointInfo): Promise<SavedCheckpoint> {
+  async #save(name: string, files: FileParts, info: CheckpointInfo): Promise<SavedCheckpoint> {
     checkName("a checkpoint's name", name);
     for (const file of Object.keys(files)) checkName("a file's name in a checkpoint", file);
     const before = (await this.#reader.scan()).filter(
@@ -114,7 +112,9 @@ class OpfsStore implements CheckpointStore {
     try {
       const handle = await this.#root.getDirectoryHandle(folder, { create: true });
       const entries: [string, FileEntry][] = [];
-      for (const [file, bytes] of Object.entries(files)) {
+      for (const [file, parts] of Object.entries(files)) {
+        // The browser digests whole files only, and neither digests nor writes shared memory.
+        const bytes = inOnePiece(parts);
         await writeFile(handle, file, bytes, `${dir}/${file}`);
         entries.push([file, { bytes: bytes.byteLength, sha256: await digestOf(bytes) }]);
       }

@@ -45,6 +45,41 @@ describe.each(Object.entries(STORES))("%s", (_, open) => {
     await store.close();
   });
 
+  test("parts become one file, wherever they lie", async () => {
+    const store = await open();
+    const memory = new WebAssembly.Memory({ initial: 2, maximum: 1000, shared: true });
+    const onWasm = new Uint8Array(memory.buffer, 70_000, 5).fill(5);
+    const large = new Uint8Array(9 << 20).map((_, i) => i % 251);
+    const parts = [bytes(1, 2), bytes(), onWasm, sharedBytes(2).fill(7), large, bytes(3)];
+    const saved = await store.save("a", { parts, none: [], empty: [bytes()], whole: onWasm }, info(1));
+    const { files } = await store.load();
+    expect(Object.keys(files)).toEqual(["parts", "none", "empty", "whole"]);
+    expect(Buffer.compare(files.parts!, Buffer.concat(parts))).toBe(0);
+    expect([files.none, files.empty, files.whole]).toEqual([bytes(), bytes(), bytes(5, 5, 5, 5, 5)]);
+    const whole = await store.save("b", { parts: files.parts! }, info(2));
+    expect(whole.files.parts).toEqual(saved.files.parts);
+    await store.close();
+  });
+
+  test("keeps why it was saved in the caller's own words, and who asked", async () => {
+    const store = await open();
+    const saved = await store.save("a", {}, info(1, { reason: "on a whim", by: ["checkpoint", "mine"] }));
+    expect(saved).toMatchObject({ reason: "on a whim", by: ["checkpoint", "mine"] });
+    expect(await store.list()).toEqual([saved]);
+    expect("by" in (await store.save("b", {}, info(2)))).toBe(false);
+    expect("by" in (await store.list())[1]!).toBe(false);
+    await store.close();
+  });
+
+  test("verifies what is intact, and knows what there is not", async () => {
+    const store = await open();
+    await store.save("a", { x: bytes(1), y: [bytes(), bytes(2)], z: bytes() }, info(1));
+    expect(await store.verify("a")).toBeUndefined();
+    await expect(store.verify("b")).rejects.toThrow(/no such checkpoint. There is: a/);
+    await store.close();
+    await expect(store.verify("a")).rejects.toThrow(/the store is closed/);
+  });
+
   test("lists by step, then by time, and loads the newest", async () => {
     const store = await open();
     await store.save("b", { x: bytes(2) }, info(20));

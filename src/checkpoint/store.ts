@@ -1,40 +1,11 @@
 // What a checkpoint store is: checkpoints are named sets of files with a manifest, and a save resolves when it is durable.
+import type { BadCheckpoint, CheckpointInfo, SavedCheckpoint } from "../core/saved.ts";
+import type { FileBytes } from "./parts.ts";
 
-/** Why a checkpoint was written. */
-export type SaveReason = "interval" | "best" | "last" | "milestone" | "emergency" | "final" | "request";
+export type { BadCheckpoint, CheckpointInfo, FileEntry, SavedCheckpoint, SaveReason } from "../core/saved.ts";
 
-/** What a checkpoint says about itself: plain data, kept in its manifest. */
-export interface CheckpointInfo {
-  readonly step: number;
-  readonly epoch: number;
-  readonly reason: SaveReason;
-  readonly metrics: Readonly<Record<string, number>>;
-  /** Milliseconds since 1970. */
-  readonly time: number;
-  readonly runId: string;
-  /** The checkpoint from which this run went on, if any. */
-  readonly parent?: string;
-}
-
-export interface FileEntry {
-  readonly bytes: number;
-  readonly sha256: string;
-}
-
-/** A checkpoint that is there. */
-export interface SavedCheckpoint extends CheckpointInfo {
-  readonly name: string;
-  /** Where it lies, for stores on a disk. */
-  readonly dir?: string;
-  readonly files: Readonly<Record<string, FileEntry>>;
-}
-
-/** A checkpoint that is not trusted, and the file that is to blame. */
-export interface BadCheckpoint {
-  readonly name: string;
-  readonly file: string;
-  readonly reason: string;
-}
+/** What is saved, by name: whole files, or files in parts, which are written one after the other. */
+export type FileParts = Readonly<Record<string, FileBytes>>;
 
 /** The bytes of each file, by name. */
 export type CheckpointFiles = Readonly<Record<string, Uint8Array>>;
@@ -57,14 +28,17 @@ export interface CheckpointStore {
   /**
    * Resolves when the checkpoint would survive a crash; when it rejects, the store is as it was before.
    * The bytes must not change meanwhile. One of the same name is replaced, and stays until the new one is durable.
+   * Parts in shared memory are read where they lie, by whichever thread writes them.
    */
-  save(name: string, files: CheckpointFiles, info: CheckpointInfo): Promise<SavedCheckpoint>;
+  save(name: string, files: FileParts, info: CheckpointInfo): Promise<SavedCheckpoint>;
   /** Those with a valid manifest and files of the right sizes, oldest first (by step, then time). */
   list(): Promise<SavedCheckpoint[]>;
   /** One file, verified against the manifest. */
   read(name: string, file: string): Promise<Uint8Array>;
   /** The newest intact checkpoint, or the named one. Only the former falls back, and says so in `skipped`. */
   load(options?: LoadOptions): Promise<LoadedCheckpoint>;
+  /** Reads every file of a checkpoint through; rejects with an error that names the one that is damaged. */
+  verify(name: string): Promise<void>;
   /** Removes what is there under these names; unknown names are no error. */
   remove(names: readonly string[]): Promise<void>;
   /** Removes what crashes left behind and returns its names. Done when the store is opened. */

@@ -1,21 +1,29 @@
-// Boundaries: what happens between steps and between epochs. At most one evaluation, then one log, then a stop.
+// Boundaries: what happens between steps and between epochs. At most one evaluation, one log and one save, then a stop.
 import { evaluateOnce } from "./evaluate.ts";
 import type { LoopParts } from "./loop-parts.ts";
 
-/** After a step: at most one evaluation, then one log, then the stop if one was asked for. */
+/** After a step: a rollback if one was asked for, at most one evaluation, one log and one save, then the stop. */
 export function boundary(parts: LoopParts): void | Promise<void> {
   const evaluates = evalDue(parts, "step");
-  return evaluates || logDue(parts) ? report(parts, evaluates) : closeStep(parts);
+  return evaluates || logDue(parts) || parts.saves.pending ? report(parts, evaluates) : closeStep(parts);
 }
 
 async function report(parts: LoopParts, evaluates: boolean): Promise<void> {
+  await parts.saves.rollback();
   if (evaluates) await evaluateAll(parts);
   if (logDue(parts)) await log(parts);
-  await closeStep(parts);
+  // What is saved is the state after this boundary: a resumed run begins with the next step.
+  parts.run.clock.mark();
+  await parts.saves.boundary();
+  await settle(parts);
 }
 
 function closeStep(parts: LoopParts): void | Promise<void> {
   parts.run.clock.mark();
+  return settle(parts);
+}
+
+function settle(parts: LoopParts): void | Promise<void> {
   actOnStop(parts);
   return parts.breathe();
 }

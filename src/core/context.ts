@@ -17,6 +17,9 @@ import type { NameFilter } from "./names.ts";
 import { show } from "./options.ts";
 import type { Activations, ProbeRequest } from "./probes.ts";
 import type { HookRegistry } from "./registry.ts";
+import type { SavedCheckpoint, SaveReason } from "./saved.ts";
+import { checkSaveOptions, type Checkpoints, type FailedSave, type Loading, type ResumeReport } from "./saving.ts";
+import type { SaveOptions, SaveRequest, Saving } from "./saving.ts";
 import type { Shared } from "./shared.ts";
 import { allowsVerb, eventsWith, showsField, skipProblem } from "./permissions.ts";
 import { SKIP_SCOPES, VERBS, type SkipScope, type VerbName } from "./verbs.ts";
@@ -24,7 +27,16 @@ import { SKIP_SCOPES, VERBS, type SkipScope, type VerbName } from "./verbs.ts";
 /** The state of a run as the loop keeps it. Values that cost a read of the device are getters of the implementation. */
 export interface RunView extends Omit<
   ContextFields,
-  "epoch" | "step" | "tokensSeen" | "samplesSeen" | "log" | "due" | "grads" | "activations" | "optimizers"
+  | "epoch"
+  | "step"
+  | "tokensSeen"
+  | "samplesSeen"
+  | "log"
+  | "due"
+  | "grads"
+  | "activations"
+  | "optimizers"
+  | "checkpoints"
 > {
   readonly clock: Clock;
   /** The gradients as one hook sees them: what it does to them is recorded. Undefined outside their window. */
@@ -38,13 +50,17 @@ export interface RunView extends Omit<
   readonly turn: Turn;
   /** Live optimizers whose assignments are recorded under the hook that reads them. */
   optimizersFor(ctx: Context): readonly LiveOptimizer[];
+  /** The run's checkpoints as one hook sees them: what it releases is its own share. */
+  checkpointsFor(hook: string): Checkpoints;
   /** Carries out what the verbs ask. */
   readonly actions: Actions;
 }
 
 /** The verbs without their permissions and their audit: what the loop does. */
-export interface Actions extends Omit<Verbs, "stop" | "setLr"> {
+export interface Actions extends Omit<Verbs, "stop" | "setLr" | "requestSave" | "rollback"> {
   stop(reason: string, by: string, entry: Intervention): void;
+  requestSave(request: SaveRequest, at: "boundary" | "end"): void;
+  rollback(to: string | undefined, by: string, reason: string | undefined): void;
   setLr(lr: number | ((current: number) => number)): string;
   log(values: Metrics): void;
 }
@@ -119,6 +135,10 @@ export class Context implements Omit<ContextFields, never>, Verbs {
     return this.#run.hooks;
   }
 
+  get checkpoints(): Checkpoints {
+    return this.#run.checkpointsFor(this.hook);
+  }
+
   // Valid in the events whose row in EVENTS names them.
   get batch(): HostBatch {
     return this.#valid("batch").batch;
@@ -182,6 +202,21 @@ export class Context implements Omit<ContextFields, never>, Verbs {
   get error(): unknown {
     return this.#valid("error").error;
   }
+  get saving(): Saving {
+    return this.#valid("saving").saving;
+  }
+  get saved(): SavedCheckpoint {
+    return this.#valid("saved").saved;
+  }
+  get failedSave(): FailedSave {
+    return this.#valid("failedSave").failedSave;
+  }
+  get loading(): Loading {
+    return this.#valid("loading").loading;
+  }
+  get loaded(): ResumeReport {
+    return this.#valid("loaded").loaded;
+  }
   get payload(): unknown {
     return this.#run.payload;
   }
@@ -232,7 +267,8 @@ export class Context implements Omit<ContextFields, never>, Verbs {
 
   skip(scope: SkipScope, reason?: string): void {
     if (!Object.hasOwn(SKIP_SCOPES, scope)) {
-      throw new ContextError(`ctx.skip takes "batch", "step" or "epoch", got ${show(scope)}.`);
+      const scopes = Object.keys(SKIP_SCOPES).map((name) => `"${name}"`);
+      throw new ContextError(`ctx.skip takes ${scopes.join(", ")}, got ${show(scope)}.`);
     }
     const event = this.#myTurn("skip");
     const problem = skipProblem(scope, event);
@@ -305,6 +341,23 @@ export class Context implements Omit<ContextFields, never>, Verbs {
   requestEval(reason?: string): void {
     this.#ask("requestEval", "requestEval", reason);
     this.#run.actions.requestEval();
+  }
+
+  requestSave(reason: SaveReason = "request", options: SaveOptions = {}): void {
+    if (typeof reason !== "string" || reason === "") {
+      throw new ContextError(`ctx.requestSave takes a reason, which the checkpoint will show, got ${show(reason)}.`);
+    }
+    checkSaveOptions("ctx.requestSave", options);
+    const { at = "boundary", ...rest } = options;
+    this.#ask("requestSave", at === "end" ? "requestSave at the end" : "requestSave", reason);
+    this.#run.actions.requestSave({ ...rest, reason, by: [this.hook] }, at);
+  }
+
+  rollback(to?: string, reason?: string): void {
+    if (to !== undefined && (typeof to !== "string" || to === ""))
+      throw new ContextError(`ctx.rollback takes the name of a checkpoint, or nothing, got ${show(to)}.`);
+    this.#ask("rollback", to === undefined ? "rollback" : `rollback("${to}")`, reason);
+    this.#run.actions.rollback(to, this.hook, reason);
   }
 
   /** Records an intervention of this hook that is not a verb of its own (assignments to groups, gradients). */

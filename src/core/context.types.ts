@@ -10,6 +10,8 @@ import type { NameFilter } from "./names.ts";
 import type { Activations } from "./probes.ts";
 import type { HookRegistry } from "./registry.ts";
 import type { Shared } from "./shared.ts";
+import type { SavedCheckpoint, SaveReason } from "./saved.ts";
+import type { Checkpoints, FailedSave, Loading, ResumeReport, SaveOptions, Saving } from "./saving.ts";
 import type { SkipScope, SkipScopesOf, VerbsOf } from "./verbs.ts";
 
 /** What runs now: training, an evaluation inside it, or `evaluate`/`predict` on their own. */
@@ -91,6 +93,15 @@ export interface ContextFields<B = HostBatch> {
   readonly shared: Shared;
   /** Registration and cost of all hooks; what changes here takes effect at the next event. */
   readonly hooks: HookRegistry;
+  /** The run's checkpoints. */
+  readonly checkpoints: Checkpoints;
+  /** What is about to be written. */
+  readonly saving: Saving;
+  /** The checkpoint that has become durable, with the step and metrics of its snapshot. */
+  readonly saved: SavedCheckpoint;
+  readonly failedSave: FailedSave;
+  readonly loading: Loading;
+  readonly loaded: ResumeReport;
   readonly skipped: boolean;
   /** True when the epoch was cut short. */
   readonly partial: boolean;
@@ -117,6 +128,9 @@ export interface Verbs {
   setParams(params: HostTensors | DeviceTensors, reason?: string): void;
   swapParams(params: HostTensors | DeviceTensors, reason?: string): void;
   requestEval(reason?: string): void;
+  requestSave(reason?: SaveReason, options?: SaveOptions): void;
+  /** To the newest checkpoint, or to the one of this name. After `maxRollbacks` of them the run stops instead. */
+  rollback(to?: string, reason?: string): void;
 }
 
 type CommonField = (typeof COMMON_FIELDS)[number] | "log" | "due";

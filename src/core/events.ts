@@ -3,6 +3,7 @@
 // The loop, with every event where it fires ( [x] = only when due; × = repeated ):
 //
 //   init
+//   [beforeLoad → afterLoad]
 //   trainBegin
 //   for each epoch:
 //     epochBegin
@@ -22,10 +23,13 @@
 //       stepEnd
 //       [evalBegin → (evalBatchBegin → evalBatchEnd) × → evalEnd]
 //       [log]
+//       [beforeSave … afterSave]                afterSave when it is durable: at this boundary or a later one
 //     [eval …]
 //     epochEnd
 //     [log]
+//     [beforeSave … afterSave]
 //   [exception]
+//   [beforeSave … afterSave]                    the last one, when a hook asked for it
 //   trainEnd
 //   close
 
@@ -40,6 +44,7 @@ export type EventLevel =
   | "forward / backward"
   | "optimizer"
   | "eval"
+  | "checkpoint"
   | "log"
   | "custom";
 
@@ -123,6 +128,27 @@ export const EVENTS = {
     when: "after an evaluation, with its metrics merged",
     fields: ["evalMetrics", "loaderName", "partial"],
   },
+  beforeSave: {
+    level: "checkpoint",
+    when: "with what is about to be written, which may be changed; `ctx.skip(\"save\")` keeps it from being written",
+    fields: ["saving"],
+  },
+  afterSave: {
+    level: "checkpoint",
+    when: "at the first boundary after the checkpoint is durable, before `trainEnd` at the latest",
+    fields: ["saved"],
+  },
+  saveError: {
+    level: "checkpoint",
+    when: "in place of `afterSave`, when a checkpoint could not be written",
+    fields: ["failedSave"],
+  },
+  beforeLoad: { level: "checkpoint", when: "before a checkpoint is loaded, by `resume` or a rollback", fields: ["loading"] },
+  afterLoad: {
+    level: "checkpoint",
+    when: "after it was loaded, with what came back and what did not",
+    fields: ["loaded"],
+  },
   log: {
     level: "log",
     when: "at a boundary that logs, with the metrics about to go to the loggers",
@@ -149,6 +175,7 @@ export const COMMON_FIELDS = [
   "elapsed",
   "shared",
   "hooks",
+  "checkpoints",
 ] as const;
 
 /** Events of the loop itself. */
@@ -195,5 +222,5 @@ export function levelOf(event: string): EventLevel {
   return Object.hasOwn(EVENTS, event) ? EVENTS[event as BuiltinEvent].level : "custom";
 }
 
-/** Run-level events are never held back: a hook must see the beginning and the end of what it takes part in. */
-export const alwaysPasses = (event: string): boolean => levelOf(event) === "run";
+/** These are never held back: a hook must see the beginning and the end of what it takes part in, and every checkpoint. */
+export const alwaysPasses = (event: string): boolean => ["run", "checkpoint"].includes(levelOf(event));

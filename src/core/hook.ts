@@ -1,6 +1,7 @@
 // What a hook is: a plain object (or class instance) with a name and any of the event methods.
 import type { Cadence } from "./cadence.ts";
 import type { ContextOf } from "./context.types.ts";
+import type { DeviceTensors } from "./device-tensors.ts";
 import type { EventName, MethodOf } from "./events.ts";
 import type { Json } from "./json.ts";
 import type { HostBatch, HostTensors } from "./model.ts";
@@ -25,6 +26,14 @@ export type Need = (typeof NEEDS)[number];
 export interface HookState {
   readonly json?: Json;
   readonly tensors?: HostTensors;
+}
+
+/** What `state()` returns: its tensors may still be on the engine, and have a file of their own. */
+export interface GivenState {
+  readonly json?: Json;
+  readonly tensors?: HostTensors | DeviceTensors;
+  /** Keeps the tensors in `<file>.safetensors`, for others to read, instead of with those of all hooks. `model-…` gets the model's buffers too. */
+  readonly file?: string;
 }
 
 /** What it returns is awaited when it is a promise, and else ignored. A method type rather than a function type, so that a hook typed for its own batches fits any trainer. */
@@ -64,7 +73,7 @@ interface HookSettings {
   /** Version of `state()`'s form, handed to `load`. Default 1. */
   readonly version?: number;
   /** What to keep in a checkpoint; a promise when tensors must be read from the engine first. */
-  state?(): HookState | Promise<HookState>;
+  state?(): GivenState | Promise<GivenState>;
   load?(state: HookState, version: number): void | Promise<void>;
 }
 

@@ -3,11 +3,13 @@ import type { CadenceRule } from "./cadence.ts";
 import type { EvalFeed, EvalParts } from "./evaluate.ts";
 import type { Limits } from "./limits.ts";
 import type { HostBatch } from "./model.ts";
+import type { Saves } from "./saving.ts";
 import type { Feed, Work } from "./work.ts";
 
 export interface LoopParts extends EvalParts {
   readonly work: Work;
   readonly feed: Feed;
+  readonly saves: Saves;
   readonly evals: readonly EvalFeed[];
   readonly limits: Limits;
   readonly evalEvery: CadenceRule | undefined;

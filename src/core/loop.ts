@@ -12,6 +12,7 @@ import type { LoopParts } from "./loop-parts.ts";
 export async function runLoop(parts: LoopParts): Promise<void> {
   const { run, hooks, limits } = parts;
   await hooks.fire.trainBegin!();
+  await parts.saves.begin();
   actOnStop(parts);
   if (parts.evalAtStart && run.clock.now.step === 0 && !ended(parts)) await evaluateAll(parts);
   while (!ended(parts)) await epoch(parts);
@@ -21,6 +22,7 @@ export async function runLoop(parts: LoopParts): Promise<void> {
     run.status = "completed";
     run.reason = limits.reached(run.clock.now) ?? `${limits.epochs} ${limits.epochs === 1 ? "epoch" : "epochs"}`;
   }
+  await parts.saves.end();
 }
 
 async function epoch(parts: LoopParts): Promise<void> {
@@ -32,9 +34,12 @@ async function epoch(parts: LoopParts): Promise<void> {
     run.batchIdx = -1;
     feed.begin(run.clock.now.epoch - 1, parts.seed);
     work.resetEpochMetrics();
+    parts.saves.committed();
   }
   run.requests.skip = undefined;
-  await hooks.fire.epochBegin!();
+  // Resumed in the middle of an epoch, hooks have seen it begin.
+  if (!run.epochEntered) await hooks.fire.epochBegin!();
+  run.epochEntered = true;
 
   let next = await upcoming(parts);
   // An epoch that failed on its last batch has nothing left: it simply ends.
@@ -60,9 +65,13 @@ async function epoch(parts: LoopParts): Promise<void> {
   run.partial = cutShort;
   run.remember({ ...run.metrics });
   await hooks.fire.epochEnd!();
+  run.epochEntered = false;
   run.requests.skip = undefined;
+  await parts.saves.rollback();
   if (epochLogDue(parts)) await log(parts);
   run.clock.mark("epoch");
+  parts.saves.committed();
+  if (parts.saves.pending) await parts.saves.boundary();
   actOnStop(parts);
   // Also here: epochs whose steps are all skipped must not starve signals and timers.
   await parts.breathe();
@@ -113,6 +122,7 @@ async function step(parts: LoopParts, loader: number): Promise<void> {
     if (updated) await work.commit();
     else work.abandon();
   }
+  parts.saves.committed();
   const skipped = !updated;
   if (open) {
     run.skipped ||= skipped;

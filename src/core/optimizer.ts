@@ -28,6 +28,8 @@ export interface Optimizer {
   readonly loader?: string;
   /** Overrides the trainer's schedule for this optimizer. */
   readonly schedule?: Schedule;
+  /** What else it was made with (betas, eps, …), for files that other software goes on training from. */
+  readonly constants?: Readonly<Record<string, number | boolean | readonly number[]>>;
   /** State tensors kept per parameter, each zero at the start and of the parameter's shape, under PyTorch's names. */
   readonly slots: readonly string[];
   /** The scalars of update number `t` (from 1) for one group, computed on the host in float64. Always the same keys. */

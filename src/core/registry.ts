@@ -138,6 +138,12 @@ export class HookRegistry implements DispatchHost {
     return this.#times.report(new Map(budgets));
   }
 
+  /** Hooks that keep something in a checkpoint, in order; disabled ones too, for they may be enabled again. */
+  stateful(): Hook[] {
+    const keeping = this.#ordered.filter((entry) => this.#isHere(entry) && (entry.hook.state || entry.hook.load));
+    return keeping.map(({ hook }) => hook);
+  }
+
   listens(...events: EventName[]): boolean {
     return events.some((event) => (this.fire[event] ?? nobody) !== nobody);
   }

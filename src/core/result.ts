@@ -4,6 +4,7 @@ import type { Metrics, RunStatus } from "./context.types.ts";
 import type { HookReport } from "./hook-report.ts";
 import type { HookFailure, HookRegistry } from "./registry.ts";
 import type { HistoryEntry, Run } from "./run.ts";
+import type { ResumeReport } from "./saving.ts";
 
 export interface RunResult {
   readonly status: Exclude<RunStatus, "training" | "error">;
@@ -27,6 +28,8 @@ export interface RunResult {
   readonly hookErrorCount: number;
   readonly hookTimes: HookReport;
   readonly engine: string;
+  /** What this run went on from, and what came back. */
+  readonly resumed?: ResumeReport;
 }
 
 export function makeResult(run: Run, hooks: HookRegistry): RunResult {
@@ -45,5 +48,6 @@ export function makeResult(run: Run, hooks: HookRegistry): RunResult {
     hookErrorCount: hooks.failureCount,
     hookTimes: hooks.report(),
     engine: run.device,
+    ...(run.resumed && { resumed: run.resumed }),
   };
 }

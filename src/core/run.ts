@@ -13,6 +13,8 @@ import type { Grads } from "./grads.ts";
 import type { HostBatch, HostTensors, LossModel, Model } from "./model.ts";
 import type { Activations, ProbeRequest } from "./probes.ts";
 import type { HookRegistry } from "./registry.ts";
+import type { SavedCheckpoint } from "./saved.ts";
+import type { Checkpoints, FailedSave, Loading, ResumeReport, SaveRequest, Saving } from "./saving.ts";
 import { Shared } from "./shared.ts";
 import type { SkipScope } from "./verbs.ts";
 import type { EvalWork, Work } from "./work.ts";
@@ -30,6 +32,7 @@ export interface RunHost {
   device(): string;
   paramCount(): number;
   optimizersFor(ctx: Context): readonly LiveOptimizer[];
+  checkpointsFor(hook: string): Checkpoints;
 }
 
 /** One row of the metrics history: after an evaluation or an epoch. */
@@ -46,14 +49,29 @@ interface Requests {
   eval: boolean;
   batch: HostBatch | undefined;
   scale: number;
+  save: SaveRequest | undefined;
+  /** Asked for once, and kept until the run ends. */
+  saveAtEnd: SaveRequest | undefined;
+  rollback: { to: string | undefined; by: string; reason: string | undefined } | undefined;
 }
+
+const noRequests = (): Requests => ({
+  stop: undefined,
+  skip: undefined,
+  eval: false,
+  batch: undefined,
+  scale: 1,
+  save: undefined,
+  saveAtEnd: undefined,
+  rollback: undefined,
+});
 
 export class Run implements RunView {
   readonly clock = new Clock();
   readonly audit = new Audit();
   readonly turn: Turn = { event: null, ctx: null };
   readonly shared = new Shared();
-  readonly requests: Requests = { stop: undefined, skip: undefined, eval: false, batch: undefined, scale: 1 };
+  readonly requests = noRequests();
   readonly history: HistoryEntry[] = [];
   readonly actions: Actions;
 
@@ -65,6 +83,8 @@ export class Run implements RunView {
   evaluatedAt = -1;
   /** True between `epochBegin` and a whole epoch's end: a later `fit` goes on in the same epoch. */
   epochOpen = false;
+  /** True from `epochBegin` to `epochEnd`: a run that is resumed in between does not fire `epochBegin` again. */
+  epochEntered = false;
   batchIdx = 0;
   loaderIdx = 0;
   loaderName = "";
@@ -77,6 +97,16 @@ export class Run implements RunView {
   requestedBy = "";
   error: unknown;
   payload: unknown;
+  // Of the checkpoint events; the context shows them only there.
+  saving!: Saving;
+  saved!: SavedCheckpoint;
+  failedSave!: FailedSave;
+  loading!: Loading;
+  loaded!: ResumeReport;
+  /** What this call of `fit` went on from. */
+  resumed: ResumeReport | undefined;
+  /** Rollbacks done since the run began. */
+  rollbacks = 0;
   evalMetrics: Metrics = {};
   logged: Metrics = {};
   /** Latest value of every metric. */
@@ -152,6 +182,10 @@ export class Run implements RunView {
     return this.#host.optimizersFor(ctx);
   }
 
+  checkpointsFor(hook: string): Checkpoints {
+    return this.#host.checkpointsFor(hook);
+  }
+
   gradsFor(ctx: Context): Grads | undefined {
     return this.#host.work().grads(this.optimizerIdx, (what) => void ctx.record(what));
   }
@@ -170,7 +204,7 @@ export class Run implements RunView {
 
   /** A new call of `fit`: the outcome is open again, counters and metrics go on. */
   reopen(): void {
-    Object.assign(this.requests, { stop: undefined, skip: undefined, eval: false, batch: undefined, scale: 1 });
+    Object.assign(this.requests, noRequests());
     Object.assign(this, {
       phase: "train",
       status: "training",
@@ -178,6 +212,8 @@ export class Run implements RunView {
       requestedBy: "",
       error: undefined,
       skippedSteps: 0,
+      epochEntered: false,
+      resumed: undefined,
     });
     this.audit.clear();
   }
@@ -185,7 +221,8 @@ export class Run implements RunView {
   /** Back to the start: counters, metrics and history too. */
   restart(): void {
     this.clock.reset();
-    Object.assign(this, { metrics: {}, unlogged: {}, epochOpen: false, stepLoss: undefined });
+    Object.assign(this, { metrics: {}, unlogged: {}, epochOpen: false, epochEntered: false, stepLoss: undefined });
+    Object.assign(this, { evaluatedAt: -1, rollbacks: 0 });
     this.history.length = 0;
   }
 
@@ -209,7 +246,7 @@ export class Run implements RunView {
 /** What the verbs do, once the context has allowed and recorded them. */
 function makeActions(run: Run, host: RunHost): Actions {
   const { requests } = run;
-  const wider: Record<SkipScope, number> = { batch: 0, step: 1, epoch: 2 };
+  const wider: Record<SkipScope, number> = { batch: 0, step: 1, epoch: 2, save: 3 };
   return {
     stop: (reason, by, entry) => void (requests.stop ??= { reason, by, entry }),
     skip: (scope) =>
@@ -218,6 +255,11 @@ function makeActions(run: Run, host: RunHost): Actions {
     scaleLoss: (k) => void (requests.scale *= k),
     setAccumulate: (n) => void (run.accumulate = n),
     requestEval: () => void (requests.eval = true),
+    requestSave: (request, at) => {
+      if (at === "end") requests.saveAtEnd = merged(requests.saveAtEnd, request);
+      else requests.save = merged(requests.save, request);
+    },
+    rollback: (to, by, reason) => void (requests.rollback ??= { to, by, reason }),
     log: (values) => run.merge(values),
     setLoss: (loss) => host.work().setLoss(loss),
     setLr: (lr) => host.work().setLr(lr),
@@ -226,4 +268,11 @@ function makeActions(run: Run, host: RunHost): Actions {
     setParams: (params) => host.work().setParams(params),
     swapParams: (params) => host.evalWork().swapParams(params),
   };
+}
+
+/** One save for all who ask: the first to say so decides on name and format, and one who wants it verified is enough. */
+function merged(first: SaveRequest | undefined, next: SaveRequest): SaveRequest {
+  if (!first) return next;
+  const by = [...new Set([...first.by, ...next.by])];
+  return { ...next, ...first, by, verify: first.verify === true || next.verify === true };
 }

@@ -9,6 +9,7 @@ const IN_STEP = [...BEFORE_UPDATE, "afterOptimizerStep", "batchEnd", "stepEnd"] 
 const IN_EPOCH = ["epochBegin", ...IN_STEP] as const;
 const IN_EVAL = ["evalBegin", "evalBatchBegin", "evalBatchEnd", "evalEnd"] as const;
 const IN_RUN = ["init", "trainBegin", ...IN_EPOCH, ...IN_EVAL, "log", "epochEnd"] as const;
+const SAVE_ENDED = ["afterSave", "saveError"] as const;
 
 /** A row: what the verb does, and the events in which it may be called. Own events allow what `stepEnd` allows. */
 interface VerbInfo {
@@ -17,8 +18,11 @@ interface VerbInfo {
 }
 
 export const VERBS = {
-  stop: { does: "ends the run at the next boundary", events: IN_RUN },
-  skip: { does: "skips the batch, the step or the rest of the epoch", events: IN_EPOCH },
+  stop: { does: "ends the run at the next boundary", events: [...IN_RUN, ...SAVE_ENDED] },
+  skip: {
+    does: "skips the batch, the step or the rest of the epoch; in `beforeSave`, the save",
+    events: [...IN_EPOCH, "beforeSave"],
+  },
   replaceBatch: { does: "trains on another batch instead", events: [...BEFORE_FORWARD, "evalBatchBegin"] },
   scaleLoss: { does: "multiplies this micro-batch's gradient", events: BEFORE_BACKWARD },
   setLoss: { does: "another loss function from the next forward pass on", events: IN_RUN },
@@ -38,6 +42,14 @@ export const VERBS = {
   },
   swapParams: { does: "other parameters for this evaluation", events: ["evalBegin"] },
   requestEval: { does: "an evaluation at the next boundary", events: IN_RUN },
+  requestSave: {
+    does: "a checkpoint at the next boundary, or at the end of the run",
+    events: [...IN_RUN, ...SAVE_ENDED],
+  },
+  rollback: {
+    does: "goes back to a checkpoint at the next boundary: parameters, optimizer and model state; the run goes on",
+    events: ["batchEnd", "stepEnd", ...IN_EVAL, "log", "epochEnd"],
+  },
 } as const satisfies Record<string, VerbInfo>;
 
 export type VerbName = keyof typeof VERBS;
@@ -47,6 +59,7 @@ export const SKIP_SCOPES = {
   batch: IN_BATCH,
   step: BEFORE_UPDATE,
   epoch: IN_EPOCH,
+  save: ["beforeSave"],
 } as const satisfies Record<string, readonly BuiltinEvent[]>;
 
 export type SkipScope = keyof typeof SKIP_SCOPES;

@@ -6,6 +6,8 @@ import type { Tensor } from "../core/model.ts";
 /** An array that lives with an engine. Only the engine that made it knows what is inside. */
 export interface Buffer {
   readonly shape: readonly number[];
+  /** `float32`, `int32`, `uint32`, `bool`, … */
+  readonly dtype: string;
 }
 
 /** What programs take and return: arrays in lists and maps, nested as they come. */
@@ -29,6 +31,11 @@ export interface Engine {
   readonly syncRead: boolean;
   put(host: HostArray): Buffer;
   read(buffer: Buffer): MaybePromise<TypedArray>;
+  /**
+   * Fills `into` with the buffer's bytes at once, with no copy in between. False when the buffer has to be `read`;
+   * absent where the engine cannot do it.
+   */
+  readInto?(buffer: Buffer, into: Uint8Array): boolean;
   /** Compiles a pure jax-js function. Every output is computed when the call (or its promise) returns. */
   jit<A extends Tree<Tensor>[], R extends Tree<Tensor>>(
     fn: (...args: A) => R,

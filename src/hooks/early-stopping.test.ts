@@ -2,7 +2,7 @@ import { afterEach, describe, expect, test, vi } from "vitest";
 import { DataLoader } from "../data/data-loader.ts";
 import type { Hook, HookState } from "../core/hook.ts";
 import type { RunResult } from "../core/result.ts";
-import { testContext, tinyData, tinyTrainer, type TinyOptions } from "../testing/index.ts";
+import { savedState, testContext, tinyData, tinyTrainer, type TinyOptions } from "../testing/index.ts";
 import type { Trainer } from "../trainer/trainer.ts";
 import { earlyStopping, type EarlyStoppingOptions } from "./early-stopping.ts";
 
@@ -370,7 +370,7 @@ describe("what users of other systems complain about", () => {
     const values = [1, 2, 2, 2, 2, 2];
     const trainer = scripted(values, options, { epochs: 2 });
     await trainer.fit();
-    const state = await trainer.hooks.get("earlyStopping")!.state!();
+    const state = await savedState(trainer.hooks.get("earlyStopping")!);
     const hook = earlyStopping({ monitor: "val/x", mode: "min", ...after });
     await hook.load!(JSON.parse(JSON.stringify(state)) as HookState, 1);
     trainer.hooks.add(hook, { replace: true });
@@ -392,7 +392,7 @@ describe("what users of other systems complain about", () => {
     const saver: Hook = {
       name: "saver",
       stage: "checkpoint",
-      onEvalEnd: async () => void seen.push(((await stopper.state!()).json as { trackers: unknown }).trackers),
+      onEvalEnd: async () => void seen.push(((await savedState(stopper)).json as { trackers: unknown }).trackers),
     };
     const hooks = [saver, stopper, script("val/x", [2, 1, 3])];
     await tinyTrainer({ samples: 4, eval: loader(), epochs: 3, hooks }).fit();
@@ -407,8 +407,8 @@ describe("what users of other systems complain about", () => {
     const a = earlyStopping({ name: "a", monitor: "val/x", mode: "min" });
     const b = earlyStopping({ name: "b", monitor: "val/x", mode: "max" });
     await tinyTrainer({ samples: 4, eval: loader(), epochs: 2, hooks: [script("val/x", [1, 2]), a, b] }).fit();
-    expect(await a.state!()).toMatchObject({ json: { trackers: { "val/x": { best: 1 } } } });
-    expect(await b.state!()).toMatchObject({ json: { trackers: { "val/x": { best: 2 } } } });
+    expect(await savedState(a)).toMatchObject({ json: { trackers: { "val/x": { best: 1 } } } });
+    expect(await savedState(b)).toMatchObject({ json: { trackers: { "val/x": { best: 2 } } } });
   });
 
   test("unsloth-zoo #873: a run that starts over owes nothing to the one before", async () => {
@@ -418,15 +418,26 @@ describe("what users of other systems complain about", () => {
   });
 });
 
+test("a state's tensors are those on the engine, not copies; none once the engine is gone", async () => {
+  const trainer = scripted([3, 1, 2], { patience: 9, restoreBest: "memory" }, { epochs: 3 });
+  await trainer.fit();
+  const hook = trainer.hooks.get("earlyStopping")!;
+  const { tensors } = await hook.state!();
+  expect(tensors).toMatchObject({ freed: false, names: ["weight", "bias"] });
+  await trainer.close();
+  expect(tensors).toMatchObject({ freed: true });
+  expect((await hook.state!()).tensors).toBeUndefined();
+});
+
 test("the best parameters are part of the state", async () => {
   const trainer = scripted([3, 1, 2], { patience: 9, restoreBest: true }, { epochs: 2 });
   await trainer.fit();
   const best = await trainer.stateDict();
-  const state = await trainer.hooks.get("earlyStopping")!.state!();
+  const state = await savedState(trainer.hooks.get("earlyStopping")!);
   expect(state.tensors).toEqual({ weight: best.weight, bias: best.bias });
   const hook = earlyStopping({ monitor: "val/x", mode: "min", patience: 9, restoreBest: true });
   await hook.load!(state, 1);
-  expect(await hook.state!()).toEqual(state);
+  expect(await savedState(hook)).toEqual(state);
   trainer.hooks.add(hook, { replace: true });
   await trainer.fit({ epochs: 4 });
   expect((await trainer.stateDict()).weight).toEqual(best.weight);

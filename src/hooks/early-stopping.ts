@@ -6,6 +6,8 @@ import { OptionError } from "../core/errors.ts";
 import type { Hook } from "../core/hook.ts";
 import type { HostTensors } from "../core/model.ts";
 import { monitorValue, unknownMonitor } from "../core/monitor.ts";
+import { restoreBestCheckpoint } from "./lib/best-checkpoint.ts";
+import { keepsCheckpoints } from "./lib/keeps-checkpoints.ts";
 import { checkStopOptions, makeTrackers } from "./lib/stop-options.ts";
 import { brief, type TrackerState } from "./lib/tracker.ts";
 
@@ -48,8 +50,11 @@ export interface EarlyStoppingOptions {
   readonly strict?: boolean;
   /** Says at each check how things stand. */
   readonly verbose?: boolean;
-  /** Puts the parameters of the best check (of the first metric) back at the end, whoever ended the run. Default false. */
-  readonly restoreBest?: boolean;
+  /**
+   * Puts the parameters of the best check (of the first metric) back at the end, whoever ended the run. They are kept in
+   * the engine's memory (`true`, `memory`), or come from the best of the run's checkpoints (`checkpoint`). Default false.
+   */
+  readonly restoreBest?: boolean | "memory" | "checkpoint";
 }
 
 type CheckContext = ContextOf<"evalEnd"> | ContextOf<"epochEnd"> | ContextOf<"stepEnd">;
@@ -66,7 +71,8 @@ interface Saved {
  */
 export function earlyStopping(options: EarlyStoppingOptions = {}): Hook {
   checkStopOptions(options);
-  const { name = "earlyStopping", combine = "any", strict = true, verbose = false, restoreBest = false } = options;
+  const { name = "earlyStopping", combine = "any", strict = true, verbose = false } = options;
+  const restoreBest = options.restoreBest === true ? "memory" : options.restoreBest;
   const trackers = makeTrackers(options);
   const monitors = trackers.map(({ monitor }) => monitor);
   const checkOn = options.checkOn ?? (monitors.every((monitor) => monitor.startsWith("train/")) ? "epoch" : "eval");
@@ -89,7 +95,7 @@ export function earlyStopping(options: EarlyStoppingOptions = {}): Hook {
       throw new OptionError(`${message} If it comes only now and then, say \`strict: false\`.`);
     }
     const verdicts = trackers.map((tracker, i) => tracker.observe(values[i]!, ctx));
-    if (restoreBest && verdicts[0]!.improved) {
+    if (restoreBest === "memory" && verdicts[0]!.improved) {
       drop();
       kept = ctx.params.snapshot();
       keptStep = ctx.step;
@@ -125,6 +131,11 @@ export function earlyStopping(options: EarlyStoppingOptions = {}): Hook {
           `${name}: it checks \`${monitors.join("`, `")}\` after evaluations, but there are none: give the trainer \`eval\`, or say \`checkOn: "epoch"\`.`,
         );
       }
+      if (restoreBest === "checkpoint" && !keepsCheckpoints(ctx.config)) {
+        throw new OptionError(
+          `${name}: \`restoreBest: "checkpoint"\` needs a place for checkpoints: give the trainer \`runDir\` or a \`store\`, or say \`restoreBest: "memory"\`.`,
+        );
+      }
       // A run that starts, or starts over, owes nothing to what an earlier one has seen.
       if (ctx.step > 0) return;
       drop();
@@ -151,25 +162,29 @@ export function earlyStopping(options: EarlyStoppingOptions = {}): Hook {
         });
       },
     }),
-    onTrainEnd(ctx) {
-      // The parameters of the best step are in place already when it is the last one.
-      if (kept === undefined || ctx.status === "error" || keptStep === ctx.step) return;
+    async onTrainEnd(ctx) {
       const { monitor, state } = trackers[0]!;
-      ctx.setParams(kept, `the best ${monitor}, ${brief(state.best!)}, was at step ${keptStep}`);
+      const { best, bestStep } = state;
+      if (best === null || ctx.status === "error") return;
+      const was = `the best ${monitor}, ${brief(best)}, was at step ${bestStep}`;
+      if (restoreBest === "checkpoint") {
+        if (bestStep !== ctx.step) await restoreBestCheckpoint(ctx, name, trackers[0]!, was);
+        return;
+      }
+      // The parameters of the best step are in place already when it is the last one.
+      if (kept !== undefined && keptStep !== ctx.step) ctx.setParams(kept, was);
     },
-    async state() {
-      const saved = {
-        trackers: Object.fromEntries(trackers.map((each) => [each.monitor, { ...each.state }])),
-        keptStep,
-      };
-      if (kept === undefined) return { json: saved };
-      return { json: saved, tensors: isOnDevice(kept) ? await kept.read() : kept };
+    state() {
+      const states = Object.fromEntries(trackers.map((each) => [each.monitor, { ...each.state }]));
+      const json = { trackers: states, keptStep };
+      // As they are, not read: a checkpoint holds them until they are written.
+      return kept === undefined || isFreed(kept) ? { json } : { json, tensors: kept };
     },
     load({ json, tensors }) {
       const saved = json as unknown as Saved;
       for (const tracker of trackers) tracker.state = saved.trackers[tracker.monitor] ?? tracker.state;
       drop();
-      if (!restoreBest || tensors === undefined) return;
+      if (restoreBest !== "memory" || tensors === undefined) return;
       kept = tensors;
       keptStep = saved.keptStep;
     },
@@ -178,6 +193,8 @@ export function earlyStopping(options: EarlyStoppingOptions = {}): Hook {
 
 const isOnDevice = (kept: DeviceTensors | HostTensors | undefined): kept is DeviceTensors =>
   typeof kept?.free === "function";
+
+const isFreed = (kept: DeviceTensors | HostTensors): boolean => isOnDevice(kept) && kept.freed;
 
 /** One loader is called `val`; of several the last one in the trainer's option is the last to be evaluated. */
 function lastEvalLoader(option: unknown): string | undefined {

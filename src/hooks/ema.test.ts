@@ -1,6 +1,8 @@
 import type { DeviceTensors, Hook, HostTensors } from "hookline";
+import { decodeSafetensors, memoryStore, toHostArrays } from "hookline/checkpoint";
 import { DataLoader } from "hookline/data";
-import { tinyData, tinyTrainer, type TinyOptions } from "hookline/testing";
+import { batchNorm, linear, sequential } from "hookline/nn";
+import { savedState, tinyData, tinyTrainer, type TinyOptions } from "hookline/testing";
 import { describe, expect, test } from "vitest";
 import { ema, type EmaOptions } from "./ema.ts";
 import { averagedParams } from "./lib/average.ts";
@@ -85,7 +87,7 @@ describe("equals a float64 reference", () => {
     const hook = ema({ decay: 0.5 });
     await using trainer = tinyTrainer({ hooks: [hook, skip] });
     await trainer.fit();
-    expect((await hook.state!()).json).toEqual({ count: 2 });
+    expect((await savedState(hook)).json).toMatchObject({ count: 2 });
   });
 });
 
@@ -138,25 +140,105 @@ test("goes on after a resume as if nothing had happened", async () => {
   const first = ema({ decay: 0.9, warmup: true });
   await using before = oneBatch({ epochs: 3, hooks: [first] });
   await before.fit();
-  const saved = structuredClone(await first.state!());
+  const saved = structuredClone(await savedState(first));
   const second = ema({ decay: 0.9, warmup: true });
   await second.load!(saved, 1);
-  expect(await second.state!()).toEqual(saved);
+  expect(await savedState(second)).toEqual(saved);
   await using after = oneBatch({ epochs: 3, hooks: [second] });
   await after.loadStateDict(await before.stateDict());
   await after.fit();
-  expect(await second.state!()).toEqual(await whole.state!());
+  const [resumed, expected] = [await savedState(second), await savedState(whole)];
+  expect(resumed.tensors).toEqual(expected.tensors);
+  expect(resumed.json).toMatchObject({ count: 6 });
 });
 
 test("a run that starts over starts a new average", async () => {
   const hook = ema({ decay: 0.9 });
   await using trainer = oneBatch({ epochs: 3, hooks: [hook] });
   await trainer.fit();
-  const first = await hook.state!();
+  const first = await savedState(hook);
   await trainer.fit({ restart: true });
-  expect(await hook.state!()).toEqual(first);
+  expect(await savedState(hook)).toEqual(first);
   await trainer.close();
-  expect(await hook.state!()).toEqual({ json: { count: 0 } });
+  expect(await savedState(hook)).toEqual({ json: { count: 0, version: 0 } });
+});
+
+describe("in a checkpoint", () => {
+  const val = new DataLoader(tinyData(8, 2), { batchSize: 8 });
+  const save: Hook = { name: "save", onStepEnd: (ctx) => ctx.requestSave() };
+  /** Puts parameters in place from outside, which the average must know about after a resume as well. */
+  const meddle: Hook = {
+    name: "meddle",
+    onStepEnd: async (ctx) => void (ctx.step === 2 && ctx.setParams(await ctx.params.snapshot().read())),
+  };
+
+  test("an evaluation right after a resume sees the average, as the uninterrupted run does", async () => {
+    for (const hooks of [[], [meddle]]) {
+      const store = memoryStore();
+      const make = (more: Hook[]) =>
+        tinyTrainer({ store, save: "sync", eval: val, hooks: [...hooks, ema({ decay: 0.5 }), ...more] });
+      await using whole = make([save]);
+      const { metrics, interventions } = await whole.fit();
+      expect(interventions.filter(({ what }) => what === "swapParams")).toHaveLength(1);
+      // The epoch's last step is saved before the epoch's evaluation.
+      await using resumed = make([]);
+      const after = await resumed.fit({ resume: "step-000004" });
+      expect(after.metrics).toEqual(metrics);
+      expect(after.interventions).toEqual([expect.objectContaining({ what: "swapParams", step: 4 })]);
+      // The model's own parameters show another loss.
+      await using plain = tinyTrainer({ eval: val, hooks });
+      expect((await plain.fit()).metrics["val/loss"]).not.toBe(metrics["val/loss"]);
+    }
+  });
+
+  test("one that was not current then is not after a resume", async () => {
+    const store = memoryStore();
+    // Parameters put in place after the last update are what evaluations see.
+    const last: Hook = { ...meddle, onStepEnd: async (ctx) => ctx.setParams(await ctx.params.snapshot().read()) };
+    const make = (more: Hook[]) =>
+      tinyTrainer({ store, save: "sync", eval: val, hooks: [ema({ decay: 0.5 }), { ...last, after: "ema" }, ...more] });
+    await using whole = make([save]);
+    const { metrics } = await whole.fit();
+    await using resumed = make([]);
+    const after = await resumed.fit({ resume: "step-000004" });
+    expect(after.metrics).toEqual(metrics);
+    expect(after.interventions.map(({ what }) => what)).not.toContain("swapParams");
+  });
+
+  test("has a file of its own, with the model's buffers, and goes there without being read", async () => {
+    const store = memoryStore();
+    const hook = ema({ decay: 0.5 });
+    const model = sequential(linear(3, 4), batchNorm(4), linear(4, 1));
+    let shared: readonly string[] = [];
+    const look: Hook = {
+      name: "look",
+      onTrainBegin: (ctx) => void (shared = [...(ctx.shared.get(averagedParams)?.keys() ?? [])]),
+    };
+    await using trainer = tinyTrainer({
+      model,
+      store,
+      save: "sync",
+      hooks: [hook, ema({ name: "odd name" }), look, save],
+    });
+    await trainer.fit();
+    expect(shared).toEqual([]);
+    expect(await hook.state!()).toMatchObject({ file: "model-ema", tensors: { freed: false } });
+    const { files } = await store.load({ name: "step-000004" });
+    expect(Object.keys(files)).toEqual(expect.arrayContaining(["model.safetensors", "model-ema.safetensors"]));
+    const saved = toHostArrays(decodeSafetensors(files["model-ema.safetensors"]!, "ema").tensors, "ema");
+    const state = await trainer.stateDict();
+    expect(Object.keys(saved).sort()).toEqual(Object.keys(state).sort());
+    const average = (await savedState(hook)).tensors!;
+    for (const [name, { data }] of Object.entries(saved))
+      expect([...data], name).toEqual([...(average[name] ?? state[name])!.data]);
+    // A name that no file can have: with those of all hooks.
+    const others = decodeSafetensors(files["hooks.safetensors"]!, "hooks").tensors;
+    expect(Object.keys(others)).toContain("odd name/0.weight");
+
+    await using resumed = tinyTrainer({ model, store, save: "sync", steps: 5, hooks: [ema({ decay: 0.5 }), look] });
+    await resumed.fit({ resume: "step-000003" });
+    expect(shared).toEqual(["ema"]);
+  });
 });
 
 test("mistakes are errors at construction", () => {

@@ -49,6 +49,8 @@ export function ema(options: EmaOptions = {}): Hook {
     name,
     // Before monitors: a best model that one of them restores at the end must have the last word.
     stage: "user",
+    // After a resume others find it before its next update.
+    onTrainBegin: (ctx) => void average.tensors(ctx),
     ...averageAt(cadence, (ctx) => {
       const { count } = average;
       const kept = warmup ? Math.min(decay, (1 + count) / (10 + count)) : decay;

@@ -89,5 +89,8 @@ export function freeze(options: FreezeOptions): Hook {
       const trained = names.filter((each) => !frozen.has(each));
       ctx.setTrainable((each) => !frozen.has(each), `trains ${trained.length} of ${names.length} parameters`);
     },
+    // A checkpoint keeps what is frozen: whoever goes on from it must know that it is this hook's to set free.
+    state: () => ({ json: applied.state() }),
+    load: ({ json }) => applied.load(json as string | null),
   };
 }

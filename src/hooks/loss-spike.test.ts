@@ -1,7 +1,8 @@
-import type { Hook, HostBatch } from "hookline";
+import type { ContextOf, Hook, HostBatch } from "hookline";
+import { memoryStore } from "hookline/checkpoint";
 import { DataLoader } from "hookline/data";
 import { sgd } from "hookline/optim";
-import { testContext, tinyData, tinyTrainer } from "hookline/testing";
+import { savedState, testContext, tinyData, tinyTrainer } from "hookline/testing";
 import { describe, expect, test } from "vitest";
 import { lossSpike, type LossSpikeOptions } from "./loss-spike.ts";
 
@@ -65,6 +66,64 @@ test("lowerLr: the rate goes down once, the plan stays fused", async () => {
   rates.forEach((rate, i) => expect(rate).toBeCloseTo(i < 15 ? 0.01 : 0.001, 8));
 });
 
+describe("rollback", () => {
+  const options: LossSpikeOptions = { factor: 50, action: "rollback" };
+
+  /** With a checkpoint after every second step; what the weights were after each step, and right after going back. */
+  async function goBack(bad: readonly number[], spike: LossSpikeOptions = options, maxRollbacks = 3) {
+    const weights = new Map<number, number[]>();
+    const loaded: number[][] = [];
+    const read = async (ctx: Pick<ContextOf<"init">, "params">) => [...(await ctx.params.get("weight")).data];
+    const watch: Hook = {
+      name: "watch",
+      onStepEnd: async (ctx) => void weights.set(ctx.step, await read(ctx)),
+      onAfterLoad: async (ctx) => void loaded.push(await read(ctx)),
+    };
+    const save: Hook = { name: "save", onStepEnd: (ctx) => void (ctx.step % 2 === 0 && ctx.requestSave()) };
+    const hook = lossSpike(spike);
+    await using trainer = tinyTrainer({
+      train: new DataLoader(() => batches(bad)),
+      optimizer: sgd({ lr: 0.01, momentum: 0.9 }),
+      hooks: [hook, watch, save],
+      store: memoryStore(),
+      save: "sync",
+      maxRollbacks,
+    });
+    const plan = trainer.explainPlan();
+    return { plan, result: await trainer.fit(), weights, loaded, state: await savedState(hook) };
+  }
+
+  test("the update that learned the spike is undone; the window goes on", async () => {
+    const { plan, result, weights, loaded, state } = await goBack([14]);
+    expect(plan).toMatch(/^fused/);
+    expect(loaded).toEqual([weights.get(14)]);
+    expect(weights.get(15)).not.toEqual(weights.get(14));
+    expect(result.interventions.filter(({ who }) => who === "lossSpike")).toEqual([
+      expect.objectContaining({
+        step: 15,
+        event: "stepEnd",
+        why: expect.stringMatching(/^loss \S+ is above/) as string,
+      }),
+    ]);
+    expect(result).toMatchObject({ status: "completed", steps: BATCHES });
+    expect(state.json).toMatchObject({ quietUntil: 25, losses: { length: BATCHES } });
+
+    // Step 15 is gone, its momentum too, as if the batch had never been.
+    const without = await run(() => batches([14], true), []);
+    expect(weights.get(BATCHES)).toEqual(without.state[0]);
+  });
+
+  test("rests for 10 steps, or as it is told, and stops after maxRollbacks", async () => {
+    const steps = async (spike: LossSpikeOptions, maxRollbacks?: number) => {
+      const { result, loaded } = await goBack([14, 17, 20], spike, maxRollbacks);
+      return [loaded.length, result.status, result.steps];
+    };
+    expect(await steps(options)).toEqual([1, "completed", BATCHES]);
+    expect(await steps({ ...options, cooldown: 0 })).toEqual([3, "completed", BATCHES]);
+    expect(await steps({ ...options, cooldown: 0 }, 1)).toEqual([1, "stopped", 18]);
+  });
+});
+
 /** Feeds losses, one a step; returns the steps of the spikes. */
 function feed(hook: Hook, losses: readonly number[], from = 1): number[] {
   return losses.flatMap((loss, i) => {
@@ -118,6 +177,6 @@ test("state goes round: window and cooldown", () => {
 test("mistakes are errors at construction", () => {
   expect(() => lossSpike({ factor: 1 })).toThrow(/Expected `factor` to be a number > 1/);
   expect(() => lossSpike({ window: 5, minHistory: 6 })).toThrow(/`minHistory` \(6\) is more than `window` \(5\)/);
-  expect(() => lossSpike({ action: "rollback" as never })).toThrow(/one of "skip", "lowerLr"/);
+  expect(() => lossSpike({ action: "stop" as never })).toThrow(/one of "skip", "lowerLr", "rollback"/);
   expect(() => lossSpike({ cooldwn: 5 } as never)).toThrow(/Did you mean `cooldown`/);
 });

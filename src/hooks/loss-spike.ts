@@ -1,4 +1,4 @@
-// lossSpike: a loss far above the running median; the batch is left out, or the learning rate goes down.
+// lossSpike: a loss far above the running median; the batch is left out, the learning rate goes down, or the run goes back.
 import type { ContextOf } from "../core/context.types.ts";
 import { OptionError } from "../core/errors.ts";
 import type { Hook } from "../core/hook.ts";
@@ -15,11 +15,14 @@ export interface LossSpikeOptions {
   readonly factor?: number;
   /** A spike is so many (normalised) median absolute deviations above the median. */
   readonly mad?: number;
-  /** `skip` (default) leaves the batch out; `lowerLr` multiplies the learning rate by `lrFactor`. */
-  readonly action?: "skip" | "lowerLr";
+  /**
+   * `skip` (default) leaves the batch out; `lowerLr` multiplies the learning rate by `lrFactor`; `rollback` goes back to
+   * the newest checkpoint, without the step that has learned the spike.
+   */
+  readonly action?: "skip" | "lowerLr" | "rollback";
   /** Default 0.5. */
   readonly lrFactor?: number;
-  /** Steps after a spike in which none is looked for. Default 0 for `skip`, 10 for `lowerLr`. */
+  /** Steps after a spike in which none is looked for. Default 0 for `skip`, else 10. */
   readonly cooldown?: number;
 }
 
@@ -29,7 +32,7 @@ const CHECKS = {
   minHistory: is.wholeFrom(3),
   factor: { expected: "a number > 1", test: (v: unknown) => typeof v === "number" && v > 1 },
   mad: is.positive,
-  action: is.oneOf("skip", "lowerLr"),
+  action: is.oneOf("skip", "lowerLr", "rollback"),
   lrFactor: { expected: "a number between 0 and 1", test: (v: unknown) => typeof v === "number" && v > 0 && v < 1 },
   cooldown: is.wholeFrom(0),
 };
@@ -45,7 +48,7 @@ function median(values: readonly number[]): number {
 
 /**
  * Spikes join the window like all losses: a few do not move its median, and a lasting rise becomes the new normal.
- * `skip` must see the loss before the update, so each step computes its forward pass twice; `lowerLr` costs nothing.
+ * `skip` must see the loss before the update, so each step computes its forward pass twice; the others cost nothing.
  * A loss of NaN is not its business: see nanGuard.
  * @example
  * lossSpike({ factor: 3, action: "lowerLr", cooldown: 100 })
@@ -97,7 +100,11 @@ export function lossSpike(options: LossSpikeOptions = {}): Hook {
       ? { onAfterForward: (ctx: ContextOf<"afterForward">) => observe(ctx, (why) => ctx.skip("batch", why)) }
       : {
           onStepEnd(ctx: ContextOf<"stepEnd">) {
-            if (!ctx.skipped) observe(ctx, (why) => ctx.setLr((lr) => lr * lrFactor, why));
+            if (ctx.skipped) return;
+            observe(ctx, (why) => {
+              if (action === "rollback") ctx.rollback(undefined, why);
+              else ctx.setLr((lr) => lr * lrFactor, why);
+            });
           },
         }),
     // JSON has no Infinity.

@@ -2,6 +2,7 @@ import { numpy as np } from "@jax-js/jax";
 import {
   HookError,
   Trainer,
+  type ContextOf,
   type Diagnosis,
   type Hook,
   type HostBatch,
@@ -10,10 +11,11 @@ import {
   type Model,
   type Tensor,
 } from "hookline";
+import { memoryStore } from "hookline/checkpoint";
 import { DataLoader } from "hookline/data";
 import { batchNorm, linear, mse, sequential, tanh } from "hookline/nn";
 import { adamw, sgd } from "hookline/optim";
-import { tinyData, tinyTrainer } from "hookline/testing";
+import { savedState, tinyData, tinyTrainer } from "hookline/testing";
 import { expect, test, vi } from "vitest";
 import { JaxEngine } from "../engines/jax/jax-engine.ts";
 import type { Engine } from "../engines/engine.ts";
@@ -196,7 +198,7 @@ test("counts go on after a resume", async () => {
   const first = nanGuard({ action: "skip", maxConsecutive: 3 });
   await using trainer = make(() => batches([6, 7]), [first]);
   await trainer.fit();
-  const saved = structuredClone(await first.state!());
+  const saved = structuredClone(await savedState(first));
   const second = nanGuard({ action: "skip", maxConsecutive: 3 });
   let begun = false;
   const resume: Hook = {
@@ -212,7 +214,81 @@ test("counts go on after a resume", async () => {
   expect(begun).toBe(true);
 });
 
+/** Saves after these steps. */
+const saveAt = (...steps: readonly number[]): Hook => ({
+  name: "saveAt",
+  onStepEnd: (ctx) => void (steps.includes(ctx.step) && ctx.requestSave()),
+});
+
+/** What the parameters and buffers were at each step's end and, in `loaded`, right after a rollback. */
+function states(names: readonly string[]) {
+  const seen = new Map<number, unknown>();
+  const loaded: unknown[] = [];
+  const read = async (ctx: Pick<ContextOf<"init">, "params">): Promise<unknown> =>
+    Promise.all(names.map(async (name) => [name, [...(await ctx.params.get(name)).data]]));
+  const hook: Hook = {
+    name: "states",
+    onStepEnd: async (ctx) => void seen.set(ctx.step, await read(ctx)),
+    onAfterLoad: async (ctx) => void loaded.push(await read(ctx)),
+  };
+  return { hook, seen, loaded };
+}
+
+const TENSORS = ["0.weight", "0.bias", "1.weight", "1.running_mean", "1.num_batches_tracked", "3.weight"];
+
+test("rollback: bad steps change nothing, three in a row lead back to the checkpoint, bit for bit", async () => {
+  const { hook, seen, loaded } = states(TENSORS);
+  const options = { store: memoryStore(), save: "sync" } as const;
+  await using trainer = make(() => batches([3, 4, 5]), [nanGuard({ action: "rollback" }), saveAt(2), hook], options);
+  const result = await trainer.fit();
+  expect(result).toMatchObject({ status: "completed", steps: 8, skippedSteps: 3 });
+  for (const step of [4, 5, 6]) expect(seen.get(step), `step ${step}`).toEqual(seen.get(3));
+  expect(seen.get(3)).not.toEqual(seen.get(2));
+  expect(loaded).toEqual([seen.get(2)]);
+  const { why, ...rest } = result.interventions.find(({ who }) => who === "nanGuard")!;
+  expect(rest).toMatchObject({ event: "stepEnd", step: 6, what: expect.stringContaining("rollback") as string });
+  expect(why).toMatch(/^3 bad steps in a row; the last: step 6 \(loader `train`\) changed nothing: the batch has/);
+
+  // What follows is what a run without the third step would have done: the optimizer went back as well.
+  await using without = make(() => batches([2, 3, 4, 5], true), []);
+  await without.fit();
+  expect(await bits(trainer)).toEqual(await bits(without));
+});
+
+test("rollback: it counts anew, training goes on well, and after maxRollbacks the run stops", async () => {
+  const run = async (maxRollbacks: number) => {
+    const guard = nanGuard({ action: "rollback", rollbackAfter: 2 });
+    const options = { store: memoryStore(), save: "sync", maxRollbacks, epochs: 6 } as const;
+    await using trainer = make(() => batches([1, 2, 3, 4]), [guard, saveAt(1)], options);
+    const losses: number[] = [];
+    trainer.on("stepEnd", (ctx) => void (ctx.skipped || losses.push(ctx.loss)));
+    const result = await trainer.fit();
+    const asked = result.interventions.filter(({ what }) => what.startsWith("rollback")).map(({ step }) => step);
+    return { result, losses, asked, state: await savedState(guard) };
+  };
+  const patient = await run(100);
+  expect(patient.result).toMatchObject({ status: "completed", skippedSteps: 24 });
+  expect(patient.asked.slice(0, 4)).toEqual([3, 5, 11, 13]);
+  expect(patient.losses.every(Number.isFinite)).toBe(true);
+  expect(patient.losses.at(-1)).toBeLessThan(patient.losses[0]!);
+  expect(patient.state.json).toEqual({ consecutive: 0, total: 24 });
+
+  const limited = await run(3);
+  expect(limited.result).toMatchObject({ status: "stopped", steps: 13, requestedBy: "nanGuard" });
+  expect(limited.result.reason).toMatch(/another rollback after 3, which is `maxRollbacks` \(2 bad steps in a row/);
+});
+
+test("rollback: without a checkpoint the run stops, and says why", async () => {
+  for (const options of [{}, { store: memoryStore() }]) {
+    await using trainer = make(() => batches([2, 3, 4]), [nanGuard({ action: "rollback" })], options);
+    const result = await trainer.fit();
+    expect(result).toMatchObject({ status: "stopped", steps: 5, requestedBy: "nanGuard" });
+    expect(result.reason).toMatch(/no checkpoint yet \(3 bad steps in a row; the last: step 5/);
+  }
+});
+
 test("unknown options and values are errors", () => {
-  expect(() => nanGuard({ action: "rollback" as never })).toThrow(/nanGuard: Expected `action` to be one of "stop"/);
+  expect(() => nanGuard({ action: "pause" as never })).toThrow(/nanGuard: Expected `action` to be one of "stop"/);
+  expect(() => nanGuard({ action: "rollback", rollbackAfter: 0 })).toThrow(/`rollbackAfter` to be a whole number ≥ 1/);
   expect(() => nanGuard({ maxConsecutiv: 3 } as never)).toThrow(/Did you mean `maxConsecutive`/);
 });

@@ -1,4 +1,4 @@
-// nanGuard: a step whose loss or gradient is NaN or infinite changes nothing; then stop, go on, or raise.
+// nanGuard: a step whose loss or gradient is NaN or infinite changes nothing; then stop, go on, go back, or raise.
 import type { ContextOf } from "../core/context.types.ts";
 import type { Diagnosis, NonFinite } from "../core/diagnosis.ts";
 import { HooklineError } from "../core/errors.ts";
@@ -9,16 +9,22 @@ import { warnUser } from "./lib/warn-user.ts";
 export interface NanGuardOptions {
   /** Default `nanGuard`. */
   readonly name?: string;
-  /** After a bad step, which never changes anything: end the run, go on with the next step, or throw. Default `stop`. */
-  readonly action?: "stop" | "skip" | "raise";
+  /**
+   * After a bad step, which never changes anything: end the run, go on with the next step, throw, or go on and after
+   * `rollbackAfter` of them go back to the newest checkpoint. Default `stop`.
+   */
+  readonly action?: "stop" | "skip" | "raise" | "rollback";
   /** With `skip`: so many bad steps in a row end the run all the same. Default 10. */
   readonly maxConsecutive?: number;
+  /** With `rollback`: after so many bad steps in a row, and again after as many more. Default 3. */
+  readonly rollbackAfter?: number;
 }
 
 const CHECKS = {
   name: is.name,
-  action: is.oneOf("stop", "skip", "raise"),
+  action: is.oneOf("stop", "skip", "raise", "rollback"),
   maxConsecutive: is.wholeFrom(1),
+  rollbackAfter: is.wholeFrom(1),
 };
 
 /** Names enough to find the place; the rest is counted. */
@@ -47,10 +53,11 @@ function firstBad({ batch, params, loss, activation, grads }: Diagnosis, gradNor
  * Loss and gradient norm come with the step's own report: nothing else is read. Only a bad step is looked at again.
  * @example
  * new Trainer({ …, hooks: [nanGuard({ action: "skip" })] });
+ * new Trainer({ …, runDir: "runs/digits", hooks: [nanGuard({ action: "rollback" })] });
  */
 export function nanGuard(options: NanGuardOptions = {}): Hook {
   checkOptions("nanGuard", options, CHECKS);
-  const { name = "nanGuard", action = "stop", maxConsecutive = 10 } = options;
+  const { name = "nanGuard", action = "stop", maxConsecutive = 10, rollbackAfter = 3 } = options;
   let consecutive = 0;
   let total = 0;
 
@@ -64,7 +71,11 @@ export function nanGuard(options: NanGuardOptions = {}): Hook {
     if (action === "raise") throw new HooklineError(message);
     if (action === "stop") return ctx.stop(message);
     warnUser(ctx.config, `${name}: ${message}`);
-    if (consecutive >= maxConsecutive) ctx.stop(`${consecutive} bad steps in a row; the last: ${message}`);
+    if (consecutive < (action === "skip" ? maxConsecutive : rollbackAfter)) return;
+    const why = `${consecutive} bad steps in a row; the last: ${message}`;
+    if (action === "skip") return ctx.stop(why);
+    consecutive = 0;
+    ctx.rollback(undefined, why);
   }
 
   return {

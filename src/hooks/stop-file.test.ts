@@ -2,7 +2,8 @@
 import { existsSync, mkdirSync, mkdtempSync, rmSync, utimesSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { tinyTrainer } from "hookline/testing";
+import { memoryStore } from "hookline/checkpoint";
+import { tinyTrainer, type TinyOptions } from "hookline/testing";
 import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from "vitest";
 import { stopFile, type StopFileOptions } from "./stop-file.ts";
 
@@ -15,8 +16,8 @@ beforeEach(() => {
 afterEach(() => void vi.restoreAllMocks());
 
 /** A run of at most 50 steps; `at` happens after step 3. */
-async function train(at: () => void, options: Partial<StopFileOptions> = {}) {
-  const trainer = tinyTrainer({ hooks: [stopFile({ path, every: 1, ...options })], steps: 50 });
+async function train(at: () => void, options: Partial<StopFileOptions> = {}, more: TinyOptions = {}) {
+  const trainer = tinyTrainer({ hooks: [stopFile({ path, every: 1, ...options })], steps: 50, ...more });
   trainer.on("stepBegin", { at: [3] }, at);
   return { trainer, result: await trainer.fit() };
 }
@@ -89,6 +90,36 @@ describe("stopFile", () => {
     const fs = process.getBuiltinModule("node:fs/promises");
     const { result } = await train(() => vi.spyOn(fs, "stat").mockRejectedValue(new Error("EIO")));
     expect(result.status).toBe("completed");
+  });
+
+  it("saves where it stops, so that the run can go on from there", async () => {
+    for (const save of ["sync", "async"] as const) {
+      const store = memoryStore();
+      rmSync(path, { force: true });
+      const { result } = await train(() => writeFileSync(path, ""), {}, { store, save });
+      expect(result).toMatchObject({ status: "stopped", steps: 3 });
+      expect(await store.list()).toEqual([expect.objectContaining({ name: "step-000003", reason: "stop file" })]);
+      // The file is still there, and old by then.
+      const resumed = tinyTrainer({ hooks: [stopFile({ path, every: 1 })], steps: 50, store });
+      expect(await resumed.fit({ resume: "auto" })).toMatchObject({ status: "completed", steps: 50 });
+    }
+  });
+
+  it("saves nothing when told so", async () => {
+    const store = memoryStore();
+    const { result } = await train(() => writeFileSync(path, ""), { save: false }, { store });
+    expect(result.steps).toBe(3);
+    expect(await store.list()).toEqual([]);
+  });
+
+  it("a stop that minSteps refuses again and again saves twice: at once, and where the run ends", async () => {
+    const store = memoryStore();
+    const { result } = await train(() => writeFileSync(path, ""), {}, { store, save: "sync", minSteps: 20 });
+    expect(result).toMatchObject({ status: "stopped", steps: 20 });
+    expect((await store.list()).map(({ name, reason }) => [name, reason])).toEqual([
+      ["step-000003", "stop file"],
+      ["step-000020", "final"],
+    ]);
   });
 
   it.each([

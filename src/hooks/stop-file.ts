@@ -3,16 +3,19 @@ import type { Cadence } from "../core/cadence.ts";
 import type { Hook } from "../core/hook.ts";
 import { checkOptions, is } from "../core/options.ts";
 import { builtin } from "../platform/builtin.ts";
+import { keepsCheckpoints } from "./lib/keeps-checkpoints.ts";
 
 export interface StopFileOptions {
   /** `touch` it to stop the run. A file that is there when the run begins counts once it is touched again. */
   readonly path: string;
   /** How often to look. Default `"1 s"`. */
   readonly every?: Cadence;
+  /** Leaves a checkpoint of where the run was stopped, if the trainer has a place for checkpoints. Default true. */
+  readonly save?: boolean;
   readonly name?: string;
 }
 
-const CHECKS = { path: is.name, every: is.or(is.positive, is.name, is.object), name: is.name };
+const CHECKS = { path: is.name, every: is.or(is.positive, is.name, is.object), save: is.boolean, name: is.name };
 
 type Fs = ReturnType<typeof process.getBuiltinModule<"node:fs/promises">>;
 
@@ -20,15 +23,17 @@ type Fs = ReturnType<typeof process.getBuiltinModule<"node:fs/promises">>;
 const PATIENCE_MS = 20;
 
 /**
- * Stops the run, with a reason that names the file, when the file appears or is touched. Nothing is deleted.
+ * Stops the run, with a reason that names the file, when the file appears or is touched, and saves first. Nothing is
+ * deleted.
  * @example stopFile({ path: "runs/digits/STOP" }) // later: touch runs/digits/STOP
  */
 export function stopFile(options: StopFileOptions): Hook {
   checkOptions("stopFile", options, CHECKS, ["path"]);
-  const { path, every = "1 s", name = "stopFile" } = options;
+  const { path, every = "1 s", save = true, name = "stopFile" } = options;
   /** The file as it was at the beginning; undefined when there was none. */
   let old: string | undefined;
   let touched = false;
+  let asked = false;
   let looking: Promise<void> | undefined;
 
   async function look(): Promise<void> {
@@ -43,13 +48,18 @@ export function stopFile(options: StopFileOptions): Hook {
     stage: "monitor",
     every,
     async onTrainBegin() {
-      touched = false;
+      touched = asked = false;
       old = await versionOf(path);
     },
     async onStepEnd(ctx) {
       // A look that takes longer is not waited for again: its answer counts at the next one.
       if (looking === undefined) await upTo(PATIENCE_MS, (looking = look()));
-      if (touched) ctx.stop(`the file ${path} was touched`);
+      if (!touched) return;
+      ctx.stop(`the file ${path} was touched`);
+      if (!save || !keepsCheckpoints(ctx.config)) return;
+      // Asked a second time, the stop has been refused, by minEpochs for one: a save at every look would fill the disk.
+      ctx.requestSave("stop file", { at: asked ? "end" : "boundary" });
+      asked = true;
     },
   };
 }

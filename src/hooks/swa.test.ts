@@ -1,6 +1,7 @@
 import type { Hook } from "hookline";
+import { memoryStore } from "hookline/checkpoint";
 import { DataLoader } from "hookline/data";
-import { tinyData, tinyTrainer, type TinyOptions } from "hookline/testing";
+import { savedState, tinyData, tinyTrainer, type TinyOptions } from "hookline/testing";
 import { expect, test } from "vitest";
 import { averagedParams } from "./lib/average.ts";
 import { swa, type SwaOptions } from "./swa.ts";
@@ -85,11 +86,27 @@ test("state goes round, and a mean goes on from it", async () => {
   await using before = make(3, first);
   await before.fit();
   const second = swa(options);
-  await second.load!(structuredClone(await first.state!()), 1);
+  await second.load!(structuredClone(await savedState(first)), 1);
   await using after = make(3, second);
   await after.loadStateDict(await before.stateDict());
   await after.fit();
-  expect(await second.state!()).toEqual(await whole.state!());
+  expect((await savedState(second)).tensors).toEqual((await savedState(whole)).tensors);
+  expect((await savedState(second)).json).toMatchObject({ count: 6 });
+});
+
+test("a checkpoint has the mean in a file of its own, and a resumed run ends with the same", async () => {
+  const store = memoryStore();
+  const save: Hook = { name: "save", onStepEnd: (ctx) => ctx.requestSave() };
+  const make = (hooks: Hook[]) =>
+    tinyTrainer({ epochs: 4, store, save: "sync", hooks: [swa({ from: "2 epochs" }), ...hooks] });
+  await using whole = make([save]);
+  await whole.fit();
+  const files = async (name: string) => Object.keys((await store.load({ name })).files);
+  expect(await files("step-000007")).not.toContain("model-swa.safetensors");
+  expect(await files("step-000009")).toContain("model-swa.safetensors");
+  await using resumed = make([]);
+  await resumed.fit({ resume: "step-000009" });
+  expect(await resumed.stateDict()).toEqual(await whole.stateDict());
 });
 
 test("mistakes are errors at construction", () => {

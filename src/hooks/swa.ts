@@ -39,6 +39,8 @@ export function swa(options: SwaOptions = {}): Hook {
     name,
     // Before monitors: a best model that one of them restores at the end must have the last word.
     stage: "user",
+    // After a resume others find it before its next update.
+    onTrainBegin: (ctx) => void average.tensors(ctx),
     ...averageAt(cadence, (ctx) => average.add(ctx, 1 / (average.count + 1))),
     ...(apply === "eval"
       ? {

@@ -13,6 +13,7 @@ export function adam(options: AdamOptions = {}): Optimizer {
   const { betas = [0.9, 0.999], eps = 1e-8 } = options;
   return {
     ...common("adam", options, { lr: 1e-3, weightDecay: 0 }),
+    constants: { betas, eps },
     slots: adamSlots,
     hyper: ({ lr, weightDecay }, t) => ({ ...adamScalars(lr, t, betas, eps), weightDecay }),
     leaf(p, g, slots, h) {

@@ -13,6 +13,7 @@ export function adamw(options: AdamOptions = {}): Optimizer {
   const { betas = [0.9, 0.999], eps = 1e-8 } = options;
   return {
     ...common("adamw", options, { lr: 1e-3, weightDecay: 0.01 }),
+    constants: { betas, eps },
     slots: adamSlots,
     hyper: ({ lr, weightDecay }, t) => ({ ...adamScalars(lr, t, betas, eps), keep: 1 - lr * weightDecay }),
     leaf: (p, g, slots, h) => adamStep(p.mul(h.keep!.ref), g, slots, h, betas),

@@ -16,9 +16,11 @@ export interface LionOptions extends CommonOptions {
  */
 export function lion(options: LionOptions = {}): Optimizer {
   checkOptions("lion", options, { ...commonChecks, betas: betasCheck });
-  const [beta1, beta2] = options.betas ?? [0.9, 0.99];
+  const { betas = [0.9, 0.99] } = options;
+  const [beta1, beta2] = betas;
   return {
     ...common("lion", options, { lr: 1e-4, weightDecay: 0 }),
+    constants: { betas },
     slots: ["exp_avg"],
     hyper: ({ lr, weightDecay }) => ({ lr, keep: 1 - lr * weightDecay }),
     leaf(p, g, slots, h) {

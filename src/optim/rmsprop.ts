@@ -35,6 +35,7 @@ export function rmsprop(options: RmspropOptions = {}): Optimizer {
   if (momentum !== undefined) slots.push("momentum_buffer");
   return {
     ...common("rmsprop", options, { lr: 0.01, weightDecay: 0 }, { value: momentum }),
+    constants: { alpha, eps, centered },
     slots,
     hyper(group) {
       const scalars: Record<string, number> = { lr: group.lr, weightDecay: group.weightDecay };

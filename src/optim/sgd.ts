@@ -28,7 +28,10 @@ export function sgd(options: SgdOptions = {}): Optimizer {
   if (nesterov && (momentum === undefined || dampening !== 0)) {
     throw new OptionError("sgd: `nesterov` needs a `momentum` and no `dampening`.");
   }
-  const base = common("sgd", options, { lr: 1e-3, weightDecay: 0 }, { value: momentum });
+  const base = {
+    ...common("sgd", options, { lr: 1e-3, weightDecay: 0 }, { value: momentum }),
+    constants: { dampening, nesterov },
+  };
   if (momentum === undefined) {
     return {
       ...base,

@@ -7,10 +7,13 @@ export class Calls {
   readonly #hooks: HookRegistry;
   readonly #run: Run;
   readonly #deadline: number;
+  readonly #afterwards: () => Promise<void>;
   /** The call under way; two at once would train on each other's state. */
   #busy: string | undefined;
 
-  constructor(hooks: HookRegistry, run: Run, deadline: number) {
+  /** `afterwards` is done when even `close` is over. */
+  constructor(hooks: HookRegistry, run: Run, deadline: number, afterwards: () => Promise<void>) {
+    this.#afterwards = afterwards;
     this.#hooks = hooks;
     this.#run = run;
     this.#deadline = deadline;
@@ -35,6 +38,7 @@ export class Calls {
       const errors = await this.#hooks.fireIsolated("close", this.#deadline);
       if (failure) attach(failure.error, errors);
       else for (const error of errors) this.#hooks.note(error);
+      await this.#afterwards();
       this.#busy = undefined;
     }
   }
@@ -47,18 +51,21 @@ export class Calls {
     );
   }
 
-  /** A training run: `trainEnd` fires however it ends. `cleanUp` runs first after a failure. */
-  async training(body: () => Promise<void>, cleanUp: () => void): Promise<void> {
+  /** A training run: `trainEnd` fires however it ends. After a failure hooks are told of it, then `rescue` saves what it can. */
+  async training(body: () => Promise<void>, rescue: (failure: unknown) => Promise<void>): Promise<void> {
     try {
       await body();
     } catch (error) {
-      cleanUp();
-      await this.#fail(error, ["exception", "trainEnd"]);
+      await this.#tell(error, "exception");
+      await rescue(error);
+      await this.#tell(error, "trainEnd");
+      throw error;
     }
     try {
       await this.#hooks.fireToAll("trainEnd");
     } catch (error) {
-      await this.#fail(error, ["exception"]);
+      await this.#tell(error, "exception");
+      throw error;
     }
   }
 
@@ -75,12 +82,11 @@ export class Calls {
     }
   }
 
-  /** The end of a failed run: these events reach every hook, and their errors are attached to the first. */
-  async #fail(error: unknown, events: readonly ("exception" | "trainEnd")[]): Promise<never> {
+  /** Tells every hook of a failure; their own errors are attached to it. */
+  async #tell(error: unknown, event: "exception" | "trainEnd"): Promise<void> {
     const reason = error instanceof Error ? error.message : String(error);
     const requestedBy = error instanceof HookError ? error.hook : "";
     Object.assign(this.#run, { status: "error", error, reason, requestedBy });
-    for (const event of events) attach(error, await this.#hooks.fireIsolated(event, this.#deadline));
-    throw error;
+    attach(error, await this.#hooks.fireIsolated(event, this.#deadline));
   }
 }

@@ -83,6 +83,24 @@ export class DeviceState {
     this.commit("state", put(this.#own.state), false);
   }
 
+  /** The model's tensors as they were made. */
+  get own(): HostTensors {
+    return { ...this.#own.params, ...this.#own.state };
+  }
+
+  /** Takes what fits of saved optimizer state; the rest begins anew. */
+  loadOptimizers(tensors: HostTensors): { missing: string[]; orphaned: string[] } {
+    const fits = (name: string): boolean => tensors[name]?.shape.join() === this.opt[name]!.shape.join();
+    const names = Object.keys(this.opt);
+    const next = names.map((name): [string, HostArray] => {
+      const { shape } = this.opt[name]!;
+      return [name, fits(name) ? tensors[name]! : { data: new Float32Array(sizeOf(shape)), shape }];
+    });
+    const missing = names.filter((name) => !fits(name));
+    this.commit("opt", this.#putAll(Object.fromEntries(next)), false);
+    return { missing, orphaned: Object.keys(tensors).filter((name) => !Object.hasOwn(this.opt, name)) };
+  }
+
   /** Puts other parameters in place. */
   setParams(tensors: HostTensors | DeviceTensors): void {
     const params = this.paramsFrom("ctx.setParams", tensors);

@@ -14,13 +14,15 @@ interface Group {
   readonly name: string;
   readonly params: readonly string[];
   readonly prefix: string;
-  /** As the optimizer was made; weight decay and momentum may be assigned. */
+  /** As the optimizer was made. */
+  readonly option: Readonly<GroupValues>;
+  /** The same, as they are now: weight decay and momentum may be assigned. */
   readonly values: GroupValues;
   /** What hooks made of the rate: a factor that stays while the schedule goes on. */
   factor: number;
 }
 
-interface Slot {
+export interface Slot {
   readonly name: string;
   readonly optimizer: Optimizer;
   readonly schedule: Schedule | undefined;
@@ -75,6 +77,7 @@ export class OptimizerSet {
         name: group.name,
         params: group.params,
         prefix: `o${i}g${j}.`,
+        option: group.values,
         values: { ...group.values },
         factor: 1,
       }));

@@ -1,4 +1,5 @@
 // The trainer's options: their types, their defaults and their checks.
+import type { CheckpointStore } from "../checkpoint/store.ts";
 import type { Cadence } from "../core/cadence.ts";
 import { OptionError } from "../core/errors.ts";
 import type { Hook } from "../core/hook.ts";
@@ -50,8 +51,14 @@ export interface TrainerOptions extends LimitOptions {
   readonly seed?: number;
   /** Default `auto`: the best one present. */
   readonly engine?: EngineName | Engine;
-  /** Where the run's files go; for hooks that write some. */
+  /** Where the run's files go: checkpoints, and what hooks write. */
   readonly runDir?: string;
+  /** Where checkpoints go instead of `<runDir>/checkpoints`: memoryStore(), or openOpfsStore() in a browser. */
+  readonly store?: CheckpointStore;
+  /** `async` (default): a checkpoint is written while training goes on. `sync`: training waits for the disk. */
+  readonly save?: "async" | "sync";
+  /** How often hooks may roll the run back before it stops. Default 3. */
+  readonly maxRollbacks?: number;
   readonly hooks?: readonly Hook[];
   /** End cleanly on SIGINT and SIGTERM. Default true. */
   readonly signals?: boolean;
@@ -66,12 +73,18 @@ export interface TrainerOptions extends LimitOptions {
 export interface FitOptions extends LimitOptions {
   /** Start over: counters, parameters, optimizer and metrics as in a new trainer. */
   readonly restart?: boolean;
+  /**
+   * Goes on from a checkpoint: `"auto"` from the newest of this run, if there is one; or the name of one, the path of
+   * one, of a run's directory, or of a file of weights (.safetensors, .pt).
+   */
+  readonly resume?: string;
   /** Ends the run after the step at hand. */
   readonly signal?: AbortSignal;
 }
 
 const loaders = { expected: "a loader such as new DataLoader(…), or several by name", test: is.object.test };
 const optimizers = { expected: "an optimizer such as adamw({ lr: 1e-3 }), or several by name", test: is.object.test };
+const isStore = (value: unknown): boolean => typeof (value as Partial<CheckpointStore> | null)?.save === "function";
 const CHECKS = {
   ...LIMIT_CHECKS,
   model: is.object,
@@ -95,6 +108,9 @@ const CHECKS = {
   seed: is.wholeFrom(0),
   engine: is.anything,
   runDir: is.name,
+  store: { expected: "a checkpoint store such as memoryStore()", test: isStore },
+  save: is.oneOf("async", "sync"),
+  maxRollbacks: is.wholeFrom(0),
   hooks: is.array,
   signals: is.boolean,
   yieldEvery: is.nonNegative,
@@ -131,9 +147,12 @@ export function checkTrainerOptions(options: TrainerOptions): void {
 const FIT_CHECKS = {
   ...LIMIT_CHECKS,
   restart: is.boolean,
+  resume: is.name,
   signal: { expected: "an AbortSignal", test: (v: unknown) => v instanceof AbortSignal },
 };
 
 export function checkFitOptions(options: FitOptions): void {
   checkOptions("fit", options, FIT_CHECKS);
+  if (options.restart && options.resume !== undefined)
+    throw new OptionError("fit: `restart` starts over and `resume` goes on: give one of them.");
 }

@@ -80,6 +80,15 @@ export class Specs {
     this.#nextFrozen = new Set(this.names.filter((name) => !trained.has(name)));
   }
 
+  /** Parameters that the next step leaves alone. */
+  get frozen(): readonly string[] {
+    return [...this.#nextFrozen];
+  }
+
+  freeze(names: readonly string[]): void {
+    this.#nextFrozen = new Set(this.names.filter((name) => names.includes(name)));
+  }
+
   /** The spec of a step on this loader's batches. */
   get(plan: Plan, loader: string, replacements: readonly Probe[] = []): StepSpec {
     const last = this.#last;

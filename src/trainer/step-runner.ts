@@ -28,7 +28,7 @@ import type { SumsLayout } from "./programs/sums.ts";
 import { runProgram } from "./run-program.ts";
 import type { Specs, StepSpec } from "./specs.ts";
 import { StepReadings } from "./step-readings.ts";
-import { Totals } from "./totals.ts";
+import { Totals, type TotalsState } from "./totals.ts";
 
 export interface StepOptions {
   readonly seed: number;
@@ -50,6 +50,11 @@ export interface StepParts {
   readonly probes: ProbeRunner;
   readonly options: StepOptions;
   readonly warn: (message: string) => void;
+}
+
+export interface StepState {
+  readonly totals: TotalsState;
+  readonly frozen: readonly string[];
 }
 
 /** Results of the programs, as the runner takes them apart. */
@@ -356,6 +361,17 @@ export class StepRunner implements Work {
 
   observe(metrics: Readonly<Record<string, number>>): void {
     this.#optimizers.observe(metrics);
+  }
+
+  /** What a step needs to know of those before it, besides parameters and optimizers. */
+  state(): MaybePromise<StepState> {
+    return chain(this.#totals.state(), (totals) => ({ totals, frozen: this.#specs.frozen }));
+  }
+
+  /** False when the epoch's sums are of other metrics, and begin anew. */
+  load({ totals, frozen }: StepState): boolean {
+    this.#specs.freeze(frozen);
+    return this.#totals.load(totals);
   }
 
   /** After a failure: nothing of the step at hand remains. */

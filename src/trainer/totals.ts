@@ -13,6 +13,13 @@ export interface Averages {
   readonly metrics: Readonly<Record<string, number>>;
 }
 
+export interface TotalsState {
+  readonly totals: readonly number[];
+  readonly weight: number;
+  readonly batches: number;
+  readonly sums: readonly number[];
+}
+
 export class Totals {
   readonly #engine: Engine;
   readonly #layout: SumsLayout;
@@ -60,6 +67,30 @@ export class Totals {
         weight,
       ),
     );
+  }
+
+  /** Everything, as plain numbers; JSON keeps float32 and float64 exactly. */
+  state(): MaybePromise<TotalsState> {
+    const [totals, weight, batches] = [[...this.#totals], this.#weight, this.#batches];
+    return chain(this.#engine.read(this.sums), (values: TypedArray) => ({
+      totals,
+      weight,
+      batches,
+      sums: [...values],
+    }));
+  }
+
+  /** False when these are the sums of other metrics: then there is nothing to go on from. */
+  load({ totals, weight, batches, sums }: TotalsState): boolean {
+    this.reset();
+    const { size } = this.#layout;
+    if (totals.length !== size || sums.length !== size) return false;
+    this.#totals.set(totals);
+    this.#weight = weight;
+    this.#batches = batches;
+    this.#engine.free(this.sums);
+    this.sums = this.#engine.put({ data: Float32Array.from(sums), shape: [size] });
+    return true;
   }
 
   reset(): void {

@@ -1,6 +1,7 @@
 /// <reference lib="esnext.disposable" />
 // The Trainer: what a user holds. It joins model, data, optimizers, engine and hooks, and brackets every call with init and close.
 import { sizeOf, type ArrayInput, type HostArray } from "../core/arrays.ts";
+import type { LoadedStateDict, LoadStateDictOptions } from "../checkpoint/formats/state-dict.ts";
 import { toBatch } from "../core/batch.ts";
 import { boundaryRule, type Cadence, type CadenceRule } from "../core/cadence.ts";
 import type { ContextOf } from "../core/context.types.ts";
@@ -24,6 +25,9 @@ import { Calls } from "./calls.ts";
 import { joinOutputs } from "./join-outputs.ts";
 import { buildMachine, freeMachine, type Machine } from "./machine.ts";
 import { OptimizerSet } from "./optimizers.ts";
+import { Place } from "./saving/place.ts";
+import { Saver } from "./saving/saver.ts";
+import type { Subject } from "./saving/snapshot.ts";
 import { checkFitOptions, checkTrainerOptions, type FitOptions, type TrainerOptions } from "./options.ts";
 import { choosePlan, describePlan } from "./plan.ts";
 import { defineProblem, type Problem } from "./problem.ts";
@@ -43,6 +47,8 @@ export class Trainer {
   readonly #calls: Calls;
   readonly #evalEvery: CadenceRule;
   readonly #logEvery: CadenceRule;
+  readonly #place: Place;
+  readonly #saver: Saver;
   #initial: { params: HostTensors; state: HostTensors };
   #optimizers: OptimizerSet;
   #machine: Machine | undefined;
@@ -63,7 +69,10 @@ export class Trainer {
     this.#run.accumulate = options.accumulate ?? 1;
     this.hooks = new HookRegistry(this.#run, this.#warn, single.rank);
     this.hooks.addAll(options.hooks ?? []);
-    this.#calls = new Calls(this.hooks, this.#run, options.closeTimeout ?? 10_000);
+    this.#place = new Place(options, this.#warn);
+    const { save = "async", maxRollbacks = 3, closeTimeout: deadline = 10_000 } = options;
+    this.#saver = new Saver(this.#subject(), this.#place, { save, maxRollbacks, deadline }, this.#warn);
+    this.#calls = new Calls(this.hooks, this.#run, deadline, () => this.#place.close());
     this.#evalEvery = boundaryRule("evalEvery", options.evalEvery ?? "1 epoch");
     this.#logEvery = boundaryRule("logEvery", options.logEvery ?? 10);
   }
@@ -75,7 +84,7 @@ export class Trainer {
   /** Trains until a limit, a stop or an interruption. A second call continues towards its own limits. */
   async fit(options: FitOptions = {}): Promise<RunResult> {
     checkFitOptions(options);
-    const { restart, signal, ...limits } = options;
+    const { restart, resume, signal, ...limits } = options;
     this.#limits = new Limits({ ...this.options, ...limits });
     await this.#calls.bracket("fit", async () => {
       if (restart) await this.#restart();
@@ -87,9 +96,12 @@ export class Trainer {
         ? this.#platform.onSignals((name) => (bySignal = { reason: name, requestedBy: name }))
         : undefined;
       const interrupted = (): Interruption | undefined => bySignal ?? (signal?.aborted ? aborted(signal) : undefined);
+      const rescue = async (failure: unknown): Promise<void> => {
+        this.#machine?.steps.dropOpenStep();
+        await this.#saver.emergency(failure);
+      };
       try {
-        const cleanUp = (): void => this.#machine?.steps.dropOpenStep();
-        await this.#calls.training(() => this.#train(this.#limits!, interrupted), cleanUp);
+        await this.#calls.training(() => this.#train(this.#limits!, interrupted, resume), rescue);
       } finally {
         undo?.();
       }
@@ -173,10 +185,22 @@ export class Trainer {
     return (await this.#start()).state.stateDict();
   }
 
-  /** Replaces parameters and buffers; every name and shape must fit. */
-  async loadStateDict(tensors: HostTensors): Promise<void> {
+  /**
+   * Replaces parameters and buffers. Every name and shape must fit, unless `strict` is false; `prefix` and `rename` help
+   * where only names differ. Returns what the model has and the tensors lack, and the other way round.
+   * @example await trainer.loadStateDict(await readWeights("lightning.ckpt"), { prefix: "model." })
+   */
+  async loadStateDict(tensors: HostTensors, options: LoadStateDictOptions = {}): Promise<LoadedStateDict> {
     this.#calls.mustBeIdle("loadStateDict");
-    (await this.#start()).state.load(tensors);
+    const { state } = await this.#start();
+    if (Object.keys(options).length === 0) {
+      state.load(tensors);
+      return { missing: [], unexpected: [] };
+    }
+    const { fitStateDict } = await import("../checkpoint/formats/state-dict.ts");
+    const { tensors: fitted, missing, unexpected } = fitStateDict(tensors, state.own, options);
+    state.load(missing.length > 0 ? { ...(await state.stateDict()), ...fitted } : fitted);
+    return { missing, unexpected };
   }
 
   /** Calls `fn` at an event, now and then if a cadence is given. Returns the undo, which also works with `using`. */
@@ -236,16 +260,20 @@ export class Trainer {
     await this.close();
   }
 
-  async #train(limits: Limits, interrupted: () => Interruption | undefined): Promise<void> {
+  async #train(limits: Limits, interrupted: () => Interruption | undefined, resume?: string): Promise<void> {
     const run = this.#run;
     const { steps } = await this.#start();
-    run.totalSteps = limits.totalSteps(this.#stepsPerEpoch(steps.tied));
+    const countSteps = (): void => void (run.totalSteps = limits.totalSteps(this.#stepsPerEpoch(steps.tied)));
+    countSteps();
     await this.hooks.fire.init!();
+    if (this.#place.runId === "") this.#place.begin();
+    if (resume !== undefined && (await this.#resume(resume))) countSteps();
     run.startTimer();
     await runLoop({
       ...this.#evalParts(interrupted),
       work: steps,
       feed: this.#feed,
+      saves: this.#saver,
       evals: this.#evals,
       limits,
       evalEvery: this.#evalEvery,
@@ -254,6 +282,36 @@ export class Trainer {
       limitBatches: this.options.limitBatches ?? Infinity,
       tokens: this.options.tokens,
     });
+  }
+
+  /** False when there is nothing to go on from: the run begins at its beginning. */
+  async #resume(resume: string): Promise<boolean> {
+    const run = this.#run;
+    const [{ findSource }, { restoreRun }] = await Promise.all([
+      import("./saving/resume-source.ts"),
+      import("./saving/restore.ts"),
+    ]);
+    const source = await findSource(this.#place, resume, this.#optimizers);
+    if (!source) return false;
+    for (const { file, reason } of source.skipped) this.#warn(`a newer checkpoint is damaged: ${file}: ${reason}`);
+    run.loading = { from: source.from, why: "resume" };
+    await this.hooks.fire.beforeLoad!();
+    run.loaded = await restoreRun(this.#subject(), source);
+    run.resumed = run.loaded;
+    this.#saver.reset();
+    await this.hooks.fire.afterLoad!();
+    return true;
+  }
+
+  #subject(): Subject {
+    return {
+      run: this.#run,
+      hooks: this.hooks,
+      feed: this.#feed,
+      options: { accumulate: this.options.accumulate ?? 1, seed: this.#seed },
+      machine: () => this.#need(),
+      optimizers: () => this.#optimizers,
+    };
   }
 
   async #start(): Promise<Machine> {
@@ -286,6 +344,8 @@ export class Trainer {
     this.#initial = this.#problem.init(this.#seed);
     this.#optimizers = this.#makeOptimizers();
     this.#run.restart();
+    this.#place.begin();
+    this.#saver.reset();
     this.#run.accumulate = this.options.accumulate ?? 1;
   }
 
@@ -306,6 +366,7 @@ export class Trainer {
       device: () => this.#machine?.engine.name ?? "not started",
       paramCount: () => Object.values(this.#initial.params).reduce((sum, { shape }) => sum + sizeOf(shape), 0),
       optimizersFor: (ctx) => this.#optimizers.live(ctx),
+      checkpointsFor: (hook) => this.#saver.view(hook),
     });
   }
 

@@ -91,7 +91,26 @@ async function replaceAndRemove(): Promise<unknown> {
   return { second, listed, first, after };
 }
 
-const api = { look, saveBeyondQuota, replaceAndRemove };
+/** Parts, one of them in shared memory, and a file that something else wrote to afterwards. */
+async function partsAndDamage(): Promise<unknown> {
+  const store = await openOpfsStore("runs/parts");
+  const shared = new WebAssembly.Memory({ initial: 1, maximum: 2, shared: true }).buffer;
+  const model = [Uint8Array.of(1, 2), new Uint8Array(shared, 8, 2).fill(3), Uint8Array.of(4)];
+  const saved = await store.save("a", { model, "state.json": model[0]! }, { ...infoOf(1), by: ["mine"] });
+  const read = String(await store.read("a", "model"));
+  const { by } = (await store.list())[0]!;
+  const intact = await store.verify("a").then(() => true);
+  let dir = await navigator.storage.getDirectory();
+  for (const part of saved.dir!.split("/")) dir = await dir.getDirectoryHandle(part);
+  const stream = await (await dir.getFileHandle("state.json")).createWritable();
+  await stream.write(Uint8Array.of(1, 3));
+  await stream.close();
+  const damaged = await store.verify("a").catch(String);
+  await store.close();
+  return { read, by, intact, damaged };
+}
+
+const api = { look, saveBeyondQuota, replaceAndRemove, partsAndDamage };
 type Call = keyof typeof api;
 
 if (typeof document === "undefined") {

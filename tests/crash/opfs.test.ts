@@ -22,6 +22,7 @@ interface PageApi {
   saveForEver(saved: (step: number) => void): Promise<void>;
   inWorker(call: string): Promise<unknown>;
   replaceAndRemove(): Promise<unknown>;
+  partsAndDamage(): Promise<unknown>;
   saveBeyondQuota(): Promise<unknown>;
   tell(step: number): void;
 }
@@ -99,6 +100,21 @@ describe.runIf(present)("in Chromium", { timeout: 60_000 }, () => {
     expect(await page.evaluate(() => (globalThis as unknown as PageApi).inWorker("replaceAndRemove"))).toEqual(
       expected,
     );
+    await page.close();
+  });
+
+  test("joins parts, and verifies", async () => {
+    const page = await openPage();
+    const expected = {
+      read: "1,2,3,3,4",
+      by: ["mine"],
+      intact: true,
+      damaged: expect.stringMatching(
+        /CheckpointError: runs\/parts\/a~.*\/state\.json: its SHA-256 is not the manifest's/,
+      ),
+    };
+    expect(await page.evaluate(() => (globalThis as unknown as PageApi).partsAndDamage())).toEqual(expected);
+    expect(await page.evaluate(() => (globalThis as unknown as PageApi).inWorker("partsAndDamage"))).toEqual(expected);
     await page.close();
   });
 

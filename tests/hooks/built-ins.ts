@@ -1,6 +1,7 @@
 // Every built-in with the least options it takes, for the suite that all of them pass.
 import { join } from "node:path";
 import type { Hook } from "hookline";
+import { memoryStore } from "hookline/checkpoint";
 import { mse } from "hookline/nn";
 import type { TinyOptions } from "hookline/testing";
 import { accumulateSchedule } from "../../src/hooks/accumulate-schedule.ts";
@@ -15,8 +16,10 @@ import { heartbeat } from "../../src/hooks/heartbeat.ts";
 import { lossSchedule } from "../../src/hooks/loss-schedule.ts";
 import { lossSpike } from "../../src/hooks/loss-spike.ts";
 import { lrMonitor } from "../../src/hooks/lr-monitor.ts";
+import { modelCheckpoint } from "../../src/hooks/model-checkpoint.ts";
 import { nanGuard } from "../../src/hooks/nan-guard.ts";
 import { probe } from "../../src/hooks/probe.ts";
+import { s3Upload } from "../../src/hooks/s3-upload.ts";
 import { schedule } from "../../src/hooks/schedule.ts";
 import { stopFile } from "../../src/hooks/stop-file.ts";
 import { swa } from "../../src/hooks/swa.ts";
@@ -26,6 +29,7 @@ import { timeline } from "../../src/hooks/timeline.ts";
 import { webhook } from "../../src/hooks/webhook.ts";
 import { weightMonitor } from "../../src/hooks/weight-monitor.ts";
 import { when } from "../../src/hooks/when.ts";
+import { s3Server } from "../support/s3-server.ts";
 
 /** What a built-in may need around it. */
 export interface Surroundings {
@@ -50,6 +54,9 @@ export interface BuiltIn {
 
 const local = { allowHttp: true, allowPrivate: true };
 const silent = { print: () => undefined };
+/** A bucket that takes everything; it does not keep the process. */
+const bucket = await s3Server();
+bucket.unref();
 
 export const BUILT_INS: Readonly<Record<string, BuiltIn>> = {
   accumulateSchedule: {
@@ -82,8 +89,15 @@ export const BUILT_INS: Readonly<Record<string, BuiltIn>> = {
   },
   lossSpike: { make: (_, more) => lossSpike({ ...more }), idle: { action: "lowerLr" } },
   lrMonitor: { make: (_, more) => lrMonitor({ ...more }) },
+  modelCheckpoint: {
+    make: (_, more) => modelCheckpoint({ ...more }),
+    idle: { every: 1000, atEnd: false },
+    idleIn: { store: memoryStore() },
+    changes: "what a rollback goes back to",
+  },
   nanGuard: { make: (_, more) => nanGuard({ ...more }) },
   probe: { make: (_, more) => probe({ every: 1, ...more }), idle: { every: 1000 } },
+  s3Upload: { make: (_, more) => s3Upload({ ...bucket.options, ...more }) },
   schedule: { make: () => schedule(2, lrMonitor()), wraps: true },
   stopFile: { make: ({ folder }, more) => stopFile({ path: join(folder, "STOP"), every: 1, ...more }) },
   swa: { make: (_, more) => swa({ from: "1 steps", ...more }), idle: { from: "1000 steps" }, changes: "the mean" },

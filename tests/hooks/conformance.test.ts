@@ -3,10 +3,10 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import * as hookline from "hookline";
-import { OptionError, type BuiltinEvent, type Hook, type HookState, type HostTensors, type Trainer } from "hookline";
+import { OptionError, type BuiltinEvent, type Hook, type HostTensors, type Trainer } from "hookline";
 import { DataLoader } from "hookline/data";
 import { linear, sequential, tanh } from "hookline/nn";
-import { tinyData, tinyTrainer } from "hookline/testing";
+import { savedState, tinyData, tinyTrainer } from "hookline/testing";
 import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished, vi } from "vitest";
 import { BUILTIN_EVENTS, methodOf } from "../../src/core/events.ts";
 import { countingEngine } from "../support/engines.ts";
@@ -80,12 +80,6 @@ const model = () => sequential(linear(3, 4), tanh(), linear(4, 1));
 const full = (hooks: Hook[], warnings: string[] = []): Trainer =>
   fullTrainer({ model: model(), hooks, warn: (message) => void warnings.push(message) });
 
-/** Through JSON, as a checkpoint would take it; tensors are apart. */
-function throughCheckpoint({ json, tensors }: HookState): HookState {
-  const plain = json === undefined ? {} : { json: JSON.parse(JSON.stringify(json)) as HookState["json"] };
-  return { ...plain, ...(tensors && { tensors: structuredClone(tensors) }) };
-}
-
 describe.each(Object.entries(BUILT_INS))("%s", (name, { make, wraps, idle, idleIn, changes }) => {
   it.skipIf(wraps)("has its factory's name, or the one it is given", () => {
     expect(make(around).name).toBe(name);
@@ -128,10 +122,10 @@ describe.each(Object.entries(BUILT_INS))("%s", (name, { make, wraps, idle, idleI
     // Both or none: a state that cannot be loaded is of no use.
     expect(hook.load === undefined).toBe(hook.state === undefined);
     if (!hook.state) return;
-    const saved = throughCheckpoint(await hook.state());
+    const saved = await savedState(hook);
     const fresh = make(around);
     await fresh.load!(saved, fresh.version ?? 1);
-    expect(throughCheckpoint(await fresh.state!())).toEqual(saved);
+    expect(await savedState(fresh)).toEqual(saved);
     // And goes on from there in a run of its own.
     const warnings: string[] = [];
     expect((await full([fresh], warnings).fit()).status).toBe("completed");

@@ -1,7 +1,7 @@
 // Engines around jax-js's: one that must be awaited as WebGPU's must, one that counts what is read, one that keeps its programs.
 import { makeJaxpr } from "@jax-js/jax";
 import type { Engine, Tensor } from "hookline";
-import type { Tree } from "../../src/engines/engine.ts";
+import { freeAll, type Buffer, type Tree } from "../../src/engines/engine.ts";
 import { JaxEngine } from "../../src/engines/jax/jax-engine.ts";
 
 const around = (inner: Engine, changes: Partial<Engine>): Engine => ({
@@ -68,4 +68,20 @@ export async function recordingEngine(): Promise<{ readonly engine: Engine; read
     },
   });
   return { engine, programs };
+}
+
+/** Fails in the middle of the `at`-th program that may reuse its inputs: they are gone, as after a lost device. */
+export async function failingEngine(at: number): Promise<Engine> {
+  const inner = await JaxEngine.create("wasm");
+  let calls = 0;
+  const jit: Engine["jit"] = (fn, options = {}) => {
+    const compiled = inner.jit(fn, options);
+    return (...args) => {
+      const donated = args.filter((_, i) => options.donate?.includes(i)) as Tree<Buffer>[];
+      if (donated.length === 0 || ++calls !== at) return compiled(...args);
+      freeAll(inner, donated);
+      throw new Error("the device is gone");
+    };
+  };
+  return around(inner, { jit });
 }

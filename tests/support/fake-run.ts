@@ -27,6 +27,7 @@ export function fakeRegistry(options: { rank?: number; optimizers?: readonly str
     device: () => "none",
     paramCount: () => 0,
     optimizersFor: () => optimizers,
+    checkpointsFor: noEngine,
   };
   const run = new Run(host);
   const hooks = new HookRegistry(run, (message) => void warnings.push(message), options.rank);

@@ -1,16 +1,44 @@
 // A tiny trainer whose run fires every event of the loop, except `exception`.
+import { memoryStore, type CheckpointStore } from "hookline/checkpoint";
 import { DataLoader } from "hookline/data";
 import { tinyData, tinyTrainer, type TinyOptions } from "hookline/testing";
-import type { Trainer } from "hookline";
+import type { Hook, Trainer } from "hookline";
 
-/** Two epochs of two steps of two micro-batches; clips, evaluates and logs. */
+/** The hook that asks for checkpoints; what it does is in the audit too. */
+export const SAVING = "saving";
+
+/** Saves after each step and goes back once, so that every checkpoint event has its turn. */
+const saving: Hook = {
+  name: SAVING,
+  onStepEnd(ctx) {
+    ctx.requestSave();
+    if (ctx.step === 3) ctx.rollback();
+  },
+};
+
+/** A store that cannot write the second checkpoint. */
+function failingStore(): CheckpointStore {
+  const store = memoryStore();
+  let saves = 0;
+  const save: CheckpointStore["save"] = (...args) =>
+    ++saves === 2 ? Promise.reject(new Error("the disk is full")) : store.save(...args);
+  return { ...store, save };
+}
+
+/** Two epochs of two steps of two micro-batches; clips, evaluates, logs, saves and rolls back. */
 export function fullTrainer(options: TinyOptions = {}): Trainer {
+  const { hooks = [], warn } = options;
   return tinyTrainer({
     epochs: 2,
     accumulate: 2,
     clipNorm: 1,
     logEvery: 1,
     eval: new DataLoader(tinyData(4), { batchSize: 4 }),
+    store: failingStore(),
+    save: "sync",
     ...options,
+    hooks: [...hooks, saving],
+    // The failure is on purpose.
+    warn: (message) => (message.includes("the disk is full") ? undefined : (warn ?? console.warn)(message)),
   });
 }

@@ -6,18 +6,14 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { BUILTIN_EVENTS, methodOf } from "../../src/core/events.ts";
 import { SKIP_SCOPES, VERBS } from "../../src/core/verbs.ts";
+import { fullTrainer } from "../support/full-trainer.ts";
 
 const loader = (samples: number) => new DataLoader(tinyData(samples), { batchSize: 4 });
 
 test("every event of the map fires in a run, or when it fails", async () => {
   const recorder = recordTrace();
   const failing: Hook = { name: "failing", onTrainEnd: () => Promise.reject(new Error("after everything")) };
-  await using trainer = tinyTrainer({
-    hooks: [recorder, { ...failing, after: "trace" }],
-    eval: loader(4),
-    clipNorm: 1,
-    logEvery: 1,
-  });
+  await using trainer = fullTrainer({ hooks: [recorder, { ...failing, after: "trace" }] });
   await expect(trainer.fit()).rejects.toThrow("after everything");
   expect(BUILTIN_EVENTS.filter((event) => !recorder.names().includes(event))).toEqual([]);
 });

@@ -2,7 +2,7 @@
 import { show } from "../../core/options.ts";
 import type { BadFile } from "./bad-file.ts";
 import { joinBytes } from "./bytes.ts";
-import { isFileTensor, MAX_DEPTH, type PtValue } from "./pt-value.ts";
+import { isFileTensor, isTuple, MAX_DEPTH, type PtValue } from "./pt-value.ts";
 import { bytesPerElement, checkWritable, isTrap, type FileTensor } from "./tensor.ts";
 import { nameOf, STORAGES, TORCH_DTYPES } from "./torch-names.ts";
 
@@ -60,12 +60,19 @@ class PickleWriter {
   }
 
   #list(items: readonly PtValue[], where: string, depth: number): void {
+    if (isTuple(items)) return this.#tuple(items, where, depth);
     this.#op("](");
     for (const [i, item] of items.entries()) {
       if (i > 0 && i % BATCH === 0) this.#op("e(");
       this.value(item, `${where}[${i}]`, depth + 1);
     }
     this.#op("e");
+  }
+
+  #tuple(items: readonly PtValue[], where: string, depth: number): void {
+    this.#op("(");
+    for (const [i, item] of items.entries()) this.value(item, `${where}[${i}]`, depth + 1);
+    this.#op("t");
   }
 
   #dict(

@@ -5,7 +5,8 @@ import { isTrap, type FileTensor } from "./tensor.ts";
 
 /**
  * A dict with text as keys is an object; one with numbers as keys (an optimizer's `state`) is a Map.
- * Tuples and sets are arrays, `torch.device` and `torch.dtype` are text, whole numbers beyond 2⁵³ are bigint.
+ * Tuples and sets are arrays (a tuple that was read is written as one again), `torch.device` and `torch.dtype` are text,
+ * whole numbers beyond 2⁵³ are bigint.
  */
 export type PtValue =
   | null
@@ -26,6 +27,17 @@ export const isFileTensor = (value: unknown): value is FileTensor =>
   typeof (value as FileTensor).dtype === "string" &&
   Array.isArray((value as FileTensor).shape);
 
+/** Arrays that Python has as tuples: to everyone here they are arrays like others, and only the writer asks. */
+const tuples = new WeakSet<readonly PtValue[]>();
+
+/** Marks an array to be written as a tuple, as PyTorch has `betas`. */
+export function asTuple<T extends readonly PtValue[]>(items: T): T {
+  tuples.add(items);
+  return items;
+}
+
+export const isTuple = (items: readonly PtValue[]): boolean => tuples.has(items);
+
 export const MAX_DEPTH = 64;
 /** The tree that the objects of a pickle of `size` bytes spell out. */
 export function toPlain(value: PickleValue, size: number, bad: BadFile): PtValue {
@@ -44,7 +56,7 @@ export function toPlain(value: PickleValue, size: number, bad: BadFile): PtValue
     if (++nodes > mostNodes) throw bad(`it spells out more than ${mostNodes} values from ${size} bytes`);
     if (each instanceof PickleTensor) return each.tensor;
     if (each instanceof Map) return dict(each, depth);
-    if (each instanceof Tuple) return each.items.map((item) => visit(item, depth + 1));
+    if (each instanceof Tuple) return asTuple(each.items.map((item) => visit(item, depth + 1)));
     if (Array.isArray(each)) return each.map((item) => visit(item, depth + 1));
     if (typeof each === "string" || each instanceof Uint8Array) {
       count(each.length);

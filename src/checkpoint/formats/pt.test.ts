@@ -5,7 +5,7 @@ import { describe, expect, it } from "vitest";
 import { CheckpointError } from "../../core/errors.ts";
 import { badFile } from "./bad-file.ts";
 import { decodePt, encodePt, ptParts } from "./pt.ts";
-import type { PtValue } from "./pt-value.ts";
+import { asTuple, isTuple, type PtValue } from "./pt-value.ts";
 import type { FileTensor } from "./tensor.ts";
 import { ZipFile } from "./zip-reader.ts";
 
@@ -96,6 +96,13 @@ describe("values", () => {
     const list = Array.from({ length: 123_456 }, (_, i) => i / 2);
     const dict = Object.fromEntries(Array.from({ length: 2500 }, (_, i) => [`n${i}`, i]));
     expect(roundTrip({ list, dict })).toEqual({ list, dict });
+  });
+
+  it("stay tuples on the way through, and look like arrays", () => {
+    const read = roundTrip({ betas: asTuple([0.9, asTuple([])]), list: [1] }) as Record<string, PtValue[]>;
+    expect(read).toEqual({ betas: [0.9, []], list: [1] });
+    const again = roundTrip(read) as typeof read;
+    expect([again.betas!, again.betas![1] as PtValue[], again.list!].map(isTuple)).toEqual([true, true, false]);
   });
 
   it("are the same bytes for the same value, with every tensor at a multiple of 64", () => {

@@ -119,7 +119,24 @@ export function matchTensors<T extends Shaped>(
   return { tensors: fitting, missing, unexpected };
 }
 
-const isStateDict = (value: PtValue | undefined): value is FileTensors =>
+/** How weights of other software are fitted to a model. */
+export type LoadStateDictOptions = RenameOptions;
+
+/** What did not find its counterpart: only with `strict: false` there can be any. */
+export type LoadedStateDict = Pick<Match<never>, "missing" | "unexpected">;
+
+/** Renames and matches in one go, as `trainer.loadStateDict` does. */
+export function fitStateDict<T extends Shaped>(
+  tensors: Readonly<Record<string, T>>,
+  own: Readonly<Record<string, Shaped>>,
+  options: LoadStateDictOptions,
+): Match<T> {
+  const what = "The state dict";
+  const { strict = true } = options;
+  return matchTensors(renameTensors(tensors, options, what), own, { strict }, what);
+}
+
+export const isStateDict = (value: PtValue | undefined): value is FileTensors =>
   typeof value === "object" &&
   value !== null &&
   !ArrayBuffer.isView(value) &&

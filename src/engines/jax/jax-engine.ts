@@ -5,6 +5,7 @@ import { EngineError } from "../../core/errors.ts";
 import type { MaybePromise } from "../../core/loader.ts";
 import type { Tensor } from "../../core/model.ts";
 import type { Buffer, Engine, JitOptions, OnEngine, Tree } from "../engine.ts";
+import { canLook, copyInto } from "./wasm-memory.ts";
 
 export type JaxDevice = "wasm" | "webgpu";
 
@@ -44,6 +45,7 @@ interface Jitted<R> {
 export class JaxEngine implements Engine {
   readonly name: JaxDevice;
   readonly syncRead: boolean;
+  readonly readInto?: NonNullable<Engine["readInto"]>;
   readonly #compiled: Jitted<unknown>[] = [];
 
   private constructor(device: JaxDevice) {
@@ -51,6 +53,7 @@ export class JaxEngine implements Engine {
     // In a cross-origin isolated page jax-js spreads wasm kernels over workers, and only awaiting sees the result.
     const threaded = typeof SharedArrayBuffer !== "undefined" && typeof Worker !== "undefined";
     this.syncRead = device === "wasm" && !threaded;
+    if (device === "wasm" && canLook()) this.readInto = (buffer, into) => copyInto(buffer as JaxArray, into);
   }
 
   static async create(device: JaxDevice): Promise<JaxEngine> {

@@ -21,4 +21,13 @@ export class Applied<T> {
     this.#value = value;
     return true;
   }
+
+  /** For a checkpoint; null when it must be put in place anew. */
+  state(): T | null {
+    return this.#value ?? null;
+  }
+
+  load(value: T | null): void {
+    this.#value = value ?? undefined;
+  }
 }

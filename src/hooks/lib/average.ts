@@ -34,7 +34,7 @@ export class ParamAverage {
     this.#name = name;
   }
 
-  /** The average as it is now; undefined before the first parameters. */
+  /** The average as it is now, for other hooks as well; undefined before the first parameters. */
   tensors({ params, shared }: AverageContext): DeviceTensors | undefined {
     // Gone with the engine: the trainer was closed or started over.
     if (this.#tensors?.freed) this.#take(undefined, shared);
@@ -58,16 +58,20 @@ export class ParamAverage {
     return ctx.params.version === this.#version ? tensors : undefined;
   }
 
-  async state(): Promise<HookState> {
-    const tensors = this.#loaded ?? (this.#tensors?.freed ? undefined : await this.#tensors?.read());
-    return tensors ? { json: { count: this.count }, tensors } : { json: { count: 0 } };
+  /** The tensors as they are, not read: a checkpoint holds them and writes them into a file that others can load. */
+  state() {
+    const tensors = this.#loaded ?? (this.#tensors?.freed ? undefined : this.#tensors);
+    if (!tensors) return { json: { count: 0, version: 0 } };
+    const json = { count: this.count, version: this.#version };
+    // A name that cannot be part of a file's goes with those of all hooks.
+    return { json, tensors, ...(/^[\w.-]{1,60}$/.test(this.#name) && { file: `model-${this.#name}` }) };
   }
 
   load({ json, tensors }: HookState): void {
     this.#tensors?.free();
     this.#tensors = undefined;
     this.#loaded = tensors;
-    this.count = (json as { count: number }).count;
+    ({ count: this.count, version: this.#version } = json as { count: number; version: number });
   }
 
   #take(tensors: DeviceTensors | undefined, shared: AverageContext["shared"]): void {

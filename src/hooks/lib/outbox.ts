@@ -103,7 +103,7 @@ export class Outbox<T> {
 }
 
 /** Waits; ends early when aborted. */
-function pause(ms: number, signal: AbortSignal): Promise<void> {
+export function pause(ms: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     const done = (): void => {
       clearTimeout(timer);

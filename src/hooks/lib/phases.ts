@@ -15,7 +15,7 @@ export function phasesHook<P extends Phase>(
   owner: string,
   options: { readonly name?: string; readonly schedule: readonly P[] },
   setting: Readonly<Record<string, Check>>,
-  apply: (ctx: ContextOf<"stepBegin">, phase: P, why: string) => void,
+  apply: (ctx: ContextOf<"stepBegin"> | ContextOf<"trainBegin">, phase: P, why: string) => void,
 ): Hook {
   checkOptions(owner, options, { name: is.name, schedule: is.arrayOf(is.object) }, ["schedule"]);
   const { name = owner, schedule } = options;
@@ -26,12 +26,35 @@ export function phasesHook<P extends Phase>(
     return { phase, when: { from: phase.from } };
   });
   const applied = new Applied(-1);
+  /** The phase in force. */
+  let current = -1;
+  let loaded = false;
+
+  function put(ctx: ContextOf<"stepBegin"> | ContextOf<"trainBegin">, at: number): void {
+    const phase = phases[at]?.phase;
+    if (!phase || !applied.take(at)) return;
+    current = at;
+    apply(ctx, phase, `from ${phase.from}`);
+  }
+
   return {
     name,
-    onTrainBegin: () => applied.renew(),
-    onStepBegin(ctx) {
-      const at = phases.findLastIndex(({ when }) => ctx.due(when));
-      if (at >= 0 && applied.take(at)) apply(ctx, phases[at]!.phase, `from ${phases[at]!.phase.from}`);
+    onTrainBegin(ctx) {
+      applied.renew();
+      if (ctx.step === 0) current = -1;
+      // An evaluation may come before the next step, and must see the phase of the one before.
+      if (loaded) put(ctx, current);
+      loaded = false;
+    },
+    onStepBegin: (ctx) =>
+      put(
+        ctx,
+        phases.findLastIndex(({ when }) => ctx.due(when)),
+      ),
+    state: () => ({ json: { phase: current } }),
+    load({ json }) {
+      ({ phase: current } = json as { phase: number });
+      loaded = true;
     },
   };
 }

@@ -6,7 +6,7 @@ import type { Endpoint } from "./endpoint.ts";
 type Https = ReturnType<typeof process.getBuiltinModule<"node:https">>;
 type Http = ReturnType<typeof process.getBuiltinModule<"node:http">>;
 type Dns = ReturnType<typeof process.getBuiltinModule<"node:dns">>;
-interface Address {
+export interface Address {
   readonly address: string;
   readonly family: number;
 }
@@ -65,14 +65,7 @@ async function fromNode(
   headers: Record<string, string>,
   signal: AbortSignal,
 ): Promise<Answer> {
-  const addresses = isAddress(host) ? undefined : await resolve(host, signal);
-  const closed = allowPrivate ? undefined : addresses?.find(({ address }) => !isPublicAddress(address));
-  if (closed) {
-    throw new SendError(
-      `${host} is ${closed.address}, which is not in the public internet. Set allowPrivate: true if that is meant`,
-      false,
-    );
-  }
+  const addresses = isAddress(host) ? undefined : await addressesOf(host, allowPrivate, signal);
   signal.throwIfAborted();
   const client = builtinOrNone<Http | Https>(url.protocol === "https:" ? "node:https" : "node:http")!;
   return new Promise((done, fail) => {
@@ -106,6 +99,17 @@ const known =
     if (options.all) answer(null, [...addresses]);
     else answer(null, first!.address, first!.family);
   };
+
+/** The addresses of a name; rejects when one of them is private and that is not allowed. */
+export async function addressesOf(host: string, allowPrivate: boolean, signal: AbortSignal): Promise<Address[]> {
+  const addresses = await resolve(host, signal);
+  const closed = allowPrivate ? undefined : addresses.find(({ address }) => !isPublicAddress(address));
+  if (closed === undefined) return addresses;
+  throw new SendError(
+    `${host} is ${closed.address}, which is not in the public internet. Set allowPrivate: true if that is meant`,
+    false,
+  );
+}
 
 /**
  * All addresses of a name. DNS is asked directly, since that can be broken off: the system's own lookup holds the
@@ -149,7 +153,7 @@ async function fromBrowser(
 }
 
 /** `ECONNRESET: socket hang up`, or whatever there is; several attempts fail as one error with parts. */
-function describe(error: unknown): string {
+export function describe(error: unknown): string {
   const { code, message } = error as { code?: unknown; message?: unknown };
   const [first] = error instanceof AggregateError ? (error.errors as unknown[]) : [];
   if (first !== undefined) return describe(first);

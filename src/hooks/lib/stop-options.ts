@@ -43,7 +43,7 @@ const CHECKS = {
   every: is.or(is.positive, is.name, is.object),
   strict: is.boolean,
   verbose: is.boolean,
-  restoreBest: is.boolean,
+  restoreBest: is.or(is.boolean, is.oneOf("memory", "checkpoint")),
 };
 
 const PER_MONITOR = ["mode", "minDelta", "baseline", "stoppingThreshold", "divergenceThreshold"] as const;

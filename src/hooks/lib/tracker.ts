@@ -86,6 +86,13 @@ export class Tracker {
     return waited < patience.value ? { improved } : { improved, why: this.#stalled(plural(waited, patience.unit)) };
   }
 
+  /** The first of the best of these values; −1 when none is finite. */
+  bestOf(values: readonly (number | undefined)[]): number {
+    const finite = values.filter((value) => value !== undefined && Number.isFinite(value)) as number[];
+    const best = this.#options.mode === "min" ? Math.min(...finite) : Math.max(...finite);
+    return values.indexOf(best);
+  }
+
   /** How long there has been no improvement, in the unit of the patience. */
   waited(at: At): number {
     const { checks, since } = this.state;

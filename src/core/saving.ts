@@ -1,0 +1,131 @@
+// Checkpoints as hooks and the loop see them: what can be asked for, what goes into one, and what came back from one.
+import type { HostArray } from "./arrays.ts";
+import type { DeviceTensors } from "./device-tensors.ts";
+import type { HostTensors } from "./model.ts";
+import { checkOptions, is } from "./options.ts";
+import type { BadCheckpoint, SavedCheckpoint, SaveReason } from "./saved.ts";
+
+/** What a checkpoint is named after. */
+export interface SaveMoment {
+  readonly step: number;
+  readonly epoch: number;
+  readonly metrics: Readonly<Record<string, number>>;
+}
+
+export interface SaveOptions {
+  /** Default `step-000500`. A function is asked when the boundary's evaluation is done, and sees its metrics. */
+  readonly name?: string | ((moment: SaveMoment) => string);
+  /** `pt` keeps model and optimizer as PyTorch does, in `checkpoint.pt`. Default `safetensors`. */
+  readonly format?: "safetensors" | "pt";
+  /** Reads back what was written before it counts as saved. Default false. */
+  readonly verify?: boolean;
+  /**
+   * `boundary` (default): at the end of the step or epoch at hand. `end`: when the run ends, however it ends, unless
+   * that state is saved already; its reason is then `final`, or `emergency` after a failure or a signal.
+   */
+  readonly at?: "boundary" | "end";
+}
+
+const CHECKS = {
+  name: is.or(is.name, is.function),
+  format: is.oneOf("safetensors", "pt"),
+  verify: is.boolean,
+  at: is.oneOf("boundary", "end"),
+};
+
+export const checkSaveOptions = (what: string, options: SaveOptions): void => checkOptions(what, options, CHECKS);
+
+/** The requests of one boundary, merged: there is one save, and it belongs to all who asked. */
+export interface SaveRequest extends Omit<SaveOptions, "at"> {
+  readonly reason: SaveReason;
+  readonly by: readonly string[];
+}
+
+/** The tensors of one file of a checkpoint that is about to be written. */
+export interface SaveTensors {
+  readonly names: readonly string[];
+  /** A host copy. */
+  get(name: string): Promise<HostArray>;
+  set(name: string, array: HostArray): void;
+  delete(name: string): void;
+}
+
+/** What is about to be written. All of it may be changed in `beforeSave`; the run itself does not see it. */
+export interface Saving {
+  readonly name: string;
+  readonly reason: SaveReason;
+  readonly step: number;
+  readonly epoch: number;
+  /** Kept in the manifest: what `ctx.checkpoints.list()` and retention see. */
+  readonly metrics: Record<string, number>;
+  /** By file without its ending: `model`, `optimizer`, and where there are some, `hooks` and `model-ema`. */
+  readonly tensors: Readonly<Record<string, SaveTensors>>;
+  /** Further files of your own, by name. */
+  readonly files: Record<string, Uint8Array>;
+}
+
+/** A save that failed; the checkpoints before it are as they were. */
+export interface FailedSave {
+  readonly name: string;
+  readonly reason: SaveReason;
+  readonly step: number;
+  readonly by: readonly string[];
+  readonly error: Error;
+}
+
+/** A checkpoint about to be loaded. */
+export interface Loading {
+  /** Its name in the run's own checkpoints, or the path that `resume` was given. */
+  readonly from: string;
+  readonly why: "resume" | "rollback";
+}
+
+/** What a checkpoint gave back. */
+export interface ResumeReport extends Loading {
+  /** Undefined for a bare file of weights. */
+  readonly checkpoint?: SavedCheckpoint;
+  readonly step: number;
+  /** What is as it was: `model`, `optimizer`, `data position`, `hook ema`, … */
+  readonly restored: readonly string[];
+  /** What this run has and the checkpoint has not: it starts anew. */
+  readonly missing: readonly string[];
+  /** What the checkpoint has and this run has not: it is left alone. */
+  readonly orphaned: readonly string[];
+  /** Options that differ now from when it was saved: today's hold. */
+  readonly changed: readonly string[];
+  /** Newer checkpoints that were damaged. */
+  readonly skipped: readonly BadCheckpoint[];
+}
+
+/** The run's checkpoints, for one hook. May be used after the event too. */
+export interface Checkpoints {
+  /** The directory; undefined where they are not on a disk, or when there is no place for any. */
+  readonly dir: string | undefined;
+  /** Those that are durable, oldest first; empty before the first save or load has opened the store. */
+  list(): readonly SavedCheckpoint[];
+  /** One file, verified. */
+  read(name: string, file: string): Promise<Uint8Array>;
+  /** The model's weights in one: averaged ones where a hook keeps some. */
+  weights(name: string): Promise<HostTensors>;
+  /** This hook needs these no longer. One that no hook needs is removed, in the background. */
+  release(names: readonly string[]): void;
+}
+
+/** What a hook keeps in a checkpoint, as its `state()` gives it: tensors may still be on the engine. */
+export type StateTensors = HostTensors | DeviceTensors;
+
+/** The saving side of a run, as the loop drives it. */
+export interface Saves {
+  /** Has the boundary anything to do here? Asked after every step. */
+  readonly pending: boolean;
+  /** After `trainBegin`: a place that cannot be written to must be an error now, not after the first hour. */
+  begin(): Promise<void>;
+  /** Goes back, if a hook asked for it: first of all, so that what follows sees what training goes on with. */
+  rollback(): Promise<void>;
+  /** Saves, if a hook asked for it, and tells of what has become durable or has failed. */
+  boundary(): Promise<void>;
+  /** The state is whole: what an emergency would have to save. Called after every update. */
+  committed(): void;
+  /** The last save, and the wait for what is under way. */
+  end(): Promise<void>;
+}

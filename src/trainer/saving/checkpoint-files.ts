@@ -1,0 +1,111 @@
+// Between a snapshot and the files of a checkpoint. Loaded only when a checkpoint is written or read.
+import { toHostArrays } from "../../checkpoint/formats/host-arrays.ts";
+import { decodeSafetensors, safetensorsParts } from "../../checkpoint/formats/safetensors.ts";
+import { matchTensors } from "../../checkpoint/formats/state-dict.ts";
+import type { FileTensors } from "../../checkpoint/formats/tensor.ts";
+import { torchCheckpointParts } from "../../checkpoint/formats/torch-checkpoint.ts";
+import type { CheckpointFiles, CheckpointStore, FileParts } from "../../checkpoint/store.ts";
+import { CheckpointError } from "../../core/errors.ts";
+import type { HostTensors } from "../../core/model.ts";
+import type { OptimizerSet } from "../optimizers.ts";
+import { parseExact, stringifyExact } from "./exact-json.ts";
+import { STATE_SCHEMA, type SavedState } from "./run-state.ts";
+import type { SnapshotMemory } from "./snapshot-memory.ts";
+import type { Snapshot } from "./snapshot.ts";
+import { fromTorch, torchOptimizers } from "./torch-files.ts";
+
+const STATE_FILE = "state.json";
+const TORCH_FILE = "checkpoint.pt";
+const ENDING = ".safetensors";
+
+/** The files of a checkpoint, in parts that lie in `memory`, which the writing thread sees. */
+export async function toFiles(
+  snapshot: Snapshot,
+  memory: SnapshotMemory,
+  more: CheckpointFiles,
+  format: "safetensors" | "pt",
+  optimizers: OptimizerSet,
+): Promise<FileParts> {
+  const all = Object.values(snapshot.tensors);
+  memory.begin(
+    all.reduce((sum, held) => sum + held.bytes, 0),
+    all.reduce((sum, held) => sum + held.names.length, 0),
+  );
+  const tensors: Record<string, FileTensors> = {};
+  for (const [file, held] of Object.entries(snapshot.tensors)) tensors[file] = await held.toWrite(memory);
+  const files: Record<string, Uint8Array | readonly Uint8Array[]> = { ...more };
+  if (format === "pt") {
+    const { model, optimizer, ...others } = tensors;
+    const { step, epoch } = snapshot;
+    const states = torchOptimizers(optimizers, optimizer!);
+    files[TORCH_FILE] = torchCheckpointParts({ model: model!, optimizers: states, step, epoch });
+    addFiles(files, others);
+  } else addFiles(files, tensors);
+  files[STATE_FILE] = new TextEncoder().encode(stringifyExact(snapshot.state));
+  return files;
+}
+
+function addFiles(files: Record<string, FileParts[string]>, tensors: Readonly<Record<string, FileTensors>>): void {
+  // Some readers ask which library the tensors' names are of.
+  for (const [file, each] of Object.entries(tensors)) files[file + ENDING] = safetensorsParts(each, { format: "pt" });
+}
+
+/** What a checkpoint, or a file of other software, has for a run. */
+export interface ReadCheckpoint {
+  /** Its place, for errors. */
+  readonly where: string;
+  readonly model: HostTensors;
+  readonly optimizer: HostTensors;
+  /** Undefined in files of other software. */
+  readonly state?: SavedState;
+  /** Updates that the optimizers have done, by name, where there is no state to tell. */
+  readonly updates?: Readonly<Record<string, number>>;
+  tensorsIn(file: string): HostTensors;
+}
+
+/** The tensors that a model wants, in its order; a CheckpointError when names or shapes differ. */
+export const fitModel = ({ model, where }: ReadCheckpoint, own: HostTensors): HostTensors =>
+  matchTensors(model, own, { strict: true }, where).tensors;
+
+/** Takes a checkpoint's files apart; `where` is its place, for errors. */
+export function fromFiles(files: CheckpointFiles, where: string, optimizers: OptimizerSet): ReadCheckpoint {
+  const bytesOf = (file: string): Uint8Array => {
+    const bytes = Object.hasOwn(files, file) ? files[file] : undefined;
+    if (bytes) return bytes;
+    throw new CheckpointError(`${where}/${file}`, "the checkpoint has no such file", "Use another checkpoint.");
+  };
+  const tensorsIn = (file: string): HostTensors => readTensors(bytesOf(file + ENDING), `${where}/${file}${ENDING}`);
+  const state = readState(bytesOf(STATE_FILE), `${where}/${STATE_FILE}`);
+  const weights = Object.hasOwn(files, TORCH_FILE)
+    ? fromTorch(bytesOf(TORCH_FILE), `${where}/${TORCH_FILE}`, optimizers)
+    : { model: tensorsIn("model"), optimizer: tensorsIn("optimizer") };
+  return { where, ...weights, state, tensorsIn };
+}
+
+/** The weights in one of a store's checkpoints: averaged ones where a hook keeps some. */
+export async function weightsIn(store: CheckpointStore, name: string, optimizers: OptimizerSet): Promise<HostTensors> {
+  const { files } = await store.load({ name });
+  const averaged = Object.keys(files).find((file) => file.startsWith("model-") && file.endsWith(ENDING));
+  if (averaged !== undefined) return readTensors(files[averaged]!, `${name}/${averaged}`);
+  return fromFiles(files, name, optimizers).model;
+}
+
+const readTensors = (bytes: Uint8Array, path: string): HostTensors =>
+  toHostArrays(decodeSafetensors(bytes, path).tensors, path);
+
+function readState(bytes: Uint8Array, path: string): SavedState {
+  let state: SavedState;
+  try {
+    // A copy: the bytes may be in shared memory, which decoders refuse.
+    state = parseExact(new TextDecoder().decode(new Uint8Array(bytes))) as SavedState;
+  } catch (error) {
+    throw new CheckpointError(path, "it is not valid JSON", "Use another checkpoint.", { cause: error });
+  }
+  if (typeof state?.schema !== "number" || typeof state.position !== "object") {
+    throw new CheckpointError(path, "it is not the state of a run", "Use another checkpoint.");
+  }
+  if (state.schema > STATE_SCHEMA) {
+    throw new CheckpointError(path, `it was written by a newer hookline (schema ${state.schema})`, "Update hookline.");
+  }
+  return state;
+}

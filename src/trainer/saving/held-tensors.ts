@@ -1,0 +1,84 @@
+// The tensors of one file of a checkpoint: references to what is on the engine, held until they are written.
+import { fromHostArrays } from "../../checkpoint/formats/host-arrays.ts";
+import type { FileDType, FileTensor, FileTensors } from "../../checkpoint/formats/tensor.ts";
+import { sizeOf, toHostArray, type HostArray } from "../../core/arrays.ts";
+import { ContextError } from "../../core/errors.ts";
+import type { SaveTensors } from "../../core/saving.ts";
+import { didYouMean } from "../../core/suggest.ts";
+import { readBuffer, type Buffer, type Engine } from "../../engines/engine.ts";
+import type { Buffers } from "../device-state.ts";
+import type { SnapshotMemory } from "./snapshot-memory.ts";
+
+/** Types whose bytes a file keeps as they are; the others are read. All of them have four bytes. */
+const FILE_TYPES: Readonly<Record<string, FileDType>> = { float32: "F32", int32: "I32", uint32: "U32" };
+const WIDTH = 4;
+
+type Held = { readonly buffer: Buffer } | { readonly array: HostArray };
+
+export class HeldTensors implements SaveTensors {
+  readonly #engine: Engine;
+  readonly #held = new Map<string, Held>();
+
+  constructor(engine: Engine) {
+    this.#engine = engine;
+  }
+
+  /** Holds these as they are now: the steps that follow make new ones. */
+  hold(buffers: Buffers): this {
+    for (const name in buffers) this.#put(name, { buffer: this.#engine.copy(buffers[name]!) });
+    return this;
+  }
+
+  get names(): readonly string[] {
+    return [...this.#held.keys()];
+  }
+
+  async get(name: string): Promise<HostArray> {
+    const held = this.#held.get(name);
+    if (!held) throw new ContextError(`There is no tensor \`${name}\` to be saved.${didYouMean(name, this.names)}`);
+    return "buffer" in held ? readBuffer(this.#engine, held.buffer) : structuredClone(held.array);
+  }
+
+  set(name: string, array: HostArray): void {
+    this.#put(name, { array: toHostArray(array, `The tensor \`${name}\` to be saved`) });
+  }
+
+  delete(name: string): void {
+    this.#put(name, undefined);
+  }
+
+  /** Bytes that are still on the engine. */
+  get bytes(): number {
+    const buffers = [...this.#held.values()].flatMap((held) => ("buffer" in held ? [held.buffer] : []));
+    return buffers.reduce((sum, { shape }) => sum + sizeOf(shape) * WIDTH, 0);
+  }
+
+  /** All of them as a file keeps them, copied into `memory`; then the engine may forget them. */
+  async toWrite(memory: SnapshotMemory): Promise<FileTensors> {
+    const tensors: FileTensors = {};
+    for (const [name, held] of this.#held) {
+      const read = "buffer" in held ? (this.#copied(held.buffer, memory) ?? (await readBuffer(this.#engine, held.buffer))) : held.array;
+      tensors[name] = "bytes" in read ? read : fromHostArrays({ [name]: read })[name]!;
+    }
+    this.free();
+    return tensors;
+  }
+
+  #copied(buffer: Buffer, memory: SnapshotMemory): FileTensor | undefined {
+    const dtype = FILE_TYPES[buffer.dtype];
+    if (!dtype) return undefined;
+    const bytes = memory.take(sizeOf(buffer.shape) * WIDTH);
+    return this.#engine.readInto?.(buffer, bytes) ? { dtype, shape: [...buffer.shape], bytes } : undefined;
+  }
+
+  free(): void {
+    for (const name of this.names) this.delete(name);
+  }
+
+  #put(name: string, next: Held | undefined): void {
+    const before = this.#held.get(name);
+    if (before && "buffer" in before) this.#engine.free(before.buffer);
+    if (next) this.#held.set(name, next);
+    else this.#held.delete(name);
+  }
+}

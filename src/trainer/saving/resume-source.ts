@@ -1,0 +1,70 @@
+// What `fit({ resume })` names: the run's own newest checkpoint, one of them, or any checkpoint or weights on the disk.
+import { openDirectoryStore } from "../../checkpoint/directory-store.ts";
+import { bytesOf, nodePath } from "../../checkpoint/read-weights-disk.ts";
+import { placeOf } from "../../checkpoint/read-weights-place.ts";
+import { readWeights } from "../../checkpoint/read-weights.ts";
+import type { LoadedCheckpoint } from "../../checkpoint/store.ts";
+import { CheckpointError } from "../../core/errors.ts";
+import { NO_CHECKPOINT } from "../../core/saved.ts";
+import { currentPlatform } from "../../platform/platform.ts";
+import type { OptimizerSet } from "../optimizers.ts";
+import { fromFiles } from "./checkpoint-files.ts";
+import type { Place } from "./place.ts";
+import type { Source } from "./restore.ts";
+import { fromForeignTorch } from "./torch-files.ts";
+
+/** Finds and reads it; undefined when `auto` finds nothing to go on from. */
+export async function findSource(place: Place, resume: string, optimizers: OptimizerSet): Promise<Source | undefined> {
+  if (resume === "auto") return fromPlace(place, undefined, optimizers);
+  if (place.exists) await place.open();
+  if (place.has(resume)) return fromPlace(place, resume, optimizers);
+  if (currentPlatform().name === "browser") {
+    const known = place.all().map(({ name }) => name);
+    throw new CheckpointError(resume, "there is no such checkpoint", `There is: ${known.join(", ") || "none"}.`);
+  }
+  const at = await placeOf(resume);
+  const { basename, dirname } = nodePath();
+  if (at.kind === "checkpoint") return fromDirectory(place, dirname(at.path), basename(at.path), optimizers);
+  if (at.kind === "checkpoints") return fromDirectory(place, at.path, undefined, optimizers);
+  const weights =
+    at.kind === "pt"
+      ? fromForeignTorch(await bytesOf(at.path), at.path, optimizers)
+      : { model: await readWeights(at.path), optimizer: {} };
+  const none = (): never => {
+    throw new CheckpointError(at.path, "it has no state of hooks", "Resume from a checkpoint of hookline.");
+  };
+  return { from: at.path, read: { where: at.path, ...weights, tensorsIn: none }, skipped: [] };
+}
+
+/** The run goes on in its own place: under the same name, and after what is saved there. */
+async function fromPlace(place: Place, name: string | undefined, optimizers: OptimizerSet): Promise<Source | undefined> {
+  const loaded = await place.load(name);
+  if (!loaded) return undefined;
+  place.begin(loaded.checkpoint);
+  return toSource(loaded, optimizers);
+}
+
+async function fromDirectory(
+  place: Place,
+  root: string,
+  name: string | undefined,
+  optimizers: OptimizerSet,
+): Promise<Source> {
+  if (place.dir !== undefined && nodePath().resolve(place.dir) === root)
+    return (await fromPlace(place, name, optimizers)) ?? noCheckpoint(root);
+  const store = await openDirectoryStore(root, { readOnly: true });
+  try {
+    return toSource(await store.load(name === undefined ? {} : { name }), optimizers);
+  } finally {
+    await store.close();
+  }
+}
+
+function toSource({ checkpoint, files, skipped }: LoadedCheckpoint, optimizers: OptimizerSet): Source {
+  const from = checkpoint.dir ?? checkpoint.name;
+  return { from, read: fromFiles(files, from, optimizers), checkpoint, skipped };
+}
+
+function noCheckpoint(root: string): never {
+  throw new CheckpointError(root, NO_CHECKPOINT, "Check the path, or start without `resume`.");
+}

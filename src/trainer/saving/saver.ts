@@ -1,0 +1,241 @@
+// Saving beside training: one snapshot at a time goes to the disk while the steps go on.
+import { attach, CheckpointError } from "../../core/errors.ts";
+import type { BuiltinEvent } from "../../core/events.ts";
+import type { SavedCheckpoint } from "../../core/saved.ts";
+import type { Checkpoints, FailedSave, SaveRequest, Saves } from "../../core/saving.ts";
+import type { Place } from "./place.ts";
+import { positionOf, type Position } from "./run-state.ts";
+import { SnapshotMemory } from "./snapshot-memory.ts";
+import type { Snapshot, Subject } from "./snapshot.ts";
+
+/** How a save ended, until the next boundary tells the hooks. */
+type Outcome = { readonly saved: SavedCheckpoint } | { readonly failed: FailedSave };
+
+export interface SaverOptions {
+  /** `sync` waits for the disk at the boundary of the save itself. */
+  readonly save: "async" | "sync";
+  readonly maxRollbacks: number;
+  /** Milliseconds that a hook may take in an emergency. */
+  readonly deadline: number;
+}
+
+export class Saver implements Saves {
+  readonly #subject: Subject;
+  readonly #place: Place;
+  readonly #options: SaverOptions;
+  readonly #warn: (message: string) => void;
+  readonly #memory = new SnapshotMemory();
+  #inFlight: Promise<void> | undefined;
+  readonly #outcomes: Outcome[] = [];
+  #position: Position | undefined;
+  #lastTime = 0;
+  /** Which state was saved last: one that did not change needs no second checkpoint. */
+  #savedState = "";
+
+  constructor(subject: Subject, place: Place, options: SaverOptions, warn: (message: string) => void) {
+    this.#subject = subject;
+    this.#place = place;
+    this.#options = options;
+    this.#warn = warn;
+  }
+
+  get pending(): boolean {
+    const { save, rollback } = this.#subject.run.requests;
+    return save !== undefined || rollback !== undefined || this.#outcomes.length > 0;
+  }
+
+  async begin(): Promise<void> {
+    const { run, feed, optimizers } = this.#subject;
+    if (!run.requests.saveAtEnd) return;
+    await this.#place.open();
+    this.#position = positionOf(run, feed, optimizers());
+  }
+
+  committed(): void {
+    const { run, feed, optimizers } = this.#subject;
+    if (run.requests.saveAtEnd) this.#position = positionOf(run, feed, optimizers());
+  }
+
+  async rollback(): Promise<void> {
+    const { run } = this.#subject;
+    const request = run.requests.rollback;
+    if (!request) return;
+    run.requests.rollback = undefined;
+    await this.#inFlight;
+    const { rollBack } = await import("./restore.ts");
+    await rollBack(this.#subject, this.#place, request, this.#options.maxRollbacks);
+  }
+
+  async boundary(): Promise<void> {
+    await this.#announce();
+    const { requests } = this.#subject.run;
+    const request = requests.save;
+    requests.save = undefined;
+    if (request) await this.#save(request);
+    if (this.#options.save === "sync") await this.#settle();
+  }
+
+  async end(): Promise<void> {
+    const { run } = this.#subject;
+    await this.boundary();
+    await this.#settle();
+    const request = run.requests.saveAtEnd;
+    const reason = run.status === "interrupted" ? "emergency" : "final";
+    if (request && this.#stateKey() !== this.#savedState) await this.#save({ ...request, reason });
+    await this.#settle();
+    // A hook that tries again after a failure: it decides how often.
+    while (run.requests.save) {
+      await this.boundary();
+      await this.#settle();
+    }
+  }
+
+  /** After a failure: the last whole state, if a hook asked for it. What goes wrong is attached to the failure. */
+  async emergency(failure: unknown): Promise<void> {
+    const { run } = this.#subject;
+    const request = run.requests.saveAtEnd;
+    run.requests.save = undefined;
+    try {
+      await this.#settle(failure);
+      const position = this.#position;
+      if (request && position && stateKey(position) !== this.#savedState)
+        await this.#save({ ...request, reason: "emergency" }, { position, failure });
+      await this.#settle(failure);
+    } catch (error) {
+      const lost = new CheckpointError(
+        this.#place.dir ?? "checkpoints",
+        `there is no emergency checkpoint of step ${this.#position?.clock.now.step ?? 0}: ${(error as Error).message}`,
+        "The program that failed had taken the parameters with it; earlier checkpoints are as they were.",
+        { cause: error },
+      );
+      attach(failure, [lost]);
+      this.#warn(lost.message);
+    }
+  }
+
+  /** The checkpoints as one hook sees them. */
+  view(hook: string): Checkpoints {
+    const place = this.#place;
+    return {
+      dir: place.dir,
+      list: () => place.list(),
+      read: async (name, file) => (await place.open()).read(name, file),
+      weights: async (name) => {
+        const { weightsIn } = await import("./checkpoint-files.ts");
+        return weightsIn(await place.open(), name, this.#subject.optimizers());
+      },
+      release: (names) => place.release(hook, names),
+    };
+  }
+
+  /** A new run begins: nothing of an earlier one counts as its own. */
+  reset(): void {
+    this.#position = undefined;
+    this.#savedState = "";
+  }
+
+  async #save(request: SaveRequest, emergency?: { position: Position; failure: unknown }): Promise<void> {
+    await this.#place.open();
+    await this.#settle(emergency?.failure);
+    // Loaded with the first save: a run without checkpoints does not carry their code.
+    const { takeSnapshot } = await import("./snapshot.ts");
+    const snapshot = await takeSnapshot(this.#subject, emergency?.position);
+    const { step, epoch, metrics, tensors } = snapshot;
+    const { reason, by, name = `step-${String(step).padStart(6, "0")}` } = request;
+    const wanted = typeof name === "function" ? name({ step, epoch, metrics }) : name;
+    const { run } = this.#subject;
+    run.saving = { name: this.#place.freeName(wanted), reason, step, epoch, metrics, tensors, files: {} };
+    if (!(await this.#allowed(snapshot, emergency?.failure))) return;
+    const { saving } = run;
+    const key = stateKey(snapshot.state.position);
+    const { format = "safetensors", verify = false } = request;
+    this.#inFlight = this.#write(snapshot, { ...saving, by, format, verify }).then(
+      (saved) => {
+        this.#savedState = key;
+        this.#outcomes.push({ saved });
+      },
+      (error: Error) => void this.#outcomes.push({ failed: { name: saving.name, reason, step, by, error } }),
+    );
+  }
+
+  /** Fires `beforeSave`; false when a hook vetoes. */
+  async #allowed(snapshot: Snapshot, failure: unknown): Promise<boolean> {
+    const { requests } = this.#subject.run;
+    // A skip of the epoch that is already asked for stays so.
+    const asked = requests.skip;
+    requests.skip = undefined;
+    try {
+      await this.#fire("beforeSave", failure);
+      if ((requests.skip as string | undefined) !== "save") return true;
+      snapshot.free();
+      return false;
+    } catch (error) {
+      snapshot.free();
+      throw error;
+    } finally {
+      requests.skip = asked;
+    }
+  }
+
+  async #write(
+    snapshot: Snapshot,
+    what: Pick<FailedSave, "name" | "reason" | "step" | "by"> & {
+      readonly epoch: number;
+      readonly metrics: Readonly<Record<string, number>>;
+      readonly files: Readonly<Record<string, Uint8Array>>;
+      readonly format: "safetensors" | "pt";
+      readonly verify: boolean;
+    },
+  ): Promise<SavedCheckpoint> {
+    try {
+      const { name, reason, step, epoch, metrics, by, files, format, verify } = what;
+      const { toFiles } = await import("./checkpoint-files.ts");
+      const store = await this.#place.open();
+      const { runId, parent } = this.#place;
+      // Of two of the same step the later one must be the newer, however fast they come.
+      const time = (this.#lastTime = Math.max(Date.now(), this.#lastTime + 1));
+      const info = { step, epoch, reason, metrics, by, time, runId, ...(parent !== undefined && { parent }) };
+      const saved = await store.save(name, await toFiles(snapshot, this.#memory, files, format, this.#subject.optimizers()), info);
+      if (verify) await store.verify(name);
+      this.#place.add(saved);
+      return saved;
+    } finally {
+      snapshot.free();
+    }
+  }
+
+  /** Waits for what is being written and tells the hooks. */
+  async #settle(failure?: unknown): Promise<void> {
+    await this.#inFlight;
+    await this.#announce(failure);
+  }
+
+  async #announce(failure?: unknown): Promise<void> {
+    const { run } = this.#subject;
+    for (let outcome = this.#outcomes.shift(); outcome; outcome = this.#outcomes.shift()) {
+      if ("saved" in outcome) {
+        run.saved = outcome.saved;
+        await this.#fire("afterSave", failure);
+      } else {
+        run.failedSave = outcome.failed;
+        this.#warn(`checkpoint ${outcome.failed.name} was not saved: ${outcome.failed.error.message}`);
+        await this.#fire("saveError", failure);
+      }
+    }
+  }
+
+  /** After a failure no hook may keep the others from knowing. */
+  async #fire(event: BuiltinEvent, failure: unknown): Promise<void> {
+    const { hooks } = this.#subject;
+    if (failure === undefined) await hooks.fire[event]!();
+    else attach(failure, await hooks.fireIsolated(event, this.#options.deadline));
+  }
+
+  #stateKey(): string {
+    const { run, feed, optimizers } = this.#subject;
+    return stateKey(positionOf(run, feed, optimizers()));
+  }
+}
+
+const stateKey = ({ clock, epochOpen, epochEntered }: Position): string =>
+  [clock.now.step, clock.now.epochsDone, epochOpen, epochEntered].join();

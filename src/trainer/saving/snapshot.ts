@@ -1,0 +1,70 @@
+// A snapshot: everything that a run is, held while training goes on, until it is written.
+import type { Run } from "../../core/run.ts";
+import type { HookRegistry } from "../../core/registry.ts";
+import type { LoaderSet } from "../../data/loader-set.ts";
+import type { Machine } from "../machine.ts";
+import type { OptimizerSet } from "../optimizers.ts";
+import { HeldTensors } from "./held-tensors.ts";
+import { takeHookStates } from "./hook-states.ts";
+import { positionOf, runFields, STATE_SCHEMA, type Position, type SavedState } from "./run-state.ts";
+
+/** The parts of a trainer that a checkpoint is of. */
+export interface Subject {
+  readonly run: Run;
+  readonly hooks: HookRegistry;
+  readonly feed: LoaderSet;
+  readonly options: { readonly accumulate: number; readonly seed: number };
+  machine(): Machine;
+  optimizers(): OptimizerSet;
+}
+
+export interface Snapshot {
+  readonly step: number;
+  readonly epoch: number;
+  readonly metrics: Record<string, number>;
+  /** By file without its ending. */
+  readonly tensors: Record<string, HeldTensors>;
+  readonly state: SavedState;
+  free(): void;
+}
+
+/** Takes one. `position` is where the run stands, or, after a failure, where it stood when the state was last whole. */
+export async function takeSnapshot(subject: Subject, position?: Position): Promise<Snapshot> {
+  const { run, hooks, feed, options } = subject;
+  const { engine, state, steps } = subject.machine();
+  const at = position ?? positionOf(run, feed, subject.optimizers());
+  const { step, epoch } = at.clock.now;
+  const tensors: Record<string, HeldTensors> = {};
+  const fileOf = (file: string): HeldTensors => (tensors[file] ??= new HeldTensors(engine));
+  const free = (): void => Object.values(tensors).forEach((held) => held.free());
+  try {
+    fileOf("model").hold(state.params).hold(state.state);
+    fileOf("optimizer").hold(state.opt);
+    await steps.shown.settle();
+    const fields = runFields(run);
+    const stepState = await steps.state();
+    const hookStates = await takeHookStates(hooks.stateful(), step, fileOf);
+    // Weights that others will load alone are a whole model.
+    for (const file of Object.keys(tensors)) if (file.startsWith("model-")) fileOf(file).hold(state.state);
+    return {
+      step,
+      epoch: Math.max(0, epoch - 1),
+      metrics: { ...run.metrics },
+      tensors,
+      state: {
+        schema: STATE_SCHEMA,
+        position: at,
+        options: { ...options, engine: engine.name },
+        step: stepState,
+        loss: step === 0 || run.skipped || position ? null : run.loss,
+        paramsVersion: state.version,
+        ...fields,
+        hooks: hookStates,
+      },
+      free,
+    };
+  } catch (error) {
+    free();
+    throw error;
+  }
+}

@@ -1,0 +1,207 @@
+// Every built-in, interrupted at each boundary of a run: a new trainer with new hooks ends as the uninterrupted one.
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Hook, HookState, HostTensors, RunResult, Trainer } from "hookline";
+import { memoryStore, type CheckpointStore } from "hookline/checkpoint";
+import { DataLoader } from "hookline/data";
+import { batchNorm, huber, l1, linear, sequential, tanh } from "hookline/nn";
+import { adamw } from "hookline/optim";
+import { savedState, tinyData, tinyTrainer, type TinyOptions } from "hookline/testing";
+import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from "vitest";
+import { noticeServer, type NoticeServer } from "../support/notice-server.ts";
+import { BUILT_INS, type Surroundings } from "./built-ins.ts";
+
+let server: NoticeServer;
+let around: Surroundings;
+
+beforeAll(async () => void (server = await noticeServer()));
+afterAll(() => server.close());
+beforeEach(() => {
+  const folder = mkdtempSync(join(tmpdir(), "hookline-"));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  around = { folder, url: server.url };
+});
+
+/** Asks for a checkpoint at every boundary there is. */
+const saver: Hook = {
+  name: "saver",
+  stage: "checkpoint",
+  onStepEnd: (ctx) => ctx.requestSave("interval"),
+  onEpochEnd: (ctx) => ctx.requestSave("interval", { name: `epoch-${ctx.epoch}` }),
+};
+
+/** Options with which a hook has something to remember, one run for each; the rest run with the least they take. */
+const TELLING: Readonly<Record<string, readonly object[]>> = {
+  accumulateSchedule: [
+    { schedule: [{ from: "1 epoch", accumulate: 1 }] },
+    {
+      schedule: [
+        { from: "3 steps", accumulate: 1 },
+        { from: "8 samples", accumulate: 3 },
+      ],
+    },
+  ],
+  customStep: [
+    {
+      from: "2 steps",
+      until: "4 steps",
+      update: (params: Record<string, { mul(k: number): unknown }>) =>
+        Object.fromEntries(Object.entries(params).map(([name, param]) => [name, param.mul(0.9)])),
+    },
+  ],
+  earlyStopping: [
+    { restoreBest: true, patience: 9 },
+    { restoreBest: true, mode: "max", patience: 2 },
+    { checkOn: "step", monitor: "train/loss", patience: 4, minDelta: 1e9 },
+    { restoreBest: "checkpoint", mode: "max", patience: 9 },
+  ],
+  ema: [
+    { decay: 0.5, warmup: true },
+    { decay: 0.8, every: "1 epoch", apply: "end" },
+  ],
+  freeze: [
+    { params: "0.", until: "2 steps" },
+    { params: "0.", from: "3 steps", until: "2 epochs" },
+    {
+      params: undefined,
+      schedule: [
+        { params: "0.", until: "1 epoch" },
+        { params: "bias", until: "3 steps" },
+      ],
+    },
+  ],
+  lossSchedule: [
+    { schedule: [{ from: "1 epoch", loss: l1() }] },
+    {
+      schedule: [
+        { from: "3 steps", loss: l1() },
+        { from: "12 samples", loss: huber() },
+      ],
+    },
+  ],
+  lossSpike: [
+    { window: 4, minHistory: 3, factor: 1.01 },
+    { window: 4, minHistory: 3, factor: 1.01, action: "lowerLr", cooldown: 1 },
+    { window: 4, minHistory: 3, factor: 1.01, action: "rollback", cooldown: 1 },
+  ],
+  nanGuard: [{}, { action: "skip" }],
+  swa: [{ from: "1 steps", every: 1, apply: "eval" }, { from: "1 epoch" }],
+};
+
+/** Speeds and loads are those of the machine at the time. */
+const measured = /^(?:perf|system|gpu)\//;
+
+const repeatable = (metrics: Readonly<Record<string, number>>): Record<string, number> =>
+  Object.fromEntries(Object.entries(metrics).filter(([name]) => !measured.test(name)));
+
+interface Ended {
+  readonly params: HostTensors;
+  readonly state: HookState;
+  readonly result: Pick<RunResult, "steps" | "epochs" | "status" | "reason"> & {
+    readonly metrics: Record<string, number>;
+    readonly history: unknown;
+  };
+}
+
+/** Three epochs of three steps (the last of one micro-batch) that clip, evaluate and log; with buffers and an optimizer that remembers. */
+function make(hooks: Hook[], store: CheckpointStore, options: TinyOptions = {}): Trainer {
+  return tinyTrainer({
+    model: sequential(linear(3, 4), batchNorm(4), tanh(), linear(4, 1)),
+    optimizer: adamw({ lr: 0.05 }),
+    samples: 20,
+    epochs: 3,
+    accumulate: 2,
+    clipNorm: 1,
+    logEvery: 2,
+    eval: new DataLoader(tinyData(8, 2), { batchSize: 4 }),
+    store,
+    save: "sync",
+    maxRollbacks: 100,
+    hooks,
+    ...options,
+  });
+}
+
+async function end(trainer: Trainer, hook: Hook, resume?: string): Promise<Ended> {
+  const { steps, epochs, status, reason, metrics, history } = await trainer.fit(resume === undefined ? {} : { resume });
+  const ended = {
+    params: await trainer.stateDict(),
+    state: await savedState(hook),
+    result: {
+      steps,
+      epochs,
+      status,
+      reason,
+      metrics: repeatable(metrics),
+      history: history.map((entry) => ({ ...entry, metrics: repeatable(entry.metrics) })),
+    },
+  };
+  await trainer.close();
+  return ended;
+}
+
+const runs = Object.entries(BUILT_INS).flatMap(([name, { make: build, wraps }]) =>
+  (TELLING[name] ?? [{}]).map((more) => ({
+    title: `${name}(${wraps ? "" : JSON.stringify(more)})`,
+    build: (): Hook => build(around, more),
+  })),
+);
+
+describe.each(runs)("$title", ({ build }) => {
+  it("ends as the uninterrupted run, wherever it was interrupted", async () => {
+    const store = memoryStore();
+    const hook = build();
+    const whole = await end(make([hook, saver], store), hook);
+    // From where a run was stopped, a resumed one goes on: that is what it is for.
+    const before = whole.result.status === "stopped" ? whole.result.steps : Infinity;
+    const names = (await store.list()).filter(({ step }) => step < before).map(({ name }) => name);
+    expect(names.length).toBeGreaterThan(4);
+    for (const name of names) {
+      const fresh = build();
+      const ended = await end(make([fresh, saver], await asOf(store, name)), fresh, name);
+      expect(ended, `from ${name}`).toEqual(whole);
+    }
+  });
+});
+
+/** The store as an interruption just after this save would have left it. */
+async function asOf(store: CheckpointStore, last: string): Promise<CheckpointStore> {
+  const copy = memoryStore();
+  for (const { name } of await store.list()) {
+    const { checkpoint, files } = await store.load({ name });
+    await copy.save(name, files, checkpoint);
+    if (name === last) break;
+  }
+  return copy;
+}
+
+describe("what the trainer still has to do for them", () => {
+  // restore.ts takes the last of place.list(), which holds those that the run had written after the one it was resumed
+  // from: what it goes back to is then its own former future.
+  it.fails("a rollback after a resume from an older checkpoint does not lead ahead", async () => {
+    const store = memoryStore();
+    await using first = tinyTrainer({ store, save: "sync", steps: 6, hooks: [saver] });
+    await first.fit();
+    const back: Hook = { name: "back", onStepEnd: (ctx) => void (ctx.step === 3 && ctx.rollback()) };
+    const loads: number[] = [];
+    const watch: Hook = { name: "watch", onAfterLoad: (ctx) => void loads.push(ctx.loaded.step) };
+    await using second = tinyTrainer({ store, save: "sync", steps: 4, hooks: [back, watch] });
+    await second.fit({ resume: "step-000002" });
+    expect(loads).toEqual([2, 2]);
+  });
+
+  // trainer.ts reckons totalSteps anew after a resume, with run.accumulate as a hook has left it instead of the option.
+  it.fails("the length of the run is the same after a resume, whatever a hook has made of `accumulate`", async () => {
+    const store = memoryStore();
+    const lengths = new Set<number | undefined>();
+    const watch: Hook = { name: "watch", onStepEnd: (ctx) => void lengths.add(ctx.totalSteps) };
+    const more: Hook = { name: "more", onStepBegin: (ctx) => void (ctx.step === 2 && ctx.setAccumulate(2)) };
+    const options = { store, save: "sync", epochs: 3, samples: 32, hooks: [more, watch, saver] } as const;
+    await using whole = tinyTrainer(options);
+    await whole.fit();
+    await using resumed = tinyTrainer(options);
+    await resumed.fit({ resume: "step-000003" });
+    expect([...lengths]).toEqual([24]);
+  });
+});
