@@ -2,7 +2,7 @@
 export { Trainer } from "./trainer/trainer.ts";
 export type { FitOptions, TrainerOptions } from "./trainer/options.ts";
 export type { RunResult } from "./core/result.ts";
-export type { Hook, HookState, ErrorPolicy, Need, Stage } from "./core/hook.ts";
+export type { GivenState, Hook, HookState, ErrorPolicy, Need, Stage } from "./core/hook.ts";
 export type { ContextOf, LiveGroup, LiveOptimizer, Phase, RunStatus, UpdateFn } from "./core/context.types.ts";
 export { alwaysPasses, defineEvent, type BuiltinEvent, type CustomEvents, type EventName } from "./core/events.ts";
 export { checkCadence, type Cadence, type CadenceOptions, type Quantity } from "./core/cadence.ts";
@@ -12,10 +12,23 @@ export type { Grads, GradStats, GradStatsOptions } from "./core/grads.ts";
 export type { Activations, ActivationStats, ProbeRequest, ReplaceFn } from "./core/probes.ts";
 export type { ProbedRun, RunWithProbesOptions } from "./trainer/probe-runner.ts";
 export type { Intervention } from "./core/audit.ts";
+export type { BadCheckpoint, CheckpointInfo, SavedCheckpoint, SaveReason } from "./core/saved.ts";
+export type {
+  Checkpoints,
+  FailedSave,
+  Loading,
+  ResumeReport,
+  SaveMoment,
+  SaveOptions,
+  SaveTensors,
+  Saving,
+  WeightsOptions,
+} from "./core/saving.ts";
 export { sharedKey, type SharedKey } from "./core/shared.ts";
 export type { HookReport } from "./core/hook-report.ts";
 export type { Disposer, HookInfo, HookFailure, HookRegistry } from "./core/registry.ts";
 export {
+  CheckpointError,
   ContextError,
   DataError,
   EngineError,
@@ -63,6 +76,12 @@ export { heartbeat, type HeartbeatOptions } from "./hooks/heartbeat.ts";
 export { lossSchedule, type LossPhase, type LossScheduleOptions } from "./hooks/loss-schedule.ts";
 export { lossSpike, type LossSpikeOptions } from "./hooks/loss-spike.ts";
 export { lrMonitor, type LrMonitorOptions } from "./hooks/lr-monitor.ts";
+export {
+  bestCheckpoint,
+  modelCheckpoint,
+  type BestCheckpoint,
+  type ModelCheckpointOptions,
+} from "./hooks/model-checkpoint.ts";
 export { nanGuard, type NanGuardOptions } from "./hooks/nan-guard.ts";
 export { probe, probedStats, type ProbedStats, type ProbeOptions } from "./hooks/probe.ts";
 export { schedule } from "./hooks/schedule.ts";

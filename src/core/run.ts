@@ -274,5 +274,7 @@ function makeActions(run: Run, host: RunHost): Actions {
 function merged(first: SaveRequest | undefined, next: SaveRequest): SaveRequest {
   if (!first) return next;
   const by = [...new Set([...first.by, ...next.by])];
-  return { ...next, ...first, by, verify: first.verify === true || next.verify === true };
+  // The reason that says more: `best` and the like over what just came round.
+  const reason = ["interval", "request"].includes(first.reason) ? next.reason : first.reason;
+  return { ...next, ...first, reason, by, verify: first.verify === true || next.verify === true };
 }

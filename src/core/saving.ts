@@ -1,6 +1,5 @@
 // Checkpoints as hooks and the loop see them: what can be asked for, what goes into one, and what came back from one.
 import type { HostArray } from "./arrays.ts";
-import type { DeviceTensors } from "./device-tensors.ts";
 import type { HostTensors } from "./model.ts";
 import { checkOptions, is } from "./options.ts";
 import type { BadCheckpoint, SavedCheckpoint, SaveReason } from "./saved.ts";
@@ -97,8 +96,15 @@ export interface ResumeReport extends Loading {
   readonly skipped: readonly BadCheckpoint[];
 }
 
+export interface WeightsOptions {
+  /** False: the model's own in any case. A name: those that this hook keeps. */
+  readonly averaged?: boolean | string;
+}
+
 /** The run's checkpoints, for one hook. May be used after the event too. */
 export interface Checkpoints {
+  /** Does the trainer have a place for any (`runDir` or `store`)? */
+  readonly enabled: boolean;
   /** The directory; undefined where they are not on a disk, or when there is no place for any. */
   readonly dir: string | undefined;
   /** Those that are durable, oldest first; empty before the first save or load has opened the store. */
@@ -106,13 +112,10 @@ export interface Checkpoints {
   /** One file, verified. */
   read(name: string, file: string): Promise<Uint8Array>;
   /** The model's weights in one: averaged ones where a hook keeps some. */
-  weights(name: string): Promise<HostTensors>;
+  weights(name: string, options?: WeightsOptions): Promise<HostTensors>;
   /** This hook needs these no longer. One that no hook needs is removed, in the background. */
   release(names: readonly string[]): void;
 }
-
-/** What a hook keeps in a checkpoint, as its `state()` gives it: tensors may still be on the engine. */
-export type StateTensors = HostTensors | DeviceTensors;
 
 /** The saving side of a run, as the loop drives it. */
 export interface Saves {

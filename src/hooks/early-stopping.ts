@@ -7,7 +7,7 @@ import type { Hook } from "../core/hook.ts";
 import type { HostTensors } from "../core/model.ts";
 import { monitorValue, unknownMonitor } from "../core/monitor.ts";
 import { restoreBestCheckpoint } from "./lib/best-checkpoint.ts";
-import { keepsCheckpoints } from "./lib/keeps-checkpoints.ts";
+import { lastEvalLoader } from "./lib/last-eval-loader.ts";
 import { checkStopOptions, makeTrackers } from "./lib/stop-options.ts";
 import { brief, type TrackerState } from "./lib/tracker.ts";
 
@@ -131,7 +131,7 @@ export function earlyStopping(options: EarlyStoppingOptions = {}): Hook {
           `${name}: it checks \`${monitors.join("`, `")}\` after evaluations, but there are none: give the trainer \`eval\`, or say \`checkOn: "epoch"\`.`,
         );
       }
-      if (restoreBest === "checkpoint" && !keepsCheckpoints(ctx.config)) {
+      if (restoreBest === "checkpoint" && !ctx.checkpoints.enabled) {
         throw new OptionError(
           `${name}: \`restoreBest: "checkpoint"\` needs a place for checkpoints: give the trainer \`runDir\` or a \`store\`, or say \`restoreBest: "memory"\`.`,
         );
@@ -195,9 +195,3 @@ const isOnDevice = (kept: DeviceTensors | HostTensors | undefined): kept is Devi
   typeof kept?.free === "function";
 
 const isFreed = (kept: DeviceTensors | HostTensors): boolean => isOnDevice(kept) && kept.freed;
-
-/** One loader is called `val`; of several the last one in the trainer's option is the last to be evaluated. */
-function lastEvalLoader(option: unknown): string | undefined {
-  const loaders = (option ?? {}) as Readonly<Record<string, unknown>>;
-  return typeof loaders.next === "function" ? "val" : Object.keys(loaders).at(-1);
-}

@@ -254,9 +254,8 @@ describe("format", () => {
 });
 
 // The places are in src/trainer/saving/.
-describe("what the trainer still has to do for it", () => {
-  // saver.ts, place.ts: freeName() should know the request's `by`, and step aside when what is there has another owner.
-  it.fails("a save of another hook does not take over a checkpoint of the same name", async () => {
+describe("together with the trainer", () => {
+  it("a save of another hook does not take over a checkpoint of the same name", async () => {
     const store = memoryStore();
     const other: Hook = { name: "other", onEpochEnd: (ctx) => ctx.requestSave() };
     const hooks = [modelCheckpoint({ every: 4, atEnd: false }), other];
@@ -265,8 +264,7 @@ describe("what the trainer still has to do for it", () => {
     expect((await store.list()).flatMap(({ by }) => by)).toContain("modelCheckpoint");
   });
 
-  // place.ts: removals wait for one another. What is there again when its turn comes should stay.
-  it.fails("a removal that waited does not remove a newer checkpoint of the same name", async () => {
+  it("a removal that waited does not remove a newer checkpoint of the same name", async () => {
     const inner = memoryStore();
     const remove: CheckpointStore["remove"] = async (names) => {
       await new Promise((resolve) => void setTimeout(resolve, 50));
@@ -288,8 +286,7 @@ describe("what the trainer still has to do for it", () => {
     expect(await namesIn(inner)).toEqual(["b"]);
   });
 
-  // saver.ts: it is reported as failed and stays in the store, where a later resume finds it as the newest.
-  it.fails("what could not be read back is removed", async () => {
+  it("what could not be read back is removed", async () => {
     const inner = memoryStore();
     const store = { ...inner, verify: () => Promise.reject(new Error("its bytes are others")) };
     const hooks = [modelCheckpoint({ atEnd: false })];
@@ -298,8 +295,7 @@ describe("what the trainer still has to do for it", () => {
     expect(await namesIn(inner)).toEqual([]);
   });
 
-  // saver.ts: the snapshot is not freed when `name` is a function that throws; nor does the error say whose it is.
-  it.fails("a name function that throws leaves no buffers behind", async () => {
+  it("a name function that throws leaves no buffers behind", async () => {
     const live = await watchBuffers();
     const before = live.count;
     const name = (): string => {
@@ -312,8 +308,7 @@ describe("what the trainer still has to do for it", () => {
     expect(live.count).toBe(before);
   });
 
-  // place.ts: freeName() appends the run's id to a name of 100 characters, which no store takes.
-  it.fails("a long name that an earlier run has taken is shortened", async () => {
+  it("a long name that an earlier run has taken is shortened", async () => {
     const store = memoryStore();
     const hook: Hook = { name: "long", onStepEnd: (ctx) => ctx.requestSave("request", { name: "n".repeat(100) }) };
     for (let i = 0; i < 2; i++) {
@@ -323,8 +318,7 @@ describe("what the trainer still has to do for it", () => {
     expect(await store.list()).toHaveLength(2);
   });
 
-  // trainer.ts, saver.ts: after a resume from its own place the saver should know that this state is saved already.
-  it.fails("a finished run that is resumed saves nothing more", async () => {
+  it("a finished run that is resumed saves nothing more", async () => {
     const { store, attempts } = flaky(() => false);
     for (const resume of [undefined, "auto"]) {
       await using trainer = tinyTrainer({ store, save: "sync", hooks: [modelCheckpoint()] });

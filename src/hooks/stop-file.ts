@@ -3,7 +3,6 @@ import type { Cadence } from "../core/cadence.ts";
 import type { Hook } from "../core/hook.ts";
 import { checkOptions, is } from "../core/options.ts";
 import { builtin } from "../platform/builtin.ts";
-import { keepsCheckpoints } from "./lib/keeps-checkpoints.ts";
 
 export interface StopFileOptions {
   /** `touch` it to stop the run. A file that is there when the run begins counts once it is touched again. */
@@ -56,7 +55,7 @@ export function stopFile(options: StopFileOptions): Hook {
       if (looking === undefined) await upTo(PATIENCE_MS, (looking = look()));
       if (!touched) return;
       ctx.stop(`the file ${path} was touched`);
-      if (!save || !keepsCheckpoints(ctx.config)) return;
+      if (!save || !ctx.checkpoints.enabled) return;
       // Asked a second time, the stop has been refused, by minEpochs for one: a save at every look would fill the disk.
       ctx.requestSave("stop file", { at: asked ? "end" : "boundary" });
       asked = true;

@@ -263,11 +263,10 @@ export class Trainer {
   async #train(limits: Limits, interrupted: () => Interruption | undefined, resume?: string): Promise<void> {
     const run = this.#run;
     const { steps } = await this.#start();
-    const countSteps = (): void => void (run.totalSteps = limits.totalSteps(this.#stepsPerEpoch(steps.tied)));
-    countSteps();
+    run.totalSteps = limits.totalSteps(this.#stepsPerEpoch(steps.tied));
     await this.hooks.fire.init!();
     if (this.#place.runId === "") this.#place.begin();
-    if (resume !== undefined && (await this.#resume(resume))) countSteps();
+    if (resume !== undefined) await this.#resume(resume);
     run.startTimer();
     await runLoop({
       ...this.#evalParts(interrupted),
@@ -284,23 +283,22 @@ export class Trainer {
     });
   }
 
-  /** False when there is nothing to go on from: the run begins at its beginning. */
-  async #resume(resume: string): Promise<boolean> {
+  /** Goes on from there; when there is nothing to go on from, the run begins at its beginning. */
+  async #resume(resume: string): Promise<void> {
     const run = this.#run;
     const [{ findSource }, { restoreRun }] = await Promise.all([
       import("./saving/resume-source.ts"),
       import("./saving/restore.ts"),
     ]);
     const source = await findSource(this.#place, resume, this.#optimizers);
-    if (!source) return false;
+    if (!source) return;
     for (const { file, reason } of source.skipped) this.#warn(`a newer checkpoint is damaged: ${file}: ${reason}`);
     run.loading = { from: source.from, why: "resume" };
     await this.hooks.fire.beforeLoad!();
     run.loaded = await restoreRun(this.#subject(), source);
     run.resumed = run.loaded;
-    this.#saver.reset();
+    this.#saver.reset(run.loaded);
     await this.hooks.fire.afterLoad!();
-    return true;
   }
 
   #subject(): Subject {
@@ -381,7 +379,8 @@ export class Trainer {
 
   #stepsPerEpoch(held: boolean): number | undefined {
     return this.#feed.stepsPerEpoch({
-      accumulate: this.#run.accumulate,
+      // As given, not as a hook has it now: the length of the run must not depend on when one asks.
+      accumulate: this.options.accumulate ?? 1,
       held,
       limit: this.options.limitBatches ?? Infinity,
     });

@@ -7,6 +7,7 @@ import { torchCheckpointParts } from "../../checkpoint/formats/torch-checkpoint.
 import type { CheckpointFiles, CheckpointStore, FileParts } from "../../checkpoint/store.ts";
 import { CheckpointError } from "../../core/errors.ts";
 import type { HostTensors } from "../../core/model.ts";
+import type { WeightsOptions } from "../../core/saving.ts";
 import type { OptimizerSet } from "../optimizers.ts";
 import { parseExact, stringifyExact } from "./exact-json.ts";
 import { STATE_SCHEMA, type SavedState } from "./run-state.ts";
@@ -82,11 +83,20 @@ export function fromFiles(files: CheckpointFiles, where: string, optimizers: Opt
   return { where, ...weights, state, tensorsIn };
 }
 
-/** The weights in one of a store's checkpoints: averaged ones where a hook keeps some. */
-export async function weightsIn(store: CheckpointStore, name: string, optimizers: OptimizerSet): Promise<HostTensors> {
+/** The weights in one of a store's checkpoints: averaged ones where a hook keeps some, unless they are not wanted. */
+export async function weightsIn(
+  store: CheckpointStore,
+  name: string,
+  { averaged }: WeightsOptions,
+  optimizers: OptimizerSet,
+): Promise<HostTensors> {
   const { files } = await store.load({ name });
-  const averaged = Object.keys(files).find((file) => file.startsWith("model-") && file.endsWith(ENDING));
-  if (averaged !== undefined) return readTensors(files[averaged]!, `${name}/${averaged}`);
+  const isAverage = (file: string): boolean =>
+    typeof averaged === "string"
+      ? file === `model-${averaged}${ENDING}`
+      : file.startsWith("model-") && file.endsWith(ENDING);
+  const found = averaged === false ? undefined : Object.keys(files).find(isAverage);
+  if (found !== undefined) return readTensors(files[found]!, `${name}/${found}`);
   return fromFiles(files, name, optimizers).model;
 }
 

@@ -15,6 +15,8 @@ export class Place {
   readonly #warn: (message: string) => void;
   #store: CheckpointStore | undefined;
   #saved: SavedCheckpoint[] = [];
+  /** Runs that this one branched off from, each with the step up to which it did. */
+  readonly #ancestors = new Map<string, number>();
   /** Who needs a checkpoint no longer, by its name. */
   readonly #released = new Map<string, Set<string>>();
   #removing: Promise<void> = Promise.resolve();
@@ -47,9 +49,9 @@ export class Place {
     return this.#store;
   }
 
-  /** Those of this run, oldest first. */
+  /** Those of this run, and of the runs it goes on from up to where it does, oldest first. */
   list(): readonly SavedCheckpoint[] {
-    return this.#saved.filter(({ runId }) => runId === this.runId);
+    return this.#saved.filter(({ runId, step }) => runId === this.runId || step <= (this.#ancestors.get(runId) ?? -1));
   }
 
   /** Those of every run that has written here. */
@@ -61,17 +63,37 @@ export class Place {
     return this.#saved.some((saved) => saved.name === name);
   }
 
-  /** A new run, or one that goes on from a checkpoint. */
+  /**
+   * A new run, or one that goes on from a checkpoint: the same run from its newest one, another one that branches off
+   * from an older one. What was saved beyond the branch stays, and is none of its business.
+   */
   begin(from?: SavedCheckpoint): void {
-    this.runId = from?.runId ?? globalThis.crypto.randomUUID().slice(0, 8);
+    const newest = from && this.#saved.findLast(({ runId }) => runId === from.runId);
+    this.runId = from && newest?.name === from.name ? from.runId : globalThis.crypto.randomUUID().slice(0, 8);
     this.parent = from?.name;
     this.#released.clear();
+    this.#ancestors.clear();
+    for (let at = from; at; at = this.#parentOf(at)) {
+      if (at.runId !== this.runId) this.#ancestors.set(at.runId, at.step);
+    }
   }
 
-  /** What of earlier runs lies here would be in the way of a new one under the same name. */
-  freeName(name: string): string {
-    const taken = this.#saved.some((saved) => saved.name === name && saved.runId !== this.runId);
-    return taken ? `${name}-${this.runId}` : name;
+  /** The checkpoint that the run of this one branched off from. */
+  #parentOf({ parent, runId }: SavedCheckpoint): SavedCheckpoint | undefined {
+    const found = this.#saved.find(({ name }) => name === parent);
+    return found && found.runId !== runId && !this.#ancestors.has(found.runId) ? found : undefined;
+  }
+
+  /** A name that no checkpoint has but one that belongs to these hooks and this run, which is then replaced. */
+  freeName(name: string, by: readonly string[]): string {
+    const isTaken = (wanted: string): boolean =>
+      this.#saved.some(
+        (saved) =>
+          saved.name === wanted && (saved.runId !== this.runId || saved.by?.some((owner) => !by.includes(owner))),
+      );
+    let free = name;
+    for (let n = 2; isTaken(free); n++) free = `${name.slice(0, 90)}-${n}`;
+    return free;
   }
 
   add(saved: SavedCheckpoint): void {
@@ -89,8 +111,10 @@ export class Place {
     if (needless.length === 0) return;
     const gone = new Set(needless.map(({ name }) => name));
     this.#saved = this.#saved.filter((saved) => !gone.has(saved.name));
+    // By its turn a new one may have taken the name.
+    const stillGone = (): string[] => [...gone].filter((name) => !this.has(name));
     this.#removing = this.#removing
-      .then(() => this.#store?.remove([...gone]))
+      .then(() => this.#store?.remove(stillGone()))
       .catch((error: unknown) => this.#warn(`old checkpoints could not be removed: ${(error as Error).message}`));
   }
 

@@ -1,8 +1,8 @@
 // Saving beside training: one snapshot at a time goes to the disk while the steps go on.
-import { attach, CheckpointError } from "../../core/errors.ts";
+import { attach, CheckpointError, HookError } from "../../core/errors.ts";
 import type { BuiltinEvent } from "../../core/events.ts";
 import type { SavedCheckpoint } from "../../core/saved.ts";
-import type { Checkpoints, FailedSave, SaveRequest, Saves } from "../../core/saving.ts";
+import type { Checkpoints, FailedSave, ResumeReport, SaveRequest, Saves } from "../../core/saving.ts";
 import type { Place } from "./place.ts";
 import { positionOf, type Position } from "./run-state.ts";
 import { SnapshotMemory } from "./snapshot-memory.ts";
@@ -117,21 +117,22 @@ export class Saver implements Saves {
   view(hook: string): Checkpoints {
     const place = this.#place;
     return {
+      enabled: place.exists,
       dir: place.dir,
       list: () => place.list(),
       read: async (name, file) => (await place.open()).read(name, file),
-      weights: async (name) => {
+      weights: async (name, options = {}) => {
         const { weightsIn } = await import("./checkpoint-files.ts");
-        return weightsIn(await place.open(), name, this.#subject.optimizers());
+        return weightsIn(await place.open(), name, options, this.#subject.optimizers());
       },
       release: (names) => place.release(hook, names),
     };
   }
 
-  /** A new run begins: nothing of an earlier one counts as its own. */
-  reset(): void {
+  /** A run begins, or goes on from a checkpoint: of this place, then its state is saved already. */
+  reset(loaded?: ResumeReport): void {
     this.#position = undefined;
-    this.#savedState = "";
+    this.#savedState = loaded?.checkpoint && this.#place.has(loaded.checkpoint.name) ? this.#stateKey() : "";
   }
 
   async #save(request: SaveRequest, emergency?: { position: Position; failure: unknown }): Promise<void> {
@@ -141,10 +142,10 @@ export class Saver implements Saves {
     const { takeSnapshot } = await import("./snapshot.ts");
     const snapshot = await takeSnapshot(this.#subject, emergency?.position);
     const { step, epoch, metrics, tensors } = snapshot;
-    const { reason, by, name = `step-${String(step).padStart(6, "0")}` } = request;
-    const wanted = typeof name === "function" ? name({ step, epoch, metrics }) : name;
+    const { reason, by } = request;
     const { run } = this.#subject;
-    run.saving = { name: this.#place.freeName(wanted), reason, step, epoch, metrics, tensors, files: {} };
+    const name = this.#place.freeName(nameOf(request, snapshot), by);
+    run.saving = { name, reason, step, epoch, metrics, tensors, files: {} };
     if (!(await this.#allowed(snapshot, emergency?.failure))) return;
     const { saving } = run;
     const key = stateKey(snapshot.state.position);
@@ -196,7 +197,8 @@ export class Saver implements Saves {
       const time = (this.#lastTime = Math.max(Date.now(), this.#lastTime + 1));
       const info = { step, epoch, reason, metrics, by, time, runId, ...(parent !== undefined && { parent }) };
       const saved = await store.save(name, await toFiles(snapshot, this.#memory, files, format, this.#subject.optimizers()), info);
-      if (verify) await store.verify(name);
+      // What cannot be read back must not pass for the newest.
+      if (verify) await store.verify(name).catch((error: unknown) => store.remove([name]).then(() => Promise.reject(error)));
       this.#place.add(saved);
       return saved;
     } finally {
@@ -234,6 +236,18 @@ export class Saver implements Saves {
   #stateKey(): string {
     const { run, feed, optimizers } = this.#subject;
     return stateKey(positionOf(run, feed, optimizers()));
+  }
+}
+
+/** The name that was asked for. A function that fails is the hook's error. */
+function nameOf({ name, by }: SaveRequest, { step, epoch, metrics, free }: Snapshot): string {
+  if (typeof name === "string") return name;
+  if (name === undefined) return `step-${String(step).padStart(6, "0")}`;
+  try {
+    return name({ step, epoch, metrics });
+  } catch (error) {
+    free();
+    throw new HookError(by[0]!, "requestSave", step, error);
   }
 }
 
