@@ -130,7 +130,7 @@ export const EVENTS = {
   },
   beforeSave: {
     level: "checkpoint",
-    when: "with what is about to be written, which may be changed; `ctx.skip(\"save\")` keeps it from being written",
+    when: 'with what is about to be written, which may be changed; `ctx.skip("save")` keeps it from being written',
     fields: ["saving"],
   },
   afterSave: {
@@ -143,7 +143,11 @@ export const EVENTS = {
     when: "in place of `afterSave`, when a checkpoint could not be written",
     fields: ["failedSave"],
   },
-  beforeLoad: { level: "checkpoint", when: "before a checkpoint is loaded, by `resume` or a rollback", fields: ["loading"] },
+  beforeLoad: {
+    level: "checkpoint",
+    when: "before a checkpoint is loaded, by `resume` or a rollback",
+    fields: ["loading"],
+  },
   afterLoad: {
     level: "checkpoint",
     when: "after it was loaded, with what came back and what did not",

@@ -113,6 +113,8 @@ export interface Checkpoints {
   read(name: string, file: string): Promise<Uint8Array>;
   /** The model's weights in one: averaged ones where a hook keeps some. */
   weights(name: string, options?: WeightsOptions): Promise<HostTensors>;
+  /** Keeps these, whoever asked for them, until this hook releases them. */
+  hold(names: readonly string[]): void;
   /** This hook needs these no longer. One that no hook needs is removed, in the background. */
   release(names: readonly string[]): void;
 }

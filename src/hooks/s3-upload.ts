@@ -3,11 +3,7 @@ import type { ContextOf } from "../core/context.types.ts";
 import type { Hook } from "../core/hook.ts";
 import { checkOptions, is } from "../core/options.ts";
 import type { SavedCheckpoint, SaveReason } from "../core/saved.ts";
-import { openCheckpoint } from "./lib/checkpoint-source.ts";
-import { Bucket, loadS3mini } from "./lib/s3-bucket.ts";
-import { Sender, type Sent } from "./lib/s3-send.ts";
 import { S3_TARGET_CHECKS, S3Target, type S3TargetOptions } from "./lib/s3-target.ts";
-import { Transport } from "./lib/s3-transport.ts";
 import { isReplaceable, UploadQueue } from "./lib/upload-queue.ts";
 import { warnUser } from "./lib/warn-user.ts";
 
@@ -24,8 +20,6 @@ export interface S3UploadOptions extends S3TargetOptions {
   readonly timeout?: number;
   /** Milliseconds that the end of the run waits for what is still to be sent. Default 60000. */
   readonly flushTimeout?: number;
-  /** Gives up the local copy of what has arrived and been checked, except the newest; it goes when no other hook needs it. Default false. */
-  readonly deleteLocal?: boolean;
   readonly name?: string;
 }
 
@@ -39,12 +33,9 @@ const CHECKS = {
   retries: is.wholeFrom(0),
   timeout: is.positive,
   flushTimeout: is.nonNegative,
-  deleteLocal: is.boolean,
   name: is.name,
 };
 
-/** Before the second attempt. */
-const BACKOFF_MS = 500;
 /** For breaking off: the loop's own deadline for a hook must not come first. */
 const MARGIN_MS = 1500;
 
@@ -57,7 +48,7 @@ type Around = Pick<ContextOf<"afterSave">, "checkpoints" | "config">;
  */
 export function s3Upload(options: S3UploadOptions): Hook {
   checkOptions("s3Upload", options, CHECKS, ["endpoint"]);
-  const { name = "s3Upload", partSize = 8 << 20, concurrency = 4, retries = 5, deleteLocal = false } = options;
+  const { name = "s3Upload", partSize = 8 << 20, concurrency = 4, retries = 5 } = options;
   const { only, timeout = 30_000, flushTimeout = 60_000 } = options;
   const target = new S3Target("s3Upload", options);
   const wanted = typeof only === "function" ? only : ({ reason }: SavedCheckpoint) => only?.includes(reason) ?? true;
@@ -66,37 +57,17 @@ export function s3Upload(options: S3UploadOptions): Hook {
   /** Of the end of the run. */
   let deadline: number | undefined;
 
-  async function upload(saved: SavedCheckpoint, around: Around, signal: AbortSignal): Promise<Sent> {
-    const source = await openCheckpoint(saved, around.checkpoints);
-    let transport: Transport | undefined;
-    try {
-      const config = { endpoint: target.url.href, region: target.region, ...target.keys("s3Upload") };
-      const S3mini = await loadS3mini("s3Upload");
-      const { url, allowPrivate } = target;
-      transport = new Transport("s3Upload", { url, allowPrivate, timeout, sockets: concurrency });
-      const bucket = new Bucket(S3mini, config, transport);
-      const keyOf = (file: string): string => target.keyOf(saved.runId, saved.name, file);
-      const how = { owner: "s3Upload", partSize, concurrency, retries, backoff: BACKOFF_MS };
-      return await new Sender({ ...how, bucket, keyOf, signal }).send(source);
-    } finally {
-      transport?.close();
-      await source.close();
-    }
+  async function upload(saved: SavedCheckpoint, { checkpoints }: Around, signal: AbortSignal): Promise<number> {
+    const { sendCheckpoint } = await import("./lib/s3-checkpoint.ts");
+    const how = { partSize, concurrency, retries, timeout, signal };
+    return sendCheckpoint(saved, checkpoints, target, how);
   }
 
   function start(around: Around): UploadQueue {
-    const arrived: string[] = [];
     return new UploadQueue({
       upload: (saved, signal) => upload(saved, around, signal),
-      uploaded({ name: checkpoint }, { verified }) {
-        if (!deleteLocal || !verified) return;
-        arrived.push(checkpoint);
-        // The newest stays, for whoever resumes here; it goes when there is a newer one.
-        const newest = around.checkpoints.list().at(-1)?.name;
-        const needless = arrived.filter((each) => each !== newest);
-        if (needless.length > 0) around.checkpoints.release(needless);
-        arrived.splice(0, arrived.length, ...arrived.filter((each) => each === newest));
-      },
+      // However it ended: other hooks may have given it up meanwhile.
+      done: (saved) => around.checkpoints.release([saved.name]),
       warn: (message) => warnUser(around.config, target.scrub(`${name}, to ${target.shown}: ${message}.`)),
     });
   }
@@ -104,6 +75,7 @@ export function s3Upload(options: S3UploadOptions): Hook {
   function push(saved: SavedCheckpoint, { checkpoints, config }: Around): void {
     if (!wanted(saved)) return;
     queue ??= start({ checkpoints, config });
+    checkpoints.hold([saved.name]);
     queue.push(saved);
   }
 
@@ -128,6 +100,7 @@ export function s3Upload(options: S3UploadOptions): Hook {
     async onTrainBegin() {
       // Whatever is missing is better known now than at the first checkpoint.
       target.keys("s3Upload");
+      const { loadS3mini } = await import("./lib/s3-bucket.ts");
       await loadS3mini("s3Upload");
     },
     onAfterLoad(ctx) {

@@ -5,8 +5,11 @@ export interface Platform {
   warn(message: string): void;
   /** Lets timers, signals and I/O run: a macrotask, since a promise alone would not. */
   yieldToEvents(): Promise<void>;
-  /** Calls `first` on SIGINT or SIGTERM; a second signal ends the process at once. Returns the undo. */
-  onSignals(first: (signal: string) => void): () => void;
+  /**
+   * Calls `first` on SIGINT or SIGTERM; a second signal ends the process at once, and so does the first when `grace`
+   * milliseconds pass before the undo, which is returned.
+   */
+  onSignals(first: (signal: string) => void, grace: number): () => void;
   /** The code with which the process will end, unless something else sets it. */
   setExitCode(code: number): void;
 }
@@ -19,6 +22,9 @@ export const EXIT_CODES: Readonly<Record<string, number>> = { SIGINT: 130, SIGTE
  * theirs. What comes this soon after the first is its echo, not a second wish.
  */
 const ECHO_MS = 500;
+
+/** Timers count no further, and take more for nothing at all. */
+const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
 interface NodeProcess {
   readonly versions?: { readonly node?: string };
@@ -33,9 +39,21 @@ function nodePlatform(process: NodeProcess): Platform {
     name: "node",
     warn: (message) => console.warn(`hookline: ${message}`),
     yieldToEvents: () => new Promise((resolve) => void setImmediate(resolve)),
-    onSignals(first) {
+    onSignals(first, grace) {
       let firstAt: number | undefined;
       let over = false;
+      let watchdog: ReturnType<typeof setTimeout> | undefined;
+      /** A disk or a hook that hangs must not keep a process that was told to go. */
+      const watch = (signal: string, code: number): void => {
+        const giveUp = (): never => {
+          this.warn(`the run has not ended ${grace} ms after ${signal} (\`signalGrace\`): the process exits`);
+          return process.exit(code);
+        };
+        watchdog = setTimeout(giveUp, Math.min(grace, LONGEST_TIMER_MS));
+        watchdog.unref();
+        // Where nothing is left that could wake the run, Node ends the process before that.
+        process.exitCode = code;
+      };
       const handlers = Object.entries(EXIT_CODES).map(([signal, code]) => {
         const handler = (): void => {
           const now = performance.now();
@@ -44,6 +62,7 @@ function nodePlatform(process: NodeProcess): Platform {
             return;
           }
           firstAt = now;
+          watch(signal, code);
           first(signal);
         };
         process.on(signal, handler);
@@ -51,6 +70,7 @@ function nodePlatform(process: NodeProcess): Platform {
       });
       return () => {
         over = true;
+        clearTimeout(watchdog);
         const undoAll = (): void => handlers.forEach((undo) => undo());
         const echoLeft = firstAt === undefined ? 0 : firstAt + ECHO_MS - performance.now();
         // An echo that comes when the run has just ended must not kill the program that reports it.

@@ -62,6 +62,8 @@ export interface TrainerOptions extends LimitOptions {
   readonly hooks?: readonly Hook[];
   /** End cleanly on SIGINT and SIGTERM. Default true. */
   readonly signals?: boolean;
+  /** Milliseconds after such a signal in which the run must end, its last save included; then the process exits. Default 30000. */
+  readonly signalGrace?: number;
   /** Milliseconds after which the loop lets timers and signals run. Default 20. */
   readonly yieldEvery?: number;
   /** Milliseconds that a hook may take in `exception` and `close`. Default 10000. */
@@ -113,6 +115,7 @@ const CHECKS = {
   maxRollbacks: is.wholeFrom(0),
   hooks: is.array,
   signals: is.boolean,
+  signalGrace: is.positive,
   yieldEvery: is.nonNegative,
   closeTimeout: is.positive,
   warn: is.function,

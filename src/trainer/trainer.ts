@@ -91,9 +91,9 @@ export class Trainer {
       const run = this.#run;
       run.reopen();
       let bySignal: Interruption | undefined;
-      const handleSignals = this.options.signals ?? true;
+      const { signals: handleSignals = true, signalGrace = 30_000 } = this.options;
       const undo = handleSignals
-        ? this.#platform.onSignals((name) => (bySignal = { reason: name, requestedBy: name }))
+        ? this.#platform.onSignals((name) => (bySignal = { reason: name, requestedBy: name }), signalGrace)
         : undefined;
       const interrupted = (): Interruption | undefined => bySignal ?? (signal?.aborted ? aborted(signal) : undefined);
       const rescue = async (failure: unknown): Promise<void> => {

@@ -7,36 +7,10 @@ import torch
 import torch.nn as nn
 import torch.nn.functional as F
 
+sys.dont_write_bytecode = True
+from torch_models import Transformer, numbers
+
 torch.set_num_threads(1)
-
-
-class Block(nn.Module):
-    def __init__(self, features, heads):
-        super().__init__()
-        self.ln1 = nn.LayerNorm(features)
-        self.attn = nn.MultiheadAttention(features, heads, batch_first=True)
-        self.ln2 = nn.LayerNorm(features)
-        self.mlp = nn.Sequential(nn.Linear(features, 4 * features), nn.GELU(), nn.Linear(4 * features, features))
-
-    def forward(self, x):
-        hidden = torch.triu(torch.ones(x.shape[1], x.shape[1]), 1).bool()
-        h = self.ln1(x)
-        x = x + self.attn(h, h, h, need_weights=False, attn_mask=hidden)[0]
-        return x + self.mlp(self.ln2(x))
-
-
-class Transformer(nn.Module):
-    def __init__(self, vocabulary, time, features, heads, layers):
-        super().__init__()
-        self.tok = nn.Embedding(vocabulary, features)
-        self.pos = nn.Embedding(time, features)
-        self.blocks = nn.Sequential(*[Block(features, heads) for _ in range(layers)])
-        self.ln = nn.LayerNorm(features)
-        self.head = nn.Linear(features, vocabulary, bias=False)
-
-    def forward(self, x):
-        return self.head(self.ln(self.blocks(self.tok(x) + self.pos(torch.arange(x.shape[1])))))
-
 
 LOSSES = {
     "mse": F.mse_loss,
@@ -47,10 +21,6 @@ LOSSES = {
 def tensor(host):
     dtype = torch.int64 if host["whole"] else torch.float32
     return torch.tensor(host["data"], dtype=dtype).reshape(host["shape"])
-
-
-def numbers(t):
-    return t.detach().to(torch.float64).flatten().tolist()
 
 
 def cosine(step, warmup, total, least):

@@ -33,7 +33,8 @@ export const models: Readonly<Record<string, Named>> = {
   },
   cnn: {
     model: nn.sequential(
-      nn.conv2d(3, 4, { kernel: 3, padding: 1 }),
+      // No bias before the norm, which would take it out again and leave its gradient to rounding noise.
+      nn.conv2d(3, 4, { kernel: 3, padding: 1, bias: false }),
       nn.batchNorm(4),
       nn.relu(),
       nn.maxPool2d(2),

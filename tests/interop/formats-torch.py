@@ -19,13 +19,9 @@ import sys
 from pathlib import Path
 
 import torch
-import torch.nn as nn
 
-try:
-    import safetensors
-    import safetensors.torch
-except ImportError:
-    safetensors = None
+sys.dont_write_bytecode = True
+from torch_models import MODELS, load_safetensors, numbers, safetensors
 
 torch.set_num_threads(1)
 torch.manual_seed(3)
@@ -35,73 +31,12 @@ theirs.mkdir(exist_ok=True)
 NEW = tuple(map(int, torch.__version__.split(".")[:2])) >= (2, 3)
 
 
-class Block(nn.Module):
-    def __init__(self, features, heads):
-        super().__init__()
-        self.ln1 = nn.LayerNorm(features)
-        self.attn = nn.MultiheadAttention(features, heads, batch_first=True)
-        self.ln2 = nn.LayerNorm(features)
-        self.mlp = nn.Sequential(nn.Linear(features, 4 * features), nn.GELU(), nn.Linear(4 * features, features))
-
-    def forward(self, x):
-        hidden = torch.triu(torch.ones(x.shape[1], x.shape[1]), 1).bool()
-        h = self.ln1(x)
-        x = x + self.attn(h, h, h, need_weights=False, attn_mask=hidden)[0]
-        return x + self.mlp(self.ln2(x))
-
-
-class Transformer(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.tok = nn.Embedding(17, 16)
-        self.pos = nn.Embedding(8, 16)
-        self.blocks = nn.Sequential(Block(16, 2), Block(16, 2))
-        self.ln = nn.LayerNorm(16)
-        self.head = nn.Linear(16, 17, bias=False)
-
-    def forward(self, x):
-        return self.head(self.ln(self.blocks(self.tok(x) + self.pos(torch.arange(x.shape[1])))))
-
-
-MODELS = {
-    "mlp": lambda: nn.Sequential(nn.Linear(6, 16), nn.Tanh(), nn.Linear(16, 16), nn.GELU(), nn.Linear(16, 2)),
-    "cnn": lambda: nn.Sequential(
-        nn.Conv2d(3, 4, 3, padding=1), nn.BatchNorm2d(4), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(), nn.Linear(64, 5)
-    ),
-    "transformer": Transformer,
-}
-
-
 def tensor(host, whole):
     return torch.tensor(host["data"], dtype=torch.int64 if whole else torch.float32).reshape(host["shape"])
 
 
-def numbers(t):
-    return t.detach().cpu().to(torch.float64).flatten().tolist()
-
-
 def load(name, weights_only=True):
     return torch.load(ours / name, weights_only=weights_only)
-
-
-def load_safetensors(name):
-    """With the library where it is there, else by the words of the format's description."""
-    if safetensors:
-        return safetensors.torch.load_file(ours / name)
-    raw = (ours / name).read_bytes()
-    (length,) = struct.unpack("<Q", raw[:8])
-    header = json.loads(raw[8 : 8 + length])
-    header.pop("__metadata__", None)
-    types = {"F32": "float32", "F64": "float64", "F16": "float16", "BF16": "bfloat16", "I64": "int64", "I32": "int32"}
-    types |= {"I16": "int16", "I8": "int8", "U8": "uint8", "BOOL": "bool", "C64": "complex64"}
-    found = {}
-    for key, info in header.items():
-        begin, end = info["data_offsets"]
-        dtype = getattr(torch, types[info["dtype"]])
-        data = bytearray(raw[8 + length + begin : 8 + length + end])
-        flat = torch.frombuffer(data, dtype=dtype) if data else torch.empty(0, dtype=dtype)
-        found[key] = flat.reshape(info["shape"])
-    return found
 
 
 def say(what):
@@ -118,7 +53,7 @@ for name, make in MODELS.items():
     x = tensor(expected[name]["input"], name == "transformer")
     for file in (f"{name}.pt", f"{name}.safetensors"):
         model = make().eval()
-        state = load(file) if file.endswith(".pt") else load_safetensors(file)
+        state = load(file) if file.endswith(".pt") else load_safetensors(ours / file)
         model.load_state_dict(state, strict=True)
         difference = (model(x).double().flatten() - torch.tensor(expected[name]["outputs"], dtype=torch.float64)).abs().max()
         assert difference <= 1e-5, (file, difference)
@@ -140,14 +75,14 @@ VALUES = {
     "scalar": torch.tensor(7.0),
 }
 for file in ("types.pt", "types.safetensors"):
-    found = load(file) if file.endswith(".pt") else load_safetensors(file)
+    found = load(file) if file.endswith(".pt") else load_safetensors(ours / file)
     assert found.keys() == VALUES.keys()
     assert all(same(found[key], VALUES[key]) for key in VALUES), found
     say(f"{file}, {len(VALUES)} tensors")
 if NEW:
     for file in ("new-types.pt", "new-types.safetensors"):
         if file.endswith(".pt") or safetensors:
-            found = load(file) if file.endswith(".pt") else load_safetensors(file)
+            found = load(file) if file.endswith(".pt") else load_safetensors(ours / file)
             got = {key: (value.dtype, value.double().tolist() if "int" not in key else value.tolist()) for key, value in found.items()}
             want = {"uint16": 65535, "uint32": 2**32 - 1, "uint64": 2**64 - 1, "float8_e4m3fn": 1.0, "float8_e5m2": 1.0}
             assert got == {key: (getattr(torch, key), [value]) for key, value in want.items()}, got

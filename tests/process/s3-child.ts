@@ -35,7 +35,13 @@ async function memory(): Promise<S3ChildReport> {
   const store = await openDirectoryStore(folder, { readOnly: true, thread: false });
   const [saved] = await store.list();
   const hook = s3Upload(upload);
-  const ctx = { saved, checkpoints: { list: () => [saved] }, config: {}, log: () => undefined, status: "completed" };
+  const ctx = {
+    saved,
+    checkpoints: { list: () => [saved], hold() {}, release() {} },
+    config: {},
+    log: () => undefined,
+    status: "completed",
+  };
   await hook.onTrainBegin!(ctx as never);
   const before = process.memoryUsage();
   let [external, rss] = [0, 0];

@@ -1,5 +1,6 @@
 // A training run in a process of its own, for signals.test.ts: wholly synchronous, without an end, told by JSON what to do.
 // Each line it prints is a note with the time; the reader sends signals when it likes.
+import { memoryStore } from "../../src/checkpoint/index.ts";
 import { Trainer, type Hook } from "../../src/index.ts";
 import { DataLoader, Rng } from "../../src/data/index.ts";
 import { linear, mse, sequential, tanh } from "../../src/nn/index.ts";
@@ -15,6 +16,9 @@ export interface ChildOptions {
   /** A handler for SIGINT of the program's own. */
   readonly ownHandler?: boolean;
   readonly signals?: boolean;
+  readonly signalGrace?: number;
+  /** What never ends: a hook's `trainEnd` that waits for a timer, one that waits for nothing, or the last save. */
+  readonly hangs?: "hook" | "idle hook" | "save";
   /** A hook skips every epoch, so that no step ever comes. */
   readonly skipEpochs?: boolean;
 }
@@ -87,6 +91,13 @@ const slow: Hook = {
   onTrainEnd: () => new Promise((resolve) => setTimeout(resolve, options.slowEnd)),
 };
 
+const never = (): Promise<never> => new Promise(() => undefined);
+const hanging: Readonly<Record<NonNullable<ChildOptions["hangs"]>, Hook>> = {
+  hook: { name: "hanging", after: "watch", onTrainEnd: () => new Promise((resolve) => setTimeout(resolve, 60_000)) },
+  "idle hook": { name: "hanging", after: "watch", onTrainEnd: never },
+  save: { name: "hanging", onTrainBegin: (ctx) => ctx.requestSave("final", { at: "end" }) },
+};
+
 if (options.ownHandler) process.on("SIGINT", () => tell("handler"));
 const data = { x: rows(128), y: rows(128) };
 function* endless() {
@@ -105,7 +116,11 @@ const trainer = new Trainer({
   epochs: 1_000_000,
   engine: "wasm",
   signals: options.signals ?? true,
-  hooks: [watch, ...(options.slowEnd ? [slow] : [])],
+  ...(options.signalGrace !== undefined && { signalGrace: options.signalGrace }),
+  ...(options.hangs === "save" && {
+    store: { ...memoryStore(), save: () => new Promise((_, reject) => setTimeout(reject, 60_000)) },
+  }),
+  hooks: [watch, ...(options.slowEnd ? [slow] : []), ...(options.hangs ? [hanging[options.hangs]] : [])],
 });
 
 const before = listeners();

@@ -23,15 +23,27 @@ const watching = (seen: Record<number, unknown>): Hook => ({
 test("to the newest checkpoint: parameters and updates are those of then, step and data go on", async () => {
   const seen: Record<number, unknown> = {};
   const trace = recordTrace({ events: ["stepEnd", "beforeLoad", "afterLoad", "batchBegin"] });
-  await using trainer = tinyTrainer({ ...base(), steps: 8, hooks: [saveAt(1, 3), rollbackAt(5), watching(seen), trace] });
+  await using trainer = tinyTrainer({
+    ...base(),
+    steps: 8,
+    hooks: [saveAt(1, 3), rollbackAt(5), watching(seen), trace],
+  });
   const result = await trainer.fit();
   expect(seen[5]).toEqual(seen[3]);
   expect(seen[4]).not.toEqual(seen[3]);
   expect(result.steps).toBe(8);
   const order = trace.entries.map(({ event, fields }) => `${event} ${String(fields.step)}`);
-  expect(order.slice(order.indexOf("stepEnd 5"))).toEqual(
-    ["stepEnd 5", "beforeLoad 5", "afterLoad 5", "batchBegin 6", "stepEnd 6", "batchBegin 7", "stepEnd 7", "batchBegin 8", "stepEnd 8"],
-  );
+  expect(order.slice(order.indexOf("stepEnd 5"))).toEqual([
+    "stepEnd 5",
+    "beforeLoad 5",
+    "afterLoad 5",
+    "batchBegin 6",
+    "stepEnd 6",
+    "batchBegin 7",
+    "stepEnd 7",
+    "batchBegin 8",
+    "stepEnd 8",
+  ]);
   expect(trace.entries.filter(({ event }) => event === "batchBegin").map(({ fields }) => fields.batchIdx)).toEqual([
     0, 1, 2, 3, 4, 5, 6, 7,
   ]);
@@ -51,9 +63,17 @@ test("to a named one, with a report", async () => {
 test("a checkpoint of the same boundary comes after it, and an evaluation sees what training goes on with", async () => {
   const seen: Record<number, unknown> = {};
   const store = memoryStore();
-  await using trainer = tinyTrainer({ ...base(), store, steps: 6, hooks: [saveAt(3, 5), rollbackAt(5), watching(seen)] });
+  await using trainer = tinyTrainer({
+    ...base(),
+    store,
+    steps: 6,
+    hooks: [saveAt(3, 5), rollbackAt(5), watching(seen)],
+  });
   await trainer.fit();
-  const [three, five] = [await store.read("step-000003", "model.safetensors"), await store.read("step-000005", "model.safetensors")];
+  const [three, five] = [
+    await store.read("step-000003", "model.safetensors"),
+    await store.read("step-000005", "model.safetensors"),
+  ];
   expect(five).toEqual(three);
 });
 

@@ -1,6 +1,6 @@
 // The sources as a browser's bundler sees them: esbuild, platform browser, `hookline` resolved to src/.
 import { fileURLToPath } from "node:url";
-import { build, type Metafile } from "esbuild";
+import { build, type BuildOptions, type Metafile } from "esbuild";
 
 const root = fileURLToPath(new URL("../../", import.meta.url));
 
@@ -14,26 +14,38 @@ export const ENTRIES: Readonly<Record<string, string>> = {
   "hookline/testing": "src/testing/index.ts",
 };
 
+type Program = { readonly file: string } | { readonly source: string };
+
+const options = (program: Program, jax: boolean): BuildOptions => ({
+  ...("file" in program
+    ? { entryPoints: [program.file] }
+    : { stdin: { contents: program.source, resolveDir: root, loader: "ts" } }),
+  absWorkingDir: root,
+  bundle: true,
+  metafile: true,
+  format: "esm",
+  platform: "browser",
+  target: "es2022",
+  logLevel: "silent",
+  external: jax ? [] : ["@jax-js/jax"],
+  alias: Object.fromEntries(Object.entries(ENTRIES).map(([name, file]) => [name, root + file])),
+});
+
 /** Bundles a program for a browser; `jax` says whether jax-js goes in. A `node:` import is an error of esbuild's. */
-export async function bundle(
-  program: { file: string } | { source: string },
-  { jax, minify = false }: { jax: boolean; minify?: boolean },
-): Promise<{ code: string; meta: Metafile }> {
-  const { outputFiles, metafile } = await build({
-    ...("file" in program
-      ? { entryPoints: [program.file] }
-      : { stdin: { contents: program.source, resolveDir: root, loader: "ts" } }),
-    absWorkingDir: root,
-    bundle: true,
-    write: false,
-    metafile: true,
-    minify,
-    format: "esm",
-    platform: "browser",
-    target: "es2022",
-    logLevel: "silent",
-    external: jax ? [] : ["@jax-js/jax"],
-    alias: Object.fromEntries(Object.entries(ENTRIES).map(([name, file]) => [name, root + file])),
-  });
+export async function bundle(program: Program, { jax }: { jax: boolean }): Promise<{ code: string; meta: Metafile }> {
+  const { outputFiles, metafile } = await build({ ...options(program, jax), write: false, metafile: true });
   return { code: outputFiles[0]!.text, meta: metafile };
+}
+
+/** The code that a page downloads at once, minified and without jax-js: not what is loaded on first use. */
+export async function firstDownload(program: Program): Promise<string[]> {
+  const split = { minify: true, splitting: true, outdir: `${root}bundle`, metafile: true, write: false } as const;
+  const { outputFiles, metafile } = await build({ ...options(program, false), ...split });
+  const entry = Object.keys(metafile.outputs).find((path) => metafile.outputs[path]!.entryPoint === "<stdin>")!;
+  const needed = new Set([entry]);
+  for (const path of needed) {
+    const { imports } = metafile.outputs[path]!;
+    for (const each of imports) if (each.kind === "import-statement" && !each.external) needed.add(each.path);
+  }
+  return outputFiles.filter(({ path }) => [...needed].some((one) => path.endsWith(one))).map(({ text }) => text);
 }

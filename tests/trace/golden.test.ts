@@ -1,5 +1,6 @@
 // The canonical traces. Each is a file that a person has read; a change of the loop shows up as a change of a file.
 import type { Hook } from "hookline";
+import { memoryStore } from "hookline/checkpoint";
 import { DataLoader } from "hookline/data";
 import { recordTrace, tinyData, tinyTrainer, type TinyOptions } from "hookline/testing";
 import { sgd } from "hookline/optim";
@@ -118,6 +119,52 @@ describe("golden traces", () => {
     await using trainer = tinyTrainer({ hooks: [aborter, recorder], eval: loader(4) });
     await trainer.fit({ signal: controller.signal });
     await expect(outline(recorder.entries)).toMatchFileSnapshot(golden("abort-signal"));
+  });
+
+  describe("checkpoints", () => {
+    const every2: Hook = {
+      name: "every2",
+      onTrainBegin: (ctx) => ctx.requestSave("final", { at: "end" }),
+      onStepEnd: (ctx) => (ctx.step % 2 === 0 ? ctx.requestSave("interval") : undefined),
+      onEpochEnd: (ctx) => ctx.requestSave("interval"),
+    };
+    const saving = (): TinyOptions => ({ store: memoryStore(), save: "sync", eval: loader(4), logEvery: 2 });
+
+    test("saved every 2 steps and after each epoch", async () => {
+      await expect(await trace({ ...saving(), epochs: 2, samples: 12 }, every2)).toMatchFileSnapshot(golden("saves"));
+    });
+
+    test("resumed in mid-epoch, where it does not begin again", async () => {
+      const options = { ...saving(), samples: 20 };
+      const onSteps: Hook = { name: "onSteps", onStepEnd: (ctx) => ctx.requestSave() };
+      await using first = tinyTrainer({ ...options, steps: 3, hooks: [onSteps] });
+      await first.fit();
+      const recorder = recordTrace();
+      await using second = tinyTrainer({ ...options, hooks: [recorder] });
+      await second.fit({ resume: "step-000002" });
+      await expect(outline(recorder.entries)).toMatchFileSnapshot(golden("resume"));
+    });
+
+    test("a rollback comes first at its boundary", async () => {
+      const back: Hook = { name: "back", onStepEnd: (ctx) => (ctx.step === 4 ? ctx.rollback() : undefined) };
+      await expect(await trace({ ...saving(), samples: 20 }, every2, back)).toMatchFileSnapshot(golden("rollback"));
+    });
+
+    test("an emergency save after an exception", async () => {
+      const bad: Hook = {
+        name: "bad",
+        onBatchBegin: (ctx) => {
+          if (ctx.step === 4) throw new Error("no");
+        },
+      };
+      await expect(await trace(saving(), every2, bad)).toMatchFileSnapshot(golden("emergency"));
+    });
+
+    test("a save that fails", async () => {
+      const store = { ...memoryStore(), save: () => Promise.reject(new Error("full")) };
+      const once: Hook = { name: "once", onStepEnd: (ctx) => (ctx.step === 2 ? ctx.requestSave() : undefined) };
+      await expect(await trace({ ...saving(), store, warn() {} }, once)).toMatchFileSnapshot(golden("save-error"));
+    });
   });
 
   test("evaluate and predict on their own", async () => {

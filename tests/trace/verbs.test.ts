@@ -109,7 +109,8 @@ describe.each(PAIRS)("$verb in $event", ({ verb, event }) => {
     // A rollback at the first step finds no checkpoint: the run stops, and that is a second entry. One that is asked for
     // in `log` is done at the next boundary.
     const stranded = verb === "rollback" && at.step === 1 && event !== "log";
-    if (stranded) expect(result!.reason).toBe("caller asks for a rollback, but this run has no checkpoint yet (because)");
+    if (stranded)
+      expect(result!.reason).toBe("caller asks for a rollback, but this run has no checkpoint yet (because)");
     expect(interventions).toHaveLength(stranded ? 2 : 1);
     expect(result!.status).toBe(verb === "stop" || stranded ? "stopped" : "completed");
     if (verb === "stop") expect(result).toMatchObject({ reason: WHY, requestedBy: "caller" });

@@ -1,4 +1,5 @@
 // A checkpoint's files, opened to be copied elsewhere: from its directory in pieces, or from its store as a whole.
+import { GoneError } from "./upload-queue.ts";
 import { CheckpointError } from "../../core/errors.ts";
 import type { SavedCheckpoint } from "../../core/saved.ts";
 import type { ContextOf } from "../../core/context.types.ts";
@@ -21,11 +22,6 @@ export interface CheckpointSource {
   readonly files: readonly SourceFile[];
   readonly manifest: Uint8Array<ArrayBuffer>;
   close(): Promise<void>;
-}
-
-/** The checkpoint is not there any longer: others decide what is kept. */
-export class GoneError extends Error {
-  override name = "GoneError";
 }
 
 /**

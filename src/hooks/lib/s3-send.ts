@@ -1,5 +1,6 @@
 // Sends one checkpoint: what is not there yet, checked on both sides, and the manifest last, so that it means complete.
-import { GoneError, type CheckpointSource, type SourceFile } from "./checkpoint-source.ts";
+import type { CheckpointSource, SourceFile } from "./checkpoint-source.ts";
+import { GoneError } from "./upload-queue.ts";
 import { MANIFEST } from "./manifest-text.ts";
 import { joinedTag, PartReader, tagOf, type Part, type PartSource } from "./part-reader.ts";
 import { SendError } from "./post.ts";
@@ -18,13 +19,6 @@ export interface SendOptions {
   readonly signal: AbortSignal;
 }
 
-export interface Sent {
-  /** Bytes that went out. */
-  readonly bytes: number;
-  /** Did the service confirm the digest of every file, or where it tells none, the size? */
-  readonly verified: boolean;
-}
-
 /** A service takes no more parts than this for one file. */
 const MOST_PARTS = 10_000;
 const MEGABYTE = 1 << 20;
@@ -39,26 +33,26 @@ export class Sender {
   /** One for each part on its way, used again for the next. */
   readonly #buffers: ArrayBuffer[] = [];
   #sent = 0;
-  #verified = true;
 
   constructor(options: SendOptions) {
     this.#options = options;
   }
 
-  async send({ files, manifest }: CheckpointSource): Promise<Sent> {
+  /** Resolves to the bytes that went out. */
+  async send({ files, manifest }: CheckpointSource): Promise<number> {
     const text: PartSource = {
       bytes: manifest.byteLength,
       read: async (into, at) => into.set(manifest.subarray(at, at + into.byteLength)),
     };
     const before = await this.#head(MANIFEST);
-    if ((await this.#isSame(before, text)) && (await this.#haveSizes(files))) return this.#result();
+    if ((await this.#isSame(before, text)) && (await this.#haveSizes(files))) return this.#sent;
     // What lies there under this name is another checkpoint: while its files are replaced, it must not look complete.
     if (isThere(before)) await this.#removeManifest();
     // Those who may not look may perhaps delete, and if not, there is nothing that could be done.
     else if (before === "unknown") await this.#removeManifest().catch(() => undefined);
     for (const file of files) await this.#named(file.name, () => this.#sendOnce(file));
     await this.#named(MANIFEST, () => this.#sendWhole(MANIFEST, text, undefined));
-    return this.#result();
+    return this.#sent;
   }
 
   get #bucket(): Bucket {
@@ -69,9 +63,6 @@ export class Sender {
   }
   #key(file: string): string {
     return this.#options.keyOf(file);
-  }
-  #result(): Sent {
-    return { bytes: this.#sent, verified: this.#verified };
   }
   #retry<T>(work: () => Promise<T>, signal = this.#signal): Promise<T> {
     const { retries, backoff } = this.#options;
@@ -236,9 +227,10 @@ export class Sender {
   /** Where the service tells no digest, it is asked for the size of what it has. */
   async #confirm(name: string, bytes: number): Promise<void> {
     const stored = await this.#retry(() => this.#bucket.head(this.#key(name), this.#signal));
-    if (stored === "unknown") this.#verified = false;
-    else if (!isThere(stored)) throw new MismatchError("it was taken, and is not there");
-    else if (stored.bytes !== bytes) throw new MismatchError(`${stored.bytes} of ${bytes} bytes are there`);
+    // Keys that may not look: the service's word must do.
+    if (stored === "unknown") return;
+    if (!isThere(stored)) throw new MismatchError("it was taken, and is not there");
+    if (stored.bytes !== bytes) throw new MismatchError(`${stored.bytes} of ${bytes} bytes are there`);
   }
 }
 

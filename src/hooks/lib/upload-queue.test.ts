@@ -1,8 +1,7 @@
 // The queue of uploads: in order, one at a time; what a newer one replaces goes, what was saved for a reason stays.
 import type { SavedCheckpoint } from "hookline/checkpoint";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { GoneError } from "./checkpoint-source.ts";
-import { UploadQueue } from "./upload-queue.ts";
+import { GoneError, UploadQueue } from "./upload-queue.ts";
 
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
@@ -30,9 +29,12 @@ function make(fails: Record<string, Error> = {}) {
         aborted = () => reject(new Error("aborted"));
         if (!listening) signal.addEventListener("abort", () => aborted());
         listening = true;
-        release = () => (fails[each.name] ? reject(fails[each.name]!) : resolve({ bytes: 10, verified: true }));
+        release = () => (fails[each.name] ? reject(fails[each.name]!) : resolve(10));
+      }).then((bytes) => {
+        sent.push(each.name);
+        return bytes as number;
       }),
-    uploaded: ({ name }) => void sent.push(name),
+    done: () => undefined,
     warn: (message) => void warnings.push(message),
   });
   /** Lets the one on its way end, and all that follow. */

@@ -1,13 +1,16 @@
 // Checkpoints that wait for their upload: one at a time, in order, and what a newer one replaces need not wait.
 import type { SavedCheckpoint } from "../../core/saved.ts";
-import { GoneError } from "./checkpoint-source.ts";
-import type { Sent } from "./s3-send.ts";
+
+/** The checkpoint is not there any longer: others decide what is kept. */
+export class GoneError extends Error {
+  override name = "GoneError";
+}
 
 export interface UploadQueueOptions {
-  /** Sends one; must give up when `signal` is aborted. */
-  readonly upload: (saved: SavedCheckpoint, signal: AbortSignal) => Promise<Sent>;
-  /** One has arrived. */
-  readonly uploaded: (saved: SavedCheckpoint, sent: Sent) => void;
+  /** Sends one, and says how many bytes went out; must give up when `signal` is aborted. */
+  readonly upload: (saved: SavedCheckpoint, signal: AbortSignal) => Promise<number>;
+  /** One is no longer needed here, whether it has arrived or not. */
+  readonly done: (saved: SavedCheckpoint) => void;
   /** One has not, and why; said as it happens. */
   readonly warn: (message: string) => void;
 }
@@ -79,7 +82,9 @@ export class UploadQueue {
     return this.failed + this.#unsent.length > 0;
   }
 
-  #drop({ name }: SavedCheckpoint): void {
+  #drop(saved: SavedCheckpoint): void {
+    const { name } = saved;
+    this.#options.done(saved);
     this.dropped++;
     if (this.#saidDropped) return;
     this.#saidDropped = true;
@@ -91,21 +96,21 @@ export class UploadQueue {
     for (let saved = this.#waiting.shift(); saved; saved = this.#waiting.shift()) {
       if (this.#end.signal.aborted) {
         this.#unsent.push(saved.name);
+        this.#options.done(saved);
         continue;
       }
       this.#running = saved;
       await this.#upload(saved);
       this.#running = undefined;
+      this.#options.done(saved);
     }
     this.#working = undefined;
   }
 
   async #upload(saved: SavedCheckpoint): Promise<void> {
     try {
-      const sent = await this.#options.upload(saved, this.#end.signal);
+      this.bytes += await this.#options.upload(saved, this.#end.signal);
       this.uploaded++;
-      this.bytes += sent.bytes;
-      this.#options.uploaded(saved, sent);
     } catch (error) {
       const reason = error instanceof Error ? error.message : String(error);
       if (this.#end.signal.aborted) this.#unsent.push(saved.name);

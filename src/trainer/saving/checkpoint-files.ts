@@ -13,7 +13,7 @@ import { parseExact, stringifyExact } from "./exact-json.ts";
 import { STATE_SCHEMA, type SavedState } from "./run-state.ts";
 import type { SnapshotMemory } from "./snapshot-memory.ts";
 import type { Snapshot } from "./snapshot.ts";
-import { fromTorch, torchOptimizers } from "./torch-files.ts";
+import { fromTorch, prefixOf, torchOptimizers } from "./torch-files.ts";
 
 const STATE_FILE = "state.json";
 const TORCH_FILE = "checkpoint.pt";
@@ -38,7 +38,7 @@ export async function toFiles(
   if (format === "pt") {
     const { model, optimizer, ...others } = tensors;
     const { step, epoch } = snapshot;
-    const states = torchOptimizers(optimizers, optimizer!);
+    const states = torchOptimizers(optimizers, snapshot.state.position.optimizers, optimizer!);
     files[TORCH_FILE] = torchCheckpointParts({ model: model!, optimizers: states, step, epoch });
     addFiles(files, others);
   } else addFiles(files, tensors);
@@ -61,12 +61,32 @@ export interface ReadCheckpoint {
   readonly state?: SavedState;
   /** Updates that the optimizers have done, by name, where there is no state to tell. */
   readonly updates?: Readonly<Record<string, number>>;
+  /** Why the optimizers cannot go on from what it has of them: told when the model fits. */
+  readonly unfit?: CheckpointError;
   tensorsIn(file: string): HostTensors;
 }
 
-/** The tensors that a model wants, in its order; a CheckpointError when names or shapes differ. */
-export const fitModel = ({ model, where }: ReadCheckpoint, own: HostTensors): HostTensors =>
-  matchTensors(model, own, { strict: true }, where).tensors;
+/** The tensors that a model wants, in its order; a CheckpointError when names or shapes differ, or else the optimizers. */
+export function fitModel({ model, where, unfit }: ReadCheckpoint, own: HostTensors): HostTensors {
+  let tensors: HostTensors;
+  try {
+    ({ tensors } = matchTensors(model, own, { strict: true }, where));
+  } catch (error) {
+    const [names, wanted] = [Object.keys(model), Object.keys(own)];
+    const alike = names.length === wanted.length && wanted.every((name) => Object.hasOwn(model, name));
+    if (alike || !(error instanceof CheckpointError)) throw error;
+    // A resume has no options for names, so those of loadStateDict are told.
+    const prefix = prefixOf(names, wanted);
+    const options = prefix === undefined ? "strict: false" : `prefix: ${JSON.stringify(prefix)}, strict: false`;
+    throw new CheckpointError(
+      where,
+      error.reason,
+      `Build the model as it was there, or start from the weights that fit: trainer.loadStateDict(await readWeights(path), { ${options} }).`,
+    );
+  }
+  if (unfit) throw unfit;
+  return tensors;
+}
 
 /** Takes a checkpoint's files apart; `where` is its place, for errors. */
 export function fromFiles(files: CheckpointFiles, where: string, optimizers: OptimizerSet): ReadCheckpoint {

@@ -57,7 +57,10 @@ export class HeldTensors implements SaveTensors {
   async toWrite(memory: SnapshotMemory): Promise<FileTensors> {
     const tensors: FileTensors = {};
     for (const [name, held] of this.#held) {
-      const read = "buffer" in held ? (this.#copied(held.buffer, memory) ?? (await readBuffer(this.#engine, held.buffer))) : held.array;
+      const read =
+        "buffer" in held
+          ? (this.#copied(held.buffer, memory) ?? (await readBuffer(this.#engine, held.buffer)))
+          : held.array;
       tensors[name] = "bytes" in read ? read : fromHostArrays({ [name]: read })[name]!;
     }
     this.free();

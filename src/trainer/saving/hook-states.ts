@@ -84,6 +84,8 @@ function stateOf({ json, tensors }: SavedHook, tensorsIn: (file: string) => Host
   const found = tensors && tensorsIn(tensors.file);
   return {
     ...(json !== undefined && { json }),
-    ...(tensors && { tensors: Object.fromEntries(tensors.names.map((name) => [name, found![tensors.prefix + name]!])) }),
+    ...(tensors && {
+      tensors: Object.fromEntries(tensors.names.map((name) => [name, found![tensors.prefix + name]!])),
+    }),
   };
 }

@@ -19,6 +19,8 @@ export class Place {
   readonly #ancestors = new Map<string, number>();
   /** Who needs a checkpoint no longer, by its name. */
   readonly #released = new Map<string, Set<string>>();
+  /** Who needs one though it did not ask for it, by the checkpoint's name. */
+  readonly #held = new Map<string, Set<string>>();
   #removing: Promise<void> = Promise.resolve();
   /** The run that writes here, once it has a name. */
   runId = "";
@@ -72,6 +74,7 @@ export class Place {
     this.runId = from && newest?.name === from.name ? from.runId : globalThis.crypto.randomUUID().slice(0, 8);
     this.parent = from?.name;
     this.#released.clear();
+    this.#held.clear();
     this.#ancestors.clear();
     for (let at = from; at; at = this.#parentOf(at)) {
       if (at.runId !== this.runId) this.#ancestors.set(at.runId, at.step);
@@ -86,14 +89,11 @@ export class Place {
 
   /** A name that no checkpoint has but one that belongs to these hooks and this run, which is then replaced. */
   freeName(name: string, by: readonly string[]): string {
-    const isTaken = (wanted: string): boolean =>
-      this.#saved.some(
-        (saved) =>
-          saved.name === wanted && (saved.runId !== this.runId || saved.by?.some((owner) => !by.includes(owner))),
-      );
-    let free = name;
-    for (let n = 2; isTaken(free); n++) free = `${name.slice(0, 90)}-${n}`;
-    return free;
+    const there = this.#saved.find((saved) => saved.name === name);
+    if (!there || (there.runId === this.runId && there.by?.every((owner) => by.includes(owner)))) return name;
+    let n = 2;
+    while (this.has(`${name.slice(0, 90)}-${n}`)) n++;
+    return `${name.slice(0, 90)}-${n}`;
   }
 
   add(saved: SavedCheckpoint): void {
@@ -101,12 +101,20 @@ export class Place {
     this.#released.delete(saved.name);
   }
 
+  hold(hook: string, names: readonly string[]): void {
+    for (const name of names) this.#held.set(name, new Set(this.#held.get(name)).add(hook));
+  }
+
   /** Removes, in the background, what nobody needs any longer. */
   release(hook: string, names: readonly string[]): void {
-    for (const name of names) this.#released.set(name, new Set(this.#released.get(name)).add(hook));
+    for (const name of names) {
+      this.#held.get(name)?.delete(hook);
+      this.#released.set(name, new Set(this.#released.get(name)).add(hook));
+    }
     const needless = this.list().filter(({ name, by = [] }) => {
       const released = this.#released.get(name);
-      return released !== undefined && by.every((owner) => released.has(owner));
+      const isHeld = (this.#held.get(name)?.size ?? 0) > 0;
+      return released !== undefined && !isHeld && by.every((owner) => released.has(owner));
     });
     if (needless.length === 0) return;
     const gone = new Set(needless.map(({ name }) => name));
@@ -123,7 +131,8 @@ export class Place {
     const store = await this.open();
     if (name !== undefined) return store.load({ name });
     const latest = this.#saved.toSorted((a, b) => b.time - a.time)[0];
-    if (latest === undefined || this.#saved.every(({ runId }) => runId === latest.runId)) return this.#loadNewest(store);
+    if (latest === undefined || this.#saved.every(({ runId }) => runId === latest.runId))
+      return this.#loadNewest(store);
     const skipped: BadCheckpoint[] = [];
     for (const saved of this.#saved.filter(({ runId }) => runId === latest.runId).toReversed()) {
       try {

@@ -71,7 +71,13 @@ export async function rollBack(
 ): Promise<void> {
   const { run, hooks } = subject;
   const give = (why: string): void => {
-    const entry = { who: by, event: "rollback", step: run.clock.now.step, epoch: run.clock.now.epoch - 1, what: "stop" };
+    const entry = {
+      who: by,
+      event: "rollback",
+      step: run.clock.now.step,
+      epoch: run.clock.now.epoch - 1,
+      what: "stop",
+    };
     run.actions.stop(why, by, run.audit.add({ ...entry, why }));
   };
   const because = reason === undefined ? "" : ` (${reason})`;
@@ -92,7 +98,16 @@ export async function rollBack(
   const { restored, missing, orphaned } = report;
   const { checkpoint, skipped } = source;
   const step = checkpoint?.step ?? 0;
-  run.loaded = { ...run.loading, step, ...(checkpoint && { checkpoint }), restored, missing, orphaned, changed: [], skipped };
+  run.loaded = {
+    ...run.loading,
+    step,
+    ...(checkpoint && { checkpoint }),
+    restored,
+    missing,
+    orphaned,
+    changed: [],
+    skipped,
+  };
   await hooks.fire.afterLoad!();
   return undefined;
 }

@@ -11,7 +11,7 @@ import type { OptimizerSet } from "../optimizers.ts";
 import { fromFiles } from "./checkpoint-files.ts";
 import type { Place } from "./place.ts";
 import type { Source } from "./restore.ts";
-import { fromForeignTorch } from "./torch-files.ts";
+import { fromTorch, noOptimizers, unwrapped } from "./torch-files.ts";
 
 /** Finds and reads it; undefined when `auto` finds nothing to go on from. */
 export async function findSource(place: Place, resume: string, optimizers: OptimizerSet): Promise<Source | undefined> {
@@ -28,8 +28,8 @@ export async function findSource(place: Place, resume: string, optimizers: Optim
   if (at.kind === "checkpoints") return fromDirectory(place, at.path, undefined, optimizers);
   const weights =
     at.kind === "pt"
-      ? fromForeignTorch(await bytesOf(at.path), at.path, optimizers)
-      : { model: await readWeights(at.path), optimizer: {} };
+      ? fromTorch(await bytesOf(at.path), at.path, optimizers)
+      : { model: unwrapped(await readWeights(at.path), optimizers), ...noOptimizers(optimizers) };
   const none = (): never => {
     throw new CheckpointError(at.path, "it has no state of hooks", "Resume from a checkpoint of hookline.");
   };
@@ -37,7 +37,11 @@ export async function findSource(place: Place, resume: string, optimizers: Optim
 }
 
 /** The run goes on in its own place: under the same name, and after what is saved there. */
-async function fromPlace(place: Place, name: string | undefined, optimizers: OptimizerSet): Promise<Source | undefined> {
+async function fromPlace(
+  place: Place,
+  name: string | undefined,
+  optimizers: OptimizerSet,
+): Promise<Source | undefined> {
   const loaded = await place.load(name);
   if (!loaded) return undefined;
   place.begin(loaded.checkpoint);

@@ -54,7 +54,9 @@ export function positionOf(run: Run, feed: LoaderSet, { slots }: OptimizerSet): 
 }
 
 /** The parts of the state that are the run's own. */
-export function runFields(run: Run): Pick<SavedState, "skipped" | "evaluatedAt" | "rollbacks" | "metrics" | "unlogged" | "history"> {
+export function runFields(
+  run: Run,
+): Pick<SavedState, "skipped" | "evaluatedAt" | "rollbacks" | "metrics" | "unlogged" | "history"> {
   const { skipped, evaluatedAt, rollbacks, metrics, unlogged, history } = run;
   return { skipped, evaluatedAt, rollbacks, metrics: { ...metrics }, unlogged: { ...unlogged }, history: [...history] };
 }

@@ -125,6 +125,7 @@ export class Saver implements Saves {
         const { weightsIn } = await import("./checkpoint-files.ts");
         return weightsIn(await place.open(), name, options, this.#subject.optimizers());
       },
+      hold: (names) => place.hold(hook, names),
       release: (names) => place.release(hook, names),
     };
   }
@@ -196,9 +197,14 @@ export class Saver implements Saves {
       // Of two of the same step the later one must be the newer, however fast they come.
       const time = (this.#lastTime = Math.max(Date.now(), this.#lastTime + 1));
       const info = { step, epoch, reason, metrics, by, time, runId, ...(parent !== undefined && { parent }) };
-      const saved = await store.save(name, await toFiles(snapshot, this.#memory, files, format, this.#subject.optimizers()), info);
+      const saved = await store.save(
+        name,
+        await toFiles(snapshot, this.#memory, files, format, this.#subject.optimizers()),
+        info,
+      );
       // What cannot be read back must not pass for the newest.
-      if (verify) await store.verify(name).catch((error: unknown) => store.remove([name]).then(() => Promise.reject(error)));
+      if (verify)
+        await store.verify(name).catch((error: unknown) => store.remove([name]).then(() => Promise.reject(error)));
       this.#place.add(saved);
       return saved;
     } finally {

@@ -1,0 +1,155 @@
+// What a save costs training, as waiting for it and beside it.
+import { modelCheckpoint } from "hookline";
+import { adamw, sgd } from "hookline/optim";
+import type { Report } from "./report.ts";
+import { plainSaves, raceSaving, type Race, type Racer, type Save, type Trace } from "./saving-race.ts";
+import { median } from "./stats.ts";
+
+/** A save early in a turn, and then steps enough that it is durable, and that the trainer's usual step is known. */
+const TURN = 20;
+const SAVE_AT = 2;
+/** The first turns compile, warm up, and touch the snapshot's memory for the first time. */
+const WARM_UP = 2;
+
+const length = ({ begin, end }: { readonly begin: number; readonly end: number }): number => end - begin;
+
+/** Steps of a turn that a save may have slowed down: from its own to the one after the thread came to rest. */
+function reach(steps: Trace["steps"], { idle }: Pick<Save, "idle">): number {
+  const after = steps.findIndex(({ begin }) => begin > idle);
+  return after < 0 ? steps.length : after + 1;
+}
+
+interface Turn {
+  readonly steps: Trace["steps"];
+  readonly save?: Save;
+}
+
+const turnsOf = ({ steps, saves }: Trace): Turn[] =>
+  Array.from({ length: Math.floor(steps.length / TURN) }, (_, i) => {
+    const mine = steps.slice(i * TURN, (i + 1) * TURN);
+    return saves[i] ? { steps: mine, save: saves[i] } : { steps: mine };
+  });
+
+/**
+ * Milliseconds that the steps from the save's own on took longer than this trainer's usual ones in the same turn: where
+ * buffers happen to lie moves the steps of one trainer beside those of another by more than a save costs.
+ */
+function costOf({ steps, save }: Turn, usualReach: number): number {
+  const to = save ? reach(steps, save) : usualReach;
+  const usual = median(steps.slice(to).map(length));
+  return steps.slice(SAVE_AT - 1, to).reduce((sum, step) => sum + length(step) - usual, 0);
+}
+
+interface Row {
+  readonly label: string;
+  readonly stepsPerSecond: number;
+  /** What training pays for a save: waiting, copying, and steps that are slower meanwhile. */
+  readonly cost: number;
+  readonly snapshot?: number;
+  readonly write?: number;
+  readonly first?: number;
+  readonly endWait?: number;
+  /** Saves that were not durable at the next one, which had to wait. */
+  readonly late?: number;
+}
+
+function rowOf(label: string, trace: Trace, usualReach: number): Row {
+  const all = turnsOf(trace);
+  const turns = all.slice(WARM_UP);
+  const steps = turns.flatMap((turn) => turn.steps);
+  const row = {
+    label,
+    stepsPerSecond: (1000 * steps.length) / steps.reduce((sum, step) => sum + length(step), 0),
+    cost: median(turns.map((turn) => costOf(turn, usualReach))),
+  };
+  const saves = turns.flatMap(({ save }) => (save ? [save] : []));
+  if (saves.length === 0) return row;
+  return {
+    ...row,
+    snapshot: median(saves.map(({ asked, handed }) => handed - asked)),
+    write: median(saves.map(({ handed, durable }) => durable - handed)),
+    first: costOf(all[0]!, usualReach),
+    endWait: trace.endWait,
+    late: turns.filter(({ steps, save }) => !(save!.durable < steps.at(-1)!.end)).length,
+  };
+}
+
+interface Contest {
+  readonly label: string;
+  readonly race: Race;
+  readonly pairs: Readonly<Record<string, NonNullable<Racer["hook"]>>>;
+}
+
+const withModelCheckpoint = (at: readonly number[]) => modelCheckpoint({ every: { at: [...at] }, atEnd: false });
+
+const CONTESTS: readonly Contest[] = [
+  {
+    label: "sgd, 128 MiB",
+    race: { optimizer: sgd({ lr: 1e-3 }), turn: TURN, saveAt: [SAVE_AT], turns: WARM_UP + 15 },
+    pairs: { requestSave: plainSaves, modelCheckpoint: withModelCheckpoint },
+  },
+  {
+    label: "adamw, 384 MiB",
+    race: { optimizer: adamw({ lr: 1e-3 }), turn: TURN, saveAt: [SAVE_AT], turns: WARM_UP + 7 },
+    pairs: { requestSave: plainSaves },
+  },
+];
+
+/** One that does not save, and for each way to ask for saves one that waits for them and one that does not. */
+async function contest({ label, race, pairs }: Contest): Promise<{ rows: Row[]; ratios: [string, number][] }> {
+  const racers = Object.values(pairs).flatMap((hook): Racer[] => [{ save: "sync", hook }, { save: "async", hook }]);
+  const [none, ...traces] = await raceSaving([{}, ...racers], race);
+  const usualReach = median(turnsOf(traces[1]!).map(({ steps, save }) => reach(steps, save!)));
+  const rows = [rowOf(`${label}: no saving`, none!, usualReach)];
+  const ratios: [string, number][] = [];
+  for (const [i, how] of Object.keys(pairs).entries()) {
+    const sync = rowOf(`${label}: ${how}, sync`, traces[2 * i]!, usualReach);
+    const beside = rowOf(`${label}: ${how}, async`, traces[2 * i + 1]!, usualReach);
+    rows.push(sync, beside);
+    ratios.push([`${label}: ${how}, async beside sync`, (100 * beside.cost) / sync.cost]);
+  }
+  return { rows, ratios };
+}
+
+/** A save in every second step: the next one has to wait for the one before. */
+async function pressed(): Promise<Row> {
+  const saveAt = Array.from({ length: TURN / 2 }, (_, i) => 2 * i + 1);
+  const race: Race = { optimizer: sgd({ lr: 1e-3 }), turn: TURN, saveAt, turns: 6 };
+  const [none, trace] = await raceSaving([{}, { hook: plainSaves }], race);
+  const usual = median(none!.steps.slice(TURN).map(length));
+  const steps = trace!.steps.slice(TURN);
+  const saves = trace!.saves.slice(saveAt.length);
+  const total = steps.reduce((sum, step) => sum + length(step), 0);
+  return {
+    label: "sgd, 128 MiB: requestSave every other step, async",
+    stepsPerSecond: (1000 * steps.length) / total,
+    cost: (total - usual * steps.length) / saves.length,
+    write: median(saves.map(({ handed, durable }) => durable - handed)),
+    endWait: trace!.endWait,
+    late: saves.filter(({ durable }, i) => i + 1 < saves.length && durable > saves[i + 1]!.asked).length,
+  };
+}
+
+export async function savingCost(): Promise<Report> {
+  const contests = [];
+  for (const each of CONTESTS) contests.push(await contest(each));
+  const rows = [...contests.flatMap((each) => each.rows), await pressed()];
+  return {
+    name: "checkpoint",
+    title: `checkpoint: ms that training pays for a save, every ${TURN} steps; no saving: what the measurement adds`,
+    columns: ["cost", "snapshot", "write", "first", "end waits", "late", "steps/s"],
+    rows: rows.map(({ label, cost, snapshot, write, first, endWait, late, stepsPerSecond }) => [
+      label,
+      cost,
+      snapshot,
+      write,
+      first,
+      endWait,
+      late,
+      stepsPerSecond,
+    ]),
+    aims: contests.flatMap(({ ratios }) =>
+      ratios.map(([what, measured]) => ({ what, measured, unit: "%", limit: 5 })),
+    ),
+  };
+}

@@ -1,0 +1,118 @@
+// SIGINT and SIGTERM at fifty random moments of runs that save and evaluate: each ends in time with a checkpoint of its
+// last step, and the run that resumes from it ends as if nothing had happened.
+import { rmSync } from "node:fs";
+import { setTimeout as sleep } from "node:timers/promises";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { newFolder } from "../crash/strace.ts";
+import type { TrainingNote } from "../crash/training-child.ts";
+import { compileTraining, intactCheckpoints, startTraining, train, type Training } from "../crash/training.ts";
+
+/** What may come on top of a step and the save. */
+const LATENCY = 250;
+/** Room for a busy machine, in a single case. */
+const ROOM = 1000;
+
+const STEPS = 120;
+/** Each child trains so many times, one after the other; the last time its own end is looked at too. */
+const MOMENTS = ["start", "step", "eval", "save", "any"] as const;
+type Moment = (typeof MOMENTS)[number];
+const CHILDREN = 10;
+
+const CODES = { SIGINT: 130, SIGTERM: 143 } as const;
+
+const home = newFolder();
+beforeAll(() => compileTraining(home));
+afterAll(() => rmSync(home, { recursive: true, force: true }));
+
+/** Waits for such a moment; where in it is left to chance. */
+async function moment(child: Training, which: Moment): Promise<void> {
+  const wait = {
+    start: ["starting", 60],
+    step: ["running", 100],
+    eval: ["evaluating", 40],
+    save: ["saving", 15],
+  } as const;
+  const [note, spread] = which === "any" ? (["starting", 300] as const) : wait[which];
+  await child.until(note);
+  await sleep(Math.random() * spread);
+}
+
+interface Round {
+  readonly sent: number;
+  readonly during: NonNullable<TrainingNote["during"]>;
+  readonly result: TrainingNote;
+}
+
+/** One signal, from the moment to the result; the checkpoint must be there. */
+async function interrupt(child: Training, which: Moment, signal: keyof typeof CODES, runDir: string): Promise<Round> {
+  await moment(child, which);
+  const sent = child.signal(signal);
+  const { during } = await child.until("signal");
+  const result = await child.until("result");
+  expect(result.end).toMatchObject({ status: "interrupted", exitCode: CODES[signal], warnings: [] });
+  const saved = (await intactCheckpoints(runDir)).at(-1);
+  expect(saved, which).toMatchObject({ step: result.step, reason: "emergency" });
+  if (which === "start") expect(saved!.step).toBe(0);
+  return { sent, during: during!, result };
+}
+
+interface Latency {
+  readonly ms: number;
+  readonly during: Round["during"];
+  /** What it may take: a step, and the save, after one that is under way. */
+  readonly due: number;
+}
+
+function latencyOf({ sent, during, result }: Round, ended: number): Latency {
+  const { longestStep, lastSave } = result.end!;
+  return { ms: ended - sent, during, due: longestStep + (during === "save" ? 2 : 1) * lastSave };
+}
+
+const median = (values: readonly number[]): number => values.toSorted((a, b) => a - b)[values.length >> 1]!;
+
+describe("a signal to a run with checkpoints", () => {
+  const latencies: Latency[] = [];
+  let whole: TrainingNote;
+  beforeAll(async () => {
+    whole = await train(home, { runs: [{ runDir: `${home}/whole` }], steps: STEPS });
+  });
+
+  it.each(Array.from({ length: CHILDREN }, (_, i) => i))("at five moments, child %i", async (nth) => {
+    // Another one comes last for each child: only after that one the process ends.
+    const order = MOMENTS.map((_, i) => MOMENTS[(i + nth) % MOMENTS.length]!);
+    const runs = order.map((which) => ({ runDir: `${home}/${nth}-${which}`, pause: which === "start" ? 80 : 0 }));
+    const child = startTraining(home, { runs, steps: STEPS });
+    const rounds: Round[] = [];
+    const signals = order.map((_, i) => ((nth + i) % 2 === 0 ? "SIGINT" : "SIGTERM"));
+    for (const [i, which] of order.entries()) rounds.push(await interrupt(child, which, signals[i]!, runs[i]!.runDir));
+    const { code, signal, at } = await child.exit;
+    expect({ code, signal }).toEqual({ code: CODES[signals.at(-1)!], signal: null });
+    const ended = rounds.map((round, i) => latencyOf(round, i === rounds.length - 1 ? at : round.result.at));
+    for (const { ms, due } of ended) expect(ms).toBeLessThan(due + LATENCY + ROOM);
+    latencies.push(...ended);
+
+    const goesOn = nth % MOMENTS.length;
+    const { runDir } = runs[goesOn]!;
+    const resumed = await train(home, { runs: [{ runDir, resume: true }], steps: STEPS });
+    expect(resumed.end!.resumedAt).toBe(rounds[goesOn]!.result.step);
+    const { status, digest, checkpoints } = whole.end!;
+    expect(resumed).toMatchObject({ step: STEPS, end: { status, digest, checkpoints } });
+    for (const each of runs) rmSync(each.runDir, { recursive: true });
+  });
+
+  it("came at all kinds of moments, and typically the run was over in time", () => {
+    const all = latencies.map(({ ms }) => ms);
+    const rest = latencies.map(({ ms, due }) => Math.round(ms - due));
+    const counts = ["start", "step", "eval", "save"].map(
+      (phase) => [phase, latencies.filter(({ during }) => during === phase).length] as const,
+    );
+    console.info(
+      `${all.length} signals (${counts.map(([phase, count]) => `${count} ${phase}`).join(", ")}) to the end: ` +
+        `median ${median(all)} ms, longest ${Math.max(...all)} ms; ` +
+        `beyond a step and the save: median ${median(rest)} ms, longest ${Math.max(...rest)} ms`,
+    );
+    expect(all).toHaveLength(CHILDREN * MOMENTS.length);
+    expect(median(rest)).toBeLessThan(LATENCY);
+    for (const [phase, count] of counts) expect(count, phase).toBeGreaterThan(2);
+  });
+});
