@@ -24,6 +24,15 @@ export type {
   Saving,
   WeightsOptions,
 } from "./core/saving.ts";
+export {
+  histogram,
+  image,
+  text,
+  type HistogramMedia,
+  type ImageMedia,
+  type Media,
+  type TextMedia,
+} from "./core/media.ts";
 export { sharedKey, type SharedKey } from "./core/shared.ts";
 export type { HookReport } from "./core/hook-report.ts";
 export type { Disposer, HookInfo, HookFailure, HookRegistry } from "./core/registry.ts";

@@ -1,40 +1,64 @@
-// The demo starts, trains, and ends cleanly when it is interrupted. (Its accuracy takes half a minute: `npm run demo`.)
+// The demo starts, trains, ends cleanly when it is interrupted, and goes on when it is started again. (Its accuracy takes
+// half a minute: `npm run demo`.)
 import { spawn } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { expect, test } from "vitest";
+import { afterAll, expect, test } from "vitest";
 
 const examples = fileURLToPath(new URL("../examples", import.meta.url));
+const dir = mkdtempSync(join(tmpdir(), "hookline-demo-"));
+afterAll(() => rmSync(dir, { recursive: true, force: true }));
 
-test("the demo ends on SIGINT with its files written and code 130", { timeout: 60_000 }, async () => {
-  const dir = mkdtempSync(join(tmpdir(), "hookline-demo-"));
-  try {
-    const child = spawn(process.execPath, ["--import", "tsx", "mnist/train.ts"], {
-      cwd: examples,
-      env: { ...process.env, INIT_CWD: dir, CI: "true" },
-      stdio: ["ignore", "pipe", "inherit"],
-    });
-    let output = "";
-    child.stdout.setEncoding("utf8").on("data", (text: string) => {
-      // Several lines in: the metrics have been logged by then.
-      if (/^step \d\d/m.test((output += text))) child.kill("SIGINT");
-    });
-    const code = await new Promise((resolve) => void child.on("exit", resolve));
-    expect(output).toMatch(/203,530 parameters/);
-    expect(output).toMatch(/interrupted after \d+ steps .*SIGINT/);
-    expect(output).toMatch(/files: runs\/mnist\/metrics.jsonl and result.json/);
-    expect(code).toBe(130);
-    const read = (file: string): string => readFileSync(join(dir, "runs/mnist", file), "utf8");
-    expect(JSON.parse(read("result.json"))).toMatchObject({ status: "interrupted", reason: "SIGINT" });
-    const rows = read("metrics.jsonl")
-      .trim()
-      .split("\n")
-      .map((line) => JSON.parse(line) as { loss: number });
-    expect(rows[0]!.loss).toBeGreaterThan(1);
-    expect(rows.at(-1)!.loss).toBeLessThan(1);
-  } finally {
-    rmSync(dir, { recursive: true, force: true });
-  }
+const read = (file: string): string => readFileSync(join(dir, "runs/mnist", file), "utf8");
+const rows = (): { step: number; loss: number }[] =>
+  read("metrics.jsonl")
+    .trim()
+    .split("\n")
+    .map((line) => JSON.parse(line) as { step: number; loss: number });
+
+/** Starts the demo, as `npm run demo` does, and interrupts it when its output is like this. */
+async function interruptedAt(when: RegExp): Promise<{ output: string; code: number | null; step: number }> {
+  const child = spawn(process.execPath, ["--import", "tsx", "mnist/train.ts"], {
+    cwd: examples,
+    env: { ...process.env, INIT_CWD: dir, CI: "true" },
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  let output = "";
+  child.stdout.setEncoding("utf8").on("data", (text: string) => {
+    if (when.test((output += text))) child.kill("SIGINT");
+  });
+  const code = await new Promise<number | null>((resolve) => void child.on("exit", resolve));
+  return { output, code, step: Number(/interrupted after (\d+) steps .*SIGINT/.exec(output)?.[1]) };
+}
+
+test("the demo ends on SIGINT with its files written and code 130, and goes on", { timeout: 120_000 }, async () => {
+  // Several lines in: the metrics have been logged by then.
+  const first = await interruptedAt(/^step \d\d/m);
+  expect(first.output).toMatch(/203,530 parameters/);
+  expect(first.output).toMatch(/the same command goes on from here/);
+  expect(first.output).toMatch(/files: runs\/mnist\/metrics.jsonl, result.json and checkpoints\//);
+  expect(first.output).toMatch(/npx tsx \S+\/inspect.ts runs\/mnist/);
+  expect(first.output).not.toMatch(/going on after/);
+  expect(first.step).toBeGreaterThan(1);
+  expect(first.code).toBe(130);
+  expect(JSON.parse(read("result.json"))).toMatchObject({ status: "interrupted", reason: "SIGINT", step: first.step });
+  expect(rows()[0]!.loss).toBeGreaterThan(1);
+  expect(rows().at(-1)!.loss).toBeLessThan(1);
+
+  const second = await interruptedAt(/^step \d+/m);
+  expect(second.output).toContain(`going on after step ${first.step}, from runs/mnist/checkpoints/step-`);
+  expect(second.step).toBeGreaterThan(first.step);
+  const steps = rows().map(({ step }) => step);
+  expect(steps[0]).toBe(10);
+  expect(new Set(steps).size).toBe(steps.length);
+
+  // A run that is finished makes way for a new one.
+  writeFileSync(join(dir, "runs/mnist/result.json"), JSON.stringify({ status: "completed" }));
+  const third = await interruptedAt(/^step \d+/m);
+  expect(third.output).not.toMatch(/going on after/);
+  expect(third.step).toBeLessThan(second.step);
+  const names = readdirSync(join(dir, "runs/mnist/checkpoints")).filter((name) => !name.startsWith("."));
+  expect(names).toEqual([`step-${String(third.step).padStart(6, "0")}`]);
 });

@@ -3,7 +3,7 @@ import { modelCheckpoint } from "hookline";
 import { adamw, sgd } from "hookline/optim";
 import type { Report } from "./report.ts";
 import { plainSaves, raceSaving, type Race, type Racer, type Save, type Trace } from "./saving-race.ts";
-import { median } from "./stats.ts";
+import { median, p10 } from "./stats.ts";
 
 /** A save early in a turn, and then steps enough that it is durable, and that the trainer's usual step is known. */
 const TURN = 20;
@@ -12,6 +12,8 @@ const SAVE_AT = 2;
 const WARM_UP = 2;
 
 const length = ({ begin, end }: { readonly begin: number; readonly end: number }): number => end - begin;
+
+type Statistic = (values: readonly number[]) => number;
 
 /** Steps of a turn that a save may have slowed down: from its own to the one after the thread came to rest. */
 function reach(steps: Trace["steps"], { idle }: Pick<Save, "idle">): number {
@@ -24,6 +26,8 @@ interface Turn {
   readonly save?: Save;
 }
 
+const reachOf = (turns: readonly Turn[]): number => median(turns.map(({ steps, save }) => reach(steps, save!)));
+
 const turnsOf = ({ steps, saves }: Trace): Turn[] =>
   Array.from({ length: Math.floor(steps.length / TURN) }, (_, i) => {
     const mine = steps.slice(i * TURN, (i + 1) * TURN);
@@ -31,13 +35,15 @@ const turnsOf = ({ steps, saves }: Trace): Turn[] =>
   });
 
 /**
- * Milliseconds that the steps from the save's own on took longer than this trainer's usual ones in the same turn: where
- * buffers happen to lie moves the steps of one trainer beside those of another by more than a save costs.
+ * Milliseconds by which the steps from the save's own on are longer than this trainer's usual ones, all in their quiet
+ * moments, step by step. Its own usual ones: where buffers happen to lie moves the steps of one trainer beside those of
+ * another by more than a save costs.
  */
-function costOf({ steps, save }: Turn, usualReach: number): number {
-  const to = save ? reach(steps, save) : usualReach;
-  const usual = median(steps.slice(to).map(length));
-  return steps.slice(SAVE_AT - 1, to).reduce((sum, step) => sum + length(step) - usual, 0);
+function costOf(turns: readonly Turn[], to: number, quiet: Statistic = p10): number {
+  const usual = quiet(turns.flatMap(({ steps }) => steps.slice(to).map(length)));
+  let cost = 0;
+  for (let at = SAVE_AT - 1; at < to; at++) cost += quiet(turns.map(({ steps }) => length(steps[at]!))) - usual;
+  return cost;
 }
 
 interface Row {
@@ -45,6 +51,8 @@ interface Row {
   readonly stepsPerSecond: number;
   /** What training pays for a save: waiting, copying, and steps that are slower meanwhile. */
   readonly cost: number;
+  /** The same with medians. */
+  readonly median: number;
   readonly snapshot?: number;
   readonly write?: number;
   readonly first?: number;
@@ -53,14 +61,16 @@ interface Row {
   readonly late?: number;
 }
 
-function rowOf(label: string, trace: Trace, usualReach: number): Row {
+function rowOf(label: string, trace: Trace, otherReach?: number): Row {
   const all = turnsOf(trace);
   const turns = all.slice(WARM_UP);
+  const to = otherReach ?? reachOf(turns);
   const steps = turns.flatMap((turn) => turn.steps);
   const row = {
     label,
     stepsPerSecond: (1000 * steps.length) / steps.reduce((sum, step) => sum + length(step), 0),
-    cost: median(turns.map((turn) => costOf(turn, usualReach))),
+    cost: costOf(turns, to),
+    median: costOf(turns, to, median),
   };
   const saves = turns.flatMap(({ save }) => (save ? [save] : []));
   if (saves.length === 0) return row;
@@ -68,7 +78,7 @@ function rowOf(label: string, trace: Trace, usualReach: number): Row {
     ...row,
     snapshot: median(saves.map(({ asked, handed }) => handed - asked)),
     write: median(saves.map(({ handed, durable }) => durable - handed)),
-    first: costOf(all[0]!, usualReach),
+    first: costOf([all[0]!], reach(all[0]!.steps, all[0]!.save!), median),
     endWait: trace.endWait,
     late: turns.filter(({ steps, save }) => !(save!.durable < steps.at(-1)!.end)).length,
   };
@@ -99,12 +109,12 @@ const CONTESTS: readonly Contest[] = [
 async function contest({ label, race, pairs }: Contest): Promise<{ rows: Row[]; ratios: [string, number][] }> {
   const racers = Object.values(pairs).flatMap((hook): Racer[] => [{ save: "sync", hook }, { save: "async", hook }]);
   const [none, ...traces] = await raceSaving([{}, ...racers], race);
-  const usualReach = median(turnsOf(traces[1]!).map(({ steps, save }) => reach(steps, save!)));
-  const rows = [rowOf(`${label}: no saving`, none!, usualReach)];
+  const to = reachOf(turnsOf(traces[1]!).slice(WARM_UP));
+  const rows = [rowOf(`${label}: no saving`, none!, to)];
   const ratios: [string, number][] = [];
   for (const [i, how] of Object.keys(pairs).entries()) {
-    const sync = rowOf(`${label}: ${how}, sync`, traces[2 * i]!, usualReach);
-    const beside = rowOf(`${label}: ${how}, async`, traces[2 * i + 1]!, usualReach);
+    const sync = rowOf(`${label}: ${how}, sync`, traces[2 * i]!);
+    const beside = rowOf(`${label}: ${how}, async`, traces[2 * i + 1]!);
     rows.push(sync, beside);
     ratios.push([`${label}: ${how}, async beside sync`, (100 * beside.cost) / sync.cost]);
   }
@@ -124,6 +134,7 @@ async function pressed(): Promise<Row> {
     label: "sgd, 128 MiB: requestSave every other step, async",
     stepsPerSecond: (1000 * steps.length) / total,
     cost: (total - usual * steps.length) / saves.length,
+    median: (total - usual * steps.length) / saves.length,
     write: median(saves.map(({ handed, durable }) => durable - handed)),
     endWait: trace!.endWait,
     late: saves.filter(({ durable }, i) => i + 1 < saves.length && durable > saves[i + 1]!.asked).length,
@@ -137,10 +148,11 @@ export async function savingCost(): Promise<Report> {
   return {
     name: "checkpoint",
     title: `checkpoint: ms that training pays for a save, every ${TURN} steps; no saving: what the measurement adds`,
-    columns: ["cost", "snapshot", "write", "first", "end waits", "late", "steps/s"],
-    rows: rows.map(({ label, cost, snapshot, write, first, endWait, late, stepsPerSecond }) => [
+    columns: ["p10", "median", "snapshot", "write", "first", "end waits", "late", "steps/s"],
+    rows: rows.map(({ label, cost, median, snapshot, write, first, endWait, late, stepsPerSecond }) => [
       label,
       cost,
+      median,
       snapshot,
       write,
       first,

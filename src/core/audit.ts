@@ -29,8 +29,9 @@ export class Audit {
     return entry;
   }
 
-  list(): readonly Intervention[] {
-    return [...this.#entries];
+  /** A live view, oldest first. */
+  get entries(): readonly Intervention[] {
+    return this.#entries;
   }
 
   clear(): void {

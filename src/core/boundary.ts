@@ -28,14 +28,14 @@ function settle(parts: LoopParts): void | Promise<void> {
   return parts.breathe();
 }
 
-function logDue(parts: LoopParts): boolean {
-  const { run, hooks, logEvery } = parts;
-  return hooks.listens("log") && logEvery.unit !== "epoch" && logEvery.due(run.moment);
+/** What hooks and evaluations logged is shown at the step where it belongs, whatever the cadence says. */
+function logDue({ run, hooks, logEvery }: LoopParts): boolean {
+  return hooks.listens("log") && (run.news || (logEvery.unit !== "epoch" && logEvery.due(run.moment)));
 }
 
 /** Epochs always log, unless the cadence counts epochs itself. */
 export function epochLogDue({ run, hooks, logEvery }: LoopParts): boolean {
-  return hooks.listens("log") && (logEvery.unit !== "epoch" || logEvery.due(run.moment));
+  return hooks.listens("log") && (run.news || logEvery.unit !== "epoch" || logEvery.due(run.moment));
 }
 
 export function evalDue({ run, evals, evalEvery }: LoopParts, at: "step" | "epoch"): boolean {
@@ -69,10 +69,20 @@ export async function evaluateAll(parts: LoopParts): Promise<void> {
 export async function log({ run, hooks, work }: LoopParts): Promise<void> {
   const { now } = run.clock;
   await work.shown.settle();
-  const loss: Record<string, number> = run.skipped || now.step === 0 ? {} : { loss: run.loss };
-  run.logged = { ...loss, lr: work.lr(0), epoch: now.epoch - 1, ...run.unlogged };
-  run.unlogged = {};
-  await hooks.fire.log!();
+  const shows = !run.skipped && now.step > 0;
+  // Known where someone needs it or gradients are clipped; it comes with the step's own report.
+  const knowsNorm = shows && (run.stepNorm !== undefined || work.plan.gradNorm);
+  run.beginLog({
+    ...(shows && { loss: run.loss }),
+    ...(knowsNorm && { gradNorm: run.gradNorm }),
+    lr: work.lr(0),
+    epoch: now.epoch - 1,
+  });
+  try {
+    await hooks.fire.log!();
+  } finally {
+    run.endLog();
+  }
   run.clock.mark("log");
 }
 

@@ -12,6 +12,7 @@ import { DueRules } from "./due.ts";
 import { ContextError } from "./errors.ts";
 import type { Grads } from "./grads.ts";
 import { isPromise } from "./maybe.ts";
+import { isMedia, type Media } from "./media.ts";
 import type { HostBatch, HostTensors, Loss, LossModel, Model } from "./model.ts";
 import type { NameFilter } from "./names.ts";
 import { show } from "./options.ts";
@@ -62,7 +63,7 @@ export interface Actions extends Omit<Verbs, "stop" | "setLr" | "requestSave" | 
   requestSave(request: SaveRequest, at: "boundary" | "end"): void;
   rollback(to: string | undefined, by: string, reason: string | undefined): void;
   setLr(lr: number | ((current: number) => number)): string;
-  log(values: Metrics): void;
+  log(values: Readonly<Record<string, number | Media>>): void;
 }
 
 export class Context implements Omit<ContextFields, never>, Verbs {
@@ -135,6 +136,10 @@ export class Context implements Omit<ContextFields, never>, Verbs {
     return this.#run.hooks;
   }
 
+  get interventions(): readonly Intervention[] {
+    return this.#run.interventions;
+  }
+
   get checkpoints(): Checkpoints {
     return this.#run.checkpointsFor(this.hook);
   }
@@ -169,6 +174,9 @@ export class Context implements Omit<ContextFields, never>, Verbs {
   }
   get logged(): Metrics {
     return this.#valid("logged").logged;
+  }
+  get media(): Readonly<Record<string, Media>> {
+    return this.#valid("media").media;
   }
   get lr(): number {
     return this.#valid("lr").lr;
@@ -240,14 +248,16 @@ export class Context implements Omit<ContextFields, never>, Verbs {
     );
   }
 
-  log(values: Metrics): void {
+  log(values: Readonly<Record<string, number | Media>>): void {
     this.#myTurn("log");
     if (typeof values !== "object" || values === null) {
       throw new ContextError(`ctx.log takes numbers by name, such as { drift: 0.1 }, got ${show(values)}.`);
     }
     for (const [name, value] of Object.entries(values)) {
-      if (typeof value !== "number")
-        throw new ContextError(`ctx.log takes numbers, but \`${name}\` is ${show(value)}.`);
+      if (typeof value === "number" || isMedia(value)) continue;
+      throw new ContextError(
+        `ctx.log takes numbers, histogram(…), text(…) and image(…), but \`${name}\` is ${show(value)}.`,
+      );
     }
     this.#run.actions.log(values);
   }

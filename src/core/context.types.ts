@@ -5,6 +5,8 @@ import type { DeviceTensors, ParamsView } from "./device-tensors.ts";
 import type { Diagnosis } from "./diagnosis.ts";
 import type { BuiltinEvent, COMMON_FIELDS, CustomEvents, EventName, EVENTS } from "./events.ts";
 import type { Grads } from "./grads.ts";
+import type { Intervention } from "./audit.ts";
+import type { Media } from "./media.ts";
 import type { HostBatch, HostTensors, Loss, LossModel, Model, Tensors } from "./model.ts";
 import type { NameFilter } from "./names.ts";
 import type { Activations } from "./probes.ts";
@@ -65,6 +67,10 @@ export interface ContextFields<B = HostBatch> {
   readonly evalMetrics: Metrics;
   /** What this boundary logs. */
   readonly logged: Metrics;
+  /** Histograms, texts and images that hooks logged since the last boundary that logged. */
+  readonly media: Readonly<Record<string, Media>>;
+  /** What hooks have changed so far in this run. */
+  readonly interventions: readonly Intervention[];
   /** The rate this step uses: the first group of the first optimizer, or of the one at hand. */
   readonly lr: number;
   /** Global gradient norm before clipping; when clipping is on or a hook says `needs: ["gradNorm"]`. */
@@ -109,7 +115,7 @@ export interface ContextFields<B = HostBatch> {
   readonly requestedBy: string;
   readonly error: unknown;
   /** Records metrics at this step: later hooks of the same event see them in `ctx.metrics`, loggers write them. */
-  log(values: Metrics): void;
+  log(values: Readonly<Record<string, number | Media>>): void;
   /** Is this cadence due at the event at hand? For a hook with a cadence for only some of what it does; for all of it, say `every`. */
   due(cadence: Cadence): boolean;
 }

@@ -66,7 +66,7 @@ export async function evaluateOnce(parts: EvalParts, feed: EvalFeed): Promise<Re
     const { loss, metrics } = await evalWork.end();
     run.evalMetrics = prefixed(feed.name, { loss, ...metrics });
     if (!run.partial) {
-      if (run.phase === "eval") run.merge(run.evalMetrics);
+      if (run.phase === "eval") run.report(run.evalMetrics);
       run.remember(run.evalMetrics);
     }
     await fire.evalEnd!();

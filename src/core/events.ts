@@ -156,7 +156,7 @@ export const EVENTS = {
   log: {
     level: "log",
     when: "at a boundary that logs, with the metrics about to go to the loggers",
-    fields: ["logged"],
+    fields: ["logged", "media"],
   },
 } as const satisfies Record<string, EventInfo>;
 
@@ -180,6 +180,7 @@ export const COMMON_FIELDS = [
   "shared",
   "hooks",
   "checkpoints",
+  "interventions",
 ] as const;
 
 /** Events of the loop itself. */

@@ -92,6 +92,7 @@ async function step(parts: LoopParts, loader: number): Promise<void> {
   run.clock.now.step++;
   run.skipped = false;
   run.stepLoss = undefined;
+  run.stepNorm = undefined;
   run.optimizerIdx = 0;
   run.requests.skip = undefined;
   work.beginStep(run.clock.now.step, run.clock.now.epoch - 1);

@@ -43,7 +43,7 @@ export function makeResult(run: Run, hooks: HookRegistry): RunResult {
     elapsed: run.elapsed,
     metrics: { ...run.metrics },
     history: [...run.history],
-    interventions: run.audit.list(),
+    interventions: [...run.audit.entries],
     hookErrors: [...hooks.failures],
     hookErrorCount: hooks.failureCount,
     hookTimes: hooks.report(),

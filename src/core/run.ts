@@ -10,6 +10,7 @@ import type { ParamsView } from "./device-tensors.ts";
 import type { Diagnosis } from "./diagnosis.ts";
 import type { Turn } from "./dispatch.ts";
 import type { Grads } from "./grads.ts";
+import type { Media } from "./media.ts";
 import type { HostBatch, HostTensors, LossModel, Model } from "./model.ts";
 import type { Activations, ProbeRequest } from "./probes.ts";
 import type { HookRegistry } from "./registry.ts";
@@ -113,8 +114,15 @@ export class Run implements RunView {
   metrics: Record<string, number> = {};
   /** Logged since the last `log` event. */
   unlogged: Record<string, number> = {};
+  unloggedMedia: Record<string, Media> = {};
+  media: Readonly<Record<string, Media>> = {};
+  /** Has a hook or an evaluation logged something since? Then it must be shown at the step where it belongs. */
+  news = false;
+  #logging = false;
   /** The step's loss: the weighted mean over its micro-batches, once there are several. */
   stepLoss: number | undefined;
+  /** The last step's gradient norm, in a run that was resumed just after it. */
+  stepNorm: number | undefined;
   #startedAt = 0;
   readonly #host: RunHost;
 
@@ -148,7 +156,10 @@ export class Run implements RunView {
     return this.phase === "train" ? this.#host.work().shown.outputs : this.#host.evalWork().outputs;
   }
   get gradNorm(): number {
-    return this.#host.work().shown.gradNorm;
+    return this.stepNorm ?? this.#host.work().shown.gradNorm;
+  }
+  get interventions(): readonly Intervention[] {
+    return this.audit.entries;
   }
   get finite(): boolean {
     const work = this.#host.work();
@@ -216,13 +227,14 @@ export class Run implements RunView {
       resumed: undefined,
     });
     this.audit.clear();
+    this.#logging = false;
   }
 
   /** Back to the start: counters, metrics and history too. */
   restart(): void {
     this.clock.reset();
     Object.assign(this, { metrics: {}, unlogged: {}, epochOpen: false, epochEntered: false, stepLoss: undefined });
-    Object.assign(this, { evaluatedAt: -1, rollbacks: 0 });
+    Object.assign(this, { evaluatedAt: -1, rollbacks: 0, unloggedMedia: {}, news: false, stepNorm: undefined });
     this.history.length = 0;
   }
 
@@ -235,7 +247,35 @@ export class Run implements RunView {
 
   merge(metrics: Metrics): void {
     Object.assign(this.metrics, metrics);
-    Object.assign(this.unlogged, metrics);
+    // What a hook adds while a boundary is being logged is part of it, for the hooks that come after.
+    Object.assign(this.#logging ? (this.logged as Record<string, number>) : this.unlogged, metrics);
+  }
+
+  /** What a hook or an evaluation has found out. */
+  report(values: Readonly<Record<string, number | Media>>): void {
+    const numbers: Record<string, number> = {};
+    const media: Record<string, Media> = {};
+    for (const [name, value] of Object.entries(values)) {
+      if (typeof value === "number") numbers[name] = value;
+      else media[name] = value;
+    }
+    this.merge(numbers);
+    Object.assign(this.#logging ? (this.media as Record<string, Media>) : this.unloggedMedia, media);
+    this.news ||= !this.#logging;
+  }
+
+  /** Gathers what a boundary logs; until `endLog`, what hooks log joins it. */
+  beginLog(values: Metrics): void {
+    this.logged = { ...values, ...this.unlogged };
+    this.media = this.unloggedMedia;
+    this.unlogged = {};
+    this.unloggedMedia = {};
+    this.news = false;
+    this.#logging = true;
+  }
+
+  endLog(): void {
+    this.#logging = false;
   }
 
   remember(metrics: Metrics): void {
@@ -260,7 +300,7 @@ function makeActions(run: Run, host: RunHost): Actions {
       else requests.save = merged(requests.save, request);
     },
     rollback: (to, by, reason) => void (requests.rollback ??= { to, by, reason }),
-    log: (values) => run.merge(values),
+    log: (values) => run.report(values),
     setLoss: (loss) => host.work().setLoss(loss),
     setLr: (lr) => host.work().setLr(lr),
     setUpdate: (update) => host.work().setUpdate(update),

@@ -41,5 +41,5 @@ function fill(file: string): void {
 
 async function remount(mount: string, mode: "ro" | "rw"): Promise<void> {
   // Refused as long as a save has a file open.
-  while (spawnSync("mount", ["-o", `remount,${mode}`, mount]).status !== 0) await sleep(2);
+  while (spawnSync("/bin/mount", ["-o", `remount,${mode}`, mount]).status !== 0) await sleep(2);
 }

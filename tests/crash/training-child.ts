@@ -18,14 +18,14 @@ export interface TrainingOptions {
   readonly features?: number;
   /** Notes of every step. */
   readonly tellSteps?: boolean;
-  readonly fault?: Fault;
 }
 
 export interface TrainingRun {
   readonly runDir: string;
   readonly resume?: boolean;
-  /** Milliseconds before the first step. */
-  readonly pause?: number;
+  /** Before the first step it waits for a signal. */
+  readonly waits?: boolean;
+  readonly fault?: Fault;
 }
 
 export interface TrainingNote {
@@ -37,9 +37,17 @@ export interface TrainingNote {
   /** Of `signal`: what was going on when the process heard of it. */
   readonly during?: "start" | "step" | "eval" | "save";
   /** Of `failed`: by which error. */
-  readonly error?: { readonly type: string; readonly message: string };
+  readonly error?: Failure;
   /** Of `failed` and `result`. */
   readonly end?: End;
+}
+
+interface Failure {
+  readonly type: string;
+  readonly message: string;
+  /** Of a CheckpointError. */
+  readonly file?: string;
+  readonly cause?: Failure;
 }
 
 interface End {
@@ -60,7 +68,7 @@ interface End {
 }
 
 const options = JSON.parse(process.argv[2]!) as TrainingOptions;
-const { features = 256, fault } = options;
+const { features = 256 } = options;
 
 function tell(note: TrainingNote["note"], fields: Partial<TrainingNote> = {}): void {
   process.stdout.write(`${JSON.stringify({ note, at: Date.now(), ...fields } satisfies TrainingNote)}\n`);
@@ -90,16 +98,17 @@ class Watch {
   #began = 0;
   #saveBegan = 0;
   #stepsHere = 0;
-  readonly #pause: number;
+  readonly #waits: boolean;
+  hasHeard = false;
 
-  constructor(pause: number) {
-    this.#pause = pause;
+  constructor(waits: boolean) {
+    this.#waits = waits;
   }
 
   async onTrainBegin({ step }: { step: number }): Promise<void> {
     this.step = this.resumedAt = step;
     tell("starting", { step });
-    await sleep(this.#pause);
+    while (this.#waits && !this.hasHeard) await sleep(5);
   }
 
   onStepBegin(): void {
@@ -149,13 +158,16 @@ class Watch {
   }
 }
 
-let watch = new Watch(0);
+let watch = new Watch(false);
 for (const name of ["SIGINT", "SIGTERM"])
   process.on(name, () => {
     const { during, saves, step } = watch;
+    watch.hasHeard = true;
     tell("signal", { step, ...(during && { during: saves > 0 && during !== "eval" ? "save" : during }) });
   });
 
+// The output opens a file of its own when it is first used.
+void process.stdout;
 const openFiles = (): number => filesIn("/proc/self/fd").length;
 
 function digestOf(tensors: Awaited<ReturnType<Trainer["stateDict"]>>): string {
@@ -167,9 +179,19 @@ function digestOf(tensors: Awaited<ReturnType<Trainer["stateDict"]>>): string {
   return hash.digest("hex");
 }
 
-async function run({ runDir, resume, pause = 0 }: TrainingRun): Promise<void> {
+function failureOf(error: Error & { readonly file?: string }): Failure {
+  const { name: type, message, file, cause } = error;
+  return {
+    type,
+    message,
+    ...(file !== undefined && { file }),
+    ...(cause instanceof Error && { cause: failureOf(cause) }),
+  };
+}
+
+async function run({ runDir, resume, waits = false, fault }: TrainingRun): Promise<void> {
   const warnings: string[] = [];
-  watch = new Watch(pause);
+  watch = new Watch(waits);
   process.exitCode = undefined;
   const openBefore = openFiles();
   const trainer = new Trainer({
@@ -194,12 +216,11 @@ async function run({ runDir, resume, pause = 0 }: TrainingRun): Promise<void> {
     warn: (message) => void warnings.push(message),
   });
   let status: string | undefined;
-  let error: { type: string; message: string } | undefined;
+  let error: Failure | undefined;
   try {
     ({ status } = await trainer.fit(resume ? { resume: "auto" } : {}));
   } catch (thrown) {
-    const { constructor, message } = thrown as Error;
-    error = { type: constructor.name, message };
+    error = failureOf(thrown as Error);
   }
   const { step, resumedAt, longestStep, lastSave } = watch;
   const { exitCode } = process;

@@ -49,7 +49,7 @@ function half({ x, y }: Data, after: boolean): Data {
 
 // The offset of the keys has no effect, so its gradient is rounding noise, which Adam would make steps of: hence `eps`.
 export const optimizers: Readonly<Record<string, () => Optimizer>> = {
-  adamw: () => adamw({ lr: 0.01, eps: 1e-4 }),
+  adamw: () => adamw({ lr: 0.01, eps: 1e-3 }),
   sgd: () => sgd({ lr: 0.05, momentum: 0.9 }),
 };
 
@@ -68,7 +68,10 @@ export const trainerFor = (
     model: models[model]!.model,
     loss: model === "mlp" ? nn.mse() : nn.crossEntropy(),
     optimizer: optimizers[optimizer]!(),
-    train: new DataLoader({ ...(part === "all" ? data[model]! : half(data[model]!, true)) }, { batchSize: BATCH, shuffle: false }),
+    train: new DataLoader(
+      { ...(part === "all" ? data[model]! : half(data[model]!, true)) },
+      { batchSize: BATCH, shuffle: false },
+    ),
     engine: "wasm",
     signals: false,
     seed: 4,
@@ -82,11 +85,13 @@ export async function answersOf(trainer: Trainer, model: string): Promise<number
   return Array.from((outputs as HostArray).data);
 }
 
-export const runs: readonly (Which & { readonly format: "safetensors" | "pt" })[] = Object.keys(models).flatMap((model) => [
-  { model, optimizer: "adamw", format: "safetensors" },
-  { model, optimizer: "adamw", format: "pt" },
-  { model, optimizer: "sgd", format: "pt" },
-]);
+export const runs: readonly (Which & { readonly format: "safetensors" | "pt" })[] = Object.keys(models).flatMap(
+  (model) => [
+    { model, optimizer: "adamw", format: "safetensors" },
+    { model, optimizer: "adamw", format: "pt" },
+    { model, optimizer: "sgd", format: "pt" },
+  ],
+);
 
 const plain = ({ data, shape }: HostArray): object => ({
   data: [...data],

@@ -119,9 +119,12 @@ describe("the report", () => {
     ]);
   });
 
-  test("another optimizer begins anew", async () => {
+  test("another optimizer begins anew, and counts its updates from there", async () => {
     await train();
-    const { resumed } = await resume(folder, { optimizer: sgd({ lr: 0.1, momentum: 0.9 }) });
+    let updates = -1;
+    const counts: Hook = { name: "counts", onTrainBegin: (ctx) => void (updates = ctx.optimizers[0]!.updates) };
+    const { resumed } = await resume(folder, { optimizer: sgd({ lr: 0.1, momentum: 0.9 }), hooks: [counts] });
+    expect(updates).toBe(0);
     expect(resumed.missing).toEqual(["optimizer momentum_buffer/weight", "optimizer momentum_buffer/bias"]);
     expect(resumed.orphaned).toContain("optimizer exp_avg/weight");
   });

@@ -156,7 +156,7 @@ describe("arguments", () => {
       "log",
       "stepEnd",
       (ctx) => ctx.log({ loss: "low" as unknown as number }),
-      'ctx.log takes numbers, but `loss` is `"low"` (string)',
+      'ctx.log takes numbers, histogram(…), text(…) and image(…), but `loss` is `"low"` (string)',
     ],
   ])("%s", async (_, event, deed, message) => {
     const { thrown, interventions } = await atFirst(event, deed);

@@ -56,6 +56,9 @@ export function torchCheckpointParts({ model, optimizers, step, epoch }: TorchCh
 export const encodeTorchCheckpoint = (checkpoint: TorchCheckpoint): Uint8Array =>
   joinBytes(torchCheckpointParts(checkpoint));
 
+/** The reason of the error for a file that has weights alone. */
+export const NO_OPTIMIZER = "it has no optimizer's state";
+
 const MODEL_KEYS = ["model", "state_dict", "model_state_dict", "model_state", "module", "net"];
 const OPTIMIZER_KEYS = ["optimizer", "optimizer_state_dict", "optimizer_states", "optimizer_state", "optim"];
 const STEP_KEYS = ["step", "global_step", "iteration", "iter"];
@@ -107,7 +110,7 @@ function paired(
   const there = dicts?.length ?? Object.keys(byName).length;
   if (there === 0)
     throw bad(
-      "it has no optimizer's state",
+      NO_OPTIMIZER,
       `It is looked for under ${OPTIMIZER_KEYS.join(", ")}: load the weights alone.`,
     );
   if (there !== names.length)

@@ -1,6 +1,6 @@
 // Hides what looks like a secret in text that leaves the machine: an error message may quote a URL or a header.
 
-const SECRET_NAME = /key|token|secret|passw|credential|auth/i;
+export const SECRET_NAME = /key|token|secret|passw|credential|auth/i;
 
 /** Each pattern is linear: what repeats in it cannot also match what follows. */
 const PATTERNS: readonly (readonly [pattern: RegExp, shown: string])[] = [

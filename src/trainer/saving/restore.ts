@@ -2,7 +2,8 @@
 import type { LoadedCheckpoint } from "../../checkpoint/store.ts";
 import type { Loading, ResumeReport } from "../../core/saving.ts";
 import { loadOptimizer, rewindOptimizer } from "../optimizer-state.ts";
-import type { OptimizerSet } from "../optimizers.ts";
+import type { OptimizerSet, Slot } from "../optimizers.ts";
+import { slotName } from "../programs/programs.ts";
 import { fitModel, fromFiles, type ReadCheckpoint } from "./checkpoint-files.ts";
 import { loadHookStates } from "./hook-states.ts";
 import type { Place } from "./place.ts";
@@ -135,7 +136,16 @@ function restoreOptimizers(subject: Subject, { position }: SavedState, report: R
     const saved = position.optimizers.find(({ name }) => name === slot.name);
     if (saved) loadOptimizer(slot, saved, (what) => report.changed.push(what));
     else report.missing.push(`optimizer ${slot.name}`);
+    // After another kind of optimizer this one begins anew, and must count its updates from here.
+    if (beginsAnew(slot, report)) slot.updates = 0;
   }
+}
+
+function beginsAnew({ optimizer, groups }: Slot, { missing }: Report): boolean {
+  const names = groups.flatMap(({ params }) =>
+    params.flatMap((param) => optimizer.slots.map((slot) => slotName(slot, param))),
+  );
+  return names.length > 0 && names.every((name) => missing.includes(`optimizer ${name}`));
 }
 
 function noteChanges({ options, machine }: Subject, { options: then }: SavedState, report: Report): void {

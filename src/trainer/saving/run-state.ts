@@ -30,6 +30,7 @@ export interface SavedState {
   readonly step: StepState;
   /** Of the last step: an epoch's end that follows still shows it. */
   readonly loss: number | null;
+  readonly gradNorm: number | null;
   readonly skipped: boolean;
   readonly evaluatedAt: number;
   readonly paramsVersion: number;
@@ -68,6 +69,7 @@ export function loadRun(run: Run, saved: SavedState, accumulateNow: number): voi
   run.clock.load(clock);
   Object.assign(run, { epochOpen, epochEntered, batchIdx, skipped, evaluatedAt, rollbacks });
   Object.assign(run, { metrics: { ...metrics }, unlogged: { ...unlogged }, stepLoss: loss ?? undefined });
+  run.stepNorm = saved.gradNorm ?? undefined;
   run.accumulate = accumulateNow === saved.options.accumulate ? accumulate : accumulateNow;
   run.history.splice(0, run.history.length, ...history);
 }

@@ -42,6 +42,9 @@ export async function takeSnapshot(subject: Subject, position?: Position): Promi
     fileOf("optimizer").hold(state.opt);
     await steps.shown.settle();
     const fields = runFields(run);
+    // After a failure nobody knows what the step at hand has left of the last one's readings.
+    const shows = step > 0 && !run.skipped && !position;
+    const knowsNorm = run.stepNorm !== undefined || steps.plan.gradNorm;
     const stepState = await steps.state();
     const hookStates = await takeHookStates(hooks.stateful(), step, fileOf);
     // Weights that others will load alone are a whole model.
@@ -56,7 +59,8 @@ export async function takeSnapshot(subject: Subject, position?: Position): Promi
         position: at,
         options: { ...options, engine: engine.name },
         step: stepState,
-        loss: step === 0 || run.skipped || position ? null : run.loss,
+        loss: shows ? run.loss : null,
+        gradNorm: shows && knowsNorm ? run.gradNorm : null,
         paramsVersion: state.version,
         ...fields,
         hooks: hookStates,

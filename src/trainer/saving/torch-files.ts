@@ -4,7 +4,7 @@ import { decodePt } from "../../checkpoint/formats/pt.ts";
 import type { PtValue } from "../../checkpoint/formats/pt-value.ts";
 import { renameTensors } from "../../checkpoint/formats/state-dict.ts";
 import type { FileTensors } from "../../checkpoint/formats/tensor.ts";
-import { decodeTorchCheckpoint, weightsIn } from "../../checkpoint/formats/torch-checkpoint.ts";
+import { decodeTorchCheckpoint, weightsIn, NO_OPTIMIZER } from "../../checkpoint/formats/torch-checkpoint.ts";
 import type { TorchOptimizer } from "../../checkpoint/formats/torch-optimizer.ts";
 import { CheckpointError } from "../../core/errors.ts";
 import type { HostTensors } from "../../core/model.ts";
@@ -54,8 +54,6 @@ export function fromTorch(bytes: Uint8Array, path: string, set: OptimizerSet): T
     return { model, ...noOptimizers(set), ...(error.reason !== NO_OPTIMIZER && { unfit: error }) };
   }
 }
-
-const NO_OPTIMIZER = "it has no optimizer's state";
 
 /** Optimizers that begin anew. */
 export const noOptimizers = ({ slots }: OptimizerSet): Omit<TorchFile, "model"> => ({

@@ -1,0 +1,95 @@
+// What loggers tell of a run: its settings and where it runs, without anything that looks like a secret.
+import type { ContextOf } from "../../core/context.types.ts";
+import type { Json } from "../../core/json.ts";
+import { builtinOrNone } from "../../platform/builtin.ts";
+import { SECRET_NAME, redact } from "./redact.ts";
+
+type Around = Pick<ContextOf<"trainBegin">, "config" | "optimizers" | "device" | "paramCount" | "totalSteps">;
+
+/** Options that say nothing about the training. */
+const NOT_HPARAMS = new Set(["runDir", "signals", "signalGrace", "yieldEvery", "closeTimeout", "maxRollbacks", "save"]);
+
+/** Plain data without secrets: by the names of their keys, and by their looks. Other things are shown by their kind. */
+export function withoutSecrets(value: unknown, secrets: readonly string[], depth = 0): Json {
+  if (typeof value === "string") return redact(value, secrets);
+  if (value === null || typeof value === "boolean") return value;
+  if (typeof value === "number") return Number.isFinite(value) ? value : String(value);
+  if (typeof value !== "object" || depth > 6)
+    return typeof value === "function" ? `function ${value.name}` : `${typeof value}`;
+  if (ArrayBuffer.isView(value)) return `${value.constructor.name}(${value.byteLength} bytes)`;
+  if (Array.isArray(value)) return value.slice(0, 100).map((item) => withoutSecrets(item, secrets, depth + 1));
+  const isPlain = [Object.prototype, null].includes(Object.getPrototypeOf(value) as object | null);
+  if (!isPlain) return value.constructor.name;
+  const entries = Object.entries(value).map(([key, item]) => [
+    redact(key, secrets),
+    SECRET_NAME.test(key) && typeof item !== "number" && typeof item !== "boolean"
+      ? "…"
+      : withoutSecrets(item, secrets, depth + 1),
+  ]);
+  return Object.fromEntries(entries) as Json;
+}
+
+/** The trainer's options that are plain values, and what the optimizers were made with. */
+export function defaultHparams({ config, optimizers }: Around): Record<string, Json> {
+  const plain = Object.entries(config).filter(
+    ([key, value]) => !NOT_HPARAMS.has(key) && ["number", "string", "boolean"].includes(typeof value),
+  );
+  const groups = optimizers.flatMap(({ name, groups: all }) =>
+    all.flatMap(({ name: group, lr, weightDecay, momentum }) => {
+      const prefix = all.length > 1 ? `${name}.${group}` : name;
+      return [
+        [`${prefix}.lr`, lr],
+        [`${prefix}.weightDecay`, weightDecay],
+        ...(momentum === undefined ? [] : [[`${prefix}.momentum`, momentum]]),
+      ];
+    }),
+  );
+  return Object.fromEntries([...plain, ...groups]) as Record<string, Json>;
+}
+
+interface NodeProcess {
+  readonly argv: readonly string[];
+  readonly version: string;
+  readonly platform: string;
+  readonly arch: string;
+  readonly pid: number;
+  cwd(): string;
+}
+
+/** Facts for run.json. */
+export async function about(around: Around, secrets: readonly string[]): Promise<Record<string, Json>> {
+  const { config, device, paramCount } = around;
+  const { process } = globalThis as { process?: NodeProcess };
+  const os = builtinOrNone<{ hostname(): string; cpus(): readonly { model: string }[]; totalmem(): number }>("node:os");
+  const git = await gitCommit();
+  return {
+    engine: device,
+    parameters: paramCount,
+    seed: typeof config.seed === "number" ? config.seed : 0,
+    options: withoutSecrets(config, secrets),
+    ...(process?.argv && {
+      command: process.argv.map((each) => redact(each, secrets)),
+      node: process.version,
+      platform: `${process.platform} ${process.arch}`,
+      pid: process.pid,
+    }),
+    ...(os && { host: os.hostname(), cpus: os.cpus().length, cpu: os.cpus()[0]?.model ?? "", memory: os.totalmem() }),
+    ...(git !== undefined && { git }),
+  };
+}
+
+/** The commit of the program's directory, and whether files differ from it; undefined outside a repository. */
+async function gitCommit(): Promise<Json | undefined> {
+  const child = builtinOrNone<{
+    execFile(file: string, args: readonly string[], options: object, done: (error: unknown, out: string) => void): void;
+  }>("node:child_process");
+  if (!child) return undefined;
+  const run = (...args: string[]): Promise<string | undefined> =>
+    new Promise((resolve) => {
+      child.execFile("git", args, { timeout: 2000 }, (error, out) => resolve(error ? undefined : out.trim()));
+    });
+  const commit = await run("rev-parse", "HEAD");
+  if (commit === undefined) return undefined;
+  const changes = await run("status", "--porcelain", "--untracked-files=no");
+  return { commit, dirty: changes !== undefined && changes !== "" };
+}

@@ -1,0 +1,236 @@
+// logger: sends what each boundary logs to any number of backends. One that fails does not take the others with it.
+import { checkCadence, type Cadence } from "../core/cadence.ts";
+import type { ContextOf } from "../core/context.types.ts";
+import { OptionError } from "../core/errors.ts";
+import type { Hook } from "../core/hook.ts";
+import type { Json } from "../core/json.ts";
+import { checkOptions, is, show } from "../core/options.ts";
+import { didYouMean } from "../core/suggest.ts";
+import type { LoggerBackend, RunEvent } from "../loggers/backend.ts";
+import { BackendGuard } from "./lib/backend-guard.ts";
+import { Rates } from "./lib/rates.ts";
+import { redact, secretsOfEnvironment } from "./lib/redact.ts";
+import { about, defaultHparams, withoutSecrets } from "./lib/run-facts.ts";
+import { RunEvents } from "./lib/run-events.ts";
+import { warnUser } from "./lib/warn-user.ts";
+
+/** Backends by name, made with their defaults. Each is loaded when it is used. */
+const BACKENDS = {
+  console: async () => (await import("../loggers/console.ts")).consoleLog(),
+  jsonl: async () => (await import("../loggers/jsonl.ts")).jsonl(),
+  csv: async () => (await import("../loggers/csv.ts")).csv(),
+  tensorboard: async () => (await import("../loggers/tensorboard.ts")).tensorboard(),
+  wandb: async () => (await import("../loggers/wandb.ts")).wandb(),
+  mlflow: async () => (await import("../loggers/mlflow.ts")).mlflow(),
+} as const satisfies Record<string, () => Promise<LoggerBackend>>;
+
+export type BackendName = keyof typeof BACKENDS;
+export type BackendSpec = BackendName | LoggerBackend;
+
+export interface LoggerOptions {
+  readonly name?: string;
+  /** Which of the boundaries that log are written; what comes in between is kept for the next one. Default: all. */
+  readonly every?: Cadence;
+  /** Seconds after which what is buffered is handed to the system. Default 2; also before each checkpoint. */
+  readonly flushEvery?: number;
+  /** Put before every metric's name. */
+  readonly prefix?: string;
+  /** What the run is called. Default: the last part of `runDir`. */
+  readonly run?: string;
+  /** Values to be shown as hyper-parameters, or the names of those to be taken; default: the trainer's plain options and the optimizers' rates. */
+  readonly hparams?: Readonly<Record<string, Json>> | readonly string[];
+}
+
+const CHECKS = {
+  name: is.name,
+  every: is.or(is.positive, is.name, is.object),
+  flushEvery: is.nonNegative,
+  prefix: is.string,
+  run: is.name,
+  hparams: is.or(is.arrayOf(is.name), is.object),
+};
+
+type Opening = ContextOf<"trainBegin"> | ContextOf<"evalEnd">;
+
+/**
+ * @example
+ * logger(["console", "jsonl", "tensorboard"])
+ * logger(["console", wandb({ project: "digits" })], { hparams: { hidden: 256 } })
+ */
+export function logger(backends: BackendSpec | readonly BackendSpec[], options: LoggerOptions = {}): Hook {
+  const specs = checkBackends(
+    Array.isArray(backends) ? (backends as readonly BackendSpec[]) : [backends as BackendSpec],
+  );
+  checkOptions("logger", options, CHECKS);
+  const { name = "logger", every, flushEvery = 2, prefix = "" } = options;
+  if (every !== undefined) checkCadence("logger", every);
+  const rates = new Rates();
+  const events = new RunEvents();
+  let guards: BackendGuard[] | undefined;
+  let secrets: readonly string[] = [];
+  let id = "";
+  let flushedAt = 0;
+  let scalars: Record<string, number> = {};
+  let media: Record<string, ContextOf<"log">["media"][string]> = {};
+
+  async function open(ctx: Opening, resumedAt: number | undefined): Promise<void> {
+    secrets = secretsOfEnvironment();
+    const { config, totalSteps } = ctx;
+    const dir = typeof config.runDir === "string" ? config.runDir : undefined;
+    id ||= globalThis.crypto.randomUUID().slice(0, 8);
+    const warn = (message: string): void => warnUser(config, redact(`${name}: ${message}`, secrets));
+    const made = await Promise.all(specs.map((spec) => (typeof spec === "string" ? BACKENDS[spec]() : spec)));
+    const facts = {
+      dir,
+      name: options.run ?? dir?.split(/[/\\]/).findLast(Boolean) ?? `run-${id}`,
+      id,
+      resumedAt,
+      startedAt: Date.now(),
+      hparams: withoutSecrets(hparamsOf(ctx, options.hparams), secrets) as Record<string, Json>,
+      about: await about(ctx, secrets),
+      totalSteps,
+    };
+    guards = made.map((backend) => new BackendGuard(backend, warn));
+    // A backend that cannot be opened is an error of the program's: better known now.
+    for (const guard of guards) await guard.open(facts);
+    flushedAt = performance.now();
+    scalars = {};
+    media = {};
+  }
+
+  function tell(event: RunEvent): void {
+    const clean = { ...event, details: withoutSecrets(event.details, secrets) as Record<string, Json> };
+    for (const guard of guards ?? []) guard.event(clean);
+  }
+
+  async function flush(): Promise<void> {
+    flushedAt = performance.now();
+    await Promise.all((guards ?? []).map((guard) => guard.flush()));
+  }
+
+  function write(ctx: Pick<ContextOf<"log">, "step" | "epoch" | "elapsed">): void {
+    const record = {
+      step: ctx.step,
+      epoch: ctx.epoch,
+      time: Date.now(),
+      elapsed: ctx.elapsed,
+      scalars: prefix === "" ? scalars : prefixed(scalars, prefix),
+      media: prefix === "" ? media : prefixed(media, prefix),
+    };
+    scalars = {};
+    media = {};
+    for (const guard of guards!) guard.log(record);
+  }
+
+  async function close(ctx: ContextOf<"close">, end?: { status: string; reason: string }): Promise<void> {
+    if (!guards) return;
+    const open = guards;
+    guards = undefined;
+    const { step, elapsed, metrics } = ctx;
+    const status = (end?.status ?? "completed") as "completed";
+    const last = {
+      status,
+      reason: redact(end?.reason ?? "", secrets),
+      step,
+      time: Date.now(),
+      elapsed,
+      metrics: { ...metrics },
+    };
+    await Promise.all(open.map((guard) => guard.close(last)));
+  }
+
+  let ended: { status: string; reason: string } | undefined;
+  return {
+    name,
+    stage: "logger",
+    ranks: "main",
+    async onTrainBegin(ctx) {
+      ended = undefined;
+      rates.begin(ctx);
+      events.begin();
+      await open(ctx, ctx.step > 0 ? ctx.step : undefined);
+      tell({ type: "start", step: ctx.step, time: Date.now(), details: { totalSteps: ctx.totalSteps ?? null } });
+    },
+    onEvalBegin: () => rates.pause(),
+    async onEvalEnd(ctx) {
+      rates.resume();
+      // On its own, after or without a training run: its metrics belong to where that run stands.
+      if (ctx.phase !== "standalone") return;
+      if (!guards) await open(ctx, ctx.step);
+      scalars = { ...ctx.evalMetrics };
+      write(ctx);
+    },
+    onLog(ctx) {
+      if (!guards) return undefined;
+      Object.assign(scalars, ctx.logged);
+      Object.assign(media, withoutSecretTexts(ctx.media, secrets));
+      if (every !== undefined && !ctx.due(every)) return undefined;
+      Object.assign(scalars, rates.since(ctx, scalars));
+      write(ctx);
+      for (const event of events.news(ctx)) tell(event);
+      if (performance.now() - flushedAt > flushEvery * 1000) void flush();
+      return undefined;
+    },
+    // What is logged up to a checkpoint must not be lost when the run goes on from it.
+    onBeforeSave: () => flush(),
+    onAfterSave: ({ saved, step }) => {
+      const { name: checkpoint, reason, step: of, dir = "" } = saved;
+      tell({ type: "save", step, time: Date.now(), details: { name: checkpoint, reason, step: of, dir } });
+    },
+    onSaveError: ({ failedSave, step }) => {
+      const { name: checkpoint, reason, error } = failedSave;
+      tell({ type: "saveError", step, time: Date.now(), details: { name: checkpoint, reason, error: error.message } });
+    },
+    onAfterLoad: ({ loaded, step }) => {
+      const { from, why, restored, missing, orphaned } = loaded;
+      tell({ type: "load", step, time: Date.now(), details: { from, why, restored, missing, orphaned } });
+    },
+    onTrainEnd(ctx) {
+      const { status, reason, requestedBy } = ctx;
+      ended = { status, reason };
+      for (const event of events.news(ctx)) tell(event);
+      if (Object.keys(scalars).length > 0) write(ctx);
+      tell({ type: "end", step: ctx.step, time: Date.now(), details: { status, reason, requestedBy } });
+    },
+    onClose: (ctx) => close(ctx, ended),
+    state: () => ({ json: { id } }),
+    load({ json }) {
+      ({ id } = json as { id: string });
+    },
+  };
+}
+
+function checkBackends(specs: readonly BackendSpec[]): readonly BackendSpec[] {
+  const known = Object.keys(BACKENDS);
+  for (const spec of specs) {
+    if (typeof spec === "string" ? known.includes(spec) : typeof spec?.log === "function") continue;
+    const near = typeof spec === "string" ? didYouMean(spec, known) : "";
+    throw new OptionError(
+      `logger: Expected a backend (${known.join(", ")}, or one such as tensorboard({ dir })), got ${show(spec)}.${near}`,
+    );
+  }
+  return specs;
+}
+
+function hparamsOf(ctx: Opening, wanted: LoggerOptions["hparams"]): Record<string, Json> {
+  const all = defaultHparams(ctx);
+  if (wanted === undefined) return all;
+  if (!Array.isArray(wanted)) return wanted as Record<string, Json>;
+  const missing = (wanted as readonly string[]).find((key) => !Object.hasOwn(all, key));
+  if (missing !== undefined)
+    throw new OptionError(
+      `logger: there is no hyper-parameter \`${missing}\`.${didYouMean(missing, Object.keys(all))}`,
+    );
+  return Object.fromEntries((wanted as readonly string[]).map((key) => [key, all[key]!]));
+}
+
+const prefixed = <T>(values: Readonly<Record<string, T>>, prefix: string): Record<string, T> =>
+  Object.fromEntries(Object.entries(values).map(([name, value]) => [prefix + name, value]));
+
+function withoutSecretTexts(media: ContextOf<"log">["media"], secrets: readonly string[]): ContextOf<"log">["media"] {
+  const entries = Object.entries(media);
+  if (entries.every(([, { kind }]) => kind !== "text")) return media;
+  return Object.fromEntries(
+    entries.map(([name, each]) => [name, each.kind === "text" ? { ...each, text: redact(each.text, secrets) } : each]),
+  );
+}

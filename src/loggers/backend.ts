@@ -1,0 +1,66 @@
+// What a logging backend is: told of a run, of what each boundary logs, of what happened, and of the end. One run each.
+import type { Json } from "../core/json.ts";
+import type { Media } from "../core/media.ts";
+
+/** What is known of a run when it begins. Secrets are gone from all of it. */
+export interface RunFacts {
+  /** `<runDir>`; undefined when the trainer has none: then a backend that writes files is an error. */
+  readonly dir: string | undefined;
+  /** The last part of the directory, or what the user calls the run. */
+  readonly name: string;
+  /** Stays the same when the run is resumed; random for a new one. */
+  readonly id: string;
+  /** Set when the run goes on from a checkpoint: what was logged after this step will come again. */
+  readonly resumedAt: number | undefined;
+  /** Milliseconds since 1970, when this part of the run began. */
+  readonly startedAt: number;
+  /** The user's, or those of the trainer's options that are plain values. */
+  readonly hparams: Readonly<Record<string, Json>>;
+  /** For run.json: options, versions, command line, git commit, engine, host. */
+  readonly about: Readonly<Record<string, Json>>;
+  readonly totalSteps: number | undefined;
+}
+
+/** What one boundary logs. */
+export interface LogRecord {
+  readonly step: number;
+  /** From 0. */
+  readonly epoch: number;
+  /** Milliseconds since 1970. */
+  readonly time: number;
+  /** Seconds of training, earlier parts of a resumed run included. */
+  readonly elapsed: number;
+  readonly scalars: Readonly<Record<string, number>>;
+  readonly media: Readonly<Record<string, Media>>;
+}
+
+/** Something that happened: an intervention, an error that a hook's policy caught, a checkpoint saved or not saved. */
+export interface RunEvent {
+  readonly type: "intervention" | "hookError" | "save" | "saveError" | "load" | "start" | "end";
+  readonly step: number;
+  readonly time: number;
+  readonly details: Readonly<Record<string, Json>>;
+}
+
+export interface RunEnd {
+  readonly status: "completed" | "stopped" | "interrupted" | "error";
+  readonly reason: string;
+  readonly step: number;
+  readonly time: number;
+  readonly elapsed: number;
+  /** Latest value of every metric. */
+  readonly metrics: Readonly<Record<string, number>>;
+}
+
+export interface LoggerBackend {
+  readonly name: string;
+  /** A run begins or goes on. Awaited before the first step. */
+  open(run: RunFacts): void | Promise<void>;
+  /** Called on the training thread, so it must be quick: keep what you need, write later. Steps never go back. */
+  log(record: LogRecord): void;
+  event?(event: RunEvent): void;
+  /** Hands over to the system what is buffered: at the logger's flush cadence, and before each checkpoint. */
+  flush?(): void | Promise<void>;
+  /** The run is over, however it ended. Must come to an end by itself within a few seconds. */
+  close(end: RunEnd): void | Promise<void>;
+}

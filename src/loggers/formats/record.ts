@@ -1,0 +1,75 @@
+// Records as TensorFlow frames them: length, its checksum, payload, its checksum. They are put together in one buffer
+// that is used again and again, so that a small record costs no objects.
+import { maskedCrc32c } from "./crc32c.ts";
+
+/** Before a payload: its length as uint64, and the checksum of these eight bytes. */
+const HEAD = 12;
+/** After it: its checksum. */
+const TAIL = 4;
+
+/** Whole records, one after the other, and nothing else. */
+export class RecordBuffer {
+  #bytes: Uint8Array;
+  #view: DataView;
+  #size = 0;
+
+  constructor(capacity = 4096) {
+    this.#bytes = new Uint8Array(capacity);
+    this.#view = new DataView(this.#bytes.buffer);
+  }
+
+  /** How many bytes of records are here. */
+  get size(): number {
+    return this.#size;
+  }
+
+  /** Where `begin`'s payload goes. Both are replaced when the buffer grows: read them after `begin`. */
+  get bytes(): Uint8Array {
+    return this.#bytes;
+  }
+
+  get view(): DataView {
+    return this.#view;
+  }
+
+  /** Makes room for a payload of this length; returns where in `bytes` it is to be written. `commit` makes it count. */
+  begin(length: number): number {
+    const start = this.#size + HEAD;
+    this.#reserve(start + length + TAIL);
+    return start;
+  }
+
+  /** The payload that was begun is complete: frames it. */
+  commit(length: number): void {
+    const start = this.#size;
+    const payload = start + HEAD;
+    const view = this.#view;
+    view.setUint32(start, length, true);
+    // The upper half: no payload has 4 GB.
+    view.setUint32(start + 4, 0, true);
+    view.setUint32(start + 8, maskedCrc32c(this.#bytes, start, start + 8), true);
+    view.setUint32(payload + length, maskedCrc32c(this.#bytes, payload, payload + length), true);
+    this.#size = payload + length + TAIL;
+  }
+
+  append(payload: Uint8Array): void {
+    const start = this.begin(payload.length);
+    this.#bytes.set(payload, start);
+    this.commit(payload.length);
+  }
+
+  /** The records so far, as a copy; the buffer is empty afterwards. */
+  take(): Uint8Array {
+    const records = this.#bytes.slice(0, this.#size);
+    this.#size = 0;
+    return records;
+  }
+
+  #reserve(size: number): void {
+    if (size <= this.#bytes.length) return;
+    const larger = new Uint8Array(Math.max(size, 2 * this.#bytes.length));
+    larger.set(this.#bytes.subarray(0, this.#size));
+    this.#bytes = larger;
+    this.#view = new DataView(larger.buffer);
+  }
+}

@@ -1,0 +1,88 @@
+// The lines of metrics.jsonl and events.jsonl, and of what they are made: docs/run-directory.md publishes it.
+import type { Json } from "../core/json.ts";
+import type { Media } from "../core/media.ts";
+import type { LogRecord, RunEvent, RunFacts } from "./backend.ts";
+
+export const METRICS_SCHEMA = "hookline.metrics";
+export const EVENTS_SCHEMA = "hookline.events";
+/** Readers take files of this version and older ones. */
+export const VERSION = 1;
+
+/** The keys that every record has. */
+export const FIELDS = ["step", "epoch", "time", "elapsed"] as const;
+const RESERVED: ReadonlySet<string> = new Set([...FIELDS, "schema"]);
+
+/** The key of a metric: `time` is the record's own, so a metric of that name is `time_`. */
+export const keyOf = (name: string): string => (RESERVED.has(name) ? `${name}_` : name);
+
+/** Texts longer than this are cut: a line must stay one that can be read. */
+const LONGEST_TEXT = 1_000_000;
+
+/** JSON has no such numbers: they are strings there. */
+export function nonFinite(value: unknown): unknown {
+  return typeof value === "number" && !Number.isFinite(value) ? String(value) : value;
+}
+
+/** JSON as a file has it. */
+export const toJson = (value: unknown, indent?: number): string =>
+  JSON.stringify(value, (_, inner: unknown) => nonFinite(inner), indent);
+
+const numberText = (value: number): string => (Number.isFinite(value) ? `${value}` : `"${value}"`);
+
+const keys = new Map<string, string>();
+/** Names are few, and the same at every step. */
+const MOST_KEYS = 10_000;
+
+function keyText(name: string): string {
+  let text = keys.get(name);
+  if (text === undefined) {
+    text = `,${JSON.stringify(keyOf(name))}:`;
+    if (keys.size < MOST_KEYS) keys.set(name, text);
+  }
+  return text;
+}
+
+export function headerLine(schema: string, { id, startedAt }: Pick<RunFacts, "id" | "startedAt">): string {
+  return `${toJson({ schema, version: VERSION, run: id, startedAt })}\n`;
+}
+
+/** The run that a header line names; undefined when the line is none. */
+export function runOfHeader(line: string): string | undefined {
+  if (!line.startsWith(`{"schema":"${METRICS_SCHEMA}"`)) return undefined;
+  try {
+    const { run } = JSON.parse(line) as { run?: unknown };
+    return typeof run === "string" ? run : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** The step of a record's line; undefined for any other line. */
+export function stepOfLine(line: string): number | undefined {
+  const found = /^\{"step":(\d+)[,}]/.exec(line);
+  return found && line.endsWith("}") ? Number(found[1]) : undefined;
+}
+
+export function recordLine({ step, epoch, time, elapsed, scalars, media }: LogRecord): string {
+  // Microseconds: what is beyond them is noise, and takes a dozen characters.
+  const seconds = Math.round(elapsed * 1e6) / 1e6;
+  let line = `{"step":${step},"epoch":${epoch},"time":${time},"elapsed":${numberText(seconds)}`;
+  for (const name of Object.keys(scalars)) line += keyText(name) + numberText(scalars[name]!);
+  for (const name of Object.keys(media)) {
+    const shown = mediaJson(media[name]!);
+    if (shown !== undefined) line += keyText(name) + toJson(shown);
+  }
+  return `${line}}\n`;
+}
+
+/** Texts and histograms; undefined for images, which are no lines of text. */
+function mediaJson(media: Media): Json | undefined {
+  if (media.kind === "histogram") return { edges: media.edges, counts: media.counts };
+  if (media.kind === "image") return undefined;
+  const isLong = media.text.length > LONGEST_TEXT;
+  return { text: isLong ? `${media.text.slice(0, LONGEST_TEXT)}…` : media.text };
+}
+
+export function eventLine({ type, step, time, details }: RunEvent): string {
+  return `${toJson({ type, step, time, details })}\n`;
+}

@@ -1,0 +1,136 @@
+// The run directory's own record: metrics.jsonl, events.jsonl and run.json. `readRun` reads them.
+import { OptionError } from "../core/errors.ts";
+import { checkOptions, is } from "../core/options.ts";
+import {
+  keepUnderOtherName,
+  makeDirectory,
+  nodeFs,
+  readRange,
+  replaceFile,
+  setAside,
+  type Fs,
+} from "./append-file-lines.ts";
+import { AppendFile } from "./append-file.ts";
+import type { LoggerBackend, RunFacts } from "./backend.ts";
+import {
+  EVENTS_SCHEMA,
+  eventLine,
+  headerLine,
+  METRICS_SCHEMA,
+  recordLine,
+  runOfHeader,
+  stepOfLine,
+} from "./jsonl-lines.ts";
+import { writeRunBegin, writeRunEnd, type RunInfo } from "./run-json.ts";
+
+export interface JsonlOptions {
+  /** Default: the trainer's `runDir`. */
+  readonly dir?: string;
+  readonly name?: string;
+}
+
+/** A backend that writes files: they can also be flushed where nothing can be awaited. */
+export interface FileBackend extends LoggerBackend {
+  flush(): Promise<void>;
+  /** What was logged is with the system when this returns. */
+  flushSync(): void;
+}
+
+const CHECKS = { dir: is.name, name: is.name };
+
+/**
+ * Writes every record as a line of JSON to `<runDir>/metrics.jsonl`, what happens to `events.jsonl`, and what the run is
+ * to `run.json`. A run that goes on from a checkpoint goes on in the same files.
+ * @example jsonl()
+ */
+export function jsonl(options: JsonlOptions = {}): FileBackend {
+  checkOptions("jsonl", options, CHECKS);
+  const { name = "jsonl" } = options;
+  let metrics: AppendFile | undefined;
+  let events: AppendFile | undefined;
+  let info: RunInfo | undefined;
+  let dir = "";
+
+  async function closeFiles(): Promise<void> {
+    const files = [metrics, events];
+    [metrics, events] = [undefined, undefined];
+    const closed = await Promise.allSettled(files.map((file) => file?.close()));
+    for (const result of closed) if (result.status === "rejected") throw result.reason;
+  }
+
+  return {
+    name,
+    async open(run) {
+      // A second fit of the trainer opens it again.
+      await closeFiles();
+      dir = directoryOf(name, options.dir ?? run.dir);
+      const fs = nodeFs(name);
+      makeDirectory(fs, dir);
+      if (run.resumedAt === undefined) for (const file of FILES) setAside(fs, `${dir}/${file}`);
+      info = writeRunBegin(fs, dir, run);
+      metrics = openMetrics(name, fs, `${dir}/metrics.jsonl`, run);
+      events = AppendFile.open(name, `${dir}/events.jsonl`);
+      begin(events, headerLine(EVENTS_SCHEMA, run));
+    },
+    log: (record) => metrics?.append(recordLine(record)),
+    event: (event) => events?.append(eventLine(event)),
+    async flush() {
+      await Promise.all([metrics?.flush(), events?.flush()]);
+    },
+    flushSync() {
+      metrics?.flushSync();
+      events?.flushSync();
+    },
+    async close(end) {
+      try {
+        await closeFiles();
+      } finally {
+        if (info) writeRunEnd(nodeFs(name), dir, info, end);
+        info = undefined;
+      }
+    },
+  };
+}
+
+const FILES = ["run.json", "metrics.jsonl", "events.jsonl"];
+
+export function directoryOf(owner: string, dir: string | undefined): string {
+  if (dir !== undefined) return dir;
+  throw new OptionError(`${owner}: there is no directory to write to. Give the trainer \`runDir: "runs/digits"\`.`);
+}
+
+/** A header at once: what is wrong with the disk shows before the first step. */
+function begin(file: AppendFile, header: string): void {
+  if (file.size > 0) return;
+  file.append(header);
+  file.flushSync();
+}
+
+/** What was logged after `resumedAt` comes again, so it is cut off. */
+function openMetrics(owner: string, fs: Fs, path: string, run: RunFacts): AppendFile {
+  const header = headerLine(METRICS_SCHEMA, run);
+  const { text, isWhole } = firstLine(fs, path);
+  const runBefore = isWhole ? runOfHeader(text) : undefined;
+  // A kill may have come while the header was written.
+  const isTorn = !isWhole && header.startsWith(text.slice(0, `{"schema":"${METRICS_SCHEMA}"`.length));
+  if (runBefore === undefined && !isTorn) setAside(fs, path);
+  else if (runBefore !== undefined && runBefore !== run.id) branchOff(fs, path, header, text);
+  const file = AppendFile.open(owner, path);
+  const { resumedAt = 0 } = run;
+  file.truncateAfter((line) => (stepOfLine(line) ?? Infinity) <= resumedAt || runOfHeader(line) !== undefined);
+  begin(file, header);
+  return file;
+}
+
+/**
+ * Another run goes on from a checkpoint of the one whose file this is: it begins with a copy of what they share, and the
+ * other's file stays under another name.
+ */
+function branchOff(fs: Fs, path: string, header: string, oldHeader: string): void {
+  keepUnderOtherName(fs, path);
+  const encoder = new TextEncoder();
+  replaceFile(fs, path, (put) => {
+    put(encoder.encode(header));
+    for (const bytes of chunksOf(fs, path, encoder.encode(oldHeader).length + 1)) put(bytes);
+  });
+}

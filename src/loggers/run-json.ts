@@ -1,0 +1,85 @@
+// run.json: what a run is and how it ended, replaced as a whole each time.
+import type { Json } from "../core/json.ts";
+import { readRange, replaceFile, type Fs } from "./append-file-lines.ts";
+import type { RunEnd, RunFacts } from "./backend.ts";
+import { toJson } from "./jsonl-lines.ts";
+
+export const RUN_SCHEMA = "hookline.run";
+export const RUN_VERSION = 1;
+/** More than this is no file of ours. */
+const MOST_BYTES = 16 * 1024 * 1024;
+
+/** What run.json says. */
+export interface RunInfo {
+  readonly schema: typeof RUN_SCHEMA;
+  readonly version: number;
+  readonly id: string;
+  readonly name: string;
+  /** `running` is also what a run leaves that was killed. */
+  readonly status: "running" | RunEnd["status"];
+  /** Milliseconds since 1970: when the first part of the run began, and when the latest part did. */
+  readonly startedAt: number;
+  readonly partStartedAt: number;
+  /** The step from which the latest part went on; null if there is but one part. */
+  readonly resumedAt: number | null;
+  readonly totalSteps: number | null;
+  readonly hparams: Readonly<Record<string, Json>>;
+  /** Options, versions, command line, git commit, engine, host. */
+  readonly about: Readonly<Record<string, Json>>;
+  /** Only of a run that has ended. */
+  readonly reason?: string;
+  readonly step?: number;
+  readonly endedAt?: number;
+  /** Seconds of training, all parts together. */
+  readonly elapsed?: number;
+  /** The latest value of every metric; numbers that JSON lacks are strings: "NaN", "Infinity", "-Infinity". */
+  readonly metrics?: Readonly<Record<string, number | string>>;
+}
+
+const pathIn = (dir: string): string => `${dir}/run.json`;
+
+function write(fs: Fs, dir: string, info: RunInfo): void {
+  replaceFile(fs, pathIn(dir), (put) => put(new TextEncoder().encode(`${toJson(info, 2)}\n`)));
+}
+
+/** Says that the run is running; returns what was written. */
+export function writeRunBegin(fs: Fs, dir: string, run: RunFacts): RunInfo {
+  const before = run.resumedAt === undefined ? undefined : readRunJson(fs, dir);
+  const info: RunInfo = {
+    schema: RUN_SCHEMA,
+    version: RUN_VERSION,
+    id: run.id,
+    name: run.name,
+    status: "running",
+    startedAt: before?.id === run.id ? before.startedAt : run.startedAt,
+    partStartedAt: run.startedAt,
+    resumedAt: run.resumedAt ?? null,
+    totalSteps: run.totalSteps ?? null,
+    hparams: run.hparams,
+    about: run.about,
+  };
+  write(fs, dir, info);
+  return info;
+}
+
+export function writeRunEnd(fs: Fs, dir: string, begun: RunInfo, end: RunEnd): void {
+  const { status, reason, step, time, elapsed, metrics } = end;
+  write(fs, dir, { ...begun, status, reason, step, endedAt: time, elapsed, metrics });
+}
+
+/** Undefined when there is none, or something else. */
+export function readRunJson(fs: Fs, dir: string): RunInfo | undefined {
+  try {
+    const fd = fs.openSync(pathIn(dir), fs.constants.O_RDONLY | (fs.constants.O_NONBLOCK ?? 0));
+    try {
+      const { size } = fs.fstatSync(fd);
+      if (size > MOST_BYTES) return undefined;
+      const info = JSON.parse(new TextDecoder().decode(readRange(fs, fd, 0, size))) as RunInfo | null;
+      return info?.schema === RUN_SCHEMA ? info : undefined;
+    } finally {
+      fs.closeSync(fd);
+    }
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,133 @@
+// Event files for TensorBoard: scalars, histograms, texts, images and hyper-parameters.
+import { OptionError } from "../core/errors.ts";
+import type { ImageMedia } from "../core/media.ts";
+import { checkOptions, is } from "../core/options.ts";
+import { builtin } from "../platform/builtin.ts";
+import type { LoggerBackend, LogRecord, RunEnd, RunFacts } from "./backend.ts";
+import { encodePng } from "./formats/png.ts";
+import { RecordBuffer } from "./formats/record.ts";
+import { fileVersion, histogramEvent, imageEvent, sessionStart, textEvent, type Moment } from "./tensorboard-events.ts";
+import { EventFile } from "./tensorboard-file.ts";
+import { sessionEndInfo, sessionStartInfo } from "./tensorboard-hparams.ts";
+import { ScalarEvents } from "./tensorboard-scalars.ts";
+
+type Path = ReturnType<typeof process.getBuiltinModule<"node:path">>;
+
+export interface TensorboardOptions {
+  /** Where the event files go. Default: `tb` in the run's directory. */
+  readonly dir?: string;
+  /** Default `tensorboard`. */
+  readonly name?: string;
+}
+
+const CHECKS = { dir: is.name, name: is.name };
+
+/** Records are handed to the disk at this many bytes, flush or not. */
+const PIECE = 256 * 1024;
+
+/**
+ * Writes event files that TensorBoard reads while they grow: `tensorboard --logdir runs`. Each part of a run has a file
+ * of its own; a resumed one makes TensorBoard drop what was logged after the checkpoint.
+ * @example logger([tensorboard()])
+ */
+export function tensorboard(options: TensorboardOptions = {}): LoggerBackend {
+  checkOptions("tensorboard", options, CHECKS);
+  const { dir, name = "tensorboard" } = options;
+  let events: EventWriter | undefined;
+  return {
+    name,
+    async open(run) {
+      events = await EventWriter.open(name, folderOf(name, dir, run.dir), run);
+    },
+    log: (record) => events?.log(record),
+    flush: () => events?.flush(),
+    async close(end) {
+      const last = events;
+      events = undefined;
+      await last?.close(end);
+    },
+  };
+}
+
+function folderOf(owner: string, dir: string | undefined, runDir: string | undefined): string {
+  if (dir !== undefined) return dir;
+  if (runDir !== undefined) return builtin<Path>(owner, "node:path").join(runDir, "tb");
+  throw new OptionError(`${owner}: there is no directory to write to. Give the trainer a \`runDir\`, or this \`dir\`.`);
+}
+
+const moment = (time: number, step: number): Moment => ({ seconds: time / 1000, step });
+
+/** One part of a run. */
+class EventWriter {
+  readonly #file: EventFile;
+  readonly #buffer = new RecordBuffer(PIECE + 4096);
+  readonly #scalars = new ScalarEvents();
+  /** Images that are being compressed: each waits for the one before, so that a tag's steps stay in order. */
+  #images: Promise<void> | undefined;
+  #imageError: unknown;
+
+  private constructor(file: EventFile) {
+    this.#file = file;
+  }
+
+  static async open(owner: string, folder: string, run: RunFacts): Promise<EventWriter> {
+    const { startedAt, resumedAt, hparams } = run;
+    const writer = new EventWriter(await EventFile.create(owner, folder, startedAt / 1000));
+    const buffer = writer.#buffer;
+    buffer.append(fileVersion(startedAt / 1000));
+    // The first part needs one too: TensorBoard takes the first that it sees for a beginning, and drops nothing there.
+    buffer.append(sessionStart(moment(startedAt, resumedAt === undefined ? 0 : resumedAt + 1)));
+    buffer.append(sessionStartInfo(moment(startedAt, 0), hparams));
+    // Now, so that a folder that cannot be written to is known before the first step.
+    await writer.flush();
+    return writer;
+  }
+
+  log({ time, step, scalars, media }: LogRecord): void {
+    this.#scalars.append(this.#buffer, time / 1000, step, scalars);
+    for (const tag in media) {
+      const item = media[tag]!;
+      const at = moment(time, step);
+      if (item.kind === "image") this.#compress(at, tag, item);
+      else if (item.kind === "histogram") this.#buffer.append(histogramEvent(at, tag, item));
+      else this.#buffer.append(textEvent(at, tag, item.text));
+    }
+    if (this.#buffer.size >= PIECE) this.#file.write(this.#buffer.take());
+  }
+
+  async flush(): Promise<void> {
+    await this.#images;
+    this.#file.write(this.#buffer.take());
+    await this.#file.settle();
+    const error = this.#imageError;
+    this.#imageError = undefined;
+    if (error !== undefined) throw error;
+  }
+
+  async close({ status, time, step }: RunEnd): Promise<void> {
+    // An interrupted run goes on another time; its status is the one of the part that ends it.
+    if (status !== "interrupted")
+      this.#buffer.append(sessionEndInfo(moment(time, step), status === "error" ? "failure" : "success"));
+    try {
+      await this.flush();
+    } finally {
+      await this.#file.close();
+    }
+  }
+
+  /** Large images take long to compress: another thread does it, and the event follows when it is done. */
+  #compress(at: Moment, tag: string, image: ImageMedia): void {
+    const before = this.#images;
+    const png = encodePng(image);
+    const done = (async () => {
+      try {
+        const [bytes] = await Promise.all([png, before]);
+        this.#buffer.append(imageEvent(at, tag, image, bytes));
+      } catch (error) {
+        this.#imageError ??= error;
+      }
+      if (this.#images === done) this.#images = undefined;
+    })();
+    this.#images = done;
+  }
+}

@@ -1,0 +1,9 @@
+// Killed again and again, a training run comes to the same end, and nothing is torn or left behind.
+import { expect, test } from "vitest";
+import { trainWithKills } from "./training-kills.ts";
+
+test("eight kills", { timeout: 90_000 }, async () => {
+  const tally = await trainWithKills(8);
+  console.info(`kills: ${JSON.stringify(tally)}`);
+  expect(tally.kills).toBe(8);
+});
