@@ -93,7 +93,7 @@ export function syncDirectory(fs: DiskFs, path: string): void {
 /** Makes a directory with its parents, all durable. */
 export function makeDirectory(fs: DiskFs, path: string): void {
   guarded(path, () => {
-    const first = fs.mkdirSync(path, { recursive: true });
+    const first = makeAll(fs, path);
     if (first === undefined) return;
     for (let made = path; made.length >= first.length;) {
       made = made.slice(0, Math.max(made.lastIndexOf("/"), made.lastIndexOf("\\")));
@@ -101,6 +101,22 @@ export function makeDirectory(fs: DiskFs, path: string): void {
     }
   });
 }
+
+/** The first directory that had to be made. */
+function makeAll(fs: DiskFs, path: string): string | undefined {
+  try {
+    return fs.mkdirSync(path, { recursive: true });
+  } catch (error) {
+    if (codeOf(error) !== "ENOENT") throw error;
+    // Node says so where the file system is read-only, too: the first one that is missing tells the truth.
+    let missing = path;
+    for (let parent = parentOf(path); parent !== "" && !exists(fs, parent); parent = parentOf(parent)) missing = parent;
+    fs.mkdirSync(missing);
+    return fs.mkdirSync(path, { recursive: true }) ?? missing;
+  }
+}
+
+const parentOf = (path: string): string => path.slice(0, Math.max(path.lastIndexOf("/"), path.lastIndexOf("\\")));
 
 /** Reads a file of known size and, if given, digest; anything else than a plain file with these is damage. */
 export function readWhole(fs: DiskFs, path: string, size: number, sha256?: string): Uint8Array<ArrayBuffer> {

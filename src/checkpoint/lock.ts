@@ -45,6 +45,9 @@ function node(fs: DiskFs): Node {
   };
 }
 
+/** Locks of this process that were released, and are still there. */
+const givenUp = new Set<string>();
+
 /** Takes the lock of a directory, which is made if need be; throws a CheckpointError that names the holder. */
 export function lockDirectory(dir: string, fs: DiskFs = nodeFs(), tempName: string = crypto.randomUUID()): Lock {
   const system = node(fs);
@@ -60,7 +63,8 @@ export function lockDirectory(dir: string, fs: DiskFs = nodeFs(), tempName: stri
       writeNew(fs, temp, text);
       for (let attempt = 0; !tryTake(fs, temp, file, text); attempt++) {
         const found = readHolder(system, file);
-        if (found !== undefined && (attempt >= 3 || isAlive(system, found))) throw heldBy(file, found, holder);
+        const isHeld = found !== undefined && !givenUp.has(JSON.stringify(found)) && isAlive(system, found);
+        if (found !== undefined && (attempt >= 3 || isHeld)) throw heldBy(file, found, holder);
         if (found !== undefined) takeAway(system, file, `${temp}-stale`, found);
       }
     } finally {
@@ -73,8 +77,13 @@ export function lockDirectory(dir: string, fs: DiskFs = nodeFs(), tempName: stri
     release: () => {
       if (!held) return;
       held = false;
-      // Somebody may have deleted it by hand, and another run may have taken it since.
-      quietly(() => system.readText(file) === text && fs.unlinkSync(file));
+      try {
+        // Somebody may have deleted it by hand, and another run may have taken it since.
+        if (system.readText(file) === text) fs.unlinkSync(file);
+      } catch {
+        // The disk keeps it: it is given up all the same.
+        givenUp.add(text);
+      }
     },
   };
 }

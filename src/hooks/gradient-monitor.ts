@@ -5,6 +5,7 @@ import { OptionError } from "../core/errors.ts";
 import type { GradStats } from "../core/grads.ts";
 import type { Hook } from "../core/hook.ts";
 import { selectNames, type NameFilter } from "../core/names.ts";
+import { histogram } from "../core/media.ts";
 import { checkOptions, is } from "../core/options.ts";
 import { sharedKey, type SharedKey } from "../core/shared.ts";
 import { warnUser } from "./lib/warn-user.ts";
@@ -83,6 +84,7 @@ export function gradientMonitor(options: GradientMonitorOptions = {}): Hook {
     );
     ctx.log({ ...(norm && { "grad/norm": Math.sqrt(total.squares) }), ...Object.fromEntries([...norms, ...ranks]) });
     if (bins === 0) return;
+    ctx.log(Object.fromEntries(entries.map(([param, s]) => [`grad/${param}`, histogram(s.histogram!)])));
     const before = ctx.shared.get(gradHistograms);
     const own = Object.fromEntries(entries.map(([param, s]) => [param, s.histogram!]));
     const histograms = before?.step === step ? { ...before.histograms, ...own } : own;

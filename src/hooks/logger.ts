@@ -143,6 +143,8 @@ export function logger(backends: BackendSpec | readonly BackendSpec[], options: 
   return {
     name,
     stage: "logger",
+    // Backends that fail are kept apart; what is left are mistakes in the program.
+    onError: "throw",
     ranks: "main",
     async onTrainBegin(ctx) {
       ended = undefined;

@@ -199,7 +199,7 @@ export function modelCheckpoint(options: ModelCheckpointOptions = {}): Hook {
         const times = failures === 1 ? "" : `, ${failures} times in a row`;
         throw new CheckpointError(
           failed,
-          `it could not be saved${times}: ${error.message}`,
+          `it could not be saved${times}: ${error.message.replace(/\.$/, "")}`,
           "Earlier checkpoints are as they were; `maxFailures` says how many failures end the run.",
           { cause: error },
         );

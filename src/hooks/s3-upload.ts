@@ -114,8 +114,11 @@ export function s3Upload(options: S3UploadOptions): Hook {
       if (queue) ctx.log(counters());
     },
     async onTrainEnd(ctx) {
-      // After a failure the loop waits only so long for each hook.
-      await flush(ctx.status === "error" ? patience(ctx.config) : Infinity);
+      // After a failure the loop waits only so long for each hook, and after a signal the process for all of them.
+      const limits = { error: patience(ctx.config), interrupted: grace(ctx.config) } as Readonly<
+        Record<string, number>
+      >;
+      await flush(limits[ctx.status] ?? Infinity);
       if (queue) ctx.log(counters());
     },
     async onClose(ctx) {
@@ -134,3 +137,6 @@ export function s3Upload(options: S3UploadOptions): Hook {
 
 const patience = ({ closeTimeout }: Around["config"]): number =>
   Math.max(0, (typeof closeTimeout === "number" ? closeTimeout : 10_000) - MARGIN_MS);
+
+const grace = ({ signalGrace }: Around["config"]): number =>
+  Math.max(0, (typeof signalGrace === "number" ? signalGrace : 30_000) - 2 * MARGIN_MS);

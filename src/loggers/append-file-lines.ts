@@ -58,7 +58,7 @@ export class LinesFromEnd {
 
 /** Opens a file to be read; a link may lead anywhere, and opening a pipe would wait for ever. */
 function openPlain(fs: Fs, path: string): number {
-  const { O_RDONLY, O_NOFOLLOW = 0, O_NONBLOCK = 0 } = fs.constants;
+  const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = fs.constants;
   return fs.openSync(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
 }
 
@@ -121,7 +121,7 @@ function isFile(fs: Fs, path: string): boolean {
 /** Another run's file gets another name: nobody expects a new run to delete an old one's numbers. */
 export function setAside(fs: Fs, path: string): void {
   guarded(path, () => {
-    if (isFile(fs, path)) fs.renameSync(path, freeName(fs, path));
+    if (isFile(fs, path) && fs.lstatSync(path).size > 0) fs.renameSync(path, freeName(fs, path));
   });
 }
 

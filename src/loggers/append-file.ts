@@ -56,8 +56,8 @@ export class AppendFile {
   static open(owner: string, path: string, options: { fs?: FileFs; mostWaiting?: number } = {}): AppendFile {
     const { fs = nodeFs(owner), mostWaiting = MOST_WAITING } = options;
     return guarded(path, () => {
-      // A link may lead anywhere, and opening a pipe would wait for ever.
-      const { O_RDWR, O_CREAT, O_NOFOLLOW = 0, O_NONBLOCK = 0 } = fs.constants;
+      // A link may lead anywhere, and opening a pipe would wait for ever. Windows has neither flag: they count as 0.
+      const { O_RDWR, O_CREAT, O_NOFOLLOW, O_NONBLOCK } = fs.constants;
       const fd = fs.openSync(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK, 0o666);
       try {
         const found = fs.fstatSync(fd);

@@ -1,5 +1,6 @@
 // metrics.csv: the run's numbers as a table, for spreadsheets and whatever else reads nothing but tables.
 import { HooklineError } from "../core/errors.ts";
+import type { TextMedia } from "../core/media.ts";
 import { checkOptions, is } from "../core/options.ts";
 import { chunksOf, firstLine, makeDirectory, nodeFs, replaceFile, setAside, type Fs } from "./append-file-lines.ts";
 import { AppendFile } from "./append-file.ts";
@@ -20,6 +21,8 @@ const CHECKS = { dir: is.name, name: is.name };
 const MOST_WAITING = 500;
 /** A new column means a new file: names that never end must not make one at every step. */
 const MOST_COLUMNS = 1000;
+/** What may wait while the table cannot be written. */
+const MOST_KEPT = 100_000;
 
 /**
  * Writes every record as a row of `<runDir>/metrics.csv`: numbers and texts. When a new metric appears, the table is
@@ -56,11 +59,14 @@ class Table {
   readonly #path: string;
   /** The header's cells as they are written, each with its place. */
   readonly #columns = new Map<string, number>();
-  /** Cells of names, each made once. */
+  /** How many of them the file has. */
+  #width = 0;
+  /** The cell of each name: made once. */
   readonly #cells = new Map<string, string>();
   #file: AppendFile;
   #waiting: LogRecord[] = [];
-  readonly #leftOut = new Set<string>();
+  #lost = 0;
+  #leftOut = new Set<string>();
 
   constructor(owner: string, dir: string, { resumedAt }: RunFacts) {
     this.#owner = owner;
@@ -68,27 +74,32 @@ class Table {
     this.#path = `${dir}/metrics.csv`;
     makeDirectory(this.#fs, dir);
     const { text, isWhole } = firstLine(this.#fs, this.#path);
-    const isOurs = isWhole && text.startsWith(`${FIELDS.join()}`);
-    if (resumedAt === undefined || !isOurs) setAside(this.#fs, this.#path);
+    if (resumedAt === undefined || !text.startsWith(FIELDS.join())) setAside(this.#fs, this.#path);
     this.#file = AppendFile.open(owner, this.#path);
     this.#file.truncateAfter((line) => line === text || Number.parseFloat(line) <= (resumedAt ?? 0));
-    const header = this.#file.size > 0 ? splitRow(text) : FIELDS;
-    for (const cell of header) this.#columns.set(cell, this.#columns.size);
-    // What is wrong with the disk shows before the first step.
-    if (this.#file.size === 0) this.#file.append(this.#header());
-    this.#file.flushSync();
+    const isGoingOn = isWhole && this.#file.size > 0;
+    for (const cell of isGoingOn ? splitRow(text) : FIELDS) this.#columns.set(cell, this.#columns.size);
+    if (isGoingOn) this.#width = this.#columns.size;
   }
 
   add(record: LogRecord): void {
-    // Images would keep their pixels in memory meanwhile.
-    this.#waiting.push({ ...record, media: textsOf(record) });
-    if (this.#waiting.length >= MOST_WAITING) this.#drain();
+    if (this.#waiting.length >= MOST_KEPT) {
+      this.#lost++;
+      return;
+    }
+    this.#waiting.push(withoutPixels(record));
+    if (this.#waiting.length % MOST_WAITING !== 0) return;
+    try {
+      this.#drain();
+    } catch {
+      // They are kept, and the next flush says what is wrong.
+    }
   }
 
   async flush(): Promise<void> {
     this.#drain();
     await this.#file.flush();
-    this.#reportLeftOut();
+    this.#report();
   }
 
   flushSync(): void {
@@ -102,25 +113,98 @@ class Table {
     } finally {
       await this.#file.close();
     }
-    this.#reportLeftOut();
-  }
-
-  #header(): string {
-    return `${[...this.#columns.keys()].join()}\n`;
+    this.#report();
   }
 
   /** Rows of what waits, in a table that has all their columns. */
   #drain(): void {
-    const before = this.#columns.size;
     for (const { scalars, media } of this.#waiting) {
       for (const name of Object.keys(scalars)) this.#addColumn(name);
       for (const name of Object.keys(media)) this.#addColumn(name);
     }
-    if (this.#columns.size > before) this.#widen(this.#columns.size - before);
-    const records = this.#waiting;
-    this.#waiting = [];
+    if (this.#waiting.length > 0 && this.#columns.size > this.#width) this.#widen();
     let rows = "";
-    for (const record of records) rows += this.#row(record);
+    for (const record of this.#waiting) rows += this.#row(record);
+    this.#waiting = [];
     this.#file.append(rows);
   }
+
+  #addColumn(name: string): void {
+    if (this.#cells.has(name)) return;
+    const cell = textCell(keyOf(name));
+    if (!this.#columns.has(cell) && this.#columns.size >= MOST_COLUMNS) {
+      if (this.#leftOut.size < MOST_COLUMNS) this.#leftOut.add(name);
+      return;
+    }
+    this.#cells.set(name, cell);
+    if (!this.#columns.has(cell)) this.#columns.set(cell, this.#columns.size);
+  }
+
+  #row({ step, epoch, time, elapsed, scalars, media }: LogRecord): string {
+    const cells = Array.from<string | number>({ length: this.#columns.size }).fill("");
+    [cells[0], cells[1], cells[2], cells[3]] = [step, epoch, time, elapsed];
+    const put = (name: string, value: string | number): void => {
+      const cell = this.#cells.get(name);
+      if (cell !== undefined) cells[this.#columns.get(cell)!] = value;
+    };
+    for (const name of Object.keys(scalars)) put(name, scalars[name]!);
+    for (const name of Object.keys(media)) put(name, textCell((media[name] as TextMedia).text));
+    return `${cells.join()}\n`;
+  }
+
+  /** The same rows with empty cells at their ends, under the new header. A kill leaves the old table or the new one. */
+  #widen(): void {
+    this.#file.flushSync();
+    const encoder = new TextEncoder();
+    const more = encoder.encode(`${",".repeat(this.#columns.size - this.#width)}\n`);
+    const { text, isWhole } = firstLine(this.#fs, this.#path);
+    replaceFile(this.#fs, this.#path, (put) => {
+      put(encoder.encode(`${[...this.#columns.keys()].join()}\n`));
+      if (!isWhole) return;
+      for (const chunk of chunksOf(this.#fs, this.#path, encoder.encode(text).length + 1)) put(withEnds(chunk, more));
+    });
+    const old = this.#file;
+    this.#file = AppendFile.open(this.#owner, this.#path);
+    this.#width = this.#columns.size;
+    // All of it is in the new file.
+    old.close().catch(() => undefined);
+  }
+
+  #report(): void {
+    const [lost, leftOut] = [this.#lost, [...this.#leftOut]];
+    this.#lost = 0;
+    this.#leftOut = new Set();
+    const problems = [
+      ...(lost > 0 ? [`${lost} rows were lost while the table could not be written`] : []),
+      ...(leftOut.length > 0
+        ? [`there are more than ${MOST_COLUMNS} columns; left out are ${leftOut.slice(0, 3).join(", ")} and others`]
+        : []),
+    ];
+    if (problems.length > 0) throw new HooklineError(`${this.#path}: ${problems.join("; ")}.`);
+  }
+}
+
+/** Images would keep their pixels while they wait; of media, a table shows texts only. */
+function withoutPixels(record: LogRecord): LogRecord {
+  const media = Object.entries(record.media);
+  if (media.length === 0) return record;
+  return { ...record, media: Object.fromEntries(media.filter(([, { kind }]) => kind === "text")) };
+}
+
+const NEWLINE = 10;
+
+/** The bytes with every newline replaced. */
+function withEnds(bytes: Uint8Array, end: Uint8Array): Uint8Array {
+  let lines = 0;
+  for (let at = bytes.indexOf(NEWLINE); at >= 0; at = bytes.indexOf(NEWLINE, at + 1)) lines++;
+  const result = new Uint8Array(bytes.length + lines * (end.length - 1));
+  let [from, to] = [0, 0];
+  for (let at = bytes.indexOf(NEWLINE); at >= 0; at = bytes.indexOf(NEWLINE, from)) {
+    result.set(bytes.subarray(from, at), to);
+    result.set(end, to + at - from);
+    to += at - from + end.length;
+    from = at + 1;
+  }
+  result.set(bytes.subarray(from), to);
+  return result;
 }

@@ -2,10 +2,11 @@
 import { OptionError } from "../core/errors.ts";
 import { checkOptions, is } from "../core/options.ts";
 import {
+  chunksOf,
+  firstLine,
   keepUnderOtherName,
   makeDirectory,
   nodeFs,
-  readRange,
   replaceFile,
   setAside,
   type Fs,
@@ -54,7 +55,7 @@ export function jsonl(options: JsonlOptions = {}): FileBackend {
   async function closeFiles(): Promise<void> {
     const files = [metrics, events];
     [metrics, events] = [undefined, undefined];
-    const closed = await Promise.allSettled(files.map((file) => file?.close()));
+    const closed = await Promise.allSettled(files.map(async (file) => file?.close()));
     for (const result of closed) if (result.status === "rejected") throw result.reason;
   }
 

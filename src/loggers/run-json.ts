@@ -70,7 +70,7 @@ export function writeRunEnd(fs: Fs, dir: string, begun: RunInfo, end: RunEnd): v
 /** Undefined when there is none, or something else. */
 export function readRunJson(fs: Fs, dir: string): RunInfo | undefined {
   try {
-    const fd = fs.openSync(pathIn(dir), fs.constants.O_RDONLY | (fs.constants.O_NONBLOCK ?? 0));
+    const fd = fs.openSync(pathIn(dir), fs.constants.O_RDONLY | fs.constants.O_NONBLOCK);
     try {
       const { size } = fs.fstatSync(fd);
       if (size > MOST_BYTES) return undefined;

@@ -41,5 +41,8 @@ function fill(file: string): void {
 
 async function remount(mount: string, mode: "ro" | "rw"): Promise<void> {
   // Refused as long as a save has a file open.
-  while (spawnSync("/bin/mount", ["-o", `remount,${mode}`, mount]).status !== 0) await sleep(2);
+  for (let tries = 0; spawnSync("/bin/mount", ["-o", `remount,${mode}`, mount]).status !== 0; tries++) {
+    if (tries === 1000) throw new Error(`${mount} cannot be mounted anew`);
+    await sleep(2);
+  }
 }

@@ -143,24 +143,21 @@ test("what could not be removed once is removed by the next run", async () => {
   expect(await store.list()).toHaveLength(1);
 });
 
-// Place.release forgets the names before they are gone, so a removal that failed is not tried again.
-test.fails("what could not be removed once is removed with the next", async () => {
+test("what could not be removed once is removed with the next", async () => {
   const store = keepsOnce();
   await using trainer = keepsOne(store);
   await trainer.fit();
   expect(await store.list()).toHaveLength(1);
 });
 
-// modelCheckpoint puts the store's whole message, full stop and all, in front of a full stop of its own.
-test.fails("the error after three failures reads well", async () => {
+test("the error after three failures reads well", async () => {
   const save = (): Promise<never> => Promise.reject(new CheckpointError("model.pt", "the disk is full", "Free some."));
   await using trainer = keepsOne({ ...memoryStore(), save });
   const error = (await trainer.fit().catch((thrown: unknown) => thrown)) as Error;
   expect(error.message).toContain("3 times in a row: model.pt: the disk is full. Free some. Earlier checkpoints");
 });
 
-// Node's recursive mkdir says ENOENT where the file system is read-only, and makeDirectory passes that on.
-test.runIf(canMount).fails("a run directory that cannot be made on a read-only disk is told so", async () => {
+test.runIf(canMount)("a run directory that cannot be made on a read-only disk is told so", async () => {
   const mount = `${home}/read-only-from-the-start`;
   mkdirSync(mount);
   const inside = ["unshare", "-rm", "sh", "-ec", `mount -t tmpfs -o ro none "${mount}" && exec "$@"`, "sh"];
@@ -168,8 +165,7 @@ test.runIf(canMount).fails("a run directory that cannot be made on a read-only d
   expect(error!.message).toContain("the file system is read-only (EROFS)");
 });
 
-// Lock.release tries once; then the file names a process that is alive, and that has nothing left to close.
-test.fails("a lock that a read-only disk kept does not lock its own process out for good", () => {
+test("a lock that a read-only disk kept does not lock its own process out for good", () => {
   const dir = `${home}/kept-lock`;
   const fs = nodeFs();
   let isReadOnly = false;

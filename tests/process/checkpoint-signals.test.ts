@@ -85,7 +85,7 @@ describe("a signal to a run with checkpoints", () => {
       const order = MOMENTS.map((_, i) => MOMENTS[(i + nth) % MOMENTS.length]!);
       const runs = order.map((which) => ({ runDir: `${home}/${nth}-${which}`, waits: which === "start" }));
       const child = startTraining(home, { runs, steps: STEPS });
-    onTestFinished(() => void child.signal("SIGKILL"));
+      onTestFinished(() => void child.signal("SIGKILL"));
       const rounds: Round[] = [];
       const signals = order.map((_, i) => ((nth + i) % 2 === 0 ? "SIGINT" : "SIGTERM"));
       for (const [i, which] of order.entries())

@@ -109,10 +109,7 @@ function paired(
   const byName = dicts === undefined && isDict(found) ? found : {};
   const there = dicts?.length ?? Object.keys(byName).length;
   if (there === 0)
-    throw bad(
-      NO_OPTIMIZER,
-      `It is looked for under ${OPTIMIZER_KEYS.join(", ")}: load the weights alone.`,
-    );
+    throw bad(NO_OPTIMIZER, `It is looked for under ${OPTIMIZER_KEYS.join(", ")}: load the weights alone.`);
   if (there !== names.length)
     throw bad(
       `it has the state of ${there} optimizers, and ${names.length} are expected (${names.join(", ")})`,

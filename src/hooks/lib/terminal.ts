@@ -38,7 +38,7 @@ type Render = (columns: number) => readonly string[];
 
 export class Terminal {
   readonly #process: TerminalProcess;
-  readonly #region = new Region();
+  #region = new Region();
   readonly #renders = new Set<Render>();
   #original: Write | undefined;
   #undo: (() => void)[] = [];
@@ -149,6 +149,7 @@ export class Terminal {
     for (const undo of this.#undo) undo();
     this.#undo = [];
     this.#renders.clear();
+    this.#region = new Region();
     this.#original = undefined;
   }
 }

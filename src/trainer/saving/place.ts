@@ -123,7 +123,11 @@ export class Place {
     const stillGone = (): string[] => [...gone].filter((name) => !this.has(name));
     this.#removing = this.#removing
       .then(() => this.#store?.remove(stillGone()))
-      .catch((error: unknown) => this.#warn(`old checkpoints could not be removed: ${(error as Error).message}`));
+      .catch((error: unknown) => {
+        this.#warn(`old checkpoints could not be removed: ${(error as Error).message}`);
+        // Still there: the next release tries again.
+        for (const saved of needless) if (!this.has(saved.name)) this.#saved = [...this.#saved, saved].sort(byAge);
+      });
   }
 
   /** The newest intact checkpoint of the run that wrote last, or the named one; undefined when there is none at all. */

@@ -1,0 +1,198 @@
+// What a progress bar says: as live lines, as a plain line for logs, and as the last word on a run.
+import { bar, fitted, type Part } from "./bar.ts";
+import { formatDuration, formatPace } from "./eta.ts";
+import { formatMetric } from "./format-number.ts";
+import { sparkline } from "./sparkline.ts";
+import { paint, type Style } from "./terminal-paint.ts";
+import { textWidth, truncate } from "./terminal-width.ts";
+
+export interface EvalProgress {
+  readonly name: string;
+  readonly batches: number;
+  /** Undefined when only the end of its data will tell. */
+  readonly total: number | undefined;
+  readonly seconds: number;
+}
+
+export interface Progress {
+  /** From 1; 0 before the first. */
+  readonly epoch: number;
+  readonly epochs: number | undefined;
+  readonly step: number;
+  readonly totalSteps: number | undefined;
+  readonly elapsed: number;
+  readonly left: number | undefined;
+  readonly secondsPerStep: number | undefined;
+  readonly values: readonly (readonly [name: string, value: number])[];
+  /** The loss so far; empty when it is not to be shown. */
+  readonly curve: readonly number[];
+}
+
+export interface Ending {
+  readonly status: string;
+  readonly reason: string;
+}
+
+const LONGEST_CURVE = 24;
+const SHORTEST_CURVE = 6;
+const LONGEST_REASON = 100;
+
+/** From the whole terminal to the room in it: a line that fills it might wrap. */
+const room = (columns: number): number => Math.max(1, columns - 1);
+
+const barWidth = (columns: number): number => Math.min(40, Math.max(8, Math.floor(columns / 4)));
+
+const counted = (done: number, total: number | undefined): string =>
+  total === undefined ? String(done) : `${String(done).padStart(String(total).length)}/${total}`;
+
+const percent = (share: number): string => `${Math.floor(100 * Math.min(1, share))}%`;
+
+const epochOf = ({ epoch, epochs }: Progress): string => (epochs === undefined ? `${epoch}` : `${epoch}/${epochs}`);
+
+/** `loss 0.1234`; what is not a number is not to be missed. */
+function metric(name: string, value: number, style: Style): string {
+  const { dim, red, bold } = paint(style.color);
+  const shown = formatMetric(name, value);
+  return `${dim(name)} ${Number.isFinite(value) ? shown : bold(red(shown))}`;
+}
+
+const metrics = ({ values }: Pick<Progress, "values">, style: Style): Part[] =>
+  values.map(([name, value], i) => ({ text: metric(name, value, style), worth: 50 - i }));
+
+function progressLine(progress: Progress, style: Style, columns: number): string {
+  const { step, totalSteps, elapsed, left, secondsPerStep } = progress;
+  const { dim } = paint(style.color);
+  const share = totalSteps === undefined ? undefined : step / Math.max(1, totalSteps);
+  const eta = share === undefined ? "" : `${dim("eta")} ${left === undefined ? "-:--" : formatDuration(left)}`;
+  const parts: Part[] = [
+    { text: `${dim("epoch")} ${epochOf(progress)}`, worth: 60, shorter: [epochOf(progress)] },
+    {
+      text: share === undefined ? "" : bar(share, barWidth(columns), style),
+      worth: 70,
+      shorter: [bar(share ?? 0, 8, style)],
+    },
+    {
+      text: `${dim("step")} ${counted(step, totalSteps)}`,
+      worth: 100,
+      shorter: [counted(step, totalSteps), `${step}`],
+    },
+    { text: share === undefined ? "" : percent(share).padStart(4), worth: 80 },
+    { text: secondsPerStep === undefined ? "" : formatPace(secondsPerStep), worth: 40 },
+    { text: formatDuration(elapsed), worth: 30 },
+    { text: eta, worth: 90 },
+  ];
+  return fitted(parts, room(columns));
+}
+
+function metricsLine(progress: Progress, style: Style, columns: number): string[] {
+  const line = fitted(metrics(progress, style), room(columns) - 2);
+  const wide = Math.min(LONGEST_CURVE, room(columns) - 2 - (line === "" ? 0 : textWidth(line) + 2));
+  const curve = style.unicode && wide >= SHORTEST_CURVE ? sparkline(progress.curve, wide) : "";
+  const { cyan } = paint(style.color);
+  const parts = [line, cyan(curve)].filter((part) => part !== "");
+  return parts.length === 0 ? [] : [`  ${parts.join("  ")}`];
+}
+
+export function evalLine({ name, batches, total, seconds }: EvalProgress, style: Style, columns: number): string {
+  const share = total === undefined ? undefined : batches / Math.max(1, total);
+  const { dim } = paint(style.color);
+  const parts: Part[] = [
+    { text: `${dim("evaluating")} ${name}`, worth: 60, shorter: [name] },
+    {
+      text: share === undefined ? "" : bar(share, barWidth(columns), style),
+      worth: 40,
+      shorter: [bar(share ?? 0, 8, style)],
+    },
+    { text: `${dim("batch")} ${counted(batches, total)}`, worth: 100, shorter: [counted(batches, total)] },
+    { text: share === undefined ? "" : percent(share).padStart(4), worth: 50 },
+    { text: formatDuration(seconds), worth: 30 },
+  ];
+  return `  ${fitted(parts, room(columns) - 2)}`;
+}
+
+/** Two lines, how far and how well; a third one while an evaluation goes on. None is wider than the terminal. */
+export function liveLines(
+  progress: Progress,
+  evaluation: EvalProgress | undefined,
+  style: Style,
+  columns: number,
+): string[] {
+  const lines = [progressLine(progress, style, columns), ...metricsLine(progress, style, columns)];
+  if (evaluation) lines.push(evalLine(evaluation, style, columns));
+  return lines.map((line) => truncate(line, room(columns), style.unicode ? "…" : "~"));
+}
+
+/** For logs: one line, without anything that a log could not keep. */
+export function plainLine(progress: Progress): string {
+  const { step, totalSteps, elapsed, left, secondsPerStep, values } = progress;
+  const share = totalSteps === undefined ? "" : ` (${percent(step / Math.max(1, totalSteps))})`;
+  const parts = [
+    `step ${totalSteps === undefined ? step : `${step}/${totalSteps}`}${share}`,
+    `epoch ${epochOf(progress)}`,
+    secondsPerStep === undefined ? "" : formatPace(secondsPerStep),
+    `${formatDuration(elapsed)} elapsed`,
+    totalSteps === undefined || left === undefined ? "" : `${formatDuration(left)} left`,
+    ...words(values),
+  ];
+  return parts.filter((part) => part !== "").join(", ");
+}
+
+export function plainEvalLine({ name, batches, total, seconds }: EvalProgress): string {
+  const share = total === undefined ? "" : ` (${percent(batches / Math.max(1, total))})`;
+  return `evaluating ${name}: batch ${total === undefined ? batches : `${batches}/${total}`}${share}, ${formatDuration(seconds)}`;
+}
+
+const words = (values: Progress["values"]): string[] =>
+  values.map(([name, value]) => `${name} ${formatMetric(name, value)}`);
+
+/** An error may have many lines, and will be shown in full by whoever catches it. */
+const firstLine = (reason: string, style: Style): string =>
+  truncate(reason.split("\n", 1)[0]!, LONGEST_REASON, style.unicode ? "…" : "...");
+
+export function plainEnd(progress: Progress, { status, reason }: Ending): string {
+  const why = firstLine(reason, { color: false, unicode: false });
+  const { step, elapsed } = progress;
+  const outcome = `${status} after ${step} ${step === 1 ? "step" : "steps"} in ${formatDuration(elapsed)}`;
+  return [`${outcome}${why === "" ? "" : ` (${why})`}`, ...words(progress.values)].join(", ");
+}
+
+export function plainEvalEnd({ name, batches, seconds }: EvalProgress, values: Progress["values"]): string {
+  return [`evaluated ${name}: ${batches} batches in ${formatDuration(seconds)}`, ...words(values)].join(", ");
+}
+
+function mark(status: string, { color, unicode }: Style): string {
+  const { green, red, yellow } = paint(color);
+  if (status === "completed") return green(unicode ? "✓" : "+");
+  return status === "error" ? red(unicode ? "✗" : "x") : yellow(unicode ? "■" : "!");
+}
+
+/** `✓ completed: 6 epochs  2580/2580 steps  0:18  loss 0.02`. It stays: where it is wider than the terminal, that may wrap it. */
+export function endLine(progress: Progress, { status, reason }: Ending, style: Style): string {
+  const { step, totalSteps, elapsed, secondsPerStep } = progress;
+  const { bold } = paint(style.color);
+  const why = firstLine(reason, style);
+  const parts = [
+    `${mark(status, style)} ${bold(status)}${why === "" ? "" : `: ${why}`}`,
+    totalSteps === undefined || totalSteps === step ? `${step} steps` : `${step}/${totalSteps} steps`,
+    formatDuration(elapsed),
+    secondsPerStep === undefined ? "" : formatPace(secondsPerStep),
+    ...progress.values.map(([name, value]) => metric(name, value, style)),
+  ];
+  return parts.filter((part) => part !== "").join("  ");
+}
+
+/** An evaluation of its own, when it is over. */
+export function evalEndLine(
+  { name, batches, seconds }: EvalProgress,
+  values: Progress["values"],
+  style: Style,
+): string {
+  const { bold } = paint(style.color);
+  const parts = [
+    `${mark("completed", style)} ${bold(name)}`,
+    `${batches} batches`,
+    formatDuration(seconds),
+    ...values.map(([metricName, value]) => metric(metricName, value, style)),
+  ];
+  return parts.join("  ");
+}

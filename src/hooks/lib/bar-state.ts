@@ -1,0 +1,134 @@
+// What a progress bar knows of its run, gathered when it looks, for whoever draws it.
+import type { ContextOf } from "../../core/context.types.ts";
+import { selectNames, type NameFilter } from "../../core/names.ts";
+import type { EvalProgress, Progress } from "./bar-lines.ts";
+import { epochsIn, evalBatchesIn, evalNames } from "./bar-totals.ts";
+import { Pace } from "./eta.ts";
+import { Curve } from "./sparkline.ts";
+
+type Seen = Pick<ContextOf<"trainBegin">, "step" | "epoch" | "totalSteps" | "metrics">;
+
+interface Evaluation {
+  readonly name: string;
+  readonly total: number | undefined;
+  readonly at: number;
+  /** On its own, outside a run. */
+  readonly alone: boolean;
+}
+
+const seconds = (ms: number): number => ms / 1000;
+
+export class BarState {
+  /** Batches of the evaluation that goes on. */
+  evalBatches = 0;
+  readonly #filter: NameFilter | undefined;
+  readonly #sparkline: boolean;
+  readonly #pace = new Pace();
+  readonly #curve = new Curve();
+  #seen: Seen = { step: 0, epoch: 0, totalSteps: undefined, metrics: {} };
+  #epochs: number | undefined;
+  #elapsedBefore = 0;
+  #startedAt = 0;
+  #loss: number | undefined;
+  #lr: number | undefined;
+  #values: Progress["values"] = [];
+  /** Metrics of evaluations, in the order in which they came. */
+  #evalMetrics = new Set<string>();
+  #evaluation: Evaluation | undefined;
+
+  constructor({ metrics, sparkline = true }: { readonly metrics?: NameFilter; readonly sparkline?: boolean }) {
+    this.#filter = metrics;
+    this.#sparkline = sparkline;
+  }
+
+  begin(ctx: ContextOf<"trainBegin">): void {
+    this.#elapsedBefore = ctx.elapsed;
+    this.#startedAt = performance.now();
+    this.#epochs = epochsIn(ctx);
+    this.#pace.begin(ctx.step);
+    this.#curve.clear();
+    this.#loss = this.#lr = this.#evaluation = undefined;
+    const prefixes = evalNames(ctx.config).map((name) => `${name}/`);
+    this.#evalMetrics = new Set(
+      Object.keys(ctx.metrics).filter((name) => prefixes.some((prefix) => name.startsWith(prefix))),
+    );
+    this.follow(ctx);
+  }
+
+  /** Reads what is shown, and only that: the loss comes from the device. */
+  look(ctx: ContextOf<"stepEnd">, now: number): void {
+    this.#pace.mark(ctx.step, seconds(now));
+    // A skipped step has the loss of an earlier one.
+    if (!ctx.skipped && (this.#sparkline || this.#shows("loss"))) {
+      this.#loss = ctx.loss;
+      if (this.#sparkline) this.#curve.add(ctx.loss);
+    }
+    if (this.#shows("lr")) this.#lr = ctx.lr;
+    this.follow(ctx);
+  }
+
+  /** Counters and metrics, which cost nothing. */
+  follow({ step, epoch, totalSteps, metrics }: Seen): void {
+    this.#seen = { step, epoch, totalSteps, metrics };
+    const known: Record<string, number | undefined> = { ...metrics, loss: this.#loss, lr: this.#lr };
+    const names = [...new Set(["loss", "lr", ...Object.keys(metrics)])].filter((name) => known[name] !== undefined);
+    const shown =
+      this.#filter === undefined
+        ? names.filter((name) => name === "loss" || name === "lr" || this.#evalMetrics.has(name))
+        : selectNames(this.#filter, names);
+    this.#values = shown.map((name) => [name, known[name]!]);
+  }
+
+  #shows(name: string): boolean {
+    return this.#filter === undefined || selectNames(this.#filter, [name]).length > 0;
+  }
+
+  evalBegin({ loaderName: name, phase, config }: ContextOf<"evalBegin">): void {
+    const alone = phase === "standalone";
+    this.evalBatches = 0;
+    // On its own it has another loader, whatever its name.
+    this.#evaluation = { name, total: alone ? undefined : evalBatchesIn(config, name), at: performance.now(), alone };
+  }
+
+  get isAlone(): boolean {
+    return this.#evaluation?.alone === true;
+  }
+
+  evalEnd(ctx: ContextOf<"evalEnd">): void {
+    const began = this.#evaluation;
+    if (began === undefined || began.alone) return;
+    this.#evaluation = undefined;
+    this.#pace.evaluated(ctx.step, seconds(performance.now() - began.at));
+    if (!ctx.partial) for (const name of Object.keys(ctx.evalMetrics)) this.#evalMetrics.add(name);
+    this.follow(ctx);
+  }
+
+  /** The run is over, however: so is its evaluation. */
+  end(ctx: Seen): void {
+    this.#evaluation = undefined;
+    this.follow(ctx);
+  }
+
+  get progress(): Progress {
+    const now = performance.now();
+    const { step, epoch, totalSteps } = this.#seen;
+    const epochs = this.#epochs === undefined || epoch >= this.#epochs ? undefined : this.#epochs;
+    return {
+      epoch: epoch + 1,
+      epochs,
+      step,
+      totalSteps,
+      elapsed: this.#elapsedBefore + seconds(now - this.#startedAt),
+      left: totalSteps === undefined ? undefined : this.#pace.left(totalSteps, seconds(now)),
+      secondsPerStep: this.#pace.secondsPerStep,
+      values: this.#values,
+      curve: this.#curve.points,
+    };
+  }
+
+  get evaluation(): EvalProgress | undefined {
+    if (this.#evaluation === undefined) return undefined;
+    const { name, total, at } = this.#evaluation;
+    return { name, total, batches: this.evalBatches, seconds: seconds(performance.now() - at) };
+  }
+}
