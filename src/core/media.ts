@@ -48,7 +48,7 @@ export function histogram(
   const [low, high] = finite.reduce(([a, b], value) => [Math.min(a, value), Math.max(b, value)], [Infinity, -Infinity]);
   if (finite.length === 0) return { kind: "histogram", edges: [0, 1], counts: [0], sum: 0, sumOfSquares: 0 };
   const width = (high - low) / bins || 1;
-  const counts = new Array<number>(bins).fill(0);
+  const counts = Array.from({ length: bins }, () => 0);
   for (const value of finite) counts[Math.min(bins - 1, Math.floor((value - low) / width))]! += 1;
   const edges = Array.from({ length: bins + 1 }, (_, i) => low + i * width);
   const sum = finite.reduce((total, value) => total + value, 0);

@@ -16,6 +16,7 @@ import type { Activations, ProbeRequest } from "./probes.ts";
 import type { HookRegistry } from "./registry.ts";
 import type { SavedCheckpoint } from "./saved.ts";
 import type { Checkpoints, FailedSave, Loading, ResumeReport, SaveRequest, Saving } from "./saving.ts";
+import { makeActions } from "./run-actions.ts";
 import { Shared } from "./shared.ts";
 import type { SkipScope } from "./verbs.ts";
 import type { EvalWork, Work } from "./work.ts";
@@ -281,40 +282,4 @@ export class Run implements RunView {
   remember(metrics: Metrics): void {
     this.history.push({ step: this.clock.now.step, epoch: Math.max(0, this.clock.now.epoch - 1), metrics });
   }
-}
-
-/** What the verbs do, once the context has allowed and recorded them. */
-function makeActions(run: Run, host: RunHost): Actions {
-  const { requests } = run;
-  const wider: Record<SkipScope, number> = { batch: 0, step: 1, epoch: 2, save: 3 };
-  return {
-    stop: (reason, by, entry) => void (requests.stop ??= { reason, by, entry }),
-    skip: (scope) =>
-      void (requests.skip = requests.skip && wider[requests.skip] > wider[scope] ? requests.skip : scope),
-    replaceBatch: (batch) => void (requests.batch = batch),
-    scaleLoss: (k) => void (requests.scale *= k),
-    setAccumulate: (n) => void (run.accumulate = n),
-    requestEval: () => void (requests.eval = true),
-    requestSave: (request, at) => {
-      if (at === "end") requests.saveAtEnd = merged(requests.saveAtEnd, request);
-      else requests.save = merged(requests.save, request);
-    },
-    rollback: (to, by, reason) => void (requests.rollback ??= { to, by, reason }),
-    log: (values) => run.report(values),
-    setLoss: (loss) => host.work().setLoss(loss),
-    setLr: (lr) => host.work().setLr(lr),
-    setUpdate: (update) => host.work().setUpdate(update),
-    setTrainable: (filter) => host.work().setTrainable(filter),
-    setParams: (params) => host.work().setParams(params),
-    swapParams: (params) => host.evalWork().swapParams(params),
-  };
-}
-
-/** One save for all who ask: the first to say so decides on name and format, and one who wants it verified is enough. */
-function merged(first: SaveRequest | undefined, next: SaveRequest): SaveRequest {
-  if (!first) return next;
-  const by = [...new Set([...first.by, ...next.by])];
-  // The reason that says more: `best` and the like over what just came round.
-  const reason = ["interval", "request"].includes(first.reason) ? next.reason : first.reason;
-  return { ...next, ...first, reason, by, verify: first.verify === true || next.verify === true };
 }

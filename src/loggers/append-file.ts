@@ -6,7 +6,7 @@ import { guarded, logProblem } from "./append-file-problems.ts";
 
 /** Buffered text is handed over in pieces of this many characters. */
 const PIECE = 64 * 1024;
-/** What may wait for a disk that is full or very slow; what comes on top is lost, counted and reported. */
+/** What may wait for a disk. When it is full, what comes on top is lost, counted and reported. */
 const MOST_WAITING = 32 * 1024 * 1024;
 
 type FileFs = Pick<
@@ -84,13 +84,25 @@ export class AppendFile {
 
   /** Takes whole lines, each with its newline. Costs next to nothing; nothing is written before there is a piece of it. */
   append(text: string): void {
-    if (this.#text.length > this.#mostWaiting) {
+    if (this.#text.length > this.#mostWaiting && !this.#makeRoom()) {
       this.#lost++;
       return;
     }
     this.#text += text;
     this.#appended += text.length;
     if (this.#text.length > PIECE && !this.#isWriting && !this.#failure) this.#write();
+  }
+
+  /** A disk that is slow is waited for; one that fails is not asked again before the next flush. */
+  #makeRoom(): boolean {
+    if (this.#failure) return false;
+    try {
+      this.flushSync();
+      return true;
+    } catch (error) {
+      this.#failure = error as Error;
+      return false;
+    }
   }
 
   /** Resolves when all that was appended is with the system. After a failure it tries again. */
@@ -202,8 +214,7 @@ export class AppendFile {
     const lost = this.#lost;
     this.#lost = 0;
     if (lost === 0) return Promise.resolve();
-    const why = "the disk was full or too slow, and more than may wait had come together";
-    return Promise.reject(new HooklineError(`${this.path}: ${lost} lines were lost: ${why}.`));
+    return Promise.reject(new HooklineError(`${this.path}: ${lost} lines were lost while it could not be written.`));
   }
 }
 

@@ -89,9 +89,11 @@ export class Columns {
 
   /** Takes the `count` values that were noted as a record; false, and nothing taken, when there is no step among them. */
   commit(count: number): boolean {
-    if (!this.keys.subarray(0, count).includes(0)) return false;
     const row = this.rows;
     const { fields, keys, values } = this;
+    let first = 0;
+    while (first < count && keys[first] !== 0) first++;
+    if (first === count) return false;
     if (row === fields[0]!.length) {
       for (let i = 0; i < fields.length; i++) fields[i] = withRoom(fields[i]!, row + 1);
     }

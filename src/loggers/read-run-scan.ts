@@ -1,5 +1,6 @@
 // Reads a record's line byte by byte, without an object for it: the shape that our own writer gives it, nothing else.
 import type { Columns } from "./read-run-columns.ts";
+import { quotient } from "./read-run-digits.ts";
 
 const [QUOTE, COMMA, MINUS, PLUS, DOT, ZERO, NINE, COLON] = [34, 44, 45, 43, 46, 48, 57, 58];
 const [OPEN, CLOSE, BACKSLASH, SPACE, UPPER_E, LOWER_E] = [123, 125, 92, 32, 69, 101];
@@ -20,8 +21,14 @@ function begins(bytes: Uint8Array, at: number, word: Uint8Array): boolean {
   return true;
 }
 
+/** What knows the key that comes next. */
+interface Follower {
+  next: number;
+}
+
 export class LineScanner {
   readonly #columns: Columns;
+  readonly #start: Follower = { next: 0 };
   /** Where the last key or value ended; -1 when it was none of the kinds that are known here. */
   #at = 0;
 
@@ -35,31 +42,25 @@ export class LineScanner {
     const columns = this.#columns;
     const { list } = columns;
     let at = from + 1;
-    let guess = 0;
+    let before: Follower = this.#start;
     for (let count = 0; ;) {
-      let place = guess;
-      const { key } = list[guess]!;
+      // Looked up once, and right from then on while lines look alike.
+      const { key } = list[before.next]!;
       if (begins(bytes, at, key)) at += key.length;
       else {
-        place = this.#key(bytes, at);
-        if (place < 0) return false;
+        const found = this.#key(bytes, at);
+        if (found < 0) return false;
+        before.next = found;
         at = this.#at;
       }
       const value = this.#value(bytes, at);
       if (this.#at < 0) return false;
-      columns.note(count++, place, value);
+      columns.note(count++, before.next, value);
       const end = bytes[this.#at];
       at = this.#at + 1;
       if (end === CLOSE) return at === to && columns.commit(count);
       if (end !== COMMA) return false;
-      const column = list[place]!;
-      guess = column.next;
-      // Looked up once, and right from then on while lines look alike.
-      if (!begins(bytes, at, list[guess]!.key)) {
-        const next = this.#key(bytes, at);
-        if (next < 0) return false;
-        guess = column.next = next;
-      }
+      before = list[before.next]!;
     }
   }
 
@@ -110,7 +111,9 @@ export class LineScanner {
       const value = scale < 0 ? number / POWERS[-scale]! : number * POWERS[scale]!;
       return isNegative ? -value : value;
     }
-    return Number(bytes.toString("latin1", from, at));
+    const value = scale < 0 && scale >= -22 ? quotient(bytes, start, POWERS[-scale]!) : NaN;
+    if (Number.isNaN(value)) return Number(bytes.toString("latin1", from, at));
+    return isNegative ? -value : value;
   }
 
   #word(bytes: Uint8Array, at: number): number {

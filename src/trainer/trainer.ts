@@ -5,7 +5,7 @@ import type { LoadedStateDict, LoadStateDictOptions } from "../checkpoint/format
 import { toBatch } from "../core/batch.ts";
 import { boundaryRule, type Cadence, type CadenceRule } from "../core/cadence.ts";
 import type { ContextOf } from "../core/context.types.ts";
-import { ContextError, HookRegistrationError, OptionError } from "../core/errors.ts";
+import { ContextError, HookRegistrationError } from "../core/errors.ts";
 import { beginReplacing, evaluateOnce, type EvalFeed, type EvalParts, type Interruption } from "../core/evaluate.ts";
 import { allEvents, methodOf, type CustomEvents, type EventName } from "../core/events.ts";
 import { functionHook } from "../core/hook-entry.ts";
@@ -17,11 +17,12 @@ import { checkOptions, is, show } from "../core/options.ts";
 import { HookRegistry, type Disposer } from "../core/registry.ts";
 import { makeResult, type RunResult } from "../core/result.ts";
 import { Run } from "../core/run.ts";
-import { didYouMean } from "../core/suggest.ts";
-import { isLoader, LoaderSet } from "../data/loader-set.ts";
-import { currentPlatform, EXIT_CODES } from "../platform/platform.ts";
+import { LoaderSet } from "../data/loader-set.ts";
+import { currentPlatform } from "../platform/platform.ts";
 import { single } from "../distributed/strategy.ts";
 import { Calls } from "./calls.ts";
+import { checkLoader, checkLossWeights, evalFeeds } from "./feeds.ts";
+import { Interruptions } from "./interruptions.ts";
 import { joinOutputs } from "./join-outputs.ts";
 import { buildMachine, freeMachine, type Machine } from "./machine.ts";
 import { OptimizerSet } from "./optimizers.ts";
@@ -90,23 +91,18 @@ export class Trainer {
       if (restart) await this.#restart();
       const run = this.#run;
       run.reopen();
-      let bySignal: Interruption | undefined;
-      const { signals: handleSignals = true, signalGrace = 30_000 } = this.options;
-      const undo = handleSignals
-        ? this.#platform.onSignals((name) => (bySignal = { reason: name, requestedBy: name }), signalGrace)
-        : undefined;
-      const interrupted = (): Interruption | undefined => bySignal ?? (signal?.aborted ? aborted(signal) : undefined);
+      const { signals = true, signalGrace = 30_000 } = this.options;
+      const interruptions = new Interruptions(this.#platform, signal, signals ? signalGrace : undefined);
       const rescue = async (failure: unknown): Promise<void> => {
         this.#machine?.steps.dropOpenStep();
         await this.#saver.emergency(failure);
       };
       try {
-        await this.#calls.training(() => this.#train(this.#limits!, interrupted, resume), rescue);
+        await this.#calls.training(() => this.#train(this.#limits!, interruptions.now, resume), rescue);
       } finally {
-        undo?.();
+        interruptions.stopListening();
       }
-      // A signal that came too late to cut the run short still decides how the process ends.
-      if (bySignal) this.#platform.setExitCode(EXIT_CODES[bySignal.requestedBy]!);
+      interruptions.setExitCode();
     });
     return makeResult(this.#run, this.hooks);
   }
@@ -403,38 +399,4 @@ export class Trainer {
     this.#lastYield = now;
     return this.#platform.yieldToEvents();
   }
-}
-
-function checkLossWeights(weights: Readonly<Record<string, number>>, loaders: readonly string[]): void {
-  for (const name of Object.keys(weights)) {
-    if (loaders.includes(name)) continue;
-    throw new OptionError(
-      `Trainer: \`lossWeights\` names \`${name}\`, which is no training loader.${didYouMean(name, loaders)} Loaders: ${loaders.join(", ")}.`,
-    );
-  }
-}
-
-function checkLoader(what: string, loader: Loader): void {
-  if (isLoader(loader)) return;
-  throw new OptionError(
-    `${what}() takes one loader, such as new DataLoader({ x, y }, { batchSize: 100 }); got ${show(loader)}.`,
-  );
-}
-
-function evalFeeds(option: TrainerOptions["eval"], limitBatches = Infinity): EvalFeed[] {
-  if (option === undefined) return [];
-  const loaders = isLoader(option) ? { val: option } : option;
-  // The set checks the loaders; evaluations go through each on its own.
-  const { names } = new LoaderSet(loaders);
-  if (names.includes("train")) {
-    throw new OptionError(
-      `Trainer: an evaluation loader cannot be named \`train\`: its metrics would mix with \`train/…\`.`,
-    );
-  }
-  return names.map((name, index) => ({ name, index, loader: loaders[name]!, limitBatches }));
-}
-
-function aborted({ reason }: AbortSignal): Interruption {
-  const plain = reason instanceof Error && reason.name === "AbortError";
-  return { reason: plain ? "aborted" : `aborted: ${String(reason)}`, requestedBy: "AbortSignal" };
 }

@@ -1,0 +1,96 @@
+// The two forms of a console log: columns for a terminal, `key=value` lines for everything else.
+import { formatDuration } from "../hooks/lib/eta.ts";
+import { formatMetric, formatNumber } from "../hooks/lib/format-number.ts";
+import { paint, type Style } from "../hooks/lib/terminal-paint.ts";
+import type { LogRecord, RunEnd } from "./backend.ts";
+import { Table, type Cell } from "./console-table.ts";
+
+/** How the lines look. */
+interface Form {
+  open(name: string, resumedAt: number | undefined): string[];
+  log(record: LogRecord, values: readonly (readonly [name: string, value: number])[]): string[];
+  close(end: RunEnd): string[];
+}
+
+/** Smoothed metrics are marked. */
+const unmarked = (name: string): string => name.replace(/^~/, "");
+
+const count = (steps: number): string => `${steps} ${steps === 1 ? "step" : "steps"}`;
+
+/** One line for each log, to be searched: `step=10 epoch=0 loss=0.6931 val/accuracy=0.9`. Epochs count from 0, as in files. */
+export function keyValueForm(style: Style): Form {
+  const { bold, red } = paint(style.color);
+  const pair = (name: string, value: number): string => {
+    const text = `${name.replaceAll(/\s/g, "_")}=${formatNumber(value)}`;
+    return Number.isFinite(value) ? text : bold(red(text));
+  };
+  return {
+    open: (name, resumedAt) => (resumedAt === undefined ? [] : [`run=${JSON.stringify(name)} resumedAt=${resumedAt}`]),
+    log: ({ step, epoch }, values) => [
+      [`step=${step}`, `epoch=${epoch}`, ...values.map(([name, value]) => pair(name, value))].join(" "),
+    ],
+    close: ({ status, reason, step, elapsed }) => [
+      `status=${status} reason=${JSON.stringify(reason)} step=${step} elapsed=${elapsed.toFixed(1)}`,
+    ],
+  };
+}
+
+/** What comes under one prefix with a loss of its own, and no rate, is the outcome of an evaluation or an epoch. */
+function isSummary(name: string, names: ReadonlySet<string>): boolean {
+  const plain = unmarked(name);
+  const prefix = plain.slice(0, plain.lastIndexOf("/") + 1);
+  return prefix !== "" && names.has(`${prefix}loss`) && !names.has(`${prefix}lr`);
+}
+
+/** Columns for what steps log, a line for what evaluations and epochs do. Epochs count from 1, as in the progress bar. */
+export function columnForm(style: Style, headerEvery: number, columns: () => number): Form {
+  const table = new Table(["step", "epoch"], headerEvery, style);
+  const { dim, bold, red, green, yellow } = paint(style.color);
+  const marks = style.unicode ? { good: "✓", bad: "✗", cut: "■" } : { good: "+", bad: "x", cut: "!" };
+  let lastRow = -1;
+  const cell = (name: string, value: number): Cell => ({
+    text: formatMetric(unmarked(name), value),
+    bad: !Number.isFinite(value),
+  });
+
+  function summary({ step, epoch, elapsed }: LogRecord, values: readonly (readonly [string, number])[]): string {
+    const whole = values.some(([name]) => unmarked(name).startsWith("train/"));
+    const parts = values.map(([name, value]) => {
+      const { text, bad } = cell(name, value);
+      return `${dim(name)} ${bad ? bold(red(text)) : text}`;
+    });
+    const what = whole ? `epoch ${epoch + 1}` : `step ${step}`;
+    return [`${style.unicode ? "──" : "--"} ${bold(what)}`, ...parts, dim(formatDuration(elapsed))].join("  ");
+  }
+
+  return {
+    open(name, resumedAt) {
+      lastRow = -1;
+      return resumedAt === undefined ? [] : [dim(`${name} goes on from step ${resumedAt}`)];
+    },
+    log(record, values) {
+      const names = new Set(Object.keys(record.scalars));
+      const rest = values.filter(([name]) => !isSummary(name, names));
+      const outcomes = values.filter(([name]) => isSummary(name, names));
+      const lines: string[] = [];
+      // The end of an epoch logs its last step once more.
+      if (rest.length > 0 && record.step !== lastRow) {
+        const cells = new Map<string, Cell>([
+          ["step", { text: String(record.step), bad: false }],
+          ["epoch", { text: String(record.epoch + 1), bad: false }],
+          ...rest.map(([name, value]) => [name, cell(name, value)] as const),
+        ]);
+        lines.push(...table.row(cells, columns()));
+        lastRow = record.step;
+      }
+      if (outcomes.length > 0) lines.push(summary(record, outcomes));
+      return lines;
+    },
+    close({ status, reason, step, elapsed }) {
+      const mark = status === "completed" ? green(marks.good) : status === "error" ? red(marks.bad) : yellow(marks.cut);
+      return [
+        `${mark} ${bold(status)} after ${count(step)} in ${formatDuration(elapsed)}: ${reason.split("\n", 1)[0]}`,
+      ];
+    },
+  };
+}

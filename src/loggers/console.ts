@@ -1,0 +1,114 @@
+// consoleLog: the run's numbers for people who watch it: columns on a terminal, one `key=value` line for each log elsewhere.
+import { selectNames, type NameFilter } from "../core/names.ts";
+import { OptionError } from "../core/errors.ts";
+import { checkOptions, is, show } from "../core/options.ts";
+import { canRedraw, isQuiet, surroundings, wantsColor, wantsUnicode } from "../hooks/lib/terminal-env.ts";
+import type { Style } from "../hooks/lib/terminal-paint.ts";
+import { terminal } from "../hooks/lib/terminal.ts";
+import type { LoggerBackend, LogRecord } from "./backend.ts";
+import { columnForm, keyValueForm } from "./console-forms.ts";
+import { Smoother } from "./console-smooth.ts";
+
+export interface ConsoleOptions {
+  /** Which metrics, by name or pattern: `["loss", "val/*"]`. Default: all. */
+  readonly metrics?: NameFilter;
+  /** Metrics to smooth, each with how much stays of the mean so far: `{ loss: 0.9 }`. They show as `~loss`. */
+  readonly smoothing?: Readonly<Record<string, number>>;
+  /** Rows between two headers. Default 25. */
+  readonly headerEvery?: number;
+  /** True: `key=value` lines on a terminal too; false: columns everywhere. Default: columns on a terminal, unless in CI. */
+  readonly plain?: boolean;
+  /** Default: on a terminal, unless NO_COLOR is set; FORCE_COLOR is respected. */
+  readonly color?: boolean;
+  /** Writes nothing. Default: what `--quiet` on the command line or HOOKLINE_QUIET say. */
+  readonly quiet?: boolean;
+  /** Gets the lines instead of stdout (in a browser: of the console), each with its line break. */
+  readonly write?: (text: string) => void;
+}
+
+const CHECKS = {
+  metrics: is.or(is.name, is.arrayOf(is.name), is.function),
+  smoothing: is.object,
+  headerEvery: is.wholeFrom(1),
+  plain: is.boolean,
+  color: is.boolean,
+  quiet: is.boolean,
+  write: is.function,
+};
+
+/** Milliseconds between two writes: lines that come faster are written together. */
+const GAP = 50;
+
+/**
+ * Prints what is logged. On a terminal: columns, a line for each evaluation and epoch, and how the run ended.
+ * @example logger([consoleLog({ metrics: ["loss", "val/*"], smoothing: { loss: 0.9 } })])
+ */
+export function consoleLog(options: ConsoleOptions = {}): LoggerBackend {
+  checkOptions("consoleLog", options, CHECKS);
+  const { metrics, smoothing = {}, headerEvery = 25 } = options;
+  for (const [metric, decay] of Object.entries(smoothing)) {
+    if (!is.fraction.test(decay))
+      throw new OptionError(
+        `consoleLog: Expected \`smoothing.${metric}\` to be ${is.fraction.expected}, got ${show(decay)}`,
+      );
+  }
+  const around = surroundings();
+  const screen = terminal();
+  const { quiet = around !== undefined && isQuiet(around), color = around !== undefined && wantsColor(around) } =
+    options;
+  const { plain = options.write !== undefined || around === undefined || !canRedraw(around) } = options;
+  const style: Style = { color, unicode: around === undefined || wantsUnicode(around) };
+  const write =
+    options.write ?? (screen ? (text: string) => screen.print(text) : (text: string) => console.log(text.trimEnd()));
+  const smoother = new Smoother(smoothing);
+  const form = plain ? keyValueForm(style) : columnForm(style, headerEvery, () => screen?.columns ?? 80);
+  let waiting: LogRecord[] = [];
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  let wroteAt = -Infinity;
+
+  function writeLines(lines: readonly string[]): void {
+    if (lines.length > 0) write(`${lines.join("\n")}\n`);
+  }
+
+  function format(record: LogRecord): string[] {
+    // Shown as the record's own; under a prefix as well.
+    const names = Object.keys(record.scalars).filter((name) => name !== "epoch" && !name.endsWith("/epoch"));
+    const values = (metrics === undefined ? names : selectNames(metrics, names)).map((name) => {
+      const value = smoother.next(name, record.scalars[name]!);
+      return [smoother.smooths(name) ? `~${name}` : name, value] as const;
+    });
+    return values.length === 0 ? [] : form.log(record, values);
+  }
+
+  function flush(): void {
+    clearTimeout(timer);
+    timer = undefined;
+    if (waiting.length === 0) return;
+    const records = waiting;
+    waiting = [];
+    wroteAt = performance.now();
+    writeLines(records.flatMap(format));
+  }
+
+  if (quiet) return { name: "console", open: () => undefined, log: () => undefined, close: () => undefined };
+  return {
+    name: "console",
+    open({ name, resumedAt }) {
+      smoother.clear();
+      writeLines(form.open(name, resumedAt));
+    },
+    log(record) {
+      waiting.push(record);
+      // A line that comes alone comes at once, in its place among what others print.
+      if (timer === undefined && performance.now() - wroteAt >= GAP) flush();
+      else timer ??= setTimeout(flush, GAP);
+    },
+    flush,
+    close(end) {
+      flush();
+      // An evaluation on its own ends without a reason; and a progress bar says it better.
+      if (end.reason !== "" && (options.write !== undefined || screen?.isAnnounced !== true))
+        writeLines(form.close(end));
+    },
+  };
+}

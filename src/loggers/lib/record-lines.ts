@@ -1,0 +1,107 @@
+// What was logged, as lines of a queue: what belongs to one step is one line, and numbers that JSON lacks are kept.
+import type { Json } from "../../core/json.ts";
+import type { LogRecord, RunEnd } from "../backend.ts";
+
+/** A value that is no number in JSON is its name: "NaN", "Infinity", "-Infinity". */
+export type Scalar = number | "NaN" | "Infinity" | "-Infinity";
+
+export interface LoggedLine {
+  readonly kind: "log";
+  readonly step: number;
+  /** Milliseconds since 1970. */
+  readonly time: number;
+  /** Seconds of training. */
+  readonly elapsed: number;
+  readonly scalars: Readonly<Record<string, Scalar>>;
+  /** Histograms and texts, for services that take them. */
+  readonly media?: Readonly<Record<string, Json>>;
+}
+
+export interface EndLine {
+  readonly kind: "end";
+  readonly status: RunEnd["status"];
+  readonly reason: string;
+  readonly step: number;
+  readonly time: number;
+  readonly elapsed: number;
+}
+
+export type QueueLine = LoggedLine | EndLine;
+
+/** The line, or undefined for one that a damaged disk has made something else of. */
+export function parseLine(line: string): QueueLine | undefined {
+  try {
+    const { kind, ...rest } = JSON.parse(line) as QueueLine;
+    return kind === "log" || kind === "end" ? ({ kind, ...rest } as QueueLine) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Milliseconds after which the last step is taken as complete, though no later one has come. */
+const SETTLED = 1000;
+
+/** Keeps records as they come, which is all that the training thread pays for, until they are taken as lines. */
+export class RecordLines {
+  readonly #media: boolean;
+  #records: LogRecord[] = [];
+  readonly #names = new Map<string, string>();
+  #since = 0;
+
+  constructor(options: { readonly media: boolean }) {
+    this.#media = options.media;
+  }
+
+  get length(): number {
+    return this.#records.length;
+  }
+
+  add(record: LogRecord): void {
+    if (record.step !== this.#records.at(-1)?.step) this.#since = performance.now();
+    this.#records.push(record);
+  }
+
+  /** All steps that are complete; `all`: the last as well, to which more may come. */
+  take(all: boolean): string[] {
+    const records = this.#records;
+    const last = records.at(-1)?.step;
+    const keep = !all && performance.now() - this.#since < SETTLED;
+    const cut = keep ? records.findIndex(({ step }) => step === last) : records.length;
+    this.#records = records.slice(cut);
+    const lines: string[] = [];
+    for (let at = 0; at < cut; ) {
+      const from = at;
+      while (at < cut && records[at]!.step === records[from]!.step) at++;
+      lines.push(this.#line(records.slice(from, at)));
+    }
+    return lines;
+  }
+
+  #line(records: readonly LogRecord[]): string {
+    const { step, time, elapsed } = records.at(-1)!;
+    const parts: string[] = [];
+    // The same name twice: in JSON the later one counts, as it should.
+    for (const { scalars } of records) {
+      for (const name in scalars) {
+        const value = scalars[name]!;
+        parts.push(`${this.#quoted(name)}:${Number.isFinite(value) ? value : `"${value}"`}`);
+      }
+    }
+    const media = this.#media ? mediaOf(records) : "";
+    return `{"kind":"log","step":${step},"time":${time},"elapsed":${elapsed},"scalars":{${parts.join(",")}}${media}}`;
+  }
+
+  #quoted(name: string): string {
+    let quoted = this.#names.get(name);
+    if (quoted === undefined) this.#names.set(name, (quoted = JSON.stringify(name)));
+    return quoted;
+  }
+}
+
+function mediaOf(records: readonly LogRecord[]): string {
+  const all = records.flatMap(({ media }) => Object.entries(media)).filter(([, { kind }]) => kind !== "image");
+  return all.length === 0 ? "" : `,"media":${JSON.stringify(Object.fromEntries(all))}`;
+}
+
+export const endLine = ({ status, reason, step, time, elapsed }: RunEnd): string =>
+  JSON.stringify({ kind: "end", status, reason, step, time, elapsed } satisfies EndLine);

@@ -1,0 +1,132 @@
+// A backend that sends to a service through a queue: what the services have in common.
+import type { Json } from "../../core/json.ts";
+import { is, type Check } from "../../core/options.ts";
+import type { LoggerBackend, LogRecord, RunFacts } from "../backend.ts";
+import { DiskQueue } from "./disk-queue.ts";
+import { MemoryQueue } from "./memory-queue.ts";
+import type { Queue } from "./queue.ts";
+import { endLine, RecordLines } from "./record-lines.ts";
+import { Sender, type Courier } from "./sender.ts";
+import type { Service } from "./service.ts";
+
+export interface RemoteOptions {
+  /** Milliseconds between two sendings, from which many steps go together. Default 5000. */
+  readonly sendEvery?: number;
+  /** Milliseconds without any progress after which one attempt is given up. Default 10000. */
+  readonly timeout?: number;
+  /** Milliseconds before the second attempt; doubled each time, up to a minute. Default 1000. */
+  readonly backoff?: number;
+  /** Bytes that may wait on disk for a service that is down; the oldest go when there are more. Default 256 MiB. */
+  readonly queueBytes?: number;
+  /** Plain http as well, to other machines than this one. Default false. */
+  readonly allowHttp?: boolean;
+  /** Where warnings go. Default: the console. */
+  readonly warn?: (message: string) => void;
+}
+
+export const REMOTE_CHECKS: Readonly<Record<keyof RemoteOptions, Check>> = {
+  sendEvery: is.nonNegative,
+  timeout: is.positive,
+  backoff: is.nonNegative,
+  queueBytes: is.wholeFrom(1),
+  allowHttp: is.boolean,
+  warn: is.function,
+};
+
+/** What one service adds. */
+export interface Connection {
+  readonly service: Service;
+  /** All that is needed to send these lines from another process: no secrets. */
+  readonly head: Json;
+  readonly courier: (state: Json | undefined) => Courier;
+}
+
+export interface RemoteSettings {
+  readonly name: string;
+  readonly options: RemoteOptions;
+  /** Does the service take histograms and texts? */
+  readonly media: boolean;
+  /** Reads the environment, and throws when something is missing. */
+  readonly connect: (run: RunFacts) => Connection;
+}
+
+const QUEUE_BYTES = 256 << 20;
+/** Without a disk to keep it on, no more than this. */
+const MEMORY_BYTES = 16 << 20;
+/** So many records are written at once, if no time comes first. */
+const MOST_RECORDS = 256;
+const WRITE_EVERY = 500;
+
+export function remoteBackend({ name, options, media, connect }: RemoteSettings): LoggerBackend {
+  const warn = (message: string): void =>
+    options.warn ? options.warn(`${name}: ${message}`) : console.warn(`hookline: ${name}: ${message}`);
+  const lines = new RecordLines({ media });
+  let running: { queue: Queue; sender: Sender; service: Service; timer: ReturnType<typeof setInterval> } | undefined;
+  let saidMedia = false;
+
+  const write = (all: boolean): void => running?.queue.append(lines.take(all));
+
+  function noteMedia(record: LogRecord): void {
+    const unsent = Object.entries(record.media).find(([, { kind }]) => !media || kind === "image");
+    if (!unsent) return;
+    saidMedia = true;
+    warn(`${unsent[1].kind} \`${unsent[0]}\` and others of its kind are not sent.`);
+  }
+
+  return {
+    name,
+    open(run) {
+      const { service, head, courier } = connect(run);
+      const queue = openQueue(name, run, options.queueBytes ?? QUEUE_BYTES, warn);
+      const { sendEvery = 5000, backoff = 1000 } = options;
+      const sender = new Sender({
+        queue,
+        courier: courier(queue.state),
+        sendEvery,
+        backoff,
+        warn: (message) => warn(service.scrub(message)),
+        shown: service.shown,
+      });
+      queue.begin(head);
+      const timer = setInterval(() => write(false), WRITE_EVERY);
+      running = { queue, sender, service, timer };
+      sender.start();
+    },
+    log(record) {
+      lines.add(record);
+      if (!saidMedia) noteMedia(record);
+      if (lines.length >= MOST_RECORDS) write(false);
+    },
+    flush: () => write(true),
+    async close(end) {
+      if (!running) return;
+      const { queue, sender, service, timer } = running;
+      clearInterval(timer);
+      queue.append([...lines.take(true), endLine({ ...end, reason: service.scrub(end.reason) })]);
+      running = undefined;
+      await sender.finish();
+      service.close();
+      const { waiting, dropped, dir } = queue;
+      queue.close();
+      if (dropped > 0) warn(`${dropped} records were dropped, since the queue was full.`);
+      if (sender.refused > 0) warn(`${sender.refused} records were refused: ${service.scrub(sender.lastError)}`);
+      if (waiting === 0) return;
+      const rest = dir === undefined ? "They are lost" : `They wait in ${dir}, and go out at the next start`;
+      warn(`${waiting} records could not be sent before the end. ${rest}.`);
+    },
+  };
+}
+
+function openQueue(name: string, { dir }: RunFacts, limit: number, warn: (message: string) => void): Queue {
+  if (dir === undefined) {
+    warn("there is no run directory, so that what cannot be sent waits in memory, and is lost with the process.");
+    return new MemoryQueue(Math.min(limit, MEMORY_BYTES));
+  }
+  try {
+    return new DiskQueue({ dir: `${dir}/.queue/${name}`, limit, warn });
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    warn(`its queue cannot be used, so that what cannot be sent waits in memory: ${reason}`);
+    return new MemoryQueue(Math.min(limit, MEMORY_BYTES));
+  }
+}

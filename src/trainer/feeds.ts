@@ -1,0 +1,37 @@
+// The loaders that a trainer is given: checked, and the evaluation's put in order.
+import { OptionError } from "../core/errors.ts";
+import type { EvalFeed } from "../core/evaluate.ts";
+import type { Loader } from "../core/loader.ts";
+import { show } from "../core/options.ts";
+import { didYouMean } from "../core/suggest.ts";
+import { isLoader, LoaderSet } from "../data/loader-set.ts";
+import type { TrainerOptions } from "./options.ts";
+
+export function checkLossWeights(weights: Readonly<Record<string, number>>, loaders: readonly string[]): void {
+  for (const name of Object.keys(weights)) {
+    if (loaders.includes(name)) continue;
+    throw new OptionError(
+      `Trainer: \`lossWeights\` names \`${name}\`, which is no training loader.${didYouMean(name, loaders)} Loaders: ${loaders.join(", ")}.`,
+    );
+  }
+}
+
+export function checkLoader(what: string, loader: Loader): void {
+  if (isLoader(loader)) return;
+  throw new OptionError(
+    `${what}() takes one loader, such as new DataLoader({ x, y }, { batchSize: 100 }); got ${show(loader)}.`,
+  );
+}
+
+export function evalFeeds(option: TrainerOptions["eval"], limitBatches = Infinity): EvalFeed[] {
+  if (option === undefined) return [];
+  const loaders = isLoader(option) ? { val: option } : option;
+  // The set checks the loaders; evaluations go through each on its own.
+  const { names } = new LoaderSet(loaders);
+  if (names.includes("train")) {
+    throw new OptionError(
+      `Trainer: an evaluation loader cannot be named \`train\`: its metrics would mix with \`train/…\`.`,
+    );
+  }
+  return names.map((name, index) => ({ name, index, loader: loaders[name]!, limitBatches }));
+}

@@ -1,0 +1,36 @@
+// What can end a run from outside: a signal to the process, or the caller's AbortSignal.
+import type { Interruption } from "../core/evaluate.ts";
+import { EXIT_CODES, type Platform } from "../platform/platform.ts";
+
+export class Interruptions {
+  readonly #platform: Platform;
+  readonly #abort: AbortSignal | undefined;
+  readonly #undo: (() => void) | undefined;
+  #bySignal: Interruption | undefined;
+
+  /** Listens to signals unless `grace` is undefined: milliseconds until a process that does not end is ended. */
+  constructor(platform: Platform, abort: AbortSignal | undefined, grace: number | undefined) {
+    this.#platform = platform;
+    this.#abort = abort;
+    if (grace === undefined) return;
+    this.#undo = platform.onSignals((name) => (this.#bySignal = { reason: name, requestedBy: name }), grace);
+  }
+
+  /** Why the run must end now. */
+  readonly now = (): Interruption | undefined =>
+    this.#bySignal ?? (this.#abort?.aborted ? aborted(this.#abort) : undefined);
+
+  stopListening(): void {
+    this.#undo?.();
+  }
+
+  /** A signal that came too late to cut the run short still decides how the process ends. */
+  setExitCode(): void {
+    if (this.#bySignal) this.#platform.setExitCode(EXIT_CODES[this.#bySignal.requestedBy]!);
+  }
+}
+
+function aborted({ reason }: AbortSignal): Interruption {
+  const plain = reason instanceof Error && reason.name === "AbortError";
+  return { reason: plain ? "aborted" : `aborted: ${String(reason)}`, requestedBy: "AbortSignal" };
+}
