@@ -47,6 +47,7 @@ export {
   OptionError,
   ProgramError,
 } from "./core/errors.ts";
+export type { Json } from "./core/json.ts";
 export type { ArrayInput, DType, HostArray, TypedArray } from "./core/arrays.ts";
 export type {
   HostBatch,
@@ -82,6 +83,7 @@ export {
 } from "./hooks/gradient-monitor.ts";
 export { gradientNoise, type GradientNoiseOptions } from "./hooks/gradient-noise.ts";
 export { heartbeat, type HeartbeatOptions } from "./hooks/heartbeat.ts";
+export { logger, type BackendName, type BackendSpec, type LoggerOptions } from "./hooks/logger.ts";
 export { lossSchedule, type LossPhase, type LossScheduleOptions } from "./hooks/loss-schedule.ts";
 export { lossSpike, type LossSpikeOptions } from "./hooks/loss-spike.ts";
 export { lrMonitor, type LrMonitorOptions } from "./hooks/lr-monitor.ts";

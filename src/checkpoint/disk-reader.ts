@@ -5,7 +5,7 @@ import {
   asSkipped,
   nameOf,
   newerVersion,
-  newestFirst,
+  inLoadOrder,
   nothingLoaded,
   visible,
   wantedFiles,
@@ -70,7 +70,7 @@ export class DiskReader {
     files: readonly string[] | undefined,
     read: ReadFile<T>,
   ): Opened<T> & Pick<LoadedCheckpoint, "skipped"> {
-    const all = this.#scan().sort(newestFirst);
+    const all = inLoadOrder(this.#scan());
     const candidates = name === undefined ? all : all.filter((found) => nameOf(found) === name);
     const problems: CheckpointError[] = [];
     for (const found of candidates) {

@@ -1,4 +1,5 @@
 // The protocol of a checkpoint directory. At every moment a reader finds the old checkpoints, the new one, or both, whole.
+import { CheckpointError } from "../core/errors.ts";
 import {
   deleteAll,
   deleteQuietly,
@@ -14,7 +15,7 @@ import { LOCK_TEMP } from "./lock.ts";
 import { MANIFEST, manifestBody, sealManifest } from "./manifest.ts";
 import { partsOf } from "./parts.ts";
 import { guarded, quietly } from "./problems.ts";
-import { checkName } from "./safe-name.ts";
+import { checkName } from "../core/safe-name.ts";
 import type { CheckpointInfo, FileEntry, FileParts, LoadedCheckpoint, LoadOptions, SavedCheckpoint } from "./store.ts";
 
 export interface DiskOptions {
@@ -69,7 +70,7 @@ export class Disk {
     } catch (error) {
       // Where the disk is full, what was written so far must make room again.
       if (exists(this.#fs, temp)) deleteQuietly(this.#fs, temp);
-      throw error;
+      throw error instanceof CheckpointError ? error.inPlaceOf(temp, `${this.#root}/${name}`) : error;
     }
   }
 

@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { OptionError } from "../core/errors.ts";
 import { NameTemplate } from "./file-name.ts";
-import { isSafeName, sanitizeName } from "./safe-name.ts";
+import { isSafeName, sanitizeName } from "../core/safe-name.ts";
 
 const values = { step: 500, epoch: 3, metrics: { "val/loss": 0.31831, loss: 1.5, huge: 1e21, bad: NaN } };
 const plain = (template: string): string => new NameTemplate(template, { autoInsertMetricName: false }).render(values);

@@ -2,7 +2,7 @@
 import { OptionError } from "../core/errors.ts";
 import { monitorValue } from "../core/monitor.ts";
 import { didYouMean } from "../core/suggest.ts";
-import { sanitizeName } from "./safe-name.ts";
+import { sanitizeName } from "../core/safe-name.ts";
 
 export interface NameTemplateOptions {
   /** `{val/loss:.2f}` becomes `val_loss=0.31` instead of `0.31`; default true. */

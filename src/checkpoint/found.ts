@@ -1,8 +1,9 @@
 // What a scan of a store's folders found, in the order in which a load tries them, and the errors that name it.
 import { CheckpointError } from "../core/errors.ts";
 import { NO_CHECKPOINT } from "../core/saved.ts";
+import { didYouMean } from "../core/suggest.ts";
 import type { Manifest } from "./manifest.ts";
-import { byAge, type BadCheckpoint, type SavedCheckpoint } from "./store.ts";
+import { byAge, lastRunFirst, type BadCheckpoint, type SavedCheckpoint } from "./store.ts";
 
 interface Place {
   readonly folder: string;
@@ -32,8 +33,19 @@ export interface Opened<T> {
 
 export const nameOf = (found: Found): string => (found.kind === "valid" ? found.manifest.name : found.folder);
 
-/** What has no known age comes first: it must not pass in silence. Of two alike, the replaced one is the older. */
-export function newestFirst(a: Found, b: Found): number {
+/** In the order in which a load tries them: what has no known run or age first, since it must not pass in silence. */
+export function inLoadOrder(all: readonly Found[]): Found[] {
+  const known = all.filter((found): found is Valid => found.kind === "valid").map(({ manifest }) => manifest);
+  const runs = [...new Set(lastRunFirst(known).map(({ runId }) => runId))];
+  const runOf = (found: Found): number => (found.kind === "valid" ? runs.indexOf(found.manifest.runId) : 0);
+  return [...all].sort((a, b) => {
+    // One of unknown run is compared by its step with those of the run that wrote last.
+    return runOf(a) - runOf(b) || newestFirst(a, b);
+  });
+}
+
+/** Of two alike, the replaced one is the older. */
+function newestFirst(a: Found, b: Found): number {
   if (a.step !== b.step) return b.step - a.step;
   if (a.kind !== "valid" || b.kind !== "valid") return 0;
   return b.manifest.time - a.manifest.time || Number(a.replaced) - Number(b.replaced);
@@ -90,6 +102,11 @@ export function nothingLoaded(
   if (name === undefined) {
     return new CheckpointError(root, NO_CHECKPOINT, "Check the path, or start without `resume`.");
   }
-  const names = [...new Set(known.map(nameOf))].join(", ");
-  return new CheckpointError(`${root}/${name}`, "there is no such checkpoint", `There is: ${names || "none"}.`);
+  return noSuchCheckpoint(`${root}/${name}`, name, [...new Set(known.map(nameOf))]);
+}
+
+export function noSuchCheckpoint(file: string, name: string, known: readonly string[]): CheckpointError {
+  const near = didYouMean(name, known).trim();
+  const all = `There is: ${known.join(", ") || "none"}.`;
+  return new CheckpointError(file, "there is no such checkpoint", near === "" ? all : `${near} ${all}`);
 }

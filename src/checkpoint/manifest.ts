@@ -1,5 +1,5 @@
 // manifest.json: written last, so that its presence says complete; sizes and digests say intact.
-import { isSafeName } from "./safe-name.ts";
+import { isSafeName } from "../core/safe-name.ts";
 import type { CheckpointInfo, FileEntry } from "./store.ts";
 
 export const MANIFEST = "manifest.json";

@@ -1,12 +1,14 @@
 // Checkpoints in memory, for tests and short runs: they end with the process.
 import { CheckpointError } from "../core/errors.ts";
 import { NO_CHECKPOINT } from "../core/saved.ts";
+import { noSuchCheckpoint } from "./found.ts";
 import { digestOf } from "./digest.ts";
 import { joined } from "./parts.ts";
 import { damaged } from "./problems.ts";
-import { checkName } from "./safe-name.ts";
+import { checkName } from "../core/safe-name.ts";
 import {
   byAge,
+  lastRunFirst,
   type CheckpointFiles,
   type CheckpointInfo,
   type CheckpointStore,
@@ -25,13 +27,14 @@ interface Kept {
 export function memoryStore(): CheckpointStore {
   const kept = new Map<string, Kept>();
   const turns = new Turns("memory");
-  const newestFirst = (): Kept[] => [...kept.values()].sort((a, b) => byAge(b.checkpoint, a.checkpoint));
-  const known = (): string => `There is: ${[...kept.keys()].join(", ") || "none"}.`;
-
+  const newest = (): Kept | undefined => {
+    const [first] = lastRunFirst([...kept.values()].map(({ checkpoint }) => checkpoint));
+    return first && kept.get(first.name);
+  };
   const find = (name: string | undefined): Kept => {
-    const found = name === undefined ? newestFirst()[0] : kept.get(name);
+    const found = name === undefined ? newest() : kept.get(name);
     if (!found && name === undefined) throw new CheckpointError("memory", NO_CHECKPOINT, "Save one first.");
-    if (!found) throw new CheckpointError(name!, "there is no such checkpoint", known());
+    if (!found) throw noSuchCheckpoint(name!, name!, [...kept.keys()]);
     return found;
   };
   const copyOf = ({ checkpoint, files }: Kept, file: string): Uint8Array => {

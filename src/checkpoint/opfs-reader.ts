@@ -1,7 +1,7 @@
 // Reading checkpoints from the browser's own file system: the counterpart of the disk's reader, where every call is a promise.
 import { CheckpointError } from "../core/errors.ts";
 import { digestOf } from "./digest.ts";
-import { asSkipped, nameOf, newerVersion, newestFirst, nothingLoaded, visible, wantedFiles } from "./found.ts";
+import { asSkipped, nameOf, newerVersion, inLoadOrder, nothingLoaded, visible, wantedFiles } from "./found.ts";
 import type { Found, Opened, Valid } from "./found.ts";
 import { LARGEST_MANIFEST, MANIFEST, MANIFEST_END, parseManifest } from "./manifest.ts";
 import { fileSize, readFile } from "./opfs-files.ts";
@@ -39,7 +39,7 @@ export class OpfsReader {
     files: readonly string[] | undefined,
     keep: (bytes: Uint8Array) => T,
   ): Promise<Opened<T> & Pick<LoadedCheckpoint, "skipped">> {
-    const all = (await this.scan()).sort(newestFirst);
+    const all = inLoadOrder(await this.scan());
     const candidates = name === undefined ? all : all.filter((found) => nameOf(found) === name);
     const problems: CheckpointError[] = [];
     for (const found of candidates) {

@@ -5,7 +5,7 @@ import { MANIFEST, manifestBody, sealManifest } from "./manifest.ts";
 import { removeEntry, writeFile } from "./opfs-files.ts";
 import { OpfsReader } from "./opfs-reader.ts";
 import { inOnePiece } from "./parts.ts";
-import { checkName } from "./safe-name.ts";
+import { checkName } from "../core/safe-name.ts";
 import type { CheckpointInfo, CheckpointStore, FileEntry, FileParts, LoadOptions, SavedCheckpoint } from "./store.ts";
 import { Turns } from "./turns.ts";
 

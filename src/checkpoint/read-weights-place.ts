@@ -4,7 +4,7 @@ import { currentPlatform } from "../platform/platform.ts";
 import { openDirectoryStore } from "./directory-store.ts";
 import { MANIFEST } from "./manifest.ts";
 import { entryAt, nodePath } from "./read-weights-disk.ts";
-import type { BadCheckpoint, SavedCheckpoint } from "./store.ts";
+import { lastRunFirst, type BadCheckpoint, type SavedCheckpoint } from "./store.ts";
 
 export const SAFETENSORS = ".safetensors";
 export const PT_ENDINGS: readonly string[] = [".pt", ".pth", ".bin", ".ckpt"];
@@ -74,7 +74,7 @@ export async function checkpointsIn(root: string): Promise<Newest> {
   try {
     // Without any file it reads manifests and sizes only, and says what it had to skip.
     const { skipped } = await store.load({ files: [] });
-    return { checkpoints: (await store.list()).toReversed(), skipped };
+    return { checkpoints: lastRunFirst(await store.list()), skipped };
   } finally {
     await store.close();
   }

@@ -53,3 +53,10 @@ type Age = Pick<CheckpointInfo, "step" | "time">;
 export function byAge(a: Age, b: Age): number {
   return a.step - b.step || a.time - b.time;
 }
+
+/** Newest first, where several runs share a place: all of the run that wrote last come before those of others. */
+export function lastRunFirst<T extends Age & Pick<CheckpointInfo, "runId">>(all: readonly T[]): T[] {
+  const lastTime = new Map<string, number>();
+  for (const { runId, time } of all) lastTime.set(runId, Math.max(time, lastTime.get(runId) ?? 0));
+  return [...all].sort((a, b) => lastTime.get(b.runId)! - lastTime.get(a.runId)! || byAge(b, a));
+}

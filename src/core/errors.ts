@@ -41,10 +41,20 @@ export class CheckpointError extends HooklineError {
   readonly file: string;
   readonly reason: string;
 
+  readonly #wayOut: string;
+
   constructor(file: string, reason: string, wayOut: string, options?: ErrorOptions) {
     super(`${file}: ${reason}. ${wayOut}`, options);
     this.file = file;
     this.reason = reason;
+    this.#wayOut = wayOut;
+  }
+
+  /** The same of another path: what was met in a temporary place is told of the place that the user knows. */
+  inPlaceOf(path: string, shown: string): CheckpointError {
+    const { file, reason, cause } = this;
+    if (!file.startsWith(path)) return this;
+    return new CheckpointError(shown + file.slice(path.length), reason, this.#wayOut, { cause });
   }
 }
 

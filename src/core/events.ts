@@ -23,7 +23,7 @@
 //       stepEnd
 //       [evalBegin → (evalBatchBegin → evalBatchEnd) × → evalEnd]
 //       [log]
-//       [beforeSave … afterSave]                afterSave when it is durable: at this boundary or a later one
+//       [beforeSave … afterSave | saveError]    when it is durable, or failed: at this boundary or a later one
 //     [eval …]
 //     epochEnd
 //     [log]

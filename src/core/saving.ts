@@ -2,6 +2,7 @@
 import type { HostArray } from "./arrays.ts";
 import type { HostTensors } from "./model.ts";
 import { checkOptions, is } from "./options.ts";
+import { checkName } from "./safe-name.ts";
 import type { BadCheckpoint, SavedCheckpoint, SaveReason } from "./saved.ts";
 
 /** What a checkpoint is named after. */
@@ -32,7 +33,10 @@ const CHECKS = {
   at: is.oneOf("boundary", "end"),
 };
 
-export const checkSaveOptions = (what: string, options: SaveOptions): void => checkOptions(what, options, CHECKS);
+export function checkSaveOptions(what: string, options: SaveOptions): void {
+  checkOptions(what, options, CHECKS);
+  if (typeof options.name === "string") checkName("a checkpoint's name", options.name);
+}
 
 /** The requests of one boundary, merged: there is one save, and it belongs to all who asked. */
 export interface SaveRequest extends Omit<SaveOptions, "at"> {

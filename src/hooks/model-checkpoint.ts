@@ -195,7 +195,9 @@ export function modelCheckpoint(options: ModelCheckpointOptions = {}): Hook {
       const { by, reason, error, name: failed } = ctx.failedSave;
       if (!by.includes(name)) return;
       failures++;
-      if (failures >= maxFailures) {
+      // The run is ending because of it: the emergency save that failed too is no news.
+      if (failures > maxFailures) return;
+      if (failures === maxFailures) {
         const times = failures === 1 ? "" : `, ${failures} times in a row`;
         throw new CheckpointError(
           failed,

@@ -65,6 +65,7 @@ export function consoleLog(options: ConsoleOptions = {}): LoggerBackend {
   let waiting: LogRecord[] = [];
   let timer: ReturnType<typeof setTimeout> | undefined;
   let wroteAt = -Infinity;
+  let forget: (() => void) | undefined;
 
   function writeLines(lines: readonly string[]): void {
     if (lines.length > 0) write(`${lines.join("\n")}\n`);
@@ -95,6 +96,7 @@ export function consoleLog(options: ConsoleOptions = {}): LoggerBackend {
     name: "console",
     open({ name, resumedAt }) {
       smoother.clear();
+      forget ??= screen?.beforeLast(flush);
       writeLines(form.open(name, resumedAt));
     },
     log(record) {
@@ -106,6 +108,8 @@ export function consoleLog(options: ConsoleOptions = {}): LoggerBackend {
     flush,
     close(end) {
       flush();
+      forget?.();
+      forget = undefined;
       // An evaluation on its own ends without a reason; and a progress bar says it better.
       if (end.reason !== "" && (options.write !== undefined || screen?.isAnnounced !== true))
         writeLines(form.close(end));

@@ -1,7 +1,7 @@
 // Cells of a CSV file: quoted as RFC 4180 says, one line a row, and nothing that a spreadsheet would run.
 
 /** A spreadsheet takes a cell that begins like this for a formula, and a formula can send what is in the sheet away. */
-const FORMULA = /^[=+\-@\t\r]/;
+const FORMULA = /^\s*[=+\-@＝＋－＠]/;
 const BREAKS = /[\r\n]+/g;
 const LONGEST_TEXT = 32_000;
 
@@ -11,7 +11,7 @@ const quoted = (text: string): string => (/[",\r\n]/.test(text) ? `"${text.repla
 export function textCell(text: string): string {
   const isLong = text.length > LONGEST_TEXT;
   const line = (isLong ? `${text.slice(0, LONGEST_TEXT)}…` : text).replace(BREAKS, " ");
-  return quoted(FORMULA.test(text) || FORMULA.test(line) ? `'${line}` : line);
+  return quoted(FORMULA.test(line) ? `'${line}` : line);
 }
 
 /** The cells of a row, as they are written, quotes included. */

@@ -7,7 +7,7 @@ import { AppendFile } from "./append-file.ts";
 import type { LogRecord, RunFacts } from "./backend.ts";
 import { splitRow, textCell } from "./csv-cells.ts";
 import { directoryOf, type FileBackend } from "./jsonl.ts";
-import { FIELDS, keyOf } from "./jsonl-lines.ts";
+import { FIELDS, keyOf, microseconds } from "./jsonl-lines.ts";
 
 export interface CsvOptions {
   /** Default: the trainer's `runDir`. */
@@ -142,7 +142,7 @@ class Table {
 
   #row({ step, epoch, time, elapsed, scalars, media }: LogRecord): string {
     const cells = Array.from<string | number>({ length: this.#columns.size }).fill("");
-    [cells[0], cells[1], cells[2], cells[3]] = [step, epoch, time, elapsed];
+    [cells[0], cells[1], cells[2], cells[3]] = [step, epoch, time, microseconds(elapsed)];
     const put = (name: string, value: string | number): void => {
       const cell = this.#cells.get(name);
       if (cell !== undefined) cells[this.#columns.get(cell)!] = value;

@@ -63,10 +63,11 @@ export function stepOfLine(line: string): number | undefined {
   return found && line.endsWith("}") ? Number(found[1]) : undefined;
 }
 
+/** Seconds to the microsecond: what is beyond is noise, and takes a dozen characters. */
+export const microseconds = (seconds: number): number => Math.round(seconds * 1e6) / 1e6;
+
 export function recordLine({ step, epoch, time, elapsed, scalars, media }: LogRecord): string {
-  // Microseconds: what is beyond them is noise, and takes a dozen characters.
-  const seconds = Math.round(elapsed * 1e6) / 1e6;
-  let line = `{"step":${step},"epoch":${epoch},"time":${time},"elapsed":${numberText(seconds)}`;
+  let line = `{"step":${step},"epoch":${epoch},"time":${time},"elapsed":${numberText(microseconds(elapsed))}`;
   for (const name of Object.keys(scalars)) line += keyText(name) + numberText(scalars[name]!);
   for (const name of Object.keys(media)) {
     const shown = mediaJson(media[name]!);

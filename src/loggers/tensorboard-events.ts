@@ -15,15 +15,18 @@ const DT_STRING = 7;
 const DATA_CLASS_TENSOR = 2;
 const SESSION_START = 1;
 
+/** A number that is zero when it is not there: then protocol buffers leave it out. */
+const uintUnlessZero = (field: number, value: number): Uint8Array[] => (value === 0 ? [] : [uint(field, value)]);
+
 const event = ({ seconds, step }: Moment, ...what: readonly Uint8Array[]): Uint8Array =>
-  concat([double(1, seconds), uint(2, step), ...what]);
+  concat([double(1, seconds), ...uintUnlessZero(2, step), ...what]);
 
 /** An event with one value: Event.summary.value of a tag, with these further fields. */
 const summary = (moment: Moment, tag: string, ...value: readonly Uint8Array[]): Uint8Array =>
   event(moment, message(5, message(1, string(1, tag), ...value)));
 
-/** The first event of every file. Without a step, as TensorBoard's own writers have it. */
-export const fileVersion = (seconds: number): Uint8Array => concat([double(1, seconds), string(3, "brain.Event:2")]);
+/** The first event of every file. */
+export const fileVersion = (seconds: number): Uint8Array => event({ seconds, step: 0 }, string(3, "brain.Event:2"));
 
 /** A part of a run begins: from the second of these on, TensorBoard drops what it has of this step and later ones. */
 export const sessionStart = (moment: Moment): Uint8Array => event(moment, message(7, uint(1, SESSION_START)));
@@ -37,7 +40,7 @@ const metadata = (plugin: string, content?: Uint8Array, dataClass?: number): Uin
   );
 
 const tensor = (type: number, shape: readonly number[], content: Uint8Array): Uint8Array =>
-  message(8, uint(1, type), message(2, ...shape.map((size) => message(2, uint(1, size)))), content);
+  message(8, uint(1, type), message(2, ...shape.map((size) => message(2, ...uintUnlessZero(1, size)))), content);
 
 /** As TensorFlow 2 writes it: rows of left edge, right edge, count. A HistogramProto would lose the outermost edges. */
 export function histogramEvent(moment: Moment, tag: string, { edges, counts }: HistogramMedia): Uint8Array {
@@ -49,11 +52,11 @@ export function histogramEvent(moment: Moment, tag: string, { edges, counts }: H
   });
   const content = blob(4, new Uint8Array(rows.buffer));
   const about = metadata("histograms", undefined, DATA_CLASS_TENSOR);
-  return summary(moment, tag, about, tensor(DT_DOUBLE, [counts.length, 3], content));
+  return summary(moment, tag, tensor(DT_DOUBLE, [counts.length, 3], content), about);
 }
 
 export const textEvent = (moment: Moment, tag: string, text: string): Uint8Array =>
-  summary(moment, tag, metadata("text", undefined, DATA_CLASS_TENSOR), tensor(DT_STRING, [], string(8, text)));
+  summary(moment, tag, tensor(DT_STRING, [], string(8, text)), metadata("text", undefined, DATA_CLASS_TENSOR));
 
 /** `png` is the image, encoded. As Summary.Image, which readers of every age know. */
 export function imageEvent(moment: Moment, tag: string, image: ImageMedia, png: Uint8Array): Uint8Array {
@@ -63,4 +66,4 @@ export function imageEvent(moment: Moment, tag: string, image: ImageMedia, png: 
 
 /** Data for a plugin that reads nothing else: the value is an empty tensor, because readers expect one. */
 export const pluginEvent = (moment: Moment, tag: string, plugin: string, content: Uint8Array): Uint8Array =>
-  summary(moment, tag, metadata(plugin, content), tensor(DT_FLOAT, [0], new Uint8Array()));
+  summary(moment, tag, tensor(DT_FLOAT, [0], new Uint8Array()), metadata(plugin, content));

@@ -3,24 +3,22 @@
 // No experiment is written. TensorBoard takes the first one that it finds for all of its runs, so the columns of one run
 // would hide what the others have; without any, it gathers hyper-parameters and metrics from all runs.
 import type { Json } from "../core/json.ts";
-import { concat, double, message, string, uint } from "./formats/protobuf.ts";
+import { double, message, string, uint } from "./formats/protobuf.ts";
 import { pluginEvent, type Moment } from "./tensorboard-events.ts";
 
 const PLUGIN = "hparams";
-/** The only version there is: HParamsPluginData.version, whose zero needs no bytes, but says that it is meant. */
-const VERSION = uint(1, 0);
 const STATUS = { success: 1, failure: 2 } as const;
 
 export function sessionStartInfo(moment: Moment, hparams: Readonly<Record<string, Json>>): Uint8Array {
   const entries = flatten(hparams).map(([name, value]) => message(1, string(1, name), message(2, encode(value))));
   const info = message(3, ...entries, double(5, moment.seconds));
-  return pluginEvent(moment, "_hparams_/session_start_info", PLUGIN, concat([VERSION, info]));
+  return pluginEvent(moment, "_hparams_/session_start_info", PLUGIN, info);
 }
 
 /** TensorBoard believes the first end that it reads: a part that will be resumed must not have one. */
 export function sessionEndInfo(moment: Moment, status: keyof typeof STATUS): Uint8Array {
   const info = message(4, uint(1, STATUS[status]), double(2, moment.seconds));
-  return pluginEvent(moment, "_hparams_/session_end_info", PLUGIN, concat([VERSION, info]));
+  return pluginEvent(moment, "_hparams_/session_end_info", PLUGIN, info);
 }
 
 type Value = boolean | number | string;
@@ -33,7 +31,7 @@ function flatten(hparams: Readonly<Record<string, Json>>, prefix = ""): [string,
     if (Array.isArray(value)) return [[name, JSON.stringify(value)]];
     if (typeof value === "object") return flatten(value as Readonly<Record<string, Json>>, `${name}.`);
     // TensorBoard leaves out numbers that JSON does not have.
-    return [[name, typeof value === "number" && !Number.isFinite(value) ? String(value) : (value as Value)]];
+    return [[name, typeof value === "number" && !Number.isFinite(value) ? String(value) : value]];
   });
 }
 

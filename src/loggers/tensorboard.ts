@@ -117,17 +117,12 @@ class EventWriter {
 
   /** Large images take long to compress: another thread does it, and the event follows when it is done. */
   #compress(at: Moment, tag: string, image: ImageMedia): void {
-    const before = this.#images;
-    const png = encodePng(image);
-    const done = (async () => {
-      try {
-        const [bytes] = await Promise.all([png, before]);
-        this.#buffer.append(imageEvent(at, tag, image, bytes));
-      } catch (error) {
+    const ready = Promise.all([encodePng(image), this.#images]);
+    this.#images = ready.then(
+      ([png]) => this.#buffer.append(imageEvent(at, tag, image, png)),
+      (error: unknown) => {
         this.#imageError ??= error;
-      }
-      if (this.#images === done) this.#images = undefined;
-    })();
-    this.#images = done;
+      },
+    );
   }
 }

@@ -75,7 +75,8 @@ export class DeviceState {
 
   /** Replaces parameters and buffers by host arrays of the same names and shapes. */
   load(tensors: HostTensors): void {
-    const fitted = fitTensors("The state dict", tensors, { ...this.#own.params, ...this.#own.state });
+    const wayOut = " Where only names differ, `prefix` and `rename` help; `strict: false` takes what fits.";
+    const fitted = fitTensors("The state dict", tensors, this.own, wayOut);
     const put = (part: HostTensors): Buffers =>
       this.#putAll(Object.fromEntries(Object.keys(part).map((name) => [name, fitted[name]!])));
     this.version++;

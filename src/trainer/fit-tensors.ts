@@ -6,18 +6,18 @@ import { show } from "../core/options.ts";
 import { didYouMean } from "../core/suggest.ts";
 
 /** The tensors in the order of `own`, each of its shape and number type; `what` names them in errors. */
-export function fitTensors(what: string, tensors: HostTensors, own: HostTensors): HostTensors {
+export function fitTensors(what: string, tensors: HostTensors, own: HostTensors, wayOut = ""): HostTensors {
   if (typeof tensors !== "object" || tensors === null) {
     throw new DataError(`${what}: expected tensors by name, as stateDict() returns them, got ${show(tensors)}.`);
   }
   const names = Object.keys(own);
   for (const name of Object.keys(tensors)) {
     if (Object.hasOwn(own, name)) continue;
-    throw new DataError(`${what} has \`${name}\`, which this model does not.${didYouMean(name, names)}`);
+    throw new DataError(`${what} has \`${name}\`, which this model does not.${didYouMean(name, names)}${wayOut}`);
   }
   const missing = names.filter((name) => !Object.hasOwn(tensors, name));
   if (missing.length > 0)
-    throw new DataError(`${what} lacks ${missing.join(", ")}. It must have every tensor of the model.`);
+    throw new DataError(`${what} lacks ${missing.join(", ")}. It must have every tensor of the model.${wayOut}`);
   return Object.fromEntries(names.map((name) => [name, fitTensor(what, name, tensors[name]!, own[name]!)]));
 }
 

@@ -55,7 +55,7 @@ function expectGivenUp({ note, step, error, end }: TrainingNote): void {
   const { type, cause } = error!;
   expect({ type, cause }).toEqual({ type: "HookError", cause: expect.objectContaining({ type: "CheckpointError" }) });
   expect(cause!.file).toMatch(/^step-0000\d\d$/);
-  expect(cause!.message).toMatch(/it could not be saved, 3 times in a row: .*\/run\/checkpoints\/\.tmp-/);
+  expect(cause!.message).toMatch(/it could not be saved, 3 times in a row: .*\/run\/checkpoints\/step-0000\d\d/);
   expect(notSaved(warnings).length).toBeGreaterThanOrEqual(4);
   expect(new Set(warnings).size, "a warning for each failure").toBe(warnings.length);
   expect(others(warnings)).toEqual([]);

@@ -41,16 +41,16 @@ const number = (value: number): Number => (Number.isFinite(value) ? value : (Str
 /** What a step logs. `seed` differs between parts, so that what was logged twice can be told apart. */
 function logged(step: number, seed: number): { scalars: Record<string, number>; media: Record<string, Media> } {
   const rng = new Rng(seed, step);
-  const scalars: Record<string, number> = { loss: Math.fround(rng.float()), lr: Math.fround(1e-3 / step) };
+  const scalars: Record<string, number> = { loss: Math.fround(rng.next()), lr: Math.fround(1e-3 / step) };
   if (step % 50 === 0) {
-    scalars["val/loss"] = Math.fround(rng.float());
+    scalars["val/loss"] = Math.fround(rng.next());
     scalars["grüße/a b 𝛼"] = -0;
   }
   if (step === 7) scalars.loss = NaN;
   if (step === 8) scalars.loss = Infinity;
   if (step === 9) scalars.loss = -Infinity;
   const media: Record<string, Media> = {};
-  if (step % 20 === 0) media["weights/0"] = histogram(Float32Array.from({ length: 200 }, () => rng.float() - 0.5));
+  if (step % 20 === 0) media["weights/0"] = histogram(Float32Array.from({ length: 200 }, () => rng.next() - 0.5));
   if (step % 100 === 0) {
     media["grads/custom"] = histogram({ edges: [-10, -1, 0.5, 1e6], counts: [0, 3 + step, 0] });
     media.sample = text(`step **${step}**: grüße\n\n| a | b |\n|---|---|\n| ${seed} | 𝛼 |`);
@@ -102,7 +102,10 @@ async function write(dir: string, hparams: Record<string, Json>, part: Part, sho
 
 /** Writes `resumed` and `failed` into the folder; what TensorBoard must show of them is in `expected.json` too. */
 export async function writeRuns(folder: string): Promise<Record<string, ExpectedRun>> {
-  const resumed = empty({ lr: 0.001, "optimizer.name": "adam", "optimizer.nesterov": false, sizes: "[784,10]" }, "success");
+  const resumed = empty(
+    { lr: 0.001, "optimizer.name": "adam", "optimizer.nesterov": false, sizes: "[784,10]" },
+    "success",
+  );
   const hparams = { lr: 0.001, optimizer: { name: "adam", nesterov: false }, sizes: [784, 10], patience: null };
   const first = { from: 1, to: 300, status: "interrupted" } as const;
   await write(join(folder, "resumed"), hparams, first, resumed, 240);

@@ -11,6 +11,7 @@ export const ENTRIES: Readonly<Record<string, string>> = {
   "hookline/optim": "src/optim/index.ts",
   "hookline/data": "src/data/index.ts",
   "hookline/checkpoint": "src/checkpoint/index.ts",
+  "hookline/loggers": "src/loggers/index.ts",
   "hookline/testing": "src/testing/index.ts",
 };
 

@@ -37,10 +37,14 @@ const LONGEST_CURVE = 24;
 const SHORTEST_CURVE = 6;
 const LONGEST_REASON = 100;
 
+const cutMark = ({ unicode }: Style): string => (unicode ? "…" : "...");
+
 /** From the whole terminal to the room in it: a line that fills it might wrap. */
 const room = (columns: number): number => Math.max(1, columns - 1);
 
-const barWidth = (columns: number): number => Math.min(40, Math.max(8, Math.floor(columns / 4)));
+const SHORTEST_BAR = 8;
+/** By the terminal alone: a bar that changed its length with the numbers beside it would be hard to read. */
+const barWidth = (columns: number): number => Math.min(40, Math.max(SHORTEST_BAR, Math.floor(columns / 5)));
 
 const counted = (done: number, total: number | undefined): string =>
   total === undefined ? String(done) : `${String(done).padStart(String(total).length)}/${total}`;
@@ -59,6 +63,14 @@ function metric(name: string, value: number, style: Style): string {
 const metrics = ({ values }: Pick<Progress, "values">, style: Style): Part[] =>
   values.map(([name, value], i) => ({ text: metric(name, value, style), worth: 50 - i }));
 
+/** Nothing where the whole is not known. */
+function barPart(share: number | undefined, columns: number, style: Style, worth: number): Part {
+  if (share === undefined) return { text: "", worth };
+  const text = percent(share);
+  const drawn = (width: number): string => `${bar(share, width, style)} ${text.padStart(4)}`;
+  return { text: drawn(barWidth(columns)), worth, shorter: [drawn(SHORTEST_BAR), text] };
+}
+
 function progressLine(progress: Progress, style: Style, columns: number): string {
   const { step, totalSteps, elapsed, left, secondsPerStep } = progress;
   const { dim } = paint(style.color);
@@ -66,17 +78,12 @@ function progressLine(progress: Progress, style: Style, columns: number): string
   const eta = share === undefined ? "" : `${dim("eta")} ${left === undefined ? "-:--" : formatDuration(left)}`;
   const parts: Part[] = [
     { text: `${dim("epoch")} ${epochOf(progress)}`, worth: 60, shorter: [epochOf(progress)] },
-    {
-      text: share === undefined ? "" : bar(share, barWidth(columns), style),
-      worth: 70,
-      shorter: [bar(share ?? 0, 8, style)],
-    },
+    barPart(share, columns, style, 70),
     {
       text: `${dim("step")} ${counted(step, totalSteps)}`,
       worth: 100,
       shorter: [counted(step, totalSteps), `${step}`],
     },
-    { text: share === undefined ? "" : percent(share).padStart(4), worth: 80 },
     { text: secondsPerStep === undefined ? "" : formatPace(secondsPerStep), worth: 40 },
     { text: formatDuration(elapsed), worth: 30 },
     { text: eta, worth: 90 },
@@ -98,13 +105,8 @@ export function evalLine({ name, batches, total, seconds }: EvalProgress, style:
   const { dim } = paint(style.color);
   const parts: Part[] = [
     { text: `${dim("evaluating")} ${name}`, worth: 60, shorter: [name] },
-    {
-      text: share === undefined ? "" : bar(share, barWidth(columns), style),
-      worth: 40,
-      shorter: [bar(share ?? 0, 8, style)],
-    },
+    barPart(share, columns, style, 40),
     { text: `${dim("batch")} ${counted(batches, total)}`, worth: 100, shorter: [counted(batches, total)] },
-    { text: share === undefined ? "" : percent(share).padStart(4), worth: 50 },
     { text: formatDuration(seconds), worth: 30 },
   ];
   return `  ${fitted(parts, room(columns) - 2)}`;
@@ -119,7 +121,7 @@ export function liveLines(
 ): string[] {
   const lines = [progressLine(progress, style, columns), ...metricsLine(progress, style, columns)];
   if (evaluation) lines.push(evalLine(evaluation, style, columns));
-  return lines.map((line) => truncate(line, room(columns), style.unicode ? "…" : "~"));
+  return lines.map((line) => truncate(line, room(columns), cutMark(style)));
 }
 
 /** For logs: one line, without anything that a log could not keep. */
@@ -147,7 +149,7 @@ const words = (values: Progress["values"]): string[] =>
 
 /** An error may have many lines, and will be shown in full by whoever catches it. */
 const firstLine = (reason: string, style: Style): string =>
-  truncate(reason.split("\n", 1)[0]!, LONGEST_REASON, style.unicode ? "…" : "...");
+  truncate(reason.split("\n", 1)[0]!, LONGEST_REASON, cutMark(style));
 
 export function plainEnd(progress: Progress, { status, reason }: Ending): string {
   const why = firstLine(reason, { color: false, unicode: false });
@@ -166,9 +168,21 @@ function mark(status: string, { color, unicode }: Style): string {
   return status === "error" ? red(unicode ? "✗" : "x") : yellow(unicode ? "■" : "!");
 }
 
-/** `✓ completed: 6 epochs  2580/2580 steps  0:18  loss 0.02`. It stays: where it is wider than the terminal, that may wrap it. */
-export function endLine(progress: Progress, { status, reason }: Ending, style: Style): string {
-  const { step, totalSteps, elapsed, secondsPerStep } = progress;
+/** Parts one after the other, on as many lines as they need. */
+function flow(parts: readonly string[], columns: number, style: Style): string[] {
+  const lines: string[] = [];
+  for (const part of parts.filter((text) => text !== "")) {
+    const last = lines.at(-1);
+    if (last !== undefined && textWidth(last) + 2 + textWidth(part) <= room(columns))
+      lines.push(`${lines.pop()}  ${part}`);
+    else lines.push(last === undefined ? part : `  ${part}`);
+  }
+  return lines.map((line) => truncate(line, room(columns), cutMark(style)));
+}
+
+/** The last word on a run: `✓ completed: 6 epochs  2580 steps  0:18  143 steps/s  loss 0.0213`. */
+export function endLines(progress: Progress, { status, reason }: Ending, style: Style, columns: number): string[] {
+  const { step, totalSteps, elapsed, secondsPerStep, values } = progress;
   const { bold } = paint(style.color);
   const why = firstLine(reason, style);
   const parts = [
@@ -176,23 +190,20 @@ export function endLine(progress: Progress, { status, reason }: Ending, style: S
     totalSteps === undefined || totalSteps === step ? `${step} steps` : `${step}/${totalSteps} steps`,
     formatDuration(elapsed),
     secondsPerStep === undefined ? "" : formatPace(secondsPerStep),
-    ...progress.values.map(([name, value]) => metric(name, value, style)),
+    ...values.map(([name, value]) => metric(name, value, style)),
   ];
-  return parts.filter((part) => part !== "").join("  ");
+  return flow(parts, columns, style);
 }
 
-/** An evaluation of its own, when it is over. */
-export function evalEndLine(
+/** An evaluation on its own, when it is over. */
+export function evalEndLines(
   { name, batches, seconds }: EvalProgress,
   values: Progress["values"],
   style: Style,
-): string {
+  columns: number,
+): string[] {
   const { bold } = paint(style.color);
-  const parts = [
-    `${mark("completed", style)} ${bold(name)}`,
-    `${batches} batches`,
-    formatDuration(seconds),
-    ...values.map(([metricName, value]) => metric(metricName, value, style)),
-  ];
-  return parts.join("  ");
+  const shown = values.map(([metricName, value]) => metric(metricName, value, style));
+  const head = `${mark("completed", style)} ${bold(name)}`;
+  return flow([head, `${batches} batches`, formatDuration(seconds), ...shown], columns, style);
 }

@@ -1,7 +1,7 @@
 // Where a progress bar shows: live on a terminal, as plain lines, or nowhere.
 import {
-  endLine,
-  evalEndLine,
+  endLines,
+  evalEndLines,
   evalLine,
   liveLines,
   plainEnd,
@@ -65,12 +65,13 @@ function liveOutput(screen: Terminal, state: BarState, style: Style, width: numb
   let tick: ReturnType<typeof setInterval> | undefined;
   let unannounce: (() => void) | undefined;
 
-  function render(terminalColumns: number): readonly string[] {
-    const columns = Math.min(terminalColumns, width);
+  const columns = (): number => Math.min(screen.columns, width);
+
+  function render(): readonly string[] {
     const { evaluation } = state;
-    if (state.isAlone) return evaluation ? [evalLine(evaluation, style, columns)] : [];
+    if (state.isAlone) return evaluation ? [evalLine(evaluation, style, columns())] : [];
     const long = evaluation !== undefined && evaluation.seconds >= SHORT_EVALUATION;
-    return liveLines(state.progress, long ? evaluation : undefined, style, columns);
+    return liveLines(state.progress, long ? evaluation : undefined, style, columns());
   }
 
   function close(last?: readonly string[]): void {
@@ -90,8 +91,8 @@ function liveOutput(screen: Terminal, state: BarState, style: Style, width: numb
     },
     show: () => live?.draw(),
     epochEnd: () => undefined,
-    end: (ending) => close([endLine(state.progress, ending, style)]),
-    endEvaluation: (metrics) => close([evalEndLine(state.evaluation!, Object.entries(metrics), style)]),
+    end: (ending) => close(endLines(state.progress, ending, style, columns())),
+    endEvaluation: (metrics) => close(evalEndLines(state.evaluation!, Object.entries(metrics), style, columns())),
     close() {
       close();
       unannounce?.();

@@ -30,6 +30,7 @@ export class BarState {
   #elapsedBefore = 0;
   #startedAt = 0;
   #loss: number | undefined;
+  #lossStep = -1;
   #lr: number | undefined;
   #values: Progress["values"] = [];
   /** Metrics of evaluations, in the order in which they came. */
@@ -61,6 +62,7 @@ export class BarState {
     // A skipped step has the loss of an earlier one.
     if (!ctx.skipped && (this.#sparkline || this.#shows("loss"))) {
       this.#loss = ctx.loss;
+      this.#lossStep = ctx.step;
       if (this.#sparkline) this.#curve.add(ctx.loss);
     }
     if (this.#shows("lr")) this.#lr = ctx.lr;
@@ -83,7 +85,9 @@ export class BarState {
     return this.#filter === undefined || selectNames(this.#filter, [name]).length > 0;
   }
 
-  evalBegin({ loaderName: name, phase, config }: ContextOf<"evalBegin">): void {
+  evalBegin(ctx: ContextOf<"evalBegin">): void {
+    const { loaderName: name, phase, config } = ctx;
+    if (phase !== "standalone") this.follow(ctx);
     const alone = phase === "standalone";
     this.evalBatches = 0;
     // On its own it has another loader, whatever its name.
@@ -107,6 +111,13 @@ export class BarState {
   end(ctx: Seen): void {
     this.#evaluation = undefined;
     this.follow(ctx);
+    // The rate of the last step says nothing any more, and a loss only when it is that step's; the epoch's mean always.
+    const mean = ctx.metrics["train/loss"];
+    const stale = this.#lossStep !== ctx.step;
+    this.#values = this.#values.flatMap(([name, value]) => {
+      if (name === "loss" && stale) return mean === undefined ? [] : [["train/loss", mean] as const];
+      return name === "lr" ? [] : [[name, value] as const];
+    });
   }
 
   get progress(): Progress {

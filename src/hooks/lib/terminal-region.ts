@@ -22,6 +22,10 @@ export class Region {
     return this.#drawn;
   }
 
+  get hasPartial(): boolean {
+    return this.#partial !== "";
+  }
+
   get height(): number {
     return this.#lines.length;
   }

@@ -34,12 +34,13 @@ export interface Live {
   close(last?: readonly string[]): void;
 }
 
-type Render = (columns: number) => readonly string[];
+type Render = () => readonly string[];
 
 export class Terminal {
   readonly #process: TerminalProcess;
   #region = new Region();
   readonly #renders = new Set<Render>();
+  readonly #held = new Set<() => void>();
   #original: Write | undefined;
   #undo: (() => void)[] = [];
   #columns = 0;
@@ -72,10 +73,17 @@ export class Terminal {
     return this.#closers > 0;
   }
 
+  /** Calls `flush` before live lines end, so that what was held back does not come after their last word. */
+  beforeLast(flush: () => void): () => void {
+    this.#held.add(flush);
+    return () => void this.#held.delete(flush);
+  }
+
   /** Writes above the live lines. A reader that has gone away is no reason for a run to fail. */
   print(text: string): void {
     const { stdout } = this.#process;
-    stdout.write(text, ignoreErrors(stdout));
+    // What others have left unfinished is no place for a line of ours.
+    stdout.write(this.#region.hasPartial ? `\n${text}` : text, ignoreErrors(stdout));
   }
 
   /** Draws what `render` returns at the bottom, now and whenever it is asked to or the width changes. */
@@ -88,7 +96,9 @@ export class Terminal {
         if (this.#renders.has(render)) this.#draw();
       },
       close: (last = []) => {
-        if (!this.#renders.delete(render)) return;
+        if (!this.#renders.has(render)) return;
+        for (const flush of this.#held) flush();
+        this.#renders.delete(render);
         const text = this.#region.erase(this.#columns) + this.#region.endPartial();
         this.#write(`${text}${last.map((line) => `${line}\n`).join("")}`);
         if (this.#renders.size === 0) this.#giveBack();
@@ -106,7 +116,7 @@ export class Terminal {
     this.#comeBack = undefined;
     this.#columns = this.columns;
     this.#drawnAt = performance.now();
-    this.#write(this.#region.draw([...this.#renders].flatMap((render) => render(this.#columns))));
+    this.#write(this.#region.draw([...this.#renders].flatMap((render) => render())));
   }
 
   /** What to write instead of others' output. */
@@ -143,8 +153,9 @@ export class Terminal {
     if (this.#original === undefined) return;
     clearTimeout(this.#comeBack);
     this.#comeBack = undefined;
-    // What was last drawn stays where it is; whatever comes next begins below it.
-    const leave = this.#region.isDrawn ? "\n".repeat(this.#region.height) : this.#region.endPartial();
+    // What was last drawn stays where it is, without the ^C that a terminal may have put over it; what comes next begins below.
+    const { isDrawn, height } = this.#region;
+    const leave = isDrawn ? this.#region.draw() + "\n".repeat(height) : this.#region.endPartial();
     this.#write(`${leave}${SHOW_CURSOR}`);
     for (const undo of this.#undo) undo();
     this.#undo = [];

@@ -184,7 +184,7 @@ export class DiskQueue implements Queue {
     const bytes = new TextEncoder().encode(text);
     const segment = this.#segments.at(-1)!;
     try {
-      for (let at = 0; at < bytes.byteLength; ) {
+      for (let at = 0; at < bytes.byteLength;) {
         const written = this.#fs.writeSync(this.#fd, bytes, at);
         at += written;
         segment.size += written;

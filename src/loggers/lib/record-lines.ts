@@ -69,7 +69,7 @@ export class RecordLines {
     const cut = keep ? records.findIndex(({ step }) => step === last) : records.length;
     this.#records = records.slice(cut);
     const lines: string[] = [];
-    for (let at = 0; at < cut; ) {
+    for (let at = 0; at < cut;) {
       const from = at;
       while (at < cut && records[at]!.step === records[from]!.step) at++;
       lines.push(this.#line(records.slice(from, at)));

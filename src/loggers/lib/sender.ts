@@ -30,6 +30,8 @@ export interface SenderOptions {
 const MOST_LINES = 1000;
 /** A chunk is handled in one go on the training thread: it must not show in a step. */
 const MOST_BYTES = 128 << 10;
+/** With more than this behind it, the sender does not wait. */
+const BACKLOG = 500;
 const LONGEST_WAIT = 60_000;
 /** At the end of a run there is no time for long waits. */
 const LAST_WAIT = 250;
@@ -41,7 +43,7 @@ export class Sender {
   lastError = "";
   readonly #options: SenderOptions;
   readonly #end = new AbortController();
-  #finishing = new AbortController();
+  readonly #finishing = new AbortController();
   #working: Promise<void> | undefined;
   #lines = MOST_LINES;
   #attempt = 0;
@@ -70,10 +72,12 @@ export class Sender {
     let chunk: Chunk | undefined;
     try {
       while (!signal.aborted) {
+        // Asked before the queue is: what was added since is not missed.
+        const over = this.#finishing.signal.aborted;
         chunk ??= await queue.next({ lines: this.#lines, bytes: MOST_BYTES });
         if (chunk === undefined) {
-          if (this.#finishing.signal.aborted) return;
-          await pause(sendEvery, this.#finishing.signal);
+          if (over) return;
+          await this.#idle(sendEvery);
           await this.#beat();
           continue;
         }
@@ -85,10 +89,9 @@ export class Sender {
           continue;
         }
         await queue.acknowledge(chunk.end, courier.state);
-        const full = chunk.lines.length >= this.#lines;
         this.#succeeded();
         chunk = undefined;
-        if (!full) await pause(sendEvery, this.#finishing.signal);
+        if (queue.waiting < BACKLOG) await this.#idle(sendEvery);
       }
     } catch (error) {
       this.#say(error);
@@ -121,9 +124,14 @@ export class Sender {
     if (this.#attempt === 0) this.#say(error);
     const jittered = backoff * 2 ** Math.min(this.#attempt++, 20) * (0.5 + Math.random() / 2);
     const wait = Math.min(error.wait ?? jittered, LONGEST_WAIT);
-    if (!this.#finishing.signal.aborted) await pause(wait, this.#finishing.signal);
+    if (!this.#finishing.signal.aborted) await this.#idle(wait);
     else await pause(Math.min(wait, LAST_WAIT), this.#end.signal);
     return true;
+  }
+
+  /** Ends early when the run does. */
+  async #idle(ms: number): Promise<void> {
+    if (!this.#finishing.signal.aborted) await pause(ms, this.#finishing.signal);
   }
 
   /** What would fail again the same way is left for the next start: a wrong key, say. */

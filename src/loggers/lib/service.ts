@@ -98,7 +98,8 @@ export class Service {
       // Not from the service, but from something between: a login page of the network, say.
       throw new SendError(`HTTP ${status} with something that is no JSON`, true);
     }
-    if (status >= 300 && status < 400) throw new ServiceError(`HTTP ${status}: it redirects, which is refused`, 400, "");
+    if (status >= 300 && status < 400)
+      throw new ServiceError(`HTTP ${status}: it redirects, which is refused`, status, "");
     const { error_code: code = "", message } = (answer ?? {}) as { error_code?: unknown; message?: unknown };
     const said = typeof message === "string" && message !== "" ? `: ${this.scrub(message).slice(0, LONGEST_TEXT)}` : "";
     throw new ServiceError(`HTTP ${status}${said}`, status, String(code), waitOf(headers.get("retry-after")));

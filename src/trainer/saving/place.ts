@@ -2,7 +2,7 @@
 import type { CheckpointStore, LoadedCheckpoint } from "../../checkpoint/store.ts";
 import { byAge } from "../../checkpoint/store.ts";
 import { CheckpointError } from "../../core/errors.ts";
-import { NO_CHECKPOINT, type BadCheckpoint, type SavedCheckpoint } from "../../core/saved.ts";
+import { NO_CHECKPOINT, type SavedCheckpoint } from "../../core/saved.ts";
 
 export interface PlaceOptions {
   readonly runDir?: string | undefined;
@@ -134,23 +134,6 @@ export class Place {
   async load(name?: string): Promise<LoadedCheckpoint | undefined> {
     const store = await this.open();
     if (name !== undefined) return store.load({ name });
-    const latest = this.#saved.toSorted((a, b) => b.time - a.time)[0];
-    if (latest === undefined || this.#saved.every(({ runId }) => runId === latest.runId))
-      return this.#loadNewest(store);
-    const skipped: BadCheckpoint[] = [];
-    for (const saved of this.#saved.filter(({ runId }) => runId === latest.runId).toReversed()) {
-      try {
-        const loaded = await store.load({ name: saved.name });
-        return { ...loaded, skipped };
-      } catch (error) {
-        if (!(error instanceof CheckpointError)) throw error;
-        skipped.push({ name: saved.name, file: error.file, reason: error.reason });
-      }
-    }
-    return this.#loadNewest(store);
-  }
-
-  async #loadNewest(store: CheckpointStore): Promise<LoadedCheckpoint | undefined> {
     try {
       return await store.load();
     } catch (error) {

@@ -6,6 +6,7 @@ import { readWeights } from "../../checkpoint/read-weights.ts";
 import type { LoadedCheckpoint } from "../../checkpoint/store.ts";
 import { CheckpointError } from "../../core/errors.ts";
 import { NO_CHECKPOINT } from "../../core/saved.ts";
+import { isSafeName } from "../../core/safe-name.ts";
 import { currentPlatform } from "../../platform/platform.ts";
 import type { OptimizerSet } from "../optimizers.ts";
 import { fromFiles } from "./checkpoint-files.ts";
@@ -16,12 +17,7 @@ import { fromTorch, noOptimizers, unwrapped } from "./torch-files.ts";
 /** Finds and reads it; undefined when `auto` finds nothing to go on from. */
 export async function findSource(place: Place, resume: string, optimizers: OptimizerSet): Promise<Source | undefined> {
   if (resume === "auto") return fromPlace(place, undefined, optimizers);
-  if (place.exists) await place.open();
-  if (place.has(resume)) return fromPlace(place, resume, optimizers);
-  if (currentPlatform().name === "browser") {
-    const known = place.all().map(({ name }) => name);
-    throw new CheckpointError(resume, "there is no such checkpoint", `There is: ${known.join(", ") || "none"}.`);
-  }
+  if (place.exists && isSafeName(resume) && !(await isFile(resume))) return fromPlace(place, resume, optimizers);
   const at = await placeOf(resume);
   const { basename, dirname } = nodePath();
   if (at.kind === "checkpoint") return fromDirectory(place, dirname(at.path), basename(at.path), optimizers);
@@ -34,6 +30,15 @@ export async function findSource(place: Place, resume: string, optimizers: Optim
     throw new CheckpointError(at.path, "it has no state of hooks", "Resume from a checkpoint of hookline.");
   };
   return { from: at.path, read: { where: at.path, ...weights, tensorsIn: none }, skipped: [] };
+}
+
+/** Names of checkpoints and of files look alike. */
+async function isFile(path: string): Promise<boolean> {
+  if (currentPlatform().name === "browser") return false;
+  return placeOf(path).then(
+    () => true,
+    () => false,
+  );
 }
 
 /** The run goes on in its own place: under the same name, and after what is saved there. */

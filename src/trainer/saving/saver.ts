@@ -3,6 +3,7 @@ import { attach, CheckpointError, HookError } from "../../core/errors.ts";
 import type { BuiltinEvent } from "../../core/events.ts";
 import type { SavedCheckpoint } from "../../core/saved.ts";
 import type { Checkpoints, FailedSave, ResumeReport, SaveRequest, Saves } from "../../core/saving.ts";
+import { checkName } from "../../core/safe-name.ts";
 import type { Place } from "./place.ts";
 import { positionOf, type Position } from "./run-state.ts";
 import { SnapshotMemory } from "./snapshot-memory.ts";
@@ -250,7 +251,7 @@ function nameOf({ name, by }: SaveRequest, { step, epoch, metrics, free }: Snaps
   if (typeof name === "string") return name;
   if (name === undefined) return `step-${String(step).padStart(6, "0")}`;
   try {
-    return name({ step, epoch, metrics });
+    return checkName("a checkpoint's name", name({ step, epoch, metrics }));
   } catch (error) {
     free();
     throw new HookError(by[0]!, "requestSave", step, error);

@@ -1,6 +1,6 @@
 // Names that may become files: never a path, never hidden, never a device.
-import { OptionError } from "../core/errors.ts";
-import { show } from "../core/options.ts";
+import { OptionError } from "./errors.ts";
+import { show } from "./options.ts";
 
 const LONGEST = 100;
 const SAFE = /^[A-Za-z0-9_=-][A-Za-z0-9._=-]*$/;

@@ -1,0 +1,83 @@
+// Logs to an MLflow tracking server: metrics, parameters and how the run ended, through a queue on disk.
+import { OptionError } from "../core/errors.ts";
+import { checkOptions, is, type Check } from "../core/options.ts";
+import type { LoggerBackend, RunFacts } from "./backend.ts";
+import { checkSecrets, environment, mapTexts, stringsOf } from "./lib/remote-options.ts";
+import { REMOTE_CHECKS, remoteBackend, type Connection, type RemoteOptions } from "./lib/remote-backend.ts";
+import { checkUrl, Service } from "./lib/service.ts";
+import { MlflowCourier, type MlflowHead } from "./mlflow-courier.ts";
+
+export interface MlflowOptions extends RemoteOptions {
+  /** The tracking server, `http://127.0.0.1:5000`. Default: `MLFLOW_TRACKING_URI`. */
+  readonly uri?: string;
+  /** Made if there is none. Default: `MLFLOW_EXPERIMENT_NAME`, else `Default`. */
+  readonly experiment?: string;
+  /** Default: the run's name. */
+  readonly runName?: string;
+  readonly tags?: Readonly<Record<string, string>>;
+  /** Default: `MLFLOW_TRACKING_TOKEN`. */
+  readonly token?: string;
+  /** Default: `MLFLOW_TRACKING_USERNAME`, or that of the address. */
+  readonly username?: string;
+  /** Default: `MLFLOW_TRACKING_PASSWORD`, or that of the address. */
+  readonly password?: string;
+}
+
+const CHECKS: Readonly<Record<keyof MlflowOptions, Check>> = {
+  ...REMOTE_CHECKS,
+  // Checked apart: they may hold a secret.
+  uri: is.anything,
+  token: is.anything,
+  password: is.anything,
+  username: is.name,
+  experiment: is.name,
+  runName: is.name,
+  tags: stringsOf,
+};
+
+/** A backend of `logger`: `logger([mlflow({ uri: "http://127.0.0.1:5000", experiment: "digits" })])`. */
+export function mlflow(options: MlflowOptions = {}): LoggerBackend {
+  checkOptions("mlflow", options, CHECKS);
+  checkSecrets("mlflow", options, ["uri", "token", "password"]);
+  // Copied: what the caller does to the object later must not matter.
+  const given = { ...options };
+  return remoteBackend({ name: "mlflow", options: given, media: false, connect: (run) => connect(given, run) });
+}
+
+function connect(options: MlflowOptions, run: RunFacts): Connection {
+  const env = environment();
+  const { uri = env["MLFLOW_TRACKING_URI"] ?? "", allowHttp = false, timeout = 10_000 } = options;
+  if (uri === "") throw new OptionError("mlflow: there is no server: give `uri`, or set MLFLOW_TRACKING_URI.");
+  const parsed = URL.canParse(uri) ? new URL(uri) : undefined;
+  const token = options.token ?? env["MLFLOW_TRACKING_TOKEN"] ?? "";
+  const username = options.username ?? env["MLFLOW_TRACKING_USERNAME"] ?? decodeURIComponent(parsed?.username ?? "");
+  const password = options.password ?? env["MLFLOW_TRACKING_PASSWORD"] ?? decodeURIComponent(parsed?.password ?? "");
+  const basic = username === "" ? "" : `Basic ${btoa(`${username}:${password}`)}`;
+  const authorization = basic === "" && token !== "" ? `Bearer ${token}` : basic;
+  const url = checkUrl("mlflow", "`uri`", uri, { secret: authorization !== "", allowHttp });
+  const headers: Record<string, string> = authorization === "" ? {} : { authorization };
+  const service = new Service({
+    owner: "mlflow",
+    url,
+    headers,
+    secrets: [token, password, basic.slice("Basic ".length)],
+    timeout,
+  });
+  const scrub = (text: string): string => service.scrub(text);
+  const head: MlflowHead = {
+    part: crypto.randomUUID(),
+    id: run.id,
+    name: options.runName ?? run.name,
+    experiment: options.experiment ?? env["MLFLOW_EXPERIMENT_NAME"] ?? "Default",
+    startedAt: run.startedAt,
+    // What the run wrote stays where it is: this says where.
+    tags: mapTexts({ ...options.tags, ...(run.dir !== undefined && { hookline_run_directory: run.dir }) }, scrub),
+    hparams: mapTexts(run.hparams, scrub),
+  };
+  const warn = options.warn ?? ((message: string): void => console.warn(`hookline: ${message}`));
+  return {
+    service,
+    head: { ...head },
+    courier: (state) => new MlflowCourier(service, state, (message) => warn(`mlflow: ${service.scrub(message)}`)),
+  };
+}

@@ -1,0 +1,177 @@
+// Brings what is queued to W&B: the run by GraphQL, its lines by the file stream, which counts them and so takes none twice.
+import type { Json } from "../core/json.ts";
+import type { Chunk } from "./lib/queue.ts";
+import { parseLine, type EndLine, type LoggedLine } from "./lib/record-lines.ts";
+import { Seen, type SeenState } from "./lib/seen.ts";
+import type { Courier } from "./lib/sender.ts";
+import { ServiceError, type Service } from "./lib/service.ts";
+import { exitCodeOf, objectJson, rowOf, systemJson } from "./wandb-lines.ts";
+import { RESUME_STATUS, UPSERT_BUCKET, type ResumeStatus, type UpsertedBucket } from "./wandb-queries.ts";
+
+/** The run that lines belong to, as it lies in the queue. */
+export interface WandbHead {
+  /** Another one each time that the run is begun or resumed. */
+  readonly part: string;
+  readonly id: string;
+  readonly name: string;
+  readonly project: string;
+  /** "": the key's own. */
+  readonly entity: string;
+  readonly tags: readonly string[];
+  readonly resumed: boolean;
+  readonly config: Readonly<Record<string, Json>>;
+}
+
+interface State {
+  /** Counts belong to a service: with another one they mean nothing. */
+  target: string;
+  part: string;
+  id: string;
+  /** As the service calls them. */
+  entity: string;
+  project: string;
+  /** Lines that it has. */
+  history: number;
+  events: number;
+  /** Texts of JSON. */
+  summary: Record<string, string>;
+  /** What came before in this run is known by this alone. */
+  lastStep: number;
+  seen: SeenState;
+}
+
+const HISTORY = "wandb-history.jsonl";
+const EVENTS = "wandb-events.jsonl";
+const SUMMARY = "wandb-summary.json";
+
+export class WandbCourier implements Courier {
+  readonly #service: Service;
+  #state: Omit<State, "seen">;
+  #seen: Seen;
+
+  constructor(service: Service, stored: Json | undefined) {
+    this.#service = service;
+    const { seen, ...known } = (stored ?? {}) as unknown as Partial<State>;
+    const same = known.target === service.target;
+    this.#state = { ...this.#fresh(), ...(same && known) };
+    this.#seen = new Seen(same ? seen : undefined);
+  }
+
+  get state(): Json {
+    return { ...this.#state, seen: this.#seen.toJSON() };
+  }
+
+  async send({ head, lines }: Chunk, signal: AbortSignal): Promise<void> {
+    const run = head as unknown as WandbHead;
+    if (this.#state.part !== run.part) await this.#begin(run, signal);
+    const parsed = lines.map(parseLine);
+    const logged = parsed.filter((line) => line?.kind === "log");
+    const end = parsed.findLast((line) => line?.kind === "end");
+    if (logged.length > 0 || end) await this.#stream(logged, end, signal);
+  }
+
+  async beat(signal: AbortSignal): Promise<void> {
+    if (this.#state.id !== "") await this.#post({}, signal);
+  }
+
+  #fresh(): Omit<State, "seen"> {
+    const target = this.#service.target;
+    return { target, part: "", id: "", entity: "", project: "", history: 0, events: 0, summary: {}, lastStep: -1 };
+  }
+
+  async #begin(head: WandbHead, signal: AbortSignal): Promise<void> {
+    const isOther = this.#state.id !== head.id;
+    const next = isOther ? this.#fresh() : { ...this.#state };
+    // The queue of an earlier process is not here: the service knows how far it came.
+    if (isOther && head.resumed) Object.assign(next, await this.#status(head, signal));
+    const config = Object.entries(head.config).map(([name, value]) => [name, { value }]);
+    const { upsertBucket } = (await this.#query(UPSERT_BUCKET, signal, {
+      name: head.id,
+      project: head.project,
+      entity: head.entity === "" ? null : head.entity,
+      displayName: head.name,
+      tags: head.tags,
+      // W&B takes a run without `t` for one that has not begun.
+      config: JSON.stringify({ ...Object.fromEntries(config), _wandb: { value: { t: {} } } }),
+    })) as UpsertedBucket;
+    const project = upsertBucket?.bucket?.project;
+    if (!project?.name || !project.entity?.name) throw new ServiceError("the answer has no project", 502, "");
+    Object.assign(next, { id: head.id, part: head.part, project: project.name, entity: project.entity.name });
+    this.#state = next;
+    if (isOther) this.#seen = new Seen();
+    this.#seen.begin();
+  }
+
+  async #status(head: WandbHead, signal: AbortSignal): Promise<Partial<State>> {
+    const variables = { project: head.project, entity: head.entity === "" ? null : head.entity, name: head.id };
+    const { model } = (await this.#query(RESUME_STATUS, signal, variables)) as ResumeStatus;
+    const { historyLineCount, eventsLineCount, historyTail, summaryMetrics } = model?.bucket ?? {};
+    return {
+      history: historyLineCount ?? 0,
+      events: eventsLineCount ?? 0,
+      lastStep: lastStepOf(historyTail),
+      summary: Object.fromEntries(
+        Object.entries(objectOf(summaryMetrics)).map(([name, value]) => [name, JSON.stringify(value)]),
+      ),
+    };
+  }
+
+  async #stream(logged: readonly LoggedLine[], end: EndLine | undefined, signal: AbortSignal): Promise<void> {
+    const { history, events, lastStep } = this.#state;
+    const rows = logged
+      .filter(({ step }) => step > lastStep)
+      .map((line) => rowOf(line, (name) => this.#seen.isNew(name, line.step, line.time)));
+    const lines = rows.filter((row) => row.history.length > 0).map((row) => objectJson(row.history));
+    const system = rows.filter((row) => row.system.length > 0).map(systemJson);
+    const summary = { ...this.#state.summary, ...Object.fromEntries(rows.flatMap((row) => row.history)) };
+    if (end) summary["_wandb"] = JSON.stringify({ runtime: Math.round(end.elapsed) });
+    const files = {
+      ...(lines.length > 0 && { [HISTORY]: { offset: history, content: lines } }),
+      ...(system.length > 0 && { [EVENTS]: { offset: events, content: system } }),
+      // One line, written over again and again.
+      ...((lines.length > 0 || end) && { [SUMMARY]: { offset: 0, content: [objectJson(Object.entries(summary))] } }),
+    };
+    const finish = end && { complete: true, exitcode: exitCodeOf(end.status) };
+    if (Object.keys(files).length > 0 || end) await this.#post({ files, ...finish }, signal);
+    Object.assign(this.#state, { history: history + lines.length, events: events + system.length, summary });
+    for (const { scalars, media = {}, step, time } of logged) {
+      for (const name of [...Object.keys(scalars), ...Object.keys(media)]) this.#seen.add(name, step, time);
+    }
+  }
+
+  #post(body: object, signal: AbortSignal): Promise<unknown> {
+    const { entity, project, id } = this.#state;
+    const path = ["files", entity, project, id, "file_stream"].map(encodeURIComponent).join("/");
+    return this.#service.call("POST", `/${path}`, body, signal);
+  }
+
+  async #query(query: string, signal: AbortSignal, variables: object): Promise<unknown> {
+    let answer: { data?: unknown; errors?: readonly { message?: string }[] };
+    try {
+      answer = (await this.#service.call("POST", "/graphql", { query, variables }, signal)) as typeof answer;
+    } catch (error) {
+      // Two at the same time: it asks to come again.
+      if (error instanceof ServiceError && error.status === 409) throw new ServiceError(error.message, 503, "");
+      throw error;
+    }
+    const [first] = answer.errors ?? [];
+    if (first) throw new ServiceError(this.#service.scrub(first.message ?? "it answered with an error"), 404, "");
+    return answer.data ?? {};
+  }
+}
+
+function objectOf(text: string | null | undefined): Record<string, unknown> {
+  try {
+    const value: unknown = JSON.parse(text ?? "{}");
+    return typeof value === "object" && value !== null ? (value as Record<string, unknown>) : {};
+  } catch {
+    return {};
+  }
+}
+
+/** `historyTail` is JSON of an array of JSON lines. */
+function lastStepOf(tail: string | null | undefined): number {
+  const last = Object.values(objectOf(tail)).at(-1);
+  const step = typeof last === "string" ? objectOf(last)["_step"] : undefined;
+  return typeof step === "number" ? step : -1;
+}

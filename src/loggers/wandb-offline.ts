@@ -1,0 +1,116 @@
+// W&B without a network: a run as a `.wandb` file, which `wandb sync <folder>` sends later.
+import { OptionError } from "../core/errors.ts";
+import { builtin } from "../platform/builtin.ts";
+import type { LoggerBackend, LogRecord, RunEnd, RunFacts } from "./backend.ts";
+import { mapTexts } from "./lib/remote-options.ts";
+import { endLine, parseLine, RecordLines } from "./lib/record-lines.ts";
+import { redact, secretsOfEnvironment } from "../hooks/lib/redact.ts";
+import type { WandbHead } from "./wandb-courier.ts";
+import { WandbFrames } from "./wandb-frames.ts";
+import { rowOf, type Entries } from "./wandb-lines.ts";
+import { WandbRecords } from "./wandb-records.ts";
+
+type Fs = ReturnType<typeof process.getBuiltinModule<"node:fs">>;
+
+/** So many records are written at once, if no flush comes first. */
+const MOST_RECORDS = 256;
+
+export function offlineBackend(
+  headOf: (run: RunFacts) => WandbHead,
+  warn: (message: string) => void = (message) => console.warn(`hookline: ${message}`),
+): LoggerBackend {
+  const lines = new RecordLines({ media: true });
+  let file: OfflineFile | undefined;
+  let saidImages = false;
+
+  const noteImages = ({ media }: LogRecord): void => {
+    const found = Object.entries(media).find(([, { kind }]) => kind === "image");
+    if (!found) return;
+    saidImages = true;
+    warn(`wandb: image \`${found[0]}\` and others are not written.`);
+  };
+
+  return {
+    name: "wandb",
+    open(run) {
+      file = new OfflineFile(headOf(run), run);
+    },
+    log(record) {
+      lines.add(record);
+      if (!saidImages) noteImages(record);
+      if (lines.length >= MOST_RECORDS) file?.write(lines.take(false));
+    },
+    flush: () => file?.write(lines.take(true)),
+    close(end) {
+      file?.write(lines.take(true));
+      file?.finish(end);
+      file = undefined;
+    },
+  };
+}
+
+class OfflineFile {
+  readonly #fs: Fs;
+  readonly #fd: number;
+  readonly #frames = new WandbFrames();
+  readonly #records = new WandbRecords();
+  readonly #summary = new Map<string, string>();
+
+  constructor(head: WandbHead, { dir, startedAt }: RunFacts) {
+    if (dir === undefined) {
+      throw new OptionError("wandb: offline files need a directory: give the trainer a `runDir`.");
+    }
+    this.#fs = builtin<Fs>("wandb", "node:fs");
+    const secrets = secretsOfEnvironment();
+    const config = mapTexts(head.config, (text) => redact(text, secrets));
+    const time = new Date(startedAt).toISOString().replace(/[-:]/g, "").replace("T", "_").slice(0, 15);
+    const folder = this.#newFolder(`${dir}/wandb/offline-run-${time}-${head.id}`);
+    this.#fd = this.#fs.openSync(`${folder}/run-${head.id}.wandb`, "wx");
+    this.#frames.add(this.#records.header());
+    this.#frames.add(this.#records.run({ ...head, config }, startedAt));
+    this.#flush();
+  }
+
+  write(lines: readonly string[]): void {
+    for (const text of lines) {
+      const line = parseLine(text);
+      if (line?.kind !== "log") continue;
+      const row = rowOf(line);
+      for (const [name, json] of row.history) this.#summary.set(name, json);
+      if (row.history.length > 0) this.#frames.add(this.#records.history(row, line.step));
+      if (row.system.length > 0) this.#frames.add(this.#records.stats(row));
+    }
+    if (lines.length > 0) this.#flush();
+  }
+
+  finish(end: RunEnd): void {
+    const runtime: Entries = [["_wandb", JSON.stringify({ runtime: Math.round(end.elapsed) })]];
+    this.#frames.add(this.#records.summary([...this.#summary, ...runtime]));
+    const line = parseLine(endLine(end));
+    if (line?.kind === "end") this.#frames.add(this.#records.exit(line));
+    this.#flush();
+    this.#fs.fsyncSync(this.#fd);
+    this.#fs.closeSync(this.#fd);
+  }
+
+  /** Resumed within a second, a run needs another name. */
+  #newFolder(path: string): string {
+    for (let n = 1; ; n++) {
+      const folder = n === 1 ? path : path.replace(/offline-run-(\d+_\d+)/, `offline-run-$1_${n}`);
+      if (this.#fs.existsSync(folder)) continue;
+      this.#fs.mkdirSync(`${folder}/files`, { recursive: true });
+      return folder;
+    }
+  }
+
+  #flush(): void {
+    const parts = this.#frames.take();
+    const bytes = new Uint8Array(parts.reduce((sum, part) => sum + part.byteLength, 0));
+    let end = 0;
+    for (const part of parts) {
+      bytes.set(part, end);
+      end += part.byteLength;
+    }
+    for (let at = 0; at < end; ) at += this.#fs.writeSync(this.#fd, bytes, at);
+  }
+}

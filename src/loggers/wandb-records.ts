@@ -1,0 +1,74 @@
+// The records of a `.wandb` file, by the numbers of wandb_internal.proto: a sequence of them is a whole run.
+import { concat, message, string, uint } from "./formats/protobuf.ts";
+import type { EndLine } from "./lib/record-lines.ts";
+import type { WandbHead } from "./wandb-courier.ts";
+import { exitCodeOf, type Entries, type WandbRow } from "./wandb-lines.ts";
+
+/** Which field of `Record` holds what. */
+const NUM = 1;
+const HISTORY = 2;
+const SUMMARY = 3;
+const STATS = 7;
+const RUN = 17;
+const EXIT = 18;
+const HEADER = 21;
+/** In every item: its name, and its value as JSON. */
+const KEY = 1;
+const VALUE_JSON = 16;
+
+/** Since when files are read as these are written. */
+const OLDEST_READER = "0.13.0";
+
+const items = (field: number, entries: Entries): Uint8Array[] =>
+  entries.map(([name, json]) => message(field, string(KEY, name), string(VALUE_JSON, json)));
+
+/** Zero is what an absent number means. */
+const number = (field: number, value: number): Uint8Array[] => (value === 0 ? [] : [uint(field, value)]);
+
+function timestamp(field: number, ms: number): Uint8Array {
+  const seconds = Math.floor(ms / 1000);
+  return message(field, ...number(1, seconds), ...number(2, Math.round((ms - seconds * 1000) * 1e6)));
+}
+
+/** Numbers its records, which are each the bytes of one `Record`. */
+export class WandbRecords {
+  #count = 0;
+
+  header(): Uint8Array {
+    return this.#record(HEADER, message(1, string(1, "hookline"), string(2, OLDEST_READER)));
+  }
+
+  run({ id, entity, project, name, tags, config }: WandbHead, startedAt: number): Uint8Array {
+    const values = Object.entries(config).map(([key, value]) => [key, JSON.stringify(value)] as const);
+    return this.#record(
+      RUN,
+      string(1, id),
+      ...(entity === "" ? [] : [string(2, entity)]),
+      string(3, project),
+      message(4, ...items(1, values)),
+      string(8, name),
+      ...tags.map((tag) => string(10, tag)),
+      timestamp(17, startedAt),
+    );
+  }
+
+  history({ history }: WandbRow, step: number): Uint8Array {
+    return this.#record(HISTORY, ...items(1, history), message(2, ...number(1, step)));
+  }
+
+  stats({ system, timestamp: seconds }: WandbRow): Uint8Array {
+    return this.#record(STATS, timestamp(2, seconds * 1000), ...items(3, system));
+  }
+
+  summary(entries: Entries): Uint8Array {
+    return this.#record(SUMMARY, ...items(1, entries));
+  }
+
+  exit({ status, elapsed }: EndLine): Uint8Array {
+    return this.#record(EXIT, ...number(1, exitCodeOf(status)), ...number(2, Math.round(elapsed)));
+  }
+
+  #record(field: number, ...fields: readonly Uint8Array[]): Uint8Array {
+    return concat([uint(NUM, ++this.#count), message(field, ...fields)]);
+  }
+}

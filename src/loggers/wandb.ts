@@ -1,0 +1,105 @@
+// Logs to Weights & Biases: online through a queue on disk, or offline into files that `wandb sync` takes.
+import { OptionError } from "../core/errors.ts";
+import { checkOptions, is, type Check } from "../core/options.ts";
+import type { LoggerBackend, RunFacts } from "./backend.ts";
+import { checkSecrets, environment, mapTexts } from "./lib/remote-options.ts";
+import { REMOTE_CHECKS, remoteBackend, type Connection, type RemoteOptions } from "./lib/remote-backend.ts";
+import { checkUrl, Service } from "./lib/service.ts";
+import { WandbCourier, type WandbHead } from "./wandb-courier.ts";
+import { safeId } from "./wandb-lines.ts";
+import { offlineBackend } from "./wandb-offline.ts";
+
+export interface WandbOptions extends RemoteOptions {
+  /** Default: `WANDB_PROJECT`, else `uncategorized`. */
+  readonly project?: string;
+  /** Person or team. Default: `WANDB_ENTITY`, else whose key it is. */
+  readonly entity?: string;
+  /** Default: `WANDB_NAME`, else the run's name. */
+  readonly name?: string;
+  /** Default: `WANDB_MODE`, else online. Offline writes `<runDir>/wandb/offline-run-…`, for `wandb sync`. */
+  readonly mode?: "online" | "offline";
+  /** Default: those of `WANDB_TAGS`, between commas. */
+  readonly tags?: readonly string[];
+  /** Default: `WANDB_BASE_URL`, else `https://api.wandb.ai`. */
+  readonly baseUrl?: string;
+  /** Default: `WANDB_API_KEY`. */
+  readonly apiKey?: string;
+}
+
+const CHECKS: Readonly<Record<keyof WandbOptions, Check>> = {
+  ...REMOTE_CHECKS,
+  // Checked apart: they may hold a secret.
+  apiKey: is.anything,
+  baseUrl: is.anything,
+  project: is.name,
+  entity: is.name,
+  name: is.name,
+  mode: is.oneOf("online", "offline"),
+  tags: is.arrayOf(is.name),
+};
+
+/** A backend of `logger`: `logger([wandb({ project: "digits" })])`. */
+export function wandb(options: WandbOptions = {}): LoggerBackend {
+  checkOptions("wandb", options, CHECKS);
+  checkSecrets("wandb", options, ["apiKey", "baseUrl"]);
+  // Copied: what the caller does to the object later must not matter.
+  const given = { ...options };
+  let chosen: LoggerBackend | undefined;
+  return {
+    name: "wandb",
+    open(run) {
+      // Read when the run begins, not when the options are written.
+      const mode = given.mode ?? environment()["WANDB_MODE"] ?? "online";
+      if (mode === "disabled") return undefined;
+      chosen = mode === "offline" || mode === "dryrun" ? offline(given) : online(given);
+      return chosen.open(run);
+    },
+    log: (record) => chosen?.log(record),
+    event: (event) => chosen?.event?.(event),
+    flush: () => chosen?.flush?.(),
+    close: (end) => chosen?.close(end),
+  };
+}
+
+const online = (options: WandbOptions): LoggerBackend =>
+  remoteBackend({ name: "wandb", options, media: true, connect: (run) => connect(options, run) });
+
+const offline = (options: WandbOptions): LoggerBackend => offlineBackend((run) => headOf(options, run), options.warn);
+
+function headOf(options: WandbOptions, run: RunFacts): WandbHead {
+  const env = environment();
+  return {
+    part: crypto.randomUUID(),
+    id: safeId(run.id),
+    name: options.name ?? env["WANDB_NAME"] ?? run.name,
+    project: options.project ?? env["WANDB_PROJECT"] ?? "uncategorized",
+    entity: options.entity ?? env["WANDB_ENTITY"] ?? "",
+    tags: options.tags ?? (env["WANDB_TAGS"] ?? "").split(",").filter((tag) => tag !== ""),
+    resumed: run.resumedAt !== undefined,
+    config: run.hparams,
+  };
+}
+
+function connect(options: WandbOptions, run: RunFacts): Connection {
+  const env = environment();
+  const apiKey = options.apiKey ?? env["WANDB_API_KEY"] ?? "";
+  if (apiKey === "") {
+    throw new OptionError('wandb: there is no key: set WANDB_API_KEY, give `apiKey`, or use mode: "offline".');
+  }
+  const { baseUrl = env["WANDB_BASE_URL"] ?? "https://api.wandb.ai", allowHttp = false, timeout = 10_000 } = options;
+  const url = checkUrl("wandb", "`baseUrl`", baseUrl, { secret: true, allowHttp });
+  const basic = btoa(`api:${apiKey}`);
+  const service = new Service({
+    owner: "wandb",
+    url,
+    headers: { authorization: `Basic ${basic}` },
+    secrets: [apiKey, basic, url.password],
+    timeout,
+  });
+  const head = headOf(options, run);
+  return {
+    service,
+    head: { ...head, config: mapTexts(head.config, (text) => service.scrub(text)) },
+    courier: (state) => new WandbCourier(service, state),
+  };
+}
