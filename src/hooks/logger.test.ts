@@ -63,7 +63,6 @@ describe("what is logged", () => {
       "loss",
       "gradNorm",
       "lr",
-      "epoch",
       "perf/stepsPerSec",
       "perf/samplesPerSec",
     ]);

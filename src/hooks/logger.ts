@@ -86,7 +86,7 @@ export function logger(backends: BackendSpec | readonly BackendSpec[], options: 
       id,
       resumedAt,
       startedAt: Date.now(),
-      hparams: withoutSecrets(hparamsOf(ctx, options.hparams), secrets) as Record<string, Json>,
+      hparams: (withoutSecrets(hparamsOf(ctx, options.hparams), secrets) ?? {}) as Record<string, Json>,
       about: await about(ctx, secrets),
       totalSteps,
     };
@@ -99,7 +99,7 @@ export function logger(backends: BackendSpec | readonly BackendSpec[], options: 
   }
 
   function tell(event: RunEvent): void {
-    const clean = { ...event, details: withoutSecrets(event.details, secrets) as Record<string, Json> };
+    const clean = { ...event, details: (withoutSecrets(event.details, secrets) ?? {}) as Record<string, Json> };
     for (const guard of guards ?? []) guard.event(clean);
   }
 
@@ -164,7 +164,9 @@ export function logger(backends: BackendSpec | readonly BackendSpec[], options: 
     },
     onLog(ctx) {
       if (!guards) return undefined;
-      Object.assign(scalars, ctx.logged);
+      // The record says the epoch by itself.
+      const { epoch: _, ...logged } = ctx.logged;
+      Object.assign(scalars, logged);
       Object.assign(media, withoutSecretTexts(ctx.media, secrets));
       if (every !== undefined && !ctx.due(every)) return undefined;
       Object.assign(scalars, rates.since(ctx, scalars));

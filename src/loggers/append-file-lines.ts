@@ -1,4 +1,5 @@
 // The lines of a log file seen from its end, and ways to put a file out of the way without losing it.
+import { OptionError } from "../core/errors.ts";
 import { builtin } from "../platform/builtin.ts";
 import { codeOf, guarded } from "./append-file-problems.ts";
 
@@ -163,6 +164,12 @@ export function replaceFile(fs: Fs, path: string, write: (put: (bytes: Uint8Arra
       throw error;
     }
   });
+}
+
+/** Where a backend writes to. */
+export function directoryOf(owner: string, dir: string | undefined): string {
+  if (dir !== undefined) return dir;
+  throw new OptionError(`${owner}: there is no directory to write to. Give the trainer \`runDir: "runs/digits"\`.`);
 }
 
 export function makeDirectory(fs: Fs, dir: string): void {

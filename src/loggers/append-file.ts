@@ -3,6 +3,14 @@
 import { HooklineError } from "../core/errors.ts";
 import { LinesFromEnd, nodeFs, type Fs } from "./append-file-lines.ts";
 import { guarded, logProblem } from "./append-file-problems.ts";
+import type { LoggerBackend } from "./backend.ts";
+
+/** A backend that writes files: they can also be flushed where nothing can be awaited. */
+export interface FileBackend extends LoggerBackend {
+  flush(): Promise<void>;
+  /** What was logged is with the system when this returns. */
+  flushSync(): void;
+}
 
 /** Buffered text is handed over in pieces of this many characters. */
 const PIECE = 64 * 1024;

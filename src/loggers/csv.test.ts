@@ -15,10 +15,22 @@ beforeEach(() => {
 });
 
 const facts = (resumedAt?: number): RunFacts => ({
-  ...{ dir, name: "a", id: "id-1", resumedAt, startedAt: 1000, hparams: {}, about: {}, totalSteps: 10 },
+  dir,
+  name: "a",
+  id: "id-1",
+  resumedAt,
+  startedAt: 1000,
+  hparams: {},
+  about: {},
+  totalSteps: 10,
 });
 const record = (step: number, scalars: LogRecord["scalars"], media: LogRecord["media"] = {}): LogRecord => ({
-  ...{ step, epoch: 0, time: 1000 + step, elapsed: step / 8, scalars, media },
+  step,
+  epoch: 0,
+  time: 1000 + step,
+  elapsed: step / 8,
+  scalars,
+  media,
 });
 const END: RunEnd = { status: "completed", reason: "", step: 5, time: 9000, elapsed: 2, metrics: {} };
 const read = (): string => readFileSync(join(dir, "metrics.csv"), "utf8");
@@ -80,11 +92,12 @@ describe("csv", () => {
     expect(table()[1]!.at(-1)).toBe(`'${start}1+1`);
   });
 
-  it.each([0, 1, 2, 3, 7])("goes on from step %i without a step twice", async (resumedAt) => {
+  it.each([1, 2, 3, 7])("goes on from step %i without a step twice", async (resumedAt) => {
     await run(records);
     const more = Array.from({ length: 3 }, (_, i) => record(resumedAt + 1 + i, { loss: 9, "@new": 1 }));
     await run(more, resumedAt);
     const kept = [1, 2, 3].filter((step) => step <= resumedAt);
+    expect(readdirSync(dir)).toEqual(["metrics.csv"]);
     expect(table().map(([step]) => step)).toEqual(["step", ...[...kept, ...more.map(({ step }) => step)].map(String)]);
     expect(table()[0]).toEqual(["step", "epoch", "time", "elapsed", "loss", "val/loss", "acc", "'@new"]);
     expect(new Set(table().map(({ length }) => length))).toEqual(new Set([8]));
@@ -106,8 +119,9 @@ describe("csv", () => {
   it("puts another run's table aside", async () => {
     await run(records);
     await run([record(1, { loss: 3 })]);
+    await run([record(1, { loss: 4 })], 0);
     expect(table()).toHaveLength(2);
-    expect(readdirSync(dir).sort()).toEqual(["metrics.1.csv", "metrics.csv"]);
+    expect(readdirSync(dir).sort()).toEqual(["metrics.1.csv", "metrics.2.csv", "metrics.csv"]);
   });
 
   it("has an end to its columns, and says what it left out", async () => {
@@ -121,6 +135,12 @@ describe("csv", () => {
     await run([record(1, { constructor: 1, ["__proto__"]: 2 }), record(2, { loss: 1 })]);
     expect(table()[0]!.slice(4)).toEqual(["constructor", "__proto__", "loss"]);
     expect(table()[2]!.slice(4)).toEqual(["", "", "1"]);
+  });
+
+  it("does not repeat what the record says itself", async () => {
+    await run([record(1, { epoch: 0, loss: 1 }), record(2, { epoch: 0.5 }), record(3, { epoch: 0 })]);
+    expect(table()[0]!.slice(4)).toEqual(["loss", "epoch_"]);
+    expect(table().map((row) => row.at(-1))).toEqual(["epoch_", "", "0.5", ""]);
   });
 
   it("says what is in its way", async () => {

@@ -2,12 +2,20 @@
 import { HooklineError } from "../core/errors.ts";
 import type { TextMedia } from "../core/media.ts";
 import { checkOptions, is } from "../core/options.ts";
-import { chunksOf, firstLine, makeDirectory, nodeFs, replaceFile, setAside, type Fs } from "./append-file-lines.ts";
-import { AppendFile } from "./append-file.ts";
+import {
+  chunksOf,
+  directoryOf,
+  firstLine,
+  makeDirectory,
+  nodeFs,
+  replaceFile,
+  setAside,
+  type Fs,
+} from "./append-file-lines.ts";
+import { AppendFile, type FileBackend } from "./append-file.ts";
 import type { LogRecord, RunFacts } from "./backend.ts";
 import { splitRow, textCell } from "./csv-cells.ts";
-import { directoryOf, type FileBackend } from "./jsonl.ts";
-import { FIELDS, keyOf, microseconds } from "./jsonl-lines.ts";
+import { FIELDS, isRepeated, keyOf, microseconds } from "./jsonl-lines.ts";
 
 export interface CsvOptions {
   /** Default: the trainer's `runDir`. */
@@ -74,7 +82,8 @@ class Table {
     this.#path = `${dir}/metrics.csv`;
     makeDirectory(this.#fs, dir);
     const { text, isWhole } = firstLine(this.#fs, this.#path);
-    if (resumedAt === undefined || !text.startsWith(FIELDS.join())) setAside(this.#fs, this.#path);
+    // Where nothing is kept, another run's table is not ours to cut.
+    if (!resumedAt || !text.startsWith(FIELDS.join())) setAside(this.#fs, this.#path);
     this.#file = AppendFile.open(owner, this.#path);
     this.#file.truncateAfter((line) => line === text || Number.parseFloat(line) <= (resumedAt ?? 0));
     const isGoingOn = isWhole && this.#file.size > 0;
@@ -118,9 +127,9 @@ class Table {
 
   /** Rows of what waits, in a table that has all their columns. */
   #drain(): void {
-    for (const { scalars, media } of this.#waiting) {
-      for (const name of Object.keys(scalars)) this.#addColumn(name);
-      for (const name of Object.keys(media)) this.#addColumn(name);
+    for (const record of this.#waiting) {
+      for (const name of Object.keys(record.scalars)) if (!isRepeated(record, name)) this.#addColumn(name);
+      for (const name of Object.keys(record.media)) this.#addColumn(name);
     }
     if (this.#waiting.length > 0 && this.#columns.size > this.#width) this.#widen();
     let rows = "";
@@ -140,14 +149,15 @@ class Table {
     if (!this.#columns.has(cell)) this.#columns.set(cell, this.#columns.size);
   }
 
-  #row({ step, epoch, time, elapsed, scalars, media }: LogRecord): string {
+  #row(record: LogRecord): string {
+    const { step, epoch, time, elapsed, scalars, media } = record;
     const cells = Array.from<string | number>({ length: this.#columns.size }).fill("");
     [cells[0], cells[1], cells[2], cells[3]] = [step, epoch, time, microseconds(elapsed)];
     const put = (name: string, value: string | number): void => {
       const cell = this.#cells.get(name);
       if (cell !== undefined) cells[this.#columns.get(cell)!] = value;
     };
-    for (const name of Object.keys(scalars)) put(name, scalars[name]!);
+    for (const name of Object.keys(scalars)) if (!isRepeated(record, name)) put(name, scalars[name]!);
     for (const name of Object.keys(media)) put(name, textCell((media[name] as TextMedia).text));
     return `${cells.join()}\n`;
   }

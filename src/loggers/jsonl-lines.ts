@@ -66,9 +66,16 @@ export function stepOfLine(line: string): number | undefined {
 /** Seconds to the microsecond: what is beyond is noise, and takes a dozen characters. */
 export const microseconds = (seconds: number): number => Math.round(seconds * 1e6) / 1e6;
 
-export function recordLine({ step, epoch, time, elapsed, scalars, media }: LogRecord): string {
+/** Whether a metric says again what the record itself says, such as `epoch`. */
+export const isRepeated = (record: LogRecord, name: string): boolean =>
+  RESERVED.has(name) && record.scalars[name] === record[name as (typeof FIELDS)[number]];
+
+export function recordLine(record: LogRecord): string {
+  const { step, epoch, time, elapsed, scalars, media } = record;
   let line = `{"step":${step},"epoch":${epoch},"time":${time},"elapsed":${numberText(microseconds(elapsed))}`;
-  for (const name of Object.keys(scalars)) line += keyText(name) + numberText(scalars[name]!);
+  for (const name of Object.keys(scalars)) {
+    if (!isRepeated(record, name)) line += keyText(name) + numberText(scalars[name]!);
+  }
   for (const name of Object.keys(media)) {
     const shown = mediaJson(media[name]!);
     if (shown !== undefined) line += keyText(name) + toJson(shown);

@@ -70,6 +70,11 @@ describe("jsonl", () => {
     expect(JSON.parse(line!)).toMatchObject({ epoch: 0, epoch_: 0.5 });
   });
 
+  it("does not repeat what the record says itself", async () => {
+    await run([record(1, { epoch: 0, loss: 1 })]);
+    expect(Object.keys(lines("metrics.jsonl")[1] as object)).toEqual(["step", "epoch", "time", "elapsed", "loss"]);
+  });
+
   it("writes texts and histograms, and no images", async () => {
     const media = {
       said: text("NaN\n"),
@@ -78,8 +83,13 @@ describe("jsonl", () => {
     };
     await run([record(1, { loss: 2 }, media)]);
     expect(lines("metrics.jsonl")[1]).toEqual({
-      ...{ step: 1, epoch: 0, time: 1001, elapsed: 0.125, loss: 2 },
-      ...{ said: { text: "NaN\n" }, grads: { edges: [0, 1.5, 3], counts: [2, 2] } },
+      step: 1,
+      epoch: 0,
+      time: 1001,
+      elapsed: 0.125,
+      loss: 2,
+      said: { text: "NaN\n" },
+      grads: { edges: [0, 1.5, 3], counts: [2, 2] },
     });
   });
 
@@ -99,9 +109,17 @@ describe("jsonl", () => {
     const backend = jsonl();
     await backend.open(facts());
     const begun = {
-      ...{ schema: "hookline.run", version: 1, id: "id-1", name: "a", status: "running" },
-      ...{ startedAt: 1000, partStartedAt: 1000, resumedAt: null, totalSteps: 10 },
-      ...{ hparams: { lr: 0.1, clip: "Infinity" }, about: { versions: { hookline: "0.1.0" } } },
+      schema: "hookline.run",
+      version: 1,
+      id: "id-1",
+      name: "a",
+      status: "running",
+      startedAt: 1000,
+      partStartedAt: 1000,
+      resumedAt: null,
+      totalSteps: 10,
+      hparams: { lr: 0.1, clip: "Infinity" },
+      about: { versions: { hookline: "0.1.0" } },
     };
     expect(JSON.parse(read("run.json"))).toEqual(begun);
     await backend.close(END);
@@ -163,6 +181,7 @@ describe("jsonl", () => {
     expect(steps()).toEqual(["header", 1, 2, 3, 4]);
     expect(lines("metrics.jsonl")[0]).toMatchObject({ run: "id-2" });
     expect(steps("metrics.1.jsonl")).toEqual(["header", 1, 2, 3, 4, 5]);
+    expect(JSON.parse(read("run.1.json"))).toMatchObject({ id: "id-1", status: "completed" });
     await run(upTo(5, 5), { id: "id-2", resumedAt: 4 });
     expect(steps()).toEqual(["header", 1, 2, 3, 4, 5]);
     expect(readdirSync(dir).filter((name) => name.startsWith("metrics"))).toHaveLength(2);

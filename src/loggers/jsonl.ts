@@ -1,8 +1,8 @@
 // The run directory's own record: metrics.jsonl, events.jsonl and run.json. `readRun` reads them.
-import { OptionError } from "../core/errors.ts";
 import { checkOptions, is } from "../core/options.ts";
 import {
   chunksOf,
+  directoryOf,
   firstLine,
   keepUnderOtherName,
   makeDirectory,
@@ -11,8 +11,8 @@ import {
   setAside,
   type Fs,
 } from "./append-file-lines.ts";
-import { AppendFile } from "./append-file.ts";
-import type { LoggerBackend, RunFacts } from "./backend.ts";
+import { AppendFile, type FileBackend } from "./append-file.ts";
+import type { RunFacts } from "./backend.ts";
 import {
   EVENTS_SCHEMA,
   eventLine,
@@ -28,13 +28,6 @@ export interface JsonlOptions {
   /** Default: the trainer's `runDir`. */
   readonly dir?: string;
   readonly name?: string;
-}
-
-/** A backend that writes files: they can also be flushed where nothing can be awaited. */
-export interface FileBackend extends LoggerBackend {
-  flush(): Promise<void>;
-  /** What was logged is with the system when this returns. */
-  flushSync(): void;
 }
 
 const CHECKS = { dir: is.name, name: is.name };
@@ -94,11 +87,6 @@ export function jsonl(options: JsonlOptions = {}): FileBackend {
 }
 
 const FILES = ["run.json", "metrics.jsonl", "events.jsonl"];
-
-export function directoryOf(owner: string, dir: string | undefined): string {
-  if (dir !== undefined) return dir;
-  throw new OptionError(`${owner}: there is no directory to write to. Give the trainer \`runDir: "runs/digits"\`.`);
-}
 
 /** A header at once: what is wrong with the disk shows before the first step. */
 function begin(file: AppendFile, header: string): void {

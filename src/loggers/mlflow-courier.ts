@@ -59,6 +59,8 @@ export class MlflowCourier implements Courier {
   readonly #warn: (message: string) => void;
   readonly #state: Omit<State, "seen">;
   #seen: Seen;
+  /** Ids by name, so that what failed later need not begin here again. */
+  readonly #experiments = new Map<string, string>();
   /** Something was sent, and it is not known whether it arrived: by an earlier process, perhaps. */
   #unsure = true;
 
@@ -113,7 +115,8 @@ export class MlflowCourier implements Courier {
   }
 
   async #findOrCreate(head: MlflowHead, signal: AbortSignal): Promise<string> {
-    const experiment = await this.#experiment(head.experiment, signal);
+    const experiment = this.#experiments.get(head.experiment) ?? (await this.#experiment(head.experiment, signal));
+    this.#experiments.set(head.experiment, experiment);
     const filter = `tags.${ID_TAG} = '${head.id.replaceAll("'", "")}'`;
     const search = { experiment_ids: [experiment], filter, max_results: 1 };
     const found = (await this.#call("POST", "/runs/search", search, signal)) as { runs?: readonly RemoteRun[] };

@@ -1,5 +1,5 @@
 // Reading a run back: exact numbers, growing files, damage, hostile names, and how long it takes.
-import { appendFileSync, mkdtempSync, readFileSync, rmSync, truncateSync, writeFileSync } from "node:fs";
+import { appendFileSync, mkdtempSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
@@ -20,12 +20,23 @@ beforeEach(() => {
 
 const HEADER = `{"schema":"hookline.metrics","version":1,"run":"id-1","startedAt":1000}\n`;
 const record = (step: number, scalars: LogRecord["scalars"], media: LogRecord["media"] = {}): LogRecord => ({
-  ...{ step, epoch: step >> 2, time: 1000 + step, elapsed: step / 8, scalars, media },
+  step,
+  epoch: step >> 2,
+  time: 1000 + step,
+  elapsed: step / 8,
+  scalars,
+  media,
 });
 const write = (...lines: readonly string[]): void => writeFileSync(file, HEADER + lines.join(""));
 const read = (): Promise<RunLog> => readRun(dir);
 const FACTS: RunFacts = {
-  ...{ name: "a", id: "id-1", resumedAt: undefined, startedAt: 1000, hparams: { lr: 0.1 }, about: {}, totalSteps: 9 },
+  name: "a",
+  id: "id-1",
+  resumedAt: undefined,
+  startedAt: 1000,
+  hparams: { lr: 0.1 },
+  about: {},
+  totalSteps: 9,
   get dir() {
     return dir;
   },
@@ -61,6 +72,7 @@ describe("readRun", () => {
     ]);
     expect(plain(run.get("nan"))).toEqual([[1], [NaN], [1001]]);
     expect(plain(run.get("val/loss"))).toEqual([[2], [1e-300], [1002]]);
+    expect(plain(run.get("epoch"))[1]).toEqual([0, 0, 1]);
     expect(plain(run.get("time"))).toEqual([[2], [7], [1002]]);
     expect(run.problems).toBe(0);
     expect(run.info).toMatchObject({ id: "id-1", status: "stopped", reason: "plateau", hparams: { lr: 0.1 } });
@@ -87,15 +99,14 @@ describe("readRun", () => {
   it("takes any name, and pollutes nothing", () =>
     fc.assert(
       fc.asyncProperty(
-        fc.uniqueArray(fc.string({ unit: "binary" }), { minLength: 1, maxLength: 20 }),
+        fc.uniqueArray(fc.string({ unit: "binary-ascii" }), { minLength: 1, maxLength: 20 }),
         async (names) => {
-          const all = [...new Set([...names, "__proto__", "constructor", "ünï", 'q"\\', "\u2028"])];
+          const all = [...new Set([...names, "__proto__", "constructor", "ünï", 'q"\\', "\u2028", "\ud800"])];
           const scalars = Object.fromEntries(all.map((name, i) => [name, i]));
           write(recordLine(record(1, scalars)), recordLine(record(2, scalars)));
           const run = await read();
           for (const [i, name] of all.entries()) {
-            // Half of a surrogate pair is no character: UTF-8 has a mark in its place.
-            if (name.isWellFormed()) expect([...run.get(name).values]).toEqual([i, i]);
+            expect([...run.get(name).values]).toEqual([i, i]);
           }
           expect(Object.keys(Object.prototype)).toEqual([]);
           expect(({} as Record<string, unknown>)["polluted"]).toBeUndefined();
@@ -192,25 +203,27 @@ describe("readRun", () => {
     expect(() => run.get("val/los")).toThrow(
       "there is no metric `val/los`. Did you mean `val/loss`? There is: val/loss.",
     );
-    expect(() => run.get("step")).toThrow("there is no metric `step`");
+    expect(() => run.get("schema")).toThrow("there is no metric `schema`");
     expect(run.info).toBeUndefined();
     expect(await run.events()).toEqual([]);
     writeFileSync(file, HEADER.replace('"version":1', '"version":2'));
     await expect(read()).rejects.toThrow("it has version 2, and this hookline reads up to 1. Update hookline.");
   });
 
-  it("reads a million records in a few seconds at most, here and now", async () => {
+  it("reads a million records quickly", async () => {
     const lines = Array.from({ length: 1000 }, (_, i) => recordLine(record(i, { loss: Math.sin(i) / 3 })));
     const block = lines.join("");
     write(...Array.from({ length: 1000 }, () => block));
     const began = performance.now();
+    const before = process.cpuUsage();
     const run = await read();
     const { values } = run.get("loss");
-    const ms = performance.now() - began;
-    console.info(`10^6 records (${(readFileSync(file).length / 1e6).toFixed(0)} MB): ${ms.toFixed(0)} ms`);
+    const { user, system } = process.cpuUsage(before);
+    const [ms, cpu] = [performance.now() - began, (user + system) / 1000].map(Math.round);
+    console.info(`10^6 records (${Math.round(statSync(file).size / 1e6)} MB): ${ms} ms, ${cpu} ms of a processor`);
     expect([values.length, run.problems]).toEqual([1_000_000, 0]);
     expect(values[999_999]).toBe(Math.sin(999) / 3);
-    // Half a second on two idle cores; a test machine is never idle.
-    expect(ms).toBeLessThan(5000);
+    // Half a second where nothing else runs. A busy machine takes longer, and not much more of its processors.
+    expect(cpu).toBeLessThan(3000);
   });
 });

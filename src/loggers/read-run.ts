@@ -4,7 +4,7 @@ import { didYouMean } from "../core/suggest.ts";
 import { nodeFs } from "./append-file-lines.ts";
 import { codeOf, logProblem } from "./append-file-problems.ts";
 import type { RunEvent } from "./backend.ts";
-import { keyOf, METRICS_SCHEMA, VERSION } from "./jsonl-lines.ts";
+import { FIELDS, keyOf, METRICS_SCHEMA, VERSION } from "./jsonl-lines.ts";
 import { Columns } from "./read-run-columns.ts";
 import { openToRead, readLines, type FileHandle, type LineVisitor } from "./read-run-lines.ts";
 import { LineScanner } from "./read-run-scan.ts";
@@ -93,13 +93,7 @@ class Reader implements RunLog {
 
   get(name: string): Series {
     const column = this.#columns.find(keyOf(name));
-    if (!column || !this.names.includes(column.name)) {
-      const known = this.names.slice(0, 100);
-      const listed = known.join(", ") || "none";
-      throw new OptionError(
-        `${this.#dir}: there is no metric \`${name}\`.${didYouMean(name, known)} There is: ${listed}.`,
-      );
-    }
+    if (!column || !this.names.includes(column.name)) return this.#field(name);
     const { count, rows, values } = column;
     const [steps, times] = [new Float64Array(count), new Float64Array(count)];
     for (let i = 0; i < count; i++) {
@@ -107,6 +101,15 @@ class Reader implements RunLog {
       times[i] = this.times[rows[i]!]!;
     }
     return { steps, values: values.slice(0, count), times };
+  }
+
+  /** What every record has, by its name. */
+  #field(name: string): Series {
+    const values = this.#fields[(FIELDS as readonly string[]).indexOf(name)];
+    if (values) return { steps: this.steps.slice(), values: values.slice(), times: this.times.slice() };
+    const known = this.names.slice(0, 100);
+    const hint = `${didYouMean(name, known)} There is: ${known.join(", ") || "none"}.`;
+    throw new OptionError(`${this.#dir}: there is no metric \`${name}\`.${hint}`);
   }
 
   async events(): Promise<RunEvent[]> {

@@ -1,6 +1,6 @@
 // run.json: what a run is and how it ended, replaced as a whole each time.
 import type { Json } from "../core/json.ts";
-import { readRange, replaceFile, type Fs } from "./append-file-lines.ts";
+import { readRange, replaceFile, setAside, type Fs } from "./append-file-lines.ts";
 import type { RunEnd, RunFacts } from "./backend.ts";
 import { toJson } from "./jsonl-lines.ts";
 
@@ -45,6 +45,8 @@ function write(fs: Fs, dir: string, info: RunInfo): void {
 /** Says that the run is running; returns what was written. */
 export function writeRunBegin(fs: Fs, dir: string, run: RunFacts): RunInfo {
   const before = run.resumedAt === undefined ? undefined : readRunJson(fs, dir);
+  // Another run branches off: what the one before was stays known.
+  if (before && before.id !== run.id) setAside(fs, pathIn(dir));
   const info: RunInfo = {
     schema: RUN_SCHEMA,
     version: RUN_VERSION,

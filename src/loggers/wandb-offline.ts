@@ -2,6 +2,7 @@
 import { OptionError } from "../core/errors.ts";
 import { builtin } from "../platform/builtin.ts";
 import type { LoggerBackend, LogRecord, RunEnd, RunFacts } from "./backend.ts";
+import { concat } from "./formats/protobuf.ts";
 import { mapTexts } from "./lib/remote-options.ts";
 import { endLine, parseLine, RecordLines } from "./lib/record-lines.ts";
 import { redact, secretsOfEnvironment } from "../hooks/lib/redact.ts";
@@ -104,13 +105,7 @@ class OfflineFile {
   }
 
   #flush(): void {
-    const parts = this.#frames.take();
-    const bytes = new Uint8Array(parts.reduce((sum, part) => sum + part.byteLength, 0));
-    let end = 0;
-    for (const part of parts) {
-      bytes.set(part, end);
-      end += part.byteLength;
-    }
-    for (let at = 0; at < end; ) at += this.#fs.writeSync(this.#fd, bytes, at);
+    const bytes = concat(this.#frames.take());
+    for (let at = 0; at < bytes.byteLength; ) at += this.#fs.writeSync(this.#fd, bytes, at);
   }
 }

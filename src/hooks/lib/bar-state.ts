@@ -130,7 +130,8 @@ export class BarState {
       step,
       totalSteps,
       elapsed: this.#elapsedBefore + seconds(now - this.#startedAt),
-      left: totalSteps === undefined ? undefined : this.#pace.left(totalSteps, seconds(now)),
+      // While an evaluation goes on, the steps that are left do not get fewer.
+      left: totalSteps === undefined ? undefined : this.#pace.left(totalSteps, seconds(this.#evaluation?.at ?? now)),
       secondsPerStep: this.#pace.secondsPerStep,
       values: this.#values,
       curve: this.#curve.points,

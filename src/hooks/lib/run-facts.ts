@@ -9,24 +9,28 @@ type Around = Pick<ContextOf<"trainBegin">, "config" | "optimizers" | "device" |
 /** Options that say nothing about the training. */
 const NOT_HPARAMS = new Set(["runDir", "signals", "signalGrace", "yieldEvery", "closeTimeout", "maxRollbacks", "save"]);
 
-/** Plain data without secrets: by the names of their keys, and by their looks. Other things are shown by their kind. */
-export function withoutSecrets(value: unknown, secrets: readonly string[], depth = 0): Json {
+/** Deeper than this nobody looks, and a ring would never end. */
+const DEEPEST = 6;
+const LONGEST_LIST = 100;
+
+/** Plain data without secrets: by the names of their keys, and by their looks. What is no data is left out. */
+export function withoutSecrets(value: unknown, secrets: readonly string[], depth = 0): Json | undefined {
   if (typeof value === "string") return redact(value, secrets);
   if (value === null || typeof value === "boolean") return value;
   if (typeof value === "number") return Number.isFinite(value) ? value : String(value);
-  if (typeof value !== "object" || depth > 6)
-    return typeof value === "function" ? `function ${value.name}` : `${typeof value}`;
-  if (ArrayBuffer.isView(value)) return `${value.constructor.name}(${value.byteLength} bytes)`;
-  if (Array.isArray(value)) return value.slice(0, 100).map((item) => withoutSecrets(item, secrets, depth + 1));
+  if (typeof value !== "object" || depth > DEEPEST) return undefined;
+  if (ArrayBuffer.isView(value)) return `${value.constructor.name} of ${value.byteLength} bytes`;
+  if (Array.isArray(value)) {
+    return value.slice(0, LONGEST_LIST).flatMap((item) => withoutSecrets(item, secrets, depth + 1) ?? []);
+  }
   const isPlain = [Object.prototype, null].includes(Object.getPrototypeOf(value) as object | null);
   if (!isPlain) return value.constructor.name;
-  const entries = Object.entries(value).map(([key, item]) => [
-    redact(key, secrets),
-    SECRET_NAME.test(key) && typeof item !== "number" && typeof item !== "boolean"
-      ? "…"
-      : withoutSecrets(item, secrets, depth + 1),
-  ]);
-  return Object.fromEntries(entries) as Json;
+  const entries = Object.entries(value).map(([key, item]: [string, unknown]) => {
+    const isSecret = SECRET_NAME.test(key) && (typeof item === "string" || typeof item === "object");
+    return [redact(key, secrets), isSecret ? "…" : withoutSecrets(item, secrets, depth + 1)] as const;
+  });
+  const known = entries.filter(([, item]) => item !== undefined);
+  return known.length === 0 && entries.length > 0 ? undefined : (Object.fromEntries(known) as Json);
 }
 
 /** The trainer's options that are plain values, and what the optimizers were made with. */
@@ -66,7 +70,10 @@ export async function about(around: Around, secrets: readonly string[]): Promise
     engine: device,
     parameters: paramCount,
     seed: typeof config.seed === "number" ? config.seed : 0,
-    options: withoutSecrets(config, secrets),
+    options: withoutSecrets(
+      { ...config, hooks: Array.isArray(config.hooks) ? config.hooks.map(({ name }: { name: string }) => name) : [] },
+      secrets,
+    )!,
     ...(process?.argv && {
       command: process.argv.map((each) => redact(each, secrets)),
       node: process.version,

@@ -1,0 +1,196 @@
+// Logs survive: 200 kills at random moments lose and repeat no step, and a bad disk is told of and waited for.
+import { execFile, spawn, spawnSync } from "node:child_process";
+import {
+  closeSync,
+  existsSync,
+  fstatSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  readdirSync,
+  readSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+} from "node:fs";
+import { setTimeout as sleep } from "node:timers/promises";
+import { promisify } from "node:util";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { readRun } from "../../src/loggers/read-run.ts";
+import { compile, newFolder, straceWorks, Traced } from "./strace.ts";
+
+/** In two lanes, one for each core. */
+const KILLS = 100;
+const canMount = spawnSync("unshare", ["-rm", "mount", "-t", "tmpfs", "none", "/mnt"]).status === 0;
+if (!canMount) console.warn("The full disk is skipped: it needs `unshare -rm` with mount");
+
+const home = newFolder();
+beforeAll(() => compile(home, "tests/crash/jsonl-child.ts"));
+afterAll(() => rmSync(home, { recursive: true, force: true }));
+
+/** Starts the child; resolves when its files are open, or at once. */
+async function start(dir: string, isEarly: boolean) {
+  const child = spawn(process.execPath, [`${home}/jsonl-child.js`, dir, "log"], {
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  const ended = new Promise<string | null>((resolve) => child.on("exit", (_, signal) => resolve(signal)));
+  if (!isEarly) await Promise.race([ended, new Promise((resolve) => child.stdout.once("data", resolve))]);
+  return {
+    kill: () => {
+      child.kill("SIGKILL");
+      return ended;
+    },
+  };
+}
+
+/** What follows `from` in the file: its whole lines, and the torn one. */
+function linesFrom(path: string, from: number): { lines: string[]; torn: string } {
+  const fd = openSync(path, "r");
+  const bytes = Buffer.alloc(fstatSync(fd).size - from);
+  readSync(fd, bytes, 0, bytes.length, from);
+  closeSync(fd);
+  const lines = bytes.toString("utf8").split("\n");
+  return { torn: lines.pop()!, lines };
+}
+
+/** Follows a file through the kills: what was whole before a checkpoint never changes, so only the rest is read again. */
+class Follower {
+  readonly #path: string;
+  readonly #stepOf: (line: string) => number;
+  #offset = 0;
+  #step = 0;
+  torn = 0;
+
+  constructor(path: string, stepOf: (line: string) => number) {
+    this.#path = path;
+    this.#stepOf = stepOf;
+  }
+
+  /** Cuts the file somewhere after the checkpoint, as if a write had been broken off. */
+  tear(): void {
+    if (!existsSync(this.#path)) return;
+    const { size } = statSync(this.#path);
+    const left = this.#offset + Math.floor(Math.random() * (size - this.#offset));
+    truncateSync(this.#path, left);
+    const { torn } = linesFrom(this.#path, this.#offset);
+    if (torn !== "") this.torn++;
+  }
+
+  /** Every line is whole but the last, steps follow one another, and none up to the checkpoint is missing. */
+  check(checkpoint: number, kill: number): void {
+    if (!existsSync(this.#path)) return;
+    const { lines, torn } = linesFrom(this.#path, this.#offset);
+    if (torn !== "") this.torn++;
+    let step = this.#step;
+    let offset = this.#offset;
+    for (const line of lines) {
+      const at = this.#stepOf(line);
+      if (at !== 0 && at !== step + 1) throw new Error(`kill ${kill}: ${at} follows step ${step} in ${this.#path}`);
+      step = at || step;
+      offset += Buffer.byteLength(line) + 1;
+      if (step <= checkpoint) [this.#offset, this.#step] = [offset, step];
+    }
+    if (step < checkpoint)
+      throw new Error(`kill ${kill}: ${this.#path} ends at ${step}, before the checkpoint ${checkpoint}`);
+  }
+}
+
+function stepOfLine(line: string): number {
+  const { step = 0, loss } = JSON.parse(line) as { step?: number; loss?: number };
+  if (step > 0 && loss !== 1 / step) throw new Error(`step ${step} has the loss ${loss}`);
+  return step;
+}
+
+async function killAgainAndAgain(dir: string): Promise<{ checkpoint: number; torn: number; metrics: Follower }> {
+  const metrics = new Follower(`${dir}/metrics.jsonl`, stepOfLine);
+  let checkpoint = 0;
+  for (let kill = 1; kill <= KILLS; kill++) {
+    const isEarly = kill % 5 === 0;
+    const child = await start(dir, isEarly);
+    await sleep(Math.random() * (isEarly ? 120 : 60));
+    if ((await child.kill()) !== "SIGKILL") throw new Error(`kill ${kill}: the child ended by itself`);
+    checkpoint = existsSync(`${dir}.checkpoint`) ? Number(readFileSync(`${dir}.checkpoint`, "utf8")) : 0;
+    metrics.check(checkpoint, kill);
+    // The system finishes a write that it has begun, nearly always: what it may leave is made here.
+    if (kill % 3 === 0) metrics.tear();
+  }
+  return { checkpoint, torn: metrics.torn, metrics };
+}
+
+test.concurrent.each(["a", "b"])(`${KILLS} kills at random moments, lane %s`, { timeout: 120_000 }, async (lane) => {
+  const dir = `${home}/run-${lane}`;
+  const { checkpoint, torn, metrics } = await killAgainAndAgain(dir);
+  const last = checkpoint + 1000;
+  await promisify(execFile)(process.execPath, [`${home}/jsonl-child.js`, dir, "log", `${last}`]);
+  metrics.check(last, KILLS + 1);
+  const run = await readRun(dir);
+  expect(run.problems).toBe(0);
+  expect(run.steps.length).toBe(last);
+  expect(run.steps.every((step, i) => step === i + 1)).toBe(true);
+  expect(run.get("val/loss").steps.length).toBe(Math.floor(last / 100));
+  expect(run.info).toMatchObject({ status: "completed", id: "id-1" });
+  const rows = readFileSync(`${dir}/metrics.csv`, "utf8").trimEnd().split("\n");
+  expect(rows.length).toBe(last + 1);
+  expect(rows.slice(1).every((row, i) => row.startsWith(`${i + 1},`))).toBe(true);
+  const megabytes = (statSync(`${dir}/metrics.jsonl`).size / 1e6).toFixed(0);
+  console.info(`${KILLS} kills, ${torn} torn ends, ${last} steps, ${megabytes} MB`);
+});
+
+test.runIf(straceWorks)("a kill at each call while a run branches off", { timeout: 90_000 }, async () => {
+  const dir = `${home}/branch`;
+  const lines = Array.from(
+    { length: 50 },
+    (_, i) => `{"step":${i + 1},"epoch":0,"time":1,"elapsed":0,"loss":${1 / (i + 1)}}\n`,
+  );
+  const old = `{"schema":"hookline.metrics","version":1,"run":"id-0","startedAt":1}\n${lines.join("")}`;
+  const reset = (): void => {
+    rmSync(dir, { recursive: true, force: true });
+    mkdirSync(dir);
+    writeFileSync(`${dir}/metrics.jsonl`, old);
+  };
+  reset();
+  const program = [`${home}/jsonl-child.js`, dir, "branch"];
+  const child = new Traced(dir, program, `${home}/branch.trace`);
+  const points = await child.record();
+  expect(points.length).toBeGreaterThan(15);
+  for (const point of points) {
+    const at = `${point.call} ${point.nth}`;
+    reset();
+    expect((await child.inject(point, "signal=SIGKILL")).signal, at).toBe("SIGKILL");
+    const left = readFileSync(`${dir}/metrics.jsonl`, "utf8").trimEnd().split("\n");
+    expect(left.map(stepOfLine).slice(1, 31), at).toEqual(Array.from({ length: 30 }, (_, i) => i + 1));
+    await promisify(execFile)(process.execPath, program);
+    const { steps, problems } = await readRun(dir);
+    expect([[...steps], problems], at).toEqual([Array.from({ length: 40 }, (_, i) => i + 1), 0]);
+    const files = readdirSync(dir);
+    const copies = files.filter((name) => readFileSync(`${dir}/${name}`, "utf8") === old);
+    expect(copies.length, `the other run's file after ${at}: ${files.join()}`).toBeGreaterThan(0);
+    expect(
+      files.filter((name) => name.endsWith(".tmp")),
+      at,
+    ).toEqual([]);
+  }
+});
+
+describe.runIf(canMount)("bad disks", () => {
+  test("a disk that fills up, and one that cannot be written", async () => {
+    const mount = `${home}/small`;
+    mkdirSync(mount);
+    const node = `"${process.execPath}" "${home}/jsonl-child.js" "${mount}/run" fill`;
+    const script = `mount -t tmpfs -o size=2m none "${mount}" && ${node} && mount -o remount,ro "${mount}" && ${node}`;
+    const { stdout } = await promisify(execFile)("unshare", ["-rm", "sh", "-ec", script]);
+    const [full, readOnly] = stdout
+      .trim()
+      .split("\n")
+      .map((line) => JSON.parse(line) as unknown);
+    const isFull = expect.stringMatching(
+      /HooklineError: .*metrics\.jsonl: the disk is full \(ENOSPC\)\. Free some space/,
+    );
+    expect(full).toEqual({ messages: [isFull, isFull], isWhole: true });
+    const isReadOnly = expect.stringMatching(
+      /HooklineError: .*: the file system is read-only \(EROFS\)\. Choose a run/,
+    );
+    expect(readOnly).toEqual({ messages: [isReadOnly] });
+  });
+});

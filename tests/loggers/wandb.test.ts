@@ -1,0 +1,185 @@
+// W&B's backend against a server that speaks its protocol: everything once, in order, whatever the network does.
+import { expect, it, onTestFinished, vi } from "vitest";
+import { histogram, text } from "../../src/core/media.ts";
+import type { LoggerBackend } from "../../src/loggers/backend.ts";
+import { wandb, type WandbOptions } from "../../src/loggers/wandb.ts";
+import { parseExtended, wandbServer, type WandbServer } from "../support/wandb-server.ts";
+import { downHalfOfTheTime, type Fault } from "./queue-faults.ts";
+import { ending, facts, logSteps, range, record, START, temporaryFolder, textOf } from "./queue-runs.ts";
+
+async function serve(): Promise<WandbServer> {
+  const server = await wandbServer();
+  onTestFinished(() => server.close());
+  return server;
+}
+
+const quick = { sendEvery: 5, backoff: 5, timeout: 2000, project: "digits" } as const;
+
+function backendFor(server: WandbServer, options: WandbOptions = {}): { backend: LoggerBackend; warnings: string[] } {
+  const warnings: string[] = [];
+  const { url: baseUrl, apiKey } = server;
+  const warn = (message: string): void => void warnings.push(message);
+  return { backend: wandb({ baseUrl, apiKey, ...quick, warn, ...options }), warnings };
+}
+
+const lines = (server: WandbServer, file = "wandb-history.jsonl", id = "run-1"): Record<string, unknown>[] =>
+  (server.runs.get(id)!.files.get(file) ?? []).map(parseExtended);
+const steps = (server: WandbServer, id = "run-1"): unknown[] => lines(server, undefined, id).map(({ _step }) => _step);
+
+it("logs a run: config, history, summary, system metrics and its end", async () => {
+  const server = await serve();
+  const { backend, warnings } = backendFor(server, { tags: ["a"], name: "my run" });
+  await backend.open(facts({ dir: temporaryFolder() }));
+  backend.log(record(1, { "train/loss": 0.5, "system/cpu": 20, "system/gpu/0": 3 }));
+  backend.log(record(1, { "val/loss": Number.NaN }));
+  backend.log({ ...record(2, { "train/loss": -Infinity }), media: { w: histogram({ edges: [0, 1, 2], counts: [3, 4] }), t: text("hi") } });
+  backend.log(record(3, { "system/cpu": 21 }));
+  await backend.close(ending(3));
+  expect(server.problems).toEqual([]);
+  expect(warnings).toEqual([]);
+  expect(server.runs.get("run-1")).toMatchObject({
+    displayName: "my run",
+    tags: ["a"],
+    config: { lr: { value: 0.1 }, model: { value: { width: 32 } }, _wandb: { value: { t: {} } } },
+    state: "finished",
+    exitCode: 0,
+  });
+  const at = (step: number) => ({ _step: step, _runtime: step / 100, _timestamp: (START + step * 10) / 1000 });
+  const last = { "train/loss": "-Infinity", w: { _type: "histogram", bins: [0, 1, 2], values: [3, 4] }, t: "hi", ...at(2) };
+  expect(lines(server)).toEqual([{ "train/loss": 0.5, "val/loss": "NaN", ...at(1) }, last]);
+  expect(lines(server, "wandb-events.jsonl")).toEqual([
+    { _wandb: true, _timestamp: at(1)._timestamp, _runtime: 0.01, "system.cpu": 20, "system.gpu.0": 3 },
+    { _wandb: true, _timestamp: at(3)._timestamp, _runtime: 0.03, "system.cpu": 21 },
+  ]);
+  expect(lines(server, "wandb-summary.json")).toEqual([{ ...last, "val/loss": "NaN", _wandb: { runtime: 0 } }]);
+  expect(server.calls.at(-1)!.path).toBe("/files/ann/digits/run-1/file_stream");
+  await expect.poll(() => server.connections()).toBe(0);
+});
+
+it("brings 10⁴ steps through a server that is down half of the time: each once, in order", { timeout: 60_000 }, async () => {
+  const server = await serve();
+  server.fault = downHalfOfTheTime;
+  const { backend } = backendFor(server);
+  await backend.open(facts({ dir: temporaryFolder() }));
+  await logSteps(backend, 1, 10_000);
+  backend.flush!();
+  await expect.poll(() => server.runs.get("run-1")?.files.get("wandb-history.jsonl")?.length, { timeout: 50_000 }).toBe(10_000);
+  await backend.close(ending(10_000));
+  expect(steps(server)).toEqual(range(1, 10_000));
+  expect(server.problems).toEqual([]);
+  expect(server.runs.get("run-1")!.state).toBe("finished");
+});
+
+it.for(["lateReset", "late500", "down", "html", "429", "hang", "slow"] as const)(
+  "nothing comes twice and nothing is missing when every kind of request meets: %s",
+  async (fault: Fault) => {
+    const server = await serve();
+    const met = new Set<string>();
+    server.fault = (_count, path) => {
+      if (met.has(path)) return "ok";
+      met.add(path);
+      return fault;
+    };
+    const { backend } = backendFor(server, { timeout: 200 });
+    await backend.open(facts({ dir: temporaryFolder() }));
+    await logSteps(backend, 1, 50);
+    await backend.close(ending(50));
+    expect(steps(server)).toEqual(range(1, 50));
+    expect(server.problems).toEqual([]);
+    expect(met.size).toBe(2);
+  },
+);
+
+it("keeps what could not be sent, and sends it at the next start, before what is new", async () => {
+  const server = await serve();
+  const dir = temporaryFolder();
+  server.fault = () => "hang";
+  const first = backendFor(server);
+  await first.backend.open(facts({ dir }));
+  await logSteps(first.backend, 1, 100);
+  const started = performance.now();
+  await first.backend.close(ending(100, "interrupted"));
+  expect(performance.now() - started).toBeLessThan(4500);
+  expect(first.warnings.at(-1)).toMatch(/101 records could not be sent .* wait in .*wandb/);
+  server.fault = () => "ok";
+  const second = backendFor(server);
+  await second.backend.open(facts({ dir, resumedAt: 90 }));
+  await logSteps(second.backend, 91, 150);
+  await second.backend.close(ending(150));
+  expect(steps(server)).toEqual(range(1, 150));
+  expect(server.problems).toEqual([]);
+  const third = backendFor(server);
+  await third.backend.open(facts({ dir, id: "run/2" }));
+  await logSteps(third.backend, 1, 10);
+  await third.backend.close(ending(10, "error"));
+  expect(steps(server, "run-2")).toEqual(range(1, 10));
+  expect(server.runs.get("run-2")!.exitCode).toBe(1);
+});
+
+it("goes on with a run whose queue is not here, from the line that the service has come to", async () => {
+  const server = await serve();
+  const first = backendFor(server);
+  await first.backend.open(facts({ dir: temporaryFolder() }));
+  await logSteps(first.backend, 1, 30);
+  await first.backend.close(ending(30, "interrupted"));
+  expect(server.runs.get("run-1")!.exitCode).toBe(255);
+  const second = backendFor(server);
+  await second.backend.open(facts({ dir: temporaryFolder(), resumedAt: 20 }));
+  await logSteps(second.backend, 21, 40);
+  await second.backend.close(ending(40));
+  expect(steps(server)).toEqual(range(1, 40));
+  expect(server.problems).toEqual([]);
+});
+
+it("tells a run that logs nothing from one that is dead", async () => {
+  const server = await serve();
+  const { backend } = backendFor(server);
+  await backend.open(facts({ dir: temporaryFolder() }));
+  await expect.poll(() => server.runs.size).toBe(1);
+  const now = performance.now();
+  vi.spyOn(performance, "now").mockImplementation(() => now + 40_000);
+  onTestFinished(() => void vi.restoreAllMocks());
+  await expect.poll(() => server.runs.get("run-1")!.heartbeats).toBe(1);
+  await backend.close(ending(0));
+});
+
+it("gives up for now on a wrong key, keeps what was logged, and shows the key to nobody", async () => {
+  const server = await serve();
+  const dir = temporaryFolder();
+  const key = "0123456789abcdef0123456789abcdef01234567";
+  const wrong = backendFor(server, { apiKey: key });
+  await wrong.backend.open(facts({ dir, hparams: { note: `my key is ${key}` } }));
+  await logSteps(wrong.backend, 1, 5);
+  await wrong.backend.close({ ...ending(5, "error"), reason: `it was ${key}` });
+  expect(wrong.warnings.join("\n")).toMatch(/HTTP 401.*No more is sent before the next start/);
+  const all = wrong.warnings.join("\n") + textOf(dir) + server.calls.map(({ body }) => JSON.stringify(body)).join("\n");
+  expect(all).not.toContain(key);
+  expect(all).not.toContain(btoa(`api:${key}`));
+  const right = backendFor(server);
+  await right.backend.open(facts({ dir, id: "another" }));
+  await right.backend.close(ending(0));
+  expect(steps(server)).toEqual(range(1, 5));
+});
+
+it("checks its options, and reads the environment when the run begins", async () => {
+  expect(() => wandb({ projct: "x" } as WandbOptions)).toThrow(/unknown option `projct`.*project/);
+  expect(() => wandb({ mode: "of" as "offline" })).toThrow(/Expected `mode` to be one of "online", "offline", got `"of"`/);
+  expect(() => wandb({ baseUrl: "http://example.com", apiKey: "x" }).open(facts())).toThrow(/plain http/);
+  vi.stubEnv("WANDB_API_KEY", "");
+  vi.stubEnv("WANDB_MODE", "");
+  onTestFinished(() => void vi.unstubAllEnvs());
+  const backend = wandb(quick);
+  expect(() => backend.open(facts())).toThrow(/set WANDB_API_KEY/);
+  const server = await serve();
+  vi.stubEnv("WANDB_API_KEY", server.apiKey);
+  vi.stubEnv("WANDB_BASE_URL", server.url);
+  vi.stubEnv("WANDB_TAGS", "a,b");
+  await backend.open(facts({ dir: temporaryFolder() }));
+  await backend.close(ending(0, "stopped"));
+  expect(server.runs.get("run-1")).toMatchObject({ tags: ["a", "b"], state: "finished" });
+  vi.stubEnv("WANDB_MODE", "disabled");
+  const silent = wandb();
+  await silent.open(facts());
+  silent.log(record(1));
+  await silent.close(ending(1));
+});
