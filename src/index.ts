@@ -95,6 +95,7 @@ export {
 } from "./hooks/model-checkpoint.ts";
 export { nanGuard, type NanGuardOptions } from "./hooks/nan-guard.ts";
 export { probe, probedStats, type ProbedStats, type ProbeOptions } from "./hooks/probe.ts";
+export { progressBar, type ProgressBarOptions } from "./hooks/progress-bar.ts";
 export { s3Upload, type S3UploadOptions } from "./hooks/s3-upload.ts";
 export { schedule } from "./hooks/schedule.ts";
 export { stopFile, type StopFileOptions } from "./hooks/stop-file.ts";

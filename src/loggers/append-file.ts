@@ -51,6 +51,7 @@ export class AppendFile {
   #lost = 0;
   #waiters: Waiter[] = [];
   #isOpen = true;
+  readonly #leave: () => void;
 
   private constructor(path: string, fs: FileFs, fd: number, size: number, mostWaiting: number) {
     this.path = path;
@@ -58,6 +59,7 @@ export class AppendFile {
     this.#fd = fd;
     this.#position = size;
     this.#mostWaiting = mostWaiting;
+    this.#leave = flushAtExit(this);
   }
 
   /** Opens the file, or makes it. A torn last line, which a kill may leave, is cut off. */
@@ -74,10 +76,7 @@ export class AppendFile {
         const isWhole = found.size === 0 || lines.endsInNewline(found.size);
         const size = isWhole ? found.size : lines.startOf(found.size);
         if (!isWhole) fs.ftruncateSync(fd, size);
-        const file = new AppendFile(path, fs, fd, size, mostWaiting);
-        open.add(file);
-        watchExit();
-        return file;
+        return new AppendFile(path, fs, fd, size, mostWaiting);
       } catch (error) {
         fs.closeSync(fd);
         throw error;
@@ -159,8 +158,7 @@ export class AppendFile {
   async close(): Promise<void> {
     if (!this.#isOpen) return;
     this.#isOpen = false;
-    open.delete(this);
-    watchExit();
+    this.#leave();
     try {
       await this.flush();
     } finally {
@@ -226,22 +224,30 @@ export class AppendFile {
   }
 }
 
-const open = new Set<AppendFile>();
+/** What has something to write when the process ends. */
+interface Buffered {
+  flushSync(): void;
+}
+const buffered = new Set<Buffered>();
 
 /** `process.exit()` and uncaught errors end a run without its end: what is buffered is written then. */
 function flushAll(): void {
-  for (const file of open) {
+  for (const each of buffered) {
     try {
-      file.flushSync();
+      each.flushSync();
     } catch {
       // There is nobody left to tell.
     }
   }
 }
 
-/** One listener for all files, and none without files. */
-function watchExit(): void {
+/** One listener for all, and none when there is nothing to listen for. Returns what takes it back. */
+export function flushAtExit(each: Buffered): () => void {
   const { process } = globalThis as { process?: Pick<NodeJS.Process, "on" | "off"> };
-  process?.off("exit", flushAll);
-  if (open.size > 0) process?.on("exit", flushAll);
+  if (buffered.size === 0) process?.on("exit", flushAll);
+  buffered.add(each);
+  return () => {
+    buffered.delete(each);
+    if (buffered.size === 0) process?.off("exit", flushAll);
+  };
 }

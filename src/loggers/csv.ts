@@ -12,7 +12,7 @@ import {
   setAside,
   type Fs,
 } from "./append-file-lines.ts";
-import { AppendFile, type FileBackend } from "./append-file.ts";
+import { AppendFile, flushAtExit, type FileBackend } from "./append-file.ts";
 import type { LogRecord, RunFacts } from "./backend.ts";
 import { splitRow, textCell } from "./csv-cells.ts";
 import { FIELDS, isRepeated, keyOf, microseconds } from "./jsonl-lines.ts";
@@ -75,6 +75,7 @@ class Table {
   #waiting: LogRecord[] = [];
   #lost = 0;
   #leftOut = new Set<string>();
+  readonly #leave: () => void;
 
   constructor(owner: string, dir: string, { resumedAt }: RunFacts) {
     this.#owner = owner;
@@ -89,6 +90,7 @@ class Table {
     const isGoingOn = isWhole && this.#file.size > 0;
     for (const cell of isGoingOn ? splitRow(text) : FIELDS) this.#columns.set(cell, this.#columns.size);
     if (isGoingOn) this.#width = this.#columns.size;
+    this.#leave = flushAtExit(this);
   }
 
   add(record: LogRecord): void {
@@ -117,6 +119,7 @@ class Table {
   }
 
   async close(): Promise<void> {
+    this.#leave();
     try {
       this.#drain();
     } finally {

@@ -19,7 +19,7 @@ export const keyOf = (name: string): string => (RESERVED.has(name) ? `${name}_` 
 const LONGEST_TEXT = 1_000_000;
 
 /** JSON has no such numbers: they are strings there. */
-export function nonFinite(value: unknown): unknown {
+function nonFinite(value: unknown): unknown {
   return typeof value === "number" && !Number.isFinite(value) ? String(value) : value;
 }
 

@@ -3,7 +3,7 @@ import type { Json } from "../core/json.ts";
 import type { RunEnd } from "./backend.ts";
 import type { Chunk } from "./lib/queue.ts";
 import { parseLine, type LoggedLine, type Scalar } from "./lib/record-lines.ts";
-import { Seen, type SeenState } from "./lib/seen.ts";
+import { Seen, type Latest } from "./lib/seen.ts";
 import type { Courier } from "./lib/sender.ts";
 import { ServiceError, type Service } from "./lib/service.ts";
 import * as names from "./mlflow-names.ts";
@@ -29,7 +29,7 @@ interface State {
   /** MLflow's. */
   runId: string;
   ended: boolean;
-  seen: SeenState;
+  seen: Latest;
 }
 
 interface Metric {
@@ -41,7 +41,7 @@ interface Metric {
 
 interface RemoteRun {
   readonly info?: { readonly run_id?: string };
-  readonly data?: { readonly metrics?: readonly { key: string; timestamp: number | string; step?: number | string }[] };
+  readonly data?: { readonly metrics?: readonly { key: string; step?: number | string }[] };
 }
 
 const API = "/api/2.0/mlflow";
@@ -110,7 +110,6 @@ export class MlflowCourier implements Courier {
     }
     if (this.#unsure) await this.#lookAround(signal);
     await this.#params(head, signal);
-    this.#seen.begin();
     this.#state.part = head.part;
   }
 
@@ -183,21 +182,19 @@ export class MlflowCourier implements Courier {
 
   async #log(batch: readonly Metric[], signal: AbortSignal): Promise<void> {
     if (this.#unsure) await this.#lookAround(signal);
-    const metrics = batch.filter(({ key, step, timestamp }) => this.#seen.isNew(key, step, timestamp));
+    const metrics = batch.filter(({ key, step }) => this.#seen.isNew(key, step));
     if (metrics.length === 0) return;
     this.#unsure = true;
     await this.#post("/runs/log-batch", { metrics }, signal);
     this.#unsure = false;
-    for (const { key, step, timestamp } of metrics) this.#seen.add(key, step, timestamp);
+    for (const { key, step } of metrics) this.#seen.add(key, step);
   }
 
   /** The history of a metric is not sent twice: asked for its latest, the server tells how much of it has arrived. */
   async #lookAround(signal: AbortSignal): Promise<void> {
     const path = `/runs/get?run_id=${encodeURIComponent(this.#state.runId)}`;
     const { run } = (await this.#call("GET", path, undefined, signal)) as { run?: RemoteRun };
-    for (const { key, step = 0, timestamp } of run?.data?.metrics ?? []) {
-      this.#seen.add(key, Number(step), Number(timestamp));
-    }
+    for (const { key, step = 0 } of run?.data?.metrics ?? []) this.#seen.add(key, Number(step));
     this.#unsure = false;
   }
 

@@ -4,7 +4,7 @@ import { FIELDS } from "./jsonl-lines.ts";
 const FIRST_ROOM = 64;
 
 /** The array itself, or one of twice the length that begins like it. */
-export function withRoom(array: Float64Array, length: number): Float64Array {
+function withRoom(array: Float64Array, length: number): Float64Array {
   if (length <= array.length) return array;
   const larger = new Float64Array(Math.max(FIRST_ROOM, length, 2 * array.length));
   larger.set(array);

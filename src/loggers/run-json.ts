@@ -4,8 +4,8 @@ import { readRange, replaceFile, setAside, type Fs } from "./append-file-lines.t
 import type { RunEnd, RunFacts } from "./backend.ts";
 import { toJson } from "./jsonl-lines.ts";
 
-export const RUN_SCHEMA = "hookline.run";
-export const RUN_VERSION = 1;
+const RUN_SCHEMA = "hookline.run";
+const RUN_VERSION = 1;
 /** More than this is no file of ours. */
 const MOST_BYTES = 16 * 1024 * 1024;
 

@@ -2,7 +2,7 @@
 import type { Json } from "../core/json.ts";
 import type { Chunk } from "./lib/queue.ts";
 import { parseLine, type EndLine, type LoggedLine } from "./lib/record-lines.ts";
-import { Seen, type SeenState } from "./lib/seen.ts";
+import { Seen, type Latest } from "./lib/seen.ts";
 import type { Courier } from "./lib/sender.ts";
 import { ServiceError, type Service } from "./lib/service.ts";
 import { exitCodeOf, objectJson, rowOf, systemJson } from "./wandb-lines.ts";
@@ -37,7 +37,7 @@ interface State {
   summary: Record<string, string>;
   /** What came before in this run is known by this alone. */
   lastStep: number;
-  seen: SeenState;
+  seen: Latest;
 }
 
 const HISTORY = "wandb-history.jsonl";
@@ -99,7 +99,6 @@ export class WandbCourier implements Courier {
     Object.assign(next, { id: head.id, part: head.part, project: project.name, entity: project.entity.name });
     this.#state = next;
     if (isOther) this.#seen = new Seen();
-    this.#seen.begin();
   }
 
   async #status(head: WandbHead, signal: AbortSignal): Promise<Partial<State>> {
@@ -120,7 +119,7 @@ export class WandbCourier implements Courier {
     const { history, events, lastStep } = this.#state;
     const rows = logged
       .filter(({ step }) => step > lastStep)
-      .map((line) => rowOf(line, (name) => this.#seen.isNew(name, line.step, line.time)));
+      .map((line) => rowOf(line, (name) => this.#seen.isNew(name, line.step)));
     const lines = rows.filter((row) => row.history.length > 0).map((row) => objectJson(row.history));
     const system = rows.filter((row) => row.system.length > 0).map(systemJson);
     const summary = { ...this.#state.summary, ...Object.fromEntries(rows.flatMap((row) => row.history)) };
@@ -134,8 +133,8 @@ export class WandbCourier implements Courier {
     const finish = end && { complete: true, exitcode: exitCodeOf(end.status) };
     if (Object.keys(files).length > 0 || end) await this.#post({ files, ...finish }, signal);
     Object.assign(this.#state, { history: history + lines.length, events: events + system.length, summary });
-    for (const { scalars, media = {}, step, time } of logged) {
-      for (const name of [...Object.keys(scalars), ...Object.keys(media)]) this.#seen.add(name, step, time);
+    for (const { scalars, media = {}, step } of logged) {
+      for (const name of [...Object.keys(scalars), ...Object.keys(media)]) this.#seen.add(name, step);
     }
   }
 

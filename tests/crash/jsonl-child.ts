@@ -5,7 +5,7 @@ import type { LogRecord, RunEnd, RunFacts } from "../../src/loggers/backend.ts";
 import { csv } from "../../src/loggers/csv.ts";
 import { jsonl } from "../../src/loggers/jsonl.ts";
 
-const [dir, mode, last = "Infinity"] = process.argv.slice(2) as [string, "log" | "branch" | "fill", string?];
+const [dir, mode, last = "Infinity"] = process.argv.slice(2) as [string, "log" | "branch" | "exit" | "fill", string?];
 
 const END: RunEnd = { status: "completed", reason: "", step: 0, time: 0, elapsed: 0, metrics: {} };
 const facts = (resumedAt?: number): RunFacts => ({
@@ -67,6 +67,16 @@ async function branch(): Promise<void> {
   await backend.close(END);
 }
 
+/** Ends the process in the middle of a run, without a flush. */
+async function exit(): Promise<void> {
+  const backends = [jsonl(), csv()];
+  for (const backend of backends) {
+    await backend.open(facts());
+    for (let step = 1; step <= 1234; step++) backend.log(record(step));
+  }
+  process.exit(3);
+}
+
 /** Until the disk is full; then there is room again. */
 async function fill(): Promise<object> {
   const messages: string[] = [];
@@ -93,4 +103,5 @@ async function fill(): Promise<object> {
 
 if (mode === "log") await log();
 else if (mode === "branch") await branch();
+else if (mode === "exit") await exit();
 else process.stdout.write(`${JSON.stringify(await fill())}\n`);

@@ -173,6 +173,15 @@ test.runIf(straceWorks)("a kill at each call while a run branches off", { timeou
   }
 });
 
+test("process.exit() in the middle of a run loses nothing", async () => {
+  const dir = `${home}/exit`;
+  const ended = promisify(execFile)(process.execPath, [`${home}/jsonl-child.js`, dir, "exit"]);
+  await expect(ended).rejects.toMatchObject({ code: 3 });
+  const { steps, info } = await readRun(dir);
+  expect([steps.length, steps.at(-1), info?.status]).toEqual([1234, 1234, "running"]);
+  expect(readFileSync(`${dir}/metrics.csv`, "utf8").trimEnd().split("\n").at(-1)).toMatch(/^1234,/);
+});
+
 describe.runIf(canMount)("bad disks", () => {
   test("a disk that fills up, and one that cannot be written", async () => {
     const mount = `${home}/small`;

@@ -2,6 +2,7 @@
 import { join } from "node:path";
 import type { Hook } from "hookline";
 import { memoryStore } from "hookline/checkpoint";
+import type { LoggerBackend } from "hookline/loggers";
 import { mse } from "hookline/nn";
 import type { TinyOptions } from "hookline/testing";
 import { accumulateSchedule } from "../../src/hooks/accumulate-schedule.ts";
@@ -13,12 +14,14 @@ import { freeze } from "../../src/hooks/freeze.ts";
 import { gradientMonitor } from "../../src/hooks/gradient-monitor.ts";
 import { gradientNoise } from "../../src/hooks/gradient-noise.ts";
 import { heartbeat } from "../../src/hooks/heartbeat.ts";
+import { logger } from "../../src/hooks/logger.ts";
 import { lossSchedule } from "../../src/hooks/loss-schedule.ts";
 import { lossSpike } from "../../src/hooks/loss-spike.ts";
 import { lrMonitor } from "../../src/hooks/lr-monitor.ts";
 import { modelCheckpoint } from "../../src/hooks/model-checkpoint.ts";
 import { nanGuard } from "../../src/hooks/nan-guard.ts";
 import { probe } from "../../src/hooks/probe.ts";
+import { progressBar } from "../../src/hooks/progress-bar.ts";
 import { s3Upload } from "../../src/hooks/s3-upload.ts";
 import { schedule } from "../../src/hooks/schedule.ts";
 import { stopFile } from "../../src/hooks/stop-file.ts";
@@ -52,6 +55,8 @@ export interface BuiltIn {
   readonly changes?: string;
 }
 
+/** A backend that keeps nothing. */
+const NOWHERE: LoggerBackend = { name: "nowhere", open() {}, log() {}, close() {} };
 const local = { allowHttp: true, allowPrivate: true };
 const silent = { print: () => undefined };
 /** A bucket that takes everything; it does not keep the process. */
@@ -83,6 +88,7 @@ export const BUILT_INS: Readonly<Record<string, BuiltIn>> = {
     idleIn: { accumulate: 2 },
   },
   heartbeat: { make: ({ folder }, more) => heartbeat({ file: join(folder, "beat.json"), ...more }) },
+  logger: { make: (_, more) => logger(NOWHERE, { ...more }) },
   lossSchedule: {
     make: (_, more) => lossSchedule({ schedule: [{ from: "1 epoch", loss: mse() }], ...more }),
     idle: { schedule: [{ from: "1000 steps", loss: mse() }] },
@@ -97,6 +103,7 @@ export const BUILT_INS: Readonly<Record<string, BuiltIn>> = {
   },
   nanGuard: { make: (_, more) => nanGuard({ ...more }) },
   probe: { make: (_, more) => probe({ every: 1, ...more }), idle: { every: 1000 } },
+  progressBar: { make: (_, more) => progressBar({ write: () => undefined, ...more }), idle: { quiet: true } },
   s3Upload: { make: (_, more) => s3Upload({ ...bucket.options, ...more }) },
   schedule: { make: () => schedule(2, lrMonitor()), wraps: true },
   stopFile: { make: ({ folder }, more) => stopFile({ path: join(folder, "STOP"), every: 1, ...more }) },

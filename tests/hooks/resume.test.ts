@@ -89,8 +89,8 @@ const TELLING: Readonly<Record<string, readonly object[]>> = {
   swa: [{ from: "1 steps", every: 1, apply: "eval" }, { from: "1 epoch" }],
 };
 
-/** Speeds and loads are those of the machine at the time. */
-const measured = /^(?:perf|system|gpu)\//;
+/** Speeds and loads are those of the machine at the time, and what has been sent so far those of the network. */
+const measured = /^(?:perf|system|gpu|s3Upload)\//;
 
 const repeatable = (metrics: Readonly<Record<string, number>>): Record<string, number> =>
   Object.fromEntries(Object.entries(metrics).filter(([name]) => !measured.test(name)));

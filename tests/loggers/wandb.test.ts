@@ -74,11 +74,11 @@ it.for(["lateReset", "late500", "down", "html", "429", "hang", "slow"] as const)
   "nothing comes twice and nothing is missing when every kind of request meets: %s",
   async (fault: Fault) => {
     const server = await serve();
-    const met = new Set<string>();
+    // The first of each, and the third: where parameters go the way of metrics, those are met as well.
+    const met = new Map<string, number>();
     server.fault = (_count, path) => {
-      if (met.has(path)) return "ok";
-      met.add(path);
-      return fault;
+      met.set(path, (met.get(path) ?? 0) + 1);
+      return [1, 3].includes(met.get(path)!) ? fault : "ok";
     };
     const { backend } = backendFor(server, { timeout: 200 });
     await backend.open(facts({ dir: temporaryFolder() }));
@@ -136,10 +136,10 @@ it("tells a run that logs nothing from one that is dead", async () => {
   const { backend } = backendFor(server);
   await backend.open(facts({ dir: temporaryFolder() }));
   await expect.poll(() => server.runs.size).toBe(1);
-  const now = performance.now();
-  vi.spyOn(performance, "now").mockImplementation(() => now + 40_000);
+  let now = performance.now();
+  vi.spyOn(performance, "now").mockImplementation(() => (now += 1000));
   onTestFinished(() => void vi.restoreAllMocks());
-  await expect.poll(() => server.runs.get("run-1")!.heartbeats).toBe(1);
+  await expect.poll(() => server.runs.get("run-1")!.heartbeats).toBeGreaterThan(0);
   await backend.close(ending(0));
 });
 

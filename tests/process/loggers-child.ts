@@ -30,6 +30,7 @@ await backend.open({
   about: {},
   totalSteps: steps,
 });
+console.log("begun");
 for (let step = (resumedAt ?? 0) + 1; step <= steps; step++) {
   backend.log({ step, epoch: 0, time: Date.now(), elapsed: elapsed(), scalars: { loss: 1 / step }, media: {} });
   if (step % 50 === 0) {

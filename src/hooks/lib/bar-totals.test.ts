@@ -1,0 +1,27 @@
+import { expect, test } from "vitest";
+import { epochsIn, evalBatchesIn, evalNames } from "./bar-totals.ts";
+
+const loader = (length?: number) => ({ length, next: () => undefined });
+
+test.each([
+  ["of the options", { train: loader(), epochs: 3 }, undefined, 3],
+  ["by the steps, which fit() may have changed", { train: loader(10), epochs: 3 }, 50, 5],
+  ["of a number of steps", { train: loader(10) }, 25, 3],
+  ["with several micro-batches a step", { train: loader(10), accumulate: 4, epochs: 2 }, 6, 2],
+  ["of part of the data", { train: loader(10), limitBatches: 5 }, 20, 4],
+  ["of several loaders: as the options say", { train: { a: loader(10) }, epochs: 2 }, 99, 2],
+  ["that nobody knows", { train: loader() }, undefined, undefined],
+])("epochs %s", (_, config, totalSteps, epochs) => {
+  expect(epochsIn({ config, totalSteps })).toBe(epochs);
+});
+
+test("batches of an evaluation", () => {
+  expect(evalNames({})).toEqual([]);
+  expect(evalNames({ eval: loader(4) })).toEqual(["val"]);
+  expect(evalNames({ eval: { a: loader(4), b: loader() } })).toEqual(["a", "b"]);
+  expect(evalBatchesIn({ eval: loader(4) }, "val")).toBe(4);
+  expect(evalBatchesIn({ eval: loader(4), limitBatches: 3 }, "val")).toBe(3);
+  expect(evalBatchesIn({ eval: { a: loader(4), b: loader() } }, "a")).toBe(4);
+  expect(evalBatchesIn({ eval: { a: loader(4), b: loader() }, limitBatches: 3 }, "b")).toBeUndefined();
+  expect(evalBatchesIn({}, "val")).toBeUndefined();
+});
