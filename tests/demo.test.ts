@@ -16,6 +16,7 @@ const rows = (): { step: number; loss: number }[] =>
   read("metrics.jsonl")
     .trim()
     .split("\n")
+    .slice(1)
     .map((line) => JSON.parse(line) as { step: number; loss: number });
 
 /** Starts the demo, as `npm run demo` does, and interrupts it when its output is like this. */
@@ -34,16 +35,16 @@ async function interruptedAt(when: RegExp): Promise<{ output: string; code: numb
 }
 
 test("the demo ends on SIGINT with its files written and code 130, and goes on", { timeout: 120_000 }, async () => {
-  // Several lines in: the metrics have been logged by then.
+  // The second plain line comes after a few seconds: metrics have been logged by then.
   const first = await interruptedAt(/^step \d\d/m);
   expect(first.output).toMatch(/203,530 parameters/);
   expect(first.output).toMatch(/the same command goes on from here/);
-  expect(first.output).toMatch(/files: runs\/mnist\/metrics.jsonl, result.json and checkpoints\//);
+  expect(first.output).toMatch(/files: runs\/mnist\/ \(metrics.jsonl, run.json, checkpoints\/, tb\/\)/);
   expect(first.output).toMatch(/npx tsx \S+\/inspect.ts runs\/mnist/);
   expect(first.output).not.toMatch(/going on after/);
   expect(first.step).toBeGreaterThan(1);
   expect(first.code).toBe(130);
-  expect(JSON.parse(read("result.json"))).toMatchObject({ status: "interrupted", reason: "SIGINT", step: first.step });
+  expect(JSON.parse(read("run.json"))).toMatchObject({ status: "interrupted", reason: "SIGINT", step: first.step });
   expect(rows()[0]!.loss).toBeGreaterThan(1);
   expect(rows().at(-1)!.loss).toBeLessThan(1);
 
@@ -55,7 +56,8 @@ test("the demo ends on SIGINT with its files written and code 130, and goes on",
   expect(steps).toEqual(steps.toSorted((a, b) => a - b));
 
   // A run that is finished makes way for a new one.
-  writeFileSync(join(dir, "runs/mnist/result.json"), JSON.stringify({ status: "completed" }));
+  const info = JSON.parse(read("run.json")) as object;
+  writeFileSync(join(dir, "runs/mnist/run.json"), JSON.stringify({ ...info, status: "completed" }));
   const third = await interruptedAt(/^step \d+/m);
   expect(third.output).not.toMatch(/going on after/);
   expect(third.step).toBeLessThan(second.step);

@@ -5,22 +5,24 @@ import type { LoopParts } from "./loop-parts.ts";
 /** After a step: a rollback if one was asked for, at most one evaluation, one log and one save, then the stop. */
 export function boundary(parts: LoopParts): void | Promise<void> {
   const evaluates = evalDue(parts, "step");
-  return evaluates || logDue(parts) || parts.saves.pending ? report(parts, evaluates) : closeStep(parts);
+  return evaluates || parts.saves.pending ? report(parts, evaluates) : logAndClose(parts);
 }
 
 async function report(parts: LoopParts, evaluates: boolean): Promise<void> {
   await parts.saves.rollback();
   if (evaluates) await evaluateAll(parts);
-  if (logDue(parts)) await log(parts);
-  // What is saved is the state after this boundary: a resumed run begins with the next step.
-  parts.run.clock.mark();
-  await parts.saves.boundary();
-  await settle(parts);
+  await logAndClose(parts);
+}
+
+function logAndClose(parts: LoopParts): void | Promise<void> {
+  const wait = logDue(parts) ? log(parts) : undefined;
+  return wait ? wait.then(() => closeStep(parts)) : closeStep(parts);
 }
 
 function closeStep(parts: LoopParts): void | Promise<void> {
+  // What is saved is the state after this boundary: a resumed run begins with the next step.
   parts.run.clock.mark();
-  return settle(parts);
+  return parts.saves.pending ? parts.saves.boundary().then(() => settle(parts)) : settle(parts);
 }
 
 function settle(parts: LoopParts): void | Promise<void> {
@@ -66,23 +68,32 @@ export async function evaluateAll(parts: LoopParts): Promise<void> {
   if (!run.partial) work.observe(run.metrics);
 }
 
-export async function log({ run, hooks, work }: LoopParts): Promise<void> {
+/** Synchronous where the engine and the hooks are: some runs log at every step. */
+export function log(parts: LoopParts): void | Promise<void> {
+  const wait = parts.work.shown.settle();
+  return wait ? wait.then(() => logNow(parts)) : logNow(parts);
+}
+
+function logNow({ run, hooks, work }: LoopParts): void | Promise<void> {
   const { now } = run.clock;
-  await work.shown.settle();
   const shows = !run.skipped && now.step > 0;
   // Known where someone needs it or gradients are clipped; it comes with the step's own report.
   const knowsNorm = shows && (run.stepNorm !== undefined || work.plan.gradNorm);
-  run.beginLog({
-    ...(shows && { loss: run.loss }),
-    ...(knowsNorm && { gradNorm: run.gradNorm }),
-    lr: work.lr(0),
-    epoch: now.epoch - 1,
-  });
+  const values: Record<string, number> = {};
+  if (shows) values.loss = run.loss;
+  if (knowsNorm) values.gradNorm = run.gradNorm;
+  values.lr = work.lr(0);
+  values.epoch = now.epoch - 1;
+  run.beginLog(values);
+  let wait: void | Promise<void>;
   try {
-    await hooks.fire.log!();
-  } finally {
+    wait = hooks.fire.log!();
+  } catch (error) {
     run.endLog();
+    throw error;
   }
+  if (wait) return wait.finally(() => run.endLog()).then(() => run.clock.mark("log"));
+  run.endLog();
   run.clock.mark("log");
 }
 

@@ -247,27 +247,33 @@ export class Run implements RunView {
   }
 
   merge(metrics: Metrics): void {
-    Object.assign(this.metrics, metrics);
     // What a hook adds while a boundary is being logged is part of it, for the hooks that come after.
-    Object.assign(this.#logging ? (this.logged as Record<string, number>) : this.unlogged, metrics);
+    const shown = this.#logging ? (this.logged as Record<string, number>) : this.unlogged;
+    for (const name of Object.keys(metrics)) {
+      this.metrics[name] = metrics[name]!;
+      shown[name] = metrics[name]!;
+    }
   }
 
   /** What a hook or an evaluation has found out. */
   report(values: Readonly<Record<string, number | Media>>): void {
-    const numbers: Record<string, number> = {};
-    const media: Record<string, Media> = {};
-    for (const [name, value] of Object.entries(values)) {
-      if (typeof value === "number") numbers[name] = value;
-      else media[name] = value;
+    const shown = this.#logging ? (this.logged as Record<string, number>) : this.unlogged;
+    const media = this.#logging ? (this.media as Record<string, Media>) : this.unloggedMedia;
+    for (const name of Object.keys(values)) {
+      const value = values[name]!;
+      if (typeof value === "number") {
+        this.metrics[name] = value;
+        shown[name] = value;
+      } else media[name] = value;
     }
-    this.merge(numbers);
-    Object.assign(this.#logging ? (this.media as Record<string, Media>) : this.unloggedMedia, media);
     this.news ||= !this.#logging;
   }
 
-  /** Gathers what a boundary logs; until `endLog`, what hooks log joins it. */
-  beginLog(values: Metrics): void {
-    this.logged = { ...values, ...this.unlogged };
+  /** Gathers what a boundary logs, in `values` itself; until `endLog`, what hooks log joins it. */
+  beginLog(values: Record<string, number>): void {
+    const { unlogged } = this;
+    for (const name of Object.keys(unlogged)) values[name] = unlogged[name]!;
+    this.logged = values;
     this.media = this.unloggedMedia;
     this.unlogged = {};
     this.unloggedMedia = {};

@@ -108,6 +108,15 @@ export function logger(backends: BackendSpec | readonly BackendSpec[], options: 
     await Promise.all((guards ?? []).map((guard) => guard.flush()));
   }
 
+  /** In loops: this may be done at every step, and copies of objects take several times as long. */
+  function gather(ctx: Pick<ContextOf<"log">, "logged" | "media">): void {
+    const { logged, media: shown } = ctx;
+    // The record says the epoch by itself.
+    for (const metric of Object.keys(logged)) if (metric !== "epoch") scalars[metric] = logged[metric]!;
+    for (const [title, each] of Object.entries(shown))
+      media[title] = each.kind === "text" ? { ...each, text: redact(each.text, secrets) } : each;
+  }
+
   function write(ctx: Pick<ContextOf<"log">, "step" | "epoch" | "elapsed">): void {
     const record = {
       step: ctx.step,
@@ -164,15 +173,13 @@ export function logger(backends: BackendSpec | readonly BackendSpec[], options: 
     },
     onLog(ctx) {
       if (!guards) return undefined;
-      // The record says the epoch by itself.
-      const { epoch: _, ...logged } = ctx.logged;
-      Object.assign(scalars, logged);
-      Object.assign(media, withoutSecretTexts(ctx.media, secrets));
+      gather(ctx);
       if (every !== undefined && !ctx.due(every)) return undefined;
-      Object.assign(scalars, rates.since(ctx, scalars));
+      const now = performance.now();
+      rates.addTo(scalars, ctx, now);
       write(ctx);
       for (const event of events.news(ctx)) tell(event);
-      if (performance.now() - flushedAt > flushEvery * 1000) void flush();
+      if (now - flushedAt > flushEvery * 1000) void flush();
       return undefined;
     },
     // What is logged up to a checkpoint must not be lost when the run goes on from it.
@@ -230,11 +237,3 @@ function hparamsOf(ctx: Opening, wanted: LoggerOptions["hparams"]): Record<strin
 
 const prefixed = <T>(values: Readonly<Record<string, T>>, prefix: string): Record<string, T> =>
   Object.fromEntries(Object.entries(values).map(([name, value]) => [prefix + name, value]));
-
-function withoutSecretTexts(media: ContextOf<"log">["media"], secrets: readonly string[]): ContextOf<"log">["media"] {
-  const entries = Object.entries(media);
-  if (entries.every(([, { kind }]) => kind !== "text")) return media;
-  return Object.fromEntries(
-    entries.map(([name, each]) => [name, each.kind === "text" ? { ...each, text: redact(each.text, secrets) } : each]),
-  );
-}

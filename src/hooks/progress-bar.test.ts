@@ -3,7 +3,6 @@ import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { countingEngine } from "../../tests/support/engines.ts";
 import { DataLoader } from "../data/data-loader.ts";
 import { testContext, tinyData, tinyTrainer } from "../testing/index.ts";
-import type { ContextOf } from "../core/context.types.ts";
 import type { Hook } from "../core/hook.ts";
 import { progressBar, type ProgressBarOptions } from "./progress-bar.ts";
 import { terminal } from "./lib/terminal.ts";
@@ -35,8 +34,7 @@ describe("plain lines", () => {
       "step 1/32 (3%), epoch 1/2, 0:00 elapsed\n",
       "step 11/32 (34%), epoch 1/2, 10.0 steps/s, 0:01 elapsed, 0:02 left\n",
       "step 16/32 (50%), epoch 1/2, 10.0 steps/s, 0:02 elapsed, 0:02 left, val/loss X\n",
-      "step 20/32 (62%), epoch 2/2, 10.0 steps/s, 0:02 elapsed, 0:01 left, val/loss X\n",
-      "step 30/32 (93%), epoch 2/2, 10.0 steps/s, 0:03 elapsed, 0:00 left, val/loss X\n",
+      "step 25/32 (78%), epoch 2/2, 10.0 steps/s, 0:03 elapsed, 0:01 left, val/loss X\n",
       "step 32/32 (100%), epoch 2/2, 10.0 steps/s, 0:03 elapsed, 0:00 left, val/loss X\n",
       "completed after 32 steps in 0:03 (2 epochs), val/loss X\n",
     ]);
@@ -51,7 +49,7 @@ describe("plain lines", () => {
     const eval_ = new DataLoader(tinyData(64), { batchSize: 4 });
     const trainer = timedTrainer({ plainEvery: 0.5, metrics: ["loss"] }, { eval: eval_ });
     await trainer.fit();
-    expect(written).toContain("evaluating val: batch 4/16 (25%), 0:00\n");
+    expect(written).toContain("evaluating val: batch 10/16 (62%), 0:01\n");
     written = [];
     await trainer.evaluate(new DataLoader(tinyData(8), { batchSize: 4 }));
     expect(written).toEqual([expect.stringMatching(/^evaluated test: 2 batches in 0:00, test\/loss [\d.]+\n$/)]);
@@ -79,7 +77,7 @@ describe("looking", () => {
       const fields = { step, totalSteps: 2000, skipped: false };
       const { ctx } = testContext("stepEnd", fields);
       for (const field of ["loss", "lr"]) Object.defineProperty(ctx, field, { get: () => ++reads[field]! });
-      hook.onStepEnd!(ctx as ContextOf<"stepEnd">);
+      hook.onStepEnd!(ctx);
     }
     return reads;
   }
@@ -102,6 +100,43 @@ describe("looking", () => {
     };
     // The first step and the last.
     expect((await bare([progressBar({ write })])) - (await bare([]))).toBe(2);
+  });
+});
+
+describe("live", () => {
+  it("is drawn at most ten times a second, and leaves stdout as it was", () => {
+    fakeClock();
+    const drawn: string[] = [];
+    const spy = vi.spyOn(process.stdout, "write").mockImplementation((text) => drawn.push(String(text)) > 0);
+    const { write: before } = process.stdout;
+    const hook = progressBar({ live: true, width: 60, color: false });
+    hook.onTrainBegin!(testContext("trainBegin", { step: 0, totalSteps: 5000 }).ctx);
+    expect(process.stdout.write).not.toBe(before);
+    for (let step = 1; step <= 5000; step++) {
+      now += 1;
+      hook.onStepEnd!(testContext("stepEnd", { step, totalSteps: 5000, loss: 1, lr: 1, skipped: false }).ctx);
+    }
+    // Five seconds; and one that hides the cursor, one before the first step.
+    expect(drawn.length).toBeLessThanOrEqual(52);
+    expect(drawn.length).toBeGreaterThan(45);
+    const end = { step: 5000, totalSteps: 5000, status: "completed", reason: "1 epoch" } as const;
+    hook.onTrainEnd!(testContext("trainEnd", end).ctx);
+    hook.onClose!(testContext("close").ctx);
+    expect(drawn.join("")).toMatch(/completed: 1 epoch {2}5000 steps {2}0:05[^]*\[\?25h$/);
+    expect(process.stdout.write).toBe(before);
+    spy.mockRestore();
+  });
+
+  it("is taken away by close, whatever did not happen before", () => {
+    const drawn: string[] = [];
+    vi.spyOn(process.stdout, "write").mockImplementation((text) => drawn.push(String(text)) > 0);
+    const { write: before } = process.stdout;
+    const hook = progressBar({ live: true });
+    hook.onTrainBegin!(testContext("trainBegin", { step: 0 }).ctx);
+    hook.onClose!(testContext("close").ctx);
+    hook.onClose!(testContext("close").ctx);
+    expect(process.stdout.write).toBe(before);
+    expect(drawn.join("").endsWith("\u001B[?25h")).toBe(true);
   });
 });
 

@@ -82,11 +82,12 @@ function barHook(name: string, state: BarState, output: BarOutput): Hook {
       if (now >= next) show(now);
     },
     onEpochEnd(ctx) {
-      state.follow(ctx);
+      state.epochEnd(ctx);
       output.epochEnd();
     },
     onEvalBegin(ctx) {
       state.evalBegin(ctx);
+      next = Math.max(next, performance.now() + output.evalDelay);
       if (ctx.phase === "standalone") output.begin();
     },
     onEvalBatchEnd(ctx) {

@@ -1,6 +1,6 @@
 // The two forms of a console log: columns for a terminal, `key=value` lines for everything else.
 import { formatDuration } from "../hooks/lib/eta.ts";
-import { formatMetric, formatNumber } from "../hooks/lib/format-number.ts";
+import { formatMetric, formatValue } from "../hooks/lib/format-number.ts";
 import { paint, type Style } from "../hooks/lib/terminal-paint.ts";
 import type { LogRecord, RunEnd } from "./backend.ts";
 import { Table, type Cell } from "./console-table.ts";
@@ -13,7 +13,7 @@ interface Form {
 }
 
 /** Smoothed metrics are marked. */
-const unmarked = (name: string): string => name.replace(/^~/, "");
+const unmarked = (name: string): string => (name.startsWith("~") ? name.slice(1) : name);
 
 const count = (steps: number): string => `${steps} ${steps === 1 ? "step" : "steps"}`;
 
@@ -21,7 +21,7 @@ const count = (steps: number): string => `${steps} ${steps === 1 ? "step" : "ste
 export function keyValueForm(style: Style): Form {
   const { bold, red } = paint(style.color);
   const pair = (name: string, value: number): string => {
-    const text = `${name.replaceAll(/\s/g, "_")}=${formatNumber(value)}`;
+    const text = `${name.replaceAll(/\s/g, "_")}=${formatValue(unmarked(name), value)}`;
     return Number.isFinite(value) ? text : bold(red(text));
   };
   return {
@@ -36,10 +36,11 @@ export function keyValueForm(style: Style): Form {
 }
 
 /** What comes under one prefix with a loss of its own, and no rate, is the outcome of an evaluation or an epoch. */
-function isSummary(name: string, names: ReadonlySet<string>): boolean {
-  const plain = unmarked(name);
-  const prefix = plain.slice(0, plain.lastIndexOf("/") + 1);
-  return prefix !== "" && names.has(`${prefix}loss`) && !names.has(`${prefix}lr`);
+function isSummary(name: string, scalars: LogRecord["scalars"]): boolean {
+  const slash = name.lastIndexOf("/");
+  if (slash < 0) return false;
+  const prefix = unmarked(name.slice(0, slash + 1));
+  return Object.hasOwn(scalars, `${prefix}loss`) && !Object.hasOwn(scalars, `${prefix}lr`);
 }
 
 /** Columns for what steps log, a line for what evaluations and epochs do. Epochs count from 1, as in the progress bar. */
@@ -69,17 +70,15 @@ export function columnForm(style: Style, headerEvery: number, columns: () => num
       return resumedAt === undefined ? [] : [dim(`${name} goes on from step ${resumedAt}`)];
     },
     log(record, values) {
-      const names = new Set(Object.keys(record.scalars));
-      const rest = values.filter(([name]) => !isSummary(name, names));
-      const outcomes = values.filter(([name]) => isSummary(name, names));
+      const outcomes = values.filter(([name]) => isSummary(name, record.scalars));
+      const rest = outcomes.length === 0 ? values : values.filter((each) => !outcomes.includes(each));
       const lines: string[] = [];
       // The end of an epoch logs its last step once more.
       if (rest.length > 0 && record.step !== lastRow) {
-        const cells = new Map<string, Cell>([
-          ["step", { text: String(record.step), bad: false }],
-          ["epoch", { text: String(record.epoch + 1), bad: false }],
-          ...rest.map(([name, value]) => [name, cell(name, value)] as const),
-        ]);
+        const cells = new Map<string, Cell>();
+        cells.set("step", { text: String(record.step), bad: false });
+        cells.set("epoch", { text: String(record.epoch + 1), bad: false });
+        for (const [name, value] of rest) cells.set(name, cell(name, value));
         lines.push(...table.row(cells, columns()));
         lastRow = record.step;
       }

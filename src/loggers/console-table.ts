@@ -1,5 +1,5 @@
 // Rows of numbers under their names: columns stay where they are, and their names come again before they scroll away.
-import { paint, type Style } from "../hooks/lib/terminal-paint.ts";
+import { paint, type Paint, type Style } from "../hooks/lib/terminal-paint.ts";
 import { textWidth } from "../hooks/lib/terminal-width.ts";
 
 /** The longest number: `-1.234e-10`. */
@@ -12,32 +12,36 @@ export interface Cell {
   readonly bad: boolean;
 }
 
+const EMPTY: Cell = { text: "", bad: false };
+
 export class Table {
-  readonly #style: Style;
+  readonly #paint: Paint;
   readonly #headerEvery: number;
   /** In the order of their first appearance. */
-  readonly #names: string[];
-  #shown: readonly string[] = [];
+  readonly #columns = new Map<string, number>();
+  /** Those that have room. */
+  #shown: readonly (readonly [name: string, width: number])[] = [];
+  #fittedTo = { columns: 0, width: 0 };
   #rows = 0;
 
   /** `first` are the columns that every row has. */
   constructor(first: readonly string[], headerEvery: number, style: Style) {
-    this.#names = [...first];
+    for (const name of first) this.#columns.set(name, columnWidth(name));
     this.#headerEvery = headerEvery;
-    this.#style = style;
+    this.#paint = paint(style.color);
   }
 
   /** The row, after a header if it needs one. Columns that have no room in `width` are left out, and counted in the header. */
   row(cells: ReadonlyMap<string, Cell>, width: number): string[] {
-    for (const name of cells.keys()) if (!this.#names.includes(name)) this.#names.push(name);
-    const shown = this.#fitting(width);
-    const changed = shown.length !== this.#shown.length || shown.some((name, i) => name !== this.#shown[i]);
-    this.#shown = shown;
-    const { bold, red } = paint(this.#style.color);
-    const line = this.#line((name) => {
-      const { text = "", bad = false } = cells.get(name) ?? {};
-      return [text, bad ? (padded) => bold(red(padded)) : undefined];
+    for (const name of cells.keys()) if (!this.#columns.has(name)) this.#columns.set(name, columnWidth(name));
+    const changed = this.#fit(width);
+    const { bold, red } = this.#paint;
+    const texts = this.#shown.map(([name, columns]) => {
+      const { text, bad } = cells.get(name) ?? EMPTY;
+      const padded = text.padStart(columns);
+      return bad ? bold(red(padded)) : padded;
     });
+    const line = texts.join(GAP).trimEnd();
     if (!changed && this.#rows < this.#headerEvery) {
       this.#rows++;
       return [line];
@@ -46,24 +50,24 @@ export class Table {
     return [this.#header(), line];
   }
 
-  #fitting(width: number): string[] {
+  /** True when the columns are others than before. */
+  #fit(width: number): boolean {
+    const { columns, width: before } = this.#fittedTo;
+    if (columns === this.#columns.size && width === before) return false;
+    this.#fittedTo = { columns: this.#columns.size, width };
+    const last = this.#shown.length;
+    const all = [...this.#columns];
     let used = 0;
-    const fits = this.#names.findIndex((name) => (used += columnWidth(name) + GAP.length) > width);
-    return fits < 0 ? [...this.#names] : this.#names.slice(0, Math.max(1, fits));
+    const fits = all.findIndex(([, each]) => (used += each + GAP.length) > width);
+    this.#shown = fits < 0 ? all : all.slice(0, Math.max(1, fits));
+    // A hidden column more is news for the header too.
+    return this.#shown.length !== last || columns !== this.#columns.size;
   }
 
   #header(): string {
-    const { dim } = paint(this.#style.color);
-    const hidden = this.#names.length - this.#shown.length;
-    return dim(this.#line((name) => [name, undefined]) + (hidden > 0 ? ` +${hidden}` : ""));
-  }
-
-  #line(cell: (name: string) => [text: string, painted: ((text: string) => string) | undefined]): string {
-    const cells = this.#shown.map((name) => {
-      const [text, painted = (same: string) => same] = cell(name);
-      return painted(" ".repeat(Math.max(0, columnWidth(name) - textWidth(text))) + text);
-    });
-    return cells.join(GAP).trimEnd();
+    const names = this.#shown.map(([name, columns]) => " ".repeat(columns - textWidth(name)) + name);
+    const hidden = this.#columns.size - this.#shown.length;
+    return this.#paint.dim(names.join(GAP) + (hidden > 0 ? ` +${hidden}` : ""));
   }
 }
 

@@ -10,10 +10,15 @@ const write = (text: string): void => void (written += text);
 beforeEach(() => {
   written = "";
   now = 0;
+  vi.stubEnv("LC_ALL", "C.UTF-8");
+  vi.stubEnv("TERM", "xterm");
   // Records come slowly: each is written at once.
   vi.spyOn(performance, "now").mockImplementation(() => (now += 100));
 });
-afterEach(() => vi.restoreAllMocks());
+afterEach(() => {
+  vi.restoreAllMocks();
+  vi.unstubAllEnvs();
+});
 
 const facts: RunFacts = {
   dir: undefined,
@@ -58,9 +63,9 @@ async function run(options: ConsoleOptions, last: RunEnd = end, of = facts): Pro
 describe("plain", () => {
   it("is one line for each log, to be searched", async () => {
     expect(await run({})).toEqual([
-      "step=5 epoch=0 loss=1.500 lr=0.001000",
-      "step=10 epoch=0 loss=0.7500 lr=0.001000 perf/stepsPerSec=142.9",
-      "step=10 epoch=0 loss=0.7500 lr=0.001000 train/loss=1.100 train/accuracy=0.6100 val/loss=0.9000 val/accuracy=0.7000",
+      "step=5 epoch=0 loss=1.500 lr=0.001",
+      "step=10 epoch=0 loss=0.7500 lr=0.001 perf/stepsPerSec=142.9",
+      "step=10 epoch=0 loss=0.7500 lr=0.001 train/loss=1.100 train/accuracy=0.6100 val/loss=0.9000 val/accuracy=0.7000",
       "step=15 epoch=1 loss=NaN lr=3e-4",
       "step=20 epoch=1 loss=1e-9 lr=3e-4 val/loss=0.8000 val/accuracy=0.7200",
       'status=completed reason="2 epochs" step=20 elapsed=62.0',
@@ -167,7 +172,6 @@ it("is silent where that is asked for", async () => {
   expect(await run({ quiet: true })).toEqual([]);
   vi.stubEnv("HOOKLINE_QUIET", "1");
   expect(await run({})).toEqual([]);
-  vi.unstubAllEnvs();
 });
 
 it("in a browser goes to the console", async () => {

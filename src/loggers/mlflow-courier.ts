@@ -61,6 +61,8 @@ export class MlflowCourier implements Courier {
   #seen: Seen;
   /** Ids by name, so that what failed later need not begin here again. */
   readonly #experiments = new Map<string, string>();
+  /** MLflow's names by ours. */
+  readonly #keys = new Map<string, string>();
   /** Something was sent, and it is not known whether it arrived: by an earlier process, perhaps. */
   #unsure = true;
 
@@ -82,7 +84,7 @@ export class MlflowCourier implements Courier {
     const run = head as unknown as MlflowHead;
     if (this.#state.part !== run.part) await this.#begin(run, signal);
     const parsed = lines.map(parseLine);
-    const metrics = parsed.flatMap((line) => (line?.kind === "log" ? metricsOf(line) : []));
+    const metrics = parsed.flatMap((line) => (line?.kind === "log" ? this.#metricsOf(line) : []));
     for (const batch of inBatches(metrics)) await this.#log(batch, signal);
     const end = parsed.findLast((line) => line?.kind === "end");
     if (end?.kind !== "end") return;
@@ -198,6 +200,17 @@ export class MlflowCourier implements Courier {
     this.#unsure = false;
   }
 
+  #metricsOf({ scalars, step, time }: LoggedLine): Metric[] {
+    return Object.entries(scalars).map(([name, value]) => ({ key: this.#keyOf(name), value, timestamp: time, step }));
+  }
+
+  /** The same few names come at every step. */
+  #keyOf(name: string): string {
+    let key = this.#keys.get(name);
+    if (key === undefined) this.#keys.set(name, (key = names.safeName(name)));
+    return key;
+  }
+
   #post(path: string, body: object, signal: AbortSignal): Promise<unknown> {
     return this.#call("POST", path, { run_id: this.#state.runId, ...body }, signal);
   }
@@ -214,9 +227,6 @@ function needed(value: string | undefined, field: string): string {
   if (value !== undefined && value !== "") return value;
   throw new ServiceError(`the answer has no ${field}`, 502, "");
 }
-
-const metricsOf = ({ scalars, step, time }: LoggedLine): Metric[] =>
-  Object.entries(scalars).map(([name, value]) => ({ key: names.safeName(name), value, timestamp: time, step }));
 
 /** Within the limits of a request; a value takes its name, its numbers and some 60 characters around them. */
 function* inBatches(metrics: readonly Metric[]): Generator<readonly Metric[]> {

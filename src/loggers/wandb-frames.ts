@@ -8,7 +8,7 @@ interface Zlib {
 const BLOCK = 32_768;
 /** Checksum (4), length (2), kind (1). */
 const HEADER = 7;
-const [FULL, FIRST, MIDDLE, LAST] = [1, 2, 3, 4];
+const KIND = { full: 1, first: 2, middle: 3, last: 4 } as const;
 
 /** `:W&B`, a magic number, and the version. It counts as the beginning of the first block. */
 const FILE_HEADER = Uint8Array.of(0x3a, 0x57, 0x26, 0x42, 0xe1, 0xbe, 0);
@@ -31,7 +31,7 @@ export class WandbFrames {
     for (let first = true; ; first = false) {
       const room = BLOCK - this.#at - HEADER;
       const fits = rest.byteLength <= room;
-      this.#frame(rest.subarray(0, room), first ? (fits ? FULL! : FIRST!) : fits ? LAST! : MIDDLE!);
+      this.#frame(rest.subarray(0, room), KIND[first ? (fits ? "full" : "first") : fits ? "last" : "middle"]);
       if (fits) return;
       rest = rest.subarray(room);
     }

@@ -25,7 +25,10 @@ export interface WandbRow {
 }
 
 /** `takes` says of each metric whether it is wanted. */
-export function rowOf({ scalars, media = {}, step, time, elapsed }: LoggedLine, takes = (_name: string) => true): WandbRow {
+export function rowOf(
+  { scalars, media = {}, step, time, elapsed }: LoggedLine,
+  takes = (_name: string) => true,
+): WandbRow {
   const all = Object.entries(scalars).filter(([name]) => takes(name));
   const system = all.filter(([name]) => name.startsWith(SYSTEM));
   const values = [
@@ -78,7 +81,8 @@ export const systemJson = ({ system, timestamp, runtime }: WandbRow): string =>
   ]);
 
 /** 255 is what W&B takes for killed. */
-export const exitCodeOf = (status: RunEnd["status"]): number => ({ completed: 0, stopped: 0, interrupted: 255, error: 1 })[status];
+export const exitCodeOf = (status: RunEnd["status"]): number =>
+  ({ completed: 0, stopped: 0, interrupted: 255, error: 1 })[status];
 
 /** Letters, digits, `-` and `_`: it is part of addresses and file names. */
 export const safeId = (id: string): string => id.replace(/[^\w-]/g, "-").slice(0, 128) || "run";

@@ -106,6 +106,6 @@ class OfflineFile {
 
   #flush(): void {
     const bytes = concat(this.#frames.take());
-    for (let at = 0; at < bytes.byteLength; ) at += this.#fs.writeSync(this.#fd, bytes, at);
+    for (let at = 0; at < bytes.byteLength;) at += this.#fs.writeSync(this.#fd, bytes, at);
   }
 }

@@ -1,5 +1,5 @@
 // The records of a `.wandb` file, by the numbers of wandb_internal.proto: a sequence of them is a whole run.
-import { concat, message, string, uint } from "./formats/protobuf.ts";
+import { concat, message, putVarint, string, uint, varintSize } from "./formats/protobuf.ts";
 import type { EndLine } from "./lib/record-lines.ts";
 import type { WandbHead } from "./wandb-courier.ts";
 import { exitCodeOf, type Entries, type WandbRow } from "./wandb-lines.ts";
@@ -19,8 +19,40 @@ const VALUE_JSON = 16;
 /** Since when files are read as these are written. */
 const OLDEST_READER = "0.13.0";
 
-const items = (field: number, entries: Entries): Uint8Array[] =>
-  entries.map(([name, json]) => message(field, string(KEY, name), string(VALUE_JSON, json)));
+const encoder = new TextEncoder();
+/** Names come again at every step: their bytes, up to the length of the value. */
+const keys = new Map<string, Uint8Array>();
+const VALUE_TAG = VALUE_JSON * 8 + 2;
+
+function keyBytes(name: string): Uint8Array {
+  let bytes = keys.get(name);
+  if (bytes === undefined) {
+    const tag = new Uint8Array(varintSize(VALUE_TAG));
+    putVarint(tag, 0, VALUE_TAG);
+    keys.set(name, (bytes = concat([string(KEY, name), tag])));
+  }
+  return bytes;
+}
+
+/** All items in one piece: they are most of what is written, and each by itself would cost more than training. */
+function items(field: number, entries: Entries): Uint8Array {
+  const longest = entries.reduce((sum, [name, json]) => sum + keyBytes(name).length + 3 * json.length + 24, 0);
+  const bytes = new Uint8Array(longest);
+  let end = 0;
+  for (const [name, json] of entries) {
+    const key = keyBytes(name);
+    // Behind where it will stand, since its length stands before it.
+    const value = end + key.length + 24;
+    const { written } = encoder.encodeInto(json, bytes.subarray(value));
+    end = putVarint(bytes, end, field * 8 + 2);
+    end = putVarint(bytes, end, key.length + varintSize(written) + written);
+    bytes.set(key, end);
+    end = putVarint(bytes, end + key.length, written);
+    bytes.copyWithin(end, value, value + written);
+    end += written;
+  }
+  return bytes.subarray(0, end);
+}
 
 /** Zero is what an absent number means. */
 const number = (field: number, value: number): Uint8Array[] => (value === 0 ? [] : [uint(field, value)]);
@@ -45,7 +77,7 @@ export class WandbRecords {
       string(1, id),
       ...(entity === "" ? [] : [string(2, entity)]),
       string(3, project),
-      message(4, ...items(1, values)),
+      message(4, items(1, values)),
       string(8, name),
       ...tags.map((tag) => string(10, tag)),
       timestamp(17, startedAt),
@@ -53,15 +85,15 @@ export class WandbRecords {
   }
 
   history({ history }: WandbRow, step: number): Uint8Array {
-    return this.#record(HISTORY, ...items(1, history), message(2, ...number(1, step)));
+    return this.#record(HISTORY, items(1, history), message(2, ...number(1, step)));
   }
 
   stats({ system, timestamp: seconds }: WandbRow): Uint8Array {
-    return this.#record(STATS, timestamp(2, seconds * 1000), ...items(3, system));
+    return this.#record(STATS, timestamp(2, seconds * 1000), items(3, system));
   }
 
   summary(entries: Entries): Uint8Array {
-    return this.#record(SUMMARY, ...items(1, entries));
+    return this.#record(SUMMARY, items(1, entries));
   }
 
   exit({ status, elapsed }: EndLine): Uint8Array {

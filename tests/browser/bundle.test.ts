@@ -5,7 +5,7 @@ import { bundle, ENTRIES, firstDownload } from "../support/bundle.ts";
 
 /** Bytes after minify and gzip, without jax-js: about 15 % above what it was when last looked at. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  hookline: 84_000,
+  hookline: 96_000,
   "hookline/nn": 8_300,
   "hookline/optim": 5_600,
   "hookline/data": 9_400,

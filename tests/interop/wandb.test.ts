@@ -4,7 +4,7 @@ import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, it, onTestFinished } from "vitest";
-import { histogram, text } from "../../src/core/media.ts";
+import { histogram, text, type Media } from "../../src/core/media.ts";
 import { wandb } from "../../src/loggers/wandb.ts";
 import { ending, facts, range, record, START, temporaryFolder } from "../loggers/queue-runs.ts";
 import { parseExtended, wandbServer } from "../support/wandb-server.ts";
@@ -26,7 +26,8 @@ async function writeRun(): Promise<string> {
   await backend.open(facts({ dir, hparams: { lr: 0.1, model: { width: 32 }, long: "é".repeat(50_000) } }));
   for (let step = 1; step <= STEPS; step++) {
     const loss = step === 7 ? Number.NaN : step === 8 ? -Infinity : 1 / step;
-    const media = step === 9 ? { w: histogram({ edges: [0, 1, 2], counts: [3, 4] }), t: text("é\n😀") } : {};
+    const media: Record<string, Media> =
+      step === 9 ? { w: histogram({ edges: [0, 1, 2], counts: [3, 4] }), t: text("é\n😀") } : {};
     backend.log({ ...record(step, { loss, "system/cpu": step % 100 }), media });
     if (step % 1000 === 0) await backend.flush?.();
   }
@@ -56,7 +57,9 @@ it.skipIf(!hasPython)("a reader in Python finds all that was logged", async () =
     start: START / 1000,
     config: { lr: 0.1, model: { width: 32 }, long: "é".repeat(50_000) },
   });
-  const history = rest.filter(({ kind }) => kind === "history").map(({ value }) => value as { step: number; items: object });
+  const history = rest
+    .filter(({ kind }) => kind === "history")
+    .map(({ value }) => value as { step: number; items: object });
   expect(history.map(({ step }) => step)).toEqual(range(1, STEPS));
   expect(history[6]!.items).toMatchObject({ loss: "NaN", _step: 7, _runtime: 0.07, _timestamp: START / 1000 + 0.07 });
   expect(history[7]!.items).toMatchObject({ loss: "-Infinity" });
@@ -64,7 +67,10 @@ it.skipIf(!hasPython)("a reader in Python finds all that was logged", async () =
   const stats = rest.filter(({ kind }) => kind === "stats").map(({ value }) => value);
   expect(stats).toHaveLength(STEPS);
   expect(stats[0]).toEqual({ time: START / 1000 + 0.01, items: { cpu: 1 } });
-  expect(rest.at(-2)).toMatchObject({ kind: "summary", value: { loss: 1 / STEPS, _step: STEPS, _wandb: { runtime: 30 } } });
+  expect(rest.at(-2)).toMatchObject({
+    kind: "summary",
+    value: { loss: 1 / STEPS, _step: STEPS, _wandb: { runtime: 30 } },
+  });
   expect(rest.at(-1)).toMatchObject({ kind: "exit", value: { code: 1, runtime: 30 } });
 });
 
@@ -72,7 +78,12 @@ it.skipIf(!hasWandb)("`wandb sync` sends all of it", { timeout: 120_000 }, async
   const folder = await writeRun();
   const server = await wandbServer();
   onTestFinished(() => server.close());
-  const env = { ...process.env, WANDB_API_KEY: server.apiKey, WANDB_BASE_URL: server.url, WANDB_ERROR_REPORTING: "false" };
+  const env = {
+    ...process.env,
+    WANDB_API_KEY: server.apiKey,
+    WANDB_BASE_URL: server.url,
+    WANDB_ERROR_REPORTING: "false",
+  };
   const child = spawn(program, ["sync", folder], { env, stdio: "ignore" });
   await new Promise((resolve) => void child.on("close", resolve));
   const run = server.runs.get("run-1")!;

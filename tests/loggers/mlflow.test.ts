@@ -32,7 +32,12 @@ it("logs a run: experiment, tags, parameters, metrics and its end", async () => 
   const [run] = server.runs;
   expect(server.runs).toHaveLength(1);
   expect([...server.experiments.keys()]).toEqual(["Default", "digits"]);
-  expect(run).toMatchObject({ name: "digits", status: "FINISHED", startTime: facts().startedAt, endTime: ending(2).time });
+  expect(run).toMatchObject({
+    name: "digits",
+    status: "FINISHED",
+    startTime: facts().startedAt,
+    endTime: ending(2).time,
+  });
   expect(Object.fromEntries(run!.tags)).toEqual({ team: "a", hookline_run: "run-1", hookline_run_directory: dir });
   expect(Object.fromEntries(run!.params)).toEqual({ lr: "0.1", "model.width": "32" });
   expect(run!.metrics.map(({ key, value, step }) => [step, key, value])).toEqual([
@@ -47,20 +52,24 @@ it("logs a run: experiment, tags, parameters, metrics and its end", async () => 
   await expect.poll(() => server.connections()).toBe(0);
 });
 
-it("brings 10⁴ steps through a server that is down half of the time: each once, in order", { timeout: 60_000 }, async () => {
-  const server = await serve();
-  server.fault = downHalfOfTheTime;
-  const { backend } = backendFor(server);
-  await backend.open(facts({ dir: temporaryFolder() }));
-  await logSteps(backend, 1, 10_000);
-  backend.flush!();
-  await expect.poll(() => server.runs[0]?.metrics.length, { timeout: 50_000 }).toBe(10_000);
-  await backend.close(ending(10_000));
-  expect(server.runs).toHaveLength(1);
-  expect(steps(server)).toEqual(range(1, 10_000));
-  expect(server.runs[0]!.status).toBe("FINISHED");
-  expect(server.calls.length).toBeGreaterThan(30);
-});
+it(
+  "brings 10⁴ steps through a server that is down half of the time: each once, in order",
+  { timeout: 60_000 },
+  async () => {
+    const server = await serve();
+    server.fault = downHalfOfTheTime;
+    const { backend } = backendFor(server);
+    await backend.open(facts({ dir: temporaryFolder() }));
+    await logSteps(backend, 1, 10_000);
+    await backend.flush?.();
+    await expect.poll(() => server.runs[0]?.metrics.length, { timeout: 50_000 }).toBe(10_000);
+    await backend.close(ending(10_000));
+    expect(server.runs).toHaveLength(1);
+    expect(steps(server)).toEqual(range(1, 10_000));
+    expect(server.runs[0]!.status).toBe("FINISHED");
+    expect(server.calls.length).toBeGreaterThan(30);
+  },
+);
 
 it.for(["lateReset", "late500", "half", "down", "html", "429", "hang"] as const)(
   "nothing comes twice and nothing is missing when every kind of request meets: %s",
@@ -139,7 +148,7 @@ it("finds out what arrived before a crash that came before the acknowledgement",
   await first.backend.open(facts({ dir }));
   await expect.poll(() => server.calls.length).toBeGreaterThan(0);
   await logSteps(first.backend, 1, 30);
-  first.backend.flush!();
+  await first.backend.flush?.();
   const copy = `${temporaryFolder()}/copy`;
   // The queue as it is before anything of it is acknowledged.
   cpSync(dir, copy, { recursive: true, filter: (path) => !path.endsWith(".lock") });
@@ -212,8 +221,12 @@ it("takes its address and keys from the environment, and lets none of them out",
 
 it("checks its options", () => {
   expect(() => mlflow({ experimnt: "x" } as MlflowOptions)).toThrow(/unknown option `experimnt`.*experiment/);
-  expect(() => mlflow({ token: 5 as unknown as string })).toThrow("mlflow: Expected `token` to be a non-empty string (it is not shown).");
-  expect(() => mlflow({ uri: "databricks://x" }).open(facts())).toThrow(/Expected `uri` to be an address .* got databricks:/);
+  expect(() => mlflow({ token: 5 as unknown as string })).toThrow(
+    "mlflow: Expected `token` to be a non-empty string (it is not shown).",
+  );
+  expect(() => mlflow({ uri: "databricks://x" }).open(facts())).toThrow(
+    /Expected `uri` to be an address .* got databricks:/,
+  );
   vi.stubEnv("MLFLOW_TRACKING_URI", "");
   onTestFinished(() => void vi.unstubAllEnvs());
   expect(() => mlflow().open(facts())).toThrow(/give `uri`, or set MLFLOW_TRACKING_URI/);

@@ -1,6 +1,6 @@
 // A JSON service on 127.0.0.1 that fails in the ways that networks fail: what the services of the tests are built on.
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from "node:http";
-import type { AddressInfo, Socket } from "node:net";
+import type { AddressInfo } from "node:net";
 
 /** What goes wrong with a request; `late…` after it was applied. */
 export type Fault =
@@ -61,7 +61,7 @@ export async function faultyServer(port = 0): Promise<FaultyServer> {
     const call = { method: request.method ?? "", path: pathname, query: searchParams, headers: request.headers, body };
     calls.push(call);
     if (fault === "hang") return;
-    if (fault === "down") return void (request.socket as Socket).resetAndDestroy();
+    if (fault === "down") return void request.socket.resetAndDestroy();
     if (fault === "500") return json(response, 500, { message: "it is not your fault" });
     if (fault === "429") return json(response, 429, { message: "slow down" }, { "retry-after": "0" });
     if (fault === "redirect") return json(response, 302, {}, { location: `${server.url}/elsewhere` });
@@ -73,7 +73,7 @@ export async function faultyServer(port = 0): Promise<FaultyServer> {
     if (fault === "late500" || fault === "half") return json(response, 500, { message: "too late" });
     if (fault === "lateReset") {
       response.writeHead(200, { "content-type": "application/json", "content-length": 1000 });
-      return void response.write("{", () => (request.socket as Socket).resetAndDestroy());
+      return void response.write("{", () => request.socket.resetAndDestroy());
     }
     if (fault === "slow") await new Promise((resolve) => setTimeout(resolve, 50));
     return json(response, status, answer);

@@ -32,7 +32,10 @@ it("logs a run: config, history, summary, system metrics and its end", async () 
   await backend.open(facts({ dir: temporaryFolder() }));
   backend.log(record(1, { "train/loss": 0.5, "system/cpu": 20, "system/gpu/0": 3 }));
   backend.log(record(1, { "val/loss": Number.NaN }));
-  backend.log({ ...record(2, { "train/loss": -Infinity }), media: { w: histogram({ edges: [0, 1, 2], counts: [3, 4] }), t: text("hi") } });
+  backend.log({
+    ...record(2, { "train/loss": -Infinity }),
+    media: { w: histogram({ edges: [0, 1, 2], counts: [3, 4] }), t: text("hi") },
+  });
   backend.log(record(3, { "system/cpu": 21 }));
   await backend.close(ending(3));
   expect(server.problems).toEqual([]);
@@ -45,7 +48,12 @@ it("logs a run: config, history, summary, system metrics and its end", async () 
     exitCode: 0,
   });
   const at = (step: number) => ({ _step: step, _runtime: step / 100, _timestamp: (START + step * 10) / 1000 });
-  const last = { "train/loss": "-Infinity", w: { _type: "histogram", bins: [0, 1, 2], values: [3, 4] }, t: "hi", ...at(2) };
+  const last = {
+    "train/loss": "-Infinity",
+    w: { _type: "histogram", bins: [0, 1, 2], values: [3, 4] },
+    t: "hi",
+    ...at(2),
+  };
   expect(lines(server)).toEqual([{ "train/loss": 0.5, "val/loss": "NaN", ...at(1) }, last]);
   expect(lines(server, "wandb-events.jsonl")).toEqual([
     { _wandb: true, _timestamp: at(1)._timestamp, _runtime: 0.01, "system.cpu": 20, "system.gpu.0": 3 },
@@ -56,19 +64,25 @@ it("logs a run: config, history, summary, system metrics and its end", async () 
   await expect.poll(() => server.connections()).toBe(0);
 });
 
-it("brings 10⁴ steps through a server that is down half of the time: each once, in order", { timeout: 60_000 }, async () => {
-  const server = await serve();
-  server.fault = downHalfOfTheTime;
-  const { backend } = backendFor(server);
-  await backend.open(facts({ dir: temporaryFolder() }));
-  await logSteps(backend, 1, 10_000);
-  backend.flush!();
-  await expect.poll(() => server.runs.get("run-1")?.files.get("wandb-history.jsonl")?.length, { timeout: 50_000 }).toBe(10_000);
-  await backend.close(ending(10_000));
-  expect(steps(server)).toEqual(range(1, 10_000));
-  expect(server.problems).toEqual([]);
-  expect(server.runs.get("run-1")!.state).toBe("finished");
-});
+it(
+  "brings 10⁴ steps through a server that is down half of the time: each once, in order",
+  { timeout: 60_000 },
+  async () => {
+    const server = await serve();
+    server.fault = downHalfOfTheTime;
+    const { backend } = backendFor(server);
+    await backend.open(facts({ dir: temporaryFolder() }));
+    await logSteps(backend, 1, 10_000);
+    await backend.flush?.();
+    await expect
+      .poll(() => server.runs.get("run-1")?.files.get("wandb-history.jsonl")?.length, { timeout: 50_000 })
+      .toBe(10_000);
+    await backend.close(ending(10_000));
+    expect(steps(server)).toEqual(range(1, 10_000));
+    expect(server.problems).toEqual([]);
+    expect(server.runs.get("run-1")!.state).toBe("finished");
+  },
+);
 
 it.for(["lateReset", "late500", "down", "html", "429", "hang", "slow"] as const)(
   "nothing comes twice and nothing is missing when every kind of request meets: %s",
@@ -163,7 +177,9 @@ it("gives up for now on a wrong key, keeps what was logged, and shows the key to
 
 it("checks its options, and reads the environment when the run begins", async () => {
   expect(() => wandb({ projct: "x" } as WandbOptions)).toThrow(/unknown option `projct`.*project/);
-  expect(() => wandb({ mode: "of" as "offline" })).toThrow(/Expected `mode` to be one of "online", "offline", got `"of"`/);
+  expect(() => wandb({ mode: "of" as "offline" })).toThrow(
+    /Expected `mode` to be one of "online", "offline", got `"of"`/,
+  );
   expect(() => wandb({ baseUrl: "http://example.com", apiKey: "x" }).open(facts())).toThrow(/plain http/);
   vi.stubEnv("WANDB_API_KEY", "");
   vi.stubEnv("WANDB_MODE", "");

@@ -41,4 +41,11 @@ for (let step = (resumedAt ?? 0) + 1; step <= steps; step++) {
   if (step % 10 === 0) await new Promise((resolve) => setTimeout(resolve, 2));
 }
 console.log(`end ${Date.now()}`);
-await backend.close({ status: "completed", reason: "", step: steps, time: Date.now(), elapsed: elapsed(), metrics: {} });
+await backend.close({
+  status: "completed",
+  reason: "",
+  step: steps,
+  time: Date.now(),
+  elapsed: elapsed(),
+  metrics: {},
+});

@@ -36,7 +36,10 @@ type Body = Record<string, unknown>;
 type Pair = { key: string; value: string };
 
 const isName = (key: unknown): boolean =>
-  typeof key === "string" && key.length <= 250 && /^[/\w.\- :]+$/.test(key) && !/^\/|\/$|\/\/|(^|\/)\.{1,2}(\/|$)/.test(key);
+  typeof key === "string" &&
+  key.length <= 250 &&
+  /^[/\w.\- :]+$/.test(key) &&
+  !/^\/|\/$|\/\/|(^|\/)\.{1,2}(\/|$)/.test(key);
 
 class Refusal extends Error {
   readonly code: string;
@@ -72,7 +75,8 @@ export async function mlflowServer(port = 0): Promise<MlflowServer> {
     const latest = new Map<string, StoredMetric>();
     for (const metric of metrics) {
       const known = latest.get(metric.key);
-      const later = !known || metric.step > known.step || (metric.step === known.step && metric.timestamp >= known.timestamp);
+      const later =
+        !known || metric.step > known.step || (metric.step === known.step && metric.timestamp >= known.timestamp);
       if (later) latest.set(metric.key, metric);
     }
     return [...latest.values()];
@@ -80,13 +84,19 @@ export async function mlflowServer(port = 0): Promise<MlflowServer> {
 
   function logBatch(body: Body, half: boolean): object {
     const run = runOf(body["run_id"]);
-    const { metrics = [], params = [], tags = [] } = body as { metrics?: StoredMetric[]; params?: Pair[]; tags?: Pair[] };
+    const {
+      metrics = [],
+      params = [],
+      tags = [],
+    } = body as { metrics?: StoredMetric[]; params?: Pair[]; tags?: Pair[] };
     if (metrics.length > 1000 || params.length > 100 || tags.length > 100) throw invalid("too many in one batch");
     if (JSON.stringify(body).length > 1e6) throw invalid("the request is too long");
     for (const { key, value, timestamp, step } of metrics) {
       if (!isName(key)) throw invalid(`Invalid metric name: ${key}`);
-      if (typeof value !== "number" && !["NaN", "Infinity", "-Infinity"].includes(value)) throw invalid(`Invalid value for ${key}`);
-      if (!Number.isSafeInteger(timestamp) || !Number.isSafeInteger(step)) throw invalid(`Invalid time or step of ${key}`);
+      if (typeof value !== "number" && !["NaN", "Infinity", "-Infinity"].includes(value))
+        throw invalid(`Invalid value for ${key}`);
+      if (!Number.isSafeInteger(timestamp) || !Number.isSafeInteger(step))
+        throw invalid(`Invalid time or step of ${key}`);
     }
     for (const { key, value } of params) {
       if (!isName(key) || typeof value !== "string") throw invalid(`Invalid parameter ${key}`);
@@ -123,8 +133,14 @@ export async function mlflowServer(port = 0): Promise<MlflowServer> {
         return found.length === 0 ? {} : { runs: found.map((run) => ({ info: infoOf(run) })) };
       }
       case "POST /runs/create": {
-        const { experiment_id: experiment, run_name: name, start_time: startTime, tags } = given as Record<string, string>;
-        if (![...experiments.values()].includes(experiment!)) throw new Refusal("RESOURCE_DOES_NOT_EXIST", "no experiment", 404);
+        const {
+          experiment_id: experiment,
+          run_name: name,
+          start_time: startTime,
+          tags,
+        } = given as Record<string, string>;
+        if (![...experiments.values()].includes(experiment!))
+          throw new Refusal("RESOURCE_DOES_NOT_EXIST", "no experiment", 404);
         if (!Number.isSafeInteger(startTime)) throw invalid("Invalid start_time");
         const run: StoredRun = {
           id: crypto.randomUUID().replaceAll("-", ""),
@@ -179,6 +195,12 @@ export async function mlflowServer(port = 0): Promise<MlflowServer> {
 
   const faulty = await faultyServer(port);
   faulty.apply = apply;
-  const server: MlflowServer = Object.assign(faulty, { runs, experiments, problems, authorization: "", longestParam: 6000 });
+  const server: MlflowServer = Object.assign(faulty, {
+    runs,
+    experiments,
+    problems,
+    authorization: "",
+    longestParam: 6000,
+  });
   return server;
 }

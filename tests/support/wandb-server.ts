@@ -96,19 +96,26 @@ export async function wandbServer(port = 0): Promise<WandbServer> {
       const lines = run.files.get(name) ?? [];
       run.files.set(name, lines);
       if (!KNOWN_FILES.includes(name)) problems.push(`unknown file ${name}`);
-      if (!Number.isSafeInteger(offset) || offset < 0 || offset > lines.length) problems.push(`${name}: offset ${offset} of ${lines.length}`);
+      if (!Number.isSafeInteger(offset) || offset < 0 || offset > lines.length)
+        problems.push(`${name}: offset ${offset} of ${lines.length}`);
       if (content.length === 0) problems.push(`${name}: nothing in it`);
       for (const [i, line] of content.entries()) {
         const at = offset + i;
         const parsed = parseExtended(line);
-        if (name.endsWith("history.jsonl") && ["_step", "_runtime", "_timestamp"].some((key) => typeof parsed[key] !== "number")) problems.push(`a line of history lacks a field: ${line}`);
+        if (
+          name.endsWith("history.jsonl") &&
+          ["_step", "_runtime", "_timestamp"].some((key) => typeof parsed[key] !== "number")
+        )
+          problems.push(`a line of history lacks a field: ${line}`);
         if (line.includes("\n")) problems.push("a line has two lines in it");
         // The same place again must be the same line: a client that says otherwise has lost count.
-        if (name !== "wandb-summary.json" && lines[at] !== undefined && lines[at] !== line) problems.push(`${name}: line ${at} came twice, and differs`);
+        if (name !== "wandb-summary.json" && lines[at] !== undefined && lines[at] !== line)
+          problems.push(`${name}: line ${at} came twice, and differs`);
         lines[at] = line;
       }
     }
-    if (body.complete) Object.assign(run, { state: body.exitcode === 0 ? "finished" : "failed", exitCode: body.exitcode });
+    if (body.complete)
+      Object.assign(run, { state: body.exitcode === 0 ? "finished" : "failed", exitCode: body.exitcode });
   }
 
   function apply(call: Call): Answer {

@@ -18,6 +18,8 @@ import { terminal, type Live, type Terminal } from "./terminal.ts";
 export interface BarOutput {
   /** Milliseconds between two looks. */
   readonly gap: number;
+  /** Milliseconds before an evaluation is worth a word. */
+  readonly evalDelay: number;
   /** A run begins, or an evaluation on its own. */
   begin(): void;
   show(): void;
@@ -82,6 +84,7 @@ function liveOutput(screen: Terminal, state: BarState, style: Style, width: numb
 
   return {
     gap: LIVE_GAP,
+    evalDelay: 0,
     begin() {
       close();
       unannounce ??= screen.announce();
@@ -112,6 +115,7 @@ function plainOutput(
   const line = (text: string): void => write(`${text}\n`);
   return {
     gap: 1000 * plainEvery,
+    evalDelay: 1000 * plainEvery,
     begin() {
       epochAt = -Infinity;
       unannounce ??= screen?.announce();

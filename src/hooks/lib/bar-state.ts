@@ -30,7 +30,7 @@ export class BarState {
   #elapsedBefore = 0;
   #startedAt = 0;
   #loss: number | undefined;
-  #lossStep = -1;
+  #lookedAt = -1;
   #lr: number | undefined;
   #values: Progress["values"] = [];
   /** Metrics of evaluations, in the order in which they came. */
@@ -59,10 +59,10 @@ export class BarState {
   /** Reads what is shown, and only that: the loss comes from the device. */
   look(ctx: ContextOf<"stepEnd">, now: number): void {
     this.#pace.mark(ctx.step, seconds(now));
+    this.#lookedAt = ctx.step;
     // A skipped step has the loss of an earlier one.
     if (!ctx.skipped && (this.#sparkline || this.#shows("loss"))) {
       this.#loss = ctx.loss;
-      this.#lossStep = ctx.step;
       if (this.#sparkline) this.#curve.add(ctx.loss);
     }
     if (this.#shows("lr")) this.#lr = ctx.lr;
@@ -87,8 +87,11 @@ export class BarState {
 
   evalBegin(ctx: ContextOf<"evalBegin">): void {
     const { loaderName: name, phase, config } = ctx;
-    if (phase !== "standalone") this.follow(ctx);
     const alone = phase === "standalone";
+    if (!alone) {
+      this.#pace.mark(ctx.step, seconds(performance.now()));
+      this.follow(ctx);
+    }
     this.evalBatches = 0;
     // On its own it has another loader, whatever its name.
     this.#evaluation = { name, total: alone ? undefined : evalBatchesIn(config, name), at: performance.now(), alone };
@@ -107,15 +110,27 @@ export class BarState {
     this.follow(ctx);
   }
 
+  epochEnd(ctx: Seen): void {
+    this.#pace.mark(ctx.step, seconds(performance.now()));
+    this.follow(ctx);
+    this.#replaceStale(ctx);
+  }
+
   /** The run is over, however: so is its evaluation. */
   end(ctx: Seen): void {
     this.#evaluation = undefined;
     this.follow(ctx);
-    // The rate of the last step says nothing any more, and a loss only when it is that step's; the epoch's mean always.
-    const mean = ctx.metrics["train/loss"];
-    const stale = this.#lossStep !== ctx.step;
+    this.#replaceStale(ctx);
+    // What would have been the rate of a next step.
+    this.#values = this.#values.filter(([name]) => name !== "lr");
+  }
+
+  /** Loss and rate were those of the step at which we looked. At the end of an epoch there is something better: its mean. */
+  #replaceStale({ step, metrics }: Seen): void {
+    if (this.#lookedAt === step) return;
+    const mean = metrics["train/loss"];
     this.#values = this.#values.flatMap(([name, value]) => {
-      if (name === "loss" && stale) return mean === undefined ? [] : [["train/loss", mean] as const];
+      if (name === "loss") return mean === undefined ? [] : [["train/loss", mean] as const];
       return name === "lr" ? [] : [[name, value] as const];
     });
   }

@@ -32,9 +32,12 @@ function formatLr(value: number): string {
   return short !== 0 && Math.abs(short) < 1e-3 ? exponent(short, 3) : String(short);
 }
 
-/** A metric by its name. */
+/** A metric by its name, as a number that a program can read too. */
+export function formatValue(name: string, value: number): string {
+  return RATE.test(name) && Number.isFinite(value) ? formatLr(value) : formatNumber(value);
+}
+
+/** A metric by its name, for people. */
 export function formatMetric(name: string, value: number): string {
-  if (!Number.isFinite(value)) return notFinite(value);
-  if (SHARE.test(name) && value >= 0 && value <= 1) return `${(100 * value).toFixed(2)}%`;
-  return RATE.test(name) ? formatLr(value) : formatNumber(value);
+  return SHARE.test(name) && value >= 0 && value <= 1 ? `${(100 * value).toFixed(2)}%` : formatValue(name, value);
 }

@@ -6,11 +6,17 @@ interface Counted {
 }
 
 export class Rates {
-  #from: Counted & { at: number } = { step: 0, samplesSeen: 0, tokensSeen: 0, at: 0 };
+  #step = 0;
+  #samples = 0;
+  #tokens = 0;
+  #at = 0;
   #pausedAt = 0;
 
-  begin({ step, samplesSeen, tokensSeen }: Counted): void {
-    this.#from = { step, samplesSeen, tokensSeen, at: performance.now() };
+  begin({ step, samplesSeen, tokensSeen }: Counted, now = performance.now()): void {
+    this.#step = step;
+    this.#samples = samplesSeen;
+    this.#tokens = tokensSeen;
+    this.#at = now;
   }
 
   pause(): void {
@@ -18,20 +24,20 @@ export class Rates {
   }
 
   resume(): void {
-    this.#from.at += performance.now() - this.#pausedAt;
+    this.#at += performance.now() - this.#pausedAt;
   }
 
-  /** Steps, samples and tokens a second since the last call; nothing where another hook has said it better. */
-  since(ctx: Counted, logged: Readonly<Record<string, number>>): Record<string, number> {
-    const { step, samplesSeen, tokensSeen, at } = this.#from;
-    const seconds = (performance.now() - at) / 1000;
-    if (ctx.step === step || seconds <= 0) return {};
-    this.begin(ctx);
-    if (Object.hasOwn(logged, "perf/stepsPerSec")) return {};
-    return {
-      "perf/stepsPerSec": (ctx.step - step) / seconds,
-      "perf/samplesPerSec": (ctx.samplesSeen - samplesSeen) / seconds,
-      ...(ctx.tokensSeen > tokensSeen && { "perf/tokensPerSec": (ctx.tokensSeen - tokensSeen) / seconds }),
-    };
+  /** Adds steps, samples and tokens a second since the last call; nothing where another hook has said it better. */
+  addTo(logged: Record<string, number>, ctx: Counted, now: number): void {
+    const steps = ctx.step - this.#step;
+    const samples = ctx.samplesSeen - this.#samples;
+    const tokens = ctx.tokensSeen - this.#tokens;
+    const seconds = (now - this.#at) / 1000;
+    if (steps === 0 || seconds <= 0) return;
+    this.begin(ctx, now);
+    if (Object.hasOwn(logged, "perf/stepsPerSec")) return;
+    logged["perf/stepsPerSec"] = steps / seconds;
+    logged["perf/samplesPerSec"] = samples / seconds;
+    if (tokens > 0) logged["perf/tokensPerSec"] = tokens / seconds;
   }
 }

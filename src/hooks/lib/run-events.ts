@@ -4,6 +4,8 @@ import type { RunEvent } from "../../loggers/backend.ts";
 
 type Around = Pick<ContextOf<"log">, "interventions" | "hooks">;
 
+const NONE: readonly RunEvent[] = [];
+
 export class RunEvents {
   #last: unknown;
   #failures = 0;
@@ -13,7 +15,9 @@ export class RunEvents {
     this.#failures = 0;
   }
 
-  news({ interventions, hooks }: Around): RunEvent[] {
+  news({ interventions, hooks }: Around): readonly RunEvent[] {
+    // Asked at every log, and nearly always in vain.
+    if (interventions.at(-1) === this.#last && hooks.failures.length === this.#failures) return NONE;
     const time = Date.now();
     const events: RunEvent[] = [];
     if (interventions.at(-1) !== this.#last) {

@@ -3,7 +3,7 @@
 /** Fewer than this, and never more than twice as many, points are kept of a run of any length. */
 const KEPT = 60;
 
-const LEVELS = [..."▁▂▃▄▅▆▇█"];
+const LEVELS = ["▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"];
 
 const mean = (values: readonly number[]): number => values.reduce((sum, value) => sum + value, 0) / values.length;
 

@@ -13,7 +13,7 @@ const shout = (text: string): string => text.toUpperCase();
 
 test("changes what is written, and only until it is undone", () => {
   const stream = new Stream();
-  const { original, undo } = patchWrite(stream as { write: Write }, shout);
+  const { original, undo } = patchWrite(stream, shout);
   const done = (): void => undefined;
   // What a stream says of its buffer reaches the writer.
   expect(stream.write("a")).toBe(false);
@@ -27,7 +27,7 @@ test("changes what is written, and only until it is undone", () => {
 
 test("bytes are text, also when a character comes in two parts; other encodings pass", () => {
   const stream = new Stream();
-  patchWrite(stream as { write: Write }, (text) => `<${text}>`);
+  patchWrite(stream, (text) => `<${text}>`);
   const bytes = new TextEncoder().encode("é");
   stream.write(bytes.subarray(0, 1));
   stream.write(bytes.subarray(1));
@@ -45,7 +45,7 @@ test("a stream that had a patch of its own gets it back", () => {
 
 test("one that was patched over stays so, and what is below it does nothing any more", () => {
   const stream = new Stream();
-  const { undo } = patchWrite(stream as { write: Write }, shout);
+  const { undo } = patchWrite(stream, shout);
   const below = stream.write;
   const over = (text: string): boolean => below.call(stream, `${text}!`);
   (stream as { write: Write }).write = over as Write;

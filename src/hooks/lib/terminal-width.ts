@@ -9,7 +9,7 @@ const NO_ROOM = /[\p{M}\p{Cf}\u0000-\u001F\u007F-\u009F]/u;
 const WIDE =
   /[\u1100-\u115F\u2E80-\u303E\u3041-\u33FF\u3400-\u4DBF\u4E00-\u9FFF\uA000-\uA4CF\uA960-\uA97F\uAC00-\uD7A3\uF900-\uFAFF\uFE30-\uFE6F\uFF00-\uFF60\uFFE0-\uFFE6\u{1F300}-\u{1FAFF}\u{20000}-\u{3FFFD}]|\p{Emoji_Presentation}/u;
 
-export const withoutEscapes = (text: string): string => text.replaceAll(ESCAPES, "");
+const withoutEscapes = (text: string): string => text.replaceAll(ESCAPES, "");
 
 function charWidth(char: string): number {
   if (char >= " " && char <= "~") return 1;
@@ -17,8 +17,12 @@ function charWidth(char: string): number {
   return WIDE.test(char) ? 2 : 1;
 }
 
+/** Nothing but what takes one column each: most texts by far. */
+const SIMPLE = /^[ -~]*$/;
+
 /** Columns that a line takes. */
 export function textWidth(text: string): number {
+  if (SIMPLE.test(text)) return text.length;
   let width = 0;
   for (const char of withoutEscapes(text)) width += charWidth(char);
   return width;

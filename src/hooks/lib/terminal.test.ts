@@ -30,7 +30,7 @@ class FakeProcess extends EventEmitter {
   readonly pid = 1;
   readonly env = {};
   readonly stdout: FakeStream & { write: Write };
-  readonly stderr = Object.assign(new EventEmitter(), { write: (() => true) as Write });
+  readonly stderr = Object.assign(new EventEmitter(), { write: () => true });
   readonly kill = vi.fn();
 
   constructor(vt: Vt) {

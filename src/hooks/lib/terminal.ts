@@ -12,13 +12,11 @@ const LEAST_GAP = 15;
 const COME_BACK = 50;
 
 /** What is used of Node's stdout. */
-export interface TerminalStream extends Writable {
+interface TerminalStream extends Writable {
   readonly isTTY?: boolean;
   readonly columns?: number;
   on(event: string, listener: () => void): unknown;
   off(event: string, listener: () => void): unknown;
-  once(event: string, listener: () => void): unknown;
-  listenerCount(event: string): number;
 }
 
 interface TerminalProcess extends GuardedProcess {
@@ -176,10 +174,15 @@ function sameTerminal(stderr: TerminalStream): boolean {
   }
 }
 
-/** As console.log does: a write that fails must not come back as an `error` event that nobody handles. */
+const failed = new WeakSet<TerminalStream>();
+
+/** For the callback of a write: one that fails must not come back as an `error` event that nobody handles. */
 function ignoreErrors(stream: TerminalStream): (error?: Error | null) => void {
   return (error) => {
-    if (error && stream.listenerCount("error") === 0) stream.once("error", () => undefined);
+    // Whoever else listens may stop to when it happens, as a pipe does.
+    if (!error || failed.has(stream)) return;
+    failed.add(stream);
+    stream.on("error", () => undefined);
   };
 }
 

@@ -53,8 +53,8 @@ export class DiskQueue implements Queue {
   #seq: number;
   #head: Json = null;
   #fd: number | undefined;
-  /** How far it was acknowledged when files were dropped that are being sent. */
-  #droppedFrom = 0;
+  /** How far it had come when files were dropped that may be on their way. */
+  #droppedFrom: number | undefined;
   #broken = false;
 
   /** Throws a CheckpointError while another process has it. */
@@ -118,13 +118,11 @@ export class DiskQueue implements Queue {
 
   async acknowledge(end: Position, state: Json): Promise<void> {
     this.state = state;
-    const [first] = this.#segments;
-    if (first && end.file < first.index && this.#position.file < first.index) {
-      // Sent after all, while it was dropped.
-      this.dropped -= Math.max(0, end.seq - this.#droppedFrom);
-      this.#droppedFrom = Math.max(end.seq, this.#droppedFrom);
-      this.#position = { ...end, seq: this.#position.seq };
+    if (this.#droppedFrom !== undefined && end.seq <= this.#position.seq) {
+      // Dropped while it was on its way, and has arrived after all.
+      this.dropped -= end.seq - this.#droppedFrom;
     } else this.#position = end;
+    this.#droppedFrom = undefined;
     const stored: Stored = { version: 1, ...this.#position, state };
     await this.#store(JSON.stringify(stored));
   }
@@ -219,7 +217,7 @@ export class DiskQueue implements Queue {
       if (this.dropped === 0 && lost > 0) {
         this.#warn(`${this.dir} is full (${this.#limit} bytes): the oldest of what was not sent is dropped.`);
       }
-      this.#droppedFrom = this.#position.seq;
+      this.#droppedFrom ??= this.#position.seq;
       this.dropped += Math.max(0, lost);
       this.#remove(oldest);
       this.#position = { file: oldest.index, offset: 0, seq: Math.max(this.#position.seq, following.seq) };

@@ -27,5 +27,5 @@ export function mapTexts<T extends Json>(value: T, change: (text: string) => str
   if (typeof value === "string") return change(value) as T;
   if (typeof value !== "object" || value === null) return value;
   if (Array.isArray(value)) return value.map((each: Json) => mapTexts(each, change)) as Json as T;
-  return Object.fromEntries(Object.entries(value).map(([name, each]) => [name, mapTexts(each as Json, change)])) as T;
+  return Object.fromEntries(Object.entries(value).map(([name, each]) => [name, mapTexts(each, change)])) as T;
 }

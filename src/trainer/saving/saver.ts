@@ -4,13 +4,19 @@ import type { BuiltinEvent } from "../../core/events.ts";
 import type { SavedCheckpoint } from "../../core/saved.ts";
 import type { Checkpoints, FailedSave, ResumeReport, SaveRequest, Saves } from "../../core/saving.ts";
 import { checkName } from "../../core/safe-name.ts";
+import type { toFiles } from "./checkpoint-files.ts";
 import type { Place } from "./place.ts";
 import { positionOf, type Position } from "./run-state.ts";
 import { SnapshotMemory } from "./snapshot-memory.ts";
-import type { Snapshot, Subject } from "./snapshot.ts";
+import type { Snapshot, Subject, takeSnapshot } from "./snapshot.ts";
 
 /** How a save ended, until the next boundary tells the hooks. */
 type Outcome = { readonly saved: SavedCheckpoint } | { readonly failed: FailedSave };
+
+interface SavingCode {
+  readonly takeSnapshot: typeof takeSnapshot;
+  readonly toFiles: typeof toFiles;
+}
 
 export interface SaverOptions {
   /** `sync` waits for the disk at the boundary of the save itself. */
@@ -26,6 +32,7 @@ export class Saver implements Saves {
   readonly #options: SaverOptions;
   readonly #warn: (message: string) => void;
   readonly #memory = new SnapshotMemory();
+  #code: SavingCode | undefined;
   #inFlight: Promise<void> | undefined;
   readonly #outcomes: Outcome[] = [];
   #position: Position | undefined;
@@ -140,8 +147,7 @@ export class Saver implements Saves {
   async #save(request: SaveRequest, emergency?: { position: Position; failure: unknown }): Promise<void> {
     await this.#place.open();
     await this.#settle(emergency?.failure);
-    // Loaded with the first save: a run without checkpoints does not carry their code.
-    const { takeSnapshot } = await import("./snapshot.ts");
+    const { takeSnapshot } = await this.#loadCode();
     const snapshot = await takeSnapshot(this.#subject, emergency?.position);
     const { step, epoch, metrics, tensors } = snapshot;
     const { reason, by } = request;
@@ -159,6 +165,20 @@ export class Saver implements Saves {
       },
       (error: Error) => void this.#outcomes.push({ failed: { name: saving.name, reason, step, by, error } }),
     );
+  }
+
+  /**
+   * Loaded with the first save: a run without checkpoints does not carry this code. Kept, since a module loader with
+   * hooks, such as tsx, answers every import in a later turn of the event loop, and by then another step would have run
+   * beside a snapshot that is not copied yet.
+   */
+  async #loadCode(): Promise<SavingCode> {
+    if (this.#code) return this.#code;
+    const [{ takeSnapshot }, { toFiles }] = await Promise.all([
+      import("./snapshot.ts"),
+      import("./checkpoint-files.ts"),
+    ]);
+    return (this.#code = { takeSnapshot, toFiles });
   }
 
   /** Fires `beforeSave`; false when a hook vetoes. */
@@ -192,7 +212,7 @@ export class Saver implements Saves {
   ): Promise<SavedCheckpoint> {
     try {
       const { name, reason, step, epoch, metrics, by, files, format, verify } = what;
-      const { toFiles } = await import("./checkpoint-files.ts");
+      const { toFiles } = await this.#loadCode();
       const store = await this.#place.open();
       const { runId, parent } = this.#place;
       // Of two of the same step the later one must be the newer, however fast they come.
