@@ -2,12 +2,14 @@
 import { print, toJson, type Report } from "./lib/report.ts";
 
 /** Loaded one by one, so that a benchmark never runs in code that another has warmed up with its own types. */
-const BENCHMARKS: Readonly<Record<string, () => Promise<{ run(): Promise<Report> | Report }>>> = {
+const BENCHMARKS: Readonly<Record<string, () => Promise<{ run(): Promise<Report | readonly Report[]> | Report }>>> = {
   dispatch: () => import("./dispatch.ts"),
   overhead: () => import("./overhead.ts"),
   lenet: () => import("./lenet.ts"),
   "gradient-monitor": () => import("./gradient-monitor.ts"),
   "nan-guard": () => import("./nan-guard.ts"),
+  checkpoint: () => import("./checkpoint.ts"),
+  logging: () => import("./logging.ts"),
   webhook: () => import("./webhook.ts"),
 };
 
@@ -25,8 +27,8 @@ if (unknown.length > 0) {
 const reports: Report[] = [];
 for (const name of asked.length > 0 ? asked : Object.keys(BENCHMARKS)) {
   const { run } = await BENCHMARKS[name]!();
-  const report = await run();
-  reports.push(report);
-  if (!json) print(report);
+  const told = [await run()].flat();
+  reports.push(...told);
+  if (!json) told.forEach(print);
 }
 if (json) console.log(JSON.stringify(reports.map(toJson), undefined, 2));

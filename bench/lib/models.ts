@@ -9,7 +9,6 @@ export type Setup = Pick<TrainerOptions, "model" | "loss" | "optimizer"> & { rea
 
 /** Enough batches that an epoch's end is rare. */
 const BATCHES = 64;
-const B = Number(process.env.B ?? 4);
 
 const noise = (...shape: number[]) => {
   const rng = new Rng(1);
@@ -66,5 +65,5 @@ export const large = (): Setup => ({
   model: sequential(...Array.from({ length: 8 }, () => [linear(2048, 2048, { bias: false }), relu()]).flat()),
   loss: mse(),
   optimizer: sgd({ lr: 1e-3 }),
-  train: new DataLoader({ x: noise(BATCHES * B, 2048), y: noise(BATCHES * B, 2048) }, { batchSize: B }),
+  train: new DataLoader({ x: noise(BATCHES * 4, 2048), y: noise(BATCHES * 4, 2048) }, { batchSize: 4 }),
 });

@@ -2,27 +2,30 @@
 import { modelCheckpoint } from "hookline";
 import { adamw, sgd } from "hookline/optim";
 import type { Report } from "./report.ts";
-import { plainSaves, raceSaving, type Race, type Racer, type Save, type Trace } from "./saving-race.ts";
+import { plainSaves, raceSaving, type Race, type Racer, type Save, type Step, type Trace } from "./saving-race.ts";
 import { median, p10 } from "./stats.ts";
 
 /** A save early in a turn, and then steps enough that it is durable, and that the trainer's usual step is known. */
 const TURN = 20;
 const SAVE_AT = 2;
+/** At least so many steps of a turn show the usual step, however slow the disk. */
+const USUAL = 5;
 /** The first turns compile, warm up, and touch the snapshot's memory for the first time. */
 const WARM_UP = 2;
 
-const length = ({ begin, end }: { readonly begin: number; readonly end: number }): number => end - begin;
+const length = ({ begin, end }: Step): number => end - begin;
+const cpuOf = ({ cpu }: Step): number => cpu;
 
 type Statistic = (values: readonly number[]) => number;
 
-/** Steps of a turn that a save may have slowed down: from its own to the one after the thread came to rest. */
-function reach(steps: Trace["steps"], { idle }: Pick<Save, "idle">): number {
+/** Where in a turn the steps end that a save may have slowed down: after the one in which the thread came to rest. */
+function reach(steps: readonly Step[], { idle }: Pick<Save, "idle">): number {
   const after = steps.findIndex(({ begin }) => begin > idle);
-  return after < 0 ? steps.length : after + 1;
+  return after < 0 ? TURN - USUAL : Math.min(after + 1, TURN - USUAL);
 }
 
 interface Turn {
-  readonly steps: Trace["steps"];
+  readonly steps: readonly Step[];
   readonly save?: Save;
 }
 
@@ -35,14 +38,14 @@ const turnsOf = ({ steps, saves }: Trace): Turn[] =>
   });
 
 /**
- * Milliseconds by which the steps from the save's own on are longer than this trainer's usual ones, all in their quiet
- * moments, step by step. Its own usual ones: where buffers happen to lie moves the steps of one trainer beside those of
- * another by more than a save costs.
+ * Milliseconds by which the steps from the save's own on are longer than this trainer's usual ones, step by step. Its own
+ * usual ones: where buffers happen to lie moves the steps of one trainer beside those of another by more than a save
+ * costs.
  */
-function costOf(turns: readonly Turn[], to: number, quiet: Statistic = p10): number {
-  const usual = quiet(turns.flatMap(({ steps }) => steps.slice(to).map(length)));
+function costOf(turns: readonly Turn[], to: number, of: Statistic, measure = length): number {
+  const usual = of(turns.flatMap(({ steps }) => steps.slice(to).map(measure)));
   let cost = 0;
-  for (let at = SAVE_AT - 1; at < to; at++) cost += quiet(turns.map(({ steps }) => length(steps[at]!))) - usual;
+  for (let at = SAVE_AT - 1; at < to; at++) cost += of(turns.map(({ steps }) => measure(steps[at]!))) - usual;
   return cost;
 }
 
@@ -53,6 +56,8 @@ interface Row {
   readonly cost: number;
   /** The same with medians. */
   readonly median: number;
+  /** Of it, work of the training thread: the rest is waiting, for the disk or for a processor. */
+  readonly cpu?: number;
   readonly snapshot?: number;
   readonly write?: number;
   readonly first?: number;
@@ -69,8 +74,9 @@ function rowOf(label: string, trace: Trace, otherReach?: number): Row {
   const row = {
     label,
     stepsPerSecond: (1000 * steps.length) / steps.reduce((sum, step) => sum + length(step), 0),
-    cost: costOf(turns, to),
+    cost: costOf(turns, to, p10),
     median: costOf(turns, to, median),
+    cpu: costOf(turns, to, median, cpuOf),
   };
   const saves = turns.flatMap(({ save }) => (save ? [save] : []));
   if (saves.length === 0) return row;
@@ -95,19 +101,22 @@ const withModelCheckpoint = (at: readonly number[]) => modelCheckpoint({ every: 
 const CONTESTS: readonly Contest[] = [
   {
     label: "sgd, 128 MiB",
-    race: { optimizer: sgd({ lr: 1e-3 }), turn: TURN, saveAt: [SAVE_AT], turns: WARM_UP + 15 },
+    race: { optimizer: sgd({ lr: 1e-3 }), turn: TURN, saveAt: [SAVE_AT], turns: WARM_UP + 10 },
     pairs: { requestSave: plainSaves, modelCheckpoint: withModelCheckpoint },
   },
   {
     label: "adamw, 384 MiB",
-    race: { optimizer: adamw({ lr: 1e-3 }), turn: TURN, saveAt: [SAVE_AT], turns: WARM_UP + 7 },
+    race: { optimizer: adamw({ lr: 1e-3 }), turn: TURN, saveAt: [SAVE_AT], turns: WARM_UP + 8 },
     pairs: { requestSave: plainSaves },
   },
 ];
 
 /** One that does not save, and for each way to ask for saves one that waits for them and one that does not. */
 async function contest({ label, race, pairs }: Contest): Promise<{ rows: Row[]; ratios: [string, number][] }> {
-  const racers = Object.values(pairs).flatMap((hook): Racer[] => [{ save: "sync", hook }, { save: "async", hook }]);
+  const racers = Object.values(pairs).flatMap((hook): Racer[] => [
+    { save: "sync", hook },
+    { save: "async", hook },
+  ]);
   const [none, ...traces] = await raceSaving([{}, ...racers], race);
   const to = reachOf(turnsOf(traces[1]!).slice(WARM_UP));
   const rows = [rowOf(`${label}: no saving`, none!, to)];
@@ -148,11 +157,12 @@ export async function savingCost(): Promise<Report> {
   return {
     name: "checkpoint",
     title: `checkpoint: ms that training pays for a save, every ${TURN} steps; no saving: what the measurement adds`,
-    columns: ["p10", "median", "snapshot", "write", "first", "end waits", "late", "steps/s"],
-    rows: rows.map(({ label, cost, median, snapshot, write, first, endWait, late, stepsPerSecond }) => [
+    columns: ["p10", "median", "CPU", "snapshot", "write", "first", "end waits", "late", "steps/s"],
+    rows: rows.map(({ label, cost, median, cpu, snapshot, write, first, endWait, late, stepsPerSecond }) => [
       label,
       cost,
       median,
+      cpu,
       snapshot,
       write,
       first,
@@ -160,8 +170,6 @@ export async function savingCost(): Promise<Report> {
       late,
       stepsPerSecond,
     ]),
-    aims: contests.flatMap(({ ratios }) =>
-      ratios.map(([what, measured]) => ({ what, measured, unit: "%", limit: 5 })),
-    ),
+    aims: contests.flatMap(({ ratios }) => ratios.map(([what, measured]) => ({ what, measured, unit: "%", limit: 5 }))),
   };
 }

@@ -1,4 +1,5 @@
 // Trainers of one large model that take turns, some of them saving: when each step began and ended, and each save.
+import { readFileSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -8,9 +9,11 @@ import type { Loader } from "../../src/core/loader.ts";
 import { large } from "./models.ts";
 import { Turns, withNext } from "./turns.ts";
 
-interface Span {
+export interface Step {
   readonly begin: number;
   end: number;
+  /** Milliseconds of the training thread's processor: on a busy machine, without the waiting for one. */
+  cpu: number;
 }
 
 /** One save, in the order of what happens. */
@@ -26,7 +29,7 @@ export interface Save {
 
 /** What came of one trainer. */
 export interface Trace {
-  readonly steps: Span[];
+  readonly steps: Step[];
   readonly saves: Save[];
   /** Milliseconds from the last step, which asks for a save, to the end of `fit`. */
   endWait: number;
@@ -45,6 +48,15 @@ export interface Race {
   /** In each turn, the steps that end with a save. */
   readonly saveAt: readonly number[];
   readonly turns: number;
+}
+
+/** What the training thread has used of its processor so far; not a number where the system does not tell. */
+function cpuTime(): number {
+  try {
+    return Number.parseInt(readFileSync(`/proc/self/task/${process.pid}/schedstat`, "utf8")) / 1e6;
+  } catch {
+    return Number.NaN;
+  }
 }
 
 /** The store, taking note of when it works. */
@@ -72,13 +84,19 @@ function timed(store: CheckpointStore, saves: readonly Save[]): CheckpointStore 
   };
 }
 
+function endStep(steps: readonly Step[]): void {
+  const last = steps.at(-1);
+  if (!last) return;
+  last.end = performance.now();
+  last.cpu += cpuTime();
+}
+
 /** Waits for its turn, and takes note of every step. */
 function watched(loader: Loader, { steps }: Trace, turns: Turns, length: number): Loader {
   return withNext(loader, async () => {
-    const last = steps.at(-1);
-    if (last) last.end = performance.now();
+    endStep(steps);
     if (steps.length % length === 0) await turns.pass();
-    steps.push({ begin: performance.now(), end: Number.NaN });
+    steps.push({ begin: performance.now(), end: Number.NaN, cpu: -cpuTime() });
     return loader.next();
   });
 }
@@ -104,11 +122,10 @@ async function train(racer: Racer, race: Race, turns: Turns, dir: string): Promi
         name: "watch",
         stage: "logger",
         onStepEnd({ step }) {
-          const now = performance.now();
           if (racer.hook && (step === steps || at.includes(step))) {
-            trace.saves.push({ asked: now, handed: Number.NaN, durable: Number.NaN, idle: Number.NaN });
+            trace.saves.push({ asked: performance.now(), handed: Number.NaN, durable: Number.NaN, idle: Number.NaN });
           }
-          if (step === steps) trace.steps.at(-1)!.end = now;
+          if (step === steps) endStep(trace.steps);
         },
         onTrainEnd: () => void (trace.endWait = performance.now() - trace.steps.at(-1)!.end),
       },

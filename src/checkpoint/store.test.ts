@@ -136,7 +136,9 @@ describe.each(Object.entries(STORES))("%s", (_, open) => {
   test("names what there is when asked for what there is not", async () => {
     const store = await open();
     await store.save("step-1", { model: bytes(1) }, info(1));
-    await expect(store.load({ name: "step-2" })).rejects.toThrow(/no such checkpoint\. Did you mean `step-1`\? There is: step-1/);
+    await expect(store.load({ name: "step-2" })).rejects.toThrow(
+      /no such checkpoint\. Did you mean `step-1`\? There is: step-1/,
+    );
     await expect(store.read("step-1", "optimizer")).rejects.toThrow(/no such file. It has: model/);
     await store.close();
     await store.close();

@@ -79,7 +79,7 @@ export function logger(backends: BackendSpec | readonly BackendSpec[], options: 
     const dir = typeof config.runDir === "string" ? config.runDir : undefined;
     id ||= globalThis.crypto.randomUUID().slice(0, 8);
     const warn = (message: string): void => warnUser(config, redact(`${name}: ${message}`, secrets));
-    const made = await Promise.all(specs.map((spec) => (typeof spec === "string" ? BACKENDS[spec]() : spec)));
+    const made = await Promise.all(specs.map(async (spec) => (typeof spec === "string" ? BACKENDS[spec]() : spec)));
     const facts = {
       dir,
       name: options.run ?? dir?.split(/[/\\]/).findLast(Boolean) ?? `run-${id}`,

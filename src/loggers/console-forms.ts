@@ -17,18 +17,33 @@ const unmarked = (name: string): string => (name.startsWith("~") ? name.slice(1)
 
 const count = (steps: number): string => `${steps} ${steps === 1 ? "step" : "steps"}`;
 
+const MOST_NAMES = 10_000;
+
 /** One line for each log, to be searched: `step=10 epoch=0 loss=0.6931 val/accuracy=0.9`. Epochs count from 0, as in files. */
 export function keyValueForm(style: Style): Form {
   const { bold, red } = paint(style.color);
+  // Of each name what it said last: learning rates and the like stay the same for long, and numbers are slow to format.
+  const said = new Map<string, { readonly label: string; value: number; text: string }>();
   const pair = (name: string, value: number): string => {
-    const text = `${name.replaceAll(/\s/g, "_")}=${formatValue(unmarked(name), value)}`;
-    return Number.isFinite(value) ? text : bold(red(text));
+    let last = said.get(name);
+    if (last === undefined) {
+      if (said.size >= MOST_NAMES) said.clear();
+      said.set(name, (last = { label: `${name.replaceAll(/\s/g, "_")}=`, value: Number.NaN, text: "" }));
+    }
+    if (value !== last.value) {
+      last.value = value;
+      const text = last.label + formatValue(unmarked(name), value);
+      last.text = ` ${Number.isFinite(value) ? text : bold(red(text))}`;
+    }
+    return last.text;
   };
   return {
     open: (name, resumedAt) => (resumedAt === undefined ? [] : [`run=${JSON.stringify(name)} resumedAt=${resumedAt}`]),
-    log: ({ step, epoch }, values) => [
-      [`step=${step}`, `epoch=${epoch}`, ...values.map(([name, value]) => pair(name, value))].join(" "),
-    ],
+    log({ step, epoch }, values) {
+      let line = `step=${step} epoch=${epoch}`;
+      for (const [name, value] of values) line += pair(name, value);
+      return [line];
+    },
     close: ({ status, reason, step, elapsed }) => [
       `status=${status} reason=${JSON.stringify(reason)} step=${step} elapsed=${elapsed.toFixed(1)}`,
     ],

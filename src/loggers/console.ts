@@ -38,6 +38,7 @@ const CHECKS = {
 
 /** Milliseconds between two writes: lines that come faster are written together. */
 const GAP = 50;
+const MOST_TITLES = 10_000;
 
 /**
  * Prints what is logged. On a terminal: columns, a line for each evaluation and epoch, and how the run ended.
@@ -62,6 +63,7 @@ export function consoleLog(options: ConsoleOptions = {}): LoggerBackend {
     options.write ?? (screen ? (text: string) => screen.print(text) : (text: string) => console.log(text.trimEnd()));
   const smoother = new Smoother(smoothing);
   const form = plain ? keyValueForm(style) : columnForm(style, headerEvery, () => screen?.columns ?? 80);
+  const titles = new Map<string, string>();
   let waiting: LogRecord[] = [];
   let timer: ReturnType<typeof setTimeout> | undefined;
   let wroteAt = -Infinity;
@@ -71,13 +73,26 @@ export function consoleLog(options: ConsoleOptions = {}): LoggerBackend {
     if (lines.length > 0) write(`${lines.join("\n")}\n`);
   }
 
+  /** What a metric is called here; "" for one that the line says by itself. Names are few, and the same at every step. */
+  function titleOf(name: string): string {
+    let title = titles.get(name);
+    if (title === undefined) {
+      // Also under a prefix.
+      const isEpoch = name === "epoch" || name.endsWith("/epoch");
+      title = isEpoch ? "" : smoother.smooths(name) ? `~${name}` : name;
+      if (titles.size < MOST_TITLES) titles.set(name, title);
+    }
+    return title;
+  }
+
   function format(record: LogRecord): string[] {
-    // Shown as the record's own; under a prefix as well.
-    const names = Object.keys(record.scalars).filter((name) => name !== "epoch" && !name.endsWith("/epoch"));
-    const values = (metrics === undefined ? names : selectNames(metrics, names)).map((name) => {
-      const value = smoother.next(name, record.scalars[name]!);
-      return [smoother.smooths(name) ? `~${name}` : name, value] as const;
-    });
+    const values: [title: string, value: number][] = [];
+    let names = Object.keys(record.scalars);
+    if (metrics !== undefined) names = selectNames(metrics, names);
+    for (const name of names) {
+      const title = titleOf(name);
+      if (title !== "") values.push([title, smoother.next(name, record.scalars[name]!)]);
+    }
     return values.length === 0 ? [] : form.log(record, values);
   }
 

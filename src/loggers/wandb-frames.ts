@@ -47,7 +47,9 @@ export class WandbFrames {
   #frame(data: Uint8Array, kind: number): void {
     const header = new Uint8Array(HEADER);
     const view = new DataView(header.buffer);
-    view.setUint32(0, this.#crc32(data, this.#crc32(Uint8Array.of(kind))), true);
+    const start = this.#crc32(Uint8Array.of(kind));
+    // Of no bytes at all, zlib forgets what came before.
+    view.setUint32(0, data.byteLength === 0 ? start : this.#crc32(data, start), true);
     view.setUint16(4, data.byteLength, true);
     header[6] = kind;
     this.#push(header);

@@ -12,7 +12,7 @@ const SYSTEM = "system/";
 const MOST_BINS = 512;
 
 /** W&B takes the numbers that JSON lacks by their bare names. */
-export const scalarJson = (value: Scalar): string => String(value);
+const scalarJson = (value: Scalar): string => String(value);
 
 export interface WandbRow {
   /** With `_step`, `_runtime` and `_timestamp`; empty when nothing but system metrics was logged. */

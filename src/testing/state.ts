@@ -12,7 +12,7 @@ export async function savedState(hook: Hook): Promise<HookState> {
   return {
     ...(json !== undefined && { json: JSON.parse(JSON.stringify(json)) as HookState["json"] }),
     ...(tensors && { tensors: isOnEngine(tensors) ? await tensors.read() : tensors }),
-  } as HookState;
+  };
 }
 
 const isOnEngine = (tensors: HostTensors | DeviceTensors): tensors is DeviceTensors =>

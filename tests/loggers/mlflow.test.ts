@@ -243,3 +243,23 @@ it("works without a run directory, and says what that means", async () => {
   expect(steps(server)).toEqual(range(1, 200));
   expect(warnings[0]).toMatch(/no run directory, so that what cannot be sent waits in memory/);
 });
+
+it("goes on without a record that the server refuses, and says so", async () => {
+  const server = await serve();
+  const { apply } = server;
+  server.apply = (call, half) => {
+    const { metrics = [] } = (call.body ?? {}) as { metrics?: readonly { step: number }[] };
+    const refused = metrics.some(({ step }) => step === 33 || step === 77);
+    return refused
+      ? { status: 400, body: { error_code: "INVALID_PARAMETER_VALUE", message: "no" } }
+      : apply(call, half);
+  };
+  const { backend, warnings } = backendFor(server);
+  await backend.open(facts({ dir: temporaryFolder() }));
+  await logSteps(backend, 1, 100);
+  await backend.close(ending(100));
+  expect(steps(server)).toEqual(range(1, 100).filter((step) => step !== 33 && step !== 77));
+  expect(warnings[0]).toMatch(/refused a record: HTTP 400: no/);
+  expect(warnings.at(-1)).toMatch(/2 records were refused: HTTP 400: no/);
+  expect(server.runs[0]!.status).toBe("FINISHED");
+});

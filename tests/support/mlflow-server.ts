@@ -1,14 +1,14 @@
 // A tracking server as MLflow's REST API has it, with its checks and limits, and a history that keeps what comes twice.
 import { faultyServer, type Answer, type Call, type FaultyServer } from "../loggers/queue-faults.ts";
 
-export interface StoredMetric {
+interface StoredMetric {
   readonly key: string;
   readonly value: number | string;
   readonly timestamp: number;
   readonly step: number;
 }
 
-export interface StoredRun {
+interface StoredRun {
   readonly id: string;
   readonly experiment: string;
   readonly name: string;

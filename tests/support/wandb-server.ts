@@ -1,7 +1,7 @@
 // W&B's service as its own client uses it: GraphQL for the run, and a file stream that counts lines and so keeps none twice.
 import { faultyServer, type Answer, type Call, type FaultyServer } from "../loggers/queue-faults.ts";
 
-export interface WandbRun {
+interface WandbRun {
   readonly id: string;
   displayName: string;
   tags: readonly string[];

@@ -116,6 +116,7 @@ export class Sender {
       }
       if (chunk.lines.length === 0) return this.#give(error);
       this.refused++;
+      this.lastError = error.message;
       if (this.refused === 1) this.#options.warn(`${this.#options.shown} refused a record: ${error.message}`);
       await queue.acknowledge(chunk.end, courier.state);
       return true;

@@ -1,1 +1,0 @@
-import { checkpointFiles } from "./lib/checkpoint-files.ts"; import { idleCheckpoint } from "./lib/idle-checkpoint.ts"; import { print } from "./lib/report.ts"; print(await idleCheckpoint()); print(await checkpointFiles());

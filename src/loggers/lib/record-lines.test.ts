@@ -1,0 +1,59 @@
+// Records as lines: one per step, with every number kept.
+import { expect, it, onTestFinished, vi } from "vitest";
+import { histogram, image } from "../../core/media.ts";
+import type { LogRecord } from "../backend.ts";
+import { endLine, parseLine, RecordLines } from "./record-lines.ts";
+
+const record = (step: number, scalars: Record<string, number>, media: LogRecord["media"] = {}): LogRecord => ({
+  step,
+  epoch: 0,
+  time: 1000 + step,
+  elapsed: step / 10,
+  scalars,
+  media,
+});
+
+it("joins what belongs to one step, and keeps the last step back until it is complete", () => {
+  const lines = new RecordLines({ media: false });
+  lines.add(record(1, { loss: 0.5, 'odd "name"\n': 1e-300 }));
+  lines.add(record(2, { loss: Number.NaN, up: Infinity }));
+  lines.add(record(2, { loss: 0.25, down: -Infinity }));
+  const first = lines.take(false);
+  expect(first.map(parseLine)).toEqual([
+    { kind: "log", step: 1, time: 1001, elapsed: 0.1, scalars: { loss: 0.5, 'odd "name"\n': 1e-300 } },
+  ]);
+  expect(first[0]).not.toContain("\n");
+  expect(lines.length).toBe(2);
+  const scalars = { loss: 0.25, up: "Infinity", down: "-Infinity" };
+  expect(lines.take(true).map(parseLine)).toEqual([{ kind: "log", step: 2, time: 1002, elapsed: 0.2, scalars }]);
+  expect(lines.take(true)).toEqual([]);
+});
+
+it("takes the last step as complete when nothing has come for a while", () => {
+  const lines = new RecordLines({ media: false });
+  lines.add(record(1, { loss: 1 }));
+  expect(lines.take(false)).toEqual([]);
+  const now = performance.now();
+  vi.spyOn(performance, "now").mockImplementation(() => now + 2000);
+  onTestFinished(() => void vi.restoreAllMocks());
+  expect(lines.take(false)).toHaveLength(1);
+});
+
+it("keeps histograms and texts where they are wanted, and no images", () => {
+  const media = {
+    w: histogram({ edges: [0, 1], counts: [2] }),
+    x: image({ data: new Uint8Array(4), shape: [2, 2] }),
+  };
+  const lines = new RecordLines({ media: true });
+  lines.add(record(1, {}, media));
+  expect(parseLine(lines.take(true)[0]!)).toMatchObject({
+    scalars: {},
+    media: { w: { kind: "histogram", edges: [0, 1], counts: [2] } },
+  });
+});
+
+it("reads back ends, and nothing of what is damaged", () => {
+  const end = { status: "error", reason: "no", step: 1, time: 2, elapsed: 3 } as const;
+  expect(parseLine(endLine({ ...end, metrics: {} }))).toEqual({ kind: "end", ...end });
+  for (const line of ["", "{", "null", "5", '{"kind":"x"}', '{"step":1}']) expect(parseLine(line)).toBeUndefined();
+});
