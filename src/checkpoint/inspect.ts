@@ -45,8 +45,18 @@ export async function inspectCheckpoint(path: string, options: InspectOptions = 
   return place.kind === "checkpoint" ? inspectFolder(place.path, verifyDigests) : inspectFile(place.kind, place.path);
 }
 
+/** A run that is going on removes checkpoints while one looks: then it is looked at again. */
+async function inspectNewest(root: string, digests: boolean, attempts = 3): Promise<InspectedCheckpoint> {
+  try {
+    return await inspectNewestNow(root, digests);
+  } catch (error) {
+    if (!(error instanceof CheckpointError) || error instanceof NothingHere || attempts === 0) throw error;
+    return inspectNewest(root, digests, attempts - 1);
+  }
+}
+
 /** The newest that is intact; if none is, the newest. */
-async function inspectNewest(root: string, digests: boolean): Promise<InspectedCheckpoint> {
+async function inspectNewestNow(root: string, digests: boolean): Promise<InspectedCheckpoint> {
   const problems = new Problems();
   const found = await problems.catch(() => checkpointsIn(root));
   if (found === undefined) return report(root, "checkpoint", [], [], problems);

@@ -82,7 +82,7 @@ export function logger(backends: BackendSpec | readonly BackendSpec[], options: 
     const made = await Promise.all(specs.map(async (spec) => (typeof spec === "string" ? BACKENDS[spec]() : spec)));
     const facts = {
       dir,
-      name: options.run ?? dir?.split(/[/\\]/).findLast(Boolean) ?? `run-${id}`,
+      name: redact(options.run ?? dir?.split(/[/\\]/).findLast(Boolean) ?? `run-${id}`, secrets),
       id,
       resumedAt,
       startedAt: Date.now(),

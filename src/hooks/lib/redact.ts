@@ -1,30 +1,64 @@
 // Hides what looks like a secret in text that leaves the machine: an error message may quote a URL or a header.
 
-export const SECRET_NAME = /key|token|secret|passw|credential|auth/i;
+export const SECRET_NAME = /key|token|secret|passw|passphrase|pwd|credential|auth|cookie/i;
+/** Names of what is secret even if it is a number: `tokens: 1000` is none. */
+const SECRET_NUMBER = /secret|passw|passphrase|pwd|credential/i;
 
-/** Each pattern is linear: what repeats in it cannot also match what follows. */
+/** Is a value secret by its name? */
+export function isSecret(name: string, value: unknown): boolean {
+  const isNumber = typeof value === "number" || typeof value === "bigint";
+  if (isNumber) return SECRET_NUMBER.test(name);
+  return SECRET_NAME.test(name) && (typeof value === "string" || typeof value === "object");
+}
+
+/** Each pattern is linear: what repeats in it cannot also match what follows, or ends where the next try begins. */
 const PATTERNS: readonly (readonly [pattern: RegExp, shown: string])[] = [
+  [/-----BEGIN [A-Z ]{0,40}PRIVATE KEY-----[^]*?(?:-----END [A-Z ]{0,40}PRIVATE KEY-----|$)/g, "…"],
   // https://user:password@host
   [/:\/\/[^\s/@]+@/g, "://…@"],
-  // api_key=…, "token": "…", Authorization: Bearer …
+  // api_key=…, "token": "…", Authorization: Bearer …; what is quoted, up to the quote.
   [
-    /((?:api[-_]?key|access[-_]?key|token|secret|passw(?:or)?d|authorization|credentials?)["']?\s*[:=]\s*["']?)(?:(?:bearer|basic)\s+)?[^\s"',;&)}\]]+/gi,
+    /((?:api[-_]?key|access[-_]?key|account[-_]?key|token|secret|passw(?:or)?d|passphrase|pwd|authorization|credentials?)["']?\s*[:=]\s*)(?:"[^"]*|'[^']*|(?:(?:bearer|basic)\s+)?[^\s"',;&)}\]]+)/gi,
     "$1…",
   ],
+  // Of an address: ?key=…, &sig=…, &X-Amz-Signature=…
+  [/([?&](?:key|sig|[\w-]{0,40}signature|[\w-]{0,40}[-_]key)=)[^\s&#"'<>]+/gi, "$1…"],
   [/\b(bearer|basic)\s+[\w.~+/=-]{8,}/gi, "$1 …"],
   // Keys that services mark as such by their first letters.
-  [/\b(?:sk-|ghp_|gho_|ghs_|github_pat_|glpat-|hf_|xox[abeprs]-|AKIA|AIza)[\w-]{8,}/g, "…"],
+  [
+    /\b(?:sk-|[rs]k_live_|[rs]k_test_|whsec_|ghp_|gho_|ghs_|ghu_|github_pat_|glpat-|hf_|pypi-|xox[abeprs]-|AKIA|ASIA|AIza)[\w-]{8,}/g,
+    "…",
+  ],
+  [/\bnpm_[A-Za-z0-9]{16,}/g, "…"],
+  // JSON web tokens.
+  [/(?<![\w-])eyJ[\w-]{8,}\.[\w-]{8,}(?:\.[\w-]*)?/g, "…"],
   // Addresses that are keys themselves.
   [/(hooks\.slack\.com\/|discord(?:app)?\.com\/api\/webhooks\/)[^\s"'<>]+/gi, "$1…"],
 ];
+
+/** Where the program is, which a shell tells everyone. */
+const NO_SECRETS = new Set(["PWD", "OLDPWD"]);
 
 /** Values of environment variables whose names say that they are secret. Reading all takes long: once is enough. */
 export function secretsOfEnvironment(): string[] {
   const { process } = globalThis as { process?: { env?: Record<string, string | undefined> } };
   return Object.entries(process?.env ?? {})
-    .filter(([name, value]) => SECRET_NAME.test(name) && value !== undefined && value.length >= 8)
+    .filter(([name, value]) => SECRET_NAME.test(name) && !NO_SECRETS.has(name) && (value ?? "").length >= 8)
     .map(([, value]) => value!);
 }
+
+/** A command line without secrets: `--api-key …` and `--api-key=…` as well. */
+export function redactArguments(args: readonly string[], secrets: readonly string[]): string[] {
+  return args.map((arg, i) => {
+    const [, before] = /^--?([\w.-]+)$/.exec(args[i - 1] ?? "") ?? [];
+    const isValue = before !== undefined && !arg.startsWith("-");
+    if (isValue && isSecret(before, asNumber(arg))) return "…";
+    const [, start, name, value] = /^(-{0,2}([\w.-]+)=)(.*)$/s.exec(arg) ?? [];
+    return name !== undefined && isSecret(name, asNumber(value!)) ? `${start}…` : redact(arg, secrets);
+  });
+}
+
+const asNumber = (text: string): number | string => (/^[\d.]+(?:e\d+)?$/.test(text) ? Number(text) : text);
 
 /** The text without `secrets`, and without what looks like one. */
 export function redact(text: string, secrets: readonly string[]): string {

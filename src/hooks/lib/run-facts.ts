@@ -2,7 +2,7 @@
 import type { ContextOf } from "../../core/context.types.ts";
 import type { Json } from "../../core/json.ts";
 import { builtinOrNone } from "../../platform/builtin.ts";
-import { SECRET_NAME, redact } from "./redact.ts";
+import { isSecret, redact, redactArguments } from "./redact.ts";
 
 type Around = Pick<ContextOf<"trainBegin">, "config" | "optimizers" | "device" | "paramCount" | "totalSteps">;
 
@@ -26,8 +26,7 @@ export function withoutSecrets(value: unknown, secrets: readonly string[], depth
   const isPlain = [Object.prototype, null].includes(Object.getPrototypeOf(value) as object | null);
   if (!isPlain) return value.constructor.name;
   const entries = Object.entries(value).map(([key, item]: [string, unknown]) => {
-    const isSecret = SECRET_NAME.test(key) && (typeof item === "string" || typeof item === "object");
-    return [redact(key, secrets), isSecret ? "…" : withoutSecrets(item, secrets, depth + 1)] as const;
+    return [redact(key, secrets), isSecret(key, item) ? "…" : withoutSecrets(item, secrets, depth + 1)] as const;
   });
   const known = entries.filter(([, item]) => item !== undefined);
   return known.length === 0 && entries.length > 0 ? undefined : (Object.fromEntries(known) as Json);
@@ -75,7 +74,7 @@ export async function about(around: Around, secrets: readonly string[]): Promise
       secrets,
     )!,
     ...(process?.argv && {
-      command: process.argv.map((each) => redact(each, secrets)),
+      command: redactArguments(process.argv, secrets),
       node: process.version,
       platform: `${process.platform} ${process.arch}`,
       pid: process.pid,
