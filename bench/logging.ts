@@ -107,7 +107,7 @@ async function throughput(): Promise<Report> {
   return {
     name: "logging-tensorboard",
     title: `TensorBoard files: µs a scalar for the caller and until it is in the file, and millions of scalars a second${
-      theirs ? "" : " (no Python with torch and tensorboard was found)"
+      theirs ? "" : " (no Python with torch and tensorboard was found: HOOKLINE_PYTHON, HOOKLINE_TENSORBOARD_PYTHON)"
     }`,
     columns: ["caller µs", "written µs", "M/s"],
     rows: rows.map(({ label, caller, written }) => [label, caller, written, rate(written)]),

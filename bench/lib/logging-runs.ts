@@ -13,7 +13,7 @@ import { withNext } from "./turns.ts";
 /** What a run logs to, made anew for each run. */
 export type MakeHooks = (dir: string) => Promise<Logging> | Logging;
 
-export interface Logging {
+interface Logging {
   readonly hooks: readonly Hook[];
   close?(): Promise<void> | void;
 }

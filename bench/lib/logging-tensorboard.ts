@@ -1,6 +1,6 @@
 // How many scalars a second reach TensorBoard files: ours, and PyTorch's SummaryWriter where a Python has it.
 import { execFile } from "node:child_process";
-import { existsSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
@@ -68,18 +68,24 @@ for _ in range(5):
 print(json.dumps(rounds))
 `;
 
-/** Pythons that may have PyTorch; TensorBoard may lie in an environment beside it: HOOKLINE_TENSORBOARD names its folder. */
-const PYTHONS = ["/usr/bin/python3", "python3"];
+const execute = promisify(execFile);
+/** Those that may have PyTorch; Debian's belongs to Debian's Python. */
+const PYTHONS = [process.env.HOOKLINE_PYTHON, "/usr/bin/python3", "python3"].filter((python) => python !== undefined);
+
+/** TensorBoard may lie in an environment of its own: the folders where that one's Python finds its packages. */
+async function tensorboardPath(): Promise<string> {
+  const python = process.env.HOOKLINE_TENSORBOARD_PYTHON;
+  if (python === undefined) return "";
+  const { stdout } = await execute(python, ["-c", "import site; print(':'.join(site.getsitepackages()))"]);
+  return stdout.trim();
+}
 
 /** Undefined where no Python has both. */
 export async function summaryWriter(): Promise<Throughput | undefined> {
-  const environment = process.env.HOOKLINE_TENSORBOARD ?? join(tmpdir(), "tbvenv");
-  const lib = join(environment, "lib");
-  const packages = existsSync(lib) ? readdirSync(lib).map((python) => join(lib, python, "site-packages")) : [];
-  const env = { ...process.env, PYTHONPATH: packages.join(":") };
+  const env = { ...process.env, PYTHONPATH: await tensorboardPath() };
   for (const python of PYTHONS) {
     try {
-      const { stdout } = await promisify(execFile)(python, ["-W", "ignore", "-c", SCRIPT], { env });
+      const { stdout } = await execute(python, ["-W", "ignore", "-c", SCRIPT], { env });
       const rounds = JSON.parse(stdout) as [number, number][];
       const each = (which: 0 | 1): number => median(rounds.map((times) => times[which]));
       return { label: "PyTorch's SummaryWriter.add_scalar", caller: each(0), written: each(1) };

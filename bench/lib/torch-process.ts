@@ -13,8 +13,8 @@ export interface TorchProcess {
   close(): Promise<void>;
 }
 
-/** Debian's PyTorch belongs to Debian's Python. */
-const PYTHON = "/usr/bin/python3";
+/** Debian's PyTorch belongs to Debian's Python; another one can be named. */
+const PYTHON = process.env.HOOKLINE_PYTHON ?? "/usr/bin/python3";
 
 export async function torchProcess(): Promise<TorchProcess | undefined> {
   const script = fileURLToPath(new URL("./torch-files.py", import.meta.url));

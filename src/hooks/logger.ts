@@ -9,7 +9,7 @@ import { didYouMean } from "../core/suggest.ts";
 import type { LoggerBackend, RunEvent } from "../loggers/backend.ts";
 import { BackendGuard } from "./lib/backend-guard.ts";
 import { Rates } from "./lib/rates.ts";
-import { redact, secretsOfEnvironment } from "./lib/redact.ts";
+import { redact, secretsOfEnvironment } from "../core/redact.ts";
 import { about, defaultHparams, withoutSecrets } from "./lib/run-facts.ts";
 import { RunEvents } from "./lib/run-events.ts";
 import { warnUser } from "./lib/warn-user.ts";

@@ -67,7 +67,7 @@ function connect(options: MlflowOptions, run: RunFacts): Connection {
   const head: MlflowHead = {
     part: crypto.randomUUID(),
     id: run.id,
-    name: options.runName ?? run.name,
+    name: scrub(options.runName ?? run.name),
     experiment: options.experiment ?? env["MLFLOW_EXPERIMENT_NAME"] ?? "Default",
     startedAt: run.startedAt,
     // What the run wrote stays where it is: this says where.

@@ -1,6 +1,7 @@
 // Brings what is queued to W&B: the run by GraphQL, its lines by the file stream, which counts them and so takes none twice.
 import type { Json } from "../core/json.ts";
 import type { Chunk } from "./lib/queue.ts";
+import { mapTexts } from "./lib/remote-options.ts";
 import { parseLine, type EndLine, type LoggedLine } from "./lib/record-lines.ts";
 import { Seen, type Latest } from "./lib/seen.ts";
 import type { Courier } from "./lib/sender.ts";
@@ -43,6 +44,12 @@ interface State {
 const HISTORY = "wandb-history.jsonl";
 const EVENTS = "wandb-events.jsonl";
 const SUMMARY = "wandb-summary.json";
+
+/** What users write into names and tags may hold a secret as well. */
+export function scrubbed(head: WandbHead, scrub: (text: string) => string): WandbHead {
+  const { name, tags, config } = head;
+  return { ...head, name: scrub(name), tags: tags.map(scrub), config: mapTexts(config, scrub) };
+}
 
 export class WandbCourier implements Courier {
   readonly #service: Service;

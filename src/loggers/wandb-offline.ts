@@ -3,10 +3,9 @@ import { OptionError } from "../core/errors.ts";
 import { builtin } from "../platform/builtin.ts";
 import type { LoggerBackend, LogRecord, RunEnd, RunFacts } from "./backend.ts";
 import { concat } from "./formats/protobuf.ts";
-import { mapTexts } from "./lib/remote-options.ts";
 import { endLine, parseLine, RecordLines } from "./lib/record-lines.ts";
-import { redact, secretsOfEnvironment } from "../hooks/lib/redact.ts";
-import type { WandbHead } from "./wandb-courier.ts";
+import { redact, secretsOfEnvironment } from "../core/redact.ts";
+import { scrubbed, type WandbHead } from "./wandb-courier.ts";
 import { WandbFrames } from "./wandb-frames.ts";
 import { rowOf, type Entries } from "./wandb-lines.ts";
 import { WandbRecords } from "./wandb-records.ts";
@@ -63,12 +62,12 @@ class OfflineFile {
     }
     this.#fs = builtin<Fs>("wandb", "node:fs");
     const secrets = secretsOfEnvironment();
-    const config = mapTexts(head.config, (text) => redact(text, secrets));
+    const clean = scrubbed(head, (text) => redact(text, secrets));
     const time = new Date(startedAt).toISOString().replace(/[-:]/g, "").replace("T", "_").slice(0, 15);
     const folder = this.#newFolder(`${dir}/wandb/offline-run-${time}-${head.id}`);
     this.#fd = this.#fs.openSync(`${folder}/run-${head.id}.wandb`, "wx");
     this.#frames.add(this.#records.header());
-    this.#frames.add(this.#records.run({ ...head, config }, startedAt));
+    this.#frames.add(this.#records.run(clean, startedAt));
     this.#flush();
   }
 

@@ -2,10 +2,10 @@
 import { OptionError } from "../core/errors.ts";
 import { checkOptions, is, type Check } from "../core/options.ts";
 import type { LoggerBackend, RunFacts } from "./backend.ts";
-import { checkSecrets, environment, mapTexts } from "./lib/remote-options.ts";
+import { checkSecrets, environment } from "./lib/remote-options.ts";
 import { REMOTE_CHECKS, remoteBackend, type Connection, type RemoteOptions } from "./lib/remote-backend.ts";
 import { checkUrl, Service } from "./lib/service.ts";
-import { WandbCourier, type WandbHead } from "./wandb-courier.ts";
+import { scrubbed, WandbCourier, type WandbHead } from "./wandb-courier.ts";
 import { safeId } from "./wandb-lines.ts";
 import { offlineBackend } from "./wandb-offline.ts";
 
@@ -99,7 +99,7 @@ function connect(options: WandbOptions, run: RunFacts): Connection {
   const head = headOf(options, run);
   return {
     service,
-    head: { ...head, config: mapTexts(head.config, (text) => service.scrub(text)) },
+    head: { ...scrubbed(head, (text) => service.scrub(text)) },
     courier: (state) => new WandbCourier(service, state),
   };
 }

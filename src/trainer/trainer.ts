@@ -14,6 +14,7 @@ import type { Loader } from "../core/loader.ts";
 import { runLoop } from "../core/loop.ts";
 import type { HostBatch, HostTensors } from "../core/model.ts";
 import { checkOptions, is, show } from "../core/options.ts";
+import { redact, secretsOfEnvironment } from "../core/redact.ts";
 import { HookRegistry, type Disposer } from "../core/registry.ts";
 import { makeResult, type RunResult } from "../core/result.ts";
 import { Run } from "../core/run.ts";
@@ -59,7 +60,9 @@ export class Trainer {
   constructor(options: TrainerOptions) {
     checkTrainerOptions(options);
     this.options = options;
-    this.#warn = options.warn ?? ((message) => this.#platform.warn(message));
+    const warn = options.warn ?? ((message: string) => this.#platform.warn(message));
+    // What a hook throws may quote a URL or a header, and warnings end up in files.
+    this.#warn = (message) => warn(redact(message, secretsOfEnvironment()));
     this.#problem = defineProblem(options.model, options.loss, options.inputs);
     this.#initial = this.#problem.init(this.#seed);
     this.#feed = new LoaderSet(options.train, options.mix);

@@ -64,11 +64,7 @@ const hooks = [
   // For people too: `.wandb` files.
   logger([wandb({ mode: "offline", project: "p" })], { name: "offline", hparams: settings as never, run: words.run }),
 ];
-// All warnings but one: the trainer repeats what a hook has thrown word for word, on the user's own terminal.
-const warn = (message: string): void => {
-  if (!message.startsWith("Hook `talkative` failed")) console.warn(message);
-};
-const trainer = tinyTrainer({ runDir, epochs: 3, logEvery: 1, hooks, warn });
+const trainer = tinyTrainer({ runDir, epochs: 3, logEvery: 1, hooks });
 try {
   const { status } = await trainer.fit();
   console.log(status);

@@ -2,7 +2,7 @@
 import type { ContextOf } from "../../core/context.types.ts";
 import type { Json } from "../../core/json.ts";
 import { builtinOrNone } from "../../platform/builtin.ts";
-import { isSecret, redact, redactArguments } from "./redact.ts";
+import { isSecret, redact, redactArguments } from "../../core/redact.ts";
 
 type Around = Pick<ContextOf<"trainBegin">, "config" | "optimizers" | "device" | "paramCount" | "totalSteps">;
 

@@ -1,7 +1,7 @@
 // A service that speaks JSON over HTTP: one request and its answer, within a time limit, without redirects or secrets.
 import { OptionError } from "../../core/errors.ts";
 import { SendError } from "../../hooks/lib/post.ts";
-import { redact, secretsOfEnvironment } from "../../hooks/lib/redact.ts";
+import { redact, secretsOfEnvironment } from "../../core/redact.ts";
 import { Transport } from "../../hooks/lib/s3-transport.ts";
 
 /** The service answered, and not well. */

@@ -1,6 +1,6 @@
 // Hides what looks like a secret in text that leaves the machine: an error message may quote a URL or a header.
 
-export const SECRET_NAME = /key|token|secret|passw|passphrase|pwd|credential|auth|cookie/i;
+const SECRET_NAME = /key|token|secret|passw|passphrase|pwd|credential|auth|cookie/i;
 /** Names of what is secret even if it is a number: `tokens: 1000` is none. */
 const SECRET_NUMBER = /secret|passw|passphrase|pwd|credential/i;
 
