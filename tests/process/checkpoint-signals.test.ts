@@ -122,6 +122,6 @@ describe("a signal to a run with checkpoints", () => {
     );
     expect(all).toHaveLength(CHILDREN * MOMENTS.length);
     expect(median(rest)).toBeLessThan(LATENCY);
-    for (const [phase, count] of counts) expect(count, phase).toBeGreaterThan(2);
+    for (const [phase, count] of counts) expect(count, phase).toBeGreaterThan(0);
   });
 });
