@@ -66,7 +66,7 @@ describe("timeline", () => {
         expect(call.dur).toBeGreaterThan(3000);
       }
       // The hook's time at batchBegin is not time spent waiting for data. Typically: a busy machine may stop anyone.
-      const typical = waits.map(({ dur }) => dur!).sort((a, b) => a - b)[4]!;
+      const typical = waits.map(({ dur }) => dur).sort((a, b) => a - b)[4]!;
       expect(typical).toBeLessThan(7000);
     }
     const tracks = read().filter(({ name }) => name === "thread_name");
