@@ -29,6 +29,8 @@ export {
 export { inspectCheckpoint, type InspectedCheckpoint, type InspectOptions } from "./inspect.ts";
 export { describeCheckpoint } from "./inspect-describe.ts";
 export { type TensorSummary } from "./inspect-tensors.ts";
+export { MANIFEST } from "./manifest.ts";
+export { manifestText } from "./manifest-text.ts";
 export { memoryStore } from "./memory-store.ts";
 export { openOpfsStore } from "./opfs-store.ts";
 export { readWeights, type ReadWeightsOptions } from "./read-weights.ts";

@@ -77,11 +77,9 @@ export function log(parts: LoopParts): void | Promise<void> {
 function logNow({ run, hooks, work }: LoopParts): void | Promise<void> {
   const { now } = run.clock;
   const shows = !run.skipped && now.step > 0;
-  // Known where someone needs it or gradients are clipped; it comes with the step's own report.
-  const knowsNorm = shows && (run.stepNorm !== undefined || work.plan.gradNorm);
   const values: Record<string, number> = {};
   if (shows) values.loss = run.loss;
-  if (knowsNorm) values.gradNorm = run.gradNorm;
+  if (shows && run.knowsGradNorm) values.gradNorm = run.gradNorm;
   values.lr = work.lr(0);
   values.epoch = now.epoch - 1;
   run.beginLog(values);

@@ -156,6 +156,10 @@ export class Run implements RunView {
   get outputs(): HostArray | HostTensors {
     return this.phase === "train" ? this.#host.work().shown.outputs : this.#host.evalWork().outputs;
   }
+  /** Where someone needs it or gradients are clipped: then it comes with the step's own report. */
+  get knowsGradNorm(): boolean {
+    return this.stepNorm !== undefined || this.#host.work().plan.gradNorm;
+  }
   get gradNorm(): number {
     return this.stepNorm ?? this.#host.work().shown.gradNorm;
   }

@@ -1,7 +1,7 @@
 // Sends one checkpoint: what is not there yet, checked on both sides, and the manifest last, so that it means complete.
 import type { CheckpointSource, SourceFile } from "./checkpoint-source.ts";
 import { GoneError } from "./upload-queue.ts";
-import { MANIFEST } from "./manifest-text.ts";
+import { MANIFEST } from "../../checkpoint/manifest.ts";
 import { joinedTag, PartReader, tagOf, type Part, type PartSource } from "./part-reader.ts";
 import { SendError } from "./post.ts";
 import { withRetries } from "./retry.ts";

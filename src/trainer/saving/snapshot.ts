@@ -44,7 +44,6 @@ export async function takeSnapshot(subject: Subject, position?: Position): Promi
     const fields = runFields(run);
     // After a failure nobody knows what the step at hand has left of the last one's readings.
     const shows = step > 0 && !run.skipped && !position;
-    const knowsNorm = run.stepNorm !== undefined || steps.plan.gradNorm;
     const stepState = await steps.state();
     const hookStates = await takeHookStates(hooks.stateful(), step, fileOf);
     // Weights that others will load alone are a whole model.
@@ -60,7 +59,7 @@ export async function takeSnapshot(subject: Subject, position?: Position): Promi
         options: { ...options, engine: engine.name },
         step: stepState,
         loss: shows ? run.loss : null,
-        gradNorm: shows && knowsNorm ? run.gradNorm : null,
+        gradNorm: shows && run.knowsGradNorm ? run.gradNorm : null,
         paramsVersion: state.version,
         ...fields,
         hooks: hookStates,

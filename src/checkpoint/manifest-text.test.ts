@@ -4,7 +4,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { openDirectoryStore } from "hookline/checkpoint";
 import { expect, it, onTestFinished } from "vitest";
-import { MANIFEST, manifestText } from "./manifest-text.ts";
+import { manifestText } from "./manifest-text.ts";
+import { MANIFEST } from "./manifest.ts";
 
 it.each([
   ["the least", {}],
