@@ -1,9 +1,8 @@
-// What loggers cost at every step: runs that differ only in their backends, in turn; and scalars into TensorBoard files.
-import { spawn } from "node:child_process";
-import { once } from "node:events";
-import { fileURLToPath } from "node:url";
+// What loggers cost at every step: runs that differ only in their backends, in turn; services that are down half of the
+// time; and scalars into TensorBoard files.
 import { csv, jsonl, mlflow, tensorboard, wandb } from "hookline/loggers";
 import { loggerOf, timedRun, toNowhere, type MakeHooks } from "./lib/logging-runs.ts";
+import { serve, services } from "./lib/logging-services.ts";
 import { ours, summaryWriter } from "./lib/logging-tensorboard.ts";
 import type { Report } from "./lib/report.ts";
 import { median, p10 } from "./lib/stats.ts";
@@ -44,23 +43,8 @@ interface Samples {
   readonly blocks: number[];
 }
 
-/** In a process of its own: what it does is not the training's. */
-async function serve(): Promise<{ readonly url: string; close(): Promise<void> }> {
-  const script = fileURLToPath(new URL("./lib/logging-server.ts", import.meta.url));
-  const child = spawn(process.execPath, ["--import", "tsx", script], { stdio: ["pipe", "pipe", "inherit"] });
-  const ended = once(child, "close");
-  const [port] = (await once(child.stdout, "data")) as [Buffer];
-  return {
-    url: `http://127.0.0.1:${String(port).trim()}`,
-    async close() {
-      child.stdin.end();
-      await ended;
-    },
-  };
-}
-
 async function costs(): Promise<Report> {
-  const server = await serve();
+  const server = await serve("up");
   const all = contenders(server.url);
   const samples = new Map(Object.keys(all).map((name): [string, Samples] => [name, { steps: [], blocks: [] }]));
   try {
@@ -119,5 +103,5 @@ async function throughput(): Promise<Report> {
 }
 
 export async function run(): Promise<readonly Report[]> {
-  return [await costs(), await throughput()];
+  return [await costs(), await services(), await throughput()];
 }

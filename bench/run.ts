@@ -11,6 +11,7 @@ const BENCHMARKS: Readonly<Record<string, () => Promise<{ run(): Promise<Report 
   checkpoint: () => import("./checkpoint.ts"),
   logging: () => import("./logging.ts"),
   webhook: () => import("./webhook.ts"),
+  startup: () => import("./startup.ts"),
 };
 
 const args = process.argv.slice(2);

@@ -1,7 +1,17 @@
-// Writes the pages that are tables of the code: docs/events.md and docs/verbs.md. Run it with `npm run docs`.
+// Writes what is made from tables of the code: pages of docs/, and the JSON Schema of a config. Run it with `npm run docs`.
 import { readFileSync, writeFileSync } from "node:fs";
 import { pathToFileURL } from "node:url";
-import { BUILTIN_EVENTS, COMMON_FIELDS, EVENTS, methodOf, type EventLevel } from "../src/core/events.ts";
+import {
+  BUILTIN_EVENTS,
+  COMMON_FIELDS,
+  EVENTS,
+  methodOf,
+  PIPELINE_EVENTS,
+  type EventLevel,
+  type PipelineEvent,
+} from "../src/core/events.ts";
+import { componentsPage } from "./lib/components-page.ts";
+import { configSchema } from "./lib/config-schema.ts";
 import { SKIP_SCOPES, VERBS, type SkipScope, type VerbName } from "../src/core/verbs.ts";
 
 const code = (text: string): string => `\`${text}\``;
@@ -19,6 +29,10 @@ function loopDrawing(): string {
 
 function eventsPage(): string {
   const levels = [...new Set<EventLevel>(BUILTIN_EVENTS.map((event) => EVENTS[event].level))];
+  const pipeline = (Object.keys(PIPELINE_EVENTS) as PipelineEvent[]).map((event) => {
+    const { when, fields } = PIPELINE_EVENTS[event];
+    return [code(event), code(methodOf(event)), when, fields.map(code).join(" ")];
+  });
   const sections = levels.map((level) => {
     const rows = BUILTIN_EVENTS.filter((event) => EVENTS[event].level === level).map((event) => {
       const { when, fields } = EVENTS[event];
@@ -37,6 +51,17 @@ ${loopDrawing()}
 \`\`\`
 
 ${sections.join("\n\n")}
+
+## Pipeline
+
+Fired by an [experiment](experiments.md) around the trainings of its models, to the same hooks; a trainer alone has none of them. Their context is another one: besides an event's own fields it has \`experiment\`, \`seed\`, \`runDir\`, \`shared\` and \`stop(reason)\`, and nothing of the loop.
+
+\`\`\`text
+dataRead → datasetCreated → for each model: ( [each fold: init … trainEnd → close → its evaluation]
+  → init … trainEnd → close → trainingComplete → [init → evalBegin … evalEnd → close] → evaluationComplete )
+\`\`\`
+
+${table(["event", "method", "fires", "own fields"], pipeline)}
 `;
 }
 
@@ -67,9 +92,15 @@ ${table(["event", ...verbs.map(code)], matrix)}
 `;
 }
 
-/** The pages by file name, as they should be. */
-export const pages = (): Record<string, string> => ({ "events.md": eventsPage(), "verbs.md": verbsPage() });
+/** All of it by path, as it should be. */
+export const generated = async (): Promise<Record<string, string>> => ({
+  "docs/events.md": eventsPage(),
+  "docs/verbs.md": verbsPage(),
+  "docs/components.md": await componentsPage(),
+  "schema/hookline.schema.json": `${JSON.stringify(await configSchema(), undefined, 1)}\n`,
+});
 
 if (import.meta.url === pathToFileURL(process.argv[1] ?? "").href) {
-  for (const [file, text] of Object.entries(pages())) writeFileSync(new URL(file, import.meta.url), text);
+  for (const [file, text] of Object.entries(await generated()))
+    writeFileSync(new URL(`../${file}`, import.meta.url), text);
 }

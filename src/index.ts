@@ -4,7 +4,15 @@ export type { FitOptions, TrainerOptions } from "./trainer/options.ts";
 export type { RunResult } from "./core/result.ts";
 export type { GivenState, Hook, HookState, ErrorPolicy, Need, Stage } from "./core/hook.ts";
 export type { ContextOf, LiveGroup, LiveOptimizer, Phase, RunStatus, UpdateFn } from "./core/context.types.ts";
-export { alwaysPasses, defineEvent, type BuiltinEvent, type CustomEvents, type EventName } from "./core/events.ts";
+export {
+  alwaysPasses,
+  defineEvent,
+  type BuiltinEvent,
+  type CustomEvents,
+  type EventName,
+  type PipelineEvent,
+} from "./core/events.ts";
+export type { Datasets, PipelineContexts, TrainedModel } from "./core/pipeline.types.ts";
 export { checkCadence, type Cadence, type CadenceOptions, type Quantity } from "./core/cadence.ts";
 export type { Diagnosis, NonFinite } from "./core/diagnosis.ts";
 export type { ComputeFn, DeviceTensors, ParamsView } from "./core/device-tensors.ts";

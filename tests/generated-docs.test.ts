@@ -1,16 +1,21 @@
 // The pages made from tables of the code must be those of the code as it is.
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
-import { pages } from "../docs/generate.ts";
-import { BUILTIN_EVENTS } from "../src/core/events.ts";
+import { generated } from "../docs/generate.ts";
+import { BUILTIN_EVENTS, methodOf, PIPELINE_EVENTS } from "../src/core/events.ts";
 
-const all = pages();
+const all = await generated();
 
-test.each(Object.keys(all))("docs/%s is up to date (else: npm run docs)", (file) => {
-  expect(readFileSync(new URL(`../docs/${file}`, import.meta.url), "utf8")).toBe(all[file]);
+test.each(Object.keys(all))("%s is up to date (else: npm run docs)", (file) => {
+  expect(readFileSync(new URL(`../${file}`, import.meta.url), "utf8")).toBe(all[file]);
 });
 
 test("the drawing of the loop shows every event", () => {
-  const drawing = /```text\n([^]*?)```/.exec(all["events.md"]!)![1]!;
+  const drawing = /```text\n([^]*?)```/.exec(all["docs/events.md"]!)![1]!;
   for (const event of BUILTIN_EVENTS) expect(drawing).toMatch(new RegExp(`\\b${event}\\b`));
+});
+
+test("events.md has a row for every event, those of an experiment too", () => {
+  for (const event of [...BUILTIN_EVENTS, ...Object.keys(PIPELINE_EVENTS)])
+    expect(all["docs/events.md"]).toContain(`| \`${event}\` | \`${methodOf(event)}\` |`);
 });

@@ -10,7 +10,7 @@ import { defineProblem } from "../../src/trainer/problem.ts";
 import { ProgramCache } from "../../src/trainer/program-cache.ts";
 import { ControlLayout } from "../../src/trainer/programs/control.ts";
 import { fusedStep } from "../../src/trainer/programs/programs.ts";
-import { SumsLayout } from "../../src/trainer/programs/sums.ts";
+import { sumsLayouts } from "../../src/trainer/programs/sums.ts";
 import { Specs } from "../../src/trainer/specs.ts";
 import type { Setup } from "./models.ts";
 
@@ -29,7 +29,7 @@ export function handLoop({ model, loss, optimizer, train: loader }: Setup, engin
   const initial = problem.init(0);
   const names = Object.keys(initial.params);
   const optimizers = new OptimizerSet(optimizer, undefined, names, ["train"]);
-  const sumsLayout = new SumsLayout({});
+  const sumsLayout = sumsLayouts({});
   const layout = new ControlLayout(["scale", "weight", "clipNorm", "clipValue", ...optimizers.controlNames()]);
   const specs = new Specs(names, problem, optimizers, sumsLayout, layout, { clipNorm: false, clipValue: false });
   const plan = choosePlan(tinyTrainer().hooks, 1, false);
@@ -38,7 +38,7 @@ export function handLoop({ model, loss, optimizer, train: loader }: Setup, engin
 
   const start = new DeviceState(engine, initial, optimizers);
   let { params, opt, state } = start;
-  let sums = engine.put({ data: new Float32Array(sumsLayout.size), shape: [sumsLayout.size] });
+  let sums = engine.put({ data: new Float32Array(sumsLayout.train.size), shape: [sumsLayout.train.size] });
   let lastReport: Buffer | undefined;
   let step = 0;
   let epoch = 0;

@@ -20,7 +20,8 @@ interface Logging {
 
 /** Microseconds. */
 export interface Run {
-  /** Of every step, outside of the program. */
+  /** Of every step, whole and outside of the program. */
+  readonly whole: readonly number[];
   readonly own: readonly number[];
   /** Of a step of each block, all that the training thread did but for the program: also what is put off, and garbage. */
   readonly blocks: readonly number[];
@@ -57,6 +58,7 @@ export async function timedRun(make: MakeHooks, steps: number, warmUp: number): 
   const dir = mkdtempSync(join(tmpdir(), "hookline-bench-"));
   const { hooks, close } = await make(dir);
   const engine = await timedEngine();
+  const whole: number[] = [];
   const own: number[] = [];
   const blocks: number[] = [];
   const clock = threadClock();
@@ -68,7 +70,11 @@ export async function timedRun(make: MakeHooks, steps: number, warmUp: number): 
   const loader = withNext(train, () => {
     const inside = engine.takeProgramTime();
     programs.push(inside);
-    if (step > 0) own.push((performance.now() - last - inside) * 1000);
+    const took = performance.now() - last;
+    if (step > 0) {
+      whole.push(took * 1000);
+      own.push((took - inside) * 1000);
+    }
     if (step >= 0 && step % BLOCK === 0) {
       const now = clock();
       if (step > 0) blocks.push(((now - worked - inPrograms(programs)) * 1000) / BLOCK);
@@ -98,5 +104,5 @@ export async function timedRun(make: MakeHooks, steps: number, warmUp: number): 
     await close?.();
     rmSync(dir, { recursive: true, force: true });
   }
-  return { own, blocks };
+  return { whole, own, blocks };
 }

@@ -1,7 +1,9 @@
-// A program: W&B's and MLflow's service on this machine, as far as a run that goes well needs it. Says its port.
+// A program: W&B's and MLflow's service on this machine, as far as a run needs it. Says its port. With the argument "half"
+// it is down half of the time.
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 
+const isHalf = process.argv[2] === "half";
 const bucket = { project: { name: "bench", entity: { name: "bench" } } };
 const ANSWERS: readonly (readonly [path: RegExp, answer: object])[] = [
   [/graphql/, { data: { upsertBucket: { bucket } } }],
@@ -11,6 +13,11 @@ const ANSWERS: readonly (readonly [path: RegExp, answer: object])[] = [
 
 const server = createServer((request, response) => {
   request.resume().on("end", () => {
+    if (isHalf && Math.random() < 0.5) {
+      if (Math.random() < 0.5) request.socket.destroy();
+      else response.writeHead(503).end();
+      return;
+    }
     const [, answer = {}] = ANSWERS.find(([path]) => path.test(request.url ?? "")) ?? [];
     response.setHeader("content-type", "application/json").end(JSON.stringify(answer));
   });

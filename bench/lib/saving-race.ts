@@ -74,6 +74,10 @@ function timed(store: CheckpointStore, saves: readonly Save[]): CheckpointStore 
       saves.at(-1)!.handed = performance.now();
       return noted(store.save(name, files, info), (save) => (save.durable = save.idle));
     },
+    saveLent(name, files, lent, info) {
+      saves.at(-1)!.handed = performance.now();
+      return noted(store.saveLent!(name, files, lent, info), (save) => (save.durable = save.idle));
+    },
     verify: (name) => noted(store.verify(name)),
     remove: (names) => noted(store.remove(names)),
     list: () => store.list(),

@@ -5,13 +5,15 @@ import { builtin } from "../platform/builtin.ts";
 import { callDisk, type DiskMethod } from "./disk-calls.ts";
 import { nodeFs } from "./disk-files.ts";
 import { DiskThread, type DiskAccess } from "./disk-thread.ts";
-import { Disk, type DiskOptions } from "./disk.ts";
+import { Disk } from "./disk.ts";
 import { lockDirectory, type Lock } from "./lock.ts";
+import { withLentFiles } from "./lent-files.ts";
 import { toShared } from "./shared-bytes.ts";
 import type {
   CheckpointInfo,
   CheckpointStore,
   FileParts,
+  LentFiles,
   LoadedCheckpoint,
   LoadOptions,
   SavedCheckpoint,
@@ -37,7 +39,8 @@ export async function openDirectoryStore(dir: string, options: DirectoryStoreOpt
   const root = resolve(dir);
   const lock = readOnly ? undefined : lockDirectory(root);
   const diskOptions = { root, digests: verify === "digests" };
-  const store = new DirectoryStore(root, thread ? new DiskThread(diskOptions) : sameThread(diskOptions), lock);
+  const here = new Disk(nodeFs(), diskOptions);
+  const store = new DirectoryStore(root, here, thread ? new DiskThread(diskOptions) : sameThread(here), lock);
   try {
     if (lock) await store.sweep();
     return store;
@@ -47,34 +50,43 @@ export async function openDirectoryStore(dir: string, options: DirectoryStoreOpt
   }
 }
 
-function sameThread(options: DiskOptions): DiskAccess {
-  const disk = new Disk(nodeFs(), options);
+function sameThread(disk: Disk): DiskAccess {
   return {
     call: async (method, ...args) => callDisk(disk, { method, args }) as never,
     close: async () => undefined,
   };
 }
 
+async function allShared(files: FileParts): Promise<FileParts> {
+  const shared: [string, readonly Uint8Array[]][] = [];
+  for (const [file, bytes] of Object.entries(files)) shared.push([file, await toShared(bytes)]);
+  return Object.fromEntries(shared);
+}
+
 class DirectoryStore implements CheckpointStore {
   readonly #root: string;
+  readonly #here: Disk;
   readonly #disk: DiskAccess;
   readonly #lock: Lock | undefined;
   readonly #turns: Turns;
+  readonly saveLent?: NonNullable<CheckpointStore["saveLent"]>;
 
-  constructor(root: string, disk: DiskAccess, lock: Lock | undefined) {
+  constructor(root: string, here: Disk, disk: DiskAccess, lock: Lock | undefined) {
     this.#root = root;
+    this.#here = here;
     this.#turns = new Turns(root);
     this.#disk = disk;
     this.#lock = lock;
+    const { platform } = builtin<{ platform: string }>("The checkpoint directory", "node:process");
+    // Windows renames no directory in which a file is open.
+    if (platform !== "win32") this.saveLent = (...args) => this.#saveLent(...args);
   }
 
   async save(name: string, files: FileParts, info: CheckpointInfo): Promise<SavedCheckpoint> {
     this.#assertWritable();
     return this.#turns.take(async () => {
       if (!(this.#disk instanceof DiskThread)) return this.#disk.call("save", name, files, info);
-      const shared: [string, readonly Uint8Array[]][] = [];
-      for (const [file, bytes] of Object.entries(files)) shared.push([file, await toShared(bytes)]);
-      return this.#disk.call("save", name, Object.fromEntries(shared), info);
+      return this.#disk.call("save", name, await allShared(files), info);
     });
   }
 
@@ -108,6 +120,21 @@ class DirectoryStore implements CheckpointStore {
     await this.#turns.close();
     await this.#disk.close();
     this.#lock?.release();
+  }
+
+  async #saveLent(name: string, files: FileParts, lent: LentFiles, info: CheckpointInfo): Promise<SavedCheckpoint> {
+    this.#assertWritable();
+    return this.#turns.take(async () => {
+      const others = await allShared(files);
+      // In this thread, which then opens the files at once: as long as one is open, no disk turns read-only.
+      const temp = this.#here.begin(name, [...Object.keys(lent), ...Object.keys(files)]);
+      try {
+        return await withLentFiles(temp, lent, (sizes) => this.#disk.call("finish", temp, name, others, sizes, info));
+      } catch (error) {
+        await this.#disk.call("abandon", temp);
+        throw error instanceof CheckpointError ? error.inPlaceOf(temp, `${this.#root}/${name}`) : error;
+      }
+    });
   }
 
   #call<M extends DiskMethod>(method: M, ...args: Parameters<Disk[M]>): Promise<ReturnType<Disk[M]>> {

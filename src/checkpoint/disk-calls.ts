@@ -3,7 +3,7 @@ import { CheckpointError, HooklineError, OptionError } from "../core/errors.ts";
 import type { Disk } from "./disk.ts";
 import { codeOf } from "./problems.ts";
 
-export type DiskMethod = "save" | "list" | "read" | "load" | "verify" | "remove" | "sweep";
+export type DiskMethod = "save" | "finish" | "abandon" | "list" | "read" | "load" | "verify" | "remove" | "sweep";
 
 export interface Call {
   readonly id: number;

@@ -62,6 +62,18 @@ export function writeDurably(fs: DiskFs, path: string, parts: readonly Uint8Arra
   });
 }
 
+/** Makes a file durable that others have written, of which only the size is known. */
+export function sealFile(fs: DiskFs, path: string, size: number): FileEntry {
+  return withFile(fs, path, "r+", (fd) => {
+    const found = fs.fstatSync(fd).size;
+    if (found !== size) throw wrongSize(path, found, size);
+    const piece = new Uint8Array(Math.min(PIECE, size));
+    const sha256 = readThrough(fs, fd, path, size, newHash(), () => piece)!;
+    fs.fsyncSync(fd);
+    return { bytes: size, sha256 };
+  });
+}
+
 function* piecesOf(parts: readonly Uint8Array[]): Generator<Uint8Array> {
   for (const part of parts) {
     for (let start = 0; start < part.byteLength; start += PIECE) yield part.subarray(start, start + PIECE);
@@ -122,7 +134,7 @@ const parentOf = (path: string): string => path.slice(0, Math.max(path.lastIndex
 export function readWhole(fs: DiskFs, path: string, size: number, sha256?: string): Uint8Array<ArrayBuffer> {
   return withPlainFile(fs, path, size, (fd) => {
     const bytes = new Uint8Array(size);
-    readThrough(fs, fd, path, { size, sha256 }, (start) => bytes.subarray(start, start + PIECE));
+    checkThrough(fs, fd, path, { size, sha256 }, (start) => bytes.subarray(start, start + PIECE));
     return bytes;
   });
 }
@@ -131,7 +143,7 @@ export function readWhole(fs: DiskFs, path: string, size: number, sha256?: strin
 export function checkWhole(fs: DiskFs, path: string, size: number, sha256: string): void {
   withPlainFile(fs, path, size, (fd) => {
     const piece = new Uint8Array(Math.min(PIECE, size));
-    readThrough(fs, fd, path, { size, sha256 }, () => piece);
+    checkThrough(fs, fd, path, { size, sha256 }, () => piece);
   });
 }
 
@@ -146,8 +158,7 @@ function withPlainFile<T>(fs: DiskFs, path: string, size: number, use: (fd: numb
   });
 }
 
-/** `roomAt` says where the bytes from `start` on go. */
-function readThrough(
+function checkThrough(
   fs: DiskFs,
   fd: number,
   path: string,
@@ -155,6 +166,19 @@ function readThrough(
   roomAt: (start: number) => Uint8Array,
 ): void {
   const hash = sha256 === undefined ? undefined : newHash();
+  const found = readThrough(fs, fd, path, size, hash, roomAt);
+  if (found !== sha256) throw damaged(path, "its SHA-256 is not the manifest's");
+}
+
+/** `roomAt` says where the bytes from `start` on go. Returns their digest, if it is wanted. */
+function readThrough(
+  fs: DiskFs,
+  fd: number,
+  path: string,
+  size: number,
+  hash: Hash | undefined,
+  roomAt: (start: number) => Uint8Array,
+): string | undefined {
   for (let start = 0; start < size;) {
     const room = roomAt(start);
     const got = fs.readSync(fd, room, 0, Math.min(room.byteLength, size - start), null);
@@ -162,7 +186,7 @@ function readThrough(
     hash?.update(room.subarray(0, got));
     start += got;
   }
-  if (hash && hash.digest("hex") !== sha256) throw damaged(path, "its SHA-256 is not the manifest's");
+  return hash?.digest("hex");
 }
 
 export const wrongSize = (path: string, found: number, expected: number): CheckpointError =>

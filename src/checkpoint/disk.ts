@@ -5,6 +5,7 @@ import {
   deleteQuietly,
   exists,
   makeDirectory,
+  sealFile,
   sha256Of,
   syncDirectory,
   writeDurably,
@@ -58,18 +59,47 @@ export class Disk {
   }
 
   save(name: string, files: FileParts, info: CheckpointInfo): SavedCheckpoint {
+    return this.finish(this.begin(name, Object.keys(files)), name, files, {}, info);
+  }
+
+  /** Makes the directory in which a checkpoint of these files comes into being. */
+  begin(name: string, files: readonly string[]): string {
     checkName("a checkpoint's name", name);
-    for (const file of Object.keys(files)) checkName("a file's name in a checkpoint", file);
+    for (const file of files) checkName("a file's name in a checkpoint", file);
     makeDirectory(this.#fs, this.#root);
-    const id = this.#nextId();
-    const temp = `${this.#root}/${TEMP}${id}`;
-    try {
-      const entries = this.#write(temp, name, files, info);
+    const temp = `${this.#root}/${TEMP}${this.#nextId()}`;
+    return this.#orAbandon(temp, name, () => {
+      guarded(temp, () => this.#fs.mkdirSync(temp));
+      return temp;
+    });
+  }
+
+  /** Writes these files beside those that others have written there, whose sizes are given, and commits. */
+  finish(
+    temp: string,
+    name: string,
+    files: FileParts,
+    there: Readonly<Record<string, number>>,
+    info: CheckpointInfo,
+  ): SavedCheckpoint {
+    return this.#orAbandon(temp, name, () => {
+      const entries = this.#write(temp, name, files, there, info);
+      const id = temp.slice(`${this.#root}/${TEMP}`.length);
       const dir = this.#commit(temp, name, `${this.#root}/${ASIDE}${id}`);
       return { ...info, name, dir, files: entries };
+    });
+  }
+
+  /** Where the disk is full, what was written so far must make room again. */
+  abandon(temp: string): void {
+    if (exists(this.#fs, temp)) deleteQuietly(this.#fs, temp);
+  }
+
+  #orAbandon<T>(temp: string, name: string, body: () => T): T {
+    try {
+      return body();
     } catch (error) {
-      // Where the disk is full, what was written so far must make room again.
-      if (exists(this.#fs, temp)) deleteQuietly(this.#fs, temp);
+      this.abandon(temp);
       throw error instanceof CheckpointError ? error.inPlaceOf(temp, `${this.#root}/${name}`) : error;
     }
   }
@@ -91,12 +121,20 @@ export class Disk {
     return left;
   }
 
-  #write(temp: string, name: string, files: FileParts, info: CheckpointInfo): Record<string, FileEntry> {
-    guarded(temp, () => this.#fs.mkdirSync(temp));
+  #write(
+    temp: string,
+    name: string,
+    files: FileParts,
+    there: Readonly<Record<string, number>>,
+    info: CheckpointInfo,
+  ): Record<string, FileEntry> {
+    const sealed = Object.entries(there).map(
+      ([file, size]) => [file, sealFile(this.#fs, `${temp}/${file}`, size)] as const,
+    );
     const written = Object.entries(files).map(
       ([file, bytes]) => [file, writeDurably(this.#fs, `${temp}/${file}`, partsOf(bytes))] as const,
     );
-    const entries = Object.fromEntries(written);
+    const entries = Object.fromEntries([...sealed, ...written]);
     const body = manifestBody({ ...info, name, files: entries });
     writeDurably(this.#fs, `${temp}/${MANIFEST}`, [new TextEncoder().encode(sealManifest(body, sha256Of(body)))]);
     syncDirectory(this.#fs, temp);

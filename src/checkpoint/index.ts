@@ -43,6 +43,7 @@ export {
   type CheckpointStore,
   type FileEntry,
   type FileParts,
+  type LentFiles,
   type LoadedCheckpoint,
   type LoadOptions,
   type SavedCheckpoint,

@@ -7,6 +7,12 @@ export type { BadCheckpoint, CheckpointInfo, FileEntry, SavedCheckpoint, SaveRea
 /** What is saved, by name: whole files, or files in parts, which are written one after the other. */
 export type FileParts = Readonly<Record<string, FileBytes>>;
 
+/**
+ * Files in memory that others go on using, by name: where their parts lie now. A part is empty once it has moved, as the
+ * memory of WebAssembly does when it grows: then the store asks again. Where it lies, what it holds never changes.
+ */
+export type LentFiles = Readonly<Record<string, () => readonly Uint8Array[]>>;
+
 /** The bytes of each file, by name. */
 export type CheckpointFiles = Readonly<Record<string, Uint8Array>>;
 
@@ -31,6 +37,8 @@ export interface CheckpointStore {
    * Parts in shared memory are read where they lie, by whichever thread writes them.
    */
   save(name: string, files: FileParts, info: CheckpointInfo): Promise<SavedCheckpoint>;
+  /** The same with some of the files read where they lie, however long it takes. A store without it gets copies. */
+  saveLent?(name: string, files: FileParts, lent: LentFiles, info: CheckpointInfo): Promise<SavedCheckpoint>;
   /** Those with a valid manifest and files of the right sizes, oldest first (by step, then time). */
   list(): Promise<SavedCheckpoint[]>;
   /** One file, verified against the manifest. */

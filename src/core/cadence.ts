@@ -128,7 +128,7 @@ const CHECKS = {
   from: is.or(is.nonNegative, is.name),
   until: is.or(is.nonNegative, is.name),
   at: is.arrayOf(is.or(is.nonNegative, is.name)),
-  sample: { expected: "a number from 0 to 1", test: (v: unknown) => typeof v === "number" && v >= 0 && v <= 1 },
+  sample: is.between(0, 1),
   atEnd: is.boolean,
 };
 

@@ -8,6 +8,17 @@ export class HooklineError extends Error {
 /** A wrong, unknown or missing option. Thrown at construction, before anything runs. */
 export class OptionError extends HooklineError {
   override name = "OptionError";
+  readonly #option: string | undefined;
+
+  constructor(message: string, options: ErrorOptions & { readonly option?: string } = {}) {
+    super(message, options);
+    this.#option = options.option;
+  }
+
+  /** The key that is wrong, where it is one: a config shows the line that it is in. */
+  get option(): string | undefined {
+    return this.#option;
+  }
 }
 
 /** A hook that cannot be registered: duplicate name, misspelled method, order cycle, unknown `before`/`after`. */
@@ -65,12 +76,13 @@ export class HookError extends HooklineError {
   readonly event: string;
   readonly step: number;
 
-  constructor(hook: string, event: string, step: number, cause: unknown) {
+  /** Without a step where none is at hand: around the training itself. */
+  constructor(hook: string, event: string, step: number | undefined, cause: unknown) {
     const what = cause instanceof Error ? `${cause.name}: ${cause.message}` : `threw ${describe(cause)}`;
-    super(`Hook \`${hook}\` failed in \`${event}\` at step ${step}: ${what}`, { cause });
+    super(`Hook \`${hook}\` failed in \`${event}\`${step === undefined ? "" : ` at step ${step}`}: ${what}`, { cause });
     this.hook = hook;
     this.event = event;
-    this.step = step;
+    this.step = step ?? 0;
   }
 }
 

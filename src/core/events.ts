@@ -46,6 +46,7 @@ export type EventLevel =
   | "eval"
   | "checkpoint"
   | "log"
+  | "pipeline"
   | "custom";
 
 interface EventInfo {
@@ -160,7 +161,38 @@ export const EVENTS = {
   },
 } as const satisfies Record<string, EventInfo>;
 
-/** Context fields valid in every event. */
+/**
+ * Events around the calls of a trainer, fired by an Experiment. Their context is another one (pipeline.types.ts): there
+ * may be no trainer yet. A hook with such methods may be given to any trainer, which leaves them alone.
+ *
+ *   dataRead → datasetCreated → for each model: ( fit, with all its events → trainingComplete → evaluationComplete )
+ */
+export const PIPELINE_EVENTS = {
+  dataRead: {
+    level: "pipeline",
+    when: "once per experiment, when the data has been read; what it returns is the data from there on",
+    fields: ["data"],
+  },
+  datasetCreated: {
+    level: "pipeline",
+    when: "once per experiment, when the data has been split, before any model is made",
+    fields: ["datasets", "folds"],
+  },
+  trainingComplete: {
+    level: "pipeline",
+    when: "once per model, with its best parameters in place",
+    fields: ["model", "params", "trained", "result"],
+  },
+  evaluationComplete: {
+    level: "pipeline",
+    when: "once per model, after it, with what the evaluation found",
+    fields: ["model", "params", "trained", "results"],
+  },
+} as const satisfies Record<string, EventInfo>;
+
+export type PipelineEvent = keyof typeof PIPELINE_EVENTS;
+
+/** Context fields valid in every event of the loop. */
 export const COMMON_FIELDS = [
   "phase",
   "epoch",
@@ -209,8 +241,8 @@ const customEvents = new Set<string>();
 /** Makes an own event known, so that `onLabelDrift` is accepted and `trainer.emit("labelDrift", …)` reaches it. */
 export function defineEvent<E extends keyof CustomEvents & string>(event: E): E {
   const name: string = event;
-  if (Object.hasOwn(EVENTS, name))
-    throw new HookRegistrationError(`\`${name}\` is an event of the loop; give your own another name.`);
+  if (Object.hasOwn(EVENTS, name) || Object.hasOwn(PIPELINE_EVENTS, name))
+    throw new HookRegistrationError(`\`${name}\` is an event of hookline; give your own another name.`);
   if (!/^[a-z][A-Za-z0-9]*$/.test(name) || name === "error")
     throw new HookRegistrationError(
       `An event's name is in camelCase, so that \`on\` + its name is a method, and not \`error\`, since \`onError\` is a setting; got \`${name}\`.`,
@@ -220,12 +252,15 @@ export function defineEvent<E extends keyof CustomEvents & string>(event: E): E 
 }
 
 export const isCustomEvent = (event: string): boolean => customEvents.has(event);
-/** Every event that can be listened to now. */
+/** Every event that a trainer can fire now. */
 export const allEvents = (): string[] => [...BUILTIN_EVENTS, ...customEvents];
+/** Every event that a hook can have a method for. */
+export const hookEvents = (): string[] => [...allEvents(), ...Object.keys(PIPELINE_EVENTS)];
 
 export function levelOf(event: string): EventLevel {
+  if (Object.hasOwn(PIPELINE_EVENTS, event)) return "pipeline";
   return Object.hasOwn(EVENTS, event) ? EVENTS[event as BuiltinEvent].level : "custom";
 }
 
 /** These are never held back: a hook must see the beginning and the end of what it takes part in, and every checkpoint. */
-export const alwaysPasses = (event: string): boolean => ["run", "checkpoint"].includes(levelOf(event));
+export const alwaysPasses = (event: string): boolean => ["run", "checkpoint", "pipeline"].includes(levelOf(event));

@@ -1,57 +1,14 @@
-// One registered hook: its settings checked and completed, its methods found, its context made.
+// One registered hook: what it says about itself, with its context made and its cadence and scopes in place.
 import type { Cadence } from "./cadence.ts";
 import { Context, type RunView } from "./context.ts";
 import type { Listener } from "./dispatch.ts";
 import { HookRegistrationError } from "./errors.ts";
+import { EVENTS, levelOf, methodOf, type BuiltinEvent } from "./events.ts";
 import { Gate } from "./gate.ts";
-import { allEvents, EVENTS, levelOf, methodOf, type BuiltinEvent } from "./events.ts";
-import {
-  ERROR_POLICIES,
-  HOOK_SETTINGS,
-  NEEDS,
-  STAGES,
-  type ErrorPolicy,
-  type Hook,
-  type Need,
-  type Stage,
-} from "./hook.ts";
-import { checkOptions, is, show } from "./options.ts";
+import { readHook, type HookFacts } from "./hook-facts.ts";
+import type { ErrorPolicy, Hook, Need, Stage } from "./hook.ts";
 import type { Ordered } from "./order.ts";
 import { checkProbe, TRAIN_PROBE_EVENTS, type ProbeRequest } from "./probes.ts";
-import { nearest } from "./suggest.ts";
-
-type AnyMethod = (this: unknown, ctx: Context) => unknown;
-
-const names = is.or(is.name, is.arrayOf(is.name));
-const SETTINGS = {
-  name: is.name,
-  stage: is.oneOf(...STAGES),
-  before: names,
-  after: names,
-  onError: is.oneOf(...ERROR_POLICIES),
-  needs: is.arrayOf(is.oneOf(...NEEDS)),
-  probes: is.object,
-  every: is.or(is.positive, is.name, is.object, is.array),
-  loaders: is.arrayOf(is.name),
-  optimizers: is.arrayOf(is.or(is.name, is.wholeFrom(0))),
-  ranks: is.oneOf("main", "all"),
-  budget: is.positive,
-  version: is.wholeFrom(1),
-  state: is.function,
-  load: is.function,
-};
-
-const list = (value: string | readonly string[] | undefined): readonly string[] =>
-  value === undefined ? [] : typeof value === "string" ? [value] : value;
-
-/** Every property of the hook and of its class, up to Object. */
-function propertyNames(hook: object): Set<string> {
-  const found = new Set<string>();
-  for (let at: object | null = hook; at && at !== Object.prototype; at = Object.getPrototypeOf(at)) {
-    for (const key of Object.getOwnPropertyNames(at)) found.add(key);
-  }
-  return found;
-}
 
 /** Listeners of these events decide into which programs a step is cut. */
 const PLAN_EVENTS = Object.keys(EVENTS).filter((event) => {
@@ -66,33 +23,29 @@ export class HookEntry implements Ordered {
   readonly before: readonly string[];
   readonly after: readonly string[];
   readonly policy: ErrorPolicy;
+  /** Loggers and progress: their failures must not end a run. */
+  readonly isReporter: boolean;
   readonly needs: readonly Need[];
   readonly probes: ProbeRequest | undefined;
   readonly context: Context;
   enabled = true;
   /** Failures in a row, for hooks that are switched off after three. */
   failures = 0;
-  readonly #methods = new Map<string, AnyMethod>();
+  readonly #methods: HookFacts["methods"];
   readonly #loaders: ReadonlySet<string> | undefined;
   readonly #optimizers: ReadonlySet<string | number> | undefined;
   readonly #gate: Gate | undefined;
 
   constructor(hook: Hook, run: RunView) {
-    if (typeof hook !== "object" || hook === null)
-      throw new HookRegistrationError(`A hook is an object with a \`name\`, got ${show(hook)}.`);
-    const settings = Object.fromEntries(
-      HOOK_SETTINGS.map((key) => [key, (hook as unknown as Record<string, unknown>)[key]]),
-    );
-    if (typeof hook.name !== "string" || hook.name === "") {
-      throw new HookRegistrationError(`A hook needs a \`name\`: { name: "myHook", onStepEnd(ctx) { … } }.`);
-    }
-    checkOptions(`Hook \`${hook.name}\``, settings, SETTINGS);
+    const { name, stage, before, after, policy, isReporter, methods } = readHook(hook);
     this.hook = hook;
-    this.name = hook.name;
-    this.stage = hook.stage ?? "user";
-    this.before = list(hook.before);
-    this.after = list(hook.after);
-    this.policy = hook.onError ?? (this.isReporter ? "warn" : "throw");
+    this.name = name;
+    this.stage = stage;
+    this.before = before;
+    this.after = after;
+    this.policy = policy;
+    this.isReporter = isReporter;
+    this.#methods = methods;
     this.needs = hook.needs ?? [];
     this.probes = hook.probes;
     if (this.probes !== undefined) checkProbe(`Hook \`${hook.name}\`: probes`, this.probes);
@@ -103,13 +56,7 @@ export class HookEntry implements Ordered {
     if (every !== undefined) {
       this.#gate = new Gate(Array.isArray(every) ? every : [every as Cadence], this.name, () => run.moment);
     }
-    this.#findMethods();
     this.#checkReplace();
-  }
-
-  /** Loggers and progress: they only report, so their failures must not end a run. */
-  get isReporter(): boolean {
-    return this.stage === "logger" || this.stage === "progress";
   }
 
   get events(): string[] {
@@ -153,33 +100,6 @@ export class HookEntry implements Ordered {
     );
   }
 
-  #findMethods(): void {
-    const methods = new Map(allEvents().map((event) => [methodOf(event) as string, event]));
-    const lowerCase = new Set([...methods.keys()].map((method) => method.toLowerCase()));
-    for (const key of propertyNames(this.hook)) {
-      // `onstepEnd` and `on_step_end` are meant as events as well; `once` and `online` are not.
-      const value = (this.hook as unknown as Record<string, unknown>)[key];
-      if (typeof value === "function" && methods.has(methodOf(key))) {
-        throw new HookRegistrationError(
-          `Hook \`${this.name}\`: the method of event \`${key}\` is called \`${methodOf(key)}\`.`,
-        );
-      }
-      const meant = /^on[A-Z_]/.test(key) || lowerCase.has(key.toLowerCase());
-      if (!meant || HOOK_SETTINGS.includes(key)) continue;
-      const event = methods.get(key);
-      if (event === undefined) {
-        const near = nearest(key, methods.keys());
-        throw new HookRegistrationError(
-          `Hook \`${this.name}\` has a method \`${key}\`, but there is no such event.${near ? ` Did you mean \`${near}\`?` : ""} Own events are made known by defineEvent().`,
-        );
-      }
-      if (value === undefined) continue;
-      if (typeof value !== "function")
-        throw new HookRegistrationError(`Hook \`${this.name}\`: \`${key}\` must be a function, got ${typeof value}.`);
-      this.#methods.set(event, value as AnyMethod);
-    }
-  }
-
   /** This hook as a listener of `event`, or undefined when it does not listen. */
   listener(event: string): Listener | undefined {
     const own = this.#methods.get(event);
@@ -188,7 +108,7 @@ export class HookEntry implements Ordered {
     if (!own && !serves) return undefined;
     const { hook, context } = this;
     // Bound, not wrapped: a compiler sees through it to the method.
-    let call: (ctx: Context) => unknown = own ? own.bind(hook) : () => undefined;
+    let call: (ctx: Context) => unknown = own ? (own.bind(hook) as (ctx: Context) => unknown) : () => undefined;
     // Only these need to know that a call went well: it ends their row of failures. Calls that a scope keeps away do not.
     if (this.policy === "warn" && this.isReporter) call = this.#countingFailures(call);
     const fields: readonly string[] = Object.hasOwn(EVENTS, event) ? EVENTS[event as BuiltinEvent].fields : [];

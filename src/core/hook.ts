@@ -2,9 +2,10 @@
 import type { Cadence } from "./cadence.ts";
 import type { ContextOf } from "./context.types.ts";
 import type { DeviceTensors } from "./device-tensors.ts";
-import type { EventName, MethodOf } from "./events.ts";
+import type { EventName, MethodOf, PipelineEvent } from "./events.ts";
 import type { Json } from "./json.ts";
 import type { HostBatch, HostTensors } from "./model.ts";
+import type { PipelineContexts } from "./pipeline.types.ts";
 import type { ProbeRequest } from "./probes.ts";
 
 /** Order of kinds: whatever the time of registration, an earlier stage runs before a later one. */
@@ -43,6 +44,11 @@ type HookMethods<B = HostBatch> = {
   [E in EventName as MethodOf<E>]?: Listener<E, B>;
 };
 
+/** The same of the events of an experiment. What `onDataRead` returns is the data from there on. */
+type PipelineMethods = {
+  [E in PipelineEvent as MethodOf<E>]?: { method(ctx: PipelineContexts[E]): unknown }["method"];
+};
+
 interface HookSettings {
   /** Unique in a trainer. */
   readonly name: string;
@@ -77,7 +83,7 @@ interface HookSettings {
   load?(state: HookState, version: number): void | Promise<void>;
 }
 
-export type Hook<B = HostBatch> = HookSettings & HookMethods<B>;
+export type Hook<B = HostBatch> = HookSettings & HookMethods<B> & PipelineMethods;
 
 /** Settings that are not event methods; everything else that starts with `on` must be an event. */
 export const HOOK_SETTINGS: readonly string[] = [

@@ -63,6 +63,8 @@ export type Loss = (outputs: Outputs, targets: Tensor, batch: TensorBatch) => Te
 
 /** A metric carried as sums, so that a mean over an epoch is exact whatever the batch sizes. */
 export interface Metric {
+  /** Computed in evaluations alone: for one that is costly, or whose outputs a training step does not have. Default false. */
+  readonly evalOnly?: boolean;
   /** Scalars to be added up over batches, computed inside the program. */
   update(outputs: Outputs, batch: TensorBatch): Tensors;
   compute(sums: Readonly<Record<string, number>>): number;

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { OptionError } from "./errors.ts";
-import { checkOptions, is, show, type Check } from "./options.ts";
+import { checkOptions, is, optionTable, show, type Check } from "./options.ts";
 
 describe("checks", () => {
   const cases: [name: string, check: Check, good: readonly unknown[], bad: readonly unknown[]][] = [
@@ -15,6 +15,9 @@ describe("checks", () => {
     ["positive", is.positive, [1e-9, Infinity], [0, -1, NaN]],
     ["nonNegative", is.nonNegative, [0, 1], [-1e-9, Infinity, NaN]],
     ["fraction", is.fraction, [0, 0.999], [1, -0.1]],
+    ["whole", is.whole, [0, -3], [0.5, "1"]],
+    ["between", is.between(0, 1), [0, 1, 0.5], [-0.1, 1.1, NaN, "1"]],
+    ["cadence", is.cadence, [1, "2 epochs", { every: 3 }], [0, "", [], null, true]],
     ["wholeFrom", is.wholeFrom(1), [1, 2 ** 40], [0, 1.5, "1", 2 ** 60]],
     ["oneOf", is.oneOf("a", "b"), ["a", "b"], ["c", undefined, 0]],
     ["or", is.or(is.name, is.positive), ["a", 1], ["", 0]],
@@ -84,5 +87,46 @@ describe("checkOptions", () => {
   test("options must be an object", () => {
     expect(() => check(null)).toThrow("earlyStopping: expected an object of options, got `null`");
     expect(() => check("patience")).toThrow('got `"patience"` (string)');
+  });
+});
+
+test("an error knows the option that is wrong", () => {
+  const optionOf = (options: object, required: string[] = []): string | undefined => {
+    try {
+      checkOptions("owner", options, { a: is.boolean }, required);
+    } catch (error) {
+      return (error as OptionError).option;
+    }
+    return "no error";
+  };
+  expect([optionOf({ a: 1 }), optionOf({ b: 1 }), optionOf({}, ["a"])]).toEqual(["a", "b", "a"]);
+  expect(new OptionError("a combination").option).toBeUndefined();
+});
+
+describe("optionTable", () => {
+  const CHECKS = { bias: is.boolean };
+  let made = 0;
+  function layer(size: number, options: { readonly bias?: boolean } = {}): object {
+    checkOptions("layer", { size }, { size: is.wholeFrom(1) });
+    checkOptions("layer", options, CHECKS, ["bias"]);
+    made++;
+    return {};
+  }
+
+  test("is the factory's own, arguments included, and nothing is made", () => {
+    expect(optionTable(layer, 1)).toMatchObject({
+      checks: CHECKS,
+      required: ["bias"],
+      positional: [{ expected: "a whole number ≥ 1" }],
+    });
+    expect(made).toBe(0);
+  });
+
+  test("is empty for one that checks nothing; its own errors stay errors", () => {
+    expect(optionTable(() => ({}))).toEqual({ checks: {}, required: [], positional: [] });
+    const fails = (): never => {
+      throw new Error("mine");
+    };
+    expect(() => optionTable(fails)).toThrow("mine");
   });
 });

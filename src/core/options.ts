@@ -1,41 +1,85 @@
 // Options are checked once, at construction, with one form of message: Expected `x` to be …, got `v` (type).
 import { OptionError } from "./errors.ts";
+import type { Json } from "./json.ts";
 import { didYouMean } from "./suggest.ts";
 
-/** One test of one option: a phrase for the message and the test itself. */
+/** A part of a JSON Schema. `#/$defs/function` stands for a function: whoever joins the parts says how one is written. */
+export type SchemaPart = Readonly<Record<string, Json>>;
+
+/** One test of one option: a phrase for the message, the test itself, and for editors the same as a JSON Schema. */
 export interface Check {
   readonly expected: string;
   readonly test: (value: unknown) => boolean;
+  /** Absent: any value. */
+  readonly schema?: SchemaPart;
 }
 
-const check = (expected: string, test: (value: unknown) => boolean): Check => ({ expected, test });
+const check = (expected: string, schema: SchemaPart, test: (value: unknown) => boolean): Check => ({
+  expected,
+  test,
+  schema,
+});
 const isNumber = (v: unknown): v is number => typeof v === "number" && !Number.isNaN(v);
+const isObject = (v: unknown): boolean => typeof v === "object" && v !== null && !Array.isArray(v);
+const schemaOf = ({ schema = {} }: Check): SchemaPart => schema;
 
 /** The checks that options share. Compose with `oneOf` and `or`. */
 export const is = {
-  boolean: check("true or false", (v) => typeof v === "boolean"),
-  string: check("a string", (v) => typeof v === "string"),
-  name: check("a non-empty string", (v) => typeof v === "string" && v.length > 0),
-  function: check("a function", (v) => typeof v === "function"),
-  object: check("an object", (v) => typeof v === "object" && v !== null && !Array.isArray(v)),
-  array: check("an array", (v) => Array.isArray(v)),
-  number: check("a number", isNumber),
-  finite: check("a finite number", (v) => isNumber(v) && Number.isFinite(v)),
-  positive: check("a number > 0", (v) => isNumber(v) && v > 0),
-  nonNegative: check("a number ≥ 0", (v) => isNumber(v) && v >= 0 && Number.isFinite(v)),
-  fraction: check("a number from 0 up to 1 (exclusive)", (v) => isNumber(v) && v >= 0 && v < 1),
+  boolean: check("true or false", { type: "boolean" }, (v) => typeof v === "boolean"),
+  string: check("a string", { type: "string" }, (v) => typeof v === "string"),
+  name: check("a non-empty string", { type: "string", minLength: 1 }, (v) => typeof v === "string" && v.length > 0),
+  function: check("a function", { $ref: "#/$defs/function" }, (v) => typeof v === "function"),
+  object: check("an object", { type: "object" }, isObject),
+  array: check("an array", { type: "array" }, (v) => Array.isArray(v)),
+  number: check("a number", { type: "number" }, isNumber),
+  finite: check("a finite number", { type: "number" }, (v) => isNumber(v) && Number.isFinite(v)),
+  positive: check("a number > 0", { type: "number", exclusiveMinimum: 0 }, (v) => isNumber(v) && v > 0),
+  nonNegative: check(
+    "a number ≥ 0",
+    { type: "number", minimum: 0 },
+    (v) => isNumber(v) && v >= 0 && Number.isFinite(v),
+  ),
+  fraction: check(
+    "a number from 0 up to 1 (exclusive)",
+    { type: "number", minimum: 0, exclusiveMaximum: 1 },
+    (v) => isNumber(v) && v >= 0 && v < 1,
+  ),
+  whole: check("a whole number", { type: "integer" }, Number.isSafeInteger),
   wholeFrom: (least: number): Check =>
-    check(`a whole number ≥ ${least}`, (v) => Number.isSafeInteger(v) && (v as number) >= least),
+    check(
+      `a whole number ≥ ${least}`,
+      { type: "integer", minimum: least },
+      (v) => Number.isSafeInteger(v) && (v as number) >= least,
+    ),
+  between: (least: number, most: number): Check =>
+    check(
+      `a number from ${least} to ${most}`,
+      { type: "number", minimum: least, maximum: most },
+      (v) => isNumber(v) && v >= least && v <= most,
+    ),
   oneOf: (...values: readonly string[]): Check =>
     check(
       `one of ${values.map((v) => JSON.stringify(v)).join(", ")}`,
+      { enum: values },
       (v) => typeof v === "string" && values.includes(v),
     ),
   or: (...checks: readonly Check[]): Check =>
-    check(checks.map((c) => c.expected).join(" or "), (v) => checks.some((c) => c.test(v))),
+    check(checks.map((c) => c.expected).join(" or "), { anyOf: checks.map(schemaOf) }, (v) =>
+      checks.some((c) => c.test(v)),
+    ),
   arrayOf: (each: Check): Check =>
-    check(`an array, each ${each.expected}`, (v) => Array.isArray(v) && v.every(each.test)),
-  anything: check("anything", () => true),
+    check(
+      `an array, each ${each.expected}`,
+      { type: "array", items: schemaOf(each) },
+      (v) => Array.isArray(v) && v.every(each.test),
+    ),
+  /** How often; `checkCadence` looks into it. */
+  cadence: check(
+    'a number > 0, a quantity such as "2 epochs", or { every, from, until }',
+    { anyOf: [{ type: "number", exclusiveMinimum: 0 }, { type: "string", minLength: 1 }, { type: "object" }] },
+    (v) => (typeof v === "string" ? v.length > 0 : isNumber(v) ? v > 0 : isObject(v)),
+  ),
+  anything: check("anything", {}, () => true),
 } as const;
 
 /** How a value looks in a message: short, and with its type. */
@@ -52,6 +96,57 @@ export function show(value: unknown): string {
   return `\`${text.length > 60 ? `${text.slice(0, 57)}…` : text}\` (${typeof value})`;
 }
 
+/** How a factory checks what it is given. */
+export interface OptionTable {
+  readonly checks: Readonly<Record<string, Check>>;
+  readonly required: readonly string[];
+  /** Of the arguments before the options, where it has some for them. */
+  readonly positional: readonly (Check | undefined)[];
+}
+
+/** Stands for the options: `checkOptions` answers with its table instead of checking. */
+const QUESTION: object = Object.freeze({});
+
+/** Stands for an argument before them, and keeps the check that it met: apart, since a factory may look into it. */
+class Argument {
+  #check: Check | undefined;
+
+  get check(): Check | undefined {
+    return this.#check;
+  }
+
+  meet(check: Check): void {
+    this.#check = check;
+  }
+}
+
+/** Thrown: what comes after the check in a factory must not run. */
+class Answer {
+  readonly checks: Readonly<Record<string, Check>>;
+  readonly required: readonly string[];
+
+  constructor(checks: Readonly<Record<string, Check>>, required: readonly string[]) {
+    this.checks = checks;
+    this.required = required;
+  }
+}
+
+/**
+ * The table of a factory that takes so many arguments before its options. Nothing is made: so the table in the factory
+ * is the only one, whoever needs to know.
+ */
+export function optionTable(factory: (...args: never[]) => unknown, positional = 0): OptionTable {
+  const before = Array.from({ length: positional }, () => new Argument());
+  let answer = new Answer({}, []);
+  try {
+    factory(...([...before, QUESTION] as unknown as never[]));
+  } catch (thrown) {
+    if (!(thrown instanceof Answer)) throw thrown;
+    answer = thrown;
+  }
+  return { checks: answer.checks, required: answer.required, positional: before.map(({ check }) => check) };
+}
+
 /**
  * Checks `options` against `checks`: unknown keys are errors with the nearest name, wrong values say what was expected.
  * `required` keys must be present; `undefined` counts as absent.
@@ -65,23 +160,30 @@ export function checkOptions(
   if (typeof options !== "object" || options === null) {
     throw new OptionError(`${owner}: expected an object of options, got ${show(options)}`);
   }
-  for (const key of Object.keys(options)) {
-    if (!Object.hasOwn(checks, key)) {
+  if (options === QUESTION) {
+    // oxlint-disable-next-line typescript/only-throw-error -- an answer, and caught by the one who asked
+    throw new Answer(checks, required);
+  }
+  if (options instanceof Argument) return;
+  for (const option of Object.keys(options)) {
+    if (!Object.hasOwn(checks, option)) {
       const known = Object.keys(checks);
       throw new OptionError(
-        `${owner}: unknown option \`${key}\`.${didYouMean(key, known)} Known options: ${known.join(", ")}.`,
+        `${owner}: unknown option \`${option}\`.${didYouMean(option, known)} Known options: ${known.join(", ")}.`,
+        { option },
       );
     }
   }
-  for (const key of required) {
-    if ((options as Record<string, unknown>)[key] === undefined) {
-      throw new OptionError(`${owner}: missing option \`${key}\` (${checks[key]!.expected}).`);
+  for (const option of required) {
+    if ((options as Record<string, unknown>)[option] === undefined) {
+      throw new OptionError(`${owner}: missing option \`${option}\` (${checks[option]!.expected}).`, { option });
     }
   }
-  for (const [key, { expected, test }] of Object.entries(checks)) {
-    const value = (options as Record<string, unknown>)[key];
-    if (value !== undefined && !test(value)) {
-      throw new OptionError(`${owner}: Expected \`${key}\` to be ${expected}, got ${show(value)}`);
+  for (const [option, check] of Object.entries(checks)) {
+    const value = (options as Record<string, unknown>)[option];
+    if (value instanceof Argument) value.meet(check);
+    else if (value !== undefined && !check.test(value)) {
+      throw new OptionError(`${owner}: Expected \`${option}\` to be ${check.expected}, got ${show(value)}`, { option });
     }
   }
 }

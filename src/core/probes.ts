@@ -45,10 +45,7 @@ export interface Probe {
 const PROBE_CHECKS = {
   match: is.or(is.name, is.function, is.arrayOf(is.name)),
   collect: is.oneOf("stats", "arrays"),
-  percentiles: is.arrayOf({
-    expected: "a number from 0 to 100",
-    test: (v) => typeof v === "number" && v >= 0 && v <= 100,
-  }),
+  percentiles: is.arrayOf(is.between(0, 100)),
   histogram: is.wholeFrom(1),
   replace: is.function,
 } satisfies Record<keyof ProbeRequest, Check>;

@@ -3,7 +3,7 @@
 import type { Context, RunView } from "./context.ts";
 import { compileFire, isThenable, nobody, type DispatchHost, type Fire, type Listener, type Turn } from "./dispatch.ts";
 import { attach, HookError, HookRegistrationError } from "./errors.ts";
-import { allEvents, BUILTIN_EVENTS, EVENTS, isCustomEvent, levelOf, type EventName } from "./events.ts";
+import { allEvents, BUILTIN_EVENTS, EVENTS, hookEvents, isCustomEvent, levelOf, type EventName, type PipelineEvent } from "./events.ts";
 import { HookEntry } from "./hook-entry.ts";
 import { HookTimes, type HookReport } from "./hook-report.ts";
 import type { Hook, Need, Stage } from "./hook.ts";
@@ -116,8 +116,8 @@ export class HookRegistry implements DispatchHost {
   }
 
   /** Who runs at which event, in which order, and why; for one event or for all that have listeners. */
-  explain(event?: EventName): string {
-    const events = event === undefined ? allEvents() : [event];
+  explain(event?: EventName | PipelineEvent): string {
+    const events = event === undefined ? hookEvents() : [event];
     const placed = orderHooks(this.#entries);
     const blocks = events.map((name) => {
       const rows = placed.filter(({ item }) => item.events.includes(name));

@@ -30,6 +30,7 @@ export interface RunHost {
   evalWork(): EvalWork;
   params(): ParamsView;
   readonly seed: number;
+  readonly shared: Shared | undefined;
   hooks(): HookRegistry;
   device(): string;
   paramCount(): number;
@@ -72,7 +73,7 @@ export class Run implements RunView {
   readonly clock = new Clock();
   readonly audit = new Audit();
   readonly turn: Turn = { event: null, ctx: null };
-  readonly shared = new Shared();
+  readonly shared: Shared;
   readonly requests = noRequests();
   readonly history: HistoryEntry[] = [];
   readonly actions: Actions;
@@ -129,6 +130,7 @@ export class Run implements RunView {
 
   constructor(host: RunHost) {
     this.#host = host;
+    this.shared = host.shared ?? new Shared();
     this.actions = makeActions(this, host);
   }
 

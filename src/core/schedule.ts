@@ -19,6 +19,8 @@ export interface Schedule {
   /** The metric that `observe` wants after each eval (plateau). */
   readonly monitor?: string;
   observe?(value: number): void;
+  /** Forgets what it has observed: a new run begins. */
+  reset?(): void;
   state?(): Json;
   load?(state: Json): void;
 }

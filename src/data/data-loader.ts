@@ -36,6 +36,7 @@ const checks = {
   collate: is.function,
   dtypes: {
     expected: `an object from field names to ${isDType.expected}`,
+    schema: { type: "object", additionalProperties: isDType.schema! },
     test: (v: unknown) => is.object.test(v) && Object.values(v as object).every(isDType.test),
   },
   prefetch: is.wholeFrom(0),

@@ -36,6 +36,12 @@ export interface Engine {
    * absent where the engine cannot do it.
    */
   readInto?(buffer: Buffer, into: Uint8Array): boolean;
+  /**
+   * Buffers that are held may be read where they lie, beside programs that run: the function says where the bytes of one
+   * are now. What it returns is empty once the bytes have moved: ask again. Undefined when the memory has no room to
+   * hold them all for a while; absent where the engine cannot do it.
+   */
+  lend?(held: readonly Buffer[]): ((buffer: Buffer) => Uint8Array) | undefined;
   /** Compiles a pure jax-js function. Every output is computed when the call (or its promise) returns. */
   jit<A extends Tree<Tensor>[], R extends Tree<Tensor>>(
     fn: (...args: A) => R,

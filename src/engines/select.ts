@@ -5,7 +5,7 @@ import { didYouMean } from "../core/suggest.ts";
 import type { Engine } from "./engine.ts";
 import { JaxEngine } from "./jax/jax-engine.ts";
 
-const ENGINE_NAMES = ["auto", "wasm", "webgpu"] as const;
+export const ENGINE_NAMES = ["auto", "wasm", "webgpu"] as const;
 export type EngineName = (typeof ENGINE_NAMES)[number];
 
 export function checkEngine(engine: unknown): void {
@@ -14,6 +14,7 @@ export function checkEngine(engine: unknown): void {
   const hint = typeof engine === "string" ? didYouMean(engine, ENGINE_NAMES) : "";
   throw new OptionError(
     `Trainer: Expected \`engine\` to be ${ENGINE_NAMES.map((n) => `"${n}"`).join(", ")} or an Engine, got ${show(engine)}.${hint}`,
+    { option: "engine" },
   );
 }
 

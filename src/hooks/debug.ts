@@ -26,7 +26,7 @@ export interface DebugOptions {
 const CHECKS = {
   name: is.name,
   enabled: is.boolean,
-  every: is.or(is.positive, is.name, is.object),
+  every: is.cadence,
   nan: is.boolean,
   breakpoint: is.boolean,
   print: is.function,

@@ -27,7 +27,7 @@ const CHECKS = {
   name: is.name,
   decay: is.fraction,
   warmup: is.boolean,
-  every: is.or(is.positive, is.name, is.object),
+  every: is.cadence,
   from: is.or(is.nonNegative, is.name),
   apply: is.oneOf("eval", "end"),
 };

@@ -43,13 +43,10 @@ const DEFAULT_BINS = 30;
 
 const CHECKS = {
   name: is.name,
-  every: is.or(is.positive, is.name, is.object),
+  every: is.cadence,
   norm: is.boolean,
   histogram: is.or(is.boolean, is.wholeFrom(1)),
-  percentiles: is.arrayOf({
-    expected: "a number from 0 to 100",
-    test: (value) => is.number.test(value) && (value as number) >= 0 && (value as number) <= 100,
-  }),
+  percentiles: is.arrayOf(is.between(0, 100)),
   filter: is.or(is.name, is.arrayOf(is.name), is.function),
   vanishing: is.positive,
   exploding: is.positive,

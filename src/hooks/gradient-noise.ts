@@ -13,7 +13,7 @@ export interface GradientNoiseOptions {
   readonly decay?: number;
 }
 
-const CHECKS = { name: is.name, every: is.or(is.positive, is.name, is.object), decay: is.fraction };
+const CHECKS = { name: is.name, every: is.cadence, decay: is.fraction };
 
 /** Running averages of the two estimates. Their ratio is what is logged: each alone is unbiased, a single ratio is not. */
 type Averages = { readonly trace: number; readonly signal: number };

@@ -22,7 +22,7 @@ export interface HeartbeatOptions extends EndpointOptions {
 const CHECKS = {
   ...ENDPOINT_CHECKS,
   file: is.name,
-  every: is.or(is.positive, is.name, is.object),
+  every: is.cadence,
   name: is.name,
 };
 

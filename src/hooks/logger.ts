@@ -43,7 +43,7 @@ export interface LoggerOptions {
 
 const CHECKS = {
   name: is.name,
-  every: is.or(is.positive, is.name, is.object),
+  every: is.cadence,
   flushEvery: is.nonNegative,
   prefix: is.string,
   run: is.name,
@@ -58,10 +58,10 @@ type Opening = ContextOf<"trainBegin"> | ContextOf<"evalEnd">;
  * logger(["console", wandb({ project: "digits" })], { hparams: { hidden: 256 } })
  */
 export function logger(backends: BackendSpec | readonly BackendSpec[], options: LoggerOptions = {}): Hook {
+  checkOptions("logger", options, CHECKS);
   const specs = checkBackends(
     Array.isArray(backends) ? (backends as readonly BackendSpec[]) : [backends as BackendSpec],
   );
-  checkOptions("logger", options, CHECKS);
   const { name = "logger", every, flushEvery = 2, prefix = "" } = options;
   if (every !== undefined) checkCadence("logger", every);
   const rates = new Rates();
@@ -113,8 +113,10 @@ export function logger(backends: BackendSpec | readonly BackendSpec[], options: 
     const { logged, media: shown } = ctx;
     // The record says the epoch by itself.
     for (const metric of Object.keys(logged)) if (metric !== "epoch") scalars[metric] = logged[metric]!;
-    for (const [title, each] of Object.entries(shown))
+    for (const title in shown) {
+      const each = shown[title]!;
       media[title] = each.kind === "text" ? { ...each, text: redact(each.text, secrets) } : each;
+    }
   }
 
   function write(ctx: Pick<ContextOf<"log">, "step" | "epoch" | "elapsed">): void {

@@ -30,10 +30,18 @@ const CHECKS = {
   name: is.name,
   window: is.wholeFrom(3),
   minHistory: is.wholeFrom(3),
-  factor: { expected: "a number > 1", test: (v: unknown) => typeof v === "number" && v > 1 },
+  factor: {
+    expected: "a number > 1",
+    schema: { type: "number", exclusiveMinimum: 1 },
+    test: (v: unknown) => typeof v === "number" && v > 1,
+  },
   mad: is.positive,
   action: is.oneOf("skip", "lowerLr", "rollback"),
-  lrFactor: { expected: "a number between 0 and 1", test: (v: unknown) => typeof v === "number" && v > 0 && v < 1 },
+  lrFactor: {
+    expected: "a number between 0 and 1",
+    schema: { type: "number", exclusiveMinimum: 0, exclusiveMaximum: 1 },
+    test: (v: unknown) => typeof v === "number" && v > 0 && v < 1,
+  },
   cooldown: is.wholeFrom(0),
 };
 

@@ -16,7 +16,7 @@ export interface LrMonitorOptions {
 
 const CHECKS = {
   name: is.name,
-  every: is.or(is.positive, is.name, is.object),
+  every: is.cadence,
   momentum: is.boolean,
   weightDecay: is.boolean,
 };

@@ -43,12 +43,9 @@ const CHECKS = {
   name: is.name,
   match: is.or(is.name, is.arrayOf(is.name), is.function),
   stats: is.arrayOf(is.oneOf(...STATS)),
-  percentiles: is.arrayOf({
-    expected: "a number from 0 to 100",
-    test: (value) => is.number.test(value) && (value as number) >= 0 && (value as number) <= 100,
-  }),
+  percentiles: is.arrayOf(is.between(0, 100)),
   histogram: is.or(is.boolean, is.wholeFrom(1)),
-  every: is.or(is.positive, is.name, is.object),
+  every: is.cadence,
   log: is.boolean,
 };
 

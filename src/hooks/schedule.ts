@@ -1,6 +1,7 @@
 // schedule: any hook, at a cadence.
 import { checkCadence, type Cadence } from "../core/cadence.ts";
 import type { Hook } from "../core/hook.ts";
+import { checkOptions, is } from "../core/options.ts";
 import { wrapped } from "./lib/wrapped.ts";
 
 /**
@@ -10,6 +11,7 @@ import { wrapped } from "./lib/wrapped.ts";
  * schedule({ every: "500 steps", from: "1 epoch" }, new GradHistogram())
  */
 export function schedule(cadence: Cadence, hook: Hook): Hook {
+  checkOptions("schedule", { cadence, hook }, { cadence: is.cadence, hook: is.object });
   checkCadence("schedule", cadence);
   const own = hook.every === undefined ? [] : [hook.every].flat();
   return Object.defineProperty(

@@ -14,7 +14,7 @@ export interface StopFileOptions {
   readonly name?: string;
 }
 
-const CHECKS = { path: is.name, every: is.or(is.positive, is.name, is.object), save: is.boolean, name: is.name };
+const CHECKS = { path: is.name, every: is.cadence, save: is.boolean, name: is.name };
 
 type Fs = ReturnType<typeof process.getBuiltinModule<"node:fs/promises">>;
 

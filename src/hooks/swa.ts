@@ -19,7 +19,7 @@ export interface SwaOptions {
 const CHECKS = {
   name: is.name,
   from: is.or(is.nonNegative, is.name),
-  every: is.or(is.positive, is.name, is.object),
+  every: is.cadence,
   apply: is.oneOf("end", "eval"),
 };
 

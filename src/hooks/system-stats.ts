@@ -18,7 +18,7 @@ export interface SystemStatsOptions {
 
 const CHECKS = {
   name: is.name,
-  every: is.or(is.positive, is.name, is.object),
+  every: is.cadence,
   gpu: is.boolean,
   gpuInterval: is.wholeFrom(1),
 };

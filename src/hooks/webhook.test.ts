@@ -1,6 +1,7 @@
 // Notices against a real server: what they say, what they refuse, and that a bad service cannot hurt the run.
 import { setTimeout as sleep } from "node:timers/promises";
 import { defineEvent, type Hook } from "hookline";
+import { memoryStore } from "hookline/checkpoint";
 import { DataLoader } from "hookline/data";
 import { tinyData, tinyTrainer, type TinyOptions } from "hookline/testing";
 import { afterEach, describe, expect, it, onTestFinished, vi } from "vitest";
@@ -144,17 +145,19 @@ describe("the best value", () => {
     expect(at("/min")).toEqual(["0", "2"]);
   });
 
-  it("survives in the state: a second run does not announce what is no news", async () => {
+  it("survives a resume: what is no news is not announced, and a run that starts anew has its own", async () => {
     const to = await server();
-    const make = () => webhook({ url: to.url, on: ["bestModel"], ...LOCAL });
+    const same: Hook = { name: "same", onEvalBegin: (ctx) => ctx.log({ "val/score": 1 }) };
+    const saves: Hook = { name: "saves", onTrainBegin: (ctx) => ctx.requestSave("final", { at: "end" }) };
+    const make = () => webhook({ url: to.url, monitor: "val/score", on: ["bestModel"], ...LOCAL });
+    const options = { ...evaluation, store: memoryStore() };
     const first = make();
-    await train(first, evaluation);
+    await tinyTrainer({ ...options, hooks: [first, same, saves] }).fit();
     expect(to.received).toHaveLength(1);
-    const second = make();
-    await second.load!(JSON.parse(JSON.stringify(await first.state!())), 1);
-    // The same run again: its first value equals the best.
-    await train(second, evaluation);
+    await tinyTrainer({ ...options, hooks: [make(), same], epochs: 2 }).fit({ resume: "auto" });
     expect(to.received).toHaveLength(1);
+    await tinyTrainer({ ...options, hooks: [first, same] }).fit();
+    expect(to.received).toHaveLength(2);
   });
 
   it("that nobody computes is named at the end", async () => {

@@ -127,7 +127,11 @@ export function webhook(options: WebhookOptions): Hook {
     // Only reports: its failures are warnings, and it runs after the hooks that add metrics.
     stage: "logger",
     ranks: "main",
-    ...(on.includes("trainBegin") && { onTrainBegin: (ctx) => tell("trainBegin", ctx) }),
+    onTrainBegin(ctx) {
+      // A run that starts, or starts over, owes nothing to what an earlier one has seen.
+      if (ctx.step === 0) best = undefined;
+      if (on.includes("trainBegin")) tell("trainBegin", ctx);
+    },
     ...(on.includes("epochEnd") && { onEpochEnd: (ctx) => tell("epochEnd", ctx) }),
     ...((on.includes("evalEnd") || on.includes("bestModel")) && {
       onEvalEnd(ctx) {

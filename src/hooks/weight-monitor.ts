@@ -24,7 +24,7 @@ export interface WeightMonitorOptions {
 
 const CHECKS = {
   name: is.name,
-  every: is.or(is.positive, is.name, is.object),
+  every: is.cadence,
   norm: is.boolean,
   updateRatio: is.boolean,
   filter: is.or(is.name, is.arrayOf(is.name), is.function),

@@ -3,7 +3,7 @@ import type { ContextOf } from "../core/context.types.ts";
 import { OptionError } from "../core/errors.ts";
 import { alwaysPasses } from "../core/events.ts";
 import type { Hook } from "../core/hook.ts";
-import { show } from "../core/options.ts";
+import { checkOptions, is, show } from "../core/options.ts";
 import { wrapped } from "./lib/wrapped.ts";
 
 /** Sees what every event shows: step, epoch, metrics, … */
@@ -17,8 +17,7 @@ export type Predicate = (ctx: ContextOf<"close">, event: string) => boolean;
  * when((ctx) => (ctx.metrics["val/loss"] ?? Infinity) < 1, gradientMonitor())
  */
 export function when(predicate: Predicate, hook: Hook): Hook {
-  if (typeof predicate !== "function")
-    throw new OptionError(`when: Expected \`predicate\` to be a function, got ${show(predicate)}`);
+  checkOptions("when", { predicate, hook }, { predicate: is.function, hook: is.object }, ["predicate"]);
   const holds = (ctx: ContextOf<"close">, event: string): boolean => {
     const verdict: unknown = predicate(ctx, event);
     if (typeof verdict === "boolean") return verdict;

@@ -1,5 +1,5 @@
-// A file that lines are appended to: buffered on the training thread, written in the background, in order, never torn but
-// at its end, and whole again when it is opened after a crash.
+// A file that lines are appended to: buffered, written in the background, in order, never torn but at its end, and whole
+// again when it is opened after a crash.
 import { HooklineError } from "../core/errors.ts";
 import { LinesFromEnd, nodeFs, type Fs } from "./append-file-lines.ts";
 import { guarded, logProblem } from "./append-file-problems.ts";
@@ -10,6 +10,13 @@ export interface FileBackend extends LoggerBackend {
   flush(): Promise<void>;
   /** What was logged is with the system when this returns. */
   flushSync(): void;
+}
+
+/** What such a backend is made of. */
+export interface FileSettings {
+  readonly name: string;
+  /** Undefined: the run's. */
+  readonly dir: string | undefined;
 }
 
 /** Buffered text is handed over in pieces of this many characters. */

@@ -52,10 +52,15 @@ export interface RunEnd {
   readonly metrics: Readonly<Record<string, number>>;
 }
 
+export type Warn = (message: string) => void;
+
 export interface LoggerBackend {
   readonly name: string;
-  /** A run begins or goes on. Awaited before the first step. */
-  open(run: RunFacts): void | Promise<void>;
+  /**
+   * A run begins or goes on. Awaited before the first step. `warn` is for what the user should know and the run can do
+   * without; until the end of `close` it goes where the trainer's warnings go.
+   */
+  open(run: RunFacts, warn?: Warn): void | Promise<void>;
   /** Called on the training thread, so it must be quick: keep what you need, write later. Steps never go back. */
   log(record: LogRecord): void;
   event?(event: RunEvent): void;

@@ -1,6 +1,6 @@
 // The two forms of a console log: columns for a terminal, `key=value` lines for everything else.
 import { formatDuration } from "../hooks/lib/eta.ts";
-import { formatMetric, formatValue } from "../hooks/lib/format-number.ts";
+import { formatMetric, formatOf } from "../hooks/lib/format-number.ts";
 import { paint, type Style } from "../hooks/lib/terminal-paint.ts";
 import type { LogRecord, RunEnd } from "./backend.ts";
 import { Table, type Cell } from "./console-table.ts";
@@ -23,16 +23,20 @@ const MOST_NAMES = 10_000;
 export function keyValueForm(style: Style): Form {
   const { bold, red } = paint(style.color);
   // Of each name what it said last: learning rates and the like stay the same for long, and numbers are slow to format.
-  const said = new Map<string, { readonly label: string; value: number; text: string }>();
+  const said = new Map<
+    string,
+    { readonly label: string; format: ReturnType<typeof formatOf>; value: number; text: string }
+  >();
   const pair = (name: string, value: number): string => {
     let last = said.get(name);
     if (last === undefined) {
       if (said.size >= MOST_NAMES) said.clear();
-      said.set(name, (last = { label: `${name.replaceAll(/\s/g, "_")}=`, value: Number.NaN, text: "" }));
+      const label = `${name.replaceAll(/\s/g, "_")}=`;
+      said.set(name, (last = { label, format: formatOf(unmarked(name)), value: Number.NaN, text: "" }));
     }
     if (value !== last.value) {
       last.value = value;
-      const text = last.label + formatValue(unmarked(name), value);
+      const text = last.label + last.format(value);
       last.text = ` ${Number.isFinite(value) ? text : bold(red(text))}`;
     }
     return last.text;

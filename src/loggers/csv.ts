@@ -12,10 +12,11 @@ import {
   setAside,
   type Fs,
 } from "./append-file-lines.ts";
-import { AppendFile, flushAtExit, type FileBackend } from "./append-file.ts";
+import { AppendFile, flushAtExit, type FileBackend, type FileSettings } from "./append-file.ts";
 import type { LogRecord, RunFacts } from "./backend.ts";
 import { splitRow, textCell } from "./csv-cells.ts";
 import { FIELDS, isRepeated, keyOf, microseconds } from "./jsonl-lines.ts";
+import { threadedBackend } from "./lib/threaded-backend.ts";
 
 export interface CsvOptions {
   /** Default: the trainer's `runDir`. */
@@ -39,25 +40,22 @@ const MOST_KEPT = 100_000;
  */
 export function csv(options: CsvOptions = {}): FileBackend {
   checkOptions("csv", options, CHECKS);
-  const { name = "csv" } = options;
+  const { name = "csv", dir } = options;
+  return threadedBackend({ name, kind: "csv", make: csvTable, settings: () => ({ name, dir }) });
+}
+
+/** The table of one run. */
+export function csvTable({ name, dir }: FileSettings): FileBackend {
   let table: Table | undefined;
-
-  async function closeTable(): Promise<void> {
-    const last = table;
-    table = undefined;
-    await last?.close();
-  }
-
   return {
     name,
-    async open(run) {
-      await closeTable();
-      table = new Table(name, directoryOf(name, options.dir ?? run.dir), run);
+    open(run) {
+      table = new Table(name, directoryOf(name, dir ?? run.dir), run);
     },
     log: (record) => table?.add(record),
     flush: async () => table?.flush(),
     flushSync: () => table?.flushSync(),
-    close: closeTable,
+    close: () => table?.close(),
   };
 }
 

@@ -11,8 +11,8 @@ import {
   setAside,
   type Fs,
 } from "./append-file-lines.ts";
-import { AppendFile, flushAtExit, type FileBackend } from "./append-file.ts";
-import type { LogRecord, RunFacts } from "./backend.ts";
+import { AppendFile, type FileBackend, type FileSettings } from "./append-file.ts";
+import type { RunFacts } from "./backend.ts";
 import {
   EVENTS_SCHEMA,
   eventLine,
@@ -22,6 +22,7 @@ import {
   runOfHeader,
   stepOfLine,
 } from "./jsonl-lines.ts";
+import { threadedBackend } from "./lib/threaded-backend.ts";
 import { writeRunBegin, writeRunEnd, type RunInfo } from "./run-json.ts";
 
 export interface JsonlOptions {
@@ -32,9 +33,6 @@ export interface JsonlOptions {
 
 const CHECKS = { dir: is.name, name: is.name };
 
-/** Records wait for so many others: many lines made one after the other take half as long as each in its own step. */
-const MOST_WAITING = 64;
-
 /**
  * Writes every record as a line of JSON to `<runDir>/metrics.jsonl`, what happens to `events.jsonl`, and what the run is
  * to `run.json`. A run that goes on from a checkpoint goes on in the same files.
@@ -42,42 +40,21 @@ const MOST_WAITING = 64;
  */
 export function jsonl(options: JsonlOptions = {}): FileBackend {
   checkOptions("jsonl", options, CHECKS);
-  const { name = "jsonl" } = options;
+  const { name = "jsonl", dir } = options;
+  return threadedBackend({ name, kind: "jsonl", make: jsonlFiles, settings: () => ({ name, dir }) });
+}
+
+/** The files of one run. */
+export function jsonlFiles({ name, dir: given }: FileSettings): FileBackend {
   let metrics: AppendFile | undefined;
   let events: AppendFile | undefined;
   let info: RunInfo | undefined;
   let dir = "";
-  let waiting: LogRecord[] = [];
-  let leave: (() => void) | undefined;
-
-  function drain(): void {
-    let lines = "";
-    for (const record of waiting) lines += recordLine(record);
-    waiting = [];
-    if (lines !== "") metrics?.append(lines);
-  }
-
-  function flushSync(): void {
-    drain();
-    metrics?.flushSync();
-    events?.flushSync();
-  }
-
-  async function closeFiles(): Promise<void> {
-    drain();
-    leave?.();
-    const files = [metrics, events];
-    [metrics, events, leave] = [undefined, undefined, undefined];
-    const closed = await Promise.allSettled(files.map(async (file) => file?.close()));
-    for (const result of closed) if (result.status === "rejected") throw result.reason;
-  }
 
   return {
     name,
-    async open(run) {
-      // A second fit of the trainer opens it again.
-      await closeFiles();
-      dir = directoryOf(name, options.dir ?? run.dir);
+    open(run) {
+      dir = directoryOf(name, given ?? run.dir);
       const fs = nodeFs(name);
       makeDirectory(fs, dir);
       if (run.resumedAt === undefined) for (const file of FILES) setAside(fs, `${dir}/${file}`);
@@ -85,34 +62,22 @@ export function jsonl(options: JsonlOptions = {}): FileBackend {
       metrics = openMetrics(name, fs, `${dir}/metrics.jsonl`, run);
       events = AppendFile.open(name, `${dir}/events.jsonl`);
       begin(events, headerLine(EVENTS_SCHEMA, run));
-      leave = flushAtExit({ flushSync });
     },
-    log(record) {
-      if (!metrics) return;
-      waiting.push(record);
-      // What holds much, such as pixels, is not kept waiting.
-      if (waiting.length >= MOST_WAITING || hasMedia(record)) drain();
-    },
+    log: (record) => metrics?.append(recordLine(record)),
     event: (event) => events?.append(eventLine(event)),
     async flush() {
-      drain();
       await Promise.all([metrics?.flush(), events?.flush()]);
     },
-    flushSync,
+    flushSync() {
+      metrics?.flushSync();
+      events?.flushSync();
+    },
     async close(end) {
-      try {
-        await closeFiles();
-      } finally {
-        if (info) writeRunEnd(nodeFs(name), dir, info, end);
-        info = undefined;
-      }
+      const closed = await Promise.allSettled([metrics?.close(), events?.close()]);
+      if (info) writeRunEnd(nodeFs(name), dir, info, end);
+      for (const result of closed) if (result.status === "rejected") throw result.reason;
     },
   };
-}
-
-function hasMedia({ media }: LogRecord): boolean {
-  for (const _ in media) return true;
-  return false;
 }
 
 const FILES = ["run.json", "metrics.jsonl", "events.jsonl"];

@@ -3,9 +3,11 @@ import type { Json } from "../core/json.ts";
 import type { RunEnd } from "./backend.ts";
 import type { Chunk } from "./lib/queue.ts";
 import { parseLine, type LoggedLine, type Scalar } from "./lib/record-lines.ts";
+import { remoteBackend, type RemoteSettings } from "./lib/remote-backend.ts";
 import { Seen, type Latest } from "./lib/seen.ts";
 import type { Courier } from "./lib/sender.ts";
 import { ServiceError, type Service } from "./lib/service.ts";
+import type { MakeBackend } from "./lib/threaded-backend.ts";
 import * as names from "./mlflow-names.ts";
 
 /** The run that lines belong to, as it lies in the queue. */
@@ -54,7 +56,13 @@ const STATUS: Readonly<Record<RunEnd["status"], string>> = {
   error: "FAILED",
 };
 
-export class MlflowCourier implements Courier {
+export const mlflowSender: MakeBackend<RemoteSettings> = (settings, warn) =>
+  remoteBackend(settings, warn, {
+    media: false,
+    courier: (service, state, say) => new MlflowCourier(service, state, say),
+  });
+
+class MlflowCourier implements Courier {
   readonly #service: Service;
   readonly #warn: (message: string) => void;
   readonly #state: Omit<State, "seen">;

@@ -1,11 +1,13 @@
 // Logs to an MLflow tracking server: metrics, parameters and how the run ended, through a queue on disk.
 import { OptionError } from "../core/errors.ts";
 import { checkOptions, is, type Check } from "../core/options.ts";
+import { redact } from "../core/redact.ts";
 import type { LoggerBackend, RunFacts } from "./backend.ts";
-import { checkSecrets, environment, mapTexts, stringsOf } from "./lib/remote-options.ts";
-import { REMOTE_CHECKS, remoteBackend, type Connection, type RemoteOptions } from "./lib/remote-backend.ts";
-import { checkUrl, Service } from "./lib/service.ts";
-import { MlflowCourier, type MlflowHead } from "./mlflow-courier.ts";
+import { REMOTE_CHECKS, type RemoteOptions, type RemoteSettings } from "./lib/remote-backend.ts";
+import { allSecrets, checkSecrets, environment, mapTexts, stringsOf } from "./lib/remote-options.ts";
+import { checkUrl } from "./lib/service.ts";
+import { threadedBackend } from "./lib/threaded-backend.ts";
+import { mlflowSender, type MlflowHead } from "./mlflow-courier.ts";
 
 export interface MlflowOptions extends RemoteOptions {
   /** The tracking server, `http://127.0.0.1:5000`. Default: `MLFLOW_TRACKING_URI`. */
@@ -41,10 +43,11 @@ export function mlflow(options: MlflowOptions = {}): LoggerBackend {
   checkSecrets("mlflow", options, ["uri", "token", "password"]);
   // Copied: what the caller does to the object later must not matter.
   const given = { ...options };
-  return remoteBackend({ name: "mlflow", options: given, media: false, connect: (run) => connect(given, run) });
+  const settings = (run: RunFacts): RemoteSettings => settingsOf(given, run);
+  return threadedBackend({ name: "mlflow", kind: "mlflow", make: mlflowSender, settings, warn: given.warn });
 }
 
-function connect(options: MlflowOptions, run: RunFacts): Connection {
+function settingsOf(options: MlflowOptions, run: RunFacts): RemoteSettings {
   const env = environment();
   const { uri = env["MLFLOW_TRACKING_URI"] ?? "", allowHttp = false, timeout = 10_000 } = options;
   if (uri === "") throw new OptionError("mlflow: there is no server: give `uri`, or set MLFLOW_TRACKING_URI.");
@@ -56,14 +59,8 @@ function connect(options: MlflowOptions, run: RunFacts): Connection {
   const authorization = basic === "" && token !== "" ? `Bearer ${token}` : basic;
   const url = checkUrl("mlflow", "`uri`", uri, { secret: authorization !== "", allowHttp });
   const headers: Record<string, string> = authorization === "" ? {} : { authorization };
-  const service = new Service({
-    owner: "mlflow",
-    url,
-    headers,
-    secrets: [token, password, basic.slice("Basic ".length)],
-    timeout,
-  });
-  const scrub = (text: string): string => service.scrub(text);
+  const secrets = allSecrets(token, password, basic.slice("Basic ".length));
+  const scrub = (text: string): string => redact(text, secrets);
   const head: MlflowHead = {
     part: crypto.randomUUID(),
     id: run.id,
@@ -74,10 +71,7 @@ function connect(options: MlflowOptions, run: RunFacts): Connection {
     tags: mapTexts({ ...options.tags, ...(run.dir !== undefined && { hookline_run_directory: run.dir }) }, scrub),
     hparams: mapTexts(run.hparams, scrub),
   };
-  const warn = options.warn ?? ((message: string): void => console.warn(`hookline: ${message}`));
-  return {
-    service,
-    head: { ...head },
-    courier: (state) => new MlflowCourier(service, state, (message) => warn(`mlflow: ${service.scrub(message)}`)),
-  };
+  const { sendEvery, backoff, queueBytes } = options;
+  const service = { owner: "mlflow", url, headers, secrets, timeout };
+  return { service, head: { ...head }, sendEvery, backoff, queueBytes };
 }

@@ -3,9 +3,11 @@ import { OptionError } from "../core/errors.ts";
 import type { ImageMedia } from "../core/media.ts";
 import { checkOptions, is } from "../core/options.ts";
 import { builtin } from "../platform/builtin.ts";
+import type { FileSettings } from "./append-file.ts";
 import type { LoggerBackend, LogRecord, RunEnd, RunFacts } from "./backend.ts";
 import { encodePng } from "./formats/png.ts";
 import { RecordBuffer } from "./formats/record.ts";
+import { threadedBackend } from "./lib/threaded-backend.ts";
 import { fileVersion, histogramEvent, imageEvent, sessionStart, textEvent, type Moment } from "./tensorboard-events.ts";
 import { EventFile } from "./tensorboard-file.ts";
 import { sessionEndInfo, sessionStartInfo } from "./tensorboard-hparams.ts";
@@ -32,7 +34,13 @@ const PIECE = 256 * 1024;
  */
 export function tensorboard(options: TensorboardOptions = {}): LoggerBackend {
   checkOptions("tensorboard", options, CHECKS);
-  const { dir, name = "tensorboard" } = options;
+  const { name = "tensorboard", dir } = options;
+  const settings = (): FileSettings => ({ name, dir });
+  return threadedBackend({ name, kind: "tensorboard", make: eventFiles, settings, images: true });
+}
+
+/** The event file of one part of a run. */
+export function eventFiles({ name, dir }: FileSettings): LoggerBackend {
   let events: EventWriter | undefined;
   return {
     name,
@@ -41,11 +49,7 @@ export function tensorboard(options: TensorboardOptions = {}): LoggerBackend {
     },
     log: (record) => events?.log(record),
     flush: () => events?.flush(),
-    async close(end) {
-      const last = events;
-      events = undefined;
-      await last?.close(end);
-    },
+    close: (end) => events?.close(end),
   };
 }
 

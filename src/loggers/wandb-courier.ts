@@ -1,11 +1,12 @@
 // Brings what is queued to W&B: the run by GraphQL, its lines by the file stream, which counts them and so takes none twice.
 import type { Json } from "../core/json.ts";
 import type { Chunk } from "./lib/queue.ts";
-import { mapTexts } from "./lib/remote-options.ts";
+import { remoteBackend, type RemoteSettings } from "./lib/remote-backend.ts";
 import { parseLine, type EndLine, type LoggedLine } from "./lib/record-lines.ts";
 import { Seen, type Latest } from "./lib/seen.ts";
 import type { Courier } from "./lib/sender.ts";
 import { ServiceError, type Service } from "./lib/service.ts";
+import type { MakeBackend } from "./lib/threaded-backend.ts";
 import { exitCodeOf, objectJson, rowOf, systemJson } from "./wandb-lines.ts";
 import { RESUME_STATUS, UPSERT_BUCKET, type ResumeStatus, type UpsertedBucket } from "./wandb-queries.ts";
 
@@ -45,13 +46,10 @@ const HISTORY = "wandb-history.jsonl";
 const EVENTS = "wandb-events.jsonl";
 const SUMMARY = "wandb-summary.json";
 
-/** What users write into names and tags may hold a secret as well. */
-export function scrubbed(head: WandbHead, scrub: (text: string) => string): WandbHead {
-  const { name, tags, config } = head;
-  return { ...head, name: scrub(name), tags: tags.map(scrub), config: mapTexts(config, scrub) };
-}
+export const wandbSender: MakeBackend<RemoteSettings> = (settings, warn) =>
+  remoteBackend(settings, warn, { media: true, courier: (service, state) => new WandbCourier(service, state) });
 
-export class WandbCourier implements Courier {
+class WandbCourier implements Courier {
   readonly #service: Service;
   #state: Omit<State, "seen">;
   #seen: Seen;

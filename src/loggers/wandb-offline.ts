@@ -1,11 +1,11 @@
 // W&B without a network: a run as a `.wandb` file, which `wandb sync <folder>` sends later.
 import { OptionError } from "../core/errors.ts";
 import { builtin } from "../platform/builtin.ts";
-import type { LoggerBackend, LogRecord, RunEnd, RunFacts } from "./backend.ts";
+import type { LogRecord, RunEnd, RunFacts } from "./backend.ts";
 import { concat } from "./formats/protobuf.ts";
 import { endLine, parseLine, RecordLines } from "./lib/record-lines.ts";
-import { redact, secretsOfEnvironment } from "../core/redact.ts";
-import { scrubbed, type WandbHead } from "./wandb-courier.ts";
+import type { MakeBackend } from "./lib/threaded-backend.ts";
+import type { WandbHead } from "./wandb-courier.ts";
 import { WandbFrames } from "./wandb-frames.ts";
 import { rowOf, type Entries } from "./wandb-lines.ts";
 import { WandbRecords } from "./wandb-records.ts";
@@ -15,10 +15,7 @@ type Fs = ReturnType<typeof process.getBuiltinModule<"node:fs">>;
 /** So many records are written at once, if no flush comes first. */
 const MOST_RECORDS = 256;
 
-export function offlineBackend(
-  headOf: (run: RunFacts) => WandbHead,
-  warn: (message: string) => void = (message) => console.warn(`hookline: ${message}`),
-): LoggerBackend {
+export const wandbOffline: MakeBackend<{ readonly head: WandbHead }> = ({ head }, warn) => {
   const lines = new RecordLines({ media: true });
   let file: OfflineFile | undefined;
   let saidImages = false;
@@ -27,13 +24,13 @@ export function offlineBackend(
     const found = Object.entries(media).find(([, { kind }]) => kind === "image");
     if (!found) return;
     saidImages = true;
-    warn(`wandb: image \`${found[0]}\` and others are not written.`);
+    warn(`image \`${found[0]}\` and others are not written.`);
   };
 
   return {
     name: "wandb",
     open(run) {
-      file = new OfflineFile(headOf(run), run);
+      file = new OfflineFile(head, run);
     },
     log(record) {
       lines.add(record);
@@ -44,10 +41,9 @@ export function offlineBackend(
     close(end) {
       file?.write(lines.take(true));
       file?.finish(end);
-      file = undefined;
     },
   };
-}
+};
 
 class OfflineFile {
   readonly #fs: Fs;
@@ -61,13 +57,11 @@ class OfflineFile {
       throw new OptionError("wandb: offline files need a directory: give the trainer a `runDir`.");
     }
     this.#fs = builtin<Fs>("wandb", "node:fs");
-    const secrets = secretsOfEnvironment();
-    const clean = scrubbed(head, (text) => redact(text, secrets));
     const time = new Date(startedAt).toISOString().replace(/[-:]/g, "").replace("T", "_").slice(0, 15);
     const folder = this.#newFolder(`${dir}/wandb/offline-run-${time}-${head.id}`);
     this.#fd = this.#fs.openSync(`${folder}/run-${head.id}.wandb`, "wx");
     this.#frames.add(this.#records.header());
-    this.#frames.add(this.#records.run(clean, startedAt));
+    this.#frames.add(this.#records.run(head, startedAt));
     this.#flush();
   }
 

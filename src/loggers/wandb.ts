@@ -1,13 +1,15 @@
 // Logs to Weights & Biases: online through a queue on disk, or offline into files that `wandb sync` takes.
 import { OptionError } from "../core/errors.ts";
 import { checkOptions, is, type Check } from "../core/options.ts";
+import { redact } from "../core/redact.ts";
 import type { LoggerBackend, RunFacts } from "./backend.ts";
-import { checkSecrets, environment } from "./lib/remote-options.ts";
-import { REMOTE_CHECKS, remoteBackend, type Connection, type RemoteOptions } from "./lib/remote-backend.ts";
-import { checkUrl, Service } from "./lib/service.ts";
-import { scrubbed, WandbCourier, type WandbHead } from "./wandb-courier.ts";
+import { REMOTE_CHECKS, type RemoteOptions, type RemoteSettings } from "./lib/remote-backend.ts";
+import { allSecrets, checkSecrets, environment, mapTexts } from "./lib/remote-options.ts";
+import { checkUrl } from "./lib/service.ts";
+import { threadedBackend } from "./lib/threaded-backend.ts";
+import { wandbSender, type WandbHead } from "./wandb-courier.ts";
 import { safeId } from "./wandb-lines.ts";
-import { offlineBackend } from "./wandb-offline.ts";
+import { wandbOffline } from "./wandb-offline.ts";
 
 export interface WandbOptions extends RemoteOptions {
   /** Default: `WANDB_PROJECT`, else `uncategorized`. */
@@ -47,12 +49,12 @@ export function wandb(options: WandbOptions = {}): LoggerBackend {
   let chosen: LoggerBackend | undefined;
   return {
     name: "wandb",
-    open(run) {
+    open(run, warn) {
       // Read when the run begins, not when the options are written.
       const mode = given.mode ?? environment()["WANDB_MODE"] ?? "online";
       if (mode === "disabled") return undefined;
       chosen = mode === "offline" || mode === "dryrun" ? offline(given) : online(given);
-      return chosen.open(run);
+      return chosen.open(run, warn);
     },
     log: (record) => chosen?.log(record),
     event: (event) => chosen?.event?.(event),
@@ -62,25 +64,41 @@ export function wandb(options: WandbOptions = {}): LoggerBackend {
 }
 
 const online = (options: WandbOptions): LoggerBackend =>
-  remoteBackend({ name: "wandb", options, media: true, connect: (run) => connect(options, run) });
+  threadedBackend({
+    name: "wandb",
+    kind: "wandb",
+    make: wandbSender,
+    settings: (run) => settingsOf(options, run),
+    warn: options.warn,
+  });
 
-const offline = (options: WandbOptions): LoggerBackend => offlineBackend((run) => headOf(options, run), options.warn);
+const offline = (options: WandbOptions): LoggerBackend =>
+  threadedBackend({
+    name: "wandb",
+    kind: "wandbOffline",
+    make: wandbOffline,
+    settings: (run) => ({ head: headOf(options, run, allSecrets()) }),
+    warn: options.warn,
+  });
 
-function headOf(options: WandbOptions, run: RunFacts): WandbHead {
+function headOf(options: WandbOptions, run: RunFacts, secrets: readonly string[]): WandbHead {
   const env = environment();
+  // What users write into names and tags may hold a secret as well.
+  const scrub = (text: string): string => redact(text, secrets);
+  const tags = options.tags ?? (env["WANDB_TAGS"] ?? "").split(",").filter((tag) => tag !== "");
   return {
     part: crypto.randomUUID(),
     id: safeId(run.id),
-    name: options.name ?? env["WANDB_NAME"] ?? run.name,
+    name: scrub(options.name ?? env["WANDB_NAME"] ?? run.name),
     project: options.project ?? env["WANDB_PROJECT"] ?? "uncategorized",
     entity: options.entity ?? env["WANDB_ENTITY"] ?? "",
-    tags: options.tags ?? (env["WANDB_TAGS"] ?? "").split(",").filter((tag) => tag !== ""),
+    tags: tags.map(scrub),
     resumed: run.resumedAt !== undefined,
-    config: run.hparams,
+    config: mapTexts(run.hparams, scrub),
   };
 }
 
-function connect(options: WandbOptions, run: RunFacts): Connection {
+function settingsOf(options: WandbOptions, run: RunFacts): RemoteSettings {
   const env = environment();
   const apiKey = options.apiKey ?? env["WANDB_API_KEY"] ?? "";
   if (apiKey === "") {
@@ -89,17 +107,14 @@ function connect(options: WandbOptions, run: RunFacts): Connection {
   const { baseUrl = env["WANDB_BASE_URL"] ?? "https://api.wandb.ai", allowHttp = false, timeout = 10_000 } = options;
   const url = checkUrl("wandb", "`baseUrl`", baseUrl, { secret: true, allowHttp });
   const basic = btoa(`api:${apiKey}`);
-  const service = new Service({
-    owner: "wandb",
-    url,
-    headers: { authorization: `Basic ${basic}` },
-    secrets: [apiKey, basic, url.password],
-    timeout,
-  });
-  const head = headOf(options, run);
+  const secrets = allSecrets(apiKey, basic, new URL(baseUrl).password);
+  const headers = { authorization: `Basic ${basic}` };
+  const { sendEvery, backoff, queueBytes } = options;
   return {
-    service,
-    head: { ...scrubbed(head, (text) => service.scrub(text)) },
-    courier: (state) => new WandbCourier(service, state),
+    service: { owner: "wandb", url, headers, secrets, timeout },
+    head: { ...headOf(options, run, secrets) },
+    sendEvery,
+    backoff,
+    queueBytes,
   };
 }

@@ -2,7 +2,7 @@
 import { numpy as np } from "@jax-js/jax";
 import type { Metric } from "../core/model.ts";
 import { checkOptions, is } from "../core/options.ts";
-import { both, wholeNumber } from "./layer.ts";
+import { both } from "./layer.ts";
 import { classify, targetsOf } from "./targets.ts";
 
 export interface AccuracyOptions {
@@ -14,7 +14,7 @@ export interface AccuracyOptions {
 
 /** The share of labels that count and are right. Among equal logits the first class wins; NaN is never right. */
 export function accuracy(options: AccuracyOptions = {}): Metric {
-  checkOptions("accuracy", options, { topK: is.wholeFrom(1), ignoreIndex: wholeNumber });
+  checkOptions("accuracy", options, { topK: is.wholeFrom(1), ignoreIndex: is.whole });
   const { topK = 1, ignoreIndex = -100 } = options;
   return {
     update(outputs, batch) {

@@ -1,7 +1,7 @@
 // Activation functions as layers. Derivatives at kinks are PyTorch's.
 import { nn, numpy as np } from "@jax-js/jax";
 import { checkOptions, is } from "../core/options.ts";
-import { pure, wholeNumber, type Layer } from "./layer.ts";
+import { pure, type Layer } from "./layer.ts";
 
 /** max(x, 0). The order of the arguments makes the derivative at 0 be 0. */
 export const relu = (): Layer => pure((x) => np.maximum(0, x));
@@ -41,11 +41,11 @@ export interface SoftmaxOptions {
 }
 
 export function softmax(options: SoftmaxOptions = {}): Layer {
-  checkOptions("softmax", options, { axis: wholeNumber });
+  checkOptions("softmax", options, { axis: is.whole });
   return pure((x) => nn.softmax(x, options.axis ?? -1));
 }
 
 export function logSoftmax(options: SoftmaxOptions = {}): Layer {
-  checkOptions("logSoftmax", options, { axis: wholeNumber });
+  checkOptions("logSoftmax", options, { axis: is.whole });
   return pure((x) => nn.logSoftmax(x, options.axis ?? -1));
 }

@@ -2,7 +2,6 @@
 import { lax, numpy as np } from "@jax-js/jax";
 import type { Loss, Outputs, Tensor } from "../core/model.ts";
 import { checkOptions, is } from "../core/options.ts";
-import { wholeNumber } from "./layer.ts";
 import { classify } from "./targets.ts";
 
 export interface CrossEntropyOptions {
@@ -17,7 +16,7 @@ export interface CrossEntropyOptions {
  * A label that is neither a class nor `ignoreIndex` makes the loss NaN, so that it is noticed.
  */
 export function crossEntropy(options: CrossEntropyOptions = {}): Loss {
-  checkOptions("crossEntropy", options, { labelSmoothing: is.fraction, ignoreIndex: wholeNumber });
+  checkOptions("crossEntropy", options, { labelSmoothing: is.fraction, ignoreIndex: is.whole });
   const { labelSmoothing = 0, ignoreIndex = -100 } = options;
   return function crossEntropy(outputs, labels) {
     const { sum, count } = entropySums("crossEntropy", outputs, labels, ignoreIndex, labelSmoothing);

@@ -2,7 +2,7 @@
 import { numpy as np } from "@jax-js/jax";
 import type { ApplyContext, Model, Tensor } from "../core/model.ts";
 import { ProgramError } from "../core/errors.ts";
-import { checkOptions, is, type Check } from "../core/options.ts";
+import { checkOptions, is } from "../core/options.ts";
 
 /** A model from one array to one array. */
 export type Layer = Model<Tensor, Tensor>;
@@ -25,8 +25,6 @@ export const both = (a: Tensor, b: Tensor): Tensor => a.astype(np.int32).mul(b.a
 
 /** Is a whole number one of 0 … count − 1? (`>= 0` would branch like `&&`.) */
 export const isIndex = (x: Tensor, count: number): Tensor => both(x.ref.greater(-1), x.less(count));
-
-export const wholeNumber: Check = { expected: "a whole number", test: Number.isSafeInteger };
 
 export const showShape = (x: { readonly shape: readonly number[] }): string => `[${x.shape.join(", ")}]`;
 

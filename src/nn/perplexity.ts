@@ -1,8 +1,7 @@
 // Perplexity of a language model.
 import type { Metric } from "../core/model.ts";
-import { checkOptions } from "../core/options.ts";
+import { checkOptions, is } from "../core/options.ts";
 import { entropySums } from "./cross-entropy.ts";
-import { wholeNumber } from "./layer.ts";
 import { targetsOf } from "./targets.ts";
 
 export interface PerplexityOptions {
@@ -12,7 +11,7 @@ export interface PerplexityOptions {
 
 /** e to the mean cross-entropy over all tokens of an epoch. */
 export function perplexity(options: PerplexityOptions = {}): Metric {
-  checkOptions("perplexity", options, { ignoreIndex: wholeNumber });
+  checkOptions("perplexity", options, { ignoreIndex: is.whole });
   const { ignoreIndex = -100 } = options;
   return {
     update: (outputs, batch) => entropySums("perplexity", outputs, targetsOf("perplexity", batch), ignoreIndex, 0),

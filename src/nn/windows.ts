@@ -12,6 +12,7 @@ export const size2d = (least: number): Check => {
   const one = is.wholeFrom(least);
   return {
     expected: `${one.expected} or [height, width]`,
+    schema: { anyOf: [one.schema!, { type: "array", items: one.schema!, minItems: 2, maxItems: 2 }] },
     test: (v) => one.test(v) || (Array.isArray(v) && v.length === 2 && v.every(one.test)),
   };
 };

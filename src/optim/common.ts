@@ -20,6 +20,7 @@ export interface CommonOptions {
 
 const nameFilter: Check = {
   expected: "a name pattern, an array of them or a function",
+  schema: is.or(is.name, is.arrayOf(is.name), is.function).schema!,
   test: (v) =>
     typeof v === "function" ||
     is.name.test(v) ||
@@ -43,6 +44,7 @@ export const commonChecks = {
 
 export const betasCheck: Check = {
   expected: "two numbers from 0 up to 1 (exclusive)",
+  schema: { ...is.arrayOf(is.fraction).schema, minItems: 2, maxItems: 2 },
   test: (v) => Array.isArray(v) && v.length === 2 && v.every((each) => is.fraction.test(each)),
 };
 

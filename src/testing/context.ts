@@ -2,16 +2,17 @@
 import { CadenceRule, type Cadence } from "../core/cadence.ts";
 import type { ContextOf } from "../core/context.types.ts";
 import { Clock } from "../core/counters.ts";
-import { methodOf, type BuiltinEvent } from "../core/events.ts";
+import { methodOf, PIPELINE_EVENTS, type BuiltinEvent, type PipelineEvent } from "../core/events.ts";
 import { ContextError } from "../core/errors.ts";
 import type { Hook } from "../core/hook.ts";
+import type { PipelineContexts } from "../core/pipeline.types.ts";
 import { Shared } from "../core/shared.ts";
 import { SKIP_SCOPES, VERBS, type SkipScope, type VerbName } from "../core/verbs.ts";
 import type { TraceEntry } from "./trace.ts";
 
 /** A verb that the hook under test called. */
 export interface VerbCall {
-  readonly event: BuiltinEvent;
+  readonly event: BuiltinEvent | PipelineEvent;
   readonly verb: VerbName | "log";
   readonly args: readonly unknown[];
 }
@@ -31,6 +32,8 @@ const DEFAULTS = {
   elapsed: 0,
 };
 
+const PIPELINE_DEFAULTS = { experiment: "experiment", seed: 0, runDir: undefined, model: "model", params: {} };
+
 /**
  * A context for `event` with these fields. Verbs are checked as in a run and land in `calls`.
  * @example
@@ -40,9 +43,26 @@ const DEFAULTS = {
  */
 export function testContext<E extends BuiltinEvent>(
   event: E,
-  fields: Partial<ContextOf<E>> = {},
+  fields?: Partial<ContextOf<E>>,
+  shared?: Shared,
+): { ctx: ContextOf<E>; calls: VerbCall[] };
+export function testContext<E extends PipelineEvent>(
+  event: E,
+  fields?: Partial<PipelineContexts[E]>,
+  shared?: Shared,
+): { ctx: PipelineContexts[E]; calls: VerbCall[] };
+export function testContext(
+  event: BuiltinEvent | PipelineEvent,
+  fields: object = {},
   shared: Shared = new Shared(),
-): { ctx: ContextOf<E>; calls: VerbCall[] } {
+): { ctx: unknown; calls: VerbCall[] } {
+  if (!Object.hasOwn(PIPELINE_EVENTS, event)) return loopContext(event as BuiltinEvent, fields, shared);
+  const calls: VerbCall[] = [];
+  const stop = (...args: unknown[]): void => void calls.push({ event, verb: "stop", args });
+  return { ctx: { ...PIPELINE_DEFAULTS, ...fields, shared, stop }, calls };
+}
+
+function loopContext(event: BuiltinEvent, fields: object, shared: Shared): { ctx: unknown; calls: VerbCall[] } {
   const calls: VerbCall[] = [];
   const metrics: Record<string, number> = { ...(fields as { metrics?: Record<string, number> }).metrics };
   const verbs = (Object.keys(VERBS) as VerbName[]).map((verb) => {
@@ -63,7 +83,7 @@ export function testContext<E extends BuiltinEvent>(
   const shown = { ...DEFAULTS, ...fields };
   const due = (cadence: Cadence): boolean => isDue(event, cadence, shown);
   const ctx = { due, ...shown, metrics, shared, ...Object.fromEntries(verbs), log };
-  return { ctx: ctx as unknown as ContextOf<E>, calls };
+  return { ctx, calls };
 }
 
 /** As in a run whose last step was the one before, with one micro-batch in each. */
@@ -81,7 +101,7 @@ export async function replay(trace: readonly TraceEntry[], hook: Hook): Promise<
   const all: VerbCall[] = [];
   const shared = new Shared();
   for (const { event, fields } of trace) {
-    const { ctx, calls } = testContext(event, fields as never, shared);
+    const { ctx, calls } = testContext(event as BuiltinEvent, fields as never, shared);
     const method = (hook as unknown as Record<string, ((ctx: unknown) => unknown) | undefined>)[methodOf(event)];
     await method?.call(hook, ctx);
     all.push(...calls);

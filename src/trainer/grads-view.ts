@@ -22,10 +22,7 @@ export interface GradWindow {
 }
 
 const STATS_CHECKS = {
-  percentiles: is.arrayOf({
-    expected: "a number from 0 to 100",
-    test: (v) => typeof v === "number" && v >= 0 && v <= 100,
-  }),
+  percentiles: is.arrayOf(is.between(0, 100)),
   histogram: is.wholeFrom(1),
   filter: is.or(is.name, is.function, is.arrayOf(is.name)),
 };

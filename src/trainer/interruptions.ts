@@ -7,18 +7,38 @@ export class Interruptions {
   readonly #abort: AbortSignal | undefined;
   readonly #undo: (() => void) | undefined;
   #bySignal: Interruption | undefined;
+  #wake: (() => void) | undefined;
 
   /** Listens to signals unless `grace` is undefined: milliseconds until a process that does not end is ended. */
   constructor(platform: Platform, abort: AbortSignal | undefined, grace: number | undefined) {
     this.#platform = platform;
     this.#abort = abort;
     if (grace === undefined) return;
-    this.#undo = platform.onSignals((name) => (this.#bySignal = { reason: name, requestedBy: name }), grace);
+    this.#undo = platform.onSignals((name) => {
+      this.#bySignal = { reason: name, requestedBy: name };
+      this.#wake?.();
+    }, grace);
   }
 
   /** Why the run must end now. */
   readonly now = (): Interruption | undefined =>
     this.#bySignal ?? (this.#abort?.aborted ? aborted(this.#abort) : undefined);
+
+  /** What `work` comes to; undefined when an interruption comes first, and then nobody hears of it any more. */
+  async orSooner<T>(work: Promise<T>): Promise<T | undefined> {
+    const interrupted = new Promise<undefined>((resolve) => {
+      this.#wake = () => resolve(undefined);
+    });
+    const wake = this.#wake!;
+    this.#abort?.addEventListener("abort", wake);
+    if (this.now()) wake();
+    try {
+      return await Promise.race([work, interrupted]);
+    } finally {
+      this.#abort?.removeEventListener("abort", wake);
+      this.#wake = undefined;
+    }
+  }
 
   stopListening(): void {
     this.#undo?.();

@@ -11,7 +11,7 @@ import type { TrainerOptions } from "./options.ts";
 import { ProbeRunner } from "./probe-runner.ts";
 import type { Problem } from "./problem.ts";
 import { ControlLayout } from "./programs/control.ts";
-import { SumsLayout } from "./programs/sums.ts";
+import { sumsLayouts } from "./programs/sums.ts";
 import { Specs } from "./specs.ts";
 import { StepRunner, type StepOptions } from "./step-runner.ts";
 
@@ -35,14 +35,25 @@ export async function buildMachine(
 ): Promise<Machine> {
   const engine = await selectEngine(options.engine ?? "auto");
   const state = new DeviceState(engine, initial, optimizers);
-  const sums = new SumsLayout(options.metrics ?? {});
+  const sums = sumsLayouts(options.metrics ?? {});
   const control = new ControlLayout(["scale", "weight", "clipNorm", "clipValue", ...optimizers.controlNames()]);
   const clip = { clipNorm: stepOptions.clipNorm !== undefined, clipValue: stepOptions.clipValue !== undefined };
   const specs = new Specs(Object.keys(initial.params), problem, optimizers, sums, control, clip);
   const probes = new ProbeRunner(engine, state, specs, stepOptions.seed);
-  const parts = { engine, state, optimizers, specs, sums, control, hooks, probes, options: stepOptions, warn };
+  const parts = {
+    engine,
+    state,
+    optimizers,
+    specs,
+    sums: sums.train,
+    control,
+    hooks,
+    probes,
+    options: stepOptions,
+    warn,
+  };
   const steps = new StepRunner(parts);
-  const evals = new EvalRunner(engine, state, specs, sums, hooks, warn);
+  const evals = new EvalRunner(engine, state, specs, sums.eval, hooks, warn);
   return { engine, state, steps, evals, tensors: new HookTensors(engine, state, () => evals.params), probes };
 }
 

@@ -94,6 +94,8 @@ export class OptimizerSet {
       };
     });
     this.#checkLoaders(loaderNames);
+    // An earlier run may have used the same object.
+    for (const { schedule: each } of this.slots) each?.reset?.();
   }
 
   /** Every loader must have an optimizer that learns from it. */

@@ -8,6 +8,7 @@ import type { Loader } from "../core/loader.ts";
 import type { HostBatch, Loss, LossModel, Metric, Model } from "../core/model.ts";
 import { checkOptions, is, show } from "../core/options.ts";
 import type { Schedule } from "../core/schedule.ts";
+import { Shared } from "../core/shared.ts";
 import type { MixOptions } from "../data/mix.ts";
 import type { Engine } from "../engines/engine.ts";
 import { checkEngine, type EngineName } from "../engines/select.ts";
@@ -60,6 +61,8 @@ export interface TrainerOptions extends LimitOptions {
   /** How often hooks may roll the run back before it stops. Default 3. */
   readonly maxRollbacks?: number;
   readonly hooks?: readonly Hook[];
+  /** What hooks share; given by an experiment, so that its own events and those of its trainers use one. */
+  readonly shared?: Shared;
   /** End cleanly on SIGINT and SIGTERM. Default true. */
   readonly signals?: boolean;
   /** Milliseconds after such a signal in which the run must end, its last save included; then the process exits. Default 30000. */
@@ -87,7 +90,8 @@ export interface FitOptions extends LimitOptions {
 const loaders = { expected: "a loader such as new DataLoader(…), or several by name", test: is.object.test };
 const optimizers = { expected: "an optimizer such as adamw({ lr: 1e-3 }), or several by name", test: is.object.test };
 const isStore = (value: unknown): boolean => typeof (value as Partial<CheckpointStore> | null)?.save === "function";
-const CHECKS = {
+/** What each option must be; an experiment takes most of them too. */
+export const TRAINER_CHECKS = {
   ...LIMIT_CHECKS,
   model: is.object,
   loss: is.function,
@@ -100,9 +104,9 @@ const CHECKS = {
   mix: is.object,
   lossWeights: is.object,
   eval: loaders,
-  evalEvery: is.or(is.positive, is.name, is.object),
+  evalEvery: is.cadence,
   evalAtStart: is.boolean,
-  logEvery: is.or(is.positive, is.name, is.object),
+  logEvery: is.cadence,
   accumulate: is.wholeFrom(1),
   clipNorm: is.positive,
   clipValue: is.positive,
@@ -114,6 +118,7 @@ const CHECKS = {
   save: is.oneOf("async", "sync"),
   maxRollbacks: is.wholeFrom(0),
   hooks: is.array,
+  shared: { expected: "a Shared map", test: (v: unknown) => v instanceof Shared },
   signals: is.boolean,
   signalGrace: is.positive,
   yieldEvery: is.nonNegative,
@@ -122,7 +127,7 @@ const CHECKS = {
 };
 
 export function checkTrainerOptions(options: TrainerOptions): void {
-  checkOptions("Trainer", options, CHECKS, ["model", "optimizer", "train"]);
+  checkOptions("Trainer", options, TRAINER_CHECKS, ["model", "optimizer", "train"]);
   if (options.engine !== undefined) checkEngine(options.engine);
   if (options.schedule && typeof options.schedule.factor !== "function") {
     throw new OptionError(
@@ -131,13 +136,16 @@ export function checkTrainerOptions(options: TrainerOptions): void {
   }
   for (const [name, weight] of Object.entries(options.lossWeights ?? {})) {
     if (typeof weight !== "number" || !Number.isFinite(weight)) {
-      throw new OptionError(`Trainer: Expected \`lossWeights.${name}\` to be a finite number, got ${show(weight)}`);
+      throw new OptionError(`Trainer: Expected \`lossWeights.${name}\` to be a finite number, got ${show(weight)}`, {
+        option: "lossWeights",
+      });
     }
   }
   for (const [name, metric] of Object.entries(options.metrics ?? {})) {
     if (name === "loss")
       throw new OptionError(
         `Trainer: \`metrics.loss\` is taken: the loss itself comes out under that name. Call the metric something else.`,
+        { option: "metrics" },
       );
     if (typeof metric?.update !== "function" || typeof metric.compute !== "function") {
       throw new OptionError(

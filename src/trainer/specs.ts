@@ -9,7 +9,7 @@ import type { OptimizerSet } from "./optimizers.ts";
 import type { Problem } from "./problem.ts";
 import type { ControlLayout } from "./programs/control.ts";
 import { paramOfSlot, type ProgramSpec } from "./programs/programs.ts";
-import type { SumsLayout } from "./programs/sums.ts";
+import type { SumsLayouts } from "./programs/sums.ts";
 
 /** A spec with the split of the parameters it implies. */
 export interface StepSpec extends ProgramSpec {
@@ -26,7 +26,7 @@ export class Specs {
   readonly names: readonly string[];
   readonly #problem: Problem;
   readonly #optimizers: OptimizerSet;
-  readonly #sums: SumsLayout;
+  readonly #sums: SumsLayouts;
   readonly #control: ControlLayout;
   readonly #clip: { readonly clipNorm: boolean; readonly clipValue: boolean };
   readonly #known = new Map<string, StepSpec>();
@@ -44,7 +44,7 @@ export class Specs {
     names: readonly string[],
     problem: Problem,
     optimizers: OptimizerSet,
-    sums: SumsLayout,
+    sums: SumsLayouts,
     control: ControlLayout,
     clip: { clipNorm: boolean; clipValue: boolean },
   ) {

@@ -359,6 +359,7 @@ export class Trainer {
       evalWork: () => this.#need().evals,
       params: () => this.#need().tensors,
       seed: this.#seed,
+      shared: this.options.shared,
       hooks: () => this.hooks,
       device: () => this.#machine?.engine.name ?? "not started",
       paramCount: () => Object.values(this.#initial.params).reduce((sum, { shape }) => sum + sizeOf(shape), 0),

@@ -1,6 +1,7 @@
 // What the browser tests run inside a page: an MNIST-shaped network on made-up digits, and what its hooks saw.
 import { Trainer, type Hook } from "hookline";
 import { DataLoader, Rng } from "hookline/data";
+import { Experiment, kFold, type ExperimentResult } from "hookline/experiment";
 import { accuracy, crossEntropy, linear, relu, sequential } from "hookline/nn";
 import { adam } from "hookline/optim";
 import { recordTrace } from "hookline/testing";
@@ -15,6 +16,11 @@ export interface PageResult {
   readonly norms: readonly unknown[];
   readonly events: Readonly<Record<string, number>>;
   readonly test: Readonly<Record<string, number>>;
+}
+
+export interface PageExperiment {
+  readonly result: ExperimentResult;
+  readonly events: readonly string[];
 }
 
 /** Ten blurred prototypes with noise: easy enough to learn in 20 steps. */
@@ -63,4 +69,22 @@ async function train(engine: "wasm" | "webgpu" | "auto", split: boolean): Promis
   return { device, isolated: crossOriginIsolated, status: result.status, losses, norms, events, test };
 }
 
-Object.assign(globalThis, { train });
+/** Two models and their folds on arrays in memory, without any file. */
+async function experiment(): Promise<PageExperiment> {
+  const trace = recordTrace({ events: ["dataRead", "datasetCreated", "trainingComplete", "evaluationComplete"] });
+  const result = await new Experiment({
+    data: () => digits(400),
+    split: kFold({ folds: 2, test: 0.2, stratify: "y" }),
+    model: sequential(linear(784, 32), relu(), linear(32, 10)),
+    loss: crossEntropy(),
+    metrics: { accuracy: accuracy() },
+    optimizer: adam({ lr: 1e-3 }),
+    engine: "wasm",
+    epochs: 2,
+    models: { one: {}, two: { seed: 1 } },
+    hooks: [trace],
+  }).run();
+  return { result, events: trace.names() };
+}
+
+Object.assign(globalThis, { train, experiment });

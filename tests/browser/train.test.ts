@@ -5,7 +5,7 @@ import type { AddressInfo } from "node:net";
 import { chromium, type Browser, type Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { bundle } from "../support/bundle.ts";
-import type { PageResult } from "./page.ts";
+import type { PageExperiment, PageResult } from "./page.ts";
 
 const executablePath = process.env.CHROMIUM ?? "/usr/bin/chromium";
 const present = existsSync(executablePath);
@@ -92,6 +92,20 @@ describe.runIf(present)("in Chromium", { timeout: 120_000 }, () => {
     const apart = await train(page, "wasm", true);
     expectTrained(apart);
     expect(apart.losses).toEqual(wasm.losses);
+  });
+
+  test("an experiment runs from arrays in memory to its results", async () => {
+    const page = await open(browser, "/");
+    const { result, events } = await page.evaluate(() =>
+      (globalThis as unknown as { experiment(): Promise<PageExperiment> }).experiment(),
+    );
+    const perModel = ["trainingComplete", "evaluationComplete"];
+    expect(events).toEqual(["dataRead", "datasetCreated", ...perModel, ...perModel]);
+    expect(result).toMatchObject({ status: "completed", reason: "2 models" });
+    for (const { results, folds } of Object.values(result.models)) {
+      expect(results["test/accuracy"]).toBeGreaterThan(0.8);
+      expect(folds!["val/accuracy"]!.mean).toBeGreaterThan(0.8);
+    }
   });
 
   test("wasm trains with threads in an isolated page", async () => {

@@ -5,7 +5,8 @@ import type { LogRecord, RunEnd, RunFacts } from "../../src/loggers/backend.ts";
 import { csv } from "../../src/loggers/csv.ts";
 import { jsonl } from "../../src/loggers/jsonl.ts";
 
-const [dir, mode, last = "Infinity"] = process.argv.slice(2) as [string, "log" | "branch" | "exit" | "fill", string?];
+type Mode = "log" | "branch" | "exit" | "throw" | "end" | "fill";
+const [dir, mode, last = "Infinity"] = process.argv.slice(2) as [string, Mode, string?];
 
 const END: RunEnd = { status: "completed", reason: "", step: 0, time: 0, elapsed: 0, metrics: {} };
 const facts = (resumedAt?: number): RunFacts => ({
@@ -67,14 +68,15 @@ async function branch(): Promise<void> {
   await backend.close(END);
 }
 
-/** Ends the process in the middle of a run, without a flush. */
-async function exit(): Promise<void> {
+/** The process ends in the middle of a run, without a flush: by a call, by an error, or because nothing is left to do. */
+async function leave(): Promise<void> {
   const backends = [jsonl(), csv()];
   for (const backend of backends) {
     await backend.open(facts());
     for (let step = 1; step <= 1234; step++) backend.log(record(step));
   }
-  process.exit(3);
+  if (mode === "exit") process.exit(3);
+  if (mode === "throw") throw new Error("not caught");
 }
 
 /** Until the disk is full; then there is room again. */
@@ -103,5 +105,5 @@ async function fill(): Promise<object> {
 
 if (mode === "log") await log();
 else if (mode === "branch") await branch();
-else if (mode === "exit") await exit();
+else if (mode === "exit" || mode === "throw" || mode === "end") await leave();
 else process.stdout.write(`${JSON.stringify(await fill())}\n`);

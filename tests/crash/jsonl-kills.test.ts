@@ -26,7 +26,7 @@ const canMount = spawnSync("unshare", ["-rm", "mount", "-t", "tmpfs", "none", "/
 if (!canMount) console.warn("The full disk is skipped: it needs `unshare -rm` with mount");
 
 const home = newFolder();
-beforeAll(() => compile(home, "tests/crash/jsonl-child.ts"));
+beforeAll(() => compile(home, "tests/crash/jsonl-child.ts", "src/loggers/lib/logging-worker.ts"));
 afterAll(() => rmSync(home, { recursive: true, force: true }));
 
 /** Starts the child; resolves when its files are open, or at once. */
@@ -173,13 +173,40 @@ test.runIf(straceWorks)("a kill at each call while a run branches off", { timeou
   }
 });
 
-test("process.exit() in the middle of a run loses nothing", async () => {
-  const dir = `${home}/exit`;
-  const ended = promisify(execFile)(process.execPath, [`${home}/jsonl-child.js`, dir, "exit"]);
-  await expect(ended).rejects.toMatchObject({ code: 3 });
+interface Left {
+  readonly code: number | null;
+  readonly stderr: string;
+}
+
+/** A process that ends without the end of its run. */
+async function leave(program: string, dir: string, mode: string): Promise<Left> {
+  const child = spawn(process.execPath, [program, dir, mode], { stdio: ["ignore", "ignore", "pipe"] });
+  let stderr = "";
+  child.stderr.on("data", (text) => (stderr += String(text)));
+  const code = await new Promise<number | null>((resolve) => child.on("close", resolve));
   const { steps, info } = await readRun(dir);
   expect([steps.length, steps.at(-1), info?.status]).toEqual([1234, 1234, "running"]);
   expect(readFileSync(`${dir}/metrics.csv`, "utf8").trimEnd().split("\n").at(-1)).toMatch(/^1234,/);
+  return { code, stderr };
+}
+
+test.each([
+  ["process.exit()", "exit", 3],
+  ["an error that nobody catches", "throw", 1],
+  ["a process that never closes its run", "end", 0],
+])("%s in the middle of a run loses nothing", async (_, mode, code) => {
+  const left = await leave(`${home}/jsonl-child.js`, `${home}/${mode}`, mode);
+  expect(left.code).toBe(code);
+  expect(left.stderr.includes("not caught")).toBe(mode === "throw");
+});
+
+test("a bundle without the script of the logging thread loses nothing, and a line says how", async () => {
+  const folder = `${home}/bundled`;
+  await compile(folder, "tests/crash/jsonl-child.ts");
+  const { code, stderr } = await leave(`${folder}/jsonl-child.js`, `${folder}/run`, "exit");
+  expect(code).toBe(3);
+  expect(stderr).toMatch(/^hookline: what is logged is written on the training thread: .*logging-worker/);
+  expect(stderr.trim().split("\n")).toHaveLength(1);
 });
 
 describe.runIf(canMount)("bad disks", () => {

@@ -5,12 +5,13 @@ import { join } from "node:path";
 import type { Hook, HookState, HostTensors, RunResult, Trainer } from "hookline";
 import { memoryStore, type CheckpointStore } from "hookline/checkpoint";
 import { DataLoader } from "hookline/data";
-import { batchNorm, huber, l1, linear, sequential, tanh } from "hookline/nn";
+import { batchNorm, linear, sequential, tanh } from "hookline/nn";
 import { adamw } from "hookline/optim";
 import { savedState, tinyData, tinyTrainer, type TinyOptions } from "hookline/testing";
 import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from "vitest";
 import { noticeServer, type NoticeServer } from "../support/notice-server.ts";
 import { BUILT_INS, type Surroundings } from "./built-ins.ts";
+import { repeatable, TELLING } from "./telling.ts";
 
 let server: NoticeServer;
 let around: Surroundings;
@@ -30,70 +31,6 @@ const saver: Hook = {
   onStepEnd: (ctx) => ctx.requestSave("interval"),
   onEpochEnd: (ctx) => ctx.requestSave("interval", { name: `epoch-${ctx.epoch}` }),
 };
-
-/** Options with which a hook has something to remember, one run for each; the rest run with the least they take. */
-const TELLING: Readonly<Record<string, readonly object[]>> = {
-  accumulateSchedule: [
-    { schedule: [{ from: "1 epoch", accumulate: 1 }] },
-    {
-      schedule: [
-        { from: "3 steps", accumulate: 1 },
-        { from: "8 samples", accumulate: 3 },
-      ],
-    },
-  ],
-  customStep: [
-    {
-      from: "2 steps",
-      until: "4 steps",
-      update: (params: Record<string, { mul(k: number): unknown }>) =>
-        Object.fromEntries(Object.entries(params).map(([name, param]) => [name, param.mul(0.9)])),
-    },
-  ],
-  earlyStopping: [
-    { restoreBest: true, patience: 9 },
-    { restoreBest: true, mode: "max", patience: 2 },
-    { checkOn: "step", monitor: "train/loss", patience: 4, minDelta: 1e9 },
-    { restoreBest: "checkpoint", mode: "max", patience: 9 },
-  ],
-  ema: [
-    { decay: 0.5, warmup: true },
-    { decay: 0.8, every: "1 epoch", apply: "end" },
-  ],
-  freeze: [
-    { params: "0.", until: "2 steps" },
-    { params: "0.", from: "3 steps", until: "2 epochs" },
-    {
-      params: undefined,
-      schedule: [
-        { params: "0.", until: "1 epoch" },
-        { params: "bias", until: "3 steps" },
-      ],
-    },
-  ],
-  lossSchedule: [
-    { schedule: [{ from: "1 epoch", loss: l1() }] },
-    {
-      schedule: [
-        { from: "3 steps", loss: l1() },
-        { from: "12 samples", loss: huber() },
-      ],
-    },
-  ],
-  lossSpike: [
-    { window: 4, minHistory: 3, factor: 1.01 },
-    { window: 4, minHistory: 3, factor: 1.01, action: "lowerLr", cooldown: 1 },
-    { window: 4, minHistory: 3, factor: 1.01, action: "rollback", cooldown: 1 },
-  ],
-  nanGuard: [{}, { action: "skip" }],
-  swa: [{ from: "1 steps", every: 1, apply: "eval" }, { from: "1 epoch" }],
-};
-
-/** Speeds and loads are those of the machine at the time, and what has been sent so far those of the network. */
-const measured = /^(?:perf|system|gpu|s3Upload)\//;
-
-const repeatable = (metrics: Readonly<Record<string, number>>): Record<string, number> =>
-  Object.fromEntries(Object.entries(metrics).filter(([name]) => !measured.test(name)));
 
 interface Ended {
   readonly params: HostTensors;

@@ -3,6 +3,7 @@ import { expect, it, onTestFinished, vi } from "vitest";
 import { histogram, text } from "../../src/core/media.ts";
 import type { LoggerBackend } from "../../src/loggers/backend.ts";
 import { wandb, type WandbOptions } from "../../src/loggers/wandb.ts";
+import { wandbSender } from "../../src/loggers/wandb-courier.ts";
 import { parseExtended, wandbServer, type WandbServer } from "../support/wandb-server.ts";
 import { downHalfOfTheTime, type Fault } from "./queue-faults.ts";
 import { ending, facts, logSteps, range, record, START, temporaryFolder, textOf } from "./queue-runs.ts";
@@ -147,7 +148,20 @@ it("goes on with a run whose queue is not here, from the line that the service h
 
 it("tells a run that logs nothing from one that is dead", async () => {
   const server = await serve();
-  const { backend } = backendFor(server);
+  const headers = { authorization: `Basic ${btoa(`api:${server.apiKey}`)}` };
+  const service = { owner: "wandb", url: server.url, headers, secrets: [], timeout: 2000 };
+  const run = {
+    part: "p",
+    id: "run-1",
+    name: "digits",
+    project: "p",
+    entity: "",
+    tags: [],
+    resumed: false,
+    config: {},
+  };
+  // In this thread, whose clock can be moved.
+  const backend = wandbSender({ service, head: run, sendEvery: 5, backoff: 5, queueBytes: undefined }, () => undefined);
   await backend.open(facts({ dir: temporaryFolder() }));
   await expect.poll(() => server.runs.size).toBe(1);
   let now = performance.now();

@@ -16,7 +16,7 @@ const show = ({ file, from }: Edge): string => `${file} imports ${from}`;
 test("the import reader finds imports", () => {
   expect(importsOf("src/core/hook.ts")).toContainEqual({
     from: "src/core/events.ts",
-    names: ["EventName", "MethodOf"],
+    names: ["EventName", "MethodOf", "PipelineEvent"],
     typeOnly: true,
   });
   expect(exportsOf("src/index.ts")).toEqual(expect.arrayContaining(["Trainer", "Hook", "defineEvent", "CustomEvents"]));
@@ -29,9 +29,14 @@ test("core imports nothing from outside but the types of jax-js", () => {
   expect(outside.map(show)).toEqual([]);
 });
 
-test("Node's modules are imported in src/platform only", () => {
+test("Node's modules are imported in src/platform and by the command line only", () => {
   const isNode = (from: string): boolean => from.startsWith("node:") || builtinModules.includes(from);
-  const found = edges("src").filter(({ file, from }) => isNode(from) && !file.startsWith("src/platform/"));
+  const found = edges("src").filter(({ file, from }) => isNode(from) && !/^src\/(?:platform|cli)\//.test(file));
+  expect(found.map(show)).toEqual([]);
+});
+
+test("nothing imports the command line", () => {
+  const found = edges("src").filter(({ file, from }) => from.startsWith("src/cli/") && !file.startsWith("src/cli/"));
   expect(found.map(show)).toEqual([]);
 });
 

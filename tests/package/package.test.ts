@@ -22,6 +22,7 @@ test("the tarball holds the compiled code and what a reader needs, nothing else"
     "README.md",
     "dist",
     "package.json",
+    "schema",
   ]);
   expect(paths.filter((path) => path.startsWith("dist/") && !/\.(js|d\.ts)$/.test(path))).toEqual([]);
   expect(paths.filter((path) => /test(-d)?\./.test(path))).toEqual([]);
@@ -29,7 +30,7 @@ test("the tarball holds the compiled code and what a reader needs, nothing else"
 
 test("package.json exports the entries and no more", () => {
   const names = Object.keys(manifest.exports).map((path) => path.replace(/^\./, "hookline"));
-  expect(names.sort()).toEqual([...Object.keys(ENTRIES), "hookline/package.json"].sort());
+  expect(names.sort()).toEqual([...Object.keys(ENTRIES), "hookline/package.json", "hookline/schema.json"].sort());
 });
 
 describe.each(Object.entries(ENTRIES))("%s", (name, barrel) => {

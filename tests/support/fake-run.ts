@@ -23,6 +23,7 @@ export function fakeRegistry(options: { rank?: number; optimizers?: readonly str
     evalWork: noEngine,
     params: noEngine,
     seed: 0,
+    shared: undefined,
     hooks: () => hooks,
     device: () => "none",
     paramCount: () => 0,

@@ -2,6 +2,8 @@
 import type { TraceEntry } from "hookline/testing";
 
 const NEW_LINE = new Set([
+  "dataRead",
+  "trainingComplete",
   "trainBegin",
   "epochBegin",
   "stepBegin",
@@ -14,6 +16,12 @@ const NEW_LINE = new Set([
 
 function label({ event, fields }: TraceEntry): string {
   const notes: string[] = [];
+  if (event === "datasetCreated") {
+    const folds = (fields.folds as readonly unknown[]).length;
+    notes.push(...Object.keys(fields.datasets as object), ...(folds > 0 ? [`${folds} folds`] : []));
+  }
+  if (event === "trainingComplete") notes.push(String(fields.model));
+  if (event === "evaluationComplete") notes.push(String(fields.model), Object.keys(fields.results as object).join(" "));
   if (event === "stepBegin") notes.push(`${fields.step}`);
   if (event === "epochBegin") notes.push(`${fields.epoch}`);
   if (event === "batchBegin" || event === "evalBegin") notes.push(String(fields.loaderName));
@@ -30,7 +38,7 @@ function label({ event, fields }: TraceEntry): string {
 export function outline(entries: readonly TraceEntry[]): string {
   const lines: string[][] = [[]];
   for (const entry of entries) {
-    if (NEW_LINE.has(entry.event)) lines.push([]);
+    if (NEW_LINE.has(entry.event) && lines.at(-1)!.length > 0) lines.push([]);
     lines.at(-1)!.push(label(entry));
   }
   return `${lines.map((line) => line.join(" → ")).join("\n")}\n`;

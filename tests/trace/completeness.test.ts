@@ -4,9 +4,10 @@ import { DataLoader } from "hookline/data";
 import { recordTrace, tinyData, tinyTrainer } from "hookline/testing";
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { BUILTIN_EVENTS, methodOf } from "../../src/core/events.ts";
+import { BUILTIN_EVENTS, methodOf, PIPELINE_EVENTS } from "../../src/core/events.ts";
 import { SKIP_SCOPES, VERBS } from "../../src/core/verbs.ts";
 import { fullTrainer } from "../support/full-trainer.ts";
+import { tinyExperiment } from "../support/tiny-experiment.ts";
 
 const loader = (samples: number) => new DataLoader(tinyData(samples), { batchSize: 4 });
 
@@ -18,7 +19,24 @@ test("every event of the map fires in a run, or when it fails", async () => {
   expect(BUILTIN_EVENTS.filter((event) => !recorder.names().includes(event))).toEqual([]);
 });
 
-const PAIRS: Partial<Record<BuiltinEvent, BuiltinEvent>> = {
+test("every event of the pipeline fires in an experiment, beside those of the loop", async () => {
+  const recorder = recordTrace();
+  await tinyExperiment({ hooks: [recorder] }).run();
+  const events = [...BUILTIN_EVENTS, ...Object.keys(PIPELINE_EVENTS)] as string[];
+  const silent = events.filter((event) => !(recorder.names() as string[]).includes(event));
+  // It neither clips, saves nor fails.
+  expect(silent).toEqual([
+    "exception",
+    "gradientClip",
+    "beforeSave",
+    "afterSave",
+    "saveError",
+    "beforeLoad",
+    "afterLoad",
+  ]);
+});
+
+const PAIRS: Readonly<Record<string, BuiltinEvent>> = {
   init: "close",
   trainBegin: "trainEnd",
   epochBegin: "epochEnd",
@@ -29,9 +47,9 @@ const PAIRS: Partial<Record<BuiltinEvent, BuiltinEvent>> = {
 };
 
 /** The first violation of proper nesting, or undefined. */
-function imbalance(names: readonly BuiltinEvent[]): string | undefined {
-  const open: BuiltinEvent[] = [];
-  const ends = new Set(Object.values(PAIRS));
+function imbalance(names: readonly string[]): string | undefined {
+  const open: string[] = [];
+  const ends = new Set<string>(Object.values(PAIRS));
   for (const [i, name] of names.entries()) {
     const end = PAIRS[name];
     if (end) open.push(end);

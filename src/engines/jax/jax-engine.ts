@@ -5,7 +5,7 @@ import { EngineError } from "../../core/errors.ts";
 import type { MaybePromise } from "../../core/loader.ts";
 import type { Tensor } from "../../core/model.ts";
 import type { Buffer, Engine, JitOptions, OnEngine, Tree } from "../engine.ts";
-import { canLook, copyInto } from "./wasm-memory.ts";
+import { canLook, copyInto, lend } from "./wasm-memory.ts";
 
 export type JaxDevice = "wasm" | "webgpu";
 
@@ -46,6 +46,7 @@ export class JaxEngine implements Engine {
   readonly name: JaxDevice;
   readonly syncRead: boolean;
   readonly readInto?: NonNullable<Engine["readInto"]>;
+  readonly lend?: NonNullable<Engine["lend"]>;
   readonly #compiled: Jitted<unknown>[] = [];
 
   private constructor(device: JaxDevice) {
@@ -53,7 +54,9 @@ export class JaxEngine implements Engine {
     // In a cross-origin isolated page jax-js spreads wasm kernels over workers, and only awaiting sees the result.
     const threaded = typeof SharedArrayBuffer !== "undefined" && typeof Worker !== "undefined";
     this.syncRead = device === "wasm" && !threaded;
-    if (device === "wasm" && canLook()) this.readInto = (buffer, into) => copyInto(buffer as JaxArray, into);
+    if (device !== "wasm" || !canLook()) return;
+    this.readInto = (buffer, into) => copyInto(buffer as JaxArray, into);
+    this.lend = (held) => lend(held as readonly JaxArray[]) as ReturnType<NonNullable<Engine["lend"]>>;
   }
 
   static async create(device: JaxDevice): Promise<JaxEngine> {

@@ -52,6 +52,29 @@ test("also after the memory has grown and moved", () => {
   engine.free(large);
 });
 
+test("arrays that are held may be read where they lie, though steps go on and the memory grows", () => {
+  const held = put(1000) as JaxArray;
+  const constant = np.full([2], 3, { device: "wasm" });
+  const placeOf = engine.lend!([held, constant])!;
+  const view = placeOf(held);
+  expect([view.byteLength, new Float32Array(view.buffer, view.byteOffset, 1000)[999]]).toEqual([4000, 999]);
+  const size = view.buffer.byteLength;
+  const large = engine.put({ data: new Float32Array(size), shape: [size] });
+  expect(view.byteLength).toBe(0);
+  expect(placeOf(constant)).toEqual(new Uint8Array(Float32Array.of(3, 3).buffer));
+  const after = placeOf(held);
+  expect([...new Float32Array(after.buffer, after.byteOffset, 1000)]).toEqual([...(engine.read(held) as Float32Array)]);
+  for (const buffer of [held, constant, large]) engine.free(buffer);
+});
+
+test("unless the memory could run out", () => {
+  const held = put(4 << 20);
+  expect(engine.lend!(Array.from({ length: 100 }, () => held))).toBeDefined();
+  expect(engine.lend!(Array.from({ length: 200 }, () => held))).toBeUndefined();
+  engine.free(held);
+  expect(engine.lend!([held])).toBeUndefined();
+});
+
 test("an array that is gone is left to `read`, which says so", () => {
   const buffer = put(300);
   engine.free(buffer);

@@ -15,6 +15,8 @@ const typedArrays = Object.getPrototypeOf(Uint8Array.prototype) as { slice: Slic
 
 const NOTHING = new Uint8Array(0);
 const PAGE = 65_536;
+/** Of the 4 GiB that there can be: the rest is for what steps and evaluations to come take beyond those so far. */
+const ROOM = 3 * 2 ** 30;
 
 /** Bytes of one number; truth values take as many as an int32. */
 const WIDTHS: Readonly<Record<string, number>> = { float16: 2, float64: 8 };
@@ -67,6 +69,26 @@ export function copyInto(array: JaxArray, into: Uint8Array): boolean {
   }
   into.set(seen.bytes);
   return true;
+}
+
+/**
+ * Lets these be read where they lie as long as they are held. Steps then cannot use their room for what they make, and
+ * running out of memory would cost the run: undefined when it might come to that, or when they cannot be looked at.
+ */
+export function lend(arrays: readonly JaxArray[]): ((array: JaxArray) => Uint8Array) | undefined {
+  let bytes = 0;
+  let memory = 0;
+  /** Constants, which are in no memory. */
+  const copies = new Map<JaxArray, Uint8Array>();
+  for (const array of arrays) {
+    // One that is not computed yet is now, so that looking again moves nothing.
+    const seen = look(array);
+    if (!seen) return undefined;
+    if (!seen.inPlace) copies.set(array, seen.bytes);
+    else memory = Math.max(memory, seen.bytes.buffer.byteLength);
+    bytes += seen.bytes.byteLength;
+  }
+  return memory + bytes <= ROOM ? (array) => copies.get(array) ?? look(array)!.bytes : undefined;
 }
 
 /** Tries it out on a known array: `look` rests on how jax-js is written, and another version may be written otherwise. */

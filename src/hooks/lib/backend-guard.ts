@@ -16,7 +16,7 @@ export class BackendGuard {
   }
 
   async open(run: RunFacts): Promise<void> {
-    await this.#backend.open(run);
+    await this.#backend.open(run, (message) => this.#warn(`backend ${this.#backend.name}: ${message}`));
   }
 
   log(record: LogRecord): void {

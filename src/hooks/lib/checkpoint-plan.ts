@@ -7,15 +7,14 @@ import { directionOf } from "../../core/monitor.ts";
 import { checkOptions, is } from "../../core/options.ts";
 import type { ModelCheckpointOptions } from "../model-checkpoint.ts";
 
-const cadence = is.or(is.positive, is.name, is.object);
 const CHECKS = {
   name: is.name,
-  every: cadence,
+  every: is.cadence,
   monitor: is.name,
   mode: is.oneOf("min", "max", "auto"),
   saveTopK: is.wholeFrom(-1),
   saveLast: is.or(is.boolean, is.wholeFrom(0)),
-  milestones: cadence,
+  milestones: is.cadence,
   saveTotalLimit: is.wholeFrom(1),
   saveOnTrainEpochEnd: is.boolean,
   filename: is.name,

@@ -22,6 +22,7 @@ export const ENDPOINT_CHECKS = {
   url: is.anything,
   headers: {
     expected: "an object of strings",
+    schema: { type: "object", additionalProperties: { type: "string" } },
     test: (v: unknown) => is.object.test(v) && Object.values(v as object).every((value) => typeof value === "string"),
   },
   timeout: is.positive,

@@ -32,12 +32,14 @@ function formatLr(value: number): string {
   return short !== 0 && Math.abs(short) < 1e-3 ? exponent(short, 3) : String(short);
 }
 
-/** A metric by its name, as a number that a program can read too. */
-export function formatValue(name: string, value: number): string {
-  return RATE.test(name) && Number.isFinite(value) ? formatLr(value) : formatNumber(value);
-}
+type Format = (value: number) => string;
+const formatPlain: Format = (value) => formatNumber(value);
+const formatRate: Format = (value) => (Number.isFinite(value) ? formatLr(value) : formatNumber(value));
+
+/** How values of a metric are written, by its name: numbers that a program can read too. */
+export const formatOf = (name: string): Format => (RATE.test(name) ? formatRate : formatPlain);
 
 /** A metric by its name, for people. */
 export function formatMetric(name: string, value: number): string {
-  return SHARE.test(name) && value >= 0 && value <= 1 ? `${(100 * value).toFixed(2)}%` : formatValue(name, value);
+  return SHARE.test(name) && value >= 0 && value <= 1 ? `${(100 * value).toFixed(2)}%` : formatOf(name)(value);
 }

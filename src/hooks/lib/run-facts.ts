@@ -32,11 +32,16 @@ export function withoutSecrets(value: unknown, secrets: readonly string[], depth
   return known.length === 0 && entries.length > 0 ? undefined : (Object.fromEntries(known) as Json);
 }
 
-/** The trainer's options that are plain values, and what the optimizers were made with. */
-export function defaultHparams({ config, optimizers }: Around): Record<string, Json> {
+/** Options that are plain values and say something about the training. */
+export function plainOptions(config: object): Record<string, Json> {
   const plain = Object.entries(config).filter(
     ([key, value]) => !NOT_HPARAMS.has(key) && ["number", "string", "boolean"].includes(typeof value),
   );
+  return Object.fromEntries(plain);
+}
+
+/** The trainer's options that are plain values, and what the optimizers were made with. */
+export function defaultHparams({ config, optimizers }: Around): Record<string, Json> {
   const groups = optimizers.flatMap(({ name, groups: all }) =>
     all.flatMap(({ name: group, lr, weightDecay, momentum }) => {
       const prefix = all.length > 1 ? `${name}.${group}` : name;
@@ -47,7 +52,7 @@ export function defaultHparams({ config, optimizers }: Around): Record<string, J
       ];
     }),
   );
-  return Object.fromEntries([...plain, ...groups]) as Record<string, Json>;
+  return { ...plainOptions(config), ...(Object.fromEntries(groups) as Record<string, Json>) };
 }
 
 interface NodeProcess {

@@ -32,7 +32,11 @@ const isPath = (value: unknown): boolean =>
   new RegExp(`^${PART}(?:/${PART})*$`).test(value) &&
   value.split("/").every((part) => part !== "." && part !== "..");
 
-const path: Check = { expected: 'a path of letters, digits and `. _ = -`, such as "team/digits"', test: isPath };
+const path: Check = {
+  expected: 'a path of letters, digits and `. _ = -`, such as "team/digits"',
+  schema: { type: "string" },
+  test: isPath,
+};
 
 export const S3_TARGET_CHECKS = {
   // These are checked below: the common message would show the value, and with it a key.
@@ -41,6 +45,7 @@ export const S3_TARGET_CHECKS = {
   secretAccessKey: is.anything,
   bucket: {
     expected: "a bucket's name of 3 to 63 letters, digits, `.` and `-`",
+    schema: { type: "string", minLength: 3, maxLength: 63 },
     test: (value: unknown) => typeof value === "string" && /^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/i.test(value),
   },
   region: is.name,

@@ -13,11 +13,13 @@ const PATIENCE = /^\s*([0-9]+)(?:\s*(check|epoch|step)s?)?\s*$/;
 /** One of these for all metrics, or a map by metric. */
 const each = (check: Check): Check => ({
   expected: `${check.expected}, or one for each metric by name`,
+  schema: { anyOf: [check.schema ?? {}, { type: "object", additionalProperties: check.schema ?? {} }] },
   test: (value) => (is.object.test(value) ? Object.values(value as object).every(check.test) : check.test(value)),
 });
 
 const share: Check = {
   expected: `a share such as "1%"`,
+  schema: { type: "string", pattern: "%" },
   test: (value) => typeof value === "string" && Number.isFinite(Number(PERCENT.exec(value)?.[1])),
 };
 
@@ -25,12 +27,14 @@ const CHECKS = {
   name: is.name,
   monitor: is.or(is.name, {
     expected: "an array of one or more metric names",
+    schema: { ...is.arrayOf(is.name).schema, minItems: 1 },
     test: (value) => Array.isArray(value) && value.length > 0 && value.every(is.name.test),
   }),
   combine: is.or(is.oneOf("any", "all"), is.function),
   mode: each(is.oneOf("min", "max", "auto")),
   patience: {
     expected: `a whole number ≥ 1 of checks, or a quantity such as "3 epochs" or "500 steps"`,
+    schema: is.or(is.wholeFrom(1), is.name).schema!,
     test: (value: unknown) => is.or(is.number, is.string).test(value) && Number(PATIENCE.exec(String(value))?.[1]) >= 1,
   },
   minDelta: each(is.or(is.nonNegative, share)),
@@ -40,7 +44,7 @@ const CHECKS = {
   checkFinite: is.boolean,
   startFrom: is.or(is.nonNegative, is.name),
   checkOn: is.oneOf("eval", "epoch", "step"),
-  every: is.or(is.positive, is.name, is.object),
+  every: is.cadence,
   strict: is.boolean,
   verbose: is.boolean,
   restoreBest: is.or(is.boolean, is.oneOf("memory", "checkpoint")),

@@ -1,13 +1,13 @@
 // A backend that sends to a service through a queue: what the services have in common.
 import type { Json } from "../../core/json.ts";
 import { is, type Check } from "../../core/options.ts";
-import type { LoggerBackend, LogRecord, RunFacts } from "../backend.ts";
+import type { LoggerBackend, LogRecord, RunFacts, Warn } from "../backend.ts";
 import { DiskQueue } from "./disk-queue.ts";
 import { MemoryQueue } from "./memory-queue.ts";
 import type { Queue } from "./queue.ts";
 import { endLine, RecordLines } from "./record-lines.ts";
 import { Sender, type Courier } from "./sender.ts";
-import type { Service } from "./service.ts";
+import { Service, type ServiceOptions } from "./service.ts";
 
 export interface RemoteOptions {
   /** Milliseconds between two sendings, from which many steps go together. Default 5000. */
@@ -20,7 +20,7 @@ export interface RemoteOptions {
   readonly queueBytes?: number;
   /** Plain http as well, to other machines than this one. Default false. */
   readonly allowHttp?: boolean;
-  /** Where warnings go. Default: the console. */
+  /** Where warnings go. Default: where the trainer's go. */
   readonly warn?: (message: string) => void;
 }
 
@@ -33,21 +33,21 @@ export const REMOTE_CHECKS: Readonly<Record<keyof RemoteOptions, Check>> = {
   warn: is.function,
 };
 
-/** What one service adds. */
-export interface Connection {
-  readonly service: Service;
+/** What it is made of when a run begins. */
+export interface RemoteSettings {
+  readonly service: ServiceOptions;
   /** All that is needed to send these lines from another process: no secrets. */
   readonly head: Json;
-  readonly courier: (state: Json | undefined) => Courier;
+  readonly sendEvery: number | undefined;
+  readonly backoff: number | undefined;
+  readonly queueBytes: number | undefined;
 }
 
-export interface RemoteSettings {
-  readonly name: string;
-  readonly options: RemoteOptions;
-  /** Does the service take histograms and texts? */
+/** What one service adds. */
+interface Kind {
+  /** Does it take histograms and texts? */
   readonly media: boolean;
-  /** Reads the environment, and throws when something is missing. */
-  readonly connect: (run: RunFacts) => Connection;
+  readonly courier: (service: Service, state: Json | undefined, warn: Warn) => Courier;
 }
 
 const QUEUE_BYTES = 256 << 20;
@@ -57,11 +57,14 @@ const MEMORY_BYTES = 16 << 20;
 const MOST_RECORDS = 256;
 const WRITE_EVERY = 500;
 
-export function remoteBackend({ name, options, media, connect }: RemoteSettings): LoggerBackend {
-  const warn = (message: string): void =>
-    options.warn ? options.warn(`${name}: ${message}`) : console.warn(`hookline: ${name}: ${message}`);
+/** One run of it. */
+export function remoteBackend(settings: RemoteSettings, say: Warn, { media, courier }: Kind): LoggerBackend {
+  const { head, sendEvery = 5000, backoff = 1000, queueBytes = QUEUE_BYTES } = settings;
+  const name = settings.service.owner;
+  const service = new Service(settings.service);
+  const warn = (message: string): void => say(service.scrub(message));
   const lines = new RecordLines({ media });
-  let running: { queue: Queue; sender: Sender; service: Service; timer: ReturnType<typeof setInterval> } | undefined;
+  let running: { queue: Queue; sender: Sender; timer: ReturnType<typeof setInterval> } | undefined;
   let saidMedia = false;
 
   const write = (all: boolean): void => running?.queue.append(lines.take(all));
@@ -76,20 +79,12 @@ export function remoteBackend({ name, options, media, connect }: RemoteSettings)
   return {
     name,
     open(run) {
-      const { service, head, courier } = connect(run);
-      const queue = openQueue(name, run, options.queueBytes ?? QUEUE_BYTES, warn);
-      const { sendEvery = 5000, backoff = 1000 } = options;
-      const sender = new Sender({
-        queue,
-        courier: courier(queue.state),
-        sendEvery,
-        backoff,
-        warn: (message) => warn(service.scrub(message)),
-        shown: service.shown,
-      });
+      const queue = openQueue(name, run, queueBytes, warn);
+      const carrier = courier(service, queue.state, warn);
+      const sender = new Sender({ queue, courier: carrier, sendEvery, backoff, warn, shown: service.shown });
       queue.begin(head);
       const timer = setInterval(() => write(false), WRITE_EVERY);
-      running = { queue, sender, service, timer };
+      running = { queue, sender, timer };
       sender.start();
     },
     log(record) {
@@ -100,7 +95,7 @@ export function remoteBackend({ name, options, media, connect }: RemoteSettings)
     flush: () => write(true),
     async close(end) {
       if (!running) return;
-      const { queue, sender, service, timer } = running;
+      const { queue, sender, timer } = running;
       clearInterval(timer);
       queue.append([...lines.take(true), endLine({ ...end, reason: service.scrub(end.reason) })]);
       running = undefined;
@@ -109,7 +104,7 @@ export function remoteBackend({ name, options, media, connect }: RemoteSettings)
       const { waiting, dropped, dir } = queue;
       queue.close();
       if (dropped > 0) warn(`${dropped} records were dropped, since the queue was full.`);
-      if (sender.refused > 0) warn(`${sender.refused} records were refused: ${service.scrub(sender.lastError)}`);
+      if (sender.refused > 0) warn(`${sender.refused} records were refused: ${sender.lastError}`);
       if (waiting === 0) return;
       const rest = dir === undefined ? "They are lost" : `They wait in ${dir}, and go out at the next start`;
       warn(`${waiting} records could not be sent before the end. ${rest}.`);

@@ -2,6 +2,7 @@
 import { OptionError } from "../../core/errors.ts";
 import type { Json } from "../../core/json.ts";
 import { is, type Check } from "../../core/options.ts";
+import { secretsOfEnvironment } from "../../core/redact.ts";
 
 /** The environment as it is now; empty in a browser. */
 export function environment(): Record<string, string | undefined> {
@@ -9,8 +10,13 @@ export function environment(): Record<string, string | undefined> {
   return process?.env ?? {};
 }
 
+/** What must never be shown: a service's own, and what the environment says is secret. */
+export const allSecrets = (...own: readonly string[]): string[] =>
+  [...own, ...secretsOfEnvironment()].filter((secret) => secret !== "");
+
 export const stringsOf: Check = {
   expected: "an object of strings",
+  schema: { type: "object", additionalProperties: { type: "string" } },
   test: (v) => is.object.test(v) && Object.values(v as object).every((value) => typeof value === "string"),
 };
 

@@ -28,7 +28,7 @@ export interface SenderOptions {
 }
 
 const MOST_LINES = 1000;
-/** A chunk is handled in one go on the training thread: it must not show in a step. */
+/** A chunk is handled in one go: where there is no thread for it, it must not show in a step. */
 const MOST_BYTES = 128 << 10;
 /** With more than this behind it, the sender does not wait. */
 const BACKLOG = 500;

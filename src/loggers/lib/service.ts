@@ -1,7 +1,7 @@
 // A service that speaks JSON over HTTP: one request and its answer, within a time limit, without redirects or secrets.
 import { OptionError } from "../../core/errors.ts";
 import { SendError } from "../../hooks/lib/post.ts";
-import { redact, secretsOfEnvironment } from "../../core/redact.ts";
+import { redact } from "../../core/redact.ts";
 import { Transport } from "../../hooks/lib/s3-transport.ts";
 
 /** The service answered, and not well. */
@@ -26,10 +26,11 @@ export class ServiceError extends SendError {
 export interface ServiceOptions {
   /** For messages: `wandb`. */
   readonly owner: string;
-  readonly url: URL;
+  /** Without a user or a password. */
+  readonly url: string;
   /** Such as `Authorization`. */
   readonly headers: Readonly<Record<string, string>>;
-  /** Never shown, wherever they turn up. */
+  /** Never shown, wherever they turn up: its own and those of the environment. */
   readonly secrets: readonly string[];
   /** Milliseconds without any progress. */
   readonly timeout: number;
@@ -42,13 +43,14 @@ const LONGEST_TEXT = 300;
 export class Service {
   readonly #options: ServiceOptions;
   readonly #transport: Transport;
-  readonly #secrets: readonly string[];
+  readonly #url: URL;
   readonly #base: string;
 
   constructor(options: ServiceOptions) {
-    const { owner, url, timeout } = options;
+    const { owner, timeout } = options;
+    const url = new URL(options.url);
     this.#options = options;
-    this.#secrets = [...options.secrets, ...secretsOfEnvironment()].filter((secret) => secret !== "");
+    this.#url = url;
     this.#base = `${url.origin}${url.pathname.replace(/\/$/, "")}`;
     // Such a service is the user's own, often in a private network: there is nothing to be kept out of.
     this.#transport = new Transport(owner, { url, allowPrivate: true, timeout, sockets: 1 });
@@ -56,12 +58,12 @@ export class Service {
 
   /** How messages call it. */
   get shown(): string {
-    return this.#options.url.host;
+    return this.#url.host;
   }
 
   /** Which service the ids in a queue belong to. */
   get target(): string {
-    return this.#options.url.origin;
+    return this.#url.origin;
   }
 
   /** The answer's JSON; rejects with a SendError, or a ServiceError when there was an answer. */
@@ -83,7 +85,7 @@ export class Service {
 
   /** A message without anything secret. */
   scrub(message: string): string {
-    return redact(message, this.#secrets);
+    return redact(message, this.#options.secrets);
   }
 
   /** Leaves no connection open. */
@@ -130,7 +132,7 @@ export function checkUrl(
   option: string,
   text: string,
   { secret, allowHttp }: { readonly secret: boolean; readonly allowHttp: boolean },
-): URL {
+): string {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (!url?.host || !["http:", "https:"].includes(url.protocol)) {
     // It may hold a password, so that no more than its beginning is shown.
@@ -142,6 +144,5 @@ export function checkUrl(
       `${owner}: ${option} is plain http, and your key would travel in the open. Use https, or set allowHttp: true if that is meant.`,
     );
   }
-  [url.hash, url.search] = ["", ""];
-  return url;
+  return `${url.origin}${url.pathname}`;
 }

@@ -20,7 +20,7 @@ export interface OneCycleOptions {
  */
 export function oneCycle(options: OneCycleOptions = {}): Schedule {
   checkOptions("oneCycle", options, {
-    pctStart: { expected: "a number from 0 to 1", test: (v) => v === 1 || is.fraction.test(v) },
+    pctStart: is.between(0, 1),
     divFactor: is.positive,
     finalDivFactor: is.positive,
     total: isTotal,

@@ -40,6 +40,9 @@ export function compose(name: string, interval: Interval, parts: readonly Schedu
     observe(value) {
       for (const part of parts) part.observe?.(value);
     },
+    reset() {
+      for (const part of parts) part.reset?.();
+    },
     state: () => parts.map((part) => part.state?.() ?? null),
     load(saved: Json) {
       if (!Array.isArray(saved) || saved.length !== parts.length) {

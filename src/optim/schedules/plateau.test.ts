@@ -1,6 +1,8 @@
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
+import { constant } from "./constant.ts";
 import { plateau } from "./plateau.ts";
+import { sequence } from "./sequence.ts";
 
 const time = { step: 0, epoch: 0, totalSteps: undefined, totalEpochs: undefined };
 
@@ -45,6 +47,14 @@ test("a saved and loaded plateau goes on as if nothing had happened", () => {
       },
     ),
   );
+});
+
+test("a run that starts over owes nothing to what an earlier one has seen", () => {
+  const schedule = sequence([{ until: 1, schedule: constant() }, { schedule: plateau({ patience: 0, factor: 0.5 }) }]);
+  expect(observeAll(schedule, [1, 1])).toEqual([1, 1]);
+  expect(schedule.factor({ ...time, step: 2 })).toBe(0.5);
+  schedule.reset!();
+  expect(schedule.factor({ ...time, step: 2 })).toBe(1);
 });
 
 test("another schedule's state is refused", () => {

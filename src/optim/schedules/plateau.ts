@@ -29,6 +29,8 @@ interface PlateauState {
   readonly cooling: number;
 }
 
+const START: PlateauState = { factor: 1, best: null, bad: 0, cooling: 0 };
+
 /**
  * The rate times `factor` once `monitor` has not improved for more than `patience` evals. It changes right after the
  * eval that decides it, whatever the epoch.
@@ -46,7 +48,7 @@ export function plateau(options: PlateauOptions = {}): Schedule {
   });
   const { monitor = "val/loss", mode = "min", patience = 10, threshold = 1e-4, cooldown = 0, minFactor = 0 } = options;
   const shrink = options.factor ?? 0.1;
-  let state: PlateauState = { factor: 1, best: null, bad: 0, cooling: 0 };
+  let state = START;
 
   const better = (value: number, best: number | null): boolean => {
     if (best === null) return !Number.isNaN(value);
@@ -68,6 +70,9 @@ export function plateau(options: PlateauOptions = {}): Schedule {
         [cooling, bad] = [cooldown, 0];
       }
       state = { factor, best, bad, cooling };
+    },
+    reset() {
+      state = START;
     },
     state: () => ({ ...state }),
     load(saved) {

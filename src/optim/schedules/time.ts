@@ -30,6 +30,7 @@ const pattern = /^(\d+(?:\.\d+)?(?:e\d+)?)\s*(%|steps?|epochs?)$/i;
 
 export const isAmount: Check = {
   expected: 'a whole number ≥ 0, a count such as "100 steps", or a part of the run such as "5%"',
+  schema: is.or(is.wholeFrom(0), is.name).schema!,
   test: (v) => is.wholeFrom(0).test(v) || (typeof v === "string" && pattern.test(v)),
 };
 

@@ -10,7 +10,7 @@ import { refAll, type Problem } from "../problem.ts";
 import { clip, globalNorm, mapTensors } from "./clip.ts";
 import type { ControlLayout } from "./control.ts";
 import { PointCollector, pointNames, type ProbeGroups } from "./probes.ts";
-import type { SumsLayout } from "./sums.ts";
+import type { SumsLayouts } from "./sums.ts";
 
 /** One optimizer's share of an update: its rule and the parameters of each of its groups. */
 export interface UpdateRule {
@@ -26,7 +26,7 @@ export interface ProgramSpec {
   readonly loss: Loss | undefined;
   readonly loader: string;
   readonly names: readonly string[];
-  readonly sums: SumsLayout;
+  readonly sums: SumsLayouts;
   readonly control: ControlLayout;
   readonly rules: readonly UpdateRule[];
   readonly update: UpdateFn | null;
@@ -92,7 +92,7 @@ function lossAndGrads(
   return {
     grads,
     state: aux.state,
-    sums: spec.sums.add(sums, aux.loss, weight, aux.outputs, batch),
+    sums: spec.sums.train.add(sums, aux.loss, weight, aux.outputs, batch),
     loss: aux.loss,
     outputs: spec.wantOutputs ? aux.outputs : {},
     activations: collector.groups(aux.points),
@@ -229,7 +229,7 @@ export const evalBatch =
       spec.problem.forward(inOrder(spec.names, params), batch, context(spec, false, held(state), key), spec.loss),
     );
     return {
-      sums: spec.sums.add(sums, forward.loss, weight, forward.outputs, batch),
+      sums: spec.sums.eval.add(sums, forward.loss, weight, forward.outputs, batch),
       outputs: spec.wantOutputs ? refAll(forward.outputs) : {},
       activations: collector.groups(forward.points),
     };

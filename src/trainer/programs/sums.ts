@@ -22,6 +22,8 @@ export class SumsLayout {
 
   /** `sums` plus this batch's share, inside a program. Consumes `sums`; takes the rest by reference. */
   add(sums: Tensor, loss: Tensor, weight: Tensor, outputs: Outputs, batch: TensorBatch): Tensor {
+    // jax-js's jit writes a constant, such as a count, into every slot of a stack. Adding this makes it depend on data.
+    const zero = weight.ref.mul(0);
     const terms = [loss.ref.mul(weight)];
     for (const [name, metric] of this.#metrics) {
       const kept = Object.fromEntries(Object.entries(batch).map(([key, tensor]) => [key, tensor.ref]));
@@ -30,7 +32,7 @@ export class SumsLayout {
         name,
         update.map(([key]) => key),
       );
-      terms.push(...update.map(([, value]) => value.astype(np.float32)));
+      terms.push(...update.map(([, value]) => value.astype(np.float32).add(zero.ref)));
       while ((terms.length - 1) % SLOTS !== 0) terms.push(np.zeros([]));
     }
     return sums.add(terms.length === 1 ? terms[0]!.reshape([1]) : np.stack(terms));
@@ -46,6 +48,17 @@ export class SumsLayout {
     );
     return { loss: totals[0]! / weight, metrics };
   }
+}
+
+/** Training leaves out the metrics that are for evaluations alone. */
+export interface SumsLayouts {
+  readonly train: SumsLayout;
+  readonly eval: SumsLayout;
+}
+
+export function sumsLayouts(metrics: Readonly<Record<string, Metric>>): SumsLayouts {
+  const trained = Object.entries(metrics).filter(([, metric]) => !metric.evalOnly);
+  return { train: new SumsLayout(Object.fromEntries(trained)), eval: new SumsLayout(metrics) };
 }
 
 /** What a metric's update returned, checked: a few scalars by name. */

@@ -4,10 +4,11 @@ import { decodeSafetensors, safetensorsParts } from "../../checkpoint/formats/sa
 import { matchTensors } from "../../checkpoint/formats/state-dict.ts";
 import type { FileTensors } from "../../checkpoint/formats/tensor.ts";
 import { torchCheckpointParts } from "../../checkpoint/formats/torch-checkpoint.ts";
-import type { CheckpointFiles, CheckpointStore, FileParts } from "../../checkpoint/store.ts";
+import type { CheckpointFiles, CheckpointStore, FileParts, LentFiles } from "../../checkpoint/store.ts";
 import { CheckpointError } from "../../core/errors.ts";
 import type { HostTensors } from "../../core/model.ts";
 import type { WeightsOptions } from "../../core/saving.ts";
+import type { Engine } from "../../engines/engine.ts";
 import type { OptimizerSet } from "../optimizers.ts";
 import { parseExact, stringifyExact } from "./exact-json.ts";
 import { STATE_SCHEMA, type SavedState } from "./run-state.ts";
@@ -42,13 +43,34 @@ export async function toFiles(
     files[TORCH_FILE] = torchCheckpointParts({ model: model!, optimizers: states, step, epoch });
     addFiles(files, others);
   } else addFiles(files, tensors);
-  files[STATE_FILE] = new TextEncoder().encode(stringifyExact(snapshot.state));
-  return files;
+  return { ...files, ...stateFile(snapshot) };
 }
 
+/** The same with the tensors left where they are, for as long as the snapshot is not freed; undefined when it must be copied. */
+export async function toLentFiles(
+  snapshot: Snapshot,
+  engine: Engine,
+  more: CheckpointFiles,
+): Promise<{ files: FileParts; lent: LentFiles } | undefined> {
+  const placeOf = engine.lend?.(Object.values(snapshot.tensors).flatMap((held) => held.lendable));
+  if (!placeOf) return undefined;
+  const lent: Record<string, LentFiles[string]> = {};
+  for (const [file, held] of Object.entries(snapshot.tensors)) {
+    const tensors = await held.toLend(placeOf);
+    lent[file + ENDING] = () => fileOf(tensors());
+  }
+  return { files: { ...more, ...stateFile(snapshot) }, lent };
+}
+
+const stateFile = ({ state }: Snapshot): CheckpointFiles => ({
+  [STATE_FILE]: new TextEncoder().encode(stringifyExact(state)),
+});
+
+/** Some readers ask which library the tensors' names are of. */
+const fileOf = (tensors: FileTensors): Uint8Array[] => safetensorsParts(tensors, { format: "pt" });
+
 function addFiles(files: Record<string, FileParts[string]>, tensors: Readonly<Record<string, FileTensors>>): void {
-  // Some readers ask which library the tensors' names are of.
-  for (const [file, each] of Object.entries(tensors)) files[file + ENDING] = safetensorsParts(each, { format: "pt" });
+  for (const [file, each] of Object.entries(tensors)) files[file + ENDING] = fileOf(each);
 }
 
 /** What a checkpoint, or a file of other software, has for a run. */

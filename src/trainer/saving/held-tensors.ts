@@ -15,9 +15,21 @@ const WIDTH = 4;
 
 type Held = { readonly buffer: Buffer } | { readonly array: HostArray };
 
+/** The buffer, where its bytes are what a file keeps. */
+const lendable = (held: Held): Buffer | undefined =>
+  "buffer" in held && held.buffer.dtype in FILE_TYPES ? held.buffer : undefined;
+
+const fileTensor = ({ dtype, shape }: Buffer, bytes: Uint8Array): FileTensor => ({
+  dtype: FILE_TYPES[dtype]!,
+  shape: [...shape],
+  bytes,
+});
+
 export class HeldTensors implements SaveTensors {
   readonly #engine: Engine;
   readonly #held = new Map<string, Held>();
+  /** Being read where they lie: no longer a hook's to change. */
+  readonly #lent: Buffer[] = [];
 
   constructor(engine: Engine) {
     this.#engine = engine;
@@ -53,6 +65,30 @@ export class HeldTensors implements SaveTensors {
     return buffers.reduce((sum, { shape }) => sum + sizeOf(shape) * WIDTH, 0);
   }
 
+  /** Those whose bytes on the engine are what a file keeps. */
+  get lendable(): readonly Buffer[] {
+    return [...this.#held.values()].flatMap((held) => lendable(held) ?? []);
+  }
+
+  /** All of them as a file keeps them, the lendable ones where they lie: the function says where that is now. */
+  async toLend(placeOf: (buffer: Buffer) => Uint8Array): Promise<() => FileTensors> {
+    const tensors: [string, () => FileTensor][] = [];
+    for (const [name, held] of this.#held) {
+      const buffer = lendable(held);
+      if (buffer) {
+        this.#lent.push(buffer);
+        this.#held.delete(name);
+        tensors.push([name, () => fileTensor(buffer, placeOf(buffer))]);
+      } else {
+        const array = "buffer" in held ? await readBuffer(this.#engine, held.buffer) : held.array;
+        const tensor = fromHostArrays({ [name]: array })[name]!;
+        this.delete(name);
+        tensors.push([name, () => tensor]);
+      }
+    }
+    return () => Object.fromEntries(tensors.map(([name, tensor]) => [name, tensor()]));
+  }
+
   /** All of them as a file keeps them, copied into `memory`; then the engine may forget them. */
   async toWrite(memory: SnapshotMemory): Promise<FileTensors> {
     const tensors: FileTensors = {};
@@ -68,14 +104,14 @@ export class HeldTensors implements SaveTensors {
   }
 
   #copied(buffer: Buffer, memory: SnapshotMemory): FileTensor | undefined {
-    const dtype = FILE_TYPES[buffer.dtype];
-    if (!dtype) return undefined;
+    if (!(buffer.dtype in FILE_TYPES)) return undefined;
     const bytes = memory.take(sizeOf(buffer.shape) * WIDTH);
-    return this.#engine.readInto?.(buffer, bytes) ? { dtype, shape: [...buffer.shape], bytes } : undefined;
+    return this.#engine.readInto?.(buffer, bytes) ? fileTensor(buffer, bytes) : undefined;
   }
 
   free(): void {
     for (const name of this.names) this.delete(name);
+    for (const buffer of this.#lent.splice(0)) this.#engine.free(buffer);
   }
 
   #put(name: string, next: Held | undefined): void {

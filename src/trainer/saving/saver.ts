@@ -4,7 +4,7 @@ import type { BuiltinEvent } from "../../core/events.ts";
 import type { SavedCheckpoint } from "../../core/saved.ts";
 import type { Checkpoints, FailedSave, ResumeReport, SaveRequest, Saves } from "../../core/saving.ts";
 import { checkName } from "../../core/safe-name.ts";
-import type { toFiles } from "./checkpoint-files.ts";
+import type { toFiles, toLentFiles } from "./checkpoint-files.ts";
 import type { Place } from "./place.ts";
 import { positionOf, type Position } from "./run-state.ts";
 import { SnapshotMemory } from "./snapshot-memory.ts";
@@ -16,6 +16,7 @@ type Outcome = { readonly saved: SavedCheckpoint } | { readonly failed: FailedSa
 interface SavingCode {
   readonly takeSnapshot: typeof takeSnapshot;
   readonly toFiles: typeof toFiles;
+  readonly toLentFiles: typeof toLentFiles;
 }
 
 export interface SaverOptions {
@@ -174,11 +175,11 @@ export class Saver implements Saves {
    */
   async #loadCode(): Promise<SavingCode> {
     if (this.#code) return this.#code;
-    const [{ takeSnapshot }, { toFiles }] = await Promise.all([
+    const [{ takeSnapshot }, { toFiles, toLentFiles }] = await Promise.all([
       import("./snapshot.ts"),
       import("./checkpoint-files.ts"),
     ]);
-    return (this.#code = { takeSnapshot, toFiles });
+    return (this.#code = { takeSnapshot, toFiles, toLentFiles });
   }
 
   /** Fires `beforeSave`; false when a hook vetoes. */
@@ -212,17 +213,22 @@ export class Saver implements Saves {
   ): Promise<SavedCheckpoint> {
     try {
       const { name, reason, step, epoch, metrics, by, files, format, verify } = what;
-      const { toFiles } = await this.#loadCode();
+      const { toFiles, toLentFiles } = await this.#loadCode();
       const store = await this.#place.open();
       const { runId, parent } = this.#place;
       // Of two of the same step the later one must be the newer, however fast they come.
       const time = (this.#lastTime = Math.max(Date.now(), this.#lastTime + 1));
       const info = { step, epoch, reason, metrics, by, time, runId, ...(parent !== undefined && { parent }) };
-      const saved = await store.save(
-        name,
-        await toFiles(snapshot, this.#memory, files, format, this.#subject.optimizers()),
-        info,
-      );
+      // The fastest copy is none. A file for PyTorch has checksums among its bytes, which are read here anyway.
+      const beside = this.#options.save === "async" && format === "safetensors" && store.saveLent;
+      const given = beside ? await toLentFiles(snapshot, this.#subject.machine().engine, files) : undefined;
+      const saved = given
+        ? await store.saveLent!(name, given.files, given.lent, info)
+        : await store.save(
+            name,
+            await toFiles(snapshot, this.#memory, files, format, this.#subject.optimizers()),
+            info,
+          );
       // What cannot be read back must not pass for the newest.
       if (verify)
         await store.verify(name).catch((error: unknown) => store.remove([name]).then(() => Promise.reject(error)));

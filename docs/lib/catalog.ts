@@ -1,0 +1,55 @@
+// Every component that a config can name, with its options: what is checked, and what the sources say of it.
+import type { Check } from "../../src/core/options.ts";
+import { rulesOf } from "../../src/experiment/build/component.ts";
+import type { Kind, Parts } from "../../src/experiment/registry/component.ts";
+import { KINDS } from "../../src/experiment/registry/kinds.ts";
+import { factoryDocs } from "./doc-comments.ts";
+
+/** Where the factories of a kind are declared. */
+const FOLDERS: Readonly<Record<Kind, string>> = {
+  data: "src/experiment/sources",
+  split: "src/experiment/splits",
+  model: "src/nn",
+  loss: "src/nn",
+  metric: "src/nn",
+  optimizer: "src/optim",
+  schedule: "src/optim/schedules",
+  hook: "src/hooks",
+  logger: "src/loggers",
+};
+
+export interface CatalogOption {
+  readonly name: string;
+  readonly check: Check;
+  readonly required: boolean;
+  readonly doc: string;
+}
+
+export interface CatalogEntry {
+  readonly kind: Kind;
+  readonly name: string;
+  readonly summary: string;
+  readonly options: readonly CatalogOption[];
+  readonly parts: Parts;
+}
+
+export const kinds = Object.keys(KINDS) as Kind[];
+
+export async function catalog(): Promise<readonly CatalogEntry[]> {
+  const byKind = await Promise.all(
+    kinds.map(async (kind) =>
+      Object.entries(await KINDS[kind].load()).map(([name, component]): CatalogEntry => {
+        const { checks, required } = rulesOf(component);
+        const docs = factoryDocs(FOLDERS[kind], component.make.name);
+        const options = Object.entries(checks).map(([option, check]) => ({
+          name: option,
+          check,
+          required: required.includes(option),
+          doc: docs.options[option] ?? "",
+        }));
+        return { kind, name, summary: docs.summary, options, parts: component.parts ?? {} };
+      }),
+    ),
+  );
+  return byKind.flat();
+}

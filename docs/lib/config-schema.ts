@@ -1,0 +1,186 @@
+// The JSON Schema of a config, made of the tables that the checks themselves use.
+import type { Json } from "../../src/core/json.ts";
+import type { Check, SchemaPart } from "../../src/core/options.ts";
+import {
+  CONFIG_CHECKS,
+  CONFIG_PARTS,
+  FUNCTIONS,
+  LOADER_CHECKS,
+  PLAN_CHECKS,
+  PLAN_PARTS,
+} from "../../src/experiment/build/rules.ts";
+import type { Kind, Part, Parts } from "../../src/experiment/registry/component.ts";
+import { KINDS } from "../../src/experiment/registry/kinds.ts";
+import { catalog, kinds, type CatalogEntry } from "./catalog.ts";
+import { optionDocs } from "./doc-comments.ts";
+
+/** A text with a variable of the environment in it. */
+const ENVIRONMENT = "\\$\\{\\w";
+
+const ref = (name: string): SchemaPart => ({ $ref: `#/$defs/${name}` });
+const anyOf = (...parts: readonly SchemaPart[]): SchemaPart => ({ anyOf: parts });
+const named = (each: SchemaPart): SchemaPart => ({ type: "object", additionalProperties: each });
+
+/** Editors show a description, but not one beside a reference. */
+const described = (schema: SchemaPart, description: string): SchemaPart => {
+  if (description === "") return schema;
+  return Object.hasOwn(schema, "$ref") ? { description, allOf: [schema] } : { description, ...schema };
+};
+
+/** The same, where every number, switch and choice may come from the environment. */
+function fromEnvironment(schema: Json): Json {
+  if (typeof schema !== "object" || schema === null) return schema;
+  if (Array.isArray(schema)) return schema.map(fromEnvironment);
+  const part = schema as SchemaPart;
+  if (Object.hasOwn(part, "enum")) return anyOf(part, ref("environment"));
+  // The pattern is for texts alone, and what there is besides for numbers alone.
+  const { type } = part;
+  if (type === "number" || type === "integer" || type === "boolean")
+    return { ...part, type: [type, "string"], pattern: ENVIRONMENT };
+  const inner = Object.entries(part).map(([key, value]) => [
+    key,
+    ["items", "additionalProperties", "anyOf"].includes(key) ? fromEnvironment(value) : value,
+  ]);
+  return Object.fromEntries(inner) as SchemaPart;
+}
+
+const notOne: SchemaPart = { not: { required: ["use"] } };
+
+function partSchema(part: Part): SchemaPart {
+  if (part.form === "each") {
+    const properties = Object.fromEntries(Object.entries(part.parts).map(([key, inner]) => [key, partSchema(inner)]));
+    return { type: "array", items: { type: "object", properties } };
+  }
+  const one = ref(part.kind);
+  const list: SchemaPart = { type: "array", items: one };
+  const map: SchemaPart = { ...named(one), ...notOne };
+  const forms = {
+    one: [one],
+    oneOrList: [one, list],
+    listOrNamed: [list, map],
+    named: [map],
+    oneOrNamed: [one, map],
+  } as const;
+  const schemas = forms[part.form];
+  return schemas.length === 1 ? schemas[0] : anyOf(...schemas);
+}
+
+/** `null` takes back what an extended config says. */
+function orNull(schema: SchemaPart): SchemaPart {
+  const { type, anyOf: parts } = schema;
+  const none = { type: "null" };
+  if (Object.keys(schema).length === 0) return schema;
+  if (Array.isArray(parts)) return { ...schema, anyOf: [...(parts as readonly Json[]), none] };
+  if (type === undefined) return anyOf(schema, none);
+  return { ...schema, type: [...[type as string | readonly string[]].flat(), "null"] };
+}
+
+type Checks = Readonly<Record<string, Check>>;
+type Docs = Readonly<Record<string, string>>;
+
+const optionSchema = (check: Check, part: Part | undefined): SchemaPart =>
+  part ? partSchema(part) : (fromEnvironment(check.schema ?? {}) as SchemaPart);
+
+const properties = (checks: Checks, parts: Parts, docs: Docs): Record<string, SchemaPart> =>
+  Object.fromEntries(
+    Object.entries(checks).map(([key, check]) => [
+      key,
+      described(orNull(optionSchema(check, parts[key])), docs[key] ?? ""),
+    ]),
+  );
+
+function componentSchema({ name, summary, options, parts }: CatalogEntry): SchemaPart {
+  const own = options.map(({ name: key, check, doc, required }) => {
+    const schema = optionSchema(check, parts[key]);
+    return [key, described(required ? schema : orNull(schema), doc)];
+  });
+  return described(
+    {
+      type: "object",
+      properties: { use: { const: name }, ...(Object.fromEntries(own) as Record<string, SchemaPart>) },
+      required: ["use", ...options.filter(({ required }) => required).map(({ name: key }) => key)],
+      additionalProperties: false,
+    },
+    summary,
+  );
+}
+
+/** By its name alone where it needs no options, with options, or the user's own. */
+function kindSchema(kind: Kind, entries: readonly CatalogEntry[]): SchemaPart {
+  const bare = entries.filter(({ options }) => !options.some(({ required }) => required)).map(({ name }) => name);
+  const { what, looks } = KINDS[kind];
+  return {
+    description: `${what.replace(/^an? (.)/, (_, first: string) => first.toUpperCase())}: by name, or your own: ${looks}.`,
+    ...anyOf(
+      ...(bare.length > 0 ? [{ enum: bare }] : []),
+      ...entries.map(({ name }) => ref(`${kind}.${name}`)),
+      ref("own"),
+      ref("ownWithOptions"),
+      ref("environment"),
+    ),
+  };
+}
+
+const FUNCTION_SCHEMA = anyOf(ref("own"), ref("ownWithOptions"));
+
+export async function configSchema(): Promise<SchemaPart> {
+  const all = await catalog();
+  const docs = optionDocs("src/experiment/types.ts", "ExperimentOptions");
+  const functions = Object.fromEntries(
+    FUNCTIONS.map((key) => [key, described(orNull(FUNCTION_SCHEMA), docs[key] ?? "")]),
+  ) as Record<string, SchemaPart>;
+  const loader: SchemaPart = {
+    type: "object",
+    properties: properties(LOADER_CHECKS, {}, optionDocs("src/experiment/types.ts", "LoaderOptions")),
+    additionalProperties: false,
+  };
+  return {
+    $schema: "http://json-schema.org/draft-07/schema#",
+    title: "hookline config",
+    description: "A whole experiment: data, models, how they are trained, and the hooks that watch it.",
+    type: "object",
+    // Nothing is required here: a config may extend another that has the rest.
+    properties: {
+      $schema: { type: "string", description: "For editors." },
+      extends: {
+        description: "Configs that this one is put over: a path or several, relative to this one.",
+        ...anyOf({ type: "string" }, { type: "array", items: { type: "string" } }),
+      },
+      ...properties(CONFIG_CHECKS, CONFIG_PARTS, docs),
+      ...functions,
+      loader: described(orNull(loader), docs.loader ?? ""),
+      models: described(orNull(named(anyOf(ref("plan"), { type: "null" }))), docs.models ?? ""),
+    },
+    additionalProperties: false,
+    $defs: {
+      plan: {
+        type: "object",
+        properties: { ...properties(PLAN_CHECKS, PLAN_PARTS, docs), ...functions },
+        additionalProperties: false,
+      },
+      own: { type: "string", pattern: "^\\.{1,2}/|#", description: "Your own: ./file.ts#Export or package#Export." },
+      ownWithOptions: {
+        type: "object",
+        description: "Your own with options: a class is constructed with them, a function called with them.",
+        properties: { use: ref("own") },
+        required: ["use"],
+      },
+      function: { type: "string", pattern: "#", description: "A function: ./file.ts#export." },
+      environment: {
+        type: "string",
+        pattern: ENVIRONMENT,
+        description: "From the environment: ${NAME} or ${NAME:-default}.",
+      },
+      ...Object.fromEntries(
+        kinds.map((kind) => [
+          kind,
+          kindSchema(
+            kind,
+            all.filter((entry) => entry.kind === kind),
+          ),
+        ]),
+      ),
+      ...Object.fromEntries(all.map((entry) => [`${entry.kind}.${entry.name}`, componentSchema(entry)])),
+    },
+  };
+}

@@ -1,0 +1,67 @@
+// What the comments in the sources say of factories and their options: written once, shown in editors and docs as well.
+import { readdirSync, readFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+
+const root = fileURLToPath(new URL("../../", import.meta.url));
+const read = (file: string): string => readFileSync(join(root, file), "utf8");
+
+/** What a comment says, on one line, without its examples. */
+const textOf = (comment: string | undefined): string =>
+  (comment ?? "")
+    .replaceAll(/^\s*\* ?/gm, "")
+    .replace(/^\s*@[^]*$/m, "")
+    .replaceAll(/\s+/g, " ")
+    .trim();
+
+/** Comments of the options of an interface, with those of what it extends. */
+export function optionDocs(file: string, name: string): Readonly<Record<string, string>> {
+  const source = read(file);
+  const declared = new RegExp(
+    `^export interface ${name}\\b(?:<[^{]*?>)?(?: extends ([^{]*))? \\{\\n([^]*?)^\\}`,
+    "m",
+  ).exec(source);
+  if (!declared) return importedDocs(file, source, name);
+  const [, bases = "", body = ""] = declared;
+  const inherited = [...bases.replaceAll(/"[^"]*"/g, "").matchAll(/\b[A-Z]\w+/g)]
+    .map(([base]) => base)
+    .filter((base) => !["Partial", "Pick", "Omit", "Readonly"].includes(base));
+  const own = [...body.matchAll(/(?:^ {2}\/\*\*([^]*?)\*\/\n)?^ {2}(?:readonly )?(\w+)\??:/gm)];
+  return {
+    ...Object.assign({}, ...inherited.map((base) => optionDocs(file, base))),
+    // One that is declared again, for its type, keeps what was said of it.
+    ...Object.fromEntries(
+      own.filter(([, comment]) => comment).map(([, comment, option]) => [option!, textOf(comment)]),
+    ),
+  };
+}
+
+/** The interface is declared where the file imports it from; one that is nowhere has no comments. */
+function importedDocs(file: string, source: string, name: string): Readonly<Record<string, string>> {
+  const imports = source.matchAll(/^import (?:type )?\{([^}]*)\} from "(\.[^"]+)"/gm);
+  for (const [, names, from] of imports)
+    if (new RegExp(`\\b${name}\\b`).test(names!)) return optionDocs(join(dirname(file), from!), name);
+  return {};
+}
+
+export interface FactoryDocs {
+  readonly summary: string;
+  readonly options: Readonly<Record<string, string>>;
+}
+
+/** Of the function of this name that a file in `folder` exports. */
+export function factoryDocs(folder: string, name: string): FactoryDocs {
+  const declaration = new RegExp(
+    `(?:^/\\*\\*((?:(?!\\*/)[^])*)\\*/\\n)?^export (?:async )?(?:function|const) ${name}\\b([^]*?)(?:\\{\\n|=>)`,
+    "m",
+  );
+  const files = readdirSync(join(root, folder)).filter((file) => file.endsWith(".ts") && !file.includes(".test"));
+  for (const file of files) {
+    const path = join(folder, file);
+    const found = declaration.exec(read(path));
+    if (!found) continue;
+    const options = /\boptions\??: (\w+)/.exec(found[2]!)?.[1];
+    return { summary: textOf(found[1]), options: options === undefined ? {} : optionDocs(path, options) };
+  }
+  throw new Error(`No file in ${folder} exports ${name}.`);
+}

@@ -1,0 +1,76 @@
+// hookline inspect: what is in a run, a checkpoint or a file of weights, and whether it is whole.
+import { statSync } from "node:fs";
+import { join } from "node:path";
+import { describeCheckpoint } from "../checkpoint/inspect-describe.ts";
+import { inspectCheckpoint, type InspectedCheckpoint } from "../checkpoint/inspect.ts";
+import { checkpointsIn, NothingHere } from "../checkpoint/read-weights-place.ts";
+import type { SavedCheckpoint } from "../checkpoint/store.ts";
+import { formatDuration } from "../hooks/lib/eta.ts";
+import { formatMetric } from "../hooks/lib/format-number.ts";
+import { EXIT } from "./lib/exit.ts";
+import { print, printJson } from "./lib/output.ts";
+import { findRuns, summarize, type RunSummary } from "./lib/run-summary.ts";
+import { table } from "./lib/table.ts";
+
+interface Flags {
+  readonly verify: boolean;
+  readonly json?: boolean;
+}
+
+/** Exits with 1 when something is damaged. */
+export async function run(path: string, flags: Flags): Promise<number> {
+  const isDirectory = statSync(path, { throwIfNoEntry: false })?.isDirectory();
+  const dirs = isDirectory ? await findRuns(path, "run.json") : [];
+  const found = await Promise.all(dirs.map((dir) => inspectRun(path, dir, flags)));
+  const parts =
+    found.length > 0 ? found : [{ checkpoint: await inspectCheckpoint(path, { verifyDigests: flags.verify }) }];
+  if (flags.json) printJson(found.length > 0 ? { runs: parts } : parts[0]!.checkpoint);
+  else print(parts.map(describe).join("\n\n"));
+  return parts.every(({ checkpoint }) => checkpoint?.valid !== false) ? EXIT.ok : EXIT.failed;
+}
+
+interface InspectedRun {
+  readonly run?: RunSummary;
+  readonly checkpoints?: readonly SavedCheckpoint[];
+  /** The newest. */
+  readonly checkpoint?: InspectedCheckpoint;
+}
+
+async function inspectRun(root: string, dir: string, { verify }: Flags): Promise<InspectedRun> {
+  const run = await summarize(root, dir);
+  try {
+    const checkpoint = await inspectCheckpoint(dir, { verifyDigests: verify });
+    const { checkpoints } = await checkpointsIn(join(dir, "checkpoints"));
+    return { run, checkpoints, checkpoint };
+  } catch (error) {
+    if (!(error instanceof NothingHere)) throw error;
+    return { run, checkpoints: [] };
+  }
+}
+
+function describe({ run, checkpoints = [], checkpoint }: InspectedRun): string {
+  const parts: string[] = [];
+  if (run) {
+    const reason = run.reason === null ? "" : ` (${run.reason})`;
+    const total = run.totalSteps === null ? "" : ` of ${run.totalSteps}`;
+    const head = `${run.dir}: run, ${run.status}${reason}, step ${run.step}${total}, ${formatDuration(run.elapsed)} of training`;
+    const best = Object.entries(run.best).map(([name, { value, step }]) => [
+      name,
+      formatMetric(name, value),
+      `${step}`,
+    ]);
+    parts.push(head, ...(best.length > 0 ? [table(["metric", " best", " step"], best)] : []));
+  }
+  if (checkpoints.length > 0) {
+    const rows = checkpoints.map(({ name, step, epoch, reason, time }) => [
+      name,
+      `${step}`,
+      `${epoch}`,
+      reason,
+      new Date(time).toISOString(),
+    ]);
+    parts.push(table(["checkpoint", " step", " epoch", "saved for", "time"], rows));
+  } else if (run) parts.push("no checkpoints");
+  if (checkpoint) parts.push(describeCheckpoint(checkpoint));
+  return parts.join("\n\n");
+}

@@ -1,0 +1,73 @@
+// Runs an experiment for `train` and `resume`: writes its record, and says what came of it.
+import { dirname } from "node:path";
+import type { Hook } from "../../core/hook.ts";
+import { Experiment } from "../../experiment/experiment.ts";
+import type { ExperimentOptions, ExperimentResult } from "../../experiment/types.ts";
+import { formatDuration } from "../../hooks/lib/eta.ts";
+import { formatMetric, formatNumber } from "../../hooks/lib/format-number.ts";
+import { EXIT_CODES } from "../../platform/platform.ts";
+import { EXIT, running } from "./exit.ts";
+import { keepStdoutFree, print, printJson } from "./output.ts";
+import { writeRecord, type ExperimentRecord } from "./record.ts";
+import { table } from "./table.ts";
+
+export interface Task {
+  readonly options: ExperimentOptions;
+  readonly runDir: string;
+  readonly record: ExperimentRecord;
+  readonly resume: boolean;
+  readonly quiet?: boolean | undefined;
+  readonly json?: boolean | undefined;
+}
+
+/** Resolves to the exit code. */
+export async function runExperiment({ options, runDir, record, resume, quiet, json }: Task): Promise<number> {
+  const giveStdoutBack = json ? keepStdoutFree() : undefined;
+  try {
+    const hooks = [recordHook(runDir, record), ...(options.hooks ?? [])];
+    const experiment = new Experiment({ ...options, runDir, hooks });
+    const result = await running(() => experiment.run({ resume }));
+    giveStdoutBack?.();
+    if (json) printJson({ ...result, runDir });
+    else if (!quiet) print(describe(result, runDir));
+    return result.status === "interrupted" ? (EXIT_CODES[result.requestedBy] ?? EXIT.failed) : EXIT.ok;
+  } finally {
+    giveStdoutBack?.();
+  }
+}
+
+/** Writes the record when the data is there, just before training begins: what fails before has left nothing behind. */
+const recordHook = (runDir: string, record: ExperimentRecord): Hook => ({
+  name: "experiment.json",
+  stage: "progress",
+  onError: "throw",
+  onDatasetCreated: () => writeRecord(runDir, record),
+});
+
+function describe({ status, reason, models }: ExperimentResult, runDir: string): string {
+  const all = Object.values(models);
+  const names = [...new Set(all.flatMap(({ results }) => Object.keys(results)))];
+  const rows = all.map(({ model, training, results }) => [
+    model,
+    training.reason,
+    `${training.steps}`,
+    formatDuration(training.elapsed),
+    ...names.map((name) => (Object.hasOwn(results, name) ? formatMetric(name, results[name]!) : "")),
+  ]);
+  const next =
+    status === "interrupted"
+      ? `Go on with it: hookline resume ${runDir}`
+      : `Look at it: hookline inspect ${runDir}, hookline runs ${dirname(runDir)}`;
+  return [
+    ...(rows.length > 0
+      ? [table(["model", "ended", " steps", " time", ...names.map((name) => ` ${name}`)], rows)]
+      : []),
+    ...all.flatMap(({ model, folds = {} }) =>
+      Object.entries(folds).map(
+        ([name, { mean, std }]) => `${model}, over the folds: ${name} ${formatNumber(mean)} ± ${formatNumber(std)}`,
+      ),
+    ),
+    `${status}${reason ? ` (${reason})` : ""}. Its files are in ${runDir}.`,
+    next,
+  ].join("\n");
+}

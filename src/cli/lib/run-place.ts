@@ -1,0 +1,35 @@
+// The directory of a run that is about to begin: an unfinished run there is not passed over in silence.
+import { existsSync, readdirSync } from "node:fs";
+import { join } from "node:path";
+import { lockDirectory } from "../../checkpoint/lock.ts";
+import { readResults, type SavedResults } from "../../experiment/results-file.ts";
+import { moveAside } from "../../experiment/run-place.ts";
+import { UsageError } from "./exit.ts";
+import { say } from "./output.ts";
+
+/** A finished run is put aside by the experiment itself; an unfinished one only when that is asked for. */
+export async function makeRoom(runDir: string, fresh: boolean): Promise<void> {
+  const saved = await readResults(runDir);
+  if (!saved || saved.status === "completed" || saved.status === "stopped") return;
+  if (!fresh) throw new UsageError(unfinished(runDir, saved));
+  checkNobodyThere(runDir);
+  moveAside(runDir, saved, say);
+}
+
+/** An error that names the process that is training there. */
+export function checkNobodyThere(runDir: string): void {
+  for (const dir of checkpointsBelow(runDir)) lockDirectory(dir).release();
+}
+
+function unfinished(runDir: string, { status, reason }: SavedResults): string {
+  const how = status === "running" ? "is running, or was killed" : `ended with: ${reason || status}`;
+  return `${runDir} has an unfinished run, which ${how}. Go on with it: \`hookline resume ${runDir}\`. Or start anew: \`--fresh\` moves it aside, \`--run-dir\` leaves it where it is.`;
+}
+
+/** Those of the run, of its models and of their folds. */
+function checkpointsBelow(dir: string, depth = 0): string[] {
+  if (depth > 2 || !existsSync(dir)) return [];
+  return readdirSync(dir, { withFileTypes: true })
+    .filter((entry) => entry.isDirectory())
+    .flatMap(({ name }) => (name === "checkpoints" ? [join(dir, name)] : checkpointsBelow(join(dir, name), depth + 1)));
+}

@@ -1,0 +1,121 @@
+// What is known about a run on the disk, from whichever of its files are there.
+import { statSync } from "node:fs";
+import { readdir } from "node:fs/promises";
+import { basename, join, relative, sep } from "node:path";
+import { directionOf } from "../../core/monitor.ts";
+import { readResults } from "../../experiment/results-file.ts";
+import { nodeFs } from "../../loggers/append-file-lines.ts";
+import { readRun, type RunLog } from "../../loggers/read-run.ts";
+import { readRunJson } from "../../loggers/run-json.ts";
+
+interface BestValue {
+  readonly value: number;
+  readonly step: number;
+}
+
+export interface RunSummary {
+  readonly name: string;
+  readonly dir: string;
+  /** Of run.json. A run that was killed stays `running`. */
+  readonly status: string;
+  readonly reason: string | null;
+  readonly step: number;
+  readonly totalSteps: number | null;
+  /** Seconds of training. */
+  readonly elapsed: number;
+  /** Milliseconds since 1970. */
+  readonly startedAt: number;
+  /** By metric, where one value is better than another: the smallest or the largest, as suits its name. */
+  readonly best: Readonly<Record<string, BestValue>>;
+  /** Names of all metrics. */
+  readonly metrics: readonly string[];
+}
+
+/** Runs lie in a directory, and the models of an experiment one or two levels below it. */
+const DEEPEST = 4;
+/** Nothing in there is a run of its own. */
+const OTHERS = new Set(["checkpoints", "node_modules", "tb", "wandb"]);
+
+/** All runs in or below `root`; of one that keeps no log, what the experiment wrote down. */
+export async function summarizeAll(root: string): Promise<RunSummary[]> {
+  const logged = await findRuns(root, "run.json");
+  const isLogged = (dir: string): boolean => logged.some((one) => one === dir || one.startsWith(dir + sep));
+  const others = (await findRuns(root, "results.json")).filter((dir) => !isLogged(dir));
+  const found = await Promise.all([
+    ...logged.map(async (dir) => [await summarize(root, dir)]),
+    ...others.map((dir) => fromResults(root, dir)),
+  ]);
+  return found.flat().filter((one) => one !== undefined);
+}
+
+/** Every directory with this file in or below `root`; none when there is no such directory. */
+export async function findRuns(root: string, file: "run.json" | "results.json", depth = 0): Promise<string[]> {
+  const entries = await readdir(root, { withFileTypes: true }).catch((error: NodeJS.ErrnoException) => {
+    // A folder below that may not be read is none of ours.
+    if (depth > 0 || error.code === "ENOENT") return [];
+    throw error;
+  });
+  const here = entries.some((entry) => entry.name === file && entry.isFile()) ? [root] : [];
+  if (depth === DEEPEST) return here;
+  const folders = entries.filter(
+    (entry) => !entry.name.startsWith(".") && !OTHERS.has(entry.name) && entry.isDirectory(),
+  );
+  const below = await Promise.all(folders.map(({ name }) => findRuns(join(root, name), file, depth + 1)));
+  return [...here, ...below.flat()];
+}
+
+/** Undefined when run.json is not ours. A run without metrics.jsonl has no metrics yet. */
+export async function summarize(root: string, dir: string): Promise<RunSummary | undefined> {
+  const info = readRunJson(nodeFs("hookline runs"), dir);
+  if (!info) return undefined;
+  const log = statSync(`${dir}/metrics.jsonl`, { throwIfNoEntry: false }) ? await readRun(dir) : undefined;
+  return {
+    name: relative(root, dir) || basename(dir),
+    dir,
+    status: info.status,
+    reason: info.reason ?? null,
+    step: info.step ?? log?.steps.at(-1) ?? 0,
+    totalSteps: info.totalSteps,
+    elapsed: info.elapsed ?? log?.elapsed.at(-1) ?? 0,
+    startedAt: info.startedAt,
+    best: Object.fromEntries((log?.names ?? []).flatMap((name) => bestOf(log!, name))),
+    metrics: log?.names ?? [],
+  };
+}
+
+/** One for each model that has been trained; one in all before the first has. */
+async function fromResults(root: string, dir: string): Promise<RunSummary[]> {
+  const saved = (await readResults(dir))!;
+  const name = relative(root, dir) || basename(dir);
+  const models = Object.entries(saved.models);
+  const about = {
+    dir,
+    status: saved.status,
+    reason: saved.reason,
+    totalSteps: null,
+    startedAt: saved.startedAt,
+    metrics: [],
+  };
+  if (models.length === 0) return [{ ...about, name, step: 0, elapsed: 0, best: {} }];
+  return models.map(([model, { training, results }]) => {
+    const { steps: step = 0, elapsed = 0, metrics = {}, status = saved.status, reason = saved.reason } = training ?? {};
+    const values = Object.entries({ ...metrics, ...results }).filter(([metric]) => canBeBest(metric));
+    const best = Object.fromEntries(values.map(([metric, value]) => [metric, { value, step }]));
+    return { ...about, name: models.length > 1 ? `${name}/${model}` : name, status, reason, step, elapsed, best };
+  });
+}
+
+/** A learning rate or a throughput has no best. */
+const canBeBest = (name: string): boolean =>
+  directionOf(name) === "max" || /loss|error|perplexity|mse|mae/i.test(name) || /^(?:val|test)\//.test(name);
+
+function bestOf(log: RunLog, name: string): [string, BestValue][] {
+  if (!canBeBest(name)) return [];
+  const { steps, values } = log.get(name);
+  const sign = directionOf(name) === "min" ? 1 : -1;
+  let at = -1;
+  values.forEach((value, i) => {
+    if (!Number.isNaN(value) && (at < 0 || sign * value < sign * values[at]!)) at = i;
+  });
+  return at < 0 ? [] : [[name, { value: values[at]!, step: steps[at]! }]];
+}

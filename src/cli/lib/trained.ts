@@ -1,0 +1,132 @@
+// A model of a run, put together again from the run's directory: its data, its parts, and its weights from a checkpoint.
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { checkpointsIn } from "../../checkpoint/read-weights-place.ts";
+import { readWeights } from "../../checkpoint/read-weights.ts";
+import type { Loader } from "../../core/loader.ts";
+import type { Datasets } from "../../core/pipeline.types.ts";
+import { Shared } from "../../core/shared.ts";
+import { didYouMean } from "../../core/suggest.ts";
+import { DataLoader } from "../../data/data-loader.ts";
+import type { Arrays, DataSource } from "../../data/source.ts";
+import { buildExperiment } from "../../experiment/build/build-experiment.ts";
+import { DEFAULT_BATCH_SIZE, defaultLoaders } from "../../experiment/default-loaders.ts";
+import { PipelineHooks, PipelineState } from "../../experiment/pipeline-hooks.ts";
+import { planModels, type PlannedModel } from "../../experiment/plan.ts";
+import { readResults } from "../../experiment/results-file.ts";
+import { Training } from "../../experiment/training.ts";
+import type { ExperimentOptions, Loaders } from "../../experiment/types.ts";
+import { UsageError } from "./exit.ts";
+import { say } from "./output.ts";
+import { readRecord } from "./record.ts";
+import { recordedConfig } from "./recorded-config.ts";
+import { shownPath } from "./shown-path.ts";
+
+type Part = "train" | "val" | "test";
+
+export interface Wanted {
+  /** `best`, `last`, or a name. */
+  readonly checkpoint: string;
+  readonly on: Part;
+  readonly model?: string | undefined;
+}
+
+export interface Trained {
+  readonly training: Training<Arrays>;
+  readonly loader: Loader;
+  /** The final evaluation is one of the config's own. */
+  readonly hasOwnEvaluation: boolean;
+  /** Where the weights are from. */
+  readonly from: string;
+}
+
+/** Hooks take part in the reading of data, which they may change, and in nothing else: no log of the run grows. */
+export async function openTrained(given: string, { checkpoint, on, model }: Wanted): Promise<Trained> {
+  const runDir = shownPath(given);
+  const doc = await recordedConfig(runDir, readRecord(runDir), []);
+  const options = await buildExperiment(doc);
+  const planned = chooseModel(planModels({ ...options, runDir }), model);
+  // Before the data, which may take long.
+  const from = await chooseCheckpoint(runDir, planned, checkpoint);
+  const shared = new Shared();
+  const datasets = await readDatasets(options, runDir, shared);
+  const loaders = planned.plan.loaders
+    ? await planned.plan.loaders({ datasets, seed: options.seed ?? 0 })
+    : { ...defaultLoaders(datasets, options.loader), train: inOrder(datasets, options) };
+  const loader = chooseLoader(loaders, on);
+  const place = { runDir: undefined, shared, loader: options.loader, off: new Set<string>() };
+  const training = await Training.prepare({ ...planned, hooks: [] }, datasets, place);
+  await training.trainer.loadStateDict(await readWeights(from));
+  return { training, loader, hasOwnEvaluation: planned.plan.evaluate !== undefined, from };
+}
+
+function chooseModel(models: readonly PlannedModel<Arrays>[], name: string | undefined): PlannedModel<Arrays> {
+  const names = models.map((one) => one.name);
+  if (name === undefined && models.length === 1) return models[0]!;
+  const found = models.find((one) => one.name === name);
+  if (found) return found;
+  const list = `Models: ${names.join(", ")}.`;
+  throw new UsageError(
+    name === undefined
+      ? `The run has several models. Say which: --model ${names[0]}. ${list}`
+      : `The run has no model \`${name}\`.${didYouMean(name, names)} ${list}`,
+  );
+}
+
+async function chooseCheckpoint(
+  runDir: string,
+  { name, runDir: own }: PlannedModel<Arrays>,
+  wanted: string,
+): Promise<string> {
+  const all = join(own!, "checkpoints");
+  if (!existsSync(all)) throw new UsageError(`${own} has no checkpoints. Train with the hook \`modelCheckpoint\`.`);
+  const newest = async (): Promise<string> => (await checkpointsIn(all)).checkpoints[0]!.dir!;
+  if (wanted === "last") return newest();
+  if (wanted !== "best") return join(all, wanted);
+  const saved = (await readResults(runDir))?.models[name];
+  const best = saved?.checkpoint ?? saved?.ended;
+  if (best !== undefined && existsSync(join(all, best))) return join(all, best);
+  say(`${own} does not know its best checkpoint yet: the last is used.`);
+  return newest();
+}
+
+/** As an experiment does it, hooks included: the data must be what was trained on. */
+async function readDatasets(options: ExperimentOptions, runDir: string, shared: Shared): Promise<Datasets<Arrays>> {
+  const { name: experiment = "experiment", seed = 0, split } = options;
+  const hooks = new PipelineHooks(options.hooks ?? []);
+  const state = new PipelineState(say);
+  const common = { experiment, seed, runDir, shared };
+  let data = await options.data();
+  await hooks.fire(
+    "dataRead",
+    state,
+    () => ({ ...common, data }),
+    (changed) => {
+      if (changed !== undefined) data = changed as Arrays;
+    },
+  );
+  const { main, folds = [] } = split ? await split(data, seed) : { main: { train: data } };
+  await hooks.fire("datasetCreated", state, () => ({ ...common, datasets: main, folds }));
+  return main;
+}
+
+/** Not shuffled: the nth output belongs to the nth sample. */
+function inOrder({ train }: Datasets<Arrays>, { loader = {} }: ExperimentOptions): Loader {
+  const { batchSize = DEFAULT_BATCH_SIZE, evalBatchSize = batchSize, dtypes } = loader;
+  return new DataLoader(train as DataSource, { batchSize: evalBatchSize, ...(dtypes && { dtypes }) });
+}
+
+function chooseLoader({ train, eval: val, test }: Loaders, on: Part): Loader {
+  const parts = { train, val, test };
+  const found = parts[on];
+  if (found === undefined) {
+    const has = Object.entries(parts).flatMap(([part, loader]) => (loader === undefined ? [] : [part]));
+    throw new UsageError(`The run has no ${on} data. It has: ${has.join(", ")}. Choose with --on.`);
+  }
+  if (typeof (found as Loader).next === "function") return found as Loader;
+  const several = Object.entries(found as Readonly<Record<string, Loader>>);
+  if (several.length === 1) return several[0]![1];
+  throw new UsageError(
+    `The ${on} data has several loaders (${several.map(([name]) => name).join(", ")}), which this command cannot choose from.`,
+  );
+}

@@ -1,0 +1,219 @@
+// All commands with their flags and examples, in one place: this is the surface that people and scripts rely on.
+// A command's body is a file of its own, loaded when the command is called, so that help comes at once.
+import { Command, CommanderError, InvalidArgumentError, Option } from "commander";
+import { EXIT, UsageError } from "./lib/exit.ts";
+import { readManifest } from "./lib/package.ts";
+import { paint } from "./lib/paint.ts";
+
+/** Resolves to the exit code; nothing is the same as 0. */
+type Body = (...args: never[]) => Promise<number | void>;
+
+const EXIT_CODES = `Exit codes:
+  0          it went well; a run that a hook stopped has gone well too
+  1          a run failed
+  2          bad input: usage, config, a file that cannot be read
+  130, 143   a run was interrupted (Ctrl-C, SIGTERM), and has ended in good order`;
+
+/** Runs the command in `args`; resolves to the exit code. */
+export async function runProgram(args: readonly string[]): Promise<number> {
+  let code: number = EXIT.ok;
+  const program = makeProgram((given) => (code = given));
+  try {
+    await program.parseAsync(args, { from: "user" });
+  } catch (error) {
+    if (!(error instanceof CommanderError)) throw error;
+    if (error.exitCode === 0) return EXIT.ok;
+    // No command at all: help has been shown, which says more than an error.
+    if (error.code === "commander.help") return EXIT.badInput;
+    throw new UsageError(usageMessage(error.message, args, program));
+  }
+  return code;
+}
+
+/** Commander's words in our form: one line, and where help is. */
+function usageMessage(message: string, [name]: readonly string[], program: Command): string {
+  const said = message.replace(/^error: /, "").replace(/\n\(Did you mean (.+?)\?\)/, ". Did you mean `$1`?");
+  const command = program.commands.some((one) => one.name() === name) ? `${name} ` : "";
+  return `${said.replaceAll("'", "`").replace(/([^.?])$/, "$1.")} \`hookline ${command}--help\` shows how it is used.`;
+}
+
+export function makeProgram(exitWith: (code: number) => void): Command {
+  const program = new Command("hookline")
+    .description("Trains models from a config file, goes on with runs, and shows what came of them.")
+    .version(readManifest().version, "-V, --version", "print the version")
+    .helpOption("-h, --help", "show help")
+    .helpCommand("help [command]", "show help for a command")
+    .usage("<command> [options]")
+    .exitOverride()
+    .configureOutput({ outputError: () => undefined })
+    .configureHelp({ styleTitle: (title) => paint(process.stdout, "bold", title) });
+
+  const command = (usage: string, description: string, load: () => Promise<{ readonly run: Body }>, examples: string) =>
+    program
+      .command(usage)
+      .description(description)
+      .addHelpText("after", `\nExamples:\n${examples.replaceAll(/^/gm, "  $ hookline ")}`)
+      .action(async (...given: unknown[]) => {
+        const { run } = await load();
+        // Commander passes itself last.
+        exitWith((await run(...(given.slice(0, -1) as never[]))) ?? EXIT.ok);
+      });
+
+  command(
+    "train",
+    "Trains what a config describes.",
+    () => import("./train.ts"),
+    `train
+train digits.yaml --set optimizer.lr=1e-3 --set hooks.earlyStopping.patience=5
+train --epochs 1 --run-dir runs/try --quiet
+train --dry-run
+train --json > result.json`,
+  )
+    .argument("[config]", "the config; default: hookline.yaml, .yml, .toml, .json or .ts in this directory")
+    .addOption(SET())
+    .option("--run-dir <dir>", "where the run's files go")
+    .option("--engine <name>", "which engine computes")
+    .option("--epochs <n>", "how many epochs to train", wholeFrom(1))
+    .option("--seed <n>", "the seed of everything random", wholeFrom(0))
+    .option("--fresh", "start anew where an unfinished run lies; that one is kept beside, under another name")
+    .option("--dry-run", "check the config and show what would run; nothing is read or written")
+    .option("--quiet", "no progress, and no words but errors and warnings")
+    .addOption(JSON_FLAG());
+
+  command(
+    "resume",
+    "Goes on with a run that was interrupted, killed or has failed.",
+    () => import("./resume.ts"),
+    `resume runs/digits
+resume runs/digits --set epochs=20`,
+  )
+    .argument("<runDir>", "the run's directory")
+    .addOption(SET())
+    .option("--quiet", "no progress, and no words but errors and warnings")
+    .addOption(JSON_FLAG());
+
+  command(
+    "eval",
+    "Evaluates a model of a run.",
+    () => import("./eval.ts"),
+    `eval runs/digits
+eval runs/digits --checkpoint step-000500 --on val
+eval runs/compare --model large --json`,
+  )
+    .argument("<runDir>", "the run's directory")
+    .addOption(CHECKPOINT())
+    .addOption(new Option("--on <part>", "the data to evaluate on").choices(["test", "val"]).default("test"))
+    .addOption(MODEL())
+    .addOption(JSON_FLAG());
+
+  command(
+    "predict",
+    "Writes a model's outputs for all samples of a part of the data.",
+    () => import("./predict.ts"),
+    `predict runs/digits --out predictions.safetensors
+predict runs/digits --on val --out val.csv
+predict runs/digits --checkpoint last > predictions.jsonl`,
+  )
+    .argument("<runDir>", "the run's directory")
+    .addOption(CHECKPOINT())
+    .addOption(new Option("--on <part>", "the data").choices(["test", "val", "train"]).default("test"))
+    .option("--out <file>", ".safetensors, .csv or .jsonl; default: JSON lines on stdout")
+    .option("--overwrite", "replace the file if it is there")
+    .addOption(MODEL());
+
+  command(
+    "inspect",
+    "Shows what is in a run, a checkpoint or a file of weights, and whether it is whole.",
+    () => import("./inspect.ts"),
+    `inspect runs/digits
+inspect runs/digits/checkpoints/step-000500
+inspect model.safetensors --json`,
+  )
+    .argument("<path>", "a run's directory, a checkpoint, a .safetensors or .pt file")
+    .option("--no-verify", "trust files of the right size without reading them through")
+    .addOption(JSON_FLAG());
+
+  command(
+    "convert",
+    "Writes weights as another kind of file.",
+    () => import("./convert.ts"),
+    `convert runs/digits digits.safetensors
+convert runs/digits/checkpoints/step-000500 digits.pt
+convert pytorch_model.bin small.safetensors --dtype BF16 --prefix model.`,
+  )
+    .argument("<from>", "a run's directory, a checkpoint, a .safetensors or .pt file")
+    .argument("<to>", "the new file: .safetensors, .pt, .pth, .bin or .ckpt")
+    .option("--dtype <type>", "the type of all floating-point tensors: F32, F16 or BF16")
+    .option("--prefix <text>", "what all names begin with, to be taken off")
+    .option("--averaged <name>", "of several averaged weights (ema, swa), those")
+    .option("--raw", "the model's own weights, also where there are averaged ones")
+    .option("--key <name>", "the part of a .pt file that has the weights")
+    .option("--overwrite", "replace the file if it is there")
+    .addOption(JSON_FLAG());
+
+  command(
+    "hooks",
+    "Lists events and built-in hooks, or says which hooks of a config run at each event, in which order and why.",
+    () => import("./hooks.ts"),
+    `hooks
+hooks --explain hookline.yaml
+hooks --explain hookline.yaml --event stepEnd`,
+  )
+    .option("--explain <config>", "the order of a config's hooks at each event; nothing is run, and no data is read")
+    .option("--event <name>", "with --explain: this event only")
+    .addOption(SET())
+    .addOption(JSON_FLAG());
+
+  command(
+    "runs",
+    "Lists runs: how they ended, how far they came, their best metrics.",
+    () => import("./runs.ts"),
+    `runs
+runs experiments --sort val/loss
+runs --plot val/accuracy
+runs --json`,
+  )
+    .argument("[dir]", "where runs lie; default: runs, or the run directory itself", "runs")
+    .option("--metric <name...>", "the metrics to show; default: those of the evaluation")
+    .option("--sort <by>", "started, name, steps, time, or a metric, the best first", "started")
+    .option("--plot <metric>", "draw the curves of a metric")
+    .addOption(JSON_FLAG());
+
+  command(
+    "init",
+    "Writes a small project to begin with: a config, data, a hook of its own and a test of it.",
+    () => import("./init.ts"),
+    `init demo
+init .`,
+  ).argument("<dir>", "a new or an empty directory");
+
+  command(
+    "doctor",
+    "Looks at what hookline can use here: Node, engines, packages, GPU, disk.",
+    () => import("./doctor.ts"),
+    `doctor
+doctor --json`,
+  ).addOption(JSON_FLAG());
+
+  return program.addHelpText(
+    "after",
+    `\nExamples:\n  $ hookline init demo && cd demo && npm install && npx hookline train\n  $ hookline train --set optimizer.lr=1e-3\n\n${EXIT_CODES}`,
+  );
+}
+
+const SET = (): Option =>
+  new Option("--set <path=value>", "change a value of the config; may be given several times").argParser(
+    (given: string, before: readonly string[] | undefined) => [...(before ?? []), given],
+  );
+const JSON_FLAG = (): Option => new Option("--json", "one JSON document on stdout, everything else on stderr");
+const CHECKPOINT = (): Option =>
+  new Option("--checkpoint <name>", "best, last, or a checkpoint's name").default("best");
+const MODEL = (): Option => new Option("--model <name>", "which model, where the run has several");
+
+function wholeFrom(least: number): (text: string) => number {
+  return (text) => {
+    const value = Number(text);
+    if (text.trim() !== "" && Number.isSafeInteger(value) && value >= least) return value;
+    throw new InvalidArgumentError(`Expected a whole number ≥ ${least}.`);
+  };
+}

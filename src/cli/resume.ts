@@ -1,0 +1,28 @@
+// hookline resume: goes on with a run, as its directory says it was begun.
+import { buildExperiment } from "../experiment/build/build-experiment.ts";
+import { readResults } from "../experiment/results-file.ts";
+import { UsageError } from "./lib/exit.ts";
+import { readRecord } from "./lib/record.ts";
+import { recordable, recordedConfig, withoutSecrets } from "./lib/recorded-config.ts";
+import { runExperiment } from "./lib/run-experiment.ts";
+import { checkNobodyThere } from "./lib/run-place.ts";
+import { shownPath } from "./lib/shown-path.ts";
+
+interface Flags {
+  readonly set?: readonly string[];
+  readonly quiet?: boolean;
+  readonly json?: boolean;
+}
+
+export async function run(given: string, { set = [], quiet, json }: Flags): Promise<number> {
+  const runDir = shownPath(given);
+  const record = readRecord(runDir);
+  const saved = await readResults(runDir);
+  if (saved?.status === "completed")
+    throw new UsageError(`The run in ${runDir} is complete. \`hookline train\` begins another.`);
+  checkNobodyThere(runDir);
+  const doc = await recordedConfig(runDir, record, set);
+  const options = await buildExperiment(doc);
+  const changed = { ...record, raw: recordable(doc), overrides: [...record.overrides, ...set.map(withoutSecrets)] };
+  return runExperiment({ options, runDir, record: changed, resume: true, quiet, json });
+}

@@ -1,0 +1,99 @@
+// hookline runs: a table of runs with how they ended and their best metrics, or the curves of one metric.
+import { formatDuration } from "../hooks/lib/eta.ts";
+import { formatMetric } from "../hooks/lib/format-number.ts";
+import { directionOf } from "../core/monitor.ts";
+import { didYouMean } from "../core/suggest.ts";
+import { readRun } from "../loggers/read-run.ts";
+import { UsageError } from "./lib/exit.ts";
+import { print, printJson, say } from "./lib/output.ts";
+import { drawCurves } from "./lib/plot.ts";
+import { summarizeAll, type RunSummary } from "./lib/run-summary.ts";
+import { table } from "./lib/table.ts";
+
+interface Flags {
+  readonly metric?: readonly string[];
+  readonly sort: string;
+  readonly plot?: string;
+  readonly json?: boolean;
+}
+
+/** More do not fit beside each other. */
+const MOST_METRICS = 4;
+
+const ORDERS: Readonly<Record<string, (a: RunSummary, b: RunSummary) => number>> = {
+  started: (a, b) => b.startedAt - a.startedAt,
+  name: (a, b) => a.name.localeCompare(b.name),
+  steps: (a, b) => b.step - a.step,
+  time: (a, b) => b.elapsed - a.elapsed,
+};
+
+export async function run(dir: string, flags: Flags): Promise<void> {
+  const found = await summarizeAll(dir);
+  const known = new Set(found.flatMap(({ best }) => Object.keys(best)));
+  const runs = found.sort(orderBy(flags.sort, known));
+  if (flags.json && flags.plot === undefined) return printJson(runs);
+  if (runs.length === 0) return say(`There are no runs in ${dir}. \`hookline train\` makes one.`);
+  if (flags.plot !== undefined) {
+    const all = new Set(runs.flatMap(({ metrics }) => metrics));
+    return plot(runs, checkMetric(flags.plot, all), flags.json);
+  }
+  const metrics = flags.metric?.map((name) => checkMetric(name, known)) ?? defaultMetrics(known);
+  print(
+    table(
+      ["run", "status", " steps", ...metrics.map((name) => ` ${name}`), " time", "started"],
+      runs.map((one) => [one.name, one.status, steps(one), ...metrics.map((name) => bestOf(one, name)), ...times(one)]),
+    ),
+  );
+}
+
+const steps = ({ step, totalSteps }: RunSummary): string =>
+  totalSteps === null || totalSteps === step ? `${step}` : `${step}/${totalSteps}`;
+
+const times = ({ elapsed, startedAt }: RunSummary): string[] => [
+  formatDuration(elapsed),
+  new Date(startedAt).toISOString().slice(0, 16).replace("T", " "),
+];
+
+function bestOf({ best }: RunSummary, name: string): string {
+  const found = best[name];
+  return found ? `${formatMetric(name, found.value)} @${found.step}` : "";
+}
+
+/** Those of evaluations say most; without any, the loss. */
+function defaultMetrics(known: ReadonlySet<string>): string[] {
+  const all = [...known];
+  const evaluated = all.filter((name) => /^(?:val|test)\//.test(name));
+  const shown = evaluated.length > 0 ? evaluated : all.filter((name) => /(?:^|\/)loss$/.test(name));
+  return shown.slice(0, MOST_METRICS);
+}
+
+function checkMetric(name: string, known: ReadonlySet<string>): string {
+  if (known.has(name)) return name;
+  const list = [...known].slice(0, 50).join(", ");
+  throw new UsageError(`No run here has a metric \`${name}\`.${didYouMean(name, known)} There is: ${list || "none"}.`);
+}
+
+function orderBy(by: string, known: ReadonlySet<string>): (a: RunSummary, b: RunSummary) => number {
+  if (Object.hasOwn(ORDERS, by)) return ORDERS[by]!;
+  if (!known.has(by)) {
+    const names = [...Object.keys(ORDERS), ...known];
+    throw new UsageError(
+      `--sort: there is no \`${by}\`.${didYouMean(by, names)} There is: ${names.slice(0, 50).join(", ")}.`,
+    );
+  }
+  const sign = directionOf(by) === "min" ? 1 : -1;
+  const value = (one: RunSummary): number => sign * (one.best[by]?.value ?? sign * Infinity);
+  return (a, b) => value(a) - value(b);
+}
+
+async function plot(runs: readonly RunSummary[], metric: string, json = false): Promise<void> {
+  const having = runs.filter(({ metrics }) => metrics.includes(metric));
+  const curves = await Promise.all(
+    having.map(async ({ name, dir }) => {
+      const { steps: at, values } = (await readRun(dir)).get(metric);
+      return { name, steps: at, values };
+    }),
+  );
+  if (json) return printJson({ metric, curves });
+  print(await drawCurves(metric, curves));
+}

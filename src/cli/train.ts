@@ -1,0 +1,36 @@
+// hookline train: from a config to a trained model.
+import { resolve } from "node:path";
+import { buildExperiment } from "../experiment/build/build-experiment.ts";
+import { readConfig } from "../experiment/config/read-config.ts";
+import { findConfig, overridesOf, type Shortcuts } from "./lib/config-file.ts";
+import { print, printJson } from "./lib/output.ts";
+import { describePlan, planOf } from "./lib/plan.ts";
+import { newRecord } from "./lib/record.ts";
+import { runExperiment } from "./lib/run-experiment.ts";
+import { makeRoom } from "./lib/run-place.ts";
+import { shownPath } from "./lib/shown-path.ts";
+
+interface Flags extends Shortcuts {
+  readonly set?: readonly string[];
+  readonly fresh?: boolean;
+  readonly dryRun?: boolean;
+  readonly quiet?: boolean;
+  readonly json?: boolean;
+}
+
+export async function run(given: string | undefined, flags: Flags): Promise<number | void> {
+  const { set, fresh = false, dryRun, quiet, json } = flags;
+  // A path in a config is relative to its project, one on the command line to where that is typed.
+  const place = flags.runDir === undefined ? undefined : resolve(flags.runDir);
+  const overrides = overridesOf(set, { ...flags, runDir: place });
+  const doc = await readConfig(findConfig(given), { set: overrides });
+  const options = await buildExperiment(doc);
+  const runDir = shownPath(options.runDir!);
+  if (dryRun) {
+    const plan = planOf(doc, options, runDir);
+    return json ? printJson(plan) : print(describePlan(plan));
+  }
+  await makeRoom(runDir, fresh);
+  const record = newRecord(runDir, options.name ?? "experiment", doc, overrides);
+  return runExperiment({ options, runDir, record, resume: false, quiet, json });
+}

@@ -1,0 +1,57 @@
+// From a traced function to a graph: every primitive of jax-js becomes arithmetic, or a way of looking at it.
+import { recoverConstant } from "./constants.ts";
+import type { Arg, DType, Graph } from "./graph.ts";
+import { GraphBuilder } from "./builder.ts";
+import { keepLive } from "./live.ts";
+import { PRIMITIVES } from "./primitives.ts";
+import type { Atom, Traced } from "./trace.ts";
+
+/** A primitive that no engine of ours can compile. The program then runs on jax-js. */
+export class UnsupportedPrimitive extends Error {
+  readonly primitive: string;
+
+  constructor(primitive: string, why = "") {
+    super(`the primitive \`${primitive}\`${why && ` (${why})`} cannot be compiled`);
+    this.primitive = primitive;
+  }
+}
+
+const DTYPES: readonly string[] = ["float32", "int32", "uint32", "bool"] satisfies DType[];
+
+export function lower({ inBinders, constants, equations, outs }: Traced): Graph {
+  const graph = new GraphBuilder();
+  const values = new Map<Atom, Arg>();
+  const valueOf = (atom: Atom): Arg =>
+    "value" in atom ? graph.literal(Number(atom.value), atom.aval.dtype) : values.get(atom)!;
+
+  for (const [i, binder] of inBinders.entries()) {
+    const { shape, dtype } = binder.aval;
+    checkType(dtype, "an argument");
+    const constant = constants[i];
+    values.set(
+      binder,
+      constant ? recoverConstant(graph, constant.data, shape, dtype) : graph.input(i - constants.length, shape, dtype),
+    );
+  }
+  for (const { primitive, inputs, params, outBinders } of equations) {
+    const lowered = PRIMITIVES[primitive];
+    if (!lowered) throw new UnsupportedPrimitive(primitive);
+    for (const { aval } of outBinders) checkType(aval.dtype, primitive);
+    const results = lowered(
+      graph,
+      inputs.map(valueOf),
+      params,
+      outBinders.map(({ aval }) => aval),
+    );
+    for (const [i, binder] of outBinders.entries()) values.set(binder, results[i]!);
+  }
+  return keepLive({
+    nodes: graph.nodes,
+    inputs: inBinders.slice(constants.length).map(({ aval }) => aval),
+    outputs: outs.map(valueOf),
+  });
+}
+
+function checkType(dtype: string, where: string): void {
+  if (!DTYPES.includes(dtype)) throw new UnsupportedPrimitive(where, `of type ${dtype}`);
+}

@@ -1,0 +1,66 @@
+// From a jax-js function to its jaxpr: the list of primitives that it consists of.
+import { makeJaxpr, numpy as np, tree, type Array as JaxArray } from "@jax-js/jax";
+import type { TypedArray } from "../../core/arrays.ts";
+import type { Tree } from "../engine.ts";
+import type { DType } from "./graph.ts";
+
+export interface Aval {
+  readonly shape: readonly number[];
+  readonly dtype: DType;
+}
+
+/** A variable, or a number. */
+export type Atom = { readonly aval: Aval } & ({ readonly id: number } | { readonly value: number });
+
+export interface Equation {
+  readonly primitive: string;
+  readonly inputs: readonly Atom[];
+  readonly params: Readonly<Record<string, unknown>>;
+  readonly outBinders: readonly Atom[];
+}
+
+export interface Traced {
+  /** Constants first, then the leaves of the arguments in order. */
+  readonly inBinders: readonly Atom[];
+  readonly constants: readonly { readonly aval: Aval; readonly data: TypedArray }[];
+  readonly equations: readonly Equation[];
+  readonly outs: readonly Atom[];
+  /** Puts a list of results into the structure that the function returned. */
+  readonly unflatten: (leaves: readonly unknown[]) => Tree<unknown>;
+}
+
+interface Jaxpr {
+  readonly inBinders: readonly Atom[];
+  readonly eqns: readonly Equation[];
+  readonly outs: readonly Atom[];
+  flatten(): Jaxpr;
+  simplify(): Jaxpr;
+}
+
+interface Made {
+  readonly jaxpr: { readonly jaxpr: Jaxpr; readonly consts: readonly JaxArray[]; dispose(): void };
+  readonly treedef: never;
+}
+
+/** Traces `fn` with arguments of these shapes; nothing is computed but constants of its own. */
+export function trace(fn: (...args: never[]) => unknown, args: readonly Tree<Aval>[]): Traced {
+  const stand = args.map((arg) => standIns(arg));
+  const made = makeJaxpr(fn as (...args: unknown[]) => never)(...(stand as never[])) as unknown as Made;
+  const { inBinders, eqns, outs } = made.jaxpr.jaxpr.flatten().simplify();
+  const constants = made.jaxpr.consts.map((array) => ({
+    aval: { shape: [...array.shape], dtype: array.dtype as DType },
+    data: array.ref.dataSync() as TypedArray,
+  }));
+  made.jaxpr.dispose();
+  const unflatten = (leaves: readonly unknown[]): Tree<unknown> => tree.unflatten(made.treedef, leaves as never[]);
+  return { inBinders, constants, equations: eqns, outs, unflatten };
+}
+
+/** Arrays of the right shape that nobody computes. */
+function standIns(arg: Tree<Aval>): Tree<JaxArray> {
+  if (isAval(arg)) return np.zeros([...arg.shape], { dtype: arg.dtype as never });
+  if (Array.isArray(arg)) return arg.map(standIns);
+  return Object.fromEntries(Object.entries(arg as Record<string, Tree<Aval>>).map(([k, v]) => [k, standIns(v)]));
+}
+
+const isAval = (arg: Tree<Aval>): arg is Aval => Array.isArray((arg as Aval).shape);

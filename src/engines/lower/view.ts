@@ -1,0 +1,129 @@
+// How a node looks at another one's numbers: a shape with a stride for each dimension. Moving an array about (reshape,
+// transpose, broadcast, …) changes the look and nothing else.
+
+/** Steps that lead from an array to a view of it. They can be repeated on another view of the same shape. */
+export type Move =
+  | { readonly kind: "reshape"; readonly shape: readonly number[] }
+  | { readonly kind: "permute"; readonly order: readonly number[] }
+  /** NumPy's broadcasting: dimensions of 1 repeat, and so do new ones in front. */
+  | { readonly kind: "broadcast"; readonly shape: readonly number[] }
+  | { readonly kind: "slice"; readonly ranges: readonly (readonly [from: number, to: number])[] }
+  | { readonly kind: "flip"; readonly axes: readonly number[] }
+  /** The last axes become places of windows, followed by the places in a window. */
+  | { readonly kind: "windows"; readonly window: readonly number[]; readonly strides: readonly number[] };
+
+/** In elements of the contiguous, row-major array that is looked at. Stride 0 repeats; a negative one goes backwards. */
+export interface View {
+  readonly shape: readonly number[];
+  readonly strides: readonly number[];
+  readonly offset: number;
+  /** How the view came about, from the whole array on. */
+  readonly moves: readonly Move[];
+}
+
+export const sizeOf = (shape: readonly number[]): number => shape.reduce((product, n) => product * n, 1);
+
+/** Strides of a row-major array. */
+export function rowMajor(shape: readonly number[]): number[] {
+  const strides = Array.from(shape, () => 1);
+  for (let i = shape.length - 2; i >= 0; i--) strides[i] = strides[i + 1]! * shape[i + 1]!;
+  return strides;
+}
+
+/** The whole array as it is. */
+export const whole = (shape: readonly number[]): View => ({
+  shape,
+  strides: rowMajor(shape),
+  offset: 0,
+  moves: [],
+});
+
+/** Dimensions of 1 may have any stride, and an empty view looks at nothing. */
+export function isWhole(view: View): boolean {
+  if (view.offset !== 0) return false;
+  const expected = rowMajor(view.shape);
+  return sizeOf(view.shape) === 0 || view.shape.every((n, i) => n === 1 || view.strides[i] === expected[i]);
+}
+
+/** One step further; undefined when strides cannot express it, so that the numbers have to be copied first. */
+export function move(view: View, step: Move): View | undefined {
+  const moved = STEPS[step.kind](view, step as never);
+  return moved && { ...moved, moves: [...view.moves, step] };
+}
+
+/** Several steps, such as those of another view. */
+export function moveAll(view: View, steps: readonly Move[]): View | undefined {
+  return steps.reduce<View | undefined>((at, step) => at && move(at, step), view);
+}
+
+type Look = Omit<View, "moves">;
+type Steps = { readonly [K in Move["kind"]]: (view: View, step: Extract<Move, { kind: K }>) => Look | undefined };
+
+const STEPS: Steps = {
+  reshape: (view, { shape }) => reshape(view, shape),
+  permute: ({ shape, strides, offset }, { order }) => ({
+    shape: order.map((axis) => shape[axis]!),
+    strides: order.map((axis) => strides[axis]!),
+    offset,
+  }),
+  broadcast({ shape, strides, offset }, { shape: target }) {
+    const added = target.length - shape.length;
+    const repeats = (i: number): boolean => i < added || (shape[i - added] === 1 && target[i] !== 1);
+    return { shape: target, strides: target.map((_, i) => (repeats(i) ? 0 : strides[i - added]!)), offset };
+  },
+  slice: ({ strides, offset }, { ranges }) => ({
+    shape: ranges.map(([from, to]) => to - from),
+    strides,
+    offset: ranges.reduce((at, [from], i) => at + from * strides[i]!, offset),
+  }),
+  flip: ({ shape, strides, offset }, { axes }) => ({
+    shape,
+    strides: strides.map((stride, i) => (axes.includes(i) ? -stride : stride)),
+    offset: axes.reduce((at, i) => at + Math.max(shape[i]! - 1, 0) * strides[i]!, offset),
+  }),
+  windows({ shape, strides, offset }, { window, strides: steps }) {
+    const kept = shape.length - window.length;
+    const places = window.map((n, i) => Math.floor((shape[kept + i]! - n) / steps[i]!) + 1);
+    return {
+      shape: [...shape.slice(0, kept), ...places, ...window],
+      strides: [
+        ...strides.slice(0, kept),
+        ...steps.map((step, i) => step * strides[kept + i]!),
+        ...strides.slice(kept),
+      ],
+      offset,
+    };
+  },
+};
+
+/** Dimensions that follow each other without a gap are one; a reshape cuts these runs at other places. */
+function reshape({ shape, strides, offset }: Look, target: readonly number[]): Look | undefined {
+  if (sizeOf(shape) === 0) return { shape: target, strides: rowMajor(target), offset };
+  const runs: { size: number; stride: number }[] = [];
+  for (const [i, size] of shape.entries()) {
+    if (size === 1) continue;
+    const last = runs.at(-1);
+    if (last && last.stride === strides[i]! * size) {
+      last.size *= size;
+      last.stride = strides[i]!;
+    } else runs.push({ size, stride: strides[i]! });
+  }
+  const out = Array.from(target, () => 0);
+  let run = runs.length - 1;
+  let left = runs[run]?.size ?? 1;
+  let stride = runs[run]?.stride ?? 0;
+  for (let i = target.length - 1; i >= 0; i--) {
+    const size = target[i]!;
+    if (size === 1) continue;
+    if (left === 1) {
+      run--;
+      left = runs[run]!.size;
+      stride = runs[run]!.stride;
+    }
+    if (left % size !== 0) return undefined;
+    out[i] = stride;
+    stride *= size;
+    left /= size;
+  }
+  return { shape: target, strides: out, offset };
+}

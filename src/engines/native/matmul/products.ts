@@ -1,0 +1,77 @@
+// Matrix products by onnxruntime, on the engine's memory: nothing is copied on the way in or out.
+import { describeContraction, type CompiledContraction, type Contraction } from "../contraction.ts";
+import type { EngineMemory } from "../memory.ts";
+import { LEFT, OUT, productModel, RIGHT, shapesOf } from "./onnx.ts";
+import { loadOnnxruntime, type Onnxruntime, type Tensor } from "./onnxruntime.ts";
+
+const sizeOf = (shape: readonly number[]): number => shape.reduce((product, n) => product * n, 1);
+
+/** Compiles each kind of product once, for all programs of an engine. */
+export class Products {
+  readonly #runtime: Onnxruntime;
+  readonly #memory: EngineMemory;
+  readonly #threads: number;
+  readonly #compiled = new Map<string, CompiledContraction>();
+  readonly #sessions: { dispose(): void }[] = [];
+
+  constructor(memory: EngineMemory, threads: number) {
+    this.#runtime = loadOnnxruntime();
+    this.#memory = memory;
+    this.#threads = threads;
+  }
+
+  compile(contraction: Contraction): CompiledContraction {
+    const key = describeContraction(contraction);
+    let compiled = this.#compiled.get(key);
+    if (!compiled) {
+      compiled = this.#new(contraction);
+      this.#compiled.set(key, compiled);
+    }
+    return compiled;
+  }
+
+  #new(contraction: Contraction): CompiledContraction {
+    const session = this.#runtime.session(productModel(contraction), this.#threads);
+    this.#sessions.push(session);
+    const shapes = shapesOf(contraction);
+    const left = this.#tensors(shapes.left);
+    const right = this.#tensors(shapes.right);
+    const out = this.#tensors(shapes.out);
+    const feeds: Record<string, Tensor> = {};
+    const fetches: Record<string, Tensor> = {};
+    return {
+      run(leftAt, rightAt, outAt) {
+        feeds[LEFT] = left(leftAt);
+        feeds[RIGHT] = right(rightAt);
+        fetches[OUT] = out(outAt);
+        session.run(feeds, fetches, {});
+      },
+    };
+  }
+
+  /** Tensors of one shape by address: buffers take turns, so the same few come again. */
+  #tensors(shape: readonly number[]): (at: number) => Tensor {
+    const known = new Map<number, Tensor>();
+    const length = sizeOf(shape);
+    const memory = this.#memory;
+    let buffer = memory.memory.buffer;
+    return (at) => {
+      // Memory that has grown is another buffer.
+      if (buffer !== memory.memory.buffer || known.size > 64) {
+        known.clear();
+        ({ buffer } = memory.memory);
+      }
+      let tensor = known.get(at);
+      if (!tensor) {
+        tensor = this.#runtime.tensor(memory.floats(at, length), shape);
+        known.set(at, tensor);
+      }
+      return tensor;
+    };
+  }
+
+  close(): void {
+    for (const session of this.#sessions.splice(0)) session.dispose();
+    this.#compiled.clear();
+  }
+}

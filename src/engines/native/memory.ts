@@ -1,0 +1,105 @@
+// The memory that kernels and matrix products share: one wasm memory, handed out in blocks.
+import { EngineError } from "../../core/errors.ts";
+
+const PAGE = 65_536;
+/** Blocks begin on a cache line, which the matrix library likes. */
+const ALIGN = 64;
+const MOST_PAGES = 65_536;
+
+interface Block {
+  readonly at: number;
+  readonly bytes: number;
+}
+
+const aligned = (bytes: number): number => Math.max(Math.ceil(bytes / ALIGN), 1) * ALIGN;
+
+export class EngineMemory {
+  readonly memory = new WebAssembly.Memory({ initial: 256, maximum: MOST_PAGES });
+  /** By address, never side by side: neighbours are one block. */
+  #free: Block[] = [];
+  readonly #used = new Map<number, number>();
+  /** 0 is no address, so that a forgotten one is noticed. */
+  #end = ALIGN;
+
+  get bytesInUse(): number {
+    return [...this.#used.values()].reduce((sum, bytes) => sum + bytes, 0);
+  }
+
+  /** The address of a new block. */
+  allocate(bytes: number): number {
+    const size = aligned(bytes);
+    const fit = this.#bestFit(size);
+    const at = fit ? this.#take(fit, size) : this.#append(size);
+    this.#used.set(at, size);
+    return at;
+  }
+
+  free(at: number): void {
+    const bytes = this.#used.get(at);
+    if (bytes === undefined) throw new EngineError(`Engine "native": ${at} is not an address in use.`);
+    this.#used.delete(at);
+    const next = this.#free.findIndex((block) => block.at > at);
+    const place = next < 0 ? this.#free.length : next;
+    const before = this.#free[place - 1];
+    const after = this.#free[place];
+    const joinsBefore = before !== undefined && before.at + before.bytes === at;
+    const joinsAfter = after !== undefined && at + bytes === after.at;
+    const from = joinsBefore ? before.at : at;
+    const to = joinsAfter ? after.at + after.bytes : at + bytes;
+    this.#free.splice(place - Number(joinsBefore), Number(joinsBefore) + Number(joinsAfter), {
+      at: from,
+      bytes: to - from,
+    });
+  }
+
+  /** A view that is good until memory grows: make it anew for every use. */
+  floats(at: number, length: number): Float32Array<ArrayBuffer> {
+    return new Float32Array(this.memory.buffer, at, length);
+  }
+
+  bytes(at: number, length: number): Uint8Array<ArrayBuffer> {
+    return new Uint8Array(this.memory.buffer, at, length);
+  }
+
+  /** The smallest block that is large enough: the large ones stay for large arrays. */
+  #bestFit(size: number): Block | undefined {
+    let best: Block | undefined;
+    for (const block of this.#free) {
+      if (block.bytes === size) return block;
+      if (block.bytes > size && (best === undefined || block.bytes < best.bytes)) best = block;
+    }
+    return best;
+  }
+
+  #take(block: Block, size: number): number {
+    const place = this.#free.indexOf(block);
+    const rest = { at: block.at + size, bytes: block.bytes - size };
+    this.#free.splice(place, 1, ...(rest.bytes > 0 ? [rest] : []));
+    return block.at;
+  }
+
+  #append(size: number): number {
+    // A free block at the end is the beginning of the new one.
+    const last = this.#free.at(-1);
+    const at = last && last.at + last.bytes === this.#end ? last.at : this.#end;
+    const pages = Math.ceil((at + size - this.memory.buffer.byteLength) / PAGE);
+    if (pages > 0) this.#grow(pages);
+    if (at !== this.#end) this.#free.pop();
+    this.#end = at + size;
+    return at;
+  }
+
+  #grow(pages: number): void {
+    const now = this.memory.buffer.byteLength / PAGE;
+    // By half at a time, so that growing is rare; by what is needed near the end of what there is.
+    const wanted = Math.min(Math.max(pages, Math.ceil(now / 2)), MOST_PAGES - now);
+    try {
+      this.memory.grow(Math.max(wanted, pages));
+    } catch (cause) {
+      throw new EngineError(
+        `Engine "native": out of memory. It has 4 GiB, of which ${Math.round(this.bytesInUse / 2 ** 20)} MiB are in use. Use a smaller batch or model.`,
+        { cause },
+      );
+    }
+  }
+}

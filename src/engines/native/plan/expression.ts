@@ -1,0 +1,147 @@
+// Builds the values of a kernel: a node's arithmetic with everything that is not stored written out in place.
+import type { Arg, DType, Node } from "../../lower/graph.ts";
+import { moveAll, whole, type Move, type View } from "../../lower/view.ts";
+import type { Access, KernelValue } from "../kernel.ts";
+import type { Storage } from "./storage.ts";
+import { spread } from "./tasks.ts";
+
+/** What is at hand in the same kernel: how a stored node can be had without loading it. */
+export interface AtHand {
+  find(node: Node, view: View): KernelValue | undefined;
+}
+
+type NewValue = KernelValue extends infer V ? (V extends KernelValue ? Omit<V, "dtype"> : never) : never;
+
+export class Expressions {
+  readonly values: KernelValue[] = [];
+  readonly #known = new Map<string, number>();
+  readonly #storage: Storage;
+  readonly #bufferOf: (node: Node) => number;
+  readonly #atHand: AtHand;
+  /** Dimensions of the domain that belong to the outer loop. */
+  readonly #split: number;
+
+  constructor(storage: Storage, bufferOf: (node: Node) => number, atHand: AtHand, split: number) {
+    this.#storage = storage;
+    this.#bufferOf = bufferOf;
+    this.#atHand = atHand;
+    this.#split = split;
+  }
+
+  /** The value of an argument at each place of the domain, which its view has after these moves. */
+  of({ node, view }: Arg, moves: readonly Move[] = []): number {
+    return this.#node(node, [...view.moves, ...moves]);
+  }
+
+  /** Numbers that need no memory, at each place of the domain. */
+  known(node: Extract<Node, { op: "literal" | "iota" }>, moves: readonly Move[] = []): number {
+    if (node.op === "literal") return this.add({ kind: "literal", value: node.value, dtype: node.dtype });
+    return this.#counted(moveAll(whole(node.shape), moves)!, node);
+  }
+
+  #node(node: Node, moves: readonly Move[]): number {
+    if (this.#storage.has(node)) return this.#stored(node, moves);
+    if (node.op === "literal" || node.op === "iota") return this.known(node, moves);
+    if (node.op !== "map") throw new Error(`a ${node.op} is always stored`);
+    const args = node.args.map((arg) => this.#node(arg.node, [...arg.view.moves, ...moves]));
+    return node.fn === "copy" ? args[0]! : this.add({ kind: "map", fn: node.fn, args, dtype: node.dtype });
+  }
+
+  /** A stored map, at every place of its own shape. */
+  mapped(node: Extract<Node, { op: "map" }>): number {
+    const args = node.args.map((arg) => this.of(arg));
+    return node.fn === "copy" ? args[0]! : this.add({ kind: "map", fn: node.fn, args, dtype: node.dtype });
+  }
+
+  product(a: number, b: number, dtype: DType): number {
+    return this.add({ kind: "map", fn: "mul", args: [a, b], dtype });
+  }
+
+  /** An index that stays within an axis of that size: reading elsewhere would show other arrays' numbers. */
+  clamped(index: number, size: number): number {
+    const bound = (value: number): number => this.add({ kind: "literal", value, dtype: "int32" });
+    const least = this.add({ kind: "map", fn: "max", args: [index, bound(0)], dtype: "int32" });
+    return this.add({ kind: "map", fn: "min", args: [least, bound(size - 1)], dtype: "int32" });
+  }
+
+  /** The value where two whole numbers are equal, 0 elsewhere. */
+  whereEqual(a: number, b: number, value: number): number {
+    const { dtype } = this.values[value]!;
+    const equal = this.add({ kind: "map", fn: "equal", args: [a, b], dtype: "bool" });
+    return this.add({ kind: "map", fn: "where", args: [equal, value, this.add({ kind: "literal", value: 0, dtype })], dtype });
+  }
+
+  /** Rows of a stored table, by indices over the leading dimensions of the domain. */
+  gathered(node: Node, table: Arg, indices: readonly Arg[]): number {
+    const view = this.#storage.look(table.node, table.view.moves)!;
+    const rank = indices[0]!.view.shape.length;
+    const rest = node.shape.map((_, axis) => (axis < rank ? 0 : view.strides[axis - rank + indices.length]!));
+    const at = indices.map((arg, i) => ({
+      value: this.clamped(this.of(arg, spread(arg, node.shape)), view.shape[i]!),
+      stride: view.strides[i]!,
+    }));
+    const from = { ...this.access(table.node, { ...view, shape: node.shape, strides: rest }), at };
+    return this.add({ kind: "load", from, dtype: node.dtype });
+  }
+
+  #stored(node: Node, moves: readonly Move[]): number {
+    const view = this.#storage.look(node, moves);
+    if (!view) throw new Error(`node ${node.id} cannot be looked at in this way`);
+    return this.add(
+      this.#atHand.find(node, view) ?? { kind: "load", from: this.access(node, view), dtype: node.dtype },
+    );
+  }
+
+  /** Where the numbers of a stored node lie, for each place of the domain. */
+  access(node: Node, view: View): Access {
+    return this.accessTo(this.#bufferOf(node), view);
+  }
+
+  accessTo(buffer: number, { strides, offset, shape }: View): Access {
+    // A dimension of one is never walked along.
+    const steps = strides.map((stride, i) => (shape[i] === 1 ? 0 : stride));
+    return { buffer, offset, outer: steps.slice(0, this.#split), inner: steps.slice(this.#split) };
+  }
+
+  /** Offset plus coordinates times strides, as arithmetic. */
+  #counted({ strides, offset, shape }: View, { dtype }: Node): number {
+    let sum = this.add({ kind: "literal", value: offset, dtype: "int32" });
+    for (const [axis, stride] of strides.entries()) {
+      if (stride === 0 || shape[axis] === 1) continue;
+      const scaled = this.scaled(this.coordinate(axis), stride);
+      sum = this.add({ kind: "map", fn: "add", args: [sum, scaled], dtype: "int32" });
+    }
+    return dtype === "int32" ? sum : this.add({ kind: "map", fn: "cast", args: [sum], dtype });
+  }
+
+  coordinate(axis: number): number {
+    const outer = axis < this.#split;
+    return this.add({
+      kind: "index",
+      loop: outer ? "outer" : "inner",
+      axis: outer ? axis : axis - this.#split,
+      dtype: "int32",
+    });
+  }
+
+  scaled(value: number, by: number): number {
+    if (by === 1) return value;
+    const factor = this.add({ kind: "literal", value: by, dtype: "int32" });
+    return this.add({ kind: "map", fn: "mul", args: [value, factor], dtype: "int32" });
+  }
+
+  /** Equal values are one. */
+  add(value: KernelValue | (NewValue & Pick<KernelValue, "dtype">)): number {
+    const full = value as KernelValue;
+    const key = JSON.stringify(full, (_, each: unknown) =>
+      typeof each === "number" ? `${Object.is(each, -0) ? "-" : ""}${each}` : each,
+    );
+    let index = this.#known.get(key);
+    if (index === undefined) {
+      index = this.values.length;
+      this.values.push(full);
+      this.#known.set(key, index);
+    }
+    return index;
+  }
+}

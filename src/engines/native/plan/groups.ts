@@ -1,0 +1,108 @@
+// Puts tasks together that can share a kernel: the same domain, and nothing between them that has to be complete first.
+import type { Arg, Node } from "../../lower/graph.ts";
+import type { Move, View } from "../../lower/view.ts";
+import type { Prepared } from "./prepare.ts";
+import { tasksOf, type Task } from "./tasks.ts";
+
+export interface Group {
+  readonly kind: "group";
+  readonly domain: readonly number[];
+  split: number | undefined;
+  readonly tasks: Task[];
+}
+
+/** A node that is computed apart: a matrix product, or a sort. */
+export interface Single {
+  readonly kind: "single";
+  readonly node: Node;
+}
+
+export type Item = Group | Single;
+
+/** Kernels grow no further than this: the wasm compiler keeps the locals of a function in registers only so long. */
+const MOST_TASKS = 24;
+
+/** A stored node as a task reads it: at the places of the domain, or anywhere (no view). */
+interface Leaf {
+  readonly node: Node;
+  readonly view: View | undefined;
+}
+
+export function groupTasks(prepared: Prepared): Item[] {
+  const items: Item[] = [];
+  /** Which item computes a node, and by which task of it. */
+  const made = new Map<Node, { item: number; task: Task | undefined }>();
+  for (const node of prepared.nodes) {
+    if (!prepared.storage.has(node) || node.op === "input" || node.op === "constant") continue;
+    if (prepared.products.has(node) || node.op === "sort" || node.op === "argsort") {
+      made.set(node, { item: items.length, task: undefined });
+      items.push({ kind: "single", node });
+      continue;
+    }
+    let earliest = 0;
+    for (const task of tasksOf(node, prepared)) {
+      if (task.domain.includes(0) && !task.clears && task.result !== "row") continue;
+      const item = Math.max(place(task, items, made, prepared, earliest), earliest);
+      // The parts of one node follow each other: the first of them may clear its memory.
+      earliest = item;
+      made.set(node, { item, task });
+    }
+  }
+  return items;
+}
+
+/** The item that takes the task: the first that can, or a new one. */
+function place(
+  task: Task,
+  items: Item[],
+  made: ReadonlyMap<Node, { item: number; task: Task | undefined }>,
+  prepared: Prepared,
+  earliest: number,
+): number {
+  const leaves = task.reads.flatMap((reading) =>
+    leavesOf(reading.arg, reading.moves, prepared, reading.anywhere ?? false),
+  );
+  const from = leaves.reduce((latest, { node }) => Math.max(latest, made.get(node)?.item ?? 0), earliest);
+  for (let i = from; i < items.length; i++) {
+    const item = items[i]!;
+    if (item.kind !== "group" || !fits(item, task)) continue;
+    const atHand = leaves.every((leaf) => {
+      const maker = made.get(leaf.node);
+      return maker?.item !== i || isAligned(leaf, maker.task!, task, prepared);
+    });
+    if (!atHand || item.tasks.some(({ node }) => node === task.node)) continue;
+    item.split ??= task.split;
+    item.tasks.push(task);
+    return i;
+  }
+  items.push({ kind: "group", domain: task.domain, split: task.split, tasks: [task] });
+  return items.length - 1;
+}
+
+function fits({ domain, split, tasks }: Group, task: Task): boolean {
+  if (tasks.length >= MOST_TASKS || domain.join() !== task.domain.join()) return false;
+  return split === undefined || task.split === undefined || split === task.split;
+}
+
+/** Is what the task reads just what the maker has computed at the same place, or for the same row? */
+function isAligned({ node, view }: Leaf, maker: Task, task: Task, { storage }: Prepared): boolean {
+  if (!view || maker.result === "none" || view.offset !== 0) return false;
+  const layout = storage.layout(node);
+  const rows = maker.result === "row" ? maker.split! : task.domain.length;
+  // The row's sum must be complete: whoever uses it has rows that begin at the same dimension.
+  if (maker.result === "row" && task.split !== undefined && task.split !== maker.split) return false;
+  return task.domain.every((size, axis) => {
+    if (size === 1) return true;
+    return view.strides[axis] === (axis < rows ? layout.strides[axis] : 0);
+  });
+}
+
+/** The stored nodes behind an argument, as the domain sees them. */
+function leavesOf({ node, view }: Arg, moves: readonly Move[], prepared: Prepared, anywhere: boolean): Leaf[] {
+  const all = [...view.moves, ...moves];
+  if (prepared.storage.has(node)) {
+    return [{ node, view: anywhere ? undefined : prepared.storage.look(node, all) }];
+  }
+  if (node.op === "map") return node.args.flatMap((arg) => leavesOf(arg, all, prepared, anywhere));
+  return [];
+}

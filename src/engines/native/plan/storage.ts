@@ -1,0 +1,96 @@
+// Decides which nodes get memory of their own. All others are computed where they are used.
+import type { Arg, Graph, Node } from "../../lower/graph.ts";
+import { moveAll, sizeOf, whole, type Move, type View } from "../../lower/view.ts";
+import { costOf, MOST_IN_PLACE, STORE_ABOVE } from "./cost.ts";
+
+/** A node that is computed where it is used. */
+const isInline = (node: Node): boolean => node.op === "map" || node.op === "literal" || node.op === "iota";
+
+export class Storage {
+  readonly #stored = new Set<Node>();
+  /** Strides of nodes whose numbers do not lie in row-major order. */
+  readonly #layouts = new Map<Node, View>();
+  readonly #costs = new Map<Node, number>();
+
+  constructor(graph: Graph) {
+    for (const node of graph.nodes) if (!isInline(node)) this.#stored.add(node);
+    this.#storeShared(graph);
+    this.#storeRepeated(graph);
+  }
+
+  has(node: Node): boolean {
+    return this.#stored.has(node);
+  }
+
+  store(node: Node): void {
+    this.#stored.add(node);
+    this.#costs.clear();
+  }
+
+  /** How a stored node lies in memory, as a view of its shape. */
+  layout(node: Node): View {
+    return this.#layouts.get(node) ?? whole(node.shape);
+  }
+
+  setLayout(node: Node, view: View): void {
+    this.#layouts.set(node, view);
+  }
+
+  /** Everything in row-major order again. */
+  clearLayouts(): void {
+    this.#layouts.clear();
+  }
+
+  /** A stored node as memory shows it after these moves; undefined when strides cannot say it. */
+  look(node: Node, moves: readonly Move[]): View | undefined {
+    return moveAll(this.layout(node), moves);
+  }
+
+  /** Can the argument be computed in place under these moves? If not, the node that is in the way. */
+  obstacle({ node, view }: Arg, moves: readonly Move[] = []): Node | undefined {
+    const all = [...view.moves, ...moves];
+    if (this.has(node)) return this.look(node, all) ? undefined : node;
+    if (node.op === "map") {
+      // One copy of the whole is cheaper than copies of all that it is made of.
+      return node.args.some((arg) => this.obstacle(arg, all)) ? node : undefined;
+    }
+    return moveAll(whole(node.shape), all) ? undefined : node;
+  }
+
+  /** What computing one number of it in place costs. */
+  #cost(node: Node): number {
+    if (node.op !== "map" || this.has(node)) return 0;
+    let cost = this.#costs.get(node);
+    if (cost === undefined) {
+      cost = node.args.reduce((sum, arg) => sum + this.#cost(arg.node), costOf(node.fn));
+      this.#costs.set(node, cost);
+    }
+    return cost;
+  }
+
+  /** What several nodes use, and is not cheap. */
+  #storeShared(graph: Graph): void {
+    const users = new Map<Node, Set<Node>>();
+    for (const node of graph.nodes) {
+      if (!("args" in node)) continue;
+      for (const arg of node.args) users.set(arg.node, (users.get(arg.node) ?? new Set()).add(node));
+    }
+    for (const node of graph.nodes) {
+      const cost = this.#cost(node);
+      if ((users.get(node)?.size ?? 0) > 1 ? cost > STORE_ABOVE : cost > MOST_IN_PLACE) this.store(node);
+    }
+  }
+
+  /** What a larger array repeats along other than its last dimension would be computed anew for every row. */
+  #storeRepeated(graph: Graph): void {
+    for (const node of graph.nodes) {
+      if (node.op !== "map") continue;
+      for (const { node: arg, view } of node.args) {
+        if (arg.op !== "map" || this.has(arg)) continue;
+        const last = view.strides.at(-1) ?? 0;
+        const repeats = sizeOf(view.shape) >= 4 * sizeOf(arg.shape);
+        if (repeats && last !== 0 && this.#cost(arg) > 1) this.store(arg);
+      }
+    }
+  }
+}

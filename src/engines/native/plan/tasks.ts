@@ -1,0 +1,191 @@
+// What a stored node asks of a kernel: a loop over a domain, and what to do at each place of it.
+import type { Arg, Node } from "../../lower/graph.ts";
+import { rowMajor, sizeOf, type Move, type View } from "../../lower/view.ts";
+import type { Access, Statement } from "../kernel.ts";
+import type { Expressions } from "./expression.ts";
+import { isRowReduce, keptFirst, type Prepared } from "./prepare.ts";
+import { threefryBits } from "./threefry.ts";
+
+/** An argument with what is done to its dimensions before the loop. */
+export interface Reading {
+  readonly arg: Arg;
+  readonly moves: readonly Move[];
+  /** Read at places that are not those of the loop: all of it must be there before. */
+  readonly anywhere?: boolean;
+}
+
+type WithoutInner = Statement extends infer S ? (S extends Statement ? Omit<S, "inner"> : never) : never;
+
+export interface Task {
+  readonly node: Node;
+  readonly domain: readonly number[];
+  /** Where the row begins, if that matters: a row's sum is over what follows. */
+  readonly split?: number;
+  readonly reads: readonly Reading[];
+  /** The node's own memory has to be filled with the neutral element first. */
+  readonly clears: boolean;
+  /** Can other tasks of the same row use what it computes? */
+  readonly result: "place" | "row" | "none";
+  statement(expressions: Expressions, to: (view: View) => Access): WithoutInner;
+}
+
+/** The tasks that compute a stored node; most nodes have one. */
+export function tasksOf(node: Node, prepared: Prepared): Task[] {
+  const layout = prepared.storage.layout(node);
+  const reading = (arg: Arg, moves: readonly Move[] = []): Reading => ({ arg, moves });
+  const store = (reads: readonly Reading[], value: (e: Expressions) => number, part?: View): Task => ({
+    node,
+    domain: (part ?? layout).shape,
+    reads,
+    clears: false,
+    result: part ? "none" : "place",
+    statement: (e, to) => ({ kind: "store", value: value(e), to: to(part ?? layout) }),
+  });
+  const copied = prepared.copied.get(node);
+  if (copied) return [store([reading(copied)], (e) => e.of(copied))];
+
+  switch (node.op) {
+    case "literal":
+    case "iota":
+      return [store([], (e) => e.known(node))];
+    case "map":
+      return [
+        store(
+          node.args.map((arg) => reading(arg)),
+          (e) => e.mapped(node),
+        ),
+      ];
+    case "reduce":
+      return [reduceTask(node, layout)];
+    case "dot": {
+      const [x, y] = node.args;
+      const { shape } = x.view;
+      return [
+        {
+          node,
+          domain: shape,
+          split: shape.length - 1,
+          reads: [reading(x), reading(y)],
+          clears: false,
+          result: "row",
+          statement: (e, to) => ({
+            kind: "reduce",
+            fn: "add",
+            value: e.product(e.of(x), e.of(y), node.dtype),
+            to: to(layout),
+          }),
+        },
+      ];
+    }
+    case "assemble": {
+      const covered = node.args.reduce((sum, { view }) => sum + sizeOf(view.shape), 0) >= sizeOf(node.shape);
+      return node.args.map((arg, i) => {
+        const offset = node.places[i]!.reduce((at, coordinate, axis) => at + coordinate * layout.strides[axis]!, 0);
+        const part: View = { ...layout, shape: arg.view.shape, offset };
+        return { ...store([reading(arg)], (e) => e.of(arg), part), clears: i === 0 && !covered };
+      });
+    }
+    case "gather": {
+      const [table, ...indices] = node.args;
+      return [
+        store([{ ...reading(table), anywhere: true }, ...indices.map((arg) => reading(arg))], (e) =>
+          e.gathered(node, table, indices),
+        ),
+      ];
+    }
+    case "scatter": {
+      const [rows, ...indices] = node.args;
+      const rank = indices[0]!.view.shape.length;
+      return [
+        {
+          node,
+          domain: rows.view.shape,
+          reads: [reading(rows), ...indices.map((arg) => reading(arg, spread(arg, rows.view.shape)))],
+          clears: true,
+          result: "none",
+          statement(e, to) {
+            const strides = rowMajor(node.shape);
+            const rest = rows.view.shape.map((_, axis) => (axis < rank ? 0 : strides[axis - rank + indices.length]!));
+            const places = indices.map((arg) => e.of(arg, spread(arg, rows.view.shape)));
+            const at = places.map((place, i) => ({ value: e.clamped(place, node.shape[i]!), stride: strides[i]! }));
+            const target = { ...to({ ...rows.view, strides: rest, offset: 0 }), at };
+            const value = e.of(rows);
+            if (!node.adds) return { kind: "store", value, to: target };
+            // A row whose place lies outside is left out, as in jax-js: it adds nothing to the row at the edge.
+            const inside = places.reduce((row, place, i) => e.whereEqual(place, at[i]!.value, row), value);
+            return { kind: "accumulate", fn: "add", value: inside, to: target };
+          },
+        },
+      ];
+    }
+    case "windowsAdd": {
+      const [arg] = node.args;
+      const kept = node.shape.length - node.window.length;
+      const places = layout.strides.map((stride, i) => (i < kept ? stride : stride * node.strides[i - kept]!));
+      const view: View = { ...layout, shape: arg.view.shape, strides: [...places, ...layout.strides.slice(kept)] };
+      return [
+        {
+          node,
+          domain: arg.view.shape,
+          reads: [reading(arg)],
+          clears: true,
+          result: "none",
+          statement: (e, to) => ({ kind: "accumulate", fn: "add", value: e.of(arg), to: to(view) }),
+        },
+      ];
+    }
+    case "randomBits":
+      return [
+        store(
+          node.args.map((arg) => reading(arg)),
+          (e) => threefryBits(e, node),
+        ),
+      ];
+    default:
+      throw new Error(`a ${node.op} has no task`);
+  }
+}
+
+function reduceTask(node: Extract<Node, { op: "reduce" }>, layout: View): Task {
+  const [arg] = node.args;
+  const { shape } = arg.view;
+  if (isRowReduce(node, arg)) {
+    const order = keptFirst(shape.length, node.axes);
+    const moves: Move[] = [{ kind: "permute", order }];
+    const split = shape.length - node.axes.length;
+    return {
+      node,
+      domain: order.map((axis) => shape[axis]!),
+      split,
+      reads: [{ arg, moves }],
+      clears: false,
+      result: "row",
+      statement: (e, to) => ({ kind: "reduce", fn: node.fn, value: e.of(arg, moves), to: to(layout) }),
+    };
+  }
+  // Along the rows instead: each row is added to what came before.
+  let kept = 0;
+  const strides = shape.map((_, axis) => (node.axes.includes(axis) ? 0 : layout.strides[kept++]!));
+  return {
+    node,
+    domain: shape,
+    reads: [{ arg, moves: [] }],
+    clears: true,
+    result: "none",
+    statement: (e, to) => ({
+      kind: "accumulate",
+      fn: node.fn,
+      value: e.of(arg),
+      to: to({ ...layout, shape, strides }),
+    }),
+  };
+}
+
+/** An index of the leading dimensions, for every place of `shape`. */
+export function spread({ view }: Arg, shape: readonly number[]): Move[] {
+  const lifted = shape.map((_, axis) => view.shape[axis] ?? 1);
+  return [
+    { kind: "reshape", shape: lifted },
+    { kind: "broadcast", shape },
+  ];
+}

@@ -1,0 +1,28 @@
+// Sorts rows in the engine's memory, NaN last.
+import type { EngineMemory } from "./memory.ts";
+import type { Step } from "./plan/steps.ts";
+
+type SortStep = Extract<Step, { kind: "sort" | "argsort" }>;
+
+const VIEWS = { float32: Float32Array, int32: Int32Array, uint32: Uint32Array, bool: Int32Array } as const;
+
+export function sortRows({ memory }: EngineMemory, step: SortStep, from: number, to: number): void {
+  const { length, rows, dtype } = step;
+  const source = new VIEWS[dtype](memory.buffer, from, rows * length);
+  const target = step.kind === "sort" ? new VIEWS[dtype](memory.buffer, to, rows * length) : undefined;
+  const order = step.kind === "argsort" ? new Int32Array(memory.buffer, to, rows * length) : undefined;
+  for (let row = 0; row < rows; row++) {
+    const values = source.subarray(row * length, (row + 1) * length);
+    target?.subarray(row * length, (row + 1) * length).set(values.toSorted());
+    order?.subarray(row * length, (row + 1) * length).set(orderOf(values));
+  }
+}
+
+/** Indices in the order of their values; equal ones stay as they are. */
+function orderOf(values: ArrayLike<number>): number[] {
+  return Array.from({ length: values.length }, (_, i) => i).sort((i, j) => {
+    const [a, b] = [values[i]!, values[j]!];
+    if (Number.isNaN(a) || Number.isNaN(b)) return Number(Number.isNaN(a)) - Number(Number.isNaN(b));
+    return a - b;
+  });
+}

@@ -1,0 +1,115 @@
+// The body of one wasm function while it is written: instructions, locals and loops.
+import { float32, signed, unsigned, type Bytes, type ValueType } from "./module.ts";
+import { encode, type Instruction } from "./opcodes.ts";
+
+/** A local variable. */
+export interface Local {
+  readonly index: number;
+  readonly type: ValueType;
+}
+
+export class Code {
+  readonly bytes: Bytes = [];
+  readonly locals: ValueType[] = [];
+  readonly #params: number;
+
+  constructor(params: number) {
+    this.#params = params;
+  }
+
+  /** Parameter `index`, an address. */
+  param(index: number): Local {
+    return { index, type: "i32" };
+  }
+
+  local(type: ValueType): Local {
+    this.locals.push(type);
+    return { index: this.#params + this.locals.length - 1, type };
+  }
+
+  op(...names: Instruction[]): this {
+    for (const name of names) this.bytes.push(...encode(name));
+    return this;
+  }
+
+  get(local: Local): this {
+    return this.#raw(0x20, ...unsigned(local.index));
+  }
+
+  set(local: Local): this {
+    return this.#raw(0x21, ...unsigned(local.index));
+  }
+
+  /** Sets it and leaves the value. */
+  tee(local: Local): this {
+    return this.#raw(0x22, ...unsigned(local.index));
+  }
+
+  /** The value on the stack goes into a new local. */
+  keep(type: ValueType): Local {
+    const local = this.local(type);
+    this.set(local);
+    return local;
+  }
+
+  i32(value: number): this {
+    return this.#raw(0x41, ...signed(value));
+  }
+
+  f32(value: number): this {
+    return this.#raw(0x43, ...float32(value));
+  }
+
+  /** The same number in all four lanes. */
+  splat(value: number, type: "i32" | "f32"): this {
+    const lane = type === "f32" ? float32(value) : [...new Uint8Array(Int32Array.of(value).buffer)];
+    return this.#raw(0xfd, 12, ...lane, ...lane, ...lane, ...lane);
+  }
+
+  /** The lanes 0, 1, 2, 3. */
+  lanes(): this {
+    return this.#raw(0xfd, 12, ...new Uint8Array(Int32Array.of(0, 1, 2, 3).buffer));
+  }
+
+  extract(type: "i32" | "f32", lane: number): this {
+    return this.#raw(0xfd, type === "f32" ? 0x1f : 0x1b, lane);
+  }
+
+  /** From the address on the stack. */
+  load(type: ValueType): this {
+    if (type === "v128") return this.#raw(0xfd, 0, 2, 0);
+    return this.#raw(type === "f32" ? 0x2a : 0x28, 2, 0);
+  }
+
+  /** One number in all four lanes. */
+  loadSplat(): this {
+    return this.#raw(0xfd, 9, 2, 0);
+  }
+
+  /** To the address below the value on the stack. */
+  store(type: ValueType): this {
+    if (type === "v128") return this.#raw(0xfd, 11, 2, 0);
+    return this.#raw(type === "f32" ? 0x38 : 0x36, 2, 0);
+  }
+
+  /** pointer += bytes */
+  advance(pointer: Local, bytes: number): void {
+    if (bytes !== 0) this.get(pointer).i32(bytes).op("i32.add").set(pointer);
+  }
+
+  /** Runs `body` that many times. */
+  repeat(count: number, body: () => void): void {
+    if (count === 0) return;
+    if (count === 1) return body();
+    const left = this.i32(count).keep("i32");
+    this.#raw(0x03, 0x40);
+    body();
+    this.get(left).i32(1).op("i32.sub").tee(left);
+    this.#raw(0x0d, 0, 0x0b);
+  }
+
+  #raw(...bytes: Bytes): this {
+    this.bytes.push(...bytes);
+    return this;
+  }
+}

@@ -1,0 +1,20 @@
+// Where the rows that a kernel keeps lie in its scratch memory.
+import { sizeOf } from "../../lower/view.ts";
+import type { Kernel } from "../kernel.ts";
+
+/** Byte offsets by statement, each on a multiple of a vector, and how many bytes there are in all. */
+export interface Scratch {
+  readonly offsets: ReadonlyMap<number, number>;
+  readonly bytes: number;
+}
+
+export function scratchOf(kernel: Kernel): Scratch {
+  const offsets = new Map<number, number>();
+  let bytes = 0;
+  for (const [i, { kind, inner }] of kernel.statements.entries()) {
+    if (kind !== "keep") continue;
+    offsets.set(i, bytes);
+    bytes += Math.ceil(sizeOf(inner) / 4) * 16;
+  }
+  return { offsets, bytes };
+}

@@ -1,0 +1,89 @@
+// A config file with all that it extends: read, each in its format, and merged.
+import { show } from "../../core/options.ts";
+import { builtin } from "../../platform/builtin.ts";
+import { ConfigError, type ConfigPath } from "./config-error.ts";
+import { fillText, type Environment } from "./environment.ts";
+import { failWithoutPlace, type Fail } from "./fail.ts";
+import { merge } from "./merge.ts";
+import { parseFile } from "./parse-file.ts";
+import { insideProject } from "./project.ts";
+import { toPlain, type ConfigNode, type MapNode } from "./tree.ts";
+
+type Fs = ReturnType<typeof process.getBuiltinModule<"node:fs">>;
+type Paths = ReturnType<typeof process.getBuiltinModule<"node:path">>;
+
+/** Files that one config is made of, and how far they may reach behind each other. */
+const MOST_FILES = 100;
+const DEEPEST = 20;
+
+interface Link {
+  readonly path: string;
+  /** As messages call it: relative to where the command runs, as the user named the first. */
+  readonly shown: string;
+}
+
+export class ExtendingReader {
+  readonly #project: string;
+  readonly #env: Environment;
+  #files = 0;
+
+  constructor(project: string, env: Environment) {
+    this.#project = project;
+    this.#env = env;
+  }
+
+  /** @param chain the files that extend this one, the first first */
+  async read(link: Link, chain: readonly Link[] = [], fail: Fail = failWithoutPlace): Promise<MapNode> {
+    const links = [...chain, link];
+    const arrows = links.map(({ shown }) => shown).join(" → ");
+    if (chain.some(({ path }) => this.#same(path, link.path))) throw fail(`These files extend each other: ${arrows}`);
+    if (links.length > DEEPEST) throw fail(`More than ${DEEPEST} files extend one another: ${arrows}`);
+    if (++this.#files > MOST_FILES) throw fail(`A config is made of at most ${MOST_FILES} files; this one is of more.`);
+    const own = checkRoot(await parseFile(link.path, link.shown, this.#project, fail));
+    const entries = new Map(own.entries);
+    entries.delete("extends");
+    let base: ConfigNode | undefined;
+    for (const { node, path } of parentsOf(own)) {
+      const parent = await this.read(this.#parent(node, path, link), links, failAt(node, path));
+      base = base ? merge(base, parent) : parent;
+    }
+    const rest: MapNode = { ...own, entries };
+    return base ? (merge(base, rest) as MapNode) : rest;
+  }
+
+  #parent(node: ConfigNode, path: ConfigPath, child: Link): Link {
+    const { dirname, join } = builtin<Paths>("A config", "node:path");
+    const value = toPlain(node);
+    const file = typeof value === "string" ? fillText(value, this.#env, path, node.at) : value;
+    if (typeof file !== "string" || file === "")
+      throw new ConfigError(`Expected the path of a config, or a list of such, got ${show(file)}.`, path, node.at);
+    if (/^[/~]/.test(file))
+      throw new ConfigError("Expected a path relative to this file, got an absolute one.", path, node.at);
+    const target = insideProject(this.#project, file, { from: node.directory, fail: failAt(node, path) });
+    return { path: target, shown: join(dirname(child.shown), file) };
+  }
+
+  #same(a: string, b: string): boolean {
+    const { existsSync, realpathSync } = builtin<Fs>("A config", "node:fs");
+    return a === b || (existsSync(a) && existsSync(b) && realpathSync(a) === realpathSync(b));
+  }
+}
+
+const failAt =
+  (node: ConfigNode, path: ConfigPath): Fail =>
+  (message, cause) =>
+    new ConfigError(message, path, node.at, cause === undefined ? undefined : { cause });
+
+function parentsOf(node: MapNode): { readonly node: ConfigNode; readonly path: ConfigPath }[] {
+  const value = node.entries.get("extends")?.value;
+  if (!value) return [];
+  if (value.kind !== "list") return [{ node: value, path: ["extends"] }];
+  return value.items.map((item, i) => ({ node: item, path: ["extends", i] }));
+}
+
+function checkRoot(node: ConfigNode): MapNode {
+  if (node.kind === "map") return node;
+  const value = toPlain(node);
+  const found = value === null ? "the file is empty" : `got ${show(value)}`;
+  throw new ConfigError(`Expected a map of options, as \`epochs: 5\` is one; ${found}.`, [], node.at);
+}

@@ -1,0 +1,8 @@
+// jiti, which reads TypeScript where Node cannot, and finds packages from a directory that is not ours.
+// Loaded on first use: it brings a compiler.
+
+/** Nothing is kept on disk: a cache in a temporary directory is code that anyone there could have written. */
+export async function jitiFor(file: string): Promise<ReturnType<(typeof import("jiti"))["createJiti"]>> {
+  const { createJiti } = await import("jiti");
+  return createJiti(file, { fsCache: false, interopDefault: false });
+}

@@ -1,0 +1,87 @@
+// `--set`: values from the command line, put into the tree. An entry of a list is meant by its index or by what it uses.
+import { show } from "../../core/options.ts";
+import { didYouMean } from "../../core/suggest.ts";
+import { ConfigError, type ConfigPath } from "./config-error.ts";
+import { parseYaml } from "./parse-yaml.ts";
+import { parseSetting } from "./set-path.ts";
+import { asComponent, checkDepth, toPlain, useOf, type ConfigNode, type ListNode, type MapNode } from "./tree.ts";
+
+/** The tree with every setting in it, one after the other. `directory`: where they were written. */
+export async function applySettings(
+  tree: ConfigNode,
+  settings: readonly string[],
+  directory: string,
+): Promise<ConfigNode> {
+  let result = tree;
+  for (const text of settings) {
+    const at = { file: `--set ${text}` };
+    const { path, value } = parseSetting(text, at);
+    checkDepth(path, at);
+    const node = await parseYaml({ text: value, directory, at: () => at }, path);
+    result = put(result, path, node, []);
+  }
+  return result;
+}
+
+/** @param done the path so far, as it is in the tree: with indices of lists */
+function put(node: ConfigNode | undefined, path: readonly string[], value: ConfigNode, done: ConfigPath): ConfigNode {
+  const [key, ...rest] = path;
+  if (key === undefined) return value;
+  if (node?.kind === "list") return putInList(node, key, rest, value, done);
+  const map = node ? asMap(node, key, value, done) : emptyMap(value);
+  const known = map.entries.get(key);
+  // Where one hook stands without a list around it, its name may be said all the same.
+  if (!known && rest.length > 0 && usesName(map, key)) return put(map, rest, value, done);
+  const next = put(known?.value, rest, value, [...done, key]);
+  // Another component: what the one before was told means nothing to it.
+  const other = key === "use" && rest.length === 0 && known !== undefined && toPlain(known.value) !== toPlain(value);
+  const at = known && rest.length > 0 ? known.at : value.at;
+  return { ...map, entries: new Map([...(other ? [] : map.entries), [key, { at, value: next }]]) };
+}
+
+function asMap(node: ConfigNode, key: string, value: ConfigNode, done: ConfigPath): MapNode {
+  const map = asComponent(node);
+  if (map.kind === "map") return map;
+  const found = toPlain(node);
+  if (found === null) return emptyMap(node);
+  throw new ConfigError(`Expected a map to set \`${key}\` in, found ${show(found)}.`, done, value.at);
+}
+
+const emptyMap = ({ at, directory }: ConfigNode): MapNode => ({ kind: "map", at, directory, entries: new Map() });
+
+function putInList(
+  list: ListNode,
+  key: string,
+  rest: readonly string[],
+  value: ConfigNode,
+  done: ConfigPath,
+): ListNode {
+  const index = /^\d+$/.test(key) ? Number(key) : indexOf(list, key, value, done);
+  if (index > list.items.length)
+    throw new ConfigError(`There is no entry ${key}: the list has ${list.items.length}.`, done, value.at);
+  const items = [...list.items];
+  items[index] = put(items[index], rest, value, [...done, index]);
+  return { ...list, items };
+}
+
+function indexOf(list: ListNode, name: string, value: ConfigNode, done: ConfigPath): number {
+  const found = list.items.flatMap((item, i) => (usesName(item, name) ? [i] : []));
+  if (found.length === 1) return found[0]!;
+  const names = list.items.map((item) => shortName(useOf(item)?.value ?? ""));
+  const known = names.filter(Boolean);
+  throw new ConfigError(
+    found.length > 1
+      ? `${found.length} entries use \`${name}\`. Say which one by its index: ${found.map((i) => [...done, i].join(".")).join(" or ")}.`
+      : `No entry uses \`${name}\`.${didYouMean(name, known)} ${known.length > 0 ? `There are: ${known.join(", ")}.` : "The list names none."}`,
+    done,
+    value.at,
+  );
+}
+
+/** `./hooks.ts#MyHook` goes by `MyHook` too. */
+const shortName = (use: string): string => use.slice(use.indexOf("#") + 1);
+
+function usesName(node: ConfigNode, name: string): boolean {
+  const use = useOf(node)?.value;
+  return use !== undefined && (use === name || shortName(use) === name);
+}

@@ -1,0 +1,114 @@
+// YAML 1.2 as a tree with positions. Of YAML's surprises there are none: no custom tags, no merge keys, no key twice.
+import type { Alias, Document, Node, Pair, Scalar, YAMLMap } from "yaml";
+import { ConfigError, type ConfigPath, type Position } from "./config-error.ts";
+import { checkKey, checkTwice } from "./keys.ts";
+import { checkExact } from "./scalar.ts";
+import { sentence } from "./sentence.ts";
+import { checkDepth, DEEPEST, tooDeep, type ConfigNode, type Entry, type ListNode, type Source } from "./tree.ts";
+import { tooDeepAt } from "./yaml-depth.ts";
+
+type Yaml = typeof import("yaml");
+
+/** A few lines of aliases to aliases can stand for more values than memory holds. */
+const MOST_ALIASED = 10_000;
+
+const OPTIONS = {
+  schema: "core",
+  merge: false,
+  // Known only to older versions of YAML: what they make of a text is not what it looks like.
+  resolveKnownTags: false,
+  // Checked by the reader, which knows where the first one is.
+  uniqueKeys: false,
+  prettyErrors: false,
+  logLevel: "silent",
+} as const;
+
+class YamlReader {
+  readonly #yaml: Yaml;
+  readonly #source: Source;
+  readonly #document: Document;
+  /** Aliases that are being read, to find one inside itself. */
+  readonly #open = new Set<Node>();
+  #aliased = 0;
+
+  constructor(yaml: Yaml, source: Source, document: Document) {
+    this.#yaml = yaml;
+    this.#source = source;
+    this.#document = document;
+  }
+
+  read(node: Node, path: ConfigPath): ConfigNode {
+    const at = this.#at(node);
+    checkDepth(path, at);
+    if (this.#open.size > 0 && ++this.#aliased > MOST_ALIASED)
+      throw new ConfigError(`Aliases stand for more than ${MOST_ALIASED} values. Write them out, or fewer.`, [], at);
+    if (this.#yaml.isAlias(node)) return this.#readAlias(node, path, at);
+    if (this.#yaml.isMap(node)) return this.#readMap(node, path, at);
+    if (this.#yaml.isSeq(node)) return this.#readList(node.items as Node[], path, at);
+    const { value, source } = node as Scalar<string | number | boolean | null>;
+    if (typeof value === "number") checkExact(source ?? "", value, path, at);
+    return { kind: "leaf", at, directory: this.#source.directory, value };
+  }
+
+  #readAlias(alias: Alias, path: ConfigPath, at: Position): ConfigNode {
+    const target = alias.resolve(this.#document);
+    if (!target) throw new ConfigError(`There is no anchor \`&${alias.source}\` before this alias.`, path, at);
+    if (this.#open.has(target)) throw new ConfigError(`The alias \`*${alias.source}\` is part of itself.`, path, at);
+    this.#open.add(target);
+    const node = this.read(target, path);
+    this.#open.delete(target);
+    return node;
+  }
+
+  #readList(items: readonly Node[], path: ConfigPath, at: Position): ListNode {
+    const { directory } = this.#source;
+    return { kind: "list", at, directory, items: items.map((item, i) => this.read(item, [...path, i])) };
+  }
+
+  #readMap(map: YAMLMap, path: ConfigPath, at: Position): ConfigNode {
+    const entries = new Map<string, Entry>();
+    for (const { key, value } of map.items as Pair<Node, Node | null>[]) {
+      const place = this.#at(key);
+      const name = this.#keyOf(key, path, place);
+      const inner = [...path, name];
+      checkKey(name, inner, place);
+      checkTwice(entries.get(name)?.at, name, inner, place);
+      const leaf: ConfigNode = { kind: "leaf", at: place, directory: this.#source.directory, value: null };
+      entries.set(name, { at: place, value: value ? this.read(value, inner) : leaf });
+    }
+    return { kind: "map", at, directory: this.#source.directory, entries };
+  }
+
+  #keyOf(key: Node, path: ConfigPath, at: Position): string {
+    if (!this.#yaml.isScalar(key) || key.value === null)
+      throw new ConfigError("Expected a key that is a plain word or a string.", path, at);
+    if (key.value === "<<")
+      throw new ConfigError("Merge keys (`<<`) are not read. Use `extends`, or write the options out.", path, at);
+    return typeof key.value === "string" ? key.value : key.source!;
+  }
+
+  #at(node: Node): Position {
+    return this.#source.at(node.range?.[0] ?? 0);
+  }
+}
+
+/** @param path where its value goes, for messages */
+export async function parseYaml(source: Source, path: ConfigPath = []): Promise<ConfigNode> {
+  const yaml = await import("yaml");
+  const document = compose(yaml, source, path);
+  const problems = [...document.errors, ...document.warnings].sort((a, b) => a.pos[0] - b.pos[0]);
+  const [first] = problems;
+  if (first) throw new ConfigError(`This is not valid YAML: ${sentence(first.message)}`, path, source.at(first.pos[0]));
+  if (!document.contents) return { kind: "leaf", at: source.at(0), directory: source.directory, value: null };
+  return new YamlReader(yaml, source, document).read(document.contents, path);
+}
+
+function compose(yaml: Yaml, source: Source, path: ConfigPath): Document {
+  const tokens = [...new yaml.Parser().parse(source.text)];
+  const deep = tooDeepAt(tokens, DEEPEST);
+  if (deep !== undefined) throw tooDeep(path, source.at(deep));
+  const [first, second] = new yaml.Composer(OPTIONS).compose(tokens, true, source.text.length);
+  if (second)
+    throw new ConfigError("A config is one document; there is another after `---`.", path, source.at(second.range[0]));
+  return first!;
+}

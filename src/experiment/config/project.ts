@@ -1,0 +1,73 @@
+// The project of a config, which paths in it may not leave: not by `..`, and not through symbolic links.
+import { builtin } from "../../platform/builtin.ts";
+import { failWithoutPlace, type Fail } from "./fail.ts";
+
+type Fs = ReturnType<typeof process.getBuiltinModule<"node:fs">>;
+type Paths = ReturnType<typeof process.getBuiltinModule<"node:path">>;
+
+const OWNER = "A config";
+
+/** The directory of the nearest package.json above a config, or its own when there is none. */
+export function projectOf(directory: string): string {
+  const { existsSync } = builtin<Fs>(OWNER, "node:fs");
+  const { dirname, join } = builtin<Paths>(OWNER, "node:path");
+  let here = directory;
+  while (!existsSync(join(here, "package.json"))) {
+    const above = dirname(here);
+    if (above === here) return directory;
+    here = above;
+  }
+  return here;
+}
+
+interface Inside {
+  /** Directory that the path is relative to. Default: the project. */
+  readonly from?: string;
+  readonly fail?: Fail;
+}
+
+/** A path of a config as an absolute one; an error when it leads out of the project. It need not exist. */
+export function insideProject(
+  project: string,
+  path: string,
+  { from = project, fail = failWithoutPlace }: Inside = {},
+): string {
+  const { resolve, relative } = builtin<Paths>(OWNER, "node:path");
+  const bad = whyNoPath(path);
+  if (bad !== undefined) throw fail(`Expected a path in the project, got ${JSON.stringify(path)}: ${bad}.`);
+  const target = resolve(from, path);
+  const real = realPath(target, fail);
+  if (leaves(relative(project, target)) || leaves(relative(realPath(project, fail), real)))
+    throw fail(`\`${path}\` leaves the project, which is ${project}. Keep what a config names inside it.`);
+  return target;
+
+  function leaves(way: string): boolean {
+    return way === ".." || /^\.\.[\\/]/.test(way) || resolve(way) === way;
+  }
+}
+
+function whyNoPath(path: string): string | undefined {
+  if (path === "") return "it is empty";
+  // oxlint-disable-next-line no-control-regex -- finding them is the purpose
+  if (/[\0-\x1f\x7f]/.test(path)) return "it has a control character";
+  if (/^[A-Za-z][A-Za-z0-9+.-]+:/.test(path)) return "it is a URL";
+  // On Windows it parts directories, elsewhere it is of a name: neither is meant by a config for both.
+  return path.includes("\\") ? "write / for \\" : undefined;
+}
+
+/** The real path of what exists of it, and the rest as written. */
+function realPath(path: string, fail: Fail): string {
+  const { lstatSync, realpathSync } = builtin<Fs>(OWNER, "node:fs");
+  const { basename, dirname, join } = builtin<Paths>(OWNER, "node:path");
+  try {
+    return realpathSync(path);
+  } catch (error) {
+    const { code } = error as { code?: string };
+    if (code !== "ENOENT" && code !== "ENOTDIR")
+      throw fail(`\`${path}\` cannot be looked up: ${(error as Error).message}`, error);
+    // What is written through a link to nothing would be made wherever the link points.
+    if (lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink())
+      throw fail(`\`${path}\` is a symbolic link to nothing.`);
+    return join(realPath(dirname(path), fail), basename(path));
+  }
+}

@@ -1,0 +1,56 @@
+// Reads a config: a file, what it extends, the environment, and what the command line sets.
+import { builtin } from "../../platform/builtin.ts";
+import type { ConfigDocument } from "./document.ts";
+import { fillTree, type Environment } from "./environment.ts";
+import { ExtendingReader } from "./extend.ts";
+import { projectOf } from "./project.ts";
+import { nearestAt, toPlain, useOf, type ConfigNode } from "./tree.ts";
+
+type Process = ReturnType<typeof process.getBuiltinModule<"node:process">>;
+type Paths = ReturnType<typeof process.getBuiltinModule<"node:path">>;
+
+export interface ReadConfigOptions {
+  /** `path=value`, each as after `--set`. */
+  readonly set?: readonly string[];
+  /** What `file` is relative to. Default: the working directory. */
+  readonly cwd?: string;
+  /** Default: that of the process. */
+  readonly env?: Environment;
+}
+
+/** Nothing is checked but that it can be read; nothing is written. */
+export async function readConfig(file: string, options: ReadConfigOptions = {}): Promise<ConfigDocument> {
+  const node = builtin<Process>("readConfig", "node:process");
+  const { dirname, resolve } = builtin<Paths>("readConfig", "node:path");
+  const { set = [], cwd = node.cwd(), env = node.env } = options;
+  const path = resolve(cwd, file);
+  const project = projectOf(dirname(path));
+  const merged = await new ExtendingReader(project, env).read({ path, shown: file });
+  return documentOf(merged, { file, project, set, cwd, env });
+}
+
+/** A tree that has been read, as a document: with what the command line sets, and with the environment filled in. */
+export async function documentOf(
+  merged: ConfigNode,
+  { file, project, set, cwd, env }: Required<ReadConfigOptions> & Pick<ConfigDocument, "file" | "project">,
+): Promise<ConfigDocument> {
+  const raw = await withSettings(merged, set, cwd);
+  const tree = fillTree(raw, env);
+  return {
+    file,
+    project,
+    value: toPlain(tree) as ConfigDocument["value"],
+    raw: toPlain(raw) as ConfigDocument["raw"],
+    locate: (place) => nearestAt(tree, place).at,
+    directoryOf(place) {
+      const { node: found } = nearestAt(tree, place);
+      return (useOf(found) ?? found).directory;
+    },
+  };
+}
+
+async function withSettings(tree: ConfigNode, set: readonly string[], cwd: string): Promise<ConfigNode> {
+  if (set.length === 0) return tree;
+  const { applySettings } = await import("./overrides.ts");
+  return applySettings(tree, set, cwd);
+}

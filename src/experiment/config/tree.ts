@@ -1,0 +1,101 @@
+// A config between its text and its use: every value knows where it was written, and in which directory.
+// Keys are in Maps, so no key of a file can mean anything to JavaScript on the way.
+import { ConfigError, type ConfigPath, type Position } from "./config-error.ts";
+import type { ConfigValue } from "./document.ts";
+
+interface Written {
+  /** Where the value begins. */
+  readonly at: Position;
+  /** Of the file it was written in. */
+  readonly directory: string;
+}
+
+export interface Entry {
+  /** Where the key is. */
+  readonly at: Position;
+  readonly value: ConfigNode;
+}
+
+export interface MapNode extends Written {
+  readonly kind: "map";
+  readonly entries: ReadonlyMap<string, Entry>;
+}
+
+export interface ListNode extends Written {
+  readonly kind: "list";
+  readonly items: readonly ConfigNode[];
+}
+
+/** A scalar, or a function or object of a TypeScript config, which is passed on as it is. */
+export interface LeafNode extends Written {
+  readonly kind: "leaf";
+  readonly value: ConfigValue;
+}
+
+export type ConfigNode = MapNode | ListNode | LeafNode;
+
+/** A text that a parser reads, and how an offset in it is shown. */
+export interface Source {
+  readonly text: string;
+  readonly directory: string;
+  at(offset: number): Position;
+}
+
+/** Deeper than any config is, and far from where recursion ends. */
+export const DEEPEST = 100;
+
+export function checkDepth(path: ConfigPath, at: Position): void {
+  if (path.length > DEEPEST) throw tooDeep(path, at);
+}
+
+/** The path would be as long as the mistake is deep: its beginning must do. */
+export const tooDeep = (path: ConfigPath, at: Position): ConfigError =>
+  new ConfigError(`Maps and lists are nested more than ${DEEPEST} deep.`, path.slice(0, 3), at);
+
+/** The tree as plain objects. Its keys have been through `checkKey`. */
+export function toPlain(node: ConfigNode): ConfigValue {
+  if (node.kind === "leaf") return node.value;
+  if (node.kind === "list") return node.items.map(toPlain);
+  return Object.fromEntries([...node.entries].map(([key, { value }]) => [key, toPlain(value)]));
+}
+
+/** A bare string stands for a component without options. */
+export function asComponent(node: ConfigNode): ConfigNode {
+  if (node.kind !== "leaf" || typeof node.value !== "string") return node;
+  return {
+    kind: "map",
+    at: node.at,
+    directory: node.directory,
+    entries: new Map([["use", { at: node.at, value: node }]]),
+  };
+}
+
+interface Use extends LeafNode {
+  readonly value: string;
+}
+
+/** What a component uses, or undefined for what is none. */
+export function useOf(node: ConfigNode): Use | undefined {
+  if (node.kind === "list") return undefined;
+  const use = node.kind === "leaf" ? node : node.entries.get("use")?.value;
+  return use?.kind === "leaf" && typeof use.value === "string" ? (use as Use) : undefined;
+}
+
+interface Found {
+  /** Of the key, or of an item of a list. */
+  readonly at: Position;
+  readonly node: ConfigNode;
+}
+
+/** What is at `path`, or the nearest thing around it. */
+export function nearestAt(root: ConfigNode, path: ConfigPath): Found {
+  let found: Found = { at: root.at, node: root };
+  for (const key of path) {
+    const { node } = found;
+    const item = node.kind === "list" ? node.items[Number(key)] : undefined;
+    const next = node.kind === "map" ? node.entries.get(String(key)) : item && { at: item.at, value: item };
+    if (!next) break;
+    found = { at: next.at, node: next.value };
+  }
+  return found;
+}

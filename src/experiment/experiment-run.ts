@@ -1,0 +1,200 @@
+// One run of an experiment, from the data to the last result.
+import { OptionError } from "../core/errors.ts";
+import { show } from "../core/options.ts";
+import type { Datasets } from "../core/pipeline.types.ts";
+import { redact, secretsOfEnvironment } from "../core/redact.ts";
+import { Shared } from "../core/shared.ts";
+import { currentPlatform } from "../platform/platform.ts";
+import { Interruptions } from "../trainer/interruptions.ts";
+import type { FitOptions } from "../trainer/options.ts";
+import { PipelineState, type PipelineHooks } from "./pipeline-hooks.ts";
+import type { PlannedModel } from "./plan.ts";
+import { Progress, type Ending } from "./progress.ts";
+import { readResults, type SavedModel } from "./results-file.ts";
+import { makeRoom } from "./run-place.ts";
+import { checkResults, Training } from "./training.ts";
+import type { ExperimentOptions, ExperimentResult, RunExperimentOptions, SplitData } from "./types.ts";
+
+export class ExperimentRun<D> {
+  readonly #options: ExperimentOptions<D>;
+  readonly #models: readonly PlannedModel<D>[];
+  readonly #hooks: PipelineHooks;
+  readonly #resume: boolean;
+  readonly #signal: AbortSignal | undefined;
+  readonly #platform = currentPlatform();
+  readonly #state: PipelineState;
+  /** One for the whole experiment. */
+  readonly #shared = new Shared();
+  #interruptions!: Interruptions;
+  #progress!: Progress;
+
+  constructor(
+    options: ExperimentOptions<D>,
+    models: readonly PlannedModel<D>[],
+    hooks: PipelineHooks,
+    { resume = false, signal }: RunExperimentOptions,
+  ) {
+    this.#options = options;
+    this.#models = models;
+    this.#hooks = hooks;
+    this.#resume = resume;
+    this.#signal = signal;
+    const warn = options.warn ?? ((message: string) => this.#platform.warn(message));
+    this.#state = new PipelineState((message) => warn(redact(message, secretsOfEnvironment())));
+  }
+
+  async run(): Promise<ExperimentResult> {
+    this.#progress = await this.#open();
+    // Nothing is left to do, and nothing happens.
+    if (this.#progress.isComplete(this.#models)) return this.#progress.result(this.#models, this.#allDone(), []);
+    const { signals = true, signalGrace = 30_000 } = this.#options;
+    this.#interruptions = new Interruptions(this.#platform, this.#signal, signals ? signalGrace : undefined);
+    try {
+      const ending = (await this.#stages()) ?? this.#allDone();
+      await this.#progress.end(ending);
+      this.#interruptions.setExitCode();
+      return this.#progress.result(this.#models, ending, this.#state.failures);
+    } catch (error) {
+      const message = error instanceof Error ? error.message : String(error);
+      const reason = redact(message, secretsOfEnvironment());
+      // The failure itself is what the caller must hear of, whatever the disk says.
+      await this.#progress.end({ status: "error", reason, requestedBy: "" }).catch(() => undefined);
+      throw error;
+    } finally {
+      this.#interruptions.stopListening();
+    }
+  }
+
+  /** Looks at what an earlier run has left, and makes room for a new one. */
+  async #open(): Promise<Progress> {
+    const { name = "experiment", seed = 0, runDir } = this.#options;
+    if (runDir === undefined) return new Progress(name, seed, undefined);
+    if (!this.#resume) {
+      const folders = this.#models.map((model) => model.runDir!);
+      await makeRoom(runDir, folders, this.#state.warn);
+      return new Progress(name, seed, runDir);
+    }
+    const before = await readResults(runDir);
+    if (before && before.seed !== seed) {
+      throw new OptionError(
+        `Experiment: the run in ${runDir} has the seed ${before.seed}, this one ${seed}: it would split the data in another way. Resume with the same \`seed\`.`,
+      );
+    }
+    return new Progress(name, seed, runDir, before);
+  }
+
+  /** Why it ends before all is done; undefined when all is. */
+  async #stages(): Promise<Ending | undefined> {
+    const { data: readData, seed = 0 } = this.#options;
+    const early = await this.#over();
+    if (early) return early;
+    // A reading that hangs must not keep a process that was told to go.
+    const read = await this.#interruptions.orSooner((async () => ({ data: await readData() }))());
+    const over = await this.#over();
+    if (over || !read) return over;
+    let data = read.data as D;
+    const replace = (returned: unknown): void => {
+      if (returned !== undefined) data = returned as D;
+    };
+    await this.#hooks.fire("dataRead", this.#state, () => ({ ...this.#common(), data }), replace);
+    const stopped = await this.#over();
+    if (stopped) return stopped;
+    const { main, folds = [] } = await this.#split(data, seed);
+    await this.#hooks.fire("datasetCreated", this.#state, () => ({ ...this.#common(), datasets: main, folds }));
+    await this.#progress.begin();
+    for (const model of this.#models) {
+      const ending = (await this.#over()) ?? (await this.#model(model, main, folds));
+      if (ending) return ending;
+    }
+    return this.#over();
+  }
+
+  async #split(data: D, seed: number): Promise<SplitData<D>> {
+    const { split } = this.#options;
+    if (!split) return { main: { train: data } };
+    const parts = (await split(data, seed)) as SplitData<D> | undefined;
+    if (parts?.main?.train !== undefined) return parts;
+    throw new OptionError(
+      `Experiment: Expected \`split\` to return { main: { train, val, test } }, or also { folds: [{ train, val }] }, got ${show(parts)}`,
+    );
+  }
+
+  /** Folds first, then the main training, then what becomes of it. */
+  async #model(model: PlannedModel<D>, main: Datasets<D>, folds: readonly Datasets<D>[]): Promise<Ending | undefined> {
+    const before = this.#progress.of(model.name);
+    if (before?.complete) return undefined;
+    for (const [i, fold] of folds.entries()) {
+      if (before?.foldResults?.[i]) continue;
+      const ending = (await this.#over()) ?? (await this.#fold(model, fold, i + 1));
+      if (ending) return ending;
+    }
+    const over = await this.#over();
+    if (over) return over;
+    const training = await this.#prepare(model, main, model.runDir);
+    return training.closing(() => this.#main(model, training, before));
+  }
+
+  async #fold(model: PlannedModel<D>, fold: Datasets<D>, number: number): Promise<Ending | undefined> {
+    const dir = model.runDir === undefined ? undefined : `${model.runDir}/fold-${number}`;
+    const training = await this.#prepare(model, fold, dir);
+    return training.closing(async () => {
+      const result = await training.fit(this.#fitOptions());
+      if (result.status === "interrupted") return ended(result);
+      await this.#progress.foldDone(model.name, model.params, await training.evaluate());
+      return undefined;
+    });
+  }
+
+  async #main(model: PlannedModel<D>, training: Training<D>, before?: SavedModel): Promise<Ending | undefined> {
+    const { name, params, runDir, pipeline } = model;
+    const { trainer: trained } = training;
+    const result = await training.fit(this.#fitOptions(before));
+    if (result.status === "interrupted") return ended(result);
+    await this.#progress.trained(name, params, result, training.checkpoints);
+    const common = () => ({ ...this.#common(), runDir, model: name, params, trained });
+    await pipeline.fire("trainingComplete", this.#state, () => ({ ...common(), result }));
+    const stopped = await this.#over();
+    if (stopped) return stopped;
+    const results = await training.evaluate();
+    const check = (): void => void checkResults("ctx.results", results);
+    await pipeline.fire("evaluationComplete", this.#state, () => ({ ...common(), results }), check);
+    await this.#progress.complete(name, results);
+    return undefined;
+  }
+
+  #prepare(model: PlannedModel<D>, datasets: Datasets<D>, runDir: string | undefined): Promise<Training<D>> {
+    const { off } = this.#state;
+    return Training.prepare(model, datasets, { runDir, shared: this.#shared, loader: this.#options.loader, off });
+  }
+
+  /** A training that had ended, but for its evaluation, comes back as it was and does no further step. */
+  #fitOptions(before?: SavedModel): FitOptions {
+    const signal = this.#signal && { signal: this.#signal };
+    if (!this.#resume) return { ...signal };
+    if (before?.training && before.ended !== undefined)
+      return { ...signal, resume: before.ended, steps: before.training.steps };
+    return { ...signal, resume: "auto" };
+  }
+
+  #common() {
+    const { name = "experiment", seed = 0, runDir } = this.#options;
+    return { experiment: name, seed, runDir, shared: this.#shared };
+  }
+
+  /** Why nothing more may begin: a hook's stop, a signal. */
+  async #over(): Promise<Ending | undefined> {
+    // A signal that came while something ran without a pause is heard of only now.
+    await this.#platform.yieldToEvents();
+    const { stop } = this.#state;
+    if (stop) return { status: "stopped", ...stop };
+    const interruption = this.#interruptions.now();
+    return interruption && { status: "interrupted", ...interruption };
+  }
+
+  #allDone(): Ending {
+    const { length } = this.#models;
+    return { status: "completed", reason: length === 1 ? "1 model" : `${length} models`, requestedBy: "" };
+  }
+}
+
+const ended = ({ status, reason, requestedBy }: Ending): Ending => ({ status, reason, requestedBy });

@@ -1,0 +1,60 @@
+// The Experiment: reads data, splits it, trains each model on it and evaluates it, with an event after each part.
+import { ContextError, OptionError } from "../core/errors.ts";
+import { checkOptions, is } from "../core/options.ts";
+import type { Arrays } from "../data/source.ts";
+import { ExperimentRun } from "./experiment-run.ts";
+import { PipelineHooks } from "./pipeline-hooks.ts";
+import { planModels, type PlannedModel } from "./plan.ts";
+import type { ExperimentOptions, ExperimentResult, RunExperimentOptions } from "./types.ts";
+
+const RUN_CHECKS = {
+  resume: is.boolean,
+  signal: { expected: "an AbortSignal", test: (v: unknown) => v instanceof AbortSignal },
+};
+
+/**
+ * @example
+ * const experiment = new Experiment({
+ *   data: () => readDigits(),
+ *   split: holdout({ val: 0.1, test: 0.1 }),
+ *   model: sequential(linear(784, 256), relu(), linear(256, 10)),
+ *   loss: crossEntropy(),
+ *   metrics: { accuracy: accuracy() },
+ *   optimizer: adamw({ lr: 1e-3 }),
+ *   epochs: 5,
+ *   runDir: "runs/digits",
+ *   hooks: [modelCheckpoint({ monitor: "val/loss" })],
+ * });
+ * const { models } = await experiment.run();
+ * console.log(models.model.results["test/accuracy"]);
+ */
+export class Experiment<D = Arrays> {
+  readonly options: ExperimentOptions<D>;
+  readonly #models: readonly PlannedModel<D>[];
+  readonly #hooks: PipelineHooks;
+  #running = false;
+
+  constructor(options: ExperimentOptions<D>) {
+    this.#models = planModels(options);
+    this.#hooks = new PipelineHooks(options.hooks ?? []);
+    this.options = options;
+  }
+
+  /**
+   * Runs it from its beginning, or with `resume` goes on where an earlier run in its directory stopped. A run that has
+   * ended there before is moved aside: `runs/digits` becomes `runs/digits.1`.
+   */
+  async run(options: RunExperimentOptions = {}): Promise<ExperimentResult> {
+    checkOptions("run", options, RUN_CHECKS);
+    if (options.resume && this.options.runDir === undefined)
+      throw new OptionError("run: `resume` needs the experiment's `runDir`: that is where the earlier run is.");
+    // Its hooks take part in one training at a time.
+    if (this.#running) throw new ContextError("run() was called while it is running. Await that call first.");
+    this.#running = true;
+    try {
+      return await new ExperimentRun(this.options, this.#models, this.#hooks, options).run();
+    } finally {
+      this.#running = false;
+    }
+  }
+}

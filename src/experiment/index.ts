@@ -1,0 +1,20 @@
+// hookline/experiment: from data to results, one or several models.
+export { Experiment } from "./experiment.ts";
+export { byTime, type ByTimeOptions } from "./splits/by-time.ts";
+export { holdout, type HoldoutOptions } from "./splits/holdout.ts";
+export { kFold, type KFoldOptions } from "./splits/k-fold.ts";
+export { leaveOneOut, type LeaveOneOutOptions } from "./splits/leave-one-out.ts";
+export type {
+  ExperimentOptions,
+  ExperimentResult,
+  FoldStats,
+  LoaderOptions,
+  Loaders,
+  ModelPlan,
+  ModelResult,
+  RunExperimentOptions,
+  Setup,
+  Split,
+  SplitData,
+  TrainingSummary,
+} from "./types.ts";

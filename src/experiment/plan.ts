@@ -1,0 +1,108 @@
+// The options of an experiment, checked before anything is read, and made into one plan for each model.
+import { OptionError } from "../core/errors.ts";
+import { readHook } from "../core/hook-facts.ts";
+import { Limits } from "../core/limits.ts";
+import { checkOptions, is, show } from "../core/options.ts";
+import { checkName } from "../core/safe-name.ts";
+import { checkEngine } from "../engines/select.ts";
+import type { Hook } from "../core/hook.ts";
+import type { Json } from "../core/json.ts";
+import { plainOptions } from "../hooks/lib/run-facts.ts";
+import { TRAINER_CHECKS } from "../trainer/options.ts";
+import { DEFAULT_BATCH_SIZE } from "./default-loaders.ts";
+import { PipelineHooks } from "./pipeline-hooks.ts";
+import { RESULTS_FILE } from "./results-file.ts";
+import type { ExperimentOptions, ModelPlan } from "./types.ts";
+
+/** One model of the experiment: what it says itself over what is said for all. */
+export interface PlannedModel<D> {
+  readonly name: string;
+  readonly plan: ModelPlan<D>;
+  /** Those of the experiment, then its own. */
+  readonly hooks: readonly Hook[];
+  readonly pipeline: PipelineHooks;
+  readonly params: Readonly<Record<string, Json>>;
+  readonly runDir: string | undefined;
+}
+
+/** The name of the only model. */
+const ONLY = "model";
+const DATA_EVENTS = ["dataRead", "datasetCreated"] as const;
+
+const { train: _train, eval: _eval, runDir, store: _store, shared: _shared, ...TRAINING } = TRAINER_CHECKS;
+const PLAN_CHECKS = {
+  ...TRAINING,
+  model: is.or(is.object, is.function),
+  metrics: is.or(is.object, is.function),
+  loaders: is.function,
+  evaluate: is.function,
+  params: is.object,
+};
+const CHECKS = {
+  ...PLAN_CHECKS,
+  name: is.name,
+  runDir,
+  data: is.function,
+  split: is.function,
+  loader: is.object,
+  models: is.object,
+};
+const LOADER_CHECKS = {
+  batchSize: is.wholeFrom(1),
+  evalBatchSize: is.wholeFrom(1),
+  shuffle: is.boolean,
+  dropLast: is.boolean,
+  dtypes: is.object,
+  prefetch: is.wholeFrom(0),
+};
+
+export function planModels<D>(options: ExperimentOptions<D>): PlannedModel<D>[] {
+  checkOptions("Experiment", options, CHECKS, ["data"]);
+  if (options.loader) checkOptions("Experiment: loader", options.loader, LOADER_CHECKS);
+  const { name: _name, runDir: dir, data: _data, split: _split, loader = {}, models, ...all } = options;
+  if (models === undefined) return [planModel(ONLY, {}, all, dir, loader.batchSize)];
+  const entries = Object.entries(models);
+  if (entries.length === 0) throw new OptionError("Experiment: `models` is an empty object; give at least one model.");
+  return entries.map(([name, own]) => {
+    checkName("a model's name", name);
+    if (name === RESULTS_FILE) throw new OptionError(`Experiment: a model cannot be named \`${name}\`: a file is.`);
+    if (!is.object.test(own))
+      throw new OptionError(`Experiment: Expected \`models.${name}\` to be an object, got ${show(own)}`);
+    checkOptions(`Experiment: models.${name}`, own, PLAN_CHECKS);
+    return planModel(name, own, all, dir === undefined ? undefined : `${dir}/${name}`, loader.batchSize);
+  });
+}
+
+function planModel<D>(
+  name: string,
+  own: ModelPlan<D>,
+  all: ModelPlan<D>,
+  dir: string | undefined,
+  batchSize = DEFAULT_BATCH_SIZE,
+): PlannedModel<D> {
+  const set = Object.fromEntries(Object.entries(own).filter(([, value]) => value !== undefined));
+  const plan: ModelPlan<D> = { ...all, ...set };
+  const owner = name === ONLY ? "Experiment" : `Experiment: models.${name}`;
+  for (const key of ["model", "optimizer"] as const) {
+    if (plan[key] === undefined)
+      throw new OptionError(`${owner}: missing option \`${key}\` (${PLAN_CHECKS[key].expected}).`);
+  }
+  if (plan.engine !== undefined) checkEngine(plan.engine);
+  // Says how long to train, or is an error that asks for it.
+  void new Limits(plan);
+  const hooks = [...(all.hooks ?? []), ...(own.hooks ?? [])];
+  const pipeline = new PipelineHooks(hooks);
+  for (const hook of own.hooks ?? []) checkOwnHook(owner, hook);
+  const params = plan.params ?? { ...plainOptions(plan), ...(!plan.loaders && { batchSize }) };
+  return { name, plan, hooks, pipeline, params, runDir: dir };
+}
+
+/** What would never be called must not be silent about it. */
+function checkOwnHook(owner: string, hook: Hook): void {
+  const { name, methods } = readHook(hook);
+  const event = DATA_EVENTS.find((each) => methods.has(each));
+  if (event === undefined) return;
+  throw new OptionError(
+    `${owner}: hook \`${name}\` listens to \`${event}\`, which comes before any model. Put it among the hooks of the experiment.`,
+  );
+}

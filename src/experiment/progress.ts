@@ -1,0 +1,126 @@
+// How far an experiment is: what each model has come to, written down after every part that is done.
+import type { Json } from "../core/json.ts";
+import type { HookFailure } from "../core/registry.ts";
+import type { RunResult } from "../core/result.ts";
+import { foldStats } from "./fold-stats.ts";
+import type { PlannedModel } from "./plan.ts";
+import { writeResults, type SavedModel, type SavedResults } from "./results-file.ts";
+import type { ExperimentResult, ModelResult, TrainingSummary } from "./types.ts";
+
+type Planned = Pick<PlannedModel<unknown>, "name" | "runDir">;
+type Numbers = Readonly<Record<string, number>>;
+export type Ending = Pick<SavedResults, "status" | "reason" | "requestedBy">;
+
+const RUNNING: Ending = { status: "running", reason: "", requestedBy: "" };
+
+export class Progress {
+  readonly #name: string;
+  readonly #seed: number;
+  readonly #dir: string | undefined;
+  readonly #startedAt: number;
+  readonly #models: Record<string, SavedModel>;
+  #ending = RUNNING;
+  /** What fails before, such as the reading of the data, leaves no directory behind. */
+  #begun: boolean;
+
+  /** Goes on with `before`, what an earlier run has written. */
+  constructor(name: string, seed: number, dir: string | undefined, before?: SavedResults) {
+    this.#name = name;
+    this.#seed = seed;
+    this.#dir = dir;
+    this.#startedAt = before?.startedAt ?? Date.now();
+    this.#models = { ...before?.models };
+    this.#begun = before !== undefined;
+  }
+
+  of(model: string): SavedModel | undefined {
+    return Object.hasOwn(this.#models, model) ? this.#models[model] : undefined;
+  }
+
+  isComplete(models: readonly Planned[]): boolean {
+    return models.every(({ name }) => this.of(name)?.complete);
+  }
+
+  begin(): Promise<void> {
+    this.#begun = true;
+    return this.#write();
+  }
+
+  async foldDone(model: string, params: SavedModel["params"], results: Numbers): Promise<void> {
+    const before = this.of(model);
+    await this.#put(model, { complete: false, params, foldResults: [...(before?.foldResults ?? []), results] });
+  }
+
+  async trained(
+    model: string,
+    params: Readonly<Record<string, Json>>,
+    result: RunResult,
+    checkpoints: Pick<SavedModel, "ended" | "checkpoint">,
+  ): Promise<void> {
+    const { foldResults, training } = this.of(model) ?? {};
+    await this.#put(model, {
+      complete: false,
+      params,
+      ...(foldResults && { foldResults }),
+      // Of a training that had ended before, and only came back for its evaluation, the first account is the true one.
+      training: training ?? summaryOf(result),
+      ...checkpoints,
+    });
+  }
+
+  async complete(model: string, results: Numbers): Promise<void> {
+    const { foldResults, ...rest } = this.of(model)!;
+    const folds = foldResults && { folds: foldStats(foldResults), foldResults };
+    await this.#put(model, { ...rest, complete: true, results, ...folds });
+  }
+
+  async end(ending: Ending): Promise<void> {
+    this.#ending = ending;
+    await this.#write();
+  }
+
+  /** What comes out, of an experiment that did not fail. */
+  result(models: readonly Planned[], ending: Ending, hookErrors: readonly HookFailure[]): ExperimentResult {
+    const { status, reason, requestedBy } = ending;
+    const done = models.flatMap(({ name, runDir }) => {
+      const saved = this.of(name);
+      return saved?.complete ? [[name, modelResult(name, saved, runDir)] as const] : [];
+    });
+    return {
+      name: this.#name,
+      status: status as ExperimentResult["status"],
+      reason,
+      requestedBy,
+      models: Object.fromEntries(done),
+      hookErrors: [...hookErrors],
+    };
+  }
+
+  async #put(model: string, saved: SavedModel): Promise<void> {
+    this.#models[model] = saved;
+    await this.#write();
+  }
+
+  async #write(): Promise<void> {
+    if (this.#dir === undefined || !this.#begun) return;
+    const endedAt = this.#ending === RUNNING ? null : Date.now();
+    await writeResults(this.#dir, {
+      name: this.#name,
+      ...this.#ending,
+      seed: this.#seed,
+      startedAt: this.#startedAt,
+      endedAt,
+      models: this.#models,
+    });
+  }
+}
+
+function modelResult(model: string, saved: SavedModel, runDir: string | undefined): ModelResult {
+  const { params, training, checkpoint, results, folds } = saved;
+  return { model, params, training: training!, checkpoint, results: results!, ...(folds && { folds }), runDir };
+}
+
+function summaryOf(result: RunResult): TrainingSummary {
+  const { status, reason, requestedBy, steps, skippedSteps, epochs, elapsed, metrics, engine } = result;
+  return { status, reason, requestedBy, steps, skippedSteps, epochs, elapsed, metrics, engine };
+}

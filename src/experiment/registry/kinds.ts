@@ -1,0 +1,98 @@
+// The kinds of components: what each is called, how one is recognised, and where the built-in ones are.
+import type { Components, Kind, Part } from "./component.ts";
+
+export interface KindInfo {
+  /** For messages: `a hook`. */
+  readonly what: string;
+  /** What one looks like, for whoever writes their own. */
+  readonly looks: string;
+  /** Is this one, ready made? A TypeScript config may hold it in place of `{ use }`. */
+  readonly test: (value: unknown) => boolean;
+  /** Loaded when a config uses one: the first step of a run waits for nothing else. */
+  readonly load: () => Promise<Components>;
+}
+
+const has = (value: unknown, ...methods: readonly string[]): boolean =>
+  typeof value === "object" &&
+  value !== null &&
+  methods.every((method) => typeof (value as Record<string, unknown>)[method] === "function");
+
+const isFunction = (value: unknown): boolean => typeof value === "function";
+
+/** A plain object without a single function is a config that lacks its `use`. */
+const isHook = (value: unknown): boolean =>
+  typeof value === "object" &&
+  value !== null &&
+  typeof (value as { name?: unknown }).name === "string" &&
+  (Object.getPrototypeOf(value) !== Object.prototype || Object.values(value).some(isFunction));
+
+export const KINDS: Readonly<Record<Kind, KindInfo>> = {
+  data: {
+    what: "a source of data",
+    looks: "a function that returns the data, such as { x, y }",
+    test: isFunction,
+    load: async () => (await import("./sources.ts")).sources,
+  },
+  split: {
+    what: "a split",
+    looks: "a function (data, seed) that returns { main: { train, val, test } }",
+    test: isFunction,
+    load: async () => (await import("./splits.ts")).splits,
+  },
+  model: {
+    what: "a model",
+    looks: "an object with `init` and `apply`, or with `params` and `loss`",
+    test: (value) => has(value, "init", "apply") || has(value, "loss"),
+    load: async () => (await import("./models.ts")).models,
+  },
+  loss: {
+    what: "a loss",
+    looks: "a function (outputs, targets) that returns a scalar",
+    test: isFunction,
+    load: async () => (await import("./losses.ts")).losses,
+  },
+  metric: {
+    what: "a metric",
+    looks: "an object with `update` and `compute`",
+    test: (value) => has(value, "update", "compute"),
+    load: async () => (await import("./metrics.ts")).metrics,
+  },
+  optimizer: {
+    what: "an optimizer",
+    looks: "what adamw() and its like return",
+    test: (value) => has(value, "hyper", "leaf"),
+    load: async () => (await import("./optimizers.ts")).optimizers,
+  },
+  schedule: {
+    what: "a schedule",
+    looks: "an object with a `name`, an `interval` and `factor`",
+    test: (value) => has(value, "factor"),
+    load: async () => (await import("./schedules.ts")).schedules,
+  },
+  hook: {
+    what: "a hook",
+    looks: "an object with a `name` and methods such as `onStepEnd`",
+    test: isHook,
+    load: async () => (await import("./hooks.ts")).hooks,
+  },
+  logger: {
+    what: "a backend of the logger",
+    looks: "an object with `open`, `log` and `close`",
+    test: (value) => has(value, "log"),
+    load: async () => (await import("./loggers.ts")).loggers,
+  },
+};
+
+/** What an option with such a part holds, for messages and docs. */
+export function expectedOf(part: Part): string {
+  if (part.form === "each") return `a list of objects with ${Object.keys(part.parts).join(", ")}`;
+  const { what } = KINDS[part.kind];
+  const phrases = {
+    one: what,
+    oneOrList: `${what}, or a list of them`,
+    listOrNamed: `a list, or several by name, each ${what}`,
+    named: `several by name, each ${what}`,
+    oneOrNamed: `${what}, or several by name`,
+  };
+  return phrases[part.form];
+}

@@ -1,0 +1,19 @@
+// The backends of the logger hook by the names that the hook itself knows them by.
+import { consoleLog } from "../../loggers/console.ts";
+import { csv } from "../../loggers/csv.ts";
+import { jsonl } from "../../loggers/jsonl.ts";
+import { mlflow } from "../../loggers/mlflow.ts";
+import { tensorboard } from "../../loggers/tensorboard.ts";
+import { wandb } from "../../loggers/wandb.ts";
+import type { Components } from "./component.ts";
+
+const files = { dir: "write" } as const;
+
+export const loggers: Components = {
+  console: { make: consoleLog },
+  csv: { make: csv, files },
+  jsonl: { make: jsonl, files },
+  mlflow: { make: mlflow },
+  tensorboard: { make: tensorboard, files },
+  wandb: { make: wandb },
+};

@@ -1,0 +1,129 @@
+// Data from a CSV file: chosen columns, each with its type, as arrays by field.
+import type { ArrayInput, TypedArray } from "../../core/arrays.ts";
+import { DataError } from "../../core/errors.ts";
+import { checkOptions, is, type Check } from "../../core/options.ts";
+import { didYouMean } from "../../core/suggest.ts";
+import type { Arrays } from "../../data/source.ts";
+import { builtin } from "../../platform/builtin.ts";
+import { csvRows, type Row } from "./csv-rows.ts";
+
+type Files = ReturnType<typeof process.getBuiltinModule<"node:fs/promises">>;
+
+const TYPES = { float32: Float32Array, float64: Float64Array, int32: Int32Array, uint32: Uint32Array } as const;
+
+type ColumnType = keyof typeof TYPES;
+
+/** The column of the field's name, or several columns side by side. */
+type Column = ColumnType | { readonly of: readonly string[]; readonly as?: ColumnType };
+
+export interface CsvSourceOptions {
+  /** Relative to the config, and in its project. */
+  readonly file: string;
+  /**
+   * Fields and their columns: `rating: float32` is the column of that name, `x: { of: [width, height], as: float32 }`
+   * several as one array of two dimensions. Other columns are left out.
+   */
+  readonly columns: Readonly<Record<string, Column>>;
+  /** The first line has the names. Default true; without, columns are in the order in which they are written here. */
+  readonly header?: boolean;
+  /** What parts the cells: `","` by default, `"\t"`, `"::"`. */
+  readonly separator?: string;
+}
+
+const isType = is.oneOf(...Object.keys(TYPES));
+
+const isColumn = (value: unknown): boolean => {
+  if (isType.test(value)) return true;
+  const { of, as = "float32", ...more } = { ...(value as { of?: unknown; as?: unknown } | null) };
+  const names = is.arrayOf(is.name).test(of) && (of as readonly string[]).length > 0;
+  return names && isType.test(as) && Object.keys(more).length === 0;
+};
+
+const columnsCheck: Check = {
+  expected: `an object from fields to ${isType.expected}, or to { of: [columns], as: type }`,
+  schema: {
+    type: "object",
+    minProperties: 1,
+    additionalProperties: {
+      anyOf: [
+        isType.schema!,
+        {
+          type: "object",
+          properties: { of: { type: "array", items: { type: "string" }, minItems: 1 }, as: isType.schema! },
+          required: ["of"],
+          additionalProperties: false,
+        },
+      ],
+    },
+  },
+  test: (value) =>
+    is.object.test(value) && Object.keys(value as object).length > 0 && Object.values(value as object).every(isColumn),
+};
+
+const CHECKS = { file: is.name, columns: columnsCheck, header: is.boolean, separator: is.name };
+
+/** @example data: csv({ file: "ratings.csv", columns: { user: "int32", item: "int32", rating: "float32" } }) */
+export function csv(options: CsvSourceOptions): () => Promise<Arrays> {
+  checkOptions("csv", options, CHECKS, ["file", "columns"]);
+  const { file, columns, header = true, separator = "," } = options;
+  const fields = Object.entries(columns).map(([field, column]) =>
+    typeof column === "string"
+      ? { field, type: column, of: [field], wide: false }
+      : { field, type: column.as ?? "float32", of: column.of, wide: true },
+  );
+  return async () => {
+    const rows = csvRows(await textOf(file), separator);
+    const names = header ? (rows.shift()?.cells ?? []) : fields.flatMap(({ of }) => of);
+    return Object.fromEntries(
+      fields.map(({ field, type, of, wide }): [string, ArrayInput] => {
+        const places = of.map((name) => placeOf(file, names, name));
+        const data = numbers(file, rows, { places, of, type });
+        return [field, wide ? { data, shape: [rows.length, of.length] } : data];
+      }),
+    );
+  };
+}
+
+async function textOf(file: string): Promise<string> {
+  try {
+    return await builtin<Files>("csv", "node:fs/promises").readFile(file, "utf8");
+  } catch (cause) {
+    const { code } = cause as { code?: string };
+    const why = code === "ENOENT" ? "there is no such file" : (cause as Error).message;
+    throw new DataError(`csv: ${file}: ${why}.`, { cause });
+  }
+}
+
+function placeOf(file: string, names: readonly string[], name: string): number {
+  const place = names.indexOf(name);
+  if (place >= 0) return place;
+  throw new DataError(
+    `csv: ${file} has no column \`${name}\`.${didYouMean(name, names)} Its first line has: ${names.join(", ")}.`,
+  );
+}
+
+interface Wanted {
+  readonly places: readonly number[];
+  readonly of: readonly string[];
+  readonly type: ColumnType;
+}
+
+function numbers(file: string, rows: readonly Row[], { places, of, type }: Wanted): TypedArray {
+  const data = new TYPES[type](rows.length * places.length);
+  let at = 0;
+  for (const { cells, line } of rows) {
+    for (const [i, place] of places.entries()) {
+      const cell = cells[place]?.trim() ?? "";
+      const value = Number(cell);
+      data[at] = value;
+      // A whole number that an array cannot hold becomes another one.
+      const kept = type.startsWith("float") ? !Number.isNaN(value) : data[at] === value;
+      if (cell === "" || !kept) {
+        const what = cell === "" ? "is empty" : `is ${JSON.stringify(cell)}`;
+        throw new DataError(`csv: ${file}:${line}: \`${of[i]}\` ${what}, and ${type} is expected.`);
+      }
+      at++;
+    }
+  }
+  return data;
+}

@@ -1,0 +1,17 @@
+// Data from a file of tensors: .safetensors, or whatever else weights are kept in.
+import { checkOptions, is } from "../../core/options.ts";
+import type { Arrays } from "../../data/source.ts";
+
+export interface SafetensorsOptions {
+  /** Of the project. Its tensors are the fields, each with the samples in its first dimension. */
+  readonly file: string;
+}
+
+/** @example data: safetensors({ file: "digits.safetensors" }) */
+export function safetensors(options: SafetensorsOptions): () => Promise<Arrays> {
+  checkOptions("safetensors", options, { file: is.name }, ["file"]);
+  return async () => {
+    const { readWeights } = await import("../../checkpoint/read-weights.ts");
+    return readWeights(options.file);
+  };
+}

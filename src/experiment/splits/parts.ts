@@ -1,0 +1,108 @@
+// What the splits share: rows by their numbers, the values of one field, and how many rows a share of them is.
+import { isTypedArray, type ArrayInput, type TypedArray } from "../../core/arrays.ts";
+import { DataError, OptionError } from "../../core/errors.ts";
+import type { Datasets } from "../../core/pipeline.types.ts";
+import { is, show } from "../../core/options.ts";
+import { didYouMean } from "../../core/suggest.ts";
+import { permutation } from "../../data/permutation.ts";
+import { gather, toRows, type Rows } from "../../data/rows.ts";
+import type { Arrays } from "../../data/source.ts";
+import type { SplitData } from "../types.ts";
+
+/** A split of arrays by name, whatever their names: each part is of the data's own type. */
+export type ArraySplit = <D extends object & { readonly [K in keyof D]: ArrayInput }>(
+  data: D,
+  seed: number,
+) => SplitData<D>;
+
+/** Which rows go where, by their numbers. */
+export interface RowParts {
+  readonly train: readonly number[];
+  readonly val: readonly number[];
+  readonly test: readonly number[];
+}
+
+/** A share of the rows; 0 leaves the part out. */
+export const isShare = is.fraction;
+
+export function checkShares(owner: string, val: number, test: number): void {
+  if (val + test < 1) return;
+  throw new OptionError(
+    `${owner}: \`val\` (${val}) and \`test\` (${test}) leave nothing to train on: together they must be less than 1.`,
+  );
+}
+
+/** Checks that the data is arrays by name; what else there is has no rows that could be counted. */
+export function rowsOf(owner: string, data: object): Rows {
+  if (!is.object.test(data) || isTypedArray(data)) {
+    throw new DataError(
+      `${owner}: it splits arrays by name such as { x, y }, got ${show(data)}. For other data give a function of your own: split: (data, seed) => ({ main: { train, val, test } }).`,
+    );
+  }
+  return toRows(owner, data as Arrays);
+}
+
+/** The values of a field with one number in each row. */
+export function valuesOf(owner: string, option: string, rows: Rows, field: string): TypedArray {
+  const names = Object.keys(rows.fields);
+  if (!Object.hasOwn(rows.fields, field)) {
+    throw new DataError(
+      `${owner}: \`${option}\` names the field \`${field}\`, which the data does not have.${didYouMean(field, names)} It has: ${names.join(", ")}.`,
+    );
+  }
+  const { data, shape } = rows.fields[field]!;
+  if (data.length !== rows.count) {
+    throw new DataError(
+      `${owner}: \`${option}\` needs one number in each row, but \`${field}\` has shape [${shape.join(", ")}].`,
+    );
+  }
+  return data;
+}
+
+/** Times that can be told apart: no NaN among them. */
+export function timesOf(owner: string, option: string, rows: Rows, field: string): TypedArray {
+  const times = valuesOf(owner, option, rows, field);
+  const bad = times.findIndex((time) => Number.isNaN(time));
+  if (bad < 0) return times;
+  throw new DataError(`${owner}: \`${field}\` of row ${bad} is NaN: every row needs a time.`);
+}
+
+/** The numbers of the rows: in random order, a function of the seed, or as they come. */
+export const ordered = (count: number, shuffle: boolean, seed: number): number[] =>
+  shuffle ? [...permutation(count, seed, 0)] : Array.from({ length: count }, (_, i) => i);
+
+/** The rows of the same value together, in the order of the values; within each as they were. */
+export function byClass(owner: string, rows: Rows, field: string, order: readonly number[]): number[] {
+  const values = valuesOf(owner, "stratify", rows, field);
+  const classes = new Set(values).size;
+  if (classes * 2 > rows.count) {
+    throw new DataError(
+      `${owner}: \`stratify\` needs classes, but \`${field}\` has ${classes} different values in ${rows.count} rows.`,
+    );
+  }
+  return order.toSorted((a, b) => values[a]! - values[b]!);
+}
+
+/** Gathers the parts, in the order in which their rows stand in the data; a part without rows is left out. */
+export function datasetsOf<D extends object>(data: D, rows: Rows, parts: RowParts): Datasets<D> {
+  const { train, val, test } = parts;
+  return {
+    train: pick(data, rows, train),
+    ...(val.length > 0 && { val: pick(data, rows, val) }),
+    ...(test.length > 0 && { test: pick(data, rows, test) }),
+  };
+}
+
+/** The same kind of record: a bare typed array stays one. */
+function pick<D extends object>(data: D, rows: Rows, numbers: readonly number[]): D {
+  const order = Uint32Array.from(numbers).sort();
+  const picked = Object.entries(gather(rows, order, 0, order.length));
+  return Object.fromEntries(
+    picked.map(([name, array]) => [name, isTypedArray((data as Arrays)[name]) ? array.data : array]),
+  ) as D;
+}
+
+export function needRows(owner: string, part: string, wanted: string, count: number, of: number): void {
+  if (count > 0) return;
+  throw new DataError(`${owner}: of ${of} rows, \`${part}\` (${wanted}) would have none.`);
+}

@@ -1,0 +1,122 @@
+// One training of an experiment, of a model or of one of its folds: a trainer, its loaders, and what is made of it.
+import { attach, DataError, OptionError } from "../core/errors.ts";
+import { is, show } from "../core/options.ts";
+import type { Datasets } from "../core/pipeline.types.ts";
+import type { RunResult } from "../core/result.ts";
+import type { Shared } from "../core/shared.ts";
+import { averagedParams } from "../hooks/lib/average.ts";
+import { bestCheckpoint } from "../hooks/model-checkpoint.ts";
+import type { FitOptions } from "../trainer/options.ts";
+import { Trainer } from "../trainer/trainer.ts";
+import { bestParameters, type BestParameters } from "./best-parameters.ts";
+import { defaultLoaders } from "./default-loaders.ts";
+import type { PlannedModel } from "./plan.ts";
+import type { LoaderOptions, Loaders, Setup } from "./types.ts";
+
+export interface TrainingPlace {
+  readonly runDir: string | undefined;
+  readonly shared: Shared;
+  readonly loader: LoaderOptions | undefined;
+  /** Hooks that are switched off. */
+  readonly off: ReadonlySet<string>;
+}
+
+export class Training<D> {
+  readonly trainer: Trainer;
+  readonly #best: BestParameters;
+  readonly #loaders: Loaders;
+  readonly #setup: Setup<D>;
+  readonly #evaluate: PlannedModel<D>["plan"]["evaluate"];
+
+  private constructor(
+    trainer: Trainer,
+    best: BestParameters,
+    loaders: Loaders,
+    setup: Setup<D>,
+    model: PlannedModel<D>,
+  ) {
+    this.trainer = trainer;
+    this.#best = best;
+    this.#loaders = loaders;
+    this.#setup = setup;
+    this.#evaluate = model.plan.evaluate;
+  }
+
+  /** Makes model, metrics and loaders, which may look at the data, and the trainer. */
+  static async prepare<D>(model: PlannedModel<D>, datasets: Datasets<D>, place: TrainingPlace): Promise<Training<D>> {
+    const { model: given, metrics, loaders: makeLoaders, evaluate: _e, params: _p, hooks: _h, ...options } = model.plan;
+    const setup: Setup<D> = { datasets, seed: options.seed ?? 0 };
+    const loaders = makeLoaders ? await makeLoaders(setup) : defaultLoaders(datasets, place.loader);
+    if (!is.object.test(loaders) || loaders.train === undefined)
+      throw new OptionError(`Experiment: Expected \`loaders\` to return { train, eval, test }, got ${show(loaders)}`);
+    const best = bestParameters();
+    // What a hook left there of another training says nothing about this one.
+    for (const key of [bestCheckpoint, averagedParams]) place.shared.delete(key);
+    const trainer = new Trainer({
+      ...options,
+      optimizer: options.optimizer!,
+      model: typeof given === "function" ? await given(setup) : given!,
+      ...(metrics && { metrics: typeof metrics === "function" ? metrics(setup) : metrics }),
+      train: loaders.train,
+      ...(loaders.eval && { eval: loaders.eval }),
+      ...(place.runDir !== undefined && { runDir: place.runDir }),
+      shared: place.shared,
+      hooks: [...model.hooks, best.hook],
+    });
+    for (const name of place.off) if (trainer.hooks.get(name)) trainer.hooks.disable(name);
+    return new Training(trainer, best, loaders, setup, model);
+  }
+
+  /** Trains; unless it was interrupted, the parameters are the best ones then. */
+  async fit(options: FitOptions): Promise<RunResult> {
+    const result = await this.trainer.fit(options);
+    const { weights } = this.#best;
+    if (weights) await this.trainer.loadStateDict(weights);
+    return result;
+  }
+
+  /** Which checkpoints the training ended with: the last, and the one whose parameters are in place. */
+  get checkpoints(): { readonly ended?: string; readonly checkpoint?: string } {
+    const { ended, checkpoint } = this.#best;
+    return { ...(ended !== undefined && { ended }), ...(checkpoint !== undefined && { checkpoint }) };
+  }
+
+  /** The final evaluation: as the plan says, or of the test data, or else of what was watched while training. */
+  async evaluate(): Promise<Record<string, number>> {
+    if (this.#evaluate) return checkResults("`evaluate`", await this.#evaluate(this.trainer, this.#setup));
+    const { test, eval: watched } = this.#loaders;
+    if (test) return this.trainer.evaluate(test);
+    if (!watched) return {};
+    if (isLoader(watched)) return this.trainer.evaluate(watched, { name: "val" });
+    const all: Record<string, number> = {};
+    for (const [name, loader] of Object.entries(watched))
+      Object.assign(all, await this.trainer.evaluate(loader, { name }));
+    return all;
+  }
+
+  /** Runs `work` and closes the trainer, whatever happens; what goes wrong then is attached to what went wrong before. */
+  async closing<T>(work: () => Promise<T>): Promise<T> {
+    let done: T;
+    try {
+      done = await work();
+    } catch (error) {
+      await this.trainer.close().catch((more: Error) => attach(error, [more]));
+      throw error;
+    }
+    await this.trainer.close();
+    return done;
+  }
+}
+
+const isLoader = (given: NonNullable<Loaders["eval"]>): given is Loaders["test"] & object =>
+  typeof (given as { next?: unknown }).next === "function";
+
+/** Results are numbers by name: they are written down, and compared. */
+export function checkResults(owner: string, results: unknown): Record<string, number> {
+  if (!is.object.test(results)) throw new DataError(`${owner}: Expected numbers by name, got ${show(results)}`);
+  for (const [name, value] of Object.entries(results as object) as [string, unknown][]) {
+    if (typeof value !== "number")
+      throw new DataError(`${owner}: Expected results to be numbers, but \`${name}\` is ${show(value)}`);
+  }
+  return results as Record<string, number>;
+}

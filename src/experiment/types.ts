@@ -1,0 +1,122 @@
+// The options of an experiment: where data comes from, how it is split, which models are trained on it.
+import type { Hook } from "../core/hook.ts";
+import type { Json } from "../core/json.ts";
+import type { Loader } from "../core/loader.ts";
+import type { LossModel, Metric, Model } from "../core/model.ts";
+import type { Datasets } from "../core/pipeline.types.ts";
+import type { HookFailure } from "../core/registry.ts";
+import type { RunResult } from "../core/result.ts";
+import type { DataLoaderOptions } from "../data/data-loader.ts";
+import type { Arrays } from "../data/source.ts";
+import type { Trainer } from "../trainer/trainer.ts";
+import type { TrainerOptions } from "../trainer/options.ts";
+
+/** What a split makes of the data: the main parts, and for cross-validation a pair of train and val for each fold. */
+export interface SplitData<D> {
+  readonly main: Datasets<D>;
+  readonly folds?: readonly Datasets<D>[];
+}
+
+/** Cuts data into parts: holdout(), kFold(), leaveOneOut(), byTime(), or your own function. */
+export type Split<D = Arrays> = (data: D, seed: number) => SplitData<D> | Promise<SplitData<D>>;
+
+/** What is known when models, metrics and loaders are made: they may depend on the data. In a fold, on its data. */
+export interface Setup<D = Arrays> {
+  readonly datasets: Datasets<D>;
+  readonly seed: number;
+}
+
+/** The loaders of one training: what the trainer calls `train` and `eval`, and what is looked at once at the end. */
+export interface Loaders {
+  readonly train: TrainerOptions["train"];
+  readonly eval?: TrainerOptions["eval"];
+  readonly test?: Loader;
+}
+
+/** How datasets of arrays become loaders. `evalBatchSize` is for val and test; default `batchSize`. */
+export interface LoaderOptions extends Pick<
+  DataLoaderOptions,
+  "batchSize" | "shuffle" | "dropLast" | "dtypes" | "prefetch"
+> {
+  readonly evalBatchSize?: number;
+}
+
+type GivenModel = Model<never> | LossModel;
+type Metrics = Readonly<Record<string, Metric>>;
+
+/** One model and how it is trained: the options of a Trainer, except where its data comes from. */
+export interface ModelPlan<D = Arrays> extends Partial<
+  Omit<TrainerOptions, "model" | "metrics" | "train" | "eval" | "runDir" | "store" | "hooks" | "shared">
+> {
+  readonly model?: GivenModel | ((setup: Setup<D>) => GivenModel | Promise<GivenModel>);
+  readonly metrics?: Metrics | ((setup: Setup<D>) => Metrics);
+  /** Makes the loaders of this model; default: DataLoaders over arrays, as `loader` says. */
+  readonly loaders?: (setup: Setup<D>) => Loaders | Promise<Loaders>;
+  /** The final evaluation; default: `trainer.evaluate` of the test loader, or where there is none of `eval`. */
+  readonly evaluate?: (trainer: Trainer, setup: Setup<D>) => Promise<Record<string, number>>;
+  /** Hooks of this model alone, after those of the experiment. */
+  readonly hooks?: readonly Hook[];
+  /** Hyper-parameters as plain data, for hooks and records. */
+  readonly params?: Readonly<Record<string, Json>>;
+}
+
+export interface ExperimentOptions<D = Arrays> extends ModelPlan<D> {
+  /** Default `experiment`. */
+  readonly name?: string;
+  /** Where files go; with several models each has a directory of its name in it. */
+  readonly runDir?: string;
+  /** Reads the data. */
+  readonly data: () => D | Promise<D>;
+  /** Default: everything is for training. */
+  readonly split?: Split<NoInfer<D>>;
+  /** How arrays become batches. Default `{ batchSize: 32, shuffle: true }`. */
+  readonly loader?: LoaderOptions;
+  /** Several models by name; what they do not say themselves is as above. */
+  readonly models?: Readonly<Record<string, ModelPlan<D>>>;
+}
+
+export interface RunExperimentOptions {
+  /** Goes on where an earlier run in the same directory stopped: finished models are not trained again. */
+  readonly resume?: boolean;
+  /** Ends the experiment: after the step at hand, or before the next thing begins. */
+  readonly signal?: AbortSignal;
+}
+
+/** How a training ended: the numbers of its RunResult. `onTrainingComplete` sees all of it, the run directory keeps the rest. */
+export type TrainingSummary = Pick<
+  RunResult,
+  "status" | "reason" | "requestedBy" | "steps" | "skippedSteps" | "epochs" | "elapsed" | "metrics" | "engine"
+>;
+
+/** Over the folds. */
+export interface FoldStats {
+  readonly mean: number;
+  /** Of a sample: with n - 1 in the denominator. */
+  readonly std: number;
+}
+
+export interface ModelResult {
+  readonly model: string;
+  readonly params: Readonly<Record<string, Json>>;
+  readonly training: TrainingSummary;
+  /** The checkpoint that the evaluated parameters came from; undefined when they are those that training ended with. */
+  readonly checkpoint: string | undefined;
+  /** Of the final evaluation. Empty when there is nothing to evaluate on. */
+  readonly results: Readonly<Record<string, number>>;
+  /** Mean and standard deviation over the folds, by metric. */
+  readonly folds?: Readonly<Record<string, FoldStats>>;
+  readonly runDir: string | undefined;
+}
+
+export interface ExperimentResult {
+  readonly name: string;
+  /** `completed`, or why it ended before: a hook's stop, a signal. */
+  readonly status: RunResult["status"];
+  readonly reason: string;
+  /** The hook or signal that asked for the end; empty when it is complete. */
+  readonly requestedBy: string;
+  /** Those that are complete, by name. With just one model in the options its name is `model`. */
+  readonly models: Readonly<Record<string, ModelResult>>;
+  /** Errors in the experiment's own events that a hook's policy kept from ending it. */
+  readonly hookErrors: readonly HookFailure[];
+}

@@ -1,0 +1,126 @@
+// The logging thread: one for all, gone when it is not used, and what happens when it fails or cannot be had.
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { beforeEach, expect, it, onTestFinished, vi } from "vitest";
+import type { LogRecord, RunEnd, RunFacts } from "../backend.ts";
+import { csv } from "../csv.ts";
+import { jsonl } from "../jsonl.ts";
+
+type Threads = ReturnType<typeof process.getBuiltinModule<"node:worker_threads">>;
+type Thread = InstanceType<Threads["Worker"]>;
+const threads = process.getBuiltinModule("node:worker_threads");
+
+let dir = "";
+beforeEach(() => {
+  dir = mkdtempSync(join(tmpdir(), "hookline-"));
+  onTestFinished(() => rmSync(dir, { recursive: true, force: true }));
+  onTestFinished(() => void vi.restoreAllMocks());
+  onTestFinished(() => void vi.useRealTimers());
+});
+
+const facts = (): RunFacts => ({
+  dir,
+  name: "run",
+  id: "id",
+  resumedAt: undefined,
+  startedAt: 1,
+  hparams: {},
+  about: {},
+  totalSteps: undefined,
+});
+const record = (step: number): LogRecord => ({
+  step,
+  epoch: 0,
+  time: 1,
+  elapsed: 1,
+  scalars: { loss: step },
+  media: {},
+});
+const END: RunEnd = { status: "completed", reason: "", step: 1, time: 1, elapsed: 1, metrics: {} };
+const steps = (): number => readFileSync(join(dir, "metrics.jsonl"), "utf8").trimEnd().split("\n").length - 1;
+
+/** Each test with a thread of its own: modules anew, and the threads that they start. */
+async function fresh(): Promise<{ jsonl: typeof jsonl; csv: typeof csv; started: Thread[] }> {
+  vi.resetModules();
+  const started: Thread[] = [];
+  const { Worker } = threads;
+  vi.spyOn(threads, "Worker").mockImplementation(function (...args) {
+    const thread = new Worker(...args);
+    started.push(thread);
+    return thread;
+  });
+  return { ...(await import("../jsonl.ts")), ...(await import("../csv.ts")), started };
+}
+
+it("one thread serves all backends, and ends when none has used it for a while", async () => {
+  const { jsonl, csv, started } = await fresh();
+  const backends = [jsonl(), csv()];
+  await Promise.all(backends.map(async (backend) => backend.open(facts())));
+  expect(started).toHaveLength(1);
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+  const ended = new Promise((resolve) => void started[0]!.once("exit", resolve));
+  for (const backend of backends) {
+    backend.log(record(1));
+    await backend.close(END);
+  }
+  vi.advanceTimersByTime(60_000);
+  await ended;
+  vi.useRealTimers();
+  const another = jsonl();
+  await another.open(facts());
+  await another.close(END);
+  expect(started).toHaveLength(2);
+});
+
+it("a flush that is not awaited has written all when it returns", async () => {
+  const backend = jsonl();
+  await backend.open(facts());
+  for (let step = 1; step <= 10_000; step++) backend.log(record(step));
+  backend.flushSync();
+  expect(steps()).toBe(10_000);
+  await backend.close(END);
+});
+
+it("whoever logs without end waits for the thread, and nothing is lost", async () => {
+  const backend = jsonl();
+  await backend.open(facts());
+  for (let step = 1; step <= 300_000; step++) backend.log(record(step));
+  await backend.close(END);
+  expect(steps()).toBe(300_000);
+});
+
+it("a thread that fails is an error of those that use it, and the next run has another", async () => {
+  const { jsonl, started } = await fresh();
+  const backend = jsonl();
+  await backend.open(facts());
+  backend.log(record(1));
+  await started[0]!.terminate();
+  await expect(backend.flush()).rejects.toThrow("the logging thread has failed: it stopped");
+  expect(() => backend.flushSync()).toThrow("the logging thread has failed");
+  await expect(backend.close(END)).rejects.toThrow("the logging thread has failed");
+  const next = jsonl();
+  await next.open(facts());
+  next.log(record(1));
+  await next.close(END);
+  expect(steps()).toBe(1);
+});
+
+it("without a thread the same files are written here, and one line says so", async () => {
+  vi.resetModules();
+  vi.spyOn(threads, "Worker").mockImplementation(function () {
+    throw new Error("none left");
+  });
+  const warn = vi.spyOn(console, "warn").mockImplementation(() => undefined);
+  const { jsonl } = await import("../jsonl.ts");
+  const { csv } = await import("../csv.ts");
+  for (const backend of [jsonl(), csv()]) {
+    await backend.open(facts());
+    for (let step = 1; step <= 100; step++) backend.log(record(step));
+    backend.flushSync();
+    await backend.close(END);
+  }
+  expect(steps()).toBe(100);
+  expect(readFileSync(join(dir, "metrics.csv"), "utf8").trimEnd().split("\n")).toHaveLength(101);
+  expect(warn.mock.calls).toEqual([["hookline: what is logged is written on the training thread: none left"]]);
+});

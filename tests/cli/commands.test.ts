@@ -1,0 +1,278 @@
+// The commands as a user types them, each in a process of its own: what they print, what they leave, how they end.
+import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import type { SavedResults } from "../../src/experiment/results-file.ts";
+import { readWeights } from "../../src/checkpoint/index.ts";
+import { installHookline, type Ended, type Installed } from "./installed.ts";
+import { CONFIG, tinyProject } from "./tiny-project.ts";
+
+// Several processes one after the other, on a machine that may be busy.
+vi.setConfig({ testTimeout: 90_000 });
+
+let installed: Installed;
+/** A project with one run, runs/tiny. */
+let trained: string;
+let training: Ended;
+
+beforeAll(async () => {
+  installed = await installHookline();
+  trained = installed.project(tinyProject());
+  training = await installed.hookline(trained, "train");
+}, 90_000);
+afterAll(() => installed.remove(), 60_000);
+
+const hookline = (...args: readonly string[]): Promise<Ended> => installed.hookline(trained, ...args);
+const resultsOf = (dir: string): SavedResults =>
+  JSON.parse(readFileSync(join(dir, "results.json"), "utf8")) as SavedResults;
+
+describe("usage", () => {
+  test.each([
+    [["trian"], "unknown command `trian`. Did you mean `train`? `hookline --help`"],
+    [["train", "--sett", "a=1"], "unknown option `--sett`. Did you mean `--set`? `hookline train --help`"],
+    [["train", "--epochs", "1.5"], "Expected a whole number ≥ 1."],
+    [["eval", "nowhere"], "nowhere has no experiment.json"],
+    [["inspect", "hookline.yml"], "Did you mean `hookline.yaml`?"],
+    [["runs", "--sort", "sise"], "there is no `sise`"],
+  ])("%j ends with 2 and says why", async (args, message) => {
+    const { code, stdout, stderr } = await hookline(...args);
+    expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
+    expect(stderr).toContain(message);
+    expect(stderr).toMatch(/^error: .*\n$/);
+  });
+
+  test("without a command there is help, and 2", async () => {
+    const { code, stderr } = await hookline();
+    expect(code).toBe(2);
+    expect(stderr).toContain("Usage: hookline <command> [options]");
+  });
+
+  test("help and the version end with 0", async () => {
+    expect(await hookline("--help")).toMatchObject({ code: 0, stderr: "" });
+    const { version } = JSON.parse(readFileSync(join(installed.package, "package.json"), "utf8")) as {
+      version: string;
+    };
+    expect(await hookline("--version")).toMatchObject({ code: 0, stdout: `${version}\n` });
+  });
+});
+
+describe("train", () => {
+  test("says what came of it and where to look", () => {
+    expect(training).toMatchObject({ code: 0, stderr: "" });
+    expect(training.stdout).toMatch(/model {2}3 epochs +12 /);
+    expect(training.stdout).toContain(
+      "Its files are in runs/tiny.\nLook at it: hookline inspect runs/tiny, hookline runs runs",
+    );
+    expect(resultsOf(join(trained, "runs/tiny")).status).toBe("completed");
+  });
+
+  test("a typo in the config: 2, with its place, and nothing is made", async () => {
+    const dir = installed.project(tinyProject(CONFIG.replace("lr:", "lrr:")));
+    const before = readdirSync(dir);
+    const { code, stdout, stderr } = await installed.hookline(dir, "train");
+    expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
+    expect(stderr).toMatch(/^error: hookline\.yaml:7:24: optimizer\.lrr: .*Did you mean `lr`\?/);
+    expect(readdirSync(dir)).toEqual(before);
+  });
+
+  test("no config, and two of them", async () => {
+    const dir = installed.project();
+    expect((await installed.hookline(dir, "train")).stderr).toContain("There is no config here");
+    writeFileSync(join(dir, "hookline.yaml"), CONFIG);
+    writeFileSync(join(dir, "hookline.toml"), "");
+    expect((await installed.hookline(dir, "train")).stderr).toContain(
+      "more than one config here: hookline.yaml, hookline.toml",
+    );
+  });
+
+  test("--dry-run shows the plan, reads no data and makes nothing", async () => {
+    const dir = installed.project(tinyProject());
+    const { code, stdout } = await installed.hookline(dir, "train", "--dry-run", "--epochs", "7");
+    expect(code).toBe(0);
+    expect(stdout).toContain("It would write to runs/tiny.");
+    expect(stdout).toContain("epochs: 7");
+    expect(stdout).toContain("3 parameters in 2 tensors");
+    expect(stdout).toContain("modelCheckpoint (checkpoint): ");
+    expect(readdirSync(dir).sort()).toEqual(["hookline.yaml", "package.json", "parts.ts"]);
+  });
+
+  test("--json is one document, whatever hooks print", async () => {
+    const dir = installed.project(tinyProject(`${CONFIG}  - ./parts.ts#talkative\n`));
+    const { code, stdout, stderr } = await installed.hookline(dir, "train", "--json", "--set", "name=other");
+    expect(code).toBe(0);
+    expect(JSON.parse(stdout)).toMatchObject({ name: "other", status: "completed", runDir: "runs/other" });
+    expect(stderr.match(/an epoch has ended/g)).toHaveLength(3);
+  });
+
+  test("experiment.json says what was trained, and has no secret in it", async () => {
+    const dir = installed.project(tinyProject(`${CONFIG}  - { use: ./parts.ts#talkative, token: "\${MY_TOKEN}" }\n`));
+    process.env.MY_TOKEN = "correct-horse-battery";
+    const { code } = await installed.hookline(
+      dir,
+      "train",
+      "--seed",
+      "3",
+      "--set",
+      `hooks.talkative.key=${process.env.MY_TOKEN}`,
+    );
+    delete process.env.MY_TOKEN;
+    expect(code).toBe(0);
+    const record = readFileSync(join(dir, "runs/tiny/experiment.json"), "utf8");
+    expect(record).not.toContain("horse");
+    expect(JSON.parse(record)).toMatchObject({
+      config: { file: "../../hookline.yaml", project: "../.." },
+      overrides: ["hooks.talkative.key=${MY_TOKEN}", "seed=3"],
+      raw: { seed: 3, data: "./parts.ts#points", hooks: [{}, {}, { token: "${MY_TOKEN}", key: "${MY_TOKEN}" }] },
+    });
+  });
+
+  test("a finished run is put aside; --run-dir is relative to where it is typed, a path in the config to its project", async () => {
+    const dir = installed.project({ ...tinyProject(), "sub/empty": "" });
+    const sub = join(dir, "sub");
+    await installed.hookline(sub, "train", "../hookline.yaml", "--run-dir", "mine");
+    const { code, stderr } = await installed.hookline(sub, "train", "../hookline.yaml", "--run-dir", "mine");
+    expect(code).toBe(0);
+    expect(stderr).toContain("mine.1");
+    expect(readdirSync(sub)).toEqual(expect.arrayContaining(["mine", "mine.1"]));
+    const third = await installed.hookline(sub, "train", "../hookline.yaml", "--epochs", "1");
+    expect(third.stdout).toContain(`Its files are in ${join(dir, "runs/tiny")}.`);
+  });
+
+  test("a hook that fails: 1, which one, in which event; then the run is unfinished", async () => {
+    const dir = installed.project(tinyProject(`${CONFIG}  - ./parts.ts#broken\n`));
+    const { code, stderr } = await installed.hookline(dir, "train");
+    expect(code).toBe(1);
+    expect(stderr).toBe("error: Hook `broken` failed in `stepEnd` at step 2: Error: out of luck\n");
+    expect(resultsOf(join(dir, "runs/tiny")).status).toBe("error");
+  });
+
+  test("an error of the user's own code: 1, with its stack, and no directory", async () => {
+    const dir = installed.project(tinyProject());
+    const { code, stderr } = await installed.hookline(dir, "train", "--set", "data=./parts.ts#unreadable");
+    expect(code).toBe(1);
+    expect(stderr).toMatch(/^error: TypeError: the tape is torn\n {4}at .*parts\.ts/);
+    expect(stderr).toContain("hookline doctor");
+    expect(existsSync(join(dir, "runs"))).toBe(false);
+  });
+});
+
+describe("a run that is done", () => {
+  test("eval finds what the training found, though the config says something else by now", async () => {
+    const config = join(trained, "hookline.yaml");
+    writeFileSync(config, CONFIG.replace("out: 1", "out: 2").replace("test: 0.25", "test: 0.5"));
+    const { code, stdout } = await hookline("eval", "runs/tiny", "--json");
+    writeFileSync(config, CONFIG);
+    expect(code).toBe(0);
+    const { results, checkpoint } = resultsOf(join(trained, "runs/tiny")).models["model"]!;
+    expect(JSON.parse(stdout)).toEqual({ checkpoint: `runs/tiny/checkpoints/${checkpoint}`, on: "test", results });
+  });
+
+  test("eval and predict leave the run as it is", async () => {
+    const log = join(trained, "runs/tiny/metrics.jsonl");
+    const before = readFileSync(log, "utf8");
+    expect((await hookline("eval", "runs/tiny", "--on", "val", "--checkpoint", "last")).stdout).toContain("val/loss");
+    expect(readFileSync(log, "utf8")).toBe(before);
+  });
+
+  test("predict writes a row for each sample, and overwrites nothing", async () => {
+    const lines = await hookline("predict", "runs/tiny");
+    const rows = lines.stdout
+      .trimEnd()
+      .split("\n")
+      .map((line) => JSON.parse(line) as { sample: number; output: number });
+    expect(rows.map(({ sample }) => sample)).toEqual(Array.from({ length: 16 }, (_, i) => i));
+    expect((await hookline("predict", "runs/tiny", "--on", "train", "--out", "p.csv")).code).toBe(0);
+    const csv = readFileSync(join(trained, "p.csv"), "utf8").trimEnd().split("\n");
+    expect([csv[0], csv.length]).toEqual(["sample,output", 33]);
+    expect((await hookline("predict", "runs/tiny", "--out", "p.safetensors")).code).toBe(0);
+    const { output } = await readWeights(join(trained, "p.safetensors"));
+    expect([...output!.data].map(Number)).toEqual(rows.map((row) => Math.fround(row.output)));
+    const again = await hookline("predict", "runs/tiny", "--out", "p.csv");
+    expect(again).toMatchObject({
+      code: 2,
+      stderr: "error: p.csv is there already. Choose another name, or use --overwrite.\n",
+    });
+  });
+
+  test("inspect, and 1 when a checkpoint is damaged", async () => {
+    const { code, stdout } = await hookline("inspect", "runs/tiny");
+    expect(code).toBe(0);
+    expect(stdout).toContain("runs/tiny: run, completed (3 epochs), step 12 of 12");
+    expect(stdout).toContain("3 parameters");
+    const { checkpoint } = resultsOf(join(trained, "runs/tiny")).models["model"]!;
+    const copy = installed.project();
+    for (const name of ["manifest.json", "model.safetensors", "optimizer.safetensors", "state.json"]) {
+      const bytes = readFileSync(join(trained, "runs/tiny/checkpoints", checkpoint!, name));
+      if (name === "model.safetensors") bytes[bytes.length - 1]! ^= 1;
+      writeFileSync(join(copy, name), bytes);
+    }
+    const damaged = await installed.hookline(copy, "inspect", ".", "--json");
+    expect(damaged.code).toBe(1);
+    expect(JSON.parse(damaged.stdout)).toMatchObject({ valid: false });
+  });
+
+  test("convert", async () => {
+    expect((await hookline("convert", "runs/tiny", "tiny.pt")).stdout).toContain("tiny.pt: 2 tensors");
+    expect(Object.keys(await readWeights(join(trained, "tiny.pt"))).sort()).toEqual(["bias", "weight"]);
+    expect((await hookline("convert", "runs/tiny", "tiny.pt")).code).toBe(2);
+  });
+
+  test("runs: a table, JSON, a plot; a reader that has seen enough is no error", async () => {
+    const { stdout } = await hookline("runs");
+    expect(stdout).toMatch(
+      /^run +status +steps +val\/loss +test\/loss +time +started\ntiny +completed +12 +0\.\d+ @\d+/,
+    );
+    const [summary] = JSON.parse((await hookline("runs", "--json")).stdout) as [{ step: number; best: object }];
+    expect(summary).toMatchObject({ name: "tiny", status: "completed", step: 12, best: { "val/loss": { step: 12 } } });
+    expect((await hookline("runs", "--plot", "val/loss")).stdout).toMatch(/^val\/loss\n +\S+ [┼┤]/);
+    expect((await hookline("runs", "--plot", "val/los")).stderr).toContain("Did you mean `val/loss`?");
+    const closed = installed.start(trained, "hooks");
+    closed.stdout!.destroy();
+    expect(await closed.ended).toMatchObject({ code: 0, stderr: "" });
+  });
+
+  test("runs that keep no log are listed by what came of them", async () => {
+    const dir = installed.project(
+      tinyProject(CONFIG.replace(/hooks:[^]*/, "models: { one: {}, two: { epochs: 1 } }\n")),
+    );
+    await installed.hookline(dir, "train");
+    const rows = JSON.parse((await installed.hookline(dir, "runs", "--json", "--sort", "name")).stdout) as object[];
+    expect(rows).toMatchObject([
+      { name: "tiny/one", status: "completed", step: 12 },
+      { name: "tiny/two", status: "completed", step: 4, best: { "test/loss": { step: 4 } } },
+    ]);
+  });
+
+  test("resume has nothing to do", async () => {
+    const { code, stderr } = await hookline("resume", "runs/tiny");
+    expect({ code, stderr }).toEqual({
+      code: 2,
+      stderr: "error: The run in runs/tiny is complete. `hookline train` begins another.\n",
+    });
+  });
+});
+
+test("hooks lists events and hooks; --explain reads no data", async () => {
+  const dir = installed.project(tinyProject());
+  const { stdout } = await installed.hookline(dir, "hooks");
+  expect(stdout).toMatch(/^stepEnd +onStepEnd +step +after the update$/m);
+  expect(stdout).toMatch(/^dataRead +onDataRead +pipeline/m);
+  expect(stdout).toMatch(/^earlyStopping +stops when a metric no longer improves$/m);
+  const explained = await installed.hookline(dir, "hooks", "--explain", "hookline.yaml", "--event", "evalEnd");
+  expect(explained.stdout).toBe("evalEnd\n  1. modelCheckpoint  [stage checkpoint]\n  2. logger  [stage logger]\n");
+  expect(existsSync(join(dir, "data-was-read"))).toBe(false);
+});
+
+test("doctor tells what is here, and ends well where all that is needed is", async () => {
+  const { code, stdout } = await hookline("doctor", "--json");
+  const { ok, checks } = JSON.parse(stdout) as { ok: boolean; checks: { name: string; status: string }[] };
+  expect([code, ok]).toEqual([0, true]);
+  expect(checks).toEqual(expect.arrayContaining([expect.objectContaining({ name: "engine wasm", status: "ok" })]));
+  expect(readdirSync(trained).filter((name) => name.includes("doctor"))).toEqual([]);
+});
+
+test("init refuses a directory that is not empty", async () => {
+  const { code, stderr } = await hookline("init", ".");
+  expect(code).toBe(2);
+  expect(stderr).toContain(". is not empty (");
+});

@@ -1,0 +1,31 @@
+// The surface of the command line: commands, flags and their help are promises, so they are pinned.
+import { expect, test } from "vitest";
+import { HOOKS } from "../../src/cli/lib/hook-list.ts";
+import { makeProgram } from "../../src/cli/program.ts";
+import { hooks } from "../../src/experiment/registry/hooks.ts";
+
+const program = makeProgram(() => undefined);
+
+function helpOf(command: typeof program): string {
+  let text = "";
+  command
+    .configureOutput({ writeOut: (part) => (text += part), getOutHelpWidth: () => 100, getOutHasColors: () => false })
+    .outputHelp();
+  return text;
+}
+
+test.each([["hookline", program] as const, ...program.commands.map((one) => [one.name(), one] as const)])(
+  "help of %s",
+  (_, command) => {
+    expect(helpOf(command)).toMatchSnapshot();
+  },
+);
+
+test("every command has examples, and help says what exit codes mean", () => {
+  for (const command of program.commands) expect(helpOf(command)).toContain(`  $ hookline ${command.name()}`);
+  expect(helpOf(program)).toMatch(/Exit codes:\n {2}0 .*\n {2}1 .*\n {2}2 .*\n {2}130, 143 /);
+});
+
+test("`hookline hooks` lists every hook that a config can name", () => {
+  expect(Object.keys(HOOKS).sort()).toEqual(Object.keys(hooks).sort());
+});

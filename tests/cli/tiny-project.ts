@@ -1,0 +1,52 @@
+// A project whose training takes a moment: a line through points.
+
+export const CONFIG = `name: tiny
+data: ./parts.ts#points
+split: { use: holdout, val: 0.25, test: 0.25 }
+loader: { batchSize: 8 }
+model: { use: linear, in: 2, out: 1 }
+loss: mse
+optimizer: { use: sgd, lr: 0.1 }
+epochs: 3
+hooks:
+  - { use: logger, backends: jsonl }
+  - { use: modelCheckpoint, monitor: val/loss }
+`;
+
+const PARTS = `import { writeFileSync } from "node:fs";
+
+export function points() {
+  writeFileSync("data-was-read", "");
+  const x = Float32Array.from({ length: 128 }, (_, i) => Math.sin(i * 1.7));
+  const y = Float32Array.from({ length: 64 }, (_, i) => x[2 * i] - 2 * x[2 * i + 1]);
+  return { x: { data: x, shape: [64, 2] }, y: { data: y, shape: [64, 1] } };
+}
+
+export const unreadable = () => {
+  throw new TypeError("the tape is torn");
+};
+
+export const talkative = () => ({ name: "talkative", onEpochEnd: () => console.log("an epoch has ended") });
+
+/** Waits in every step, and says so, so that there is time for a signal. */
+export const slow = ({ ms }) => ({
+  name: "slow",
+  onStepEnd(ctx) {
+    if (ctx.step === 1) process.stderr.write("one step is done\\n");
+    return new Promise((resolve) => setTimeout(resolve, ms));
+  },
+});
+
+export const broken = () => ({
+  name: "broken",
+  onStepEnd(ctx) {
+    if (ctx.step === 2) throw new Error("out of luck");
+  },
+});
+`;
+
+/** Files by name. */
+export const tinyProject = (config = CONFIG): Record<string, string> => ({
+  "hookline.yaml": config,
+  "parts.ts": PARTS,
+});

@@ -1,0 +1,61 @@
+// What a config can name is what the package exports: a new component cannot be forgotten.
+import * as experiment from "hookline/experiment";
+import * as loggers from "hookline/loggers";
+import * as nn from "hookline/nn";
+import * as optim from "hookline/optim";
+import * as main from "hookline";
+import { describe, expect, test } from "vitest";
+import { is, optionTable } from "../../src/core/options.ts";
+import { rulesOf } from "../../src/experiment/build/component.ts";
+import type { Component, Kind } from "../../src/experiment/registry/component.ts";
+import { KINDS } from "../../src/experiment/registry/kinds.ts";
+
+/** Exports that make nothing a config could use, and why. */
+const NO_COMPONENTS = new Set<unknown>([
+  // For whoever writes hooks.
+  main.alwaysPasses,
+  main.checkCadence,
+  main.defineEvent,
+  main.directionOf,
+  main.histogram,
+  main.image,
+  main.monitorValue,
+  main.sharedKey,
+  main.text,
+  main.unknownMonitor,
+  // For whoever writes models.
+  nn.initKey,
+  nn.keyStream,
+  nn.stepKey,
+  nn.tap,
+  // For whoever reads runs, or what a config itself becomes.
+  loggers.readRun,
+]);
+
+const all: [kind: Kind, name: string, component: Component][] = [];
+for (const kind of Object.keys(KINDS) as Kind[])
+  for (const [name, component] of Object.entries(await KINDS[kind].load())) all.push([kind, name, component]);
+
+const makers = new Set<unknown>(all.map(([, , { make }]) => make));
+
+describe.each(Object.entries({ main, nn, optim, loggers, experiment }))("%s", (_, module) => {
+  const isFunction = (value: unknown): boolean => typeof value === "function" && !String(value).startsWith("class");
+  const functions = Object.entries(module).filter(([, value]) => isFunction(value));
+  test.each(functions)("%s can be named in a config, or makes no component", (name, value) => {
+    const isReader = ["readConfig", "buildExperiment", "defineConfig"].includes(name);
+    expect(makers.has(value) || NO_COMPONENTS.has(value) || isReader).toBe(true);
+  });
+});
+
+test.each(all)("%s %s tells its options without being made", (_, __, component) => {
+  const { checks, required } = rulesOf(component);
+  for (const name of component.args ?? []) expect(checks).toHaveProperty(name);
+  for (const name of Object.keys({ ...component.parts, ...component.files })) expect(checks).toHaveProperty(name);
+  for (const name of required) expect(checks).toHaveProperty(name);
+});
+
+test("arguments have the checks of their factory", () => {
+  const table = optionTable(nn.linear, 2);
+  expect(table.positional.map((check) => check?.expected)).toEqual(["a whole number ≥ 1", "a whole number ≥ 1"]);
+  expect(table.checks).toEqual({ bias: is.boolean });
+});

@@ -1,0 +1,347 @@
+// What an experiment does from its data to its results, and what its hooks see of it.
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import {
+  earlyStopping,
+  ema,
+  modelCheckpoint,
+  sharedKey,
+  swa,
+  type Datasets,
+  type Hook,
+  type HostTensors,
+  type PipelineContexts,
+} from "hookline";
+import { readWeights } from "hookline/checkpoint";
+import { DataLoader } from "hookline/data";
+import { Experiment, holdout, kFold, type ExperimentOptions } from "hookline/experiment";
+import { linear, mse } from "hookline/nn";
+import { sgd } from "hookline/optim";
+import { tinyData } from "hookline/testing";
+import { describe, expect, it } from "vitest";
+import { tempDir } from "../support/temp-dir.ts";
+import { tinyExperiment, type TinyData } from "../support/tiny-experiment.ts";
+
+/** What hooks see, kept for later. */
+function seen<E extends keyof PipelineContexts>(event: E): { hook: Hook; contexts: PipelineContexts[E][] } {
+  const contexts: PipelineContexts[E][] = [];
+  const method = `on${event[0]!.toUpperCase()}${event.slice(1)}`;
+  const listen = (ctx: PipelineContexts[E]): void => void contexts.push(ctx);
+  return { contexts, hook: { name: `seen ${event}`, stage: "progress", onError: "throw", [method]: listen } };
+}
+
+/** What a reader of results.json may rely on. */
+interface Saved {
+  readonly startedAt: number;
+  readonly endedAt: number;
+  readonly models: Readonly<Record<string, unknown>>;
+}
+
+const rows = (data: TinyData | undefined): number => data?.x.shape[0] ?? 0;
+
+describe("the data", () => {
+  it("is read, handed from hook to hook in their order, and split", async () => {
+    const asked: string[] = [];
+    const cut = (name: string, to: number, more: Partial<Hook> = {}): Hook => ({
+      name,
+      async onDataRead(ctx) {
+        asked.push(`${name} ${rows(ctx.data as TinyData)}`);
+        await Promise.resolve();
+        return tinyData(to);
+      },
+      ...more,
+    });
+    const looks: Hook = {
+      name: "looks",
+      before: "second",
+      onDataRead: (ctx) => void asked.push(`looks ${rows(ctx.data as TinyData)}`),
+    };
+    const created = seen("datasetCreated");
+    const hooks = [created.hook, cut("last", 20, { stage: "monitor" }), cut("first", 40), cut("second", 30), looks];
+    const result = await tinyExperiment({ hooks, seed: 3, name: "rows" }).run();
+    expect(asked).toEqual(["first 16", "looks 40", "second 40", "last 30"]);
+    const [{ datasets, folds, experiment, seed, runDir }] = created.contexts as [PipelineContexts["datasetCreated"]];
+    const parts = datasets as Datasets<TinyData>;
+    expect([rows(parts.train), rows(parts.val), rows(parts.test)]).toEqual([10, 5, 5]);
+    expect({ folds, experiment, seed, runDir }).toEqual({ folds: [], experiment: "rows", seed: 3, runDir: undefined });
+    expect(datasets).toEqual(holdout({ val: 0.25, test: 0.25 })(tinyData(20), 3).main);
+    expect(result).toMatchObject({
+      name: "rows",
+      status: "completed",
+      reason: "1 model",
+      requestedBy: "",
+      hookErrors: [],
+    });
+  });
+
+  it("is all for training without a split, and then nothing is evaluated", async () => {
+    const { models } = await tinyExperiment({ split: undefined }).run();
+    expect(models.model!.training.steps).toBe(4);
+    expect(models.model!.results).toEqual({});
+  });
+
+  it("decides what models, metrics and loaders are made of; the plan's own evaluation sees it too", async () => {
+    const wide = { model: ({ datasets }: { datasets: { train: TinyData } }) => linear(datasets.train.x.shape[1]!, 1) };
+    const experiment = new Experiment({
+      data: async () => tinyData(24),
+      split: holdout({ val: 0.25, test: 0 }),
+      ...wide,
+      loss: mse(),
+      metrics: ({ datasets }) => ({
+        rows: { update: (_, batch) => ({ n: batch.x!.sum().mul(0) }), compute: () => rows(datasets.train) },
+      }),
+      loaders: ({ datasets }) => ({
+        train: new DataLoader(datasets.train, { batchSize: 6 }),
+        eval: { watched: new DataLoader(datasets.val!, { batchSize: 6 }) },
+      }),
+      optimizer: sgd({ lr: 0.1 }),
+      epochs: 1,
+      engine: "wasm",
+      signals: false,
+      models: {
+        plain: {},
+        own: {
+          evaluate: async (trainer, { datasets }) => ({
+            half: rows(datasets.val) / 2,
+            n: (await trainer.stateDict()).weight!.data.length,
+          }),
+        },
+      },
+    });
+    const { models } = await experiment.run();
+    expect(models.plain!.training.steps).toBe(3);
+    expect(models.plain!.results).toMatchObject({ "watched/rows": 18 });
+    expect(models.own!.results).toEqual({ half: 3, n: 3 });
+  });
+});
+
+describe("models", () => {
+  it("are trained one after the other on the same data, each with what it says itself over what is said for all", async () => {
+    const key = sharedKey<string[]>("order");
+    const order: Hook = {
+      name: "order",
+      onDatasetCreated: (ctx) => ctx.shared.set(key, ["data"]),
+      onTrainBegin: (ctx) => void ctx.shared.need(key).push(`train ${ctx.totalSteps}`),
+      onTrainingComplete: (ctx) => void ctx.shared.need(key).push(`${ctx.model} ${ctx.result.steps}`),
+      onEvaluationComplete(ctx) {
+        ctx.results.parameters = 4;
+        ctx.shared.need(key).push(`${ctx.model} ${Object.keys(ctx.results).join(" ")}`);
+        if (ctx.model === "b") all = ctx.shared.need(key);
+      },
+    };
+    let all: string[] = [];
+    const only = seen("trainingComplete");
+    const models = { a: { steps: 1, hooks: [only.hook] }, b: { params: { depth: 1 }, seed: 5 } };
+    const result = await tinyExperiment({ models, hooks: [order], epochs: 2 }).run();
+    expect(all).toEqual([
+      "data",
+      "train 1",
+      "a 1",
+      "a test/loss parameters",
+      "train 4",
+      "b 4",
+      "b test/loss parameters",
+    ]);
+    expect(only.contexts.map(({ model, params }) => [model, params])).toEqual([
+      ["a", { epochs: 2, steps: 1, batchSize: 4, engine: "wasm" }],
+    ]);
+    expect(Object.keys(result.models)).toEqual(["a", "b"]);
+    expect(result.models.b).toMatchObject({ model: "b", params: { depth: 1 }, results: { parameters: 4 } });
+    expect(result.models.b!.training).toMatchObject({
+      status: "completed",
+      reason: "2 epochs",
+      steps: 4,
+      engine: "wasm",
+    });
+  });
+
+  it("hooks may use the trained model: predict, evaluate, stateDict", async () => {
+    let found: unknown;
+    const uses: Hook = {
+      name: "uses",
+      async onTrainingComplete({ trained }) {
+        const loader = new DataLoader(tinyData(8, 7), { batchSize: 4 });
+        const outputs = await trained.predict(loader);
+        found = [outputs.shape, Object.keys(await trained.stateDict()), Object.keys(await trained.evaluate(loader))];
+      },
+    };
+    await tinyExperiment({ hooks: [uses] }).run();
+    expect(found).toEqual([[8, 1], ["weight", "bias"], ["test/loss"]]);
+  });
+
+  it("write to a directory each, with results.json above them", async () => {
+    const runDir = join(tempDir(), "deep", "run");
+    const options = { runDir, split: kFold({ folds: 2, test: 0.25, val: 0.25 }), hooks: [modelCheckpoint()] };
+    const result = await tinyExperiment({ ...options, models: { a: {}, b: {} } }).run();
+    expect(readdirSync(runDir).sort()).toEqual(["a", "b", "results.json"]);
+    expect(readdirSync(join(runDir, "a")).sort()).toEqual(["checkpoints", "fold-1", "fold-2"]);
+    expect(readdirSync(join(runDir, "a/fold-1"))).toEqual(["checkpoints"]);
+    const file = JSON.parse(readFileSync(join(runDir, "results.json"), "utf8")) as Saved;
+    expect(file).toMatchObject({ schema: "hookline.results", version: 1, status: "completed", seed: 0 });
+    expect(file.endedAt - file.startedAt).toBeGreaterThanOrEqual(0);
+    const { runDir: dir, results, folds, training } = result.models.a!;
+    expect(file.models.a).toMatchObject({ complete: true, results, folds, training });
+    expect(dir).toBe(join(runDir, "a"));
+    const one = join(tempDir(), "one");
+    await tinyExperiment({ ...options, split: undefined, runDir: one }).run();
+    expect(readdirSync(one).sort()).toEqual(["checkpoints", "results.json"]);
+  });
+
+  it("numbers that JSON lacks survive in results.json", async () => {
+    const runDir = join(tempDir(), "run");
+    const odd: Hook = {
+      name: "odd",
+      onEvaluationComplete: ({ results }) => void Object.assign(results, { nan: NaN, most: Infinity }),
+    };
+    const options = { runDir, hooks: [odd] };
+    const { models } = await tinyExperiment(options).run();
+    const again = await tinyExperiment(options).run({ resume: true });
+    expect(models.model!.results).toMatchObject({ nan: NaN, most: Infinity });
+    expect(again.models).toEqual(models);
+  });
+});
+
+describe("folds", () => {
+  it("are trained and evaluated like models, and summed up in mean and standard deviation", async () => {
+    const data = tinyData(24);
+    const split = kFold({ folds: 3, test: 0.25 });
+    const { models } = await tinyExperiment({ data: () => data, split, epochs: 2 }).run();
+    const { main, folds } = split(data, 0);
+    const alone: number[] = [];
+    for (const fold of folds!) {
+      const single = await tinyExperiment({ data: () => data, split: () => ({ main: fold }), epochs: 2 }).run();
+      alone.push(single.models.model!.results["val/loss"]!);
+    }
+    const mean = (alone[0]! + alone[1]! + alone[2]!) / 3;
+    const std = Math.sqrt(alone.reduce((sum, value) => sum + (value - mean) ** 2, 0) / 2);
+    expect(models.model!.folds).toEqual({
+      "val/loss": { mean: expect.closeTo(mean, 12), std: expect.closeTo(std, 12) },
+    });
+    const rest = await tinyExperiment({ data: () => data, split: () => ({ main }), epochs: 2 }).run();
+    expect(models.model!.results).toEqual(rest.models.model!.results);
+  });
+});
+
+describe("the parameters that are evaluated", () => {
+  /** A rate at which the loss goes up soon: the best epoch is not the last. */
+  const diverging = { optimizer: sgd({ lr: 1.1 }), epochs: 6, save: "sync" as const };
+
+  async function params(runDir: string | undefined, ...hooks: Hook[]) {
+    let state: HostTensors = {};
+    const history: { step: number; loss: number }[] = [];
+    const keep: Hook = {
+      name: "keep",
+      onEvalEnd: (ctx) =>
+        void (ctx.phase === "eval" && history.push({ step: ctx.step, loss: ctx.evalMetrics["val/loss"]! })),
+      onTrainingComplete: async ({ trained }) => void (state = await trained.stateDict()),
+    };
+    const split = holdout({ val: 0.25, test: 0 });
+    const { models } = await tinyExperiment({
+      ...diverging,
+      split,
+      ...(runDir && { runDir }),
+      hooks: [...hooks, keep],
+    }).run();
+    const best = history.reduce((a, b) => (b.loss < a.loss ? b : a));
+    return { state, best, last: history.at(-1)!, model: models.model! };
+  }
+
+  it("are those of the last step without a monitor", async () => {
+    const { model, last, best } = await params(join(tempDir(), "run"), modelCheckpoint());
+    expect(best.step).toBeLessThan(last.step);
+    expect(model.results["val/loss"]).toBe(last.loss);
+    expect(model.checkpoint).toBeUndefined();
+  });
+
+  it("are those of modelCheckpoint's best, when it monitors something", async () => {
+    const { model, best, state } = await params(join(tempDir(), "run"), modelCheckpoint({ monitor: "val/loss" }));
+    expect(model.results["val/loss"]).toBe(best.loss);
+    expect(model.checkpoint).toBe(`step-${String(best.step).padStart(6, "0")}`);
+    expect(state).toEqual(await readWeights(join(model.runDir!, "checkpoints", model.checkpoint!)));
+  });
+
+  it("are the average of the best checkpoint, where evaluations see one", async () => {
+    const dir = join(tempDir(), "run");
+    const { model, best, state } = await params(dir, ema({ decay: 0.5 }), modelCheckpoint({ monitor: "val/loss" }));
+    expect(model.results["val/loss"]).toBe(best.loss);
+    expect(state).toEqual(await readWeights(join(dir, "checkpoints", model.checkpoint!), { averaged: "ema" }));
+  });
+
+  it("are those that a hook puts in place at the end: whoever asked for it knows best", async () => {
+    const restored = await params(undefined, earlyStopping({ patience: 9, restoreBest: true }));
+    expect(restored.model.results["val/loss"]).toBe(restored.best.loss);
+    const mean = swa({ from: "1 steps", every: 1 });
+    const averaged = await params(join(tempDir(), "run"), mean, modelCheckpoint({ monitor: "val/loss" }));
+    const alone = await params(undefined, swa({ from: "1 steps", every: 1 }));
+    expect(averaged.model.checkpoint).toBeUndefined();
+    expect(averaged.state).toEqual(alone.state);
+    expect(averaged.model.results["val/loss"]).not.toBe(averaged.best.loss);
+  });
+});
+
+describe("options", () => {
+  const data = () => tinyData(16);
+  const base = { data, model: linear(3, 1), loss: mse(), optimizer: sgd({ lr: 0.1 }), epochs: 1 };
+  const listens: Hook = { name: "listens", onDataRead: () => undefined };
+  const cases: [object, string][] = [
+    [{ ...base, data: undefined }, "Experiment: missing option `data` (a function)."],
+    [{ ...base, epoch: 1 }, "Experiment: unknown option `epoch`. Did you mean `epochs`?"],
+    [{ ...base, train: 1 }, "Experiment: unknown option `train`."],
+    [{ ...base, optimizer: undefined }, "Experiment: missing option `optimizer`"],
+    [{ ...base, epochs: undefined }, "say how long to train"],
+    [{ ...base, engine: "cuda" }, "`engine`"],
+    [
+      { ...base, loader: { batchsize: 3 } },
+      "Experiment: loader: unknown option `batchsize`. Did you mean `batchSize`?",
+    ],
+    [{ ...base, models: {} }, "`models` is an empty object"],
+    [{ ...base, models: { a: 3 } }, "Expected `models.a` to be an object, got `3` (number)"],
+    [{ ...base, models: { a: { runDir: "x" } } }, "Experiment: models.a: unknown option `runDir`."],
+    [{ ...base, models: { "../a": {} } }, "Expected a model's name to be a name of at most 100 letters"],
+    [{ ...base, models: { "results.json": {} } }, "a model cannot be named `results.json`"],
+    [
+      { ...base, models: { a: { hooks: [listens] } } },
+      "models.a: hook `listens` listens to `dataRead`, which comes before any model",
+    ],
+    [{ ...base, hooks: [listens, listens] }, "There is already a hook named `listens`"],
+    [
+      { ...base, hooks: [{ name: "x", onDataRed() {} }] },
+      "has a method `onDataRed`, but there is no such event. Did you mean `onDataRead`?",
+    ],
+    [{ ...base, hooks: [{ ...listens, after: "listen" }] }, "Did you mean `listens`?"],
+  ];
+  it.each(cases)("%# are checked before anything is read", (options, message) => {
+    expect(() => new Experiment(options as ExperimentOptions)).toThrow(message);
+  });
+
+  it("what a split, loaders or an evaluation returns is checked", async () => {
+    await expect(tinyExperiment({ split: () => ({}) as never }).run()).rejects.toThrow(
+      "Expected `split` to return { main: { train, val, test } }",
+    );
+    await expect(tinyExperiment({ loaders: () => ({}) as never }).run()).rejects.toThrow(
+      "Expected `loaders` to return { train, eval, test }",
+    );
+    await expect(tinyExperiment({ evaluate: async () => ({ a: "1" }) as never }).run()).rejects.toThrow(
+      '`evaluate`: Expected results to be numbers, but `a` is `"1"` (string)',
+    );
+  });
+
+  it("of run()", async () => {
+    const experiment = tinyExperiment();
+    await expect(experiment.run({ resum: true } as never)).rejects.toThrow(
+      "unknown option `resum`. Did you mean `resume`?",
+    );
+    await expect(experiment.run({ resume: true })).rejects.toThrow("`resume` needs the experiment's `runDir`");
+    const running = experiment.run();
+    await expect(experiment.run()).rejects.toThrow("while it is running");
+    await running;
+    expect((await experiment.run()).status).toBe("completed");
+  });
+
+  it("without a runDir nothing is written", async () => {
+    const before = readdirSync(".").sort();
+    await tinyExperiment({ name: "nowhere" }).run();
+    expect(readdirSync(".").sort()).toEqual(before);
+    expect(existsSync("runs/nowhere")).toBe(false);
+  });
+});
