@@ -6,6 +6,7 @@ const BENCHMARKS: Readonly<Record<string, () => Promise<{ run(): Promise<Report 
   dispatch: () => import("./dispatch.ts"),
   overhead: () => import("./overhead.ts"),
   lenet: () => import("./lenet.ts"),
+  engines: () => import("./engines.ts"),
   "gradient-monitor": () => import("./gradient-monitor.ts"),
   "nan-guard": () => import("./nan-guard.ts"),
   checkpoint: () => import("./checkpoint.ts"),

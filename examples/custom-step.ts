@@ -1,8 +1,8 @@
 // An optimizer step of your own, and a look at the gradients on their way to it: `npx tsx examples/custom-step.ts` takes
 // a few seconds. A network learns which of two spirals a point is on, first by sign descent, then with Adam.
-import { numpy as np } from "@jax-js/jax";
 import { Trainer, type Hook, type UpdateFn } from "hookline";
 import { DataLoader, Rng } from "hookline/data";
+import { numpy as np } from "hookline/jax";
 import { accuracy, crossEntropy, linear, sequential, tanh } from "hookline/nn";
 import { adam } from "hookline/optim";
 

@@ -1,11 +1,11 @@
 // Fine-tunes a network that PyTorch has trained: `npx tsx examples/fine-tune-torch.ts` takes a few seconds. It can read
 // digits; here it learns from 100 images whether a digit is even or odd, and goes back to PyTorch.
 // fine-tune-torch.pt was written by PyTorch, as fine-tune-torch.py says; no Python is needed to run this.
-import { mkdirSync, writeFileSync } from "node:fs";
+import { mkdirSync } from "node:fs";
 import { dirname } from "node:path";
 import { fileURLToPath } from "node:url";
 import { freeze, Trainer, type Hook, type HostArray } from "hookline";
-import { encodePt, fromHostArrays, readWeights, renameTensors } from "hookline/checkpoint";
+import { readWeights, saveWeights } from "hookline/checkpoint";
 import { DataLoader } from "hookline/data";
 import { accuracy, conv2d, crossEntropy, flatten, linear, relu, sequential } from "hookline/nn";
 import { adamw } from "hookline/optim";
@@ -68,9 +68,9 @@ for (const { who, what, why } of result.interventions) console.log(`${who}: ${wh
 console.log(`trunk frozen, new head:    test accuracy ${percent((await tuned.evaluate(test()))["test/accuracy"])}`);
 
 // Back to PyTorch, under its names.
-const state = renameTensors(await tuned.stateDict(), { rename: { trunk: "features", head: "classifier" } });
 mkdirSync(dirname(file), { recursive: true });
-writeFileSync(file, encodePt(fromHostArrays(state)));
+const rename = { trunk: "features", head: "classifier" };
+await saveWeights(file, await tuned.stateDict(), { rename, overwrite: true });
 console.log(`saved as ${file}; in Python: net.load_state_dict(torch.load("${file}"))
 with PyTorch installed, this tests it there: python3 examples/fine-tune-torch.py ${file}`);
 await tuned.close();

@@ -1,8 +1,8 @@
 // Regression with several losses: a network learns from throws of a ball how far it flies, where one measurement in ten
 // is badly wrong, and whether it clears a wall on its way. `npx tsx examples/regression.ts` takes a few seconds.
-import { numpy as np } from "@jax-js/jax";
 import { lossSchedule, Trainer, type Loss, type Metric, type Tensor, type Tensors } from "hookline";
 import { DataLoader, Rng, split } from "hookline/data";
+import { numpy as np } from "hookline/jax";
 import { bceWithLogits, block, huber, linear, mse, relu, sequential } from "hookline/nn";
 import { adamw, cosine } from "hookline/optim";
 

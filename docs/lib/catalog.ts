@@ -28,6 +28,8 @@ export interface CatalogOption {
 export interface CatalogEntry {
   readonly kind: Kind;
   readonly name: string;
+  /** What it is for; of kinds where each has a file of its own. */
+  readonly purpose: string;
   readonly summary: string;
   readonly options: readonly CatalogOption[];
   readonly parts: Parts;
@@ -47,7 +49,8 @@ export async function catalog(): Promise<readonly CatalogEntry[]> {
           required: required.includes(option),
           doc: docs.options[option] ?? "",
         }));
-        return { kind, name, summary: docs.summary, options, parts: component.parts ?? {} };
+        const purpose = kind === "hook" ? docs.purpose : "";
+        return { kind, name, purpose, summary: docs.summary, options, parts: component.parts ?? {} };
       }),
     ),
   );

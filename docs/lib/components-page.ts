@@ -19,9 +19,10 @@ const cell = (text: string): string => text.replaceAll("|", "\\|");
 const row = ({ name, check, required, doc }: CatalogOption): string =>
   `| \`${name}\`${required ? " (required)" : ""} | ${cell(check.expected)} | ${cell(doc)} |`;
 
-function section({ name, summary, options }: CatalogEntry): string {
+function section({ name, purpose, summary, options }: CatalogEntry): string {
   const table = ["| option | expected | what it is |", "| --- | --- | --- |", ...options.map(row)].join("\n");
-  return [`### ${name}`, summary, options.length > 0 ? table : "No options."].filter(Boolean).join("\n\n");
+  const text = [purpose, summary].filter(Boolean).join(" ");
+  return [`### ${name}`, text, options.length > 0 ? table : "No options."].filter(Boolean).join("\n\n");
 }
 
 export async function componentsPage(): Promise<string> {

@@ -89,13 +89,15 @@ const properties = (checks: Checks, parts: Parts, docs: Docs): Record<string, Sc
     ]),
   );
 
-function componentSchema({ name, summary, options, parts }: CatalogEntry): SchemaPart {
+function componentSchema({ name, purpose, summary, options, parts }: CatalogEntry): SchemaPart {
   const own = options.map(({ name: key, check, doc, required }) => {
     const schema = optionSchema(check, parts[key]);
     return [key, described(required ? schema : orNull(schema), doc)];
   });
   return described(
     {
+      // `hookline hooks` shows it too.
+      ...(purpose !== "" && { title: purpose }),
       type: "object",
       properties: { use: { const: name }, ...(Object.fromEntries(own) as Record<string, SchemaPart>) },
       required: ["use", ...options.filter(({ required }) => required).map(({ name: key }) => key)],

@@ -45,6 +45,8 @@ function importedDocs(file: string, source: string, name: string): Readonly<Reco
 }
 
 export interface FactoryDocs {
+  /** The first line of its file: what it is for. Said of the file, so it fits where that has one factory. */
+  readonly purpose: string;
   readonly summary: string;
   readonly options: Readonly<Record<string, string>>;
 }
@@ -58,10 +60,22 @@ export function factoryDocs(folder: string, name: string): FactoryDocs {
   const files = readdirSync(join(root, folder)).filter((file) => file.endsWith(".ts") && !file.includes(".test"));
   for (const file of files) {
     const path = join(folder, file);
-    const found = declaration.exec(read(path));
+    const source = read(path);
+    const found = declaration.exec(source);
     if (!found) continue;
     const options = /\boptions\??: (\w+)/.exec(found[2]!)?.[1];
-    return { summary: textOf(found[1]), options: options === undefined ? {} : optionDocs(path, options) };
+    return {
+      purpose: purposeOf(source, name),
+      summary: textOf(found[1]),
+      options: options === undefined ? {} : optionDocs(path, options),
+    };
   }
   throw new Error(`No file in ${folder} exports ${name}.`);
+}
+
+/** Without the name, which stands beside it wherever it is shown. */
+function purposeOf(source: string, name: string): string {
+  const line = source.slice("// ".length, source.indexOf("\n"));
+  const text = line.startsWith(`${name}: `) ? line.slice(`${name}: `.length) : line;
+  return text.charAt(0).toUpperCase() + text.slice(1);
 }

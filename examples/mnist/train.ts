@@ -12,7 +12,7 @@ import { mnist } from "./data.ts";
 
 // ---------------------------------------------------------------------------------------------------------------------
 // Settings
-const epochs = 6; // each takes 3 to 7 s on one core of a CPU
+const epochs = 6; // each takes about a second on the native engine, 3 to 7 s on wasm
 const batchSize = 128;
 const hidden = 256; // one hidden layer is enough for 98 %
 const lr = 2e-3; // the peak: warmed up over the first 5 % of the run, then a cosine down to 0
@@ -68,6 +68,7 @@ const checkpoints = join(runDir, "checkpoints");
 const last = (await readRun(runDir).catch(() => undefined))?.info?.status;
 if (last === "completed" || last === "stopped") rmSync(checkpoints, { recursive: true, force: true });
 else if (existsSync(checkpoints)) console.log(`the last run did not finish; to start anew, delete ${shown(runDir)}`);
+trainer.on("trainBegin", (ctx) => console.log(`engine: ${ctx.device}`));
 trainer.on("afterLoad", (ctx) => console.log(`going on after step ${ctx.loaded.step}, from ${shown(ctx.loaded.from)}`));
 
 const result = await trainer.fit({ resume: "auto" });

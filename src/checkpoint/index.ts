@@ -1,7 +1,7 @@
 // hookline/checkpoint: the files that models are kept in, and stores that a crash cannot tear.
 // Reading never executes anything; a bad file is a CheckpointError.
 export { CheckpointError } from "../core/errors.ts";
-export { convertCheckpoint, type Converted, type ConvertOptions } from "./convert.ts";
+export { convertCheckpoint, type ConvertOptions } from "./convert.ts";
 export { openDirectoryStore, type DirectoryStoreOptions } from "./directory-store.ts";
 export { NameTemplate } from "./file-name.ts";
 export { fromHostArrays, rawValues, toHostArrays } from "./formats/host-arrays.ts";
@@ -35,6 +35,7 @@ export { memoryStore } from "./memory-store.ts";
 export { openOpfsStore } from "./opfs-store.ts";
 export { readWeights, type ReadWeightsOptions } from "./read-weights.ts";
 export { retain, type KeepReason, type Retention, type RetentionEntry, type RetentionRules } from "./retention.ts";
+export { saveWeights, type SaveWeightsOptions } from "./save-weights.ts";
 export { sharedBytes } from "./shared-bytes.ts";
 export {
   type BadCheckpoint,
@@ -49,3 +50,4 @@ export {
   type SavedCheckpoint,
   type SaveReason,
 } from "./store.ts";
+export { type WrittenWeights } from "./write-weights.ts";

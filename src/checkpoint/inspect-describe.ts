@@ -20,6 +20,9 @@ const short = (name: string): string => (name.length > 80 ? `${name.slice(0, 79)
 
 const showCount = (count: number): string => count.toLocaleString("en-US");
 
+/** The manifest has all digits; people want a few. */
+const brief = (value: number): string => (Number.isFinite(value) ? String(Number(value.toPrecision(5))) : `${value}`);
+
 type Row = readonly string[];
 
 /** Columns to the left, but those whose heading begins with a space to the right. */
@@ -39,7 +42,7 @@ export function describeCheckpoint(info: InspectedCheckpoint): string {
     const when = info.time === undefined ? "" : `, ${new Date(info.time).toISOString()}`;
     lines.push(`step ${info.step}, epoch ${info.epoch}, saved for ${info.reason}${when}`);
   }
-  const metrics = Object.entries(info.metrics ?? {}).map(([name, value]) => `${name} ${value}`);
+  const metrics = Object.entries(info.metrics ?? {}).map(([name, value]) => `${name} ${brief(value)}`);
   if (metrics.length > 0) lines.push(`metrics: ${metrics.join(", ")}`);
   lines.push(`${showCount(parameters)} parameters, ${showBytes(bytes)} in ${files.length} files`);
   for (const problem of problems) lines.push(`problem: ${problem}`);

@@ -3,6 +3,7 @@ import { convertCheckpoint, type ConvertOptions } from "../checkpoint/convert.ts
 import { UsageError } from "./lib/exit.ts";
 import { checkNewFile } from "./lib/new-file.ts";
 import { print, printJson } from "./lib/output.ts";
+import { shownPath } from "./lib/shown-path.ts";
 
 interface Flags extends Pick<ConvertOptions, "dtype" | "prefix" | "key" | "overwrite"> {
   readonly averaged?: string;
@@ -17,5 +18,5 @@ export async function run(from: string, to: string, flags: Flags): Promise<void>
   const weights = { averaged: raw ? false : averaged, key, prefix };
   const converted = await convertCheckpoint(from, to, { ...weights, dtype, overwrite });
   if (json) return printJson(converted);
-  print(`${converted.path}: ${converted.tensors} tensors, ${converted.bytes.toLocaleString("en-US")} bytes`);
+  print(`${shownPath(converted.path)}: ${converted.tensors} tensors, ${converted.bytes.toLocaleString("en-US")} bytes`);
 }

@@ -2,7 +2,7 @@
 import { EVENTS, hookEvents, methodOf, PIPELINE_EVENTS, type EventName } from "../core/events.ts";
 import { didYouMean } from "../core/suggest.ts";
 import { UsageError } from "./lib/exit.ts";
-import { HOOKS } from "./lib/hook-list.ts";
+import { builtinHooks } from "./lib/hook-list.ts";
 import { print, printJson } from "./lib/output.ts";
 import { table } from "./lib/table.ts";
 
@@ -20,19 +20,20 @@ export async function run(flags: Flags): Promise<void> {
   if (flags.json) {
     return printJson({
       events: events.map(([event, info]) => ({ event, method: methodOf(event), ...info })),
-      hooks: Object.entries(HOOKS).map(([use, what]) => ({ use, what })),
+      hooks: builtinHooks(),
     });
   }
   const plain = (text: string): string => text.replaceAll("`", "");
   const eventRows = events.map(([event, { level, when }]) => [event, methodOf(event), level, plain(when)]);
   print(`${table(["event", "method", "level", "when"], eventRows)}\n`);
-  print(table(["built-in hook", "what it does"], Object.entries(HOOKS)));
+  const hookRows = builtinHooks().map(({ use, what }) => [use, plain(what)]);
+  print(table(["built-in hook", "what it does"], hookRows));
 }
 
 async function explain(config: string, { event, set = [], json }: Flags): Promise<void> {
   const events = hookEvents();
   if (event !== undefined && !events.includes(event))
-    throw new UsageError(`There is no event \`${event}\`.${didYouMean(event, events)}`);
+    throw new UsageError(`There is no event \`${event}\`.${didYouMean(event, events)} \`hookline hooks\` lists them.`);
   const { hooksOf } = await import("./lib/hooks-of.ts");
   const models = await hooksOf(config, set);
   if (json) return printJson(models.map(({ model, registry }) => ({ model, hooks: registry.list() })));

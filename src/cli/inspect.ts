@@ -10,6 +10,7 @@ import { formatMetric } from "../hooks/lib/format-number.ts";
 import { EXIT } from "./lib/exit.ts";
 import { print, printJson } from "./lib/output.ts";
 import { findRuns, summarize, type RunSummary } from "./lib/run-summary.ts";
+import { shortPaths } from "./lib/shown-path.ts";
 import { table } from "./lib/table.ts";
 
 interface Flags {
@@ -25,7 +26,7 @@ export async function run(path: string, flags: Flags): Promise<number> {
   const parts =
     found.length > 0 ? found : [{ checkpoint: await inspectCheckpoint(path, { verifyDigests: flags.verify }) }];
   if (flags.json) printJson(found.length > 0 ? { runs: parts } : parts[0]!.checkpoint);
-  else print(parts.map(describe).join("\n\n"));
+  else print(shortPaths(parts.map(describe).join("\n\n")));
   return parts.every(({ checkpoint }) => checkpoint?.valid !== false) ? EXIT.ok : EXIT.failed;
 }
 

@@ -26,7 +26,7 @@ export async function run(runDir: string, { out, overwrite, ...wanted }: Flags):
     const written = encodePredictions(ending, outputs);
     if (out === undefined) process.stdout.write(written);
     else writeFileSync(out, written, { flag: overwrite ? "w" : "wx" });
-    say(`${out ?? "stdout"}: outputs for ${wanted.on}, of ${shownPath(from)}`);
+    say(`${out === undefined ? "" : `${out}: `}outputs for ${wanted.on}, of ${shownPath(from)}`);
   } finally {
     giveStdoutBack();
   }

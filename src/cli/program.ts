@@ -71,8 +71,8 @@ train --json > result.json`,
   )
     .argument("[config]", "the config; default: hookline.yaml, .yml, .toml, .json or .ts in this directory")
     .addOption(SET())
-    .option("--run-dir <dir>", "where the run's files go")
-    .option("--engine <name>", "which engine computes")
+    .option("--run-dir <dir>", "where the run's files go", nonEmpty)
+    .option("--engine <name>", "which engine computes: auto, native, wasm or webgpu")
     .option("--epochs <n>", "how many epochs to train", wholeFrom(1))
     .option("--seed <n>", "the seed of everything random", wholeFrom(0))
     .option("--fresh", "start anew where an unfinished run lies; that one is kept beside, under another name")
@@ -173,7 +173,7 @@ runs experiments --sort val/loss
 runs --plot val/accuracy
 runs --json`,
   )
-    .argument("[dir]", "where runs lie; default: runs, or the run directory itself", "runs")
+    .argument("[dir]", "where runs lie, or the directory of one (default: runs)")
     .option("--metric <name...>", "the metrics to show; default: those of the evaluation")
     .option("--sort <by>", "started, name, steps, time, or a metric, the best first", "started")
     .option("--plot <metric>", "draw the curves of a metric")
@@ -209,6 +209,12 @@ const JSON_FLAG = (): Option => new Option("--json", "one JSON document on stdou
 const CHECKPOINT = (): Option =>
   new Option("--checkpoint <name>", "best, last, or a checkpoint's name").default("best");
 const MODEL = (): Option => new Option("--model <name>", "which model, where the run has several");
+
+/** `--run-dir "$DIR"` with a variable that is not set would else mean the current directory. */
+function nonEmpty(text: string): string {
+  if (text.trim() !== "") return text;
+  throw new InvalidArgumentError("It is empty.");
+}
 
 function wholeFrom(least: number): (text: string) => number {
   return (text) => {

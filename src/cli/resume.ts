@@ -5,6 +5,7 @@ import { UsageError } from "./lib/exit.ts";
 import { readRecord } from "./lib/record.ts";
 import { recordable, recordedConfig, withoutSecrets } from "./lib/recorded-config.ts";
 import { runExperiment } from "./lib/run-experiment.ts";
+import { thisProcess } from "./lib/run-process.ts";
 import { checkNobodyThere } from "./lib/run-place.ts";
 import { shownPath } from "./lib/shown-path.ts";
 
@@ -23,6 +24,7 @@ export async function run(given: string, { set = [], quiet, json }: Flags): Prom
   checkNobodyThere(runDir);
   const doc = await recordedConfig(runDir, record, set);
   const options = await buildExperiment(doc);
-  const changed = { ...record, raw: recordable(doc), overrides: [...record.overrides, ...set.map(withoutSecrets)] };
+  const overrides = [...record.overrides, ...set.map(withoutSecrets)];
+  const changed = { ...record, raw: recordable(doc), overrides, process: thisProcess() };
   return runExperiment({ options, runDir, record: changed, resume: true, quiet, json });
 }

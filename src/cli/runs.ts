@@ -1,4 +1,5 @@
 // hookline runs: a table of runs with how they ended and their best metrics, or the curves of one metric.
+import { existsSync } from "node:fs";
 import { formatDuration } from "../hooks/lib/eta.ts";
 import { formatMetric } from "../hooks/lib/format-number.ts";
 import { directionOf } from "../core/monitor.ts";
@@ -27,7 +28,9 @@ const ORDERS: Readonly<Record<string, (a: RunSummary, b: RunSummary) => number>>
   time: (a, b) => b.elapsed - a.elapsed,
 };
 
-export async function run(dir: string, flags: Flags): Promise<void> {
+export async function run(given: string | undefined, flags: Flags): Promise<void> {
+  const dir = given ?? "runs";
+  if (given !== undefined && !existsSync(given)) throw new UsageError(`There is no directory ${given}.`);
   const found = await summarizeAll(dir);
   const known = new Set(found.flatMap(({ best }) => Object.keys(best)));
   const runs = found.sort(orderBy(flags.sort, known));

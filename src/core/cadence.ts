@@ -97,7 +97,7 @@ function occasionOf(event: string): Occasion {
 }
 
 /** Units that do not move between the beginning of a step and the events inside it. */
-const KNOWN_AT_BEGIN = new Set<Unit>(["step", "epoch", "percent"]);
+const KNOWN_AT_BEGIN = new Set<Unit>(["step", "epoch"]);
 
 /** Events at the beginning of a step or epoch: nothing of it has been counted yet, so they look at the one before. */
 const BEGINS = new Set(["stepBegin", "epochBegin"]);
@@ -191,11 +191,13 @@ export class CadenceRule {
 
   /**
    * Asked at the beginning of a step about an event inside it: false only when it is certain that it will not be due.
-   * Steps and epochs are known by then; batches, samples, tokens and time are not.
+   * Steps and epochs are known by then; batches, samples, tokens and time are not, nor shares of a run without a length.
    */
   mayBeDue(moment: Moment): boolean {
     const amounts = [this.#every, this.#from, this.#until, ...this.#at];
-    const known = amounts.every((amount) => amount === undefined || KNOWN_AT_BEGIN.has(amount.unit));
+    const isKnown = ({ unit }: Amount): boolean =>
+      KNOWN_AT_BEGIN.has(unit) || (unit === "percent" && moment.totalSteps !== undefined);
+    const known = amounts.every((amount) => amount === undefined || isKnown(amount));
     return !known || this.due(moment);
   }
 

@@ -24,6 +24,7 @@ const SETTINGS = {
   after: names,
   onError: is.oneOf(...ERROR_POLICIES),
   needs: is.arrayOf(is.oneOf(...NEEDS)),
+  monitors: is.arrayOf(is.name),
   probes: is.object,
   every: is.or(is.positive, is.name, is.object, is.array),
   loaders: is.arrayOf(is.name),

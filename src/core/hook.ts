@@ -61,6 +61,8 @@ interface HookSettings {
   /** Default: `throw`; for loggers and progress `warn`. */
   readonly onError?: ErrorPolicy;
   readonly needs?: readonly Need[];
+  /** Metrics that it cannot do without: an experiment that will not have them says so before it trains. */
+  readonly monitors?: readonly string[];
   /** Points inside the model, to be seen in `ctx.activations` or, in evaluation and predict, replaced. */
   readonly probes?: ProbeRequest;
   /**
@@ -93,6 +95,7 @@ export const HOOK_SETTINGS: readonly string[] = [
   "after",
   "onError",
   "needs",
+  "monitors",
   "probes",
   "every",
   "loaders",

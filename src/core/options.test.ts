@@ -1,3 +1,4 @@
+import { conv2d } from "../nn/conv2d.ts";
 import { describe, expect, test } from "vitest";
 import { OptionError } from "./errors.ts";
 import { checkOptions, is, optionTable, show, type Check } from "./options.ts";
@@ -86,7 +87,13 @@ describe("checkOptions", () => {
 
   test("options must be an object", () => {
     expect(() => check(null)).toThrow("earlyStopping: expected an object of options, got `null`");
-    expect(() => check("patience")).toThrow('got `"patience"` (string)');
+    expect(() => check("patience")).toThrow(/got `"patience"` \(string\)$/);
+    expect(() => check(["patience"])).toThrow('got `["patience"]` (array)');
+  });
+
+  test("a value in place of the options that is fit for one of them is shown in its place", () => {
+    expect(() => check("val/loss", ["monitor"])).toThrow('got `"val/loss"` (string). Write { monitor: "val/loss" }.');
+    expect(() => conv2d(1, 6, 5 as never)).toThrow("Write { kernel: 5 }.");
   });
 });
 

@@ -157,8 +157,9 @@ export function checkOptions(
   checks: Readonly<Record<string, Check>>,
   required: readonly string[] = [],
 ): void {
-  if (typeof options !== "object" || options === null) {
-    throw new OptionError(`${owner}: expected an object of options, got ${show(options)}`);
+  if (typeof options !== "object" || options === null || Array.isArray(options)) {
+    const meant = meantAs(options, checks, required);
+    throw new OptionError(`${owner}: expected an object of options, got ${show(options)}${meant}`);
   }
   if (options === QUESTION) {
     // oxlint-disable-next-line typescript/only-throw-error -- an answer, and caught by the one who asked
@@ -186,4 +187,13 @@ export function checkOptions(
       throw new OptionError(`${owner}: Expected \`${option}\` to be ${check.expected}, got ${show(value)}`, { option });
     }
   }
+}
+
+/** `conv2d(1, 6, 5)`: a value where options belong, that is fit for one which must be given. */
+function meantAs(value: unknown, checks: Readonly<Record<string, Check>>, required: readonly string[]): string {
+  if (value === undefined || value === null) return "";
+  const option = required.find((each) => checks[each]!.test(value));
+  if (option === undefined) return "";
+  const text = typeof value === "function" ? undefined : JSON.stringify(value);
+  return `. Write { ${option}: ${text === undefined || text.length > 60 ? "…" : text} }.`;
 }

@@ -3,7 +3,16 @@
 import type { Context, RunView } from "./context.ts";
 import { compileFire, isThenable, nobody, type DispatchHost, type Fire, type Listener, type Turn } from "./dispatch.ts";
 import { attach, HookError, HookRegistrationError } from "./errors.ts";
-import { allEvents, BUILTIN_EVENTS, EVENTS, hookEvents, isCustomEvent, levelOf, type EventName, type PipelineEvent } from "./events.ts";
+import {
+  allEvents,
+  BUILTIN_EVENTS,
+  EVENTS,
+  hookEvents,
+  isCustomEvent,
+  levelOf,
+  type EventName,
+  type PipelineEvent,
+} from "./events.ts";
 import { HookEntry } from "./hook-entry.ts";
 import { HookTimes, type HookReport } from "./hook-report.ts";
 import type { Hook, Need, Stage } from "./hook.ts";

@@ -28,6 +28,8 @@ export interface RunResult {
   readonly hookErrorCount: number;
   readonly hookTimes: HookReport;
   readonly engine: string;
+  /** Seconds that went into compiling programs, where the engine can tell. */
+  readonly compileSeconds?: number;
   /** What this run went on from, and what came back. */
   readonly resumed?: ResumeReport;
 }
@@ -48,6 +50,7 @@ export function makeResult(run: Run, hooks: HookRegistry): RunResult {
     hookErrorCount: hooks.failureCount,
     hookTimes: hooks.report(),
     engine: run.device,
+    ...(run.compileSeconds !== undefined && { compileSeconds: run.compileSeconds }),
     ...(run.resumed && { resumed: run.resumed }),
   };
 }

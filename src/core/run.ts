@@ -33,6 +33,7 @@ export interface RunHost {
   readonly shared: Shared | undefined;
   hooks(): HookRegistry;
   device(): string;
+  compileSeconds?(): number | undefined;
   paramCount(): number;
   optimizersFor(ctx: Context): readonly LiveOptimizer[];
   checkpointsFor(hook: string): Checkpoints;
@@ -143,6 +144,10 @@ export class Run implements RunView {
   get params(): ParamsView {
     return this.#host.params();
   }
+  get compileSeconds(): number | undefined {
+    return this.#host.compileSeconds?.();
+  }
+
   get device(): string {
     return this.#host.device();
   }

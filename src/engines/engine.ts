@@ -25,8 +25,18 @@ export interface JitOptions {
   readonly donate?: readonly number[];
 }
 
+/** Where a program stands between its two halves. What it keeps is freed by either of its functions. */
+export interface Halfway {
+  readonly early: Readonly<Record<string, Tree<Buffer>>>;
+  /** The other results. The arguments on which the early ones depend must be the same as before. */
+  finish(...args: Tree<Buffer>[]): MaybePromise<Readonly<Record<string, Tree<Buffer>>>>;
+  drop(): void;
+}
+
 export interface Engine {
   readonly name: string;
+  /** Spent on compiling so far, where that can be told from running. */
+  readonly compileSeconds?: number;
   /** May a value be read without awaiting? */
   readonly syncRead: boolean;
   put(host: HostArray): Buffer;
@@ -47,6 +57,14 @@ export interface Engine {
     fn: (...args: A) => R,
     options?: JitOptions,
   ): (...args: { [K in keyof A]: OnEngine<A[K]> }) => MaybePromise<OnEngine<R>>;
+  /**
+   * Compiles a function in two halves, for whoever looks at the results of these names before asking for the others:
+   * what the first half has computed, the second does not compute again. Absent where an engine cannot do it.
+   */
+  jitCut?(
+    fn: (...args: never[]) => Readonly<Record<string, Tree<Tensor>>>,
+    names: readonly string[],
+  ): (...args: Tree<Buffer>[]) => MaybePromise<Halfway>;
   /** Another buffer with the same numbers, which outlives the first. */
   copy(buffer: Buffer): Buffer;
   free(buffer: Buffer): void;

@@ -5,8 +5,9 @@ import { didYouMean } from "../core/suggest.ts";
 import type { Engine } from "./engine.ts";
 import { JaxEngine } from "./jax/jax-engine.ts";
 
-export const ENGINE_NAMES = ["auto", "wasm", "webgpu"] as const;
+export const ENGINE_NAMES = ["auto", "native", "wasm", "webgpu"] as const;
 export type EngineName = (typeof ENGINE_NAMES)[number];
+type Warn = (message: string) => void;
 
 export function checkEngine(engine: unknown): void {
   if (typeof engine === "object" && engine !== null && typeof (engine as Engine).jit === "function") return;
@@ -18,13 +19,27 @@ export function checkEngine(engine: unknown): void {
   );
 }
 
-export async function selectEngine(engine: EngineName | Engine): Promise<Engine> {
+/** An engine that finds something worth telling tells it to `warn`. */
+export async function selectEngine(engine: EngineName | Engine, warn?: Warn): Promise<Engine> {
   if (typeof engine === "object") return engine;
-  if (engine !== "auto") return JaxEngine.create(engine);
-  try {
-    return await JaxEngine.create("webgpu");
-  } catch (error) {
-    if (!(error instanceof EngineError)) throw error;
-    return JaxEngine.create("wasm");
+  if (engine !== "auto") return create(engine, warn);
+  for (const name of ["native", "webgpu"] as const) {
+    try {
+      return await create(name, warn);
+    } catch (error) {
+      // It is not there. Whoever asks for it by name is told why.
+      if (!(error instanceof EngineError)) throw error;
+    }
   }
+  return create("wasm", warn);
+}
+
+async function create(name: Exclude<EngineName, "auto">, warn?: Warn): Promise<Engine> {
+  if (name !== "native") return JaxEngine.create(name);
+  if (typeof (globalThis as { process?: { getBuiltinModule?: unknown } }).process?.getBuiltinModule !== "function") {
+    throw new EngineError(`Engine "native" runs in Node. Use engine: "auto", "wasm" or "webgpu" here.`);
+  }
+  // Loaded when it is used: browsers never download it.
+  const { NativeEngine } = await import("./native/native-engine.ts");
+  return new NativeEngine(warn ? { warn } : {});
 }

@@ -7,11 +7,12 @@ import { Shared } from "../core/shared.ts";
 import { currentPlatform } from "../platform/platform.ts";
 import { Interruptions } from "../trainer/interruptions.ts";
 import type { FitOptions } from "../trainer/options.ts";
+import { checkMonitors } from "./check-monitors.ts";
 import { PipelineState, type PipelineHooks } from "./pipeline-hooks.ts";
 import type { PlannedModel } from "./plan.ts";
 import { Progress, type Ending } from "./progress.ts";
 import { readResults, type SavedModel } from "./results-file.ts";
-import { makeRoom } from "./run-place.ts";
+import { roomFor } from "./run-place.ts";
 import { checkResults, Training } from "./training.ts";
 import type { ExperimentOptions, ExperimentResult, RunExperimentOptions, SplitData } from "./types.ts";
 
@@ -27,6 +28,8 @@ export class ExperimentRun<D> {
   readonly #shared = new Shared();
   #interruptions!: Interruptions;
   #progress!: Progress;
+  /** Moves an earlier run aside. */
+  #makeRoom: () => void = () => undefined;
 
   constructor(
     options: ExperimentOptions<D>,
@@ -65,13 +68,13 @@ export class ExperimentRun<D> {
     }
   }
 
-  /** Looks at what an earlier run has left, and makes room for a new one. */
+  /** Looks at what an earlier run has left. */
   async #open(): Promise<Progress> {
     const { name = "experiment", seed = 0, runDir } = this.#options;
     if (runDir === undefined) return new Progress(name, seed, undefined);
     if (!this.#resume) {
       const folders = this.#models.map((model) => model.runDir!);
-      await makeRoom(runDir, folders, this.#state.warn);
+      this.#makeRoom = await roomFor(runDir, folders, this.#state.warn);
       return new Progress(name, seed, runDir);
     }
     const before = await readResults(runDir);
@@ -100,6 +103,9 @@ export class ExperimentRun<D> {
     const stopped = await this.#over();
     if (stopped) return stopped;
     const { main, folds = [] } = await this.#split(data, seed);
+    for (const model of this.#models) checkMonitors(model, main, folds.length);
+    // From here on it is a run. Hooks may write to its directory.
+    this.#makeRoom();
     await this.#hooks.fire("datasetCreated", this.#state, () => ({ ...this.#common(), datasets: main, folds }));
     await this.#progress.begin();
     for (const model of this.#models) {

@@ -1,5 +1,7 @@
 // hookline/experiment: from data to results, one or several models.
 export { Experiment } from "./experiment.ts";
+export { csv, type CsvSourceOptions } from "./sources/csv.ts";
+export { safetensors, type SafetensorsOptions } from "./sources/safetensors.ts";
 export { byTime, type ByTimeOptions } from "./splits/by-time.ts";
 export { holdout, type HoldoutOptions } from "./splits/holdout.ts";
 export { kFold, type KFoldOptions } from "./splits/k-fold.ts";

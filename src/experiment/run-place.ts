@@ -1,5 +1,5 @@
 // The directory of an experiment when a new one begins there: two runs are never mixed, and none is lost.
-import { HooklineError } from "../core/errors.ts";
+import { OptionError } from "../core/errors.ts";
 import { builtin } from "../platform/builtin.ts";
 import { readResults, RESULTS_FILE, type SavedResults } from "./results-file.ts";
 
@@ -10,46 +10,56 @@ type Path = ReturnType<typeof process.getBuiltinModule<"node:path">>;
 const TRACES = ["checkpoints", "run.json", "metrics.jsonl"];
 
 /**
- * Makes room for a new run: one that has ended is moved aside as a whole. One that seems to be running may be, and what
- * is no experiment's is not ours to move: these are errors.
+ * How to make room for a new run: one that has ended is moved aside as a whole. One that seems to be running may be, and
+ * what is no experiment's is not ours to move: these are errors.
  * @param folders where its trainings would write
+ * @returns the move, for when the new run begins: what fails before leaves the old one where it is
  */
-export async function makeRoom(
+export async function roomFor(
   dir: string,
   folders: readonly string[],
   warn: (message: string) => void,
-): Promise<void> {
+): Promise<() => void> {
   const saved = await readResults(dir);
   if (saved?.status === "running") {
-    throw new HooklineError(
+    throw new OptionError(
       `Experiment: ${dir} has a run that has not ended: it was killed, or is still running. Go on with it (run({ resume: true }), on the command line \`hookline resume\`), or delete or rename the directory to start anew.`,
+      { option: "runDir" },
     );
   }
-  if (saved) return moveAside(dir, saved, warn);
+  if (saved) {
+    checkMovable(dir);
+    return () => moveAside(dir, saved, warn);
+  }
   const fs = builtin<Fs>("Experiment", "node:fs");
   const found = folders
     .flatMap((folder) => TRACES.map((name) => `${folder}/${name}`))
     .find((path) => fs.existsSync(path));
-  if (found === undefined) return;
-  throw new HooklineError(
+  if (found === undefined) return () => undefined;
+  throw new OptionError(
     `Experiment: ${dir} already has files of another run (${found}). Choose another \`runDir\`, or delete or rename that one.`,
+    { option: "runDir" },
   );
 }
 
 export function moveAside(dir: string, saved: SavedResults, warn: (message: string) => void): void {
+  checkMovable(dir);
   const fs = builtin<Fs>("Experiment", "node:fs");
-  const { relative, resolve, isAbsolute } = builtin<Path>("Experiment", "node:path");
-  const full = resolve(dir);
-  const rest = relative(full, resolve("."));
-  // The directory that we are in, or one around it, has more in it than a run.
-  if (!rest.startsWith("..") && !isAbsolute(rest)) {
-    throw new HooklineError(
-      `Experiment: ${dir} has a run that has ended (${RESULTS_FILE}) and cannot be moved aside: it is the current directory, or around it. Choose another \`runDir\`.`,
-    );
-  }
+  const full = builtin<Path>("Experiment", "node:path").resolve(dir);
   let n = 1;
   while (fs.existsSync(`${full}.${n}`)) n++;
   fs.renameSync(full, `${full}.${n}`);
   const way = saved.status === "completed" ? "" : "; to go on with it instead, rename it back and say `resume`";
   warn(`the last run in ${dir} (${saved.status}) is in ${dir.replace(/\/+$/, "")}.${n} now${way}`);
+}
+
+/** The directory that we are in, or one around it, has more in it than a run. */
+function checkMovable(dir: string): void {
+  const { relative, resolve, isAbsolute } = builtin<Path>("Experiment", "node:path");
+  const rest = relative(resolve(dir), resolve("."));
+  if (rest.startsWith("..") || isAbsolute(rest)) return;
+  throw new OptionError(
+    `Experiment: ${dir} has a run that has ended (${RESULTS_FILE}) and cannot be moved aside: it is the current directory, or around it. Choose another \`runDir\`.`,
+    { option: "runDir" },
+  );
 }

@@ -124,6 +124,7 @@ export function earlyStopping(options: EarlyStoppingOptions = {}): Hook {
   return {
     name,
     stage: "monitor",
+    ...(strict && { monitors }),
     ...(every.length > 0 && { every }),
     onTrainBegin(ctx) {
       if (strict && checkOn === "eval" && ctx.config.eval === undefined) {

@@ -2,7 +2,7 @@ import { Trainer, type Hook } from "hookline";
 import { DataLoader } from "hookline/data";
 import { linear, mse, relu, sequential } from "hookline/nn";
 import { adamw } from "hookline/optim";
-import { tinyData, tinyTrainer } from "hookline/testing";
+import { testEngine, tinyData, tinyTrainer } from "hookline/testing";
 import { expect, test } from "vitest";
 import { freeze } from "./freeze.ts";
 
@@ -16,7 +16,7 @@ const make = (hooks: Hook[], epochs = 3): Trainer =>
     optimizer: adamw({ lr: 0.05, weightDecay: 0.1 }),
     train: new DataLoader(tinyData(16), { batchSize: 4 }),
     epochs,
-    engine: "wasm",
+    engine: testEngine(),
     signals: false,
     hooks,
   });

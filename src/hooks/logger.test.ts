@@ -4,7 +4,7 @@ import type { Hook } from "../core/hook.ts";
 import { histogram, text } from "../core/media.ts";
 import { DataLoader } from "../data/data-loader.ts";
 import type { LoggerBackend, LogRecord, RunEnd, RunEvent, RunFacts } from "../loggers/backend.ts";
-import { tinyData, tinyTrainer, type TinyOptions } from "../testing/index.ts";
+import { testEngine, tinyData, tinyTrainer, type TinyOptions } from "../testing/index.ts";
 import { logger, type LoggerOptions } from "./logger.ts";
 
 interface Recorded extends LoggerBackend {
@@ -162,7 +162,12 @@ describe("the run", () => {
     expect(backend.runs).toMatchObject([
       { name: "digits", resumedAt: undefined, hparams: { seed: 3, accumulate: 2, "optimizer.lr": 0.1 }, totalSteps: 2 },
     ]);
-    expect(backend.runs[0]!.about).toMatchObject({ engine: "wasm", parameters: 4, seed: 3, node: process.version });
+    expect(backend.runs[0]!.about).toMatchObject({
+      engine: testEngine(),
+      parameters: 4,
+      seed: 3,
+      node: process.version,
+    });
     const picked = recording();
     await run(picked, { hparams: ["seed"] }, { seed: 3 });
     expect(picked.runs[0]!.hparams).toEqual({ seed: 3 });

@@ -140,6 +140,7 @@ export function modelCheckpoint(options: ModelCheckpointOptions = {}): Hook {
   return {
     name,
     stage: "checkpoint",
+    ...(strict && monitor !== undefined && { monitors: [monitor] }),
     onTrainBegin(ctx) {
       begin(ctx);
       ({ checkpoints } = ctx);

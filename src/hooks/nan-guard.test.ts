@@ -15,7 +15,7 @@ import { memoryStore } from "hookline/checkpoint";
 import { DataLoader } from "hookline/data";
 import { batchNorm, linear, mse, sequential, tanh } from "hookline/nn";
 import { adamw, sgd } from "hookline/optim";
-import { savedState, tinyData, tinyTrainer } from "hookline/testing";
+import { savedState, testEngine, tinyData, tinyTrainer } from "hookline/testing";
 import { expect, test, vi } from "vitest";
 import { JaxEngine } from "../engines/jax/jax-engine.ts";
 import type { Engine } from "../engines/engine.ts";
@@ -41,7 +41,7 @@ const make = (train: () => Iterable<HostBatch>, hooks: Hook[], options: Partial<
     optimizer: adamw({ lr: 0.05 }),
     train: new DataLoader(train),
     epochs: 1,
-    engine: "wasm",
+    engine: testEngine(),
     signals: false,
     warn: () => undefined,
     hooks,

@@ -140,7 +140,7 @@ test("without Node there is still something to say", async () => {
   try {
     Object.assign(process, { getBuiltinModule: undefined });
     const hook = systemStats({ every: 1 });
-    const trainer = tinyTrainer({ steps: 2, hooks: [hook] });
+    const trainer = tinyTrainer({ steps: 2, engine: "wasm", hooks: [hook] });
     const { metrics } = await trainer.fit();
     expect(Object.keys(metrics).filter((key) => key.startsWith("system/"))).toEqual(["system/lagMs"]);
   } finally {

@@ -11,15 +11,26 @@ export interface WorkerThread {
   terminate(): Promise<unknown>;
 }
 
-type NewWorker = new (script: URL | string, options: { workerData: unknown; eval?: boolean }) => WorkerThread;
+interface WorkerOptions {
+  readonly workerData: unknown;
+  readonly transferList: readonly unknown[];
+  readonly eval?: boolean;
+}
 
-/** `beside` is the module's `import.meta.url`, `script` a name without its ending. */
-export function startWorkerThread(beside: string, script: string, workerData: unknown): WorkerThread {
+type NewWorker = new (script: URL | string, options: WorkerOptions) => WorkerThread;
+
+/** `beside` is the module's `import.meta.url`, `script` a name without its ending. Ports in the data are transferred. */
+export function startWorkerThread(
+  beside: string,
+  script: string,
+  workerData: unknown,
+  transferList: readonly unknown[] = [],
+): WorkerThread {
   const { Worker } = builtin<{ Worker: NewWorker }>("A thread", "node:worker_threads");
   const path = (ending: string): URL => new URL(beside.replace(/[^/]*$/, `${script}.${ending}`));
-  if (!beside.endsWith(".ts")) return new Worker(path("js"), { workerData });
+  if (!beside.endsWith(".ts")) return new Worker(path("js"), { workerData, transferList });
   // From the sources: tsx, which our tests and examples use, reads the script too.
   const source = JSON.stringify(path("ts").href);
   const load = `import("tsx/esm/api").then(({ tsImport }) => tsImport(${source}, ${source}))`;
-  return new Worker(load, { workerData, eval: true });
+  return new Worker(load, { workerData, transferList, eval: true });
 }

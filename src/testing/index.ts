@@ -1,4 +1,5 @@
 // hookline/testing: what a user needs to test a hook in five lines.
+export { testEngine } from "./engine.ts";
 export { savedState } from "./state.ts";
 export { replay, testContext, type VerbCall } from "./context.ts";
 export { tinyData, tinyTrainer, type TinyOptions } from "./tiny.ts";

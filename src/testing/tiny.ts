@@ -5,6 +5,7 @@ import { mse } from "../nn/mse.ts";
 import { sgd } from "../optim/sgd.ts";
 import { Rng } from "../data/random.ts";
 import type { TrainerOptions } from "../trainer/options.ts";
+import { testEngine } from "./engine.ts";
 import { Trainer } from "../trainer/trainer.ts";
 
 export interface TinyOptions extends Partial<TrainerOptions> {
@@ -32,7 +33,7 @@ export function tinyTrainer({ samples = 16, batchSize = 4, ...options }: TinyOpt
     loss: mse(),
     optimizer: sgd({ lr: 0.1 }),
     train: new DataLoader(tinyData(samples), { batchSize }),
-    engine: "wasm",
+    engine: testEngine(),
     signals: false,
     ...(bounded ? {} : { epochs: 1 }),
     ...options,

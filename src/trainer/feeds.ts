@@ -23,7 +23,7 @@ export function checkLoader(what: string, loader: Loader): void {
   );
 }
 
-export function evalFeeds(option: TrainerOptions["eval"], limitBatches = Infinity): EvalFeed[] {
+export function evalFeeds(option: TrainerOptions["eval"], limitBatches: number): EvalFeed[] {
   if (option === undefined) return [];
   const loaders = isLoader(option) ? { val: option } : option;
   // The set checks the loaders; evaluations go through each on its own.

@@ -33,7 +33,7 @@ export async function buildMachine(
   stepOptions: StepOptions,
   warn: (message: string) => void,
 ): Promise<Machine> {
-  const engine = await selectEngine(options.engine ?? "auto");
+  const engine = await selectEngine(options.engine ?? "auto", warn);
   const state = new DeviceState(engine, initial, optimizers);
   const sums = sumsLayouts(options.metrics ?? {});
   const control = new ControlLayout(["scale", "weight", "clipNorm", "clipValue", ...optimizers.controlNames()]);

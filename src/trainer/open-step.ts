@@ -4,7 +4,7 @@ import type { Grads } from "../core/grads.ts";
 import type { MaybePromise } from "../core/loader.ts";
 import { chain } from "../core/maybe.ts";
 import type { HostBatch, Tensors } from "../core/model.ts";
-import { freeAll, leaves, type Buffer, type Engine } from "../engines/engine.ts";
+import { freeAll, leaves, type Buffer, type Engine, type Halfway } from "../engines/engine.ts";
 import type { Buffers, DeviceState } from "./device-state.ts";
 import { GradsView } from "./grads-view.ts";
 import type { ProgramCache } from "./program-cache.ts";
@@ -20,6 +20,8 @@ export interface Micro {
   readonly weight: number;
   readonly batch: Buffers;
   readonly key: Buffer;
+  /** Where its program stands between the forward and the backward pass, on engines that can cut it there. */
+  halfway?: Halfway;
   result?: { readonly grads: Buffers; readonly state: Buffers; readonly sums: Buffer };
 }
 
@@ -109,6 +111,7 @@ export class OpenStep {
 
   /** Frees the micro-batch's inputs, unless a program took them. */
   release(donated = false): void {
+    this.micro?.halfway?.drop();
     if (this.micro && !donated) freeAll(this.#engine, [this.micro.batch, this.micro.key]);
     this.micro = undefined;
     this.#window++;
@@ -208,6 +211,7 @@ export class OpenStep {
         // Taken by the program that failed.
       }
     }
+    micro?.halfway?.drop();
     this.micro = undefined;
     this.#reset();
   }

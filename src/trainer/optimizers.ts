@@ -108,6 +108,11 @@ export class OptimizerSet {
     }
   }
 
+  /** Does an optimizer learn from one loader only? Then a step's micro-batches come from one. */
+  get tied(): boolean {
+    return this.slots.some(({ optimizer }) => optimizer.loader !== undefined);
+  }
+
   /** Names of all optimizer state: one tensor per slot and parameter. */
   get slotNames(): string[] {
     return this.slots.flatMap(({ optimizer, groups }) =>

@@ -6,7 +6,7 @@ import type { Hook } from "../core/hook.ts";
 import { LIMIT_CHECKS, type LimitOptions } from "../core/limits.ts";
 import type { Loader } from "../core/loader.ts";
 import type { HostBatch, Loss, LossModel, Metric, Model } from "../core/model.ts";
-import { checkOptions, is, show } from "../core/options.ts";
+import { checkOptions, is, show, type Check } from "../core/options.ts";
 import type { Schedule } from "../core/schedule.ts";
 import { Shared } from "../core/shared.ts";
 import type { MixOptions } from "../data/mix.ts";
@@ -46,8 +46,8 @@ export interface TrainerOptions extends LimitOptions {
   readonly accumulate?: number;
   readonly clipNorm?: number;
   readonly clipValue?: number;
-  /** Batches of an epoch to use, for a quick try; also of each evaluation. */
-  readonly limitBatches?: number;
+  /** Batches of an epoch and of each evaluation to use, for a quick try; `{ eval: 20 }` for cheap evaluations only. */
+  readonly limitBatches?: number | { readonly train?: number; readonly eval?: number };
   /** Default 0. The same seed gives the same run, bit for bit, on one engine and machine. */
   readonly seed?: number;
   /** Default `auto`: the best one present. */
@@ -89,6 +89,21 @@ export interface FitOptions extends LimitOptions {
 
 const loaders = { expected: "a loader such as new DataLoader(…), or several by name", test: is.object.test };
 const optimizers = { expected: "an optimizer such as adamw({ lr: 1e-3 }), or several by name", test: is.object.test };
+const fromOne = is.wholeFrom(1);
+const batchLimit: Check = {
+  expected: `${fromOne.expected}, or { train, eval } with one for each`,
+  schema: {
+    anyOf: [
+      fromOne.schema!,
+      { type: "object", properties: { train: fromOne.schema!, eval: fromOne.schema! }, additionalProperties: false },
+    ],
+  },
+  test: (value) => {
+    if (fromOne.test(value)) return true;
+    const entries = is.object.test(value) ? Object.entries(value as object) : [];
+    return entries.length > 0 && entries.every(([key, n]) => (key === "train" || key === "eval") && fromOne.test(n));
+  },
+};
 const isStore = (value: unknown): boolean => typeof (value as Partial<CheckpointStore> | null)?.save === "function";
 /** What each option must be; an experiment takes most of them too. */
 export const TRAINER_CHECKS = {
@@ -110,7 +125,7 @@ export const TRAINER_CHECKS = {
   accumulate: is.wholeFrom(1),
   clipNorm: is.positive,
   clipValue: is.positive,
-  limitBatches: is.wholeFrom(1),
+  limitBatches: batchLimit,
   seed: is.wholeFrom(0),
   engine: is.anything,
   runDir: is.name,
@@ -153,6 +168,12 @@ export function checkTrainerOptions(options: TrainerOptions): void {
       );
     }
   }
+}
+
+/** How many batches of an epoch, and of an evaluation, are used. */
+export function batchLimits({ limitBatches }: Pick<TrainerOptions, "limitBatches">): { train: number; eval: number } {
+  const given = typeof limitBatches === "number" ? { train: limitBatches, eval: limitBatches } : limitBatches;
+  return { train: given?.train ?? Infinity, eval: given?.eval ?? Infinity };
 }
 
 const FIT_CHECKS = {

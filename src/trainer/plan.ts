@@ -29,7 +29,8 @@ export function samePlan(a: Plan, b: Plan): boolean {
 const PROGRAMS: Record<Plan["kind"], string> = {
   fused: "one program: forward, backward and update; gradients never leave the device",
   split: "loss and gradients, then the update",
-  forwardFirst: "the forward pass first, then loss and gradients (forward recomputed), then the update",
+  forwardFirst:
+    "the forward pass first, then loss and gradients (native goes on from there, the others compute it again), then the update",
 };
 
 function normReason(plan: Plan, hooks: HookRegistry): string {

@@ -1,16 +1,19 @@
 // Compiled programs, each compiled once: by name, or by the user's function it was made of.
 import type { MaybePromise } from "../core/loader.ts";
 import type { Tensor } from "../core/model.ts";
-import type { Buffer, Engine, JitOptions, Tree } from "../engines/engine.ts";
+import type { Buffer, Engine, Halfway, JitOptions, Tree } from "../engines/engine.ts";
 
 /** A program whose argument types the caller vouches for. */
 export type Compiled = (...args: Tree<Buffer>[]) => MaybePromise<Tree<Buffer>>;
+/** A program that stops halfway, at the results that are needed first. */
+export type Cut = (...args: Tree<Buffer>[]) => MaybePromise<Halfway>;
 type Traced = (...args: never[]) => object;
 
 export class ProgramCache {
   readonly #engine: Engine;
   readonly #named = new Map<string, Compiled>();
   readonly #owned = new WeakMap<object, Map<string, Compiled>>();
+  readonly #cut = new WeakMap<object, Cut>();
 
   constructor(engine: Engine) {
     this.#engine = engine;
@@ -26,6 +29,16 @@ export class ProgramCache {
     let programs = this.#owned.get(owner);
     if (!programs) this.#owned.set(owner, (programs = new Map()));
     return this.#get(programs, name, make, options);
+  }
+
+  /** The owner's program that is cut behind the results of these names; undefined on engines that cannot cut one. */
+  cut(owner: object, make: () => Traced, names: readonly string[]): Cut | undefined {
+    let program = this.#cut.get(owner);
+    if (!program) {
+      program = this.#engine.jitCut?.(make() as (...args: never[]) => Record<string, Tree<Tensor>>, names);
+      if (program) this.#cut.set(owner, program);
+    }
+    return program;
   }
 
   #get(programs: Map<string, Compiled>, name: string, make: () => Traced, options: JitOptions | undefined): Compiled {

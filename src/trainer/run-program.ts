@@ -6,7 +6,6 @@ import type { HostBatch } from "../core/model.ts";
 import type { Buffer, Tree } from "../engines/engine.ts";
 import { layerOf } from "../nn/tap.ts";
 import { describeBatch } from "./batch-input.ts";
-import type { Compiled } from "./program-cache.ts";
 
 export interface Source {
   readonly what: string;
@@ -28,7 +27,11 @@ function explain(error: unknown, { what, loader, host }: Source): Error {
   );
 }
 
-export function runProgram(program: Compiled, source: Source, ...args: Tree<Buffer>[]): MaybePromise<Tree<Buffer>> {
+export function runProgram<T>(
+  program: (...args: Tree<Buffer>[]) => MaybePromise<T>,
+  source: Source,
+  ...args: Tree<Buffer>[]
+): MaybePromise<T> {
   try {
     const out = program(...args);
     if (!(out instanceof Promise)) return out;

@@ -10,7 +10,7 @@ import type { HostBatch, HostTensors, Loss } from "../core/model.ts";
 import type { NameFilter } from "../core/names.ts";
 import type { HookRegistry } from "../core/registry.ts";
 import type { Plan, Work } from "../core/work.ts";
-import { freeAll, type Buffer, type Engine, type Tree } from "../engines/engine.ts";
+import { freeAll, type Buffer, type Engine, type Halfway, type Tree } from "../engines/engine.ts";
 import { stepKey } from "../nn/key.ts";
 import type { BufferGroups } from "./activations-view.ts";
 import { BatchInput } from "./batch-input.ts";
@@ -20,7 +20,7 @@ import { OpenStep, pick, type Micro } from "./open-step.ts";
 import type { OptimizerSet } from "./optimizers.ts";
 import { choosePlan, samePlan } from "./plan.ts";
 import type { ProbeRunner } from "./probe-runner.ts";
-import { ProgramCache, type Compiled } from "./program-cache.ts";
+import { ProgramCache, type Cut } from "./program-cache.ts";
 import type { ControlLayout } from "./programs/control.ts";
 import { clipGrads, forwardOnly, fusedStep, lossGrads, normOf, updateParams } from "./programs/programs.ts";
 import { nonFiniteCounts } from "./programs/stats.ts";
@@ -81,6 +81,9 @@ const GUARDED = { donate: [5, 7] };
 
 const NOTHING: Buffers = {};
 
+/** What a forward pass shows. */
+const SHOWN = ["report", "outputs", "activations"];
+
 export class StepRunner implements Work {
   readonly shown: StepReadings;
   readonly clips: boolean;
@@ -126,7 +129,7 @@ export class StepRunner implements Work {
     this.shown = new StepReadings(engine, this.#totals);
     this.#open = new OpenStep(engine, this.#programs);
     this.clips = options.clipNorm !== undefined || options.clipValue !== undefined;
-    this.tied = optimizers.slots.some(({ optimizer }) => optimizer.loader !== undefined);
+    this.tied = optimizers.tied;
     this.plan = choosePlan(parts.hooks, 1, this.clips);
     this.#spec = this.#specs.get(this.plan, "");
     this.#control.set("clipNorm", options.clipNorm ?? 0);
@@ -213,8 +216,11 @@ export class StepRunner implements Work {
   }
 
   forward(): MaybePromise<void> {
+    const spec = this.#spec;
+    const cut = this.#programs.cut(spec, () => lossGrads(spec), SHOWN);
+    if (cut) return this.#firstHalf(cut);
     const { batch, key } = this.#open.micro!;
-    const program = this.#programs.of(this.#spec, "forward", () => forwardOnly(this.#spec));
+    const program = this.#programs.of(spec, "forward", () => forwardOnly(spec));
     const state = this.#open.state ?? this.#state.state;
     const done = this.#run("forward pass", program, this.#state.params, state, batch, key);
     return chain(done, (out) => {
@@ -222,28 +228,50 @@ export class StepRunner implements Work {
     });
   }
 
+  #firstHalf(cut: Cut): MaybePromise<void> {
+    return chain(this.#run("forward pass", cut, ...this.#passInputs(1)), (halfway) => {
+      this.#open.micro!.halfway = halfway;
+      this.shown.show(halfway.early as unknown as Pass);
+    });
+  }
+
   backward(scale: number): MaybePromise<void> {
     const spec = this.#spec;
-    const { batch, key } = this.#open.micro!;
-    const { params } = this.#state;
+    const { halfway } = this.#open.micro!;
+    if (halfway) return this.#secondHalf(halfway, scale);
     const collects = this.plan.kind !== "forwardFirst";
     // The forward pass that came first has collected already.
     const program = collects
       ? this.#programs.of(spec, "lossGrads", () => lossGrads(spec))
       : this.#programs.of(spec, "lossGrads only", () => lossGrads({ ...spec, probes: [] }));
-    const train = pick(params, spec.train);
-    const state = this.#open.state ?? this.#state.state;
-    const sums = this.#open.sums ?? this.#totals.sums;
-    const frozen = pick(params, spec.frozen);
-    const control = this.#putControl(scale);
-    const done = this.#run("backward pass", program, train, state, sums, frozen, batch, control, key);
+    const done = this.#run("backward pass", program, ...this.#passInputs(scale));
     return chain(done, (out) => {
-      const result = out as unknown as GradsResult;
-      this.#open.finish({ grads: result.grads, state: result.state, sums: result.sums });
-      this.#scale = scale;
-      const { report, outputs, activations } = result;
+      const { report, outputs, activations, ...result } = out as unknown as GradsResult;
+      this.#finish(result, scale);
       this.shown.show({ report, outputs, ...(collects && { activations }) });
     });
+  }
+
+  /** All that the first half has shown stays; nothing of it is computed again. */
+  #secondHalf(halfway: Halfway, scale: number): MaybePromise<void> {
+    const done = this.#run("backward pass", halfway.finish, ...this.#passInputs(scale));
+    return chain(done, (out) => this.#finish(out as unknown as GradsResult, scale));
+  }
+
+  #finish({ grads, state, sums }: Pick<GradsResult, "grads" | "state" | "sums">, scale: number): void {
+    this.#open.finish({ grads, state, sums });
+    this.#scale = scale;
+  }
+
+  /** What a forward and backward pass takes. */
+  #passInputs(scale: number): Tree<Buffer>[] {
+    const { batch, key } = this.#open.micro!;
+    const { params } = this.#state;
+    const train = pick(params, this.#spec.train);
+    const frozen = pick(params, this.#spec.frozen);
+    const state = this.#open.state ?? this.#state.state;
+    const sums = this.#open.sums ?? this.#totals.sums;
+    return [train, state, sums, frozen, batch, this.#putControl(scale), key];
   }
 
   keepBatch(): MaybePromise<void> {
@@ -413,7 +441,11 @@ export class StepRunner implements Work {
     return (this.#controlBuffer = this.#engine.put({ data: values, shape: [values.length] }));
   }
 
-  #run(what: string, program: Compiled, ...args: Tree<Buffer>[]): MaybePromise<Tree<Buffer>> {
+  #run<T>(
+    what: string,
+    program: (...args: Tree<Buffer>[]) => MaybePromise<T>,
+    ...args: Tree<Buffer>[]
+  ): MaybePromise<T> {
     const { micro } = this.#open;
     return runProgram(program, { what, loader: this.#spec.loader, host: micro?.host ?? {} }, ...args);
   }

@@ -30,7 +30,7 @@ import { OptimizerSet } from "./optimizers.ts";
 import { Place } from "./saving/place.ts";
 import { Saver } from "./saving/saver.ts";
 import type { Subject } from "./saving/snapshot.ts";
-import { checkFitOptions, checkTrainerOptions, type FitOptions, type TrainerOptions } from "./options.ts";
+import { batchLimits, checkFitOptions, checkTrainerOptions, type FitOptions, type TrainerOptions } from "./options.ts";
 import { choosePlan, describePlan } from "./plan.ts";
 import { defineProblem, type Problem } from "./problem.ts";
 import type { ProbedRun, RunWithProbesOptions } from "./probe-runner.ts";
@@ -67,10 +67,13 @@ export class Trainer {
     this.#initial = this.#problem.init(this.#seed);
     this.#feed = new LoaderSet(options.train, options.mix);
     checkLossWeights(options.lossWeights ?? {}, this.#feed.names);
-    this.#evals = evalFeeds(options.eval, options.limitBatches);
+    this.#evals = evalFeeds(options.eval, batchLimits(options).eval);
     this.#optimizers = this.#makeOptimizers();
     this.#run = this.#makeRun();
     this.#run.accumulate = options.accumulate ?? 1;
+    // As far as it is known before fit() has its say: cadences in percent ask for it, in explainPlan() and evaluate() too.
+    if (options.epochs !== undefined || options.steps !== undefined)
+      this.#run.totalSteps = new Limits(options).totalSteps(this.#stepsPerEpoch());
     this.hooks = new HookRegistry(this.#run, this.#warn, single.rank);
     this.hooks.addAll(options.hooks ?? []);
     this.#place = new Place(options, this.#warn);
@@ -261,8 +264,8 @@ export class Trainer {
 
   async #train(limits: Limits, interrupted: () => Interruption | undefined, resume?: string): Promise<void> {
     const run = this.#run;
+    run.totalSteps = limits.totalSteps(this.#stepsPerEpoch());
     const { steps } = await this.#start();
-    run.totalSteps = limits.totalSteps(this.#stepsPerEpoch(steps.tied));
     await this.hooks.fire.init!();
     if (this.#place.runId === "") this.#place.begin();
     if (resume !== undefined) await this.#resume(resume);
@@ -277,7 +280,7 @@ export class Trainer {
       evalEvery: this.#evalEvery,
       logEvery: this.#logEvery,
       evalAtStart: this.options.evalAtStart ?? false,
-      limitBatches: this.options.limitBatches ?? Infinity,
+      limitBatches: batchLimits(this.options).train,
       tokens: this.options.tokens,
     });
   }
@@ -362,6 +365,7 @@ export class Trainer {
       shared: this.options.shared,
       hooks: () => this.hooks,
       device: () => this.#machine?.engine.name ?? "not started",
+      compileSeconds: () => this.#machine?.engine.compileSeconds,
       paramCount: () => Object.values(this.#initial.params).reduce((sum, { shape }) => sum + sizeOf(shape), 0),
       optimizersFor: (ctx) => this.#optimizers.live(ctx),
       checkpointsFor: (hook) => this.#saver.view(hook),
@@ -377,12 +381,12 @@ export class Trainer {
     return { seed: this.#seed, clipNorm, clipValue, lossWeights, totals };
   }
 
-  #stepsPerEpoch(held: boolean): number | undefined {
+  #stepsPerEpoch(): number | undefined {
     return this.#feed.stepsPerEpoch({
       // As given, not as a hook has it now: the length of the run must not depend on when one asks.
       accumulate: this.options.accumulate ?? 1,
-      held,
-      limit: this.options.limitBatches ?? Infinity,
+      held: this.#optimizers.tied,
+      limit: batchLimits(this.options).train,
     });
   }
 

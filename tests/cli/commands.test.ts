@@ -1,5 +1,5 @@
 // The commands as a user types them, each in a process of its own: what they print, what they leave, how they end.
-import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import type { SavedResults } from "../../src/experiment/results-file.ts";
@@ -31,9 +31,20 @@ describe("usage", () => {
     [["trian"], "unknown command `trian`. Did you mean `train`? `hookline --help`"],
     [["train", "--sett", "a=1"], "unknown option `--sett`. Did you mean `--set`? `hookline train --help`"],
     [["train", "--epochs", "1.5"], "Expected a whole number ≥ 1."],
-    [["eval", "nowhere"], "nowhere has no experiment.json"],
+    [["eval", "nowhere"], "There is no directory nowhere."],
+    [["eval", "runs"], "runs has no experiment.json"],
+    [["eval", "runs/tiny", "--checkpoint", "step-12"], "runs/tiny has no checkpoint `step-12`."],
+    [["inspect", "runs/tyni"], "error: runs/tyni: it does not exist."],
     [["inspect", "hookline.yml"], "Did you mean `hookline.yaml`?"],
     [["runs", "--sort", "sise"], "there is no `sise`"],
+    [["train", "."], ". is a directory. Did you mean `hookline.yaml`?"],
+    [
+      ["train", "--set", "data={ use: csv, file: no.csv, columns: { x: float32 } }"],
+      "data.file: There is no file no.csv",
+    ],
+    [["runs", "nowhere"], "There is no directory nowhere."],
+    [["train", "--run-dir", ""], "`--run-dir <dir>` argument `` is invalid. It is empty."],
+    [["hooks", "--explain", "hookline.yaml", "--event", "stepDone"], "There is no event `stepDone`."],
   ])("%j ends with 2 and says why", async (args, message) => {
     const { code, stdout, stderr } = await hookline(...args);
     expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
@@ -61,7 +72,7 @@ describe("train", () => {
     expect(training).toMatchObject({ code: 0, stderr: "" });
     expect(training.stdout).toMatch(/model {2}3 epochs +12 /);
     expect(training.stdout).toContain(
-      "Its files are in runs/tiny.\nLook at it: hookline inspect runs/tiny, hookline runs runs",
+      "Its files are in runs/tiny.\nLook at it: hookline inspect runs/tiny, hookline runs\n",
     );
     expect(resultsOf(join(trained, "runs/tiny")).status).toBe("completed");
   });
@@ -243,6 +254,15 @@ describe("a run that is done", () => {
     ]);
   });
 
+  test("a directory with the files of another run is left alone: 2", async () => {
+    const dir = installed.project(tinyProject());
+    mkdirSync(join(dir, "runs/tiny"), { recursive: true });
+    writeFileSync(join(dir, "runs/tiny/run.json"), "{}");
+    const { code, stderr } = await installed.hookline(dir, "train");
+    expect(stderr).toContain("runs/tiny already has files of another run");
+    expect(code).toBe(2);
+  });
+
   test("resume has nothing to do", async () => {
     const { code, stderr } = await hookline("resume", "runs/tiny");
     expect({ code, stderr }).toEqual({
@@ -257,7 +277,7 @@ test("hooks lists events and hooks; --explain reads no data", async () => {
   const { stdout } = await installed.hookline(dir, "hooks");
   expect(stdout).toMatch(/^stepEnd +onStepEnd +step +after the update$/m);
   expect(stdout).toMatch(/^dataRead +onDataRead +pipeline/m);
-  expect(stdout).toMatch(/^earlyStopping +stops when a metric no longer improves$/m);
+  expect(stdout).toMatch(/^earlyStopping +Ends the run when what it watches no longer improves, /m);
   const explained = await installed.hookline(dir, "hooks", "--explain", "hookline.yaml", "--event", "evalEnd");
   expect(explained.stdout).toBe("evalEnd\n  1. modelCheckpoint  [stage checkpoint]\n  2. logger  [stage logger]\n");
   expect(existsSync(join(dir, "data-was-read"))).toBe(false);

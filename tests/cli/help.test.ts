@@ -1,6 +1,6 @@
 // The surface of the command line: commands, flags and their help are promises, so they are pinned.
 import { expect, test } from "vitest";
-import { HOOKS } from "../../src/cli/lib/hook-list.ts";
+import { builtinHooks } from "../../src/cli/lib/hook-list.ts";
 import { makeProgram } from "../../src/cli/program.ts";
 import { hooks } from "../../src/experiment/registry/hooks.ts";
 
@@ -26,6 +26,9 @@ test("every command has examples, and help says what exit codes mean", () => {
   expect(helpOf(program)).toMatch(/Exit codes:\n {2}0 .*\n {2}1 .*\n {2}2 .*\n {2}130, 143 /);
 });
 
-test("`hookline hooks` lists every hook that a config can name", () => {
-  expect(Object.keys(HOOKS).sort()).toEqual(Object.keys(hooks).sort());
+test("`hookline hooks` lists every hook that a config can name, and says what each is for", () => {
+  const listed = builtinHooks();
+  expect(listed.map(({ use }) => use).sort()).toEqual(Object.keys(hooks).sort());
+  for (const { use, what } of listed) expect(what, use).toMatch(/^[A-Z].{15,}\.$/);
+  expect(listed.find(({ use }) => use === "gradientNoise")!.what).toContain("noise scale");
 });

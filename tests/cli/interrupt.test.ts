@@ -1,5 +1,5 @@
 // Ctrl-C in the middle of a training, and what comes after it.
-import { readFileSync } from "node:fs";
+import { readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import type { SavedResults } from "../../src/experiment/results-file.ts";
@@ -85,8 +85,14 @@ test("a run that is going on is left alone; when it was killed, it is unfinished
     expect(code).toBe(2);
     expect(stderr).toContain(`process ${child.pid} on`);
   }
+  const statuses = async () =>
+    (JSON.parse((await installed.hookline(dir, "runs", "--json")).stdout) as { status: string }[]).map((r) => r.status);
+  expect(await statuses()).toEqual(["running"]);
   child.kill("SIGKILL");
   await child.ended;
+  expect(await statuses()).toEqual(["killed"]);
+  rmSync(join(dir, "runs/tiny/run.json"));
+  expect(await statuses()).toEqual(["killed"]);
   expect((await installed.hookline(dir, "train")).stderr).toContain("which is running, or was killed");
   const { code } = await installed.hookline(dir, "resume", "runs/tiny", "--set", "hooks.slow.ms=0");
   expect(code).toBe(0);

@@ -3,12 +3,11 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { buildExperiment, readConfig } from "hookline/config";
 import { Experiment } from "hookline/experiment";
 import { readRun } from "hookline/loggers";
 import { tinyTrainer } from "hookline/testing";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
-import { buildExperiment } from "../../src/experiment/build/build-experiment.ts";
-import { readConfig } from "../../src/experiment/config/read-config.ts";
 
 const folder = fileURLToPath(new URL("document-002", import.meta.url));
 

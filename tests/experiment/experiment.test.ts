@@ -5,6 +5,7 @@ import {
   earlyStopping,
   ema,
   modelCheckpoint,
+  schedule,
   sharedKey,
   swa,
   type Datasets,
@@ -16,11 +17,11 @@ import { readWeights } from "hookline/checkpoint";
 import { DataLoader } from "hookline/data";
 import { Experiment, holdout, kFold, type ExperimentOptions } from "hookline/experiment";
 import { linear, mse } from "hookline/nn";
-import { sgd } from "hookline/optim";
+import { plateau, sgd } from "hookline/optim";
 import { tinyData } from "hookline/testing";
 import { describe, expect, it } from "vitest";
 import { tempDir } from "../support/temp-dir.ts";
-import { tinyExperiment, type TinyData } from "../support/tiny-experiment.ts";
+import { tinyExperiment, type TinyData, type TinyExperimentOptions } from "../support/tiny-experiment.ts";
 
 /** What hooks see, kept for later. */
 function seen<E extends keyof PipelineContexts>(event: E): { hook: Hook; contexts: PipelineContexts[E][] } {
@@ -219,6 +220,51 @@ describe("folds", () => {
     });
     const rest = await tinyExperiment({ data: () => data, split: () => ({ main }), epochs: 2 }).run();
     expect(models.model!.results).toEqual(rest.models.model!.results);
+  });
+
+  const watchers: [string, TinyExperimentOptions][] = [
+    ["hook `earlyStopping`", { hooks: [earlyStopping()] }],
+    ["hook `modelCheckpoint`", { hooks: [schedule("1 epoch", modelCheckpoint({ monitor: "val_loss" }))] }],
+    ["the schedule", { schedule: plateau({ monitor: "val/loss" }) }],
+  ];
+
+  it.each(watchers)(
+    "%s watching a validation that the main training lacks is told before any fold",
+    async (who, more) => {
+      const runDir = join(tempDir(), "run");
+      const steps: number[] = [];
+      const counts: Hook = { name: "counts", onStepEnd: (ctx) => void steps.push(ctx.step) };
+      const options = { data: () => tinyData(40), runDir, ...more, hooks: [...(more.hooks ?? []), counts] };
+      await expect(tinyExperiment({ ...options, split: kFold({ folds: 2 }) }).run()).rejects.toThrow(
+        new RegExp(
+          `^Experiment: ${who} watches .*the folds have and the main training has not.*kFold\\(\\{ val: 0.1 \\}\\)`,
+        ),
+      );
+      expect(steps).toEqual([]);
+      expect(existsSync(runDir)).toBe(false);
+      const split = kFold({ folds: 2, val: 0.1 });
+      expect((await tinyExperiment({ ...options, split }).run()).status).toBe("completed");
+    },
+  );
+
+  it("what is wrong with a new run leaves the last one where it is", async () => {
+    const runDir = join(tempDir(), "run");
+    const options = { data: () => tinyData(40), runDir, split: holdout() };
+    await tinyExperiment(options).run();
+    const before = readFileSync(join(runDir, "results.json"), "utf8");
+    const unreadable = () => {
+      throw new Error("the tape is torn");
+    };
+    for (const wrong of [{ split: kFold({ folds: 2 }), hooks: [earlyStopping()] }, { data: unreadable }])
+      await expect(tinyExperiment({ ...options, ...wrong }).run()).rejects.toThrow();
+    expect(readFileSync(join(runDir, "results.json"), "utf8")).toBe(before);
+    expect(existsSync(`${runDir}.1`)).toBe(false);
+  });
+
+  it("a hook that can do without its metric may watch what is not there", async () => {
+    const hooks = [earlyStopping({ strict: false })];
+    const { status } = await tinyExperiment({ split: kFold({ folds: 2 }), hooks }).run();
+    expect(status).toBe("completed");
   });
 });
 

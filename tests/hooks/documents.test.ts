@@ -2,7 +2,7 @@
 // document-002.test.ts has the rest. Each does in a run what its document says.
 import type { ContextOf, Hook } from "hookline";
 import { DataLoader } from "hookline/data";
-import { recordTrace, tinyData, tinyTrainer } from "hookline/testing";
+import { recordTrace, testEngine, tinyData, tinyTrainer } from "hookline/testing";
 import { describe, expect, it } from "vitest";
 import { capturePrints, poison } from "./samples.ts";
 
@@ -77,7 +77,7 @@ describe("document 001", () => {
       seen = { model, optimizers: optimizers.length, device, epoch, loss, avgLoss, paramCount, status };
     });
     await trainer.fit();
-    expect(seen).toMatchObject({ optimizers: 1, device: "wasm", epoch: 0, paramCount: 4, status: "training" });
+    expect(seen).toMatchObject({ optimizers: 1, device: testEngine(), epoch: 0, paramCount: 4, status: "training" });
     expect(seen).toMatchObject({ model: trainer.options.model, loss: expect.any(Number), avgLoss: expect.any(Number) });
   });
 });

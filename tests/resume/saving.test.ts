@@ -1,5 +1,5 @@
 // Saving beside training: what is written is the state of the boundary at which it was asked for, one at a time.
-import type { Hook } from "hookline";
+import type { Hook, SaveTensors } from "hookline";
 import { memoryStore, toHostArrays, decodeSafetensors, type CheckpointStore } from "hookline/checkpoint";
 import { recordTrace, tinyTrainer, type TinyOptions } from "hookline/testing";
 import { describe, expect, test } from "vitest";
@@ -60,6 +60,44 @@ describe("asynchronous saving", () => {
     await trainer.fit();
     expect(seen).toHaveLength(1);
     expect(seen[0]).toMatch(/^step-000002 at step [4-8], of step 2$/);
+    expect((await weightsOf(store, "step-000002")).weight).toEqual(at[2]);
+    expect(at[2]).not.toEqual(at[4]);
+  });
+
+  test("a store that reads tensors where they lie finds them steps later, whatever a hook does with what it kept", async () => {
+    const store = memoryStore();
+    const at: Record<number, unknown> = {};
+    let goOn: (() => void) | undefined;
+    let kept: SaveTensors | undefined;
+    const reading: CheckpointStore = {
+      ...store,
+      save: () => Promise.reject(new Error("copied")),
+      async saveLent(name, files, lent, info) {
+        await new Promise<void>((resolve) => void (goOn = resolve));
+        const parts = Object.entries(lent).map(([file, partsNow]) => [file, partsNow()] as const);
+        return store.save(name, { ...files, ...Object.fromEntries(parts) }, info);
+      },
+    };
+    const watch: Hook = {
+      name: "watch",
+      onBeforeSave: ({ saving }) => void (kept = saving.tensors["model"]),
+      async onStepEnd(ctx) {
+        at[ctx.step] = await ctx.params.get("weight");
+        kept?.delete("weight");
+        if (ctx.step === 4) goOn?.();
+      },
+    };
+    await using trainer = tinyTrainer({
+      steps: 8,
+      epochs: 4,
+      store: reading,
+      hooks: [saveAt(2), watch],
+      yieldEvery: 0,
+    });
+    await trainer.fit();
+    expect(Object.keys((await store.list())[0]!.files)).toEqual(
+      expect.arrayContaining(["model.safetensors", "optimizer.safetensors", "state.json"]),
+    );
     expect((await weightsOf(store, "step-000002")).weight).toEqual(at[2]);
     expect(at[2]).not.toEqual(at[4]);
   });

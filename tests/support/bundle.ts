@@ -13,6 +13,9 @@ export const ENTRIES: Readonly<Record<string, string>> = {
   "hookline/checkpoint": "src/checkpoint/index.ts",
   "hookline/loggers": "src/loggers/index.ts",
   "hookline/experiment": "src/experiment/index.ts",
+  "hookline/config": "src/config/index.ts",
+  "hookline/jax": "src/jax/index.ts",
+  "hookline/native": "src/native/index.ts",
   "hookline/testing": "src/testing/index.ts",
 };
 

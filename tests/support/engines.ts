@@ -1,8 +1,9 @@
-// Engines around jax-js's: one that must be awaited as WebGPU's must, one that counts what is read, one that keeps its programs.
+// Engines around the one that is tested: one that must be awaited as WebGPU's must, one that counts what is read, one that keeps its programs.
 import { makeJaxpr } from "@jax-js/jax";
 import type { Engine, Tensor } from "hookline";
 import { freeAll, type Buffer, type Tree } from "../../src/engines/engine.ts";
-import { JaxEngine } from "../../src/engines/jax/jax-engine.ts";
+import { selectEngine } from "../../src/engines/select.ts";
+import { testEngine } from "../../src/testing/engine.ts";
 
 const around = (inner: Engine, changes: Partial<Engine>): Engine => ({
   name: inner.name,
@@ -20,7 +21,7 @@ const later = (): Promise<void> => new Promise((resolve) => setImmediate(resolve
 
 /** Nothing can be read without awaiting, and every program takes its time. */
 export async function asyncEngine(): Promise<Engine> {
-  const inner = await JaxEngine.create("wasm");
+  const inner = await selectEngine(testEngine());
   return around(inner, {
     syncRead: false,
     async read(buffer) {
@@ -40,7 +41,7 @@ export async function asyncEngine(): Promise<Engine> {
 
 /** Counts how often something is read back from it. */
 export async function countingEngine(): Promise<{ readonly engine: Engine; reads(): number }> {
-  const inner = await JaxEngine.create("wasm");
+  const inner = await selectEngine(testEngine());
   let count = 0;
   const engine = around(inner, {
     read(buffer) {
@@ -53,7 +54,7 @@ export async function countingEngine(): Promise<{ readonly engine: Engine; reads
 
 /** The programs as text, in the order of their first calls. */
 export async function recordingEngine(): Promise<{ readonly engine: Engine; readonly programs: string[] }> {
-  const inner = await JaxEngine.create("wasm");
+  const inner = await selectEngine(testEngine());
   const programs: string[] = [];
   const engine = around(inner, {
     jit(fn, options) {
@@ -72,7 +73,7 @@ export async function recordingEngine(): Promise<{ readonly engine: Engine; read
 
 /** Fails in the middle of the `at`-th program that may reuse its inputs: they are gone, as after a lost device. */
 export async function failingEngine(at: number): Promise<Engine> {
-  const inner = await JaxEngine.create("wasm");
+  const inner = await selectEngine(testEngine());
   let calls = 0;
   const jit: Engine["jit"] = (fn, options = {}) => {
     const compiled = inner.jit(fn, options);

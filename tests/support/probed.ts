@@ -14,6 +14,7 @@ import {
   sequential,
 } from "hookline/nn";
 import { adamw } from "hookline/optim";
+import { testEngine } from "hookline/testing";
 
 const rng = new Rng(5);
 const tokens = () => ({ data: Int32Array.from({ length: 16 * 6 }, () => rng.int(11)), shape: [16, 6] });
@@ -45,7 +46,7 @@ export const transformer = (options: Options = {}): Trainer =>
     optimizer: adamw({ lr: 1e-2 }),
     train: new DataLoader(text, { batchSize: 4 }),
     eval: new DataLoader(text, { batchSize: 8 }),
-    engine: "wasm",
+    engine: testEngine(),
     signals: false,
     epochs: 1,
     ...options,
@@ -65,7 +66,7 @@ export const classifier = (options: Options = {}): Trainer =>
     loss: crossEntropy(),
     optimizer: adamw({ lr: 1e-2 }),
     train: new DataLoader(classes, { batchSize: 4 }),
-    engine: "wasm",
+    engine: testEngine(),
     signals: false,
     epochs: 1,
     ...options,

@@ -5,8 +5,11 @@ import type { Arg, DType, Graph, MapOp } from "../../src/engines/lower/graph.ts"
 import { keepLive } from "../../src/engines/lower/live.ts";
 import { sizeOf, type Move } from "../../src/engines/lower/view.ts";
 
-const MOST = 1500;
-const MOST_OF_A_DOT = 12_000;
+/** Small ones are for comparing number by number, large ones are worth dividing between threads. */
+const SIZES = {
+  small: { most: 3000, mostOfDot: 20_000, odd: [16, 17, 24], products: [2, 4, 8, 12] },
+  large: { most: 150_000, mostOfDot: 6_000_000, odd: [64, 129, 200], products: [8, 16, 30, 64] },
+};
 const BOUND = 8;
 
 export interface RandomGraph {
@@ -21,8 +24,11 @@ class Maker {
   readonly graph = new GraphBuilder();
   readonly values: Arg[] = [];
 
-  constructor(seed: number) {
+  readonly size: (typeof SIZES)["small"];
+
+  constructor(seed: number, size: keyof typeof SIZES) {
     this.rng = new Rng(seed);
+    this.size = SIZES[size];
   }
 
   pick<T>(from: readonly T[]): T {
@@ -33,10 +39,11 @@ class Maker {
   shape(rank = this.rng.int(4)): number[] {
     const size = (): number => {
       if (this.rng.int(40) === 0) return 0;
-      return this.rng.int(6) === 0 ? this.pick([16, 17, 24]) : 1 + this.rng.int(9);
+      const isOdd = this.rng.int(this.size === SIZES.large ? 2 : 6) === 0;
+      return isOdd ? this.pick(this.size.odd) : 1 + this.rng.int(9);
     };
     const shape = Array.from({ length: rank }, size);
-    return sizeOf(shape) > MOST ? this.shape(rank) : shape;
+    return sizeOf(shape) > this.size.most ? this.shape(rank) : shape;
   }
 
   number(): number {
@@ -76,8 +83,7 @@ class Maker {
 }
 
 const broadcasts = (small: readonly number[], large: readonly number[]): boolean =>
-  small.length <= large.length &&
-  small.every((n, i) => n === 1 || n === large[i + large.length - small.length]);
+  small.length <= large.length && small.every((n, i) => n === 1 || n === large[i + large.length - small.length]);
 
 function together(a: readonly number[], b: readonly number[]): readonly number[] {
   const [long, short] = a.length >= b.length ? [a, b] : [b, a];
@@ -104,8 +110,7 @@ const STEPS: Readonly<Record<string, Step>> = {
     const fn = g.pick(["add", "sub", "mul", "min", "max"] as const);
     return g.bounded(g.map(fn, [x, g.partner(x, x.node.dtype)]));
   },
-  compare: (g, x) =>
-    g.map(g.pick(["less", "lessEqual", "equal", "notEqual"]), [x, g.partner(x, x.node.dtype)], "bool"),
+  compare: (g, x) => g.map(g.pick(["less", "lessEqual", "equal", "notEqual"]), [x, g.partner(x, x.node.dtype)], "bool"),
   where(g, x) {
     const condition = g.map("less", [x, g.partner(x, x.node.dtype)], "bool");
     return g.map("where", [condition, x, g.partner(x, x.node.dtype)], x.node.dtype);
@@ -142,7 +147,9 @@ const STEPS: Readonly<Record<string, Step>> = {
     const step = 1 + g.rng.int(2);
     const out = [...shape.slice(0, -2), (places! - 1) * step + window + g.rng.int(2)];
     const { dtype } = x.node;
-    return g.bounded(g.graph.node({ op: "windowsAdd", args: [x], window: [window], strides: [step], shape: out, dtype }));
+    return g.bounded(
+      g.graph.node({ op: "windowsAdd", args: [x], window: [window], strides: [step], shape: out, dtype }),
+    );
   },
   reduce(g, x) {
     const { shape } = x.view;
@@ -161,11 +168,12 @@ const STEPS: Readonly<Record<string, Step>> = {
     const { dtype } = x.node;
     const inner = shape.at(-1);
     if (inner === undefined || dtype === "bool") return undefined;
-    const columns = g.pick([1, 3, 8, 16]);
+    const columns = g.pick([1, 3, 16, 24, 40]);
     const batch = shape.slice(0, -2);
     const rows = shape.at(-2) ?? 1;
-    if (sizeOf(shape) * columns > MOST_OF_A_DOT) return undefined;
-    const ofBatch = g.rng.int(2) === 0 ? batch : batch.map(() => 1);
+    if (sizeOf(shape) * columns > g.size.mostOfDot) return undefined;
+    // With one matrix for all, what is no batch are rows of several dimensions.
+    const ofBatch = g.rng.int(3) === 0 ? batch : batch.map(() => 1);
     const data = Float32Array.from({ length: sizeOf(ofBatch) * columns * inner }, () => g.number());
     let right = g.graph.constant(
       dtype === "float32" ? data : Int32Array.from(data),
@@ -179,11 +187,13 @@ const STEPS: Readonly<Record<string, Step>> = {
       right = moved(g, right, { kind: "permute", order });
     }
     right = moved(g, right, { kind: "reshape", shape: [...ofBatch, 1, columns, inner] });
-    const left = moved(g, x, { kind: "reshape", shape: [...batch, rows, 1, inner] });
+    // Before and not behind: who uses a product sees it as it is.
+    const small = x.node.op === "input" ? x : g.bounded(x);
+    const left = moved(g, small, { kind: "reshape", shape: [...batch, rows, 1, inner] });
     const full = [...batch, rows, columns, inner];
     const args = [g.graph.broadcast(left, full), g.graph.broadcast(right, full)] as const;
     const pair: readonly [Arg, Arg] = g.rng.int(3) === 0 ? [args[1], args[0]] : args;
-    return g.bounded(g.graph.node({ op: "dot", args: pair, shape: full.slice(0, -1), dtype }));
+    return g.graph.node({ op: "dot", args: pair, shape: full.slice(0, -1), dtype });
   },
   assemble(g, x) {
     const { shape } = x.view;
@@ -206,7 +216,7 @@ const STEPS: Readonly<Record<string, Step>> = {
     if (!n) return undefined;
     const ids = g.index(g.shape(g.rng.int(2) + 1), n);
     const shape = [...ids.view.shape, ...rest];
-    if (sizeOf(shape) > MOST) return undefined;
+    if (sizeOf(shape) > g.size.most) return undefined;
     return g.graph.node({ op: "gather", args: [x, ids], shape, dtype: x.node.dtype });
   },
   scatter(g, x) {
@@ -215,9 +225,7 @@ const STEPS: Readonly<Record<string, Step>> = {
     const count = 1 + g.rng.int(7);
     const shape = [count, ...rest];
     const { dtype } = x.node;
-    return g.bounded(
-      g.graph.node({ op: "scatter", adds: true, args: [x, g.index([n], count)], shape, dtype }),
-    );
+    return g.bounded(g.graph.node({ op: "scatter", adds: true, args: [x, g.index([n], count)], shape, dtype }));
   },
   /** Indices that are computed in the same program. */
   pickRows(g, x) {
@@ -225,8 +233,7 @@ const STEPS: Readonly<Record<string, Step>> = {
     if (!n || x.node.dtype === "bool" || rest.includes(0)) return undefined;
     const { dtype } = x.node;
     const axes = rest.map((_, i) => i + 1);
-    const largest =
-      axes.length > 0 ? g.graph.node({ op: "reduce", fn: "max", args: [x], axes, shape: [n], dtype }) : x;
+    const largest = axes.length > 0 ? g.graph.node({ op: "reduce", fn: "max", args: [x], axes, shape: [n], dtype }) : x;
     const whole = g.map("max", [g.graph.cast(largest, "int32"), g.graph.literal(0, "int32")]);
     const ids = g.map("min", [whole, g.graph.literal(n - 1, "int32")]);
     if (g.rng.int(2)) return g.graph.node({ op: "gather", args: [x, ids], shape: x.view.shape, dtype });
@@ -248,23 +255,33 @@ const STEPS: Readonly<Record<string, Step>> = {
   },
 };
 
-export function randomGraph(seed: number): RandomGraph {
-  const g = new Maker(seed);
-  const inputs = Array.from({ length: 1 + g.rng.int(3) }, (_, i) => {
-    const shape = g.shape();
-    const dtype = g.rng.int(4) === 0 ? "int32" : "float32";
+/** What a graph is made of: a bit of everything, or matrix products of arrays that were turned about. */
+const KINDS = {
+  anything: Object.keys(STEPS),
+  products: ["dot", "dot", "permute", "permute", "reshape", "reduce", "sort", "binary", "flip", "slice", "scatter"],
+} as const;
+
+export function randomGraph(
+  seed: number,
+  kind: keyof typeof KINDS = "anything",
+  size: keyof typeof SIZES = "small",
+): RandomGraph {
+  const g = new Maker(seed, size);
+  const ofProducts = kind === "products";
+  const inputs = Array.from({ length: 1 + g.rng.int(ofProducts ? 2 : 3) }, (_, i) => {
+    const shape = ofProducts ? Array.from({ length: 2 + g.rng.int(3) }, () => g.pick(g.size.products)) : g.shape();
+    const dtype = !ofProducts && g.rng.int(4) === 0 ? "int32" : "float32";
     g.values.push(g.graph.input(i, shape, dtype));
     const data = Array.from({ length: sizeOf(shape) }, () => g.number());
     return dtype === "int32" ? Int32Array.from(data) : Float32Array.from(data);
   });
   const declared = g.values.map(({ node: { shape, dtype } }) => ({ shape, dtype }));
-  const names = Object.keys(STEPS);
   const count = 2 + g.rng.int(14);
   for (let i = 0; i < count; i++) {
     // The latest ones most: that makes long chains.
     const x = g.values[Math.max(g.values.length - 1 - g.rng.int(3), 0)]!;
-    const y = STEPS[g.pick(names)]!(g, x);
-    if (y && sizeOf(y.view.shape) <= MOST && y.view.shape.length <= 6) g.values.push(y);
+    const y = STEPS[g.pick<string>(KINDS[kind])]!(g, x);
+    if (y && sizeOf(y.view.shape) <= g.size.most && y.view.shape.length <= 6) g.values.push(y);
   }
   const last = g.values.at(-1)!;
   const outputs = [last, ...g.values.filter((value) => value !== last && g.rng.int(4) === 0)];
@@ -275,8 +292,11 @@ export function randomGraph(seed: number): RandomGraph {
 export const outline = ({ nodes, outputs }: Graph): string =>
   [...nodes, ...outputs.map(({ node }) => node)]
     .map((node, i) => {
-      const args = "args" in node ? node.args.map((arg) => `${arg.node.id}[${arg.view.shape}|${arg.view.strides}]`) : [];
+      const args =
+        "args" in node ? node.args.map((arg) => `${arg.node.id}[${arg.view.shape}|${arg.view.strides}]`) : [];
       const fn = "fn" in node ? node.fn : "";
-      return i < nodes.length ? `${node.id} = ${node.op} ${fn} ${args.join(" ")} : ${node.dtype}[${node.shape}]` : `out ${node.id}`;
+      return i < nodes.length
+        ? `${node.id} = ${node.op} ${fn} ${args.join(" ")} : ${node.dtype}[${node.shape}]`
+        : `out ${node.id}`;
     })
     .join("\n");

@@ -2,7 +2,7 @@
 import { Experiment, holdout, type ExperimentOptions } from "hookline/experiment";
 import { linear, mse } from "hookline/nn";
 import { sgd } from "hookline/optim";
-import { tinyData } from "hookline/testing";
+import { testEngine, tinyData } from "hookline/testing";
 
 export type TinyData = ReturnType<typeof tinyData>;
 export type TinyExperimentOptions = Partial<ExperimentOptions<TinyData>>;
@@ -17,7 +17,7 @@ function tinyOptions(options: TinyExperimentOptions = {}): ExperimentOptions<Tin
     loss: mse(),
     optimizer: sgd({ lr: 0.1 }),
     epochs: 1,
-    engine: "wasm",
+    engine: testEngine(),
     signals: false,
     ...options,
   };

@@ -1,6 +1,7 @@
 // Every conditional field × every event: it can be read exactly where EVENTS says so.
 import { ContextError, type BuiltinEvent, type Grads, type Hook } from "hookline";
 import { linear, sequential } from "hookline/nn";
+import { testEngine } from "hookline/testing";
 import { describe, expect, test } from "vitest";
 import type { Context } from "../../src/core/context.ts";
 import { BUILTIN_EVENTS, COMMON_FIELDS, EVENTS, methodOf } from "../../src/core/events.ts";
@@ -67,7 +68,7 @@ describe.each(BUILTIN_EVENTS)("%s", (event) => {
     for (const values of await readIn(event, COMMON_FIELDS)) {
       for (const [field, value] of values) expect(value, field).not.toBeInstanceOf(Error);
       expect(values.get("totalSteps")).toBe(4);
-      expect(values.get("device")).toBe("wasm");
+      expect(values.get("device")).toBe(testEngine());
     }
   });
 });

@@ -3,7 +3,7 @@ import { Trainer, type Hook, type HostBatch } from "hookline";
 import { DataLoader } from "hookline/data";
 import { batchNorm, linear, mse, sequential, tanh } from "hookline/nn";
 import { adamw } from "hookline/optim";
-import { tinyData } from "hookline/testing";
+import { testEngine, tinyData } from "hookline/testing";
 import { expect, test } from "vitest";
 
 const data = tinyData(32);
@@ -31,7 +31,7 @@ async function run(spoil: number | undefined, hooks: Hook[], options: { accumula
     optimizer: adamw({ lr: 0.05 }),
     train: new DataLoader(() => batches(3, spoil)),
     epochs: 1,
-    engine: "wasm",
+    engine: testEngine(),
     signals: false,
     hooks: [guard, ...hooks],
     ...options,

@@ -1,5 +1,5 @@
 // A hook with a cadence costs a step its plan only when the hook is due in that step.
-import type { Hook } from "hookline";
+import { Trainer, type Hook } from "hookline";
 import { DataLoader } from "hookline/data";
 import { tinyData, tinyTrainer, type TinyOptions } from "hookline/testing";
 import { expect, test } from "vitest";
@@ -38,6 +38,24 @@ test("units that only the step will tell keep the plan", async () => {
   const { kinds, calls } = await plans({ name: "g", every: "8 samples", onAfterBackward: () => undefined });
   expect(kinds).toEqual(["split", "split", "split", "split", "split", "split"]);
   expect(calls).toEqual([2, 4, 6]);
+});
+
+test("a share of the run at the gradients: the plan can be asked for before the run", async () => {
+  const hook: Hook = { name: "g", every: "50%", onBeforeOptimizerStep: () => undefined };
+  const { kinds, calls } = await plans(hook);
+  expect(kinds).toEqual(["fused", "fused", "split", "fused", "fused", "split"]);
+  expect(calls).toEqual([3, 6]);
+  expect(tinyTrainer({ hooks: [hook] }).explainPlan()).toMatch(/^fused/);
+});
+
+test("a share of a run whose length nobody has told yet keeps the plan, and an evaluation needs none", async () => {
+  const { epochs: _epochs, ...options } = tinyTrainer().options;
+  const hook: Hook = { name: "g", every: "50%", onBeforeOptimizerStep: () => undefined };
+  await using trainer = new Trainer({ ...options, hooks: [hook] });
+  expect(trainer.explainPlan()).toMatch(/^split/);
+  const results = await trainer.evaluate(new DataLoader(tinyData(4), { batchSize: 4 }));
+  expect(results["test/loss"]).toBeGreaterThan(0);
+  expect((await trainer.fit({ epochs: 1 })).status).toBe("completed");
 });
 
 test("needs come and go with the cadence", async () => {

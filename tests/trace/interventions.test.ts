@@ -11,7 +11,7 @@ import {
 import { DataLoader } from "hookline/data";
 import { l1, linear, mse } from "hookline/nn";
 import { exponential, sgd } from "hookline/optim";
-import { tinyData, tinyTrainer } from "hookline/testing";
+import { testEngine, tinyData, tinyTrainer } from "hookline/testing";
 import { expect, test } from "vitest";
 
 const data = tinyData(16);
@@ -256,7 +256,7 @@ test("a loss model: any jax-js function of parameters and batch", async () => {
     optimizer: sgd({ lr: 0.1 }),
     train: loader(),
     epochs: 5,
-    engine: "wasm",
+    engine: testEngine(),
     signals: false,
     hooks: [{ name: "w", onEpochEnd: (ctx) => void losses.push(ctx.avgLoss) }],
   });

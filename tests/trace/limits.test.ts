@@ -183,6 +183,14 @@ describe("evaluations", () => {
     expect(Object.keys(result.metrics).sort()).toEqual(["far/loss", "near/loss", "train/loss"]);
   });
 
+  it("are cut alone by limitBatches: { eval }", async () => {
+    const trace = recordTrace({ events: ["batchBegin", "evalBatchBegin", "epochEnd"] });
+    const limitBatches = { eval: 1 };
+    const result = await tinyTrainer({ epochs: 1, limitBatches, eval: val(), hooks: [trace] }).fit();
+    expect(result.steps).toBe(4);
+    expect(trace.names()).toEqual([...Array<string>(4).fill("batchBegin"), "evalBatchBegin", "epochEnd"]);
+  });
+
   it("and epochs are cut by limitBatches", async () => {
     const trace = recordTrace({ events: ["batchBegin", "evalBatchBegin", "epochEnd"] });
     const result = await tinyTrainer({ epochs: 2, limitBatches: 2, eval: val(), hooks: [trace] }).fit();

@@ -21,6 +21,7 @@ import {
 } from "hookline/nn";
 import { adamw, lion, rmsprop, sgd } from "hookline/optim";
 import type { Activations, Model, ProbeRequest, Tensor, TrainerOptions } from "hookline";
+import { testEngine } from "hookline/testing";
 import { methodOf } from "../../src/core/events.ts";
 import { readPoints } from "../support/probed.ts";
 import { describe, expect, test } from "vitest";
@@ -175,7 +176,7 @@ async function run(options: Omit<TrainerOptions, "engine">, hooks: readonly Hook
   const losses: number[] = [];
   await using trainer = new Trainer({
     ...options,
-    engine: "wasm",
+    engine: testEngine(),
     signals: false,
     hooks: [...hooks, { name: "losses", onStepEnd: (ctx) => void losses.push(ctx.loss) }],
   });

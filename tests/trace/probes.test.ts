@@ -13,6 +13,7 @@ import {
 import { DataLoader } from "hookline/data";
 import { linear, mse, relu, sequential, tap } from "hookline/nn";
 import { sgd } from "hookline/optim";
+import { testEngine } from "hookline/testing";
 import { describe, expect, test } from "vitest";
 import { asyncEngine, recordingEngine } from "../support/engines.ts";
 import { classes, classifier, looking, mlp, POINTS, text, transformer } from "../support/probed.ts";
@@ -306,7 +307,7 @@ test("an engine that must be awaited gives the same", async () => {
   const engine = await asyncEngine();
   const awaited = await run(engine);
   await engine.close();
-  expect(awaited).toEqual(await run("wasm"));
+  expect(awaited).toEqual(await run(testEngine()));
   expect(awaited.forward).toHaveLength(4);
   expect(awaited.evals).toHaveLength(2);
 });
@@ -320,7 +321,7 @@ test("a bare loss function may have points too", async () => {
     },
     optimizer: sgd({ lr: 0.1 }),
     train: new DataLoader(classes, { batchSize: 4 }),
-    engine: "wasm",
+    engine: testEngine(),
     signals: false,
     steps: 1,
     hooks: [hook],

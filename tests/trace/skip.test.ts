@@ -3,7 +3,7 @@ import { Trainer, type Hook, type HostArray } from "hookline";
 import { DataLoader } from "hookline/data";
 import { batchNorm, linear, mse, sequential, tanh } from "hookline/nn";
 import { adamw } from "hookline/optim";
-import { tinyData } from "hookline/testing";
+import { testEngine, tinyData } from "hookline/testing";
 import { describe, expect, test } from "vitest";
 
 const data = tinyData(32);
@@ -27,7 +27,7 @@ async function finalBits(train: typeof data, hooks: Hook[], accumulate = 1) {
     epochs: 1,
     accumulate,
     clipNorm: 1,
-    engine: "wasm",
+    engine: testEngine(),
     signals: false,
     hooks,
   });

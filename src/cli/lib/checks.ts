@@ -56,6 +56,10 @@ function node(): Check {
   };
 }
 
+interface Threaded {
+  readonly threads?: number;
+}
+
 /** Each by what it does: an engine that starts can compute. */
 async function engines(): Promise<readonly Check[]> {
   const checks: Check[] = [];
@@ -67,8 +71,10 @@ async function engines(): Promise<readonly Check[]> {
         const engine = await selectEngine(name);
         const buffer = engine.put({ data: new Float32Array([1, 2]), shape: [2] });
         await engine.read(buffer);
+        const { threads } = engine as Threaded;
         await engine.close();
-        checks.push({ ...about, status: "ok", found: "works" });
+        const counted = threads === undefined ? "" : `, on ${threads} ${threads === 1 ? "thread" : "threads"}`;
+        checks.push({ ...about, status: "ok", found: `works${counted}` });
       } catch (error) {
         checks.push({ ...about, status: "missing", found: (error as Error).message });
       }
@@ -94,7 +100,7 @@ function peer(name: string): Check {
   for (const from of [join(process.cwd(), "package.json"), packageUrl]) {
     try {
       createRequire(from).resolve(name);
-      return { name, status: "ok", needed: false, found: "installed" };
+      return { name, status: "ok", needed: false, found: `installed${versionOf(name, from)}` };
     } catch (error) {
       // It is there, and only for import.
       if ((error as NodeJS.ErrnoException).code === "ERR_PACKAGE_PATH_NOT_EXPORTED")
@@ -102,6 +108,16 @@ function peer(name: string): Check {
     }
   }
   return { name, status: "missing", needed: false, found: `optional; npm install ${name}` };
+}
+
+function versionOf(name: string, from: string | URL): string {
+  try {
+    const { version } = createRequire(from)(`${name}/package.json`) as { version: string };
+    return `, ${version}`;
+  } catch {
+    // Not every package shows its own.
+    return "";
+  }
 }
 
 async function diskSpace(): Promise<Check> {

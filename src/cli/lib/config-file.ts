@@ -1,12 +1,17 @@
 // Which config is meant, and what the command line changes in it.
-import { existsSync } from "node:fs";
+import { existsSync, statSync } from "node:fs";
+import { join } from "node:path";
 import { UsageError } from "./exit.ts";
 
 const DEFAULTS = ["hookline.yaml", "hookline.yml", "hookline.toml", "hookline.json", "hookline.ts"];
 
 /** The given one, or the one of the usual name in the current directory. */
 export function findConfig(given: string | undefined): string {
-  if (given !== undefined) return given;
+  if (given !== undefined) {
+    if (!statSync(given, { throwIfNoEntry: false })?.isDirectory()) return given;
+    const inside = DEFAULTS.map((file) => join(given, file)).find((file) => existsSync(file));
+    throw new UsageError(`${given} is a directory.${inside === undefined ? "" : ` Did you mean \`${inside}\`?`}`);
+  }
   const found = DEFAULTS.filter((file) => existsSync(file));
   if (found.length > 1)
     throw new UsageError(

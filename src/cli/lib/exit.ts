@@ -3,6 +3,7 @@ import { HooklineError, HookRegistrationError, OptionError } from "../../core/er
 import { ConfigError } from "../../experiment/config/config-error.ts";
 import { EXIT_CODES } from "../../platform/platform.ts";
 import { paint } from "./paint.ts";
+import { shortPaths } from "./shown-path.ts";
 
 /** A run that failed; input that cannot be used. Interrupted runs end with 128 + the signal's number. */
 export const EXIT = { ok: 0, failed: 1, badInput: 2, ...EXIT_CODES } as const;
@@ -38,7 +39,7 @@ const causeOf = (error: unknown): unknown => (error instanceof FailedRun ? error
 export function reportError(error: unknown): number {
   const cause = causeOf(error);
   const isKnown = cause instanceof HooklineError || isAboutFile(cause);
-  const text = isKnown ? cause.message : withStack(cause);
+  const text = isKnown ? shortPaths(cause.message) : withStack(cause);
   process.stderr.write(`${paint(process.stderr, "red", "error:")} ${text}\n`);
   return isKnown && cause === error ? EXIT.badInput : EXIT.failed;
 }

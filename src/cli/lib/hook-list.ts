@@ -1,30 +1,20 @@
-// The built-in hooks, a line each. A test holds this list against what is exported.
-export const HOOKS: Readonly<Record<string, string>> = {
-  accumulateSchedule: "changes how many batches make a step, as training goes on",
-  customStep: "puts your own update in the optimizer's place",
-  debug: "prints what fires, with the fields that you name",
-  earlyStopping: "stops when a metric no longer improves",
-  ema: "keeps an exponential average of the weights, for evaluation and export",
-  freeze: "keeps parameters as they are, for good or until a given moment",
-  gradientMonitor: "watches norms and distributions of gradients",
-  gradientNoise: "adds noise to gradients",
-  heartbeat: "writes a file now and then that says the run is alive",
-  logger: "writes metrics down: console, jsonl, csv, tensorboard, wandb, mlflow",
-  lossSchedule: "changes the loss as training goes on",
-  lossSpike: "notices a loss that jumps, and skips, rolls back or stops",
-  lrMonitor: "logs learning rates",
-  modelCheckpoint: "saves checkpoints, and keeps the best and the newest",
-  nanGuard: "notices losses and gradients that are no numbers, and skips, rolls back or stops",
-  probe: "looks at activations inside the model",
-  progressBar: "shows how far the run is",
-  s3Upload: "sends checkpoints and logs to a bucket",
-  schedule: "wraps a hook, so that it runs now and then",
-  stopFile: "stops the run when a file appears",
-  swa: "averages the weights of the last part of the run",
-  systemStats: "logs CPU, memory and GPU",
-  throughput: "logs steps, samples and tokens a second",
-  timeline: "writes a trace of where time goes, for a browser's tracing page",
-  webhook: "tells a URL that a run began, ended or failed",
-  weightMonitor: "watches norms and changes of weights",
-  when: "wraps a hook, so that it runs where a condition holds",
-};
+// The built-in hooks, a line each: the titles that the schema for editors has of them.
+import { readFileSync } from "node:fs";
+import { packageUrl } from "./package.ts";
+
+export interface BuiltinHook {
+  /** Its name in a config. */
+  readonly use: string;
+  readonly what: string;
+}
+
+interface Schema {
+  readonly $defs: Readonly<Record<string, { readonly title?: string }>>;
+}
+
+export function builtinHooks(): BuiltinHook[] {
+  const { $defs } = JSON.parse(readFileSync(new URL("schema/hookline.schema.json", packageUrl), "utf8")) as Schema;
+  return Object.entries($defs).flatMap(([name, { title = "" }]) =>
+    name.startsWith("hook.") ? [{ use: name.slice("hook.".length), what: title }] : [],
+  );
+}

@@ -1,18 +1,19 @@
 // experiment.json: what a run directory must know so that a run can be gone on with, evaluated and used from it alone.
-import { mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { join, relative, resolve } from "node:path";
 import type { Json } from "../../core/json.ts";
 import type { ConfigDocument } from "../../experiment/config/document.ts";
 import { toJson } from "../../loggers/jsonl-lines.ts";
 import { UsageError } from "./exit.ts";
 import { readManifest } from "./package.ts";
+import { thisProcess, type RunProcess } from "./run-process.ts";
 import { recordable, withoutSecrets } from "./recorded-config.ts";
 
 const SCHEMA = "hookline.experiment";
 const VERSION = 1;
 const FILE = "experiment.json";
 
-/** What is never changed by how the run goes: that is in results.json. */
+/** What is not changed by how the run goes: that is in results.json. */
 export interface ExperimentRecord {
   readonly schema: typeof SCHEMA;
   readonly version: number;
@@ -28,6 +29,8 @@ export interface ExperimentRecord {
    */
   readonly raw: Json;
   readonly versions: Readonly<Record<string, string>>;
+  /** Who trains it, or did last. */
+  readonly process: RunProcess;
 }
 
 export function newRecord(
@@ -46,6 +49,7 @@ export function newRecord(
     overrides: overrides.map(withoutSecrets),
     raw: recordable(doc),
     versions: { hookline: readManifest().version, node: process.versions.node },
+    process: thisProcess(),
   };
 }
 
@@ -66,6 +70,7 @@ export function readRecord(runDir: string): ExperimentRecord {
     text = readFileSync(file, "utf8");
   } catch (error) {
     if (!["ENOENT", "ENOTDIR"].includes((error as NodeJS.ErrnoException).code ?? "")) throw error;
+    if (!existsSync(runDir)) throw new UsageError(`There is no directory ${runDir}. \`hookline runs\` lists runs.`);
     throw new UsageError(
       `${runDir} has no ${FILE}: it is no run of \`hookline train\`. Give the directory of one, as \`hookline runs\` lists them.`,
     );

@@ -57,7 +57,7 @@ function describe({ status, reason, models }: ExperimentResult, runDir: string):
   const next =
     status === "interrupted"
       ? `Go on with it: hookline resume ${runDir}`
-      : `Look at it: hookline inspect ${runDir}, hookline runs ${dirname(runDir)}`;
+      : `Look at it: hookline inspect ${runDir}, hookline runs${dirname(runDir) === "runs" ? "" : ` ${dirname(runDir)}`}`;
   return [
     ...(rows.length > 0
       ? [table(["model", "ended", " steps", " time", ...names.map((name) => ` ${name}`)], rows)]

@@ -7,6 +7,8 @@ import { readResults } from "../../experiment/results-file.ts";
 import { nodeFs } from "../../loggers/append-file-lines.ts";
 import { readRun, type RunLog } from "../../loggers/read-run.ts";
 import { readRunJson } from "../../loggers/run-json.ts";
+import { readRecord } from "./record.ts";
+import { statusNow, type RunProcess } from "./run-process.ts";
 
 interface BestValue {
   readonly value: number;
@@ -16,7 +18,7 @@ interface BestValue {
 export interface RunSummary {
   readonly name: string;
   readonly dir: string;
-  /** Of run.json. A run that was killed stays `running`. */
+  /** How it ended, `running`, or `killed`. */
   readonly status: string;
   readonly reason: string | null;
   readonly step: number;
@@ -72,7 +74,7 @@ export async function summarize(root: string, dir: string): Promise<RunSummary |
   return {
     name: relative(root, dir) || basename(dir),
     dir,
-    status: info.status,
+    status: statusNow(info.status, info.about),
     reason: info.reason ?? null,
     step: info.step ?? log?.steps.at(-1) ?? 0,
     totalSteps: info.totalSteps,
@@ -90,7 +92,7 @@ async function fromResults(root: string, dir: string): Promise<RunSummary[]> {
   const models = Object.entries(saved.models);
   const about = {
     dir,
-    status: saved.status,
+    status: statusNow(saved.status, processOf(dir)),
     reason: saved.reason,
     totalSteps: null,
     startedAt: saved.startedAt,
@@ -98,11 +100,20 @@ async function fromResults(root: string, dir: string): Promise<RunSummary[]> {
   };
   if (models.length === 0) return [{ ...about, name, step: 0, elapsed: 0, best: {} }];
   return models.map(([model, { training, results }]) => {
-    const { steps: step = 0, elapsed = 0, metrics = {}, status = saved.status, reason = saved.reason } = training ?? {};
+    const { steps: step = 0, elapsed = 0, metrics = {}, status = about.status, reason = saved.reason } = training ?? {};
     const values = Object.entries({ ...metrics, ...results }).filter(([metric]) => canBeBest(metric));
     const best = Object.fromEntries(values.map(([metric, value]) => [metric, { value, step }]));
     return { ...about, name: models.length > 1 ? `${name}/${model}` : name, status, reason, step, elapsed, best };
   });
+}
+
+/** Nothing where the experiment is one of a program, or of an older version. */
+function processOf(dir: string): RunProcess | Record<string, never> {
+  try {
+    return readRecord(dir).process ?? {};
+  } catch {
+    return {};
+  }
 }
 
 /** A learning rate or a throughput has no best. */

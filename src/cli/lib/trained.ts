@@ -82,7 +82,13 @@ async function chooseCheckpoint(
   if (!existsSync(all)) throw new UsageError(`${own} has no checkpoints. Train with the hook \`modelCheckpoint\`.`);
   const newest = async (): Promise<string> => (await checkpointsIn(all)).checkpoints[0]!.dir!;
   if (wanted === "last") return newest();
-  if (wanted !== "best") return join(all, wanted);
+  if (wanted !== "best") {
+    if (existsSync(join(all, wanted))) return join(all, wanted);
+    const names = (await checkpointsIn(all)).checkpoints.map((one) => one.name);
+    throw new UsageError(
+      `${own} has no checkpoint \`${wanted}\`.${didYouMean(wanted, names)} It has: best, last, ${names.join(", ")}.`,
+    );
+  }
   const saved = (await readResults(runDir))?.models[name];
   const best = saved?.checkpoint ?? saved?.ended;
   if (best !== undefined && existsSync(join(all, best))) return join(all, best);

@@ -76,6 +76,11 @@ export class JaxEngine implements Engine {
     return new JaxEngine(device);
   }
 
+  /** At once: wasm is ready as soon as jax-js is loaded. */
+  static onWasm(): JaxEngine {
+    return new JaxEngine("wasm");
+  }
+
   put(host: HostArray): Buffer {
     const array = np.array(widen(host.data), { shape: [...host.shape], device: this.name });
     return host.dtype === "bool" ? array.astype(np.bool) : array;

@@ -42,6 +42,7 @@ export function lower({ inBinders, constants, equations, outs }: Traced): Graph 
       inputs.map(valueOf),
       params,
       outBinders.map(({ aval }) => aval),
+      inputs.map(({ aval }) => aval),
     );
     for (const [i, binder] of outBinders.entries()) values.set(binder, results[i]!);
   }

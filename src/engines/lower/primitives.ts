@@ -1,11 +1,18 @@
 // What each primitive of jax-js is in a graph.
 import type { GraphBuilder } from "./builder.ts";
+import { windowsAndKernels } from "./conv.ts";
 import type { Arg, DType, MapOp, ReduceOp } from "./graph.ts";
 import type { Aval } from "./trace.ts";
 import { sizeOf } from "./view.ts";
 
 type Params = Readonly<Record<string, unknown>>;
-type Lower = (graph: GraphBuilder, args: readonly Arg[], params: Params, outs: readonly Aval[]) => readonly Arg[];
+type Lower = (
+  graph: GraphBuilder,
+  args: readonly Arg[],
+  params: Params,
+  outs: readonly Aval[],
+  ins: readonly Aval[],
+) => readonly Arg[];
 type LowerOne = (graph: GraphBuilder, args: readonly Arg[], params: Params, out: Aval) => Arg;
 
 /** Most primitives have one result. */
@@ -63,22 +70,26 @@ export const PRIMITIVES: Readonly<Record<string, Lower>> = {
   erfc: arithmetic("erfc"),
   sqrt: arithmetic("sqrt"),
   bit_count: arithmetic("bitcount"),
-  bit_combine: one((graph, args, { op }, { shape, dtype }) => graph.map(op as MapOp, args, shape, dtype)),
-  bit_shift: one((graph, args, { op }, { shape, dtype }) => graph.map(op as MapOp, args, shape, dtype)),
+  bit_combine: (graph, args, params, ...rest) => arithmetic(params.op as MapOp)(graph, args, params, ...rest),
+  /** To the right, jax-js fills with zeros, whatever the type. */
+  bit_shift: one((graph, args, { op }, { shape, dtype }) => {
+    const bits = args.map((arg) => {
+      const same = graph.cast(arg, dtype);
+      return dtype === "int32" ? graph.map("bitcast", [same], same.view.shape, "uint32") : same;
+    });
+    const shifted = graph.map(op as MapOp, bits, shape, "uint32");
+    return dtype === "int32" ? graph.map("bitcast", [shifted], shape, "int32") : shifted;
+  }),
   stop_gradient: one((_, [x]) => x!),
   cast: one((graph, [x], _, { dtype }) => graph.cast(x!, dtype)),
   bitcast: one((graph, [x], _, { shape, dtype }) =>
     x!.node.dtype === dtype ? x! : graph.map("bitcast", [x!], shape, dtype),
   ),
-  compare: one((graph, args, { op }, { shape }) => {
-    const dtype = common(args);
-    return graph.map(
-      COMPARISONS[op as string]!,
-      args.map((arg) => graph.cast(arg, dtype)),
-      shape,
-      "bool",
-    );
-  }),
+  compare(graph, args, { op }, [out], ins) {
+    const dtype = common(ins);
+    const same = args.map((arg) => graph.cast(arg, dtype));
+    return [graph.map(COMPARISONS[op as string]!, same, out!.shape, "bool")];
+  },
   where: one((graph, [condition, ...values], _, { shape, dtype }) =>
     graph.map("where", [condition!, ...values.map((value) => graph.cast(value, dtype))], shape, dtype),
   ),
@@ -130,11 +141,15 @@ export const PRIMITIVES: Readonly<Record<string, Lower>> = {
     const fn = (dtype === "bool" ? REDUCTIONS_OF_BOOLS : REDUCTIONS)[op as string]!;
     return axes.length === 0 ? x! : graph.node({ op: "reduce", fn, args: [x!], axes, shape, dtype });
   }),
-  dot: one((graph, args, _, { shape, dtype }) => {
-    const length = Math.max(...args.map(({ view }) => view.shape.at(-1) ?? 1));
-    const [x, y] = args.map((arg) => graph.broadcast(graph.cast(arg, dtype), [...shape, length])) as [Arg, Arg];
-    return graph.node({ op: "dot", args: [x, y], shape, dtype });
-  }),
+  dot: one(product),
+  conv: one((graph, [x, y], params, out) =>
+    product(
+      graph,
+      windowsAndKernels(graph, [graph.cast(x!, out.dtype), graph.cast(y!, out.dtype)], params as never),
+      params,
+      out,
+    ),
+  ),
 
   gather: one((graph, [x, ...indices], { axis, outDim }, { shape, dtype }) => {
     const axes = numbers(axis);
@@ -184,10 +199,17 @@ export const PRIMITIVES: Readonly<Record<string, Lower>> = {
   }),
 };
 
-/** What both sides of a comparison become: a float if either is one. */
-function common(args: readonly Arg[]): DType {
-  const types = args.map(({ node }) => node.dtype);
-  return (["float32", "uint32", "int32", "bool"] as const).find((dtype) => types.includes(dtype))!;
+function product(graph: GraphBuilder, args: readonly Arg[], _: Params, { shape, dtype }: Aval): Arg {
+  const length = Math.max(...args.map(({ view }) => view.shape.at(-1) ?? 1));
+  const [x, y] = args.map((arg) => graph.broadcast(graph.cast(arg, dtype), [...shape, length])) as [Arg, Arg];
+  return graph.node({ op: "dot", args: [x, y], shape, dtype });
+}
+
+/** What both sides of a comparison become: a float if either is one, but a bare number is what the other side is. */
+function common(ins: readonly Aval[]): DType {
+  const mixed = ins.some(({ weakType }) => weakType) && !ins.every(({ weakType }) => weakType);
+  const types = ins.map(({ dtype, weakType }) => (mixed && weakType ? "uint32" : dtype));
+  return (["float32", "int32", "uint32", "bool"] as const).find((dtype) => types.includes(dtype))!;
 }
 
 function axesFirst(graph: GraphBuilder, x: Arg, axes: readonly number[]): Arg {

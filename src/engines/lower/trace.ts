@@ -7,6 +7,8 @@ import type { DType } from "./graph.ts";
 export interface Aval {
   readonly shape: readonly number[];
   readonly dtype: DType;
+  /** A bare number of the program: its type gives way to that of what it meets. */
+  readonly weakType?: boolean;
 }
 
 /** A variable, or a number. */

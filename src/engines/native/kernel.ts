@@ -39,9 +39,10 @@ export type Statement = { readonly inner: readonly number[]; readonly value: num
     | { readonly kind: "reduce"; readonly fn: ReduceOp; readonly to?: Access }
     /**
      * Combines the value with what is there: reductions along outer dimensions (stride 0 in `to`), scatter. The buffer
-     * is filled with the function's neutral element before the first row.
+     * is filled with the function's neutral element before the first row. With `stretches`, the rows are combined in so
+     * many stretches of the first outer dimension, each for itself, and what they come to is combined in the end.
      */
-    | { readonly kind: "accumulate"; readonly fn: ReduceOp; readonly to: Access }
+    | { readonly kind: "accumulate"; readonly fn: ReduceOp; readonly to: Access; readonly stretches?: number }
   );
 
 export interface Kernel {
@@ -58,4 +59,9 @@ export interface Kernel {
     readonly fn: ReduceOp;
     readonly dtype: DType;
   }[];
+  /**
+   * Its function does a range of the first dimension of this loop only: it takes where to begin, and how many places to
+   * do, as two further parameters.
+   */
+  readonly ranged?: "outer" | "inner";
 }

@@ -1,5 +1,6 @@
 // The memory that kernels and matrix products share: one wasm memory, handed out in blocks.
 import { EngineError } from "../../core/errors.ts";
+import { plainBuffer, type PlainAlias } from "./threads/plain.ts";
 
 const PAGE = 65_536;
 /** Blocks begin on a cache line, which the matrix library likes. */
@@ -14,12 +15,26 @@ interface Block {
 const aligned = (bytes: number): number => Math.max(Math.ceil(bytes / ALIGN), 1) * ALIGN;
 
 export class EngineMemory {
-  readonly memory = new WebAssembly.Memory({ initial: 256, maximum: MOST_PAGES });
+  readonly memory: WebAssembly.Memory;
+  readonly isShared: boolean;
+  readonly #plain: () => ArrayBuffer;
   /** By address, never side by side: neighbours are one block. */
   #free: Block[] = [];
   readonly #used = new Map<number, number>();
   /** 0 is no address, so that a forgotten one is noticed. */
   #end = ALIGN;
+
+  /** With `alias`, which shows shared memory as a plain buffer, threads can share it. */
+  constructor(alias?: PlainAlias) {
+    this.isShared = alias !== undefined;
+    this.memory = new WebAssembly.Memory({ initial: 256, maximum: MOST_PAGES, shared: this.isShared });
+    this.#plain = plainBuffer(this.memory, alias);
+  }
+
+  /** The memory as a buffer that is not shared, which is all that some native code takes. */
+  get plain(): ArrayBuffer {
+    return this.#plain();
+  }
 
   get bytesInUse(): number {
     return [...this.#used.values()].reduce((sum, bytes) => sum + bytes, 0);
@@ -53,10 +68,6 @@ export class EngineMemory {
   }
 
   /** A view that is good until memory grows: make it anew for every use. */
-  floats(at: number, length: number): Float32Array<ArrayBuffer> {
-    return new Float32Array(this.memory.buffer, at, length);
-  }
-
   bytes(at: number, length: number): Uint8Array<ArrayBuffer> {
     return new Uint8Array(this.memory.buffer, at, length);
   }

@@ -1,19 +1,32 @@
 // The native engine: fused loops compiled to wasm, matrix products by onnxruntime, both on one memory.
 import type { DType as HostDType, HostArray, TypedArray } from "../../core/arrays.ts";
 import { EngineError } from "../../core/errors.ts";
+import { checkOptions, is } from "../../core/options.ts";
 import type { MaybePromise } from "../../core/loader.ts";
 import type { Tensor } from "../../core/model.ts";
-import { leaves, type Buffer, type Engine, type JitOptions, type OnEngine, type Tree } from "../engine.ts";
+import {
+  leaves,
+  type Buffer,
+  type Engine,
+  type Halfway,
+  type JitOptions,
+  type OnEngine,
+  type Tree,
+} from "../engine.ts";
 import type { DType } from "../lower/graph.ts";
-import { lower, UnsupportedPrimitive } from "../lower/lower.ts";
-import { trace, type Aval } from "../lower/trace.ts";
+import type { Aval } from "../lower/trace.ts";
 import { sizeOf } from "../lower/view.ts";
+import { Compiler, type Compiled, type Fn } from "./compiler.ts";
 import { EngineMemory } from "./memory.ts";
 import { Products } from "./matmul/products.ts";
-import { planGraph } from "./plan/plan.ts";
-import { Program } from "./program.ts";
+import { Profile } from "./profile.ts";
+import { loadAlias } from "./threads/plain.ts";
+import { Team } from "./threads/team.ts";
+import { threadsWanted } from "./threads/wanted.ts";
+import { viewOf } from "./views.ts";
 
-const VIEWS = { float32: Float32Array, int32: Int32Array, uint32: Uint32Array, bool: Int32Array } as const;
+/** Of the 4 GiB that there can be: the rest is for what steps and evaluations to come take beyond those so far. */
+const ROOM_TO_LEND = 3 * 2 ** 30;
 
 /** Memory that several buffers may stand for. */
 interface Block {
@@ -35,36 +48,63 @@ class NativeBuffer implements Buffer {
   }
 }
 
-/** A program for arguments of certain shapes. */
-interface Compiled {
-  readonly program: Program;
-  readonly outputs: readonly Aval[];
-  readonly unflatten: (leaves: readonly unknown[]) => Tree<unknown>;
-}
-
 export interface NativeOptions {
-  /** Threads of a matrix product. Default: as many as there are cores. */
+  /** How many threads share a step. Default: HOOKLINE_THREADS, else as many as there are cores, at most 8. More than one need koffi. */
   readonly threads?: number;
+  /** Told of what makes it slower than it could be: primitives that cannot be compiled, say. Default: `console.warn`. */
+  readonly warn?: (message: string) => void;
 }
 
 export class NativeEngine implements Engine {
   readonly name = "native";
   readonly syncRead = true;
-  readonly #memory = new EngineMemory();
+  /** Where the time of its programs goes, once that is turned on. */
+  readonly profile = new Profile();
+  readonly #memory: EngineMemory;
   readonly #products: Products;
-  readonly #programs: Program[] = [];
+  readonly #team: Team;
+  readonly #compiler: Compiler;
 
-  constructor({ threads = 0 }: NativeOptions = {}) {
-    this.#products = new Products(this.#memory, threads);
+  constructor(options: NativeOptions = {}) {
+    checkOptions("NativeEngine", options, { threads: is.wholeFrom(1), warn: is.function });
+    const { warn = console.warn } = options;
+    const { threads, asked } = threadsWanted(options.threads);
+    const alias = threads > 1 ? loadAlias() : undefined;
+    if (threads > 1 && !alias && asked) {
+      warn(`Engine "native": koffi is not installed, so one thread does all. Get it with \`npm install koffi@3.3\`.`);
+    }
+    this.#memory = new EngineMemory(alias);
+    this.#products = new Products(this.#memory);
+    this.#team = new Team(alias ? threads : 1, this.#memory, warn);
+    this.#compiler = new Compiler(
+      { memory: this.#memory, products: this.#products, team: this.#team, profile: this.profile },
+      warn,
+    );
+  }
+
+  /** How many threads share a step. */
+  get threads(): number {
+    return this.#team.threads;
+  }
+
+  /** By buffers and by what programs keep for themselves. */
+  get bytesInUse(): number {
+    return this.#memory.bytesInUse;
+  }
+
+  get compileSeconds(): number {
+    return this.#compiler.seconds;
   }
 
   put({ data, shape, dtype }: HostArray): Buffer {
     const type = typeOf(data, dtype);
     if (data.length !== sizeOf(shape)) {
-      throw new EngineError(`Engine "native": ${data.length} numbers do not fill an array of shape [${shape.join(", ")}].`);
+      throw new EngineError(
+        `Engine "native": ${data.length} numbers do not fill an array of shape [${shape.join(", ")}].`,
+      );
     }
     const block = this.#block(sizeOf(shape));
-    const target = new VIEWS[type](this.#memory.memory.buffer, block.at, data.length);
+    const target = viewOf(this.#memory, block.at, { shape, dtype: type });
     if (type === "bool") for (let i = 0; i < data.length; i++) target[i] = Number(data[i] !== 0);
     else target.set(data);
     return new NativeBuffer(shape, type, block);
@@ -83,42 +123,59 @@ export class NativeEngine implements Engine {
     return true;
   }
 
-  jit<A extends Tree<Tensor>[], R extends Tree<Tensor>>(fn: (...args: A) => R, { donate = [] }: JitOptions = {}) {
-    const compiled = new Map<string, Compiled>();
-    const donated = new Set(donate);
-    return (...args: { [K in keyof A]: OnEngine<A[K]> }): MaybePromise<OnEngine<R>> => {
-      const given = args.map((arg) => leaves(arg as Tree<Buffer>) as NativeBuffer[]);
-      const inputs = given.flat().map((input) => alive(input).block.at);
-      const key = args.map((arg) => describe(arg as Tree<NativeBuffer>)).join();
-      let program = compiled.get(key);
-      if (!program) {
-        program = this.#compile(fn as never, args as unknown as Tree<Aval>[]);
-        compiled.set(key, program);
-      }
-      const outputs: NativeBuffer[] = [];
-      try {
-        for (const { shape, dtype } of program.outputs) {
-          outputs.push(new NativeBuffer(shape, dtype, this.#block(sizeOf(shape))));
-        }
-        program.program.run(
-          inputs,
-          outputs.map(({ block }) => block.at),
-        );
-      } catch (error) {
-        for (const buffer of outputs) this.free(buffer);
-        throw error;
-      }
-      for (const i of donated) for (const buffer of given[i]!) this.free(buffer);
-      return program.unflatten(outputs) as OnEngine<R>;
+  lend(held: readonly Buffer[]): ((buffer: Buffer) => Uint8Array) | undefined {
+    const bytes = held.reduce((sum, buffer) => sum + this.#look(buffer).byteLength, 0);
+    if (this.#memory.memory.buffer.byteLength + bytes > ROOM_TO_LEND) return undefined;
+    return (buffer) => {
+      const { buffer: memory, byteOffset, byteLength } = this.#look(buffer);
+      return new Uint8Array(memory, byteOffset, byteLength);
     };
   }
 
-  #compile(fn: (...args: never[]) => unknown, args: readonly Tree<Aval>[]): Compiled {
-    const traced = trace(fn, args);
-    const graph = lower(traced);
-    const program = new Program(planGraph(graph), this.#memory, this.#products);
-    this.#programs.push(program);
-    return { program, outputs: traced.outs.map(({ aval }) => aval), unflatten: traced.unflatten };
+  jit<A extends Tree<Tensor>[], R extends Tree<Tensor>>(fn: (...args: A) => R, { donate = [] }: JitOptions = {}) {
+    const programFor = byShapes((args) => this.#compiler.compile(fn as Fn, args));
+    return (...args: { [K in keyof A]: OnEngine<A[K]> }): MaybePromise<OnEngine<R>> => {
+      const given = args.map((arg) => leaves(arg as Tree<Buffer>));
+      const program = programFor(args as Tree<NativeBuffer>[]);
+      const made = this.#run(program, given.flat());
+      for (const i of donate) for (const buffer of given[i]!) this.free(buffer);
+      return program.unflatten(made) as OnEngine<R>;
+    };
+  }
+
+  jitCut(fn: (...args: never[]) => Readonly<Record<string, Tree<Tensor>>>, names: readonly string[]) {
+    const halvesFor = byShapes((args) => this.#compiler.compileCut(fn, args, names));
+    return (...args: Tree<Buffer>[]): Halfway => {
+      const { first, early, second } = halvesFor(args as Tree<NativeBuffer>[]);
+      const made = this.#run(first, leaves(args));
+      const kept = made.splice(early);
+      const drop = (): void => {
+        for (const buffer of kept.splice(0)) this.free(buffer);
+      };
+      const finish = (...again: Tree<Buffer>[]): Readonly<Record<string, Tree<Buffer>>> => {
+        const rest = this.#run(second, [...leaves(again), ...kept]);
+        drop();
+        return second.unflatten(rest) as Record<string, Tree<Buffer>>;
+      };
+      return { early: first.unflatten(made) as Halfway["early"], finish, drop };
+    };
+  }
+
+  /** What it makes is the caller's to free. */
+  #run({ program, outputs }: Compiled, inputs: readonly Buffer[]): Buffer[] {
+    const from = inputs.map((input) => alive(input).block.at);
+    const made: NativeBuffer[] = [];
+    try {
+      for (const { shape, dtype } of outputs) made.push(new NativeBuffer(shape, dtype, this.#block(sizeOf(shape))));
+      program.run(
+        from,
+        made.map(({ block }) => block.at),
+      );
+    } catch (error) {
+      for (const buffer of made) this.free(buffer);
+      throw error;
+    }
+    return made;
   }
 
   copy(buffer: Buffer): Buffer {
@@ -134,7 +191,8 @@ export class NativeEngine implements Engine {
   }
 
   async close(): Promise<void> {
-    for (const program of this.#programs.splice(0)) program.close();
+    await this.#compiler.close();
+    await this.#team.close();
     this.#products.close();
   }
 
@@ -142,16 +200,30 @@ export class NativeEngine implements Engine {
     return { at: this.#memory.allocate(length * 4), users: 0 };
   }
 
-  #look(buffer: Buffer): Float32Array<ArrayBuffer> | Int32Array<ArrayBuffer> | Uint32Array<ArrayBuffer> {
-    const { shape, dtype, block } = alive(buffer);
-    return new VIEWS[dtype](this.#memory.memory.buffer, block.at, sizeOf(shape));
+  #look(buffer: Buffer): ReturnType<typeof viewOf> {
+    const { block, ...aval } = alive(buffer);
+    return viewOf(this.#memory, block.at, aval);
   }
 }
 
-/** The structure of an argument with the types of its arrays: a program is compiled for it. */
+/** Compiles once for arguments of the same structure, shapes and types. */
+function byShapes<T>(compile: (args: readonly Tree<Aval>[]) => T): (args: readonly Tree<NativeBuffer>[]) => T {
+  const known = new Map<string, T>();
+  return (args) => {
+    const key = args.map(describe).join();
+    let compiled = known.get(key);
+    if (compiled === undefined) {
+      compiled = compile(args);
+      known.set(key, compiled);
+    }
+    return compiled;
+  };
+}
+
 function describe(tree: Tree<NativeBuffer>): string {
   if (tree instanceof NativeBuffer) return `${tree.dtype}[${tree.shape.join()}]`;
-  return `{${Object.entries(tree).map(([key, branch]) => `${key}:${describe(branch as Tree<NativeBuffer>)}`).join()}}`;
+  const branches = Object.entries(tree as Readonly<Record<string, Tree<NativeBuffer>>>);
+  return `{${branches.map(([key, branch]) => `${key}:${describe(branch)}`).join()}}`;
 }
 
 function alive(buffer: Buffer): NativeBuffer {
@@ -165,5 +237,3 @@ function typeOf(data: TypedArray, dtype: HostDType | undefined): DType {
   if (data instanceof Float32Array || data instanceof Float64Array) return "float32";
   return data instanceof Uint32Array ? "uint32" : "int32";
 }
-
-export { UnsupportedPrimitive };

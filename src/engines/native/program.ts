@@ -2,32 +2,48 @@
 import type { EngineMemory } from "./memory.ts";
 import type { Products } from "./matmul/products.ts";
 import { planArena } from "./plan/arena.ts";
-import type { Plan, Step } from "./plan/steps.ts";
+import type { Plan } from "./plan/steps.ts";
+import type { Profile } from "./profile.ts";
 import { sortRows } from "./sort.ts";
-import { compileKernels } from "./wasm/compile.ts";
-import { scratchOf } from "./wasm/scratch.ts";
+import { bindPart, type Part, type Run } from "./threads/parts.ts";
+import type { Team } from "./threads/team.ts";
+import { planWork } from "./threads/work.ts";
+import { bindKernels, compileKernels } from "./wasm/compile.ts";
 
-/** Does one step; addresses are by the plan's buffers. */
-type Run = (addresses: Int32Array | number[]) => void;
+/** What programs run on. */
+export interface Machine {
+  readonly memory: EngineMemory;
+  readonly products: Products;
+  readonly team: Team;
+  readonly profile: Profile;
+}
+
+interface CompiledStep {
+  readonly label: string;
+  readonly run: Run;
+}
 
 export class Program {
-  readonly #memory: EngineMemory;
-  readonly #runs: Run[];
-  readonly #addresses: number[];
+  readonly #machine: Machine;
+  readonly #steps: readonly CompiledStep[];
+  /** Where the plan's buffers lie, for all threads to see. */
+  readonly #addresses: Uint32Array;
   readonly #inputs: readonly (readonly [buffer: number, index: number])[];
   readonly #outputs: readonly (readonly [buffer: number, index: number])[];
   readonly #owned: number[] = [];
+  #member: number | undefined;
 
-  constructor(plan: Plan, memory: EngineMemory, products: Products) {
-    this.#memory = memory;
-    this.#addresses = plan.buffers.map(() => 0);
+  constructor(plan: Plan, machine: Machine) {
+    this.#machine = machine;
+    const bytes = plan.buffers.length * 4;
+    this.#addresses = new Uint32Array(machine.memory.isShared ? new SharedArrayBuffer(bytes) : new ArrayBuffer(bytes));
     const indexed = (kind: "input" | "output") =>
-      plan.buffers.flatMap(({ source }, buffer) => (source.kind === kind ? [[buffer, source.index] as const] : []));
+      plan.buffers.flatMap(({ source }, i) => (source.kind === kind ? [[i, source.index] as const] : []));
     this.#inputs = indexed("input");
     this.#outputs = indexed("output");
     try {
       this.#place(plan);
-      this.#runs = this.#compile(plan.steps, products);
+      this.#steps = this.#compile(plan);
     } catch (error) {
       this.close();
       throw error;
@@ -36,6 +52,7 @@ export class Program {
 
   /** Finds room for what lies between the steps, and for constants. */
   #place(plan: Plan): void {
+    const { memory } = this.#machine;
     const arena = planArena(plan);
     const base = this.#own(arena.bytes);
     for (const [buffer, offset] of arena.offsets.entries()) {
@@ -44,7 +61,7 @@ export class Program {
     for (const [buffer, { source }] of plan.buffers.entries()) {
       if (source.kind !== "constant") continue;
       const at = this.#own(source.data.byteLength);
-      this.#memory.bytes(at, source.data.byteLength).set(bytesOf(source.data));
+      memory.bytes(at, source.data.byteLength).set(bytesOf(source.data));
       this.#addresses[buffer] = at;
     }
   }
@@ -53,39 +70,43 @@ export class Program {
   run(inputs: readonly number[], outputs: readonly number[]): void {
     for (const [buffer, index] of this.#inputs) this.#addresses[buffer] = inputs[index]!;
     for (const [buffer, index] of this.#outputs) this.#addresses[buffer] = outputs[index]!;
-    for (const run of this.#runs) run(this.#addresses);
+    const { profile } = this.#machine;
+    if (profile.isOn) {
+      for (const { label, run } of this.#steps) profile.time(label, () => run(this.#addresses));
+    } else {
+      for (const step of this.#steps) step.run(this.#addresses);
+    }
   }
 
   close(): void {
-    for (const at of this.#owned.splice(0)) this.#memory.free(at);
+    if (this.#member !== undefined) this.#machine.team.forget(this.#member);
+    this.#member = undefined;
+    for (const at of this.#owned.splice(0)) this.#machine.memory.free(at);
   }
 
   #own(bytes: number): number {
-    const at = this.#memory.allocate(bytes);
+    const at = this.#machine.memory.allocate(bytes);
     this.#owned.push(at);
     return at;
   }
 
-  #compile(steps: readonly Step[], products: Products): Run[] {
-    const kernels = steps.flatMap((step) => (step.kind === "kernel" ? [step.kernel] : []));
-    const functions = compileKernels(kernels, this.#memory.memory);
-    // One row at a time is in work, in one kernel at a time.
-    const scratch = this.#own(Math.max(...kernels.map((kernel) => scratchOf(kernel).bytes), 16));
-    let next = 0;
-    return steps.map((step): Run => {
-      if (step.kind === "kernel") {
-        const kernel = functions[next++]!;
-        const args = [...step.buffers, scratch];
-        return (addresses) => {
-          for (let i = 0; i < step.buffers.length; i++) args[i] = addresses[step.buffers[i]!]!;
-          kernel(...args);
-        };
+  #compile({ steps }: Plan): CompiledStep[] {
+    const { memory, products, team } = this.#machine;
+    const { works, kernels } = planWork(steps, team.threads, (bytes) => this.#own(bytes));
+    const module = compileKernels(kernels, memory.isShared);
+    const functions = bindKernels(module, memory.memory);
+    const bind = (part: Part): Run => bindPart(part, functions, products);
+    const divided = works.map((work) => (work && work.parts.length > 1 ? work.parts : undefined));
+    if (divided.some(Boolean)) this.#member = team.join({ parts: divided, module, addresses: this.#addresses });
+    return steps.map((step, i): CompiledStep => {
+      if (step.kind === "sort" || step.kind === "argsort") {
+        const sort: Run = (addresses) => sortRows(memory, step, addresses[step.from]!, addresses[step.to]!);
+        return { label: `${step.kind} [${step.rows},${step.length}]`, run: sort };
       }
-      if (step.kind === "contraction") {
-        const product = products.compile(step.contraction);
-        return (addresses) => product.run(addresses[step.left]!, addresses[step.right]!, addresses[step.out]!);
-      }
-      return (addresses) => sortRows(this.#memory, step, addresses[step.from]!, addresses[step.to]!);
+      const { label, before, parts, after } = works[i]!;
+      const share = parts.length > 1 ? [team.divided(this.#member!, i, parts.map(bind))] : parts.map(bind);
+      const runs = [...before.map(bind), ...share, ...after.map(bind)];
+      return { label, run: runs.length === 1 ? runs[0]! : (addresses) => runs.forEach((run) => run(addresses)) };
     });
   }
 }

@@ -17,7 +17,7 @@ type ColumnType = keyof typeof TYPES;
 type Column = ColumnType | { readonly of: readonly string[]; readonly as?: ColumnType };
 
 export interface CsvSourceOptions {
-  /** Relative to the config, and in its project. */
+  /** In a config relative to it and in its project, in code to the working directory. */
   readonly file: string;
   /**
    * Fields and their columns: `rating: float32` is the column of that name, `x: { of: [width, height], as: float32 }`

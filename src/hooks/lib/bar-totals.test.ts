@@ -21,6 +21,8 @@ test("batches of an evaluation", () => {
   expect(evalNames({ eval: { a: loader(4), b: loader() } })).toEqual(["a", "b"]);
   expect(evalBatchesIn({ eval: loader(4) }, "val")).toBe(4);
   expect(evalBatchesIn({ eval: loader(4), limitBatches: 3 }, "val")).toBe(3);
+  expect(evalBatchesIn({ eval: loader(4), limitBatches: { eval: 2 } }, "val")).toBe(2);
+  expect(evalBatchesIn({ eval: loader(4), limitBatches: { train: 2 } }, "val")).toBe(4);
   expect(evalBatchesIn({ eval: { a: loader(4), b: loader() } }, "a")).toBe(4);
   expect(evalBatchesIn({ eval: { a: loader(4), b: loader() }, limitBatches: 3 }, "b")).toBeUndefined();
   expect(evalBatchesIn({}, "val")).toBeUndefined();

@@ -17,8 +17,9 @@ const single = (option: unknown): Sized | undefined => {
 const whole = (value: unknown): number | undefined => (Number.isSafeInteger(value) ? (value as number) : undefined);
 
 /** Batches that are used of so many. */
-function limited(length: number | undefined, { limitBatches }: Config): number | undefined {
-  const limit = whole(limitBatches) ?? Infinity;
+function limited(length: number | undefined, of: "train" | "eval", { limitBatches }: Config): number | undefined {
+  const given = limitBatches as number | Readonly<Record<string, unknown>> | undefined;
+  const limit = whole(typeof given === "object" ? given[of] : given) ?? Infinity;
   const used = Math.min(length ?? Infinity, limit);
   // Data of unknown length may end before the limit.
   return length === undefined || used === Infinity ? undefined : used;
@@ -29,7 +30,7 @@ export function epochsIn({
   config,
   totalSteps,
 }: Pick<ContextOf<"trainBegin">, "config" | "totalSteps">): number | undefined {
-  const batches = limited(single(config.train)?.length, config);
+  const batches = limited(single(config.train)?.length, "train", config);
   const { accumulate, epochs } = config;
   if (batches === undefined || totalSteps === undefined) return whole(epochs);
   const steps = Math.ceil(batches / (whole(accumulate) ?? 1));
@@ -44,5 +45,5 @@ export function evalNames({ eval: option }: Config): string[] {
 
 export function evalBatchesIn(config: Config, name: string): number | undefined {
   const loader = single(config.eval) ?? (config.eval as Readonly<Record<string, Sized>> | undefined)?.[name];
-  return evalNames(config).includes(name) ? limited(loader?.length, config) : undefined;
+  return evalNames(config).includes(name) ? limited(loader?.length, "eval", config) : undefined;
 }

@@ -26,7 +26,7 @@ export interface ThreadedOptions<Settings extends object> extends Threaded {
 }
 
 /** So many records go over at once, if no time comes first. */
-const MOST_RECORDS = 1024;
+const MOST_RECORDS = 256;
 const SEND_EVERY = 500;
 
 type Opened = LoggerBackend & Partial<Pick<FileBackend, "flushSync">>;

@@ -14,7 +14,8 @@ interface NativeSession {
 
 export interface Onnxruntime {
   readonly version: string;
-  session(model: Uint8Array, threads: number): NativeSession;
+  /** On the thread that calls it: the pools that sessions have of their own cost more than they give. */
+  session(model: Uint8Array): NativeSession;
   tensor(data: Float32Array, shape: readonly number[]): Tensor;
 }
 
@@ -62,10 +63,10 @@ function load(): Onnxruntime {
   native.initOrt();
   return {
     version: common.env.versions.node ?? common.env.versions.common ?? "unknown",
-    session(model, threads) {
+    session(model) {
       const session = new native.binding.InferenceSession();
       session.loadModel(model.buffer, model.byteOffset, model.byteLength, {
-        intraOpNumThreads: threads,
+        intraOpNumThreads: 1,
         interOpNumThreads: 1,
         executionMode: "sequential",
         graphOptimizationLevel: "all",

@@ -1,23 +1,28 @@
 // Matrix products by onnxruntime, on the engine's memory: nothing is copied on the way in or out.
 import { describeContraction, type CompiledContraction, type Contraction } from "../contraction.ts";
-import type { EngineMemory } from "../memory.ts";
 import { LEFT, OUT, productModel, RIGHT, shapesOf } from "./onnx.ts";
 import { loadOnnxruntime, type Onnxruntime, type Tensor } from "./onnxruntime.ts";
 
+/** Where the numbers lie: a plain buffer, another one once memory has grown. */
+interface Numbers {
+  readonly plain: ArrayBuffer;
+}
+
+/** Of one shape: buffers take turns, so the same few addresses come again. */
+const MOST_TENSORS = 64;
+
 const sizeOf = (shape: readonly number[]): number => shape.reduce((product, n) => product * n, 1);
 
-/** Compiles each kind of product once, for all programs of an engine. */
+/** Compiles each kind of product once, for all programs of an engine on one thread. */
 export class Products {
   readonly #runtime: Onnxruntime;
-  readonly #memory: EngineMemory;
-  readonly #threads: number;
+  readonly #memory: Numbers;
   readonly #compiled = new Map<string, CompiledContraction>();
   readonly #sessions: { dispose(): void }[] = [];
 
-  constructor(memory: EngineMemory, threads: number) {
+  constructor(memory: Numbers) {
     this.#runtime = loadOnnxruntime();
     this.#memory = memory;
-    this.#threads = threads;
   }
 
   compile(contraction: Contraction): CompiledContraction {
@@ -31,7 +36,7 @@ export class Products {
   }
 
   #new(contraction: Contraction): CompiledContraction {
-    const session = this.#runtime.session(productModel(contraction), this.#threads);
+    const session = this.#runtime.session(productModel(contraction));
     this.#sessions.push(session);
     const shapes = shapesOf(contraction);
     const left = this.#tensors(shapes.left);
@@ -49,21 +54,22 @@ export class Products {
     };
   }
 
-  /** Tensors of one shape by address: buffers take turns, so the same few come again. */
+  /** Tensors of one shape by address. */
   #tensors(shape: readonly number[]): (at: number) => Tensor {
     const known = new Map<number, Tensor>();
     const length = sizeOf(shape);
     const memory = this.#memory;
-    let buffer = memory.memory.buffer;
+    let buffer = memory.plain;
     return (at) => {
+      const { plain } = memory;
       // Memory that has grown is another buffer.
-      if (buffer !== memory.memory.buffer || known.size > 64) {
+      if (buffer !== plain || known.size > MOST_TENSORS) {
         known.clear();
-        ({ buffer } = memory.memory);
+        buffer = plain;
       }
       let tensor = known.get(at);
       if (!tensor) {
-        tensor = this.#runtime.tensor(memory.floats(at, length), shape);
+        tensor = this.#runtime.tensor(new Float32Array(plain, at, length), shape);
         known.set(at, tensor);
       }
       return tensor;

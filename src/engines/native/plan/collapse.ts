@@ -64,9 +64,17 @@ function dropOnes(kernel: Kernel): Kernel {
 const isCounted = ({ values }: Kernel, loop: Loop, axis: number): boolean =>
   values.some((value) => value.kind === "index" && value.loop === loop && value.axis === axis);
 
+/**
+ * Sums are added up in vectors of four along the last dimension. Where that is no multiple of four, a longer one would be
+ * added up otherwise, and whether it can be made longer depends on what else the kernel does.
+ */
+const keepsOrder = ({ statements }: Kernel, loop: Loop, last: number): boolean =>
+  loop === "outer" || last % 4 === 0 || statements.every(({ kind }) => kind !== "reduce");
+
 function mergeWithin(kernel: Kernel, loop: Loop): Kernel {
   const sizes = loop === "outer" ? kernel.outer : innerOf(kernel);
   const axis = sizes.findIndex((_, i) => {
+    if (i + 2 === sizes.length && !keepsOrder(kernel, loop, sizes[i + 1]!)) return false;
     if (i + 1 >= sizes.length || isCounted(kernel, loop, i) || isCounted(kernel, loop, i + 1)) return false;
     return accessesOf(kernel).every((access) => {
       const strides = access[loop];
@@ -88,7 +96,9 @@ function mergeWithin(kernel: Kernel, loop: Loop): Kernel {
 /** Without sums over rows the last outer dimension may as well be an inner one, if that makes one long loop of it. */
 function canExtendInner(kernel: Kernel): boolean {
   const axis = kernel.outer.length - 1;
-  if (axis < 0 || kernel.statements.some(({ kind }) => kind === "reduce" || kind === "keep")) return false;
+  // Sums in stretches are divided along the outer loop.
+  const needsRows = kernel.statements.some((s) => s.kind === "reduce" || s.kind === "keep" || "stretches" in s);
+  if (axis < 0 || needsRows) return false;
   const inner = innerOf(kernel);
   if (inner.length === 0) return true;
   if (isCounted(kernel, "outer", axis) || isCounted(kernel, "inner", 0)) return false;

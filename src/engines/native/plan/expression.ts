@@ -57,6 +57,11 @@ export class Expressions {
     return this.add({ kind: "map", fn: "mul", args: [a, b], dtype });
   }
 
+  sum([first, ...rest]: readonly number[]): number {
+    const { dtype } = this.values[first!]!;
+    return rest.reduce((sum, each) => this.add({ kind: "map", fn: "add", args: [sum, each], dtype }), first!);
+  }
+
   /** An index that stays within an axis of that size: reading elsewhere would show other arrays' numbers. */
   clamped(index: number, size: number): number {
     const bound = (value: number): number => this.add({ kind: "literal", value, dtype: "int32" });
@@ -68,7 +73,12 @@ export class Expressions {
   whereEqual(a: number, b: number, value: number): number {
     const { dtype } = this.values[value]!;
     const equal = this.add({ kind: "map", fn: "equal", args: [a, b], dtype: "bool" });
-    return this.add({ kind: "map", fn: "where", args: [equal, value, this.add({ kind: "literal", value: 0, dtype })], dtype });
+    return this.add({
+      kind: "map",
+      fn: "where",
+      args: [equal, value, this.add({ kind: "literal", value: 0, dtype })],
+      dtype,
+    });
   }
 
   /** Rows of a stored table, by indices over the leading dimensions of the domain. */

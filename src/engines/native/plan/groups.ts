@@ -81,8 +81,23 @@ function place(
 
 function fits({ domain, split, tasks }: Group, task: Task): boolean {
   if (tasks.length >= MOST_TASKS || domain.join() !== task.domain.join()) return false;
+  const all = [...tasks, task];
+  // What writes wherever it is told to has to keep its order, and threads could share none of the kernel.
+  if (all.some(writesAnywhere) && !all.every(writesAnywhere)) return false;
+  // Threads share sums along rows by the first dimension, which must not be in the row.
+  const rows = split ?? task.split;
+  if (rows !== undefined && rows <= firstAxis(domain) && all.some(({ clears }) => clears)) return false;
   return split === undefined || task.split === undefined || split === task.split;
 }
+
+const writesAnywhere = ({ node }: Task): boolean => node.op === "scatter" && !node.adds;
+
+/** The first dimension that is more than one. */
+export const firstAxis = (domain: readonly number[]): number =>
+  Math.max(
+    domain.findIndex((n) => n !== 1),
+    0,
+  );
 
 /** Is what the task reads just what the maker has computed at the same place, or for the same row? */
 function isAligned({ node, view }: Leaf, maker: Task, task: Task, { storage }: Prepared): boolean {

@@ -1,18 +1,22 @@
 // From a graph to steps: kernels, matrix products and sorts, with the buffers between them.
 import type { Graph, Node } from "../../lower/graph.ts";
 import { sizeOf, type View } from "../../lower/view.ts";
-import type { Kernel, KernelValue, Statement } from "../kernel.ts";
+import type { Access, Kernel, KernelValue, Statement } from "../kernel.ts";
 import { collapse } from "./collapse.ts";
 import { Expressions, type AtHand } from "./expression.ts";
-import { groupTasks, type Group } from "./groups.ts";
+import { firstAxis, groupTasks, type Group } from "./groups.ts";
 import { prepare, type Prepared } from "./prepare.ts";
 import type { BufferSource, Plan, PlannedBuffer, Step } from "./steps.ts";
 
-export function planGraph(graph: Graph): Plan {
-  const prepared = prepare(graph);
+/** Sums over fewer places are done before another thread has heard of them. */
+const WORTH_STRETCHING = 16_384;
+
+/** For that many threads. */
+export function planGraph(graph: Graph, threads = 1): Plan {
+  const prepared = prepare(graph, threads);
   const buffers = new Buffers(prepared);
   const steps = groupTasks(prepared).map((item): Step => {
-    if (item.kind === "group") return kernelStep(item, prepared, buffers);
+    if (item.kind === "group") return kernelStep(item, prepared, buffers, threads);
     const { node } = item;
     const product = prepared.products.get(node);
     if (product) {
@@ -63,7 +67,7 @@ class Buffers {
   }
 }
 
-function kernelStep(group: Group, prepared: Prepared, all: Buffers): Step {
+function kernelStep(group: Group, prepared: Prepared, all: Buffers, threads: number): Step {
   const split = group.split ?? Math.max(group.domain.length - 1, 0);
   const inner = group.domain.slice(split);
   /** The step's own numbering of its buffers. */
@@ -95,7 +99,8 @@ function kernelStep(group: Group, prepared: Prepared, all: Buffers): Step {
       clear.push({ buffer: local(node), length: sizeOf(node.shape), fn, dtype: node.dtype });
     }
     if (task.result !== "none") makers.set(node, { statement: statements.length, result: task.result });
-    statements.push({ ...statement, inner } as Statement);
+    const stretches = statement.kind === "accumulate" && sumStretches(statement.to, group.domain, node, threads);
+    statements.push({ ...statement, inner, ...(stretches && { stretches }) } as Statement);
   }
   // Nothing to walk over: what sums are of nothing is all that is left.
   const empty = group.domain.includes(0);
@@ -108,6 +113,18 @@ function kernelStep(group: Group, prepared: Prepared, all: Buffers): Step {
     ...(clear.length > 0 && { clear }),
   };
   return { kind: "kernel", kernel: collapse(kernel), buffers: used };
+}
+
+/**
+ * Whether sums along rows are added up in stretches, one for each thread. That is a matter of their own shapes alone: the
+ * same numbers must come out whatever else is in the kernel.
+ */
+function sumStretches(to: Access, domain: readonly number[], node: Node, threads: number): number | undefined {
+  const first = firstAxis(domain);
+  const isAlong = to.outer[first] === 0 && domain[first]! % threads === 0;
+  const places = sizeOf(domain);
+  const isWorth = places >= WORTH_STRETCHING && places >= 4 * threads * sizeOf(node.shape);
+  return threads > 1 && isAlong && isWorth && node.dtype !== "bool" ? threads : undefined;
 }
 
 /** A row's result has no inner dimensions: its layout is that of the outer ones. */

@@ -4,6 +4,7 @@ import type { Arg, Graph, Node } from "../../lower/graph.ts";
 import { isWhole, moveAll, rowMajor, sizeOf, whole, type Move, type View } from "../../lower/view.ts";
 import type { Contraction } from "../contraction.ts";
 import { byStride, contraction, lies, rolesOf, type Roles } from "./contract.ts";
+import { stretchesOf } from "../threads/divide.ts";
 import { Storage } from "./storage.ts";
 
 type DotNode = Extract<Node, { op: "dot" }>;
@@ -21,8 +22,8 @@ export interface Prepared {
   readonly nodes: readonly Node[];
   readonly storage: Storage;
   readonly products: ReadonlyMap<Node, Product>;
-  /** Dots that are copies of a product that lies in another order. */
-  readonly copied: ReadonlyMap<Node, Arg>;
+  /** Dots that are a product which lies in another order, or was computed in stretches that are added up. */
+  readonly summed: ReadonlyMap<Node, readonly Arg[]>;
   /** The stored node of each output, in row-major order. */
   readonly outputs: readonly Node[];
 }
@@ -30,7 +31,7 @@ export interface Prepared {
 /** Below this many multiplications a loop is as fast as a call of the matrix library. */
 const WORTH_A_CALL = 2048;
 
-export function prepare(graph: Graph): Prepared {
+export function prepare(graph: Graph, threads: number): Prepared {
   const storage = new Storage(graph);
   for (const output of graph.outputs) if (isItself(output)) storage.store(output.node);
   /** Products whose users need them in row-major order. */
@@ -38,7 +39,7 @@ export function prepare(graph: Graph): Prepared {
   // Storing a node or changing a layout can be in the way of others: begin anew until nothing is.
   for (;;) {
     storage.clearLayouts();
-    const attempt = new Preparation(graph, storage, straightened);
+    const attempt = new Preparation(graph, storage, straightened, threads);
     const obstacle = attempt.run();
     if (obstacle === undefined) return attempt.result();
     if (storage.has(obstacle)) straightened.add(obstacle);
@@ -50,16 +51,18 @@ class Preparation {
   readonly #graph: Graph;
   readonly #storage: Storage;
   readonly #straightened: ReadonlySet<Node>;
+  readonly #threads: number;
   readonly #nodes: Node[] = [];
   readonly #products = new Map<Node, Product>();
   readonly #copies = new Map<string, Node>();
-  readonly #copied = new Map<Node, Arg>();
+  readonly #summed = new Map<Node, readonly Arg[]>();
   #outputs: Node[] = [];
   /** A side of a product that is good as it lies, once it does. */
   #unstored: Node | undefined;
   #nextId: number;
 
-  constructor(graph: Graph, storage: Storage, straightened: ReadonlySet<Node>) {
+  constructor(graph: Graph, storage: Storage, straightened: ReadonlySet<Node>, threads: number) {
+    this.#threads = threads;
     this.#graph = graph;
     this.#storage = storage;
     this.#straightened = straightened;
@@ -89,7 +92,7 @@ class Preparation {
       nodes: this.#nodes,
       storage: this.#storage,
       products: this.#products,
-      copied: this.#copied,
+      summed: this.#summed,
       outputs: this.#outputs,
     };
   }
@@ -139,8 +142,9 @@ class Preparation {
       b.lies,
     );
     const product = { contraction: form, left: a.node, right: b.node };
-    if (isAscending(physical)) this.#products.set(dot, product);
-    else if (this.#straightened.has(dot)) this.#straighten(dot, physical, product);
+    const stretches = stretchesOf(form, this.#threads);
+    if (isAscending(physical) && stretches === 1) this.#products.set(dot, product);
+    else if (isAscending(physical) || this.#straightened.has(dot)) this.#sum(dot, physical, product, stretches);
     else {
       this.#products.set(dot, product);
       this.#storage.setLayout(dot, inOrder(dot.shape, physical));
@@ -195,18 +199,31 @@ class Preparation {
     return copy;
   }
 
-  /** The product goes into a node of its own, and the dot is a copy of it in row-major order. */
-  #straighten(dot: DotNode, physical: readonly number[], product: Product): void {
-    const raw: Node = { ...dot, id: this.#nextId++, shape: physical.map((axis) => dot.shape[axis]!) };
+  /**
+   * The product goes into a node of its own, in stretches along its inner dimension, one for each thread: as a batch of
+   * products that lie as they did. The dot is the sum of them, in row-major order.
+   */
+  #sum(dot: DotNode, physical: readonly number[], { contraction: form, ...sides }: Product, stretches: number): void {
+    const shape = physical.map((axis) => dot.shape[axis]!);
+    const raw: Node = { ...dot, id: this.#nextId++, shape: [stretches, ...shape] };
     this.#storage.store(raw);
     this.#nodes.push(raw);
-    this.#products.set(raw, product);
+    const parts = stretches === 1 ? form : { ...form, batch: stretches, inner: form.inner / stretches };
+    this.#products.set(raw, { contraction: parts, ...sides });
     const order = dot.shape.map((_, axis) => physical.indexOf(axis)).filter((at) => at >= 0);
-    const straight: Move[] = [
-      { kind: "permute", order },
-      { kind: "reshape", shape: dot.shape },
-    ];
-    this.#copied.set(dot, { node: raw, view: moveAll(whole(raw.shape), straight)! });
+    const stretch = (i: number): Arg => {
+      const straight: Move[] = [
+        { kind: "slice", ranges: [[i, i + 1], ...shape.map((n): [number, number] => [0, n])] },
+        { kind: "reshape", shape },
+        { kind: "permute", order },
+        { kind: "reshape", shape: dot.shape },
+      ];
+      return { node: raw, view: moveAll(whole(raw.shape), straight)! };
+    };
+    this.#summed.set(
+      dot,
+      Array.from({ length: stretches }, (_, i) => stretch(i)),
+    );
   }
 
   /** Each output has memory of its own that nobody else owns. */

@@ -41,8 +41,15 @@ export function tasksOf(node: Node, prepared: Prepared): Task[] {
     result: part ? "none" : "place",
     statement: (e, to) => ({ kind: "store", value: value(e), to: to(part ?? layout) }),
   });
-  const copied = prepared.copied.get(node);
-  if (copied) return [store([reading(copied)], (e) => e.of(copied))];
+  const summed = prepared.summed.get(node);
+  if (summed) {
+    return [
+      store(
+        summed.map((arg) => reading(arg)),
+        (e) => e.sum(summed.map((arg) => e.of(arg))),
+      ),
+    ];
+  }
 
   switch (node.op) {
     case "literal":

@@ -97,15 +97,37 @@ export class Code {
     if (bytes !== 0) this.get(pointer).i32(bytes).op("i32.add").set(pointer);
   }
 
+  /** pointer += by × bytes */
+  advanceBy(pointer: Local, by: Local, bytes: number): void {
+    if (bytes !== 0) this.get(pointer).get(by).i32(bytes).op("i32.mul", "i32.add").set(pointer);
+  }
+
   /** Runs `body` that many times. */
-  repeat(count: number, body: () => void): void {
+  repeat(count: number | Local, body: () => void): void {
+    if (typeof count !== "number") return this.#repeatUnknown(count, body);
     if (count === 0) return;
     if (count === 1) return body();
-    const left = this.i32(count).keep("i32");
+    this.#loop(this.i32(count).keep("i32"), body);
+  }
+
+  /** As often as a number says that is known only when it runs, and may be 0. */
+  #repeatUnknown(count: Local, body: () => void): void {
+    const left = this.get(count).keep("i32");
+    this.get(left).#raw(0x04, 0x40);
+    this.#loop(left, body);
+    this.#raw(0x0b);
+  }
+
+  #loop(left: Local, body: () => void): void {
     this.#raw(0x03, 0x40);
     body();
     this.get(left).i32(1).op("i32.sub").tee(left);
     this.#raw(0x0d, 0, 0x0b);
+  }
+
+  /** Fills bytes with zeros; address and length are on the stack around the value. */
+  clearBytes(address: Local, bytes: number): this {
+    return this.get(address).i32(0).i32(bytes).#raw(0xfc, 11, 0);
   }
 
   #raw(...bytes: Bytes): this {

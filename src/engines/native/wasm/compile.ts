@@ -1,4 +1,5 @@
-// Compiles a kernel to one wasm function. Its parameters are the buffers' addresses, then that of its scratch memory.
+// Compiles a kernel to one wasm function. Its parameters are the buffers' addresses, then that of its scratch memory,
+// then, for one that does a range, where that begins and how long it is.
 import type { DType, ReduceOp } from "../../lower/graph.ts";
 import type { Kernel } from "../kernel.ts";
 import { Code, type Local } from "./code.ts";
@@ -6,7 +7,7 @@ import { Lane } from "./lane.ts";
 import { emitMap, neutral } from "./maps.ts";
 import { assemble, type WasmFunction } from "./module.ts";
 import { phasesOf, type Phase, type Placed } from "./phases.ts";
-import { RowValues, type Computed } from "./row-values.ts";
+import { RowValues, type Computed, type Sums } from "./row-values.ts";
 import { scratchOf } from "./scratch.ts";
 
 const WIDTH = 4;
@@ -16,21 +17,34 @@ export interface CompiledKernel {
   (...addresses: number[]): void;
 }
 
-/** Compiles kernels into one module over `memory`. */
-export function compileKernels(kernels: readonly Kernel[], memory: WebAssembly.Memory): CompiledKernel[] {
-  const functions = kernels.map((kernel, i) => compileKernel(kernel, `k${i}`));
-  const module = new WebAssembly.Module(assemble(functions));
+/** Compiles kernels into one module, for a memory that is shared between threads or not. */
+export function compileKernels(kernels: readonly Kernel[], shared: boolean): WebAssembly.Module {
+  return new WebAssembly.Module(
+    assemble(
+      kernels.map((kernel, i) => compileKernel(kernel, String(i))),
+      shared,
+    ),
+  );
+}
+
+/** The functions of a module over `memory`, in the order of its kernels. */
+export function bindKernels(module: WebAssembly.Module, memory: WebAssembly.Memory): (index: number) => CompiledKernel {
   const { exports } = new WebAssembly.Instance(module, { env: { memory } });
-  return functions.map(({ name }) => exports[name] as CompiledKernel);
+  return (index) => exports[String(index)] as CompiledKernel;
 }
 
 export function compileKernel(kernel: Kernel, name: string): WasmFunction {
-  const params = kernel.buffers + 1;
+  const params = kernel.buffers + (kernel.ranged ? 3 : 1);
   const code = new Code(params);
   for (const { buffer, length, fn, dtype } of kernel.clear ?? []) {
     fill(code, code.param(buffer), length, neutral(fn, dtype), dtype);
   }
-  const values = new RowValues(code, kernel, scratchOf(kernel), code.param(kernel.buffers));
+  const range = kernel.ranged && {
+    loop: kernel.ranged,
+    begin: code.param(kernel.buffers + 1),
+    count: code.param(kernel.buffers + 2),
+  };
+  const values = new RowValues(code, kernel, scratchOf(kernel), code.param(kernel.buffers), range);
   values.begin();
   loops(code, kernel.outer, 0, values, () => {
     values.enterRow();
@@ -43,14 +57,18 @@ export function compileKernel(kernel: Kernel, name: string): WasmFunction {
 function loops(code: Code, sizes: readonly number[], axis: number, values: RowValues, body: () => void): void {
   if (axis === sizes.length) return body();
   values.resetOuter(axis);
-  code.repeat(sizes[axis]!, () => {
+  code.repeat(values.countOf("outer", axis) ?? sizes[axis]!, () => {
     loops(code, sizes, axis + 1, values, body);
     values.advanceOuter(axis, 1);
   });
-  values.advanceOuter(axis, -sizes[axis]!);
+  // After the outermost loop nobody asks where the pointers stand.
+  if (axis > 0) values.advanceOuter(axis, -sizes[axis]!);
 }
 
-/** The inner loops of a phase: four places at a time where that can be, then what is left one by one. */
+/**
+ * The inner loops of a phase: four places at a time where that can be, then what is left one by one. Where it cannot be,
+ * a sum is still four sums side by side: in which order numbers are added must not depend on what else a kernel does.
+ */
 function emitPhase(code: Code, values: RowValues, phase: Phase): void {
   const { inner } = phase.statements[0]!.statement;
   const last = inner.length - 1;
@@ -58,38 +76,51 @@ function emitPhase(code: Code, values: RowValues, phase: Phase): void {
   values.choose(phase);
   const wide = length >= WIDTH && values.canBeWide();
   const row = values.enterPhase(wide);
-  const sinks = phase.statements.map((each) => makeSink(code, values, each, wide));
-  const places = (count: number, lane: Lane): void => {
+  const inFour = !wide && length >= WIDTH && phase.statements.some(({ statement }) => statement.kind === "reduce");
+  const sinks = phase.statements.map((each) => makeSink(code, values, each, wide ? "wide" : inFour ? "four" : "one"));
+  const place = (lane: Lane, total?: number): void => {
+    const results = row.evaluate(lane);
+    for (const [i, sink] of sinks.entries()) sink(lane, results[i]!, total);
+    row.advance(last, lane.wide ? WIDTH : 1);
+  };
+  const places = (count: number | Local, lane: Lane): void => {
     if (count === 0) return;
-    code.repeat(count, () => {
-      const results = row.evaluate(lane);
-      for (const [i, sink] of sinks.entries()) sink(lane, results[i]!);
-      row.advance(last, lane.wide ? WIDTH : 1);
-    });
+    code.repeat(count, () => place(lane));
   };
   const nest = (axis: number): void => {
     row.reset(axis);
     if (axis === last) {
-      const rounds = wide ? Math.floor(length / WIDTH) : 0;
-      places(rounds, new Lane(code, true));
-      places(length - rounds * WIDTH, new Lane(code, false));
+      const count = values.countOf("inner", axis);
+      if (count && wide) {
+        places(code.get(count).i32(2).op("i32.shr_u").keep("i32"), new Lane(code, true));
+        // Ranges are whole vectors but for the last one's.
+        if (length % WIDTH > 0) places(code.get(count).i32(3).op("i32.and").keep("i32"), new Lane(code, false));
+      } else {
+        const rounds = wide || inFour ? Math.floor(length / WIDTH) : 0;
+        if (wide) places(rounds, new Lane(code, true));
+        else if (inFour)
+          code.repeat(rounds, () => [0, 1, 2, 3].forEach((total) => place(new Lane(code, false), total)));
+        places(count ?? length - rounds * WIDTH, new Lane(code, false));
+      }
     } else {
-      code.repeat(inner[axis]!, () => {
+      code.repeat(values.countOf("inner", axis) ?? inner[axis]!, () => {
         nest(axis + 1);
         row.advance(axis, 1);
       });
     }
-    row.advance(axis, -inner[axis]!);
+    // Behind the outermost loop the pointers are made anew.
+    if (axis > 0) row.advance(axis, -inner[axis]!);
   };
   if (last < 0) places(1, new Lane(code, false));
   else nest(0);
   values.leavePhase();
 }
 
-type Sink = (lane: Lane, computed: Computed) => void;
+/** `total` is which of four sums takes the value. */
+type Sink = (lane: Lane, computed: Computed, total?: number) => void;
 
 /** What happens with the value of each place. */
-function makeSink(code: Code, values: RowValues, { statement, index }: Placed, wide: boolean): Sink {
+function makeSink(code: Code, values: RowValues, { statement, index }: Placed, sums: Sums): Sink {
   const dtype = values.dtypeOf(statement.value);
   switch (statement.kind) {
     case "store":
@@ -105,9 +136,9 @@ function makeSink(code: Code, values: RowValues, { statement, index }: Placed, w
         code.get(target!).get(after).store(lane.type(dtype));
       };
     case "reduce": {
-      const totals = values.startReduction(index, statement.fn, dtype, wide);
-      return (lane, { value }) => {
-        const total = lane.wide ? totals.wide! : totals.single;
+      const totals = values.startReduction(index, statement.fn, dtype, sums);
+      return (lane, { value }, which) => {
+        const total = lane.wide ? totals.wide! : which === undefined ? totals.single : totals.four[which]!;
         const next = combine(lane, statement.fn, total, inMemory(lane, value, dtype), dtype);
         code.get(next).set(total);
       };
@@ -125,6 +156,7 @@ export function combine(lane: Lane, fn: ReduceOp, a: Local, b: Local, dtype: DTy
 }
 
 function fill(code: Code, address: Local, length: number, value: number, dtype: DType): void {
+  if (Object.is(value, 0)) return void code.clearBytes(address, length * BYTES);
   const at = code.get(address).keep("i32");
   code.repeat(length, () => {
     code.get(at);

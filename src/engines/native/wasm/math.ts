@@ -7,15 +7,19 @@ const ln2 = { high: 0.693359375, low: -2.1219444e-4 };
 /** π/2 in three parts, so that multiples of it are taken off without loss. */
 const HALF_PI = [1.5703125, 4.837512969970703e-4, 7.549789948768648e-8] as const;
 
+/** Added to a small number, it leaves no room for a fraction: the sum's lowest bits are the nearest whole number. */
+const ROUNDING = 1.5 * 2 ** 23;
+
 export function exp(l: Lane, x: Local): Local {
   // Below this the result is 0 anyway; NaN passes.
   const inRange = l.atLeast(x, -88);
   // 2¹²⁸ is no float, but numbers just below it are: they are 2¹²⁷ and a little more, and what is above overflows.
-  const n = l.atMost(l.f("nearest", l.f("mul", inRange, Math.LOG2E)), 127);
+  const rounded = l.atMost(l.f("add", l.f("mul", inRange, Math.LOG2E), ROUNDING), ROUNDING + 127);
+  const n = l.f("sub", rounded, ROUNDING);
   const r = l.f("sub", l.f("sub", inRange, l.f("mul", n, ln2.high)), l.f("mul", n, ln2.low));
   const tail = l.polynomial(r, 1.98756915e-4, 1.3981999507e-3, 8.3334519073e-3, 4.1665795894e-2, 1.6666665459e-1, 0.5);
   const power = l.f("add", l.f("add", l.f("mul", l.f("mul", tail, r), r), r), 1);
-  const scale = l.asFloat(l.shift("shl", l.i("add", l.toInt(n), 127), 23));
+  const scale = l.asFloat(l.i("add", l.shift("shl", l.asInt(rounded), 23), 127 << 23));
   return l.f("mul", power, scale);
 }
 

@@ -46,11 +46,15 @@ export interface WasmFunction {
   readonly body: Bytes;
 }
 
+/** Of a memory that threads share the format wants to know how large it may become. */
+const MOST_PAGES = 65_536;
+
 /** The memory is imported as `env.memory`; the functions are exported by their names. */
-export function assemble(functions: readonly WasmFunction[]): Uint8Array<ArrayBuffer> {
+export function assemble(functions: readonly WasmFunction[], shared: boolean): Uint8Array<ArrayBuffer> {
   const arities = [...new Set(functions.map(({ params }) => params))];
   const types = arities.map((n) => [0x60, ...list(Array.from({ length: n }, () => [VALUE_TYPES.i32])), 0]);
-  const memory = [...name("env"), ...name("memory"), 0x02, 0x00, 0];
+  const limits = shared ? [0x03, 0, ...unsigned(MOST_PAGES)] : [0x00, 0];
+  const memory = [...name("env"), ...name("memory"), 0x02, ...limits];
   const code = functions.map(({ locals, body }) => {
     const content = [...list(locals.map((type) => [1, VALUE_TYPES[type]])), ...body, 0x0b];
     return [...unsigned(content.length), ...content];

@@ -16,7 +16,8 @@ export function phasesOf(kernel: Kernel): Phase[] {
     const inner = statement.inner.join();
     const last = phases.at(-1);
     const waits = last?.statements.some(
-      (other) => other.statement.kind === "reduce" && used(statement).some((value) => needs(kernel, value, other.index)),
+      (other) =>
+        other.statement.kind === "reduce" && used(statement).some((value) => needs(kernel, value, other.index)),
     );
     if (last && last.inner === inner && !waits) last.statements.push({ statement, index });
     else phases.push({ statements: [{ statement, index }], inner });

@@ -25,9 +25,20 @@ export interface Computed {
   readonly target: Local | undefined;
 }
 
+/** What part of the first dimension of a loop is done. */
+export interface Range {
+  readonly loop: "outer" | "inner";
+  readonly begin: Local;
+  readonly count: Local;
+}
+
+/** How the numbers of a row are added up: in the lanes of a vector, in four sums, or in one. The first two are the same. */
+export type Sums = "wide" | "four" | "one";
+
 interface Totals {
   readonly single: Local;
   readonly wide: Local | undefined;
+  readonly four: readonly Local[];
 }
 
 export class RowValues {
@@ -35,6 +46,7 @@ export class RowValues {
   readonly #kernel: Kernel;
   readonly #scratch: Scratch;
   readonly #scratchBase: Local;
+  readonly #range: Range | undefined;
   /** By access: where it stands at the beginning of the row. */
   readonly #bases = new Map<Access, Local>();
   readonly #outerCounters: Local[] = [];
@@ -49,7 +61,8 @@ export class RowValues {
   #innerCounters: Local[] = [];
   readonly #totals = new Map<number, Totals>();
 
-  constructor(code: Code, kernel: Kernel, scratch: Scratch, scratchBase: Local) {
+  constructor(code: Code, kernel: Kernel, scratch: Scratch, scratchBase: Local, range: Range | undefined) {
+    this.#range = range;
     this.#code = code;
     this.#kernel = kernel;
     this.#scratch = scratch;
@@ -72,13 +85,26 @@ export class RowValues {
         .get(this.#code.param(access.buffer))
         .i32(access.offset * BYTES)
         .op("i32.add");
-      this.#bases.set(access, this.#code.keep("i32"));
+      const base = this.#code.keep("i32");
+      const strides = this.#range && access[this.#range.loop];
+      if (strides?.[0] !== undefined) this.#code.advanceBy(base, this.#range!.begin, strides[0] * BYTES);
+      this.#bases.set(access, base);
     }
     this.#outerCounters.push(...outer.map(() => this.#code.local("i32")));
   }
 
+  /** How many places of a dimension are done, if it is not all of them. */
+  countOf(loop: "outer" | "inner", axis: number): Local | undefined {
+    return axis === 0 && this.#range?.loop === loop ? this.#range.count : undefined;
+  }
+
   resetOuter(axis: number): void {
-    this.#code.i32(0).set(this.#outerCounters[axis]!);
+    this.#reset("outer", axis, this.#outerCounters[axis]!);
+  }
+
+  #reset(loop: "outer" | "inner", axis: number, counter: Local): void {
+    if (this.countOf(loop, axis)) this.#code.get(this.#range!.begin).set(counter);
+    else this.#code.i32(0).set(counter);
   }
 
   advanceOuter(axis: number, steps: number): void {
@@ -186,7 +212,7 @@ export class RowValues {
       else if (statement.kind !== "reduce") this.#point(targetKey(index), statement.to);
     }
     return {
-      reset: (axis: number): void => void this.#code.i32(0).set(this.#innerCounters[axis]!),
+      reset: (axis: number): void => this.#reset("inner", axis, this.#innerCounters[axis]!),
       advance: (axis: number, steps: number): void => {
         if (axis < 0) return;
         for (const { local, strides } of this.#pointers.values()) this.#code.advance(local, strides[axis]! * steps);
@@ -381,7 +407,7 @@ export class RowValues {
   }
 
   /** Totals that begin with the neutral element. */
-  startReduction(index: number, fn: ReduceOp, dtype: DType, wide: boolean): Totals {
+  startReduction(index: number, fn: ReduceOp, dtype: DType, sums: Sums): Totals {
     const start = neutral(fn, dtype);
     const kind = dtype === "float32" ? "f32" : "i32";
     const total = (lane: Lane): Local => {
@@ -390,7 +416,8 @@ export class RowValues {
     };
     const totals = {
       single: total(new Lane(this.#code, false)),
-      wide: wide ? total(new Lane(this.#code, true)) : undefined,
+      wide: sums === "wide" ? total(new Lane(this.#code, true)) : undefined,
+      four: sums === "four" ? Array.from({ length: 4 }, () => total(new Lane(this.#code, false))) : [],
     };
     this.#totals.set(index, totals);
     return totals;
@@ -404,11 +431,9 @@ export class RowValues {
       const dtype = this.dtypeOf(statement.value);
       const kind = dtype === "float32" ? "f32" : "i32";
       const lane = new Lane(code, false);
-      const { single, wide } = this.#totals.get(index)!;
-      let total = single;
-      for (let i = 0; wide && i < 4; i++) {
-        total = combine(lane, statement.fn, total, code.get(wide).extract(kind, i).keep(kind), dtype);
-      }
+      const { single, wide, four } = this.#totals.get(index)!;
+      const lanes = wide ? [0, 1, 2, 3].map((i) => code.get(wide).extract(kind, i).keep(kind)) : four;
+      const total = lanes.reduce((sum, each) => combine(lane, statement.fn, sum, each, dtype), single);
       this.#reduced.set(index, total);
       if (statement.to) code.get(this.#bases.get(statement.to)!).get(total).store(kind);
     }

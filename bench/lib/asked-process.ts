@@ -1,0 +1,48 @@
+// A child process that answers each line it is sent with a line of JSON.
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { createInterface } from "node:readline";
+import { fileURLToPath } from "node:url";
+import type { Ask } from "./engine-process.ts";
+
+export interface Asked {
+  readonly version: string;
+  ask(what: Ask): Promise<unknown>;
+  close(): Promise<void>;
+}
+
+/** Undefined when it ends before it has said anything: what it needs is not there. */
+async function start(command: string, args: readonly string[]): Promise<Asked | undefined> {
+  const child = spawn(command, args, { stdio: ["pipe", "pipe", "inherit"] });
+  const ended = once(child, "close").catch(() => undefined);
+  const lines = createInterface(child.stdout)[Symbol.asyncIterator]();
+  const first = await lines.next();
+  if (first.done) return undefined;
+  return {
+    version: (JSON.parse(first.value) as { version: string }).version,
+    async ask(what) {
+      child.stdin.write(`${JSON.stringify(what)}\n`);
+      const { value, done } = await lines.next();
+      if (done) throw new Error(`${command} ended when it was asked for ${JSON.stringify(what)}`);
+      return JSON.parse(value) as unknown;
+    },
+    async close() {
+      child.stdin.end();
+      await ended;
+    },
+  };
+}
+
+const beside = (name: string): string => fileURLToPath(new URL(name, import.meta.url));
+
+export async function engineProcess(engine: "native" | "wasm"): Promise<Asked> {
+  const isSource = import.meta.url.endsWith(".ts");
+  const script = isSource ? ["--import", "tsx", beside("./engine-process.ts")] : [beside("./engine-process.js")];
+  const started = await start(process.execPath, [...script, engine]);
+  if (!started) throw new Error(`the process of engine ${engine} ended at once`);
+  return started;
+}
+
+/** Debian's PyTorch belongs to Debian's Python; another one can be named. */
+export const torchEngines = (): Promise<Asked | undefined> =>
+  start(process.env.HOOKLINE_PYTHON ?? "/usr/bin/python3", ["-W", "ignore", beside("./torch-engines.py")]);

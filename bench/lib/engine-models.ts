@@ -1,0 +1,86 @@
+// The models that engines are compared on, with plain sgd everywhere. torch-engines.py has the same ones.
+import type { TrainerOptions } from "hookline";
+import { DataLoader } from "hookline/data";
+import {
+  conv2d,
+  crossEntropy,
+  embedding,
+  flatten,
+  gelu,
+  layerNorm,
+  linear,
+  maxPool2d,
+  multiHeadAttention,
+  relu,
+  residual,
+  sequential,
+} from "hookline/nn";
+import { sgd } from "hookline/optim";
+
+type Setup = Pick<TrainerOptions, "model" | "loss" | "optimizer"> & { readonly train: DataLoader };
+
+/** Enough batches that an epoch's end is rare. */
+const BATCHES = 64;
+const VOCABULARY = 65;
+
+const waves = (...shape: number[]) => ({
+  data: Float32Array.from({ length: shape.reduce((a, b) => a * b) }, (_, i) => Math.sin(i * 0.7)),
+  shape,
+});
+
+const numbers = (below: number, ...shape: number[]) => ({
+  data: Int32Array.from({ length: shape.reduce((a, b) => a * b) }, (_, i) => (i * i * 7 + i) % below),
+  shape,
+});
+
+const classified = (model: Setup["model"], batchSize: number, ...shape: number[]): Setup => ({
+  model,
+  loss: crossEntropy(),
+  optimizer: sgd({ lr: 0.01 }),
+  train: new DataLoader(
+    { x: waves(BATCHES * batchSize, ...shape), y: numbers(10, BATCHES * batchSize) },
+    { batchSize },
+  ),
+});
+
+function gpt(layers: number, width: number, heads: number, sequences: number, tokens: number): Setup {
+  const block = () => [
+    residual(sequential(layerNorm(width), multiHeadAttention(width, heads, { causal: true }))),
+    residual(sequential(layerNorm(width), linear(width, 4 * width), gelu(), linear(4 * width, width))),
+  ];
+  const blocks = Array.from({ length: layers }, block).flat();
+  const ids = numbers(VOCABULARY, BATCHES * sequences, tokens);
+  return {
+    model: sequential(embedding(VOCABULARY, width), ...blocks, layerNorm(width), linear(width, VOCABULARY)),
+    loss: crossEntropy(),
+    optimizer: sgd({ lr: 0.01 }),
+    train: new DataLoader({ x: ids, y: ids }, { batchSize: sequences }),
+  };
+}
+
+export const ENGINE_MODELS = {
+  mlp: {
+    title: "MLP 784-256-256-10, batch 128",
+    steps: 20,
+    make: (): Setup =>
+      classified(sequential(linear(784, 256), relu(), linear(256, 256), relu(), linear(256, 10)), 128, 784),
+  },
+  cnn: {
+    title: "LeNet on 28×28, batch 64",
+    steps: 4,
+    make: (): Setup =>
+      classified(
+        sequential(
+          ...[conv2d(1, 6, { kernel: 5, padding: 2 }), relu(), maxPool2d(2)],
+          ...[conv2d(6, 16, { kernel: 5 }), relu(), maxPool2d(2), flatten()],
+          ...[linear(400, 120), relu(), linear(120, 84), relu(), linear(84, 10)],
+        ),
+        64,
+        ...[1, 28, 28],
+      ),
+  },
+  gpt: { title: "GPT 2 × 128, 4 heads, 8 × 64 tokens", steps: 4, make: (): Setup => gpt(2, 128, 4, 8, 64) },
+  gptLarge: { title: "GPT 4 × 256, 8 heads, 8 × 128 tokens", steps: 2, make: (): Setup => gpt(4, 256, 8, 8, 128) },
+} as const;
+
+export type EngineModel = keyof typeof ENGINE_MODELS;

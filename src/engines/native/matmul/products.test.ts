@@ -1,0 +1,60 @@
+// Products in every form that contractions come in, on memory that moves when it grows.
+import { afterAll, describe, expect, it } from "vitest";
+import { Rng } from "../../../data/random.ts";
+import type { Contraction } from "../contraction.ts";
+import { EngineMemory } from "../memory.ts";
+import { Products } from "./products.ts";
+
+const memory = new EngineMemory();
+const products = new Products(memory);
+afterAll(() => products.close());
+
+const rng = new Rng(1);
+const put = (length: number): { at: number; data: Float32Array } => {
+  const at = memory.allocate(length * 4);
+  const data = Float32Array.from({ length }, () => rng.int(7) - 3);
+  new Float32Array(memory.memory.buffer, at, length).set(data);
+  return { at, data };
+};
+
+function check(c: Contraction): void {
+  const left = put(c.batch * c.rows * c.inner);
+  const right = put(c.batch * c.inner * c.columns);
+  const out = memory.allocate(c.batch * c.rows * c.columns * 4);
+  products.compile(c).run(left.at, right.at, out);
+  const expected = Array.from({ length: c.batch * c.rows * c.columns }, (_, n) => {
+    const [b, i, j] = [Math.floor(n / (c.rows * c.columns)), Math.floor(n / c.columns) % c.rows, n % c.columns];
+    let sum = 0;
+    for (let k = 0; k < c.inner; k++) {
+      const l = c.leftTransposed ? k * c.rows + i : i * c.inner + k;
+      const r = c.rightTransposed ? j * c.inner + k : k * c.columns + j;
+      sum += left.data[b * c.rows * c.inner + l]! * right.data[b * c.inner * c.columns + r]!;
+    }
+    return sum + 0;
+  });
+  const got = Array.from(new Float32Array(memory.memory.buffer, out, expected.length), (value) => value + 0);
+  expect(got).toEqual(expected);
+  for (const at of [left.at, right.at, out]) memory.free(at);
+}
+
+const sides = [false, true].flatMap((left) => [false, true].map((right) => [left, right] as const));
+describe.each(sides)("left transposed: %s, right transposed: %s", (leftTransposed, rightTransposed) => {
+  it.each([
+    [1, 5, 7, 3],
+    [1, 1, 40, 30],
+    [1, 30, 40, 1],
+    [1, 16, 1, 16],
+    [3, 5, 7, 4],
+    [4, 1, 9, 1],
+    [2, 33, 65, 17],
+  ])("%i × [%i, %i] × [%i]", (batch, rows, inner, columns) =>
+    check({ batch, rows, inner, columns, leftTransposed, rightTransposed }),
+  );
+});
+
+it("goes on when memory has grown", () => {
+  const form = { batch: 1, rows: 5, inner: 6, columns: 7, leftTransposed: false, rightTransposed: false };
+  check(form);
+  memory.free(memory.allocate(memory.memory.buffer.byteLength));
+  check(form);
+});

@@ -1,0 +1,57 @@
+// Two buffers that are needed at the same time never share a place, and others do.
+import fc from "fast-check";
+import { expect, it } from "vitest";
+import { planArena } from "./arena.ts";
+import type { Plan, Step } from "./steps.ts";
+
+const step = (...buffers: number[]): Step => ({
+  kind: "kernel",
+  kernel: { name: "", buffers: buffers.length, outer: [], values: [], statements: [] },
+  buffers,
+});
+const temporaries = (...lengths: number[]): Plan["buffers"] =>
+  lengths.map((length) => ({ length, source: { kind: "temporary" } }));
+
+it("no two that live at the same time overlap", () => {
+  const plans = fc
+    .array(fc.integer({ min: 0, max: 500 }), { minLength: 1, maxLength: 20 })
+    .chain((lengths) =>
+      fc.tuple(
+        fc.constant(lengths),
+        fc.array(fc.array(fc.nat({ max: lengths.length - 1 }), { minLength: 1, maxLength: 4 }), { maxLength: 25 }),
+      ),
+    );
+  fc.assert(
+    fc.property(plans, ([lengths, uses]) => {
+      const plan: Plan = { buffers: temporaries(...lengths), steps: uses.map((buffers) => step(...buffers)) };
+      const { offsets, bytes } = planArena(plan);
+      const lives = lengths.map((_, buffer) => {
+        const at = uses.flatMap((buffers, i) => (buffers.includes(buffer) ? [i] : []));
+        return { from: at[0], to: at.at(-1) };
+      });
+      for (const [a, life] of lives.entries()) {
+        if (life.from === undefined) continue;
+        expect(offsets[a]! + lengths[a]! * 4).toBeLessThanOrEqual(bytes);
+        expect(offsets[a]! % 64).toBe(0);
+        for (let b = 0; b < a; b++) {
+          const other = lives[b]!;
+          if (other.from === undefined || other.from > life.to! || life.from > other.to!) continue;
+          const apart = offsets[a]! + lengths[a]! * 4 <= offsets[b]! || offsets[b]! + lengths[b]! * 4 <= offsets[a]!;
+          expect(apart || lengths[a] === 0 || lengths[b] === 0).toBe(true);
+        }
+      }
+    }),
+    { numRuns: 150 },
+  );
+});
+
+it("shares places, and leaves inputs and outputs alone", () => {
+  const buffers: Plan["buffers"] = [
+    { length: 16, source: { kind: "input", index: 0 } },
+    ...temporaries(16, 16, 16),
+    { length: 16, source: { kind: "output", index: 0 } },
+  ];
+  const { offsets, bytes } = planArena({ buffers, steps: [step(0, 1), step(1, 2), step(2, 3), step(3, 4)] });
+  expect(bytes).toBe(128);
+  expect([offsets[0], offsets[4]]).toEqual([undefined, undefined]);
+});

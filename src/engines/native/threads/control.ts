@@ -1,0 +1,147 @@
+// How threads tell each other what to do: a few cells of shared memory. A step is divided into as many parts as there are
+// threads; the first thread publishes it, each of the others claims its own part, and the first one takes back what
+// nobody has claimed by the time that it is done with its own. So a thread that is late, asleep or gone costs nothing
+// but its help, and what is computed never depends on who did it.
+
+/** Cells of all threads. */
+const WAKE = 0;
+const NUMBER = 1;
+const PROGRAM = 2;
+const STEP = 3;
+const MESSAGES = 4;
+const PAGES = 5;
+const SLEEPERS = 6;
+const FIRST_WAITS = 7;
+
+/** Cells of one thread: what it has claimed, what it has done, and whether that failed. They have a cache line each. */
+const LINE = 16;
+const CLAIMED = 0;
+const DONE = 1;
+const FAILED = 2;
+
+/** A thread that finds nothing to do looks for it that long before it sleeps: the next step is often near. */
+const SPIN_MS = 0.2;
+const LOOKS_BETWEEN_CLOCKS = 64;
+/** Asleep, the first thread looks whether a part is done, or its thread is gone, after that many milliseconds. */
+const NAP_MS = 20;
+
+export interface Published {
+  readonly number: number;
+  readonly program: number;
+  readonly step: number;
+}
+
+export class Control {
+  readonly cells: Int32Array;
+
+  constructor(cells: Int32Array) {
+    this.cells = cells;
+  }
+
+  static create(threads: number): Control {
+    return new Control(new Int32Array(new SharedArrayBuffer((threads + 1) * LINE * 4)));
+  }
+
+  // For the first thread.
+
+  /** Says which step is to be done. Its number is one more than the last one's. */
+  publish(program: number, step: number): number {
+    const number = (Atomics.load(this.cells, NUMBER) + 1) | 0;
+    Atomics.store(this.cells, PROGRAM, program);
+    Atomics.store(this.cells, STEP, step);
+    Atomics.store(this.cells, NUMBER, number);
+    this.#wake();
+    return number;
+  }
+
+  /** Says that there is a message to read. */
+  announce(): void {
+    Atomics.add(this.cells, MESSAGES, 1);
+    this.#wake();
+  }
+
+  setPages(pages: number): void {
+    Atomics.store(this.cells, PAGES, pages);
+  }
+
+  /** Waits until a thread has done its part; false when it has not by the deadline (in milliseconds from now). */
+  awaitDone(thread: number, number: number, deadline: number): boolean {
+    const cell = (thread + 1) * LINE + DONE;
+    if (this.#spin(() => Atomics.load(this.cells, cell) === number)) return true;
+    const until = performance.now() + deadline;
+    Atomics.store(this.cells, FIRST_WAITS, 1);
+    try {
+      for (;;) {
+        const done = Atomics.load(this.cells, cell);
+        if (done === number) return true;
+        if (performance.now() > until) return false;
+        Atomics.wait(this.cells, cell, done, NAP_MS);
+      }
+    } finally {
+      Atomics.store(this.cells, FIRST_WAITS, 0);
+    }
+  }
+
+  hasFailed(thread: number): boolean {
+    return Atomics.load(this.cells, (thread + 1) * LINE + FAILED) !== 0;
+  }
+
+  #wake(): void {
+    Atomics.add(this.cells, WAKE, 1);
+    if (Atomics.load(this.cells, SLEEPERS) > 0) Atomics.notify(this.cells, WAKE);
+  }
+
+  // For the others.
+
+  get messages(): number {
+    return Atomics.load(this.cells, MESSAGES);
+  }
+
+  get pages(): number {
+    return Atomics.load(this.cells, PAGES);
+  }
+
+  get waking(): number {
+    return Atomics.load(this.cells, WAKE);
+  }
+
+  /** Returns when there is something new since `waking` was this. */
+  awaitNews(since: number): void {
+    if (this.#spin(() => Atomics.load(this.cells, WAKE) !== since)) return;
+    Atomics.add(this.cells, SLEEPERS, 1);
+    Atomics.wait(this.cells, WAKE, since);
+    Atomics.sub(this.cells, SLEEPERS, 1);
+  }
+
+  /** May be of the past by now: only what can be claimed is to be done. */
+  get published(): Published {
+    const number = Atomics.load(this.cells, NUMBER);
+    return { number, program: Atomics.load(this.cells, PROGRAM), step: Atomics.load(this.cells, STEP) };
+  }
+
+  reportDone(thread: number, number: number, failed: boolean): void {
+    const line = (thread + 1) * LINE;
+    if (failed) Atomics.store(this.cells, line + FAILED, 1);
+    Atomics.store(this.cells, line + DONE, number);
+    if (Atomics.load(this.cells, FIRST_WAITS) !== 0) Atomics.notify(this.cells, line + DONE);
+  }
+
+  // For all.
+
+  /**
+   * Takes a thread's part of a step. Every part of every step is taken once and in order, so whoever comes with an old
+   * number finds that it is gone.
+   */
+  claim(thread: number, number: number): boolean {
+    const before = (number - 1) | 0;
+    return Atomics.compareExchange(this.cells, (thread + 1) * LINE + CLAIMED, before, number) === before;
+  }
+
+  #spin(isOver: () => boolean): boolean {
+    const begun = performance.now();
+    do {
+      for (let i = 0; i < LOOKS_BETWEEN_CLOCKS; i++) if (isOver()) return true;
+    } while (performance.now() - begun < SPIN_MS);
+    return false;
+  }
+}

@@ -1,0 +1,163 @@
+// The threads that share the steps of an engine's programs, seen from the first of them.
+import { EngineError } from "../../../core/errors.ts";
+import { builtin } from "../../../platform/builtin.ts";
+import { startWorkerThread, type WorkerThread } from "../../../platform/worker-thread.ts";
+import type { EngineMemory } from "../memory.ts";
+import { Control } from "./control.ts";
+import type { Part, Run } from "./parts.ts";
+
+const PAGE = 65_536;
+/** Milliseconds after which a thread that does not finish its part is given up. */
+const LONGEST_PART = 60_000;
+
+/** What a thread is started with. */
+export interface ThreadStart {
+  readonly thread: number;
+  readonly cells: Int32Array;
+  readonly memory: WebAssembly.Memory;
+  readonly port: unknown;
+}
+
+/** What it is told: of a program that it helps with, or no longer. */
+export type ToThread =
+  | {
+      readonly program: number;
+      readonly module: WebAssembly.Module;
+      readonly addresses: Uint32Array;
+      /** Its own part of each step. */
+      readonly parts: readonly (Part | undefined)[];
+    }
+  | { readonly forget: number };
+
+/** What it says before a part counts as failed. */
+export interface FromThread {
+  readonly failure: string;
+}
+
+interface SharedProgram {
+  readonly module: WebAssembly.Module;
+  readonly addresses: Uint32Array;
+  /** By step, then by thread; undefined for a step that is not divided. */
+  readonly parts: readonly (readonly Part[] | undefined)[];
+}
+
+interface Port {
+  postMessage(message: ToThread): void;
+  close(): void;
+  unref(): void;
+}
+
+interface Threads {
+  readonly MessageChannel: new () => { readonly port1: Port; readonly port2: unknown };
+  receiveMessageOnPort(port: Port): { readonly message: FromThread } | undefined;
+}
+
+interface Member {
+  readonly worker: WorkerThread;
+  readonly port: Port;
+}
+
+export class Team {
+  readonly threads: number;
+  readonly #memory: EngineMemory;
+  readonly #warn: (message: string) => void;
+  readonly #control: Control;
+  #members: Member[] | undefined;
+  #lastProgram = 0;
+  /** Why the threads are of no more use. */
+  #failure: EngineError | undefined;
+
+  /** With one thread it starts none: then everything is done by the first. */
+  constructor(threads: number, memory: EngineMemory, warn: (message: string) => void) {
+    this.threads = threads;
+    this.#memory = memory;
+    this.#warn = warn;
+    this.#control = Control.create(threads);
+  }
+
+  /** Tells the threads of a program. They start with the first one. */
+  join({ parts, module, addresses }: SharedProgram): number {
+    const program = ++this.#lastProgram;
+    this.#members ??= this.#start();
+    for (const [i, { port }] of this.#members.entries()) {
+      port.postMessage({ program, module, addresses, parts: parts.map((each) => each?.[i + 1]) });
+    }
+    this.#control.announce();
+    return program;
+  }
+
+  forget(program: number): void {
+    for (const { port } of this.#members ?? []) port.postMessage({ forget: program });
+    this.#control.announce();
+  }
+
+  /** A step of a program that all threads do together; this one can do every part. */
+  divided(program: number, step: number, parts: readonly Run[]): Run {
+    const control = this.#control;
+    return (addresses) => {
+      if (this.#failure) throw this.#failure;
+      control.setPages(this.#memory.memory.buffer.byteLength / PAGE);
+      const number = control.publish(program, step);
+      const taken: number[] = [];
+      let error: unknown;
+      for (let thread = 0; thread < parts.length; thread++) {
+        // What another thread has not begun by now, this one does.
+        if (thread > 0 && !control.claim(thread, number)) taken.push(thread);
+        else if (error === undefined) {
+          try {
+            parts[thread]!(addresses);
+          } catch (thrown) {
+            // The others must not be left at work on memory that is about to be freed.
+            error = thrown ?? new Error("no reason given");
+          }
+        }
+      }
+      for (const thread of taken) this.#await(thread, number);
+      if (error !== undefined) throw error;
+    };
+  }
+
+  async close(): Promise<void> {
+    const members = this.#members ?? [];
+    this.#members = undefined;
+    this.#failure = new EngineError(`Engine "native": it is closed.`);
+    await Promise.all(
+      members.map(async ({ worker, port }) => {
+        port.close();
+        await worker.terminate();
+      }),
+    );
+  }
+
+  #await(thread: number, number: number): void {
+    if (!this.#control.awaitDone(thread, number, LONGEST_PART)) {
+      this.#failure = new EngineError(
+        `Engine "native": thread ${thread} has not finished its part of a step in ${LONGEST_PART / 1000} s.`,
+      );
+    } else if (this.#control.hasFailed(thread)) {
+      const { receiveMessageOnPort } = builtin<Threads>(`Engine "native"`, "node:worker_threads");
+      const said = receiveMessageOnPort(this.#members![thread - 1]!.port)?.message.failure;
+      this.#failure = new EngineError(`Engine "native": thread ${thread} has failed: ${said ?? "it did not say why"}`);
+    }
+    if (this.#failure) throw this.#failure;
+  }
+
+  #start(): Member[] {
+    const { MessageChannel } = builtin<Threads>(`Engine "native"`, "node:worker_threads");
+    return Array.from({ length: this.threads - 1 }, (_, i) => {
+      const { port1, port2 } = new MessageChannel();
+      const start: ThreadStart = {
+        thread: i + 1,
+        cells: this.#control.cells,
+        memory: this.#memory.memory,
+        port: port2,
+      };
+      const worker = startWorkerThread(import.meta.url, "team-worker", start, [port2]);
+      worker.unref();
+      port1.unref();
+      // Its parts are done by the first thread, as always when it is late.
+      worker.on("error", (error) => this.#warn(`Engine "native": a thread could not start: ${error.message}`));
+      return { worker, port: port1 };
+    });
+  }
+}

@@ -1,0 +1,2 @@
+// hookline/native: the native engine with options of its own. By name, `engine: "native"` has them by default. Node only.
+export { NativeEngine, type NativeOptions } from "../engines/native/native-engine.ts";

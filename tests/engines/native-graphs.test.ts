@@ -1,0 +1,40 @@
+// Any graph, planned and compiled, computes what it computes number by number.
+import fc from "fast-check";
+import { afterAll, describe, expect, test } from "vitest";
+import { nativeMachine, runNative } from "../support/native-machine.ts";
+import { outline, randomGraph } from "../support/random-graph.ts";
+import { runGraph } from "../support/run-graph.ts";
+
+/** 0 and −0 are one number here. */
+const unsigned = (results: number[][]): number[][] => results.map((values) => values.map((value) => value + 0));
+
+describe.each([1, 2])("%i threads", (threads) => {
+  const machine = nativeMachine(threads);
+  afterAll(() => machine.team.close());
+
+  test.each([
+    ["anything", 250],
+    ["products", 150],
+  ] as const)("%s", (kind, numRuns) => {
+    const property = fc.property(fc.nat({ max: 1_000_000 }), (seed) => {
+      const { graph, inputs } = randomGraph(seed, kind);
+      expect(unsigned(runNative(machine, graph, inputs)), outline(graph)).toEqual(unsigned(runGraph(graph, inputs)));
+    });
+    fc.assert(property, { numRuns });
+    expect(machine.memory.bytesInUse).toBe(0);
+  });
+});
+
+test("large ones, divided between threads, are what one thread computes", async () => {
+  const [one, two] = [nativeMachine(1), nativeMachine(2)];
+  const property = fc.property(fc.nat({ max: 1_000_000 }), fc.boolean(), (seed, ofProducts) => {
+    const { graph, inputs } = randomGraph(seed, ofProducts ? "products" : "anything", "large");
+    const [expected, got] = [one, two].map((machine) => runNative(machine, graph, inputs));
+    for (const [i, values] of expected!.entries()) {
+      const at = values.findIndex((value, n) => value !== got![i]![n]);
+      if (at >= 0) expect.fail(`output ${i} at ${at}: ${got![i]![at]}, not ${values[at]}\n${outline(graph)}`);
+    }
+  });
+  fc.assert(property, { numRuns: 40 });
+  await two.team.close();
+});

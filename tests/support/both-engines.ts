@@ -1,0 +1,134 @@
+// The same function on jax-js's wasm and on the native engine, and the numbers of both side by side.
+import { grad, numpy as np, tree } from "@jax-js/jax";
+import { expect } from "vitest";
+import type { HostArray, TypedArray } from "../../src/core/arrays.ts";
+import type { Tensor } from "../../src/core/model.ts";
+import { freeAll, leaves, type Buffer, type Engine, type OnEngine, type Tree } from "../../src/engines/engine.ts";
+import { JaxEngine } from "../../src/engines/jax/jax-engine.ts";
+import { NativeEngine } from "../../src/engines/native/native-engine.ts";
+
+export interface Result {
+  readonly shape: readonly number[];
+  readonly dtype: string;
+  readonly data: TypedArray;
+}
+
+type Hosts = Tree<HostArray>;
+
+const isHost = (host: Hosts): host is HostArray => ArrayBuffer.isView((host as HostArray).data);
+
+function putTree(engine: Engine, host: Hosts): Tree<Buffer> {
+  if (isHost(host)) return engine.put(host);
+  if (Array.isArray(host)) return host.map((branch) => putTree(engine, branch as Hosts));
+  return Object.fromEntries(Object.entries(host).map(([key, branch]) => [key, putTree(engine, branch as Hosts)]));
+}
+
+export class BothEngines {
+  readonly wasm: Engine;
+  readonly native: NativeEngine;
+
+  private constructor(wasm: Engine) {
+    this.wasm = wasm;
+    this.native = new NativeEngine({ threads: 2 });
+  }
+
+  static async create(): Promise<BothEngines> {
+    return new BothEngines(await JaxEngine.create("wasm"));
+  }
+
+  /** Expects the same results of both, in the same structure. */
+  same<A extends Tree<Tensor>[]>(
+    fn: (...args: A) => Tree<Tensor>,
+    args: readonly Hosts[],
+    what = "",
+    relative = 1e-5,
+  ): void {
+    expectClose(run(this.native, fn as never, args), eagerly(fn as never, args), what, relative);
+  }
+
+  /** The same of its results and of their gradients by every argument. */
+  sameWithGradients(fn: (...args: Tensor[]) => Tensor, args: readonly HostArray[], what = "", relative = 1e-5): void {
+    this.same((...xs: Tensor[]) => [fn(...xs.map((x) => x.ref)), ...gradients(fn, xs)], args, what, relative);
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([this.wasm.close(), this.native.close()]);
+  }
+}
+
+/** Σ w (y²/2 + y), so that what flows back differs from place to place. */
+export function weighed(y: Tensor): Tensor {
+  const weights = np.array(numbers(y.shape, 99, 0.5, 2).data, { shape: [...y.shape], device: "wasm" });
+  return np.square(y.ref).mul(0.5).add(y).mul(weights).sum();
+}
+
+function gradients(fn: (...args: Tensor[]) => Tensor, xs: Tensor[]): Tensor[] {
+  const loss = (list: Tensor[]): Tensor => weighed(fn(...list));
+  return grad(loss as never)(xs as never) as unknown as Tensor[];
+}
+
+/** By jax-js without its jit, which cannot do all that it can: no scatter of what is computed, no padded literal. */
+function eagerly(fn: (...args: Tree<Tensor>[]) => Tree<Tensor>, args: readonly Hosts[]): Result[] {
+  const out = fn(...args.map(arraysOf));
+  return tree.flatten(out as never)[0].map((array: Tensor) => {
+    const { shape, dtype } = array;
+    return { shape: [...shape], dtype, data: array.dataSync() as TypedArray };
+  });
+}
+
+function arraysOf(host: Hosts): Tree<Tensor> {
+  if (isHost(host)) {
+    const array = np.array(host.data as Float32Array, { shape: [...host.shape], device: "wasm" });
+    return host.dtype === "bool" ? array.astype(np.bool) : array;
+  }
+  if (Array.isArray(host)) return host.map((branch) => arraysOf(branch as Hosts));
+  return Object.fromEntries(Object.entries(host).map(([key, branch]) => [key, arraysOf(branch as Hosts)]));
+}
+
+export function run(engine: Engine, fn: (...args: Tree<Tensor>[]) => Tree<Tensor>, args: readonly Hosts[]): Result[] {
+  const given = args.map((arg) => putTree(engine, arg));
+  const out = engine.jit(fn)(...(given as OnEngine<Tree<Tensor>>[])) as Tree<Buffer>;
+  const results = leaves(out).map((buffer) => {
+    const { shape, dtype } = buffer;
+    return { shape: [...shape], dtype, data: engine.read(buffer) as TypedArray };
+  });
+  for (const each of [...given, out]) freeAll(engine, each);
+  return results;
+}
+
+/**
+ * To 1e-5 of each number, and of the largest of its array: sums whose terms cancel lose that much in any order of
+ * adding. An array that is nothing but such rests has 1e-6 to itself.
+ */
+export function expectClose(got: readonly Result[], expected: readonly Result[], what: string, relative: number): void {
+  expect(got.map(({ shape, dtype }) => `${dtype}[${shape.join()}]`)).toEqual(
+    expected.map(({ shape, dtype }) => `${dtype}[${shape.join()}]`),
+  );
+  for (const [i, { data, shape }] of expected.entries()) {
+    const largest = data.reduce(
+      (most: number, value: number) => (Number.isFinite(value) ? Math.max(most, Math.abs(value)) : most),
+      0,
+    );
+    for (let n = 0; n < data.length; n++) {
+      const [a, b] = [got[i]!.data[n]!, data[n]!];
+      if (a === b || (Number.isNaN(a) && Number.isNaN(b))) continue;
+      if (Math.abs(a - b) <= relative * (Math.abs(b) + largest) + 1e-6) continue;
+      expect.fail(
+        `${what} result ${i} of shape [${shape.join()}] at ${n}: native ${a}, wasm ${b} (largest ${largest})`,
+      );
+    }
+  }
+}
+
+/** Reproducible numbers about 0, none of them on the edge of a step function. */
+export function numbers(shape: readonly number[], salt = 0, from = -2, to = 2): HostArray<Float32Array> {
+  const length = shape.reduce((a, b) => a * b, 1);
+  const wave = (i: number): number => Math.sin(i * 12.9898 + salt * 78.233 + 0.5) * 43_758.5453;
+  const data = Float32Array.from({ length }, (_, i) => from + (wave(i) - Math.floor(wave(i))) * (to - from));
+  return { data, shape };
+}
+
+export function wholes(shape: readonly number[], below: number, salt = 0, from = 0): HostArray<Int32Array> {
+  const { data } = numbers(shape, salt, from, below);
+  return { data: Int32Array.from(data, Math.floor), shape };
+}
