@@ -12,6 +12,8 @@ export default defineConfig({
       "tests/hooks/{document*,reference}.test.ts",
       "src/hooks/{custom-step,ema,freeze,gradient-*,loss-*,nan-guard,probe,swa,weight-monitor}.test.ts",
     ],
+    // Hundreds of runs that are about events, not about numbers.
+    exclude: ["tests/trace/{completeness,error-policy,verbs}.test.ts"],
     env: { HOOKLINE_TEST_ENGINE: "native" },
     typecheck: { enabled: false },
   },

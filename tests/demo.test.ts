@@ -38,6 +38,7 @@ test("the demo ends on SIGINT with its files written and code 130, and goes on",
   // The second plain line comes after a few seconds: metrics have been logged by then.
   const first = await interruptedAt(/^step \d\d/m);
   expect(first.output).toMatch(/203,530 parameters/);
+  expect(first.output).toMatch(/^engine: (?:native|wasm)$/m);
   expect(first.output).toMatch(/the same command goes on from here/);
   expect(first.output).toMatch(/files: runs\/mnist\/ \(metrics.jsonl, run.json, checkpoints\/, tb\/\)/);
   expect(first.output).toMatch(/npx tsx \S+\/inspect.ts runs\/mnist/);

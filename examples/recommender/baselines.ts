@@ -1,5 +1,5 @@
 // Recommenders without gradients: what a trained model must beat. Each gives scores [users, items].
-import { numpy as np } from "@jax-js/jax";
+import { numpy as np } from "hookline/jax";
 import { type HostArray, type LossModel, type Metric, Trainer } from "hookline";
 import type { DataLoader } from "hookline/data";
 import { sgd } from "hookline/optim";

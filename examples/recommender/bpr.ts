@@ -1,6 +1,6 @@
 // Matrix factorisation: user and item are vectors, a score is their product plus what the item is worth to everyone.
 // Trained by BPR (Bayesian personalised ranking): what a user chose should score above what the user has not seen.
-import { nn, numpy as np } from "@jax-js/jax";
+import { nn, numpy as np } from "hookline/jax";
 import type { LossModel, Tensor } from "hookline";
 import type { Setup } from "hookline/experiment";
 import { initKey } from "hookline/nn";

@@ -4,7 +4,7 @@
 // `seen` [users, items] (ranking-data.ts). An item's rank is its place among all unseen items, from 1. Items of equal
 // score share the mean of their places, so that neither a constant model nor a coarse one (popularity) gains or loses
 // by the order of the catalogue. A score that is NaN is the worst for the item that has it and the best for the others.
-import { numpy as np } from "@jax-js/jax";
+import { numpy as np } from "hookline/jax";
 import type { Metric, Outputs, Tensor, TensorBatch } from "hookline";
 import { NO_ITEM } from "./no-item.ts";
 

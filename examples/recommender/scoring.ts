@@ -1,5 +1,5 @@
 // What the models share: looking up vectors by id, and a loss for a ranking of the whole catalogue.
-import { nn, numpy as np } from "@jax-js/jax";
+import { nn, numpy as np } from "hookline/jax";
 import type { Tensor, TensorBatch } from "hookline";
 import { NO_ITEM } from "./no-item.ts";
 

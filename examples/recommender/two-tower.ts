@@ -1,6 +1,6 @@
 // Two towers: one makes a vector of a user (who it is, and what was chosen last), the other one of an item. The score is
 // their cosine. Trained by a softmax over the items of the batch: which of them did this user choose?
-import { nn, numpy as np } from "@jax-js/jax";
+import { nn, numpy as np } from "hookline/jax";
 import type { LossModel, Tensor, TensorBatch } from "hookline";
 import type { Setup } from "hookline/experiment";
 import { block, dropout, initKey, linear, relu, residual, sequential } from "hookline/nn";

@@ -44,7 +44,9 @@ export function describeCheckpoint(info: InspectedCheckpoint): string {
   }
   const metrics = Object.entries(info.metrics ?? {}).map(([name, value]) => `${name} ${brief(value)}`);
   if (metrics.length > 0) lines.push(`metrics: ${metrics.join(", ")}`);
-  lines.push(`${showCount(parameters)} parameters, ${showBytes(bytes)} in ${files.length} files`);
+  lines.push(
+    `${showCount(parameters)} parameters, ${showBytes(bytes)} in ${files.length === 1 ? "1 file" : `${files.length} files`}`,
+  );
   for (const problem of problems) lines.push(`problem: ${problem}`);
   for (const { name, file, reason } of skipped) lines.push(`newer, but damaged: ${name} (${file}: ${reason})`);
   if (files.length > 0) {

@@ -88,7 +88,7 @@ export interface ContextFields<B = HostBatch> {
   readonly model: Model<never> | LossModel;
   readonly params: ParamsView;
   readonly optimizers: readonly LiveOptimizer[];
-  /** The engine at work: `wasm`, `webgpu`, … */
+  /** The engine at work: `native`, `wasm`, `webgpu`, … */
   readonly device: string;
   readonly paramCount: number;
   /** The trainer's options. */

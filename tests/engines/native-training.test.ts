@@ -20,6 +20,7 @@ import {
   relu,
   sequential,
   tanh,
+  type Layer,
 } from "hookline/nn";
 import { adamw, lion, rmsprop, sgd } from "hookline/optim";
 import { describe, expect, test } from "vitest";
@@ -40,7 +41,7 @@ const mlpData = { x: floats(64, 20), y: labels(64, 5) };
 const imageData = { x: floats(16, 1, 12, 12), y: labels(16, 5) };
 const textData = { x: tokens(16, 8, 11), y: tokens(16, 8, 11) };
 
-const mlp = (act: () => Model<Tensor>) => sequential(linear(20, 32), act(), linear(32, 16), act(), linear(16, 5));
+const mlp = (act: () => Layer) => sequential(linear(20, 32), act(), linear(32, 16), act(), linear(16, 5));
 /** LeNet's layers, on a smaller image. */
 const cnn = () =>
   sequential(

@@ -114,6 +114,7 @@ describe("every built-in component can be made", () => {
     writeFileSync(join(dir, "package.json"), "{}");
     writeFileSync(join(dir, "own.ts"), OWN);
     writeFileSync(join(dir, "c.yaml"), "name: x");
+    for (const file of ["a.csv", "a.safetensors"]) writeFileSync(join(dir, file), "");
     const problems = new Problems(await readConfig("c.yaml", { cwd: dir }));
     for (const use of Object.keys(await load())) {
       const recipe = await prepareComponent(problems, kind, { use, ...needed[`${kind}.${use}`] }, []);
@@ -279,6 +280,7 @@ describe("files", () => {
       "data.file: `../a.csv` leaves the project",
     );
     expect((await errorOf(csv.replace("a.csv", "/etc/passwd"))).message).toContain("leaves the project");
+    expect((await errorOf(csv)).message).toMatch(/data\.file: There is no file a\.csv in /);
     const hook = `${BASE}\nhooks: { use: timeline, file: ../../t.json }`;
     expect((await errorOf(hook)).message).toContain("hooks.file: `../../t.json` leaves the project");
   });

@@ -16,7 +16,7 @@ const show = ({ file, from }: Edge): string => `${file} imports ${from}`;
 test("the import reader finds imports", () => {
   expect(importsOf("src/core/hook.ts")).toContainEqual({
     from: "src/core/events.ts",
-    names: ["EventName", "MethodOf", "PipelineEvent"],
+    names: ["EventName", "MethodOf", "PipelineEvent", "TuneEvent"],
     typeOnly: true,
   });
   expect(exportsOf("src/index.ts")).toEqual(expect.arrayContaining(["Trainer", "Hook", "defineEvent", "CustomEvents"]));

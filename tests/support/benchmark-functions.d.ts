@@ -1,9 +1,9 @@
 import { Space } from "../../src/tune/space/space.ts";
 import type { Params } from "../../src/tune/types.ts";
 interface BenchmarkFunction {
-  readonly space: Space;
-  readonly least: number;
-  at(params: Params): number;
+    readonly space: Space;
+    readonly least: number;
+    at(params: Params): number;
 }
 /** Three equal valleys in two dimensions. */
 export declare const branin: BenchmarkFunction;

@@ -7,4 +7,4 @@ import type { Tensor } from "../../src/core/model.ts";
 export const f32 = (...shape: number[]): Aval => ({ shape, dtype: "float32" });
 
 export const lowered = (fn: (...args: Tensor[]) => Tensor | Tensor[], ...avals: Aval[]): Graph =>
-  lower(trace(fn as never, avals));
+  lower(trace(fn, avals));

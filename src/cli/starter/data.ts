@@ -13,7 +13,7 @@ export interface SpiralOptions {
 const ARMS = 3;
 
 /** \`x\` goes into the model, \`y\` into the loss. Any typed arrays will do, and read from anywhere. */
-export function spirals({ points = 1800, noise = 0.08, seed = 0 }: SpiralOptions = {}) {
+export function spirals({ points = 1800, noise = 0.25, seed = 0 }: SpiralOptions = {}) {
   const rng = new Rng(seed);
   const x = new Float32Array(2 * points);
   const y = new Int32Array(points);

@@ -68,5 +68,5 @@ npm test                    # the test of the hook
 
 Ctrl-C ends a run in good order; \`npx hookline resume runs/spirals\` goes on with it, with the same numbers as if nothing had happened.
 
-Try: \`npx hookline train --set optimizer.lr=0.001 --run-dir runs/slow\`, another layer in \`hookline.yaml\`, \`noise: 0.2\`.
+Try: \`npx hookline train --set optimizer.lr=0.001 --run-dir runs/slow\`, another layer in \`hookline.yaml\`, \`noise: 0.5\`.
 `;

@@ -75,7 +75,7 @@ export class GraphBuilder {
     const key = keyOf(node);
     let known = this.#known.get(key);
     if (!known) {
-      known = { ...node, id: this.nodes.length } as Node;
+      known = { ...node, id: this.nodes.length };
       this.nodes.push(known);
       this.#known.set(key, known);
     }

@@ -17,7 +17,8 @@ const sample = ({ shape }: Aval, salt = 0): Float32Array<ArrayBuffer> => {
   return Float32Array.from({ length }, (_, i) => Math.sin(i * 12.9898 + salt) * 2 + 0.1);
 };
 
-function check(fn: Fn, ...avals: Aval[]): void {
+/** Where the graph computes something else than jax-js: nowhere, it is hoped. */
+function differences(fn: Fn, ...avals: Aval[]): string[] {
   const data = avals.map((aval, i) => sample(aval, i));
   // jax-js makes no array of no data.
   const arrays = avals.map(({ shape }, i) =>
@@ -28,14 +29,12 @@ function check(fn: Fn, ...avals: Aval[]): void {
       .astype(np.float32)
       .dataSync() as Float32Array,
   );
-  const graph = lower(trace(fn as never, avals));
-  const [got] = runGraph(graph, data);
-  expect(got!.length).toBe(expected.length);
-  for (const [i, value] of expected.entries()) {
-    if (Number.isNaN(value)) expect(got![i]).toBeNaN();
-    else if (!Number.isFinite(value)) expect(got![i]).toBe(value);
-    else expect(Math.abs(got![i]! - value)).toBeLessThanOrEqual(1e-5 * (1 + Math.abs(value)));
-  }
+  const [got] = runGraph(lower(trace(fn, avals)), data);
+  if (got!.length !== expected.length) return [`${got!.length} numbers, not ${expected.length}`];
+  return expected.flatMap((value, i) => {
+    const close = Math.abs(got![i]! - value) <= 1e-5 * (1 + Math.abs(value));
+    return close || Object.is(got![i], value) ? [] : [`${got![i]} at ${i}, not ${value}`];
+  });
 }
 
 describe("elementwise", () => {
@@ -64,7 +63,7 @@ describe("elementwise", () => {
     argsort: (x) => np.argsort(x),
     flip: (x) => np.flip(x, 0),
   };
-  it.each(Object.entries(unary))("%s", (_, fn) => check(fn, f32(3, 5)));
+  it.each(Object.entries(unary))("%s", (_, fn) => expect(differences(fn, f32(3, 5))).toEqual([]));
 
   const binary: Record<string, Fn> = {
     add: (x, y) => x.add(y),
@@ -80,54 +79,56 @@ describe("elementwise", () => {
     lessEqual: (x, y) => x.lessEqual(y),
   };
   it.each(Object.entries(binary))("%s of shapes that broadcast", (_, fn) => {
-    check(fn, f32(3, 1, 4), f32(2, 1));
-    check(fn, f32(), f32(4));
-    check(fn, f32(0, 3), f32(1, 3));
+    expect(differences(fn, f32(3, 1, 4), f32(2, 1))).toEqual([]);
+    expect(differences(fn, f32(), f32(4))).toEqual([]);
+    expect(differences(fn, f32(0, 3), f32(1, 3))).toEqual([]);
   });
 });
 
 describe("reductions and contractions", () => {
   it.each([[[0]], [[1]], [[0, 2]], [[0, 1, 2]]])("sum, max, min, prod over %j", (axes) => {
-    check((x) => x.sum(axes), f32(2, 3, 4));
-    check((x) => x.max(axes), f32(2, 3, 4));
-    check((x) => np.min(x, axes), f32(2, 3, 4));
-    check((x) => np.prod(x, axes), f32(2, 3, 4));
+    expect(differences((x) => x.sum(axes), f32(2, 3, 4))).toEqual([]);
+    expect(differences((x) => x.max(axes), f32(2, 3, 4))).toEqual([]);
+    expect(differences((x) => np.min(x, axes), f32(2, 3, 4))).toEqual([]);
+    expect(differences((x) => np.prod(x, axes), f32(2, 3, 4))).toEqual([]);
   });
 
   it("matmul in its forms", () => {
-    check((x, y) => np.matmul(x, y), f32(3, 4), f32(4, 5));
-    check((x, y) => np.matmul(x, y), f32(2, 3, 4), f32(2, 4, 5));
-    check((x, y) => np.inner(x, y), f32(2, 3, 4), f32(5, 4));
-    check((x, y) => np.dot(x, y), f32(4), f32(4));
-    check((x, y) => np.outer(x, y), f32(3), f32(4));
+    expect(differences((x, y) => np.matmul(x, y), f32(3, 4), f32(4, 5))).toEqual([]);
+    expect(differences((x, y) => np.matmul(x, y), f32(2, 3, 4), f32(2, 4, 5))).toEqual([]);
+    expect(differences((x, y) => np.inner(x, y), f32(2, 3, 4), f32(5, 4))).toEqual([]);
+    expect(differences((x, y) => np.dot(x, y), f32(4), f32(4))).toEqual([]);
+    expect(differences((x, y) => np.outer(x, y), f32(3), f32(4))).toEqual([]);
   });
 });
 
 describe("moving and picking", () => {
   it("pad, concatenate, split, slice", () => {
-    check(
-      (x) =>
-        np.pad(x, [
-          [1, 2],
-          [0, 1],
-        ]),
-      f32(2, 3),
-    );
-    check((x, y) => np.concatenate([x, y], 1), f32(2, 3), f32(2, 1));
-    check((x) => np.split(x, 3, 1)[1]!, f32(2, 6));
-    check((x) => x.slice([1, 3], 2), f32(4, 5));
+    expect(
+      differences(
+        (x) =>
+          np.pad(x, [
+            [1, 2],
+            [0, 1],
+          ]),
+        f32(2, 3),
+      ),
+    ).toEqual([]);
+    expect(differences((x, y) => np.concatenate([x, y], 1), f32(2, 3), f32(2, 1))).toEqual([]);
+    expect(differences((x) => np.split(x, 3, 1)[1]!, f32(2, 6))).toEqual([]);
+    expect(differences((x) => x.slice([1, 3], 2), f32(4, 5))).toEqual([]);
   });
 
   it("gather along one axis, and its gradient", () => {
     const ids = (n: number): JaxArray => np.array(Int32Array.from({ length: n }, (_, i) => (i * 2) % 3));
-    check((x) => np.take(x, ids(4).reshape([2, 2]), 0), f32(3, 5));
-    check((x) => np.take(x, ids(2), 1), f32(2, 3, 2));
-    check((x) => grad((w: JaxArray) => np.square(np.take(w, ids(4), 0)).sum())(x), f32(3, 2));
+    expect(differences((x) => np.take(x, ids(4).reshape([2, 2]), 0), f32(3, 5))).toEqual([]);
+    expect(differences((x) => np.take(x, ids(2), 1), f32(2, 3, 2))).toEqual([]);
+    expect(differences((x) => grad((w: JaxArray) => np.square(np.take(w, ids(4), 0)).sum())(x), f32(3, 2))).toEqual([]);
   });
 
   it("random bits of a key", () => {
-    check((x) => random.uniform(random.key(7), [3, 4]).add(x), f32(3, 4));
-    check((x) => random.normal(random.key(3), [5]).mul(x), f32(5));
+    expect(differences((x) => random.uniform(random.key(7), [3, 4]).add(x), f32(3, 4))).toEqual([]);
+    expect(differences((x) => random.normal(random.key(3), [5]).mul(x), f32(5))).toEqual([]);
   });
 });
 
@@ -151,7 +152,7 @@ it("any chain of moves and sums", () => {
               .slice([0, a], [0, b]);
           return np.matmul(y, np.ones([b, 3]).mul(0.5));
         }, x);
-      check(fn, f32(3, 4));
+      expect(differences(fn, f32(3, 4))).toEqual([]);
     }),
     { numRuns: 60 },
   );
@@ -159,13 +160,13 @@ it("any chain of moves and sums", () => {
 
 it("names what it cannot lower", () => {
   const fn = (x: JaxArray): JaxArray => np.linalg.cholesky(x);
-  expect(() => lower(trace(fn as never, [f32(3, 3)]))).toThrow(UnsupportedPrimitive);
-  expect(() => lower(trace(fn as never, [f32(3, 3)]))).toThrow("cholesky");
+  expect(() => lower(trace(fn, [f32(3, 3)]))).toThrow(UnsupportedPrimitive);
+  expect(() => lower(trace(fn, [f32(3, 3)]))).toThrow("cholesky");
 });
 
 it("recovers tables that count, and numbers repeated", () => {
   const fn = (x: JaxArray): JaxArray => x.add(np.arange(4).astype(np.float32)).mul(np.full([3, 4], 2));
-  const graph = lower(trace(fn as never, [f32(3, 4)]));
+  const graph = lower(trace(fn, [f32(3, 4)]));
   expect(graph.nodes.map(({ op }) => op)).not.toContain("constant");
-  check(fn, f32(3, 4));
+  expect(differences(fn, f32(3, 4))).toEqual([]);
 });

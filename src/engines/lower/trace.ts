@@ -12,7 +12,7 @@ export interface Aval {
 }
 
 /** A variable, or a number. */
-export type Atom = { readonly aval: Aval } & ({ readonly id: number } | { readonly value: number });
+export type Atom = { readonly aval: Aval } & ({ readonly id: number } | { readonly value: number | boolean });
 
 export interface Equation {
   readonly primitive: string;

@@ -72,7 +72,7 @@ export class Compiler {
       const { unflatten } = traced;
       const half = (made: readonly unknown[], at: 0 | 1): unknown => {
         const others = Array.from<null>({ length: traced.outs.length - made.length }).fill(null);
-        return (unflatten(at === 0 ? [...made, ...others] : [...others, ...made]) as unknown as unknown[])[at];
+        return (unflatten(at === 0 ? [...made, ...others] : [...others, ...made]) as unknown[])[at];
       };
       const graph = this.#lower(traced);
       if (!graph) {

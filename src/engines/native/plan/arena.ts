@@ -1,5 +1,6 @@
 // Places for the buffers between steps: two that are never needed at the same time share theirs.
-import type { Plan, Step } from "./steps.ts";
+import { touched } from "./inside.ts";
+import type { Plan } from "./steps.ts";
 
 const ALIGN = 64;
 
@@ -8,11 +9,6 @@ export interface Arena {
   readonly offsets: readonly (number | undefined)[];
   readonly bytes: number;
 }
-
-const touched = (step: Step): readonly number[] => {
-  if (step.kind === "kernel") return step.buffers;
-  return step.kind === "contraction" ? [step.left, step.right, step.out] : [step.from, step.to];
-};
 
 export function planArena({ buffers, steps }: Plan): Arena {
   const lives = new Map<number, { from: number; to: number }>();

@@ -5,6 +5,7 @@ import type { Access, Kernel, KernelValue, Statement } from "../kernel.ts";
 import { collapse } from "./collapse.ts";
 import { Expressions, type AtHand } from "./expression.ts";
 import { firstAxis, groupTasks, type Group } from "./groups.ts";
+import { keepInside } from "./inside.ts";
 import { prepare, type Prepared } from "./prepare.ts";
 import type { BufferSource, Plan, PlannedBuffer, Step } from "./steps.ts";
 
@@ -34,7 +35,7 @@ export function planGraph(graph: Graph, threads = 1): Plan {
     const rows = sizeOf(node.shape.slice(0, -1));
     return { kind: node.op, from: buffers.of(from.node), to: buffers.of(node), rows, length, dtype: from.node.dtype };
   });
-  return { buffers: buffers.list, steps };
+  return { buffers: buffers.list, steps: keepInside(steps, buffers.list) };
 }
 
 /** Numbers the buffers of stored nodes. */

@@ -38,14 +38,11 @@ function interpret({ outer, values, statements, clear = [] }: Kernel, buffers: r
               return totals.get(value.statement)!;
             case "kept":
               return kept.get(`${value.statement}:${place.join()}`)!;
-            case "map": {
-              const [a, b] = value.args.map(evaluate) as [number, number];
-              if (value.fn === "cast") return a;
-              return { add: a + b, sub: a - b, mul: a * b, min: Math.min(a, b), max: Math.max(a, b) }[
-                value.fn as "add"
-              ];
-            }
+            case "map":
+              break;
           }
+          const [a, b] = value.args.map(evaluate) as [number, number];
+          return { cast: a, add: a + b, sub: a - b, min: Math.min(a, b), max: Math.max(a, b) }[value.fn as "add"];
         };
         const result = evaluate(statement.value);
         kept.set(`${i}:${place.join()}`, result);

@@ -126,8 +126,9 @@ function makeSink(code: Code, values: RowValues, { statement, index }: Placed, s
     case "store":
     case "keep":
       return (lane, { value, target }) => {
+        if (!target) return;
         const stored = inMemory(lane, value, dtype);
-        code.get(target!).get(stored).store(lane.type(dtype));
+        code.get(target).get(stored).store(lane.type(dtype));
       };
     case "accumulate":
       return (lane, { value, target }) => {
@@ -138,6 +139,11 @@ function makeSink(code: Code, values: RowValues, { statement, index }: Placed, s
     case "reduce": {
       const totals = values.startReduction(index, statement.fn, dtype, sums);
       return (lane, { value }, which) => {
+        if (lane.wide && totals.nans) {
+          code.get(lane.f(statement.fn === "max" ? "pmax" : "pmin", totals.wide!, value)).set(totals.wide!);
+          code.get(lane.bits("or", totals.nans, lane.f("ne", value, value))).set(totals.nans);
+          return;
+        }
         const total = lane.wide ? totals.wide! : which === undefined ? totals.single : totals.four[which]!;
         const next = combine(lane, statement.fn, total, inMemory(lane, value, dtype), dtype);
         code.get(next).set(total);

@@ -52,7 +52,7 @@ const MAPS: Readonly<Record<MapOp, Emit>> = {
   mul: plain("mul"),
   min: extreme("min"),
   max: extreme("max"),
-  neg: (l, [a], dtype) => (isFloat(dtype) ? l.f("neg", a!) : l.i("sub", 0, a!)),
+  neg: (l, [a], dtype) => (isFloat(dtype) ? l.negated(a!) : l.i("sub", 0, a!)),
   reciprocal: (l, [a]) => l.f("div", 1, a!),
   idiv: (l, [a, b], dtype) => (isFloat(dtype) ? l.f("trunc", l.f("div", a!, b!)) : l.i(`div_${sign(dtype)}`, a!, b!)),
   mod(l, [a, b], dtype) {

@@ -49,6 +49,9 @@ export interface WasmFunction {
 /** Of a memory that threads share the format wants to know how large it may become. */
 const MOST_PAGES = 65_536;
 
+/** "\0asm", version 1. */
+const MAGIC = [0x00, 0x61, 0x73, 0x6d, 1, 0, 0, 0] as const;
+
 /** The memory is imported as `env.memory`; the functions are exported by their names. */
 export function assemble(functions: readonly WasmFunction[], shared: boolean): Uint8Array<ArrayBuffer> {
   const arities = [...new Set(functions.map(({ params }) => params))];
@@ -60,7 +63,7 @@ export function assemble(functions: readonly WasmFunction[], shared: boolean): U
     return [...unsigned(content.length), ...content];
   });
   return Uint8Array.from([
-    ...[0x00, 0x61, 0x73, 0x6d, 1, 0, 0, 0],
+    ...MAGIC,
     ...section(1, list(types)),
     ...section(2, list([memory])),
     ...section(3, list(functions.map(({ params }) => unsigned(arities.indexOf(params))))),

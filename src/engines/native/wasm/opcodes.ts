@@ -70,6 +70,7 @@ const VECTOR = {
   "v128.or": 0x50,
   "v128.xor": 0x51,
   "v128.bitselect": 0x52,
+  "v128.any_true": 0x53,
   "f32x4.ceil": 0x67,
   "f32x4.floor": 0x68,
   "f32x4.trunc": 0x69,

@@ -29,5 +29,5 @@ it("waits for a total, however it is used", () => {
 });
 
 it("does not put loops of different lengths together", () => {
-  expect(phases([load(0)], [sum(0), { ...store(0), inner: [4] } as Statement])).toEqual([[0], [1]]);
+  expect(phases([load(0)], [sum(0), { ...store(0), inner: [4] }])).toEqual([[0], [1]]);
 });

@@ -1,5 +1,5 @@
 // Statements of a row that can share one loop: those over the same places, none of which waits for a total of another.
-import type { Kernel, Statement } from "../kernel.ts";
+import type { Kernel, KernelValue, Statement } from "../kernel.ts";
 
 export interface Placed {
   readonly statement: Statement;
@@ -25,6 +25,25 @@ export function phasesOf(kernel: Kernel): Phase[] {
   return phases;
 }
 
+/** Statements whose numbers a later phase asks for: those have to be kept for it. */
+export function readLater(kernel: Kernel): Set<number> {
+  const later = new Set<number>();
+  for (const { statements } of phasesOf(kernel)) {
+    const here = new Set(statements.map(({ index }) => index));
+    const seen = new Set<number>();
+    const visit = (value: number): void => {
+      if (seen.has(value)) return;
+      seen.add(value);
+      const described = kernel.values[value]!;
+      if (described.kind !== "kept") argsOf(described).forEach(visit);
+      else if (here.has(described.statement)) visit(kernel.statements[described.statement]!.value);
+      else later.add(described.statement);
+    };
+    for (const { statement } of statements) used(statement).forEach(visit);
+  }
+  return later;
+}
+
 /** Its value, and the coordinates of where it goes. */
 function used(statement: Statement): number[] {
   const to = "to" in statement ? statement.to : undefined;
@@ -37,7 +56,10 @@ function needs(kernel: Kernel, value: number, statement: number, seen = new Set<
   seen.add(value);
   const described = kernel.values[value]!;
   if (described.kind === "reduced") return described.statement === statement;
-  const at = described.kind === "load" ? (described.from.at ?? []) : [];
-  const args = described.kind === "map" ? described.args : at.map((each) => each.value);
-  return args.some((arg) => needs(kernel, arg, statement, seen));
+  return argsOf(described).some((arg) => needs(kernel, arg, statement, seen));
+}
+
+function argsOf(value: KernelValue): readonly number[] {
+  if (value.kind === "map") return value.args;
+  return value.kind === "load" ? (value.from.at ?? []).map(({ value: at }) => at) : [];
 }

@@ -36,6 +36,8 @@ export interface Range {
 export type Sums = "wide" | "four" | "one";
 
 interface Totals {
+  /** Lanes in which there was a NaN, where the total passes it over. */
+  readonly nans: Local | undefined;
   readonly single: Local;
   readonly wide: Local | undefined;
   readonly four: readonly Local[];
@@ -208,8 +210,9 @@ export class RowValues {
     }
     for (const { statement, index } of this.#phase.statements) {
       if (!this.#varies(statement.value)) prepare(statement.value);
-      if (statement.kind === "keep") this.#pointAtKept(targetKey(index), index);
-      else if (statement.kind !== "reduce") this.#point(targetKey(index), statement.to);
+      if (statement.kind === "keep") {
+        if (this.#scratch.offsets.has(index)) this.#pointAtKept(targetKey(index), index);
+      } else if (statement.kind !== "reduce") this.#point(targetKey(index), statement.to);
     }
     return {
       reset: (axis: number): void => this.#reset("inner", axis, this.#innerCounters[axis]!),
@@ -325,7 +328,7 @@ export class RowValues {
     }));
   }
 
-  /** Where a statement writes; undefined for a sum, which stays at hand. */
+  /** Where a statement writes; undefined for what stays at hand: a sum, or what only this phase uses. */
   #target(statement: Statement, index: number, operand: (index: number) => Local): Local | undefined {
     const pointer = this.#pointers.get(targetKey(index))?.local;
     return pointer && this.#addressOf(pointer, targetOf(statement)?.at, operand);
@@ -414,7 +417,10 @@ export class RowValues {
       lane.push(start, kind);
       return this.#code.keep(lane.type(dtype));
     };
-    const totals = {
+    // The fast instruction for the larger of two passes NaN over: that there was one is noted beside it.
+    const extreme = sums === "wide" && dtype === "float32" && (fn === "max" || fn === "min");
+    const totals: Totals = {
+      nans: extreme ? this.#code.splat(0, "i32").keep("v128") : undefined,
       single: total(new Lane(this.#code, false)),
       wide: sums === "wide" ? total(new Lane(this.#code, true)) : undefined,
       four: sums === "four" ? Array.from({ length: 4 }, () => total(new Lane(this.#code, false))) : [],
@@ -431,14 +437,17 @@ export class RowValues {
       const dtype = this.dtypeOf(statement.value);
       const kind = dtype === "float32" ? "f32" : "i32";
       const lane = new Lane(code, false);
-      const { single, wide, four } = this.#totals.get(index)!;
+      const { single, wide, four, nans } = this.#totals.get(index)!;
       const lanes = wide ? [0, 1, 2, 3].map((i) => code.get(wide).extract(kind, i).keep(kind)) : four;
-      const total = lanes.reduce((sum, each) => combine(lane, statement.fn, sum, each, dtype), single);
+      const numbers = lanes.reduce((sum, each) => combine(lane, statement.fn, sum, each, dtype), single);
+      const total = nans ? lane.select(anyTrue(code, nans), Number.NaN, numbers, "f32") : numbers;
       this.#reduced.set(index, total);
       if (statement.to) code.get(this.#bases.get(statement.to)!).get(total).store(kind);
     }
   }
 }
+
+const anyTrue = (code: Code, lanes: Local): Local => code.get(lanes).op("v128.any_true").keep("i32");
 
 /** Loads are found by their number, what statements write by this. */
 const targetKey = (statement: number): number => -1 - statement;
