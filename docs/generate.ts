@@ -7,8 +7,8 @@ import {
   EVENTS,
   methodOf,
   PIPELINE_EVENTS,
+  TUNE_EVENTS,
   type EventLevel,
-  type PipelineEvent,
 } from "../src/core/events.ts";
 import { componentsPage } from "./lib/components-page.ts";
 import { configSchema } from "./lib/config-schema.ts";
@@ -29,10 +29,13 @@ function loopDrawing(): string {
 
 function eventsPage(): string {
   const levels = [...new Set<EventLevel>(BUILTIN_EVENTS.map((event) => EVENTS[event].level))];
-  const pipeline = (Object.keys(PIPELINE_EVENTS) as PipelineEvent[]).map((event) => {
-    const { when, fields } = PIPELINE_EVENTS[event];
-    return [code(event), code(methodOf(event)), when, fields.map(code).join(" ")];
-  });
+  const rowsOf = (events: Readonly<Record<string, { readonly when: string; readonly fields: readonly string[] }>>) =>
+    Object.entries(events).map(([event, { when, fields }]) => [
+      code(event),
+      code(methodOf(event)),
+      when,
+      fields.map(code).join(" "),
+    ]);
   const sections = levels.map((level) => {
     const rows = BUILTIN_EVENTS.filter((event) => EVENTS[event].level === level).map((event) => {
       const { when, fields } = EVENTS[event];
@@ -61,7 +64,19 @@ dataRead → datasetCreated → for each model: ( [each fold: init … trainEnd 
   → init … trainEnd → close → trainingComplete → [init → evalBegin … evalEnd → close] → evaluationComplete )
 \`\`\`
 
-${table(["event", "method", "fires", "own fields"], pipeline)}
+${table(["event", "method", "fires", "own fields"], rowsOf(PIPELINE_EVENTS))}
+
+## Tune
+
+Fired by a [study](tune.md) around its trials, to the hooks of the study. Their context is another one too: besides an event's own fields it has \`study\`, \`seed\`, \`dir\`, \`iteration\`, \`trials\`, \`shared\` and \`stop(reason)\`.
+
+\`\`\`text
+tuneSetup → ( tuneStepBegin → [trials start] → [one of them is heard] → tuneStepEnd ) × → experimentEnd
+a trial: trialStart → [trialRestore] → ( trialResult | trialCheckpoint → trialSave ) ×
+  → trialComplete | trialError | trialRecover, and again from trialStart
+\`\`\`
+
+${table(["event", "method", "fires", "own fields"], rowsOf(TUNE_EVENTS))}
 `;
 }
 

@@ -12,6 +12,7 @@ import {
   levelOf,
   type EventName,
   type PipelineEvent,
+  type TuneEvent,
 } from "./events.ts";
 import { HookEntry } from "./hook-entry.ts";
 import { HookTimes, type HookReport } from "./hook-report.ts";
@@ -125,7 +126,7 @@ export class HookRegistry implements DispatchHost {
   }
 
   /** Who runs at which event, in which order, and why; for one event or for all that have listeners. */
-  explain(event?: EventName | PipelineEvent): string {
+  explain(event?: EventName | PipelineEvent | TuneEvent): string {
     const events = event === undefined ? hookEvents() : [event];
     const placed = orderHooks(this.#entries);
     const blocks = events.map((name) => {

@@ -99,7 +99,7 @@ export class ExperimentRun<D> {
     const replace = (returned: unknown): void => {
       if (returned !== undefined) data = returned as D;
     };
-    await this.#hooks.fire("dataRead", this.#state, () => ({ ...this.#common(), data }), replace);
+    await this.#hooks.fire("dataRead", this.#state, () => ({ ...this.#common(), data }), { returned: replace });
     const stopped = await this.#over();
     if (stopped) return stopped;
     const { main, folds = [] } = await this.#split(data, seed);
@@ -163,7 +163,7 @@ export class ExperimentRun<D> {
     if (stopped) return stopped;
     const results = await training.evaluate();
     const check = (): void => void checkResults("ctx.results", results);
-    await pipeline.fire("evaluationComplete", this.#state, () => ({ ...common(), results }), check);
+    await pipeline.fire("evaluationComplete", this.#state, () => ({ ...common(), results }), { returned: check });
     await this.#progress.complete(name, results);
     return undefined;
   }

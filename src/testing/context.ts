@@ -2,17 +2,18 @@
 import { CadenceRule, type Cadence } from "../core/cadence.ts";
 import type { ContextOf } from "../core/context.types.ts";
 import { Clock } from "../core/counters.ts";
-import { methodOf, PIPELINE_EVENTS, type BuiltinEvent, type PipelineEvent } from "../core/events.ts";
+import { EVENTS, methodOf, TUNE_EVENTS, type BuiltinEvent, type PipelineEvent, type TuneEvent } from "../core/events.ts";
 import { ContextError } from "../core/errors.ts";
 import type { Hook } from "../core/hook.ts";
 import type { PipelineContexts } from "../core/pipeline.types.ts";
 import { Shared } from "../core/shared.ts";
+import type { TuneContexts } from "../core/tune.types.ts";
 import { SKIP_SCOPES, VERBS, type SkipScope, type VerbName } from "../core/verbs.ts";
 import type { TraceEntry } from "./trace.ts";
 
 /** A verb that the hook under test called. */
 export interface VerbCall {
-  readonly event: BuiltinEvent | PipelineEvent;
+  readonly event: BuiltinEvent | PipelineEvent | TuneEvent;
   readonly verb: VerbName | "log";
   readonly args: readonly unknown[];
 }
@@ -33,6 +34,7 @@ const DEFAULTS = {
 };
 
 const PIPELINE_DEFAULTS = { experiment: "experiment", seed: 0, runDir: undefined, model: "model", params: {} };
+const TUNE_DEFAULTS = { study: "study", seed: 0, dir: undefined, iteration: 0, trials: [] };
 
 /**
  * A context for `event` with these fields. Verbs are checked as in a run and land in `calls`.
@@ -51,15 +53,21 @@ export function testContext<E extends PipelineEvent>(
   fields?: Partial<PipelineContexts[E]>,
   shared?: Shared,
 ): { ctx: PipelineContexts[E]; calls: VerbCall[] };
+export function testContext<E extends TuneEvent>(
+  event: E,
+  fields?: Partial<TuneContexts[E]>,
+  shared?: Shared,
+): { ctx: TuneContexts[E]; calls: VerbCall[] };
 export function testContext(
-  event: BuiltinEvent | PipelineEvent,
+  event: BuiltinEvent | PipelineEvent | TuneEvent,
   fields: object = {},
   shared: Shared = new Shared(),
 ): { ctx: unknown; calls: VerbCall[] } {
-  if (!Object.hasOwn(PIPELINE_EVENTS, event)) return loopContext(event as BuiltinEvent, fields, shared);
+  if (Object.hasOwn(EVENTS, event)) return loopContext(event as BuiltinEvent, fields, shared);
   const calls: VerbCall[] = [];
   const stop = (...args: unknown[]): void => void calls.push({ event, verb: "stop", args });
-  return { ctx: { ...PIPELINE_DEFAULTS, ...fields, shared, stop }, calls };
+  const defaults = Object.hasOwn(TUNE_EVENTS, event) ? TUNE_DEFAULTS : PIPELINE_DEFAULTS;
+  return { ctx: { ...defaults, ...fields, shared, stop }, calls };
 }
 
 function loopContext(event: BuiltinEvent, fields: object, shared: Shared): { ctx: unknown; calls: VerbCall[] } {

@@ -5,11 +5,14 @@ import {
   EVENTS,
   methodOf,
   PIPELINE_EVENTS,
+  TUNE_EVENTS,
   type BuiltinEvent,
   type PipelineEvent,
+  type TuneEvent,
 } from "../core/events.ts";
 import type { Hook } from "../core/hook.ts";
 import type { PipelineContexts } from "../core/pipeline.types.ts";
+import type { TuneContexts } from "../core/tune.types.ts";
 
 /** Fields worth keeping in a trace: plain data, the same on every machine. */
 const COMMON = ["phase", "epoch", "step", "totalSteps", "samplesSeen", "tokensSeen", "status"] as const;
@@ -28,10 +31,13 @@ const PLAIN = [
   "logged",
 ];
 
-/** Of the loop, or of an experiment around it. */
-type TracedEvent = BuiltinEvent | PipelineEvent;
+/** Of the loop, of an experiment around it, or of a study around that. */
+type TracedEvent = BuiltinEvent | PipelineEvent | TuneEvent;
 
-const ALL: readonly TracedEvent[] = [...BUILTIN_EVENTS, ...(Object.keys(PIPELINE_EVENTS) as PipelineEvent[])];
+const ALL: readonly TracedEvent[] = [
+  ...BUILTIN_EVENTS,
+  ...(Object.keys({ ...PIPELINE_EVENTS, ...TUNE_EVENTS }) as (PipelineEvent | TuneEvent)[]),
+];
 
 export interface TraceEntry {
   readonly event: TracedEvent;
@@ -55,7 +61,7 @@ export interface TraceHook extends Hook {
 export function recordTrace({ events = ALL }: TraceOptions = {}): TraceHook {
   const entries: TraceEntry[] = [];
   const methods = events.map((event) => {
-    const fieldsOf = isPipeline(event) ? pipelineFields : loopFields(event);
+    const fieldsOf = isLoop(event) ? loopFields(event) : outerFields;
     return [methodOf(event), (ctx: never): void => void entries.push({ event, fields: fieldsOf(ctx) })] as const;
   });
   return {
@@ -69,7 +75,7 @@ export function recordTrace({ events = ALL }: TraceOptions = {}): TraceHook {
   };
 }
 
-const isPipeline = (event: TracedEvent): event is PipelineEvent => Object.hasOwn(PIPELINE_EVENTS, event);
+const isLoop = (event: TracedEvent): event is BuiltinEvent => Object.hasOwn(EVENTS, event);
 
 function loopFields(event: BuiltinEvent): (ctx: Context) => TraceEntry["fields"] {
   const wanted = [...COMMON, ...(EVENTS[event].fields as readonly string[]).filter((field) => PLAIN.includes(field))];
@@ -79,8 +85,10 @@ function loopFields(event: BuiltinEvent): (ctx: Context) => TraceEntry["fields"]
   };
 }
 
-/** Data and models as they are; results as they were, since later hooks may add to them. */
-function pipelineFields(ctx: PipelineContexts[PipelineEvent]): TraceEntry["fields"] {
+/** Data, models and trials as they are; results as they were, since later hooks may change them. */
+function outerFields(ctx: PipelineContexts[PipelineEvent] | TuneContexts[TuneEvent]): TraceEntry["fields"] {
   const { stop: _stop, shared: _shared, ...fields } = ctx;
-  return "results" in fields ? { ...fields, results: { ...fields.results } } : fields;
+  if ("results" in fields) return { ...fields, results: { ...fields.results } };
+  if ("trialStep" in fields) return { ...fields, result: { ...fields.result } };
+  return fields;
 }

@@ -103,14 +103,10 @@ async function readDatasets(options: ExperimentOptions, runDir: string, shared: 
   const state = new PipelineState(say);
   const common = { experiment, seed, runDir, shared };
   let data = await options.data();
-  await hooks.fire(
-    "dataRead",
-    state,
-    () => ({ ...common, data }),
-    (changed) => {
-      if (changed !== undefined) data = changed as Arrays;
-    },
-  );
+  const replace = (changed: unknown): void => {
+    if (changed !== undefined) data = changed as Arrays;
+  };
+  await hooks.fire("dataRead", state, () => ({ ...common, data }), { returned: replace });
   const { main, folds = [] } = split ? await split(data, seed) : { main: { train: data } };
   await hooks.fire("datasetCreated", state, () => ({ ...common, datasets: main, folds }));
   return main;

@@ -40,7 +40,11 @@ export class Compiler {
   seconds = 0;
   readonly #machine: Machine;
   readonly #warn: (message: string) => void;
-  readonly #programs: Runnable[] = [];
+  readonly #programs = new Set<Runnable>();
+  /** A program that nobody can run any more gives its memory back. */
+  readonly #forgotten = new FinalizationRegistry<Runnable>((program) => {
+    if (this.#programs.delete(program)) program.close();
+  });
   readonly #warned = new Set<string>();
   #jax: Fallback | undefined;
 
@@ -93,7 +97,8 @@ export class Compiler {
   }
 
   async close(): Promise<void> {
-    for (const program of this.#programs.splice(0)) program.close();
+    for (const program of this.#programs) program.close();
+    this.#programs.clear();
     await this.#jax?.close();
   }
 
@@ -119,9 +124,11 @@ export class Compiler {
 
   #compiled(graph: Graph, unflatten: Compiled["unflatten"]): Compiled {
     const program = new Program(planGraph(graph, this.#machine.team.threads), this.#machine);
-    this.#programs.push(program);
     const outputs = graph.outputs.map(({ node, view }) => ({ shape: view.shape, dtype: node.dtype }));
-    return { program, outputs, unflatten };
+    const compiled = { program, outputs, unflatten };
+    this.#programs.add(program);
+    this.#forgotten.register(compiled, program);
+    return compiled;
   }
 
   #onJax(fn: Fn, args: Args, { outs, unflatten }: Traced): Compiled {

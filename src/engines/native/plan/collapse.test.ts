@@ -38,3 +38,11 @@ it("adds up along one loop only where that is in the same order", () => {
   expect(loops(collapse(sum(8)))).toEqual([[2], [24]]);
   expect(loops(collapse(sum(7)))).toEqual([[2], [3, 7]]);
 });
+
+it("goes along the longer side of a transpose whose rows are short", () => {
+  const turned = kernel([100], [6], access([1], [100]), { kind: "store", to: access([6], [1], 1) });
+  const { outer, values, statements } = collapse(turned);
+  expect([outer, statements[0]!.inner]).toEqual([[6], [100]]);
+  expect(values[0]).toMatchObject({ from: access([100], [1]) });
+  expect(statements[0]).toMatchObject({ to: access([1], [6], 1) });
+});

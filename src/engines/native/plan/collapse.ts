@@ -8,7 +8,39 @@ export function collapse(kernel: Kernel): Kernel {
   at = mergeWithin(at, "outer");
   at = mergeWithin(at, "inner");
   while (canExtendInner(at)) at = mergeWithin(extendInner(at), "inner");
-  return at;
+  return isShort(at) ? exchange(at) : at;
+}
+
+/** Rows of fewer places are hardly begun when they are over. */
+const SHORT_ROW = 16;
+
+/**
+ * Could its rows just as well be longer? Only stores may be done in another order. Rows that are read and written in
+ * vectors stay as they are.
+ */
+function isShort(kernel: Kernel): boolean {
+  const [rows, inner] = [kernel.outer.at(-1), innerOf(kernel)];
+  if (rows === undefined || inner.length !== 1 || inner[0]! >= SHORT_ROW || rows < 2 * inner[0]!) return false;
+  const isFree = kernel.statements.every((s) => s.kind === "store" && !s.to.at);
+  return isFree && accessesOf(kernel).some((access) => access.inner[0] !== 0 && access.inner[0] !== 1);
+}
+
+/** The last outer loop and the inner one trade places. */
+function exchange(kernel: Kernel): Kernel {
+  const axis = kernel.outer.length - 1;
+  return rewrite(kernel, {
+    outer: kernel.outer.with(axis, innerOf(kernel)[0]!),
+    inner: [kernel.outer[axis]!],
+    access: (access) => ({
+      ...access,
+      outer: access.outer.with(axis, access.inner[0]!),
+      inner: [access.outer[axis]!],
+    }),
+    index(loop, i) {
+      if (loop === "inner") return { loop: "outer", axis };
+      return i === axis ? { loop: "inner", axis: 0 } : { loop, axis: i };
+    },
+  });
 }
 
 const innerOf = (kernel: Kernel): readonly number[] => kernel.statements[0]?.inner ?? [];
@@ -39,7 +71,7 @@ function rewrite(
   const statements = kernel.statements.map((statement): Statement => {
     const next = { ...statement, inner: change.inner };
     if (!("to" in next) || !next.to) return next;
-    return { ...next, to: change.access(next.to, next.kind === "reduce") } as Statement;
+    return { ...next, to: change.access(next.to, next.kind === "reduce") };
   });
   return { ...kernel, outer: change.outer, values, statements };
 }

@@ -142,7 +142,7 @@ export class Expressions {
 
   /** Equal values are one. */
   add(value: KernelValue | (NewValue & Pick<KernelValue, "dtype">)): number {
-    const full = value as KernelValue;
+    const full = value;
     const key = JSON.stringify(full, (_, each: unknown) =>
       typeof each === "number" ? `${Object.is(each, -0) ? "-" : ""}${each}` : each,
     );

@@ -58,7 +58,7 @@ function withUsedBuffers(kernel: Kernel, buffers: readonly number[]): Pick<Kerne
         value.kind === "load" ? { ...value, from: renumbered<Access>(value.from) } : value,
       ),
       statements: kernel.statements.map((s): Statement =>
-        "to" in s && s.to ? ({ ...s, to: renumbered<Access>(s.to) } as Statement) : s,
+        "to" in s && s.to ? { ...s, to: renumbered<Access>(s.to) } : s,
       ),
       ...(kernel.clear && { clear: kernel.clear.map(renumbered) }),
     },

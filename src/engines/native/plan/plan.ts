@@ -101,7 +101,7 @@ function kernelStep(group: Group, prepared: Prepared, all: Buffers, threads: num
     }
     if (task.result !== "none") makers.set(node, { statement: statements.length, result: task.result });
     const stretches = statement.kind === "accumulate" && sumStretches(statement.to, group.domain, node, threads);
-    statements.push({ ...statement, inner, ...(stretches && { stretches }) } as Statement);
+    statements.push({ ...statement, inner, ...(stretches && { stretches }) });
   }
   // Nothing to walk over: what sums are of nothing is all that is left.
   const empty = group.domain.includes(0);

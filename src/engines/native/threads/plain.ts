@@ -15,7 +15,8 @@ export function loadAlias(): PlainAlias | undefined {
     "node:module",
   );
   try {
-    const koffi = createRequire(import.meta.url)("koffi") as Koffi;
+    const require = createRequire(import.meta.url);
+    const koffi = require("koffi") as Koffi;
     const alias: PlainAlias = (bytes) => koffi.view(bytes, bytes.byteLength);
     return isAlias(alias) ? alias : undefined;
   } catch {

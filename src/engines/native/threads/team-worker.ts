@@ -1,6 +1,6 @@
 // A thread that helps with the steps of programs. It waits in one loop for whatever is published, and never returns from
 // it: what it is told comes through a port that it reads by itself.
-import { receiveMessageOnPort, workerData, type MessagePort } from "node:worker_threads";
+import { builtin } from "../../../platform/builtin.ts";
 import { Products } from "../matmul/products.ts";
 import { bindKernels } from "../wasm/compile.ts";
 import { Control } from "./control.ts";
@@ -8,13 +8,23 @@ import { bindPart, type Run } from "./parts.ts";
 import { loadAlias } from "./plain.ts";
 import type { FromThread, ThreadStart, ToThread } from "./team.ts";
 
+interface Port {
+  postMessage(message: FromThread): void;
+}
+
+interface Threads {
+  readonly workerData: ThreadStart;
+  receiveMessageOnPort(port: Port): { readonly message: ToThread } | undefined;
+}
+
 interface Program {
   readonly addresses: Uint32Array;
   readonly runs: readonly (Run | undefined)[];
 }
 
-const { thread, cells, memory, port: given } = workerData as ThreadStart;
-const port = given as MessagePort;
+const { receiveMessageOnPort, workerData } = builtin<Threads>("A thread of the native engine", "node:worker_threads");
+const { thread, cells, memory } = workerData;
+const port = workerData.port as Port;
 const control = new Control(cells);
 const programs = new Map<number, Program>();
 const alias = loadAlias()!;
@@ -35,7 +45,7 @@ const products = new Products({
 
 function listen(): void {
   for (;;) {
-    const received = receiveMessageOnPort(port) as { message: ToThread } | undefined;
+    const received = receiveMessageOnPort(port);
     if (!received) return;
     const { message } = received;
     if ("forget" in message) {
@@ -60,7 +70,7 @@ function help(): void {
     run(known.addresses);
   } catch (error) {
     failed = true;
-    port.postMessage({ failure: error instanceof Error ? error.message : String(error) } satisfies FromThread);
+    port.postMessage({ failure: error instanceof Error ? error.message : String(error) });
   }
   control.reportDone(thread, number, failed);
 }

@@ -158,7 +158,7 @@ function randomKernel(seed: number): { kernel: Kernel; buffers: number[][]; dtyp
   statements.push({
     kind: "store",
     inner,
-    value: values.length - 1 - Number(values.at(-1)!.dtype === "int32"),
+    value: floats().at(-1)!,
     to: whole(),
   });
   return { kernel: { name: "", buffers: buffers.length, outer, values, statements, clear }, buffers, dtypes };

@@ -136,20 +136,18 @@ function makeSink(code: Code, values: RowValues, { statement, index }: Placed, s
         const after = combine(lane, statement.fn, before, inMemory(lane, value, dtype), dtype);
         code.get(target!).get(after).store(lane.type(dtype));
       };
-    case "reduce": {
-      const totals = values.startReduction(index, statement.fn, dtype, sums);
-      return (lane, { value }, which) => {
-        if (lane.wide && totals.nans) {
-          code.get(lane.f(statement.fn === "max" ? "pmax" : "pmin", totals.wide!, value)).set(totals.wide!);
-          code.get(lane.bits("or", totals.nans, lane.f("ne", value, value))).set(totals.nans);
-          return;
-        }
-        const total = lane.wide ? totals.wide! : which === undefined ? totals.single : totals.four[which]!;
-        const next = combine(lane, statement.fn, total, inMemory(lane, value, dtype), dtype);
-        code.get(next).set(total);
-      };
-    }
   }
+  const totals = values.startReduction(index, statement.fn, dtype, sums);
+  return (lane, { value }, which) => {
+    if (lane.wide && totals.nans) {
+      code.get(lane.f(statement.fn === "max" ? "pmax" : "pmin", totals.wide!, value)).set(totals.wide!);
+      code.get(lane.bits("or", totals.nans, lane.f("ne", value, value))).set(totals.nans);
+      return;
+    }
+    const total = lane.wide ? totals.wide! : which === undefined ? totals.single : totals.four[which]!;
+    const next = combine(lane, statement.fn, total, inMemory(lane, value, dtype), dtype);
+    code.get(next).set(total);
+  };
 }
 
 /** As memory has it: truth values are 0 or 1. */

@@ -367,18 +367,19 @@ export class RowValues {
         return this.#load(lane, address(), dtype, value);
       case "reduced":
         return this.#reduced.get(value.statement)!;
-      case "map": {
-        const shift = value.fn === "shl" || value.fn === "shr" ? this.#literal(value.args[1]!) : undefined;
-        if (shift !== undefined) {
-          const name = value.fn === "shl" ? "shl" : dtype === "int32" ? "shr_s" : "shr_u";
-          return lane.shift(name, operand(value.args[0]!), shift);
-        }
-        return (
-          this.#bounded(lane, value, operand) ??
-          emitMap(lane, value.fn, value.args.map(operand), dtype, this.dtypeOf(value.args[0]!))
-        );
-      }
+      default:
+        return this.#mapped(lane, value, operand);
     }
+  }
+
+  #mapped(lane: Lane, value: MapValue, operand: (index: number) => Local): Local {
+    const { fn, args, dtype } = value;
+    const shift = fn === "shl" || fn === "shr" ? this.#literal(args[1]!) : undefined;
+    if (shift !== undefined) {
+      const name = fn === "shl" ? "shl" : dtype === "int32" ? "shr_s" : "shr_u";
+      return lane.shift(name, operand(args[0]!), shift);
+    }
+    return this.#bounded(lane, value, operand) ?? emitMap(lane, fn, args.map(operand), dtype, this.dtypeOf(args[0]!));
   }
 
   /** The larger or smaller of a float and a known number. */

@@ -1,0 +1,103 @@
+// Hooks in events that are not of the loop, those of an experiment and of a study: in their order, each under its own policy.
+import { ContextError, HookError, HookRegistrationError } from "./errors.ts";
+import { readHook, type HookFacts } from "./hook-facts.ts";
+import type { Hook } from "./hook.ts";
+import { orderHooks } from "./order.ts";
+import type { HookFailure } from "./registry.ts";
+
+/** Who asked for the end, and why. */
+export interface StopRequest {
+  readonly reason: string;
+  readonly requestedBy: string;
+}
+
+/** What hooks have done so far. */
+export class OuterState {
+  readonly failures: HookFailure[] = [];
+  /** Hooks that are switched off, in the trainings to come too. */
+  readonly off = new Set<string>();
+  stop: StopRequest | undefined;
+  readonly warn: (message: string) => void;
+
+  constructor(warn: (message: string) => void) {
+    this.warn = warn;
+  }
+}
+
+interface Listener {
+  readonly facts: HookFacts;
+  readonly hook: Hook;
+}
+
+interface Calls {
+  /** Gets what a hook returns; what it throws is that hook's error. */
+  readonly returned?: (value: unknown) => void;
+  /** Makes the call: for those who measure it. */
+  readonly around?: (hook: Hook, call: () => unknown) => unknown;
+}
+
+export class OuterHooks<C extends { [E in keyof C]: { stop(reason: string): void } }> {
+  readonly #listeners: readonly Listener[];
+
+  /** Checks the hooks as a trainer would. `owner` is what they belong to, for messages. */
+  constructor(owner: string, hooks: readonly Hook[]) {
+    const listeners = new Map<string, Listener>();
+    for (const hook of hooks) {
+      const facts = readHook(hook);
+      if (listeners.has(facts.name))
+        throw new HookRegistrationError(
+          `There is already a hook named \`${facts.name}\` in this ${owner}. Give this one another \`name\`.`,
+        );
+      listeners.set(facts.name, { facts, hook });
+    }
+    const order = orderHooks([...listeners.values()].map(({ facts }) => facts));
+    this.#listeners = order.map(({ item }) => listeners.get(item.name)!);
+  }
+
+  /** In their order. */
+  listening(...events: readonly (keyof C & string)[]): Hook[] {
+    return this.#listeners
+      .filter(({ facts }) => events.some((event) => facts.methods.has(event)))
+      .map(({ hook }) => hook);
+  }
+
+  /** Calls every listener in turn. `fields` is read anew for each, so that one sees what those before it have done. */
+  async fire<E extends keyof C & string>(
+    event: E,
+    state: OuterState,
+    fields: () => Omit<C[E], "stop">,
+    { returned = () => undefined, around = (_, call) => call() }: Calls = {},
+  ): Promise<void> {
+    for (const { facts, hook } of this.#listeners) {
+      const method = facts.methods.get(event) as ((this: Hook, ctx: unknown) => unknown) | undefined;
+      if (!method || state.off.has(facts.name)) continue;
+      let open = true;
+      const stop = (reason: string): void => {
+        if (!open)
+          throw new ContextError(`ctx.stop() was called after \`${event}\` had ended: await what it waits for.`);
+        state.stop ??= { reason, requestedBy: facts.name };
+      };
+      try {
+        returned(await around(hook, () => method.call(hook, withStop(fields(), stop))));
+      } catch (error) {
+        failed(facts, event, error, state);
+      } finally {
+        open = false;
+      }
+    }
+  }
+}
+
+/** The fields as they are, getters included. */
+const withStop = (fields: object, stop: (reason: string) => void): object =>
+  Object.defineProperties({ stop }, Object.getOwnPropertyDescriptors(fields));
+
+function failed({ name, policy }: HookFacts, event: string, cause: unknown, state: OuterState): void {
+  const error = new HookError(name, event, undefined, cause);
+  if (policy === "throw") throw error;
+  state.failures.push({ hook: name, event, step: error.step, error: cause });
+  state.warn(error.message);
+  if (policy !== "disable") return;
+  state.off.add(name);
+  state.warn(`Hook \`${name}\` is switched off.`);
+}

@@ -1,0 +1,56 @@
+import { afterEach, expect, test } from "vitest";
+import { EngineMemory } from "../memory.ts";
+import type { Kernel } from "../kernel.ts";
+import { compileKernels } from "../wasm/compile.ts";
+import { loadAlias } from "./plain.ts";
+import type { Part } from "./parts.ts";
+import { Team } from "./team.ts";
+
+const copy: Kernel = {
+  name: "copy",
+  buffers: 2,
+  outer: [],
+  values: [{ kind: "load", dtype: "float32", from: { buffer: 0, offset: 0, outer: [], inner: [1] } }],
+  statements: [{ kind: "store", inner: [4], value: 0, to: { buffer: 1, offset: 0, outer: [], inner: [1] } }],
+};
+
+let team: Team | undefined;
+afterEach(() => team?.close());
+
+/** A step of which the other thread copies four numbers to `to`, while this one takes its time over its own part. */
+function copying(to: number) {
+  const warnings: string[] = [];
+  const memory = new EngineMemory(loadAlias());
+  team = new Team(2, memory, (warning) => warnings.push(warning));
+  const part: Part = { kind: "kernel", kernel: 0, places: [{ at: 64 }, { at: to }], rest: [0] };
+  const addresses = new Uint32Array(new SharedArrayBuffer(4));
+  const program = team.join({ module: compileKernels([copy], true), addresses, parts: [[part, part]] });
+  let here = 0;
+  const run = team.divided(program, 0, [() => linger(5), () => here++]);
+  memory.bytes(64, 16).set([1, 2, 3, 4]);
+  return { memory, warnings, step: () => run(addresses), doneHere: () => here };
+}
+
+function linger(ms: number): void {
+  const until = performance.now() + ms;
+  while (performance.now() < until);
+}
+
+test("another thread does its part, and this one until it is there", () => {
+  const { memory, warnings, step, doneHere } = copying(128);
+  const isCopied = (): boolean => memory.bytes(128, 4).join() === "1,2,3,4";
+  let steps = 0;
+  for (; !isCopied() && steps < 4000; steps++) step();
+  expect(isCopied()).toBe(true);
+  expect(doneHere()).toBe(steps - 1);
+  expect(warnings).toEqual([]);
+});
+
+test("what goes wrong in another thread is the step's error, then and later", () => {
+  const { step } = copying(2 ** 31);
+  const untilItFails = (): void => {
+    for (let i = 0; i < 4000; i++) step();
+  };
+  expect(untilItFails).toThrow("thread 1 has failed: memory access out of bounds");
+  expect(step).toThrow("memory access out of bounds");
+});
