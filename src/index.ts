@@ -14,7 +14,7 @@ export {
   type TuneEvent,
 } from "./core/events.ts";
 export type { Datasets, PipelineContexts, TrainedModel } from "./core/pipeline.types.ts";
-export type { TrialInfo, TuneContexts } from "./core/tune.types.ts";
+export type { TrialCheckpoint, TrialFailure, TrialInfo, TuneBudget, TuneContexts } from "./core/tune.types.ts";
 export { checkCadence, type Cadence, type CadenceOptions, type Quantity } from "./core/cadence.ts";
 export type { Diagnosis, NonFinite } from "./core/diagnosis.ts";
 export type { ComputeFn, DeviceTensors, ParamsView } from "./core/device-tensors.ts";

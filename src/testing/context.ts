@@ -2,7 +2,14 @@
 import { CadenceRule, type Cadence } from "../core/cadence.ts";
 import type { ContextOf } from "../core/context.types.ts";
 import { Clock } from "../core/counters.ts";
-import { EVENTS, methodOf, TUNE_EVENTS, type BuiltinEvent, type PipelineEvent, type TuneEvent } from "../core/events.ts";
+import {
+  EVENTS,
+  methodOf,
+  TUNE_EVENTS,
+  type BuiltinEvent,
+  type PipelineEvent,
+  type TuneEvent,
+} from "../core/events.ts";
 import { ContextError } from "../core/errors.ts";
 import type { Hook } from "../core/hook.ts";
 import type { PipelineContexts } from "../core/pipeline.types.ts";

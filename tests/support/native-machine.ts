@@ -17,11 +17,11 @@ export function nativeMachine(threads = 1): Machine {
   return { memory, products: new Products(memory), team, profile: new Profile() };
 }
 
-export function read({ memory }: Machine, at: number, dtype: DType, length: number): number[] {
+function read({ memory }: Machine, at: number, dtype: DType, length: number): number[] {
   return Array.from(new VIEWS[dtype](memory.memory.buffer, at, length));
 }
 
-export function write({ memory }: Machine, data: Float32Array | Int32Array | Uint32Array): number {
+function write({ memory }: Machine, data: Float32Array | Int32Array | Uint32Array): number {
   const at = memory.allocate(data.byteLength);
   memory.bytes(at, data.byteLength).set(new Uint8Array(data.buffer, data.byteOffset, data.byteLength));
   return at;

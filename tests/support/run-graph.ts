@@ -55,8 +55,8 @@ const MAPS: Record<MapOp, (args: number[], from: DType, to: DType) => number> = 
   bitcount: ([a]) => (a! >>> 0).toString(2).replaceAll("0", "").length,
   less: ([a, b]) => Number(a! < b!),
   lessEqual: ([a, b]) => Number(a! <= b!),
-  equal: ([a, b]) => Number(a! === b!),
-  notEqual: ([a, b]) => Number(a! !== b!),
+  equal: ([a, b]) => Number(a === b),
+  notEqual: ([a, b]) => Number(a !== b),
   where: ([condition, a, b]) => (condition ? a! : b!),
   cast: ([a], from, to) => (from === "float32" && to !== "float32" && to !== "bool" ? saturate(a!, to) : a!),
   bitcast: ([a], from, to) => {
@@ -210,9 +210,10 @@ export function runGraph(graph: Graph, inputs: readonly ArrayLike<number>[]): nu
           threefry(k0, k1, 0, n % node.period, words);
           put(place, node.mode === "xor" ? words[0]! ^ words[1]! : words[node.mode]!);
         });
-        return out;
+        break;
       }
     }
+    return out;
   }
 }
 

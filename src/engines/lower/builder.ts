@@ -83,7 +83,7 @@ export class GraphBuilder {
   }
 }
 
-export const sameShape = (a: Shape, b: Shape): boolean => a.length === b.length && a.every((n, i) => n === b[i]);
+const sameShape = (a: Shape, b: Shape): boolean => a.length === b.length && a.every((n, i) => n === b[i]);
 
 /** Two nodes of one key compute the same numbers. −0 and 0 are two numbers, which JSON does not say. */
 function keyOf(node: NewNode): string {

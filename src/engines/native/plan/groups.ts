@@ -12,7 +12,7 @@ export interface Group {
 }
 
 /** A node that is computed apart: a matrix product, or a sort. */
-export interface Single {
+interface Single {
   readonly kind: "single";
   readonly node: Node;
 }

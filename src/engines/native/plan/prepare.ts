@@ -11,7 +11,7 @@ type DotNode = Extract<Node, { op: "dot" }>;
 type CopyNode = Extract<Node, { op: "map" }>;
 
 /** A dot that becomes a matrix product of two stored nodes. */
-export interface Product {
+interface Product {
   readonly contraction: Contraction;
   readonly left: Node;
   readonly right: Node;
@@ -246,7 +246,7 @@ const isItself = ({ node, view }: Arg): boolean =>
   node.op === "map" && isWhole(view) && sizeOf(view.shape) === sizeOf(node.shape);
 
 /** What a node does to its argument's dimensions before it loops over them. */
-export function movesOfDomain(node: Node, arg: Arg): Move[] {
+function movesOfDomain(node: Node, arg: Arg): Move[] {
   if (node.op !== "reduce") return [];
   return isRowReduce(node, arg) ? [{ kind: "permute", order: keptFirst(arg.view.shape.length, node.axes) }] : [];
 }

@@ -7,7 +7,7 @@ import { isRowReduce, keptFirst, type Prepared } from "./prepare.ts";
 import { threefryBits } from "./threefry.ts";
 
 /** An argument with what is done to its dimensions before the loop. */
-export interface Reading {
+interface Reading {
   readonly arg: Arg;
   readonly moves: readonly Move[];
   /** Read at places that are not those of the loop: all of it must be there before. */

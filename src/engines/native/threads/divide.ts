@@ -14,7 +14,7 @@ const LINE = 16;
 /** How much longer the longest range may be than an even share. */
 const UNEVEN = 1.34;
 
-export interface Range {
+interface Range {
   readonly begin: number;
   readonly count: number;
 }

@@ -7,7 +7,7 @@ import { divideKernel, divideProduct } from "./divide.ts";
 import type { Part, Place } from "./parts.ts";
 
 /** A step that threads may share. One that they do not has one part. */
-export interface Work {
+interface Work {
   readonly label: string;
   /** On the first thread, before and after the parts. */
   readonly before: readonly Part[];

@@ -33,7 +33,7 @@ export function bindKernels(module: WebAssembly.Module, memory: WebAssembly.Memo
   return (index) => exports[String(index)] as CompiledKernel;
 }
 
-export function compileKernel(kernel: Kernel, name: string): WasmFunction {
+function compileKernel(kernel: Kernel, name: string): WasmFunction {
   const params = kernel.buffers + (kernel.ranged ? 3 : 1);
   const code = new Code(params);
   for (const { buffer, length, fn, dtype } of kernel.clear ?? []) {

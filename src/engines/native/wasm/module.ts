@@ -35,7 +35,7 @@ const list = (items: readonly Bytes[]): Bytes => [...unsigned(items.length), ...
 const section = (id: number, content: Bytes): Bytes => [id, ...unsigned(content.length), ...content];
 const name = (text: string): Bytes => list([...new TextEncoder().encode(text)].map((byte) => [byte]));
 
-export const VALUE_TYPES = { i32: 0x7f, f32: 0x7d, v128: 0x7b } as const;
+const VALUE_TYPES = { i32: 0x7f, f32: 0x7d, v128: 0x7b } as const;
 export type ValueType = keyof typeof VALUE_TYPES;
 
 export interface WasmFunction {
