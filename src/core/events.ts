@@ -47,6 +47,7 @@ export type EventLevel =
   | "checkpoint"
   | "log"
   | "pipeline"
+  | "tune"
   | "custom";
 
 interface EventInfo {
@@ -192,6 +193,50 @@ export const PIPELINE_EVENTS = {
 
 export type PipelineEvent = keyof typeof PIPELINE_EVENTS;
 
+/**
+ * Events of a study, in the process that controls it (tune.types.ts). The trials themselves are trainings with events of
+ * their own, often in other processes.
+ *
+ *   tuneSetup → ( tuneStepBegin → trialStart | [trialRestore] | trialResult | trialCheckpoint → trialSave
+ *                 | trialComplete | trialRecover | trialError … → tuneStepEnd ) × → experimentEnd
+ */
+export const TUNE_EVENTS = {
+  tuneSetup: {
+    level: "tune",
+    when: "once, before the first trial; in a study that goes on, after its journal was read",
+    fields: ["objectives", "budget", "resumed"],
+  },
+  tuneStepBegin: { level: "tune", when: "before the controller looks for what to do next", fields: [] },
+  tuneStepEnd: {
+    level: "tune",
+    when: "after it has acted on one thing that happened, and written it down",
+    fields: [],
+  },
+  trialStart: { level: "tune", when: "when a trial is given to a runner, again with each attempt", fields: ["trial"] },
+  trialRestore: {
+    level: "tune",
+    when: "when a trial goes on from a checkpoint: its own after a failure or a pause, or another trial's",
+    fields: ["trial", "checkpoint"],
+  },
+  trialResult: {
+    level: "tune",
+    when: "with each report of a trial, before anyone decides by it; the values may be changed",
+    fields: ["trial", "result", "trialStep"],
+  },
+  trialCheckpoint: { level: "tune", when: "when a trial says that it has saved one", fields: ["trial", "checkpoint"] },
+  trialSave: {
+    level: "tune",
+    when: "when that is written down: the trial would go on from there",
+    fields: ["trial", "checkpoint"],
+  },
+  trialComplete: { level: "tune", when: "when a trial has ended, by itself or pruned", fields: ["trial", "result"] },
+  trialRecover: { level: "tune", when: "when a trial failed and will be tried again", fields: ["trial", "error"] },
+  trialError: { level: "tune", when: "when a trial failed for good", fields: ["trial", "error"] },
+  experimentEnd: { level: "tune", when: "last of all, however the study ended", fields: ["status", "reason"] },
+} as const satisfies Record<string, EventInfo>;
+
+export type TuneEvent = keyof typeof TUNE_EVENTS;
+
 /** Context fields valid in every event of the loop. */
 export const COMMON_FIELDS = [
   "phase",
@@ -241,7 +286,7 @@ const customEvents = new Set<string>();
 /** Makes an own event known, so that `onLabelDrift` is accepted and `trainer.emit("labelDrift", …)` reaches it. */
 export function defineEvent<E extends keyof CustomEvents & string>(event: E): E {
   const name: string = event;
-  if (Object.hasOwn(EVENTS, name) || Object.hasOwn(PIPELINE_EVENTS, name))
+  if ([EVENTS, PIPELINE_EVENTS, TUNE_EVENTS].some((events) => Object.hasOwn(events, name)))
     throw new HookRegistrationError(`\`${name}\` is an event of hookline; give your own another name.`);
   if (!/^[a-z][A-Za-z0-9]*$/.test(name) || name === "error")
     throw new HookRegistrationError(
@@ -255,12 +300,18 @@ export const isCustomEvent = (event: string): boolean => customEvents.has(event)
 /** Every event that a trainer can fire now. */
 export const allEvents = (): string[] => [...BUILTIN_EVENTS, ...customEvents];
 /** Every event that a hook can have a method for. */
-export const hookEvents = (): string[] => [...allEvents(), ...Object.keys(PIPELINE_EVENTS)];
+export const hookEvents = (): string[] => [
+  ...allEvents(),
+  ...Object.keys(PIPELINE_EVENTS),
+  ...Object.keys(TUNE_EVENTS),
+];
 
 export function levelOf(event: string): EventLevel {
   if (Object.hasOwn(PIPELINE_EVENTS, event)) return "pipeline";
+  if (Object.hasOwn(TUNE_EVENTS, event)) return "tune";
   return Object.hasOwn(EVENTS, event) ? EVENTS[event as BuiltinEvent].level : "custom";
 }
 
 /** These are never held back: a hook must see the beginning and the end of what it takes part in, and every checkpoint. */
-export const alwaysPasses = (event: string): boolean => ["run", "checkpoint", "pipeline"].includes(levelOf(event));
+export const alwaysPasses = (event: string): boolean =>
+  ["run", "checkpoint", "pipeline", "tune"].includes(levelOf(event));

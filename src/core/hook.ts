@@ -2,11 +2,12 @@
 import type { Cadence } from "./cadence.ts";
 import type { ContextOf } from "./context.types.ts";
 import type { DeviceTensors } from "./device-tensors.ts";
-import type { EventName, MethodOf, PipelineEvent } from "./events.ts";
+import type { EventName, MethodOf, PipelineEvent, TuneEvent } from "./events.ts";
 import type { Json } from "./json.ts";
 import type { HostBatch, HostTensors } from "./model.ts";
 import type { PipelineContexts } from "./pipeline.types.ts";
 import type { ProbeRequest } from "./probes.ts";
+import type { TuneContexts } from "./tune.types.ts";
 
 /** Order of kinds: whatever the time of registration, an earlier stage runs before a later one. */
 export const STAGES = ["user", "monitor", "checkpoint", "logger", "progress"] as const;
@@ -85,7 +86,12 @@ interface HookSettings {
   load?(state: HookState, version: number): void | Promise<void>;
 }
 
-export type Hook<B = HostBatch> = HookSettings & HookMethods<B> & PipelineMethods;
+/** And those of a study. */
+type TuneMethods = {
+  [E in TuneEvent as MethodOf<E>]?: { method(ctx: TuneContexts[E]): unknown }["method"];
+};
+
+export type Hook<B = HostBatch> = HookSettings & HookMethods<B> & PipelineMethods & TuneMethods;
 
 /** Settings that are not event methods; everything else that starts with `on` must be an event. */
 export const HOOK_SETTINGS: readonly string[] = [

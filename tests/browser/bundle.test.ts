@@ -13,6 +13,7 @@ const BUDGETS: Readonly<Record<string, number>> = {
   "hookline/loggers": 60_000,
   "hookline/experiment": 70_000,
   "hookline/jax": 330,
+  "hookline/tune": 32_000,
   "hookline/testing": 62_000,
 };
 

@@ -1,5 +1,14 @@
 // What a hook may say, event by event: the wrong name, field, verb or scope is a compile error.
-import type { BuiltinEvent, ContextOf, EventName, Hook, HostArray, HostBatch, PipelineEvent, TuneEvent } from "hookline";
+import type {
+  BuiltinEvent,
+  ContextOf,
+  EventName,
+  Hook,
+  HostArray,
+  HostBatch,
+  PipelineEvent,
+  TuneEvent,
+} from "hookline";
 import { Trainer } from "hookline";
 import { tinyTrainer } from "hookline/testing";
 import { describe, expectTypeOf, test } from "vitest";
@@ -206,7 +215,9 @@ describe("batches", () => {
 });
 
 test("every event has a method and a context", () => {
-  expectTypeOf<keyof Hook & `on${string}`>().toEqualTypeOf<`on${Capitalize<EventName | PipelineEvent | TuneEvent>}` | "onError">();
+  expectTypeOf<keyof Hook & `on${string}`>().toEqualTypeOf<
+    `on${Capitalize<EventName | PipelineEvent | TuneEvent>}` | "onError"
+  >();
   expectTypeOf<Extract<keyof Hook, `on${Capitalize<BuiltinEvent>}`>>().toEqualTypeOf<`on${Capitalize<BuiltinEvent>}`>();
   expectTypeOf<ContextOf<BuiltinEvent>["step"]>().toBeNumber();
 });

@@ -1,0 +1,91 @@
+// How much each parameter matters: functional ANOVA on a random forest (Hutter et al. 2014). The forest learns the trials'
+// places from best to worst, and its variance over the whole space is shared out among the parameters.
+//
+// Places and not values, so that a few trials that went astray do not drown the rest, a loss and its logarithm give the same
+// answer, and trials that ended early have a place too. A parameter's share is what it explains on its own, whatever the
+// others are; what only some together explain is left over as `interactions`.
+import { Rng } from "../data/random.ts";
+import { growForest, predict, type Tree } from "./forest.ts";
+import { rankTrials } from "./rank-trials.ts";
+import type { SpaceParameter } from "./space/compile.ts";
+import type { Space } from "./space/space.ts";
+import type { Objective, TrialRecord } from "./types.ts";
+
+export interface Importance {
+  /** Each parameter's share of the variance, from 0 to 1, most important first. */
+  readonly parameters: readonly { readonly parameter: SpaceParameter; readonly share: number }[];
+  /** The share that no parameter explains on its own. */
+  readonly interactions: number;
+  /**
+   * How well the forest foretells trials it was not grown from: 1 is perfectly, 0 not at all. Near 0, the shares say nothing.
+   */
+  readonly fit: number;
+  /** How many trials it learned from. */
+  readonly trials: number;
+}
+
+const LEAST_TRIALS = 8;
+const TREES = 64;
+
+/** Undefined where fewer than 8 trials can be compared. */
+export function importance(
+  space: Space,
+  trials: readonly TrialRecord[],
+  objectives: readonly Objective[],
+): Importance | undefined {
+  const ranked = rankTrials(trials, objectives);
+  if (ranked.length < LEAST_TRIALS) return undefined;
+  const rng = new Rng(ranked.length);
+  // Where a parameter does not exist it makes no difference: any coordinate will do, so one is drawn.
+  const rows = ranked.map(({ params }) => Float64Array.from(space.toUnit(params), (unit) => unit ?? rng.next()));
+  const places = Float64Array.from(ranked, (_, place) => place / (ranked.length - 1));
+  const forest = growForest(rows, places, TREES);
+  const shares = space.parameters.map((_, d) => mean(forest.map((tree) => mainEffect(tree, d))));
+  return {
+    parameters: space.parameters
+      .map((parameter, d) => ({ parameter, share: shares[d]! }))
+      .sort((a, b) => b.share - a.share),
+    interactions: Math.max(0, 1 - shares.reduce((sum, share) => sum + share, 0)),
+    fit: fitOf(forest, rows, places),
+    trials: ranked.length,
+  };
+}
+
+const mean = (values: readonly number[]): number => values.reduce((sum, value) => sum + value, 0) / values.length;
+
+/** The share of a tree's variance that one dimension explains on its own. */
+function mainEffect({ leaves }: Tree, dimension: number): number {
+  let [average, square] = [0, 0];
+  // What the prediction is on average over the other dimensions changes only at the boxes' edges.
+  const steps = new Map<number, number>();
+  for (const { from, to, value } of leaves) {
+    const width = to[dimension]! - from[dimension]!;
+    const volume = from.reduce((product, low, d) => product * (to[d]! - low), 1);
+    average += value * volume;
+    square += value * value * volume;
+    const part = (value * volume) / width;
+    steps.set(from[dimension]!, (steps.get(from[dimension]!) ?? 0) + part);
+    steps.set(to[dimension]!, (steps.get(to[dimension]!) ?? 0) - part);
+  }
+  const variance = square - average * average;
+  if (variance < 1e-12) return 0;
+  let [explained, level, last] = [0, 0, 0];
+  for (const [edge, change] of [...steps].toSorted(([a], [b]) => a - b)) {
+    explained += (edge - last) * (level - average) ** 2;
+    level += change;
+    last = edge;
+  }
+  return explained / variance;
+}
+
+/** R² of what the trees say together about rows that they were not grown from. */
+function fitOf(forest: readonly Tree[], rows: readonly Float64Array[], places: Float64Array): number {
+  let [error, spread] = [0, 0];
+  for (const [row, point] of rows.entries()) {
+    const unaware = forest.filter(({ unseen }) => unseen.has(row));
+    if (unaware.length === 0) continue;
+    error += (mean(unaware.map((tree) => predict(tree, point))) - places[row]!) ** 2;
+    spread += (0.5 - places[row]!) ** 2;
+  }
+  return spread === 0 ? 0 : Math.max(0, 1 - error / spread);
+}

@@ -1,0 +1,37 @@
+// hookline/tune: hyperparameter search.
+export { Study, type AskedTrial, type RunStudyOptions, type StudyResult } from "./study.ts";
+export type { ObjectiveOption, StudyOptions, TrialParams } from "./study-options.ts";
+export type { StudyEnd } from "./study-run.ts";
+export { StudyError, TrialPruned, type LeaveKind } from "./study-error.ts";
+export type { Trial, TrialFunction } from "./trial.ts";
+export type { TrialHookOptions } from "./trial-hook.ts";
+export { choice } from "./space/choice.ts";
+export { int } from "./space/int.ts";
+export { logUniform } from "./space/log-uniform.ts";
+export { uniform } from "./space/uniform.ts";
+export { Space, type UnitPoint } from "./space/space.ts";
+export type { ParamsOf, SpaceTree, SpaceValue } from "./space/parameter.ts";
+export { grid, type GridOptions } from "./samplers/grid.ts";
+export { random, type RandomOptions } from "./samplers/random.ts";
+export { sobol, type SobolOptions } from "./samplers/sobol.ts";
+export { tpe, type TpeOptions } from "./samplers/tpe.ts";
+export { asha, type AshaOptions } from "./schedulers/asha.ts";
+export { hyperband, type HyperbandOptions } from "./schedulers/hyperband.ts";
+export { median, type MedianOptions } from "./schedulers/median.ts";
+export { none } from "./schedulers/none.ts";
+export { pbt, type PbtOptions } from "./schedulers/pbt.ts";
+export { inProcess } from "./runners/in-process.ts";
+export { local, type LocalOptions } from "./runners/local.ts";
+export type { Runner, RunnerStudy, TrialHost, TrialJob, TrialOutcome, Verdict } from "./runners/runner.ts";
+export type {
+  Decision,
+  Objective,
+  Params,
+  Report,
+  Result,
+  Sampler,
+  Scheduler,
+  StudyView,
+  TrialRecord,
+  TrialStatus,
+} from "./types.ts";

@@ -1,0 +1,22 @@
+import { expect, it } from "vitest";
+import { completed, minimise, reported } from "../../tests/support/trials.ts";
+import { uniform } from "./space/uniform.ts";
+import { rankTrials } from "./rank-trials.ts";
+
+const { objectives } = minimise({ x: uniform(0, 1) });
+
+it("has completed trials first, then those that came farthest, each by loss, then those without a number; and none that cannot be compared", () => {
+  const trials = [
+    reported(0, [0.1], "pruned"),
+    completed(1, {}, 5),
+    reported(2, [9, 9], "pruned"),
+    completed(3, {}, NaN),
+    reported(4, [9, 8], "paused"),
+    completed(5, {}, 4),
+    reported(6, [0], "running"),
+    reported(7, [0], "failed"),
+    { ...completed(8, {}, 0), result: undefined },
+    reported(9, [], "pruned"),
+  ];
+  expect(rankTrials(trials, objectives).map(({ number }) => number)).toEqual([5, 1, 4, 2, 0, 3]);
+});

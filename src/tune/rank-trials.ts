@@ -1,0 +1,57 @@
+// All trials that can be compared, best first: for samplers that learn from them, and for what is said about parameters.
+import { lossOf } from "./loss.ts";
+import { paretoOrder, type Losses } from "./pareto.ts";
+import type { Objective, TrialRecord } from "./types.ts";
+
+/**
+ * Completed trials come first, by what they reached; then pruned and paused ones, by how far they came and then by their
+ * last report; last of all those with a value that is no number. Others are not in it.
+ */
+export function rankTrials(trials: readonly TrialRecord[], objectives: readonly Objective[]): readonly TrialRecord[] {
+  const completed: Judged[] = [];
+  const early: Judged[] = [];
+  const broken: Judged[] = [];
+  for (const trial of trials) {
+    const { status } = trial;
+    if (status !== "completed" && status !== "pruned" && status !== "paused") continue;
+    const losses = lossesOf(trial, objectives);
+    if (losses === undefined) continue;
+    const kind = losses.includes(Infinity) ? broken : status === "completed" ? completed : early;
+    kind.push({ trial, losses });
+  }
+  return [...inOrder(completed), ...byProgress(early), ...inOrder(broken)];
+}
+
+interface Judged {
+  readonly trial: TrialRecord;
+  readonly losses: Losses;
+}
+
+/** Of the result, or of the last report that has all objectives. */
+function lossesOf(trial: TrialRecord, objectives: readonly Objective[]): Losses | undefined {
+  for (const values of [trial.result, ...trial.reports.toReversed().map((report) => report.values)]) {
+    const losses = objectives.map((objective) => lossOf(values, objective));
+    if (losses.every((loss) => loss !== undefined)) return losses;
+  }
+  return undefined;
+}
+
+function inOrder(judged: readonly Judged[]): TrialRecord[] {
+  if (judged[0]?.losses.length === 1) {
+    // Two at Infinity are equal, which their difference would not say.
+    const compare = (a: number, b: number): number => (a < b ? -1 : a > b ? 1 : 0);
+    return judged
+      .toSorted((a, b) => compare(a.losses[0]!, b.losses[0]!) || a.trial.number - b.trial.number)
+      .map(({ trial }) => trial);
+  }
+  return paretoOrder(judged.map(({ losses }) => losses)).map((i) => judged[i]!.trial);
+}
+
+function byProgress(judged: readonly Judged[]): TrialRecord[] {
+  const byStep = new Map<number, Judged[]>();
+  for (const one of judged) {
+    const step = one.trial.reports.at(-1)?.step ?? 0;
+    byStep.set(step, [...(byStep.get(step) ?? []), one]);
+  }
+  return [...byStep].toSorted(([a], [b]) => b - a).flatMap(([, group]) => inOrder(group));
+}

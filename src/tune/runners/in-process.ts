@@ -1,0 +1,24 @@
+// inProcess: trials run in this process, where closures work and one hook object listens to all there is.
+import { OptionError } from "../../core/errors.ts";
+import { runAttempt } from "../attempt.ts";
+import type { TrialFunction } from "../trial.ts";
+import type { Runner } from "./runner.ts";
+
+/** @example new Study({ …, runner: inProcess() }) // the default for a trial that is a function */
+export function inProcess(): Runner {
+  let trial: TrialFunction<never> | undefined;
+  return {
+    name: "inProcess",
+    open(study) {
+      if (typeof study.trial === "string") {
+        throw new OptionError(
+          `inProcess: \`trial\` is a function here, got ${JSON.stringify(study.trial)}. Import it, or use local().`,
+          { option: "trial" },
+        );
+      }
+      trial = study.trial;
+    },
+    run: (job, host) => runAttempt(trial!, job, host),
+    close: () => Promise.resolve(),
+  };
+}

@@ -1,0 +1,81 @@
+// tpe: the tree-structured Parzen estimator (Bergstra et al. 2011). It looks where trials that did well are dense and the
+// others are not.
+import { checkOptions, is } from "../../core/options.ts";
+import { Rng } from "../../data/random.ts";
+import type { SpaceParameter } from "../space/compile.ts";
+import type { SpaceTree } from "../space/parameter.ts";
+import { exists, Space } from "../space/space.ts";
+import type { Sampler, TrialRecord } from "../types.ts";
+import { parzen, type Point } from "./parzen.ts";
+import { drawParams } from "./random.ts";
+import { splitTrials } from "./split-trials.ts";
+
+export interface TpeOptions {
+  /** Default 0. */
+  readonly seed?: number;
+  /** Trials drawn at random before there is enough to learn from. Default 10. */
+  readonly startup?: number;
+  /** Which share of the trials counts as good; never more than 25 trials. Default 0.2. */
+  readonly gamma?: number;
+  /** How many candidates are drawn for each suggestion. Default 24. */
+  readonly candidates?: number;
+  /** Parameters are looked at together, so that what goes well with what is seen. Default true; false: each on its own. */
+  readonly multivariate?: boolean;
+}
+
+const CHECKS = {
+  seed: is.whole,
+  startup: is.wholeFrom(1),
+  gamma: is.between(0.001, 0.999),
+  candidates: is.wholeFrom(1),
+  multivariate: is.boolean,
+};
+
+/** @example tpe({ lr: logUniform(1e-4, 1e-1), width: int(32, 512, { log: true }) }, { seed: 1 }) */
+export function tpe(space: Space | SpaceTree, options: TpeOptions = {}): Sampler {
+  checkOptions("tpe", options, CHECKS);
+  const { seed = 0, startup = 10, gamma = 0.2, candidates = 24, multivariate = true } = options;
+  const whole = Space.of(space);
+  const { parameters } = whole;
+  // Each on its own still follows the tree: a choice is made before what hangs on it.
+  const groups = multivariate ? [parameters] : parameters.map((parameter) => [parameter]);
+  return {
+    name: "tpe",
+    suggest(number, trials, { objectives }) {
+      const rng = new Rng(seed, number);
+      const { good, bad, judged } = splitTrials(trials, objectives, gamma);
+      if (judged < startup) return drawParams(whole, rng);
+      const pointsOf = (some: readonly TrialRecord[]): Point[] => some.map(({ params }) => whole.values(params));
+      const [goodPoints, badPoints] = [pointsOf(good), pointsOf(bad)];
+      const point: (number | undefined)[] = parameters.map(() => undefined);
+      for (const group of groups) suggestGroup(group, goodPoints, badPoints, candidates, rng, point);
+      return whole.build(({ index }) => point[index]!);
+    },
+  };
+}
+
+/** Of several draws from the good trials' density, the one that is likeliest there against the others'. */
+function suggestGroup(
+  group: readonly SpaceParameter[],
+  good: readonly Point[],
+  bad: readonly Point[],
+  candidates: number,
+  rng: Rng,
+  point: (number | undefined)[],
+): void {
+  const [only] = group;
+  if (group.length === 1 && !exists(only!, point)) return;
+  // A parameter on its own learns from those trials alone that have it.
+  const having = (points: readonly Point[]): readonly Point[] =>
+    group.length === 1 ? points.filter((at) => at[only!.index] !== undefined) : points;
+  const [likely, unlikely] = [parzen(group, having(good)), parzen(group, having(bad))];
+  let best: readonly (number | undefined)[] = point;
+  let bestGain = -Infinity;
+  for (let i = 0; i < candidates; i++) {
+    const candidate = [...point];
+    likely.draw(rng, candidate);
+    const gain = likely.logDensity(candidate) - unlikely.logDensity(candidate);
+    if (gain > bestGain || i === 0) [best, bestGain] = [candidate, gain];
+  }
+  for (const { index } of group) point[index] = best[index];
+}

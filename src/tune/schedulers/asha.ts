@@ -1,0 +1,61 @@
+// asha: asynchronous successive halving (Li et al. 2020), in the form that stops trials. At each rung a trial goes on if it is
+// among the best of those that have come there so far; nobody waits for anybody.
+import { OptionError } from "../../core/errors.ts";
+import { checkOptions } from "../../core/options.ts";
+import { lossOf } from "../loss.ts";
+import type { Scheduler } from "../types.ts";
+import { isFactor, isSteps } from "./checks.ts";
+import { firstObjective, lossWhenReaching, reportReaching } from "./curves.ts";
+
+export interface AshaOptions {
+  /** The first rung: no trial ends before this step. Default 1. */
+  readonly grace?: number;
+  /** How many steps a whole trial has. */
+  readonly maxSteps: number;
+  /** One of so many goes on from each rung, for so many times the steps. Default 3. */
+  readonly factor?: number;
+}
+
+/** @example asha({ grace: 1, maxSteps: 27, factor: 3 }) // judged at steps 1, 3 and 9 */
+export function asha(options: AshaOptions): Scheduler {
+  checkOptions("asha", options, { grace: isSteps, maxSteps: isSteps, factor: isFactor }, ["maxSteps"]);
+  const { grace = 1, maxSteps, factor = 3 } = options;
+  const rungs = ashaRungs(grace, maxSteps, factor);
+  if (rungs.length === 0) {
+    throw new OptionError(
+      `asha: \`grace\` (${grace}) is not below \`maxSteps\` (${maxSteps}), so no trial would ever end early.`,
+      { option: "grace" },
+    );
+  }
+  return {
+    name: "asha",
+    decide(trial, report, trials, study) {
+      const objective = firstObjective(study);
+      for (const rung of rungs) {
+        // A rung is judged once, with the report that comes to it; one report may come to several.
+        if (reportReaching(trial, rung, objective)?.step !== report.step) continue;
+        const own = lossOf(report.values, objective)!;
+        const others = trials
+          .filter(({ number }) => number !== trial.number)
+          .map((other) => lossWhenReaching(other, rung, objective))
+          .filter((loss) => loss !== undefined);
+        const places = Math.max(1, Math.floor((others.length + 1) / factor));
+        const place = others.filter((loss) => loss < own).length + 1;
+        if (own === Infinity) return { kind: "prune", reason: `\`${objective.metric}\` is no finite number` };
+        if (place <= places) continue;
+        return {
+          kind: "prune",
+          reason: `place ${place} of ${others.length + 1} at step ${rung} by \`${objective.metric}\`; the first ${places} go on`,
+        };
+      }
+      return { kind: "continue" };
+    },
+  };
+}
+
+/** The steps at which trials are judged: grace, grace · factor, … below maxSteps. */
+export function ashaRungs(grace: number, maxSteps: number, factor: number): readonly number[] {
+  const rungs: number[] = [];
+  for (let rung = grace; rung < maxSteps; rung *= factor) rungs.push(rung);
+  return rungs;
+}

@@ -1,0 +1,95 @@
+// hyperband: successive halving in brackets, some with many short trials and some with a few long ones (Li et al. 2018). A
+// trial pauses at each rung until its bracket has come there, then the best go on.
+import { OptionError } from "../../core/errors.ts";
+import { checkOptions } from "../../core/options.ts";
+import type { Objective, Scheduler, StudyView, TrialRecord } from "../types.ts";
+import { bracketOf, hyperbandBrackets, type Bracket } from "./brackets.ts";
+import { isFactor, isSteps } from "./checks.ts";
+import { compareLosses, firstObjective, lossWhenReaching, reportReaching } from "./curves.ts";
+
+export interface HyperbandOptions {
+  /** How many steps a whole trial has. The shortest have 1 step or a little more. */
+  readonly maxSteps: number;
+  /** One of so many goes on from each rung, for so many times the steps. Default 3. */
+  readonly factor?: number;
+}
+
+/** @example hyperband({ maxSteps: 81, factor: 3 }) */
+export function hyperband(options: HyperbandOptions): Scheduler {
+  checkOptions("hyperband", options, { maxSteps: isSteps, factor: isFactor }, ["maxSteps"]);
+  const { maxSteps, factor = 3 } = options;
+  if (maxSteps < factor) {
+    throw new OptionError(
+      `hyperband: \`maxSteps\` (${maxSteps}) is below \`factor\` (${factor}), so no trial would ever pause.`,
+      { option: "maxSteps" },
+    );
+  }
+  const brackets = hyperbandBrackets(maxSteps, factor);
+  const bracketFor = (number: number, { totalTrials }: StudyView): Bracket =>
+    bracketOf(number, brackets, factor, totalTrials);
+
+  /** What becomes of the paused trials: for each whether it goes on, or undefined while its bracket is not there yet. */
+  const verdicts = (trials: readonly TrialRecord[], study: StudyView): ReadonlyMap<number, boolean> => {
+    const found = new Map<number, boolean>();
+    const byFirst = new Map<number, Bracket>();
+    for (const { number, status } of trials) {
+      if (status !== "paused") continue;
+      const bracket = bracketFor(number, study);
+      byFirst.set(bracket.first, bracket);
+    }
+    for (const bracket of byFirst.values()) {
+      for (const [number, goesOn] of judge(bracket, trials, firstObjective(study))) found.set(number, goesOn);
+    }
+    return found;
+  };
+  const withVerdict = (verdict: boolean) => (trials: readonly TrialRecord[], study: StudyView) =>
+    [...verdicts(trials, study)].filter(([, goesOn]) => goesOn === verdict).map(([number]) => number);
+
+  return {
+    name: "hyperband",
+    decide(trial, report, _trials, study) {
+      const objective = firstObjective(study);
+      // At the last rung a trial runs to its end.
+      const pauses = bracketFor(trial.number, study).rungs.slice(0, -1);
+      const rung = pauses.findLast(({ step }) => reportReaching(trial, step, objective)?.step === report.step);
+      if (rung === undefined) return { kind: "continue" };
+      return { kind: "pause", reason: `step ${rung.step}: waits for the others of its bracket` };
+    },
+    resume: withVerdict(true),
+    drop: withVerdict(false),
+  };
+}
+
+const ENDED: ReadonlySet<string> = new Set(["completed", "pruned", "failed"]);
+
+/** The verdict on each paused trial of a bracket that can be judged. */
+function judge(
+  { first, end, rungs }: Bracket,
+  trials: readonly TrialRecord[],
+  objective: Objective,
+): ReadonlyMap<number, boolean> {
+  const verdicts = new Map<number, boolean>();
+  let members = trials.filter(({ number }) => number >= first && number < end);
+  if (members.length < end - first) return verdicts;
+  for (const [i, { step }] of rungs.slice(0, -1).entries()) {
+    const there = members
+      .map((trial) => ({ trial, number: trial.number, loss: lossWhenReaching(trial, step, objective) }))
+      .filter((one): one is typeof one & { loss: number } => one.loss !== undefined);
+    const waiting = members.some(
+      (trial) => !ENDED.has(trial.status) && !there.some(({ number }) => number === trial.number),
+    );
+    if (waiting) return verdicts;
+    // A place that one leaves who cannot go on is for the next, if that one has not been dropped.
+    const promoted = there
+      .filter(({ trial, loss }) => trial.status !== "failed" && trial.status !== "pruned" && loss !== Infinity)
+      .sort(compareLosses)
+      .slice(0, rungs[i + 1]!.trials)
+      .map(({ trial }) => trial);
+    for (const { trial, number } of there) {
+      const stillHere = lossWhenReaching(trial, rungs[i + 1]!.step, objective) === undefined;
+      if (trial.status === "paused" && stillHere) verdicts.set(number, promoted.includes(trial));
+    }
+    members = promoted;
+  }
+  return verdicts;
+}

@@ -1,0 +1,8 @@
+// none: every trial runs to its end.
+import { checkOptions } from "../../core/options.ts";
+import type { Scheduler } from "../types.ts";
+
+export function none(options: object = {}): Scheduler {
+  checkOptions("none", options, {});
+  return { name: "none", decide: () => ({ kind: "continue" }) };
+}

@@ -1,0 +1,118 @@
+// A study's journal and the state made of it. What is written is on the disk before the state knows of it.
+import { builtin } from "../platform/builtin.ts";
+import type { JournalEntry, StudyEntry } from "./journal-entry.ts";
+import { memoryJournal, openJournal, type Journal } from "./journal.ts";
+import { StudyError } from "./study-error.ts";
+import type { StudyPlan } from "./study-options.ts";
+import { describeSpace, StudyState, type TrialState } from "./study-state.ts";
+import type { Params } from "./types.ts";
+
+type Fs = ReturnType<typeof process.getBuiltinModule<"node:fs">>;
+
+const VERSION = 1;
+
+/** `trial-007`: three digits, so that a listing is in order. */
+const trialDirectory = (dir: string, number: number): string => `${dir}/trial-${String(number).padStart(3, "0")}`;
+
+export class StudyStore {
+  readonly state: StudyState;
+  /** Whether an earlier controller has begun the study. */
+  readonly resumed: boolean;
+  readonly #plan: StudyPlan;
+  readonly #journal: Journal;
+  readonly #before: number;
+  readonly #opened = performance.now();
+
+  constructor(plan: StudyPlan) {
+    const { dir } = plan;
+    this.#plan = plan;
+    this.state = new StudyState((number) => (dir === undefined ? undefined : trialDirectory(dir, number)));
+    this.#journal = dir === undefined ? memoryJournal() : openJournal(dir);
+    try {
+      const { lines } = this.#journal;
+      for (const line of lines) this.state.apply(line);
+      this.resumed = lines.length > 0;
+      this.#before = lines.at(-1)?.at ?? 0;
+      const entry = entryOf(plan);
+      if (this.state.study) checkSame(this.state.study, entry, dir!);
+      else this.write(entry);
+    } catch (error) {
+      this.#journal.close();
+      throw error;
+    }
+  }
+
+  /** Seconds that the study has run, with earlier controllers. */
+  get elapsed(): number {
+    return this.#before + (performance.now() - this.#opened) / 1000;
+  }
+
+  write(entry: JournalEntry): void {
+    this.#journal.append({ ...entry, at: Math.round(this.elapsed * 1000) / 1000 });
+    this.state.apply(entry);
+  }
+
+  trial(number: number): TrialState {
+    return this.state.trials[number]!;
+  }
+
+  /** Parameters of a new trial; undefined when there are no more. */
+  suggest(): TrialState | undefined {
+    const { sampler, totalTrials = Infinity, space } = this.#plan;
+    const { trials } = this.state;
+    const number = trials.length;
+    if (number >= totalTrials) return undefined;
+    const params: Params = sampler.suggest(number, trials, this.#plan);
+    space.check(params);
+    this.write({ type: "suggested", trial: number, params });
+    return this.trial(number);
+  }
+
+  /** Carries out what was decided about trials whose controller was killed before they had left; which ones. */
+  carryOut(): readonly number[] {
+    const numbers = this.state.trials.filter(({ pending }) => pending).map(({ number }) => number);
+    for (const trial of numbers) this.write({ type: "left", trial });
+    return numbers;
+  }
+
+  /** Writes down that the trial starts, and makes its directory. */
+  start(number: number): TrialState {
+    const { runDir, checkpoint } = this.trial(number);
+    if (runDir !== undefined) builtin<Fs>("A study's `dir`", "node:fs").mkdirSync(runDir, { recursive: true });
+    this.write({ type: "started", trial: number, ...(checkpoint && { resume: checkpoint }) });
+    return this.trial(number);
+  }
+
+  close(): void {
+    this.#journal.close();
+  }
+}
+
+function entryOf({ name, space, objectives, seed, sampler, scheduler }: StudyPlan): StudyEntry {
+  return {
+    type: "study",
+    version: VERSION,
+    name,
+    space: describeSpace(space.root),
+    objectives,
+    seed,
+    sampler: sampler.name,
+    scheduler: scheduler.name,
+  };
+}
+
+/** Suggestions of two spaces, seeds or samplers in one journal would be those of neither. */
+function checkSame(before: StudyEntry, now: StudyEntry, dir: string): void {
+  if (before.version > VERSION)
+    throw new StudyError(
+      `Study: the journal in ${dir} was written by a newer hookline. Update, or choose another \`dir\`.`,
+    );
+  for (const key of ["name", "space", "objectives", "seed", "sampler", "scheduler"] as const) {
+    const [then, here] = [JSON.stringify(before[key]), JSON.stringify(now[key])];
+    if (then === here) continue;
+    const both = key === "space" ? "" : `: ${then} there, ${here} here`;
+    throw new StudyError(
+      `Study: the study in ${dir} has another \`${key}\`${both}. Go on with the same one, or give this study another \`dir\`.`,
+    );
+  }
+}

@@ -1,0 +1,21 @@
+// What can go wrong with a study, and how a trial hears that it must end.
+import { HooklineError } from "../core/errors.ts";
+
+/** A study that cannot begin or go on: another one lies in its directory, or its trials all fail alike. */
+export class StudyError extends HooklineError {
+  override name = "StudyError";
+}
+
+/** Why a trial is to leave: it is not worth going on, it waits, it goes on from another one, or the study ends. */
+export type LeaveKind = "prune" | "pause" | "exploit" | "interrupt";
+
+/** Thrown by `trial.report` when the trial is to end here. Let it pass: the study knows what to make of it. */
+export class TrialPruned extends HooklineError {
+  override name = "TrialPruned";
+  readonly kind: LeaveKind;
+
+  constructor(kind: LeaveKind, reason: string) {
+    super(reason);
+    this.kind = kind;
+  }
+}

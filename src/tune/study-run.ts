@@ -1,0 +1,90 @@
+// One run of a study: its runner, its events and its controller, from the setup to the end.
+import { TUNE_EVENTS, type TuneEvent } from "../core/events.ts";
+import { OuterState, type OuterHooks } from "../core/outer-hooks.ts";
+import type { HookFailure } from "../core/registry.ts";
+import { Shared } from "../core/shared.ts";
+import type { TuneContexts } from "../core/tune.types.ts";
+import { currentPlatform } from "../platform/platform.ts";
+import { Interruptions } from "../trainer/interruptions.ts";
+import { Controller, type Ending } from "./controller.ts";
+import { errorOf } from "./failure.ts";
+import { loadHookStates, saveHookStates } from "./hook-states.ts";
+import type { StudyStore } from "./store.ts";
+import { StudyEvents } from "./study-events.ts";
+import type { StudyPlan } from "./study-options.ts";
+import { infoOf } from "./study-state.ts";
+
+export interface StudyEnd {
+  readonly status: Exclude<Ending["status"], "error">;
+  /** Why it ended: its trials or another budget, a hook's stop, a signal. */
+  readonly reason: string;
+  /** The hook or signal that asked for the end; empty when a budget did. */
+  readonly requestedBy: string;
+  /** Errors that a hook's policy kept from ending the study. */
+  readonly hookErrors: readonly HookFailure[];
+}
+
+interface Parts {
+  readonly plan: StudyPlan;
+  readonly store: StudyStore;
+  readonly hooks: OuterHooks<TuneContexts>;
+  readonly warn: (message: string) => void;
+  readonly signal?: AbortSignal;
+}
+
+/** A process that was told to go is ended after so many milliseconds. */
+const SIGNAL_GRACE = 30_000;
+const ALL = Object.keys(TUNE_EVENTS) as TuneEvent[];
+
+export async function runStudy({ plan, store, hooks, warn, signal }: Parts): Promise<StudyEnd> {
+  const { name, seed, dir, runner, objectives, budget, concurrency } = plan;
+  runner.open({ trial: plan.trial!, concurrency, hooks: plan.hooks, warn });
+  const listening = hooks.listening(...ALL);
+  if (dir !== undefined && store.resumed) await loadHookStates(dir, listening);
+  const state = new OuterState(warn);
+  const shared = new Shared();
+  const interruptions = new Interruptions(currentPlatform(), signal, plan.signals ? SIGNAL_GRACE : undefined);
+  const stopped = (): Ending | undefined => {
+    if (state.stop) return { status: "stopped", ...state.stop };
+    const interruption = interruptions.now();
+    return interruption && { status: "interrupted", ...interruption };
+  };
+  const events = new StudyEvents({
+    hooks,
+    state,
+    common: () => ({
+      study: name,
+      seed,
+      dir,
+      iteration: controller.iteration,
+      shared,
+      get trials() {
+        return store.state.trials.map(infoOf);
+      },
+    }),
+    wake: () => controller.wake(),
+    keep: () => (dir === undefined ? Promise.resolve() : saveHookStates(dir, listening)),
+  });
+  const controller = new Controller({ plan, store, events, stopped });
+  events.post("tuneSetup", { objectives, budget, resumed: store.resumed });
+  try {
+    const running = controller.run();
+    void interruptions.orSooner(running.catch(() => undefined)).then(controller.wake);
+    const ending = await running.catch((error: unknown) => ({ error }));
+    const failure = "error" in ending ? ending : events.failure;
+    if (failure) controller.abandon("the study has failed");
+    const { status, reason, requestedBy } =
+      failure || "error" in ending
+        ? { status: "error" as const, reason: errorOf(failure!.error).message, requestedBy: "" }
+        : ending;
+    await runner.close();
+    events.post("experimentEnd", { status, reason });
+    await events.drained();
+    const fatal = failure ?? events.failure;
+    if (fatal || status === "error") throw fatal!.error;
+    interruptions.setExitCode();
+    return { status, reason, requestedBy, hookErrors: state.failures };
+  } finally {
+    interruptions.stopListening();
+  }
+}

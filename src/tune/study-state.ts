@@ -1,0 +1,104 @@
+// The state of a study: a function of the lines of its journal, and of nothing else.
+import type { Json } from "../core/json.ts";
+import type { TrialCheckpoint, TrialInfo } from "../core/tune.types.ts";
+import type { JournalEntry, StudyEntry } from "./journal-entry.ts";
+import type { Decision, Params, Report, TrialRecord } from "./types.ts";
+
+/** A trial, never changed: each line of the journal makes a new one, and whoever holds one holds it as it was. */
+export interface TrialState extends TrialRecord, TrialInfo {
+  readonly params: Params;
+  readonly reports: readonly Report[];
+  /** What was decided on its last report and not carried out yet. */
+  readonly pending: Exclude<Decision, { kind: "continue" }> | undefined;
+}
+
+export class StudyState {
+  /** The first line, once there is one. */
+  study: StudyEntry | undefined;
+  readonly trials: TrialState[] = [];
+  /** Steps of all trials. */
+  steps = 0;
+  readonly #runDirOf: (number: number) => string | undefined;
+
+  constructor(runDirOf: (number: number) => string | undefined) {
+    this.#runDirOf = runDirOf;
+  }
+
+  apply(entry: JournalEntry): void {
+    if (entry.type === "study") this.study = entry;
+    else if (entry.type === "suggested") this.trials.push(this.#suggested(entry.trial, entry.params));
+    else this.trials[entry.trial] = this.#next(this.trials[entry.trial]!, entry);
+  }
+
+  #suggested(number: number, params: Params): TrialState {
+    return {
+      number,
+      params,
+      status: "waiting",
+      reports: [],
+      result: undefined,
+      reason: "",
+      attempts: 0,
+      failures: 0,
+      checkpoint: undefined,
+      stash: {},
+      runDir: this.#runDirOf(number),
+      pending: undefined,
+    };
+  }
+
+  #next(before: TrialState, entry: Exclude<JournalEntry, { type: "study" | "suggested" }>): TrialState {
+    const stash = "stash" in entry && entry.stash ? { stash: entry.stash } : {};
+    const trial = { ...before, ...stash };
+    switch (entry.type) {
+      case "started":
+        return { ...trial, status: "running", attempts: trial.attempts + 1, reason: "" };
+      case "report": {
+        const { step, values, decision, checkpoint } = entry;
+        this.steps += step - (trial.reports.at(-1)?.step ?? 0);
+        const pending = decision.kind === "continue" ? undefined : decision;
+        const reports = [...trial.reports, { step, values }];
+        return { ...trial, reports, result: values, pending, ...(checkpoint && { checkpoint }) };
+      }
+      case "checkpoint":
+        return { ...trial, checkpoint: { path: entry.path, trial: trial.number } satisfies TrialCheckpoint };
+      case "completed":
+        return { ...trial, status: "completed", result: entry.result, pending: undefined };
+      case "left":
+        return left(trial);
+      case "resumed":
+        return { ...trial, status: "waiting" };
+      case "dropped":
+        return { ...trial, status: "pruned" };
+      default: {
+        const failures = trial.failures + 1;
+        const status = entry.retry ? "waiting" : "failed";
+        return { ...trial, status, failures, reason: entry.error.message, pending: undefined };
+      }
+    }
+  }
+}
+
+function left(trial: TrialState): TrialState {
+  const { pending } = trial;
+  const after = { ...trial, pending: undefined, reason: pending?.reason ?? "" };
+  if (pending?.kind === "exploit") return { ...after, status: "waiting", params: pending.params };
+  return { ...after, status: pending?.kind === "pause" ? "paused" : "pruned" };
+}
+
+/** What a hook or a caller may see of a trial. */
+export function infoOf({ pending: _pending, ...info }: TrialState): TrialInfo {
+  return info;
+}
+
+/** A space as plain data, to compare it with the one in a journal. */
+export function describeSpace(value: unknown): Json {
+  if (Array.isArray(value)) return value.map(describeSpace);
+  if (typeof value !== "object" || value === null) return (value ?? null) as Json;
+  const plain = Object.entries(value).filter(([, child]) => child !== undefined && typeof child !== "function");
+  return Object.fromEntries(
+    plain.map(([key, child]) => [key, typeof child === "number" ? numberText(child) : describeSpace(child)]),
+  );
+}
+
+const numberText = (value: number): Json => (Number.isFinite(value) ? value : String(value));

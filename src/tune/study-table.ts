@@ -1,0 +1,40 @@
+// A study as a table of text: its trials, best first.
+import type { SpaceParameter } from "./space/compile.ts";
+import { rankTrials } from "./rank-trials.ts";
+import type { Objective, StudyView, TrialRecord } from "./types.ts";
+
+/** Trials that cannot be compared come last. */
+export function studyTable(trials: readonly TrialRecord[], { space, objectives }: StudyView): string {
+  const ranked = rankTrials(trials, objectives);
+  const rest = trials.filter(({ number }) => !ranked.some((trial) => trial.number === number));
+  const paths = [...new Set(space.parameters.map(({ path }) => path))];
+  const head = ["trial", "status", "steps", ...objectives.map(({ metric }) => metric), ...paths];
+  const rows = [...ranked, ...rest].map((trial) => [
+    String(trial.number),
+    trial.status,
+    numberText(trial.reports.at(-1)?.step),
+    ...objectives.map(({ metric }: Objective) => numberText(trial.result?.[metric])),
+    ...paths.map((path) => valueAtPath(trial, path, space.parameters)),
+  ]);
+  const widths = head.map((title, column) => Math.max(title.length, ...rows.map((row) => row[column]!.length)));
+  const line = (cells: readonly string[]): string =>
+    cells
+      .map((cell, i) => cell.padEnd(widths[i]!))
+      .join("  ")
+      .trimEnd();
+  return [head, ...rows].map(line).join("\n");
+}
+
+const numberText = (value: number | undefined): string =>
+  value === undefined ? "" : String(Number(value.toPrecision(5)));
+
+function valueAtPath({ params }: TrialRecord, path: string, parameters: readonly SpaceParameter[]): string {
+  let value: unknown = params;
+  for (const key of path.split(".")) value = (value as Record<string, unknown> | undefined)?.[key];
+  if (value === undefined) return "";
+  if (typeof value === "number") return numberText(value);
+  // Of an option that is an object, what it is called.
+  const isChoice = parameters.some((parameter) => parameter.path === path && parameter.kind === "choice");
+  if (isChoice && typeof value === "object" && value !== null && "use" in value) return String(value.use);
+  return typeof value === "string" ? value : JSON.stringify(value);
+}
