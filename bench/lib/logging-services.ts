@@ -15,7 +15,7 @@ import { median, p10, quantile } from "./stats.ts";
 const STEPS = 10_000;
 /** The first steps compile and warm up. */
 const WARM_UP = 2000;
-const ROUNDS = 11;
+const ROUNDS = 7;
 
 /** In a process of its own: what it does is not the training's. */
 export async function serve(mode: "up" | "half"): Promise<{ readonly url: string; close(): Promise<void> }> {

@@ -3,6 +3,7 @@ import { execFile } from "node:child_process";
 import { promisify } from "node:util";
 import { beforeAll, describe, expect, test } from "vitest";
 import manifest from "../../package.json" with { type: "json" };
+import { EVENTS, PIPELINE_EVENTS, TUNE_EVENTS } from "../../src/core/events.ts";
 import { ENTRIES } from "../support/bundle.ts";
 import { exportsOf, root } from "../support/sources.ts";
 
@@ -37,6 +38,12 @@ test("hookline/jax is jax-js itself, from the built package too: one copy of its
   const script = `const [ours, jax] = await Promise.all([import("hookline/jax"), import("@jax-js/jax")]);
     console.log(Object.keys(jax).every((name) => name === "default" || ours[name] === jax[name]), "numpy" in ours)`;
   expect(await run("node", "--input-type=module", "-e", script)).toBe("true true\n");
+});
+
+test("these are the events", () => {
+  const levels = { ...EVENTS, ...PIPELINE_EVENTS, ...TUNE_EVENTS };
+  const lines = Object.entries(levels).map(([event, { level }]) => `${event} (${level})`);
+  expect(lines.join("\n")).toMatchSnapshot();
 });
 
 const own = Object.entries(ENTRIES).filter(([name]) => name !== "hookline/jax");
