@@ -2,20 +2,18 @@
 import type { TrainerOptions } from "hookline";
 import { DataLoader } from "hookline/data";
 import {
-  conv2d,
   crossEntropy,
   embedding,
-  flatten,
   gelu,
   layerNorm,
   linear,
-  maxPool2d,
   multiHeadAttention,
   relu,
   residual,
   sequential,
 } from "hookline/nn";
 import { sgd } from "hookline/optim";
+import { lenetModel } from "./models.ts";
 
 type Setup = Pick<TrainerOptions, "model" | "loss" | "optimizer"> & { readonly train: DataLoader };
 
@@ -68,27 +66,7 @@ export const ENGINE_MODELS = {
   cnn: {
     title: "LeNet on 28×28, batch 64",
     steps: 4,
-    make: (): Setup =>
-      classified(
-        sequential(
-          conv2d(1, 6, { kernel: 5, padding: 2 }),
-          relu(),
-          maxPool2d(2),
-          conv2d(6, 16, { kernel: 5 }),
-          relu(),
-          maxPool2d(2),
-          flatten(),
-          linear(400, 120),
-          relu(),
-          linear(120, 84),
-          relu(),
-          linear(84, 10),
-        ),
-        64,
-        1,
-        28,
-        28,
-      ),
+    make: (): Setup => classified(lenetModel(), 64, 1, 28, 28),
   },
   gpt: { title: "GPT 2 × 128, 4 heads, 8 × 64 tokens", steps: 4, make: (): Setup => gpt(2, 128, 4, 8, 64) },
   gptLarge: { title: "GPT 4 × 256, 8 heads, 8 × 128 tokens", steps: 2, make: (): Setup => gpt(4, 256, 8, 8, 128) },

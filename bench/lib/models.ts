@@ -40,8 +40,8 @@ export const oneLayer = (): Setup => ({
 });
 
 /** LeNet-5's layers with ReLU and max pooling. */
-export const lenet = (): Setup => ({
-  model: sequential(
+export const lenetModel = (): Setup["model"] =>
+  sequential(
     conv2d(1, 6, { kernel: 5, padding: 2 }),
     relu(),
     maxPool2d(2),
@@ -54,7 +54,10 @@ export const lenet = (): Setup => ({
     linear(120, 84),
     relu(),
     linear(84, 10),
-  ),
+  );
+
+export const lenet = (): Setup => ({
+  model: lenetModel(),
   loss: crossEntropy(),
   optimizer: sgd({ lr: 0.01, momentum: 0.9 }),
   train: new DataLoader({ x: noise(4 * 64, 1, 28, 28), y: labels(4 * 64, 10) }, { batchSize: 64, shuffle: true }),

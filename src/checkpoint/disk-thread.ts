@@ -1,21 +1,9 @@
 // Starts the writing thread and talks to it. Should it fail, this thread does the work: a checkpoint matters more than time.
-import { builtin } from "../platform/builtin.ts";
 import { currentPlatform } from "../platform/platform.ts";
+import { startWorkerThread, type WorkerThread } from "../platform/worker-thread.ts";
 import { callDisk, fromFailure, type Call, type DiskMethod, type Reply } from "./disk-calls.ts";
 import { nodeFs } from "./disk-files.ts";
 import { Disk, type DiskOptions } from "./disk.ts";
-
-interface Worker {
-  on(event: "message", handler: (reply: Reply) => void): void;
-  on(event: "error", handler: (error: Error) => void): void;
-  on(event: "exit", handler: () => void): void;
-  postMessage(call: Call): void;
-  ref(): void;
-  unref(): void;
-  terminate(): Promise<unknown>;
-}
-
-type NewWorker = new (script: URL | string, options: { workerData: DiskOptions; eval?: boolean }) => Worker;
 
 /** How the store reaches a disk: in another thread, or in this one. */
 export interface DiskAccess {
@@ -31,7 +19,7 @@ interface Pending {
 export class DiskThread implements DiskAccess {
   readonly #options: DiskOptions;
   readonly #pending = new Map<number, Pending>();
-  #worker: Worker | undefined;
+  #worker: WorkerThread | undefined;
   #here: Disk | undefined;
   #lastId = 0;
   #closed = false;
@@ -63,11 +51,10 @@ export class DiskThread implements DiskAccess {
     this.#worker = undefined;
   }
 
-  #start(): Worker {
-    const { Worker } = builtin<{ Worker: NewWorker }>("The checkpoint directory", "node:worker_threads");
-    const worker = newWorker(Worker, this.#options);
+  #start(): WorkerThread {
+    const worker = startWorkerThread(import.meta.url, "disk-worker", this.#options);
     worker.unref();
-    worker.on("message", (reply) => this.#settle(reply));
+    worker.on("message", (reply) => this.#settle(reply as Reply));
     worker.on("error", (error) => this.#takeOver(error));
     worker.on("exit", () => this.#takeOver(new Error("it ended")));
     return worker;
@@ -99,14 +86,4 @@ export class DiskThread implements DiskAccess {
       settle.reject(error);
     }
   }
-}
-
-function newWorker(Worker: NewWorker, workerData: DiskOptions): Worker {
-  const here = import.meta.url;
-  const script = (ending: string): URL => new URL(here.replace(/[^/]*$/, `disk-worker.${ending}`));
-  if (!here.endsWith(".ts")) return new Worker(script("js"), { workerData });
-  // From the sources: tsx, which our tests and examples use, reads the script too.
-  const source = JSON.stringify(script("ts").href);
-  const load = `import("tsx/esm/api").then(({ tsImport }) => tsImport(${source}, ${source}))`;
-  return new Worker(load, { workerData, eval: true });
 }

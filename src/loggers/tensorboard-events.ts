@@ -1,7 +1,7 @@
 // TensorBoard's events: which protocol buffer fields hold what. Scalars, which are many, have a file of their own.
 // The field numbers are those of tensorboard/compat/proto: event, summary, tensor, tensor_shape, types.
 import type { HistogramMedia, ImageMedia } from "../core/media.ts";
-import { blob, concat, double, message, string, uint } from "./formats/protobuf.ts";
+import { blob, concat, double, message, string, uint } from "../core/protobuf.ts";
 
 /** When an event happened. Seconds since 1970 and the step. */
 export interface Moment {

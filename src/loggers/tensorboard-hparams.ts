@@ -3,7 +3,7 @@
 // No experiment is written. TensorBoard takes the first one that it finds for all of its runs, so the columns of one run
 // would hide what the others have; without any, it gathers hyper-parameters and metrics from all runs.
 import type { Json } from "../core/json.ts";
-import { double, message, string, uint } from "./formats/protobuf.ts";
+import { double, message, string, uint } from "../core/protobuf.ts";
 import { pluginEvent, type Moment } from "./tensorboard-events.ts";
 
 const PLUGIN = "hparams";

@@ -3,7 +3,7 @@
 //
 // They are `simple_value`s, not the scalar tensors of TensorFlow 2: TensorBoard shows both alike (both are float32),
 // they are half as long, and EventAccumulator.Scalars(), which most scripts read event files with, knows no others.
-import { putVarint, varintSize } from "./formats/protobuf.ts";
+import { putVarint, varintSize } from "../core/protobuf.ts";
 import type { RecordBuffer } from "./formats/record.ts";
 
 const encoder = new TextEncoder();

@@ -2,7 +2,7 @@
 import { OptionError } from "../core/errors.ts";
 import { builtin } from "../platform/builtin.ts";
 import type { LogRecord, RunEnd, RunFacts } from "./backend.ts";
-import { concat } from "./formats/protobuf.ts";
+import { concat } from "../core/protobuf.ts";
 import { endLine, parseLine, RecordLines } from "./lib/record-lines.ts";
 import type { MakeBackend } from "./lib/threaded-backend.ts";
 import type { WandbHead } from "./wandb-courier.ts";

@@ -1,5 +1,5 @@
 // The records of a `.wandb` file, by the numbers of wandb_internal.proto: a sequence of them is a whole run.
-import { concat, message, putVarint, string, uint, varintSize } from "./formats/protobuf.ts";
+import { concat, message, putVarint, string, uint, varintSize } from "../core/protobuf.ts";
 import type { EndLine } from "./lib/record-lines.ts";
 import type { WandbHead } from "./wandb-courier.ts";
 import { exitCodeOf, type Entries, type WandbRow } from "./wandb-lines.ts";

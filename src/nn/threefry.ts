@@ -1,6 +1,7 @@
 // Threefry-2x32 with 20 rounds, the generator that JAX uses: a key and a counter in, two well-mixed words out.
 
-const ROTATIONS = [13, 15, 26, 6, 17, 29, 16, 24] as const;
+/** By how many bits each round turns a word. */
+export const ROTATIONS = [13, 15, 26, 6, 17, 29, 16, 24] as const;
 
 /** Writes the two words for key (k0, k1) and counter (c0, c1) into `out` at `at`. */
 export function threefry(k0: number, k1: number, c0: number, c1: number, out: Uint32Array, at = 0): void {

@@ -1,6 +1,6 @@
 // What programs of the native engine run on, without the engine around it.
 import type { DType, Graph } from "../../src/engines/lower/graph.ts";
-import { sizeOf } from "../../src/engines/lower/view.ts";
+import { sizeOf } from "../../src/core/arrays.ts";
 import { loadAlias } from "../../src/engines/native/threads/plain.ts";
 import { EngineMemory } from "../../src/engines/native/memory.ts";
 import { Products } from "../../src/engines/native/matmul/products.ts";

@@ -3,7 +3,8 @@ import { Rng } from "../../src/data/random.ts";
 import { GraphBuilder } from "../../src/engines/lower/builder.ts";
 import type { Arg, DType, Graph, MapOp } from "../../src/engines/lower/graph.ts";
 import { keepLive } from "../../src/engines/lower/live.ts";
-import { sizeOf, type Move } from "../../src/engines/lower/view.ts";
+import { sizeOf } from "../../src/core/arrays.ts";
+import type { Move } from "../../src/engines/lower/view.ts";
 
 /** Small ones are for comparing number by number, large ones are worth dividing between threads. */
 const SIZES = {

@@ -1,7 +1,8 @@
 // Runs a graph number by number, slowly and obviously: what compiled graphs are compared with.
 import { threefry } from "../../src/nn/threefry.ts";
 import type { Arg, DType, Graph, MapOp, Node, ReduceOp } from "../../src/engines/lower/graph.ts";
-import { rowMajor, sizeOf, type View } from "../../src/engines/lower/view.ts";
+import { sizeOf } from "../../src/core/arrays.ts";
+import { rowMajor, type View } from "../../src/engines/lower/view.ts";
 
 /** Calls `visit` with every place of a shape. */
 function eachPlace(shape: readonly number[], visit: (place: number[], n: number) => void): void {

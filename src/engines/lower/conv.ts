@@ -1,7 +1,7 @@
 // A convolution is a product of windows with the kernel.
 import type { GraphBuilder } from "./builder.ts";
 import type { Arg } from "./graph.ts";
-import { sizeOf } from "./view.ts";
+import { sizeOf } from "../../core/arrays.ts";
 
 interface ConvParams {
   /** Dimensions in front, which both sides have. */

@@ -3,7 +3,7 @@ import type { GraphBuilder } from "./builder.ts";
 import { windowsAndKernels } from "./conv.ts";
 import type { Arg, DType, MapOp, ReduceOp } from "./graph.ts";
 import type { Aval } from "./trace.ts";
-import { sizeOf } from "./view.ts";
+import { sizeOf } from "../../core/arrays.ts";
 
 type Params = Readonly<Record<string, unknown>>;
 type Lower = (

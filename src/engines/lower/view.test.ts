@@ -1,7 +1,8 @@
 // Views look at the numbers that NumPy's own operations would copy.
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { isWhole, move, moveAll, rowMajor, sizeOf, whole, type Move, type View } from "./view.ts";
+import { sizeOf } from "../../core/arrays.ts";
+import { isWhole, move, moveAll, rowMajor, whole, type Move, type View } from "./view.ts";
 
 /** The elements that a view shows, in order. */
 function elements({ shape, strides, offset }: View): number[] {

@@ -1,5 +1,6 @@
 // How a node looks at another one's numbers: a shape with a stride for each dimension. Moving an array about (reshape,
 // transpose, broadcast, …) changes the look and nothing else.
+import { sizeOf } from "../../core/arrays.ts";
 
 /** Steps that lead from an array to a view of it. They can be repeated on another view of the same shape. */
 export type Move =
@@ -20,8 +21,6 @@ export interface View {
   /** How the view came about, from the whole array on. */
   readonly moves: readonly Move[];
 }
-
-export const sizeOf = (shape: readonly number[]): number => shape.reduce((product, n) => product * n, 1);
 
 /** Strides of a row-major array. */
 export function rowMajor(shape: readonly number[]): number[] {

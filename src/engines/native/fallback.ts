@@ -1,10 +1,10 @@
 // A program that cannot be compiled here runs on jax-js: its arguments are copied there, and its results back.
-import type { TypedArray } from "../../core/arrays.ts";
+import { sizeOf, type TypedArray } from "../../core/arrays.ts";
 import { EngineError } from "../../core/errors.ts";
 import { leaves, type Buffer, type Tree } from "../engine.ts";
 import { JaxEngine } from "../jax/jax-engine.ts";
 import type { Aval } from "../lower/trace.ts";
-import { sizeOf } from "../lower/view.ts";
+
 import type { EngineMemory } from "./memory.ts";
 import { viewOf } from "./views.ts";
 

@@ -40,6 +40,11 @@ export class EngineMemory {
     return [...this.#used.values()].reduce((sum, bytes) => sum + bytes, 0);
   }
 
+  /** How large it is now, in pages of wasm. */
+  get pages(): number {
+    return this.memory.buffer.byteLength / PAGE;
+  }
+
   /** The address of a new block. */
   allocate(bytes: number): number {
     const size = aligned(bytes);
@@ -101,7 +106,7 @@ export class EngineMemory {
   }
 
   #grow(pages: number): void {
-    const now = this.memory.buffer.byteLength / PAGE;
+    const now = this.pages;
     // By half at a time, so that growing is rare; by what is needed near the end of what there is.
     const wanted = Math.min(Math.max(pages, Math.ceil(now / 2)), MOST_PAGES - now);
     try {

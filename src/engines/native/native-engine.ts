@@ -1,5 +1,5 @@
 // The native engine: fused loops compiled to wasm, matrix products by onnxruntime, both on one memory.
-import type { DType as HostDType, HostArray, TypedArray } from "../../core/arrays.ts";
+import { sizeOf, type DType as HostDType, type HostArray, type TypedArray } from "../../core/arrays.ts";
 import { EngineError } from "../../core/errors.ts";
 import { checkOptions, is } from "../../core/options.ts";
 import type { MaybePromise } from "../../core/loader.ts";
@@ -15,7 +15,7 @@ import {
 } from "../engine.ts";
 import type { DType } from "../lower/graph.ts";
 import type { Aval } from "../lower/trace.ts";
-import { sizeOf } from "../lower/view.ts";
+
 import { Compiler, type Compiled, type Fn } from "./compiler.ts";
 import { EngineMemory } from "./memory.ts";
 import { Products } from "./matmul/products.ts";

@@ -1,15 +1,14 @@
 // Sorts rows in the engine's memory, NaN last.
 import type { EngineMemory } from "./memory.ts";
 import type { Step } from "./plan/steps.ts";
+import { ARRAYS } from "./views.ts";
 
 type SortStep = Extract<Step, { kind: "sort" | "argsort" }>;
 
-const VIEWS = { float32: Float32Array, int32: Int32Array, uint32: Uint32Array, bool: Int32Array } as const;
-
 export function sortRows({ memory }: EngineMemory, step: SortStep, from: number, to: number): void {
   const { length, rows, dtype } = step;
-  const source = new VIEWS[dtype](memory.buffer, from, rows * length);
-  const target = step.kind === "sort" ? new VIEWS[dtype](memory.buffer, to, rows * length) : undefined;
+  const source = new ARRAYS[dtype](memory.buffer, from, rows * length);
+  const target = step.kind === "sort" ? new ARRAYS[dtype](memory.buffer, to, rows * length) : undefined;
   const order = step.kind === "argsort" ? new Int32Array(memory.buffer, to, rows * length) : undefined;
   for (let row = 0; row < rows; row++) {
     const values = source.subarray(row * length, (row + 1) * length);

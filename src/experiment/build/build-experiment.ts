@@ -10,10 +10,9 @@ import { checkExperiment, checkPlan } from "./check-plan.ts";
 import { buildPlan } from "./plan.ts";
 import { Problems } from "./problems.ts";
 import { CONFIG_CHECKS, CONFIG_PARTS, FILE_KEYS, LOADER_CHECKS, PLAN_CHECKS, PLAN_PARTS } from "./rules.ts";
+import { isMap } from "./is-map.ts";
 
 type Map = Readonly<Record<string, ConfigValue>>;
-
-const isMap = (value: unknown): value is Map => typeof value === "object" && value !== null && !Array.isArray(value);
 
 const entriesOf = (map: Map, ...without: readonly string[]): Map =>
   Object.fromEntries(Object.entries(map).filter(([key]) => !without.includes(key)));

@@ -9,6 +9,7 @@ import { prepareOptions } from "./options.ts";
 import { prepareOwn } from "./own.ts";
 import type { Problems } from "./problems.ts";
 import { given, type Recipe } from "./recipe.ts";
+import { isMap } from "./is-map.ts";
 
 type Options = Readonly<Record<string, unknown>>;
 
@@ -19,10 +20,9 @@ export async function prepareComponent(
   path: ConfigPath,
 ): Promise<Recipe | undefined> {
   const { what, test, load } = KINDS[kind];
-  const isMap = typeof value === "object" && value !== null && !Array.isArray(value);
-  if (typeof value !== "string" && !(isMap && Object.hasOwn(value, "use"))) {
+  if (typeof value !== "string" && !(isMap(value) && Object.hasOwn(value, "use"))) {
     if (test(value)) return given(value);
-    const missing = isMap ? " It has no `use`." : "";
+    const missing = isMap(value) ? " It has no `use`." : "";
     problems.add(path, `Expected ${what}: its name, or { use: name } with options, got ${show(value)}.${missing}`);
     return undefined;
   }

@@ -6,10 +6,9 @@ import { expectedOf, KINDS } from "../registry/kinds.ts";
 import { prepareComponent } from "./component.ts";
 import type { Problems } from "./problems.ts";
 import { byName, given, listed, type Recipe } from "./recipe.ts";
+import { isMap } from "./is-map.ts";
 
 type Map = Readonly<Record<string, unknown>>;
-
-const isMap = (value: unknown): value is Map => typeof value === "object" && value !== null && !Array.isArray(value);
 
 /** A map of components, and not one: written `{ use }`, or ready made. */
 const isNamed = (kind: Kind, value: unknown): value is Map =>

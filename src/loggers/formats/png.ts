@@ -2,7 +2,7 @@
 import { crc32 } from "../../checkpoint/formats/crc32.ts";
 import type { ImageMedia } from "../../core/media.ts";
 import { builtinOrNone } from "../../platform/builtin.ts";
-import { concat } from "./protobuf.ts";
+import { concat } from "../../core/protobuf.ts";
 
 type Zlib = ReturnType<typeof process.getBuiltinModule<"node:zlib">>;
 type Deflate = (bytes: Uint8Array) => Promise<Uint8Array>;

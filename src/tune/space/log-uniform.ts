@@ -1,7 +1,7 @@
 // logUniform: any number in a range, each order of magnitude as likely as another. For learning rates and the like.
 import { OptionError } from "../../core/errors.ts";
-import { PARAMETER, type NumberParameter } from "./parameter.ts";
-import { checkRange } from "./range.ts";
+import type { NumberParameter } from "./parameter.ts";
+import { checkRange, clampTo, continuous } from "./range.ts";
 
 /** @example { lr: logUniform(1e-4, 1e-1) } */
 export function logUniform(low: number, high: number): NumberParameter {
@@ -17,21 +17,10 @@ export function logUniform(low: number, high: number): NumberParameter {
       option: "high",
     });
   }
-  const clamp = (value: number): number => Math.min(high, Math.max(low, value));
-  const toUnit = (value: number): number => (Math.log(value) - from) / width;
-  return {
-    [PARAMETER]: true,
-    kind: "logUniform",
-    low,
-    high,
-    step: undefined,
-    size: Infinity,
-    expected: `a number from ${low} to ${high}`,
-    has: (value) => value >= low && value <= high,
-    clamp,
-    toUnit,
+  const clamp = clampTo(low, high);
+  return continuous("logUniform", low, high, {
+    toUnit: (value) => (Math.log(value) - from) / width,
     // The ends as they were given: through the logarithm they come back a little changed.
     fromUnit: (unit) => (unit <= 0 ? low : unit >= 1 ? high : clamp(Math.exp(from + unit * width))),
-    cell: (value) => [toUnit(value), toUnit(value)],
-  };
+  });
 }

@@ -1,5 +1,5 @@
 // The ONNX model of one matrix product: a single node, with everything else left out that a model may have.
-import { concat, message, string, uint } from "../../../loggers/formats/protobuf.ts";
+import { concat, message, string, uint } from "../../../core/protobuf.ts";
 import type { Contraction } from "../contraction.ts";
 
 const FLOAT = 1;

@@ -1,4 +1,5 @@
 // Matrix products by onnxruntime, on the engine's memory: nothing is copied on the way in or out.
+import { sizeOf } from "../../../core/arrays.ts";
 import { describeContraction, type CompiledContraction, type Contraction } from "../contraction.ts";
 import { LEFT, OUT, productModel, RIGHT, shapesOf } from "./onnx.ts";
 import { loadOnnxruntime, type Onnxruntime, type Tensor } from "./onnxruntime.ts";
@@ -10,8 +11,6 @@ interface Numbers {
 
 /** Of one shape: buffers take turns, so the same few addresses come again. */
 const MOST_TENSORS = 64;
-
-const sizeOf = (shape: readonly number[]): number => shape.reduce((product, n) => product * n, 1);
 
 /** Compiles each kind of product once, for all programs of an engine on one thread. */
 export class Products {

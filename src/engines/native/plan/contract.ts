@@ -1,5 +1,6 @@
 // Finds the matrix product in a `dot`: which dimensions are batch, rows, columns, and in which order they lie in memory.
-import { rowMajor, sizeOf, type View } from "../../lower/view.ts";
+import { sizeOf } from "../../../core/arrays.ts";
+import { rowMajor, type View } from "../../lower/view.ts";
 import type { Contraction } from "../contraction.ts";
 
 /** The dimensions of a dot's result by what they are. The summed one is the last of the arguments' views. */

@@ -1,6 +1,6 @@
 // Numbers that nobody but the kernel that makes them asks for need no memory: they stay in its registers, or, for later
 // loops over the same row, in its scratch memory.
-import { sizeOf } from "../../lower/view.ts";
+import { sizeOf } from "../../../core/arrays.ts";
 import type { Access, Kernel, KernelValue, Statement } from "../kernel.ts";
 import { readLater } from "../wasm/phases.ts";
 import type { PlannedBuffer, Step } from "./steps.ts";

@@ -1,6 +1,7 @@
 // From a graph to steps: kernels, matrix products and sorts, with the buffers between them.
 import type { Graph, Node } from "../../lower/graph.ts";
-import { sizeOf, type View } from "../../lower/view.ts";
+import { sizeOf } from "../../../core/arrays.ts";
+import type { View } from "../../lower/view.ts";
 import type { Access, Kernel, KernelValue, Statement } from "../kernel.ts";
 import { collapse } from "./collapse.ts";
 import { Expressions, type AtHand } from "./expression.ts";

@@ -1,7 +1,8 @@
 // Gets a graph ready for kernels: finds the matrix products and how their sides lie in memory, and puts in copies where
 // strides alone cannot show a node what it wants to see.
 import type { Arg, Graph, Node } from "../../lower/graph.ts";
-import { isWhole, moveAll, rowMajor, sizeOf, whole, type Move, type View } from "../../lower/view.ts";
+import { sizeOf } from "../../../core/arrays.ts";
+import { isWhole, moveAll, rowMajor, whole, type Move, type View } from "../../lower/view.ts";
 import type { Contraction } from "../contraction.ts";
 import { byStride, contraction, lies, rolesOf, type Roles } from "./contract.ts";
 import { stretchesOf } from "../threads/divide.ts";

@@ -1,6 +1,7 @@
 // Decides which nodes get memory of their own. All others are computed where they are used.
 import type { Arg, Graph, Node } from "../../lower/graph.ts";
-import { moveAll, sizeOf, whole, type Move, type View } from "../../lower/view.ts";
+import { sizeOf } from "../../../core/arrays.ts";
+import { moveAll, whole, type Move, type View } from "../../lower/view.ts";
 import { costOf, MOST_IN_PLACE, STORE_ABOVE } from "./cost.ts";
 
 /** A node that is computed where it is used. */

@@ -1,6 +1,7 @@
 // What a stored node asks of a kernel: a loop over a domain, and what to do at each place of it.
 import type { Arg, Node } from "../../lower/graph.ts";
-import { rowMajor, sizeOf, type Move, type View } from "../../lower/view.ts";
+import { sizeOf } from "../../../core/arrays.ts";
+import { rowMajor, type Move, type View } from "../../lower/view.ts";
 import type { Access, Statement } from "../kernel.ts";
 import type { Expressions } from "./expression.ts";
 import { isRowReduce, keptFirst, type Prepared } from "./prepare.ts";

@@ -1,9 +1,8 @@
 // Random bits as arithmetic of a kernel: the same that jax-js draws for the same key.
 import type { MapOp, Node } from "../../lower/graph.ts";
 import { rowMajor } from "../../lower/view.ts";
+import { ROTATIONS } from "../../../nn/threefry.ts";
 import type { Expressions } from "./expression.ts";
-
-const ROTATIONS = [13, 15, 26, 6, 17, 29, 16, 24] as const;
 
 export function threefryBits(e: Expressions, node: Extract<Node, { op: "randomBits" }>): number {
   const word = (value: number): number => e.add({ kind: "literal", value: value | 0, dtype: "uint32" });

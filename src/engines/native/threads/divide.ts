@@ -3,7 +3,7 @@
 import type { Contraction } from "../contraction.ts";
 import type { Access, Kernel, KernelValue } from "../kernel.ts";
 import { costOf } from "../plan/cost.ts";
-import { sizeOf } from "../../lower/view.ts";
+import { sizeOf } from "../../../core/arrays.ts";
 
 /** Less than this is done before another thread has heard of it: multiplications of a product, … */
 const WORTH_DIVIDING = 400_000;

@@ -6,7 +6,6 @@ import type { EngineMemory } from "../memory.ts";
 import { Control } from "./control.ts";
 import type { Part, Run } from "./parts.ts";
 
-const PAGE = 65_536;
 /** Milliseconds after which a thread that does not finish its part is given up. */
 const LONGEST_PART = 60_000;
 
@@ -96,7 +95,7 @@ export class Team {
     const control = this.#control;
     return (addresses) => {
       if (this.#failure) throw this.#failure;
-      control.setPages(this.#memory.memory.buffer.byteLength / PAGE);
+      control.setPages(this.#memory.pages);
       const number = control.publish(program, step);
       const taken: number[] = [];
       let error: unknown;

@@ -3,7 +3,8 @@ import fc from "fast-check";
 import { expect, it } from "vitest";
 import { runKernel } from "../../../../tests/support/run-kernel.ts";
 import { Rng } from "../../../data/random.ts";
-import { rowMajor, sizeOf } from "../../lower/view.ts";
+import { sizeOf } from "../../../core/arrays.ts";
+import { rowMajor } from "../../lower/view.ts";
 import type { Access, Kernel, KernelValue, Statement } from "../kernel.ts";
 import { collapse } from "../plan/collapse.ts";
 

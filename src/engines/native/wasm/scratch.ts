@@ -1,5 +1,5 @@
 // Where the rows that a kernel keeps lie in its scratch memory.
-import { sizeOf } from "../../lower/view.ts";
+import { sizeOf } from "../../../core/arrays.ts";
 import type { Kernel } from "../kernel.ts";
 import { readLater } from "./phases.ts";
 
