@@ -78,7 +78,7 @@ function timed(store: CheckpointStore, saves: readonly Save[]): CheckpointStore 
       saves.at(-1)!.handed = performance.now();
       return noted(store.saveLent!(name, files, lent, info), (save) => (save.durable = save.idle));
     },
-    verify: (name) => noted(store.verify(name)),
+    verify: (name, files) => noted(store.verify(name, files)),
     remove: (names) => noted(store.remove(names)),
     list: () => store.list(),
     read: (name, file) => store.read(name, file),

@@ -102,8 +102,8 @@ class DirectoryStore implements CheckpointStore {
     return this.#call("load", options);
   }
 
-  async verify(name: string): Promise<void> {
-    return this.#call("verify", name);
+  async verify(name: string, files?: readonly string[]): Promise<void> {
+    return this.#call("verify", name, files);
   }
 
   async remove(names: readonly string[]): Promise<void> {

@@ -53,8 +53,8 @@ export class DiskReader {
   }
 
   /** Compares digests even where `load` trusts the sizes: it is asked for nothing else. */
-  verify(name: string): void {
-    this.#firstIntact(name, undefined, (path, entry) => this.#check(path, entry));
+  verify(name: string, files?: readonly string[]): void {
+    this.#firstIntact(name, files, (path, entry) => this.#check(path, entry));
   }
 
   /** Whether this folder holds a checkpoint that is whole, or that a newer version may know to be. */

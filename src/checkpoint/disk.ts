@@ -54,8 +54,8 @@ export class Disk {
     return this.#reader.read(name, file);
   }
 
-  verify(name: string): void {
-    this.#reader.verify(name);
+  verify(name: string, files?: readonly string[]): void {
+    this.#reader.verify(name, files);
   }
 
   save(name: string, files: FileParts, info: CheckpointInfo): SavedCheckpoint {

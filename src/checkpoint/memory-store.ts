@@ -66,10 +66,10 @@ export function memoryStore(): CheckpointStore {
     return { checkpoint: found.checkpoint, files: Object.fromEntries(copies), skipped: [] };
   };
 
-  const verify = async (name: string): Promise<void> => {
+  const verify = async (name: string, wanted?: readonly string[]): Promise<void> => {
     const { checkpoint, files } = find(name);
-    for (const [file, bytes] of Object.entries(files)) {
-      if ((await digestOf(bytes)) === checkpoint.files[file]!.sha256) continue;
+    for (const file of wanted ?? Object.keys(files)) {
+      if ((await digestOf(files[file]!)) === checkpoint.files[file]!.sha256) continue;
       throw damaged(`${name}/${file}`, "its SHA-256 is not the manifest's");
     }
   };
@@ -79,7 +79,7 @@ export function memoryStore(): CheckpointStore {
     list: () => turns.take(() => [...kept.values()].map(({ checkpoint }) => checkpoint).sort(byAge)),
     read: (name, file) => turns.take(() => copyOf(find(name), file)),
     load: (options) => turns.take(() => load(options)),
-    verify: (name) => turns.take(() => verify(name)),
+    verify: (name, files) => turns.take(() => verify(name, files)),
     remove: (names) => turns.take(() => names.forEach((name) => kept.delete(name))),
     sweep: () => turns.take(() => []),
     close: () => turns.close(),

@@ -29,8 +29,8 @@ export class OpfsReader {
     return this.#firstIntact(name, files, (bytes) => bytes);
   }
 
-  async verify(name: string): Promise<void> {
-    await this.#firstIntact(name, undefined, () => undefined);
+  async verify(name: string, files?: readonly string[]): Promise<void> {
+    await this.#firstIntact(name, files, () => undefined);
   }
 
   /** `keep` says what is kept of a file that is whole: reading one through needs no room for the others. */

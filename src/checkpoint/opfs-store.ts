@@ -71,8 +71,8 @@ class OpfsStore implements CheckpointStore {
     return (await this.load({ name, files: [file] })).files[file]!;
   }
 
-  verify(name: string): Promise<void> {
-    return this.#turns.take(() => this.#reader.verify(name));
+  verify(name: string, files?: readonly string[]): Promise<void> {
+    return this.#turns.take(() => this.#reader.verify(name, files));
   }
 
   remove(names: readonly string[]): Promise<void> {

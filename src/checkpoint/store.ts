@@ -37,7 +37,10 @@ export interface CheckpointStore {
    * Parts in shared memory are read where they lie, by whichever thread writes them.
    */
   save(name: string, files: FileParts, info: CheckpointInfo): Promise<SavedCheckpoint>;
-  /** The same with some of the files read where they lie, however long it takes. A store without it gets copies. */
+  /**
+   * The same with some of the files read where they lie, however long it takes. Their digests are of
+   * what was read back from the disk. A store without it gets copies.
+   */
   saveLent?(name: string, files: FileParts, lent: LentFiles, info: CheckpointInfo): Promise<SavedCheckpoint>;
   /** Those with a valid manifest and files of the right sizes, oldest first (by step, then time). */
   list(): Promise<SavedCheckpoint[]>;
@@ -45,8 +48,8 @@ export interface CheckpointStore {
   read(name: string, file: string): Promise<Uint8Array>;
   /** The newest intact checkpoint, or the named one. Only the former falls back, and says so in `skipped`. */
   load(options?: LoadOptions): Promise<LoadedCheckpoint>;
-  /** Reads every file of a checkpoint through; rejects with an error that names the one that is damaged. */
-  verify(name: string): Promise<void>;
+  /** Reads every file of a checkpoint through, or only these; rejects with an error that names the one that is damaged. */
+  verify(name: string, files?: readonly string[]): Promise<void>;
   /** Removes what is there under these names; unknown names are no error. */
   remove(names: readonly string[]): Promise<void>;
   /** Removes what crashes left behind and returns its names. Done when the store is opened. */
