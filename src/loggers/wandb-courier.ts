@@ -7,8 +7,16 @@ import { Seen, type Latest } from "./lib/seen.ts";
 import type { Courier } from "./lib/sender.ts";
 import { ServiceError, type Service } from "./lib/service.ts";
 import type { MakeBackend } from "./lib/threaded-backend.ts";
+import { imagesOf, type ImageFile } from "./wandb-images.ts";
 import { exitCodeOf, objectJson, rowOf, systemJson } from "./wandb-lines.ts";
-import { RESUME_STATUS, UPSERT_BUCKET, type ResumeStatus, type UpsertedBucket } from "./wandb-queries.ts";
+import {
+  CREATE_RUN_FILES,
+  RESUME_STATUS,
+  UPSERT_BUCKET,
+  type CreatedRunFiles,
+  type ResumeStatus,
+  type UpsertedBucket,
+} from "./wandb-queries.ts";
 
 /** The run that lines belong to, as it lies in the queue. */
 export interface WandbHead {
@@ -47,15 +55,20 @@ const EVENTS = "wandb-events.jsonl";
 const SUMMARY = "wandb-summary.json";
 
 export const wandbSender: MakeBackend<RemoteSettings> = (settings, warn) =>
-  remoteBackend(settings, warn, { media: true, courier: (service, state) => new WandbCourier(service, state) });
+  remoteBackend(settings, warn, { media: true, courier: (...args) => new WandbCourier(...args) });
 
 class WandbCourier implements Courier {
   readonly #service: Service;
+  readonly #warn: (message: string) => void;
+  /** Files of the chunk at hand that are there: after a failure they need not go again. */
+  readonly #uploaded = new Set<string>();
+  #saidImages = false;
   #state: Omit<State, "seen">;
   #seen: Seen;
 
-  constructor(service: Service, stored: Json | undefined) {
+  constructor(service: Service, stored: Json | undefined, warn: (message: string) => void) {
     this.#service = service;
+    this.#warn = warn;
     const { seen, ...known } = (stored ?? {}) as unknown as Partial<State>;
     const same = known.target === service.target;
     this.#state = { ...this.#fresh(), ...(same && known) };
@@ -122,9 +135,23 @@ class WandbCourier implements Courier {
 
   async #stream(logged: readonly LoggedLine[], end: EndLine | undefined, signal: AbortSignal): Promise<void> {
     const { history, events, lastStep } = this.#state;
-    const rows = logged
+    const fresh = logged
       .filter(({ step }) => step > lastStep)
-      .map((line) => rowOf(line, (name) => this.#seen.isNew(name, line.step)));
+      .map((line) => {
+        const takes = (name: string): boolean => this.#seen.isNew(name, line.step);
+        return { line, takes, images: imagesOf(line, takes) };
+      });
+    await this.#upload(
+      fresh.flatMap(({ images }) => [...images.values()]),
+      signal,
+    );
+    const rows = fresh.map(({ line, takes, images }) => {
+      const image = (name: string): Json | undefined => {
+        const file = images.get(name);
+        return file && this.#uploaded.has(file.path) ? file.json : undefined;
+      };
+      return rowOf(line, { takes, image });
+    });
     const lines = rows.filter((row) => row.history.length > 0).map((row) => objectJson(row.history));
     const system = rows.filter((row) => row.system.length > 0).map(systemJson);
     const summary = { ...this.#state.summary, ...Object.fromEntries(rows.flatMap((row) => row.history)) };
@@ -137,9 +164,33 @@ class WandbCourier implements Courier {
     };
     const finish = end && { complete: true, exitcode: exitCodeOf(end.status) };
     if (Object.keys(files).length > 0 || end) await this.#post({ files, ...finish }, signal);
+    this.#uploaded.clear();
     Object.assign(this.#state, { history: history + lines.length, events: events + system.length, summary });
     for (const { scalars, media = {}, step } of logged) {
       for (const name of [...Object.keys(scalars), ...Object.keys(media)]) this.#seen.add(name, step);
+    }
+  }
+
+  /** Files before the lines that point to them. One that the service will never take is left out of its line. */
+  async #upload(images: readonly ImageFile[], signal: AbortSignal): Promise<void> {
+    const missing = new Map(images.map(({ path, bytes }) => [path, bytes]));
+    for (const path of this.#uploaded) missing.delete(path);
+    if (missing.size === 0) return;
+    const { entity, project, id: run } = this.#state;
+    try {
+      const files = [...missing.keys()];
+      const answer = await this.#query(CREATE_RUN_FILES, signal, { entity, project, run, files });
+      const { files: places = [], uploadHeaders = [] } = (answer as CreatedRunFiles).createRunFiles ?? {};
+      const headers = Object.fromEntries(uploadHeaders.map((header) => header.split(/:(.*)/s).slice(0, 2)));
+      for (const { name = "", uploadUrl = "" } of places) {
+        if (!missing.has(name) || uploadUrl === "") continue;
+        await this.#service.put(uploadUrl, headers, missing.get(name)!, signal);
+        this.#uploaded.add(name);
+      }
+    } catch (error) {
+      if (!(error instanceof ServiceError) || error.retry) throw error;
+      if (!this.#saidImages) this.#warn(`images could not be sent: ${error.message}`);
+      this.#saidImages = true;
     }
   }
 

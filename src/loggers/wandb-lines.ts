@@ -2,7 +2,7 @@
 import type { Json } from "../core/json.ts";
 import type { HistogramMedia, TextMedia } from "../core/media.ts";
 import type { RunEnd } from "./backend.ts";
-import type { LoggedLine, Scalar } from "./lib/record-lines.ts";
+import type { ImageLine, LoggedLine, Scalar } from "./lib/record-lines.ts";
 
 /** Ready to be put into JSON: name and text of its value. */
 export type Entries = readonly (readonly [name: string, json: string])[];
@@ -24,18 +24,26 @@ export interface WandbRow {
   readonly runtime: number;
 }
 
-/** `takes` says of each metric whether it is wanted. */
+interface RowOptions {
+  /** Of each metric, whether it is wanted. */
+  readonly takes?: (name: string) => boolean;
+  /** What is written of an image; undefined for one that is left out. */
+  readonly image: (name: string) => Json | undefined;
+}
+
 export function rowOf(
   { scalars, media = {}, step, time, elapsed }: LoggedLine,
-  takes = (_name: string) => true,
+  { takes = () => true, image }: RowOptions,
 ): WandbRow {
   const all = Object.entries(scalars).filter(([name]) => takes(name));
   const system = all.filter(([name]) => name.startsWith(SYSTEM));
+  const shown = Object.entries(media)
+    .filter(([name]) => takes(name))
+    .map(([name, value]) => [name, isImage(value) ? image(name) : mediaJson(value)] as const)
+    .filter(([, json]) => json !== undefined);
   const values = [
     ...all.filter(([name]) => !name.startsWith(SYSTEM)).map(([name, value]) => [name, scalarJson(value)] as const),
-    ...Object.entries(media)
-      .filter(([name]) => takes(name))
-      .map(([name, value]) => [name, JSON.stringify(mediaJson(value))] as const),
+    ...shown.map(([name, json]) => [name, JSON.stringify(json)] as const),
   ];
   const timestamp = time / 1000;
   const facts = [
@@ -50,6 +58,8 @@ export function rowOf(
     runtime: elapsed,
   };
 }
+
+export const isImage = (media: unknown): media is ImageLine => (media as ImageLine).kind === "image";
 
 function mediaJson(media: Json): Json {
   const { kind, ...rest } = media as unknown as HistogramMedia | TextMedia;

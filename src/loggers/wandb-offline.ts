@@ -1,12 +1,13 @@
 // W&B without a network: a run as a `.wandb` file, which `wandb sync <folder>` sends later.
 import { OptionError } from "../core/errors.ts";
 import { builtin } from "../platform/builtin.ts";
-import type { LogRecord, RunEnd, RunFacts } from "./backend.ts";
+import type { RunEnd, RunFacts } from "./backend.ts";
 import { concat } from "../core/protobuf.ts";
 import { endLine, parseLine, RecordLines } from "./lib/record-lines.ts";
 import type { MakeBackend } from "./lib/threaded-backend.ts";
 import type { WandbHead } from "./wandb-courier.ts";
 import { WandbFrames } from "./wandb-frames.ts";
+import { imagesOf, type ImageFile } from "./wandb-images.ts";
 import { rowOf, type Entries } from "./wandb-lines.ts";
 import { WandbRecords } from "./wandb-records.ts";
 
@@ -15,18 +16,9 @@ type Fs = ReturnType<typeof process.getBuiltinModule<"node:fs">>;
 /** So many records are written at once, if no flush comes first. */
 const MOST_RECORDS = 256;
 
-export const wandbOffline: MakeBackend<{ readonly head: WandbHead }> = ({ head }, warn) => {
+export const wandbOffline: MakeBackend<{ readonly head: WandbHead }> = ({ head }) => {
   const lines = new RecordLines({ media: true });
   let file: OfflineFile | undefined;
-  let saidImages = false;
-
-  const noteImages = ({ media }: LogRecord): void => {
-    const found = Object.entries(media).find(([, { kind }]) => kind === "image");
-    if (!found) return;
-    saidImages = true;
-    warn(`image \`${found[0]}\` and others are not written.`);
-  };
-
   return {
     name: "wandb",
     open(run) {
@@ -34,7 +26,6 @@ export const wandbOffline: MakeBackend<{ readonly head: WandbHead }> = ({ head }
     },
     log(record) {
       lines.add(record);
-      if (!saidImages) noteImages(record);
       if (lines.length >= MOST_RECORDS) file?.write(lines.take(false));
     },
     flush: () => file?.write(lines.take(true)),
@@ -47,6 +38,7 @@ export const wandbOffline: MakeBackend<{ readonly head: WandbHead }> = ({ head }
 
 class OfflineFile {
   readonly #fs: Fs;
+  readonly #folder: string;
   readonly #fd: number;
   readonly #frames = new WandbFrames();
   readonly #records = new WandbRecords();
@@ -58,8 +50,8 @@ class OfflineFile {
     }
     this.#fs = builtin<Fs>("wandb", "node:fs");
     const time = new Date(startedAt).toISOString().replace(/[-:]/g, "").replace("T", "_").slice(0, 15);
-    const folder = this.#newFolder(`${dir}/wandb/offline-run-${time}-${head.id}`);
-    this.#fd = this.#fs.openSync(`${folder}/run-${head.id}.wandb`, "wx");
+    this.#folder = this.#newFolder(`${dir}/wandb/offline-run-${time}-${head.id}`);
+    this.#fd = this.#fs.openSync(`${this.#folder}/run-${head.id}.wandb`, "wx");
     this.#frames.add(this.#records.header());
     this.#frames.add(this.#records.run(head, startedAt));
     this.#flush();
@@ -69,12 +61,20 @@ class OfflineFile {
     for (const text of lines) {
       const line = parseLine(text);
       if (line?.kind !== "log") continue;
-      const row = rowOf(line);
+      const images = imagesOf(line);
+      if (images.size > 0) this.#writeImages([...images.values()]);
+      const row = rowOf(line, { image: (name) => images.get(name)?.json });
       for (const [name, json] of row.history) this.#summary.set(name, json);
       if (row.history.length > 0) this.#frames.add(this.#records.history(row, line.step));
       if (row.system.length > 0) this.#frames.add(this.#records.stats(row));
     }
     if (lines.length > 0) this.#flush();
+  }
+
+  #writeImages(images: readonly ImageFile[]): void {
+    this.#fs.mkdirSync(`${this.#folder}/files/media/images`, { recursive: true });
+    for (const { path, bytes } of images) this.#fs.writeFileSync(`${this.#folder}/files/${path}`, bytes);
+    this.#frames.add(this.#records.files(images.map(({ path }) => path)));
   }
 
   finish(end: RunEnd): void {

@@ -31,3 +31,19 @@ export interface ResumeStatus {
     } | null;
   } | null;
 }
+
+export const CREATE_RUN_FILES = `
+mutation CreateRunFiles($entity: String!, $project: String!, $run: String!, $files: [String!]!) {
+  createRunFiles(input: { entityName: $entity, projectName: $project, runName: $run, files: $files }) {
+    uploadHeaders
+    files { name uploadUrl }
+  }
+}`;
+
+export interface CreatedRunFiles {
+  readonly createRunFiles?: {
+    /** As "name:value". */
+    readonly uploadHeaders?: readonly string[];
+    readonly files?: readonly { readonly name?: string; readonly uploadUrl?: string }[];
+  };
+}

@@ -8,10 +8,13 @@ import { exitCodeOf, type Entries, type WandbRow } from "./wandb-lines.ts";
 const NUM = 1;
 const HISTORY = 2;
 const SUMMARY = 3;
+const FILES = 6;
 const STATS = 7;
 const RUN = 17;
 const EXIT = 18;
 const HEADER = 21;
+/** The kind of a file, in its record. */
+const MEDIA_FILE = 2;
 /** In every item: its name, and its value as JSON. */
 const KEY = 1;
 const VALUE_JSON = 16;
@@ -94,6 +97,11 @@ export class WandbRecords {
 
   summary(entries: Entries): Uint8Array {
     return this.#record(SUMMARY, items(1, entries));
+  }
+
+  /** Media that lies beside, for `wandb sync` to send as well. */
+  files(paths: readonly string[]): Uint8Array {
+    return this.#record(FILES, ...paths.map((path) => message(1, string(1, path), uint(3, MEDIA_FILE))));
   }
 
   exit({ status, elapsed }: EndLine): Uint8Array {

@@ -70,6 +70,7 @@ const online = (options: WandbOptions): LoggerBackend =>
     make: wandbSender,
     settings: (run) => settingsOf(options, run),
     warn: options.warn,
+    images: true,
   });
 
 const offline = (options: WandbOptions): LoggerBackend =>
@@ -79,6 +80,7 @@ const offline = (options: WandbOptions): LoggerBackend =>
     make: wandbOffline,
     settings: (run) => ({ head: headOf(options, run, allSecrets()) }),
     warn: options.warn,
+    images: true,
   });
 
 function headOf(options: WandbOptions, run: RunFacts, secrets: readonly string[]): WandbHead {

@@ -6,7 +6,7 @@ import sys
 import zlib
 
 BLOCK = 32768
-KINDS = {2: "history", 3: "summary", 7: "stats", 17: "run", 18: "exit", 21: "header"}
+KINDS = {2: "history", 3: "summary", 6: "files", 7: "stats", 17: "run", 18: "exit", 21: "header"}
 
 
 def records(data):
@@ -92,6 +92,9 @@ def value_of(kind, data):
             "tags": [v.decode() for n, v in fields(data) if n == 10],
             "start": time_of(known[17]),
         }
+    if kind == "files":
+        found = [dict(fields(v)) for n, v in fields(data) if n == 1]
+        return [{"path": item[1].decode(), "type": item[3]} for item in found]
     if kind == "history":
         return {"step": dict(fields(known[2])).get(1, 0), "items": items(data, 1)}
     if kind == "stats":

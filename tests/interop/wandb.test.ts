@@ -1,10 +1,10 @@
 // Offline files against others' readers: one in plain Python, and `wandb sync` itself where it is installed.
 import { spawn, spawnSync } from "node:child_process";
-import { readdirSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, it, onTestFinished } from "vitest";
-import { histogram, text, type Media } from "../../src/core/media.ts";
+import { histogram, image, text, type Media } from "../../src/core/media.ts";
 import { wandb } from "../../src/loggers/wandb.ts";
 import { ending, facts, range, record, START, temporaryFolder } from "../loggers/queue-runs.ts";
 import { parseExtended, wandbServer } from "../support/wandb-server.ts";
@@ -27,7 +27,13 @@ async function writeRun(): Promise<string> {
   for (let step = 1; step <= STEPS; step++) {
     const loss = step === 7 ? Number.NaN : step === 8 ? -Infinity : 1 / step;
     const media: Record<string, Media> =
-      step === 9 ? { w: histogram({ edges: [0, 1, 2], counts: [3, 4] }), t: text("é\n😀") } : {};
+      step === 9
+        ? {
+            w: histogram({ edges: [0, 1, 2], counts: [3, 4] }),
+            t: text("é\n😀"),
+            x: image({ data: Uint8Array.of(0, 255), shape: [1, 2] }),
+          }
+        : {};
     backend.log({ ...record(step, { loss, "system/cpu": step % 100 }), media });
     if (step % 1000 === 0) await backend.flush?.();
   }
@@ -64,6 +70,12 @@ it.skipIf(!hasPython)("a reader in Python finds all that was logged", async () =
   expect(history[6]!.items).toMatchObject({ loss: "NaN", _step: 7, _runtime: 0.07, _timestamp: START / 1000 + 0.07 });
   expect(history[7]!.items).toMatchObject({ loss: "-Infinity" });
   expect(history[8]!.items).toMatchObject({ w: { _type: "histogram", bins: [0, 1, 2], values: [3, 4] }, t: "é\n😀" });
+  const [shown] = rest
+    .filter(({ kind }) => kind === "files")
+    .map(({ value }) => value as unknown as { path: string }[]);
+  expect(shown).toEqual([{ path: expect.stringMatching(/^media\/images\/x_9_[\da-f]{20}\.png$/), type: 2 }]);
+  expect(history[8]!.items).toMatchObject({ x: { _type: "image-file", path: shown![0]!.path, width: 2, height: 1 } });
+  expect(String(readFileSync(join(folder, "files", shown![0]!.path)).subarray(1, 4))).toBe("PNG");
   const stats = rest.filter(({ kind }) => kind === "stats").map(({ value }) => value);
   expect(stats).toHaveLength(STEPS);
   expect(stats[0]).toEqual({ time: START / 1000 + 0.01, items: { cpu: 1 } });

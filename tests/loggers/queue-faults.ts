@@ -55,9 +55,11 @@ export async function faultyServer(port = 0): Promise<FaultyServer> {
   async function serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const { pathname, searchParams } = new URL(request.url ?? "", "http://x");
     const fault = server.fault(calls.length, pathname);
-    let text = "";
-    for await (const piece of request) text += String(piece);
-    const body: unknown = text === "" ? undefined : JSON.parse(text);
+    const pieces: Uint8Array[] = [];
+    for await (const piece of request) pieces.push(piece as Uint8Array);
+    const bytes = Buffer.concat(pieces);
+    const isFile = request.method === "PUT";
+    const body: unknown = isFile ? bytes : bytes.length === 0 ? undefined : JSON.parse(String(bytes));
     const call = { method: request.method ?? "", path: pathname, query: searchParams, headers: request.headers, body };
     calls.push(call);
     if (fault === "hang") return;

@@ -1,7 +1,9 @@
 // W&B's backend against a server that speaks its protocol: everything once, in order, whatever the network does.
+import { createHash } from "node:crypto";
 import { expect, it, onTestFinished, vi } from "vitest";
-import { histogram, text } from "../../src/core/media.ts";
+import { histogram, image, text } from "../../src/core/media.ts";
 import type { LoggerBackend } from "../../src/loggers/backend.ts";
+import { encodePngNow } from "../../src/loggers/formats/png.ts";
 import { wandb, type WandbOptions } from "../../src/loggers/wandb.ts";
 import { wandbSender } from "../../src/loggers/wandb-courier.ts";
 import { parseExtended, wandbServer, type WandbServer } from "../support/wandb-server.ts";
@@ -63,6 +65,48 @@ it("logs a run: config, history, summary, system metrics and its end", async () 
   expect(lines(server, "wandb-summary.json")).toEqual([{ ...last, "val/loss": "NaN", _wandb: { runtime: 0 } }]);
   expect(server.calls.at(-1)!.path).toBe("/files/ann/digits/run-1/file_stream");
   await expect.poll(() => server.connections()).toBe(0);
+});
+
+it("sends images as files, before the lines that point to them", async () => {
+  const server = await serve();
+  // Also those for the files.
+  server.fault = (count) => (count % 3 === 0 ? "500" : "ok");
+  const { backend } = backendFor(server);
+  await backend.open(facts({ dir: temporaryFolder() }));
+  const pixels = image({ data: Uint8Array.of(0, 80, 160, 240), shape: [2, 2] });
+  backend.log({ ...record(1, { loss: 1 }), media: { "a/../b c": pixels, t: text("hi") } });
+  backend.log(record(2, { loss: 0.5 }));
+  await backend.close(ending(2));
+  expect(server.problems).toEqual([]);
+  const { uploads } = server.runs.get("run-1")!;
+  const png = encodePngNow(pixels);
+  const sha256 = createHash("sha256").update(png).digest("hex");
+  const path = `media/images/a_.._b_c_1_${sha256.slice(0, 20)}.png`;
+  expect([...uploads]).toEqual([[path, Buffer.from(png)]]);
+  const shown = { _type: "image-file", path, sha256, size: png.length, format: "png", width: 2, height: 2 };
+  expect(lines(server)).toMatchObject([
+    { loss: 1, t: "hi", "a/../b c": shown },
+    { loss: 0.5, _step: 2 },
+  ]);
+});
+
+it("sends the numbers when images are refused, and says so once", async () => {
+  const server = await serve();
+  const apply = server.apply;
+  server.apply = (call, half) => (call.method === "PUT" ? { status: 403, body: {} } : apply(call, half));
+  const { backend, warnings } = backendFor(server);
+  await backend.open(facts({ dir: temporaryFolder() }));
+  const media = { x: image({ data: new Uint8Array(4), shape: [2, 2] }) };
+  for (const step of [1, 2]) {
+    backend.log({ ...record(step, { loss: step }), media });
+    await backend.flush?.();
+  }
+  await backend.close(ending(2));
+  expect(lines(server).map(({ loss, x }) => [loss, x])).toEqual([
+    [1, undefined],
+    [2, undefined],
+  ]);
+  expect(warnings).toEqual([expect.stringMatching(/images could not be sent: HTTP 403 for a file/)]);
 });
 
 it(

@@ -8,6 +8,8 @@ interface WandbRun {
   config: Record<string, { value: unknown }>;
   /** Lines as text, by file. */
   readonly files: Map<string, string[]>;
+  /** What was uploaded, by path. */
+  readonly uploads: Map<string, Uint8Array>;
   /** "running" until a stream is complete. */
   state: string;
   exitCode: number | undefined;
@@ -48,6 +50,7 @@ export async function wandbServer(port = 0): Promise<WandbServer> {
       tags: [],
       config: {},
       files: new Map(),
+      uploads: new Map(),
       state: "",
       exitCode: undefined,
       heartbeats: 0,
@@ -79,9 +82,27 @@ export async function wandbServer(port = 0): Promise<WandbServer> {
     };
   }
 
+  /** Places to put files, signed in the way of object stores: the address is the permission. */
+  function createFiles({ run, files }: Variables): object {
+    const places = (files as unknown as string[]).map((name) => ({
+      name,
+      uploadUrl: `${server.url}/storage/${run}/${encodeURIComponent(name)}?signature=s3cr3t`,
+    }));
+    return { createRunFiles: { uploadHeaders: ["x-storage:a:b"], files: places } };
+  }
+
+  function putFile({ path, query, headers, body }: Call): Answer {
+    const [, id, name] = /^\/storage\/([^/]+)\/(.+)$/.exec(path) ?? [];
+    if (headers.authorization !== undefined) problems.push("the key went along with a file");
+    if (query.get("signature") !== "s3cr3t" || headers["x-storage"] !== "a:b") return { status: 403, body: {} };
+    runs.get(id!)!.uploads.set(decodeURIComponent(name!), body as Uint8Array);
+    return { body: {} };
+  }
+
   function graphql({ query, variables }: { query: string; variables: Variables }): object {
     try {
       if (/mutation UpsertBucket/.test(query)) return { data: upsert(variables) };
+      if (/mutation CreateRunFiles/.test(query)) return { data: createFiles(variables) };
       if (/query RunResumeStatus/.test(query)) return { data: resumeStatus(variables) };
       throw new Error("unknown query");
     } catch (error) {
@@ -119,6 +140,7 @@ export async function wandbServer(port = 0): Promise<WandbServer> {
   }
 
   function apply(call: Call): Answer {
+    if (call.method === "PUT") return putFile(call);
     if (call.headers.authorization !== `Basic ${btoa(`api:${server.apiKey}`)}`) {
       // As careless servers do: the answer quotes what it was given.
       return { status: 401, body: { message: `bad key: ${call.headers.authorization}` } };

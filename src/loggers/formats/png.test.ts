@@ -50,6 +50,6 @@ it("stores more than one block where there is no zlib", async () => {
   const png = Buffer.from(await encodePng(media, store));
   expect(png.length).toBeGreaterThan(media.pixels.length);
   expect(Buffer.from(decode(png).pixels).equals(media.pixels)).toBe(true);
-  expect(inflateSync(await store(new Uint8Array())).length).toBe(0);
-  expect(inflateSync(await store(new Uint8Array(0xffff))).length).toBe(0xffff);
+  expect(inflateSync(store(new Uint8Array())).length).toBe(0);
+  expect(inflateSync(store(new Uint8Array(0xffff))).length).toBe(0xffff);
 });

@@ -5,7 +5,7 @@ import { builtinOrNone } from "../../platform/builtin.ts";
 import { concat } from "../../core/protobuf.ts";
 
 type Zlib = ReturnType<typeof process.getBuiltinModule<"node:zlib">>;
-type Deflate = (bytes: Uint8Array) => Promise<Uint8Array>;
+type Deflate = (bytes: Uint8Array) => Uint8Array | Promise<Uint8Array>;
 
 const SIGNATURE = Uint8Array.of(0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a);
 const COLOUR_TYPES = { 1: 0, 3: 2, 4: 6 } as const;
@@ -13,21 +13,31 @@ const COLOUR_TYPES = { 1: 0, 3: 2, 4: 6 } as const;
 const STORED = 0xffff;
 
 /** Compressed on another thread where there is Node's zlib, and else not compressed. */
-export async function encodePng(
-  { width, height, channels, pixels }: ImageMedia,
-  deflate: Deflate = nodeDeflate() ?? store,
-): Promise<Uint8Array> {
+export async function encodePng(image: ImageMedia, deflate: Deflate = nodeDeflate() ?? store): Promise<Uint8Array> {
+  return fileOf(image, await deflate(rowsOf(image)));
+}
+
+/** In one go, for those who are on a thread of their own already. */
+export function encodePngNow(image: ImageMedia): Uint8Array {
+  const rows = rowsOf(image);
+  return fileOf(image, builtinOrNone<Zlib>("node:zlib")?.deflateSync(rows) ?? store(rows));
+}
+
+function rowsOf({ width, height, channels, pixels }: ImageMedia): Uint8Array {
+  const row = width * channels;
+  // Before each row, the number of its filter: 0 is none.
+  const rows = new Uint8Array(height * (row + 1));
+  for (let y = 0; y < height; y++) rows.set(pixels.subarray(y * row, (y + 1) * row), y * (row + 1) + 1);
+  return rows;
+}
+
+function fileOf({ width, height, channels }: ImageMedia, data: Uint8Array): Uint8Array {
   const header = new Uint8Array(13);
   const view = new DataView(header.buffer);
   view.setUint32(0, width);
   view.setUint32(4, height);
   header[8] = 8;
   header[9] = COLOUR_TYPES[channels];
-  const row = width * channels;
-  // Before each row, the number of its filter: 0 is none.
-  const rows = new Uint8Array(height * (row + 1));
-  for (let y = 0; y < height; y++) rows.set(pixels.subarray(y * row, (y + 1) * row), y * (row + 1) + 1);
-  const data = await deflate(rows);
   return concat([SIGNATURE, chunk("IHDR", header), chunk("IDAT", data), chunk("IEND", new Uint8Array())]);
 }
 
@@ -51,7 +61,7 @@ function nodeDeflate(): Deflate | undefined {
 }
 
 /** A zlib stream whose blocks hold the bytes as they are. */
-export async function store(bytes: Uint8Array): Promise<Uint8Array> {
+export function store(bytes: Uint8Array): Uint8Array {
   const blocks = Math.max(1, Math.ceil(bytes.length / STORED));
   const stream = new Uint8Array(2 + 5 * blocks + bytes.length + 4);
   const view = new DataView(stream.buffer);

@@ -39,16 +39,19 @@ it("takes the last step as complete when nothing has come for a while", () => {
   expect(lines.take(false)).toHaveLength(1);
 });
 
-it("keeps histograms and texts where they are wanted, and no images", () => {
+it("keeps histograms, texts and images where they are wanted", () => {
   const media = {
     w: histogram({ edges: [0, 1], counts: [2] }),
-    x: image({ data: new Uint8Array(4), shape: [2, 2] }),
+    x: image({ data: new Uint8Array(2), shape: [1, 2] }),
   };
   const lines = new RecordLines({ media: true });
   lines.add(record(1, {}, media));
   expect(parseLine(lines.take(true)[0]!)).toMatchObject({
     scalars: {},
-    media: { w: { kind: "histogram", edges: [0, 1], counts: [2] } },
+    media: {
+      w: { kind: "histogram", edges: [0, 1], counts: [2] },
+      x: { kind: "image", width: 2, height: 1, png: expect.stringMatching(/^iVBORw0KGgo/) },
+    },
   });
 });
 

@@ -1,6 +1,9 @@
 // What was logged, as lines of a queue: what belongs to one step is one line, and numbers that JSON lacks are kept.
 import type { Json } from "../../core/json.ts";
+import type { Media } from "../../core/media.ts";
+import { builtin } from "../../platform/builtin.ts";
 import type { LogRecord, RunEnd } from "../backend.ts";
+import { encodePngNow } from "../formats/png.ts";
 
 /** A value that is no number in JSON is its name: "NaN", "Infinity", "-Infinity". */
 export type Scalar = number | "NaN" | "Infinity" | "-Infinity";
@@ -13,7 +16,7 @@ export interface LoggedLine {
   /** Seconds of training. */
   readonly elapsed: number;
   readonly scalars: Readonly<Record<string, Scalar>>;
-  /** Histograms and texts, for services that take them. */
+  /** Histograms, texts and images, for services that take them. */
   readonly media?: Readonly<Record<string, Json>>;
 }
 
@@ -99,8 +102,24 @@ export class RecordLines {
 }
 
 function mediaOf(records: readonly LogRecord[]): string {
-  const all = records.flatMap(({ media }) => Object.entries(media)).filter(([, { kind }]) => kind !== "image");
-  return all.length === 0 ? "" : `,"media":${JSON.stringify(Object.fromEntries(all))}`;
+  const all = records.flatMap(({ media }) => Object.entries(media));
+  if (all.length === 0) return "";
+  return `,"media":${JSON.stringify(Object.fromEntries(all.map(([name, media]) => [name, lineOf(media)])))}`;
+}
+
+/** An image in a line: as a PNG file, in base64. */
+export interface ImageLine {
+  readonly kind: "image";
+  readonly width: number;
+  readonly height: number;
+  readonly png: string;
+}
+
+function lineOf(media: Media): Media | ImageLine {
+  if (media.kind !== "image") return media;
+  const { width, height } = media;
+  const { Buffer } = builtin<{ Buffer: typeof globalThis.Buffer }>("logger", "node:buffer");
+  return { kind: "image", width, height, png: Buffer.from(encodePngNow(media)).toString("base64") };
 }
 
 export const endLine = ({ status, reason, step, time, elapsed }: RunEnd): string =>

@@ -45,7 +45,7 @@ export interface RemoteSettings {
 
 /** What one service adds. */
 interface Kind {
-  /** Does it take histograms and texts? */
+  /** Does it take histograms, texts and images? */
   readonly media: boolean;
   readonly courier: (service: Service, state: Json | undefined, warn: Warn) => Courier;
 }
@@ -70,8 +70,8 @@ export function remoteBackend(settings: RemoteSettings, say: Warn, { media, cour
   const write = (all: boolean): void => running?.queue.append(lines.take(all));
 
   function noteMedia(record: LogRecord): void {
-    const unsent = Object.entries(record.media).find(([, { kind }]) => !media || kind === "image");
-    if (!unsent) return;
+    const [unsent] = Object.entries(record.media);
+    if (media || !unsent) return;
     saidMedia = true;
     warn(`${unsent[1].kind} \`${unsent[0]}\` and others of its kind are not sent.`);
   }

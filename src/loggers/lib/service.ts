@@ -83,6 +83,33 @@ export class Service {
     return this.#judge(response, await response.text());
   }
 
+  /**
+   * Brings a file to an address that the service gave, which may be another machine's: our own headers stay here, and
+   * what travels encrypted to the service does not travel in the open to others.
+   */
+  async put(
+    to: string,
+    headers: Readonly<Record<string, string>>,
+    bytes: Uint8Array,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const url = new URL(to, this.#base);
+    const isOpen = url.protocol !== "https:" && url.protocol !== this.#url.protocol;
+    if (isOpen) throw new ServiceError(`it wants the file at an address of ${url.protocol}, which is refused`, 0, "");
+    const { owner, timeout } = this.#options;
+    const transport = new Transport(owner, { url, allowPrivate: true, timeout, sockets: 1 });
+    try {
+      const { status } = await transport.send(
+        url.href,
+        { method: "PUT", headers: { ...headers }, body: bytes },
+        signal,
+      );
+      if (status >= 300) throw new ServiceError(`HTTP ${status} for a file`, status, "");
+    } finally {
+      transport.close();
+    }
+  }
+
   /** A message without anything secret. */
   scrub(message: string): string {
     return redact(message, this.#options.secrets);
