@@ -10,8 +10,10 @@ import {
   TUNE_EVENTS,
   type EventLevel,
 } from "../src/core/events.ts";
+import { comingFromPage } from "./lib/coming-from-page.ts";
 import { componentsPage } from "./lib/components-page.ts";
 import { configSchema } from "./lib/config-schema.ts";
+import { sweepSchema } from "./lib/sweep-schema.ts";
 import { SKIP_SCOPES, VERBS, type SkipScope, type VerbName } from "../src/core/verbs.ts";
 
 const code = (text: string): string => `\`${text}\``;
@@ -19,7 +21,7 @@ const table = (head: readonly string[], rows: readonly (readonly string[])[]): s
   [head, head.map(() => "---"), ...rows].map((cells) => `| ${cells.join(" | ")} |`).join("\n");
 
 /** The drawing of the loop in the header of events.ts: the indented part of its first comment. */
-function loopDrawing(): string {
+export function loopDrawing(): string {
   const source = readFileSync(new URL("../src/core/events.ts", import.meta.url), "utf8");
   const header = source.slice(0, source.search(/^(?!\/\/)/m)).split("\n");
   const drawing = header.filter((line) => line.startsWith("//   ")).map((line) => line.slice("//   ".length));
@@ -112,7 +114,9 @@ export const generated = async (): Promise<Record<string, string>> => ({
   "docs/events.md": eventsPage(),
   "docs/verbs.md": verbsPage(),
   "docs/components.md": await componentsPage(),
+  "docs/coming-from/README.md": comingFromPage(),
   "schema/hookline.schema.json": `${JSON.stringify(await configSchema(), undefined, 1)}\n`,
+  "schema/hookline-sweep.schema.json": `${JSON.stringify(await sweepSchema(), undefined, 1)}\n`,
 });
 
 if (import.meta.url === pathToFileURL(process.argv[1] ?? "").href) {

@@ -2,14 +2,24 @@
 // A fence of "ts no-test" leaves a block out. A page of vitest samples registers its tests here.
 import { execFile } from "node:child_process";
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { basename, dirname, join } from "node:path";
+import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
-import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { afterAll, afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { anchorsOf } from "../docs/lib/headings.ts";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
-// A folder with a dot: the root's own tsc, lint and format leave it alone, and git ignores it.
-const folder = join(root, "tests/.samples");
+// A folder with a dot: the root's own tsc, lint and format leave it alone, and git ignores it. Each process has its own,
+// so that two runs of these tests do not remove each other's programs.
+const folder = join(root, `tests/.samples/${process.pid}`);
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+/** README.md and every page of docs/, by path. */
+const names = [
+  "README.md",
+  ...readdirSync(join(root, "docs"), { recursive: true, encoding: "utf8" }).map((file) => `docs/${file}`),
+].filter((name) => name.endsWith(".md"));
+const read = (name: string): string => readFileSync(join(root, name), "utf8");
 
 interface Page {
   readonly name: string;
@@ -32,17 +42,15 @@ function samplesOf(markdown: string): string {
 function writePages(): Page[] {
   rmSync(folder, { recursive: true, force: true });
   mkdirSync(folder, { recursive: true });
-  const names = ["README.md", ...readdirSync(join(root, "docs")).map((file) => `docs/${file}`)];
   const pages = names
-    .filter((name) => name.endsWith(".md"))
     .map((name) => ({
       name,
-      code: samplesOf(readFileSync(join(root, name), "utf8")),
-      file: join(folder, `${basename(name, ".md").toLowerCase()}.ts`),
+      code: samplesOf(read(name)),
+      file: join(folder, `${name.slice(0, -".md".length).toLowerCase().replaceAll("/", "-")}.ts`),
     }))
     .filter(({ code }) => code.trim() !== "");
   for (const { code, file } of pages) writeFileSync(file, `${code}\nexport {};\n`);
-  const config = { extends: "../../tsconfig.json", include: ["*.ts"], compilerOptions: { noUnusedLocals: false } };
+  const config = { extends: "../../../tsconfig.json", include: ["*.ts"], compilerOptions: { noUnusedLocals: false } };
   writeFileSync(join(folder, "tsconfig.json"), JSON.stringify(config));
   return pages;
 }
@@ -56,14 +64,16 @@ test("README and docs have samples", () => {
   );
 });
 
-test("links to our own files lead somewhere", () => {
-  const broken = ["README.md", "CONTRIBUTING.md", ...readdirSync(join(root, "docs")).map((file) => `docs/${file}`)]
-    .filter((name) => name.endsWith(".md"))
-    .flatMap((name) =>
-      [...readFileSync(join(root, name), "utf8").matchAll(/\]\((?!https?:|#)([^)#]+)/g)]
-        .filter(([, target]) => !existsSync(join(root, dirname(name), target!)))
-        .map(([, target]) => `${name} → ${target}`),
-    );
+test("links to our own files and their headings lead somewhere", () => {
+  const broken = [...names, "CONTRIBUTING.md"].flatMap((name) =>
+    [...read(name).matchAll(/\]\((?!https?:)([^)#]*)(?:#([^)]+))?\)/g)]
+      .filter(([, target, anchor]) => {
+        const file = target === "" ? name : join(dirname(name), target!);
+        if (!existsSync(join(root, file))) return true;
+        return anchor !== undefined && file.endsWith(".md") && !anchorsOf(read(file)).includes(anchor);
+      })
+      .map(([link]) => `${name} → ${link.slice(2, -1)}`),
+  );
   expect(broken).toEqual([]);
 });
 

@@ -16,6 +16,9 @@ const FOLDERS: Readonly<Record<Kind, string>> = {
   schedule: "src/optim/schedules",
   hook: "src/hooks",
   logger: "src/loggers",
+  sampler: "src/tune/samplers",
+  scheduler: "src/tune/schedulers",
+  runner: "src/tune/runners",
 };
 
 export interface CatalogOption {
@@ -36,6 +39,9 @@ export interface CatalogEntry {
 }
 
 export const kinds = Object.keys(KINDS) as Kind[];
+
+/** Those of sweeps, which an experiment has no use for. */
+export const SWEEP_KINDS: readonly Kind[] = ["sampler", "scheduler", "runner"];
 
 export async function catalog(): Promise<readonly CatalogEntry[]> {
   const byKind = await Promise.all(

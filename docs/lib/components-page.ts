@@ -12,6 +12,9 @@ const TITLES: Readonly<Record<(typeof kinds)[number], string>> = {
   schedule: "Schedules",
   hook: "Hooks",
   logger: "Backends of the logger",
+  sampler: "Samplers, of sweeps",
+  scheduler: "Schedulers, of sweeps",
+  runner: "Runners, of sweeps",
 };
 
 const cell = (text: string): string => text.replaceAll("|", "\\|");
@@ -33,7 +36,7 @@ export async function componentsPage(): Promise<string> {
   });
   return `# Components
 
-What a config can name with \`use\`, by kind, and the options of each. Where one needs no options its name alone is enough: \`loss: crossEntropy\`. Your own are \`./file.ts#Export\` or \`package#Export\`; so are functions, where an option expects one. This page is made from the checks and comments of the code by \`npm run docs\`.
+What a config, or a [sweep](tune.md#from-a-file), can name with \`use\`, by kind, and the options of each. Where one needs no options its name alone is enough: \`loss: crossEntropy\`. Your own are \`./file.ts#Export\` or \`package#Export\`; so are functions, where an option expects one. This page is made from the checks and comments of the code by \`npm run docs\`.
 
 ${sections.join("\n\n")}
 `;

@@ -11,18 +11,18 @@ import {
 } from "../../src/experiment/build/rules.ts";
 import type { Kind, Part, Parts } from "../../src/experiment/registry/component.ts";
 import { KINDS } from "../../src/experiment/registry/kinds.ts";
-import { catalog, kinds, type CatalogEntry } from "./catalog.ts";
+import { catalog, kinds, SWEEP_KINDS, type CatalogEntry } from "./catalog.ts";
 import { optionDocs } from "./doc-comments.ts";
 
 /** A text with a variable of the environment in it. */
 const ENVIRONMENT = "\\$\\{\\w";
 
-const ref = (name: string): SchemaPart => ({ $ref: `#/$defs/${name}` });
-const anyOf = (...parts: readonly SchemaPart[]): SchemaPart => ({ anyOf: parts });
+export const ref = (name: string): SchemaPart => ({ $ref: `#/$defs/${name}` });
+export const anyOf = (...parts: readonly SchemaPart[]): SchemaPart => ({ anyOf: parts });
 const named = (each: SchemaPart): SchemaPart => ({ type: "object", additionalProperties: each });
 
 /** Editors show a description, but not one beside a reference. */
-const described = (schema: SchemaPart, description: string): SchemaPart => {
+export const described = (schema: SchemaPart, description: string): SchemaPart => {
   if (description === "") return schema;
   return Object.hasOwn(schema, "$ref") ? { description, allOf: [schema] } : { description, ...schema };
 };
@@ -66,7 +66,7 @@ function partSchema(part: Part): SchemaPart {
 }
 
 /** `null` takes back what an extended config says. */
-function orNull(schema: SchemaPart): SchemaPart {
+export function orNull(schema: SchemaPart): SchemaPart {
   const { type, anyOf: parts } = schema;
   const none = { type: "null" };
   if (Object.keys(schema).length === 0) return schema;
@@ -81,7 +81,7 @@ type Docs = Readonly<Record<string, string>>;
 const optionSchema = (check: Check, part: Part | undefined): SchemaPart =>
   part ? partSchema(part) : (fromEnvironment(check.schema ?? {}) as SchemaPart);
 
-const properties = (checks: Checks, parts: Parts, docs: Docs): Record<string, SchemaPart> =>
+export const properties = (checks: Checks, parts: Parts, docs: Docs): Record<string, SchemaPart> =>
   Object.fromEntries(
     Object.entries(checks).map(([key, check]) => [
       key,
@@ -125,8 +125,24 @@ function kindSchema(kind: Kind, entries: readonly CatalogEntry[]): SchemaPart {
 
 const FUNCTION_SCHEMA = anyOf(ref("own"), ref("ownWithOptions"));
 
+/** The kinds with all their components, by the names that references have. */
+export function kindSchemas(some: readonly Kind[], all: readonly CatalogEntry[]): Record<string, SchemaPart> {
+  const entries = all.filter(({ kind }) => some.includes(kind));
+  return Object.fromEntries([
+    ...some.map((kind) => [
+      kind,
+      kindSchema(
+        kind,
+        entries.filter((entry) => entry.kind === kind),
+      ),
+    ]),
+    ...entries.map((entry) => [`${entry.kind}.${entry.name}`, componentSchema(entry)]),
+  ]) as Record<string, SchemaPart>;
+}
+
 export async function configSchema(): Promise<SchemaPart> {
   const all = await catalog();
+  const own = kinds.filter((kind) => !SWEEP_KINDS.includes(kind));
   const docs = optionDocs("src/experiment/types.ts", "ExperimentOptions");
   const functions = Object.fromEntries(
     FUNCTIONS.map((key) => [key, described(orNull(FUNCTION_SCHEMA), docs[key] ?? "")]),
@@ -173,16 +189,7 @@ export async function configSchema(): Promise<SchemaPart> {
         pattern: ENVIRONMENT,
         description: "From the environment: ${NAME} or ${NAME:-default}.",
       },
-      ...Object.fromEntries(
-        kinds.map((kind) => [
-          kind,
-          kindSchema(
-            kind,
-            all.filter((entry) => entry.kind === kind),
-          ),
-        ]),
-      ),
-      ...Object.fromEntries(all.map((entry) => [`${entry.kind}.${entry.name}`, componentSchema(entry)])),
+      ...kindSchemas(own, all),
     },
   };
 }
