@@ -1,22 +1,14 @@
-// npm run bench [name …] [-- --json]: runs the named benchmarks, or all, and says which aims are met.
+// npm run bench [name …] [-- --json]: measures the named benchmarks, or all, one after the other, and says which aims are
+// met. What was measured is kept in bench/results/, and written together as bench/results/report.md.
+import { relative } from "node:path";
+import { BENCHMARKS } from "./benchmarks.ts";
+import { measure } from "./lib/measure.ts";
 import { print, toJson, type Report } from "./lib/report.ts";
-
-/** Loaded one by one, so that a benchmark never runs in code that another has warmed up with its own types. */
-const BENCHMARKS: Readonly<Record<string, () => Promise<{ run(): Promise<Report | readonly Report[]> | Report }>>> = {
-  dispatch: () => import("./dispatch.ts"),
-  overhead: () => import("./overhead.ts"),
-  lenet: () => import("./lenet.ts"),
-  engines: () => import("./engines.ts"),
-  "gradient-monitor": () => import("./gradient-monitor.ts"),
-  "nan-guard": () => import("./nan-guard.ts"),
-  checkpoint: () => import("./checkpoint.ts"),
-  logging: () => import("./logging.ts"),
-  webhook: () => import("./webhook.ts"),
-  startup: () => import("./startup.ts"),
-};
+import { keep, REPORT, writeReport } from "./lib/results.ts";
 
 const args = process.argv.slice(2);
 const json = args.includes("--json");
+const flags = args.filter((arg) => arg.startsWith("--") && arg !== "--json");
 const asked = args.filter((arg) => !arg.startsWith("--"));
 const unknown = asked.filter((name) => !Object.hasOwn(BENCHMARKS, name));
 if (unknown.length > 0) {
@@ -26,11 +18,19 @@ if (unknown.length > 0) {
   process.exit(2);
 }
 
-const reports: Report[] = [];
-for (const name of asked.length > 0 ? asked : Object.keys(BENCHMARKS)) {
-  const { run } = await BENCHMARKS[name]!();
-  const told = [await run()].flat();
-  reports.push(...told);
-  if (!json) told.forEach(print);
+const names = asked.length > 0 ? asked : Object.keys(BENCHMARKS);
+const all: Report[] = [];
+for (const [i, name] of names.entries()) {
+  const result = await measure(name, flags, `${i + 1} of ${names.length}: ${name}`);
+  keep(name, result);
+  // After each: a long run that is cut off has its report so far.
+  writeReport(Object.keys(BENCHMARKS));
+  if (result.failed !== undefined) {
+    console.error(`${name} failed: ${result.failed}`);
+    process.exitCode = 1;
+  }
+  all.push(...result.reports);
+  if (!json) result.reports.forEach(print);
 }
-if (json) console.log(JSON.stringify(reports.map(toJson), undefined, 2));
+if (json) console.log(JSON.stringify(all.map(toJson), undefined, 2));
+console.error(`report: ${relative(process.env.INIT_CWD ?? ".", REPORT)}`);

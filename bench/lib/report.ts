@@ -1,12 +1,15 @@
 // What a benchmark tells: a table of numbers and its aims, each met or not; for people, or as JSON.
 
-interface Aim {
+export interface Aim {
   readonly what: string;
-  readonly measured: number;
+  /** Undefined where something it is compared with is not here; out of a file that is null. */
+  readonly measured: number | undefined;
   readonly unit: string;
   /** The most it may be, or with `atLeast` the least. */
   readonly limit: number;
   readonly atLeast?: boolean;
+  /** A condition: it is not just aimed at. */
+  readonly must?: boolean;
 }
 
 export interface Report {
@@ -18,10 +21,23 @@ export interface Report {
   readonly aims: readonly Aim[];
 }
 
-const isMet = ({ measured, limit, atLeast = false }: Aim): boolean => (atLeast ? measured >= limit : measured <= limit);
+/** Undefined when there is no figure. */
+function isMet({ measured, limit, atLeast = false }: Aim): boolean | undefined {
+  if (typeof measured !== "number") return undefined;
+  return atLeast ? measured >= limit : measured <= limit;
+}
 
-const show = (value: number | undefined): string =>
-  value === undefined
+export const verdict = (aim: Aim): "met" | "MISSED" | "no figure" =>
+  ({ true: "met", false: "MISSED", undefined: "no figure" } as const)[`${isMet(aim)}`];
+
+export const goal = ({ unit, limit, atLeast = false, must = false }: Aim): string =>
+  `${must ? "must be" : "aim"} ${atLeast ? "≥" : "≤"} ${limit} ${unit}`;
+
+export const figure = ({ measured, unit }: Aim): string =>
+  typeof measured === "number" ? `${show(measured)} ${unit}` : "";
+
+export const show = (value: number | undefined): string =>
+  typeof value !== "number"
     ? ""
     : Math.abs(value) >= 100
       ? value.toFixed(0)
@@ -37,9 +53,7 @@ function table({ title, columns, rows }: Report): string {
 }
 
 function aimLine(aim: Aim): string {
-  const { what, measured, unit, limit, atLeast } = aim;
-  const verdict = isMet(aim) ? "met   " : "MISSED";
-  return `${verdict}  ${what}: ${show(measured)} ${unit} (aim ${atLeast ? "≥" : "≤"} ${limit} ${unit})`;
+  return `${verdict(aim).padEnd(9)}  ${aim.what}: ${figure(aim)} (${goal(aim)})`;
 }
 
 export function print(report: Report): void {
@@ -54,6 +68,6 @@ export function toJson({ name, columns, rows, aims }: Report): object {
       label,
       ...Object.fromEntries(columns.map((column, i) => [column, values[i] ?? null])),
     })),
-    aims: aims.map((aim) => ({ ...aim, met: isMet(aim) })),
+    aims: aims.map((aim) => ({ ...aim, met: isMet(aim) ?? null })),
   };
 }

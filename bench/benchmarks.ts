@@ -1,0 +1,23 @@
+// The benchmarks by name, in the order of the report. A new one is a file that exports `run`, and a line here.
+import type { Report } from "./lib/report.ts";
+
+export interface Benchmark {
+  run(): Promise<Report | readonly Report[]> | Report;
+}
+
+export const BENCHMARKS: Readonly<Record<string, () => Promise<Benchmark>>> = {
+  dispatch: () => import("./dispatch.ts"),
+  overhead: () => import("./overhead.ts"),
+  lenet: () => import("./lenet.ts"),
+  demo: () => import("./demo.ts"),
+  engines: () => import("./engines.ts"),
+  "gradient-monitor": () => import("./gradient-monitor.ts"),
+  "nan-guard": () => import("./nan-guard.ts"),
+  checkpoint: () => import("./checkpoint.ts"),
+  logging: () => import("./logging.ts"),
+  "read-run": () => import("./read-run.ts"),
+  webhook: () => import("./webhook.ts"),
+  startup: () => import("./startup.ts"),
+  tune: () => import("./tune.ts"),
+  recommender: () => import("./recommender.ts"),
+};
