@@ -50,6 +50,7 @@ export {
   CheckpointError,
   ContextError,
   DataError,
+  DistributedError,
   EngineError,
   HookError,
   HooklineError,

@@ -13,17 +13,23 @@ function readIdx(file: string): { shape: number[]; bytes: Uint8Array } {
   return { shape, bytes: bytes.subarray(4 + 4 * shape.length) };
 }
 
-/** Pixels as rows of 784 floats from 0 to 1, labels as whole numbers from 0 to 9. */
-export function mnist(part: "train" | "test"): { x: HostArray; y: HostArray } {
+/** Pixels as rows of 784 bytes, labels as whole numbers from 0 to 9. */
+export function mnistBytes(part: "train" | "test"): { x: HostArray; y: HostArray } {
   const prefix = part === "train" ? "train" : "t10k";
   const images = readIdx(`${prefix}-images-idx3-ubyte`);
   const labels = readIdx(`${prefix}-labels-idx1-ubyte`);
   const [count = 0, height = 0, width = 0] = images.shape;
-  // A loop: Float32Array.from would call a function for each of 47 million pixels.
-  const pixels = new Float32Array(images.bytes.length);
-  for (let i = 0; i < pixels.length; i++) pixels[i] = images.bytes[i]! / 255;
   return {
-    x: { data: pixels, shape: [count, height * width] },
+    x: { data: images.bytes, shape: [count, height * width] },
     y: { data: Int32Array.from(labels.bytes), shape: [count] },
   };
+}
+
+/** The same with pixels as floats from 0 to 1. */
+export function mnist(part: "train" | "test"): { x: HostArray; y: HostArray } {
+  const { x, y } = mnistBytes(part);
+  // A loop: Float32Array.from would call a function for each of 47 million pixels.
+  const pixels = new Float32Array(x.data.length);
+  for (let i = 0; i < pixels.length; i++) pixels[i] = x.data[i]! / 255;
+  return { x: { data: pixels, shape: x.shape }, y };
 }

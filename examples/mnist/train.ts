@@ -5,10 +5,11 @@ import { join, relative, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { earlyStopping, image, logger, modelCheckpoint, progressBar, Trainer, type Hook } from "hookline";
 import { DataLoader, split } from "hookline/data";
+import { numpy as np } from "hookline/jax";
 import { readRun } from "hookline/loggers";
 import { accuracy, crossEntropy, linear, relu, sequential } from "hookline/nn";
 import { adamw, cosine } from "hookline/optim";
-import { mnist } from "./data.ts";
+import { mnistBytes } from "./data.ts";
 
 // ---------------------------------------------------------------------------------------------------------------------
 // Settings
@@ -38,10 +39,11 @@ const firstUnit: Hook = {
 
 // ---------------------------------------------------------------------------------------------------------------------
 // The run. A twelfth of the training data is held out: the test set is looked at once, at the very end.
-const [train, val] = split(mnist("train"), [11 / 12, 1 / 12], seed);
+const [train, val] = split(mnistBytes("train"), [11 / 12, 1 / 12], seed);
 
 const trainer = new Trainer({
   model: sequential(linear(784, hidden), relu(), linear(hidden, 10)),
+  inputs: ({ x }) => x!.astype(np.float32).div(255), // pixels travel as bytes and become 0 to 1 on the device
   loss: crossEntropy(),
   metrics: { accuracy: accuracy() },
   optimizer: adamw({ lr, weightDecay }),
@@ -80,7 +82,7 @@ if (result.status === "interrupted") {
   console.log(`last validation accuracy: ${percent(result.metrics["val/accuracy"])}`);
   console.log("the same command goes on from here");
 } else {
-  const test = await trainer.evaluate(new DataLoader(mnist("test"), { batchSize: 500 }));
+  const test = await trainer.evaluate(new DataLoader(mnistBytes("test"), { batchSize: 500 }));
   console.log(`test accuracy: ${percent(test["test/accuracy"])}`);
 }
 const inspect = shown(fileURLToPath(new URL("./inspect.ts", import.meta.url)));

@@ -4,6 +4,7 @@ import { renameTensors, type RenameOptions } from "./formats/state-dict.ts";
 import { READ_CHECKS, weightsAt, type ReadWeightsOptions } from "./read-weights.ts";
 import { NewWeightsFile, WRITE_CHECKS, type WriteOptions, type WrittenWeights } from "./write-weights.ts";
 
+/** Options of `convertCheckpoint`. */
 export interface ConvertOptions extends ReadWeightsOptions, RenameOptions, WriteOptions {}
 
 const CHECKS = {

@@ -11,6 +11,7 @@ import {
 } from "node:fs";
 import { rmSync, symlinkSync, truncateSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { CheckpointError } from "../core/errors.ts";
 import { openDirectoryStore } from "./directory-store.ts";
@@ -136,7 +137,7 @@ test("opening sweeps what crashes left, and puts back one that was being replace
 
 test("one that was replaced goes when its successor is whole, and comes back when it is not", async () => {
   for (const isWhole of [true, false]) {
-    const root = withDamage((newest) => cpSync(newest, `${newest}/../.old-x`, { recursive: true }));
+    const root = withDamage((newest) => cpSync(newest, join(newest, "../.old-x"), { recursive: true }));
     if (!isWhole) flipBit(`${root}/step-2/model.safetensors`, 7, 7);
     const store = await openDirectoryStore(root, { thread: false });
     const { checkpoint, skipped } = await store.load();

@@ -20,6 +20,7 @@ import type {
 } from "./store.ts";
 import { Turns } from "./turns.ts";
 
+/** Options of `openDirectoryStore`. */
 export interface DirectoryStoreOptions {
   /** Only reads: takes no lock and sweeps nothing, so that it may look at a directory that a run is using. */
   readonly readOnly?: boolean;

@@ -107,9 +107,10 @@ export function makeDirectory(fs: DiskFs, path: string): void {
   guarded(path, () => {
     const first = makeAll(fs, path);
     if (first === undefined) return;
+    const root = path.startsWith("/") ? "/" : ".";
     for (let made = path; made.length >= first.length;) {
-      made = made.slice(0, Math.max(made.lastIndexOf("/"), made.lastIndexOf("\\")));
-      syncDirectory(fs, made || "/");
+      made = parentOf(made);
+      syncDirectory(fs, made || root);
     }
   });
 }
@@ -128,7 +129,8 @@ function makeAll(fs: DiskFs, path: string): string | undefined {
   }
 }
 
-const parentOf = (path: string): string => path.slice(0, Math.max(path.lastIndexOf("/"), path.lastIndexOf("\\")));
+/** Empty for the root, and for a name alone. */
+const parentOf = (path: string): string => path.slice(0, Math.max(0, path.lastIndexOf("/"), path.lastIndexOf("\\")));
 
 /** Reads a file of known size and, if given, digest; anything else than a plain file with these is damage. */
 export function readWhole(fs: DiskFs, path: string, size: number, sha256?: string): Uint8Array<ArrayBuffer> {

@@ -8,6 +8,7 @@ import { weightsIn } from "./formats/torch-checkpoint.ts";
 import { bytesOf, nodePath, OpenFiles } from "./read-weights-disk.ts";
 import type { FileKind } from "./read-weights-place.ts";
 
+/** A tensor that `inspectCheckpoint` found. */
 export interface TensorSummary {
   readonly file: string;
   /** In a .pt file, the way to it: `optimizer.state.0.exp_avg`. */

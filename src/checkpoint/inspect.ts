@@ -7,11 +7,13 @@ import { manifestOf, verifyFile } from "./read-weights-manifest.ts";
 import { checkpointsIn, kindOfFile, NothingHere, placeOf, type FileKind } from "./read-weights-place.ts";
 import type { BadCheckpoint, CheckpointInfo } from "./store.ts";
 
+/** Options of `inspectCheckpoint`. */
 export interface InspectOptions {
   /** False trusts files of the right size without reading them through; default true. */
   readonly verifyDigests?: boolean;
 }
 
+/** What `inspectCheckpoint` found. */
 export interface InspectedCheckpoint extends Partial<
   Pick<CheckpointInfo, "step" | "epoch" | "reason" | "metrics" | "time">
 > {

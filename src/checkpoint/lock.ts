@@ -88,6 +88,13 @@ export function lockDirectory(dir: string, fs: DiskFs = nodeFs(), tempName: stri
   };
 }
 
+/** Whether a process holds the lock of a directory that lives, or on another machine may live. */
+export function isLocked(dir: string, fs: DiskFs = nodeFs()): boolean {
+  const system = node(fs);
+  const found = readHolder(system, `${dir}/${LOCK}`);
+  return found !== undefined && isAlive(system, found);
+}
+
 function writeNew(fs: DiskFs, path: string, text: string): void {
   const fd = fs.openSync(path, "wx");
   try {

@@ -2,6 +2,7 @@
 import { isSafeName } from "../core/safe-name.ts";
 import type { CheckpointInfo, FileEntry } from "./store.ts";
 
+/** The file that makes a directory a checkpoint. It is written last, with size and digest of all others. */
 export const MANIFEST = "manifest.json";
 /** Raised when older readers would misread what newer writers write. */
 const SCHEMA = 1;

@@ -24,6 +24,7 @@ interface Kept {
   readonly files: CheckpointFiles;
 }
 
+/** Keeps checkpoints in memory, for tests and short runs. */
 export function memoryStore(): CheckpointStore {
   const kept = new Map<string, Kept>();
   const turns = new Turns("memory");

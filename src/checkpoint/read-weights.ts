@@ -14,6 +14,7 @@ import { manifestOf, verifyFile } from "./read-weights-manifest.ts";
 import { checkpointsIn, kindOfFile, placeOf, warnSkipped, type FileKind } from "./read-weights-place.ts";
 import type { BadCheckpoint, SavedCheckpoint } from "./store.ts";
 
+/** Options of `readWeights`. */
 export interface ReadWeightsOptions {
   /**
    * Of a checkpoint with averaged weights (`ema`, `swa`), those are read. False reads the model's own; a name chooses

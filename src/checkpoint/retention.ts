@@ -22,8 +22,10 @@ export interface RetentionEntry extends Pick<CheckpointInfo, "step" | "time" | "
   readonly name: string;
 }
 
+/** Why a checkpoint stays. */
 export type KeepReason = "best" | "last" | "milestone" | "limit" | "in flight" | "only one" | "no rule";
 
+/** Which checkpoints stay, and which go. */
 export interface Retention {
   /** Why each that stays does, by name. */
   readonly keep: ReadonlyMap<string, readonly KeepReason[]>;

@@ -5,6 +5,7 @@ import { fromHostArrays } from "./formats/host-arrays.ts";
 import { renameTensors, type RenameOptions } from "./formats/state-dict.ts";
 import { NewWeightsFile, WRITE_CHECKS, type WriteOptions, type WrittenWeights } from "./write-weights.ts";
 
+/** Options of `saveWeights`. */
 export interface SaveWeightsOptions extends WriteOptions, Pick<RenameOptions, "rename"> {}
 
 const CHECKS = { path: is.name, tensors: is.object, rename: is.or(is.object, is.function), ...WRITE_CHECKS };

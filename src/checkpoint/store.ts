@@ -16,6 +16,7 @@ export type LentFiles = Readonly<Record<string, () => readonly Uint8Array[]>>;
 /** The bytes of each file, by name. */
 export type CheckpointFiles = Readonly<Record<string, Uint8Array>>;
 
+/** A checkpoint that was read, and what was passed over on the way to it. */
 export interface LoadedCheckpoint {
   readonly checkpoint: SavedCheckpoint;
   readonly files: CheckpointFiles;
@@ -23,6 +24,7 @@ export interface LoadedCheckpoint {
   readonly skipped: readonly BadCheckpoint[];
 }
 
+/** Which checkpoint a store reads, and what of it. */
 export interface LoadOptions {
   /** Which checkpoint; by default the newest that is intact. */
   readonly name?: string;
@@ -30,6 +32,7 @@ export interface LoadOptions {
   readonly files?: readonly string[];
 }
 
+/** Where checkpoints are kept: on disk, in memory, in a browser's files, or in a place of your own. */
 export interface CheckpointStore {
   /**
    * Resolves when the checkpoint would survive a crash; when it rejects, the store is as it was before.

@@ -27,6 +27,7 @@ export const WRITE_CHECKS = {
   overwrite: is.boolean,
 };
 
+/** A file of weights that was written. */
 export interface WrittenWeights {
   readonly path: string;
   /** How many. */

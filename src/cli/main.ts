@@ -2,6 +2,7 @@
 // The bin: runs a command and ends with its exit code. What a command needs is loaded when it is called.
 import { EXIT, reportError } from "./lib/exit.ts";
 import { ignoreClosedPipes } from "./lib/output.ts";
+import { myTurn } from "./lib/ranks.ts";
 import { runProgram } from "./program.ts";
 
 ignoreClosedPipes();
@@ -10,5 +11,5 @@ try {
   // A run that a signal ended has set the code already.
   if (code !== EXIT.ok) process.exitCode = code;
 } catch (error) {
-  process.exitCode = reportError(error);
+  process.exitCode = reportError(error, await myTurn());
 }

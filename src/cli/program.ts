@@ -44,6 +44,8 @@ export function makeProgram(exitWith: (code: number) => void): Command {
     .helpOption("-h, --help", "show help")
     .helpCommand("help [command]", "show help for a command")
     .usage("<command> [options]")
+    // What stands after the command that `launch` starts belongs to that one.
+    .enablePositionalOptions()
     .exitOverride()
     .configureOutput({ outputError: () => undefined })
     .configureHelp({ styleTitle: (title) => paint(process.stdout, "bold", title) });
@@ -91,6 +93,20 @@ resume runs/digits --set epochs=20`,
     .addOption(SET())
     .option("--quiet", "no progress, and no words but errors and warnings")
     .addOption(JSON_FLAG());
+
+  command(
+    "launch",
+    "Starts `train` or `resume` as several processes that train together, with Open MPI's mpirun.",
+    () => import("./launch.ts"),
+    `launch -n 4 train digits.yaml --epochs 20
+launch -n 8 --hosts node1,node2 resume runs/digits
+launch -n 2 --mpirun "--report-bindings" train`,
+  )
+    .requiredOption("-n, --ranks <n>", "how many processes", wholeFrom(1))
+    .option("--hosts <list>", "where they run: host or host:slots, with commas between; default: here", nonEmpty)
+    .option("--mpirun <flags>", "further flags for mpirun, as one word", nonEmpty)
+    .argument("<command...>", "train or resume, with all that belongs to it")
+    .passThroughOptions();
 
   command(
     "eval",
@@ -178,6 +194,46 @@ runs --json`,
     .option("--sort <by>", "started, name, steps, time, or a metric, the best first", "started")
     .option("--plot <metric>", "draw the curves of a metric")
     .addOption(JSON_FLAG());
+
+  command(
+    "tune",
+    "Searches for good hyperparameters: trials over a space, as a sweep's file says.",
+    () => import("./tune.ts"),
+    `tune sweep.yaml
+tune sweep.yaml --set trials=50 --set sampler=random
+tune sweep.yaml --json > study.json`,
+  )
+    .argument("<sweep>", "the sweep's file; started again, it goes on where it stood")
+    .addOption(SET())
+    .option("--fresh", "start anew where a study lies; that one is kept beside, under another name")
+    .option("--quiet", "no progress, and no words but errors and warnings")
+    .addOption(JSON_FLAG());
+
+  command(
+    "studies",
+    "Lists studies: how they stand, their best trials; or shows the trials of one.",
+    () => import("./studies.ts"),
+    `studies
+studies runs/digits-sweep
+studies runs/digits-sweep --report`,
+  )
+    .argument("[dir]", "where studies lie, or the directory of one (default: runs)")
+    .option("--report", "write report.md and report.html into the study's directory")
+    .addOption(JSON_FLAG());
+
+  command(
+    "worker",
+    "Runs trials of a study on this machine, for a controller that uses bullmq().",
+    () => import("./worker.ts"),
+    `worker --redis redis://localhost:6379 --study digits
+worker --redis rediss://user:password@queue.example:6380 --study digits --concurrency 4 --timeout 3600`,
+  )
+    .requiredOption("--redis <url>", "where the study's Redis is", nonEmpty)
+    .option("--study <name>", "the study's name", nonEmpty, "study")
+    .option("--concurrency <n>", "trials at a time, each in a process of its own", wholeFrom(1), 1)
+    .option("--memory <MB>", "megabytes that a trial may use", wholeFrom(1))
+    .option("--timeout <s>", "seconds that an attempt at a trial may take", wholeFrom(1))
+    .option("--recycle <n>", "replace a process after so many trials", wholeFrom(1), 50);
 
   command(
     "init",

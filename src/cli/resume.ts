@@ -3,7 +3,9 @@ import { buildExperiment } from "../experiment/build/build-experiment.ts";
 import { readResults } from "../experiment/results-file.ts";
 import { UsageError } from "./lib/exit.ts";
 import { readRecord } from "./lib/record.ts";
-import { recordable, recordedConfig, withoutSecrets } from "./lib/recorded-config.ts";
+import { recordable, withoutSecrets } from "../experiment/config/recordable.ts";
+import { isMainRank } from "./lib/ranks.ts";
+import { recordedConfig } from "./lib/recorded-config.ts";
 import { runExperiment } from "./lib/run-experiment.ts";
 import { thisProcess } from "./lib/run-process.ts";
 import { checkNobodyThere } from "./lib/run-place.ts";
@@ -21,7 +23,7 @@ export async function run(given: string, { set = [], quiet, json }: Flags): Prom
   const saved = await readResults(runDir);
   if (saved?.status === "completed")
     throw new UsageError(`The run in ${runDir} is complete. \`hookline train\` begins another.`);
-  checkNobodyThere(runDir);
+  if (isMainRank()) checkNobodyThere(runDir);
   const doc = await recordedConfig(runDir, record, set);
   const options = await buildExperiment(doc);
   const overrides = [...record.overrides, ...set.map(withoutSecrets)];

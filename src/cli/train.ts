@@ -6,6 +6,7 @@ import { findConfig, overridesOf, type Shortcuts } from "./lib/config-file.ts";
 import { print, printJson } from "./lib/output.ts";
 import { describePlan, planOf } from "./lib/plan.ts";
 import { newRecord } from "./lib/record.ts";
+import { isMainRank } from "./lib/ranks.ts";
 import { runExperiment } from "./lib/run-experiment.ts";
 import { makeRoom } from "./lib/run-place.ts";
 import { shownPath } from "./lib/shown-path.ts";
@@ -30,7 +31,7 @@ export async function run(given: string | undefined, flags: Flags): Promise<numb
     const plan = planOf(doc, options, runDir);
     return json ? printJson(plan) : print(describePlan(plan));
   }
-  await makeRoom(runDir, fresh);
+  if (isMainRank()) await makeRoom(runDir, fresh);
   const record = newRecord(runDir, options.name ?? "experiment", doc, overrides);
   return runExperiment({ options, runDir, record, resume: false, quiet, json });
 }

@@ -2,6 +2,7 @@
 import { DataError } from "./errors.ts";
 import { show } from "./options.ts";
 
+/** What holds the numbers of a host array. */
 export type TypedArray =
   | Float32Array
   | Float64Array

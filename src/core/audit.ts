@@ -1,5 +1,6 @@
 // The audit: every intervention of a hook in the run, in order. It is part of the run's result.
 
+/** A verb that a hook called: who, when, what and why. */
 export interface Intervention {
   /** The hook that asked. */
   readonly who: string;
@@ -9,6 +10,8 @@ export interface Intervention {
   /** The verb, with its argument in short: `setLr(0.001)`. */
   readonly what: string;
   readonly why?: string;
+  /** The processes whose hook asked, where several train together. */
+  readonly ranks?: readonly number[];
   /** Set when the request was not carried out, and why. */
   refused?: string;
 }

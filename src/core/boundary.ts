@@ -1,11 +1,30 @@
 // Boundaries: what happens between steps and between epochs. At most one evaluation, one log and one save, then a stop.
 import { evaluateOnce } from "./evaluate.ts";
 import type { LoopParts } from "./loop-parts.ts";
+import type { Team } from "./team.ts";
 
 /** After a step: a rollback if one was asked for, at most one evaluation, one log and one save, then the stop. */
 export function boundary(parts: LoopParts): void | Promise<void> {
+  if (parts.team) return sharedBoundary(parts, parts.team);
   const evaluates = evalDue(parts, "step");
   return evaluates || parts.saves.pending ? report(parts, evaluates) : logAndClose(parts);
+}
+
+/** The same where several processes train together: whatever one of them is asked, all do. */
+async function sharedBoundary(parts: LoopParts, team: Team): Promise<void> {
+  const { run, saves } = parts;
+  await team.compare();
+  await team.agree(logDue(parts));
+  const { logs } = team;
+  const evaluates = evalDue(parts, "step");
+  await saves.rollback();
+  if (evaluates) await evaluateAll(parts);
+  if (logDue(parts)) await log(parts);
+  // What loggers ask for, who may be on one process only, is part of this boundary too.
+  if (logs || evaluates) await team.agree();
+  run.clock.mark();
+  if (saves.pending) await saves.boundary();
+  return settle(parts);
 }
 
 async function report(parts: LoopParts, evaluates: boolean): Promise<void> {
@@ -56,7 +75,7 @@ export function lastEvalDue({ run, evals, evalEvery }: LoopParts): boolean {
 }
 
 export async function evaluateAll(parts: LoopParts): Promise<void> {
-  const { run, work, evals } = parts;
+  const { run, work, evals, team } = parts;
   run.phase = "eval";
   run.evaluatedAt = run.clock.now.step;
   const atHand = { batch: run.batch, batchIdx: run.batchIdx, loaderIdx: run.loaderIdx, loaderName: run.loaderName };
@@ -64,6 +83,7 @@ export async function evaluateAll(parts: LoopParts): Promise<void> {
   Object.assign(run, atHand);
   run.clock.mark("eval");
   run.phase = "train";
+  if (team) await team.agree();
   // An evaluation that was cut off has no news for a schedule.
   if (!run.partial) work.observe(run.metrics);
 }

@@ -11,6 +11,7 @@ import { didYouMean } from "./suggest.ts";
  */
 export type Quantity = number | string;
 
+/** A cadence in full: how often, between which points, and where besides. */
 export interface CadenceOptions {
   readonly every?: Quantity;
   /** Not before this much has passed. */
@@ -25,6 +26,7 @@ export interface CadenceOptions {
   readonly atEnd?: boolean;
 }
 
+/** How often, wherever that is asked: `100`, `"2 epochs"`, `"10%"`, `{ every: 100, from: "1 epoch" }`. */
 export type Cadence = Quantity | CadenceOptions;
 
 /** What a cadence may look at when it is asked. */

@@ -1,5 +1,6 @@
 // The context: one live object per hook over the state of its trainer. It shows what the event allows and audits every verb.
 import type { HostArray } from "./arrays.ts";
+import { carryOut, type Ask, type GroupAssignment } from "./ask.ts";
 import type { Audit, Intervention } from "./audit.ts";
 import type { ContextFields, LiveOptimizer, Metrics, Phase, RunStatus, UpdateFn, Verbs } from "./context.types.ts";
 import { toBatch } from "./batch.ts";
@@ -22,6 +23,7 @@ import type { SavedCheckpoint, SaveReason } from "./saved.ts";
 import { checkSaveOptions, type Checkpoints, type FailedSave, type Loading, type ResumeReport } from "./saving.ts";
 import type { SaveOptions, SaveRequest, Saving } from "./saving.ts";
 import type { Shared } from "./shared.ts";
+import type { Team } from "./team.ts";
 import { allowsVerb, eventsWith, showsField, skipProblem } from "./permissions.ts";
 import { SKIP_SCOPES, VERBS, type SkipScope, type VerbName } from "./verbs.ts";
 
@@ -38,8 +40,12 @@ export interface RunView extends Omit<
   | "activations"
   | "optimizers"
   | "checkpoints"
+  | "rank"
+  | "worldSize"
 > {
   readonly clock: Clock;
+  /** The processes that train together; undefined for one alone. */
+  readonly team: Team | undefined;
   /** The gradients as one hook sees them: what it does to them is recorded. Undefined outside their window. */
   gradsFor(ctx: Context): Grads | undefined;
   /** The activations of a hook's own request, as far as they were collected. */
@@ -58,11 +64,17 @@ export interface RunView extends Omit<
 }
 
 /** The verbs without their permissions and their audit: what the loop does. */
-export interface Actions extends Omit<Verbs, "stop" | "setLr" | "requestSave" | "rollback"> {
+export interface Actions extends Omit<Verbs, "stop" | "setLr" | "setTrainable" | "requestSave" | "rollback"> {
   stop(reason: string, by: string, entry: Intervention): void;
   requestSave(request: SaveRequest, at: "boundary" | "end"): void;
   rollback(to: string | undefined, by: string, reason: string | undefined): void;
-  setLr(lr: number | ((current: number) => number)): string;
+  /** What each group's rate would be, and setting them. */
+  ratesFor(lr: number | ((current: number) => number)): readonly number[];
+  setRates(rates: readonly number[]): void;
+  assign(optimizer: number, group: number, values: GroupAssignment): void;
+  /** The parameters that a filter leaves out, and leaving them out. */
+  frozenBy(filter: NameFilter): readonly string[];
+  freeze(names: readonly string[]): void;
   log(values: Readonly<Record<string, number | Media>>): void;
 }
 
@@ -72,11 +84,14 @@ export class Context implements Omit<ContextFields, never>, Verbs {
   readonly #run: RunView;
   readonly #probes: ProbeRequest | undefined;
   readonly #rules: DueRules;
+  /** Does it run on the main process only? */
+  readonly #mainOnly: boolean;
   /** The event whose fields are shown instead of those of the event at hand. */
   #recalled: string | undefined;
 
-  constructor(hook: string, run: RunView, probes?: ProbeRequest) {
+  constructor(hook: string, run: RunView, probes?: ProbeRequest, mainOnly = false) {
     this.hook = hook;
+    this.#mainOnly = mainOnly;
     this.#run = run;
     this.#probes = probes;
     this.#rules = new DueRules(hook);
@@ -130,6 +145,13 @@ export class Context implements Omit<ContextFields, never>, Verbs {
   }
   get shared(): Shared {
     return this.#run.shared;
+  }
+
+  get rank(): number {
+    return this.#run.team?.rank ?? 0;
+  }
+  get worldSize(): number {
+    return this.#run.team?.size ?? 1;
   }
 
   get hooks(): HookRegistry {
@@ -271,8 +293,8 @@ export class Context implements Omit<ContextFields, never>, Verbs {
     if (typeof reason !== "string" || reason === "") {
       throw new ContextError(`ctx.stop takes a reason, which the run's result will show, got ${show(reason)}.`);
     }
-    const entry = this.#ask("stop", "stop", reason);
-    this.#run.actions.stop(reason, this.hook, entry);
+    this.#allowed("stop");
+    this.request({ verb: "stop", reason }, "stop", reason);
   }
 
   skip(scope: SkipScope, reason?: string): void {
@@ -283,8 +305,14 @@ export class Context implements Omit<ContextFields, never>, Verbs {
     const event = this.#myTurn("skip");
     const problem = skipProblem(scope, event);
     if (problem !== undefined) throw new ContextError(problem);
-    this.#ask("skip", `skip("${scope}")`, reason);
-    this.#run.actions.skip(scope);
+    this.#allowed("skip");
+    const { team, actions } = this.#run;
+    const what = `skip("${scope}")`;
+    // A batch is this process's share of one, and the main one alone saves.
+    if (!team || scope === "batch" || scope === "save") this.record(what, reason);
+    else team.ask({ ask: { verb: "skip", scope }, entry: this.#entry(what, reason) });
+    // Once the gradients are joined, no process may leave the step before the others.
+    if (!team || (event !== "beforeOptimizerStep" && event !== "gradientClip")) actions.skip(scope);
   }
 
   replaceBatch(batch: HostBatch, reason?: string): void {
@@ -304,53 +332,54 @@ export class Context implements Omit<ContextFields, never>, Verbs {
     if (typeof loss !== "function") {
       throw new ContextError(`ctx.setLoss takes a loss function such as crossEntropy(), got ${show(loss)}.`);
     }
+    this.#alike("setLoss");
     this.#ask("setLoss", `setLoss(${loss.name || "anonymous"})`, reason);
     this.#run.actions.setLoss(loss);
   }
 
   setLr(lr: number | ((current: number) => number), reason?: string): void {
     this.#allowed("setLr");
-    const what = this.#run.actions.setLr(lr);
-    this.#ask("setLr", what, reason);
+    const rates = this.#run.actions.ratesFor(lr);
+    this.request({ verb: "setLr", rates }, `setLr(${rates[0]})`, reason);
   }
 
   setUpdate(update: UpdateFn | null, reason?: string): void {
+    this.#alike("setUpdate");
     this.#ask("setUpdate", update === null ? "setUpdate(null)" : `setUpdate(${update.name || "anonymous"})`, reason);
     this.#run.actions.setUpdate(update);
   }
 
   setTrainable(filter: NameFilter, reason?: string): void {
     this.#allowed("setTrainable");
-    this.#run.actions.setTrainable(filter);
-    this.#ask(
-      "setTrainable",
-      `setTrainable(${typeof filter === "function" ? filter.name || "function" : JSON.stringify(filter)})`,
-      reason,
-    );
+    const frozen = this.#run.actions.frozenBy(filter);
+    const shown = typeof filter === "function" ? filter.name || "function" : JSON.stringify(filter);
+    this.request({ verb: "setTrainable", frozen }, `setTrainable(${shown})`, reason);
   }
 
   setAccumulate(n: number, reason?: string): void {
     if (!Number.isSafeInteger(n) || n < 1)
       throw new ContextError(`ctx.setAccumulate takes a whole number ≥ 1, got ${show(n)}.`);
-    this.#ask("setAccumulate", `setAccumulate(${n})`, reason);
-    this.#run.actions.setAccumulate(n);
+    this.#allowed("setAccumulate");
+    this.request({ verb: "setAccumulate", n }, `setAccumulate(${n})`, reason);
   }
 
   swapParams(params: HostTensors | DeviceTensors, reason?: string): void {
     this.#allowed("swapParams");
+    this.#alike("swapParams");
     this.#run.actions.swapParams(params);
     this.#ask("swapParams", "swapParams", reason);
   }
 
   setParams(params: HostTensors | DeviceTensors, reason?: string): void {
     this.#allowed("setParams");
+    this.#alike("setParams");
     this.#run.actions.setParams(params);
     this.#ask("setParams", "setParams", reason);
   }
 
   requestEval(reason?: string): void {
-    this.#ask("requestEval", "requestEval", reason);
-    this.#run.actions.requestEval();
+    this.#allowed("requestEval");
+    this.request({ verb: "requestEval" }, "requestEval", reason);
   }
 
   requestSave(reason: SaveReason = "request", options: SaveOptions = {}): void {
@@ -359,29 +388,51 @@ export class Context implements Omit<ContextFields, never>, Verbs {
     }
     checkSaveOptions("ctx.requestSave", options);
     const { at = "boundary", ...rest } = options;
-    this.#ask("requestSave", at === "end" ? "requestSave at the end" : "requestSave", reason);
-    this.#run.actions.requestSave({ ...rest, reason, by: [this.hook] }, at);
+    this.#allowed("requestSave");
+    const request = { ...rest, reason, by: [this.hook] };
+    this.request({ verb: "requestSave", request, at }, at === "end" ? "requestSave at the end" : "requestSave", reason);
   }
 
   rollback(to?: string, reason?: string): void {
     if (to !== undefined && (typeof to !== "string" || to === ""))
       throw new ContextError(`ctx.rollback takes the name of a checkpoint, or nothing, got ${show(to)}.`);
-    this.#ask("rollback", to === undefined ? "rollback" : `rollback("${to}")`, reason);
-    this.#run.actions.rollback(to, this.hook, reason);
+    this.#allowed("rollback");
+    this.request({ verb: "rollback", to, reason }, to === undefined ? "rollback" : `rollback("${to}")`, reason);
+  }
+
+  /** Records a request and does it; among several processes, all do it when they next agree. */
+  request(ask: Ask, what: string, why?: string): void {
+    const { team, actions } = this.#run;
+    // The main process alone saves: what it asks of itself need not wait.
+    if (team && !(ask.verb === "requestSave" && team.rank === 0)) team.ask({ ask, entry: this.#entry(what, why) });
+    else carryOut(actions, { ask, entry: this.record(what, why) });
   }
 
   /** Records an intervention of this hook that is not a verb of its own (assignments to groups, gradients). */
   record(what: string, why?: string): Intervention {
+    const { team, audit } = this.#run;
+    const entry = this.#entry(what, why);
+    return audit.add(team ? { ...entry, ranks: [team.rank] } : entry);
+  }
+
+  /** The same of a change that every process must make by itself: of gradients that have been joined. */
+  recordAlike(what: string): void {
+    this.#alike(what);
+    this.record(what);
+  }
+
+  #entry(what: string, why?: string): Intervention {
     const event = this.#myTurn(what);
-    const { audit, clock } = this.#run;
-    const entry: Intervention = {
-      who: this.hook,
-      event,
-      step: clock.now.step,
-      epoch: this.epoch,
-      what,
-    };
-    return audit.add(why === undefined ? entry : { ...entry, why });
+    const entry = { who: this.hook, event, step: this.#run.clock.now.step, epoch: this.epoch, what };
+    return why === undefined ? entry : { ...entry, why };
+  }
+
+  /** What cannot be sent to the other processes must be asked on each of them. */
+  #alike(what: string): void {
+    if (!this.#run.team || !this.#mainOnly) return;
+    throw new ContextError(
+      `Hook \`${this.hook}\` runs on the main process only (\`ranks: "main"\`), but ctx.${what} must be called on all ${this.#run.team.size} alike, or their models would differ. Leave out \`ranks\`.`,
+    );
   }
 
   /** Shows the fields of `event`, as its last occasion left them, while `call` runs. Verbs stay those of the event at hand. */

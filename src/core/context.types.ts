@@ -18,6 +18,7 @@ import type { SkipScope, SkipScopesOf, VerbsOf } from "./verbs.ts";
 
 /** What runs now: training, an evaluation inside it, or `evaluate`/`predict` on their own. */
 export type Phase = "train" | "eval" | "standalone" | "predict";
+/** How a run stands, or how it ended. */
 export type RunStatus = "training" | "completed" | "stopped" | "interrupted" | "error";
 export type Metrics = Readonly<Record<string, number>>;
 
@@ -31,6 +32,7 @@ export interface LiveGroup {
   momentum: number | undefined;
 }
 
+/** A running optimizer. */
 export interface LiveOptimizer {
   readonly name: string;
   readonly groups: readonly LiveGroup[];
@@ -97,6 +99,10 @@ export interface ContextFields<B = HostBatch> {
   /** Seconds of training, earlier parts of a resumed run included. */
   readonly elapsed: number;
   readonly shared: Shared;
+  /** This process among those that train together, from 0; 0 is the main one. */
+  readonly rank: number;
+  /** How many processes train together; 1 for one alone. */
+  readonly worldSize: number;
   /** Registration and cost of all hooks; what changes here takes effect at the next event. */
   readonly hooks: HookRegistry;
   /** The run's checkpoints. */

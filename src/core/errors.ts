@@ -46,6 +46,11 @@ export class EngineError extends HooklineError {
   override name = "EngineError";
 }
 
+/** The processes that train together cannot go on together: one of them is gone, hangs or differs. */
+export class DistributedError extends HooklineError {
+  override name = "DistributedError";
+}
+
 /** A checkpoint or one of its files that cannot be read or written: which file, why, and the way out. */
 export class CheckpointError extends HooklineError {
   override name = "CheckpointError";

@@ -1,11 +1,17 @@
 // One evaluation over one loader: inside a run, or on its own.
 import { toBatch } from "./batch.ts";
 import { DataError } from "./errors.ts";
-import type { Loader } from "./loader.ts";
+import type { Loader, MaybePromise, Share } from "./loader.ts";
+import { chain } from "./maybe.ts";
+import type { HostBatch } from "./model.ts";
 import { showFilter } from "./probes.ts";
 import type { HookRegistry } from "./registry.ts";
 import type { Run } from "./run.ts";
+import type { Team } from "./team.ts";
 import type { EvalWork } from "./work.ts";
+
+/** Batches of an evaluation after which several processes look for a signal that one of them was sent. */
+const AGREE_EVERY = 8;
 
 /** A signal to the process, or the caller's AbortSignal. */
 export interface Interruption {
@@ -26,6 +32,8 @@ export interface EvalParts {
   readonly hooks: HookRegistry;
   readonly evalWork: EvalWork;
   readonly seed: number;
+  /** The processes that train together; undefined for one alone. */
+  readonly team: Team | undefined;
   /** Why the run must end now, from a signal or the caller's AbortSignal. */
   interrupted(): Interruption | undefined;
   /** Lets timers, signals and I/O run, when it is time. */
@@ -34,7 +42,7 @@ export interface EvalParts {
 
 /** Fires the evaluation's events, merges its metrics into the run and returns them. */
 export async function evaluateOnce(parts: EvalParts, feed: EvalFeed): Promise<Record<string, number>> {
-  const { run, hooks, evalWork } = parts;
+  const { run, hooks, evalWork, team } = parts;
   const { fire } = hooks;
   run.loaderName = feed.name;
   run.loaderIdx = feed.index;
@@ -50,16 +58,17 @@ export async function evaluateOnce(parts: EvalParts, feed: EvalFeed): Promise<Re
         run.partial = true;
         break;
       }
-      let batch = feed.loader.next();
-      if (batch instanceof Promise) batch = await batch;
-      if (batch === undefined) break;
-      run.batch = toBatch(batch, () => `Loader \`${feed.name}\``);
+      let share = team ? team.nextShare(feed.loader, feed.name) : nextBatch(feed);
+      if (share instanceof Promise) share = await share;
+      if (share === undefined) break;
+      run.show(share);
       run.requests.batch = undefined;
       await fire.evalBatchBegin!();
-      if (run.requests.batch) run.batch = run.requests.batch;
-      const wait = evalWork.batch(run.batch, feed.name, run.batchIdx);
+      run.replaceBatch();
+      const wait = evalWork.batch(run.batch, feed.name, run.batchIdx, run.rowless);
       if (wait) await wait;
       await fire.evalBatchEnd!();
+      if (team && run.phase === "eval" && run.batchIdx % AGREE_EVERY === AGREE_EVERY - 1) await team.agree();
       await parts.breathe();
     }
     if (run.batchIdx === 0 && !run.partial) throw new DataError(`Evaluation loader \`${feed.name}\` has no batches.`);
@@ -75,6 +84,12 @@ export async function evaluateOnce(parts: EvalParts, feed: EvalFeed): Promise<Re
     evalWork.restore();
     await feed.loader.close?.();
   }
+}
+
+/** Synchronous where the loader is. */
+function nextBatch({ loader, name }: EvalFeed): MaybePromise<Omit<Share, "samples"> | undefined> {
+  const checked = (batch: HostBatch) => ({ batch: toBatch(batch, () => `Loader \`${name}\``), empty: false });
+  return chain(loader.next(), (batch) => (batch === undefined ? undefined : checked(batch)));
 }
 
 /** Lets hooks replace activations until `restore`. Decided once, so that an evaluation is of one model from end to end. */

@@ -191,6 +191,7 @@ export const PIPELINE_EVENTS = {
   },
 } as const satisfies Record<string, EventInfo>;
 
+/** The events of an experiment. */
 export type PipelineEvent = keyof typeof PIPELINE_EVENTS;
 
 /**
@@ -235,6 +236,7 @@ export const TUNE_EVENTS = {
   experimentEnd: { level: "tune", when: "last of all, however the study ended", fields: ["status", "reason"] },
 } as const satisfies Record<string, EventInfo>;
 
+/** The events of a study. */
 export type TuneEvent = keyof typeof TUNE_EVENTS;
 
 /** Context fields valid in every event of the loop. */
@@ -255,6 +257,8 @@ export const COMMON_FIELDS = [
   "status",
   "elapsed",
   "shared",
+  "rank",
+  "worldSize",
   "hooks",
   "checkpoints",
   "interventions",
@@ -270,6 +274,7 @@ export type BuiltinEvent = keyof typeof EVENTS;
 // oxlint-disable-next-line typescript/no-empty-object-type -- an empty interface is what augmentation needs
 export interface CustomEvents {}
 
+/** The events of the loop, and those that `defineEvent` has added. */
 export type EventName = BuiltinEvent | (keyof CustomEvents & string);
 
 /** The hook method of an event: `stepEnd` → `onStepEnd`. */

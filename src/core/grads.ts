@@ -3,6 +3,7 @@ import type { HostArray } from "./arrays.ts";
 import type { Tensor } from "./model.ts";
 import type { NameFilter } from "./names.ts";
 
+/** Which statistics, and of which parameters. */
 export interface GradStatsOptions {
   /** Percentiles of the values, each from 0 to 100. */
   readonly percentiles?: readonly number[];
@@ -11,6 +12,7 @@ export interface GradStatsOptions {
   readonly filter?: NameFilter;
 }
 
+/** Statistics of one gradient, or of any other array. */
 export interface GradStats {
   readonly norm: number;
   readonly mean: number;
@@ -24,6 +26,7 @@ export interface GradStats {
   readonly histogram?: { readonly edges: readonly number[]; readonly counts: readonly number[] };
 }
 
+/** The gradients of the step at hand. They stay on the engine: what is asked of them comes back as a promise. */
 export interface Grads {
   /** Parameters that have a gradient here, in canonical order. */
   readonly names: readonly string[];

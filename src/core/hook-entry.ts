@@ -51,7 +51,7 @@ export class HookEntry implements Ordered {
     if (this.probes !== undefined) checkProbe(`Hook \`${hook.name}\`: probes`, this.probes);
     this.#loaders = hook.loaders && new Set(hook.loaders);
     this.#optimizers = hook.optimizers && new Set(hook.optimizers);
-    this.context = new Context(hook.name, run, this.probes);
+    this.context = new Context(hook.name, run, this.probes, hook.ranks === "main");
     const { every } = hook;
     if (every !== undefined) {
       this.#gate = new Gate(Array.isArray(every) ? every : [every as Cadence], this.name, () => run.moment);

@@ -9,6 +9,7 @@ interface HookTime {
   readonly ms: number;
 }
 
+/** What hooks cost. */
 export interface HookReport {
   /** Most expensive first. */
   readonly times: readonly HookTime[];

@@ -11,10 +11,12 @@ import type { TuneContexts } from "./tune.types.ts";
 
 /** Order of kinds: whatever the time of registration, an earlier stage runs before a later one. */
 export const STAGES = ["user", "monitor", "checkpoint", "logger", "progress"] as const;
+/** When a hook runs within an event: stage by stage, in this order. */
 export type Stage = (typeof STAGES)[number];
 
 /** What happens when a hook throws: end the run, warn and go on, or switch the hook off. */
 export const ERROR_POLICIES = ["throw", "warn", "disable"] as const;
+/** What happens when a hook throws: end the run, warn and go on, or switch the hook off. */
 export type ErrorPolicy = (typeof ERROR_POLICIES)[number];
 
 /**
@@ -22,6 +24,7 @@ export type ErrorPolicy = (typeof ERROR_POLICIES)[number];
  * gradient norm is NaN or infinite changes nothing and shows as skipped.
  */
 export const NEEDS = ["gradNorm", "outputs", "finite"] as const;
+/** Costly things that the step computes only when a hook says so. */
 export type Need = (typeof NEEDS)[number];
 
 /** What a hook keeps in a checkpoint: plain data, and tensors apart. */
@@ -91,6 +94,7 @@ type TuneMethods = {
   [E in TuneEvent as MethodOf<E>]?: { method(ctx: TuneContexts[E]): unknown }["method"];
 };
 
+/** A plain object with a unique `name` and a method for each event that it listens to: `onStepEnd(ctx)`. */
 export type Hook<B = HostBatch> = HookSettings & HookMethods<B> & PipelineMethods & TuneMethods;
 
 /** Settings that are not event methods; everything else that starts with `on` must be an event. */

@@ -12,6 +12,16 @@ export interface LoaderState {
   readonly samples: number;
 }
 
+/** A process's part of a batch, where several train together. */
+export interface Share<B = HostBatch> {
+  readonly batch: B;
+  /** Samples of the whole batch. */
+  readonly samples: number;
+  /** It has none of the batch's rows: `batch` is one of another process's, and counts for nothing. */
+  readonly empty: boolean;
+}
+
+/** Where batches come from. Its position is plain data, so that a run goes on with the batch it would have had. */
 export interface Loader<B = HostBatch> {
   /** Batches in one epoch; undefined when only the end of the stream will tell. */
   readonly length: number | undefined;
@@ -19,6 +29,11 @@ export interface Loader<B = HostBatch> {
   begin(epoch: number, seed: number): void;
   /** The next batch, or undefined at the end of the epoch. A promise only when the data really is asynchronous. */
   next(): MaybePromise<B | undefined>;
+  /**
+   * `next` for one of several processes that train together: makes only its rows, while the position counts the whole
+   * batch. Without this method the whole batch is made, and cut.
+   */
+  nextShare?(rank: number, size: number): MaybePromise<Share<B> | undefined>;
   /** Passes over a batch without making it, where the data allows; false at the end of the epoch. */
   skip(): MaybePromise<boolean>;
   /** The consumed position; batches prefetched but not yet returned by `next` do not count. */

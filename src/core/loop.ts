@@ -7,17 +7,23 @@ import { prefixed } from "./evaluate.ts";
 import type { BuiltinEvent } from "./events.ts";
 import type { MaybePromise } from "./loader.ts";
 import type { LoopParts } from "./loop-parts.ts";
+import { chain } from "./maybe.ts";
+import type { Run } from "./run.ts";
+import type { Team } from "./team.ts";
 
 /** Runs epochs until a limit, a stop or an interruption; leaves the outcome in `run`. */
 export async function runLoop(parts: LoopParts): Promise<void> {
-  const { run, hooks, limits } = parts;
+  const { run, hooks, limits, team } = parts;
   await hooks.fire.trainBegin!();
+  if (team) await team.agree();
   await parts.saves.begin();
   actOnStop(parts);
   if (parts.evalAtStart && run.clock.now.step === 0 && !ended(parts)) await evaluateAll(parts);
   while (!ended(parts)) await epoch(parts);
   if (lastEvalDue(parts)) await evaluateAll(parts);
+  if (team) await team.agree();
   run.updateElapsed();
+  if (team) await team.compare(true);
   if (run.status === "training") {
     run.status = "completed";
     run.reason = limits.reached(run.clock.now) ?? `${limits.epochs} ${limits.epochs === 1 ? "epoch" : "epochs"}`;
@@ -26,7 +32,7 @@ export async function runLoop(parts: LoopParts): Promise<void> {
 }
 
 async function epoch(parts: LoopParts): Promise<void> {
-  const { run, hooks, work, feed } = parts;
+  const { run, hooks, work, feed, team } = parts;
   const reopened = run.epochOpen;
   if (!reopened) {
     run.clock.now.epoch++;
@@ -39,6 +45,7 @@ async function epoch(parts: LoopParts): Promise<void> {
   run.requests.skip = undefined;
   // Resumed in the middle of an epoch, hooks have seen it begin.
   if (!run.epochEntered) await hooks.fire.epochBegin!();
+  if (team) await team.agree();
   run.epochEntered = true;
 
   let next = await upcoming(parts);
@@ -65,10 +72,12 @@ async function epoch(parts: LoopParts): Promise<void> {
   run.partial = cutShort;
   run.remember({ ...run.metrics });
   await hooks.fire.epochEnd!();
+  if (team) await team.agree();
   run.epochEntered = false;
   run.requests.skip = undefined;
   await parts.saves.rollback();
   if (epochLogDue(parts)) await log(parts);
+  if (team) await team.agree();
   run.clock.mark("epoch");
   parts.saves.committed();
   if (parts.saves.pending) await parts.saves.boundary();
@@ -87,7 +96,7 @@ interface StepTotal {
 }
 
 async function step(parts: LoopParts, loader: number): Promise<void> {
-  const { run, hooks, work } = parts;
+  const { run, hooks, work, team } = parts;
   const { fire } = hooks;
   run.clock.now.step++;
   run.skipped = false;
@@ -98,6 +107,7 @@ async function step(parts: LoopParts, loader: number): Promise<void> {
   work.beginStep(run.clock.now.step, run.clock.now.epoch - 1);
   let wait = fire.stepBegin!();
   if (wait) await wait;
+  if (team?.listens("stepBegin")) await team.agree();
   // Asked for later in the step, another number of micro-batches holds from the next one on.
   const microBatches = run.accumulate;
   work.planStep(microBatches);
@@ -118,8 +128,8 @@ async function step(parts: LoopParts, loader: number): Promise<void> {
   }
 
   let updated = work.plan.kind === "fused" && total.weight > 0 && work.finite;
-  if (work.kept > 0) {
-    updated = await update(parts, total);
+  if (work.kept > 0 || team) {
+    updated = await update(parts, total, loader);
     if (updated) await work.commit();
     else work.abandon();
   }
@@ -153,7 +163,7 @@ async function batch(
   from: number | undefined,
   total: StepTotal,
 ): Promise<boolean> {
-  const { run, hooks, work, feed } = parts;
+  const { run, hooks, work, feed, team } = parts;
   const { fire } = hooks;
   run.loaderIdx = source;
   run.loaderName = feed.names[source]!;
@@ -164,13 +174,8 @@ async function batch(
   let wait = fire.beforeFetch!();
   if (wait) await wait;
   if (run.skips("step")) return passOver(parts, from);
-  let next = feed.next(from);
-  if (next instanceof Promise) next = await next;
-  run.batch = toBatch(next, () => `Loader \`${run.loaderName}\``);
-  run.clock.mark("batch");
-  run.clock.now.batches++;
-  run.clock.now.samples += samplesIn(run.batch);
-  if (parts.tokens) run.clock.now.tokens += tokensIn(run.batch, parts.tokens);
+  wait = team && !parts.tokens ? fetchShare(parts, team, from) : fetch(parts, from);
+  if (wait) await wait;
 
   wait = fire.batchBegin!();
   if (wait) await wait;
@@ -178,10 +183,10 @@ async function batch(
     wait = fire.beforeForward!();
     if (wait) await wait;
   }
-  if (run.requests.batch) run.batch = run.requests.batch;
+  run.replaceBatch();
   if (run.skips("batch")) return skipBatch(parts);
 
-  const weight = work.takeBatch(run.batch, run.loaderName, micro);
+  const weight = work.takeBatch(run.batch, run.loaderName, micro, run.rowless);
   if (work.plan.kind === "fused") {
     wait = work.fusedStep(run.requests.scale);
     if (wait) await wait;
@@ -208,6 +213,29 @@ async function batch(
   return true;
 }
 
+/** The next batch, counted. */
+function fetch({ run, feed, team, tokens }: LoopParts, from: number | undefined): MaybePromise<void> {
+  return chain(feed.next(from), (next) => {
+    const batch = toBatch(next, () => `Loader \`${run.loaderName}\``);
+    count(run, samplesIn(batch));
+    if (tokens) run.clock.now.tokens += tokensIn(batch, tokens);
+    run.show(team ? team.shareOf(batch) : { batch, empty: false });
+  });
+}
+
+/** The same for one of several processes, whose loader need not make the rows of the others. */
+async function fetchShare({ run, feed }: LoopParts, team: Team, from: number | undefined): Promise<void> {
+  const share = (await feed.nextShare(team, from))!;
+  count(run, share.samples);
+  run.show(share);
+}
+
+function count({ clock }: Run, samples: number): void {
+  clock.mark("batch");
+  clock.now.batches++;
+  clock.now.samples += samples;
+}
+
 /** Reads what these events show, if someone listens and the engine cannot read on demand. */
 function settled({ hooks, work }: Pick<LoopParts, "hooks" | "work">, ...events: BuiltinEvent[]): void | Promise<void> {
   return work.shown.syncRead || !hooks.firstListener(...events) ? undefined : work.shown.settle();
@@ -221,15 +249,15 @@ function skipBatch({ run, work }: LoopParts): true {
 }
 
 /** Optimizer by optimizer; until the first parameter moves a hook may still skip the step: false. */
-async function update({ run, hooks, work }: LoopParts, total: StepTotal): Promise<boolean> {
+async function update(parts: LoopParts, total: StepTotal, loader: number): Promise<boolean> {
+  const { run, hooks, work, team } = parts;
   const { fire } = hooks;
-  if (run.skips("step")) return false;
-  run.stepLoss = work.kept > 1 ? total.loss / total.weight : total.last;
-  await work.gatherGrads();
+  if (!(await (team ? join(parts, loader) : gather(parts, total)))) return false;
   for (const index of work.due) {
     run.optimizerIdx = index;
     await fire.beforeOptimizerStep!();
   }
+  if (team?.listens("beforeOptimizerStep")) await team.agree();
   if (run.skips("step") || !work.finite) return false;
   if (work.clips) {
     await work.clip();
@@ -238,6 +266,7 @@ async function update({ run, hooks, work }: LoopParts, total: StepTotal): Promis
       run.optimizerIdx = index;
       await fire.gradientClip!();
     }
+    if (team?.listens("gradientClip")) await team.agree();
     if (run.skips("step")) return false;
   }
   for (const index of work.due) {
@@ -246,6 +275,23 @@ async function update({ run, hooks, work }: LoopParts, total: StepTotal): Promis
     await fire.afterOptimizerStep!();
   }
   run.optimizerIdx = 0;
+  return true;
+}
+
+/** The step's loss and gradient; false when the step is skipped. */
+async function gather({ run, work }: LoopParts, total: StepTotal): Promise<boolean> {
+  if (run.skips("step")) return false;
+  run.stepLoss = work.kept > 1 ? total.loss / total.weight : total.last;
+  await work.gatherGrads();
+  return true;
+}
+
+/** The same over all processes. One that skips the step still takes part, and the others learn of it here. */
+async function join({ run, work, feed }: LoopParts, loader: number): Promise<boolean> {
+  const loss = await work.joinGrads(feed.names[loader]!, !run.skips("step"));
+  if (loss === undefined || run.skips("step")) return false;
+  run.stepLoss = loss;
+  await work.gatherGrads();
   return true;
 }
 

@@ -12,12 +12,14 @@ export interface HistogramMedia {
   readonly sumOfSquares?: number;
 }
 
+/** A text to be logged; `text()` makes one. */
 export interface TextMedia {
   readonly kind: "text";
   /** Markdown, where a logger shows it. */
   readonly text: string;
 }
 
+/** An image to be logged; `image()` makes one. */
 export interface ImageMedia {
   readonly kind: "image";
   readonly width: number;
@@ -27,6 +29,7 @@ export interface ImageMedia {
   readonly pixels: Uint8Array;
 }
 
+/** What can be logged besides numbers. */
 export type Media = HistogramMedia | TextMedia | ImageMedia;
 
 /** A text to be logged: `ctx.log({ sample: text("the cat sat on …") })`. */

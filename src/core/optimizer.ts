@@ -17,6 +17,7 @@ export interface GroupOptions extends Partial<GroupValues> {
   readonly name?: string;
 }
 
+/** How parameters are updated: a pure function, its slots, and the values of its groups. */
 export interface Optimizer {
   readonly name: string;
   /** Values of parameters that no group names. */

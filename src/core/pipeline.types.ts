@@ -42,6 +42,7 @@ interface ModelContext extends PipelineContext {
   readonly trained: TrainedModel;
 }
 
+/** What hooks see in each event of an experiment. */
 export interface PipelineContexts {
   dataRead: PipelineContext & { readonly data: unknown };
   datasetCreated: PipelineContext & {

@@ -8,6 +8,7 @@ import { checkOptions, is, type Check } from "./options.ts";
 /** What flows on instead of `x`: a pure jax-js function, with the same shape and type. */
 export type ReplaceFn = (x: Tensor, name: string) => Tensor;
 
+/** Which activations a hook wants to see or change. */
 export interface ProbeRequest {
   /** Which points: a name, a glob, a part of a name, several of these, or a predicate. */
   readonly match: NameFilter;
@@ -21,6 +22,7 @@ export interface ProbeRequest {
   readonly replace?: ReplaceFn;
 }
 
+/** Statistics of one activation. */
 export interface ActivationStats extends GradStats {
   /** Share of units that are 0 for the whole batch. Units are the last dimension; in [batch, channels, height, width] the channels. */
   readonly dead: number;

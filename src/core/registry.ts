@@ -24,6 +24,7 @@ import { didYouMean } from "./suggest.ts";
 /** Told of one call of a hook: which, in which event, and how many milliseconds it took. */
 export type HookWatcher = (hook: string, event: string, ms: number) => void;
 
+/** What `trainer.hooks.list()` tells of a hook. */
 export interface HookInfo {
   readonly name: string;
   readonly stage: Stage;
@@ -53,6 +54,7 @@ const KEEP_FAILURES = 100;
 
 export type FireTable = Record<string, Fire>;
 
+/** The hooks of a trainer: `trainer.hooks` adds, removes, switches and explains them. */
 export class HookRegistry implements DispatchHost {
   /** One function per event; replaced in place when hooks change, so a firing under way is not disturbed. */
   readonly fire: FireTable = Object.fromEntries(BUILTIN_EVENTS.map((event) => [event, nobody]));
@@ -62,7 +64,7 @@ export class HookRegistry implements DispatchHost {
   readonly #run: RunView;
   readonly #turn: Turn;
   readonly #warn: (message: string) => void;
-  readonly #rank: number;
+  #rank = 0;
   /** Also finds hooks that were removed or replaced while they ran. */
   readonly #owners = new WeakMap<Context, HookEntry>();
   #entries: HookEntry[] = [];
@@ -72,12 +74,16 @@ export class HookRegistry implements DispatchHost {
   /** Increases with every change, so that the trainer knows when to look at its plan again. */
   version = 0;
 
-  /** `rank` is this process among those that train together: hooks for the main one do not listen elsewhere. */
-  constructor(run: RunView, warn: (message: string) => void, rank = 0) {
+  constructor(run: RunView, warn: (message: string) => void) {
     this.#run = run;
-    this.#rank = rank;
     this.#turn = run.turn;
     this.#warn = warn;
+  }
+
+  /** This process is one of several that train together: hooks for the main one do not listen elsewhere. */
+  joinAs(rank: number): void {
+    this.#rank = rank;
+    this.#change(this.#entries);
   }
 
   /** Adds a hook. Inside an event it takes effect at the next event. */

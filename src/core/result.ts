@@ -6,6 +6,7 @@ import type { HookFailure, HookRegistry } from "./registry.ts";
 import type { HistoryEntry, Run } from "./run.ts";
 import type { ResumeReport } from "./saving.ts";
 
+/** What `fit` resolves to. */
 export interface RunResult {
   readonly status: Exclude<RunStatus, "training" | "error">;
   /** Why the run ended: the limit reached, the stop's reason, the signal. */

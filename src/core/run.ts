@@ -13,11 +13,13 @@ import type { Grads } from "./grads.ts";
 import type { Media } from "./media.ts";
 import type { HostBatch, HostTensors, LossModel, Model } from "./model.ts";
 import type { Activations, ProbeRequest } from "./probes.ts";
+import type { Share } from "./loader.ts";
 import type { HookRegistry } from "./registry.ts";
 import type { SavedCheckpoint } from "./saved.ts";
 import type { Checkpoints, FailedSave, Loading, ResumeReport, SaveRequest, Saving } from "./saving.ts";
 import { makeActions } from "./run-actions.ts";
 import { Shared } from "./shared.ts";
+import type { Team } from "./team.ts";
 import type { SkipScope } from "./verbs.ts";
 import type { EvalWork, Work } from "./work.ts";
 
@@ -79,6 +81,8 @@ export class Run implements RunView {
   readonly history: HistoryEntry[] = [];
   readonly actions: Actions;
 
+  /** The processes that train together; undefined for one alone. */
+  team: Team | undefined;
   phase: Phase = "train";
   status: RunStatus = "training";
   totalSteps: number | undefined;
@@ -94,6 +98,8 @@ export class Run implements RunView {
   loaderName = "";
   optimizerIdx = 0;
   batch: HostBatch = {};
+  /** This process has no rows of the batch at hand: what it computes counts for nothing. */
+  rowless = false;
   skipped = false;
   partial = false;
   skippedSteps = 0;
@@ -210,7 +216,9 @@ export class Run implements RunView {
   }
 
   gradsFor(ctx: Context): Grads | undefined {
-    return this.#host.work().grads(this.optimizerIdx, (what) => void ctx.record(what));
+    // A micro-batch's gradients are this process's own; those of the step have been joined.
+    const own = this.turn.event === "afterBackward";
+    return this.#host.work().grads(this.optimizerIdx, (what) => void (own ? ctx.record(what) : ctx.recordAlike(what)));
   }
 
   activationsFor(request: ProbeRequest): Activations {
@@ -221,8 +229,13 @@ export class Run implements RunView {
     this.#startedAt = performance.now() - this.clock.now.elapsed;
   }
 
+  /** Milliseconds of training by this process's own clock. */
+  measureElapsed(): number {
+    return performance.now() - this.#startedAt;
+  }
+
   updateElapsed(): void {
-    this.clock.now.elapsed = performance.now() - this.#startedAt;
+    this.clock.now.elapsed = this.team ? this.team.elapsed : this.measureElapsed();
   }
 
   /** A new call of `fit`: the outcome is open again, counters and metrics go on. */
@@ -248,6 +261,19 @@ export class Run implements RunView {
     Object.assign(this, { metrics: {}, unlogged: {}, epochOpen: false, epochEntered: false, stepLoss: undefined });
     Object.assign(this, { evaluatedAt: -1, rollbacks: 0, unloggedMedia: {}, news: false, stepNorm: undefined });
     this.history.length = 0;
+  }
+
+  /** The batch at hand: of several processes, each has its rows. */
+  show({ batch, empty }: Pick<Share, "batch" | "empty">): void {
+    this.batch = batch;
+    this.rowless = empty;
+  }
+
+  /** Puts the batch in place that a hook asked for. */
+  replaceBatch(): void {
+    if (!this.requests.batch) return;
+    this.batch = this.requests.batch;
+    this.rowless = false;
   }
 
   /** Takes the skip request if it reaches at least as far as `scope`: an epoch's skip also skips its step and batch. */

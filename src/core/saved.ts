@@ -27,6 +27,7 @@ export interface CheckpointInfo {
   readonly by?: readonly string[];
 }
 
+/** One file of a checkpoint, as its manifest has it. */
 export interface FileEntry {
   readonly bytes: number;
   readonly sha256: string;

@@ -12,6 +12,7 @@ export interface SaveMoment {
   readonly metrics: Readonly<Record<string, number>>;
 }
 
+/** Options of `ctx.requestSave`. */
 export interface SaveOptions {
   /** Default `step-000500`. A function is asked when the boundary's evaluation is done, and sees its metrics. */
   readonly name?: string | ((moment: SaveMoment) => string);
@@ -100,6 +101,7 @@ export interface ResumeReport extends Loading {
   readonly skipped: readonly BadCheckpoint[];
 }
 
+/** Which weights to read, where a checkpoint has averaged ones too. */
 export interface WeightsOptions {
   /** False: the model's own in any case. A name: those that this hook keeps. */
   readonly averaged?: boolean | string;

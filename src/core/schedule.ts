@@ -1,6 +1,7 @@
 // What the trainer needs of a learning-rate schedule: a factor on the base rate, as a pure function of the counters.
 import type { Json } from "./json.ts";
 
+/** Where in the run a schedule is asked. */
 export interface ScheduleTime {
   /** Steps done before this one: 0 at the first step. */
   readonly step: number;
@@ -10,6 +11,7 @@ export interface ScheduleTime {
   readonly totalEpochs: number | undefined;
 }
 
+/** The learning rate over time, as a factor on the rate of each group. */
 export interface Schedule {
   readonly name: string;
   /** When the factor is taken anew: every step, or once at the start of each epoch. Never both. */

@@ -71,6 +71,7 @@ export interface TuneBudget {
   readonly steps?: number;
 }
 
+/** What hooks see in each event of a study. */
 export interface TuneContexts {
   tuneSetup: TuneContext & {
     readonly objectives: readonly { readonly metric: string; readonly mode: "min" | "max" }[];

@@ -1,11 +1,12 @@
 // What the loop asks of the trainer's computing side. The loop knows when; this knows how.
 // A method returns a promise only on an engine that cannot finish synchronously.
 import type { HostArray } from "./arrays.ts";
+import type { GroupAssignment } from "./ask.ts";
 import type { Metrics, UpdateFn } from "./context.types.ts";
 import type { DeviceTensors } from "./device-tensors.ts";
 import type { Diagnosis } from "./diagnosis.ts";
 import type { Grads } from "./grads.ts";
-import type { MaybePromise } from "./loader.ts";
+import type { MaybePromise, Share } from "./loader.ts";
 import type { HostBatch, HostTensors, Loss } from "./model.ts";
 import type { NameFilter } from "./names.ts";
 import type { Activations, Probe, ProbeRequest } from "./probes.ts";
@@ -60,8 +61,8 @@ export interface Work {
   beginStep(step: number, epoch: number): void;
   /** Chooses the plan for the step, once `stepBegin` is over. */
   planStep(accumulate: number): void;
-  /** Moves a micro-batch to the device; resolves to its number of samples. */
-  takeBatch(batch: HostBatch, loader: string, micro: number): number;
+  /** Moves a micro-batch to the device; returns its number of samples: 0 when it is `empty`, and only seems to have some. */
+  takeBatch(batch: HostBatch, loader: string, micro: number, empty?: boolean): number;
   /** The whole step in one program (plan `fused`); commits. */
   fusedStep(scale: number): MaybePromise<void>;
   /** The forward pass alone (plan `forwardFirst`). */
@@ -73,6 +74,11 @@ export interface Work {
   dropBatch(): void;
   /** Makes the step's gradient: the weighted mean over what was kept. */
   gatherGrads(): MaybePromise<void>;
+  /**
+   * The same over all processes that train together, each with what it kept, or nothing: from here on gradients, model
+   * state and loss are those of the whole step. Returns the loss, or undefined when no process kept anything.
+   */
+  joinGrads(loader: string, keeps: boolean): Promise<number | undefined>;
   clip(): MaybePromise<void>;
   update(optimizer: number): MaybePromise<void>;
   /** From here the step is done: parameters, optimizer and model state together. */
@@ -89,9 +95,14 @@ export interface Work {
   resetEpochMetrics(): void;
 
   setLoss(loss: Loss): void;
-  setLr(lr: number | ((current: number) => number)): string;
+  /** One rate for each group of each optimizer. */
+  ratesFor(lr: number | ((current: number) => number)): readonly number[];
+  setRates(rates: readonly number[]): void;
+  assign(optimizer: number, group: number, values: GroupAssignment): void;
   setUpdate(update: UpdateFn | null): void;
-  setTrainable(filter: NameFilter): void;
+  /** The parameters that are not trained when this filter chooses those that are. */
+  frozenBy(filter: NameFilter): readonly string[];
+  freeze(names: readonly string[]): void;
   setParams(params: HostTensors | DeviceTensors): void;
   /** Gives schedules that watch a metric its new value. */
   observe(metrics: Readonly<Record<string, number>>): void;
@@ -107,7 +118,8 @@ export interface EvalWork {
   replace(replacements: readonly Probe[]): void;
   /** Puts other parameters in place until `restore`. */
   swapParams(params: HostTensors | DeviceTensors): void;
-  batch(batch: HostBatch, loader: string, index: number): MaybePromise<void>;
+  /** An `empty` batch only seems to have rows, and counts for nothing. */
+  batch(batch: HostBatch, loader: string, index: number, empty?: boolean): MaybePromise<void>;
   end(): MaybePromise<{ readonly loss: number; readonly metrics: Metrics }>;
   restore(): void;
 }
@@ -119,5 +131,7 @@ export interface Feed {
   /** The loader that the next batch comes from, by index; undefined at the end of the epoch. `from` asks for one more of that loader. */
   peek(from?: number): MaybePromise<number | undefined>;
   next(from?: number): MaybePromise<HostBatch | undefined>;
+  /** The same for one of several processes: its rows alone. */
+  nextShare(part: { readonly rank: number; readonly size: number }, from?: number): MaybePromise<Share | undefined>;
   skip(from?: number): MaybePromise<boolean>;
 }

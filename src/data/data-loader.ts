@@ -1,14 +1,16 @@
 // The loader that ships in the box: batches of arrays, data sets and streams, in an order that resumes exactly.
 import type { ArrayInput } from "../core/arrays.ts";
 import { DataError } from "../core/errors.ts";
-import type { Loader, LoaderState, MaybePromise } from "../core/loader.ts";
+import type { Loader, LoaderState, MaybePromise, Share } from "../core/loader.ts";
 import type { HostBatch } from "../core/model.ts";
 import { checkOptions, is } from "../core/options.ts";
 import type { DTypes, Sample } from "./collate.ts";
 import { chain, guard, isPromise, quiet } from "../core/maybe.ts";
 import type { Made, Reader, Reading, Source } from "./reader.ts";
+import { cutShare, type Part, rowsOfPart } from "./share.ts";
 import { type DataSource, toSource } from "./source.ts";
 
+/** Options of `DataLoader`. */
 export interface DataLoaderOptions<S extends object = Sample> {
   /** Samples in a batch. Required, except for a stream of ready batches, which has none. */
   readonly batchSize?: number;
@@ -48,6 +50,8 @@ interface Pass {
   readonly seed: number;
   readonly reader: Reader;
   readonly ahead: Reading[];
+  /** The part of each batch that is read, where it is not the whole. */
+  part: Part | undefined;
   batches: number;
   samples: number;
 }
@@ -75,19 +79,47 @@ export class DataLoader<S extends object = Sample> implements Loader {
   begin(epoch: number, seed: number): void {
     quiet(this.close());
     const own = this.#seed ?? seed;
-    this.#pass = { epoch, seed: own, reader: this.#source.open(epoch, own), ahead: [], batches: 0, samples: 0 };
+    this.#pass = {
+      epoch,
+      seed: own,
+      reader: this.#source.open(epoch, own),
+      ahead: [],
+      part: undefined,
+      batches: 0,
+      samples: 0,
+    };
   }
 
   next(): MaybePromise<HostBatch | undefined> {
+    return chain(this.#take(undefined), (made) => made?.batch);
+  }
+
+  nextShare(rank: number, size: number): MaybePromise<Share | undefined> {
+    const part = { rank, size };
+    if (!this.#source.makesParts) return chain(this.#take(undefined), (made) => made && cutShare(made.batch, part));
+    return chain(this.#take(part), (made) => made && { ...made, empty: rowsOfPart(0, made.samples, part).empty });
+  }
+
+  #take(part: Part | undefined): MaybePromise<Made | undefined> {
     const pass = this.#begun();
     return guard(
       () => {
-        const reading = pass.ahead.shift() ?? pass.reader.read();
+        this.#useParts(pass, part);
+        const reading = pass.ahead.shift() ?? pass.reader.read(part);
         if (isPromise(reading.made)) this.#readAhead(pass);
         return chain(reading.made, (made) => this.#consume(pass, made));
       },
       (cause) => this.#retry(pass, cause),
     );
+  }
+
+  /** What was read ahead is of the parts that were asked for then: asked for others, it goes back. */
+  #useParts(pass: Pass, part: Part | undefined): void {
+    if (pass.part?.rank === part?.rank && pass.part?.size === part?.size) return;
+    pass.part = part;
+    if (pass.ahead.length === 0) return;
+    for (const { made } of pass.ahead.splice(0)) quiet(made);
+    quiet(pass.reader.seek(pass));
   }
 
   skip(): MaybePromise<boolean> {
@@ -151,7 +183,7 @@ export class DataLoader<S extends object = Sample> implements Loader {
     while (pass.ahead.length < this.#prefetch) {
       let reading: Reading;
       try {
-        reading = pass.reader.read();
+        reading = pass.reader.read(pass.part);
       } catch (cause) {
         // It is this batch's error, to be met when its turn comes.
         reading = { made: Promise.reject(cause) };
@@ -162,7 +194,7 @@ export class DataLoader<S extends object = Sample> implements Loader {
     }
   }
 
-  #consume(pass: Pass, made: Made | undefined): HostBatch | undefined {
+  #consume(pass: Pass, made: Made | undefined): Made | undefined {
     if (made === undefined) {
       if (pass.batches > 0) return undefined;
       throw new DataError(
@@ -171,6 +203,6 @@ export class DataLoader<S extends object = Sample> implements Loader {
     }
     pass.batches++;
     pass.samples += made.samples;
-    return made.batch;
+    return made;
   }
 }

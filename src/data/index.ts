@@ -9,6 +9,7 @@ export { Rng } from "./random.ts";
 export { type Arrays, type DataSource } from "./source.ts";
 export { split } from "./split.ts";
 export { type StreamFactory } from "./stream.ts";
+export { workerLoader, type WorkerLoaderOptions } from "./worker-loader.ts";
 export { type ArrayInput, type HostArray } from "../core/arrays.ts";
-export { type Loader, type LoaderState } from "../core/loader.ts";
+export { type Loader, type LoaderState, type Share } from "../core/loader.ts";
 export { type HostBatch } from "../core/model.ts";

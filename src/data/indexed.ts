@@ -6,6 +6,7 @@ import { all, chain, guard, messageOf, quiet } from "../core/maybe.ts";
 import { permutation } from "./permutation.ts";
 import { Rng } from "./random.ts";
 import type { Reader, Reading, Source } from "./reader.ts";
+import { rowsOfPart } from "./share.ts";
 
 /** A part of an epoch: places `from` … `to` of `order` (absent: as the data comes). */
 export interface Span {
@@ -53,11 +54,12 @@ export function indexedSource(
       return { from, to };
     };
     return {
-      read(): Reading {
+      read(part): Reading {
         const { from, to } = take();
         const samples = to - from;
         if (samples === 0) return { made: undefined, samples };
-        const made = make({ order: orderOf(epoch, seed), from, to, epoch, seed });
+        const rows = part ? rowsOfPart(from, to, part) : { from, to };
+        const made = make({ order: orderOf(epoch, seed), from: rows.from, to: rows.to, epoch, seed });
         return { made: chain(made, (batch) => ({ batch, samples })), samples };
       },
       skip() {
@@ -75,7 +77,7 @@ export function indexedSource(
       close() {},
     };
   }
-  return { length, rewinds: true, open };
+  return { length, rewinds: true, makesParts: true, open };
 }
 
 /** Data behind an index, such as files in a folder. */

@@ -2,12 +2,13 @@
 import { isHostArray, isTypedArray } from "../core/arrays.ts";
 import { DataError, OptionError } from "../core/errors.ts";
 import type { Json } from "../core/json.ts";
-import type { Loader, LoaderState, MaybePromise } from "../core/loader.ts";
+import type { Loader, LoaderState, MaybePromise, Share } from "../core/loader.ts";
 import type { HostBatch } from "../core/model.ts";
 import { show } from "../core/options.ts";
 import { all, chain } from "../core/maybe.ts";
 import { advance, choose, type Mix, type MixOptions, type MixState, mixStart, readMix } from "./mix.ts";
 import { mixLength, mixSteps, type StepCount } from "./mix-length.ts";
+import { nextShare, type Part, shareOf } from "./share.ts";
 
 /** One loader of the set, and where its current pass stands. */
 interface Track {
@@ -121,6 +122,15 @@ export class LoaderSet {
       const { ahead } = track;
       track.ahead = undefined;
       return ahead ? ahead.batch : track.loader.next();
+    });
+  }
+
+  /** The same for one of several processes: its rows alone. */
+  nextShare(part: Part, from?: number): MaybePromise<Share | undefined> {
+    return this.#draw(from, undefined, (track) => {
+      const { ahead, name, loader } = track;
+      track.ahead = undefined;
+      return ahead ? ahead.batch && shareOf(ahead.batch, name, part) : nextShare(loader, name, part);
     });
   }
 

@@ -1,6 +1,7 @@
 // How long an epoch over several loaders is, in batches and in steps, found by walking the very order that the run takes.
 import { advance, choose, type Lane, type Mix, mixStart } from "./mix.ts";
 
+/** What the number of steps in an epoch follows from, besides its batches. */
 export interface StepCount {
   /** Batches in a step. Default 1. */
   readonly accumulate?: number;

@@ -4,8 +4,10 @@ import { type Check, checkOptions, is, show } from "../core/options.ts";
 import { didYouMean } from "../core/suggest.ts";
 import { Rng } from "./random.ts";
 
+/** In which order several loaders give their batches. */
 export type MixStrategy = "sequential" | "roundRobin" | "weighted" | "alternating";
 
+/** How several loaders are mixed. */
 export interface MixOptions {
   /**
    * The order of the loaders: one after the other, in turn (default), at random by `weights`, or in turn with `bursts`.

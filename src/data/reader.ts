@@ -1,9 +1,11 @@
 // What a DataLoader needs of its data: a reader per epoch that makes batches in order.
 import type { LoaderState, MaybePromise } from "../core/loader.ts";
 import type { HostBatch } from "../core/model.ts";
+import type { Part } from "./share.ts";
 
 export interface Made {
   readonly batch: HostBatch;
+  /** Of the whole batch, where only a part of it was made. */
   readonly samples: number;
 }
 
@@ -16,8 +18,11 @@ export interface Reading {
 
 /** One epoch of data, read in order; it may be read further ahead than what has been consumed. */
 export interface Reader {
-  /** Asks for the next batch; `made` is undefined at the end. May be called before the one before is there. */
-  read(): Reading;
+  /**
+   * Asks for the next batch; `made` is undefined at the end. May be called before the one before is there. A source that
+   * `makesParts` makes only the rows of `part`.
+   */
+  read(part?: Part): Reading;
   /** Passes over a batch; the number of samples passed, 0 at the end. */
   skip(): MaybePromise<number>;
   /** Goes to a consumed position of this epoch. */
@@ -30,5 +35,7 @@ export interface Source {
   readonly length: number | undefined;
   /** Whether a reader can go back, so that a failed batch can be asked for again. */
   readonly rewinds: boolean;
+  /** Whether a reader can make a part of a batch alone. */
+  readonly makesParts: boolean;
   open(epoch: number, seed: number): Reader;
 }

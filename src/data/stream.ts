@@ -154,6 +154,7 @@ export function streamSource<T>(stream: AnyIterable<T> | StreamFactory<T>, optio
   return {
     length: undefined,
     rewinds: false,
+    makesParts: false,
     open(epoch, seed) {
       if (oneShot && spent) {
         throw new DataError(

@@ -33,6 +33,7 @@ export interface Halfway {
   drop(): void;
 }
 
+/** What runs the programs of a training step, and holds their arrays. */
 export interface Engine {
   readonly name: string;
   /** Spent on compiling so far, where that can be told from running. */

@@ -4,6 +4,8 @@ import { show } from "../core/options.ts";
 import type { Datasets } from "../core/pipeline.types.ts";
 import { redact, secretsOfEnvironment } from "../core/redact.ts";
 import { Shared } from "../core/shared.ts";
+import { Agreement } from "../distributed/agreement.ts";
+import { openStrategy } from "../distributed/select.ts";
 import { currentPlatform } from "../platform/platform.ts";
 import { Interruptions } from "../trainer/interruptions.ts";
 import type { FitOptions } from "../trainer/options.ts";
@@ -20,12 +22,13 @@ export class ExperimentRun<D> {
   readonly #options: ExperimentOptions<D>;
   readonly #models: readonly PlannedModel<D>[];
   readonly #hooks: PipelineHooks;
-  readonly #resume: boolean;
+  readonly #resume: boolean | string;
   readonly #signal: AbortSignal | undefined;
   readonly #platform = currentPlatform();
   readonly #state: PipelineState;
   /** One for the whole experiment. */
   readonly #shared = new Shared();
+  #agreement!: Agreement;
   #interruptions!: Interruptions;
   #progress!: Progress;
   /** Moves an earlier run aside. */
@@ -47,6 +50,7 @@ export class ExperimentRun<D> {
   }
 
   async run(): Promise<ExperimentResult> {
+    this.#agreement = new Agreement(await openStrategy(this.#options.strategy ?? "auto"));
     this.#progress = await this.#open();
     // Nothing is left to do, and nothing happens.
     if (this.#progress.isComplete(this.#models)) return this.#progress.result(this.#models, this.#allDone(), []);
@@ -55,7 +59,7 @@ export class ExperimentRun<D> {
     try {
       const ending = (await this.#stages()) ?? this.#allDone();
       await this.#progress.end(ending);
-      this.#interruptions.setExitCode();
+      this.#interruptions.setExitCode(ending.status === "interrupted" ? ending : undefined);
       return this.#progress.result(this.#models, ending, this.#state.failures);
     } catch (error) {
       const message = error instanceof Error ? error.message : String(error);
@@ -72,6 +76,9 @@ export class ExperimentRun<D> {
   async #open(): Promise<Progress> {
     const { name = "experiment", seed = 0, runDir } = this.#options;
     if (runDir === undefined) return new Progress(name, seed, undefined);
+    // Its files are the main process's to write.
+    const isMain = this.#agreement.strategy.rank === 0;
+    if (!this.#resume && !isMain) return new Progress(name, seed, undefined);
     if (!this.#resume) {
       const folders = this.#models.map((model) => model.runDir!);
       this.#makeRoom = await roomFor(runDir, folders, this.#state.warn);
@@ -83,7 +90,7 @@ export class ExperimentRun<D> {
         `Experiment: the run in ${runDir} has the seed ${before.seed}, this one ${seed}: it would split the data in another way. Resume with the same \`seed\`.`,
       );
     }
-    return new Progress(name, seed, runDir, before);
+    return new Progress(name, seed, isMain ? runDir : undefined, before);
   }
 
   /** Why it ends before all is done; undefined when all is. */
@@ -144,7 +151,7 @@ export class ExperimentRun<D> {
     const dir = model.runDir === undefined ? undefined : `${model.runDir}/fold-${number}`;
     const training = await this.#prepare(model, fold, dir);
     return training.closing(async () => {
-      const result = await training.fit(this.#fitOptions());
+      const result = await training.fit(this.#fitOptions("auto"));
       if (result.status === "interrupted") return ended(result);
       await this.#progress.foldDone(model.name, model.params, await training.evaluate());
       return undefined;
@@ -154,7 +161,8 @@ export class ExperimentRun<D> {
   async #main(model: PlannedModel<D>, training: Training<D>, before?: SavedModel): Promise<Ending | undefined> {
     const { name, params, runDir, pipeline } = model;
     const { trainer: trained } = training;
-    const result = await training.fit(this.#fitOptions(before));
+    const from = typeof this.#resume === "string" ? this.#resume : "auto";
+    const result = await training.fit(this.#fitOptions(from, before));
     if (result.status === "interrupted") return ended(result);
     await this.#progress.trained(name, params, result, training.checkpoints);
     const common = () => ({ ...this.#common(), runDir, model: name, params, trained });
@@ -170,16 +178,17 @@ export class ExperimentRun<D> {
 
   #prepare(model: PlannedModel<D>, datasets: Datasets<D>, runDir: string | undefined): Promise<Training<D>> {
     const { off } = this.#state;
-    return Training.prepare(model, datasets, { runDir, shared: this.#shared, loader: this.#options.loader, off });
+    const place = { runDir, shared: this.#shared, loader: this.#options.loader, off, agreement: this.#agreement };
+    return Training.prepare(model, datasets, place);
   }
 
   /** A training that had ended, but for its evaluation, comes back as it was and does no further step. */
-  #fitOptions(before?: SavedModel): FitOptions {
+  #fitOptions(from: string, before?: SavedModel): FitOptions {
     const signal = this.#signal && { signal: this.#signal };
     if (!this.#resume) return { ...signal };
     if (before?.training && before.ended !== undefined)
       return { ...signal, resume: before.ended, steps: before.training.steps };
-    return { ...signal, resume: "auto" };
+    return { ...signal, resume: from };
   }
 
   #common() {
@@ -187,14 +196,15 @@ export class ExperimentRun<D> {
     return { experiment: name, seed, runDir, shared: this.#shared };
   }
 
-  /** Why nothing more may begin: a hook's stop, a signal. */
+  /** Why nothing more may begin: a hook's stop, a signal. Of one process, for all that train together. */
   async #over(): Promise<Ending | undefined> {
     // A signal that came while something ran without a pause is heard of only now.
     await this.#platform.yieldToEvents();
     const { stop } = this.#state;
-    if (stop) return { status: "stopped", ...stop };
     const interruption = this.#interruptions.now();
-    return interruption && { status: "interrupted", ...interruption };
+    return this.#agreement.first<Ending>(
+      stop ? { status: "stopped", ...stop } : interruption && { status: "interrupted", ...interruption },
+    );
   }
 
   #allDone(): Ending {

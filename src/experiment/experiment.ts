@@ -8,7 +8,7 @@ import { planModels, type PlannedModel } from "./plan.ts";
 import type { ExperimentOptions, ExperimentResult, RunExperimentOptions } from "./types.ts";
 
 const RUN_CHECKS = {
-  resume: is.boolean,
+  resume: is.or(is.boolean, is.name),
   signal: { expected: "an AbortSignal", test: (v: unknown) => v instanceof AbortSignal },
 };
 
@@ -48,6 +48,8 @@ export class Experiment<D = Arrays> {
     checkOptions("run", options, RUN_CHECKS);
     if (options.resume && this.options.runDir === undefined)
       throw new OptionError("run: `resume` needs the experiment's `runDir`: that is where the earlier run is.");
+    if (typeof options.resume === "string" && this.#models.length > 1)
+      throw new OptionError("run: `resume` is a checkpoint, but there are several models. Say `resume: true`.");
     // Its hooks take part in one training at a time.
     if (this.#running) throw new ContextError("run() was called while it is running. Await that call first.");
     this.#running = true;

@@ -4,6 +4,7 @@ import { is, show } from "../core/options.ts";
 import type { Datasets } from "../core/pipeline.types.ts";
 import type { RunResult } from "../core/result.ts";
 import type { Shared } from "../core/shared.ts";
+import type { Agreement } from "../distributed/agreement.ts";
 import { averagedParams } from "../hooks/lib/average.ts";
 import { bestCheckpoint } from "../hooks/model-checkpoint.ts";
 import type { FitOptions } from "../trainer/options.ts";
@@ -19,6 +20,7 @@ export interface TrainingPlace {
   readonly loader: LoaderOptions | undefined;
   /** Hooks that are switched off. */
   readonly off: ReadonlySet<string>;
+  readonly agreement: Agreement;
 }
 
 export class Training<D> {
@@ -27,6 +29,7 @@ export class Training<D> {
   readonly #loaders: Loaders;
   readonly #setup: Setup<D>;
   readonly #evaluate: PlannedModel<D>["plan"]["evaluate"];
+  readonly #agreement: Agreement;
 
   private constructor(
     trainer: Trainer,
@@ -34,12 +37,14 @@ export class Training<D> {
     loaders: Loaders,
     setup: Setup<D>,
     model: PlannedModel<D>,
+    agreement: Agreement,
   ) {
     this.trainer = trainer;
     this.#best = best;
     this.#loaders = loaders;
     this.#setup = setup;
     this.#evaluate = model.plan.evaluate;
+    this.#agreement = agreement;
   }
 
   /** Makes model, metrics and loaders, which may look at the data, and the trainer. */
@@ -64,7 +69,7 @@ export class Training<D> {
       hooks: [...model.hooks, best.hook],
     });
     for (const name of place.off) if (trainer.hooks.get(name)) trainer.hooks.disable(name);
-    return new Training(trainer, best, loaders, setup, model);
+    return new Training(trainer, best, loaders, setup, model, place.agreement);
   }
 
   /** Trains; unless it was interrupted, the parameters are the best ones then. */
@@ -72,6 +77,8 @@ export class Training<D> {
     const result = await this.trainer.fit(options);
     const { weights } = this.#best;
     if (weights) await this.trainer.loadStateDict(weights);
+    // The hook that knows the best checkpoint runs in the main process only.
+    if (await this.#agreement.first(weights && true)) await this.#agreement.shareParameters(this.trainer);
     return result;
   }
 

@@ -60,6 +60,7 @@ export interface ModelPlan<D = Arrays> extends Partial<
   readonly params?: Readonly<Record<string, Json>>;
 }
 
+/** Options of `Experiment`: those of a trainer, and what comes before and after training. */
 export interface ExperimentOptions<D = Arrays> extends ModelPlan<D> {
   /** Default `experiment`. */
   readonly name?: string;
@@ -75,9 +76,13 @@ export interface ExperimentOptions<D = Arrays> extends ModelPlan<D> {
   readonly models?: Readonly<Record<string, ModelPlan<D>>>;
 }
 
+/** Options of an experiment's `run`. */
 export interface RunExperimentOptions {
-  /** Goes on where an earlier run in the same directory stopped: finished models are not trained again. */
-  readonly resume?: boolean;
+  /**
+   * Goes on where an earlier run in the same directory stopped: finished models are not trained again. The path of a
+   * checkpoint: from there, in an experiment of one model.
+   */
+  readonly resume?: boolean | string;
   /** Ends the experiment: after the step at hand, or before the next thing begins. */
   readonly signal?: AbortSignal;
 }
@@ -95,6 +100,7 @@ export interface FoldStats {
   readonly std: number;
 }
 
+/** One model of an experiment, trained and evaluated. */
 export interface ModelResult {
   readonly model: string;
   readonly params: Readonly<Record<string, Json>>;
@@ -108,6 +114,7 @@ export interface ModelResult {
   readonly runDir: string | undefined;
 }
 
+/** What `run` of an experiment resolves to. */
 export interface ExperimentResult {
   readonly name: string;
   /** `completed`, or why it ended before: a hook's stop, a signal. */

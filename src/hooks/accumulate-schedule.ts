@@ -3,11 +3,13 @@ import type { Hook } from "../core/hook.ts";
 import { is } from "../core/options.ts";
 import { phasesHook, type Phase } from "./lib/phases.ts";
 
+/** A part of the run, and how many micro-batches make a step in it. */
 export interface AccumulatePhase extends Phase {
   /** Micro-batches in a step. */
   readonly accumulate: number;
 }
 
+/** Options of `accumulateSchedule`. */
 export interface AccumulateScheduleOptions {
   /** Default `accumulateSchedule`. */
   readonly name?: string;

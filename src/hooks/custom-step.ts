@@ -5,6 +5,7 @@ import type { Hook } from "../core/hook.ts";
 import { checkOptions, is } from "../core/options.ts";
 import { Applied } from "./lib/applied.ts";
 
+/** Options of `customStep`. */
 export interface CustomStepOptions {
   /** Default `customStep`. */
   readonly name?: string;

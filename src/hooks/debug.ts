@@ -8,6 +8,7 @@ import type { HostBatch } from "../core/model.ts";
 import { checkOptions, is } from "../core/options.ts";
 import { inSteps } from "./lib/in-steps.ts";
 
+/** Options of `debug`. */
 export interface DebugOptions {
   /** Default `debug`. */
   readonly name?: string;

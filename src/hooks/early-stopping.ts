@@ -20,6 +20,7 @@ export type CombineFn = (
   metrics: Readonly<Record<string, number>>,
 ) => boolean;
 
+/** Options of `earlyStopping`. */
 export interface EarlyStoppingOptions {
   readonly name?: string;
   /** One metric or several. Default `val/loss`. On steps `loss` is the step's own, `train/loss` the epoch's mean so far. */

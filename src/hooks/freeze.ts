@@ -7,6 +7,7 @@ import { checkOptions, is } from "../core/options.ts";
 import { sharedKey } from "../core/shared.ts";
 import { Applied } from "./lib/applied.ts";
 
+/** Which parameters are frozen, and when. */
 export interface FreezeRule {
   /** Which parameters: a name, a part of names, a glob, several of these, or a function. */
   readonly params: NameFilter;
@@ -16,6 +17,7 @@ export interface FreezeRule {
   readonly until?: Quantity;
 }
 
+/** Options of `freeze`. */
 export interface FreezeOptions extends Partial<FreezeRule> {
   /** Default `freeze`. */
   readonly name?: string;

@@ -10,6 +10,7 @@ import { checkOptions, is } from "../core/options.ts";
 import { sharedKey, type SharedKey } from "../core/shared.ts";
 import { warnUser } from "./lib/warn-user.ts";
 
+/** Options of `gradientMonitor`. */
 export interface GradientMonitorOptions {
   readonly name?: string;
   /** Steps between two looks, or another cadence. Default 100. Steps in between cost nothing. */

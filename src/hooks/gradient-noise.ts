@@ -5,6 +5,7 @@ import type { Hook } from "../core/hook.ts";
 import { checkOptions, is } from "../core/options.ts";
 import { inSteps } from "./lib/in-steps.ts";
 
+/** Options of `gradientNoise`. */
 export interface GradientNoiseOptions {
   readonly name?: string;
   /** Steps between two measurements, or another cadence. Default 10. */
@@ -54,7 +55,8 @@ export function gradientNoise(options: GradientNoiseOptions = {}): Hook {
       samplesBefore = ctx.samplesSeen;
     },
     async onAfterBackward(ctx) {
-      const samples = ctx.samplesSeen - samplesBefore;
+      // Several processes share a micro-batch: the gradient is of this one's rows until the step's is made.
+      const samples = (ctx.samplesSeen - samplesBefore) / ctx.worldSize;
       micro.push({ samples, square: (await ctx.grads.norm()) ** 2 });
     },
     async onBeforeOptimizerStep(ctx) {
@@ -62,7 +64,7 @@ export function gradientNoise(options: GradientNoiseOptions = {}): Hook {
       whole += (await ctx.grads.norm()) ** 2;
     },
     onStepEnd(ctx) {
-      const estimate = ctx.skipped ? undefined : estimateNoise(micro, whole);
+      const estimate = ctx.skipped ? undefined : estimateNoise(micro, whole, ctx.worldSize);
       if (estimate === undefined) return;
       const mix = (old: number, now: number): number => decay * old + (1 - decay) * now;
       averages = averages
@@ -84,11 +86,12 @@ export function gradientNoise(options: GradientNoiseOptions = {}): Hook {
 export function estimateNoise(
   micro: readonly { readonly samples: number; readonly square: number }[],
   whole: number,
+  processes = 1,
 ): Averages | undefined {
   const small = micro[0]?.samples ?? 0;
   const alike = micro.length > 1 && micro.every(({ samples }) => samples === small);
   const mean = micro.reduce((sum, { square }) => sum + square, 0) / micro.length;
   if (!alike || small === 0 || !Number.isFinite(mean + whole)) return undefined;
-  const big = small * micro.length;
+  const big = small * micro.length * processes;
   return { signal: (big * whole - small * mean) / (big - small), trace: (mean - whole) / (1 / small - 1 / big) };
 }

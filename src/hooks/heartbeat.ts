@@ -9,6 +9,7 @@ import { Endpoint, ENDPOINT_CHECKS, type EndpointOptions } from "./lib/endpoint.
 import { Outbox } from "./lib/outbox.ts";
 import { post } from "./lib/post.ts";
 
+/** Options of `heartbeat`. */
 export interface HeartbeatOptions extends EndpointOptions {
   /** Replaced as a whole at every beat, so a reader never finds half of it. */
   readonly file?: string;

@@ -24,9 +24,12 @@ const BACKENDS = {
   mlflow: async () => (await import("../loggers/mlflow.ts")).mlflow(),
 } as const satisfies Record<string, () => Promise<LoggerBackend>>;
 
+/** The backends that need no options. */
 export type BackendName = keyof typeof BACKENDS;
+/** A backend by its name, or one that you have made. */
 export type BackendSpec = BackendName | LoggerBackend;
 
+/** Options of `logger`. */
 export interface LoggerOptions {
   readonly name?: string;
   /** Which of the boundaries that log are written; what comes in between is kept for the next one. Default: all. */

@@ -4,10 +4,12 @@ import type { Loss } from "../core/model.ts";
 import { is } from "../core/options.ts";
 import { phasesHook, type Phase } from "./lib/phases.ts";
 
+/** A part of the run, and the loss that it trains with. */
 export interface LossPhase extends Phase {
   readonly loss: Loss;
 }
 
+/** Options of `lossSchedule`. */
 export interface LossScheduleOptions {
   /** Default `lossSchedule`. */
   readonly name?: string;

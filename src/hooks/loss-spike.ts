@@ -4,6 +4,7 @@ import { OptionError } from "../core/errors.ts";
 import type { Hook } from "../core/hook.ts";
 import { checkOptions, is } from "../core/options.ts";
 
+/** Options of `lossSpike`. */
 export interface LossSpikeOptions {
   /** Default `lossSpike`. */
   readonly name?: string;

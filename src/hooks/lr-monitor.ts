@@ -4,6 +4,7 @@ import type { ContextOf, LiveGroup } from "../core/context.types.ts";
 import type { Hook } from "../core/hook.ts";
 import { checkOptions, is } from "../core/options.ts";
 
+/** Options of `lrMonitor`. */
 export interface LrMonitorOptions {
   readonly name?: string;
   /** Steps between two entries, or another cadence; one in epochs logs at their ends. Default 1. */

@@ -10,6 +10,7 @@ import { checkpointPlan, type Occasions } from "./lib/checkpoint-plan.ts";
 import { CheckpointRecord } from "./lib/checkpoint-record.ts";
 import { lastEvalLoader } from "./lib/last-eval-loader.ts";
 
+/** Options of `modelCheckpoint`. */
 export interface ModelCheckpointOptions {
   /** Default `modelCheckpoint`. Each name has its own checkpoints: hooks of other names never remove them. */
   readonly name?: string;
@@ -140,6 +141,7 @@ export function modelCheckpoint(options: ModelCheckpointOptions = {}): Hook {
   return {
     name,
     stage: "checkpoint",
+    ranks: "main",
     ...(strict && monitor !== undefined && { monitors: [monitor] }),
     onTrainBegin(ctx) {
       begin(ctx);

@@ -6,6 +6,7 @@ import type { Hook } from "../core/hook.ts";
 import { checkOptions, is } from "../core/options.ts";
 import { warnUser } from "./lib/warn-user.ts";
 
+/** Options of `nanGuard`. */
 export interface NanGuardOptions {
   /** Default `nanGuard`. */
   readonly name?: string;
@@ -36,8 +37,13 @@ function list(counts: NonFinite): string {
   return [...names.slice(0, SHOWN), ...(more > 0 ? [`${more} more`] : [])].join(", ");
 }
 
+type StepEnd = Pick<ContextOf<"stepEnd">, "gradNorm" | "rank" | "worldSize">;
+
 /** What was bad first, in the order in which a step computes: what comes later is only its consequence. */
-function firstBad({ batch, params, loss, activation, grads }: Diagnosis, gradNorm: number): string {
+function firstBad(
+  { batch, params, loss, activation, grads }: Diagnosis,
+  { gradNorm, rank, worldSize }: StepEnd,
+): string {
   const any = (counts: NonFinite): boolean => Object.keys(counts).length > 0;
   if (any(batch)) return `the batch has values that are not finite: ${list(batch)}`;
   if (any(params)) return `parameters were not finite before the step: ${list(params)}`;
@@ -46,6 +52,8 @@ function firstBad({ batch, params, loss, activation, grads }: Diagnosis, gradNor
     return `the loss is ${loss}; batch and parameters are finite${point}`;
   }
   if (any(grads)) return `the loss is finite, gradients are not: ${list(grads)}`;
+  if (worldSize > 1)
+    return `the gradient norm is ${gradNorm}, though all is finite in the rows of rank ${rank}: look at what the other ${worldSize - 1} of the ${worldSize} processes say`;
   return `the gradient norm is ${gradNorm}, though every gradient is finite: it overflows, or a hook changed the gradients`;
 }
 
@@ -66,7 +74,7 @@ export function nanGuard(options: NanGuardOptions = {}): Hook {
     total++;
     const found = await ctx.diagnose();
     const where = found.micro > 0 ? `, micro-batch ${found.micro}` : "";
-    const message = `step ${ctx.step}${where} (loader \`${found.loaderName}\`) changed nothing: ${firstBad(found, ctx.gradNorm)}`;
+    const message = `step ${ctx.step}${where} (loader \`${found.loaderName}\`) changed nothing: ${firstBad(found, ctx)}`;
     ctx.log({ "nan/steps": total });
     if (action === "raise") throw new HooklineError(message);
     if (action === "stop") return ctx.stop(message);

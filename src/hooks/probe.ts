@@ -9,6 +9,7 @@ import { sharedKey, type SharedKey } from "../core/shared.ts";
 const STATS = ["norm", "mean", "std", "min", "max", "nonFinite", "dead"] as const;
 type Stat = (typeof STATS)[number];
 
+/** Options of `probe`. */
 export interface ProbeOptions {
   readonly name?: string;
   /** Which points: a name, part of one, a glob, several of them, or a function. Default all. */

@@ -5,6 +5,7 @@ import { checkOptions, is } from "../core/options.ts";
 import { barOutput, type BarOutput } from "./lib/bar-output.ts";
 import { BarState } from "./lib/bar-state.ts";
 
+/** Options of `progressBar`. */
 export interface ProgressBarOptions {
   /** What to show, of `loss`, `lr` and all metrics. Default: these two and what the last evaluation found. */
   readonly metrics?: NameFilter;

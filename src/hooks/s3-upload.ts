@@ -7,6 +7,7 @@ import { S3_TARGET_CHECKS, S3Target, type S3TargetOptions } from "./lib/s3-targe
 import { isReplaceable, UploadQueue } from "./lib/upload-queue.ts";
 import { warnUser } from "./lib/warn-user.ts";
 
+/** Options of `s3Upload`. */
 export interface S3UploadOptions extends S3TargetOptions {
   /** Which checkpoints: those saved for one of these reasons, or a choice of your own. Default: all. */
   readonly only?: readonly SaveReason[] | ((saved: SavedCheckpoint) => boolean);

@@ -4,6 +4,7 @@ import type { Hook } from "../core/hook.ts";
 import { checkOptions, is } from "../core/options.ts";
 import { builtin } from "../platform/builtin.ts";
 
+/** Options of `stopFile`. */
 export interface StopFileOptions {
   /** `touch` it to stop the run. A file that is there when the run begins counts once it is touched again. */
   readonly path: string;

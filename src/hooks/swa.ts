@@ -5,6 +5,7 @@ import type { Hook } from "../core/hook.ts";
 import { checkOptions, is } from "../core/options.ts";
 import { averageAt, ParamAverage } from "./lib/average.ts";
 
+/** Options of `swa`. */
 export interface SwaOptions {
   /** Default `swa`. */
   readonly name?: string;

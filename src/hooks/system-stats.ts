@@ -6,6 +6,7 @@ import { builtinOrNone } from "../platform/builtin.ts";
 import { watchLag, type LagWatch } from "./lib/event-loop-lag.ts";
 import { watchGpus, type GpuWatch } from "./lib/nvidia-smi.ts";
 
+/** Options of `systemStats`. */
 export interface SystemStatsOptions {
   readonly name?: string;
   /** Default every 10 s and at the end. */

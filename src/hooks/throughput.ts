@@ -4,6 +4,7 @@ import type { ContextOf } from "../core/context.types.ts";
 import type { Hook } from "../core/hook.ts";
 import { checkOptions, is } from "../core/options.ts";
 
+/** Options of `throughput`. */
 export interface ThroughputOptions {
   readonly name?: string;
   /** Steps that each report covers. Default 50. */

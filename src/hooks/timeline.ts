@@ -5,6 +5,7 @@ import { checkOptions, is } from "../core/options.ts";
 import type { Disposer } from "../core/registry.ts";
 import { TraceFile } from "./lib/trace-file.ts";
 
+/** Options of `timeline`. */
 export interface TimelineOptions {
   /** The trace, about 100 bytes for each step and call. Open it in ui.perfetto.dev or chrome://tracing. */
   readonly file: string;

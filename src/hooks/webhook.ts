@@ -39,6 +39,7 @@ export interface WebhookInfo {
   readonly text: string;
 }
 
+/** Options of `webhook`. */
 export interface WebhookOptions extends EndpointOptions {
   readonly url: string | URL;
   /** Default `["trainEnd", "bestModel", "exception"]`. A failed run sends one notice, not two. */

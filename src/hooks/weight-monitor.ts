@@ -7,6 +7,7 @@ import type { HostTensors, Tensor, Tensors } from "../core/model.ts";
 import { selectNames, type NameFilter } from "../core/names.ts";
 import { checkOptions, is } from "../core/options.ts";
 
+/** Options of `weightMonitor`. */
 export interface WeightMonitorOptions {
   readonly name?: string;
   /** Steps between two looks, or another cadence. Default 100. */

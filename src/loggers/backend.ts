@@ -42,6 +42,7 @@ export interface RunEvent {
   readonly details: Readonly<Record<string, Json>>;
 }
 
+/** How a run ended, for a logging backend. */
 export interface RunEnd {
   readonly status: "completed" | "stopped" | "interrupted" | "error";
   readonly reason: string;
@@ -54,6 +55,7 @@ export interface RunEnd {
 
 export type Warn = (message: string) => void;
 
+/** Where the `logger` hook writes. */
 export interface LoggerBackend {
   readonly name: string;
   /**

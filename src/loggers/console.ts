@@ -9,6 +9,7 @@ import type { LoggerBackend, LogRecord } from "./backend.ts";
 import { columnForm, keyValueForm } from "./console-forms.ts";
 import { Smoother } from "./console-smooth.ts";
 
+/** Options of `consoleLog`. */
 export interface ConsoleOptions {
   /** Which metrics, by name or pattern: `["loss", "val/*"]`. Default: all. */
   readonly metrics?: NameFilter;

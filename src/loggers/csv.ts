@@ -18,6 +18,7 @@ import { splitRow, textCell } from "./csv-cells.ts";
 import { FIELDS, isRepeated, keyOf, microseconds } from "./jsonl-lines.ts";
 import { threadedBackend } from "./lib/threaded-backend.ts";
 
+/** Options of `csv`. */
 export interface CsvOptions {
   /** Default: the trainer's `runDir`. */
   readonly dir?: string;

@@ -25,6 +25,7 @@ import {
 import { threadedBackend } from "./lib/threaded-backend.ts";
 import { writeRunBegin, writeRunEnd, type RunInfo } from "./run-json.ts";
 
+/** Options of `jsonl`. */
 export interface JsonlOptions {
   /** Default: the trainer's `runDir`. */
   readonly dir?: string;

@@ -9,6 +9,7 @@ import { checkUrl } from "./lib/service.ts";
 import { threadedBackend } from "./lib/threaded-backend.ts";
 import { mlflowSender, type MlflowHead } from "./mlflow-courier.ts";
 
+/** Options of `mlflow`. */
 export interface MlflowOptions extends RemoteOptions {
   /** The tracking server, `http://127.0.0.1:5000`. Default: `MLFLOW_TRACKING_URI`. */
   readonly uri?: string;

@@ -15,6 +15,7 @@ import { ScalarEvents } from "./tensorboard-scalars.ts";
 
 type Path = ReturnType<typeof process.getBuiltinModule<"node:path">>;
 
+/** Options of `tensorboard`. */
 export interface TensorboardOptions {
   /** Where the event files go. Default: `tb` in the run's directory. */
   readonly dir?: string;

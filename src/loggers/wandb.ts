@@ -11,6 +11,7 @@ import { wandbSender, type WandbHead } from "./wandb-courier.ts";
 import { safeId } from "./wandb-lines.ts";
 import { wandbOffline } from "./wandb-offline.ts";
 
+/** Options of `wandb`. */
 export interface WandbOptions extends RemoteOptions {
   /** Default: `WANDB_PROJECT`, else `uncategorized`. */
   readonly project?: string;

@@ -5,6 +5,7 @@ import { checkOptions, is } from "../core/options.ts";
 import { both } from "./layer.ts";
 import { classify, targetsOf } from "./targets.ts";
 
+/** Options of `accuracy`. */
 export interface AccuracyOptions {
   /** A label among the `topK` largest logits is right (default 1). */
   readonly topK?: number;

@@ -8,6 +8,7 @@ import { fanInUniform, filled } from "./init.ts";
 import { checkSizes, showShape, type Layer } from "./layer.ts";
 import { tap } from "./tap.ts";
 
+/** Options of `multiHeadAttention`. */
 export interface AttentionOptions {
   /** Each position sees only itself and what came before (default false). */
   readonly causal?: boolean;

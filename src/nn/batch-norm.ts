@@ -6,6 +6,7 @@ import { checkOptions, is } from "../core/options.ts";
 import { filled } from "./init.ts";
 import { checkSizes, showShape, type Layer } from "./layer.ts";
 
+/** Options of `batchNorm`. */
 export interface BatchNormOptions {
   /** Added to the variance (default 1e-5). */
   readonly eps?: number;

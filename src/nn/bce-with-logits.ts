@@ -4,6 +4,7 @@ import type { Loss } from "../core/model.ts";
 import { checkOptions, is } from "../core/options.ts";
 import { expectSameShape, single } from "./targets.ts";
 
+/** Options of `bceWithLogits`. */
 export interface BceWithLogitsOptions {
   /** How much a positive counts: one number, or one per class along the last dimension (default 1). */
   readonly posWeight?: number | readonly number[];

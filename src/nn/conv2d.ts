@@ -6,6 +6,7 @@ import { fanInUniform } from "./init.ts";
 import { checkSizes, expectImages, type Layer } from "./layer.ts";
 import { axisOf, materialise, pairOf, size2d, windowSlice, type Size2d } from "./windows.ts";
 
+/** Options of `conv2d`. */
 export interface Conv2dOptions {
   readonly kernel: Size2d;
   /** Default 1. */

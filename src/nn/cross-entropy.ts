@@ -4,6 +4,7 @@ import type { Loss, Outputs, Tensor } from "../core/model.ts";
 import { checkOptions, is } from "../core/options.ts";
 import { classify } from "./targets.ts";
 
+/** Options of `crossEntropy`. */
 export interface CrossEntropyOptions {
   /** The share of the target spread evenly over all classes (default 0). */
   readonly labelSmoothing?: number;

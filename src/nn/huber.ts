@@ -4,11 +4,13 @@ import type { Loss } from "../core/model.ts";
 import { checkOptions, is } from "../core/options.ts";
 import { difference } from "./targets.ts";
 
+/** Options of `huber`. */
 export interface HuberOptions {
   /** Where the square ends and the line begins (default 1). */
   readonly delta?: number;
 }
 
+/** Half the squared error near the target, and linear beyond `delta`. Mean over all elements. */
 export function huber(options: HuberOptions = {}): Loss {
   checkOptions("huber", options, { delta: is.positive });
   const { delta = 1 } = options;

@@ -4,6 +4,7 @@ import { checkOptions, is } from "../core/options.ts";
 import { filled } from "./init.ts";
 import { checkSizes, expectLast, type Layer } from "./layer.ts";
 
+/** Options of `layerNorm`. */
 export interface LayerNormOptions {
   /** Added to the variance (default 1e-5). */
   readonly eps?: number;
@@ -11,6 +12,7 @@ export interface LayerNormOptions {
   readonly bias?: boolean;
 }
 
+/** Mean 0 and variance 1 over the last dimension, then a learnt scale and shift. */
 export function layerNorm(features: number, options: LayerNormOptions = {}): Layer {
   checkSizes("layerNorm", { features });
   checkOptions("layerNorm", options, { eps: is.positive, bias: is.boolean });

@@ -4,6 +4,7 @@ import { checkOptions, is } from "../core/options.ts";
 import { fanInUniform } from "./init.ts";
 import { checkSizes, expectLast, type Layer } from "./layer.ts";
 
+/** Options of `linear`. */
 export interface LinearOptions {
   /** Add a learned offset (default true). */
   readonly bias?: boolean;

@@ -4,6 +4,7 @@ import { checkOptions, is } from "../core/options.ts";
 import { entropySums } from "./cross-entropy.ts";
 import { targetsOf } from "./targets.ts";
 
+/** Options of `perplexity`. */
 export interface PerplexityOptions {
   /** Labels with this value do not count (default −100). */
   readonly ignoreIndex?: number;

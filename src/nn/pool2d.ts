@@ -6,6 +6,7 @@ import { checkOptions } from "../core/options.ts";
 import { expectImages, pure, type Layer } from "./layer.ts";
 import { axisOf, pairOf, size2d, windowSlice, type Axis, type Size2d } from "./windows.ts";
 
+/** Options of `maxPool2d` and `avgPool2d`. */
 export interface PoolOptions {
   /** Default: the kernel, so that windows do not overlap. */
   readonly stride?: Size2d;

@@ -3,6 +3,7 @@ import { numpy as np } from "@jax-js/jax";
 import type { Tensor, Tensors } from "../core/model.ts";
 import type { CommonOptions } from "./common.ts";
 
+/** Options of `adam` and `adamw`. */
 export interface AdamOptions extends CommonOptions {
   /** Decay rates of the running means of the gradient and of its square. Default [0.9, 0.999]. */
   readonly betas?: readonly [number, number];

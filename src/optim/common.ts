@@ -5,6 +5,7 @@ import type { GroupOptions, GroupValues, Optimizer } from "../core/optimizer.ts"
 import { type Check, checkOptions, is } from "../core/options.ts";
 import type { Schedule } from "../core/schedule.ts";
 
+/** What all optimizers take. */
 export interface CommonOptions {
   readonly lr?: number;
   readonly weightDecay?: number;

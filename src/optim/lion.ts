@@ -4,6 +4,7 @@ import type { Optimizer } from "../core/optimizer.ts";
 import { checkOptions } from "../core/options.ts";
 import { betasCheck, common, commonChecks, type CommonOptions } from "./common.ts";
 
+/** Options of `lion`. */
 export interface LionOptions extends CommonOptions {
   /** How the step, and how the running mean, weigh old against new gradients. Default [0.9, 0.99]. */
   readonly betas?: readonly [number, number];

@@ -5,6 +5,7 @@ import type { Optimizer } from "../core/optimizer.ts";
 import { checkOptions, is } from "../core/options.ts";
 import { common, commonChecks, type CommonOptions, defaultMomentum } from "./common.ts";
 
+/** Options of `rmsprop`. */
 export interface RmspropOptions extends CommonOptions {
   /** Decay rate of the running mean of squares. Default 0.99. */
   readonly alpha?: number;

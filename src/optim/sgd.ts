@@ -4,6 +4,7 @@ import type { Optimizer } from "../core/optimizer.ts";
 import { checkOptions, is } from "../core/options.ts";
 import { common, commonChecks, type CommonOptions, defaultMomentum } from "./common.ts";
 
+/** Options of `sgd`. */
 export interface SgdOptions extends CommonOptions {
   /** Absent: no buffer is kept and momentum cannot be assigned later. `0` keeps one, so that it can. */
   readonly momentum?: number;

@@ -6,7 +6,7 @@ export interface Platform {
   /** Lets timers, signals and I/O run: a macrotask, since a promise alone would not. */
   yieldToEvents(): Promise<void>;
   /**
-   * Calls `first` on SIGINT or SIGTERM; a second signal ends the process at once, and so does the first when `grace`
+   * Calls `first` on SIGINT, SIGTERM or SIGUSR1, a scheduler's warning; a second signal ends the process at once, and so does the first when `grace`
    * milliseconds pass before the undo, which is returned.
    */
   onSignals(first: (signal: string) => void, grace: number): () => void;
@@ -15,7 +15,7 @@ export interface Platform {
 }
 
 /** Exit codes by convention: 128 + the signal's number. */
-export const EXIT_CODES: Readonly<Record<string, number>> = { SIGINT: 130, SIGTERM: 143 };
+export const EXIT_CODES: Readonly<Record<string, number>> = { SIGINT: 130, SIGUSR1: 138, SIGTERM: 143 };
 
 /**
  * One Ctrl-C under `npm run` arrives several times: the terminal sends it to every process, and npm and tsx pass on

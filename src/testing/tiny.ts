@@ -8,6 +8,7 @@ import type { TrainerOptions } from "../trainer/options.ts";
 import { testEngine } from "./engine.ts";
 import { Trainer } from "../trainer/trainer.ts";
 
+/** Options of `tinyTrainer`: those of a trainer, and how much data. */
 export interface TinyOptions extends Partial<TrainerOptions> {
   /** Samples to train on. Default 16, that is 4 batches of 4. */
   readonly samples?: number;

@@ -39,12 +39,14 @@ const ALL: readonly TracedEvent[] = [
   ...(Object.keys({ ...PIPELINE_EVENTS, ...TUNE_EVENTS }) as (PipelineEvent | TuneEvent)[]),
 ];
 
+/** One event, as it was recorded. */
 export interface TraceEntry {
   readonly event: TracedEvent;
   /** What the context showed: in the loop counters always, and the event's own fields. */
   readonly fields: Readonly<Record<string, unknown>>;
 }
 
+/** Options of `recordTrace`. */
 export interface TraceOptions {
   /** Default: all. Listening between forward and update changes the plan, though not the numbers. */
   readonly events?: readonly TracedEvent[];
@@ -58,6 +60,7 @@ export interface TraceHook extends Hook {
   clear(): void;
 }
 
+/** A hook that notes every event, for tests of what a run does. */
 export function recordTrace({ events = ALL }: TraceOptions = {}): TraceHook {
   const entries: TraceEntry[] = [];
   const methods = events.map((event) => {

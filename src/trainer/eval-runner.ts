@@ -38,6 +38,8 @@ export class EvalRunner implements EvalWork {
   readonly #totals: Totals;
   readonly #outputs: OutputsView;
   readonly #activations: ActivationsView;
+  /** Adds up the vectors of all processes, where several share an evaluation. */
+  readonly #sum: ((values: Float64Array) => MaybePromise<void>) | undefined;
   /** Parameters put in place for this evaluation only. */
   #swapped: Buffers | undefined;
   #replacements: readonly Probe[] = [];
@@ -49,6 +51,7 @@ export class EvalRunner implements EvalWork {
     sums: SumsLayout,
     hooks: HookRegistry,
     warn: (message: string) => void,
+    sum?: (values: Float64Array) => MaybePromise<void>,
   ) {
     this.#engine = engine;
     this.#state = state;
@@ -59,6 +62,7 @@ export class EvalRunner implements EvalWork {
     this.#totals = new Totals(engine, sums);
     this.#outputs = new OutputsView(engine);
     this.#activations = new ActivationsView(engine);
+    this.#sum = sum;
   }
 
   begin(): void {
@@ -85,7 +89,7 @@ export class EvalRunner implements EvalWork {
     this.#swapped = undefined;
   }
 
-  batch(host: HostBatch, loader: string, index: number): MaybePromise<void> {
+  batch(host: HostBatch, loader: string, index: number, empty = false): MaybePromise<void> {
     const weight = samplesIn(host);
     const spec = this.#spec(loader, this.#hooks.probing("evalBatchEnd"));
     const program = this.#programs.of(spec, "eval", () => evalBatch(spec), { donate: [2, 3, 4, 5] });
@@ -95,7 +99,7 @@ export class EvalRunner implements EvalWork {
       { what: "evaluation", loader, host },
       this.params,
       this.#state.state,
-      this.#totals.sums,
+      empty ? this.#engine.copy(this.#totals.sums) : this.#totals.sums,
       this.#input.put(host, loader),
       count,
       this.#key(index),
@@ -104,7 +108,8 @@ export class EvalRunner implements EvalWork {
       const { sums, outputs, activations } = result as unknown as EvalResult;
       this.#outputs.set(outputs);
       this.#activations.set(activations);
-      return chain(this.#totals.accept(sums, weight, true), () =>
+      if (empty) this.#engine.free(sums);
+      return chain(empty ? undefined : this.#totals.accept(sums, weight, true), () =>
         chain(this.#outputs.settle(), () => this.#activations.settle()),
       );
     });
@@ -115,7 +120,8 @@ export class EvalRunner implements EvalWork {
   }
 
   end(): MaybePromise<Averages> {
-    return chain(this.#totals.read(), (averages) => averages ?? { loss: Number.NaN, metrics: {} });
+    const read = this.#sum ? this.#totals.readAll(this.#sum) : this.#totals.read();
+    return chain(read, (averages) => averages ?? { loss: Number.NaN, metrics: {} });
   }
 
   get outputs(): HostArray | HostTensors {

@@ -44,9 +44,10 @@ export class Interruptions {
     this.#undo?.();
   }
 
-  /** A signal that came too late to cut the run short still decides how the process ends. */
-  setExitCode(): void {
-    if (this.#bySignal) this.#platform.setExitCode(EXIT_CODES[this.#bySignal.requestedBy]!);
+  /** A signal that came too late to cut the run short, or to another process of it, still decides how this one ends. */
+  setExitCode(elsewhere: Interruption | undefined): void {
+    const code = EXIT_CODES[(this.#bySignal ?? elsewhere)?.requestedBy ?? ""];
+    if (code !== undefined) this.#platform.setExitCode(code);
   }
 }
 

@@ -1,6 +1,7 @@
 // Everything that exists once an engine is there: the state on the device and the runners that work on it.
 import type { HookRegistry } from "../core/registry.ts";
 import type { HostTensors } from "../core/model.ts";
+import type { RankTeam } from "../distributed/team.ts";
 import type { Engine } from "../engines/engine.ts";
 import { selectEngine } from "../engines/select.ts";
 import { DeviceState } from "./device-state.ts";
@@ -13,7 +14,8 @@ import type { Problem } from "./problem.ts";
 import { ControlLayout } from "./programs/control.ts";
 import { sumsLayouts } from "./programs/sums.ts";
 import { Specs } from "./specs.ts";
-import { StepRunner, type StepOptions } from "./step-runner.ts";
+import type { StepOptions } from "./step-parts.ts";
+import { StepRunner } from "./step-runner.ts";
 
 export interface Machine {
   readonly engine: Engine;
@@ -32,6 +34,7 @@ export async function buildMachine(
   hooks: HookRegistry,
   stepOptions: StepOptions,
   warn: (message: string) => void,
+  team?: RankTeam,
 ): Promise<Machine> {
   const engine = await selectEngine(options.engine ?? "auto", warn);
   const state = new DeviceState(engine, initial, optimizers);
@@ -40,6 +43,7 @@ export async function buildMachine(
   const clip = { clipNorm: stepOptions.clipNorm !== undefined, clipValue: stepOptions.clipValue !== undefined };
   const specs = new Specs(Object.keys(initial.params), problem, optimizers, sums, control, clip);
   const probes = new ProbeRunner(engine, state, specs, stepOptions.seed);
+  const joint = team && new (await import("./joint-step.ts")).JointStep(engine, state, team, sums.train.size);
   const parts = {
     engine,
     state,
@@ -49,11 +53,13 @@ export async function buildMachine(
     control,
     hooks,
     probes,
+    joint,
     options: stepOptions,
     warn,
   };
   const steps = new StepRunner(parts);
-  const evals = new EvalRunner(engine, state, specs, sums.eval, hooks, warn);
+  const sum = team && ((values: Float64Array) => team.strategy.allReduce(values));
+  const evals = new EvalRunner(engine, state, specs, sums.eval, hooks, warn, sum);
   return { engine, state, steps, evals, tensors: new HookTensors(engine, state, () => evals.params), probes };
 }
 

@@ -33,6 +33,8 @@ interface Open {
   grads: Buffers;
   state: Buffers | undefined;
   sums: Buffer | undefined;
+  /** The sums and the weight of all processes that train together. */
+  counted: { readonly sums: Float32Array; readonly weight: number } | undefined;
   params: Record<string, Buffer>;
   opt: Record<string, Buffer>;
 }
@@ -43,6 +45,7 @@ const nothing = (): Open => ({
   grads: {},
   state: undefined,
   sums: undefined,
+  counted: undefined,
   params: {},
   opt: {},
 });
@@ -88,9 +91,15 @@ export class OpenStep {
     const open = this.#open;
     const { weight, result } = this.micro!;
     const { grads, state, sums } = result!;
-    freeAll(this.#engine, [open.state ?? {}, open.sums ?? []]);
     const before = open.weight;
-    Object.assign(open, { state, sums, kept: open.kept + 1, weight: before + weight });
+    freeAll(this.#engine, open.state ?? {});
+    Object.assign(open, { state, kept: open.kept + 1, weight: before + weight });
+    // A batch without weight is one of another process, there only to have been computed.
+    if (weight === 0) this.#engine.free(sums);
+    else {
+      if (open.sums) this.#engine.free(open.sums);
+      open.sums = sums;
+    }
     this.release();
     if (open.kept === 1) {
       open.grads = grads;
@@ -121,8 +130,19 @@ export class OpenStep {
   gather(): MaybePromise<void> {
     this.#window++;
     const open = this.#open;
-    if (open.kept === 1) return undefined;
+    if (open.kept <= 1 || open.weight === 0) return undefined;
     return chain(this.#weighted(finishAccumulation, open.weight, open.grads), (mean) => void (open.grads = mean));
+  }
+
+  get weight(): number {
+    return this.#open.weight;
+  }
+
+  /** Puts what several processes have made together in place of what this one did; its sums are counted apart. */
+  join(grads: Buffers, state: Buffers, counted: { readonly sums: Float32Array; readonly weight: number }): void {
+    const open = this.#open;
+    freeAll(this.#engine, [open.grads, open.state ?? {}, open.sums ?? []]);
+    Object.assign(open, { grads, state, sums: undefined, kept: 1, counted });
   }
 
   /** Takes gradients that a program made of the ones it consumed. */
@@ -174,13 +194,13 @@ export class OpenStep {
 
   /** Makes the step part of the state: parameters, optimizer, model state and sums together. */
   commit(device: DeviceState, totals: Totals): MaybePromise<void> {
-    const { params, opt, state, sums, weight, grads } = this.#open;
+    const { params, opt, state, sums, weight, grads, counted } = this.#open;
     device.commit("params", params, false);
     device.commit("opt", opt, false);
     device.commit("state", state!, false);
     freeAll(this.#engine, grads);
     this.#reset();
-    return totals.accept(sums!, weight, false);
+    return counted ? totals.add(counted.sums, counted.weight) : totals.accept(sums!, weight, false);
   }
 
   /** Forgets the step; the state is as before it. */

@@ -1,4 +1,5 @@
 // The running optimizers: groups with their live values, schedules, and the scalars of each update.
+import type { GroupAssignment } from "../core/ask.ts";
 import type { Context } from "../core/context.ts";
 import type { LiveGroup, LiveOptimizer } from "../core/context.types.ts";
 import { ContextError, OptionError } from "../core/errors.ts";
@@ -39,6 +40,11 @@ export interface Slot {
 export type OptimizerOption = Optimizer | Readonly<Record<string, Optimizer>>;
 
 const isOptimizer = (option: OptimizerOption): option is Optimizer => typeof (option as Optimizer).leaf === "function";
+
+function checkRate(lr: number): number {
+  if (typeof lr === "number" && Number.isFinite(lr) && lr >= 0) return lr;
+  throw new ContextError(`A learning rate must be a finite number ≥ 0, got ${show(lr)}.`);
+}
 
 export class OptimizerSet {
   readonly slots: readonly Slot[];
@@ -186,23 +192,31 @@ export class OptimizerSet {
     return values.lr * slot.scheduled * factor;
   }
 
-  /** Sets every group's rate; a function sees each group's own. */
-  setLr(lr: number | ((current: number) => number)): string {
-    const set = this.slots.flatMap((slot, i) =>
-      slot.groups.map((_, j) => this.#setRate(i, j, typeof lr === "function" ? lr(this.rate(i, j)) : lr)),
+  /** What every group's rate would be; a function sees each group's own. */
+  ratesFor(lr: number | ((current: number) => number)): number[] {
+    return this.slots.flatMap((slot, i) =>
+      slot.groups.map((_, j) => checkRate(typeof lr === "function" ? lr(this.rate(i, j)) : lr)),
     );
-    return `setLr(${set[0]})`;
   }
 
-  #setRate(index: number, group: number, lr: number): number {
-    if (typeof lr !== "number" || !Number.isFinite(lr) || lr < 0)
-      throw new ContextError(`A learning rate must be a finite number ≥ 0, got ${show(lr)}.`);
+  /** Sets them, one after the other. */
+  setRates(rates: readonly number[]): void {
+    const left = rates.values();
+    this.slots.forEach((slot, i) => slot.groups.forEach((_, j) => this.#setRate(i, j, left.next().value!)));
+  }
+
+  /** Carries out a hook's assignment to a group. */
+  assign(index: number, at: number, { lr, ...values }: GroupAssignment): void {
+    if (lr !== undefined) this.#setRate(index, at, lr);
+    Object.assign(this.slots[index]!.groups[at]!.values, values);
+  }
+
+  #setRate(index: number, group: number, lr: number): void {
     const slot = this.slots[index]!;
     const { values } = slot.groups[group]!;
     // While the schedule itself is at zero (the first step of a warm-up) no factor can reach the rate: aim at the base.
     const scheduled = values.lr * slot.scheduled || values.lr;
     slot.groups[group]!.factor = scheduled === 0 ? 0 : lr / scheduled;
-    return lr;
   }
 
   /** The optimizers as one hook sees them: its assignments are recorded under its name. */
@@ -220,7 +234,11 @@ export class OptimizerSet {
     const slot = this.slots[index]!;
     const where = `optimizers[${index}].groups[${at}]`;
     const rate = (): number => this.rate(index, at);
-    const setRate = (lr: number): number => this.#setRate(index, at, lr);
+    const request = (key: keyof GroupAssignment, value: number): void =>
+      ctx.request(
+        { verb: "assign", optimizer: index, group: at, values: { [key]: value } },
+        `${where}.${key} = ${value}`,
+      );
     const assign = (key: "weightDecay" | "momentum", value: number): void => {
       if (typeof value !== "number" || !Number.isFinite(value) || value < 0)
         throw new ContextError(`${where}.${key} must be a finite number ≥ 0, got ${show(value)}.`);
@@ -229,8 +247,7 @@ export class OptimizerSet {
           `${where}.${key}: this ${slot.optimizer.name} has no ${key}. Optimizers that can (sgd, rmsprop) keep one when made with ${key}: 0 or more.`,
         );
       }
-      ctx.record(`${where}.${key} = ${value}`);
-      group.values[key] = value;
+      request(key, value);
     };
     return {
       name: group.name,
@@ -239,8 +256,7 @@ export class OptimizerSet {
         return rate();
       },
       set lr(lr: number) {
-        ctx.record(`${where}.lr = ${lr}`);
-        setRate(lr);
+        request("lr", checkRate(lr));
       },
       get weightDecay() {
         return group.values.weightDecay;

@@ -10,11 +10,14 @@ import { checkOptions, is, show, type Check } from "../core/options.ts";
 import type { Schedule } from "../core/schedule.ts";
 import { Shared } from "../core/shared.ts";
 import type { MixOptions } from "../data/mix.ts";
+import { checkStrategy, type StrategyName } from "../distributed/select.ts";
+import type { Strategy } from "../distributed/strategy.ts";
 import type { Engine } from "../engines/engine.ts";
 import { checkEngine, type EngineName } from "../engines/select.ts";
 import type { OptimizerOption } from "./optimizers.ts";
 import type { InputsFn } from "./problem.ts";
 
+/** Options of `Trainer`. */
 export interface TrainerOptions extends LimitOptions {
   /** A model (`init`, `apply`) with `loss`, or `{ params, loss }`. */
   readonly model: Model<never> | LossModel;
@@ -52,6 +55,11 @@ export interface TrainerOptions extends LimitOptions {
   readonly seed?: number;
   /** Default `auto`: the best one present. */
   readonly engine?: EngineName | Engine;
+  /**
+   * Default `auto`: the processes that `mpirun` or `srun` has started train together, and any other process alone. A
+   * loader gives each of them the whole batch, of which it takes its rows.
+   */
+  readonly strategy?: StrategyName | Strategy;
   /** Where the run's files go: checkpoints, and what hooks write. */
   readonly runDir?: string;
   /** Where checkpoints go instead of `<runDir>/checkpoints`: memoryStore(), or openOpfsStore() in a browser. */
@@ -63,7 +71,7 @@ export interface TrainerOptions extends LimitOptions {
   readonly hooks?: readonly Hook[];
   /** What hooks share; given by an experiment, so that its own events and those of its trainers use one. */
   readonly shared?: Shared;
-  /** End cleanly on SIGINT and SIGTERM. Default true. */
+  /** End cleanly on SIGINT, SIGTERM and SIGUSR1. Default true. */
   readonly signals?: boolean;
   /** Milliseconds after such a signal in which the run must end, its last save included; then the process exits. Default 30000. */
   readonly signalGrace?: number;
@@ -75,6 +83,7 @@ export interface TrainerOptions extends LimitOptions {
   readonly warn?: (message: string) => void;
 }
 
+/** Options of `fit`: other limits, and whether and where to resume. */
 export interface FitOptions extends LimitOptions {
   /** Start over: counters, parameters, optimizer and metrics as in a new trainer. */
   readonly restart?: boolean;
@@ -128,6 +137,7 @@ export const TRAINER_CHECKS = {
   limitBatches: batchLimit,
   seed: is.wholeFrom(0),
   engine: is.anything,
+  strategy: is.anything,
   runDir: is.name,
   store: { expected: "a checkpoint store such as memoryStore()", test: isStore },
   save: is.oneOf("async", "sync"),
@@ -144,6 +154,7 @@ export const TRAINER_CHECKS = {
 export function checkTrainerOptions(options: TrainerOptions): void {
   checkOptions("Trainer", options, TRAINER_CHECKS, ["model", "optimizer", "train"]);
   if (options.engine !== undefined) checkEngine(options.engine);
+  if (options.strategy !== undefined) checkStrategy(options.strategy);
   if (options.schedule && typeof options.schedule.factor !== "function") {
     throw new OptionError(
       `Trainer: Expected \`schedule\` to be a schedule such as cosine(), got ${show(options.schedule)}`,

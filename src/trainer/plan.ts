@@ -4,7 +4,7 @@ import type { HookRegistry } from "../core/registry.ts";
 import type { Plan } from "../core/work.ts";
 
 /** Chooses the cheapest plan that serves every listener. */
-export function choosePlan(hooks: HookRegistry, accumulate: number, clips: boolean): Plan {
+export function choosePlan(hooks: HookRegistry, accumulate: number, clips: boolean, processes = 1): Plan {
   const outputsBy = hooks.needing("outputs");
   const finite = hooks.needing("finite") !== undefined;
   const gradNorm = clips || finite || hooks.needing("gradNorm") !== undefined;
@@ -17,6 +17,7 @@ export function choosePlan(hooks: HookRegistry, accumulate: number, clips: boole
   if (gradients)
     return { kind: "split", because: `hook \`${gradients.hook}\` listens to ${gradients.event}`, ...shared };
   if (accumulate > 1) return { kind: "split", because: `accumulate is ${accumulate}`, ...shared };
+  if (processes > 1) return { kind: "split", because: `${processes} processes train together`, ...shared };
   return { kind: "fused", because: "nobody listens between the forward pass and the update", ...shared };
 }
 

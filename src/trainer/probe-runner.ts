@@ -16,6 +16,7 @@ import { listPoints, predictBatch } from "./programs/programs.ts";
 import { runProgram } from "./run-program.ts";
 import type { Specs } from "./specs.ts";
 
+/** Options of `runWithProbes`. */
 export interface RunWithProbesOptions extends Omit<ProbeRequest, "match" | "replace"> {
   /** Which points to collect. Default: all. */
   readonly match?: NameFilter;
@@ -27,6 +28,7 @@ export interface RunWithProbesOptions extends Omit<ProbeRequest, "match" | "repl
   readonly train?: boolean;
 }
 
+/** What `runWithProbes` resolves to. */
 export interface ProbedRun {
   readonly outputs: HostArray | HostTensors;
   readonly activations: Activations;

@@ -36,6 +36,12 @@ export class Scalars {
     for (const field of REPORTS[report].slice(0, vector.shape[0])) this.#values[field] = undefined;
   }
 
+  /** The loss of the whole step, where this process computed only a part of it. */
+  setLoss(loss: number): void {
+    this.#unread.delete("pass");
+    this.#values.loss = loss;
+  }
+
   #drop(report: Report): void {
     const vector = this.#reports[report];
     if (vector) this.#engine.free(vector);

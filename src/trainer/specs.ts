@@ -72,12 +72,13 @@ export class Specs {
     this.#last = undefined;
   }
 
-  setTrainable(filter: NameFilter): void {
+  /** The parameters that a filter does not choose. */
+  frozenBy(filter: NameFilter): string[] {
     const trained = new Set(selectNames(filter, this.names));
     if (trained.size === 0) {
       throw new ContextError(`ctx.setTrainable matches no parameter. Parameters: ${this.names.join(", ")}.`);
     }
-    this.#nextFrozen = new Set(this.names.filter((name) => !trained.has(name)));
+    return this.names.filter((name) => !trained.has(name));
   }
 
   /** Parameters that the next step leaves alone. */

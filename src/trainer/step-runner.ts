@@ -1,4 +1,5 @@
 // The computing side of a step: which programs run, on which buffers, and when their results become the state.
+import type { GroupAssignment } from "../core/ask.ts";
 import type { UpdateFn } from "../core/context.types.ts";
 import type { DeviceTensors } from "../core/device-tensors.ts";
 import type { Diagnosis, NonFinite } from "../core/diagnosis.ts";
@@ -16,6 +17,7 @@ import type { BufferGroups } from "./activations-view.ts";
 import { BatchInput } from "./batch-input.ts";
 import type { Buffers, DeviceState } from "./device-state.ts";
 import { byName, isBad, nonFiniteIn } from "./non-finite.ts";
+import type { JointStep } from "./joint-step.ts";
 import { OpenStep, pick, type Micro } from "./open-step.ts";
 import type { OptimizerSet } from "./optimizers.ts";
 import { choosePlan, samePlan } from "./plan.ts";
@@ -24,38 +26,11 @@ import { ProgramCache, type Cut } from "./program-cache.ts";
 import type { ControlLayout } from "./programs/control.ts";
 import { clipGrads, forwardOnly, fusedStep, lossGrads, normOf, updateParams } from "./programs/programs.ts";
 import { nonFiniteCounts } from "./programs/stats.ts";
-import type { SumsLayout } from "./programs/sums.ts";
 import { runProgram } from "./run-program.ts";
 import type { Specs, StepSpec } from "./specs.ts";
+import type { StepOptions, StepParts, StepState } from "./step-parts.ts";
 import { StepReadings } from "./step-readings.ts";
-import { Totals, type TotalsState } from "./totals.ts";
-
-export interface StepOptions {
-  readonly seed: number;
-  readonly clipNorm: number | undefined;
-  readonly clipValue: number | undefined;
-  readonly lossWeights: Readonly<Record<string, number>>;
-  readonly totals: () => { readonly totalSteps: number | undefined; readonly totalEpochs: number | undefined };
-}
-
-/** What the runner is built from. */
-export interface StepParts {
-  readonly engine: Engine;
-  readonly state: DeviceState;
-  readonly optimizers: OptimizerSet;
-  readonly specs: Specs;
-  readonly sums: SumsLayout;
-  readonly control: ControlLayout;
-  readonly hooks: HookRegistry;
-  readonly probes: ProbeRunner;
-  readonly options: StepOptions;
-  readonly warn: (message: string) => void;
-}
-
-export interface StepState {
-  readonly totals: TotalsState;
-  readonly frozen: readonly string[];
-}
+import { Totals } from "./totals.ts";
 
 /** Results of the programs, as the runner takes them apart. */
 interface Pass {
@@ -81,6 +56,9 @@ const GUARDED = { donate: [5, 7] };
 
 const NOTHING: Buffers = {};
 
+/** Keys of ranks lie this far apart: more micro-batches than a step will ever have. */
+const RANK_STRIDE = 2 ** 20;
+
 /** What a forward pass shows. */
 const SHOWN = ["report", "outputs", "activations"];
 
@@ -102,6 +80,8 @@ export class StepRunner implements Work {
   readonly #input: BatchInput;
   readonly #totals: Totals;
   readonly #open: OpenStep;
+  /** Where several processes train together: their gradients as one. */
+  readonly #joint: JointStep | undefined;
   /** What the plan was chosen for: it is looked at again when one of them changes, or when a cadence decides. */
   #planned = { hooks: -1, accumulate: 0 };
   #step = 0;
@@ -128,9 +108,10 @@ export class StepRunner implements Work {
     this.#totals = new Totals(engine, parts.sums);
     this.shown = new StepReadings(engine, this.#totals);
     this.#open = new OpenStep(engine, this.#programs);
+    this.#joint = parts.joint;
     this.clips = options.clipNorm !== undefined || options.clipValue !== undefined;
     this.tied = optimizers.tied;
-    this.plan = choosePlan(parts.hooks, 1, this.clips);
+    this.plan = this.#choosePlan(1);
     this.#spec = this.#specs.get(this.plan, "");
     this.#control.set("clipNorm", options.clipNorm ?? 0);
     this.#control.set("clipValue", options.clipValue ?? 0);
@@ -147,10 +128,14 @@ export class StepRunner implements Work {
     this.#used.length = 0;
   }
 
+  #choosePlan(accumulate: number): Plan {
+    return choosePlan(this.#hooks, accumulate, this.clips, this.#joint?.size);
+  }
+
   planStep(accumulate: number): void {
     const { version } = this.#hooks;
     if (this.#hooks.gatesPlan || this.#planned.hooks !== version || this.#planned.accumulate !== accumulate) {
-      const plan = choosePlan(this.#hooks, accumulate, this.clips);
+      const plan = this.#choosePlan(accumulate);
       // An equal plan keeps its identity, and with it what was found for it before.
       if (!samePlan(plan, this.plan)) this.plan = plan;
       this.#planned = { hooks: version, accumulate };
@@ -158,14 +143,20 @@ export class StepRunner implements Work {
     this.#specs.beginStep();
   }
 
-  takeBatch(host: HostBatch, loader: string, micro: number): number {
-    const weight = samplesIn(host);
+  takeBatch(host: HostBatch, loader: string, micro: number, empty = false): number {
+    const weight = empty ? 0 : samplesIn(host);
     this.#spec = this.#specs.get(this.plan, loader);
     this.due = this.#spec.due;
     const batch = this.#input.put(host, loader);
-    const key = this.#engine.put({ data: stepKey(this.#options.seed, this.#step, micro), shape: [2] });
+    const key = this.#engine.put({ data: this.#key(micro), shape: [2] });
     this.#open.micro = { host, loader, index: micro, weight, batch, key };
     return weight;
+  }
+
+  /** Each process of several draws its own numbers; the main one those of one alone. */
+  #key(micro: number): Uint32Array {
+    const rank = this.#joint?.rank ?? 0;
+    return stepKey(this.#options.seed, this.#step, micro + rank * RANK_STRIDE);
   }
 
   fusedStep(scale: number): MaybePromise<void> {
@@ -283,6 +274,15 @@ export class StepRunner implements Work {
     this.#open.drop();
   }
 
+  async joinGrads(loader: string, keeps: boolean): Promise<number | undefined> {
+    const own = this.#open.kept > 0 ? this.#spec : this.#specs.get(this.plan, loader);
+    this.#spec = own;
+    this.due = own.due;
+    const loss = await this.#joint!.join(this.#open, own.train, keeps);
+    if (loss !== undefined) this.shown.scalars.setLoss(loss);
+    return loss;
+  }
+
   gatherGrads(): MaybePromise<void> {
     return chain(this.#open.gather(), () => {
       // Clipping computes the norm on its way, but a guard must know before.
@@ -335,7 +335,16 @@ export class StepRunner implements Work {
 
   async diagnose(): Promise<Diagnosis> {
     const params = await this.#countNonFinite(this.#state.params);
-    let found: Diagnosis | undefined;
+    // Of several processes, one that had no rows of this step has nothing bad to show.
+    let found: Diagnosis = {
+      micro: 0,
+      loaderName: this.#spec.loader,
+      batch: {},
+      params,
+      loss: 0,
+      grads: {},
+      activation: undefined,
+    };
     for (const { host, loader, index, spec, scale } of this.#used) {
       this.takeBatch(host, loader, index);
       this.#spec = spec;
@@ -352,7 +361,7 @@ export class StepRunner implements Work {
       }
       if (isBad(found)) break;
     }
-    return found!;
+    return found;
   }
 
   lr(optimizer: number): number {
@@ -371,16 +380,28 @@ export class StepRunner implements Work {
     this.#specs.setLoss(loss);
   }
 
-  setLr(lr: number | ((current: number) => number)): string {
-    return this.#optimizers.setLr(lr);
+  ratesFor(lr: number | ((current: number) => number)): readonly number[] {
+    return this.#optimizers.ratesFor(lr);
+  }
+
+  setRates(rates: readonly number[]): void {
+    this.#optimizers.setRates(rates);
+  }
+
+  assign(optimizer: number, group: number, values: GroupAssignment): void {
+    this.#optimizers.assign(optimizer, group, values);
   }
 
   setUpdate(update: UpdateFn | null): void {
     this.#specs.setUpdate(update);
   }
 
-  setTrainable(filter: NameFilter): void {
-    this.#specs.setTrainable(filter);
+  frozenBy(filter: NameFilter): readonly string[] {
+    return this.#specs.frozenBy(filter);
+  }
+
+  freeze(names: readonly string[]): void {
+    this.#specs.freeze(names);
   }
 
   setParams(params: HostTensors | DeviceTensors): void {

@@ -48,6 +48,12 @@ export class Totals {
     return ++this.#batches % MOVE_EVERY === 0 ? this.#move() : undefined;
   }
 
+  /** Adds what several processes have counted together, which is on the host already. */
+  add(sums: Float32Array, weight: number): void {
+    for (let i = 0; i < sums.length; i++) this.#totals[i]! += sums[i]!;
+    this.#weight += weight;
+  }
+
   #move(): MaybePromise<void> {
     const taken = this.sums;
     this.sums = this.#zeros();
@@ -67,6 +73,15 @@ export class Totals {
         weight,
       ),
     );
+  }
+
+  /** The same over what several processes have counted, each its part: `sum` adds up their vectors. */
+  async readAll(sum: (values: Float64Array) => MaybePromise<void>): Promise<Averages | undefined> {
+    const values = await this.#engine.read(this.sums);
+    const all = Float64Array.from([...this.#totals.map((total, i) => total + values[i]!), this.#weight]);
+    await sum(all);
+    const weight = all.at(-1)!;
+    return weight === 0 ? undefined : this.#layout.compute(all.subarray(0, -1), weight);
   }
 
   /** Everything, as plain numbers; JSON keeps float32 and float64 exactly. */

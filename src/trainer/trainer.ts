@@ -20,7 +20,6 @@ import { makeResult, type RunResult } from "../core/result.ts";
 import { Run } from "../core/run.ts";
 import { LoaderSet } from "../data/loader-set.ts";
 import { currentPlatform } from "../platform/platform.ts";
-import { single } from "../distributed/strategy.ts";
 import { Calls } from "./calls.ts";
 import { checkLoader, checkLossWeights, evalFeeds } from "./feeds.ts";
 import { Interruptions } from "./interruptions.ts";
@@ -35,7 +34,9 @@ import { choosePlan, describePlan } from "./plan.ts";
 import { defineProblem, type Problem } from "./problem.ts";
 import type { ProbedRun, RunWithProbesOptions } from "./probe-runner.ts";
 import { describeParams } from "./summary.ts";
+import { Together } from "./together.ts";
 
+/** Runs the loop. Everything else is a hook, what ships in the box too. */
 export class Trainer {
   /** Registration, order and cost of hooks. */
   readonly hooks: HookRegistry;
@@ -51,6 +52,7 @@ export class Trainer {
   readonly #logEvery: CadenceRule;
   readonly #place: Place;
   readonly #saver: Saver;
+  readonly #together: Together;
   #initial: { params: HostTensors; state: HostTensors };
   #optimizers: OptimizerSet;
   #machine: Machine | undefined;
@@ -74,9 +76,16 @@ export class Trainer {
     // As far as it is known before fit() has its say: cadences in percent ask for it, in explainPlan() and evaluate() too.
     if (options.epochs !== undefined || options.steps !== undefined)
       this.#run.totalSteps = new Limits(options).totalSteps(this.#stepsPerEpoch());
-    this.hooks = new HookRegistry(this.#run, this.#warn, single.rank);
+    this.hooks = new HookRegistry(this.#run, this.#warn);
     this.hooks.addAll(options.hooks ?? []);
     this.#place = new Place(options, this.#warn);
+    this.#together = new Together(options.strategy ?? "auto", {
+      run: this.#run,
+      hooks: this.hooks,
+      place: this.#place,
+      platform: this.#platform,
+      state: () => this.#need().state,
+    });
     const { save = "async", maxRollbacks = 3, closeTimeout: deadline = 10_000 } = options;
     this.#saver = new Saver(this.#subject(), this.#place, { save, maxRollbacks, deadline }, this.#warn);
     this.#calls = new Calls(this.hooks, this.#run, deadline, () => this.#place.close());
@@ -93,7 +102,7 @@ export class Trainer {
     checkFitOptions(options);
     const { restart, resume, signal, ...limits } = options;
     this.#limits = new Limits({ ...this.options, ...limits });
-    await this.#calls.bracket("fit", async () => {
+    await this.#call("fit", async () => {
       if (restart) await this.#restart();
       const run = this.#run;
       run.reopen();
@@ -108,14 +117,14 @@ export class Trainer {
       } finally {
         interruptions.stopListening();
       }
-      interruptions.setExitCode();
+      interruptions.setExitCode(this.#together.team?.interruption);
     });
     return makeResult(this.#run, this.hooks);
   }
 
   /** Evaluates a loader on its own: metrics come out as `test/…`, and the training run does not see them. */
   async evaluate(loader: Loader, options: { readonly name?: string } = {}): Promise<Record<string, number>> {
-    return this.#calls.bracket("evaluate", async () => {
+    return this.#call("evaluate", async () => {
       checkOptions("evaluate", options, { name: is.name });
       checkLoader("evaluate", loader);
       const feed: EvalFeed = { name: options.name ?? "test", index: 0, loader, limitBatches: Infinity };
@@ -131,7 +140,7 @@ export class Trainer {
 
   /** The model's outputs over a loader, joined along the first dimension. */
   async predict(loader: Loader): Promise<HostArray | HostTensors> {
-    return this.#calls.bracket("predict", async () => {
+    return this.#call("predict", async () => {
       checkLoader("predict", loader);
       const { evals } = await this.#start();
       return this.#calls.standalone("predict", async () => {
@@ -243,7 +252,7 @@ export class Trainer {
   /** Which plan the next step follows, and because of which hook. */
   explainPlan(): string {
     const clips = this.options.clipNorm !== undefined || this.options.clipValue !== undefined;
-    return describePlan(choosePlan(this.hooks, this.#run.accumulate, clips), this.hooks);
+    return describePlan(choosePlan(this.hooks, this.#run.accumulate, clips, this.#together.team?.size), this.hooks);
   }
 
   /** A table of the parameters. */
@@ -266,12 +275,14 @@ export class Trainer {
     const run = this.#run;
     run.totalSteps = limits.totalSteps(this.#stepsPerEpoch());
     const { steps } = await this.#start();
+    const { team } = this.#together;
     await this.hooks.fire.init!();
     if (this.#place.runId === "") this.#place.begin();
     if (resume !== undefined) await this.#resume(resume);
     run.startTimer();
+    await this.#together.begin(interrupted);
     await runLoop({
-      ...this.#evalParts(interrupted),
+      ...this.#evalParts(team ? () => team.interruption : interrupted),
       work: steps,
       feed: this.#feed,
       saves: this.#saver,
@@ -283,6 +294,7 @@ export class Trainer {
       limitBatches: batchLimits(this.options).train,
       tokens: this.options.tokens,
     });
+    await this.#together.end();
   }
 
   /** Goes on from there; when there is nothing to go on from, the run begins at its beginning. */
@@ -292,9 +304,11 @@ export class Trainer {
       import("./saving/resume-source.ts"),
       import("./saving/restore.ts"),
     ]);
-    const source = await findSource(this.#place, resume, this.#optimizers);
+    const source = await this.#together.share(() => findSource(this.#place, resume, this.#optimizers));
     if (!source) return;
-    for (const { file, reason } of source.skipped) this.#warn(`a newer checkpoint is damaged: ${file}: ${reason}`);
+    const { skipped } = source;
+    for (const { file, reason } of this.#run.team?.rank ? [] : skipped)
+      this.#warn(`a newer checkpoint is damaged: ${file}: ${reason}`);
     run.loading = { from: source.from, why: "resume" };
     await this.hooks.fire.beforeLoad!();
     run.loaded = await restoreRun(this.#subject(), source);
@@ -309,9 +323,20 @@ export class Trainer {
       hooks: this.hooks,
       feed: this.#feed,
       options: { accumulate: this.options.accumulate ?? 1, seed: this.#seed },
+      share: (find) => this.#together.share(find),
       machine: () => this.#need(),
       optimizers: () => this.#optimizers,
     };
+  }
+
+  /** A public call. */
+  async #call<T>(name: string, body: () => Promise<T>): Promise<T> {
+    try {
+      return await this.#calls.bracket(name, body);
+    } catch (error) {
+      this.#together.failed(error);
+      throw error;
+    }
   }
 
   async #start(): Promise<Machine> {
@@ -323,6 +348,7 @@ export class Trainer {
       this.hooks,
       this.#stepOptions(),
       this.#warn,
+      await this.#together.join(),
     );
     return this.#machine;
   }
@@ -396,6 +422,7 @@ export class Trainer {
       hooks: this.hooks,
       evalWork: this.#need().evals,
       seed: this.#seed,
+      team: this.#together.team,
       interrupted,
       breathe: () => this.#breathe(),
     };

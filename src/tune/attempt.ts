@@ -1,19 +1,27 @@
 // One attempt at a trial, wherever it runs: calls the trial's function, and keeps what it is told.
 import { OptionError } from "../core/errors.ts";
 import { is, show } from "../core/options.ts";
+import type { Hook } from "../core/hook.ts";
 import type { TrialHost, TrialJob, TrialOutcome, Verdict } from "./runners/runner.ts";
 import { TrialPruned } from "./study-error.ts";
 import { trialHook } from "./trial-hook.ts";
 import { checkValues, type Trial, type TrialFunction } from "./trial.ts";
 
-export async function runAttempt(fn: TrialFunction<never>, job: TrialJob, host: TrialHost): Promise<TrialOutcome> {
-  const { objectives, ...given } = job;
+/** @param hooks of the study, for the trainer */
+export async function runAttempt(
+  fn: TrialFunction<never>,
+  job: TrialJob,
+  host: TrialHost,
+  hooks: readonly Hook[] = [],
+): Promise<TrialOutcome> {
+  const { objectives, hooks: _sources, hookFields: _fields, ...given } = job;
   const stash = structuredClone(job.stash);
   let told: Verdict = { kind: "continue" };
   let watches = false;
   let last = 0;
   const trial: Trial = {
     ...given,
+    hooks,
     stash,
     get signal() {
       watches = true;

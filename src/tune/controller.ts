@@ -3,7 +3,7 @@ import { errorOf } from "./failure.ts";
 import { Mailbox } from "./mailbox.ts";
 import type { TrialHost, TrialOutcome, Verdict } from "./runners/runner.ts";
 import type { StudyStore } from "./store.ts";
-import { StudyError } from "./study-error.ts";
+import { StudyError, TrialLost } from "./study-error.ts";
 import type { StudyEvents } from "./study-events.ts";
 import type { StudyPlan } from "./study-options.ts";
 import { infoOf, type TrialState } from "./study-state.ts";
@@ -19,6 +19,9 @@ export interface Ending {
 }
 
 type Stash = TrialState["stash"];
+
+/** A trial that takes its machine down with it is not tried for ever. */
+const MOST_LOST = 10;
 
 type Message = { readonly trial: number } & (
   | {
@@ -47,7 +50,7 @@ export class Controller {
   /** Trials that this controller has taken up: those of an earlier one are unfinished until then. */
   readonly #mine = new Set<number>();
   #equal = { message: "", count: 0 };
-  #failure: StudyError | undefined;
+  #failure: Error | undefined;
   iteration = 0;
 
   constructor(parts: Parts) {
@@ -56,6 +59,12 @@ export class Controller {
 
   /** Lets it look whether it must end. */
   readonly wake = (): void => this.#mailbox.wake();
+
+  /** Ends it with this error. */
+  fail(error: Error): void {
+    this.#failure ??= error;
+    this.wake();
+  }
 
   async run(): Promise<Ending> {
     const { events, store } = this.#parts;
@@ -256,16 +265,17 @@ export class Controller {
   #failed(number: number, error: unknown): void {
     const { plan, store } = this.#parts;
     const trial = store.trial(number);
-    // It had its result already.
-    if (trial.pending?.kind === "prune") return this.#left(number);
+    const isLost = error instanceof TrialLost;
+    // It had its result already; or it was about to leave, and has left.
+    if (trial.pending?.kind === "prune" || (trial.pending && isLost)) return this.#left(number);
     if (this.#over()?.status === "interrupted") return;
-    this.#lose(number, error, trial.failures < plan.retries);
+    this.#lose(number, error, isLost ? trial.lost < MOST_LOST : trial.failures < plan.retries, isLost);
   }
 
-  #lose(number: number, thrown: unknown, retry: boolean): void {
+  #lose(number: number, thrown: unknown, retry: boolean, isLost = false): void {
     const { store, events } = this.#parts;
     const error = errorOf(thrown);
-    store.write({ type: "failed", trial: number, error, retry });
+    store.write({ type: "failed", trial: number, error, retry, ...(isLost && { lost: true }) });
     const trial = infoOf(store.trial(number));
     events.post(retry ? "trialRecover" : "trialError", { trial, error });
     if (!retry) this.#countEqual(error, thrown);

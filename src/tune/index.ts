@@ -1,8 +1,9 @@
 // hookline/tune: hyperparameter search.
 export { Study, type AskedTrial, type RunStudyOptions, type StudyResult } from "./study.ts";
 export type { ObjectiveOption, StudyOptions, TrialParams } from "./study-options.ts";
+export type { HookSource } from "./module-hooks.ts";
 export type { StudyEnd } from "./study-run.ts";
-export { StudyError, TrialPruned, type LeaveKind } from "./study-error.ts";
+export { StudyError, TrialLost, TrialPruned, type LeaveKind } from "./study-error.ts";
 export type { Trial, TrialFunction } from "./trial.ts";
 export type { TrialHookOptions } from "./trial-hook.ts";
 export { choice } from "./space/choice.ts";
@@ -20,6 +21,8 @@ export { hyperband, type HyperbandOptions } from "./schedulers/hyperband.ts";
 export { median, type MedianOptions } from "./schedulers/median.ts";
 export { none } from "./schedulers/none.ts";
 export { pbt, type PbtOptions } from "./schedulers/pbt.ts";
+export { studyReport, type ReportedStudy, type StudyReport } from "./report/index.ts";
+export { bullmq, type BullmqOptions } from "./runners/bullmq.ts";
 export { inProcess } from "./runners/in-process.ts";
 export { local, type LocalOptions } from "./runners/local.ts";
 export type { Runner, RunnerStudy, TrialHost, TrialJob, TrialOutcome, Verdict } from "./runners/runner.ts";

@@ -44,9 +44,18 @@ type TrialEntry =
       readonly error: TrialFailure;
       /** Whether it is tried again. */
       readonly retry: boolean;
+      /** Whether it was the machine that failed, which does not count against the trial. */
+      readonly lost?: true;
     };
 
-export type JournalEntry = StudyEntry | TrialEntry;
+/** A controller has come to its end; one that was killed could not say so. */
+export interface EndedEntry {
+  readonly type: "ended";
+  readonly status: "completed" | "stopped" | "interrupted" | "error";
+  readonly reason: string;
+}
+
+export type JournalEntry = StudyEntry | TrialEntry | EndedEntry;
 
 /** As it is written: with the seconds that the study has run so far. */
 export type JournalLine = JournalEntry & { readonly at: number };

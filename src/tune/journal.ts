@@ -5,11 +5,12 @@ import { guarded } from "../checkpoint/problems.ts";
 import { CheckpointError } from "../core/errors.ts";
 import { builtin } from "../platform/builtin.ts";
 import type { JournalLine } from "./journal-entry.ts";
+import { fromText, toText } from "./plain-text.ts";
 import { StudyError } from "./study-error.ts";
 
 type Fs = ReturnType<typeof process.getBuiltinModule<"node:fs">>;
 
-const JOURNAL_FILE = "journal.jsonl";
+export const JOURNAL_FILE = "journal.jsonl";
 
 export interface Journal {
   /** What earlier controllers of the study wrote. */
@@ -56,6 +57,13 @@ export function openJournal(dir: string): Journal {
   }
 }
 
+/** What a journal says so far, while its controller may be at work. */
+export function readJournal(dir: string): readonly JournalLine[] {
+  const file = `${dir}/${JOURNAL_FILE}`;
+  const text = builtin<Fs>("A study's `dir`", "node:fs").readFileSync(file, "utf8");
+  return parse(text.slice(0, text.lastIndexOf("\n") + 1), file);
+}
+
 function takeLock(dir: string): Lock {
   try {
     return lockDirectory(dir);
@@ -68,19 +76,13 @@ function takeLock(dir: string): Lock {
   }
 }
 
-/** JSON has no words for these, and trials diverge. */
-const toText = (line: JournalLine): string =>
-  JSON.stringify(line, (_, value: unknown) =>
-    typeof value === "number" && !Number.isFinite(value) ? { $number: String(value) } : value,
-  );
-
 function parse(text: string, file: string): JournalLine[] {
   return text
     .split("\n")
     .slice(0, -1)
     .map((line, i) => {
       try {
-        return JSON.parse(line, (_, value: unknown) => numberOf(value)) as JournalLine;
+        return fromText(line) as JournalLine;
       } catch (cause) {
         throw new StudyError(
           `Study: ${file}:${i + 1} is damaged. Restore the file from a copy, or give the study another \`dir\`.`,
@@ -89,6 +91,3 @@ function parse(text: string, file: string): JournalLine[] {
       }
     });
 }
-
-const numberOf = (value: unknown): unknown =>
-  typeof value === "object" && value !== null && "$number" in value ? Number(value.$number) : value;

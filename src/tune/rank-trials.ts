@@ -1,7 +1,7 @@
 // All trials that can be compared, best first: for samplers that learn from them, and for what is said about parameters.
 import { lossOf } from "./loss.ts";
 import { paretoOrder, type Losses } from "./pareto.ts";
-import type { Objective, TrialRecord } from "./types.ts";
+import type { Objective, Result, TrialRecord } from "./types.ts";
 
 /**
  * Completed trials come first, by what they reached; then pruned and paused ones, by how far they came and then by their
@@ -29,11 +29,14 @@ interface Judged {
 
 /** Of the result, or of the last report that has all objectives. */
 function lossesOf(trial: TrialRecord, objectives: readonly Objective[]): Losses | undefined {
-  for (const values of [trial.result, ...trial.reports.toReversed().map((report) => report.values)]) {
+  const lossesIn = (values: Result | undefined): Losses | undefined => {
     const losses = objectives.map((objective) => lossOf(values, objective));
-    if (losses.every((loss) => loss !== undefined)) return losses;
-  }
-  return undefined;
+    return losses.every((loss) => loss !== undefined) ? losses : undefined;
+  };
+  const found = lossesIn(trial.result);
+  if (found) return found;
+  const last = trial.reports.findLast(({ values }) => lossesIn(values));
+  return lossesIn(last?.values);
 }
 
 function inOrder(judged: readonly Judged[]): TrialRecord[] {

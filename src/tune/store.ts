@@ -12,7 +12,8 @@ type Fs = ReturnType<typeof process.getBuiltinModule<"node:fs">>;
 const VERSION = 1;
 
 /** `trial-007`: three digits, so that a listing is in order. */
-const trialDirectory = (dir: string, number: number): string => `${dir}/trial-${String(number).padStart(3, "0")}`;
+export const trialDirectory = (dir: string, number: number): string =>
+  `${dir}/trial-${String(number).padStart(3, "0")}`;
 
 export class StudyStore {
   readonly state: StudyState;

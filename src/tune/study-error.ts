@@ -6,6 +6,11 @@ export class StudyError extends HooklineError {
   override name = "StudyError";
 }
 
+/** An attempt that ended through no fault of the trial's: its machine or the way to it is gone. It is tried again. */
+export class TrialLost extends HooklineError {
+  override name = "TrialLost";
+}
+
 /** Why a trial is to leave: it is not worth going on, it waits, it goes on from another one, or the study ends. */
 export type LeaveKind = "prune" | "pause" | "exploit" | "interrupt";
 

@@ -3,6 +3,7 @@ import { OptionError } from "../core/errors.ts";
 import type { Hook } from "../core/hook.ts";
 import { directionOf } from "../core/monitor.ts";
 import { checkOptions, is, show, type Check } from "../core/options.ts";
+import type { HookSource } from "./module-hooks.ts";
 import { inProcess } from "./runners/in-process.ts";
 import { local } from "./runners/local.ts";
 import type { Runner } from "./runners/runner.ts";
@@ -19,6 +20,7 @@ export type ObjectiveOption = string | { readonly metric: string; readonly mode?
 /** The params that trials of a space get. */
 export type TrialParams<S> = S extends Space ? Params : ParamsOf<S>;
 
+/** Options of `Study`. */
 export interface StudyOptions<S extends Space | SpaceTree = SpaceTree> {
   /** Default `study`. */
   readonly name?: string;
@@ -49,7 +51,8 @@ export interface StudyOptions<S extends Space | SpaceTree = SpaceTree> {
   readonly maxEqualFailures?: number;
   /** Where the journal and the trials' directories are. Default: none, the study is gone with its process. */
   readonly dir?: string;
-  readonly hooks?: readonly Hook[];
+  /** Those that are named by their module's export are made in this process, and in those of the trials: `trial.hooks`. */
+  readonly hooks?: readonly (Hook | HookSource)[];
   /** Default: inProcess() for a function, local() for a module's export. */
   readonly runner?: Runner;
   /** Ends cleanly on SIGINT and SIGTERM. Default true. */
@@ -70,6 +73,7 @@ export interface StudyPlan extends StudyView {
   readonly maxEqualFailures: number;
   readonly dir: string | undefined;
   readonly hooks: readonly Hook[];
+  readonly hookSources: readonly HookSource[];
   readonly runner: Runner;
   readonly signals: boolean;
 }
@@ -80,6 +84,16 @@ const hasMethods =
     is.object.test(value) && names.every((name) => typeof (value as Record<string, unknown>)[name] === "function");
 const objective: Check = {
   expected: "a metric's name, or { metric, mode }",
+  schema: {
+    anyOf: [
+      { type: "string", minLength: 1 },
+      {
+        type: "object",
+        properties: { metric: { type: "string", minLength: 1 }, mode: { enum: ["min", "max"] } },
+        required: ["metric"],
+      },
+    ],
+  },
   test: (value) =>
     is.name.test(value) ||
     (is.object.test(value) &&
@@ -100,7 +114,7 @@ const CHECKS: Readonly<Record<string, Check>> = {
     test: hasMethods("decide"),
   },
   objective,
-  objectives: { expected: `an array, each ${objective.expected}`, test: (v) => is.arrayOf(objective).test(v) },
+  objectives: is.arrayOf(objective),
   trials: is.wholeFrom(1),
   seconds: is.positive,
   steps: is.positive,
@@ -110,7 +124,7 @@ const CHECKS: Readonly<Record<string, Check>> = {
   maxEqualFailures: is.wholeFrom(1),
   dir: is.name,
   hooks: is.array,
-  runner: { expected: "a runner: inProcess() or local()", test: hasMethods("open", "run", "close") },
+  runner: { expected: "a runner: inProcess(), local() or bullmq()", test: hasMethods("open", "run", "close") },
   signals: is.boolean,
   warn: is.function,
 };
@@ -144,11 +158,15 @@ export function planStudy<S extends Space | SpaceTree>(options: StudyOptions<S>)
     retries,
     maxEqualFailures,
     dir,
-    hooks: options.hooks ?? [],
+    hooks: (options.hooks ?? []).filter((hook): hook is Hook => !isSource(hook)),
+    hookSources: (options.hooks ?? []).filter(isSource),
     runner,
     signals,
   };
 }
+
+const isSource = (hook: Hook | HookSource): hook is HookSource =>
+  typeof hook === "string" || (is.object.test(hook) && typeof (hook as { use?: unknown }).use === "string");
 
 function objectivesOf({
   objective: one,

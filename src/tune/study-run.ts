@@ -1,19 +1,22 @@
 // One run of a study: its runner, its events and its controller, from the setup to the end.
 import { TUNE_EVENTS, type TuneEvent } from "../core/events.ts";
-import { OuterState, type OuterHooks } from "../core/outer-hooks.ts";
+import { OuterHooks, OuterState } from "../core/outer-hooks.ts";
 import type { HookFailure } from "../core/registry.ts";
 import { Shared } from "../core/shared.ts";
 import type { TuneContexts } from "../core/tune.types.ts";
+import { builtin } from "../platform/builtin.ts";
 import { currentPlatform } from "../platform/platform.ts";
 import { Interruptions } from "../trainer/interruptions.ts";
 import { Controller, type Ending } from "./controller.ts";
 import { errorOf } from "./failure.ts";
 import { loadHookStates, saveHookStates } from "./hook-states.ts";
+import type { ModuleHooks } from "./module-hooks.ts";
 import type { StudyStore } from "./store.ts";
 import { StudyEvents } from "./study-events.ts";
 import type { StudyPlan } from "./study-options.ts";
 import { infoOf } from "./study-state.ts";
 
+/** How a study ended. */
 export interface StudyEnd {
   readonly status: Exclude<Ending["status"], "error">;
   /** Why it ended: its trials or another budget, a hook's stop, a signal. */
@@ -24,10 +27,11 @@ export interface StudyEnd {
   readonly hookErrors: readonly HookFailure[];
 }
 
+type Process = ReturnType<typeof process.getBuiltinModule<"node:process">>;
+
 interface Parts {
   readonly plan: StudyPlan;
   readonly store: StudyStore;
-  readonly hooks: OuterHooks<TuneContexts>;
   readonly warn: (message: string) => void;
   readonly signal?: AbortSignal;
 }
@@ -36,9 +40,22 @@ interface Parts {
 const SIGNAL_GRACE = 30_000;
 const ALL = Object.keys(TUNE_EVENTS) as TuneEvent[];
 
-export async function runStudy({ plan, store, hooks, warn, signal }: Parts): Promise<StudyEnd> {
+export async function runStudy({ plan, store, warn, signal }: Parts): Promise<StudyEnd> {
   const { name, seed, dir, runner, objectives, budget, concurrency } = plan;
-  runner.open({ trial: plan.trial!, concurrency, hooks: plan.hooks, warn });
+  const made = await makeModuleHooks(plan);
+  const moduleHooks = made?.hooks ?? [];
+  const hooks = new OuterHooks<TuneContexts>("study", [...plan.hooks, ...moduleHooks]);
+  const fail = (error: Error): void => controller.fail(error);
+  await runner.open({
+    name,
+    dir,
+    trial: plan.trial!,
+    concurrency,
+    hooks: plan.hooks,
+    moduleHooks,
+    warn,
+    fail,
+  });
   const listening = hooks.listening(...ALL);
   if (dir !== undefined && store.resumed) await loadHookStates(dir, listening);
   const state = new OuterState(warn);
@@ -65,7 +82,8 @@ export async function runStudy({ plan, store, hooks, warn, signal }: Parts): Pro
     wake: () => controller.wake(),
     keep: () => (dir === undefined ? Promise.resolve() : saveHookStates(dir, listening)),
   });
-  const controller = new Controller({ plan, store, events, stopped });
+  const through = made?.through(runner, () => events.settled()) ?? runner;
+  const controller = new Controller({ plan: { ...plan, runner: through }, store, events, stopped });
   events.post("tuneSetup", { objectives, budget, resumed: store.resumed });
   try {
     const running = controller.run();
@@ -81,10 +99,20 @@ export async function runStudy({ plan, store, hooks, warn, signal }: Parts): Pro
     events.post("experimentEnd", { status, reason });
     await events.drained();
     const fatal = failure ?? events.failure;
+    const failed = fatal && { status: "error" as const, reason: errorOf(fatal.error).message };
+    store.write({ type: "ended", status, reason, ...failed });
     if (fatal || status === "error") throw fatal!.error;
-    interruptions.setExitCode();
+    interruptions.setExitCode(undefined);
     return { status, reason, requestedBy, hookErrors: state.failures };
   } finally {
     interruptions.stopListening();
   }
+}
+
+/** Loaded where there are some: a browser has no modules to name. */
+async function makeModuleHooks({ hookSources, runner }: StudyPlan): Promise<ModuleHooks | undefined> {
+  if (hookSources.length === 0) return undefined;
+  const { ModuleHooks: Made } = await import("./module-hooks.ts");
+  const { cwd } = builtin<Process>("A hook that is named by its module", "node:process");
+  return Made.make(hookSources, runner.directory ?? cwd(), "study");
 }

@@ -1,7 +1,7 @@
 // The state of a study: a function of the lines of its journal, and of nothing else.
 import type { Json } from "../core/json.ts";
 import type { TrialCheckpoint, TrialInfo } from "../core/tune.types.ts";
-import type { JournalEntry, StudyEntry } from "./journal-entry.ts";
+import type { EndedEntry, JournalEntry, StudyEntry } from "./journal-entry.ts";
 import type { Decision, Params, Report, TrialRecord } from "./types.ts";
 
 /** A trial, never changed: each line of the journal makes a new one, and whoever holds one holds it as it was. */
@@ -10,12 +10,16 @@ export interface TrialState extends TrialRecord, TrialInfo {
   readonly reports: readonly Report[];
   /** What was decided on its last report and not carried out yet. */
   readonly pending: Exclude<Decision, { kind: "continue" }> | undefined;
+  /** Attempts whose machine was lost. */
+  readonly lost: number;
 }
 
 export class StudyState {
   /** The first line, once there is one. */
   study: StudyEntry | undefined;
   readonly trials: TrialState[] = [];
+  /** How its last controller ended; undefined while one is at work, or when it was killed. */
+  ended: EndedEntry | undefined;
   /** Steps of all trials. */
   steps = 0;
   readonly #runDirOf: (number: number) => string | undefined;
@@ -25,6 +29,8 @@ export class StudyState {
   }
 
   apply(entry: JournalEntry): void {
+    this.ended = entry.type === "ended" ? entry : undefined;
+    if (entry.type === "ended") return;
     if (entry.type === "study") this.study = entry;
     else if (entry.type === "suggested") this.trials.push(this.#suggested(entry.trial, entry.params));
     else this.trials[entry.trial] = this.#next(this.trials[entry.trial]!, entry);
@@ -44,10 +50,11 @@ export class StudyState {
       stash: {},
       runDir: this.#runDirOf(number),
       pending: undefined,
+      lost: 0,
     };
   }
 
-  #next(before: TrialState, entry: Exclude<JournalEntry, { type: "study" | "suggested" }>): TrialState {
+  #next(before: TrialState, entry: Exclude<JournalEntry, { type: "study" | "suggested" | "ended" }>): TrialState {
     const stash = "stash" in entry && entry.stash ? { stash: entry.stash } : {};
     const trial = { ...before, ...stash };
     switch (entry.type) {
@@ -71,9 +78,9 @@ export class StudyState {
       case "dropped":
         return { ...trial, status: "pruned" };
       default: {
-        const failures = trial.failures + 1;
+        const counts = entry.lost ? { lost: trial.lost + 1 } : { failures: trial.failures + 1 };
         const status = entry.retry ? "waiting" : "failed";
-        return { ...trial, status, failures, reason: entry.error.message, pending: undefined };
+        return { ...trial, status, ...counts, reason: entry.error.message, pending: undefined };
       }
     }
   }
@@ -87,7 +94,7 @@ function left(trial: TrialState): TrialState {
 }
 
 /** What a hook or a caller may see of a trial. */
-export function infoOf({ pending: _pending, ...info }: TrialState): TrialInfo {
+export function infoOf({ pending: _pending, lost: _lost, ...info }: TrialState): TrialInfo {
   return info;
 }
 

@@ -25,10 +25,15 @@ export function studyTable(trials: readonly TrialRecord[], { space, objectives }
   return [head, ...rows].map(line).join("\n");
 }
 
-const numberText = (value: number | undefined): string =>
-  value === undefined ? "" : String(Number(value.toPrecision(5)));
+/** Five digits, with an exponent where there would be more zeros than digits. */
+export function numberText(value: number | undefined): string {
+  if (value === undefined) return "";
+  const short = Number(value.toPrecision(5));
+  return short !== 0 && Math.abs(short) < 1e-3 ? short.toExponential() : String(short);
+}
 
-function valueAtPath({ params }: TrialRecord, path: string, parameters: readonly SpaceParameter[]): string {
+/** A parameter of a trial as text; empty where the trial does not have it. */
+export function valueAtPath({ params }: TrialRecord, path: string, parameters: readonly SpaceParameter[]): string {
   let value: unknown = params;
   for (const key of path.split(".")) value = (value as Record<string, unknown> | undefined)?.[key];
   if (value === undefined) return "";

@@ -3,7 +3,7 @@ import { ContextError, OptionError } from "../core/errors.ts";
 import { checkOptions } from "../core/options.ts";
 import { OuterHooks } from "../core/outer-hooks.ts";
 import { redact, secretsOfEnvironment } from "../core/redact.ts";
-import type { TrialInfo, TuneContexts } from "../core/tune.types.ts";
+import type { TrialInfo } from "../core/tune.types.ts";
 import { currentPlatform } from "../platform/platform.ts";
 import { errorOf } from "./failure.ts";
 import { paretoFront } from "./pareto.ts";
@@ -18,14 +18,16 @@ import { infoOf, type TrialState } from "./study-state.ts";
 import { studyTable } from "./study-table.ts";
 import { trialSeed } from "./trial-seed.ts";
 import { checkValues } from "./trial.ts";
-import type { Result } from "./types.ts";
+import type { Objective, Result } from "./types.ts";
 
+/** What `run` of a study resolves to. */
 export interface StudyResult extends StudyEnd {
   /** Of the completed trials the best one; with several objectives, the first of those that no other beats. */
   readonly best: TrialInfo | undefined;
   readonly trials: readonly TrialInfo[];
 }
 
+/** Options of a study's `run`. */
 export interface RunStudyOptions {
   /** Ends the study: trials leave at their next report, and go on when the study does. */
   readonly signal?: AbortSignal;
@@ -53,21 +55,39 @@ const RUN_CHECKS = { signal: { expected: "an AbortSignal", test: (v: unknown) =>
 export class Study<const S extends Space | SpaceTree = SpaceTree> {
   readonly options: StudyOptions<S>;
   readonly #plan: StudyPlan;
-  readonly #hooks: OuterHooks<TuneContexts>;
   readonly #platform = currentPlatform();
   readonly #warn: (message: string) => void;
   /** Trials that `ask` has given out in this process. */
   readonly #asked = new Set<number>();
   #store: StudyStore | undefined;
   #trials: readonly TrialState[] = [];
+  #elapsed = 0;
   #running = false;
 
   constructor(options: StudyOptions<S>) {
     this.#plan = planStudy(options);
-    this.#hooks = new OuterHooks("study", options.hooks ?? []);
+    // What is wrong with one is an error here; those of modules are made when the study runs.
+    void new OuterHooks("study", this.#plan.hooks);
     this.options = options;
     const warn = options.warn ?? ((message: string) => this.#platform.warn(message));
     this.#warn = (message) => warn(redact(message, secretsOfEnvironment()));
+  }
+
+  get name(): string {
+    return this.#plan.name;
+  }
+
+  get space(): Space {
+    return this.#plan.space;
+  }
+
+  get objectives(): readonly Objective[] {
+    return this.#plan.objectives;
+  }
+
+  /** Seconds that it has run, all its controllers together. */
+  get elapsed(): number {
+    return this.#store?.elapsed ?? this.#elapsed;
   }
 
   /** All trials so far, by number. */
@@ -105,7 +125,7 @@ export class Study<const S extends Space | SpaceTree = SpaceTree> {
     this.#running = true;
     try {
       const store = this.#open();
-      const ending = await runStudy({ plan: this.#plan, store, hooks: this.#hooks, warn: this.#warn, ...options });
+      const ending = await runStudy({ plan: this.#plan, store, warn: this.#warn, ...options });
       return { ...ending, best: this.best, trials: this.trials };
     } finally {
       this.#running = false;
@@ -155,6 +175,7 @@ export class Study<const S extends Space | SpaceTree = SpaceTree> {
     // A study that is only in memory goes on where it stands.
     if (!this.#store || this.#plan.dir === undefined) return;
     this.#trials = this.#store.state.trials;
+    this.#elapsed = this.#store.elapsed;
     this.#store.close();
     this.#store = undefined;
     this.#asked.clear();

@@ -6,6 +6,7 @@ import { checkOptions, is } from "../core/options.ts";
 import { TrialPruned } from "./study-error.ts";
 import type { Trial } from "./trial.ts";
 
+/** Options of `trial.hook()`. */
 export interface TrialHookOptions {
   /** Which metrics are reported. Default: all that there are. */
   readonly metrics?: readonly string[];

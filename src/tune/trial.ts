@@ -6,6 +6,7 @@ import { show } from "../core/options.ts";
 import type { TrialHookOptions } from "./trial-hook.ts";
 import type { Params, Result } from "./types.ts";
 
+/** What a trial function is given: its parameters, and how it reports and goes on. */
 export interface Trial<P = Params> {
   /** From 0, in the order in which trials were suggested. */
   readonly number: number;
@@ -29,6 +30,11 @@ export interface Trial<P = Params> {
   report(values: Result, step?: number): Promise<void>;
   /** Says that it could go on from here. `trial.hook()` does it for the checkpoints of a trainer. */
   checkpoint(path: string): Promise<void>;
+  /**
+   * Hooks of the study that listen to a training, for its trainer: those of this process, and those named by their
+   * module's export, made for this attempt.
+   */
+  readonly hooks: readonly Hook[];
   /** For a trainer: reports its evaluations and checkpoints, and ends it at a safe point when the study says so. */
   hook(options?: TrialHookOptions): Hook;
 }

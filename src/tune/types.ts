@@ -14,6 +14,7 @@ export interface Report {
   readonly values: Result;
 }
 
+/** How a trial stands. A paused one goes on later. */
 export type TrialStatus = "waiting" | "running" | "paused" | "completed" | "pruned" | "failed";
 
 /** A trial as samplers and schedulers see it. */
@@ -28,6 +29,7 @@ export interface TrialRecord {
   readonly result: Result | undefined;
 }
 
+/** A metric, and whether less or more of it is better. */
 export interface Objective {
   readonly metric: string;
   readonly mode: "min" | "max";

@@ -1,10 +1,20 @@
 // The first minutes of a new user: the package as it is published, in an empty directory, to a trained model and a test that passes.
 import { execFile } from "node:child_process";
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync } from "node:fs";
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import manifest from "../../package.json" with { type: "json" };
 import { specifierFor } from "../../src/cli/lib/origin.ts";
 import { root } from "../support/sources.ts";
 import { installHookline, type Installed } from "./installed.ts";
@@ -16,6 +26,41 @@ let installed: Installed;
 
 const run = async (cwd: string, command: string, ...args: readonly string[]): Promise<string> =>
   (await promisify(execFile)(command, args, { cwd, maxBuffer: 1 << 24, timeout: 120_000 })).stdout;
+
+/** What a user would write who has nothing but the package. */
+const PROGRAM = `
+import { modelCheckpoint, Trainer } from "hookline";
+import { DataLoader } from "hookline/data";
+import { linear, mse } from "hookline/nn";
+import { sgd } from "hookline/optim";
+
+const x = Float32Array.from({ length: 32 }, (_, i) => i / 32);
+const data = { x: { data: x, shape: [32, 1] }, y: { data: x.map((v) => 3 * v - 1), shape: [32, 1] } };
+let engine;
+const trainer = (epochs) =>
+  new Trainer({
+    model: linear(1, 1),
+    loss: mse(),
+    optimizer: sgd({ lr: 0.1 }),
+    train: new DataLoader(data, { batchSize: 4 }),
+    epochs,
+    runDir: "run",
+    engine: process.argv[2] ?? "auto",
+    hooks: [
+      modelCheckpoint(),
+      { name: "look", onTrainBegin: (ctx) => (engine = ctx.device) },
+    ],
+  });
+await trainer(1).fit();
+const { status, resumed, metrics } = await trainer(60).fit({ resume: "auto" });
+console.log(JSON.stringify({ engine, status, resumed: resumed.step, learnt: metrics["train/loss"] < 0.01 }));
+`;
+interface Told {
+  readonly engine: string;
+  readonly status: string;
+  readonly resumed: number;
+  readonly learnt: boolean;
+}
 
 beforeAll(async () => {
   installed = await installHookline();
@@ -34,10 +79,10 @@ afterAll(() => {
 describe("from the packed tarball", () => {
   test("hookline init demo && cd demo && npm i && npx hookline train", { timeout: 180_000 }, async () => {
     await run(home, join(home, "start/node_modules/.bin/hookline"), "init", "demo");
-    const manifest = JSON.parse(readFileSync(join(demo, "package.json"), "utf8")) as {
+    const { dependencies } = JSON.parse(readFileSync(join(demo, "package.json"), "utf8")) as {
       dependencies: Record<string, string>;
     };
-    expect(manifest.dependencies.hookline).toMatch(/^file:\.\.\/hookline-.*\.tgz$/);
+    expect(dependencies.hookline).toMatch(/^file:\.\.\/hookline-.*\.tgz$/);
     await run(demo, "npm", "install", ...QUIET);
     const result = JSON.parse(await run(demo, "npx", "hookline", "train", "--json")) as {
       models: { model: { results: Record<string, number> } };
@@ -58,6 +103,17 @@ describe("from the packed tarball", () => {
       expect(existsSync(join(demo, schema!))).toBe(true);
     },
   );
+
+  test("no optional peer comes with it, and a program trains on wasm", { timeout: 60_000 }, async () => {
+    const peers = Object.keys(manifest.peerDependencies);
+    expect(peers.filter((name) => existsSync(join(home, "start/node_modules", name)))).toEqual([]);
+    writeFileSync(join(home, "start/train.mjs"), PROGRAM);
+    const told = JSON.parse(await run(join(home, "start"), process.execPath, "train.mjs")) as Told;
+    expect(told).toEqual({ engine: "wasm", status: "completed", resumed: 8, learnt: true });
+    await expect(run(join(home, "start"), process.execPath, "train.mjs", "native")).rejects.toThrow(
+      'Engine "native": onnxruntime-node is not installed. Install it with',
+    );
+  });
 
   test("what is written is what is told", () => {
     expect(

@@ -3,6 +3,7 @@ import * as experiment from "hookline/experiment";
 import * as loggers from "hookline/loggers";
 import * as nn from "hookline/nn";
 import * as optim from "hookline/optim";
+import * as tune from "hookline/tune";
 import * as main from "hookline";
 import { describe, expect, test } from "vitest";
 import { is, optionTable } from "../../src/core/options.ts";
@@ -30,6 +31,12 @@ const NO_COMPONENTS = new Set<unknown>([
   nn.tap,
   // For whoever reads runs, or what a config itself becomes.
   loggers.readRun,
+  tune.studyReport,
+  // What a space is made of.
+  tune.choice,
+  tune.int,
+  tune.logUniform,
+  tune.uniform,
 ]);
 
 const all: [kind: Kind, name: string, component: Component][] = [];
@@ -38,7 +45,7 @@ for (const kind of Object.keys(KINDS) as Kind[])
 
 const makers = new Set<unknown>(all.map(([, , { make }]) => make));
 
-describe.each(Object.entries({ main, nn, optim, loggers, experiment }))("%s", (_, module) => {
+describe.each(Object.entries({ main, nn, optim, loggers, experiment, tune }))("%s", (_, module) => {
   const isFunction = (value: unknown): boolean => typeof value === "function" && !String(value).startsWith("class");
   const functions = Object.entries(module).filter(([, value]) => isFunction(value));
   test.each(functions)("%s can be named in a config, or makes no component", (name, value) => {
@@ -49,7 +56,9 @@ describe.each(Object.entries({ main, nn, optim, loggers, experiment }))("%s", (_
 
 test.each(all)("%s %s tells its options without being made", (_, __, component) => {
   const { checks, required } = rulesOf(component);
-  for (const name of component.args ?? []) expect(checks).toHaveProperty(name);
+  const { args = [], given = [] } = component;
+  for (const name of args.filter((each) => !given.includes(each))) expect(checks).toHaveProperty(name);
+  for (const name of given) expect(checks).not.toHaveProperty(name);
   for (const name of Object.keys({ ...component.parts, ...component.files })) expect(checks).toHaveProperty(name);
   for (const name of required) expect(checks).toHaveProperty(name);
 });

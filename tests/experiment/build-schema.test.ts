@@ -1,20 +1,23 @@
 // The JSON Schema says of a config what hookline itself says of it.
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { Ajv, type ErrorObject } from "ajv";
+import { Ajv, type ErrorObject, type ValidateFunction } from "ajv";
 import { describe, expect, test } from "vitest";
 import { parse } from "yaml";
+import sweepSchema from "../../schema/hookline-sweep.schema.json" with { type: "json" };
 import schema from "../../schema/hookline.schema.json" with { type: "json" };
 import { is, type Check } from "../../src/core/options.ts";
 import { config as starter } from "../../src/cli/starter/config.ts";
 import { root } from "../support/sources.ts";
 
 const ajv = new Ajv({ allErrors: true, allowUnionTypes: true });
-const validate = ajv.compile(schema);
+ajv.addSchema(schema, "hookline.schema.json");
+const validate = ajv.getSchema("hookline.schema.json")!;
+const validateSweep = ajv.compile(sweepSchema);
 
-function problems(config: unknown): ErrorObject[] {
-  validate(config);
-  return validate.errors ?? [];
+function problems(config: unknown, check: ValidateFunction = validate): ErrorObject[] {
+  void check(config);
+  return check.errors ?? [];
 }
 
 const configs = ["examples", "tests/experiment"].flatMap((folder) =>
@@ -28,7 +31,8 @@ test("there are configs to look at", () => {
 });
 
 test.each(configs)("%s is valid", (file) => {
-  expect(problems(parse(readFileSync(join(root, file), "utf8")))).toEqual([]);
+  const check = /sweep[^/]*$/.test(file) ? validateSweep : validate;
+  expect(problems(parse(readFileSync(join(root, file), "utf8")), check)).toEqual([]);
 });
 
 test("the config of the starter project is valid", () => {
@@ -95,6 +99,52 @@ describe("what hookline refuses, an editor marks", () => {
     [{ metrics: "accuracy" }, "a metric without a list"],
   ])("%j: %s", (change) => {
     expect(problems({ ...whole, ...change })).not.toEqual([]);
+  });
+});
+
+const sweep = {
+  $schema: "./node_modules/hookline/schema/hookline-sweep.schema.json",
+  name: "digits",
+  dir: "runs/${USER}-digits",
+  experiment: { use: "./hookline.yaml", epochs: 2 },
+  space: {
+    "optimizer.lr": { use: "logUniform", low: 1e-4, high: "${HIGH:-0.1}" },
+    width: { use: "int", low: 8, high: 64, log: true },
+    optimizer: { use: "choice", options: [{ use: "sgd", momentum: { use: "uniform", low: 0, high: 1 } }, "adamw"] },
+    loader: { batchSize: { use: "choice", options: [16, 32] }, shuffle: true },
+  },
+  objectives: ["val/loss", { metric: "seconds", mode: "min" }],
+  sampler: { use: "tpe", startup: 5 },
+  scheduler: { use: "asha", maxSteps: 100 },
+  runner: { use: "local", timeout: 60 },
+  hooks: ["./hooks.ts#Mine", { use: "webhook", url: "https://example.com" }],
+  trials: 20,
+  retries: null,
+};
+
+test("a sweep with all there is, is valid", () => {
+  expect(problems(sweep, validateSweep)).toEqual([]);
+  const inline = { experiment: { data: "./data.ts#digits", epochs: 3 }, objective: "loss", runner: "inProcess" };
+  expect(problems({ ...sweep, objectives: null, ...inline }, validateSweep)).toEqual([]);
+  expect(problems({ ...sweep, experiment: null, trial: "./trial.ts#train" }, validateSweep)).toEqual([]);
+});
+
+describe("of a sweep too", () => {
+  test.each<[change: object, what: string]>([
+    [{ trails: 5 }, "an unknown key"],
+    [{ trials: 0 }, "a number out of range"],
+    [{ space: { x: { use: "uniform", low: 0 } } }, "a missing bound"],
+    [{ space: { x: { use: "uniform", low: 0, hihg: 1 } } }, "an unknown option of a parameter"],
+    [{ space: { x: { use: "choice", options: [] } } }, "a choice of nothing"],
+    [{ sampler: "radnom" }, "an unknown name"],
+    [{ scheduler: { use: "asha" } }, "a missing option"],
+    [{ sampler: { use: "grid", space: {} } }, "what only its maker gives"],
+    [{ runner: { use: "local", directory: "." } }, "as above"],
+    [{ hooks: ["progresBar"] }, "an unknown hook"],
+    [{ experiment: { epohcs: 5 } }, "an unknown key of a config within"],
+    [{ objective: { mode: "min" } }, "an objective without a metric"],
+  ])("%j: %s", (change) => {
+    expect(problems({ ...sweep, ...change }, validateSweep)).not.toEqual([]);
   });
 });
 

@@ -2,6 +2,7 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { Experiment, type ModelPlan } from "hookline/experiment";
+import { int, Space } from "hookline/tune";
 import { describe, expect, test } from "vitest";
 import { buildExperiment } from "../../src/experiment/build/build-experiment.ts";
 import { prepareComponent } from "../../src/experiment/build/component.ts";
@@ -107,6 +108,10 @@ describe("every built-in component can be made", () => {
     "hook.timeline": { file: "timeline.json" },
     "hook.webhook": { url: "https://example.com/hook" },
     "hook.when": { predicate: "./own.ts#late", hook },
+    "scheduler.asha": { maxSteps: 9 },
+    "scheduler.hyperband": { maxSteps: 9 },
+    "scheduler.pbt": { every: 2 },
+    "runner.bullmq": { redis: "redis://localhost:6379" },
   };
   test.each(Object.keys(KINDS) as Kind[])("%s", async (kind) => {
     const { load, test: isOne } = KINDS[kind];
@@ -116,8 +121,9 @@ describe("every built-in component can be made", () => {
     writeFileSync(join(dir, "c.yaml"), "name: x");
     for (const file of ["a.csv", "a.safetensors"]) writeFileSync(join(dir, file), "");
     const problems = new Problems(await readConfig("c.yaml", { cwd: dir }));
+    const gives = { space: new Space({ layers: int(1, 3) }), directory: dir };
     for (const use of Object.keys(await load())) {
-      const recipe = await prepareComponent(problems, kind, { use, ...needed[`${kind}.${use}`] }, []);
+      const recipe = await prepareComponent(problems, kind, { use, ...needed[`${kind}.${use}`] }, [], gives);
       problems.check();
       const made = recipe!.make();
       expect(isOne(made), use).toBe(true);

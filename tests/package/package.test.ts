@@ -13,9 +13,9 @@ const run = async (command: string, ...args: string[]): Promise<string> =>
 beforeAll(() => run("npm", "run", "--silent", "build"), 60_000);
 
 test("the tarball holds the compiled code and what a reader needs, nothing else", async () => {
-  const [{ files }] = JSON.parse(await run("npm", "pack", "--dry-run", "--json", "--ignore-scripts")) as [
-    { files: { path: string }[] },
-  ];
+  const [{ files, size, unpackedSize }] = JSON.parse(
+    await run("npm", "pack", "--dry-run", "--json", "--ignore-scripts"),
+  ) as [{ files: { path: string }[]; size: number; unpackedSize: number }];
   const paths = files.map(({ path }) => path);
   expect([...new Set(paths.map((path) => path.split("/")[0]!))].sort()).toEqual([
     "CHANGELOG.md",
@@ -27,6 +27,9 @@ test("the tarball holds the compiled code and what a reader needs, nothing else"
   ]);
   expect(paths.filter((path) => path.startsWith("dist/") && !/\.(js|d\.ts)$/.test(path))).toEqual([]);
   expect(paths.filter((path) => /test(-d)?\./.test(path))).toEqual([]);
+  // Bytes to download, and on the disk.
+  expect(size).toBeLessThan(1_000_000);
+  expect(unpackedSize).toBeLessThan(3_300_000);
 });
 
 test("package.json exports the entries and no more", () => {

@@ -22,7 +22,7 @@ export const ENTRIES: Readonly<Record<string, string>> = {
 
 type Program = { readonly file: string } | { readonly source: string };
 
-const options = (program: Program, jax: boolean): BuildOptions => ({
+const options = (program: Program, jax: boolean, platform: "browser" | "node" = "browser"): BuildOptions => ({
   ...("file" in program
     ? { entryPoints: [program.file] }
     : { stdin: { contents: program.source, resolveDir: root, loader: "ts" } }),
@@ -30,10 +30,11 @@ const options = (program: Program, jax: boolean): BuildOptions => ({
   bundle: true,
   metafile: true,
   format: "esm",
-  platform: "browser",
+  platform,
   target: "es2022",
   logLevel: "silent",
-  external: jax ? [] : ["@jax-js/jax"],
+  // In Node a package is beside the program, and its own size is another matter.
+  ...(platform === "node" ? { packages: "external" } : { external: jax ? [] : ["@jax-js/jax"] }),
   alias: Object.fromEntries(Object.entries(ENTRIES).map(([name, file]) => [name, root + file])),
 });
 
@@ -43,10 +44,10 @@ export async function bundle(program: Program, { jax }: { jax: boolean }): Promi
   return { code: outputFiles[0]!.text, meta: metafile };
 }
 
-/** The code that a page downloads at once, minified and without jax-js: not what is loaded on first use. */
-export async function firstDownload(program: Program): Promise<string[]> {
+/** The code that is loaded at once, minified and without jax-js: not what is loaded on first use. */
+export async function firstDownload(program: Program, platform?: "browser" | "node"): Promise<string[]> {
   const split = { minify: true, splitting: true, outdir: `${root}bundle`, metafile: true, write: false } as const;
-  const { outputFiles, metafile } = await build({ ...options(program, false), ...split });
+  const { outputFiles, metafile } = await build({ ...options(program, false, platform), ...split });
   const entry = Object.keys(metafile.outputs).find((path) => metafile.outputs[path]!.entryPoint === "<stdin>")!;
   const needed = new Set([entry]);
   for (const path of needed) {

@@ -31,6 +31,7 @@ export function fakeRegistry(options: { rank?: number; optimizers?: readonly str
     checkpointsFor: noEngine,
   };
   const run = new Run(host);
-  const hooks = new HookRegistry(run, (message) => void warnings.push(message), options.rank);
+  const hooks = new HookRegistry(run, (message) => void warnings.push(message));
+  if (options.rank !== undefined) hooks.joinAs(options.rank);
   return { run, warnings, hooks };
 }

@@ -90,7 +90,7 @@ export async function s3Server(): Promise<S3Server> {
       if (fault === "reset" && size > Number(request.headers["content-length"]) / 2) request.socket.resetAndDestroy();
       if (server.bytesPerSecond === Infinity) continue;
       freeAt = Math.max(freeAt, performance.now()) + (1000 * chunk.byteLength) / server.bytesPerSecond;
-      await new Promise((resolve) => setTimeout(resolve, freeAt - performance.now()));
+      await new Promise((resolve) => setTimeout(resolve, Math.max(0, freeAt - performance.now())));
     }
     return Buffer.concat(chunks);
   }

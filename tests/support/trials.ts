@@ -1,4 +1,5 @@
 // Records of trials as samplers and schedulers see them, without a study.
+import type { TrialInfo } from "../../src/core/tune.types.ts";
 import type { SpaceTree } from "../../src/tune/space/parameter.ts";
 import { Space } from "../../src/tune/space/space.ts";
 import type { Params, Report, Sampler, StudyView, TrialRecord } from "../../src/tune/types.ts";
@@ -47,3 +48,19 @@ export function median(values: readonly number[]): number {
   const sorted = values.toSorted((a, b) => a - b);
   return (sorted[Math.ceil(sorted.length / 2) - 1]! + sorted[Math.floor(sorted.length / 2)]!) / 2;
 }
+
+/** A trial as a study shows it. */
+export const trialInfo = (number: number, given: Partial<TrialInfo> = {}): TrialInfo => ({
+  number,
+  params: {},
+  status: "completed",
+  reports: [],
+  result: undefined,
+  reason: "",
+  attempts: 1,
+  failures: 0,
+  checkpoint: undefined,
+  stash: {},
+  runDir: undefined,
+  ...given,
+});

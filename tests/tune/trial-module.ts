@@ -1,4 +1,4 @@
-// Trials for processes of their own: what tests of the local runner name by module and export.
+// Trials for processes of their own: what tests of the local and the bullmq runner name by module and export.
 import { appendFileSync, existsSync, readFileSync, writeFileSync } from "node:fs";
 import type { Trial } from "hookline/tune";
 
@@ -57,12 +57,54 @@ export async function hogs(): Promise<{ loss: number }> {
   return { loss: kept.length };
 }
 
+export const trivial = ({ params: { x } }: AnyTrial): { loss: number } => ({ loss: x });
+
 /** Fails until a file is there. */
 export function flaky(trial: AnyTrial): { loss: number } {
   const file = `${trial.runDir}/tried`;
   if (existsSync(file)) return { loss: 1 };
   writeFileSync(file, "");
   throw new Error("not yet");
+}
+
+/** Four steps with a checkpoint after each; notes where each attempt began, and every step. */
+export async function noted(trial: AnyTrial): Promise<void> {
+  const from = trial.resume === undefined ? 0 : Number(readFileSync(trial.resume, "utf8"));
+  appendFileSync(`${trial.runDir}/starts.txt`, `${trial.attempt} ${trial.resume ?? "-"}\n`);
+  for (let step = from + 1; step <= 4; step++) {
+    await pause(25);
+    appendFileSync(`${trial.runDir}/steps.txt`, `${step}\n`);
+    const path = `${trial.runDir}/at-${step}`;
+    writeFileSync(path, String(step));
+    await trial.report({ loss: trial.params.x / step }, step);
+    await trial.checkpoint(path);
+  }
+}
+
+/** A result of each number that JSON lacks. */
+export async function diverges(trial: AnyTrial): Promise<{ loss: number }> {
+  for (const loss of [Number.NaN, Infinity, -Infinity]) await trial.report({ loss });
+  return { loss: Number.NaN };
+}
+
+/** Blocks its process for five seconds, without a moment for anything else. */
+export function blocks(trial: AnyTrial): { loss: number } {
+  appendFileSync(`${trial.runDir}/starts.txt`, `${trial.attempt}\n`);
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 5000);
+  return { loss: 1 };
+}
+
+/** Goes on for long, with a checkpoint after each step; leaves when it is told to. */
+export async function slow(trial: AnyTrial): Promise<void> {
+  const from = trial.resume === undefined ? 0 : Number(readFileSync(trial.resume, "utf8"));
+  appendFileSync(`${trial.runDir}/starts.txt`, `${trial.attempt} ${from} ${process.pid}\n`);
+  for (let step = from + 1; step <= 30; step++) {
+    await pause(100);
+    const path = `${trial.runDir}/at-${step}`;
+    writeFileSync(path, String(step));
+    await trial.report({ loss: 1 / step }, step);
+    await trial.checkpoint(path);
+  }
 }
 
 export const notAFunction = 5;

@@ -30,6 +30,7 @@ const BITS = {
 /** The element types of files, by the names of safetensors. */
 export type FileDType = keyof typeof BITS;
 
+/** A tensor as it is in a file. */
 export interface FileTensor {
   readonly dtype: FileDType;
   readonly shape: readonly number[];
@@ -37,6 +38,7 @@ export interface FileTensor {
   readonly bytes: Uint8Array;
 }
 
+/** The tensors of a file by name. */
 export type FileTensors = Record<string, FileTensor>;
 
 export const DTYPES = Object.keys(BITS) as readonly FileDType[];

@@ -28,6 +28,7 @@ export interface ReadTorchCheckpoint {
 /** The names of an optimizer's parameters, group by group, in PyTorch's order. */
 type ParamNames = readonly (readonly string[])[];
 
+/** Options of reading a .pt file. */
 export interface ReadTorchOptions {
   /** Whose state to read besides the weights: one optimizer's parameters, or those of several by the optimizer's name. */
   readonly paramNames?: ParamNames | Readonly<Record<string, ParamNames>>;
@@ -53,6 +54,7 @@ export function torchCheckpointParts({ model, optimizers, step, epoch }: TorchCh
   });
 }
 
+/** The bytes of a .pt file that PyTorch loads: weights, and the optimizers' state. */
 export const encodeTorchCheckpoint = (checkpoint: TorchCheckpoint): Uint8Array =>
   joinBytes(torchCheckpointParts(checkpoint));
 

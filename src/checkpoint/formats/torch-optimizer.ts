@@ -14,11 +14,13 @@ export interface TorchValues {
   readonly [hyper: string]: HyperValue | undefined;
 }
 
+/** A parameter group of PyTorch's. */
 export interface TorchGroup {
   readonly params: readonly string[];
   readonly values: TorchValues;
 }
 
+/** The state of one of PyTorch's optimizers, by the names of parameters. */
 export interface TorchOptimizerState {
   readonly name: string;
   readonly groups: readonly TorchGroup[];

@@ -35,6 +35,7 @@ export const CHECKS: readonly (() => Found | Promise<Found>)[] = [
   engines,
   gpu,
   ...Object.keys(readManifest().peerDependencies).map((name) => () => peer(name)),
+  mpirun,
   diskSpace,
   diskSync,
 ];
@@ -92,6 +93,16 @@ async function gpu(): Promise<Check> {
     return { name: "GPU", status: "ok", needed: false, found: stdout.trim().split("\n").join("; ") };
   } catch {
     return { name: "GPU", status: "missing", needed: false, found: "nvidia-smi shows none" };
+  }
+}
+
+/** For `hookline launch`. */
+async function mpirun(): Promise<Check> {
+  try {
+    const { stdout } = await promisify(execFile)("mpirun", ["--version"], { timeout: 10_000 });
+    return { name: "mpirun", status: "ok", needed: false, found: stdout.split("\n")[0]!.trim() };
+  } catch {
+    return { name: "mpirun", status: "missing", needed: false, found: "optional; apt-get install openmpi-bin" };
   }
 }
 

@@ -35,12 +35,12 @@ const isAboutFile = (error: unknown): error is NodeJS.ErrnoException =>
 /** What went wrong itself. */
 const causeOf = (error: unknown): unknown => (error instanceof FailedRun ? error.cause : error);
 
-/** Says what went wrong, and returns the code to exit with. */
-export function reportError(error: unknown): number {
+/** Says what went wrong, and who says so where there are several; returns the code to exit with. */
+export function reportError(error: unknown, who = ""): number {
   const cause = causeOf(error);
   const isKnown = cause instanceof HooklineError || isAboutFile(cause);
   const text = isKnown ? shortPaths(cause.message) : withStack(cause);
-  process.stderr.write(`${paint(process.stderr, "red", "error:")} ${text}\n`);
+  process.stderr.write(`${who}${paint(process.stderr, "red", "error:")} ${text}\n`);
   return isKnown && cause === error ? EXIT.badInput : EXIT.failed;
 }
 

@@ -3,11 +3,11 @@ import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "
 import { join, relative, resolve } from "node:path";
 import type { Json } from "../../core/json.ts";
 import type { ConfigDocument } from "../../experiment/config/document.ts";
+import { recordable, withoutSecrets } from "../../experiment/config/recordable.ts";
 import { toJson } from "../../loggers/jsonl-lines.ts";
 import { UsageError } from "./exit.ts";
 import { readManifest } from "./package.ts";
 import { thisProcess, type RunProcess } from "./run-process.ts";
-import { recordable, withoutSecrets } from "./recorded-config.ts";
 
 const SCHEMA = "hookline.experiment";
 const VERSION = 1;

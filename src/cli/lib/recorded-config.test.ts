@@ -3,8 +3,9 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { readConfig } from "../../experiment/config/read-config.ts";
+import { recordable } from "../../experiment/config/recordable.ts";
 import { newRecord, readRecord, writeRecord } from "./record.ts";
-import { recordable, recordedConfig } from "./recorded-config.ts";
+import { recordedConfig } from "./recorded-config.ts";
 
 let home: string;
 beforeEach(() => {

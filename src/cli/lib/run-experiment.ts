@@ -8,6 +8,7 @@ import { formatMetric, formatNumber } from "../../hooks/lib/format-number.ts";
 import { EXIT_CODES } from "../../platform/platform.ts";
 import { EXIT, running } from "./exit.ts";
 import { keepStdoutFree, print, printJson } from "./output.ts";
+import { isMainRank } from "./ranks.ts";
 import { writeRecord, type ExperimentRecord } from "./record.ts";
 import { table } from "./table.ts";
 
@@ -24,12 +25,13 @@ export interface Task {
 export async function runExperiment({ options, runDir, record, resume, quiet, json }: Task): Promise<number> {
   const giveStdoutBack = json ? keepStdoutFree() : undefined;
   try {
-    const hooks = [recordHook(runDir, record), ...(options.hooks ?? [])];
+    const isMain = isMainRank();
+    const hooks = [...(isMain ? [recordHook(runDir, record)] : []), ...(options.hooks ?? [])];
     const experiment = new Experiment({ ...options, runDir, hooks });
     const result = await running(() => experiment.run({ resume }));
     giveStdoutBack?.();
-    if (json) printJson({ ...result, runDir });
-    else if (!quiet) print(describe(result, runDir));
+    if (isMain && json) printJson({ ...result, runDir });
+    else if (isMain && !quiet) print(describe(result, runDir));
     return result.status === "interrupted" ? (EXIT_CODES[result.requestedBy] ?? EXIT.failed) : EXIT.ok;
   } finally {
     giveStdoutBack?.();

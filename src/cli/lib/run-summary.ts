@@ -51,7 +51,7 @@ export async function summarizeAll(root: string): Promise<RunSummary[]> {
 }
 
 /** Every directory with this file in or below `root`; none when there is no such directory. */
-export async function findRuns(root: string, file: "run.json" | "results.json", depth = 0): Promise<string[]> {
+export async function findRuns(root: string, file: string, depth = 0): Promise<string[]> {
   const entries = await readdir(root, { withFileTypes: true }).catch((error: NodeJS.ErrnoException) => {
     // A folder below that may not be read is none of ours.
     if (depth > 0 || error.code === "ENOENT") return [];

@@ -4,7 +4,7 @@ import { paint } from "./paint.ts";
 type Row = readonly string[];
 
 /** What could steer a terminal is left out: names and reasons come from files. */
-const plain = (cell: string): string => cell.replace(/[\p{Cc}\p{Cf}]/gu, "?");
+export const plain = (cell: string): string => cell.replace(/[\p{Cc}\p{Cf}]/gu, "?");
 
 /** Columns whose heading begins with a space are set to the right. The last one is as long as it is. */
 export function table(head: Row, rows: readonly Row[]): string {

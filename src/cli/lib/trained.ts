@@ -9,6 +9,8 @@ import { Shared } from "../../core/shared.ts";
 import { didYouMean } from "../../core/suggest.ts";
 import { DataLoader } from "../../data/data-loader.ts";
 import type { Arrays, DataSource } from "../../data/source.ts";
+import { Agreement } from "../../distributed/agreement.ts";
+import { single } from "../../distributed/strategy.ts";
 import { buildExperiment } from "../../experiment/build/build-experiment.ts";
 import { DEFAULT_BATCH_SIZE, defaultLoaders } from "../../experiment/default-loaders.ts";
 import { PipelineHooks, PipelineState } from "../../experiment/pipeline-hooks.ts";
@@ -54,7 +56,13 @@ export async function openTrained(given: string, { checkpoint, on, model }: Want
     ? await planned.plan.loaders({ datasets, seed: options.seed ?? 0 })
     : { ...defaultLoaders(datasets, options.loader), train: inOrder(datasets, options) };
   const loader = chooseLoader(loaders, on);
-  const place = { runDir: undefined, shared, loader: options.loader, off: new Set<string>() };
+  const place = {
+    runDir: undefined,
+    shared,
+    loader: options.loader,
+    off: new Set<string>(),
+    agreement: new Agreement(single),
+  };
   const training = await Training.prepare({ ...planned, hooks: [] }, datasets, place);
   await training.trainer.loadStateDict(await readWeights(from));
   return { training, loader, hasOwnEvaluation: planned.plan.evaluate !== undefined, from };

@@ -48,6 +48,7 @@ class NativeBuffer implements Buffer {
   }
 }
 
+/** Options of `NativeEngine`. */
 export interface NativeOptions {
   /** How many threads share a step. Default: HOOKLINE_THREADS, else as many as there are cores, at most 8. More than one need koffi. */
   readonly threads?: number;
@@ -55,6 +56,7 @@ export interface NativeOptions {
   readonly warn?: (message: string) => void;
 }
 
+/** Training at native speed in Node: programs compiled to wasm, products by onnxruntime. */
 export class NativeEngine implements Engine {
   readonly name = "native";
   readonly syncRead = true;

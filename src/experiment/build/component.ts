@@ -13,11 +13,13 @@ import { isMap } from "./is-map.ts";
 
 type Options = Readonly<Record<string, unknown>>;
 
+/** @param gives what the config does not say, for those that ask for it */
 export async function prepareComponent(
   problems: Problems,
   kind: Kind,
   value: unknown,
   path: ConfigPath,
+  gives: Options = {},
 ): Promise<Recipe | undefined> {
   const { what, test, load } = KINDS[kind];
   if (typeof value !== "string" && !(isMap(value) && Object.hasOwn(value, "use"))) {
@@ -35,7 +37,7 @@ export async function prepareComponent(
   }
   if (isModuleSpecifier(use)) return prepareOwn(problems, kind, use, options, place);
   const components = await load();
-  if (Object.hasOwn(components, use)) return prepareBuiltin(problems, use, components[use]!, options, path);
+  if (Object.hasOwn(components, use)) return prepareBuiltin(problems, use, components[use]!, options, path, gives);
   const known = Object.keys(components);
   const noun = what.replace(/^an? /, "");
   problems.add(
@@ -51,8 +53,9 @@ async function prepareBuiltin(
   component: Component,
   options: Options,
   path: ConfigPath,
+  gives: Options,
 ): Promise<Recipe | undefined> {
-  const { make, args = [], spread = false, parts = {}, files = {} } = component;
+  const { make, args = [], spread = false, parts = {}, files = {}, given: asked = [] } = component;
   const { checks, required, takesOptions } = rulesOf(component);
   const { recipes, whole } = await prepareOptions(
     problems,
@@ -64,7 +67,10 @@ async function prepareBuiltin(
   return {
     needsSetup: Object.values(recipes).some(({ needsSetup }) => needsSetup),
     make(setup) {
-      const made = Object.fromEntries(Object.entries(recipes).map(([key, recipe]) => [key, recipe.make(setup)]));
+      const made = Object.fromEntries([
+        ...Object.entries(recipes).map(([key, recipe]) => [key, recipe.make(setup)] as const),
+        ...asked.filter((key) => Object.hasOwn(gives, key)).map((key) => [key, gives[key]] as const),
+      ]);
       const before = args.flatMap((name) =>
         spread && Array.isArray(made[name]) ? (made[name] as unknown[]) : [made[name]],
       );
@@ -87,14 +93,15 @@ interface ComponentRules extends Pick<OptionTable, "checks" | "required"> {
 }
 
 /** All that a component may be given in a config, arguments and options alike, by the name that it has there. */
-export function rulesOf({ make, args = [], spread = false, parts = {} }: Component): ComponentRules {
+export function rulesOf({ make, args = [], spread = false, parts = {}, given: gives = [] }: Component): ComponentRules {
   // One that takes any number of arguments has no options behind them.
   const table = spread ? { checks: {}, required: [], positional: [] } : optionTable(make, args.length);
   const positional = args.map((name, i): [string, Check] => [name, table.positional[i] ?? is.anything]);
   const made = Object.entries(parts).map(([name, part]): [string, Check] => [name, partCheck(part)]);
+  const all = [...positional, ...Object.entries(table.checks), ...made];
   return {
-    checks: { ...Object.fromEntries(positional), ...table.checks, ...Object.fromEntries(made) },
-    required: [...args, ...table.required],
+    checks: Object.fromEntries(all.filter(([name]) => !gives.includes(name))),
+    required: [...args, ...table.required].filter((name) => !gives.includes(name)),
     takesOptions: Object.keys(table.checks).length > 0,
   };
 }

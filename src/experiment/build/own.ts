@@ -4,25 +4,16 @@ import type { ConfigPath } from "../config/config-error.ts";
 import { isModuleSpecifier, loadExport } from "../config/modules.ts";
 import type { Kind } from "../registry/component.ts";
 import { KINDS } from "../registry/kinds.ts";
+import { callOwn } from "./call-own.ts";
 import type { Problems } from "./problems.ts";
 import type { Recipe } from "./recipe.ts";
 
 type Options = Readonly<Record<string, unknown>>;
-type Export = (...args: readonly unknown[]) => unknown;
-type Class = new (options: Options) => unknown;
-
-const isClass = (value: Export): boolean => /^class\b/.test(Function.prototype.toString.call(value));
 
 /** What a module exports under the name that `use` says; undefined when it cannot be had, which is a problem then. */
 export async function exportOf(problems: Problems, use: string, path: ConfigPath): Promise<unknown> {
   const { doc } = problems;
   return problems.attemptAsync(path, () => loadExport(use, { directory: doc.directoryOf(path), project: doc.project }));
-}
-
-/** Calls it with the options and what else there is to know; a class is constructed with its options. */
-function call(from: unknown, options: Options, ...more: readonly unknown[]): unknown {
-  const make = from as Export;
-  return isClass(make) ? new (make as unknown as Class)(options) : make(options, ...more);
 }
 
 /** Kinds that may look at the data: they are made when it is there, and get it as their second argument. */
@@ -56,7 +47,7 @@ export async function prepareOwn(
     return { needsSetup: false, make: () => found };
   }
   // To read the data is to call it; it is not called before.
-  if (kind === "data") return { needsSetup: false, make: () => () => call(found, options) };
+  if (kind === "data") return { needsSetup: false, make: () => () => callOwn(found, options) };
 
   const checked = (made: unknown): unknown => {
     if (test(made)) return made;
@@ -67,7 +58,7 @@ export async function prepareOwn(
     make(setup) {
       let made: unknown;
       try {
-        made = setup === undefined ? call(found, options) : call(found, options, setup);
+        made = setup === undefined ? callOwn(found, options) : callOwn(found, options, setup);
       } catch (error) {
         throw problems.at(path, `${use} failed: ${error instanceof Error ? error.message : String(error)}`, error);
       }
@@ -95,7 +86,7 @@ export async function prepareFunction(
   }
   const found = await exportOf(problems, use, path);
   if (found === undefined) return undefined;
-  if (typeof found === "function") return (...given) => call(found, options, ...given);
+  if (typeof found === "function") return (...given) => callOwn(found, options, ...given);
   problems.add(path, `Expected ${use} to be a function, got ${show(found)}.`);
   return undefined;
 }

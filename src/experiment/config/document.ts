@@ -2,6 +2,7 @@
 import type { Json } from "../../core/json.ts";
 import { ConfigError, type ConfigPath, type Position } from "./config-error.ts";
 
+/** A config as it was read: everything merged, and where each value stands. */
 export interface ConfigDocument {
   /** The file it was read from, as the user named it. */
   readonly file: string;

@@ -18,10 +18,14 @@ export async function applySettings(
     const { path, value } = parseSetting(text, at);
     checkDepth(path, at);
     const node = await parseYaml({ text: value, directory, at: () => at }, path);
-    result = put(result, path, node, []);
+    result = putValue(result, path, node);
   }
   return result;
 }
+
+/** The tree with a value at a path; `value.at` is where an error says it was written. */
+export const putValue = (tree: ConfigNode, path: readonly string[], value: ConfigNode): ConfigNode =>
+  put(tree, path, value, []);
 
 /** @param done the path so far, as it is in the tree: with indices of lists */
 function put(node: ConfigNode | undefined, path: readonly string[], value: ConfigNode, done: ConfigPath): ConfigNode {

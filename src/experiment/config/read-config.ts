@@ -9,6 +9,7 @@ import { nearestAt, toPlain, useOf, type ConfigNode } from "./tree.ts";
 type Process = ReturnType<typeof process.getBuiltinModule<"node:process">>;
 type Paths = ReturnType<typeof process.getBuiltinModule<"node:path">>;
 
+/** Options of `readConfig`. */
 export interface ReadConfigOptions {
   /** `path=value`, each as after `--set`. */
   readonly set?: readonly string[];
@@ -20,13 +21,26 @@ export interface ReadConfigOptions {
 
 /** Nothing is checked but that it can be read; nothing is written. */
 export async function readConfig(file: string, options: ReadConfigOptions = {}): Promise<ConfigDocument> {
+  const { tree, ...place } = await readTree(file, options);
+  return documentOf(tree, { ...place, set: [] });
+}
+
+/** A config as it was written, and where: before the environment is filled in. */
+export interface ConfigTree extends Pick<ConfigDocument, "file" | "project"> {
+  readonly tree: ConfigNode;
+  readonly cwd: string;
+  readonly env: Environment;
+}
+
+/** The files merged, with what the command line sets. */
+export async function readTree(file: string, options: ReadConfigOptions = {}): Promise<ConfigTree> {
   const node = builtin<Process>("readConfig", "node:process");
   const { dirname, resolve } = builtin<Paths>("readConfig", "node:path");
   const { set = [], cwd = node.cwd(), env = node.env } = options;
   const path = resolve(cwd, file);
   const project = projectOf(dirname(path));
   const merged = await new ExtendingReader(project, env).read({ path, shown: file });
-  return documentOf(merged, { file, project, set, cwd, env });
+  return { tree: await withSettings(merged, set, cwd), file, project, cwd, env };
 }
 
 /** A tree that has been read, as a document: with what the command line sets, and with the environment filled in. */

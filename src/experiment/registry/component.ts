@@ -1,7 +1,19 @@
 // What a config knows of a built-in: how it is made, and which of its options are made of others.
 
-/** What a config can name with `use`. */
-export type Kind = "data" | "split" | "model" | "loss" | "metric" | "optimizer" | "schedule" | "hook" | "logger";
+/** What a config can name with `use`; the last three are of sweeps. */
+export type Kind =
+  | "data"
+  | "split"
+  | "model"
+  | "loss"
+  | "metric"
+  | "optimizer"
+  | "schedule"
+  | "hook"
+  | "logger"
+  | "sampler"
+  | "scheduler"
+  | "runner";
 
 /**
  * An option that holds components: one, one or several, a list or a map by name, or one or several by name; or a list of
@@ -25,6 +37,8 @@ export interface Component {
   readonly spread?: boolean;
   readonly parts?: Parts;
   readonly files?: Files;
+  /** Arguments and options that whoever builds it gives, and that no config says: a sampler's space. */
+  readonly given?: readonly string[];
 }
 
 export type Components = Readonly<Record<string, Component>>;

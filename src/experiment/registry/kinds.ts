@@ -81,6 +81,24 @@ export const KINDS: Readonly<Record<Kind, KindInfo>> = {
     test: (value) => has(value, "log"),
     load: async () => (await import("./loggers.ts")).loggers,
   },
+  sampler: {
+    what: "a sampler",
+    looks: "an object with a `name` and `suggest`",
+    test: (value) => has(value, "suggest"),
+    load: async () => (await import("./samplers.ts")).samplers,
+  },
+  scheduler: {
+    what: "a scheduler",
+    looks: "an object with a `name` and `decide`",
+    test: (value) => has(value, "decide"),
+    load: async () => (await import("./schedulers.ts")).schedulers,
+  },
+  runner: {
+    what: "a runner",
+    looks: "an object with `open`, `run` and `close`",
+    test: (value) => has(value, "open", "run", "close"),
+    load: async () => (await import("./runners.ts")).runners,
+  },
 };
 
 /** What an option with such a part holds, for messages and docs. */

@@ -16,6 +16,7 @@ type ColumnType = keyof typeof TYPES;
 /** The column of the field's name, or several columns side by side. */
 type Column = ColumnType | { readonly of: readonly string[]; readonly as?: ColumnType };
 
+/** Options of `csv`. */
 export interface CsvSourceOptions {
   /** In a config relative to it and in its project, in code to the working directory. */
   readonly file: string;

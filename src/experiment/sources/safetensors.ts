@@ -2,6 +2,7 @@
 import { checkOptions, is } from "../../core/options.ts";
 import type { Arrays } from "../../data/source.ts";
 
+/** Options of `safetensors`. */
 export interface SafetensorsOptions {
   /** In a config relative to it and in its project, in code to the working directory. Its tensors are the fields, each with the samples in its first dimension. */
   readonly file: string;

@@ -3,6 +3,7 @@ import { OptionError } from "../../core/errors.ts";
 import { checkOptions, is } from "../../core/options.ts";
 import { checkShares, datasetsOf, isShare, needRows, ordered, rowsOf, timesOf, type ArraySplit } from "./parts.ts";
 
+/** Options of `byTime`. */
 export interface ByTimeOptions {
   /** The field with the time of each row, in any unit. */
   readonly field: string;

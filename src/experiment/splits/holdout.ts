@@ -3,6 +3,7 @@ import { checkOptions, is } from "../../core/options.ts";
 import { checkStratify, cutRows } from "./cut.ts";
 import { checkShares, datasetsOf, isShare, rowsOf, type ArraySplit } from "./parts.ts";
 
+/** Options of `holdout`. */
 export interface HoldoutOptions {
   /** Share of the rows that is watched while training. Default 0.1; 0 for none. */
   readonly val?: number;

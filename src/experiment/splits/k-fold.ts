@@ -5,6 +5,7 @@ import type { Rows } from "../../data/rows.ts";
 import { checkStratify, cutRows } from "./cut.ts";
 import { byClass, checkShares, datasetsOf, isShare, ordered, rowsOf, type RowParts, type ArraySplit } from "./parts.ts";
 
+/** Options of `kFold`. */
 export interface KFoldOptions {
   /** How many. Default 5. */
   readonly folds?: number;

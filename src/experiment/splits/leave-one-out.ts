@@ -3,6 +3,7 @@ import { DataError } from "../../core/errors.ts";
 import { checkOptions, is } from "../../core/options.ts";
 import { datasetsOf, ordered, rowsOf, timesOf, valuesOf, type ArraySplit } from "./parts.ts";
 
+/** Options of `leaveOneOut`. */
 export interface LeaveOneOutOptions {
   /** The field with the group of each row, such as `user`. */
   readonly by: string;

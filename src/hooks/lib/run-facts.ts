@@ -61,7 +61,7 @@ interface NodeProcess {
   readonly platform: string;
   readonly arch: string;
   readonly pid: number;
-  cwd(): string;
+  cwd?(): string;
 }
 
 /** Facts for run.json. */
@@ -69,7 +69,7 @@ export async function about(around: Around, secrets: readonly string[]): Promise
   const { config, device, paramCount } = around;
   const { process } = globalThis as { process?: NodeProcess };
   const os = builtinOrNone<{ hostname(): string; cpus(): readonly { model: string }[]; totalmem(): number }>("node:os");
-  const git = await gitCommit();
+  const git = await gitOf(process?.cwd?.() ?? "");
   return {
     engine: device,
     parameters: paramCount,
@@ -89,6 +89,15 @@ export async function about(around: Around, secrets: readonly string[]): Promise
   };
 }
 
+/** By directory. Asked once: what runs is what was there then, and starting git takes longer than many a step. */
+const asked = new Map<string, Promise<Json | undefined>>();
+
+function gitOf(directory: string): Promise<Json | undefined> {
+  const known = asked.get(directory) ?? gitCommit();
+  asked.set(directory, known);
+  return known;
+}
+
 /** The commit of the program's directory, and whether files differ from it; undefined outside a repository. */
 async function gitCommit(): Promise<Json | undefined> {
   const child = builtinOrNone<{
@@ -99,8 +108,10 @@ async function gitCommit(): Promise<Json | undefined> {
     new Promise((resolve) => {
       child.execFile("git", args, { timeout: 2000 }, (error, out) => resolve(error ? undefined : out.trim()));
     });
-  const commit = await run("rev-parse", "HEAD");
+  const [commit, changes] = await Promise.all([
+    run("rev-parse", "HEAD"),
+    run("status", "--porcelain", "--untracked-files=no"),
+  ]);
   if (commit === undefined) return undefined;
-  const changes = await run("status", "--porcelain", "--untracked-files=no");
   return { commit, dirty: changes !== undefined && changes !== "" };
 }

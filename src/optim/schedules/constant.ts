@@ -2,6 +2,7 @@
 import { checkOptions, is } from "../../core/options.ts";
 import type { Schedule } from "../../core/schedule.ts";
 
+/** Options of `constant`. */
 export interface ConstantOptions {
   /** Default 1. */
   readonly factor?: number;

@@ -14,6 +14,7 @@ import {
   totalOf,
 } from "./time.ts";
 
+/** Options of `cosine`. */
 export interface CosineOptions {
   /** A linear rise before the cosine: `100`, `"100 steps"` or `"5%"` of the run. Default 0. */
   readonly warmup?: Amount;

@@ -3,6 +3,7 @@ import { checkOptions, is } from "../../core/options.ts";
 import type { Schedule } from "../../core/schedule.ts";
 import { type Interval, isInterval, position } from "./time.ts";
 
+/** Options of `exponential`. */
 export interface ExponentialOptions {
   /** What each epoch (or step) multiplies the rate by. */
   readonly gamma: number;

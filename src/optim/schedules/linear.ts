@@ -3,6 +3,7 @@ import { checkOptions, is } from "../../core/options.ts";
 import type { Schedule } from "../../core/schedule.ts";
 import { type Interval, isInterval, isTotal, position, totalOf } from "./time.ts";
 
+/** Options of `linear`. */
 export interface LinearOptions {
   /** The factor at the first step. Default 1. */
   readonly start?: number;

@@ -3,6 +3,7 @@ import { checkOptions, is } from "../../core/options.ts";
 import type { Schedule } from "../../core/schedule.ts";
 import { cosineBetween, type Interval, isInterval, isTotal, position, totalOf } from "./time.ts";
 
+/** Options of `oneCycle`. */
 export interface OneCycleOptions {
   /** The part of the run spent going up. Default 0.3. */
   readonly pctStart?: number;

@@ -4,6 +4,7 @@ import type { Json } from "../../core/json.ts";
 import { checkOptions, is } from "../../core/options.ts";
 import type { Schedule } from "../../core/schedule.ts";
 
+/** Options of `plateau`. */
 export interface PlateauOptions {
   /** Default "val/loss". */
   readonly monitor?: string;

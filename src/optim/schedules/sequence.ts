@@ -6,6 +6,7 @@ import { isSchedule } from "../common.ts";
 import { compose, within } from "./parts.ts";
 import { type Amount, type Interval, isAmount, isInterval, position, readAmount, totalOf } from "./time.ts";
 
+/** One schedule of a sequence, and where it ends. */
 export interface SequencePart {
   /** Where the next part takes over, counted from the start of the run: `100`, `"100 steps"` or `"5%"`. None for the last. */
   readonly until?: Amount;

@@ -3,6 +3,7 @@ import { checkOptions, is } from "../../core/options.ts";
 import type { Schedule } from "../../core/schedule.ts";
 import { type Interval, isInterval, position } from "./time.ts";
 
+/** Options of `step`. */
 export interface StepOptions {
   /** Epochs (or steps) between drops. */
   readonly every: number;

@@ -3,6 +3,7 @@ import { OptionError } from "../../core/errors.ts";
 import { type Check, is } from "../../core/options.ts";
 import type { Schedule, ScheduleTime } from "../../core/schedule.ts";
 
+/** Whether a schedule goes on with every step or with every epoch. */
 export type Interval = Schedule["interval"];
 
 /** A count in the schedule's own unit, with or without the unit's name, or a part of the run: `100`, `"100 steps"`, `"5%"`. */

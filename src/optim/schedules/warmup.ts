@@ -6,6 +6,7 @@ import { constant } from "./constant.ts";
 import { compose, within } from "./parts.ts";
 import { type Amount, type Interval, isAmount, isInterval, position, ramp, readAmount, totalOf } from "./time.ts";
 
+/** Options of `warmup`. */
 export interface WarmupOptions {
   /** How long: `100`, `"100 steps"` or `"5%"` of the run. */
   readonly steps: Amount;

@@ -22,6 +22,8 @@ export class Place {
   /** Who needs one though it did not ask for it, by the checkpoint's name. */
   readonly #held = new Map<string, Set<string>>();
   #removing: Promise<void> = Promise.resolve();
+  /** What the main process has saved, in another one, which only reads. */
+  #followed: readonly SavedCheckpoint[] | undefined;
   /** The run that writes here, once it has a name. */
   runId = "";
   /** The checkpoint from which it went on. */
@@ -46,14 +48,20 @@ export class Place {
         'Give it `runDir: "runs/digits"`, or a `store` such as memoryStore().',
       );
     }
-    this.#store = this.#given ?? (await openDirectory(this.dir!));
+    this.#store = this.#given ?? (await openDirectory(this.dir!, this.#followed !== undefined));
     this.#saved = await this.#store.list();
     return this.#store;
   }
 
   /** Those of this run, and of the runs it goes on from up to where it does, oldest first. */
   list(): readonly SavedCheckpoint[] {
+    if (this.#followed) return this.#followed;
     return this.#saved.filter(({ runId, step }) => runId === this.runId || step <= (this.#ancestors.get(runId) ?? -1));
+  }
+
+  /** This is not the main process: these are that one's checkpoints, and nothing is written from here. */
+  follow(saved: readonly SavedCheckpoint[]): void {
+    this.#followed = saved;
   }
 
   /** Those of every run that has written here. */
@@ -152,7 +160,7 @@ export class Place {
   }
 }
 
-async function openDirectory(dir: string): Promise<CheckpointStore> {
+async function openDirectory(dir: string, readOnly: boolean): Promise<CheckpointStore> {
   const { openDirectoryStore } = await import("../../checkpoint/directory-store.ts");
-  return openDirectoryStore(dir);
+  return openDirectoryStore(dir, { readOnly });
 }

@@ -84,9 +84,11 @@ export async function rollBack(
   const because = reason === undefined ? "" : ` (${reason})`;
   if (run.rollbacks >= maxRollbacks)
     return give(`${by} asks for another rollback after ${maxRollbacks}, which is \`maxRollbacks\`${because}`);
-  const name = to ?? place.list().at(-1)?.name;
-  if (name === undefined) return give(`${by} asks for a rollback, but this run has no checkpoint yet${because}`);
-  const source = await readFromPlace(place, name, subject.optimizers());
+  const source = await subject.share(async () => {
+    const name = to ?? place.list().at(-1)?.name;
+    return name === undefined ? undefined : readFromPlace(place, name, subject.optimizers());
+  });
+  if (!source) return give(`${by} asks for a rollback, but this run has no checkpoint yet${because}`);
   run.loading = { from: source.from, why: "rollback" };
   await hooks.fire.beforeLoad!();
   const report = new Report();

@@ -5,7 +5,7 @@ import type { HistoryEntry, Run } from "../../core/run.ts";
 import type { LoaderSet } from "../../data/loader-set.ts";
 import { optimizerState, type OptimizerState } from "../optimizer-state.ts";
 import type { OptimizerSet } from "../optimizers.ts";
-import type { StepState } from "../step-runner.ts";
+import type { StepState } from "../step-parts.ts";
 import type { SavedHook } from "./hook-states.ts";
 
 /** What an open step changes: captured when the state is whole, so that a run that fails in mid-step can replay it. */

@@ -6,6 +6,7 @@ import type { Machine } from "../machine.ts";
 import type { OptimizerSet } from "../optimizers.ts";
 import { HeldTensors } from "./held-tensors.ts";
 import { takeHookStates } from "./hook-states.ts";
+import type { Source } from "./restore.ts";
 import { positionOf, runFields, STATE_SCHEMA, type Position, type SavedState } from "./run-state.ts";
 
 /** The parts of a trainer that a checkpoint is of. */
@@ -14,6 +15,8 @@ export interface Subject {
   readonly hooks: HookRegistry;
   readonly feed: LoaderSet;
   readonly options: { readonly accumulate: number; readonly seed: number };
+  /** What the run goes on from; of several processes the main one finds it, and all have it. */
+  share(find: () => Promise<Source | undefined>): Promise<Source | undefined>;
   machine(): Machine;
   optimizers(): OptimizerSet;
 }

@@ -1,12 +1,15 @@
 // inProcess: trials run in this process, where closures work and one hook object listens to all there is.
 import { OptionError } from "../../core/errors.ts";
 import { runAttempt } from "../attempt.ts";
+import type { Hook } from "../../core/hook.ts";
+import { listensToTraining } from "../listens-to-training.ts";
 import type { TrialFunction } from "../trial.ts";
 import type { Runner } from "./runner.ts";
 
 /** @example new Study({ …, runner: inProcess() }) // the default for a trial that is a function */
 export function inProcess(): Runner {
   let trial: TrialFunction<never> | undefined;
+  let hooks: readonly Hook[] = [];
   return {
     name: "inProcess",
     open(study) {
@@ -17,8 +20,9 @@ export function inProcess(): Runner {
         );
       }
       trial = study.trial;
+      hooks = [...study.hooks, ...study.moduleHooks].filter(listensToTraining);
     },
-    run: (job, host) => runAttempt(trial!, job, host),
+    run: (job, host) => runAttempt(trial!, job, host, hooks),
     close: () => Promise.resolve(),
   };
 }

@@ -1,6 +1,7 @@
 // The seam between a study and where its trials run: this process, processes of this machine, or other machines.
 import type { Hook } from "../../core/hook.ts";
 import type { Json } from "../../core/json.ts";
+import type { HookFields, HookSource } from "../module-hooks.ts";
 import type { LeaveKind } from "../study-error.ts";
 import type { TrialFunction } from "../trial.ts";
 import type { Params, Result } from "../types.ts";
@@ -20,6 +21,10 @@ export interface TrialJob {
   readonly stash: Stash;
   /** Metrics of the objectives. */
   readonly objectives: readonly string[];
+  /** Of the study, to be made where the trial runs. */
+  readonly hooks?: readonly HookSource[];
+  /** What those have set in the study's process. */
+  readonly hookFields?: HookFields;
 }
 
 /** Whether the trial goes on after a report. */
@@ -46,12 +51,20 @@ export interface TrialOutcome {
   readonly interrupted: boolean;
 }
 
+/** What a runner knows of its study. */
 export interface RunnerStudy {
+  readonly name: string;
+  /** Where the journal and the trials' directories are. */
+  readonly dir: string | undefined;
   readonly trial: TrialFunction<never> | string;
   readonly concurrency: number;
   /** The study's: they listen in its own process. */
   readonly hooks: readonly Hook[];
+  /** Those named by their module's export, as they were made in the study's process. */
+  readonly moduleHooks: readonly Hook[];
   warn(message: string): void;
+  /** Ends the study with this error: the runner cannot go on. */
+  fail(error: Error): void;
 }
 
 /** Runs trials. What it keeps warm between them is its own affair. */
@@ -59,9 +72,11 @@ export interface Runner {
   readonly name: string;
   /** How many trials it runs at once, where it has its own idea of it. */
   readonly size?: number;
+  /** What modules of trials and hooks are relative to. Default: where the process was started. */
+  readonly directory?: string;
   /** Throws when the study's trial is not of the kind that it runs. Called once, before the first trial. */
-  open(study: RunnerStudy): void;
-  /** One attempt; rejects with what the trial threw, or with what became of its process. */
+  open(study: RunnerStudy): void | Promise<void>;
+  /** One attempt; rejects with what the trial threw, with what became of its process, or with a TrialLost. */
   run(job: TrialJob, host: TrialHost): Promise<TrialOutcome>;
   /** When the study has ended. */
   close(): Promise<void>;

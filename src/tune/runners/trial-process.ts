@@ -1,17 +1,17 @@
 // The process of a trial: runs the attempts that it is given, one at a time, and ends with the study's process.
-import { OptionError } from "../../core/errors.ts";
-import { show } from "../../core/options.ts";
-import { loadExport } from "../../experiment/config/modules.ts";
-import { projectOf } from "../../experiment/config/project.ts";
 import { runAttempt } from "../attempt.ts";
 import { errorOf } from "../failure.ts";
+import { listensToTraining } from "../listens-to-training.ts";
+import { ModuleHooks } from "../module-hooks.ts";
 import type { TrialFunction } from "../trial.ts";
+import { loadTrial } from "./load-trial.ts";
 import type { FromTrial, ToTrial } from "./messages.ts";
 import type { TrialHost, Verdict } from "./runner.ts";
 
 const answers = new Map<number, (verdict: Verdict) => void>();
 let questions = 0;
 let abort = new AbortController();
+let fn: TrialFunction<never> | undefined;
 
 /** What cannot be sent any more has nobody left to hear it. */
 const send = (message: FromTrial): void => void process.send?.(message, undefined, undefined, () => undefined);
@@ -23,19 +23,22 @@ const ask = (message: (id: number) => FromTrial): Promise<Verdict> =>
     send(message(id));
   });
 
+const hostOf = (made: ModuleHooks): TrialHost => ({
+  signal: abort.signal,
+  report: (step, values, stash) => ask((id) => ({ kind: "report", id, step, values, stash: made.pack(stash) })),
+  checkpoint: async (path, stash) =>
+    void (await ask((id) => ({ kind: "checkpoint", id, path, stash: made.pack(stash) }))),
+});
+
 async function run({ trial, directory, job }: Extract<ToTrial, { kind: "run" }>): Promise<void> {
   abort = new AbortController();
-  const host: TrialHost = {
-    signal: abort.signal,
-    report: (step, values, stash) => ask((id) => ({ kind: "report", id, step, values, stash })),
-    checkpoint: async (path, stash) => void (await ask((id) => ({ kind: "checkpoint", id, path, stash }))),
-  };
   try {
-    const fn = await loadExport(trial, { directory, project: projectOf(directory) });
-    if (typeof fn !== "function")
-      throw new OptionError(`local: Expected \`trial\` (${trial}) to be a function, got ${show(fn)}`);
-    const outcome = await runAttempt(fn as TrialFunction<never>, job, host);
-    send({ kind: "returned", outcome });
+    // The same one each time: what finding a module costs is paid once.
+    fn ??= await loadTrial(trial, directory);
+    const made = await ModuleHooks.make(job.hooks ?? [], directory, "trial");
+    made.setElsewhere(job.hookFields ?? {});
+    const outcome = await runAttempt(fn, job, hostOf(made), made.hooks.filter(listensToTraining));
+    send({ kind: "returned", outcome: { ...outcome, stash: made.pack(outcome.stash) } });
   } catch (error) {
     send({ kind: "failed", error: errorOf(error) });
   }

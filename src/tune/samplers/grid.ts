@@ -7,6 +7,7 @@ import type { SpaceTree } from "../space/parameter.ts";
 import { Space } from "../space/space.ts";
 import type { Sampler } from "../types.ts";
 
+/** Options of `grid`. */
 export interface GridOptions {
   /**
    * How many values of each continuous parameter, both ends among them and evenly on its scale; or by path, also for

@@ -5,6 +5,7 @@ import type { SpaceTree } from "../space/parameter.ts";
 import { Space } from "../space/space.ts";
 import type { Params, Sampler } from "../types.ts";
 
+/** Options of `random`. */
 export interface RandomOptions {
   /** Default 0. */
   readonly seed?: number;

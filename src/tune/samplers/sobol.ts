@@ -7,6 +7,7 @@ import { Space } from "../space/space.ts";
 import type { Sampler } from "../types.ts";
 import { sobolDirections } from "./sobol-directions.ts";
 
+/** Options of `sobol`. */
 export interface SobolOptions {
   /** Default 0. Another seed gives other points, spread as evenly. */
   readonly seed?: number;

@@ -10,6 +10,7 @@ import { parzen, type Point } from "./parzen.ts";
 import { drawParams } from "./random.ts";
 import { splitTrials } from "./split-trials.ts";
 
+/** Options of `tpe`. */
 export interface TpeOptions {
   /** Default 0. */
   readonly seed?: number;

@@ -7,6 +7,7 @@ import type { Scheduler } from "../types.ts";
 import { isFactor, isSteps } from "./checks.ts";
 import { firstObjective, lossWhenReaching, reportReaching } from "./curves.ts";
 
+/** Options of `asha`. */
 export interface AshaOptions {
   /** The first rung: no trial ends before this step. Default 1. */
   readonly grace?: number;

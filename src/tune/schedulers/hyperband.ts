@@ -7,6 +7,7 @@ import { bracketOf, hyperbandBrackets, type Bracket } from "./brackets.ts";
 import { isFactor, isSteps } from "./checks.ts";
 import { compareLosses, firstObjective, lossWhenReaching, reportReaching } from "./curves.ts";
 
+/** Options of `hyperband`. */
 export interface HyperbandOptions {
   /** How many steps a whole trial has. The shortest have 1 step or a little more. */
   readonly maxSteps: number;

@@ -3,6 +3,7 @@ import { checkOptions, is } from "../../core/options.ts";
 import type { Scheduler } from "../types.ts";
 import { firstObjective, leastLossUntil } from "./curves.ts";
 
+/** Options of `median`. */
 export interface MedianOptions {
   /** No trial ends before this step. Default 1. */
   readonly grace?: number;

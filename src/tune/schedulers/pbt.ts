@@ -9,6 +9,7 @@ import type { Objective, Params, Scheduler, TrialRecord } from "../types.ts";
 import { isSteps } from "./checks.ts";
 import { compareLosses, firstObjective, stepBefore } from "./curves.ts";
 
+/** Options of `pbt`. */
 export interface PbtOptions {
   /** How many steps lie between two looks at a trial. */
   readonly every: number;

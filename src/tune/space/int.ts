@@ -40,6 +40,7 @@ export function int(low: number, high: number, options: IntOptions = {}): Number
     kind: "int",
     low,
     high: last,
+    log,
     step,
     size,
     expected:

@@ -10,6 +10,8 @@ export interface NumberParameter {
   readonly kind: "uniform" | "logUniform" | "int";
   readonly low: number;
   readonly high: number;
+  /** Searched on a logarithmic scale. */
+  readonly log: boolean;
   /** From one value to the next; undefined where values are continuous. */
   readonly step: number | undefined;
   /** How many different values there are: Infinity where they are continuous. */

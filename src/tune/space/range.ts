@@ -36,6 +36,7 @@ export function continuous(
     kind,
     low,
     high,
+    log: kind === "logUniform",
     step: undefined,
     size: Infinity,
     expected: `a number from ${low} to ${high}`,

@@ -6,7 +6,7 @@ import { isWhole, moveAll, rowMajor, whole, type Move, type View } from "../../l
 import type { Contraction } from "../contraction.ts";
 import { byStride, contraction, lies, rolesOf, type Roles } from "./contract.ts";
 import { stretchesOf } from "../threads/divide.ts";
-import { Storage } from "./storage.ts";
+import { keepFirst, Storage } from "./storage.ts";
 
 type DotNode = Extract<Node, { op: "dot" }>;
 type CopyNode = Extract<Node, { op: "map" }>;
@@ -35,24 +35,31 @@ const WORTH_A_CALL = 2048;
 export function prepare(graph: Graph, threads: number): Prepared {
   const storage = new Storage(graph);
   for (const output of graph.outputs) if (isItself(output)) storage.store(output.node);
-  /** Products whose users need them in row-major order. */
-  const straightened = new Set<Node>();
-  // Storing a node or changing a layout can be in the way of others: begin anew until nothing is.
-  for (;;) {
-    storage.clearLayouts();
-    const attempt = new Preparation(graph, storage, straightened, threads);
-    const obstacle = attempt.run();
-    if (obstacle === undefined) return attempt.result();
-    if (storage.has(obstacle)) straightened.add(obstacle);
-    else storage.store(obstacle);
-  }
+  const preparation = new Preparation(graph, storage, threads);
+  // Storing a node or changing a layout can be in the way of others: go back to it until nothing is.
+  for (let obstacle = preparation.run(); obstacle; obstacle = preparation.run()) preparation.clear(obstacle);
+  return preparation.result();
+}
+
+/** How far a preparation was before a node: sizes of what grows, in the order in which it does. */
+interface Mark {
+  readonly nodes: number;
+  readonly products: number;
+  readonly copies: number;
+  readonly summed: number;
+  readonly layouts: number;
+  readonly nextId: number;
 }
 
 class Preparation {
   readonly #graph: Graph;
   readonly #storage: Storage;
-  readonly #straightened: ReadonlySet<Node>;
   readonly #threads: number;
+  readonly #places: ReadonlyMap<Node, number>;
+  /** Products whose users need them in row-major order. */
+  readonly #straightened = new Set<Node>();
+  /** By the place of a node in the graph, up to the one that is next. */
+  readonly #marks: Mark[] = [];
   readonly #nodes: Node[] = [];
   readonly #products = new Map<Node, Product>();
   readonly #copies = new Map<string, Node>();
@@ -62,17 +69,19 @@ class Preparation {
   #unstored: Node | undefined;
   #nextId: number;
 
-  constructor(graph: Graph, storage: Storage, straightened: ReadonlySet<Node>, threads: number) {
+  constructor(graph: Graph, storage: Storage, threads: number) {
     this.#threads = threads;
     this.#graph = graph;
     this.#storage = storage;
-    this.#straightened = straightened;
+    this.#places = new Map(graph.nodes.map((node, place) => [node, place]));
     this.#nextId = 1 + graph.nodes.reduce((most, { id }) => Math.max(most, id), 0);
   }
 
   /** The first node that must be stored, or stored otherwise; undefined when all is well. */
   run(): Node | undefined {
-    for (const node of this.#graph.nodes) {
+    for (let place = this.#marks.length; place < this.#graph.nodes.length; place++) {
+      const node = this.#graph.nodes[place]!;
+      this.#marks.push(this.#mark());
       const obstacle = this.#obstacle(node);
       if (obstacle) return obstacle;
       if (node.op === "dot") this.#prepareDot(node);
@@ -86,6 +95,33 @@ class Preparation {
     const taken = new Set<Node>();
     this.#outputs = this.#graph.outputs.map((output) => this.#prepareOutput(output, taken));
     return undefined;
+  }
+
+  /** Stores the node, or stores it otherwise, and forgets what came from it on. Nothing before it can depend on that. */
+  clear(obstacle: Node): void {
+    if (this.#storage.has(obstacle)) this.#straightened.add(obstacle);
+    else this.#storage.store(obstacle);
+    const place = this.#places.get(obstacle) ?? 0;
+    const mark = this.#marks[place]!;
+    this.#marks.length = place;
+    this.#nodes.length = mark.nodes;
+    this.#nextId = mark.nextId;
+    this.#unstored = undefined;
+    keepFirst(this.#products, mark.products);
+    keepFirst(this.#copies, mark.copies);
+    keepFirst(this.#summed, mark.summed);
+    this.#storage.keepLayouts(mark.layouts);
+  }
+
+  #mark(): Mark {
+    return {
+      nodes: this.#nodes.length,
+      products: this.#products.size,
+      copies: this.#copies.size,
+      summed: this.#summed.size,
+      layouts: this.#storage.layouts,
+      nextId: this.#nextId,
+    };
   }
 
   result(): Prepared {

@@ -37,9 +37,14 @@ export class Storage {
     this.#layouts.set(node, view);
   }
 
-  /** Everything in row-major order again. */
-  clearLayouts(): void {
-    this.#layouts.clear();
+  /** How many layouts were set so far. */
+  get layouts(): number {
+    return this.#layouts.size;
+  }
+
+  /** All but the first so many are in row-major order again. */
+  keepLayouts(count: number): void {
+    keepFirst(this.#layouts, count);
   }
 
   /** A stored node as memory shows it after these moves; undefined when strides cannot say it. */
@@ -94,4 +99,9 @@ export class Storage {
       }
     }
   }
+}
+
+/** Removes what was added to a map after its first `count` entries. */
+export function keepFirst(map: Map<unknown, unknown>, count: number): void {
+  for (const key of [...map.keys()].slice(count)) map.delete(key);
 }

@@ -14,6 +14,7 @@ interface Port {
 
 interface Threads {
   readonly workerData: ThreadStart;
+  readonly parentPort: { postMessage(message: "loaded"): void };
   receiveMessageOnPort(port: Port): { readonly message: ToThread } | undefined;
 }
 
@@ -22,12 +23,16 @@ interface Program {
   readonly runs: readonly (Run | undefined)[];
 }
 
-const { receiveMessageOnPort, workerData } = builtin<Threads>("A thread of the native engine", "node:worker_threads");
+const { receiveMessageOnPort, workerData, parentPort } = builtin<Threads>(
+  "A thread of the native engine",
+  "node:worker_threads",
+);
 const { thread, cells, memory } = workerData;
 const port = workerData.port as Port;
 const control = new Control(cells);
 const programs = new Map<number, Program>();
 const alias = loadAlias()!;
+parentPort.postMessage("loaded");
 let pages = -1;
 let plain: ArrayBuffer;
 

@@ -54,6 +54,8 @@ interface Threads {
 interface Member {
   readonly worker: WorkerThread;
   readonly port: Port;
+  /** It has its libraries, or has ended. */
+  readonly loaded: Promise<void>;
 }
 
 export class Team {
@@ -121,8 +123,11 @@ export class Team {
     this.#members = undefined;
     this.#failure = new EngineError(`Engine "native": it is closed.`);
     await Promise.all(
-      members.map(async ({ worker, port }) => {
+      members.map(async ({ worker, port, loaded }) => {
         port.close();
+        // A thread that is ended while it loads a native library takes the process with it.
+        worker.ref();
+        await loaded;
         await worker.terminate();
       }),
     );
@@ -156,7 +161,11 @@ export class Team {
       port1.unref();
       // Its parts are done by the first thread, as always when it is late.
       worker.on("error", (error) => this.#warn(`Engine "native": a thread could not start: ${error.message}`));
-      return { worker, port: port1 };
+      const loaded = new Promise<void>((resolve) => {
+        worker.on("message", () => resolve());
+        worker.on("exit", () => resolve());
+      });
+      return { worker, port: port1, loaded };
     });
   }
 }

@@ -1,6 +1,7 @@
 // How many threads an engine is to have: as its option says, else the environment, else as the machine has cores.
 import { OptionError } from "../../../core/errors.ts";
 import { show } from "../../../core/options.ts";
+import { coresOfRank } from "../../../distributed/cores.ts";
 import { builtin } from "../../../platform/builtin.ts";
 
 /** More than this many wait for each other more than they help. */
@@ -18,8 +19,9 @@ export function threadsWanted(option: number | undefined): Wanted {
   const { env } = builtin<{ env: Readonly<Record<string, string | undefined>> }>(`Engine "native"`, "node:process");
   const given = env[VARIABLE];
   if (given !== undefined && given !== "") return { threads: checked(VARIABLE, given, Number(given)), asked: true };
-  const os = builtin<{ availableParallelism(): number }>(`Engine "native"`, "node:os");
-  return { threads: Math.min(os.availableParallelism(), MOST_BY_DEFAULT), asked: false };
+  const os = builtin<{ availableParallelism(): number; cpus(): unknown[] }>(`Engine "native"`, "node:os");
+  const cores = coresOfRank(env, os.availableParallelism(), os.cpus().length);
+  return { threads: Math.min(cores, MOST_BY_DEFAULT), asked: false };
 }
 
 function checked(what: string, given: unknown, threads: number): number {

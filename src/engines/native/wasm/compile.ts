@@ -1,14 +1,16 @@
 // Compiles a kernel to one wasm function. Its parameters are the buffers' addresses, then that of its scratch memory,
 // then, for one that does a range, where that begins and how long it is.
-import type { DType, ReduceOp } from "../../lower/graph.ts";
+import type { DType } from "../../lower/graph.ts";
 import type { Kernel } from "../kernel.ts";
 import { Code, type Local } from "./code.ts";
 import { Lane } from "./lane.ts";
-import { emitMap, neutral } from "./maps.ts";
+import { neutral } from "./maps.ts";
 import { assemble, type WasmFunction } from "./module.ts";
 import { phasesOf, type Phase, type Placed } from "./phases.ts";
-import { RowValues, type Computed, type Sums } from "./row-values.ts";
+import { RowPlaces } from "./row-places.ts";
+import { RowValues, type Computed } from "./row-values.ts";
 import { scratchOf } from "./scratch.ts";
+import { combine, type Sums } from "./totals.ts";
 
 const WIDTH = 4;
 const BYTES = 4;
@@ -44,32 +46,32 @@ function compileKernel(kernel: Kernel, name: string): WasmFunction {
     begin: code.param(kernel.buffers + 1),
     count: code.param(kernel.buffers + 2),
   };
-  const values = new RowValues(code, kernel, scratchOf(kernel), code.param(kernel.buffers), range);
-  values.begin();
-  loops(code, kernel.outer, 0, values, () => {
+  const places = new RowPlaces(code, kernel, range);
+  const values = new RowValues(code, kernel, places, scratchOf(kernel), code.param(kernel.buffers));
+  loops(code, kernel.outer, 0, places, () => {
     values.enterRow();
-    for (const phase of phasesOf(kernel)) emitPhase(code, values, phase);
+    for (const phase of phasesOf(kernel)) emitPhase(code, values, places, phase);
   });
   return { name, params, locals: code.locals, body: code.bytes };
 }
 
 /** The outer loops, from dimension `axis` on: after each round every pointer goes one stride further. */
-function loops(code: Code, sizes: readonly number[], axis: number, values: RowValues, body: () => void): void {
+function loops(code: Code, sizes: readonly number[], axis: number, places: RowPlaces, body: () => void): void {
   if (axis === sizes.length) return body();
-  values.resetOuter(axis);
-  code.repeat(values.countOf("outer", axis) ?? sizes[axis]!, () => {
-    loops(code, sizes, axis + 1, values, body);
-    values.advanceOuter(axis, 1);
+  places.resetOuter(axis);
+  code.repeat(places.countOf("outer", axis) ?? sizes[axis]!, () => {
+    loops(code, sizes, axis + 1, places, body);
+    places.advanceOuter(axis, 1);
   });
   // After the outermost loop nobody asks where the pointers stand.
-  if (axis > 0) values.advanceOuter(axis, -sizes[axis]!);
+  if (axis > 0) places.advanceOuter(axis, -sizes[axis]!);
 }
 
 /**
  * The inner loops of a phase: four places at a time where that can be, then what is left one by one. Where it cannot be,
  * a sum is still four sums side by side: in which order numbers are added must not depend on what else a kernel does.
  */
-function emitPhase(code: Code, values: RowValues, phase: Phase): void {
+function emitPhase(code: Code, values: RowValues, rows: RowPlaces, phase: Phase): void {
   const { inner } = phase.statements[0]!.statement;
   const last = inner.length - 1;
   const length = inner[last] ?? 1;
@@ -90,7 +92,7 @@ function emitPhase(code: Code, values: RowValues, phase: Phase): void {
   const nest = (axis: number): void => {
     row.reset(axis);
     if (axis === last) {
-      const count = values.countOf("inner", axis);
+      const count = rows.countOf("inner", axis);
       if (count && wide) {
         places(code.get(count).i32(2).op("i32.shr_u").keep("i32"), new Lane(code, true));
         // Ranges are whole vectors but for the last one's.
@@ -103,7 +105,7 @@ function emitPhase(code: Code, values: RowValues, phase: Phase): void {
         places(count ?? length - rounds * WIDTH, new Lane(code, false));
       }
     } else {
-      code.repeat(values.countOf("inner", axis) ?? inner[axis]!, () => {
+      code.repeat(rows.countOf("inner", axis) ?? inner[axis]!, () => {
         nest(axis + 1);
         row.advance(axis, 1);
       });
@@ -152,12 +154,6 @@ function makeSink(code: Code, values: RowValues, { statement, index }: Placed, s
 
 /** As memory has it: truth values are 0 or 1. */
 const inMemory = (lane: Lane, value: Local, dtype: DType): Local => (dtype === "bool" ? lane.boolToInt(value) : value);
-
-/** Truth values are combined as the numbers 0 and 1. */
-export function combine(lane: Lane, fn: ReduceOp, a: Local, b: Local, dtype: DType): Local {
-  const type = dtype === "bool" ? "int32" : dtype;
-  return emitMap(lane, fn, [a, b], type, type);
-}
 
 function fill(code: Code, address: Local, length: number, value: number, dtype: DType): void {
   if (Object.is(value, 0)) return void code.clearBytes(address, length * BYTES);

@@ -58,16 +58,32 @@ export function assemble(functions: readonly WasmFunction[], shared: boolean): U
   const types = arities.map((n) => [0x60, ...list(Array.from({ length: n }, () => [VALUE_TYPES.i32])), 0]);
   const limits = shared ? [0x03, 0, ...unsigned(MOST_PAGES)] : [0x00, 0];
   const memory = [...name("env"), ...name("memory"), 0x02, ...limits];
-  const code = functions.map(({ locals, body }) => {
-    const content = [...list(locals.map((type) => [1, VALUE_TYPES[type]])), ...body, 0x0b];
-    return [...unsigned(content.length), ...content];
+  const code = functions.flatMap(({ locals, body }) => {
+    const head = unsigned(locals.length);
+    for (const type of locals) head.push(1, VALUE_TYPES[type]);
+    return [unsigned(head.length + body.length + 1), head, body, [0x0b]];
   });
-  return Uint8Array.from([
-    ...MAGIC,
-    ...section(1, list(types)),
-    ...section(2, list([memory])),
-    ...section(3, list(functions.map(({ params }) => unsigned(arities.indexOf(params))))),
-    ...section(7, list(functions.map((fn, i) => [...name(fn.name), 0x00, ...unsigned(i)]))),
-    ...section(10, list(code)),
+  const count = unsigned(functions.length);
+  return join([
+    MAGIC,
+    section(1, list(types)),
+    section(2, list([memory])),
+    section(3, list(functions.map(({ params }) => unsigned(arities.indexOf(params))))),
+    section(7, list(functions.map((fn, i) => [...name(fn.name), 0x00, ...unsigned(i)]))),
+    // Section 10, by far the largest: its parts are copied once.
+    [10, ...unsigned(count.length + lengthOf(code)), ...count],
+    ...code,
   ]);
+}
+
+const lengthOf = (parts: readonly (readonly number[])[]): number => parts.reduce((sum, { length }) => sum + length, 0);
+
+function join(parts: readonly (readonly number[])[]): Uint8Array<ArrayBuffer> {
+  const out = new Uint8Array(lengthOf(parts));
+  let at = 0;
+  for (const part of parts) {
+    out.set(part, at);
+    at += part.length;
+  }
+  return out;
 }

@@ -59,7 +59,8 @@ function needs(kernel: Kernel, value: number, statement: number, seen = new Set<
   return argsOf(described).some((arg) => needs(kernel, arg, statement, seen));
 }
 
-function argsOf(value: KernelValue): readonly number[] {
+/** The values that a value is computed of. */
+export function argsOf(value: KernelValue): readonly number[] {
   if (value.kind === "map") return value.args;
   return value.kind === "load" ? (value.from.at ?? []).map(({ value: at }) => at) : [];
 }

@@ -1,0 +1,60 @@
+// The directory of a sweep's study: what it was begun with is what it goes on with, or it is moved aside.
+import { existsSync, renameSync } from "node:fs";
+import { resolve } from "node:path";
+import { lockDirectory } from "../../checkpoint/lock.ts";
+import type { Json } from "../../core/json.ts";
+import type { SweepDocument } from "../../tune/sweep/read-sweep.ts";
+import { newRecord, readRecord, writeRecord } from "../../tune/sweep/record.ts";
+import type { Objective } from "../../tune/types.ts";
+import { UsageError } from "./exit.ts";
+import { say } from "./output.ts";
+
+/** Moves a study aside as a whole. */
+export function makeStudyRoom(dir: string): void {
+  if (!existsSync(dir)) return;
+  lockDirectory(dir).release();
+  let n = 1;
+  while (existsSync(`${resolve(dir)}.${n}`)) n++;
+  renameSync(resolve(dir), `${resolve(dir)}.${n}`);
+  say(`the study in ${dir} is in ${dir}.${n} now`);
+}
+
+/** Writes down which experiment is swept; one that goes on must be the same, or its trials could not be compared. */
+export async function recordSweep(
+  dir: string,
+  sweep: SweepDocument,
+  overrides: readonly string[],
+  objectives: readonly Objective[],
+): Promise<void> {
+  if (!sweep.experiment) return;
+  const names = objectives.map(({ metric }) => metric);
+  const record = await newRecord(dir, sweep, overrides, names);
+  const before = readRecord(dir);
+  if (!before) return writeRecord(dir, record);
+  const other = difference(before.experiment.raw, record.experiment.raw);
+  if (other === undefined) return undefined;
+  throw new UsageError(
+    `The study in ${dir} is over another experiment: \`${other.path}\` is ${other.before} there and ${other.now} here. Go on with the same one, give this sweep another \`name\` or \`dir\`, or begin anew: --fresh moves that one aside.`,
+  );
+}
+
+interface Difference {
+  readonly path: string;
+  readonly before: string;
+  readonly now: string;
+}
+
+/** The first thing in which two configs differ. */
+function difference(before: Json | undefined, now: Json | undefined, path = ""): Difference | undefined {
+  const [then, here] = [JSON.stringify(before), JSON.stringify(now)];
+  if (then === here) return undefined;
+  const isTree = (value: unknown): value is Readonly<Record<string, Json>> =>
+    typeof value === "object" && value !== null;
+  if (!isTree(before) || !isTree(now)) return { path, before: then ?? "not there", now: here ?? "not there" };
+  for (const key of new Set([...Object.keys(before), ...Object.keys(now)])) {
+    const found = difference(before[key], now[key], path === "" ? key : `${path}.${key}`);
+    if (found) return found;
+  }
+  // The same in another order.
+  return undefined;
+}

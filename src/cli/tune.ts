@@ -1,0 +1,73 @@
+// hookline tune: searches for good hyperparameters, as a sweep's file says.
+import type { Hook } from "../core/hook.ts";
+import { EXIT_CODES } from "../platform/platform.ts";
+import type { ReportedStudy } from "../tune/report/index.ts";
+import type { Space } from "../tune/space/space.ts";
+import { Study, type StudyResult } from "../tune/study.ts";
+import { buildSweep } from "../tune/sweep/build-sweep.ts";
+import { readSweep } from "../tune/sweep/read-sweep.ts";
+import { EXIT, running } from "./lib/exit.ts";
+import { keepStdoutFree, print, printJson } from "./lib/output.ts";
+import { shownPath } from "./lib/shown-path.ts";
+import { bestOf, describeTrial, studyData, trialsTable, writeReport } from "./lib/study-answer.ts";
+import { makeStudyRoom, recordSweep } from "./lib/study-place.ts";
+import { trialTable } from "./lib/trial-table.ts";
+
+interface Flags {
+  readonly set?: readonly string[];
+  readonly fresh?: boolean;
+  readonly quiet?: boolean;
+  readonly json?: boolean;
+}
+
+/** More are in the report. */
+const SHOWN = 10;
+
+export async function run(file: string, { set = [], fresh = false, quiet, json }: Flags): Promise<number> {
+  const sweep = await readSweep(file, { set });
+  const options = await buildSweep(sweep);
+  const dir = shownPath(options.dir);
+  const giveStdoutBack = json ? keepStdoutFree() : undefined;
+  try {
+    if (fresh) makeStudyRoom(dir);
+    let begun = false;
+    const watch: Hook = { name: "begun", onTuneSetup: () => void (begun = true) };
+    const shown = quiet ? [] : [trialTable(options.space)];
+    const study = new Study({ ...options, hooks: [...(options.hooks ?? []), watch, ...shown] });
+    await recordSweep(dir, sweep, set, study.objectives);
+    const result = await study.run().catch(async (error: unknown) => {
+      // What is wrong before the first trial is input that cannot be used.
+      if (!begun) throw error;
+      await writeReport(reportedOf(study, { status: "error", reason: (error as Error).message }), dir);
+      return running(() => Promise.reject<StudyResult>(error));
+    });
+    const { trials } = study;
+    const reported = reportedOf(study, result);
+    const report = await writeReport(reported, dir);
+    giveStdoutBack?.();
+    if (json) printJson({ ...studyData(reported, dir), requestedBy: result.requestedBy, report });
+    else if (!quiet) {
+      const best = bestOf(reported);
+      print(
+        [
+          ...(trials.length > 0 ? [trialsTable(reported, SHOWN)] : []),
+          ...(best ? [`The best is trial ${best.number}: ${describeTrial(reported, best)}`] : []),
+          ...ending(result, dir, report.html),
+        ].join("\n"),
+      );
+    }
+    return result.status === "interrupted" ? (EXIT_CODES[result.requestedBy] ?? EXIT.failed) : EXIT.ok;
+  } finally {
+    giveStdoutBack?.();
+  }
+}
+
+function reportedOf(study: Study<Space>, { status, reason }: Pick<ReportedStudy, "status" | "reason">): ReportedStudy {
+  const { name, space, objectives, elapsed, trials } = study;
+  return { name, space, objectives, elapsed, trials, status, reason };
+}
+
+function ending({ status, reason }: StudyResult, dir: string, report: string): string[] {
+  const files = `${status}${reason ? ` (${reason})` : ""}. Its files are in ${dir}, the report is ${report}.`;
+  return status === "interrupted" ? [files, "Go on with it: the same command."] : [files];
+}

@@ -1,0 +1,117 @@
+// A step of several processes: their gradients, model state and sums become those of the whole batch, in one exchange.
+import { sizeOf, type TypedArray } from "../core/arrays.ts";
+import type { RankTeam } from "../distributed/team.ts";
+import type { Buffer, Engine } from "../engines/engine.ts";
+import type { Buffers, DeviceState } from "./device-state.ts";
+import type { OpenStep } from "./open-step.ts";
+
+/** Numbers in one reduction: some megabytes, which go through caches and networks better than everything at once. */
+const BUCKET = 2 ** 20;
+
+/** A tensor's place among the numbers that are exchanged. */
+interface Place {
+  readonly name: string;
+  readonly shape: readonly number[];
+  readonly dtype: string;
+  readonly at: number;
+  readonly length: number;
+}
+
+export class JointStep {
+  readonly rank: number;
+  readonly size: number;
+  readonly #engine: Engine;
+  readonly #device: DeviceState;
+  readonly #team: RankTeam;
+  readonly #sumsSize: number;
+  /** Kept from step to step. */
+  #memory = new Float32Array(0);
+
+  constructor(engine: Engine, device: DeviceState, team: RankTeam, sumsSize: number) {
+    this.rank = team.rank;
+    this.size = team.size;
+    this.#engine = engine;
+    this.#device = device;
+    this.#team = team;
+    this.#sumsSize = sumsSize;
+  }
+
+  /**
+   * Joins the open steps of all ranks. What a rank does not keep counts for nothing, but it takes part. Returns the
+   * loss of the whole step; undefined when it has no weight.
+   */
+  async join(open: OpenStep, names: readonly string[], keeps: boolean): Promise<number | undefined> {
+    await open.gather();
+    const team = this.#team;
+    const own = keeps ? open.weight : 0;
+    const weightAt = team.headerSize;
+    const sumsAt = weightAt + 1;
+    const tensorsAt = sumsAt + this.#sumsSize;
+    const { params, state } = this.#device;
+    const grads = placesOf(params, names, tensorsAt);
+    const states = placesOf(state, Object.keys(state), endOf(grads, tensorsAt));
+    const length = endOf(states, endOf(grads, tensorsAt));
+    const numbers = this.#ofLength(length);
+    numbers.fill(own, weightAt, sumsAt);
+    team.writeHeader(numbers);
+    if (own === 0) numbers.fill(0, sumsAt);
+    else {
+      numbers.set(await this.#engine.read(open.sums!), sumsAt);
+      await this.#readAll(open.grads, grads);
+      await this.#readAll(open.state!, states);
+      for (let i = tensorsAt; i < length; i++) numbers[i]! *= own;
+    }
+    for (let at = 0; at < length; at += BUCKET) {
+      const wait = team.strategy.allReduce(numbers.subarray(at, Math.min(length, at + BUCKET)));
+      if (wait) await wait;
+    }
+    const weight = numbers[weightAt]!;
+    await team.readHeader(numbers);
+    if (weight === 0) return undefined;
+    for (let i = tensorsAt; i < length; i++) numbers[i]! /= weight;
+    const sums = numbers.slice(sumsAt, tensorsAt);
+    open.join(this.#put(grads), this.#put(states), { sums, weight });
+    return sums[0]! / weight;
+  }
+
+  #ofLength(length: number): Float32Array {
+    if (this.#memory.length !== length) this.#memory = new Float32Array(length);
+    return this.#memory;
+  }
+
+  async #readAll(buffers: Buffers, places: readonly Place[]): Promise<void> {
+    for (const { name, at, length, dtype } of places) {
+      const into = this.#memory.subarray(at, at + length);
+      const bytes = new Uint8Array(into.buffer, into.byteOffset, into.byteLength);
+      if (dtype === "float32" && this.#engine.readInto?.(buffers[name]!, bytes)) continue;
+      into.set(await this.#engine.read(buffers[name]!));
+    }
+  }
+
+  #put(places: readonly Place[]): Buffers {
+    const put = ({ at, length, shape, dtype }: Place): Buffer => {
+      const mean = this.#memory.subarray(at, at + length);
+      return this.#engine.put({ data: dtype === "float32" ? mean : whole(mean, dtype), shape });
+    };
+    return Object.fromEntries(places.map((place) => [place.name, put(place)]));
+  }
+}
+
+/** A count, such as that of batches, is the same on all ranks: its mean is itself but for rounding. */
+const whole = (mean: Float32Array, dtype: string): TypedArray =>
+  dtype === "uint32" ? Uint32Array.from(mean, Math.round) : Int32Array.from(mean, Math.round);
+
+function placesOf(buffers: Buffers, names: readonly string[], from: number): Place[] {
+  let at = from;
+  return names.map((name) => {
+    const { shape, dtype } = buffers[name]!;
+    const place = { name, shape, dtype, at, length: sizeOf(shape) };
+    at += place.length;
+    return place;
+  });
+}
+
+function endOf(places: readonly Place[], otherwise: number): number {
+  const last = places.at(-1);
+  return last ? last.at + last.length : otherwise;
+}

@@ -1,0 +1,86 @@
+// With whom a trainer trains: nobody, or the processes that were started with this one. What only those need is loaded with them.
+import type { Interruption } from "../core/evaluate.ts";
+import { redact, secretsOfEnvironment } from "../core/redact.ts";
+import type { HookRegistry } from "../core/registry.ts";
+import type { Run } from "../core/run.ts";
+import { openStrategy, type StrategyName } from "../distributed/select.ts";
+import type { Strategy } from "../distributed/strategy.ts";
+import type { RankTeam } from "../distributed/team.ts";
+import type { Platform } from "../platform/platform.ts";
+import type { DeviceState } from "./device-state.ts";
+import type { Place } from "./saving/place.ts";
+import type { Source } from "./saving/restore.ts";
+
+interface TogetherParts {
+  readonly run: Run;
+  readonly hooks: HookRegistry;
+  readonly place: Place;
+  readonly platform: Platform;
+  state(): DeviceState;
+}
+
+export class Together {
+  readonly #choice: StrategyName | Strategy;
+  readonly #parts: TogetherParts;
+  #asked = false;
+  /** Undefined for a process alone, and until `join` knows. */
+  team: RankTeam | undefined;
+
+  constructor(choice: StrategyName | Strategy, parts: TogetherParts) {
+    this.#choice = choice;
+    this.#parts = parts;
+  }
+
+  /** Finds out, once. */
+  async join(): Promise<RankTeam | undefined> {
+    if (this.#asked) return this.team;
+    const strategy = await openStrategy(this.#choice);
+    this.#asked = true;
+    if (strategy.size === 1) return undefined;
+    const { run, hooks, place, state } = this.#parts;
+    const [{ RankTeam }, { hashState }] = await Promise.all([
+      import("../distributed/team.ts"),
+      import("./shared-state.ts"),
+    ]);
+    this.team = new RankTeam(strategy, run, hooks, () => hashState(state()));
+    run.team = this.team;
+    hooks.joinAs(strategy.rank);
+    if (strategy.rank > 0) place.follow([]);
+    return this.team;
+  }
+
+  /** What a run goes on from: the main process finds it, and all have it. */
+  async share(find: () => Promise<Source | undefined>): Promise<Source | undefined> {
+    if (!this.team) return find();
+    const { shareSource } = await import("./saving/shared-source.ts");
+    return shareSource(this.team.strategy, find);
+  }
+
+  /** A run begins, from the same numbers everywhere. */
+  async begin(interruptedHere: () => Interruption | undefined): Promise<void> {
+    if (!this.team) return;
+    const { shareState } = await import("./shared-state.ts");
+    await shareState(this.team.strategy, this.#parts.state());
+    this.team.begin(interruptedHere);
+  }
+
+  /** The run is over and its last checkpoint written: all know what there is. */
+  async end(): Promise<void> {
+    if (!this.team) return;
+    const { shareList } = await import("./saving/shared-source.ts");
+    const { place } = this.#parts;
+    const saved = await shareList(this.team.strategy, place.list());
+    if (this.team.rank > 0) place.follow(saved);
+    this.team.end();
+  }
+
+  /** Of several processes, one that fails ends all: the others would wait for it. */
+  failed(error: unknown): void {
+    if (!this.team) return;
+    const { rank, size, strategy } = this.team;
+    const shown = error instanceof Error ? (error.stack ?? error.message) : String(error);
+    const message = `rank ${rank} of ${size} has failed, and ends all: ${shown}`;
+    this.#parts.platform.warn(redact(message, secretsOfEnvironment()));
+    strategy.abort(1);
+  }
+}

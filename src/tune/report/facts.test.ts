@@ -1,0 +1,91 @@
+import { describe, expect, it, vi } from "vitest";
+import { trialInfo } from "../../../tests/support/trials.ts";
+import { Space } from "../space/space.ts";
+import { uniform } from "../space/uniform.ts";
+import { comparedValues, factsOf, someOf } from "./facts.ts";
+
+const study = { name: "s", space: new Space({ x: uniform(0, 1) }) };
+const loss = { metric: "loss", mode: "min" } as const;
+const params = { x: 0.5 };
+
+describe("factsOf", () => {
+  const trials = [
+    trialInfo(0, { params, result: { loss: 2 }, reports: [{ step: 9, values: { loss: 2 } }] }),
+    trialInfo(1, { params, result: { loss: 1 }, reports: [{ step: 9, values: { loss: 1 } }] }),
+    trialInfo(2, { params, status: "pruned", result: { loss: 0.5 }, reports: [{ step: 3, values: { loss: 0.5 } }] }),
+    trialInfo(3, { params, status: "failed", reason: "out of memory" }),
+    trialInfo(4, { params, status: "failed", reason: "no such width" }),
+    trialInfo(5, { params, status: "failed", reason: "no such width" }),
+  ];
+  const facts = factsOf({ ...study, objectives: [loss], trials });
+
+  it("ranks, counts and sums up", () => {
+    expect(facts.ranked.map(({ number }) => number)).toEqual([1, 0, 2]);
+    expect(facts.all.map(({ number }) => number)).toEqual([1, 0, 2, 3, 4, 5]);
+    expect(facts.best?.number).toBe(1);
+    expect(facts.front).toEqual([]);
+    expect(facts.counts).toEqual([
+      { status: "completed", count: 2 },
+      { status: "pruned", count: 1 },
+      { status: "failed", count: 3 },
+    ]);
+    expect(facts.steps).toBe(21);
+    expect(facts.ranked.map(facts.place)).toEqual([0, 0.5, 1]);
+    expect(facts.place(trials[3]!)).toBeUndefined();
+  });
+
+  it("groups failures by their message, most frequent first", () => {
+    expect(facts.failures).toEqual([
+      { message: "no such width", trials: [4, 5] },
+      { message: "out of memory", trials: [3] },
+    ]);
+  });
+
+  it("has no best as long as nothing is completed", () => {
+    expect(factsOf({ ...study, objectives: [loss], trials: trials.slice(2) }).best).toBeUndefined();
+    expect(factsOf({ ...study, objectives: [loss], trials: [] })).toMatchObject({ ranked: [], counts: [], steps: 0 });
+  });
+
+  it("has a front of several objectives", () => {
+    const both = [
+      [1, 9],
+      [2, 2],
+      [3, 3],
+      [9, 1],
+    ].map(([a, b], number) => trialInfo(number, { params, result: { loss: a!, size: b! } }));
+    const { front, best } = factsOf({ ...study, objectives: [loss, { metric: "size", mode: "min" }], trials: both });
+    expect(front.map(({ number }) => number)).toEqual([0, 1, 3]);
+    expect(best?.number).toBe(0);
+  });
+
+  it("keeps secrets to itself", () => {
+    vi.stubEnv("TEST_API_KEY", "correct-horse-battery");
+    const reason = "GET https://me:hunter2@host/?q=correct-horse-battery failed";
+    const { failures, all } = factsOf({
+      ...study,
+      objectives: [loss],
+      trials: [trialInfo(0, { params, status: "failed", reason })],
+    });
+    vi.unstubAllEnvs();
+    expect(failures[0]!.message).toBe("GET https://…@host/?q=… failed");
+    expect(all[0]!.reason).not.toMatch(/hunter2|horse/);
+  });
+});
+
+it("compares completed trials where there are some, and else all", () => {
+  const make = (status: "completed" | "pruned", value: number, i: number) =>
+    trialInfo(i, { status, result: { loss: value } });
+  const pruned = [7, 8].map((value, i) => make("pruned", value, i));
+  const done = [1, 2, Number.NaN, 3].map((value, i) => make("completed", value, i + 2));
+  expect(comparedValues([...pruned, ...done], loss)).toEqual([1, 2, 3]);
+  expect(comparedValues([...pruned, done[0]!], loss)).toEqual([7, 8, 1]);
+});
+
+it("someOf takes the better half and a selection of the rest, with the last", () => {
+  const all = Array.from({ length: 1000 }, (_, i) => i);
+  const some = someOf(all, 10);
+  expect(some.slice(0, 5)).toEqual([0, 1, 2, 3, 4]);
+  expect(some.slice(5)).toEqual([203, 402, 601, 800, 999]);
+  expect(someOf(all, 1000)).toBe(all);
+  expect(new Set(someOf(all, 997)).size).toBe(997);
+});

@@ -1,0 +1,52 @@
+// The report in Markdown: for a pull request, a wiki, or a terminal.
+import type { TrialInfo } from "../../core/tune.types.ts";
+import { shortColumnsOf } from "./columns.ts";
+import type { Facts } from "./facts.ts";
+import { importanceNote, importanceText } from "./importance-bars.ts";
+import { summaryOf, trialList } from "./summary.ts";
+
+const BEST = 10;
+const LONGEST_MESSAGE = 300;
+
+export function markdownReport(facts: Facts): string {
+  const { study, ranked, front, best, importance, failures } = facts;
+  const parts = [
+    `# ${escape(study.name)}`,
+    summaryOf(facts)
+      .map(({ title, text }) => `- **${escape(title)}**: ${escape(text)}`)
+      .join("\n"),
+  ];
+  if (best) parts.push("## Best parameters", fenced(JSON.stringify(best.params, undefined, 2), "json"));
+  if (front.length > 0) parts.push("## Trials that no other beats", table(facts, front));
+  if (ranked.length > 0) parts.push("## Best trials", table(facts, ranked.slice(0, BEST)));
+  if (importance)
+    parts.push("## What matters", fenced(importanceText(importance), ""), escape(importanceNote(importance)));
+  if (failures.length > 0) {
+    const lines = failures.map(({ message, trials }) => `- ${trialList(trials)}: ${escape(cut(message))}`);
+    parts.push("## Failures", lines.join("\n"));
+  }
+  return `${parts.join("\n\n")}\n`;
+}
+
+function table(facts: Facts, trials: readonly TrialInfo[]): string {
+  const columns = shortColumnsOf(facts);
+  const line = (cells: readonly string[]): string => `| ${cells.join(" | ")} |`;
+  return [
+    line(columns.map(({ title }) => escape(title))),
+    line(columns.map(({ kind }) => (kind === "number" ? "---:" : "---"))),
+    ...trials.map((trial) => line(columns.map((column) => escape(column.text(trial))))),
+  ].join("\n");
+}
+
+/** What a trial is called or says is text: no markup, no link, and no end of the table's row. */
+const escape = (text: string): string => text.replace(/\s+/g, " ").replace(/[\\`*[\]<>|&~]/g, (mark) => `\\${mark}`);
+
+const cut = (message: string): string =>
+  message.length > LONGEST_MESSAGE ? `${message.slice(0, LONGEST_MESSAGE)}…` : message;
+
+/** As it is, in a fence longer than any in it. */
+function fenced(text: string, language: string): string {
+  const longest = (text.match(/`{3,}/g) ?? []).reduce((most, run) => Math.max(most, run.length), 2);
+  const fence = "`".repeat(longest + 1);
+  return `${fence}${language}\n${text}\n${fence}`;
+}

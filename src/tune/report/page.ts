@@ -1,0 +1,108 @@
+// The report as one HTML file. It loads nothing, and is whole without its script.
+import { columnsOf, shortColumnsOf } from "./columns.ts";
+import { curvesChart } from "./curves-chart.ts";
+import type { Facts } from "./facts.ts";
+import { frontChart } from "./front-chart.ts";
+import { historyChart } from "./history-chart.ts";
+import { html, Markup, type Piece } from "./html.ts";
+import { importanceBars } from "./importance-bars.ts";
+import { parallelChart } from "./parallel-chart.ts";
+import { SCRIPT, SCRIPT_HASH } from "./script.ts";
+import { STYLE } from "./style.ts";
+import { summaryOf, trialList } from "./summary.ts";
+import { trialsTable } from "./trials-table.ts";
+
+const BEST = 10;
+/** Only this script may run: should a value ever get past the escaping, it stays text. */
+const POLICY = `default-src 'none'; style-src 'unsafe-inline'; script-src '${SCRIPT_HASH}'; base-uri 'none'; form-action 'none'`;
+
+export function htmlReport(facts: Facts): string {
+  const { study, all } = facts;
+  const page = html`<!doctype html>
+    <html lang="en">
+      <head>
+        <meta charset="utf-8" />
+        <meta http-equiv="Content-Security-Policy" content="${POLICY}" />
+        <meta name="viewport" content="width=device-width, initial-scale=1" />
+        <title>${study.name}</title>
+        ${new Markup(`<style>${STYLE}</style>`)}
+      </head>
+      <body>
+        <header>
+          <h1>${study.name}</h1>
+          ${summary(facts)}
+        </header>
+        <main>
+          ${bestTrials(facts)}${charts(facts)}${failures(facts)}
+          ${section("All trials", "whole", trialsTable(facts, columnsOf(facts), all))}
+        </main>
+        <div class="tip" hidden></div>
+        ${new Markup(`<script>${SCRIPT}</script>`)}
+      </body>
+    </html> `;
+  return page.text;
+}
+
+const section = (title: string, kind: "half" | "whole", ...content: readonly Piece[]): Markup =>
+  html`<section class="${kind}">
+    <h2>${title}</h2>
+    ${content}
+  </section> `;
+
+const summary = (facts: Facts): Markup =>
+  html`<dl class="summary">
+    ${summaryOf(facts).map(
+      ({ title, text }) =>
+        html`<div>
+          <dt>${title}</dt>
+          <dd>${text}</dd>
+        </div>`,
+    )}
+  </dl>`;
+
+function bestTrials(facts: Facts): Piece {
+  const { ranked, front, best } = facts;
+  const columns = shortColumnsOf(facts);
+  return [
+    best && section("Best parameters", "whole", html`<pre>${JSON.stringify(best.params, undefined, 2)}</pre>`),
+    front.length > 0 ? section("Trials that no other beats", "whole", trialsTable(facts, columns, front)) : undefined,
+    ranked.length > 0 ? section("Best trials", "whole", trialsTable(facts, columns, ranked.slice(0, BEST))) : undefined,
+  ];
+}
+
+function charts(facts: Facts): Piece {
+  const { ranked, importance, study } = facts;
+  const { objectives } = study;
+  if (ranked.length === 0) return undefined;
+  const [first, ...others] = objectives;
+  return [
+    objectives.map((objective) => section(`${objective.metric} over trials`, "half", historyChart(facts, objective))),
+    importance && section("What matters", "half", importanceBars(importance)),
+    others.map((other) =>
+      section(`${other.metric} against ${first!.metric}`, "half", frontChart(facts, first!, other)),
+    ),
+    section("Parameters and what came of them", "whole", parallelChart(facts)),
+    objectives.map((objective) => {
+      const chart = curvesChart(facts, objective);
+      return chart && section(`Learning curves: ${objective.metric}`, "whole", chart);
+    }),
+  ];
+}
+
+function failures({ failures: all }: Facts): Piece {
+  if (all.length === 0) return undefined;
+  const items = all.map(
+    ({ message, trials }) =>
+      html`<li>
+        ${trialList(trials)}
+        <pre>${message}</pre>
+      </li>`,
+  );
+  return section(
+    "Failures",
+    "whole",
+    html`<ul class="failures">
+      ${items}
+    </ul>`,
+  );
+}

@@ -1,0 +1,47 @@
+// bullmq: trials run on any number of machines, by workers that take them from a queue in Redis.
+import { checkOptions, is, type Check } from "../../core/options.ts";
+import type { StudyQueue } from "./bullmq/study-queue.ts";
+import { checkElsewhere } from "./elsewhere.ts";
+import type { Runner } from "./runner.ts";
+
+/** Options of `bullmq`. */
+export interface BullmqOptions {
+  /** `redis://user:password@host:6379/0`, or `rediss://` for TLS. */
+  readonly redis: string;
+  /**
+   * Seconds after which a worker that is not heard of has lost its trial, which then goes on elsewhere. A worker that
+   * cannot reach Redis for so long gives it up by itself. Default 10.
+   */
+  readonly lock?: number;
+  /** Accepts a Redis that forgets: one without an append-only file, or one that evicts keys. Default false. */
+  readonly allowVolatile?: boolean;
+  /** What the module of the trial is relative to. Default: where the process was started. */
+  readonly directory?: string;
+}
+
+export const redisAddress: Check = {
+  expected: "an address such as redis://localhost:6379",
+  test: (value) => typeof value === "string" && /^rediss?:\/\/./.test(value) && URL.canParse(value),
+};
+
+const CHECKS = { redis: redisAddress, lock: is.positive, allowVolatile: is.boolean, directory: is.name };
+
+/** @example new Study({ …, trial: "./trial.ts#train", runner: bullmq({ redis: "redis://localhost:6379" }), concurrency: 16 }) */
+export function bullmq(options: BullmqOptions): Runner {
+  checkOptions("bullmq", options, CHECKS, ["redis"]);
+  const { redis, lock = 10, allowVolatile = false, directory } = options;
+  let queue: StudyQueue | undefined;
+  return {
+    name: "bullmq",
+    ...(directory !== undefined && { directory }),
+    ...(directory !== undefined && { directory }),
+    async open(study) {
+      const trial = checkElsewhere("bullmq", study);
+      const { openStudyQueue } = await import("./bullmq/study-queue.ts");
+      const place = directory ?? process.cwd();
+      queue = await openStudyQueue({ redis, lockMs: lock * 1000, allowVolatile, directory: place, trial, study });
+    },
+    run: (job, host) => queue!.run(job, host),
+    close: () => queue!.close(),
+  };
+}

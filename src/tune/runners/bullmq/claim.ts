@@ -1,0 +1,78 @@
+// Who controls a study: a key in Redis that is kept alive, so that there is one controller, and workers know whom they serve.
+import type { Redis } from "ioredis";
+import { builtin } from "../../../platform/builtin.ts";
+import { fromText, toText } from "../../plain-text.ts";
+import { StudyError } from "../../study-error.ts";
+import type { Code } from "./code.ts";
+
+type Os = ReturnType<typeof process.getBuiltinModule<"node:os">>;
+
+export interface Claim {
+  /** Of this controller alone: what is meant for another one is not heeded. */
+  readonly run: string;
+  readonly host: string;
+  readonly pid: number;
+  readonly lockMs: number;
+  /** The trial's module and export. */
+  readonly trial: string;
+  readonly code: Code;
+  /** The study's directory, absolute. */
+  readonly dir: string | undefined;
+}
+
+const LOOK_EVERY_MS = 200;
+
+/** Takes it when it is free or the holder is `ARGV[3]`; keeps it alive when it is ours. */
+const TAKE = `local held = redis.call("get", KEYS[1])
+if held and held ~= ARGV[1] and held ~= ARGV[3] then return 0 end
+redis.call("set", KEYS[1], ARGV[1], "PX", ARGV[2])
+return 1`;
+const LET_GO = `if redis.call("get", KEYS[1]) == ARGV[1] then return redis.call("del", KEYS[1]) end
+return 0`;
+
+export const hostName = (): string => builtin<Os>("bullmq", "node:os").hostname();
+
+/** Takes the study; waits for a holder that may have died, and refuses when it turns out to be alive. */
+export async function takeClaim(client: Redis, key: string, claim: Claim, study: string): Promise<void> {
+  let least = Infinity;
+  for (;;) {
+    const text = await client.get(key);
+    const holder = text === null ? undefined : (fromText(text) as Claim);
+    const dead = holder && hasEnded(holder) ? text! : "";
+    if (await renewClaim(client, key, claim, dead)) return;
+    const left = await client.pttl(key);
+    // A holder that lives has prolonged it.
+    if (holder && left > least) {
+      throw new StudyError(
+        `bullmq: another controller is at work on the study \`${study}\` (process ${holder.pid} on ${holder.host}). A study has one: wait for it or stop it, or give this study another \`name\`.`,
+      );
+    }
+    least = Math.min(least, left);
+    await new Promise((resolve) => void setTimeout(resolve, LOOK_EVERY_MS));
+  }
+}
+
+/** Whether it is still ours; takes it again where Redis has forgotten it. */
+export async function renewClaim(client: Redis, key: string, claim: Claim, instead = ""): Promise<boolean> {
+  return (await client.eval(TAKE, 1, key, toText(claim), claim.lockMs, instead)) === 1;
+}
+
+export async function releaseClaim(client: Redis, key: string, claim: Claim): Promise<void> {
+  await client.eval(LET_GO, 1, key, toText(claim));
+}
+
+export async function readClaim(client: Redis, key: string): Promise<Claim | undefined> {
+  const text = await client.get(key);
+  return text === null ? undefined : (fromText(text) as Claim);
+}
+
+/** Of this machine only it can be said. */
+function hasEnded({ host, pid }: Claim): boolean {
+  if (host !== hostName() || pid === process.pid) return false;
+  try {
+    process.kill(pid, 0);
+    return false;
+  } catch (error) {
+    return (error as { code?: string }).code === "ESRCH";
+  }
+}

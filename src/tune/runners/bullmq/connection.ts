@@ -1,0 +1,117 @@
+// The connection to Redis: the packages it needs, the first contact, whether it keeps what it is told, and what is said
+// when it goes away for a while.
+import type { Redis, RedisOptions } from "ioredis";
+import { EngineError, HooklineError } from "../../../core/errors.ts";
+import { redact, secretsOfEnvironment } from "../../../core/redact.ts";
+import { StudyError } from "../../study-error.ts";
+
+type RedisClass = new (url: string, options: RedisOptions) => Redis;
+type BullMq = typeof import("bullmq");
+
+/** Of who connects, for messages. */
+export interface Caller {
+  readonly owner: string;
+  warn(message: string): void;
+}
+
+const FIRST_CONTACT_MS = 5000;
+
+/** One of the packages that only this runner needs. */
+async function load<T>(owner: string, name: string): Promise<T> {
+  try {
+    // Not a literal: a bundler would look for the package, which few have, and stop when there is none.
+    return (await import(/* @vite-ignore */ /* webpackIgnore: true */ name)) as T;
+  } catch (error) {
+    throw new EngineError(`${owner} needs the packages bullmq and ioredis. Install them: npm install bullmq ioredis`, {
+      cause: error,
+    });
+  }
+}
+
+export class Connection {
+  /** For messages. */
+  readonly url: string;
+  readonly bullmq: BullMq;
+  readonly client: Redis;
+  readonly #make: () => Redis;
+  readonly #all = new Set<Redis>();
+
+  constructor(url: string, bullmq: BullMq, client: Redis, make: () => Redis) {
+    this.url = url;
+    this.bullmq = bullmq;
+    this.client = client;
+    this.#make = make;
+    this.#all.add(client);
+  }
+
+  /** One more, for what needs one of its own. */
+  another(): Redis {
+    const client = this.#make();
+    this.#all.add(client);
+    return client;
+  }
+
+  /** What cannot be said now is not kept: whoever needs an answer says it again. */
+  publish(channel: string, text: string): void {
+    if (this.client.status === "ready") void this.client.publish(channel, text).catch(() => undefined);
+  }
+
+  close(): void {
+    for (const client of this.#all) client.disconnect();
+  }
+}
+
+/** Connects, or says why that is not possible. Afterwards it waits for a Redis that goes away, with one warning. */
+export async function connect(url: string, { owner, warn }: Caller): Promise<Connection> {
+  const bullmq = await load<BullMq>(owner, "bullmq");
+  const { Redis: RedisClient } = await load<{ Redis: RedisClass }>(owner, "ioredis");
+  const shown = redact(url, secretsOfEnvironment());
+  let connected = false;
+  let last: Error | undefined;
+  const options: RedisOptions = {
+    // What is asked of it waits, however long it is away.
+    maxRetriesPerRequest: null,
+    connectTimeout: FIRST_CONTACT_MS,
+    keepAlive: FIRST_CONTACT_MS,
+    retryStrategy: (times) => (connected ? Math.min(50 * times, 1000) : null),
+  };
+  const make = (): Redis => new RedisClient(url, options).on("error", (error) => (last = error));
+  const client = new RedisClient(url, { ...options, lazyConnect: true }).on("error", (error) => (last = error));
+  try {
+    await client.connect();
+    await client.ping();
+  } catch (error) {
+    client.disconnect();
+    const cause = last ?? error;
+    const why = redact((cause as Error).message || String(cause), secretsOfEnvironment());
+    throw new HooklineError(
+      `${owner}: Redis at ${shown} cannot be reached: ${why}. Is it running, and is the address right?`,
+      { cause },
+    );
+  }
+  connected = true;
+  let away = false;
+  client.on("close", () => {
+    if (away || client.status === "end") return;
+    away = true;
+    warn(`${owner}: Redis at ${shown} is away. Waiting for it.`);
+  });
+  client.on("ready", () => (away = false));
+  return new Connection(shown, bullmq, client, make);
+}
+
+/** A Redis that forgets would lose trials. */
+export async function checkKeeps({ client, url }: Connection): Promise<void> {
+  const info = await client.info();
+  const of = (name: string): string => new RegExp(`^${name}:(.*?)\\r?$`, "m").exec(info)?.[1] ?? "";
+  const problems: string[] = [];
+  if (of("aof_enabled") !== "1")
+    problems.push("it has no append-only file, so that it forgets trials when it is restarted (set `appendonly yes`)");
+  const policy = of("maxmemory_policy");
+  if (policy !== "noeviction")
+    problems.push(`it evicts keys when its memory is full (set \`maxmemory-policy noeviction\`; it is ${policy})`);
+  if (problems.length === 0) return;
+  throw new StudyError(
+    `bullmq: Redis at ${url} may lose trials: ${problems.join("; ")}. Or accept it: bullmq({ allowVolatile: true })`,
+  );
+}

@@ -1,0 +1,72 @@
+// What workers and the controller of a study say to each other. Any of it may be lost or come twice: what a worker says has
+// a number, is said again until it is answered, and is applied once.
+import type { TrialFailure } from "../../../core/tune.types.ts";
+import { fromText, toText } from "../../plain-text.ts";
+import type { FromTrial } from "../messages.ts";
+import type { TrialOutcome, Verdict } from "../runner.ts";
+
+type WithoutId<T> = T extends unknown ? Omit<T, "id"> : never;
+
+/** Of one attempt, in the order of `seq`, which begins with the question whether it may begin. */
+export type Said =
+  | { readonly kind: "take"; readonly where: string }
+  | WithoutId<Extract<FromTrial, { id: number }>>
+  | { readonly kind: "returned"; readonly outcome: TrialOutcome }
+  | { readonly kind: "failed"; readonly error: TrialFailure }
+  /** The worker gives it up, through no fault of the trial's. */
+  | { readonly kind: "lost"; readonly reason: string };
+
+export interface AttemptKey {
+  readonly trial: number;
+  readonly attempt: number;
+}
+
+export interface UpMessage extends AttemptKey {
+  /** Of the controller that it is meant for. */
+  readonly run: string;
+  readonly worker: string;
+  readonly seq: number;
+  /** The first of its messages that is not answered yet: answers before it are not needed again. */
+  readonly open: number;
+  readonly said: Said;
+}
+
+/** A worker that will not work for the study, and why. */
+export interface Refusal {
+  readonly run: string;
+  readonly refused: string;
+}
+
+export type DownMessage = AttemptKey &
+  (
+    | { readonly kind: "answer"; readonly seq: number; readonly verdict: Verdict }
+    /** The study has nothing to do with this attempt, or not any more. */
+    | { readonly kind: "gone" }
+    | { readonly kind: "interrupt"; readonly reason: string }
+  );
+
+type Up = UpMessage | Refusal;
+
+/** Messages of one turn of the event loop are sent together. */
+export class Batch<T> {
+  readonly #send: (text: string) => void;
+  #waiting: T[] = [];
+
+  constructor(send: (text: string) => void) {
+    this.#send = send;
+  }
+
+  add(message: T): void {
+    if (this.#waiting.push(message) > 1) return;
+    setImmediate(() => {
+      const all = this.#waiting;
+      this.#waiting = [];
+      this.#send(toText(all));
+    });
+  }
+}
+
+export const unpackUp = (text: string): readonly Up[] => fromText(text) as readonly Up[];
+export const unpackDown = (text: string): readonly DownMessage[] => fromText(text) as readonly DownMessage[];
+
+export const keyOf = ({ trial, attempt }: AttemptKey): string => `${trial}-${attempt}`;

@@ -1,0 +1,90 @@
+// The trial of a sweep over an experiment: the experiment with the trial's parameters in its config.
+import { OptionError } from "../../core/errors.ts";
+import type { Hook } from "../../core/hook.ts";
+import { buildExperiment } from "../../experiment/build/build-experiment.ts";
+import { documentOf, type ConfigTree } from "../../experiment/config/read-config.ts";
+import { Experiment } from "../../experiment/experiment.ts";
+import { RESULTS_FILE } from "../../experiment/results-file.ts";
+import type { RunExperimentOptions } from "../../experiment/types.ts";
+import { builtin } from "../../platform/builtin.ts";
+import { spaceFromConfig } from "../space/from-config.ts";
+import { StudyError, TrialPruned } from "../study-error.ts";
+import type { Trial, TrialFunction } from "../trial.ts";
+import { trialHook } from "../trial-hook.ts";
+import type { Result } from "../types.ts";
+import { applyParams } from "./apply-params.ts";
+import { readRecord, recordedExperiment, SWEEP_FILE, type SweepRecord } from "./record.ts";
+
+type Fs = ReturnType<typeof process.getBuiltinModule<"node:fs">>;
+type Paths = ReturnType<typeof process.getBuiltinModule<"node:path">>;
+
+/** @param dir of the study */
+export async function experimentTrial(dir: string): Promise<TrialFunction> {
+  const record = readRecord(dir);
+  if (!record) throw new StudyError(`${dir} has no ${SWEEP_FILE}: it is no sweep of \`hookline tune\`.`);
+  const source = await recordedExperiment(dir, record);
+  return (trial) => run(dir, record, source, trial);
+}
+
+async function run(dir: string, record: SweepRecord, source: ConfigTree, trial: Trial): Promise<Result | void> {
+  const { resolve } = builtin<Paths>("A sweep", "node:path");
+  const at = { file: `${dir}/${SWEEP_FILE}` };
+  const directory = resolve(dir, record.config.file, "..");
+  const tree = applyParams(source.tree, spaceFromConfig(record.space), trial.params, { at: () => at, directory });
+  const options = await buildExperiment(await documentOf(tree, { ...source, set: [] }));
+  const leave = new AbortController();
+  const hooks = [
+    ...(options.hooks ?? []),
+    ...trial.hooks,
+    noFolds,
+    trialHook(leaving(trial, leave), record.objectives),
+  ];
+  const experiment = new Experiment({ ...options, runDir: trial.runDir!, signals: false, hooks });
+  const { status, models } = await experiment.run({
+    signal: AbortSignal.any([trial.signal, leave.signal]),
+    ...resumption(trial),
+  });
+  const [model] = Object.values(models);
+  if (status === "interrupted" || !model) return undefined;
+  // What the final evaluation says of the model counts, where that is what the sweep is after.
+  const { results, training } = model;
+  return record.objectives.every((metric) => results[metric] !== undefined)
+    ? { ...training.metrics, ...results }
+    : undefined;
+}
+
+/**
+ * The same trial, which leaves as an experiment is interrupted: a stop would be the end of the training, to be evaluated,
+ * and would not go on another time.
+ */
+const leaving = (trial: Trial, leave: AbortController): Trial => ({
+  ...trial,
+  async report(values, step) {
+    try {
+      await trial.report(values, step);
+    } catch (error) {
+      if (!(error instanceof TrialPruned)) throw error;
+      leave.abort(error.message);
+    }
+  },
+});
+
+/** From its own last checkpoint, or from that of another trial, whose results are not its own. */
+function resumption({ resume, runDir }: Trial): RunExperimentOptions {
+  const { existsSync, rmSync } = builtin<Fs>("A sweep", "node:fs");
+  const { resolve, sep } = builtin<Paths>("A sweep", "node:path");
+  const results = `${runDir}/${RESULTS_FILE}`;
+  if (resume === undefined) return { resume: existsSync(results) };
+  if (!resolve(resume).startsWith(resolve(runDir!) + sep)) rmSync(results, { force: true });
+  return { resume };
+}
+
+/** Folds would report one after the other, as if each were the whole trial. */
+const noFolds: Hook = {
+  name: "sweep",
+  onError: "throw",
+  onDatasetCreated({ folds }) {
+    if (folds.length === 0) return;
+    throw new OptionError("A sweep trains on one split, but `split` makes folds. Choose another, such as holdout.");
+  },
+};

@@ -1,0 +1,52 @@
+// Reads a sweep: the file with what it extends and the command line sets, and the config of the experiment that it names.
+import { show } from "../../core/options.ts";
+import { ConfigError } from "../../experiment/config/config-error.ts";
+import type { ConfigDocument } from "../../experiment/config/document.ts";
+import { fillText } from "../../experiment/config/environment.ts";
+import { ExtendingReader } from "../../experiment/config/extend.ts";
+import { merge } from "../../experiment/config/merge.ts";
+import { insideProject } from "../../experiment/config/project.ts";
+import { documentOf, readTree, type ConfigTree, type ReadConfigOptions } from "../../experiment/config/read-config.ts";
+import { asComponent, useOf, type ConfigNode, type MapNode } from "../../experiment/config/tree.ts";
+import { builtin } from "../../platform/builtin.ts";
+
+type Paths = ReturnType<typeof process.getBuiltinModule<"node:path">>;
+
+export interface SweepDocument {
+  readonly doc: ConfigDocument;
+  /** What its trials run, where that is an experiment. */
+  readonly experiment: ConfigTree | undefined;
+}
+
+/** Nothing is checked but that it can be read; nothing is written. */
+export async function readSweep(file: string, options: ReadConfigOptions = {}): Promise<SweepDocument> {
+  const sweep = await readTree(file, options);
+  const doc = await documentOf(sweep.tree, { ...sweep, set: [] });
+  const node = (sweep.tree as MapNode).entries.get("experiment")?.value;
+  return { doc, experiment: node && (await experimentOf(sweep, node)) };
+}
+
+/** `./config.yaml`, `{ use: ./config.yaml, epochs: 2 }`, or a config itself; undefined for what is none. */
+async function experimentOf(sweep: ConfigTree, node: ConfigNode): Promise<ConfigTree | undefined> {
+  const map = asComponent(node);
+  if (map.kind !== "map") return undefined;
+  const inner = map.entries.get("extends");
+  if (inner)
+    throw new ConfigError(
+      "An experiment within a sweep extends nothing. Say `use` for the config that it is put over.",
+      ["experiment", "extends"],
+      inner.at,
+    );
+  const used = useOf(map);
+  if (!used) return { ...sweep, tree: map };
+  const { dirname, join } = builtin<Paths>("A sweep", "node:path");
+  const path = ["experiment", ...(node.kind === "map" ? ["use"] : [])];
+  const file = fillText(used.value, sweep.env, path, used.at);
+  const fail = (message: string, cause?: unknown): ConfigError => new ConfigError(message, path, used.at, { cause });
+  if (typeof file !== "string") throw fail(`Expected the path of a config, got ${show(file)}.`);
+  const target = insideProject(sweep.project, file, { from: used.directory, fail });
+  const shown = join(dirname(sweep.file), file);
+  const base = await new ExtendingReader(sweep.project, sweep.env).read({ path: target, shown }, [], fail);
+  const entries = new Map([...map.entries].filter(([key]) => key !== "use"));
+  return { ...sweep, file: target, tree: merge(base, { ...map, entries }) };
+}

@@ -1,0 +1,103 @@
+// One rank that fails, is killed or is told to go ends all of them, and the run goes on from what the main one has saved.
+import { mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { afterAll, describe, expect, it } from "vitest";
+import { Rng } from "hookline/data";
+import { CHILD, play } from "./play.ts";
+import { mpirunWorks, runRanks, startRanks, type RanksEnd } from "./ranks.ts";
+import type { Scene, Seen } from "./scene.ts";
+
+const dir = mkdtempSync(join(tmpdir(), "hookline-"));
+afterAll(() => rmSync(dir, { recursive: true, force: true }));
+
+const argsOf = (scene: Scene) => ({ args: [JSON.stringify([scene])] });
+const seenIn = ({ notes }: RanksEnd): Seen[] => notes.filter(({ note }) => note === "seen") as unknown as Seen[];
+
+describe.skipIf(!mpirunWorks)("a rank that fails", () => {
+  it.each([
+    [
+      "throws in a hook",
+      "throwsOnOne",
+      "rank 1 of 2 has failed, and ends all: HookError: Hook `asks` failed in `stepEnd` at step 3: Error: a mistake of mine",
+    ],
+    [
+      "changes its own parameters",
+      "changesOne",
+      "`2.bias` is not the same on all processes after step 100: rank 1 differs from rank 0",
+    ],
+    [
+      "asks, on the main one only, for what must be asked on all",
+      "lossOnMain",
+      "ctx.setLoss must be called on all 2 alike",
+    ],
+  ])(
+    "%s: all end, and it says why",
+    async (_, hook, message) => {
+      const end = await runRanks(2, CHILD, argsOf({ name: hook, hooks: [hook], steps: 120 }));
+      expect(end.code).toBe(1);
+      expect(end.stderr).toContain(message);
+      expect(seenIn(end)).toEqual([]);
+    },
+    30_000,
+  );
+});
+
+describe.skipIf(!mpirunWorks)("a signal", () => {
+  it.each([
+    ["SIGTERM", "rank 1", 143],
+    ["SIGINT", "rank 0", 130],
+    ["SIGUSR1", "mpirun", 138],
+  ] as const)(
+    "%s to %s: all end after the same step, the main rank saves it",
+    async (signal, to, code) => {
+      const runDir = `${dir}/${signal}`;
+      const run = startRanks(2, CHILD, argsOf({ name: signal, runDir, steps: 1e6, hooks: ["checkpoints", "slow"] }));
+      const notes = [await run.until("step", 0), await run.until("step", 1)];
+      if (to === "mpirun") run.signal(signal);
+      else process.kill(notes[Number(to.at(-1))]!.pid, signal);
+      const end = await run.end;
+      expect(end.code).toBe(code);
+      const [main, other] = seenIn(end) as [Seen, Seen];
+      expect(main).toMatchObject({ status: "interrupted", reason: signal });
+      expect(other).toMatchObject({ status: "interrupted", steps: main.steps, digest: main.digest });
+      expect(readdirSync(`${runDir}/checkpoints`)).toContain(`step-${String(main.steps).padStart(6, "0")}`);
+      expect(run.left()).toEqual([]);
+    },
+    60_000,
+  );
+});
+
+describe.skipIf(!mpirunWorks)("kill -9 of one rank", () => {
+  const KILLS = 20;
+  const scene: Scene = { name: "killed", steps: 600, hooks: ["checkpointsOften", "slow"] };
+
+  it(`${KILLS} times: the others end within 10 s, and the run that goes on ends with the same bits`, async () => {
+    const runDir = `${dir}/killed`;
+    const rng = new Rng(11);
+    const whole = (await play(2, [scene]))("killed")[0]!;
+    let killed = 0;
+    for (let n = 0; n < KILLS; n++) {
+      const run = startRanks(2, CHILD, argsOf({ ...scene, runDir, resume: "auto" }));
+      const rank = rng.int(2);
+      // Half of them while the ranks start and find each other, the others among the steps.
+      const { pid } = await run.until(n % 2 === 0 ? "start" : "step", rank);
+      await sleep(rng.int(n % 2 === 0 ? 1500 : 400));
+      process.kill(pid, "SIGKILL");
+      const at = Date.now();
+      const end = await run.end;
+      expect(end.at - at).toBeLessThan(10_000);
+      expect(end.code).not.toBe(0);
+      expect(end.stderr).toMatch(/signal 9|Killed/);
+      expect(run.left()).toEqual([]);
+      if (seenIn(end).length === 0) killed++;
+    }
+    // A kill that came after the end would have shown nothing.
+    expect(killed).toBe(KILLS);
+    const [main, other] = (await play(2, [{ ...scene, runDir, resume: "auto" }]))("killed") as [Seen, Seen];
+    expect(main.digest).toBe(whole.digest);
+    expect(other.digest).toBe(whole.digest);
+    expect(main.losses.at(-1)).toBe(whole.losses.at(-1));
+  }, 600_000);
+});

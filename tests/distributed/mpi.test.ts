@@ -1,0 +1,165 @@
+// The strategy over real MPI: what it computes, and how all ranks end when one of them cannot go on.
+import { spawnSync } from "node:child_process";
+import { fileURLToPath } from "node:url";
+import { build } from "esbuild";
+import { describe, expect, it } from "vitest";
+import { tempDir } from "../support/temp-dir.ts";
+import { NOTES_VARIABLE } from "./notes.ts";
+import { mpirunWorks, runRanks, startRanks, type RanksEnd } from "./ranks.ts";
+
+const child = new URL("./mpi-child.ts", import.meta.url);
+const scene = (n: number, ...args: string[]): Promise<RanksEnd> => runRanks(n, child, { args });
+
+/** How often `text` was printed. */
+const times = (text: string, printed: string): number => printed.split(text).length - 1;
+
+describe.skipIf(!mpirunWorks)("what the ranks do together", { timeout: 60_000 }, () => {
+  it.each([1, 2, 4])("%i reduce vectors of all kinds and sizes, to the same bits", { timeout: 120_000 }, async (n) => {
+    const { code, stderr, notes } = await scene(n, "reduce");
+    expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+    const reduced = notes.filter(({ note }) => note === "reduced");
+    expect(reduced).toHaveLength(n * 9 * 3);
+    for (const { name, op, error, hash } of reduced) {
+      expect(error, `${op} of ${name}`).toBeLessThanOrEqual(op === "sum" ? n * 1e-7 : 0);
+      const others = reduced.filter((each) => each.name === name && each.op === op);
+      expect(new Set(others.map((each) => each.hash))).toEqual(new Set([hash]));
+    }
+    const again = await scene(n, "reduce");
+    const hashes = (end: RanksEnd): unknown[] => end.notes.map(({ hash }) => hash);
+    expect(hashes(again)).toEqual(hashes({ notes } as RanksEnd));
+  });
+
+  it.each([1, 2, 4])("%i broadcast bytes", async (n) => {
+    const { code, notes } = await scene(n, "broadcast");
+    expect(code).toBe(0);
+    const right = notes.filter(({ note }) => note === "broadcast").map((each) => each.right);
+    expect(right).toEqual(Array.from({ length: 4 * n }, () => true));
+  });
+
+  it("none leaves a barrier before all have come", async () => {
+    const { code, notes } = await scene(4, "barrier");
+    expect(code).toBe(0);
+    const moments = (kind: string): number[] => notes.filter(({ note }) => note === kind).map(({ at }) => at);
+    expect(Math.min(...moments("left"))).toBeGreaterThanOrEqual(Math.max(...moments("came")));
+  });
+
+  it("what is small is done at once, without a promise", async () => {
+    const { notes } = await scene(2, "atOnce");
+    const promises = notes.filter(({ note }) => note === "promises").map((each) => each.promises as number);
+    // A core may be taken away for a while, now and then.
+    expect(Math.max(...promises)).toBeLessThan(50);
+  });
+
+  it("timers and signals live while a rank waits", async () => {
+    const { notes } = await scene(2, "alive");
+    const [waiting] = notes.filter(({ note }) => note === "ticks");
+    expect(waiting).toMatchObject({ rank: 0 });
+    expect(waiting!.ticks).toBeGreaterThan(20);
+    expect(notes.filter(({ note }) => note === "signal")).toHaveLength(1);
+  });
+
+  it("several strategies share MPI, which one's close does not end", async () => {
+    const { code, notes } = await scene(2, "twice");
+    expect(code).toBe(0);
+    expect(notes.filter(({ note }) => note === "twice")).toMatchObject([
+      { sum: 4, same: true },
+      { sum: 4, same: true },
+    ]);
+  });
+});
+
+describe.skipIf(!mpirunWorks)("all end, and say why once, when a rank", { timeout: 60_000 }, () => {
+  it.each([0, 1, 3])("is killed (rank %i of 4)", async (rank) => {
+    const ranks = startRanks(4, child, { args: ["hang", String(rank)] });
+    const { pid } = await ranks.until("ready", rank);
+    for (const other of [0, 1, 2, 3]) await ranks.until("ready", other);
+    const killed = Date.now();
+    process.kill(pid, "SIGKILL");
+    const { at, code, stderr } = await ranks.end;
+    expect(at - killed).toBeLessThan(10_000);
+    expect(code).not.toBe(0);
+    expect(times("signal 9 (Killed)", stderr)).toBe(1);
+    expect(stderr).toContain(`rank ${rank}`);
+    expect(ranks.left()).toEqual([]);
+  });
+
+  it.each([
+    ["1", 0, "rank 1 of 4 has not come to it"],
+    ["0", 1, "rank 0 of 4 has not come to it"],
+    ["1,2", 0, "ranks 1, 2 of 4 have not come to it"],
+  ])("hangs (%s)", async (hanging, teller, who) => {
+    const ranks = startRanks(4, child, { args: ["hang", hanging], env: { HOOKLINE_MPI_TIMEOUT: "4" } });
+    const ready = await Promise.all([0, 1, 2, 3].map((rank) => ranks.until("ready", rank)));
+    const { at, code, stderr } = await ranks.end;
+    expect(at - Math.max(...ready.map((note) => note.at))).toBeLessThan(10_000);
+    expect(code).toBe(1);
+    expect(times("DistributedError", stderr)).toBe(1);
+    expect(stderr).toContain(`Rank ${teller} has waited 4 s for the allReduce (sum of 3 numbers); ${who}`);
+    expect(ranks.left()).toEqual([]);
+  });
+
+  it("hangs before it joins", async () => {
+    const ranks = startRanks(2, child, { args: ["late"], env: { HOOKLINE_MPI_TIMEOUT: "4" } });
+    const { at } = await ranks.until("started", 1);
+    const end = await ranks.end;
+    expect(end.at - at).toBeLessThan(10_000);
+    expect(end.code).not.toBe(0);
+    expect(times("has waited 4 s for all 2 to come to MPI", end.stderr)).toBe(1);
+    expect(ranks.left()).toEqual([]);
+  });
+
+  it("throws", async () => {
+    const ranks = startRanks(4, child, { args: ["throw", "2"] });
+    const { at } = await ranks.until("ready", 2);
+    const end = await ranks.end;
+    expect(end.at - at).toBeLessThan(10_000);
+    expect(end.code).toBe(1);
+    expect(times("Error: this rank has a bad day", end.stderr)).toBe(1);
+    expect(end.stderr).toContain("Uncaught on rank 2 of 4");
+    expect(ranks.left()).toEqual([]);
+  });
+
+  it("aborts, with its exit code", async () => {
+    const ranks = startRanks(4, child, { args: ["abort", "3"] });
+    expect((await ranks.end).code).toBe(7);
+    expect(ranks.left()).toEqual([]);
+  });
+
+  it("exits in the middle of a reduction", async () => {
+    const ranks = startRanks(2, child, { args: ["leave", "1"] });
+    expect((await ranks.end).code).toBe(1);
+    expect(ranks.left()).toEqual([]);
+  });
+
+  it("is overdue, and asked again", async () => {
+    const { code, notes } = await runRanks(2, child, { args: ["again", "1"], env: { HOOKLINE_MPI_TIMEOUT: "4" } });
+    expect(code).toBe(3);
+    const { messages } = notes.find(({ note }) => note === "errors") as unknown as { messages: string[] };
+    expect(messages).toHaveLength(2);
+    expect(messages[0]).toContain("has waited 4 s for the barrier");
+    expect(messages[1]).toBe(messages[0]);
+  });
+});
+
+describe("alone", () => {
+  it.skipIf(!mpirunWorks)("a process that nobody launched is a world of one", () => {
+    const args = ["--import", "tsx", fileURLToPath(child), "twice"];
+    const env = { ...process.env, [NOTES_VARIABLE]: tempDir() };
+    const { status, stderr } = spawnSync(process.execPath, args, { env, encoding: "utf8" });
+    expect({ status, stderr }).toEqual({ status: 0, stderr: "" });
+  });
+
+  it("says what to install where koffi is not", async () => {
+    // Away from node_modules, where nothing but Node itself is found.
+    const outfile = `${tempDir()}/mpi.mjs`;
+    const source = `import { openStrategy } from "./src/distributed/select.ts";\nawait openStrategy("mpi");`;
+    const stdin = {
+      contents: source,
+      resolveDir: fileURLToPath(new URL("../../", import.meta.url)),
+      loader: "ts",
+    } as const;
+    await build({ stdin, outfile, bundle: true, format: "esm", platform: "node" });
+    const { stderr } = spawnSync(process.execPath, [outfile], { encoding: "utf8" });
+    expect(stderr).toContain("calls MPI through koffi, which is not there. Get it with `npm install koffi@3.3`.");
+  });
+});

@@ -1,0 +1,34 @@
+// `hookline worker` as a process of its own, from the sources: to be stopped, or killed with its trials.
+import { spawn } from "node:child_process";
+import { fileURLToPath } from "node:url";
+
+export interface TrialWorker {
+  /** Resolves when it works for a study. */
+  readonly working: Promise<void>;
+  readonly exit: Promise<number | null>;
+  said(): string;
+  signal(name: "SIGTERM" | "SIGKILL"): void;
+}
+
+const root = fileURLToPath(new URL("../../", import.meta.url));
+
+export function startWorker(redis: string, study: string, concurrency = 1, more: readonly string[] = []): TrialWorker {
+  const flags = ["--redis", redis, "--study", study, "--concurrency", String(concurrency), ...more];
+  const child = spawn(process.execPath, ["--import", "tsx", `${root}src/cli/main.ts`, "worker", ...flags], {
+    cwd: root,
+    stdio: ["ignore", "ignore", "pipe"],
+  });
+  let said = "";
+  let isWorking = (): void => undefined;
+  const working = new Promise<void>((resolve) => (isWorking = resolve));
+  child.stderr.on("data", (bytes) => {
+    said += String(bytes);
+    if (said.includes("Working for")) isWorking();
+  });
+  return {
+    working,
+    exit: new Promise((resolve) => child.on("close", (code) => resolve(code))),
+    said: () => said,
+    signal: (name) => void child.kill(name),
+  };
+}

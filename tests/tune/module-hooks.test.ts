@@ -1,0 +1,58 @@
+// Hooks that are named by their module's export: made on both sides, each with its own fields and none of the other's.
+import { readFileSync } from "node:fs";
+import { local, random, Study, uniform, type StudyOptions } from "hookline/tune";
+import { expect, test } from "vitest";
+import { tempDir } from "../support/temp-dir.ts";
+
+const space = { x: uniform(0, 1) };
+const MODULE = "./tests/tune/hook-module.ts";
+
+const studyOf = (options: Partial<StudyOptions<typeof space>>): Study<typeof space> =>
+  new Study({
+    space,
+    sampler: random(space),
+    objective: "loss",
+    trials: 1,
+    retries: 0,
+    maxEqualFailures: 1,
+    trial: `${MODULE}#train`,
+    runner: local(),
+    signals: false,
+    ...options,
+  });
+
+test("a hook is made in each process, with its options, and listens to what happens there", async () => {
+  const dir = tempDir();
+  const { trials } = await studyOf({ dir, hooks: [{ use: `${MODULE}#fair`, from: 100 }] }).run();
+  expect(trials[0]).toMatchObject({ status: "completed", result: { seen: 100, hooks: 1 }, stash: {} });
+  expect(readFileSync(`${dir}/trial-000/log.txt`, "utf8")).toContain("step 101\nstep 102\nstep 103\n");
+});
+
+test("a field that the trial's process has set is not read in the study's: an error that says so", async () => {
+  await expect(studyOf({ hooks: [`${MODULE}#Counts`] }).run()).rejects.toThrow(
+    /Hook `counts` .*trialComplete.*: `steps` of hook `counts` was set in the process of a trial, and is read in the study's process/,
+  );
+});
+
+test("nor the other way around", async () => {
+  await expect(studyOf({ hooks: [`${MODULE}#Wishes`] }).run()).rejects.toThrow(
+    /`wish` of hook `wishes` was set in the study's process, and is read in the process of a trial/,
+  );
+});
+
+test("in one process there is one hook for all", async () => {
+  const { Counts, train } = await import("./hook-module.ts");
+  const counts = new Counts();
+  await studyOf({ hooks: [counts], trial: train, runner: undefined }).run();
+  expect(counts.steps).toBe(3);
+});
+
+test("what cannot be made anew is refused, and what is not there", async () => {
+  const run = (use: string): Promise<unknown> => studyOf({ hooks: [use] }).run();
+  await expect(run(`${MODULE}#readyMade`)).rejects.toThrow(
+    /Expected .*#readyMade to be a class or a function that makes a hook, got an object/,
+  );
+  await expect(run(`${MODULE}#Count`)).rejects.toThrow(/has no export `Count`\. Did you mean `Counts`\?/);
+  const twice = [`${MODULE}#Counts`, { use: `${MODULE}#Counts` }];
+  await expect(studyOf({ hooks: twice }).run()).rejects.toThrow(/There is already a hook named `counts` in this study/);
+});

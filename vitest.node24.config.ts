@@ -1,0 +1,13 @@
+// npm run test:node24: unit, trace and resume tests on the next Node, which npm fetches for the occasion.
+import { defineConfig } from "vitest/config";
+import config from "./vitest.config.ts";
+
+export default defineConfig({
+  ...config,
+  test: {
+    ...config.test,
+    include: ["src/**/*.test.ts", "tests/trace/**/*.test.ts", "tests/resume/**/*.test.ts"],
+    // Types do not depend on the version that runs.
+    typecheck: { enabled: false },
+  },
+});
