@@ -18,6 +18,7 @@ export const BENCHMARKS: Readonly<Record<string, () => Promise<Benchmark>>> = {
   "read-run": () => import("./read-run.ts"),
   webhook: () => import("./webhook.ts"),
   startup: () => import("./startup.ts"),
+  distributed: () => import("./distributed.ts"),
   tune: () => import("./tune.ts"),
   recommender: () => import("./recommender.ts"),
 };

@@ -43,7 +43,7 @@ async function samplers(): Promise<Report> {
     rows: [row("random", randoms), row("tpe", tpes)],
     aims: [
       {
-        what: "tpe beyond random, median error",
+        what: "median error with tpe less that with random",
         measured: median(tpes) - median(randoms),
         unit: "points",
         limit: 0,

@@ -73,3 +73,16 @@ export const ENGINE_MODELS = {
 } as const;
 
 export type EngineModel = keyof typeof ENGINE_MODELS;
+
+/** Large enough that several processes pay. torch-ranks.py has the same ones. */
+export const RANK_MODELS = {
+  mlpWide: {
+    title: "MLP 784-1024-1024-10, batch 512",
+    steps: 40,
+    make: (): Setup =>
+      classified(sequential(linear(784, 1024), gelu(), linear(1024, 1024), gelu(), linear(1024, 10)), 512, 784),
+  },
+  gptLarge: { ...ENGINE_MODELS.gptLarge, steps: 16 },
+} as const;
+
+export type RankModel = keyof typeof RANK_MODELS;

@@ -99,8 +99,9 @@ def run(ask):
     return times
 
 
-print(json.dumps({"version": torch.__version__}), flush=True)
-for line in sys.stdin:
-    ask = json.loads(line)
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 if "peak" in ask else None
-    print(json.dumps(peak if "peak" in ask else run(ask)), flush=True)
+if __name__ == "__main__":
+    print(json.dumps({"version": torch.__version__}), flush=True)
+    for line in sys.stdin:
+        ask = json.loads(line)
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 if "peak" in ask else None
+        print(json.dumps(peak if "peak" in ask else run(ask)), flush=True)

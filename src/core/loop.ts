@@ -91,6 +91,8 @@ interface StepTotal {
   /** Sum of loss × samples. */
   loss: number;
   weight: number;
+  /** Samples of the steps before this one. */
+  readonly seen: number;
   /** The last one alone: a step of one micro-batch has exactly its loss. */
   last: number;
 }
@@ -112,7 +114,7 @@ async function step(parts: LoopParts, loader: number): Promise<void> {
   const microBatches = run.accumulate;
   work.planStep(microBatches);
 
-  const total: StepTotal = { loss: 0, weight: 0, last: Number.NaN };
+  const total: StepTotal = { loss: 0, weight: 0, last: Number.NaN, seen: run.clock.now.samples };
   let open = false;
   for (let micro = 0; micro < microBatches; micro++) {
     // With optimizers tied to loaders, all micro-batches of a step come from the loader of its first.
@@ -252,7 +254,7 @@ function skipBatch({ run, work }: LoopParts): true {
 async function update(parts: LoopParts, total: StepTotal, loader: number): Promise<boolean> {
   const { run, hooks, work, team } = parts;
   const { fire } = hooks;
-  if (!(await (team ? join(parts, loader) : gather(parts, total)))) return false;
+  if (!(await (team ? join(parts, loader, total.seen) : gather(parts, total)))) return false;
   for (const index of work.due) {
     run.optimizerIdx = index;
     await fire.beforeOptimizerStep!();
@@ -287,8 +289,8 @@ async function gather({ run, work }: LoopParts, total: StepTotal): Promise<boole
 }
 
 /** The same over all processes. One that skips the step still takes part, and the others learn of it here. */
-async function join({ run, work, feed }: LoopParts, loader: number): Promise<boolean> {
-  const loss = await work.joinGrads(feed.names[loader]!, !run.skips("step"));
+async function join({ run, work, feed }: LoopParts, loader: number, seen: number): Promise<boolean> {
+  const loss = await work.joinGrads(feed.names[loader]!, !run.skips("step"), run.clock.now.samples - seen);
   if (loss === undefined || run.skips("step")) return false;
   run.stepLoss = loss;
   await work.gatherGrads();

@@ -76,9 +76,10 @@ export interface Work {
   gatherGrads(): MaybePromise<void>;
   /**
    * The same over all processes that train together, each with what it kept, or nothing: from here on gradients, model
-   * state and loss are those of the whole step. Returns the loss, or undefined when no process kept anything.
+   * state and loss are those of the whole step, of about `samples`. Returns the loss, or undefined when no process kept
+   * anything.
    */
-  joinGrads(loader: string, keeps: boolean): Promise<number | undefined>;
+  joinGrads(loader: string, keeps: boolean, samples: number): Promise<number | undefined>;
   clip(): MaybePromise<void>;
   update(optimizer: number): MaybePromise<void>;
   /** From here the step is done: parameters, optimizer and model state together. */

@@ -102,6 +102,14 @@ export class LoaderThread {
     return asked;
   }
 
+  #receive(): void {
+    for (;;) {
+      const received = this.#threads.receiveMessageOnPort(this.#port);
+      if (!received) return;
+      this.#take(received.message);
+    }
+  }
+
   #take(answer: FromThread): void {
     const asked = this.#asked.shift();
     if (!asked) return;
@@ -113,6 +121,8 @@ export class LoaderThread {
 
   #end(failure: { readonly message: string; readonly stack: string | undefined }): void {
     if (this.#ended) return;
+    // The last thing that it said may lie in the port: why it ended, perhaps.
+    this.#receive();
     this.#ended = { failure };
     while (this.#asked.length > 0) this.#take(this.#ended);
   }

@@ -10,7 +10,11 @@ const tensors = (change?: (last: Float32Array) => void) => {
 
 describe("findDesync", () => {
   it("says nothing when all are the same", async () => {
-    expect(await onAll(3, (strategy) => findDesync(strategy, tensors(), 100))).toEqual([undefined, undefined, undefined]);
+    expect(await onAll(3, (strategy) => findDesync(strategy, tensors(), 100))).toEqual([
+      undefined,
+      undefined,
+      undefined,
+    ]);
   });
 
   it("names the first that differs, and the ranks that differ from most, on all alike", async () => {

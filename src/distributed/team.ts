@@ -24,6 +24,8 @@ const COMPARE_EVERY = 100;
 /** Where each thing is in a header; after these, the length of each rank's message. */
 const [ELAPSED, ELAPSED_REST, LOGS, LISTENS] = [0, 1, 2, 3];
 const LENGTHS = LISTENS + AGREED_EVENTS.length;
+/** Of these the main rank's count: a rank that was first to skip a step has not seen all of its batches. */
+const COUNTERS = ["batches", "samples", "tokens"] as const;
 
 export class RankTeam implements Team {
   readonly rank: number;
@@ -52,7 +54,7 @@ export class RankTeam implements Team {
     this.#run = run;
     this.#hooks = hooks;
     this.#hashes = hashes;
-    this.#header = new Float64Array(this.headerSize);
+    this.#header = new Float64Array(this.headerSize + COUNTERS.length);
   }
 
   /** A new call of `fit`. */
@@ -84,9 +86,13 @@ export class RankTeam implements Team {
   }
 
   async agree(logs = false): Promise<void> {
-    this.writeHeader(this.#header, logs);
-    await this.strategy.allReduce(this.#header);
-    await this.readHeader(this.#header);
+    const header = this.#header;
+    const { now } = this.#run.clock;
+    this.writeHeader(header, logs);
+    COUNTERS.forEach((name, i) => void (header[this.headerSize + i] = this.rank === 0 ? now[name] : 0));
+    await this.strategy.allReduce(header);
+    COUNTERS.forEach((name, i) => void (now[name] = header[this.headerSize + i]!));
+    await this.readHeader(header);
   }
 
   /** What this rank has to tell, as numbers that are added up over the ranks. */

@@ -38,9 +38,10 @@ export class JointStep {
 
   /**
    * Joins the open steps of all ranks. What a rank does not keep counts for nothing, but it takes part. Returns the
-   * loss of the whole step; undefined when it has no weight.
+   * loss of the whole step; undefined when it has no weight. All ranks expect the same number of `samples`, so that
+   * what each adds is its share of the mean already.
    */
-  async join(open: OpenStep, names: readonly string[], keeps: boolean): Promise<number | undefined> {
+  async join(open: OpenStep, names: readonly string[], keeps: boolean, samples: number): Promise<number | undefined> {
     await open.gather();
     const team = this.#team;
     const own = keeps ? open.weight : 0;
@@ -59,7 +60,7 @@ export class JointStep {
       numbers.set(await this.#engine.read(open.sums!), sumsAt);
       await this.#readAll(open.grads, grads);
       await this.#readAll(open.state!, states);
-      for (let i = tensorsAt; i < length; i++) numbers[i]! *= own;
+      scale(numbers, tensorsAt, own / samples);
     }
     for (let at = 0; at < length; at += BUCKET) {
       const wait = team.strategy.allReduce(numbers.subarray(at, Math.min(length, at + BUCKET)));
@@ -68,7 +69,8 @@ export class JointStep {
     const weight = numbers[weightAt]!;
     await team.readHeader(numbers);
     if (weight === 0) return undefined;
-    for (let i = tensorsAt; i < length; i++) numbers[i]! /= weight;
+    // Where rows were left out or replaced, there are more or fewer than expected.
+    if (weight !== samples) scale(numbers, tensorsAt, samples / weight);
     const sums = numbers.slice(sumsAt, tensorsAt);
     open.join(this.#put(grads), this.#put(states), { sums, weight });
     return sums[0]! / weight;
@@ -95,6 +97,10 @@ export class JointStep {
     };
     return Object.fromEntries(places.map((place) => [place.name, put(place)]));
   }
+}
+
+function scale(numbers: Float32Array, from: number, factor: number): void {
+  for (let i = from; i < numbers.length; i++) numbers[i]! *= factor;
 }
 
 /** A count, such as that of batches, is the same on all ranks: its mean is itself but for rounding. */

@@ -274,11 +274,11 @@ export class StepRunner implements Work {
     this.#open.drop();
   }
 
-  async joinGrads(loader: string, keeps: boolean): Promise<number | undefined> {
+  async joinGrads(loader: string, keeps: boolean, samples: number): Promise<number | undefined> {
     const own = this.#open.kept > 0 ? this.#spec : this.#specs.get(this.plan, loader);
     this.#spec = own;
     this.due = own.due;
-    const loss = await this.#joint!.join(this.#open, own.train, keeps);
+    const loss = await this.#joint!.join(this.#open, own.train, keeps, samples);
     if (loss !== undefined) this.shown.scalars.setLoss(loss);
     return loss;
   }

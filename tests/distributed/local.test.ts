@@ -7,6 +7,7 @@ import { sgd } from "hookline/optim";
 import { tinyData, tinyTrainer, type TinyOptions } from "hookline/testing";
 import { describe, expect, it } from "vitest";
 import { localRanks } from "../support/local-ranks.ts";
+import { tempDir } from "../support/temp-dir.ts";
 
 interface Ran {
   readonly results: readonly RunResult[];
@@ -137,6 +138,16 @@ describe("what all ranks have", () => {
   });
 });
 
+it("a second fit goes on, and one that restarts begins anew, on all ranks", async () => {
+  const { trainers } = await train(2, () => ({ epochs: 1 }));
+  const once = await sameWeights(trainers);
+  await Promise.all(trainers.map((trainer) => trainer.fit({ epochs: 2 })));
+  expect(await sameWeights(trainers)).not.toEqual(once);
+  const again = await Promise.all(trainers.map((trainer) => trainer.fit({ epochs: 1, restart: true })));
+  expect(again.map(({ steps }) => steps)).toEqual([4, 4]);
+  expect(await sameWeights(trainers)).toEqual(once);
+});
+
 describe("evaluate and predict", () => {
   it("share the one, and do the other on each", async () => {
     const test = () => new DataLoader(tinyData(11, 4), { batchSize: 4 });
@@ -180,6 +191,25 @@ describe("checkpoints", () => {
     expect(results.map(({ resumed }) => resumed?.step)).toEqual([4, 4]);
     const whole = await train(2, () => ({ epochs: 2 }));
     expect(await sameWeights(trainers)).toEqual(await sameWeights(whole.trainers));
+  });
+
+  it("the best one is put in place on all, from the main rank's directory", async () => {
+    const runDir = tempDir();
+    // The rate makes each epoch worse than the one before.
+    const { trainers, results } = await train(2, () => ({
+      runDir,
+      epochs: 6,
+      optimizer: sgd({ lr: 1.5 }),
+      eval: new DataLoader(tinyData(9), { batchSize: 4 }),
+      hooks: [
+        modelCheckpoint({ monitor: "val/loss", saveTopK: 2 }),
+        earlyStopping({ monitor: "val/loss", patience: 2, restoreBest: "checkpoint" }),
+      ],
+    }));
+    expect(results[1]!.status).toBe("stopped");
+    for (const { interventions } of results)
+      expect(interventions.at(-1)).toMatchObject({ who: "earlyStopping", what: "setParams", event: "trainEnd" });
+    await sameWeights(trainers);
   });
 
   it("events of saving are the main rank's", async () => {

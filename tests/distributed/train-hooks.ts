@@ -52,7 +52,7 @@ export const HOOKS: Readonly<Record<string, () => Hook>> = {
   earlyStopping: () => earlyStopping({ monitor: "val/loss", patience: 1, minDelta: 10 }),
   checkpoints: () => modelCheckpoint({ every: 4, saveLast: 3 }),
   slow: () => ({ name: "slow", onStepEnd: () => new Promise((resolve) => void setTimeout(resolve, 1)) }),
-  checkpointsOften: () => modelCheckpoint({ every: 5, saveLast: 2 }),
+  checkpointsOften: () => modelCheckpoint({ every: 10, saveLast: 2 }),
   throwsOnOne: () =>
     asks({
       onStepEnd(ctx) {

@@ -1,0 +1,61 @@
+// One rank of distributed.ts: trains a model with one thread, and the main rank says how long its steps took.
+import { Trainer } from "hookline";
+import { openStrategy } from "../../src/distributed/select.ts";
+import type { Strategy } from "../../src/distributed/strategy.ts";
+import { NativeEngine } from "../../src/engines/native/native-engine.ts";
+import { RANK_MODELS, type RankModel } from "./engine-models.ts";
+
+export interface RankTimes {
+  /** Milliseconds of each step. */
+  readonly times: readonly number[];
+  /** Of it, from the beginning of a reduction to its end: also waiting for a slower rank. */
+  readonly communication: readonly number[];
+}
+
+const [model, steps] = process.argv.slice(2) as [RankModel, string];
+let spent = 0;
+
+/** The strategy, with a clock. */
+function timed(strategy: Strategy): Strategy {
+  return {
+    name: strategy.name,
+    rank: strategy.rank,
+    size: strategy.size,
+    allReduce(values, op) {
+      const begun = performance.now();
+      const stop = (): void => void (spent += performance.now() - begun);
+      const done = strategy.allReduce(values, op);
+      return done instanceof Promise ? done.then(stop) : stop();
+    },
+    broadcast: (bytes) => strategy.broadcast(bytes),
+    barrier: () => strategy.barrier(),
+    abort: (exitCode) => strategy.abort(exitCode),
+    close: () => strategy.close(),
+  };
+}
+
+const strategy = timed(await openStrategy("auto"));
+const times: number[] = [];
+const communication: number[] = [];
+let begun = performance.now();
+await new Trainer({
+  ...RANK_MODELS[model].make(),
+  engine: new NativeEngine({ threads: 1 }),
+  strategy,
+  signals: false,
+  steps: Number(steps),
+  hooks: [
+    {
+      name: "clock",
+      onStepEnd(ctx) {
+        // Read, as PyTorch's side does.
+        void ctx.loss;
+        times.push(performance.now() - begun);
+        communication.push(spent);
+        spent = 0;
+        begun = performance.now();
+      },
+    },
+  ],
+}).fit();
+if (strategy.rank === 0) console.log(JSON.stringify({ times, communication } satisfies RankTimes));
