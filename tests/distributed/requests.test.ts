@@ -29,7 +29,17 @@ describe.skipIf(!mpirunWorks)("asked on one rank of two", () => {
   /** What both ranks saw alike. */
   function both(scene: string): Seen {
     const [main, other] = seen(scene) as [Seen, Seen];
-    for (const key of ["status", "reason", "steps", "losses", "lrs", "skipped", "digest", "checkpoints"] as const)
+    for (const key of [
+      "status",
+      "reason",
+      "steps",
+      "losses",
+      "lrs",
+      "skipped",
+      "digest",
+      "checkpoints",
+      "samplesSeen",
+    ] as const)
       expect(other[key], key).toEqual(main[key]);
     return main;
   }
@@ -56,11 +66,14 @@ describe.skipIf(!mpirunWorks)("asked on one rank of two", () => {
     expect(lrs).toEqual(lrs.map((_, i) => (i + 1 < from ? 0.01 : lr)));
   });
 
-  it.each(["skipInStepBegin", "skipInBatch", "skipBeforeUpdate"])("%s: both leave out the step", (scene) => {
-    expect(both(scene).skipped).toEqual([3]);
-    // Whoever asked, and wherever in the step: nothing of it remains.
-    expect(both(scene).digest).toBe(both("skipInStepBegin").digest);
-  });
+  it.each(["skipInStepBegin", "skipBeforeFetch", "skipInBatch", "skipBeforeUpdate"])(
+    "%s: both leave out the step",
+    (scene) => {
+      expect(both(scene).skipped).toEqual([3]);
+      // Whoever asked, and wherever in the step: nothing of it remains.
+      expect(both(scene).digest).toBe(both("skipInStepBegin").digest);
+    },
+  );
 
   it("a batch is skipped on the rank that asked: its rows are left out, the others' count", () => {
     const { skipped, losses } = both("skipBatch");

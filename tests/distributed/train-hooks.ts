@@ -29,6 +29,7 @@ export const HOOKS: Readonly<Record<string, () => Hook>> = {
   accumulateOnMain: () => asks({ ranks: "main", onStepBegin: (ctx) => ctx.step === 3 && ctx.setAccumulate(2) }),
   freezeOnOne: () => asks({ onStepBegin: (ctx) => isAt(ctx, 1, 3) && ctx.setTrainable("2.") }),
   skipInStepBegin: () => asks({ onStepBegin: (ctx) => isAt(ctx, 1, 3) && ctx.skip("step") }),
+  skipBeforeFetch: () => asks({ onBeforeFetch: (ctx) => isAt(ctx, 1, 3) && ctx.skip("step") }),
   skipInBatch: () => asks({ onAfterBackward: (ctx) => isAt(ctx, 0, 3) && ctx.skip("step") }),
   skipBeforeUpdate: () => asks({ onBeforeOptimizerStep: (ctx) => isAt(ctx, 1, 3) && ctx.skip("step") }),
   skipBatch: () => asks({ onBatchBegin: (ctx) => isAt(ctx, 1, 3) && ctx.skip("batch") }),
