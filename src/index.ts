@@ -45,7 +45,8 @@ export {
 } from "./core/media.ts";
 export { sharedKey, type SharedKey } from "./core/shared.ts";
 export type { HookReport } from "./core/hook-report.ts";
-export type { Disposer, HookInfo, HookFailure, HookRegistry } from "./core/registry.ts";
+export type { Disposer } from "./core/disposer.ts";
+export type { HookInfo, HookFailure, HookRegistry } from "./core/registry.ts";
 export {
   CheckpointError,
   ContextError,

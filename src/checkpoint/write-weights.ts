@@ -1,6 +1,7 @@
 // Tensors into a new file, as safetensors or as a state dict in a .pt file: whole, and over another one only if told to.
 import { CheckpointError, OptionError } from "../core/errors.ts";
 import { is } from "../core/options.ts";
+import { WEIGHT_FORMATS, type WeightFormat } from "../core/saving.ts";
 import { writeInPlace } from "./convert-write.ts";
 import { badFile } from "./formats/bad-file.ts";
 import { castTensors, FLOAT_TYPES, type FloatType } from "./formats/cast.ts";
@@ -10,11 +11,9 @@ import type { FileTensors } from "./formats/tensor.ts";
 import { entryAt, nodePath } from "./read-weights-disk.ts";
 import { kindOfFile, PT_ENDINGS, SAFETENSORS } from "./read-weights-place.ts";
 
-type Format = "safetensors" | "pt";
-
 export interface WriteOptions {
   /** By default as the name of the new file ends. */
-  readonly format?: Format;
+  readonly format?: WeightFormat;
   /** The type of all floating-point tensors; by default each keeps its own. Numbers too large for it are an error. */
   readonly dtype?: FloatType;
   /** True replaces a file that is there; default false. */
@@ -22,7 +21,7 @@ export interface WriteOptions {
 }
 
 export const WRITE_CHECKS = {
-  format: is.oneOf("safetensors", "pt"),
+  format: is.oneOf(...WEIGHT_FORMATS),
   dtype: is.oneOf(...FLOAT_TYPES),
   overwrite: is.boolean,
 };
@@ -47,10 +46,10 @@ export interface GivenWeights {
 /** A file that can be written. Checked at once: what is to go into it may take long. */
 export class NewWeightsFile {
   readonly #path: string;
-  readonly #format: Format;
+  readonly #format: WeightFormat;
   readonly #options: WriteOptions;
 
-  private constructor(path: string, format: Format, options: WriteOptions) {
+  private constructor(path: string, format: WeightFormat, options: WriteOptions) {
     this.#path = path;
     this.#format = format;
     this.#options = options;
@@ -78,7 +77,7 @@ export class NewWeightsFile {
   }
 }
 
-function formatOf(owner: string, to: string): Format {
+function formatOf(owner: string, to: string): WeightFormat {
   const kind = kindOfFile(to);
   if (kind === "safetensors" || kind === "pt") return kind;
   throw new OptionError(

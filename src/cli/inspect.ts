@@ -49,12 +49,18 @@ async function inspectRun(root: string, dir: string, { verify }: Flags): Promise
   }
 }
 
+/** `, on native, which compiled for 0.21 s` */
+function engineOf({ engine, compileSeconds }: RunSummary): string {
+  if (engine === null) return "";
+  return `, on ${engine}${compileSeconds === null ? "" : `, which compiled for ${compileSeconds.toFixed(2)} s`}`;
+}
+
 function describe({ run, checkpoints = [], checkpoint }: InspectedRun): string {
   const parts: string[] = [];
   if (run) {
     const reason = run.reason === null ? "" : ` (${run.reason})`;
     const total = run.totalSteps === null ? "" : ` of ${run.totalSteps}`;
-    const head = `${run.dir}: run, ${run.status}${reason}, step ${run.step}${total}, ${formatDuration(run.elapsed)} of training`;
+    const head = `${run.dir}: run, ${run.status}${reason}, step ${run.step}${total}, ${formatDuration(run.elapsed)} of training${engineOf(run)}`;
     const best = Object.entries(run.best).map(([name, { value, step }]) => [
       name,
       formatMetric(name, value),

@@ -1,6 +1,6 @@
 // What hooks ask of the run, as plain data: one process does it at once, several do it together once they have agreed.
 import type { Intervention } from "./audit.ts";
-import type { Actions } from "./context.ts";
+import type { Actions } from "./run-view.ts";
 import type { SaveRequest } from "./saving.ts";
 import type { SkipScope } from "./verbs.ts";
 

@@ -51,12 +51,12 @@ function settle(parts: LoopParts): void | Promise<void> {
 
 /** What hooks and evaluations logged is shown at the step where it belongs, whatever the cadence says. */
 function logDue({ run, hooks, logEvery }: LoopParts): boolean {
-  return hooks.listens("log") && (run.news || (logEvery.unit !== "epoch" && logEvery.due(run.moment)));
+  return hooks.listens("log") && (run.log.news || (logEvery.unit !== "epoch" && logEvery.due(run.moment)));
 }
 
 /** Epochs always log, unless the cadence counts epochs itself. */
 export function epochLogDue({ run, hooks, logEvery }: LoopParts): boolean {
-  return hooks.listens("log") && (run.news || logEvery.unit !== "epoch" || logEvery.due(run.moment));
+  return hooks.listens("log") && (run.log.news || logEvery.unit !== "epoch" || logEvery.due(run.moment));
 }
 
 export function evalDue({ run, evals, evalEvery }: LoopParts, at: "step" | "epoch"): boolean {
@@ -102,16 +102,16 @@ function logNow({ run, hooks, work }: LoopParts): void | Promise<void> {
   if (shows && run.knowsGradNorm) values.gradNorm = run.gradNorm;
   values.lr = work.lr(0);
   values.epoch = now.epoch - 1;
-  run.beginLog(values);
+  run.log.begin(values);
   let wait: void | Promise<void>;
   try {
     wait = hooks.fire.log!();
   } catch (error) {
-    run.endLog();
+    run.log.end();
     throw error;
   }
-  if (wait) return wait.finally(() => run.endLog()).then(() => run.clock.mark("log"));
-  run.endLog();
+  if (wait) return wait.finally(() => run.log.end()).then(() => run.clock.mark("log"));
+  run.log.end();
   run.clock.mark("log");
 }
 

@@ -92,6 +92,8 @@ export interface ContextFields<B = HostBatch> {
   readonly optimizers: readonly LiveOptimizer[];
   /** The engine at work: `native`, `wasm`, `webgpu`, … */
   readonly device: string;
+  /** Seconds that it has spent on compiling so far; undefined of one that does not say. */
+  readonly compileSeconds: number | undefined;
   readonly paramCount: number;
   /** The trainer's options. */
   readonly config: Readonly<Record<string, unknown>>;

@@ -25,6 +25,9 @@ export const zeroCounters = (): Counters => ({
   elapsed: 0,
 });
 
+/** The epoch at hand as users count: from 0, and 0 before the first too. */
+export const epochIdx = ({ epoch }: Readonly<Counters>): number => Math.max(0, epoch - 1);
+
 /** What comes again and again: between two of a kind a cadence looks for a multiple. */
 export type Occasion = "batch" | "step" | "epoch" | "eval" | "log";
 

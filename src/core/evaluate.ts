@@ -1,9 +1,9 @@
 // One evaluation over one loader: inside a run, or on its own.
 import { toBatch } from "./batch.ts";
+import { epochIdx } from "./counters.ts";
 import { DataError } from "./errors.ts";
-import type { Loader, MaybePromise, Share } from "./loader.ts";
+import type { Loader, MaybePromise } from "./loader.ts";
 import { chain } from "./maybe.ts";
-import type { HostBatch } from "./model.ts";
 import { showFilter } from "./probes.ts";
 import type { HookRegistry } from "./registry.ts";
 import type { Run } from "./run.ts";
@@ -58,14 +58,13 @@ export async function evaluateOnce(parts: EvalParts, feed: EvalFeed): Promise<Re
         run.partial = true;
         break;
       }
-      let share = team ? team.nextShare(feed.loader, feed.name) : nextBatch(feed);
-      if (share instanceof Promise) share = await share;
-      if (share === undefined) break;
-      run.show(share);
+      let found = takeBatch(parts, feed);
+      if (found instanceof Promise) found = await found;
+      if (!found) break;
       run.requests.batch = undefined;
       await fire.evalBatchBegin!();
       run.replaceBatch();
-      const wait = evalWork.batch(run.batch, feed.name, run.batchIdx, run.rowless);
+      const wait = evalWork.batch(run.batch, feed.name, run.batchIdx, run.share?.empty);
       if (wait) await wait;
       await fire.evalBatchEnd!();
       if (team && run.phase === "eval" && run.batchIdx % AGREE_EVERY === AGREE_EVERY - 1) await team.agree();
@@ -75,7 +74,7 @@ export async function evaluateOnce(parts: EvalParts, feed: EvalFeed): Promise<Re
     const { loss, metrics } = await evalWork.end();
     run.evalMetrics = prefixed(feed.name, { loss, ...metrics });
     if (!run.partial) {
-      if (run.phase === "eval") run.report(run.evalMetrics);
+      if (run.phase === "eval") run.log.report(run.evalMetrics);
       run.remember(run.evalMetrics);
     }
     await fire.evalEnd!();
@@ -86,10 +85,18 @@ export async function evaluateOnce(parts: EvalParts, feed: EvalFeed): Promise<Re
   }
 }
 
-/** Synchronous where the loader is. */
-function nextBatch({ loader, name }: EvalFeed): MaybePromise<Omit<Share, "samples"> | undefined> {
-  const checked = (batch: HostBatch) => ({ batch: toBatch(batch, () => `Loader \`${name}\``), empty: false });
-  return chain(loader.next(), (batch) => (batch === undefined ? undefined : checked(batch)));
+/** Shows the next batch, or this process's share of it; false at the end. Synchronous where the loader is. */
+function takeBatch({ run, team }: EvalParts, { loader, name }: EvalFeed): MaybePromise<boolean> {
+  if (!team) {
+    return chain(loader.next(), (batch) => {
+      if (batch !== undefined) run.show(toBatch(batch, () => `Loader \`${name}\``));
+      return batch !== undefined;
+    });
+  }
+  return chain(team.nextShare(loader, name), (share) => {
+    if (share) run.show(share.batch, share);
+    return share !== undefined;
+  });
 }
 
 /** Lets hooks replace activations until `restore`. Decided once, so that an evaluation is of one model from end to end. */
@@ -100,10 +107,10 @@ export function beginReplacing(
 ): void {
   const replacements = hooks.replacing(loader);
   evalWork.replace(replacements);
-  const { step, epoch } = run.clock.now;
+  const { now } = run.clock;
   for (const { hook, request } of replacements) {
     const what = `replace(${showFilter(request.match)}) in ${loader}`;
-    run.audit.add({ who: hook, event, step, epoch: Math.max(0, epoch - 1), what });
+    run.audit.add({ who: hook, event, step: now.step, epoch: epochIdx(now), what });
   }
 }
 

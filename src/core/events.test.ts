@@ -59,12 +59,30 @@ describe("own events", () => {
     defineEvent("eventsTestDrift");
     expect(isCustomEvent("eventsTestDrift")).toBe(true);
     expect(allEvents().filter((event) => event === "eventsTestDrift")).toHaveLength(1);
-    const { hooks, run } = fakeRegistry();
+    const { hooks } = fakeRegistry();
     const seen: CustomEvents["eventsTestDrift"][] = [];
     hooks.add({ name: "watch", onEventsTestDrift: (ctx) => void seen.push(ctx.payload) });
-    run.payload = { drift: 0.5 };
-    await hooks.fireCustom("eventsTestDrift");
+    await hooks.fireCustom("eventsTestDrift", { drift: 0.5 });
     expect(seen).toEqual([{ drift: 0.5 }]);
+  });
+
+  test("the payload of the event around it comes back, also when a listener throws", () => {
+    defineEvent("eventsTestDrift");
+    const { hooks, run } = fakeRegistry();
+    const outer = { drift: 1 };
+    run.payload = outer;
+    const dispose = hooks.add({ name: "fine", onEventsTestDrift: () => undefined });
+    void hooks.fireCustom("eventsTestDrift", { drift: 2 });
+    expect(run.payload).toBe(outer);
+    dispose();
+    hooks.add({
+      name: "bad",
+      onEventsTestDrift: () => {
+        throw new Error("no");
+      },
+    });
+    expect(() => hooks.fireCustom("eventsTestDrift", { drift: 2 })).toThrow("no");
+    expect(run.payload).toBe(outer);
   });
 
   test("one that nobody listens to is no error", () => {

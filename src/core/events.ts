@@ -252,6 +252,7 @@ export const COMMON_FIELDS = [
   "params",
   "optimizers",
   "device",
+  "compileSeconds",
   "paramCount",
   "config",
   "status",

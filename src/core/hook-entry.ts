@@ -1,14 +1,15 @@
 // One registered hook: what it says about itself, with its context made and its cadence and scopes in place.
 import type { Cadence } from "./cadence.ts";
-import { Context, type RunView } from "./context.ts";
+import { Context } from "./context.ts";
 import type { Listener } from "./dispatch.ts";
 import { HookRegistrationError } from "./errors.ts";
-import { EVENTS, levelOf, methodOf, type BuiltinEvent } from "./events.ts";
+import { EVENTS, levelOf, type BuiltinEvent } from "./events.ts";
 import { Gate } from "./gate.ts";
 import { readHook, type HookFacts } from "./hook-facts.ts";
 import type { ErrorPolicy, Hook, Need, Stage } from "./hook.ts";
 import type { Ordered } from "./order.ts";
 import { checkProbe, TRAIN_PROBE_EVENTS, type ProbeRequest } from "./probes.ts";
+import type { RunView } from "./run-view.ts";
 
 /** Listeners of these events decide into which programs a step is cut. */
 const PLAN_EVENTS = Object.keys(EVENTS).filter((event) => {
@@ -139,9 +140,4 @@ export class HookEntry implements Ordered {
 
 function onlyWhen(test: (ctx: Context) => boolean, call: (ctx: Context) => unknown): (ctx: Context) => unknown {
   return (ctx) => (test(ctx) ? call(ctx) : undefined);
-}
-
-/** A hook made of one function, for `trainer.on(event, cadence?, fn)`. */
-export function functionHook(name: string, event: string, fn: (ctx: never) => void, cadence?: Cadence): Hook {
-  return { name, ...(cadence !== undefined && { every: cadence }), [methodOf(event)]: fn };
 }

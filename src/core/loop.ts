@@ -67,7 +67,7 @@ async function epoch(parts: LoopParts): Promise<void> {
   if (!run.epochOpen) run.clock.now.epochsDone++;
   const averages = await work.shown.epochMetrics();
   // An epoch whose steps were all skipped has no average; one that went wrong has NaN, and shows it.
-  if (averages) run.merge(prefixed("train", { loss: averages.loss, ...averages.metrics }));
+  if (averages) run.log.merge(prefixed("train", { loss: averages.loss, ...averages.metrics }));
   if (!cutShort && run.status !== "interrupted" && evalDue(parts, "epoch")) await evaluateAll(parts);
   run.partial = cutShort;
   run.remember({ ...run.metrics });
@@ -188,7 +188,7 @@ async function batch(
   run.replaceBatch();
   if (run.skips("batch")) return skipBatch(parts);
 
-  const weight = work.takeBatch(run.batch, run.loaderName, micro, run.rowless);
+  const weight = work.takeBatch(run.batch, run.loaderName, micro, run.share);
   if (work.plan.kind === "fused") {
     wait = work.fusedStep(run.requests.scale);
     if (wait) await wait;
@@ -221,7 +221,8 @@ function fetch({ run, feed, team, tokens }: LoopParts, from: number | undefined)
     const batch = toBatch(next, () => `Loader \`${run.loaderName}\``);
     count(run, samplesIn(batch));
     if (tokens) run.clock.now.tokens += tokensIn(batch, tokens);
-    run.show(team ? team.shareOf(batch) : { batch, empty: false });
+    const share = team?.shareOf(batch);
+    run.show(share?.batch ?? batch, share);
   });
 }
 
@@ -229,7 +230,7 @@ function fetch({ run, feed, team, tokens }: LoopParts, from: number | undefined)
 async function fetchShare({ run, feed }: LoopParts, team: Team, from: number | undefined): Promise<void> {
   const share = (await feed.nextShare(team, from))!;
   count(run, share.samples);
-  run.show(share);
+  run.show(share.batch, share);
 }
 
 function count({ clock }: Run, samples: number): void {

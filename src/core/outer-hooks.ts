@@ -17,6 +17,8 @@ export class OuterState {
   /** Hooks that are switched off, in the trainings to come too. */
   readonly off = new Set<string>();
   stop: StopRequest | undefined;
+  /** Of the processes that train together, which one this is: hooks for the main one listen in 0 only. */
+  rank = 0;
   readonly warn: (message: string) => void;
 
   constructor(warn: (message: string) => void) {
@@ -31,7 +33,7 @@ interface Listener {
 
 interface Calls {
   /** Gets what a hook returns; what it throws is that hook's error. */
-  readonly returned?: (value: unknown) => void;
+  readonly returned?: (value: unknown, hook: Hook) => void;
   /** Makes the call: for those who measure it. */
   readonly around?: (hook: Hook, call: () => unknown) => unknown;
 }
@@ -70,7 +72,8 @@ export class OuterHooks<C extends { [E in keyof C]: { stop(reason: string): void
   ): Promise<void> {
     for (const { facts, hook } of this.#listeners) {
       const method = facts.methods.get(event) as ((this: Hook, ctx: unknown) => unknown) | undefined;
-      if (!method || state.off.has(facts.name)) continue;
+      const isElsewhere = state.rank !== 0 && hook.ranks === "main";
+      if (!method || isElsewhere || state.off.has(facts.name)) continue;
       let open = true;
       const stop = (reason: string): void => {
         if (!open)
@@ -78,7 +81,7 @@ export class OuterHooks<C extends { [E in keyof C]: { stop(reason: string): void
         state.stop ??= { reason, requestedBy: facts.name };
       };
       try {
-        returned(await around(hook, () => method.call(hook, withStop(fields(), stop))));
+        returned(await around(hook, () => method.call(hook, withStop(fields(), stop))), hook);
       } catch (error) {
         failed(facts, event, error, state);
       } finally {

@@ -1,24 +1,26 @@
-/// <reference lib="esnext.disposable" />
 // The registry behind `trainer.hooks`: who listens, in which order, under which policy.
-import type { Context, RunView } from "./context.ts";
-import { compileFire, isThenable, nobody, type DispatchHost, type Fire, type Listener, type Turn } from "./dispatch.ts";
+import type { Context } from "./context.ts";
+import { compileFire, nobody, type DispatchHost, type Fire, type Listener, type Turn } from "./dispatch.ts";
+import { disposer, type Disposer } from "./disposer.ts";
 import { attach, HookError, HookRegistrationError } from "./errors.ts";
 import {
   allEvents,
   BUILTIN_EVENTS,
   EVENTS,
-  hookEvents,
   isCustomEvent,
   levelOf,
   type EventName,
   type PipelineEvent,
   type TuneEvent,
 } from "./events.ts";
+import { explainHooks } from "./explain-hooks.ts";
 import { HookEntry } from "./hook-entry.ts";
 import { HookTimes, type HookReport } from "./hook-report.ts";
 import type { Hook, Need, Stage } from "./hook.ts";
+import { callIsolated } from "./isolated.ts";
 import { orderHooks } from "./order.ts";
 import type { Probe } from "./probes.ts";
+import type { RunView } from "./run-view.ts";
 import { didYouMean } from "./suggest.ts";
 
 /** Told of one call of a hook: which, in which event, and how many milliseconds it took. */
@@ -38,12 +40,6 @@ export interface HookFailure {
   readonly event: string;
   readonly step: number;
   readonly error: unknown;
-}
-
-/** Undo of a registration; works with `using`. */
-export interface Disposer {
-  (): void;
-  [Symbol.dispose](): void;
 }
 
 const HOT = new Set(["step", "batch", "forward / backward", "optimizer"]);
@@ -92,10 +88,9 @@ export class HookRegistry implements DispatchHost {
     const at = this.#entries.findIndex(({ name }) => name === entry.name);
     if (at >= 0 && !options.replace) throw duplicate(entry.name);
     this.#change(at >= 0 ? this.#entries.with(at, entry) : [...this.#entries, entry]);
-    const dispose = (): void => {
+    return disposer(() => {
       if (this.#entries.includes(entry)) this.#change(this.#entries.filter((other) => other !== entry));
-    };
-    return Object.assign(dispose, { [Symbol.dispose]: dispose });
+    });
   }
 
   /** Adds several at once: all or none, and each may name any other in `before` and `after`. */
@@ -133,17 +128,7 @@ export class HookRegistry implements DispatchHost {
 
   /** Who runs at which event, in which order, and why; for one event or for all that have listeners. */
   explain(event?: EventName | PipelineEvent | TuneEvent): string {
-    const events = event === undefined ? hookEvents() : [event];
-    const placed = orderHooks(this.#entries);
-    const blocks = events.map((name) => {
-      const rows = placed.filter(({ item }) => item.events.includes(name));
-      if (rows.length === 0) return event === undefined ? "" : `${name}\n  nobody listens`;
-      const lines = rows.map(
-        ({ item, because }, i) => `  ${i + 1}. ${item.name}${item.enabled ? "" : " (disabled)"}  [${because}]`,
-      );
-      return [name, ...lines].join("\n");
-    });
-    return blocks.filter(Boolean).join("\n");
+    return explainHooks(this.#entries, event);
   }
 
   /** Time per hook and event, and the hooks over their budget. */
@@ -198,7 +183,8 @@ export class HookRegistry implements DispatchHost {
     return mine.map(({ name, probes }) => ({ hook: name, request: probes! }));
   }
 
-  fireCustom(event: string): void | Promise<void> {
+  /** Fires an own event, perhaps from inside another one, whose hook then goes on with its own turn and payload. */
+  fireCustom(event: string, payload?: unknown): void | Promise<void> {
     if (!isCustomEvent(event)) {
       if (Object.hasOwn(EVENTS, event)) {
         throw new HookRegistrationError(`\`${event}\` is an event of the loop: only the loop fires it.`);
@@ -207,16 +193,16 @@ export class HookRegistry implements DispatchHost {
         `There is no own event \`${event}\`.${didYouMean(event, allEvents())} Make it known with defineEvent("${event}").`,
       );
     }
-    return this.#nested(this.fire[event] ?? nobody);
-  }
-
-  /** An own event may be fired from inside another one, whose hook goes on afterwards: give it its turn back. */
-  #nested(fire: Fire): void | Promise<void> {
-    const outer = { ...this.#turn };
-    const giveBack = (): void => void Object.assign(this.#turn, outer);
+    const run = this.#run;
+    const outer = { payload: run.payload, turn: { ...this.#turn } };
+    const giveBack = (): void => {
+      run.payload = outer.payload;
+      Object.assign(this.#turn, outer.turn);
+    };
+    run.payload = payload;
     let pending: Promise<void> | undefined;
     try {
-      pending = fire() ?? undefined;
+      pending = (this.fire[event] ?? nobody)() ?? undefined;
     } finally {
       if (!pending) giveBack();
     }
@@ -243,18 +229,10 @@ export class HookRegistry implements DispatchHost {
     const errors: HookError[] = [];
     // Disabled hooks too: what they opened must be closed.
     const mine = this.#ordered.filter((entry) => this.#isHere(entry));
-    for (const listener of mine.flatMap((entry) => entry.listener(event) ?? [])) {
-      this.#turn.event = event;
-      this.#turn.ctx = listener.ctx;
-      try {
-        const result = listener.call(listener.ctx);
-        if (isThenable(result)) await withDeadline(result, deadlineMs);
-      } catch (error) {
-        errors.push(new HookError(listener.hook, event, this.#run.clock.now.step, error));
-      }
-      this.#turn.event = null;
-      this.#turn.ctx = null;
-    }
+    const listeners = mine.flatMap((entry) => entry.listener(event) ?? []);
+    await callIsolated(event, listeners, this.#turn, deadlineMs, (hook, error) => {
+      errors.push(new HookError(hook, event, this.#run.clock.now.step, error));
+    });
     return errors;
   }
 
@@ -293,11 +271,10 @@ export class HookRegistry implements DispatchHost {
   watch(fn: HookWatcher): Disposer {
     this.#watchers = [...this.#watchers, fn];
     this.#compile();
-    const dispose = (): void => {
+    return disposer(() => {
       this.#watchers = this.#watchers.filter((other) => other !== fn);
       this.#compile();
-    };
-    return Object.assign(dispose, { [Symbol.dispose]: dispose });
+    });
   }
 
   timed(listener: Listener, event: string, ms: number, weight: number): void {
@@ -358,16 +335,3 @@ const duplicate = (name: string): HookRegistrationError =>
   new HookRegistrationError(
     `There is already a hook named \`${name}\`. Give this one another \`name\`, or call hooks.add(hook, { replace: true }).`,
   );
-
-/** Rejects when `work` takes too long: a hook that hangs in `close` must not hang the program. */
-async function withDeadline(work: PromiseLike<unknown>, ms: number): Promise<void> {
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error(`did not finish within ${ms} ms`)), ms);
-  });
-  try {
-    await Promise.race([work, late]);
-  } finally {
-    clearTimeout(timer);
-  }
-}

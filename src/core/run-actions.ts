@@ -1,6 +1,6 @@
 // What the verbs do to a run, once the context has allowed and recorded them.
-import type { Actions } from "./context.ts";
 import type { Run, RunHost } from "./run.ts";
+import type { Actions } from "./run-view.ts";
 import type { SaveRequest } from "./saving.ts";
 import type { SkipScope } from "./verbs.ts";
 
@@ -20,15 +20,15 @@ export function makeActions(run: Run, host: RunHost): Actions {
       else requests.save = merged(requests.save, request);
     },
     rollback: (to, by, reason) => void (requests.rollback ??= { to, by, reason }),
-    log: (values) => run.report(values),
-    setLoss: (loss) => host.work().setLoss(loss),
-    ratesFor: (lr) => host.work().ratesFor(lr),
-    setRates: (rates) => host.work().setRates(rates),
-    assign: (optimizer, group, values) => host.work().assign(optimizer, group, values),
-    setUpdate: (update) => host.work().setUpdate(update),
-    frozenBy: (filter) => host.work().frozenBy(filter),
-    freeze: (names) => host.work().freeze(names),
-    setParams: (params) => host.work().setParams(params),
+    log: (values) => run.log.report(values),
+    setLoss: (loss) => host.settings().setLoss(loss),
+    ratesFor: (lr) => host.settings().ratesFor(lr),
+    setRates: (rates) => host.settings().setRates(rates),
+    assign: (optimizer, group, values) => host.settings().assign(optimizer, group, values),
+    setUpdate: (update) => host.settings().setUpdate(update),
+    frozenBy: (filter) => host.settings().frozenBy(filter),
+    freeze: (names) => host.settings().freeze(names),
+    setParams: (params) => host.settings().setParams(params),
     swapParams: (params) => host.evalWork().swapParams(params),
   };
 }

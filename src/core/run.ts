@@ -2,14 +2,14 @@
 import type { HostArray } from "./arrays.ts";
 import { Audit, type Intervention } from "./audit.ts";
 import type { Moment } from "./cadence.ts";
-import type { Actions, Context, RunView } from "./context.ts";
 import { ContextError } from "./errors.ts";
 import type { LiveOptimizer, Metrics, Phase, RunStatus } from "./context.types.ts";
-import { Clock } from "./counters.ts";
+import { Clock, epochIdx } from "./counters.ts";
 import type { ParamsView } from "./device-tensors.ts";
 import type { Diagnosis } from "./diagnosis.ts";
 import type { Turn } from "./dispatch.ts";
 import type { Grads } from "./grads.ts";
+import type { HookTurn } from "./hook-turn.ts";
 import type { Media } from "./media.ts";
 import type { HostBatch, HostTensors, LossModel, Model } from "./model.ts";
 import type { Activations, ProbeRequest } from "./probes.ts";
@@ -18,10 +18,12 @@ import type { HookRegistry } from "./registry.ts";
 import type { SavedCheckpoint } from "./saved.ts";
 import type { Checkpoints, FailedSave, Loading, ResumeReport, SaveRequest, Saving } from "./saving.ts";
 import { makeActions } from "./run-actions.ts";
+import { RunLog } from "./run-log.ts";
+import type { Actions, RunView } from "./run-view.ts";
 import { Shared } from "./shared.ts";
 import type { Team } from "./team.ts";
 import type { SkipScope } from "./verbs.ts";
-import type { EvalWork, Work } from "./work.ts";
+import type { EvalWork, Settings, Work } from "./work.ts";
 
 /** What stays the same over a trainer's life and belongs to its surroundings. */
 export interface RunHost {
@@ -30,6 +32,7 @@ export interface RunHost {
   /** The computing side; there is none before the first call. */
   work(): Work;
   evalWork(): EvalWork;
+  settings(): Settings;
   params(): ParamsView;
   readonly seed: number;
   readonly shared: Shared | undefined;
@@ -37,7 +40,7 @@ export interface RunHost {
   device(): string;
   compileSeconds?(): number | undefined;
   paramCount(): number;
-  optimizersFor(ctx: Context): readonly LiveOptimizer[];
+  optimizersFor(turn: HookTurn): readonly LiveOptimizer[];
   checkpointsFor(hook: string): Checkpoints;
 }
 
@@ -79,6 +82,7 @@ export class Run implements RunView {
   readonly shared: Shared;
   readonly requests = noRequests();
   readonly history: HistoryEntry[] = [];
+  readonly log = new RunLog();
   readonly actions: Actions;
 
   /** The processes that train together; undefined for one alone. */
@@ -98,8 +102,8 @@ export class Run implements RunView {
   loaderName = "";
   optimizerIdx = 0;
   batch: HostBatch = {};
-  /** This process has no rows of the batch at hand: what it computes counts for nothing. */
-  rowless = false;
+  /** What this process has of the batch at hand, where several share it. */
+  share: Share | undefined;
   skipped = false;
   partial = false;
   skippedSteps = 0;
@@ -118,16 +122,6 @@ export class Run implements RunView {
   /** Rollbacks done since the run began. */
   rollbacks = 0;
   evalMetrics: Metrics = {};
-  logged: Metrics = {};
-  /** Latest value of every metric. */
-  metrics: Record<string, number> = {};
-  /** Logged since the last `log` event. */
-  unlogged: Record<string, number> = {};
-  unloggedMedia: Record<string, Media> = {};
-  media: Readonly<Record<string, Media>> = {};
-  /** Has a hook or an evaluation logged something since? Then it must be shown at the step where it belongs. */
-  news = false;
-  #logging = false;
   /** The step's loss: the weighted mean over its micro-batches, once there are several. */
   stepLoss: number | undefined;
   /** The last step's gradient norm, in a run that was resumed just after it. */
@@ -146,6 +140,15 @@ export class Run implements RunView {
   }
   get config(): Readonly<Record<string, unknown>> {
     return this.#host.config;
+  }
+  get metrics(): Metrics {
+    return this.log.metrics;
+  }
+  get logged(): Metrics {
+    return this.log.logged;
+  }
+  get media(): Readonly<Record<string, Media>> {
+    return this.log.media;
   }
   get params(): ParamsView {
     return this.#host.params();
@@ -207,18 +210,20 @@ export class Run implements RunView {
     return { clock: this.clock, seed: this.#host.seed, totalSteps: this.totalSteps };
   }
 
-  optimizersFor(ctx: Context): readonly LiveOptimizer[] {
-    return this.#host.optimizersFor(ctx);
+  optimizersFor(turn: HookTurn): readonly LiveOptimizer[] {
+    return this.#host.optimizersFor(turn);
   }
 
   checkpointsFor(hook: string): Checkpoints {
     return this.#host.checkpointsFor(hook);
   }
 
-  gradsFor(ctx: Context): Grads | undefined {
+  gradsFor(turn: HookTurn): Grads | undefined {
     // A micro-batch's gradients are this process's own; those of the step have been joined.
     const own = this.turn.event === "afterBackward";
-    return this.#host.work().grads(this.optimizerIdx, (what) => void (own ? ctx.record(what) : ctx.recordAlike(what)));
+    return this.#host
+      .work()
+      .grads(this.optimizerIdx, (what) => void (own ? turn.record(what) : turn.recordAlike(what)));
   }
 
   activationsFor(request: ProbeRequest): Activations {
@@ -252,28 +257,29 @@ export class Run implements RunView {
       resumed: undefined,
     });
     this.audit.clear();
-    this.#logging = false;
+    this.log.end();
   }
 
   /** Back to the start: counters, metrics and history too. */
   restart(): void {
     this.clock.reset();
-    Object.assign(this, { metrics: {}, unlogged: {}, epochOpen: false, epochEntered: false, stepLoss: undefined });
-    Object.assign(this, { evaluatedAt: -1, rollbacks: 0, unloggedMedia: {}, news: false, stepNorm: undefined });
+    this.log.clear();
+    Object.assign(this, { epochOpen: false, epochEntered: false, stepLoss: undefined, stepNorm: undefined });
+    Object.assign(this, { evaluatedAt: -1, rollbacks: 0 });
     this.history.length = 0;
   }
 
   /** The batch at hand: of several processes, each has its rows. */
-  show({ batch, empty }: Pick<Share, "batch" | "empty">): void {
+  show(batch: HostBatch, share?: Share): void {
     this.batch = batch;
-    this.rowless = empty;
+    this.share = share;
   }
 
   /** Puts the batch in place that a hook asked for. */
   replaceBatch(): void {
     if (!this.requests.batch) return;
     this.batch = this.requests.batch;
-    this.rowless = false;
+    if (this.share) this.share = { ...this.share, empty: false };
   }
 
   /** Takes the skip request if it reaches at least as far as `scope`: an epoch's skip also skips its step and batch. */
@@ -283,46 +289,8 @@ export class Run implements RunView {
     return scope === "batch" || (scope === "step" && skip !== "batch") || skip === "epoch";
   }
 
-  merge(metrics: Metrics): void {
-    // What a hook adds while a boundary is being logged is part of it, for the hooks that come after.
-    const shown = this.#logging ? (this.logged as Record<string, number>) : this.unlogged;
-    for (const name of Object.keys(metrics)) {
-      this.metrics[name] = metrics[name]!;
-      shown[name] = metrics[name]!;
-    }
-  }
-
-  /** What a hook or an evaluation has found out. */
-  report(values: Readonly<Record<string, number | Media>>): void {
-    const shown = this.#logging ? (this.logged as Record<string, number>) : this.unlogged;
-    const media = this.#logging ? (this.media as Record<string, Media>) : this.unloggedMedia;
-    for (const name of Object.keys(values)) {
-      const value = values[name]!;
-      if (typeof value === "number") {
-        this.metrics[name] = value;
-        shown[name] = value;
-      } else media[name] = value;
-    }
-    this.news ||= !this.#logging;
-  }
-
-  /** Gathers what a boundary logs, in `values` itself; until `endLog`, what hooks log joins it. */
-  beginLog(values: Record<string, number>): void {
-    const { unlogged } = this;
-    for (const name of Object.keys(unlogged)) values[name] = unlogged[name]!;
-    this.logged = values;
-    this.media = this.unloggedMedia;
-    this.unlogged = {};
-    this.unloggedMedia = {};
-    this.news = false;
-    this.#logging = true;
-  }
-
-  endLog(): void {
-    this.#logging = false;
-  }
-
   remember(metrics: Metrics): void {
-    this.history.push({ step: this.clock.now.step, epoch: Math.max(0, this.clock.now.epoch - 1), metrics });
+    const { now } = this.clock;
+    this.history.push({ step: now.step, epoch: epochIdx(now), metrics });
   }
 }

@@ -5,6 +5,10 @@ import { checkOptions, is } from "./options.ts";
 import { checkName } from "./safe-name.ts";
 import type { BadCheckpoint, SavedCheckpoint, SaveReason } from "./saved.ts";
 
+/** In what weights are written. */
+export const WEIGHT_FORMATS = ["safetensors", "pt"] as const;
+export type WeightFormat = (typeof WEIGHT_FORMATS)[number];
+
 /** What a checkpoint is named after. */
 export interface SaveMoment {
   readonly step: number;
@@ -17,19 +21,20 @@ export interface SaveOptions {
   /** Default `step-000500`. A function is asked when the boundary's evaluation is done, and sees its metrics. */
   readonly name?: string | ((moment: SaveMoment) => string);
   /** `pt` keeps model and optimizer as PyTorch does, in `checkpoint.pt`. Default `safetensors`. */
-  readonly format?: "safetensors" | "pt";
+  readonly format?: WeightFormat;
   /** Reads back what was written before it counts as saved. Default false. */
   readonly verify?: boolean;
   /**
    * `boundary` (default): at the end of the step or epoch at hand. `end`: when the run ends, however it ends, unless
-   * that state is saved already; its reason is then `final`, or `emergency` after a failure or a signal.
+   * that state is saved already; its reason is then `final`, or `emergency` after a failure or a signal. The end of an
+   * epoch is part of the state: after a save at the last step the one at the end is written as well, in its place.
    */
   readonly at?: "boundary" | "end";
 }
 
 const CHECKS = {
   name: is.or(is.name, is.function),
-  format: is.oneOf("safetensors", "pt"),
+  format: is.oneOf(...WEIGHT_FORMATS),
   verify: is.boolean,
   at: is.oneOf("boundary", "end"),
 };

@@ -61,8 +61,8 @@ export interface Work {
   beginStep(step: number, epoch: number): void;
   /** Chooses the plan for the step, once `stepBegin` is over. */
   planStep(accumulate: number): void;
-  /** Moves a micro-batch to the device; returns its number of samples: 0 when it is `empty`, and only seems to have some. */
-  takeBatch(batch: HostBatch, loader: string, micro: number, empty?: boolean): number;
+  /** Moves a micro-batch, or this process's share of one, to the device; returns its number of samples. */
+  takeBatch(batch: HostBatch, loader: string, micro: number, share?: Share): number;
   /** The whole step in one program (plan `fused`); commits. */
   fusedStep(scale: number): MaybePromise<void>;
   /** The forward pass alone (plan `forwardFirst`). */
@@ -94,7 +94,12 @@ export interface Work {
   lr(optimizer: number): number;
 
   resetEpochMetrics(): void;
+  /** Gives schedules that watch a metric its new value. */
+  observe(metrics: Readonly<Record<string, number>>): void;
+}
 
+/** What verbs change for the steps to come. */
+export interface Settings {
   setLoss(loss: Loss): void;
   /** One rate for each group of each optimizer. */
   ratesFor(lr: number | ((current: number) => number)): readonly number[];
@@ -105,8 +110,6 @@ export interface Work {
   frozenBy(filter: NameFilter): readonly string[];
   freeze(names: readonly string[]): void;
   setParams(params: HostTensors | DeviceTensors): void;
-  /** Gives schedules that watch a metric its new value. */
-  observe(metrics: Readonly<Record<string, number>>): void;
 }
 
 /** The computing side of an evaluation. */

@@ -18,7 +18,8 @@ export interface MixOptions {
   /** With "alternating": how many draws in a row each loader gets, by name. */
   readonly bursts?: Readonly<Record<string, number>>;
   /**
-   * When the epoch ends. "sum" (default): when every loader has been through once; those at their end drop out.
+   * When the epoch ends. "sum" (default): when every loader has been through once; those at their end drop out, so that
+   * in turn the last batches are all of the largest, and a model may forget the others by them.
    * "max": when every loader has been through at least once; those at their end start again. "min": when the one whose
    * turn it is has no more. A number: after that many batches; loaders at their end start again.
    */

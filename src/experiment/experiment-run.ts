@@ -1,5 +1,6 @@
 // One run of an experiment, from the data to the last result.
 import { OptionError } from "../core/errors.ts";
+import type { Hook } from "../core/hook.ts";
 import { show } from "../core/options.ts";
 import type { Datasets } from "../core/pipeline.types.ts";
 import { redact, secretsOfEnvironment } from "../core/redact.ts";
@@ -17,6 +18,9 @@ import { readResults, type SavedModel } from "./results-file.ts";
 import { roomFor } from "./run-place.ts";
 import { checkResults, Training } from "./training.ts";
 import type { ExperimentOptions, ExperimentResult, RunExperimentOptions, SplitData } from "./types.ts";
+
+const ONLY_MAIN_HAS_IT =
+  'it returned new data, but it runs on the main process only (`ranks: "main"`): the others would train on other data. Leave out `ranks`.';
 
 export class ExperimentRun<D> {
   readonly #options: ExperimentOptions<D>;
@@ -50,7 +54,9 @@ export class ExperimentRun<D> {
   }
 
   async run(): Promise<ExperimentResult> {
-    this.#agreement = new Agreement(await openStrategy(this.#options.strategy ?? "auto"));
+    const strategy = await openStrategy(this.#options.strategy ?? "auto");
+    this.#agreement = new Agreement(strategy);
+    this.#state.rank = strategy.rank;
     this.#progress = await this.#open();
     // Nothing is left to do, and nothing happens.
     if (this.#progress.isComplete(this.#models)) return this.#progress.result(this.#models, this.#allDone(), []);
@@ -103,8 +109,10 @@ export class ExperimentRun<D> {
     const over = await this.#over();
     if (over || !read) return over;
     let data = read.data as D;
-    const replace = (returned: unknown): void => {
-      if (returned !== undefined) data = returned as D;
+    const replace = (returned: unknown, { ranks }: Hook): void => {
+      if (returned === undefined) return;
+      if (ranks === "main" && this.#agreement.strategy.size > 1) throw new OptionError(ONLY_MAIN_HAS_IT);
+      data = returned as D;
     };
     await this.#hooks.fire("dataRead", this.#state, () => ({ ...this.#common(), data }), { returned: replace });
     const stopped = await this.#over();

@@ -3,6 +3,7 @@ import { DataLoader } from "hookline/data";
 import { tinyData, tinyTrainer, type TinyOptions } from "hookline/testing";
 import { expect, test } from "vitest";
 import { debug, type DebugOptions } from "./debug.ts";
+import { nanGuard } from "./nan-guard.ts";
 
 async function lines(options: DebugOptions, trainerOptions: TinyOptions = {}): Promise<string[]> {
   const printed: string[] = [];
@@ -51,6 +52,21 @@ test("says by name what is not finite in a bad step", async () => {
   expect(printed[2]).toBe(
     "debug: step 2, not finite, micro-batch 0 of train: batch x (2), loss NaN, gradient weight (3), gradient bias (1)",
   );
+});
+
+test("nanGuard does not tell of the same step again", async () => {
+  const told = async (options: DebugOptions): Promise<[warnings: number, printed: number]> => {
+    const warnings: string[] = [];
+    const printed = await lines(options, {
+      train: spoiled(),
+      hooks: [nanGuard({ action: "skip" })],
+      warn: (message) => void warnings.push(message),
+    });
+    const ofStep2 = (all: readonly string[]): number => all.filter((line) => line.includes("step 2")).length;
+    return [ofStep2(warnings), ofStep2(printed)];
+  };
+  expect(await told({})).toEqual([0, 1]);
+  expect(await told({ nan: false })).toEqual([1, 0]);
 });
 
 test("without `nan` it only looks on: the run is the same, bit for bit", async () => {

@@ -7,6 +7,7 @@ import type { Hook } from "../core/hook.ts";
 import type { HostBatch } from "../core/model.ts";
 import { checkOptions, is } from "../core/options.ts";
 import { inSteps } from "./lib/in-steps.ts";
+import { toldBadStep } from "./lib/told-bad-step.ts";
 
 /** Options of `debug`. */
 export interface DebugOptions {
@@ -99,7 +100,10 @@ export function debug(options: DebugOptions = {}): Hook {
     onEvalBatchBegin: showBatch,
     ...((nan || cadence !== undefined) && {
       onStepEnd(ctx: ContextOf<"stepEnd">) {
-        if (nan && !ctx.finite) return ctx.diagnose().then((found) => report(ctx, `not finite, ${findings(found)}`));
+        if (nan && !ctx.finite) {
+          ctx.shared.set(toldBadStep, ctx.step);
+          return ctx.diagnose().then((found) => report(ctx, `not finite, ${findings(found)}`));
+        }
         if (cadence !== undefined && !ctx.skipped && ctx.due(cadence))
           report(
             ctx,

@@ -140,7 +140,7 @@ export function logger(backends: BackendSpec | readonly BackendSpec[], options: 
     if (!guards) return;
     const open = guards;
     guards = undefined;
-    const { step, elapsed, metrics } = ctx;
+    const { step, elapsed, compileSeconds, metrics } = ctx;
     const status = (end?.status ?? "completed") as "completed";
     const last = {
       status,
@@ -148,6 +148,7 @@ export function logger(backends: BackendSpec | readonly BackendSpec[], options: 
       step,
       time: Date.now(),
       elapsed,
+      ...(compileSeconds !== undefined && { compileSeconds }),
       metrics: { ...metrics },
     };
     await Promise.all(open.map((guard) => guard.close(last)));

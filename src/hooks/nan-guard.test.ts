@@ -278,6 +278,33 @@ test("rollback: it counts anew, training goes on well, and after maxRollbacks th
   expect(limited.result.reason).toMatch(/another rollback after 3, which is `maxRollbacks` \(2 bad steps in a row/);
 });
 
+test("rollback: a checkpoint of which only bad steps come is bad itself: to the one before, until a good step", async () => {
+  // What is saved at 3 and 4 is not finite, as after an overflow that no guard saw.
+  const spoils: Hook = {
+    name: "spoils",
+    async onStepEnd(ctx) {
+      if (ctx.step !== 3) return;
+      const names = ["0.weight", "0.bias", "1.weight", "1.bias", "3.weight", "3.bias"];
+      const params = await Promise.all(names.map(async (each) => [each, await ctx.params.get(each)] as const));
+      params[1]![1].data.fill(Number.NaN);
+      ctx.setParams(Object.fromEntries(params));
+    },
+  };
+  const back: string[] = [];
+  const look: Hook = { name: "look", onAfterLoad: ({ loaded, step }) => void back.push(`${step}: ${loaded.from}`) };
+  const guard = nanGuard({ action: "rollback", rollbackAfter: 2 });
+  const options = { store: memoryStore(), save: "sync", epochs: 2, maxRollbacks: 10 } as const;
+  await using trainer = make(() => batches([]), [spoils, guard, saveAt(1, 2, 3, 4, 10, 13), look], options);
+  trainer.on("batchBegin", (ctx) => {
+    if (ctx.step !== 11 && ctx.step !== 12) return;
+    ctx.replaceBatch({ ...ctx.batch, x: { ...ctx.batch["x"]!, data: new Float32Array(12).fill(Number.NaN) } });
+  });
+  const result = await trainer.fit();
+  // The last one is another story: good steps have come, and the newest is tried first.
+  expect(back).toEqual(["5: step-000004", "7: step-000003", "9: step-000002", "12: step-000010"]);
+  expect(result).toMatchObject({ status: "completed", steps: 16, skippedSteps: 8 });
+});
+
 test("rollback: without a checkpoint the run stops, and says why", async () => {
   for (const options of [{}, { store: memoryStore() }]) {
     await using trainer = make(() => batches([2, 3, 4]), [nanGuard({ action: "rollback" })], options);

@@ -4,6 +4,7 @@ import type { Diagnosis, NonFinite } from "../core/diagnosis.ts";
 import { HooklineError } from "../core/errors.ts";
 import type { Hook } from "../core/hook.ts";
 import { checkOptions, is } from "../core/options.ts";
+import { toldBadStep } from "./lib/told-bad-step.ts";
 import { warnUser } from "./lib/warn-user.ts";
 
 /** Options of `nanGuard`. */
@@ -12,7 +13,8 @@ export interface NanGuardOptions {
   readonly name?: string;
   /**
    * After a bad step, which never changes anything: end the run, go on with the next step, throw, or go on and after
-   * `rollbackAfter` of them go back to the newest checkpoint. Default `stop`.
+   * `rollbackAfter` of them go back to the newest checkpoint, and to the one before when no good step has come of that.
+   * Default `stop`.
    */
   readonly action?: "stop" | "skip" | "raise" | "rollback";
   /** With `skip`: so many bad steps in a row end the run all the same. Default 10. */
@@ -36,6 +38,10 @@ function list(counts: NonFinite): string {
   const more = names.length - SHOWN;
   return [...names.slice(0, SHOWN), ...(more > 0 ? [`${more} more`] : [])].join(", ");
 }
+
+/** One that was saved before that step; undefined, which is the newest, where there is none. */
+const olderThan = (step: number, { checkpoints }: Pick<ContextOf<"stepEnd">, "checkpoints">): string | undefined =>
+  checkpoints.list().findLast((saved) => saved.step < step)?.name;
 
 type StepEnd = Pick<ContextOf<"stepEnd">, "gradNorm" | "rank" | "worldSize">;
 
@@ -68,6 +74,8 @@ export function nanGuard(options: NanGuardOptions = {}): Hook {
   const { name = "nanGuard", action = "stop", maxConsecutive = 10, rollbackAfter = 3 } = options;
   let consecutive = 0;
   let total = 0;
+  /** The step of the checkpoint that the run went back to, until a good step comes of it. */
+  let wentBackTo: number | undefined;
 
   async function onBadStep(ctx: ContextOf<"stepEnd">): Promise<void> {
     consecutive++;
@@ -78,12 +86,13 @@ export function nanGuard(options: NanGuardOptions = {}): Hook {
     ctx.log({ "nan/steps": total });
     if (action === "raise") throw new HooklineError(message);
     if (action === "stop") return ctx.stop(message);
-    warnUser(ctx.config, `${name}: ${message}`);
+    // Where a hook such as `debug` has told of this step, once is enough.
+    if (ctx.shared.get(toldBadStep) !== ctx.step) warnUser(ctx.config, `${name}: ${message}`);
     if (consecutive < (action === "skip" ? maxConsecutive : rollbackAfter)) return;
     const why = `${consecutive} bad steps in a row; the last: ${message}`;
     if (action === "skip") return ctx.stop(why);
     consecutive = 0;
-    ctx.rollback(undefined, why);
+    ctx.rollback(wentBackTo === undefined ? undefined : olderThan(wentBackTo, ctx), why);
   }
 
   return {
@@ -91,17 +100,24 @@ export function nanGuard(options: NanGuardOptions = {}): Hook {
     stage: "monitor",
     needs: ["finite"],
     onTrainBegin(ctx) {
-      if (ctx.step === 0) consecutive = total = 0;
+      if (ctx.step > 0) return;
+      consecutive = total = 0;
+      wentBackTo = undefined;
     },
     onStepEnd(ctx) {
       if (!ctx.finite) return onBadStep(ctx);
       // A step that was skipped says nothing about the numbers.
-      if (!ctx.skipped) consecutive = 0;
+      if (ctx.skipped) return undefined;
+      consecutive = 0;
+      wentBackTo = undefined;
       return undefined;
     },
-    state: () => ({ json: { consecutive, total } }),
+    onAfterLoad({ loaded }) {
+      if (loaded.why === "rollback") wentBackTo = loaded.step;
+    },
+    state: () => ({ json: { consecutive, total, ...(wentBackTo !== undefined && { wentBackTo }) } }),
     load({ json }) {
-      ({ consecutive, total } = json as { consecutive: number; total: number });
+      ({ consecutive, total, wentBackTo } = json as { consecutive: number; total: number; wentBackTo?: number });
     },
   };
 }

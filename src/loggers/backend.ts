@@ -49,6 +49,8 @@ export interface RunEnd {
   readonly step: number;
   readonly time: number;
   readonly elapsed: number;
+  /** Seconds that the engine spent on compiling, in this part of the run; where it says so. */
+  readonly compileSeconds?: number;
   /** Latest value of every metric. */
   readonly metrics: Readonly<Record<string, number>>;
 }

@@ -29,10 +29,19 @@ describe("run.json", () => {
     const begun = writeRunBegin(fs, dir, FACTS);
     expect(readRunJson(fs, dir)).toEqual(begun);
     const metrics = { loss: 0.5, worst: -Infinity, ["__proto__"]: 1 };
-    writeRunEnd(fs, dir, begun, { status: "error", reason: "NaN", step: 3, time: 9, elapsed: 1, metrics });
+    writeRunEnd(fs, dir, begun, {
+      status: "error",
+      reason: "NaN",
+      step: 3,
+      time: 9,
+      elapsed: 1,
+      compileSeconds: 0.5,
+      metrics,
+    });
     expect(readRunJson(fs, dir)).toMatchObject({
       status: "error",
       step: 3,
+      compileSeconds: 0.5,
       metrics: { loss: 0.5, worst: "-Infinity" },
     });
     expect(readdirSync(dir)).toEqual(["run.json"]);

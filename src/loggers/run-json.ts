@@ -32,6 +32,8 @@ export interface RunInfo {
   readonly endedAt?: number;
   /** Seconds of training, all parts together. */
   readonly elapsed?: number;
+  /** Seconds that the engine spent on compiling, in the latest part; where it says so. */
+  readonly compileSeconds?: number;
   /** The latest value of every metric; numbers that JSON lacks are strings: "NaN", "Infinity", "-Infinity". */
   readonly metrics?: Readonly<Record<string, number | string>>;
 }
@@ -65,8 +67,9 @@ export function writeRunBegin(fs: Fs, dir: string, run: RunFacts): RunInfo {
 }
 
 export function writeRunEnd(fs: Fs, dir: string, begun: RunInfo, end: RunEnd): void {
-  const { status, reason, step, time, elapsed, metrics } = end;
-  write(fs, dir, { ...begun, status, reason, step, endedAt: time, elapsed, metrics });
+  const { status, reason, step, time, elapsed, compileSeconds, metrics } = end;
+  const compiled = compileSeconds !== undefined && { compileSeconds };
+  write(fs, dir, { ...begun, status, reason, step, endedAt: time, elapsed, ...compiled, metrics });
 }
 
 /** Undefined when there is none, or something else. */

@@ -7,6 +7,7 @@ import { double, message, string, uint } from "../core/protobuf.ts";
 import { pluginEvent, type Moment } from "./tensorboard-events.ts";
 
 const PLUGIN = "hparams";
+export const SESSION_END = "_hparams_/session_end_info";
 const STATUS = { success: 1, failure: 2 } as const;
 
 export function sessionStartInfo(moment: Moment, hparams: Readonly<Record<string, Json>>): Uint8Array {
@@ -15,10 +16,10 @@ export function sessionStartInfo(moment: Moment, hparams: Readonly<Record<string
   return pluginEvent(moment, "_hparams_/session_start_info", PLUGIN, info);
 }
 
-/** TensorBoard believes the first end that it reads: a part that will be resumed must not have one. */
+/** TensorBoard believes the first end that it reads: a part that goes on must not have one (tensorboard-resume.ts). */
 export function sessionEndInfo(moment: Moment, status: keyof typeof STATUS): Uint8Array {
   const info = message(4, uint(1, STATUS[status]), double(2, moment.seconds));
-  return pluginEvent(moment, "_hparams_/session_end_info", PLUGIN, info);
+  return pluginEvent(moment, SESSION_END, PLUGIN, info);
 }
 
 type Value = boolean | number | string;

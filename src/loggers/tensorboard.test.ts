@@ -1,10 +1,20 @@
 // The backend: where it writes, when, and what it says. That the files are right is tests/interop/tensorboard.test.ts.
-import { existsSync, mkdtempSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  readdirSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { image, text } from "../core/media.ts";
 import type { LogRecord, RunEnd, RunFacts } from "./backend.ts";
+import { lastRecord } from "./formats/record.ts";
 import { tensorboard } from "./tensorboard.ts";
 
 let folder = "";
@@ -73,6 +83,34 @@ it("shows the run before its first step, and a part's file for each part", async
   // TensorBoard believes the first end that it reads.
   expect(first!.includes("session_end_info")).toBe(false);
   expect(second!.includes("session_end_info")).toBe(true);
+});
+
+it.each(["error", "completed"] as const)("a part that ended (%s) and goes on has no end any more", async (status) => {
+  const scalars = { loss: 1 };
+  for (const [i, ends] of [status, status, "completed" as const].entries()) {
+    const backend = tensorboard();
+    await backend.open(run({ resumedAt: i === 0 ? undefined : 5 * i }));
+    backend.log(record(5 * i + 1, { scalars }));
+    await backend.close(end(ends));
+  }
+  const parts = files(join(folder, "tb"));
+  expect(parts.map((part) => part.includes("session_end_info"))).toEqual([false, false, true]);
+  // What came before it is all there, and nothing is left of it.
+  expect(parts.map((part) => lastRecord(part) !== undefined && part.includes("loss"))).toEqual([true, true, true]);
+});
+
+it("a new run leaves the end of an old one, and a resumed one what is no record", async () => {
+  const foreign = join(folder, "tb", "events.out.tfevents.1.other");
+  mkdirSync(join(folder, "tb"));
+  writeFileSync(foreign, "_hparams_/session_end_info");
+  const ends = async (resumedAt: number | undefined): Promise<number> => {
+    const backend = tensorboard();
+    await backend.open(run({ resumedAt }));
+    await backend.close(end("completed"));
+    return files(join(folder, "tb")).filter((part) => part.includes("session_end_info")).length - 1;
+  };
+  expect([await ends(undefined), await ends(undefined), await ends(3)]).toEqual([1, 2, 1]);
+  expect(readFileSync(foreign, "utf8")).toBe("_hparams_/session_end_info");
 });
 
 it("hands large amounts to the disk without being asked, and the rest at a flush", async () => {

@@ -4,13 +4,14 @@ import type { ImageMedia } from "../core/media.ts";
 import { checkOptions, is } from "../core/options.ts";
 import { builtin } from "../platform/builtin.ts";
 import type { FileSettings } from "./append-file.ts";
-import type { LoggerBackend, LogRecord, RunEnd, RunFacts } from "./backend.ts";
+import type { LoggerBackend, LogRecord, RunEnd, RunFacts, Warn } from "./backend.ts";
 import { encodePng } from "./formats/png.ts";
 import { RecordBuffer } from "./formats/record.ts";
 import { threadedBackend } from "./lib/threaded-backend.ts";
 import { fileVersion, histogramEvent, imageEvent, sessionStart, textEvent, type Moment } from "./tensorboard-events.ts";
 import { EventFile } from "./tensorboard-file.ts";
 import { sessionEndInfo, sessionStartInfo } from "./tensorboard-hparams.ts";
+import { dropSessionEnds } from "./tensorboard-resume.ts";
 import { ScalarEvents } from "./tensorboard-scalars.ts";
 
 type Path = ReturnType<typeof process.getBuiltinModule<"node:path">>;
@@ -41,12 +42,14 @@ export function tensorboard(options: TensorboardOptions = {}): LoggerBackend {
 }
 
 /** The event file of one part of a run. */
-export function eventFiles({ name, dir }: FileSettings): LoggerBackend {
+export function eventFiles({ name, dir }: FileSettings, warn: Warn): LoggerBackend {
   let events: EventWriter | undefined;
   return {
     name,
     async open(run) {
-      events = await EventWriter.open(name, folderOf(name, dir, run.dir), run);
+      const folder = folderOf(name, dir, run.dir);
+      if (run.resumedAt !== undefined) await dropSessionEnds(name, folder, warn);
+      events = await EventWriter.open(name, folder, run);
     },
     log: (record) => events?.log(record),
     flush: () => events?.flush(),

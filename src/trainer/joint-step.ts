@@ -50,8 +50,9 @@ export class JointStep {
     const tensorsAt = sumsAt + this.#sumsSize;
     const { params, state } = this.#device;
     const grads = placesOf(params, names, tensorsAt);
-    const states = placesOf(state, Object.keys(state), endOf(grads, tensorsAt));
-    const length = endOf(states, endOf(grads, tensorsAt));
+    const statesAt = endOf(grads, tensorsAt);
+    const states = placesOf(state, Object.keys(state), statesAt);
+    const length = endOf(states, statesAt);
     const numbers = this.#ofLength(length);
     numbers.fill(own, weightAt, sumsAt);
     team.writeHeader(numbers);
@@ -60,7 +61,7 @@ export class JointStep {
       numbers.set(await this.#engine.read(open.sums!), sumsAt);
       await this.#readAll(open.grads, grads);
       await this.#readAll(open.state!, states);
-      scale(numbers, tensorsAt, own / samples);
+      scale(numbers, open.inPart ? statesAt : tensorsAt, own / samples);
     }
     for (let at = 0; at < length; at += BUCKET) {
       const wait = team.strategy.allReduce(numbers.subarray(at, Math.min(length, at + BUCKET)));

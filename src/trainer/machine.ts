@@ -1,6 +1,7 @@
 // Everything that exists once an engine is there: the state on the device and the runners that work on it.
 import type { HookRegistry } from "../core/registry.ts";
 import type { HostTensors } from "../core/model.ts";
+import type { Settings } from "../core/work.ts";
 import type { RankTeam } from "../distributed/team.ts";
 import type { Engine } from "../engines/engine.ts";
 import { selectEngine } from "../engines/select.ts";
@@ -16,11 +17,13 @@ import { sumsLayouts } from "./programs/sums.ts";
 import { Specs } from "./specs.ts";
 import type { StepOptions } from "./step-parts.ts";
 import { StepRunner } from "./step-runner.ts";
+import { stepSettings } from "./step-settings.ts";
 
 export interface Machine {
   readonly engine: Engine;
   readonly state: DeviceState;
   readonly steps: StepRunner;
+  readonly settings: Settings;
   readonly evals: EvalRunner;
   readonly tensors: HookTensors;
   readonly probes: ProbeRunner;
@@ -60,7 +63,8 @@ export async function buildMachine(
   const steps = new StepRunner(parts);
   const sum = team && ((values: Float64Array) => team.strategy.allReduce(values));
   const evals = new EvalRunner(engine, state, specs, sums.eval, hooks, warn, sum);
-  return { engine, state, steps, evals, tensors: new HookTensors(engine, state, () => evals.params), probes };
+  const tensors = new HookTensors(engine, state, () => evals.params);
+  return { engine, state, steps, settings: stepSettings(specs, optimizers, state), evals, tensors, probes };
 }
 
 /** Frees everything on the device; an engine that the user brought stays open. */

@@ -18,6 +18,8 @@ export interface Micro {
   /** Which of the step's micro-batches, from 0. */
   readonly index: number;
   readonly weight: number;
+  /** The part of the whole batch that its gradient is of already, where several processes share it. */
+  readonly part: number | undefined;
   readonly batch: Buffers;
   readonly key: Buffer;
   /** Where its program stands between the forward and the backward pass, on engines that can cut it there. */
@@ -33,6 +35,8 @@ interface Open {
   grads: Buffers;
   state: Buffers | undefined;
   sums: Buffer | undefined;
+  /** Are the gradients this process's part of the whole already? */
+  inPart: boolean;
   /** The sums and the weight of all processes that train together. */
   counted: { readonly sums: Float32Array; readonly weight: number } | undefined;
   params: Record<string, Buffer>;
@@ -45,6 +49,7 @@ const nothing = (): Open => ({
   grads: {},
   state: undefined,
   sums: undefined,
+  inPart: false,
   counted: undefined,
   params: {},
   opt: {},
@@ -89,11 +94,11 @@ export class OpenStep {
   /** Adds the micro-batch to the step. */
   keep(): MaybePromise<void> {
     const open = this.#open;
-    const { weight, result } = this.micro!;
+    const { weight, part, result } = this.micro!;
     const { grads, state, sums } = result!;
     const before = open.weight;
     freeAll(this.#engine, open.state ?? {});
-    Object.assign(open, { state, kept: open.kept + 1, weight: before + weight });
+    Object.assign(open, { state, kept: open.kept + 1, weight: before + weight, inPart: part !== undefined });
     // A batch without weight is one of another process, there only to have been computed.
     if (weight === 0) this.#engine.free(sums);
     else {
@@ -136,6 +141,10 @@ export class OpenStep {
 
   get weight(): number {
     return this.#open.weight;
+  }
+
+  get inPart(): boolean {
+    return this.#open.inPart;
   }
 
   /** Puts what several processes have made together in place of what this one did; its sums are counted apart. */

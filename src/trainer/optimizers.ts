@@ -1,8 +1,8 @@
 // The running optimizers: groups with their live values, schedules, and the scalars of each update.
 import type { GroupAssignment } from "../core/ask.ts";
-import type { Context } from "../core/context.ts";
 import type { LiveGroup, LiveOptimizer } from "../core/context.types.ts";
 import { ContextError, OptionError } from "../core/errors.ts";
+import type { HookTurn } from "../core/hook-turn.ts";
 import type { GroupValues, Optimizer } from "../core/optimizer.ts";
 import { show } from "../core/options.ts";
 import type { Schedule, ScheduleTime } from "../core/schedule.ts";
@@ -220,22 +220,22 @@ export class OptimizerSet {
   }
 
   /** The optimizers as one hook sees them: its assignments are recorded under its name. */
-  live(ctx: Context): LiveOptimizer[] {
+  live(turn: HookTurn): LiveOptimizer[] {
     return this.slots.map((slot, i) => ({
       name: slot.name,
       get updates() {
         return slot.updates;
       },
-      groups: slot.groups.map((group, j) => this.#liveGroup(ctx, i, j, group)),
+      groups: slot.groups.map((group, j) => this.#liveGroup(turn, i, j, group)),
     }));
   }
 
-  #liveGroup(ctx: Context, index: number, at: number, group: Group): LiveGroup {
+  #liveGroup(turn: HookTurn, index: number, at: number, group: Group): LiveGroup {
     const slot = this.slots[index]!;
     const where = `optimizers[${index}].groups[${at}]`;
     const rate = (): number => this.rate(index, at);
     const request = (key: keyof GroupAssignment, value: number): void =>
-      ctx.request(
+      turn.request(
         { verb: "assign", optimizer: index, group: at, values: { [key]: value } },
         `${where}.${key} = ${value}`,
       );

@@ -1,35 +1,30 @@
 // The computing side of a step: which programs run, on which buffers, and when their results become the state.
-import type { GroupAssignment } from "../core/ask.ts";
-import type { UpdateFn } from "../core/context.types.ts";
-import type { DeviceTensors } from "../core/device-tensors.ts";
-import type { Diagnosis, NonFinite } from "../core/diagnosis.ts";
+import type { Diagnosis } from "../core/diagnosis.ts";
 import type { Grads } from "../core/grads.ts";
-import type { MaybePromise } from "../core/loader.ts";
+import type { MaybePromise, Share } from "../core/loader.ts";
 import { samplesIn } from "../core/batch.ts";
 import { chain } from "../core/maybe.ts";
-import type { HostBatch, HostTensors, Loss } from "../core/model.ts";
-import type { NameFilter } from "../core/names.ts";
+import type { HostBatch } from "../core/model.ts";
 import type { HookRegistry } from "../core/registry.ts";
 import type { Plan, Work } from "../core/work.ts";
 import { freeAll, type Buffer, type Engine, type Halfway, type Tree } from "../engines/engine.ts";
 import { stepKey } from "../nn/key.ts";
 import type { BufferGroups } from "./activations-view.ts";
 import { BatchInput } from "./batch-input.ts";
+import { ControlInput } from "./control-input.ts";
 import type { Buffers, DeviceState } from "./device-state.ts";
-import { byName, isBad, nonFiniteIn } from "./non-finite.ts";
 import type { JointStep } from "./joint-step.ts";
-import { OpenStep, pick, type Micro } from "./open-step.ts";
+import { OpenStep, pick } from "./open-step.ts";
 import type { OptimizerSet } from "./optimizers.ts";
 import { choosePlan, samePlan } from "./plan.ts";
-import type { ProbeRunner } from "./probe-runner.ts";
 import { ProgramCache, type Cut } from "./program-cache.ts";
 import type { ControlLayout } from "./programs/control.ts";
 import { clipGrads, forwardOnly, fusedStep, lossGrads, normOf, updateParams } from "./programs/programs.ts";
-import { nonFiniteCounts } from "./programs/stats.ts";
 import { runProgram } from "./run-program.ts";
 import type { Specs, StepSpec } from "./specs.ts";
 import type { StepOptions, StepParts, StepState } from "./step-parts.ts";
 import { StepReadings } from "./step-readings.ts";
+import { Suspects } from "./suspects.ts";
 import { Totals } from "./totals.ts";
 
 /** Results of the programs, as the runner takes them apart. */
@@ -42,12 +37,6 @@ interface Pass {
 }
 type FusedResult = Pass & { readonly params: Buffers; readonly opt: Buffers };
 type GradsResult = Pass & { readonly grads: Buffers };
-
-/** A micro-batch that is part of the step, with what is needed to compute it again. */
-interface UsedBatch extends Pick<Micro, "host" | "loader" | "index"> {
-  readonly spec: StepSpec;
-  readonly scale: number;
-}
 
 /** Everything but the frozen parameters and the control vector is the program's to reuse. */
 const FUSED = { donate: [0, 1, 2, 3, 5, 7] };
@@ -72,14 +61,15 @@ export class StepRunner implements Work {
   readonly #state: DeviceState;
   readonly #optimizers: OptimizerSet;
   readonly #specs: Specs;
-  readonly #control: ControlLayout;
+  readonly #layout: ControlLayout;
+  readonly #control: ControlInput;
   readonly #hooks: HookRegistry;
-  readonly #probes: ProbeRunner;
   readonly #options: StepOptions;
   readonly #programs: ProgramCache;
   readonly #input: BatchInput;
   readonly #totals: Totals;
   readonly #open: OpenStep;
+  readonly #suspects: Suspects;
   /** Where several processes train together: their gradients as one. */
   readonly #joint: JointStep | undefined;
   /** What the plan was chosen for: it is looked at again when one of them changes, or when a cadence decides. */
@@ -88,10 +78,6 @@ export class StepRunner implements Work {
   #spec: StepSpec;
   /** Of the last backward pass. */
   #scale = 1;
-  /** The micro-batches of a guarded step. */
-  readonly #used: UsedBatch[] = [];
-  /** The control vector on the device, good until a number in it changes. Programs borrow it. */
-  #controlBuffer: Buffer | undefined;
 
   constructor(parts: StepParts) {
     const { engine, optimizers, options } = parts;
@@ -99,22 +85,21 @@ export class StepRunner implements Work {
     this.#state = parts.state;
     this.#optimizers = optimizers;
     this.#specs = parts.specs;
-    this.#control = parts.control;
+    this.#layout = parts.control;
+    this.#control = new ControlInput(engine, parts.control, options);
     this.#hooks = parts.hooks;
-    this.#probes = parts.probes;
     this.#options = options;
     this.#programs = new ProgramCache(engine);
     this.#input = new BatchInput(engine, parts.warn);
     this.#totals = new Totals(engine, parts.sums);
     this.shown = new StepReadings(engine, this.#totals);
     this.#open = new OpenStep(engine, this.#programs);
+    this.#suspects = new Suspects(engine, this.#programs, parts.probes);
     this.#joint = parts.joint;
     this.clips = options.clipNorm !== undefined || options.clipValue !== undefined;
     this.tied = optimizers.tied;
     this.plan = this.#choosePlan(1);
     this.#spec = this.#specs.get(this.plan, "");
-    this.#control.set("clipNorm", options.clipNorm ?? 0);
-    this.#control.set("clipValue", options.clipValue ?? 0);
   }
 
   get kept(): number {
@@ -125,7 +110,7 @@ export class StepRunner implements Work {
     this.#step = step;
     this.#optimizers.schedule(() => ({ step: step - 1, epoch, ...this.#options.totals() }));
     this.shown.beginStep();
-    this.#used.length = 0;
+    this.#suspects.clear();
   }
 
   #choosePlan(accumulate: number): Plan {
@@ -143,14 +128,24 @@ export class StepRunner implements Work {
     this.#specs.beginStep();
   }
 
-  takeBatch(host: HostBatch, loader: string, micro: number, empty = false): number {
-    const weight = empty ? 0 : samplesIn(host);
+  takeBatch(host: HostBatch, loader: string, micro: number, share?: Share): number {
+    const weight = share?.empty ? 0 : samplesIn(host);
     this.#spec = this.#specs.get(this.plan, loader);
     this.due = this.#spec.due;
     const batch = this.#input.put(host, loader);
     const key = this.#engine.put({ data: this.#key(micro), shape: [2] });
-    this.#open.micro = { host, loader, index: micro, weight, batch, key };
+    const part = share && this.#partInLoss(weight / share.samples);
+    this.#open.micro = { host, loader, index: micro, weight, part, batch, key };
     return weight;
+  }
+
+  /**
+   * A process's part of the whole batch, where its gradient may come out of the backward pass in that proportion, which
+   * costs nothing. Not when someone looks at it before it is joined, and only where both ways give the same bits.
+   */
+  #partInLoss(part: number): number | undefined {
+    const free = this.#planned.accumulate === 1 && !this.#hooks.firstListener("afterBackward");
+    return free && part > 0 && Number.isInteger(Math.log2(part)) ? part : undefined;
   }
 
   /** Each process of several draws its own numbers; the main one those of one alone. */
@@ -163,7 +158,7 @@ export class StepRunner implements Work {
     const spec = this.#spec;
     const { batch, key, weight } = this.#open.micro!;
     const { params, opt, state } = this.#state;
-    for (const i of this.due) this.#optimizers.fill(this.#control, i);
+    for (const i of this.due) this.#optimizers.fill(this.#layout, i);
     const guarded = this.plan.finite;
     const program = guarded
       ? this.#programs.of(spec, "guarded", () => fusedStep(spec), GUARDED)
@@ -309,7 +304,7 @@ export class StepRunner implements Work {
     const spec = this.#specs.get(this.plan, this.#spec.loader);
     const { rule } = this.#optimizers.slots[index]!;
     const names = this.#specs.trainedBy(spec, index);
-    this.#optimizers.fill(this.#control, index);
+    this.#optimizers.fill(this.#layout, index);
     const program = this.#programs.of(spec, `update ${index}`, () => updateParams(spec, rule));
     const slots = pick(this.#state.opt, this.#specs.slotsOf(names));
     const grads = pick(this.#open.grads, names);
@@ -333,35 +328,18 @@ export class StepRunner implements Work {
     return !this.plan.finite || this.shown.scalars.finite;
   }
 
-  async diagnose(): Promise<Diagnosis> {
-    const params = await this.#countNonFinite(this.#state.params);
-    // Of several processes, one that had no rows of this step has nothing bad to show.
-    let found: Diagnosis = {
-      micro: 0,
-      loaderName: this.#spec.loader,
-      batch: {},
-      params,
-      loss: 0,
-      grads: {},
-      activation: undefined,
-    };
-    for (const { host, loader, index, spec, scale } of this.#used) {
-      this.takeBatch(host, loader, index);
-      this.#spec = spec;
+  diagnose(): Promise<Diagnosis> {
+    return this.#suspects.diagnose(this.#step, this.#spec.loader, this.#state.params, async (suspect, look) => {
+      this.takeBatch(suspect.host, suspect.loader, suspect.index);
+      this.#spec = suspect.spec;
       try {
-        await this.backward(scale);
+        await this.backward(suspect.scale);
         await this.shown.settle();
-        const grads = await this.#countNonFinite(this.#open.micro!.result!.grads);
-        const { loss } = this.shown;
-        const draw = { loader, step: this.#step, micro: index };
-        const activation = Number.isFinite(loss) ? undefined : await this.#probes.firstBadPoint(host, draw);
-        found = { micro: index, loaderName: loader, batch: nonFiniteIn(host), params, loss, activation, grads };
+        return await look(this.shown.loss, this.#open.micro!.result!.grads);
       } finally {
         this.dropBatch();
       }
-      if (isBad(found)) break;
-    }
-    return found;
+    });
   }
 
   lr(optimizer: number): number {
@@ -374,38 +352,6 @@ export class StepRunner implements Work {
 
   grads(optimizer: number, record: (what: string) => void): Grads | undefined {
     return this.#open.view(this.#specs.trainedBy(this.#spec, optimizer), record);
-  }
-
-  setLoss(loss: Loss): void {
-    this.#specs.setLoss(loss);
-  }
-
-  ratesFor(lr: number | ((current: number) => number)): readonly number[] {
-    return this.#optimizers.ratesFor(lr);
-  }
-
-  setRates(rates: readonly number[]): void {
-    this.#optimizers.setRates(rates);
-  }
-
-  assign(optimizer: number, group: number, values: GroupAssignment): void {
-    this.#optimizers.assign(optimizer, group, values);
-  }
-
-  setUpdate(update: UpdateFn | null): void {
-    this.#specs.setUpdate(update);
-  }
-
-  frozenBy(filter: NameFilter): readonly string[] {
-    return this.#specs.frozenBy(filter);
-  }
-
-  freeze(names: readonly string[]): void {
-    this.#specs.freeze(names);
-  }
-
-  setParams(params: HostTensors | DeviceTensors): void {
-    this.#state.setParams(params);
   }
 
   observe(metrics: Readonly<Record<string, number>>): void {
@@ -430,36 +376,18 @@ export class StepRunner implements Work {
 
   free(): void {
     this.#open.forget();
-    if (this.#controlBuffer) this.#engine.free(this.#controlBuffer);
+    this.#control.free();
     this.#totals.free();
     this.shown.free();
   }
 
   /** Remembers the micro-batch at hand, should a guarded step turn out bad. */
   #use(scale: number): void {
-    if (!this.plan.finite) return;
-    const { host, loader, index } = this.#open.micro!;
-    this.#used.push({ host, loader, index, spec: this.#spec, scale });
-  }
-
-  async #countNonFinite(tensors: Buffers): Promise<NonFinite> {
-    const names = Object.keys(tensors);
-    if (names.length === 0) return {};
-    const vector = (await this.#programs.once("nonFinite", () => nonFiniteCounts)(tensors)) as Buffer;
-    const counts = await this.#engine.read(vector);
-    this.#engine.free(vector);
-    return byName(names.map((name, i) => [name, counts[i]!]));
+    if (this.plan.finite) this.#suspects.add(this.#open.micro!, this.#spec, scale);
   }
 
   #putControl(scale: number): Buffer {
-    const { micro } = this.#open;
-    this.#control.set("scale", scale * (this.#options.lossWeights[micro?.loader ?? ""] ?? 1));
-    this.#control.set("weight", micro?.weight ?? 1);
-    if (this.#controlBuffer && !this.#control.changed) return this.#controlBuffer;
-    if (this.#controlBuffer) this.#engine.free(this.#controlBuffer);
-    this.#control.changed = false;
-    const { values } = this.#control;
-    return (this.#controlBuffer = this.#engine.put({ data: values, shape: [values.length] }));
+    return this.#control.put(scale, this.#open.micro);
   }
 
   #run<T>(

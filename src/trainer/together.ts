@@ -11,6 +11,9 @@ import type { DeviceState } from "./device-state.ts";
 import type { Place } from "./saving/place.ts";
 import type { Source } from "./saving/restore.ts";
 
+/** How long a process leaves the word to the main one. */
+const MAIN_FIRST_MS = 300;
+
 interface TogetherParts {
   readonly run: Run;
   readonly hooks: HookRegistry;
@@ -75,9 +78,11 @@ export class Together {
   }
 
   /** Of several processes, one that fails ends all: the others would wait for it. */
-  failed(error: unknown): void {
+  async failed(error: unknown): Promise<void> {
     if (!this.team) return;
     const { rank, size, strategy } = this.team;
+    // What fails on all of them, such as data that is not there, is told by the main one, which ends the others.
+    if (rank > 0) await new Promise((resolve) => void setTimeout(resolve, MAIN_FIRST_MS));
     const shown = error instanceof Error ? (error.stack ?? error.message) : String(error);
     const message = `rank ${rank} of ${size} has failed, and ends all: ${shown}`;
     this.#parts.platform.warn(redact(message, secretsOfEnvironment()));

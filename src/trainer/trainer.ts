@@ -5,25 +5,26 @@ import type { LoadedStateDict, LoadStateDictOptions } from "../checkpoint/format
 import { toBatch } from "../core/batch.ts";
 import { boundaryRule, type Cadence, type CadenceRule } from "../core/cadence.ts";
 import type { ContextOf } from "../core/context.types.ts";
-import { ContextError, HookRegistrationError } from "../core/errors.ts";
-import { beginReplacing, evaluateOnce, type EvalFeed, type EvalParts, type Interruption } from "../core/evaluate.ts";
-import { allEvents, methodOf, type CustomEvents, type EventName } from "../core/events.ts";
-import { functionHook } from "../core/hook-entry.ts";
+import type { Disposer } from "../core/disposer.ts";
+import { ContextError } from "../core/errors.ts";
+import { evaluateOnce, type EvalFeed, type EvalParts, type Interruption } from "../core/evaluate.ts";
+import type { CustomEvents, EventName } from "../core/events.ts";
+import { addFunction, type OnArguments } from "../core/function-hook.ts";
 import { Limits } from "../core/limits.ts";
 import type { Loader } from "../core/loader.ts";
 import { runLoop } from "../core/loop.ts";
 import type { HostBatch, HostTensors } from "../core/model.ts";
-import { checkOptions, is, show } from "../core/options.ts";
+import { checkOptions, is } from "../core/options.ts";
 import { redact, secretsOfEnvironment } from "../core/redact.ts";
-import { HookRegistry, type Disposer } from "../core/registry.ts";
+import { HookRegistry } from "../core/registry.ts";
 import { makeResult, type RunResult } from "../core/result.ts";
 import { Run } from "../core/run.ts";
 import { LoaderSet } from "../data/loader-set.ts";
 import { currentPlatform } from "../platform/platform.ts";
+import { breather } from "./breather.ts";
 import { Calls } from "./calls.ts";
 import { checkLoader, checkLossWeights, evalFeeds } from "./feeds.ts";
 import { Interruptions } from "./interruptions.ts";
-import { joinOutputs } from "./join-outputs.ts";
 import { buildMachine, freeMachine, type Machine } from "./machine.ts";
 import { OptimizerSet } from "./optimizers.ts";
 import { Place } from "./saving/place.ts";
@@ -31,6 +32,7 @@ import { Saver } from "./saving/saver.ts";
 import type { Subject } from "./saving/snapshot.ts";
 import { batchLimits, checkFitOptions, checkTrainerOptions, type FitOptions, type TrainerOptions } from "./options.ts";
 import { choosePlan, describePlan } from "./plan.ts";
+import { predictAll } from "./predict.ts";
 import { defineProblem, type Problem } from "./problem.ts";
 import type { ProbedRun, RunWithProbesOptions } from "./probe-runner.ts";
 import { describeParams } from "./summary.ts";
@@ -48,6 +50,7 @@ export class Trainer {
   readonly #run: Run;
   readonly #warn: (message: string) => void;
   readonly #calls: Calls;
+  readonly #breathe: () => void | Promise<void>;
   readonly #evalEvery: CadenceRule;
   readonly #logEvery: CadenceRule;
   readonly #place: Place;
@@ -57,7 +60,6 @@ export class Trainer {
   #optimizers: OptimizerSet;
   #machine: Machine | undefined;
   #limits: Limits | undefined;
-  #lastYield = 0;
 
   constructor(options: TrainerOptions) {
     checkTrainerOptions(options);
@@ -89,6 +91,7 @@ export class Trainer {
     const { save = "async", maxRollbacks = 3, closeTimeout: deadline = 10_000 } = options;
     this.#saver = new Saver(this.#subject(), this.#place, { save, maxRollbacks, deadline }, this.#warn);
     this.#calls = new Calls(this.hooks, this.#run, deadline, () => this.#place.close());
+    this.#breathe = breather(this.#platform, options.yieldEvery ?? 20);
     this.#evalEvery = boundaryRule("evalEvery", options.evalEvery ?? "1 epoch");
     this.#logEvery = boundaryRule("logEvery", options.logEvery ?? 10);
   }
@@ -143,19 +146,8 @@ export class Trainer {
     return this.#call("predict", async () => {
       checkLoader("predict", loader);
       const { evals } = await this.#start();
-      return this.#calls.standalone("predict", async () => {
-        const parts: (HostArray | HostTensors)[] = [];
-        beginReplacing({ run: this.#run, hooks: this.hooks, evalWork: evals }, "predict", "predict");
-        loader.begin(0, this.#seed);
-        for (let batch = await loader.next(); batch !== undefined; batch = await loader.next()) {
-          const checked = toBatch(batch, () => "predict: the loader");
-          parts.push(await evals.predict(checked, "predict", parts.length));
-          await this.#breathe();
-        }
-        await loader.close?.();
-        evals.restore();
-        return joinOutputs(parts);
-      });
+      const parts = { ...this.#evalParts(() => undefined), evalWork: evals };
+      return this.#calls.standalone("predict", () => predictAll(parts, loader));
     });
   }
 
@@ -217,36 +209,13 @@ export class Trainer {
   /** Calls `fn` at an event, now and then if a cadence is given. Returns the undo, which also works with `using`. */
   on<E extends EventName>(event: E, fn: (ctx: ContextOf<E>) => unknown): Disposer;
   on<E extends EventName>(event: E, cadence: Cadence, fn: (ctx: ContextOf<E>) => unknown): Disposer;
-  on(
-    event: EventName,
-    ...rest: [fn: (ctx: never) => unknown] | [cadence: Cadence, fn: (ctx: never) => unknown]
-  ): Disposer {
-    const fn = rest.at(-1) as (ctx: never) => unknown;
-    if (typeof fn !== "function") {
-      throw new HookRegistrationError(
-        `on("${event}"): Expected a function of the context as the last argument, got ${show(fn)}`,
-      );
-    }
-    const cadence = rest.length === 2 ? rest[0] : undefined;
-    if (!allEvents().includes(event)) {
-      // The registry says it best: it knows the nearest event.
-      return this.hooks.add({ name: `on ${event}`, [methodOf(event)]: fn });
-    }
-    const base = `${fn.name || "on"} ${event}`;
-    let name = base;
-    for (let n = 2; this.hooks.get(name); n++) name = `${base} ${n}`;
-    return this.hooks.add(functionHook(name, event, fn, cadence));
+  on(event: EventName, ...rest: OnArguments): Disposer {
+    return addFunction(this.hooks, event, ...rest);
   }
 
   /** Fires an own event, made known by `defineEvent`. */
   emit<E extends keyof CustomEvents & string>(event: E, payload: CustomEvents[E]): void | Promise<void> {
-    // An own event may be fired from inside another one, whose later listeners must see their own payload.
-    const outer = this.#run.payload;
-    this.#run.payload = payload;
-    const giveBack = (): void => void (this.#run.payload = outer);
-    const pending = this.hooks.fireCustom(event);
-    if (pending) return pending.finally(giveBack);
-    giveBack();
+    return this.hooks.fireCustom(event, payload);
   }
 
   /** Which plan the next step follows, and because of which hook. */
@@ -278,7 +247,7 @@ export class Trainer {
     const { team } = this.#together;
     await this.hooks.fire.init!();
     if (this.#place.runId === "") this.#place.begin();
-    if (resume !== undefined) await this.#resume(resume);
+    if (resume !== undefined) await this.#saver.resume(resume);
     run.startTimer();
     await this.#together.begin(interrupted);
     await runLoop({
@@ -295,26 +264,6 @@ export class Trainer {
       tokens: this.options.tokens,
     });
     await this.#together.end();
-  }
-
-  /** Goes on from there; when there is nothing to go on from, the run begins at its beginning. */
-  async #resume(resume: string): Promise<void> {
-    const run = this.#run;
-    const [{ findSource }, { restoreRun }] = await Promise.all([
-      import("./saving/resume-source.ts"),
-      import("./saving/restore.ts"),
-    ]);
-    const source = await this.#together.share(() => findSource(this.#place, resume, this.#optimizers));
-    if (!source) return;
-    const { skipped } = source;
-    for (const { file, reason } of this.#run.team?.rank ? [] : skipped)
-      this.#warn(`a newer checkpoint is damaged: ${file}: ${reason}`);
-    run.loading = { from: source.from, why: "resume" };
-    await this.hooks.fire.beforeLoad!();
-    run.loaded = await restoreRun(this.#subject(), source);
-    run.resumed = run.loaded;
-    this.#saver.reset(run.loaded);
-    await this.hooks.fire.afterLoad!();
   }
 
   #subject(): Subject {
@@ -334,7 +283,7 @@ export class Trainer {
     try {
       return await this.#calls.bracket(name, body);
     } catch (error) {
-      this.#together.failed(error);
+      await this.#together.failed(error);
       throw error;
     }
   }
@@ -386,6 +335,7 @@ export class Trainer {
       config: this.options as unknown as Readonly<Record<string, unknown>>,
       work: () => this.#need().steps,
       evalWork: () => this.#need().evals,
+      settings: () => this.#need().settings,
       params: () => this.#need().tensors,
       seed: this.#seed,
       shared: this.options.shared,
@@ -393,7 +343,7 @@ export class Trainer {
       device: () => this.#machine?.engine.name ?? "not started",
       compileSeconds: () => this.#machine?.engine.compileSeconds,
       paramCount: () => Object.values(this.#initial.params).reduce((sum, { shape }) => sum + sizeOf(shape), 0),
-      optimizersFor: (ctx) => this.#optimizers.live(ctx),
+      optimizersFor: (turn) => this.#optimizers.live(turn),
       checkpointsFor: (hook) => this.#saver.view(hook),
     });
   }
@@ -424,14 +374,7 @@ export class Trainer {
       seed: this.#seed,
       team: this.#together.team,
       interrupted,
-      breathe: () => this.#breathe(),
+      breathe: this.#breathe,
     };
-  }
-
-  #breathe(): void | Promise<void> {
-    const now = performance.now();
-    if (now - this.#lastYield < (this.options.yieldEvery ?? 20)) return undefined;
-    this.#lastYield = now;
-    return this.#platform.yieldToEvents();
   }
 }

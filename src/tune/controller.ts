@@ -1,5 +1,7 @@
 // The controller: starts trials, hears what they say, decides, writes it down, and then does it.
+import { spent, wakeWhenSpent, type Ending } from "./ending.ts";
 import { errorOf } from "./failure.ts";
+import { FailureStreak } from "./failure-streak.ts";
 import { Mailbox } from "./mailbox.ts";
 import type { TrialHost, TrialOutcome, Verdict } from "./runners/runner.ts";
 import type { StudyStore } from "./store.ts";
@@ -10,13 +12,6 @@ import { infoOf, type TrialState } from "./study-state.ts";
 import { checkValues } from "./trial.ts";
 import { trialSeed } from "./trial-seed.ts";
 import type { Decision, Report, Result } from "./types.ts";
-
-/** Why a study ended, or must. */
-export interface Ending {
-  readonly status: "completed" | "stopped" | "interrupted" | "error";
-  readonly reason: string;
-  readonly requestedBy: string;
-}
 
 type Stash = TrialState["stash"];
 
@@ -49,12 +44,13 @@ export class Controller {
   readonly #running = new Map<number, AbortController>();
   /** Trials that this controller has taken up: those of an earlier one are unfinished until then. */
   readonly #mine = new Set<number>();
-  #equal = { message: "", count: 0 };
+  readonly #streak: FailureStreak;
   #failure: Error | undefined;
   iteration = 0;
 
   constructor(parts: Parts) {
     this.#parts = parts;
+    this.#streak = new FailureStreak(parts.plan.maxEqualFailures);
   }
 
   /** Lets it look whether it must end. */
@@ -68,7 +64,7 @@ export class Controller {
 
   async run(): Promise<Ending> {
     const { events, store } = this.#parts;
-    const stopLooking = this.#wakeInTime();
+    const stopLooking = wakeWhenSpent(this.#parts.plan.budget, store, this.wake);
     for (const number of store.carryOut()) if (store.trial(number).status === "pruned") this.#complete(number);
     try {
       for (;;) {
@@ -84,21 +80,6 @@ export class Controller {
     }
     if (this.#failure) throw this.#failure;
     return this.#over() ?? { status: "completed", reason: this.#summary(), requestedBy: "" };
-  }
-
-  /** Wakes it when its seconds are used up. */
-  #wakeInTime(): () => void {
-    const { seconds } = this.#parts.plan.budget;
-    if (seconds === undefined) return () => undefined;
-    let timer: ReturnType<typeof setTimeout>;
-    const look = (): void => {
-      const left = seconds - this.#parts.store.elapsed;
-      if (left <= 0) return this.wake();
-      // A timer may be a little early, and counts no further than this.
-      timer = setTimeout(look, Math.min(left * 1000 + 1, 2 ** 31 - 1));
-    };
-    look();
-    return () => clearTimeout(timer);
   }
 
   /** Starts what may be started. */
@@ -249,7 +230,7 @@ export class Controller {
     const missing = plan.objectives.find(({ metric }) => result[metric] === undefined);
     if (missing) return this.#lose(number, unreported(missing.metric, result), false);
     store.write({ type: "completed", trial: number, result, ...more });
-    this.#equal = { message: "", count: 0 };
+    this.#streak.end();
     this.#complete(number);
   }
 
@@ -258,7 +239,7 @@ export class Controller {
     const { store } = this.#parts;
     store.write({ type: "left", trial: number, ...more });
     if (store.trial(number).status !== "pruned") return;
-    this.#equal = { message: "", count: 0 };
+    this.#streak.end();
     this.#complete(number);
   }
 
@@ -278,19 +259,7 @@ export class Controller {
     store.write({ type: "failed", trial: number, error, retry, ...(isLost && { lost: true }) });
     const trial = infoOf(store.trial(number));
     events.post(retry ? "trialRecover" : "trialError", { trial, error });
-    if (!retry) this.#countEqual(error, thrown);
-  }
-
-  #countEqual(error: { readonly name: string; readonly message: string }, cause: unknown): void {
-    const { maxEqualFailures } = this.#parts.plan;
-    const { message: text } = error;
-    // Numbers of trials, paths and times differ.
-    const message = text.replaceAll(/\d+/g, "#");
-    this.#equal = { message, count: this.#equal.message === message ? this.#equal.count + 1 : 1 };
-    if (this.#equal.count < maxEqualFailures) return;
-    const many =
-      maxEqualFailures === 1 ? "a trial has failed" : `${maxEqualFailures} trials in a row have failed alike`;
-    this.#failure ??= new StudyError(`Study: ${many}, so it ends here: ${error.name}: ${text}`, { cause });
+    if (!retry) this.#failure ??= this.#streak.add(error, thrown);
   }
 
   #complete(number: number): void {
@@ -316,12 +285,7 @@ export class Controller {
     const { plan, store, events, stopped } = this.#parts;
     if (this.#failure) return { status: "error", reason: this.#failure.message, requestedBy: "" };
     if (events.failure) return { status: "error", reason: errorOf(events.failure.error).message, requestedBy: "" };
-    const asked = stopped();
-    if (asked) return asked;
-    const { seconds = Infinity, steps = Infinity } = plan.budget;
-    if (store.elapsed >= seconds) return { status: "completed", reason: `${seconds} seconds`, requestedBy: "" };
-    if (store.state.steps >= steps) return { status: "completed", reason: `${steps} steps`, requestedBy: "" };
-    return undefined;
+    return stopped() ?? spent(plan.budget, store);
   }
 
   #summary(): string {

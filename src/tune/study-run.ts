@@ -7,7 +7,8 @@ import type { TuneContexts } from "../core/tune.types.ts";
 import { builtin } from "../platform/builtin.ts";
 import { currentPlatform } from "../platform/platform.ts";
 import { Interruptions } from "../trainer/interruptions.ts";
-import { Controller, type Ending } from "./controller.ts";
+import { Controller } from "./controller.ts";
+import type { Ending } from "./ending.ts";
 import { errorOf } from "./failure.ts";
 import { loadHookStates, saveHookStates } from "./hook-states.ts";
 import type { ModuleHooks } from "./module-hooks.ts";
@@ -52,6 +53,7 @@ export async function runStudy({ plan, store, warn, signal }: Parts): Promise<St
     trial: plan.trial!,
     concurrency,
     hooks: plan.hooks,
+    hookSources: plan.hookSources,
     moduleHooks,
     warn,
     fail,

@@ -12,7 +12,7 @@ const BUDGETS: Readonly<Record<string, number>> = {
   "hookline/data": 10_500,
   "hookline/checkpoint": 37_000,
   "hookline/loggers": 60_000,
-  "hookline/experiment": 70_000,
+  "hookline/experiment": 80_000,
   "hookline/config": 41_000,
   "hookline/jax": 330,
   "hookline/native": 36_500,

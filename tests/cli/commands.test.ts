@@ -205,10 +205,18 @@ describe("a run that is done", () => {
     });
   });
 
+  test("inspect says how long the engine compiled, where it is known", async () => {
+    const info = JSON.parse(readFileSync(join(trained, "runs/tiny/run.json"), "utf8")) as { about: object };
+    const about = { ...info.about, engine: "native" };
+    const dir = installed.project({ "run.json": JSON.stringify({ ...info, about, compileSeconds: 0.2567 }) });
+    const { stdout } = await installed.hookline(dir, "inspect", ".");
+    expect(stdout).toMatch(/ of training, on native, which compiled for 0\.26 s\n/);
+  });
+
   test("inspect, and 1 when a checkpoint is damaged", async () => {
     const { code, stdout } = await hookline("inspect", "runs/tiny");
     expect(code).toBe(0);
-    expect(stdout).toContain("runs/tiny: run, completed (3 epochs), step 12 of 12");
+    expect(stdout).toMatch(/runs\/tiny: run, completed \(3 epochs\), step 12 of 12, .* of training, on wasm\n/);
     expect(stdout).toContain("3 parameters");
     const { checkpoint } = resultsOf(join(trained, "runs/tiny")).models["model"]!;
     const copy = installed.project();

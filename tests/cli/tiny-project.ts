@@ -16,7 +16,7 @@ hooks:
 const PARTS = `import { writeFileSync } from "node:fs";
 
 export function points() {
-  writeFileSync("data-was-read", "");
+  writeFileSync(new URL("data-was-read", import.meta.url), "");
   const x = Float32Array.from({ length: 128 }, (_, i) => Math.sin(i * 1.7));
   const y = Float32Array.from({ length: 64 }, (_, i) => x[2 * i] - 2 * x[2 * i + 1]);
   return { x: { data: x, shape: [64, 2] }, y: { data: y, shape: [64, 1] } };

@@ -38,6 +38,7 @@ describe.skipIf(!mpirunWorks)("a rank that fails", () => {
       const end = await runRanks(2, CHILD, argsOf({ name: hook, hooks: [hook], steps: 120 }));
       expect(end.code).toBe(1);
       expect(end.stderr).toContain(message);
+      expect(end.stderr.match(/has failed, and ends all/g)).toHaveLength(1);
       expect(seenIn(end)).toEqual([]);
     },
     120_000,

@@ -138,6 +138,17 @@ describe("what all ranks have", () => {
   });
 });
 
+it.each([
+  [2, 4],
+  [3, 4],
+  [3, 5],
+])("whoever looks at the gradients of %i ranks, at batches of %i, changes no bit", async (size, batchSize) => {
+  const looking: Hook = { name: "looking", onAfterBackward: (ctx) => void ctx.grads.names };
+  const plain = await train(size, () => ({ batchSize, epochs: 2 }));
+  const seen = await train(size, () => ({ batchSize, epochs: 2, hooks: [looking] }));
+  expect(await sameWeights(seen.trainers)).toEqual(await sameWeights(plain.trainers));
+});
+
 it("a second fit goes on, and one that restarts begins anew, on all ranks", async () => {
   const { trainers } = await train(2, () => ({ epochs: 1 }));
   const once = await sameWeights(trainers);

@@ -1,12 +1,15 @@
 // The native engine as a user meets it: by name, chosen by itself, with options, and where it cannot compile a program.
+import { readFileSync } from "node:fs";
 import { lax, numpy as np } from "@jax-js/jax";
-import { Trainer, type Hook, type Tensor, type TrainerOptions } from "hookline";
+import { logger, Trainer, type Hook, type Tensor, type TrainerOptions } from "hookline";
 import { DataLoader, Rng } from "hookline/data";
+import { jsonl } from "hookline/loggers";
 import { NativeEngine } from "hookline/native";
 import { batchNorm, crossEntropy, dropout, layerNorm, linear, sequential, tanh } from "hookline/nn";
 import { adamw, sgd } from "hookline/optim";
 import { tinyData } from "hookline/testing";
 import { heapInUse } from "../support/heap.ts";
+import { tempDir } from "../support/temp-dir.ts";
 import { afterEach, describe, expect, test, vi } from "vitest";
 
 const rng = new Rng(3);
@@ -54,6 +57,13 @@ describe("which engine", () => {
     expect(result.engine).toBe("native");
     expect([...devices]).toEqual(["native"]);
     expect(result.compileSeconds).toBeGreaterThan(0);
+  });
+
+  test("run.json says which one, and how long it compiled", async () => {
+    const dir = tempDir();
+    const { result } = await trained("native", [logger(jsonl({ dir }))], 2);
+    const info = JSON.parse(readFileSync(`${dir}/run.json`, "utf8")) as Record<string, unknown>;
+    expect(info).toMatchObject({ compileSeconds: result.compileSeconds, about: { engine: "native" } });
   });
 
   test("an own one has options, stays open after a trainer, and serves several", async () => {

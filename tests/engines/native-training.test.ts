@@ -1,12 +1,11 @@
 // Whole runs on the native engine: they follow wasm's losses, repeat themselves bit by bit, and can be taken up again.
-import type { Hook, Model, Tensor, TrainerOptions } from "hookline";
+import type { Hook, Model, TrainerOptions } from "hookline";
 import { Trainer } from "hookline";
 import { memoryStore } from "hookline/checkpoint";
-import { DataLoader, Rng } from "hookline/data";
+import { DataLoader } from "hookline/data";
 import {
   accuracy,
   batchNorm,
-  block,
   conv2d,
   crossEntropy,
   dropout,
@@ -16,7 +15,6 @@ import {
   layerNorm,
   linear,
   maxPool2d,
-  multiHeadAttention,
   relu,
   sequential,
   tanh,
@@ -26,15 +24,12 @@ import { adamw, lion, rmsprop, sgd } from "hookline/optim";
 import { describe, expect, test } from "vitest";
 import { methodOf, type BuiltinEvent } from "../../src/core/events.ts";
 import { NativeEngine } from "../../src/engines/native/native-engine.ts";
+import { randomData } from "../support/random-data.ts";
+import { transformerBlock } from "../support/transformer-block.ts";
 
 type Options = Omit<TrainerOptions, "engine">;
 
-const rng = new Rng(7);
-const floats = (...shape: number[]) => ({
-  data: Float32Array.from({ length: shape.reduce((a, b) => a * b, 1) }, () => rng.normal()),
-  shape,
-});
-const labels = (n: number, classes: number) => Int32Array.from({ length: n }, () => rng.int(classes));
+const { floats, labels } = randomData(7);
 const tokens = (n: number, length: number, words: number) => ({ data: labels(n * length, words), shape: [n, length] });
 
 const mlpData = { x: floats(64, 20), y: labels(64, 5) };
@@ -59,18 +54,7 @@ const cnn = () =>
 const gpt = (): Model =>
   sequential({
     tokens: embedding(11, 16),
-    body: block(
-      {
-        ln1: layerNorm(16),
-        attn: multiHeadAttention(16, 2, { causal: true }),
-        ln2: layerNorm(16),
-        mlp: sequential(linear(16, 32), gelu(), linear(32, 16)),
-      },
-      ({ ln1, attn, ln2, mlp: feed }, x: Tensor) => {
-        const h = x.ref.add(attn(ln1(x)));
-        return h.ref.add(feed(ln2(h)));
-      },
-    ),
+    body: transformerBlock(16, 2),
     norm: layerNorm(16),
     head: linear(16, 11),
   });

@@ -1,5 +1,5 @@
 // Writes event files and what must be read back from them: npx tsx tests/interop/tensorboard-run.ts FOLDER
-// Two runs: one is interrupted after its last checkpoint and resumed from it, the other fails.
+// Three runs: one is interrupted after its last checkpoint and resumed from it, one fails, one fails and is resumed.
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Json } from "../../src/core/json.ts";
@@ -100,7 +100,7 @@ async function write(dir: string, hparams: Record<string, Json>, part: Part, sho
   await backend.close(end(part.status, part.to));
 }
 
-/** Writes `resumed` and `failed` into the folder; what TensorBoard must show of them is in `expected.json` too. */
+/** Writes `resumed`, `failed` and `recovered` into the folder; what TensorBoard must show of them is in `expected.json` too. */
 export async function writeRuns(folder: string): Promise<Record<string, ExpectedRun>> {
   const resumed = empty(
     { lr: 0.001, "optimizer.name": "adam", "optimizer.nesterov": false, sizes: "[784,10]" },
@@ -116,7 +116,13 @@ export async function writeRuns(folder: string): Promise<Record<string, Expected
   const others = { lr: 0.1, dropout: 0.5, augment: true, bound: Infinity };
   await write(join(folder, "failed"), others, { from: 1, to: 60, status: "error" }, failed, Infinity);
 
-  const expected = { resumed, failed };
+  const recovered = empty({ lr: 0.2 }, "success");
+  const broken = { from: 1, to: 30, status: "error" } as const;
+  await write(join(folder, "recovered"), { lr: 0.2 }, broken, recovered, 20);
+  const mended = { from: 21, to: 40, resumedAt: 20, status: "completed" } as const;
+  await write(join(folder, "recovered"), { lr: 0.2 }, mended, recovered, Infinity);
+
+  const expected = { resumed, failed, recovered };
   writeFileSync(join(folder, "expected.json"), JSON.stringify(expected));
   return expected;
 }

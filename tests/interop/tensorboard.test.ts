@@ -98,12 +98,12 @@ beforeAll(async () => {
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 describe.skipIf(!hasPython)("an independent reader", () => {
-  it.each(["resumed", "failed"])("finds all that was written: %s", (name) => {
+  it.each(["resumed", "failed", "recovered"])("finds all that was written: %s", (name) => {
     const files = read(join(folder, name));
     const { statuses, ...shown } = gather(files);
     const { status, ...wanted } = expected[name]!;
     expect(shown).toEqual(wanted);
-    // An interrupted part has no end of its own.
+    // A part that went on has no end of its own.
     expect(statuses).toEqual([status === "success" ? 1 : 2]);
     for (const { left, events } of files) {
       expect(left).toBe(0);

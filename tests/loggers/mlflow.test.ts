@@ -2,15 +2,11 @@
 import { expect, it, onTestFinished, vi } from "vitest";
 import { mlflow, type MlflowOptions } from "../../src/loggers/mlflow.ts";
 import { mlflowServer, type MlflowServer } from "../support/mlflow-server.ts";
-import { downHalfOfTheTime, type Fault } from "./queue-faults.ts";
+import { downHalfOfTheTime } from "./queue-faults.ts";
 import { ending, facts, logSteps, range, record, temporaryFolder, textOf } from "./queue-runs.ts";
+import { arrivesOnce, served } from "./queue-suite.ts";
 
-async function serve(): Promise<MlflowServer> {
-  const server = await mlflowServer();
-  onTestFinished(() => server.close());
-  return server;
-}
-
+const serve = (): Promise<MlflowServer> => served(mlflowServer);
 const quick = { sendEvery: 5, backoff: 5, timeout: 2000 } as const;
 const steps = (server: MlflowServer, run = 0): number[] => server.runs[run]!.metrics.map(({ step }) => step);
 
@@ -52,73 +48,22 @@ it("logs a run: experiment, tags, parameters, metrics and its end", async () => 
   await expect.poll(() => server.connections()).toBe(0);
 });
 
-it(
-  "brings 10⁴ steps through a server that is down half of the time: each once, in order",
-  { timeout: 60_000 },
-  async () => {
-    const server = await serve();
-    server.fault = downHalfOfTheTime;
-    const { backend } = backendFor(server);
-    await backend.open(facts({ dir: temporaryFolder() }));
-    await logSteps(backend, 1, 10_000);
-    await backend.flush?.();
-    await expect.poll(() => server.runs[0]?.metrics.length, { timeout: 50_000 }).toBe(10_000);
-    await backend.close(ending(10_000));
-    expect(server.runs).toHaveLength(1);
-    expect(steps(server)).toEqual(range(1, 10_000));
-    expect(server.runs[0]!.status).toBe("FINISHED");
-    expect(server.calls.length).toBeGreaterThan(30);
-  },
-);
-
-it.for(["lateReset", "late500", "half", "down", "html", "429", "hang"] as const)(
-  "nothing comes twice and nothing is missing when every kind of request meets: %s",
-  async (fault: Fault) => {
-    const server = await serve();
-    // The first of each, and the third: where parameters go the way of metrics, those are met as well.
-    const met = new Map<string, number>();
-    server.fault = (_count, path) => {
-      met.set(path, (met.get(path) ?? 0) + 1);
-      return [1, 3].includes(met.get(path)!) ? fault : "ok";
-    };
-    const { backend } = backendFor(server, { timeout: 200, experiment: "digits" });
-    await backend.open(facts({ dir: temporaryFolder() }));
-    await logSteps(backend, 1, 50);
-    await backend.close(ending(50));
-    expect(server.runs).toHaveLength(1);
-    expect(steps(server)).toEqual(range(1, 50));
-    expect(server.runs[0]!.status).toBe("FINISHED");
-    expect(met.size).toBeGreaterThanOrEqual(6);
-  },
-);
-
-it("keeps what could not be sent, and sends it at the next start, before what is new", async () => {
-  const server = await serve();
-  const dir = temporaryFolder();
-  server.fault = () => "down";
-  const first = backendFor(server);
-  await first.backend.open(facts({ dir }));
-  await logSteps(first.backend, 1, 100);
-  const started = performance.now();
-  await first.backend.close(ending(100, "interrupted"));
-  expect(performance.now() - started).toBeLessThan(4500);
-  expect(first.warnings.at(-1)).toMatch(/101 records could not be sent .* wait in .*mlflow/);
-  server.fault = () => "ok";
-  // Goes on from step 90, so that ten steps come again.
-  const second = backendFor(server);
-  await second.backend.open(facts({ dir, resumedAt: 90 }));
-  await logSteps(second.backend, 91, 150);
-  await second.backend.close(ending(150));
-  expect(server.runs).toHaveLength(1);
-  expect(steps(server)).toEqual(range(1, 150));
-  expect(second.warnings).toEqual([]);
-  // Another run of the same directory.
-  const third = backendFor(server);
-  await third.backend.open(facts({ dir, id: "run-2" }));
-  await logSteps(third.backend, 1, 10);
-  await third.backend.close(ending(10, "error"));
-  expect(steps(server, 1)).toEqual(range(1, 10));
-  expect(server.runs.map(({ status }) => status)).toEqual(["FINISHED", "FAILED"]);
+arrivesOnce<MlflowServer, MlflowOptions>({
+  name: "mlflow",
+  serve,
+  backendFor,
+  steps: (server, run) => server.runs[run ?? 0] && steps(server, run),
+  outcome: ({ runs }) => runs.map(({ status }) => status),
+  well: "FINISHED",
+  failed: "FAILED",
+  // One that has to be made first: that is a kind of request too.
+  faultyOptions: { experiment: "digits" },
+  faults: ["lateReset", "late500", "half", "down", "html", "429", "hang"],
+  kinds: { least: 6, most: Infinity },
+  // No more than 1,000 metrics fit into one.
+  leastCalls: 10,
+  outage: "down",
+  secondId: "run-2",
 });
 
 it("sends what another run left in the directory, and says that it was killed", async () => {

@@ -7,15 +7,10 @@ import { encodePngNow } from "../../src/loggers/formats/png.ts";
 import { wandb, type WandbOptions } from "../../src/loggers/wandb.ts";
 import { wandbSender } from "../../src/loggers/wandb-courier.ts";
 import { parseExtended, wandbServer, type WandbServer } from "../support/wandb-server.ts";
-import { downHalfOfTheTime, type Fault } from "./queue-faults.ts";
 import { ending, facts, logSteps, range, record, START, temporaryFolder, textOf } from "./queue-runs.ts";
+import { arrivesOnce, served } from "./queue-suite.ts";
 
-async function serve(): Promise<WandbServer> {
-  const server = await wandbServer();
-  onTestFinished(() => server.close());
-  return server;
-}
-
+const serve = (): Promise<WandbServer> => served(wandbServer);
 const quick = { sendEvery: 5, backoff: 5, timeout: 2000, project: "digits" } as const;
 
 function backendFor(server: WandbServer, options: WandbOptions = {}): { backend: LoggerBackend; warnings: string[] } {
@@ -109,70 +104,26 @@ it("sends the numbers when images are refused, and says so once", async () => {
   expect(warnings).toEqual([expect.stringMatching(/images could not be sent: HTTP 403 for a file/)]);
 });
 
-it(
-  "brings 10⁴ steps through a server that is down half of the time: each once, in order",
-  { timeout: 60_000 },
-  async () => {
-    const server = await serve();
-    server.fault = downHalfOfTheTime;
-    const { backend } = backendFor(server);
-    await backend.open(facts({ dir: temporaryFolder() }));
-    await logSteps(backend, 1, 10_000);
-    await backend.flush?.();
-    await expect
-      .poll(() => server.runs.get("run-1")?.files.get("wandb-history.jsonl")?.length, { timeout: 50_000 })
-      .toBe(10_000);
-    await backend.close(ending(10_000));
-    expect(steps(server)).toEqual(range(1, 10_000));
-    expect(server.problems).toEqual([]);
-    expect(server.runs.get("run-1")!.state).toBe("finished");
+arrivesOnce<WandbServer, WandbOptions>({
+  name: "wandb",
+  serve,
+  backendFor,
+  steps: (server, run) => {
+    const id = ["run-1", "run-2"][run ?? 0]!;
+    return server.runs.has(id) ? steps(server, id) : undefined;
   },
-);
-
-it.for(["lateReset", "late500", "down", "html", "429", "hang", "slow"] as const)(
-  "nothing comes twice and nothing is missing when every kind of request meets: %s",
-  async (fault: Fault) => {
-    const server = await serve();
-    // The first of each, and the third: where parameters go the way of metrics, those are met as well.
-    const met = new Map<string, number>();
-    server.fault = (_count, path) => {
-      met.set(path, (met.get(path) ?? 0) + 1);
-      return [1, 3].includes(met.get(path)!) ? fault : "ok";
-    };
-    const { backend } = backendFor(server, { timeout: 200 });
-    await backend.open(facts({ dir: temporaryFolder() }));
-    await logSteps(backend, 1, 50);
-    await backend.close(ending(50));
-    expect(steps(server)).toEqual(range(1, 50));
-    expect(server.problems).toEqual([]);
-    expect(met.size).toBe(2);
-  },
-);
-
-it("keeps what could not be sent, and sends it at the next start, before what is new", async () => {
-  const server = await serve();
-  const dir = temporaryFolder();
-  server.fault = () => "hang";
-  const first = backendFor(server);
-  await first.backend.open(facts({ dir }));
-  await logSteps(first.backend, 1, 100);
-  const started = performance.now();
-  await first.backend.close(ending(100, "interrupted"));
-  expect(performance.now() - started).toBeLessThan(4500);
-  expect(first.warnings.at(-1)).toMatch(/101 records could not be sent .* wait in .*wandb/);
-  server.fault = () => "ok";
-  const second = backendFor(server);
-  await second.backend.open(facts({ dir, resumedAt: 90 }));
-  await logSteps(second.backend, 91, 150);
-  await second.backend.close(ending(150));
-  expect(steps(server)).toEqual(range(1, 150));
-  expect(server.problems).toEqual([]);
-  const third = backendFor(server);
-  await third.backend.open(facts({ dir, id: "run/2" }));
-  await logSteps(third.backend, 1, 10);
-  await third.backend.close(ending(10, "error"));
-  expect(steps(server, "run-2")).toEqual(range(1, 10));
-  expect(server.runs.get("run-2")!.exitCode).toBe(1);
+  outcome: ({ runs, problems }) => [
+    ...problems,
+    ...[...runs.values()].map(({ state, exitCode }) => `${state} with ${exitCode}`),
+  ],
+  well: "finished with 0",
+  failed: "failed with 1",
+  faultyOptions: {},
+  faults: ["lateReset", "late500", "down", "html", "429", "hang", "slow"],
+  kinds: { least: 2, most: 2 },
+  outage: "hang",
+  // Not a name that the service takes as it is.
+  secondId: "run/2",
 });
 
 it("goes on with a run whose queue is not here, from the line that the service has come to", async () => {

@@ -21,6 +21,7 @@ export function fakeRegistry(options: { rank?: number; optimizers?: readonly str
     config: {},
     work: noEngine,
     evalWork: noEngine,
+    settings: noEngine,
     params: noEngine,
     seed: 0,
     shared: undefined,

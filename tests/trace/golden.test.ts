@@ -133,6 +133,30 @@ describe("golden traces", () => {
       await expect(await trace({ ...saving(), epochs: 2, samples: 12 }, every2)).toMatchFileSnapshot(golden("saves"));
     });
 
+    test("a save after the last step is not that of the end: the epoch's end comes in between", async () => {
+      const told: string[] = [];
+      const tells: Hook = {
+        name: "tells",
+        onTrainBegin: (ctx) => ctx.requestSave("final", { at: "end" }),
+        onStepEnd: (ctx) => (ctx.step % 2 === 0 ? ctx.requestSave("interval", { name: `at-${ctx.step}` }) : undefined),
+        onEpochBegin: ({ epoch }) => void told.push(`epochBegin ${epoch}`),
+        onEpochEnd: ({ epoch }) => void told.push(`epochEnd ${epoch}`),
+        onAfterSave: ({ saved }) => void told.push(`${saved.name} ${saved.reason}`),
+      };
+      const options = { store: memoryStore(), save: "sync", samples: 12, hooks: [tells] } as const;
+      await using first = tinyTrainer({ ...options, steps: 6 });
+      await first.fit();
+      expect(told.splice(0).slice(-4)).toEqual(["at-4 interval", "at-6 interval", "epochEnd 1", "step-000006 final"]);
+
+      // So a run goes on from the one with that end, and from the other behind it.
+      const goesOn = async (resume: string): Promise<string> => {
+        await using second = tinyTrainer({ ...options, steps: 7 });
+        await second.fit({ resume });
+        return told.splice(0)[0]!;
+      };
+      expect([await goesOn("at-6"), await goesOn("step-000006")]).toEqual(["epochEnd 1", "epochBegin 2"]);
+    });
+
     test("resumed in mid-epoch, where it does not begin again", async () => {
       const options = { ...saving(), samples: 20 };
       const onSteps: Hook = { name: "onSteps", onStepEnd: (ctx) => ctx.requestSave() };

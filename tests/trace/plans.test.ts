@@ -1,55 +1,37 @@
 // Every plan gives the same bits as the fused one on wasm: an observer never changes the run.
 import type { BuiltinEvent, Hook } from "hookline";
 import { Trainer } from "hookline";
-import { DataLoader, Rng } from "hookline/data";
+import { DataLoader } from "hookline/data";
 import {
   accuracy,
   batchNorm,
-  block,
   conv2d,
   crossEntropy,
   dropout,
   embedding,
   flatten,
-  gelu,
-  layerNorm,
   linear,
   maxPool2d,
-  multiHeadAttention,
   relu,
   sequential,
 } from "hookline/nn";
 import { adamw, lion, rmsprop, sgd } from "hookline/optim";
-import type { Activations, Model, ProbeRequest, Tensor, TrainerOptions } from "hookline";
+import type { Activations, Model, ProbeRequest, TrainerOptions } from "hookline";
 import { testEngine } from "hookline/testing";
 import { methodOf } from "../../src/core/events.ts";
 import { readPoints } from "../support/probed.ts";
+import { randomData } from "../support/random-data.ts";
+import { transformerBlock } from "../support/transformer-block.ts";
 import { describe, expect, test } from "vitest";
 
-const rng = new Rng(7);
-const floats = (...shape: number[]) => ({
-  data: Float32Array.from({ length: shape.reduce((a, b) => a * b, 1) }, () => rng.normal()),
-  shape,
-});
-const labels = (n: number, classes: number) => Int32Array.from({ length: n }, () => rng.int(classes));
+const { floats, labels } = randomData(7);
 
 const mlp = () => sequential(linear(20, 32), batchNorm(32), relu(), dropout(0.3), linear(32, 5));
 const cnn = () => sequential(conv2d(1, 4, { kernel: 3 }), relu(), maxPool2d(2), flatten(), linear(4 * 3 * 3, 5));
 const transformer = (): Model =>
   sequential({
     tokens: embedding(11, 16),
-    body: block(
-      {
-        ln1: layerNorm(16),
-        attn: multiHeadAttention(16, 2, { causal: true }),
-        ln2: layerNorm(16),
-        mlp: sequential(linear(16, 32), gelu(), linear(32, 16)),
-      },
-      ({ ln1, attn, ln2, mlp }, x: Tensor) => {
-        const h = x.ref.add(attn(ln1(x)));
-        return h.ref.add(mlp(ln2(h)));
-      },
-    ),
+    body: transformerBlock(16, 2),
     head: linear(16, 11),
   });
 

@@ -16,7 +16,8 @@ import {
   type StudyOptions,
 } from "hookline/tune";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
-import { work, type WorkerOptions } from "../../src/tune/runners/bullmq/worker.ts";
+import type { WorkerOptions } from "../../src/tune/runners/bullmq/worker.ts";
+import { queueWorker } from "../support/queue-worker.ts";
 import { redisIsHere, startRedis, WHERE_FROM, type RedisServer } from "../support/redis-server.ts";
 import { tempDir } from "../support/temp-dir.ts";
 import { startWorker } from "../support/trial-worker.ts";
@@ -71,28 +72,8 @@ describe.skipIf(!redisIsHere)(redisIsHere ? "bullmq" : `bullmq: skipped, ${WHERE
   beforeAll(async () => void (redis = await startRedis()));
   afterAll(() => redis.stop());
 
-  /** A worker in this process; its trials run in others. */
-  function worker(study: string, options: Partial<WorkerOptions> = {}): { readonly ended: Promise<void> } {
-    const stop = new AbortController();
-    const ended = work({
-      redis: redis.url,
-      study,
-      size: 1,
-      memory: undefined,
-      timeout: undefined,
-      recycle: 50,
-      directory: process.cwd(),
-      signal: stop.signal,
-      warn: () => undefined,
-      say: () => undefined,
-      ...options,
-    });
-    onTestFinished(async () => {
-      stop.abort("the test is over");
-      await ended.catch(() => undefined);
-    });
-    return { ended };
-  }
+  const worker = (study: string, options: Partial<WorkerOptions> = {}): ReturnType<typeof queueWorker> =>
+    queueWorker(redis.url, study, options);
   const queue = (options: Partial<BullmqOptions> = {}): Runner => bullmq({ redis: redis.url, ...options });
 
   describe("the life of a trial is that of one in a local process", () => {

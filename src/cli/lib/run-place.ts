@@ -2,6 +2,7 @@
 import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { lockDirectory } from "../../checkpoint/lock.ts";
+import { sentence } from "../../experiment/config/sentence.ts";
 import { readResults, type SavedResults } from "../../experiment/results-file.ts";
 import { moveAside } from "../../experiment/run-place.ts";
 import { UsageError } from "./exit.ts";
@@ -23,7 +24,7 @@ export function checkNobodyThere(runDir: string): void {
 
 function unfinished(runDir: string, { status, reason }: SavedResults): string {
   const how = status === "running" ? "is running, or was killed" : `ended with: ${reason || status}`;
-  return `${runDir} has an unfinished run, which ${how}. Go on with it: \`hookline resume ${runDir}\`. Or start anew: \`--fresh\` moves it aside, \`--run-dir\` leaves it where it is.`;
+  return `${runDir} has an unfinished run, which ${sentence(how)} Go on with it: \`hookline resume ${runDir}\`. Or start anew: \`--fresh\` moves it aside, \`--run-dir\` leaves it where it is.`;
 }
 
 /** Those of the run, of its models and of their folds. */

@@ -25,6 +25,9 @@ export interface RunSummary {
   readonly totalSteps: number | null;
   /** Seconds of training. */
   readonly elapsed: number;
+  /** The engine, and the seconds that it spent on compiling; null where it is not known. */
+  readonly engine: string | null;
+  readonly compileSeconds: number | null;
   /** Milliseconds since 1970. */
   readonly startedAt: number;
   /** By metric, where one value is better than another: the smallest or the largest, as suits its name. */
@@ -79,6 +82,8 @@ export async function summarize(root: string, dir: string): Promise<RunSummary |
     step: info.step ?? log?.steps.at(-1) ?? 0,
     totalSteps: info.totalSteps,
     elapsed: info.elapsed ?? log?.elapsed.at(-1) ?? 0,
+    engine: typeof info.about["engine"] === "string" ? info.about["engine"] : null,
+    compileSeconds: info.compileSeconds ?? null,
     startedAt: info.startedAt,
     best: Object.fromEntries((log?.names ?? []).flatMap((name) => bestOf(log!, name))),
     metrics: log?.names ?? [],
@@ -95,6 +100,8 @@ async function fromResults(root: string, dir: string): Promise<RunSummary[]> {
     status: statusNow(saved.status, processOf(dir)),
     reason: saved.reason,
     totalSteps: null,
+    engine: null,
+    compileSeconds: null,
     startedAt: saved.startedAt,
     metrics: [],
   };

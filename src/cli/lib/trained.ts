@@ -20,9 +20,8 @@ import { Training } from "../../experiment/training.ts";
 import type { ExperimentOptions, Loaders } from "../../experiment/types.ts";
 import { UsageError } from "./exit.ts";
 import { say } from "./output.ts";
-import { readRecord } from "./record.ts";
-import { recordedConfig } from "./recorded-config.ts";
 import { shownPath } from "./shown-path.ts";
+import { trainedConfig } from "./trained-config.ts";
 
 type Part = "train" | "val" | "test";
 
@@ -45,8 +44,7 @@ export interface Trained {
 /** Hooks take part in the reading of data, which they may change, and in nothing else: no log of the run grows. */
 export async function openTrained(given: string, { checkpoint, on, model }: Wanted): Promise<Trained> {
   const runDir = shownPath(given);
-  const doc = await recordedConfig(runDir, readRecord(runDir), []);
-  const options = await buildExperiment(doc);
+  const options = await buildExperiment(await trainedConfig(runDir));
   const planned = chooseModel(planModels({ ...options, runDir }), model);
   // Before the data, which may take long.
   const from = await chooseCheckpoint(runDir, planned, checkpoint);

@@ -3,6 +3,9 @@ import { redact, secretsOfEnvironment } from "../../core/redact.ts";
 import { ConfigError, type ConfigPath } from "../config/config-error.ts";
 import { configError, type ConfigDocument } from "../config/document.ts";
 
+/** A part says whose option it is; of one of the config itself the place says it already. */
+const withoutOwner = (message: string): string => message.replace(/^config: (.)/, (_, first: string) => first.toUpperCase());
+
 export class Problems {
   readonly doc: ConfigDocument;
   readonly #errors: ConfigError[] = [];
@@ -48,6 +51,6 @@ export class Problems {
   #keep(path: ConfigPath, error: unknown): void {
     // One that knows its place is told as it is; one of a check that does not know it is told of this one.
     if (error instanceof ConfigError && error.position !== undefined) this.#errors.push(error);
-    else this.add(path, error instanceof Error ? error.message : `it threw ${String(error)}`, error);
+    else this.add(path, error instanceof Error ? withoutOwner(error.message) : `it threw ${String(error)}`, error);
   }
 }

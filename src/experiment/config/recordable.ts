@@ -9,14 +9,14 @@ type Paths = ReturnType<typeof process.getBuiltinModule<"node:path">>;
 type Process = ReturnType<typeof process.getBuiltinModule<"node:process">>;
 
 /** `./data.ts#digits`, `../hooks.ts`: what a config imports, relative to the file it is written in. */
-const MODULE = /^\.{1,2}\/.*(?:#|\.[cm]?[jt]sx?$)/;
+export const RECORDED_MODULE = /^\.{1,2}\/.*(?:#|\.[cm]?[jt]sx?$)/;
 
 /** The merged config as plain data, its modules relative to its own file; null when a TypeScript config holds more than data. */
 export function recordable(doc: ConfigDocument): Json {
   const { dirname, relative, resolve, sep } = builtin<Paths>("A record", "node:path");
   const home = dirname(resolve(doc.file));
   const plain = (value: unknown, path: ConfigPath): Json | undefined => {
-    if (typeof value === "string" && !MODULE.test(value)) return withoutSecrets(value);
+    if (typeof value === "string" && !RECORDED_MODULE.test(value)) return withoutSecrets(value);
     if (typeof value === "string") {
       const way = relative(home, resolve(doc.directoryOf(path), value)).replaceAll(sep, "/");
       return way.startsWith(".") ? way : `./${way}`;

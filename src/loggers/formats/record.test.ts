@@ -1,7 +1,7 @@
 // The framing against bytes that TensorFlow wrote, and the buffer's growth.
 import { expect, it } from "vitest";
 import { maskedCrc32c } from "./crc32c.ts";
-import { RecordBuffer } from "./record.ts";
+import { lastRecord, RecordBuffer } from "./record.ts";
 
 const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString("hex");
 
@@ -46,4 +46,18 @@ it("takes a payload where it lies, and forgets one that was begun and not commit
   buffer.append(Uint8Array.of(9, 9));
   expect(split(records)).toEqual([Uint8Array.of(1, 2)]);
   expect(split(buffer.take())).toEqual([Uint8Array.of(9, 9)]);
+});
+
+it("finds the last record from the end, and only a whole one", () => {
+  const buffer = new RecordBuffer();
+  buffer.append(new Uint8Array(40).fill(7));
+  // Zeros look like the head of an empty record but for its checksum.
+  buffer.append(new Uint8Array(30));
+  const bytes = buffer.take();
+  expect(lastRecord(bytes)).toBe(56);
+  expect(lastRecord(bytes.subarray(50))).toBe(6);
+  expect(lastRecord(bytes.subarray(60))).toBeUndefined();
+  expect(lastRecord(bytes.subarray(0, -1))).toBeUndefined();
+  expect(lastRecord(bytes.subarray(0, 56))).toBe(0);
+  expect(lastRecord(new Uint8Array(0))).toBeUndefined();
 });

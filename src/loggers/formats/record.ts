@@ -7,6 +7,17 @@ const HEAD = 12;
 /** After it: its checksum. */
 const TAIL = 4;
 
+/** Where the record begins that ends with these bytes; undefined when none does, or when it is longer than they are. */
+export function lastRecord(bytes: Uint8Array): number | undefined {
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
+  const isHead = (at: number): boolean =>
+    view.getUint32(at, true) === bytes.length - at - HEAD - TAIL &&
+    view.getUint32(at + 4, true) === 0 &&
+    view.getUint32(at + 8, true) === maskedCrc32c(bytes, at, at + 8);
+  for (let at = bytes.length - HEAD - TAIL; at >= 0; at--) if (isHead(at)) return at;
+  return undefined;
+}
+
 /** Whole records, one after the other, and nothing else. */
 export class RecordBuffer {
   #bytes: Uint8Array;

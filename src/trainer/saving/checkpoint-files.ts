@@ -7,7 +7,7 @@ import { torchCheckpointParts } from "../../checkpoint/formats/torch-checkpoint.
 import type { CheckpointFiles, CheckpointStore, FileParts, LentFiles } from "../../checkpoint/store.ts";
 import { CheckpointError } from "../../core/errors.ts";
 import type { HostTensors } from "../../core/model.ts";
-import type { WeightsOptions } from "../../core/saving.ts";
+import type { WeightFormat, WeightsOptions } from "../../core/saving.ts";
 import type { Engine } from "../../engines/engine.ts";
 import type { OptimizerSet } from "../optimizers.ts";
 import { parseExact, stringifyExact } from "./exact-json.ts";
@@ -25,7 +25,7 @@ export async function toFiles(
   snapshot: Snapshot,
   memory: SnapshotMemory,
   more: CheckpointFiles,
-  format: "safetensors" | "pt",
+  format: WeightFormat,
   optimizers: OptimizerSet,
 ): Promise<FileParts> {
   const all = Object.values(snapshot.tensors);

@@ -58,7 +58,8 @@ export function positionOf(run: Run, feed: LoaderSet, { slots }: OptimizerSet): 
 export function runFields(
   run: Run,
 ): Pick<SavedState, "skipped" | "evaluatedAt" | "rollbacks" | "metrics" | "unlogged" | "history"> {
-  const { skipped, evaluatedAt, rollbacks, metrics, unlogged, history } = run;
+  const { skipped, evaluatedAt, rollbacks, history } = run;
+  const { metrics, unlogged } = run.log;
   return { skipped, evaluatedAt, rollbacks, metrics: { ...metrics }, unlogged: { ...unlogged }, history: [...history] };
 }
 
@@ -68,7 +69,8 @@ export function loadRun(run: Run, saved: SavedState, accumulateNow: number): voi
   const { clock, epochOpen, epochEntered, batchIdx, accumulate } = position;
   run.clock.load(clock);
   Object.assign(run, { epochOpen, epochEntered, batchIdx, skipped, evaluatedAt, rollbacks });
-  Object.assign(run, { metrics: { ...metrics }, unlogged: { ...unlogged }, stepLoss: loss ?? undefined });
+  run.log.load(metrics, unlogged);
+  run.stepLoss = loss ?? undefined;
   run.stepNorm = saved.gradNorm ?? undefined;
   run.accumulate = accumulateNow === saved.options.accumulate ? accumulate : accumulateNow;
   run.history.splice(0, run.history.length, ...history);

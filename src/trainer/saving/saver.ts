@@ -4,20 +4,13 @@ import type { BuiltinEvent } from "../../core/events.ts";
 import type { SavedCheckpoint } from "../../core/saved.ts";
 import type { Checkpoints, FailedSave, ResumeReport, SaveRequest, Saves } from "../../core/saving.ts";
 import { checkName } from "../../core/safe-name.ts";
-import type { toFiles, toLentFiles } from "./checkpoint-files.ts";
 import type { Place } from "./place.ts";
 import { positionOf, type Position } from "./run-state.ts";
-import { SnapshotMemory } from "./snapshot-memory.ts";
-import type { Snapshot, Subject, takeSnapshot } from "./snapshot.ts";
+import { SnapshotWriter } from "./snapshot-writer.ts";
+import type { Snapshot, Subject } from "./snapshot.ts";
 
 /** How a save ended, until the next boundary tells the hooks. */
 type Outcome = { readonly saved: SavedCheckpoint } | { readonly failed: FailedSave };
-
-interface SavingCode {
-  readonly takeSnapshot: typeof takeSnapshot;
-  readonly toFiles: typeof toFiles;
-  readonly toLentFiles: typeof toLentFiles;
-}
 
 export interface SaverOptions {
   /** `sync` waits for the disk at the boundary of the save itself. */
@@ -32,12 +25,10 @@ export class Saver implements Saves {
   readonly #place: Place;
   readonly #options: SaverOptions;
   readonly #warn: (message: string) => void;
-  readonly #memory = new SnapshotMemory();
-  #code: SavingCode | undefined;
+  readonly #writer: SnapshotWriter;
   #inFlight: Promise<void> | undefined;
   readonly #outcomes: Outcome[] = [];
   #position: Position | undefined;
-  #lastTime = 0;
   /** Which state was saved last: one that did not change needs no second checkpoint. */
   #savedState = "";
 
@@ -46,6 +37,7 @@ export class Saver implements Saves {
     this.#place = place;
     this.#options = options;
     this.#warn = warn;
+    this.#writer = new SnapshotWriter(subject, place, options.save === "async");
   }
 
   get pending(): boolean {
@@ -63,6 +55,13 @@ export class Saver implements Saves {
   committed(): void {
     const { run, feed, optimizers } = this.#subject;
     if (run.requests.saveAtEnd) this.#position = positionOf(run, feed, optimizers());
+  }
+
+  /** Goes on from a checkpoint, or from nothing where `from` finds none. */
+  async resume(from: string): Promise<void> {
+    const { resumeRun } = await import("./resume.ts");
+    const restored = (report: ResumeReport): void => this.reset(report);
+    await resumeRun(this.#subject, this.#place, from, { warn: this.#warn, restored });
   }
 
   async rollback(): Promise<void> {
@@ -148,8 +147,7 @@ export class Saver implements Saves {
   async #save(request: SaveRequest, emergency?: { position: Position; failure: unknown }): Promise<void> {
     await this.#place.open();
     await this.#settle(emergency?.failure);
-    const { takeSnapshot } = await this.#loadCode();
-    const snapshot = await takeSnapshot(this.#subject, emergency?.position);
+    const snapshot = await this.#writer.take(emergency?.position);
     const { step, epoch, metrics, tensors } = snapshot;
     const { reason, by } = request;
     const { run } = this.#subject;
@@ -159,27 +157,13 @@ export class Saver implements Saves {
     const { saving } = run;
     const key = stateKey(snapshot.state.position);
     const { format = "safetensors", verify = false } = request;
-    this.#inFlight = this.#write(snapshot, { ...saving, by, format, verify }).then(
+    this.#inFlight = this.#writer.write(snapshot, { ...saving, by, format, verify }).then(
       (saved) => {
         this.#savedState = key;
         this.#outcomes.push({ saved });
       },
       (error: Error) => void this.#outcomes.push({ failed: { name: saving.name, reason, step, by, error } }),
     );
-  }
-
-  /**
-   * Loaded with the first save: a run without checkpoints does not carry this code. Kept, since a module loader with
-   * hooks, such as tsx, answers every import in a later turn of the event loop, and by then another step would have run
-   * beside a snapshot that is not copied yet.
-   */
-  async #loadCode(): Promise<SavingCode> {
-    if (this.#code) return this.#code;
-    const [{ takeSnapshot }, { toFiles, toLentFiles }] = await Promise.all([
-      import("./snapshot.ts"),
-      import("./checkpoint-files.ts"),
-    ]);
-    return (this.#code = { takeSnapshot, toFiles, toLentFiles });
   }
 
   /** Fires `beforeSave`; false when a hook vetoes. */
@@ -198,47 +182,6 @@ export class Saver implements Saves {
       throw error;
     } finally {
       requests.skip = asked;
-    }
-  }
-
-  async #write(
-    snapshot: Snapshot,
-    what: Pick<FailedSave, "name" | "reason" | "step" | "by"> & {
-      readonly epoch: number;
-      readonly metrics: Readonly<Record<string, number>>;
-      readonly files: Readonly<Record<string, Uint8Array>>;
-      readonly format: "safetensors" | "pt";
-      readonly verify: boolean;
-    },
-  ): Promise<SavedCheckpoint> {
-    try {
-      const { name, reason, step, epoch, metrics, by, files, format, verify } = what;
-      const { toFiles, toLentFiles } = await this.#loadCode();
-      const store = await this.#place.open();
-      const { runId, parent } = this.#place;
-      // Of two of the same step the later one must be the newer, however fast they come.
-      const time = (this.#lastTime = Math.max(Date.now(), this.#lastTime + 1));
-      const info = { step, epoch, reason, metrics, by, time, runId, ...(parent !== undefined && { parent }) };
-      // The fastest copy is none. A file for PyTorch has checksums among its bytes, which are read here anyway.
-      const beside = this.#options.save === "async" && format === "safetensors" && store.saveLent;
-      const given = beside ? await toLentFiles(snapshot, this.#subject.machine().engine, files) : undefined;
-      const saved = given
-        ? await store.saveLent!(name, given.files, given.lent, info)
-        : await store.save(
-            name,
-            await toFiles(snapshot, this.#memory, files, format, this.#subject.optimizers()),
-            info,
-          );
-      // What cannot be read back must not pass for the newest. Lent files have been, for their digests.
-      const unread = given && Object.keys(given.files);
-      if (verify)
-        await store
-          .verify(name, unread)
-          .catch((error: unknown) => store.remove([name]).then(() => Promise.reject(error)));
-      this.#place.add(saved);
-      return saved;
-    } finally {
-      snapshot.free();
     }
   }
 

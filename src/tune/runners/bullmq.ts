@@ -34,7 +34,6 @@ export function bullmq(options: BullmqOptions): Runner {
   return {
     name: "bullmq",
     ...(directory !== undefined && { directory }),
-    ...(directory !== undefined && { directory }),
     async open(study) {
       const trial = checkElsewhere("bullmq", study);
       const { openStudyQueue } = await import("./bullmq/study-queue.ts");

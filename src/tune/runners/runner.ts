@@ -60,7 +60,8 @@ export interface RunnerStudy {
   readonly concurrency: number;
   /** The study's: they listen in its own process. */
   readonly hooks: readonly Hook[];
-  /** Those named by their module's export, as they were made in the study's process. */
+  /** Those named by their module's export: as they are named, and as they were made in the study's process. */
+  readonly hookSources: readonly HookSource[];
   readonly moduleHooks: readonly Hook[];
   warn(message: string): void;
   /** Ends the study with this error: the runner cannot go on. */

@@ -15,7 +15,7 @@ import type { Space } from "../space/space.ts";
 import { planStudy, type StudyOptions } from "../study-options.ts";
 import { checkExperiment } from "./check-experiment.ts";
 import type { SweepDocument } from "./read-sweep.ts";
-import { SWEEP_FILE } from "./record.ts";
+import { SWEEP_FILE } from "./record-file.ts";
 import { SWEEP_CHECKS } from "./rules.ts";
 import { sweepHooks } from "./sweep-hooks.ts";
 import { readSpace } from "./sweep-space.ts";

@@ -2,18 +2,18 @@
 import { OptionError } from "../../core/errors.ts";
 import type { Hook } from "../../core/hook.ts";
 import { buildExperiment } from "../../experiment/build/build-experiment.ts";
-import { documentOf, type ConfigTree } from "../../experiment/config/read-config.ts";
+import type { ConfigTree } from "../../experiment/config/read-config.ts";
 import { Experiment } from "../../experiment/experiment.ts";
 import { RESULTS_FILE } from "../../experiment/results-file.ts";
 import type { RunExperimentOptions } from "../../experiment/types.ts";
 import { builtin } from "../../platform/builtin.ts";
-import { spaceFromConfig } from "../space/from-config.ts";
 import { StudyError, TrialPruned } from "../study-error.ts";
 import type { Trial, TrialFunction } from "../trial.ts";
 import { trialHook } from "../trial-hook.ts";
 import type { Result } from "../types.ts";
-import { applyParams } from "./apply-params.ts";
-import { readRecord, recordedExperiment, SWEEP_FILE, type SweepRecord } from "./record.ts";
+import { readRecord, SWEEP_FILE, type SweepRecord } from "./record-file.ts";
+import { recordedExperiment } from "./record.ts";
+import { trialConfig } from "./trial-config.ts";
 
 type Fs = ReturnType<typeof process.getBuiltinModule<"node:fs">>;
 type Paths = ReturnType<typeof process.getBuiltinModule<"node:path">>;
@@ -27,11 +27,7 @@ export async function experimentTrial(dir: string): Promise<TrialFunction> {
 }
 
 async function run(dir: string, record: SweepRecord, source: ConfigTree, trial: Trial): Promise<Result | void> {
-  const { resolve } = builtin<Paths>("A sweep", "node:path");
-  const at = { file: `${dir}/${SWEEP_FILE}` };
-  const directory = resolve(dir, record.config.file, "..");
-  const tree = applyParams(source.tree, spaceFromConfig(record.space), trial.params, { at: () => at, directory });
-  const options = await buildExperiment(await documentOf(tree, { ...source, set: [] }));
+  const options = await buildExperiment(await trialConfig(dir, record, source, trial.params));
   const leave = new AbortController();
   const hooks = [
     ...(options.hooks ?? []),

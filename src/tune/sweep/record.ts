@@ -1,5 +1,4 @@
-// sweep.json: what the processes of a sweep's trials must know, and what it was begun with. It lies in the study's directory.
-import { HooklineError } from "../../core/errors.ts";
+// What a sweep was begun with, written down for the processes of its trials, and the experiment made from it again.
 import type { Json } from "../../core/json.ts";
 import { documentOf, type ConfigTree } from "../../experiment/config/read-config.ts";
 import { parseJson } from "../../experiment/config/parse-json.ts";
@@ -7,30 +6,10 @@ import { recordable, withoutSecrets } from "../../experiment/config/recordable.t
 import { writeAtomically } from "../../hooks/lib/atomic-file.ts";
 import { builtin } from "../../platform/builtin.ts";
 import { readSweep, type SweepDocument } from "./read-sweep.ts";
+import { SCHEMA, SWEEP_FILE, VERSION, type SweepRecord } from "./record-file.ts";
 
-type Fs = ReturnType<typeof process.getBuiltinModule<"node:fs">>;
 type Paths = ReturnType<typeof process.getBuiltinModule<"node:path">>;
 type Process = ReturnType<typeof process.getBuiltinModule<"node:process">>;
-
-export const SWEEP_FILE = "sweep.json";
-const SCHEMA = "hookline.sweep";
-const VERSION = 1;
-
-export interface SweepRecord {
-  readonly schema: typeof SCHEMA;
-  readonly version: number;
-  /** From the study's directory: moved together, they stay together. */
-  readonly config: { readonly file: string; readonly project: string };
-  readonly overrides: readonly string[];
-  /** As the sweep has it. */
-  readonly space: Json;
-  readonly objectives: readonly string[];
-  readonly experiment: {
-    readonly file: string;
-    /** Null when it holds what is no data; then the sweep is read again. */
-    readonly raw: Json;
-  };
-}
 
 const paths = (): Paths => builtin<Paths>("A sweep", "node:path");
 
@@ -56,21 +35,6 @@ export async function newRecord(
 
 export const writeRecord = (dir: string, record: SweepRecord): Promise<void> =>
   writeAtomically("A sweep", `${dir}/${SWEEP_FILE}`, `${JSON.stringify(record, null, 2)}\n`);
-
-/** Undefined where there is none. */
-export function readRecord(dir: string): SweepRecord | undefined {
-  const { existsSync, readFileSync } = builtin<Fs>("A sweep", "node:fs");
-  const file = `${dir}/${SWEEP_FILE}`;
-  if (!existsSync(file)) return undefined;
-  let record: SweepRecord | undefined;
-  try {
-    record = JSON.parse(readFileSync(file, "utf8")) as SweepRecord;
-  } catch {
-    record = undefined;
-  }
-  if (record?.schema === SCHEMA && record.version <= VERSION) return record;
-  throw new HooklineError(`${file} is damaged, or was written by a newer hookline.`);
-}
 
 /** The experiment as it was when the sweep began, though its file may say something else by now. */
 export async function recordedExperiment(dir: string, record: SweepRecord): Promise<ConfigTree> {

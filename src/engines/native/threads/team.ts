@@ -157,7 +157,6 @@ export class Team {
         port: port2,
       };
       const worker = startWorkerThread(import.meta.url, "team-worker", start, [port2]);
-      worker.unref();
       port1.unref();
       // Its parts are done by the first thread, as always when it is late.
       worker.on("error", (error) => this.#warn(`Engine "native": a thread could not start: ${error.message}`));
@@ -165,6 +164,8 @@ export class Team {
         worker.on("message", () => resolve());
         worker.on("exit", () => resolve());
       });
+      // Last: a listener for messages holds the process again.
+      worker.unref();
       return { worker, port: port1, loaded };
     });
   }

@@ -15,6 +15,8 @@ export interface Claim {
   readonly lockMs: number;
   /** The trial's module and export. */
   readonly trial: string;
+  /** What must be the same code with all: the trial, and hooks that are named by their module's export. */
+  readonly modules: readonly string[];
   readonly code: Code;
   /** The study's directory, absolute. */
   readonly dir: string | undefined;

@@ -22,7 +22,7 @@ function projectOf(changed: Readonly<Record<string, string>> = {}): string {
   return dir;
 }
 const codeIn = (changed?: Readonly<Record<string, string>>): ReturnType<typeof codeOf> =>
-  codeOf("./trial.ts#train", projectOf(changed));
+  codeOf(["./trial.ts#train"], projectOf(changed));
 
 test("the trial's module and all that it imports by path count, wherever they lie", () => {
   const code = codeIn();
@@ -31,6 +31,35 @@ test("the trial's module and all that it imports by path count, wherever they li
   expect(codeIn({ "unrelated.ts": "export const x = 1;\n" })).toEqual(code);
   for (const name of ["trial.ts", "lib/a.ts", "b.ts", "c.ts"] as const)
     expect(codeIn({ [name]: `${files[name]}// changed\n` }).trial, name).not.toBe(code.trial);
+});
+
+test("modules of hooks count as that of the trial does", () => {
+  const both = (changed?: Readonly<Record<string, string>>): string =>
+    codeOf(["./trial.ts#train", "./unrelated.ts#hook"], projectOf(changed)).trial;
+  expect(both()).not.toBe(codeIn().trial);
+  expect(both({ "unrelated.ts": "export const x = 1;\n" })).not.toBe(both());
+});
+
+test("of a sweep, all modules that its experiment and its space name by path count, and what these import", () => {
+  const record = {
+    schema: "hookline.sweep",
+    version: 1,
+    config: { file: "../../sweep.yaml", project: "../.." },
+    overrides: [],
+    space: { model: { use: "choice", options: [{ use: "./c.ts#small" }, "./data.csv"] } },
+    objectives: ["val/loss"],
+    experiment: { file: "../../configs/base.yaml", raw: { data: "../lib/a.ts#data", hooks: [{ use: "logger" }] } },
+  };
+  const sweep = (changed: Readonly<Record<string, string>> = {}, raw: unknown = record.experiment.raw): string => {
+    const written = { ...record, experiment: { ...record.experiment, raw } };
+    const dir = projectOf({ "runs/s/sweep.json": JSON.stringify(written), "data.csv": "1", ...changed });
+    return codeOf([`${dir}/runs/s/sweep.json`], "/nowhere").trial;
+  };
+  expect(sweep({ "unrelated.ts": "export const x = 1;\n", "data.csv": "2" })).toBe(sweep());
+  for (const name of ["lib/a.ts", "b.ts", "c.ts", "trial.ts"] as const)
+    expect(sweep({ [name]: `${files[name]}// changed\n` }), name).not.toBe(sweep());
+  // A config that is a program, which holds what is no data.
+  expect(sweep({ "sweep.yaml": "changed" }, null)).not.toBe(sweep({ "sweep.yaml": "" }, null));
 });
 
 test("what is different is said of both sides", () => {

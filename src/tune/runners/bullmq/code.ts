@@ -2,6 +2,7 @@
 import { failWithoutPlace } from "../../../experiment/config/fail.ts";
 import { parseSpecifier } from "../../../experiment/config/specifier.ts";
 import { builtin } from "../../../platform/builtin.ts";
+import { sweepModules } from "../../sweep/sweep-modules.ts";
 import { sweepOf } from "../sweep-of.ts";
 
 type Fs = ReturnType<typeof process.getBuiltinModule<"node:fs">>;
@@ -13,7 +14,7 @@ const OWNER = "bullmq";
 
 export interface Code {
   readonly hookline: string;
-  /** Of the trial's module and what it imports from beside it. */
+  /** Of the modules of trial and hooks, and what they import from beside them. */
   readonly trial: string;
 }
 
@@ -21,26 +22,28 @@ export interface Code {
 const RELATIVE_IMPORT = /(?:\bfrom|\bimport|\brequire)\s*\(?\s*(["'])(\.{1,2}\/[^"'\n]+)\1/g;
 const ENDINGS = ["", ".ts", ".js", ".mjs", ".cjs", ".json", "/index.ts", "/index.js"];
 
-export function codeOf(trial: string, directory: string): Code {
+/** @param modules of the trial and of hooks, as they are named */
+export function codeOf(modules: readonly string[], directory: string): Code {
   const fs = builtin<Fs>(OWNER, "node:fs");
   const { createHash } = builtin<Crypto>(OWNER, "node:crypto");
   const hash = createHash("sha256");
-  for (const file of filesOf(trial, directory)) hash.update(fs.readFileSync(file)).update("\0");
+  for (const file of filesOf(modules, directory)) hash.update(fs.readFileSync(file)).update("\0");
   // The source and what is compiled from it lie equally deep.
   const manifest = fs.readFileSync(new URL("../../../../package.json", import.meta.url), "utf8");
   const { version } = JSON.parse(manifest) as { version: string };
   return { hookline: version, trial: hash.digest("hex").slice(0, 12) };
 }
 
-/** The module's file and those it imports by their paths, in the order in which they are met. */
-function filesOf(trial: string, directory: string): ReadonlySet<string> {
+/** The modules' files and those they import by their paths, in the order in which they are met. */
+function filesOf(modules: readonly string[], directory: string): ReadonlySet<string> {
   const { resolve } = builtin<Paths>(OWNER, "node:path");
   const { readFileSync } = builtin<Fs>(OWNER, "node:fs");
-  // The experiment of a sweep: its record is one file for all.
-  if (sweepOf(trial) !== undefined) return new Set([trial].filter(isFile));
-  const first = moduleFile(trial, directory);
+  const named = modules.flatMap((module) => {
+    const dir = sweepOf(module);
+    return dir === undefined ? [moduleFile(module, directory)] : [module, ...sweepModules(dir)];
+  });
   // One that is not there has its error when the trial is loaded, with the right words.
-  const files = new Set([first].filter(isFile));
+  const files = new Set(named.filter(isFile));
   for (const file of files) {
     for (const [, , path] of readFileSync(file, "utf8").matchAll(RELATIVE_IMPORT)) {
       const beside = resolve(file, "..", path!);
@@ -51,8 +54,8 @@ function filesOf(trial: string, directory: string): ReadonlySet<string> {
   return files;
 }
 
-function moduleFile(trial: string, directory: string): string {
-  const { kind, module } = parseSpecifier(trial, failWithoutPlace);
+function moduleFile(name: string, directory: string): string {
+  const { kind, module } = parseSpecifier(name, failWithoutPlace);
   const { resolve } = builtin<Paths>(OWNER, "node:path");
   return kind === "file" ? resolve(directory, module) : packageFile(module, directory);
 }

@@ -33,13 +33,15 @@ export async function openStudyQueue(options: Options): Promise<StudyQueue> {
   try {
     if (!allowVolatile) await checkKeeps(connection);
     const { resolve } = builtin<Paths>("bullmq", "node:path");
+    const modules = [trial, ...study.hookSources.map((source) => (typeof source === "string" ? source : source.use))];
     const claim: Claim = {
       run: crypto.randomUUID().slice(0, 13),
       host: hostName(),
       pid: process.pid,
       lockMs,
       trial,
-      code: codeOf(trial, directory),
+      modules,
+      code: codeOf(modules, directory),
       dir: study.dir === undefined ? undefined : resolve(study.dir),
     };
     const names = namesOf(study.name);

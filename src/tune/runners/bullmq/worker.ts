@@ -111,7 +111,7 @@ class StudyWorker {
 
   async #begin(claim: Claim): Promise<void> {
     const { directory, study, size, signal, say } = this.#options;
-    const different = otherCode(claim.code, codeOf(claim.trial, directory));
+    const different = otherCode(claim.code, codeOf(claim.modules, directory));
     if (different !== undefined) await this.#refuse(claim, different);
     const session = new Session(this.#connection, this.#names, claim, this.#options);
     await this.#ears.subscribe(session.channel);
@@ -131,13 +131,14 @@ class StudyWorker {
   }
 
   /** Both sides hear of it. */
-  async #refuse({ run, trial }: Claim, different: string): Promise<never> {
+  async #refuse({ run, modules }: Claim, different: string): Promise<never> {
+    const names = modules.join(", ");
     const { study } = this.#options;
     const who = `The worker on ${hostName()} (process ${process.pid})`;
-    const refusal: Refusal = { run, refused: `${who} was refused: it has other code for ${trial}: ${different}.` };
+    const refusal: Refusal = { run, refused: `${who} was refused: it has other code for ${names}: ${different}.` };
     await this.#connection.client.publish(this.#names.up, toText([refusal]));
     throw new StudyError(
-      `worker: this is other code than that of the study \`${study}\` (${trial}): ${different}. Bring both to the same version, and start the worker again.`,
+      `worker: this is other code than that of the study \`${study}\` (${names}): ${different}. Bring both to the same version, and start the worker again.`,
     );
   }
 }

@@ -1,0 +1,29 @@
+// `trainer.on`: a hook made of one function.
+import type { Cadence } from "./cadence.ts";
+import type { Disposer } from "./disposer.ts";
+import { HookRegistrationError } from "./errors.ts";
+import { allEvents, methodOf } from "./events.ts";
+import { show } from "./options.ts";
+import type { HookRegistry } from "./registry.ts";
+
+type Fn = (ctx: never) => unknown;
+
+/** The arguments after the event: a function, with or without a cadence before it. */
+export type OnArguments = [fn: Fn] | [cadence: Cadence, fn: Fn];
+
+/** Adds it under a name of its own. */
+export function addFunction(hooks: HookRegistry, event: string, ...rest: OnArguments): Disposer {
+  const fn = rest.at(-1) as Fn;
+  if (typeof fn !== "function") {
+    throw new HookRegistrationError(
+      `on("${event}"): Expected a function of the context as the last argument, got ${show(fn)}`,
+    );
+  }
+  const method = { [methodOf(event)]: fn };
+  // The registry says it best: it knows the nearest event.
+  if (!allEvents().includes(event)) return hooks.add({ name: `on ${event}`, ...method });
+  const base = `${fn.name || "on"} ${event}`;
+  let name = base;
+  for (let n = 2; hooks.get(name); n++) name = `${base} ${n}`;
+  return hooks.add({ name, ...(rest.length === 2 && rest[0] !== undefined && { every: rest[0] }), ...method });
+}

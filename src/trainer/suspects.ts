@@ -1,0 +1,68 @@
+// The micro-batches of a guarded step. If it turns out bad, they are computed once more, to say what was bad first.
+import type { Diagnosis, NonFinite } from "../core/diagnosis.ts";
+import type { Buffer, Engine } from "../engines/engine.ts";
+import type { Buffers } from "./device-state.ts";
+import { byName, isBad, nonFiniteIn } from "./non-finite.ts";
+import type { Micro } from "./open-step.ts";
+import type { ProbeRunner } from "./probe-runner.ts";
+import type { ProgramCache } from "./program-cache.ts";
+import { nonFiniteCounts } from "./programs/stats.ts";
+import type { StepSpec } from "./specs.ts";
+
+/** A micro-batch that is part of the step, with what is needed to compute it again. */
+export interface Suspect extends Pick<Micro, "host" | "loader" | "index"> {
+  readonly spec: StepSpec;
+  readonly scale: number;
+}
+
+/** Computes a micro-batch again; its gradients live as long as `look` takes. */
+type Again = (suspect: Suspect, look: (loss: number, grads: Buffers) => Promise<Diagnosis>) => Promise<Diagnosis>;
+
+export class Suspects {
+  readonly #engine: Engine;
+  readonly #programs: ProgramCache;
+  readonly #probes: ProbeRunner;
+  readonly #kept: Suspect[] = [];
+
+  constructor(engine: Engine, programs: ProgramCache, probes: ProbeRunner) {
+    this.#engine = engine;
+    this.#programs = programs;
+    this.#probes = probes;
+  }
+
+  clear(): void {
+    this.#kept.length = 0;
+  }
+
+  add({ host, loader, index }: Micro, spec: StepSpec, scale: number): void {
+    this.#kept.push({ host, loader, index, spec, scale });
+  }
+
+  /** The first that is bad, or the last. `tensors` are the parameters that the step began with, and still has. */
+  async diagnose(step: number, loaderName: string, tensors: Buffers, again: Again): Promise<Diagnosis> {
+    const params = await this.#count(tensors);
+    // Of several processes, one that had no rows of this step has nothing bad to show.
+    let found: Diagnosis = { micro: 0, loaderName, batch: {}, params, loss: 0, grads: {}, activation: undefined };
+    for (const suspect of this.#kept) {
+      const { host, loader, index: micro } = suspect;
+      found = await again(suspect, async (loss, tensorGrads) => {
+        const grads = await this.#count(tensorGrads);
+        const activation = Number.isFinite(loss)
+          ? undefined
+          : await this.#probes.firstBadPoint(host, { loader, step, micro });
+        return { micro, loaderName: loader, batch: nonFiniteIn(host), params, loss, activation, grads };
+      });
+      if (isBad(found)) break;
+    }
+    return found;
+  }
+
+  async #count(tensors: Buffers): Promise<NonFinite> {
+    const names = Object.keys(tensors);
+    if (names.length === 0) return {};
+    const vector = (await this.#programs.once("nonFinite", () => nonFiniteCounts)(tensors)) as Buffer;
+    const counts = await this.#engine.read(vector);
+    this.#engine.free(vector);
+    return byName(names.map((name, i) => [name, counts[i]!]));
+  }
+}
