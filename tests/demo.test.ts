@@ -27,8 +27,13 @@ async function interruptedAt(when: RegExp): Promise<{ output: string; code: numb
     stdio: ["ignore", "pipe", "inherit"],
   });
   let output = "";
+  // Once: a second signal would not wait for the run's own end.
+  let interrupted = false;
   child.stdout.setEncoding("utf8").on("data", (text: string) => {
-    if (when.test((output += text))) child.kill("SIGINT");
+    output += text;
+    if (interrupted || !when.test(output)) return;
+    interrupted = true;
+    child.kill("SIGINT");
   });
   const code = await new Promise<number | null>((resolve) => void child.on("exit", resolve));
   return { output, code, step: Number(/interrupted after (\d+) steps .*SIGINT/.exec(output)?.[1]) };
