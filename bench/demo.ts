@@ -7,6 +7,8 @@ import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import type { Report } from "./lib/report.ts";
 
+const ROUNDS = 3;
+
 const beside = (path: string): string => fileURLToPath(new URL(path, import.meta.url));
 
 interface Run {
@@ -36,9 +38,15 @@ async function demo(...preload: readonly string[]): Promise<Run> {
   }
 }
 
+const middle = (runs: readonly Run[]): Run => runs.toSorted((a, b) => a.seconds - b.seconds)[runs.length >> 1]!;
+
 export async function run(): Promise<Report> {
-  const auto = await demo();
-  const wasm = await demo(beside("./lib/without-native.ts"));
+  const rounds = { auto: [] as Run[], wasm: [] as Run[] };
+  for (let round = 0; round < ROUNDS; round++) {
+    rounds.auto.push(await demo());
+    rounds.wasm.push(await demo(beside("./lib/without-native.ts")));
+  }
+  const [auto, wasm] = [middle(rounds.auto), middle(rounds.wasm)];
   if (wasm.engine !== "wasm") throw new Error(`the demo without onnxruntime-node ran on ${wasm.engine}`);
   return {
     name: "demo",

@@ -7,7 +7,7 @@ import { Study, type StudyResult } from "../tune/study.ts";
 import { buildSweep } from "../tune/sweep/build-sweep.ts";
 import { readSweep } from "../tune/sweep/read-sweep.ts";
 import { EXIT, running } from "./lib/exit.ts";
-import { keepStdoutFree, print, printJson } from "./lib/output.ts";
+import { keepStdoutFree, print, printJson, say } from "./lib/output.ts";
 import { shownPath } from "./lib/shown-path.ts";
 import { bestOf, describeTrial, studyData, trialsTable, writeReport } from "./lib/study-answer.ts";
 import { makeStudyRoom, recordSweep } from "./lib/study-place.ts";
@@ -31,7 +31,15 @@ export async function run(file: string, { set = [], fresh = false, quiet, json }
   try {
     if (fresh) makeStudyRoom(dir);
     let begun = false;
-    const watch: Hook = { name: "begun", onTuneSetup: () => void (begun = true) };
+    const watch: Hook = {
+      name: "begun",
+      onTuneSetup() {
+        begun = true;
+        // Without a worker nothing happens, and nothing else would say why.
+        if (options.runner?.name === "bullmq" && !quiet)
+          say(`Its trials are run by workers: \`hookline worker --redis <the sweep's> --study ${study.name}\`.`);
+      },
+    };
     const shown = quiet ? [] : [trialTable(options.space)];
     const study = new Study({ ...options, hooks: [...(options.hooks ?? []), watch, ...shown] });
     await recordSweep(dir, sweep, set, study.objectives);

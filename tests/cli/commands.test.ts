@@ -155,6 +155,7 @@ describe("train", () => {
     expect(code).toBe(1);
     expect(stderr).toBe("error: Hook `broken` failed in `stepEnd` at step 2: Error: out of luck\n");
     expect(resultsOf(join(dir, "runs/tiny")).status).toBe("error");
+    expect((await installed.hookline(dir, "train")).stderr).toContain("Error: out of luck. Go on with it:");
   });
 
   test("an error of the user's own code: 1, with its stack, and no directory", async () => {
@@ -260,6 +261,18 @@ describe("a run that is done", () => {
       { name: "tiny/one", status: "completed", step: 12 },
       { name: "tiny/two", status: "completed", step: 4, best: { "test/loss": { step: 4 } } },
     ]);
+  });
+
+  test("folds are a part of their run: listed when it is asked for", async () => {
+    const split = "split: { use: kFold, folds: 2, val: 0.25, test: 0.25 }";
+    const dir = installed.project(tinyProject(CONFIG.replace(/split: .*/, split)));
+    expect((await installed.hookline(dir, "train")).stderr).toBe("");
+    const names = async (...at: readonly string[]): Promise<string[]> => {
+      const { stdout } = await installed.hookline(dir, "runs", ...at, "--json", "--sort", "name");
+      return (JSON.parse(stdout) as { name: string }[]).map(({ name }) => name);
+    };
+    expect(await names()).toEqual(["tiny"]);
+    expect(await names("runs/tiny")).toEqual(["fold-1", "fold-2", "tiny"]);
   });
 
   test("a directory with the files of another run is left alone: 2", async () => {

@@ -1,9 +1,12 @@
 // `hookline tune` and `hookline studies` as a user types them: what they print, what they leave, how they end and go on.
-import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
+import type { SavedResults } from "../../src/experiment/results-file.ts";
 import { installHookline, type Installed } from "../cli/installed.ts";
 import { CONFIG, tinyProject } from "../cli/tiny-project.ts";
+import { redisIsHere, startRedis, WHERE_FROM } from "../support/redis-server.ts";
+import { root } from "../support/sources.ts";
 
 // Several processes one after the other, on a machine that may be busy.
 vi.setConfig({ testTimeout: 120_000 });
@@ -69,6 +72,40 @@ const essence = ({ trials }: Answer): unknown =>
   }));
 
 describe("a sweep over an experiment", () => {
+  test("eval and predict use the model of a trial, with the trial's own parameters", async () => {
+    // Neither is the config's: what is evaluated says whose parameters were used.
+    const space = "split.test: { use: choice, options: [0.125, 0.5] }";
+    const dir = sweepProject(SWEEP.replace(/optimizer\.lr: .*/, space));
+    const { trials } = answerOf(await installed.hookline(dir, "tune", "sweep.yaml", "--json"));
+    for (const { number, params } of trials) {
+      const at = `runs/tiny-sweep/trial-00${number}`;
+      const { code, stdout, stderr } = await installed.hookline(dir, "eval", at, "--json");
+      expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+      const { models } = JSON.parse(readFileSync(join(dir, at, "results.json"), "utf8")) as SavedResults;
+      const { results, checkpoint } = models["model"]!;
+      expect(JSON.parse(stdout)).toEqual({ checkpoint: `${at}/checkpoints/${checkpoint}`, on: "test", results });
+      const rows = (await installed.hookline(dir, "predict", at)).stdout.trimEnd().split("\n");
+      expect(rows).toHaveLength(64 * (params as { split: { test: number } }).split.test);
+    }
+    const { stderr } = await installed.hookline(dir, "eval", "runs/tiny-sweep");
+    expect(stderr).toContain("runs/tiny-sweep has no experiment.json");
+  });
+
+  const queued = "in a queue: it says who is to run its trials";
+  test.skipIf(!redisIsHere)(redisIsHere ? queued : `${queued}: skipped, ${WHERE_FROM}`, async () => {
+    for (const peer of ["bullmq", "ioredis"])
+      symlinkSync(join(root, "node_modules", peer), join(installed.package, "..", peer));
+    const redis = await startRedis();
+    onTestFinished(() => redis.stop());
+    const dir = sweepProject(`${SWEEP}runner: { use: bullmq, redis: "${redis.url}" }\n`);
+    const tune = installed.start(dir, "tune", "sweep.yaml");
+    let said = "";
+    tune.stderr!.on("data", (text: string) => void (said += text));
+    await vi.waitFor(() => expect(said).toContain("--study tiny-sweep`."), { timeout: 30_000 });
+    tune.kill("SIGINT");
+    expect((await tune.ended).code).toBe(130);
+  });
+
   test("runs, says what came of it, and leaves a study with a report", async () => {
     const dir = sweepProject();
     const { code, stdout, stderr } = await installed.hookline(dir, "tune", "sweep.yaml");

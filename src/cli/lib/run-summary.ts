@@ -1,7 +1,7 @@
 // What is known about a run on the disk, from whichever of its files are there.
 import { statSync } from "node:fs";
 import { readdir } from "node:fs/promises";
-import { basename, join, relative, sep } from "node:path";
+import { basename, dirname, join, relative, sep } from "node:path";
 import { directionOf } from "../../core/monitor.ts";
 import { readResults } from "../../experiment/results-file.ts";
 import { nodeFs } from "../../loggers/append-file-lines.ts";
@@ -41,9 +41,13 @@ const DEEPEST = 4;
 /** Nothing in there is a run of its own. */
 const OTHERS = new Set(["checkpoints", "node_modules", "tb", "wandb"]);
 
+/** A part of a run, which is shown to who asks for that run. */
+const isFold = (root: string, dir: string): boolean =>
+  /^fold-\d+$/.test(basename(dir)) && dirname(dir) !== root && dir !== root;
+
 /** All runs in or below `root`; of one that keeps no log, what the experiment wrote down. */
 export async function summarizeAll(root: string): Promise<RunSummary[]> {
-  const logged = await findRuns(root, "run.json");
+  const logged = (await findRuns(root, "run.json")).filter((dir) => !isFold(root, dir));
   const isLogged = (dir: string): boolean => logged.some((one) => one === dir || one.startsWith(dir + sep));
   const others = (await findRuns(root, "results.json")).filter((dir) => !isLogged(dir));
   const found = await Promise.all([

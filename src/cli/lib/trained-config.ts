@@ -17,6 +17,8 @@ async function configOfTrial(runDir: string): Promise<ConfigDocument | undefined
   const study = dirname(resolve(runDir));
   const record = readSweepRecord(study);
   if (!record) return undefined;
-  const trial = readStudy(study)?.trials.find((one) => one.runDir !== undefined && resolve(one.runDir) === resolve(runDir));
+  const trial = readStudy(study)?.trials.find(
+    (one) => one.runDir !== undefined && resolve(one.runDir) === resolve(runDir),
+  );
   return trial && trialConfig(study, record, await recordedExperiment(study, record), trial.params);
 }

@@ -4,7 +4,8 @@ import { ConfigError, type ConfigPath } from "../config/config-error.ts";
 import { configError, type ConfigDocument } from "../config/document.ts";
 
 /** A part says whose option it is; of one of the config itself the place says it already. */
-const withoutOwner = (message: string): string => message.replace(/^config: (.)/, (_, first: string) => first.toUpperCase());
+const withoutOwner = (message: string): string =>
+  message.replace(/^config: (.)/, (_, first: string) => first.toUpperCase());
 
 export class Problems {
   readonly doc: ConfigDocument;

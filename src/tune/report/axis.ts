@@ -5,6 +5,8 @@ import type { Objective } from "../types.ts";
 export interface Axis {
   /** From 0 at the low end to 1 at the high end; what lies beyond is at the end. */
   place(value: number): number;
+  /** Whether it lies between the ends. */
+  holds(value: number): boolean;
   readonly ticks: readonly Tick[];
 }
 
@@ -18,7 +20,8 @@ const clamp = (place: number): number => Math.min(1, Math.max(0, place));
 function axis(scale: (value: number) => number, low: number, high: number, ticks: readonly number[]): Axis {
   const [from, width] = [scale(low), scale(high) - scale(low)];
   const place = (value: number): number => (width === 0 ? 0.5 : clamp((scale(value) - from) / width));
-  return { place, ticks: ticks.map((value) => ({ at: place(value), text: tickText(value) })) };
+  const holds = (value: number): boolean => value >= low && value <= high;
+  return { place, holds, ticks: ticks.map((value) => ({ at: place(value), text: tickText(value) })) };
 }
 
 /** `0.05`, `1e-4`, `20k`, `3M`: a tick is a round number. */
@@ -43,7 +46,7 @@ export function logAxis(low: number, high: number, most = 6): Axis {
 /** Options at equal distances. */
 export function optionAxis(labels: readonly string[]): Axis {
   const place = (option: number): number => (labels.length === 1 ? 0.5 : option / (labels.length - 1));
-  return { place, ticks: labels.map((text, option) => ({ at: place(option), text })) };
+  return { place, holds: () => true, ticks: labels.map((text, option) => ({ at: place(option), text })) };
 }
 
 export function parameterAxis(parameter: SpaceParameter): Axis {

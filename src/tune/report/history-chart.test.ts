@@ -37,3 +37,9 @@ it("shows failures as crosses, and no point for what is no number", () => {
   expect(chart).toContain("Those with × failed");
   expect(chart).not.toMatch(/NaN|Infinity|undefined/);
 });
+
+it("says when a value lies beyond the axis", () => {
+  const near = [1, 1.1, 1.2, 1.3].map((value, i) => done(i, value));
+  expect(chartOf(...near)).not.toContain("at the edge");
+  expect(chartOf(...near, done(4, 20))).toContain("Those at the edge lie beyond it.");
+});

@@ -24,7 +24,9 @@ export function historyChart(facts: Facts, objective: Objective): Markup {
     >`;
   });
   const has = (...statuses: readonly string[]): boolean => trials.some(({ status }) => statuses.includes(status));
-  const early = has("pruned", "paused") ? " Faint ones ended early; those at the edge lie beyond it." : "";
+  const early = has("pruned", "paused") ? " Faint ones ended early." : "";
+  const isBeyond = (value: number | undefined): boolean => value !== undefined && !y.holds(value);
+  const beyond = trials.some((trial) => isBeyond(valueOf(trial, objective))) ? " Those at the edge lie beyond it." : "";
   const failed = has("failed") ? " Those with × failed." : "";
   const best = bestSoFar(trials, objective);
   const corners = best.flatMap(([number, value], i) => {
@@ -40,7 +42,7 @@ export function historyChart(facts: Facts, objective: Objective): Markup {
     points,
   });
   return html`${chart}
-    <p class="note">The line is the best so far.${early}${failed}</p>`;
+    <p class="note">The line is the best so far.${early}${beyond}${failed}</p>`;
 }
 
 /** Where a completed trial was better than all before it. */
