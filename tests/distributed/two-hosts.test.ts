@@ -1,6 +1,11 @@
 // Ranks on two hosts, of which one is cut off: all end in time, on both sides.
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it, onTestFinished } from "vitest";
+import { CHILD, play } from "./play.ts";
+import type { Scene, Seen } from "./scene.ts";
 import { makeTwoHosts, twoHostsWork, type TwoHosts } from "./two-hosts.ts";
 
 const child = new URL("./mpi-child.ts", import.meta.url);
@@ -38,4 +43,32 @@ describe.skipIf(!twoHostsWork)("on two hosts", () => {
     console.info(`until nothing was left on either host: ${Date.now() - at} ms`);
     expect(ranks.left()).toEqual([]);
   });
+
+  it("a training that the cut ends goes on, and ends with the bits of one that nothing disturbed", async () => {
+    const dir = mkdtempSync(join(tmpdir(), "hookline-"));
+    onTestFinished(() => rmSync(dir, { recursive: true, force: true }));
+    const scene: Scene = { name: "cut", steps: 1500, hooks: ["checkpointsOften", "slow"] };
+    const whole = (await play(2, [{ ...scene, runDir: join(dir, "whole") }]))("cut")[0]!;
+    const parts = { args: [JSON.stringify([{ ...scene, runDir: join(dir, "parts"), resume: "auto" }])] };
+
+    const two = hosts();
+    const training = two.start(2, CHILD, parts);
+    for (const rank of [0, 1]) await training.until("step", rank);
+    await sleep(500);
+    const at = Date.now();
+    two.cut();
+    const cut = await training.end;
+    expect(cut.code).not.toBe(0);
+    expect(cut.notes.filter(({ note }) => note === "seen")).toEqual([]);
+    while (training.left().length > 0 && Date.now() - at < 20_000) await sleep(100);
+    expect(training.left()).toEqual([]);
+
+    two.mend();
+    const { code, notes, stderr } = await two.start(2, CHILD, parts).end;
+    expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+    const seen = notes.filter(({ note }) => note === "seen") as unknown as Seen[];
+    expect(seen.map(({ digest }) => digest)).toEqual([whole.digest, whole.digest]);
+    // It went on from a checkpoint.
+    expect(seen[0]!.losses.length).toBeLessThan(scene.steps!);
+  }, 180_000);
 });

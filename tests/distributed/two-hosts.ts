@@ -25,6 +25,7 @@ export interface TwoHosts {
   start(ranks: number, script: URL, options?: Omit<RanksOptions, "command">): RunningRanks;
   /** From here on nothing gets from one to the other. */
   cut(): void;
+  mend(): void;
   remove(): void;
 }
 
@@ -64,6 +65,7 @@ export function makeTwoHosts(): TwoHosts {
       return startRanks(ranks, script, { ...options, env, command });
     },
     cut: () => void ip("-n", first, "link", "set", wires[0], "down"),
+    mend: () => void ip("-n", first, "link", "set", wires[0], "up"),
     remove() {
       for (const host of [first, second]) ip("netns", "delete", host);
       rmSync(folder, { recursive: true });
