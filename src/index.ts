@@ -46,6 +46,7 @@ export {
 export { sharedKey, type SharedKey } from "./core/shared.ts";
 export type { HookReport } from "./core/hook-report.ts";
 export type { Disposer } from "./core/disposer.ts";
+export type { Strategy } from "./distributed/strategy.ts";
 export type { HookInfo, HookFailure, HookRegistry } from "./core/registry.ts";
 export {
   CheckpointError,

@@ -69,10 +69,11 @@ describe("checkOptions", () => {
     );
   });
 
-  test("an unknown option is an error with the nearest name and the known ones", () => {
-    expect(() => check({ patiense: 3 })).toThrow(
-      "earlyStopping: unknown option `patiense`. Did you mean `patience`? Known options: patience, monitor.",
-    );
+  test("an unknown option is an error with the nearest name, or with all", () => {
+    const unknown = (option: string, help: string) =>
+      new OptionError(`earlyStopping: unknown option \`${option}\`. ${help}`);
+    expect(() => check({ patiense: 3 })).toThrow(unknown("patiense", "Did you mean `patience`?"));
+    expect(() => check({ wait: 3 })).toThrow(unknown("wait", "Known options: patience, monitor."));
   });
 
   test("what every object inherits is not an option", () => {

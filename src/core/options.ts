@@ -169,10 +169,9 @@ export function checkOptions(
   for (const option of Object.keys(options)) {
     if (!Object.hasOwn(checks, option)) {
       const known = Object.keys(checks);
-      throw new OptionError(
-        `${owner}: unknown option \`${option}\`.${didYouMean(option, known)} Known options: ${known.join(", ")}.`,
-        { option },
-      );
+      // All of them only where none is near: a trainer has forty.
+      const help = didYouMean(option, known) || ` Known options: ${known.join(", ")}.`;
+      throw new OptionError(`${owner}: unknown option \`${option}\`.${help}`, { option });
     }
   }
   for (const option of required) {

@@ -3,6 +3,7 @@ import type { MaybePromise } from "../core/loader.ts";
 
 export type ReduceOp = "sum" | "min" | "max";
 
+/** How processes that train together hear each other: for the trainer's `strategy`. */
 export interface Strategy {
   readonly name: string;
   /** This process, from 0; 0 is the main one. */

@@ -294,7 +294,7 @@ describe("files", () => {
 
 describe("mistakes, each at its place", () => {
   test.each<[text: string, message: string]>([
-    [`epohcs: 3${BASE}`, "1:1: epohcs: Unknown option `epohcs`. Did you mean `epochs`? Known options:"],
+    [`epohcs: 3${BASE}`, "1:1: epohcs: Unknown option `epohcs`. Did you mean `epochs`?"],
     [`train: x${BASE}`, "1:1: train: Unknown option `train`."],
     [BASE.replace("epochs: 1", "epochs: one"), '6:1: epochs: Expected `epochs` to be a whole number ≥ 0, got `"one"`'],
     [BASE.replace("epochs: 1", ""), "say how long to train: one of epochs, steps"],

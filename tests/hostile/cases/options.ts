@@ -57,7 +57,7 @@ export const options: Cases = {
   "optimizer: option of another system": unknown(
     () => optim.adamw(wrong({ learningRate: 1 })),
     "adamw",
-    "Known options: lr",
+    "Did you mean `lr`?",
   ),
   "schedule: unknown option": unknown(() => optim.cosine(wrong({ warmUp: 1 })), "cosine", "Did you mean `warmup`?"),
   "layer: unknown option": unknown(() => nn.linear(3, 1, wrong({ biass: true })), "linear", "Did you mean `bias`?"),
