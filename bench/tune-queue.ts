@@ -52,7 +52,8 @@ export async function tuneQueue(): Promise<Report> {
       const name = `bench-${size}`;
       const worker = startWorker(redis.url, name, size, ["--recycle", "1000000"]);
       try {
-        rows.push([`a worker with ${size} at a time`, await rate(redis.url, name, concurrency)]);
+        const ended = worker.exit.then(() => Promise.reject(new Error(`the worker has ended: ${worker.said()}`)));
+        rows.push([`a worker with ${size} at a time`, await Promise.race([rate(redis.url, name, concurrency), ended])]);
       } finally {
         worker.signal("SIGTERM");
         await worker.exit;

@@ -16,6 +16,8 @@ export function startWorker(redis: string, study: string, concurrency = 1, more:
   const flags = ["--redis", redis, "--study", study, "--concurrency", String(concurrency), ...more];
   const child = spawn(process.execPath, ["--import", "tsx", `${root}src/cli/main.ts`, "worker", ...flags], {
     cwd: root,
+    // Who started us may have named it from where it was.
+    env: { ...process.env, TSX_TSCONFIG_PATH: `${root}tsconfig.json` },
     stdio: ["ignore", "ignore", "pipe"],
   });
   let said = "";
