@@ -12,19 +12,16 @@ export function boundary(parts: LoopParts): void | Promise<void> {
 
 /** The same where several processes train together: whatever one of them is asked, all do. */
 async function sharedBoundary(parts: LoopParts, team: Team): Promise<void> {
-  const { run, saves } = parts;
   await team.compare();
   await team.agree(logDue(parts));
   const { logs } = team;
   const evaluates = evalDue(parts, "step");
-  await saves.rollback();
+  await parts.saves.rollback();
   if (evaluates) await evaluateAll(parts);
   if (logDue(parts)) await log(parts);
   // What loggers ask for, who may be on one process only, is part of this boundary too.
   if (logs || evaluates) await team.agree();
-  run.clock.mark();
-  if (saves.pending) await saves.boundary();
-  return settle(parts);
+  return closeStep(parts);
 }
 
 async function report(parts: LoopParts, evaluates: boolean): Promise<void> {

@@ -50,3 +50,14 @@ export const tinyProject = (config = CONFIG): Record<string, string> => ({
   "hookline.yaml": config,
   "parts.ts": PARTS,
 });
+
+/** A sweep over it, of two trials; `runner` and what follows are the test's own. */
+export const tinySweep = (runner: string): string => `name: tiny-sweep
+experiment: ./hookline.yaml
+space:
+  optimizer.lr: { use: logUniform, low: 0.01, high: 0.2 }
+objective: val/loss
+sampler: random
+trials: 2
+runner: ${runner}
+`;

@@ -8,7 +8,7 @@ import type { SavedResults } from "../../src/experiment/results-file.ts";
 import type { Space } from "../../src/tune/space/space.ts";
 import { buildSweep } from "../../src/tune/sweep/build-sweep.ts";
 import { readSweep } from "../../src/tune/sweep/read-sweep.ts";
-import { tinyProject } from "../cli/tiny-project.ts";
+import { tinyProject, tinySweep } from "../cli/tiny-project.ts";
 import { projectOf } from "../support/config-files.ts";
 import { queueWorker } from "../support/queue-worker.ts";
 import { redisIsHere, startRedis, WHERE_FROM, type RedisServer } from "../support/redis-server.ts";
@@ -85,16 +85,6 @@ describe.skipIf(!redisIsHere)(redisIsHere ? "bullmq, modules" : `bullmq, modules
   });
 
   describe("the experiment of a sweep", () => {
-    const SWEEP = `name: tiny-sweep
-experiment: ./hookline.yaml
-space:
-  optimizer.lr: { use: logUniform, low: 0.01, high: 0.2 }
-objective: val/loss
-sampler: random
-trials: 2
-runner: { use: bullmq, redis: "REDIS" }
-hooks: ./listens.mjs#listens
-`;
     const LISTENS = `export const listens = () => ({
   name: "listens",
   onTrialStart() {},
@@ -113,7 +103,7 @@ hooks: ./listens.mjs#listens
     const project = (): string =>
       projectOf({
         ...tinyProject(),
-        "sweep.yaml": SWEEP.replace("REDIS", redis.url),
+        "sweep.yaml": `${tinySweep(`{ use: bullmq, redis: "${redis.url}" }`)}hooks: ./listens.mjs#listens\n`,
         "listens.mjs": LISTENS,
         "package.json": "{}",
       });

@@ -8,21 +8,13 @@ import type { SavedResults } from "../../src/experiment/results-file.ts";
 import type { Space } from "../../src/tune/space/space.ts";
 import { buildSweep } from "../../src/tune/sweep/build-sweep.ts";
 import { readSweep } from "../../src/tune/sweep/read-sweep.ts";
-import { CONFIG, tinyProject } from "../cli/tiny-project.ts";
+import { CONFIG, tinyProject, tinySweep } from "../cli/tiny-project.ts";
 import { messageOf, projectOf } from "../support/config-files.ts";
 
 // Trainings, on a machine that may be busy.
 vi.setConfig({ testTimeout: 90_000 });
 
-const SWEEP = `name: tiny-sweep
-experiment: ./hookline.yaml
-space:
-  optimizer.lr: { use: logUniform, low: 0.01, high: 0.2 }
-objective: val/loss
-sampler: random
-trials: 2
-runner: inProcess
-`;
+const SWEEP = tinySweep("inProcess");
 
 const files = (sweep: string): Record<string, string> => ({ ...tinyProject(), "sweep.yaml": sweep });
 

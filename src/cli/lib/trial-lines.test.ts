@@ -4,6 +4,7 @@ import { textWidth } from "../../hooks/lib/terminal-width.ts";
 import { choice } from "../../tune/space/choice.ts";
 import { logUniform } from "../../tune/space/log-uniform.ts";
 import { Space } from "../../tune/space/space.ts";
+import { trialInfo } from "../../../tests/support/trials.ts";
 import { shortNames, trialLines, type TrialsView } from "./trial-lines.ts";
 
 const space = new Space({
@@ -12,19 +13,8 @@ const space = new Space({
 
 function trial(number: number, status: TrialInfo["status"], losses: readonly number[]): TrialInfo {
   const reports = losses.map((loss, i) => ({ step: 10 * (i + 1), values: { "val/loss": loss } }));
-  return {
-    number,
-    params: { optimizer: { lr: 0.01 * (number + 1), use: "sgd" } },
-    status,
-    reports,
-    result: reports.at(-1)?.values,
-    reason: "",
-    attempts: 1,
-    failures: 0,
-    checkpoint: undefined,
-    stash: {},
-    runDir: undefined,
-  };
+  const params = { optimizer: { lr: 0.01 * (number + 1), use: "sgd" } };
+  return trialInfo(number, { params, status, reports, result: reports.at(-1)?.values });
 }
 
 const trials = [
