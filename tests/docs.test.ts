@@ -1,5 +1,6 @@
 // The samples in README.md and docs/ are compiled and run: the `ts` blocks of a page, joined, are one program.
-// A fence of "ts no-test" leaves a block out. A page of vitest samples registers its tests here.
+// A fence of "ts no-run" is a file of its own, under the name in its first line, and is compiled only. A page of vitest
+// samples registers its tests here. What is in other languages: tests/docs-blocks.test.ts.
 import { execFile } from "node:child_process";
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -39,6 +40,16 @@ function samplesOf(markdown: string): string {
   return lines.join("\n");
 }
 
+/** The blocks of a page that are files which the reader is to have, in a folder for the page. */
+function writeFilesOf(name: string): void {
+  const blocks = read(name).matchAll(/^```ts no-run\n\/\/ (\S+)\n([^]*?)^```$/gm);
+  for (const [, path, code] of blocks) {
+    const file = join(folder, name.replaceAll(/[/.]/g, "-"), path!);
+    mkdirSync(dirname(file), { recursive: true });
+    writeFileSync(file, `// ${path}\n${code}`);
+  }
+}
+
 function writePages(): Page[] {
   rmSync(folder, { recursive: true, force: true });
   mkdirSync(folder, { recursive: true });
@@ -50,7 +61,12 @@ function writePages(): Page[] {
     }))
     .filter(({ code }) => code.trim() !== "");
   for (const { code, file } of pages) writeFileSync(file, `${code}\nexport {};\n`);
-  const config = { extends: "../../../tsconfig.json", include: ["*.ts"], compilerOptions: { noUnusedLocals: false } };
+  for (const name of names) writeFilesOf(name);
+  const config = {
+    extends: "../../../tsconfig.json",
+    include: ["**/*.ts"],
+    compilerOptions: { noUnusedLocals: false },
+  };
   writeFileSync(join(folder, "tsconfig.json"), JSON.stringify(config));
   return pages;
 }

@@ -1,4 +1,5 @@
 // What lives on the device between steps: parameters, optimizer state, model state. Flat maps in one canonical order.
+import type { LoadedStateDict, LoadStateDictOptions } from "../checkpoint/formats/state-dict.ts";
 import { sizeOf, type HostArray, toHostArray } from "../core/arrays.ts";
 import type { DeviceTensors } from "../core/device-tensors.ts";
 import { DataError } from "../core/errors.ts";
@@ -82,6 +83,19 @@ export class DeviceState {
     this.version++;
     this.commit("params", put(this.#own.params), false);
     this.commit("state", put(this.#own.state), false);
+  }
+
+  /** The same with names that differ, or with some of them only. */
+  async loadWith(tensors: HostTensors, options: LoadStateDictOptions): Promise<LoadedStateDict> {
+    if (Object.keys(options).length === 0) {
+      this.load(tensors);
+      return { missing: [], unexpected: [] };
+    }
+    // Not part of a trainer that only trains.
+    const { fitStateDict } = await import("../checkpoint/formats/state-dict.ts");
+    const { tensors: fitted, missing, unexpected } = fitStateDict(tensors, this.own, options);
+    this.load(missing.length > 0 ? { ...(await this.stateDict()), ...fitted } : fitted);
+    return { missing, unexpected };
   }
 
   /** The model's tensors as they were made. */

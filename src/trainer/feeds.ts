@@ -2,6 +2,7 @@
 import { OptionError } from "../core/errors.ts";
 import type { EvalFeed } from "../core/evaluate.ts";
 import type { Loader } from "../core/loader.ts";
+import type { HostBatch } from "../core/model.ts";
 import { show } from "../core/options.ts";
 import { didYouMean } from "../core/suggest.ts";
 import { isLoader, LoaderSet } from "../data/loader-set.ts";
@@ -34,4 +35,12 @@ export function evalFeeds(option: TrainerOptions["eval"], limitBatches: number):
     );
   }
   return names.map((name, index) => ({ name, index, loader: loaders[name]!, limitBatches }));
+}
+
+/** Begins the loader for this alone. */
+export async function firstBatch(loader: Loader | LoaderSet, seed: number): Promise<HostBatch | undefined> {
+  loader.begin(0, seed);
+  const batch = await loader.next();
+  await loader.close?.();
+  return batch;
 }

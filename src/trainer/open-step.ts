@@ -4,11 +4,12 @@ import type { Grads } from "../core/grads.ts";
 import type { MaybePromise } from "../core/loader.ts";
 import { chain } from "../core/maybe.ts";
 import type { HostBatch, Tensors } from "../core/model.ts";
-import { freeAll, leaves, type Buffer, type Engine, type Halfway } from "../engines/engine.ts";
+import { freeAll, leaves, type Buffer, type Engine, type Halfway, type Tree } from "../engines/engine.ts";
 import type { Buffers, DeviceState } from "./device-state.ts";
 import { GradsView } from "./grads-view.ts";
 import type { ProgramCache } from "./program-cache.ts";
 import { accumulate, finishAccumulation, startAccumulation } from "./programs/programs.ts";
+import { runProgram } from "./run-program.ts";
 import type { Totals } from "./totals.ts";
 
 /** The micro-batch at hand. Its results wait here until they are kept or dropped. */
@@ -83,6 +84,16 @@ export class OpenStep {
 
   get sums(): Buffer | undefined {
     return this.#open.sums;
+  }
+
+  /** Runs a program of the step. Should it fail, the error names the micro-batch at hand. */
+  run<T>(
+    what: string,
+    { loader }: { readonly loader: string },
+    program: (...args: Tree<Buffer>[]) => MaybePromise<T>,
+    ...args: Tree<Buffer>[]
+  ): MaybePromise<T> {
+    return runProgram(program, { what, loader, host: this.micro?.host ?? {} }, ...args);
   }
 
   /** The micro-batch's results, open for `afterBackward`. */

@@ -7,9 +7,8 @@ import { chain } from "../core/maybe.ts";
 import type { HostBatch } from "../core/model.ts";
 import type { HookRegistry } from "../core/registry.ts";
 import type { Plan, Work } from "../core/work.ts";
-import { freeAll, type Buffer, type Engine, type Halfway, type Tree } from "../engines/engine.ts";
+import { freeAll, type Buffer, type Engine } from "../engines/engine.ts";
 import { stepKey } from "../nn/key.ts";
-import type { BufferGroups } from "./activations-view.ts";
 import { BatchInput } from "./batch-input.ts";
 import { ControlInput } from "./control-input.ts";
 import type { Buffers, DeviceState } from "./device-state.ts";
@@ -17,26 +16,17 @@ import type { JointStep } from "./joint-step.ts";
 import { OpenStep, pick } from "./open-step.ts";
 import type { OptimizerSet } from "./optimizers.ts";
 import { choosePlan, samePlan } from "./plan.ts";
-import { ProgramCache, type Cut } from "./program-cache.ts";
+import { ProgramCache } from "./program-cache.ts";
 import type { ControlLayout } from "./programs/control.ts";
-import { clipGrads, forwardOnly, fusedStep, lossGrads, normOf, updateParams } from "./programs/programs.ts";
-import { runProgram } from "./run-program.ts";
+import { clipGrads, fusedStep, normOf, updateParams } from "./programs/programs.ts";
 import type { Specs, StepSpec } from "./specs.ts";
 import type { StepOptions, StepParts, StepState } from "./step-parts.ts";
+import { StepPasses, type Pass } from "./step-passes.ts";
 import { StepReadings } from "./step-readings.ts";
 import { Suspects } from "./suspects.ts";
 import { Totals } from "./totals.ts";
 
-/** Results of the programs, as the runner takes them apart. */
-interface Pass {
-  readonly state: Buffers;
-  readonly sums: Buffer;
-  readonly report: Buffer;
-  readonly outputs: Tree<Buffer>;
-  readonly activations: BufferGroups;
-}
 type FusedResult = Pass & { readonly params: Buffers; readonly opt: Buffers };
-type GradsResult = Pass & { readonly grads: Buffers };
 
 /** Everything but the frozen parameters and the control vector is the program's to reuse. */
 const FUSED = { donate: [0, 1, 2, 3, 5, 7] };
@@ -47,9 +37,6 @@ const NOTHING: Buffers = {};
 
 /** Keys of ranks lie this far apart: more micro-batches than a step will ever have. */
 const RANK_STRIDE = 2 ** 20;
-
-/** What a forward pass shows. */
-const SHOWN = ["report", "outputs", "activations"];
 
 export class StepRunner implements Work {
   readonly shown: StepReadings;
@@ -69,6 +56,7 @@ export class StepRunner implements Work {
   readonly #input: BatchInput;
   readonly #totals: Totals;
   readonly #open: OpenStep;
+  readonly #passes: StepPasses;
   readonly #suspects: Suspects;
   /** Where several processes train together: their gradients as one. */
   readonly #joint: JointStep | undefined;
@@ -94,6 +82,14 @@ export class StepRunner implements Work {
     this.#totals = new Totals(engine, parts.sums);
     this.shown = new StepReadings(engine, this.#totals);
     this.#open = new OpenStep(engine, this.#programs);
+    this.#passes = new StepPasses({
+      programs: this.#programs,
+      state: this.#state,
+      totals: this.#totals,
+      open: this.#open,
+      shown: this.shown,
+      control: this.#control,
+    });
     this.#suspects = new Suspects(engine, this.#programs, parts.probes);
     this.#joint = parts.joint;
     this.clips = options.clipNorm !== undefined || options.clipValue !== undefined;
@@ -170,7 +166,8 @@ export class StepRunner implements Work {
     const slots = whole ? opt : pick(opt, spec.slots);
     const control = this.#putControl(scale);
     this.#use(scale);
-    const done = this.#run("step", program, train, slots, state, this.#totals.sums, frozen, batch, control, key);
+    const inputs = [train, slots, state, this.#totals.sums, frozen, batch, control, key];
+    const done = this.#open.run("step", spec, program, ...inputs);
     this.#open.release(true);
     return chain(done, (out) => {
       const result = out as unknown as FusedResult;
@@ -202,62 +199,12 @@ export class StepRunner implements Work {
   }
 
   forward(): MaybePromise<void> {
-    const spec = this.#spec;
-    const cut = this.#programs.cut(spec, () => lossGrads(spec), SHOWN);
-    if (cut) return this.#firstHalf(cut);
-    const { batch, key } = this.#open.micro!;
-    const program = this.#programs.of(spec, "forward", () => forwardOnly(spec));
-    const state = this.#open.state ?? this.#state.state;
-    const done = this.#run("forward pass", program, this.#state.params, state, batch, key);
-    return chain(done, (out) => {
-      this.shown.show(out as unknown as Pass);
-    });
-  }
-
-  #firstHalf(cut: Cut): MaybePromise<void> {
-    return chain(this.#run("forward pass", cut, ...this.#passInputs(1)), (halfway) => {
-      this.#open.micro!.halfway = halfway;
-      this.shown.show(halfway.early as unknown as Pass);
-    });
+    return this.#passes.forward(this.#spec);
   }
 
   backward(scale: number): MaybePromise<void> {
-    const spec = this.#spec;
-    const { halfway } = this.#open.micro!;
-    if (halfway) return this.#secondHalf(halfway, scale);
-    const collects = this.plan.kind !== "forwardFirst";
-    // The forward pass that came first has collected already.
-    const program = collects
-      ? this.#programs.of(spec, "lossGrads", () => lossGrads(spec))
-      : this.#programs.of(spec, "lossGrads only", () => lossGrads({ ...spec, probes: [] }));
-    const done = this.#run("backward pass", program, ...this.#passInputs(scale));
-    return chain(done, (out) => {
-      const { report, outputs, activations, ...result } = out as unknown as GradsResult;
-      this.#finish(result, scale);
-      this.shown.show({ report, outputs, ...(collects && { activations }) });
-    });
-  }
-
-  /** All that the first half has shown stays; nothing of it is computed again. */
-  #secondHalf(halfway: Halfway, scale: number): MaybePromise<void> {
-    const done = this.#run("backward pass", halfway.finish, ...this.#passInputs(scale));
-    return chain(done, (out) => this.#finish(out as unknown as GradsResult, scale));
-  }
-
-  #finish({ grads, state, sums }: Pick<GradsResult, "grads" | "state" | "sums">, scale: number): void {
-    this.#open.finish({ grads, state, sums });
     this.#scale = scale;
-  }
-
-  /** What a forward and backward pass takes. */
-  #passInputs(scale: number): Tree<Buffer>[] {
-    const { batch, key } = this.#open.micro!;
-    const { params } = this.#state;
-    const train = pick(params, this.#spec.train);
-    const frozen = pick(params, this.#spec.frozen);
-    const state = this.#open.state ?? this.#state.state;
-    const sums = this.#open.sums ?? this.#totals.sums;
-    return [train, state, sums, frozen, batch, this.#putControl(scale), key];
+    return this.#passes.backward(this.#spec, scale, this.plan.kind !== "forwardFirst");
   }
 
   keepBatch(): MaybePromise<void> {
@@ -283,7 +230,7 @@ export class StepRunner implements Work {
       // Clipping computes the norm on its way, but a guard must know before.
       if (!this.plan.gradNorm || (this.clips && !this.plan.finite)) return undefined;
       const program = this.#programs.once("norm", () => normOf);
-      return chain(this.#run("norm", program, this.#open.grads), (norm) => {
+      return chain(this.#open.run("norm", this.#spec, program, this.#open.grads), (norm) => {
         this.shown.scalars.set("norm", norm as Buffer);
         return this.shown.scalars.settle();
       });
@@ -292,7 +239,7 @@ export class StepRunner implements Work {
 
   clip(): MaybePromise<void> {
     const program = this.#programs.of(this.#spec, "clip", () => clipGrads(this.#spec), { donate: [0] });
-    return chain(this.#run("clipping", program, this.#open.grads, this.#putControl(1)), (out) => {
+    return chain(this.#open.run("clipping", this.#spec, program, this.#open.grads, this.#putControl(1)), (out) => {
       const { grads, report } = out as { grads: Buffers; report: Buffer };
       this.#open.replaceGrads(grads);
       this.shown.scalars.set("clip", report);
@@ -308,7 +255,8 @@ export class StepRunner implements Work {
     const program = this.#programs.of(spec, `update ${index}`, () => updateParams(spec, rule));
     const slots = pick(this.#state.opt, this.#specs.slotsOf(names));
     const grads = pick(this.#open.grads, names);
-    const done = this.#run("update", program, pick(this.#state.params, names), slots, grads, this.#putControl(1));
+    const inputs = [pick(this.#state.params, names), slots, grads, this.#putControl(1)];
+    const done = this.#open.run("update", spec, program, ...inputs);
     return chain(done, (out) => {
       const { params, opt } = out as { params: Buffers; opt: Buffers };
       this.#open.stage(params, opt);
@@ -388,14 +336,5 @@ export class StepRunner implements Work {
 
   #putControl(scale: number): Buffer {
     return this.#control.put(scale, this.#open.micro);
-  }
-
-  #run<T>(
-    what: string,
-    program: (...args: Tree<Buffer>[]) => MaybePromise<T>,
-    ...args: Tree<Buffer>[]
-  ): MaybePromise<T> {
-    const { micro } = this.#open;
-    return runProgram(program, { what, loader: this.#spec.loader, host: micro?.host ?? {} }, ...args);
   }
 }

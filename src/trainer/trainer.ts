@@ -23,7 +23,7 @@ import { LoaderSet } from "../data/loader-set.ts";
 import { currentPlatform } from "../platform/platform.ts";
 import { breather } from "./breather.ts";
 import { Calls } from "./calls.ts";
-import { checkLoader, checkLossWeights, evalFeeds } from "./feeds.ts";
+import { checkLoader, checkLossWeights, evalFeeds, firstBatch } from "./feeds.ts";
 import { Interruptions } from "./interruptions.ts";
 import { buildMachine, freeMachine, type Machine } from "./machine.ts";
 import { OptimizerSet } from "./optimizers.ts";
@@ -177,10 +177,7 @@ export class Trainer {
     // An evaluation starts its loader anew, and so does an epoch: looking at a first batch takes nothing away.
     const loader = this.#evals[0]?.loader ?? (this.#run.epochOpen ? undefined : this.#feed);
     if (!loader) throw new ContextError(`probePoints() needs a batch here: an epoch is open, and its data must wait.`);
-    loader.begin(0, this.#seed);
-    const batch = await loader.next();
-    await loader.close?.();
-    return toBatch(batch, () => "probePoints: the loader");
+    return toBatch(await firstBatch(loader, this.#seed), () => "probePoints: the loader");
   }
 
   /** Parameters and buffers by name, as host copies. */
@@ -195,15 +192,7 @@ export class Trainer {
    */
   async loadStateDict(tensors: HostTensors, options: LoadStateDictOptions = {}): Promise<LoadedStateDict> {
     this.#calls.mustBeIdle("loadStateDict");
-    const { state } = await this.#start();
-    if (Object.keys(options).length === 0) {
-      state.load(tensors);
-      return { missing: [], unexpected: [] };
-    }
-    const { fitStateDict } = await import("../checkpoint/formats/state-dict.ts");
-    const { tensors: fitted, missing, unexpected } = fitStateDict(tensors, state.own, options);
-    state.load(missing.length > 0 ? { ...(await state.stateDict()), ...fitted } : fitted);
-    return { missing, unexpected };
+    return (await this.#start()).state.loadWith(tensors, options);
   }
 
   /** Calls `fn` at an event, now and then if a cadence is given. Returns the undo, which also works with `using`. */

@@ -24,5 +24,5 @@ it("reads the samples of the page", async () => {
   expect(await read("same.toml")).toMatchObject({ optimizer: { lr: 0.001, weightDecay: 0.01 }, epochs: 5 });
   expect(await read("hookline.config.ts")).toMatchObject({ name: "digits", warn: expect.any(Function) });
   expect(await read("own.yaml")).toEqual({ hooks: [{ use: "./hooks.ts#Threshold", threshold: 5 }] });
-  expect(Object.keys(samples)).toHaveLength(6);
+  expect(Object.keys(samples)).toHaveLength(7);
 });
