@@ -13,6 +13,7 @@ import {
 import { comingFromPage } from "./lib/coming-from-page.ts";
 import { componentsPage } from "./lib/components-page.ts";
 import { configSchema } from "./lib/config-schema.ts";
+import { optionsPage } from "./lib/options-page.ts";
 import { sweepSchema } from "./lib/sweep-schema.ts";
 import { SKIP_SCOPES, VERBS, type SkipScope, type VerbName } from "../src/core/verbs.ts";
 
@@ -113,6 +114,7 @@ ${table(["event", ...verbs.map(code)], matrix)}
 export const generated = async (): Promise<Record<string, string>> => ({
   "docs/events.md": eventsPage(),
   "docs/verbs.md": verbsPage(),
+  "docs/trainer-options.md": optionsPage(),
   "docs/components.md": await componentsPage(),
   "docs/coming-from/README.md": comingFromPage(),
   "schema/hookline.schema.json": `${JSON.stringify(await configSchema(), undefined, 1)}\n`,

@@ -9,12 +9,15 @@ export interface LimitOptions {
   readonly epochs?: number;
   /** Optimizer steps, in all. */
   readonly steps?: number;
+  /** Samples, in all: the run ends with the step that reaches it. */
   readonly maxSamples?: number;
+  /** The same in tokens, which `tokens` counts. */
   readonly maxTokens?: number;
-  /** `"10 min"`, `"2 h"`, or milliseconds. */
+  /** Time of training, that before a resume included: `"10 min"`, `"2 h"`, or milliseconds. */
   readonly maxTime?: Quantity;
   /** A stop that a hook asks for earlier is refused; the hook may ask again later. */
   readonly minEpochs?: number;
+  /** The same in steps. */
   readonly minSteps?: number;
 }
 

@@ -21,6 +21,7 @@ import type { InputsFn } from "./problem.ts";
 export interface TrainerOptions extends LimitOptions {
   /** A model (`init`, `apply`) with `loss`, or `{ params, loss }`. */
   readonly model: Model<never> | LossModel;
+  /** Compares outputs with the batch, such as `crossEntropy()`; part of the model where that is `{ params, loss }`. */
   readonly loss?: Loss;
   /** Metrics by name, computed in training (`train/…`) and evaluation (`val/…`). */
   readonly metrics?: Readonly<Record<string, Metric>>;
@@ -30,6 +31,7 @@ export interface TrainerOptions extends LimitOptions {
   readonly tokens?: (batch: HostBatch) => number;
   /** One optimizer, or several by name. */
   readonly optimizer: OptimizerOption;
+  /** A factor on the learning rates, by step or epoch, such as `cosine({ warmup: "5%" })`. */
   readonly schedule?: Schedule;
   /** One loader, or several by name. */
   readonly train: Loader | Readonly<Record<string, Loader>>;
@@ -39,7 +41,7 @@ export interface TrainerOptions extends LimitOptions {
   readonly lossWeights?: Readonly<Record<string, number>>;
   /** One evaluation loader (its metrics are `val/…`), or several by name. */
   readonly eval?: Loader | Readonly<Record<string, Loader>>;
-  /** Default: every epoch. */
+  /** When the model is evaluated, such as `"500 steps"`. Default: every epoch. */
   readonly evalEvery?: Cadence;
   /** An evaluation before the first step. Default false. */
   readonly evalAtStart?: boolean;
@@ -47,7 +49,9 @@ export interface TrainerOptions extends LimitOptions {
   readonly logEvery?: Cadence;
   /** Micro-batches in a step. Default 1. */
   readonly accumulate?: number;
+  /** Scales gradients down to this global norm. */
   readonly clipNorm?: number;
+  /** Cuts each number of a gradient off at plus and minus this. */
   readonly clipValue?: number;
   /** Batches of an epoch and of each evaluation to use, for a quick try; `{ eval: 20 }` for cheap evaluations only. */
   readonly limitBatches?: number | { readonly train?: number; readonly eval?: number };
@@ -68,6 +72,7 @@ export interface TrainerOptions extends LimitOptions {
   readonly save?: "async" | "sync";
   /** How often hooks may roll the run back before it stops. Default 3. */
   readonly maxRollbacks?: number;
+  /** In the order given, unless `before`, `after` or a stage says otherwise. */
   readonly hooks?: readonly Hook[];
   /** What hooks share; given by an experiment, so that its own events and those of its trainers use one. */
   readonly shared?: Shared;
@@ -187,7 +192,7 @@ export function batchLimits({ limitBatches }: Pick<TrainerOptions, "limitBatches
   return { train: given?.train ?? Infinity, eval: given?.eval ?? Infinity };
 }
 
-const FIT_CHECKS = {
+export const FIT_CHECKS = {
   ...LIMIT_CHECKS,
   restart: is.boolean,
   resume: is.name,
