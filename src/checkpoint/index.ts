@@ -5,17 +5,15 @@ export { convertCheckpoint, type ConvertOptions } from "./convert.ts";
 export { openDirectoryStore, type DirectoryStoreOptions } from "./directory-store.ts";
 export { NameTemplate } from "./file-name.ts";
 export { fromHostArrays, rawValues, toHostArrays } from "./formats/host-arrays.ts";
-export { decodePt, encodePt, ptParts } from "./formats/pt.ts";
+export { decodePt, encodePt } from "./formats/pt.ts";
 export { type PtValue } from "./formats/pt-value.ts";
 export { decodeSafetensors, encodeSafetensors, safetensorsParts } from "./formats/safetensors.ts";
 export { SafetensorsFile, type ByteSource } from "./formats/safetensors-file.ts";
-export { parseShardIndex, ShardedSafetensors } from "./formats/safetensors-shards.ts";
-export { matchTensors, renameTensors, stateDictIn } from "./formats/state-dict.ts";
+export { ShardedSafetensors } from "./formats/safetensors-shards.ts";
 export { type FileDType, type FileTensor, type FileTensors } from "./formats/tensor.ts";
 export {
   decodeTorchCheckpoint,
   encodeTorchCheckpoint,
-  torchCheckpointParts,
   type ReadTorchCheckpoint,
   type ReadTorchOptions,
   type TorchCheckpoint,

@@ -2,7 +2,7 @@
 import { spawnSync } from "node:child_process";
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { hostname, tmpdir } from "node:os";
-import { afterAll, beforeEach, expect, test } from "vitest";
+import { afterAll, beforeEach, expect, onTestFinished, test, vi } from "vitest";
 import { CheckpointError } from "../core/errors.ts";
 import { lockDirectory, type LockHolder } from "./lock.ts";
 
@@ -55,6 +55,17 @@ test.runIf(process.platform === "linux")("nor does one whose pid another process
   const lock = lockDirectory(dir);
   expect(holderOf().pid).toBe(process.pid);
   lock.release();
+});
+
+test.runIf(process.platform === "linux")("nor one whose pid a process of another user has now", () => {
+  leaveLock({ pid: process.ppid, host: hostname(), started: "1", time: 1 });
+  const kill = vi.spyOn(process, "kill").mockImplementation(() => {
+    throw Object.assign(new Error("kill EPERM"), { code: "EPERM" });
+  });
+  onTestFinished(() => kill.mockRestore());
+  lockDirectory(dir).release();
+  leaveLock({ pid: process.ppid, host: hostname(), started: "", time: 1 });
+  expect(() => lockDirectory(dir)).toThrow(`process ${process.ppid} on`);
 });
 
 test("a process on another machine is believed", () => {

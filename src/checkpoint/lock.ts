@@ -3,15 +3,12 @@ import { CheckpointError } from "../core/errors.ts";
 import { builtin } from "../platform/builtin.ts";
 import { makeDirectory, nodeFs, type DiskFs } from "./disk-files.ts";
 import { codeOf, guarded, quietly } from "./problems.ts";
+import { isAlive, thisProcess, type ProcessMark } from "./process-mark.ts";
 
 const LOCK = ".lock";
 export const LOCK_TEMP = ".lock-";
 
-export interface LockHolder {
-  readonly pid: number;
-  readonly host: string;
-  /** When the process started, in the system's own count: a pid is used again, a pid with its start time is not. */
-  readonly started: string;
+export interface LockHolder extends ProcessMark {
   /** Milliseconds since 1970. */
   readonly time: number;
 }
@@ -22,27 +19,15 @@ export interface Lock {
   release(): void;
 }
 
-interface Process {
-  readonly pid: number;
-  kill(pid: number, signal: 0): void;
-}
-
 interface Node {
   readonly fs: DiskFs;
-  readonly process: Process;
-  readonly host: string;
   readText(path: string): string;
 }
 
 function node(fs: DiskFs): Node {
   const owner = "The lock of a run directory";
   const { readFileSync } = builtin<{ readFileSync(path: string, encoding: "utf8"): string }>(owner, "node:fs");
-  return {
-    fs,
-    process: builtin<Process>(owner, "node:process"),
-    host: builtin<{ hostname(): string }>(owner, "node:os").hostname(),
-    readText: (path) => readFileSync(path, "utf8"),
-  };
+  return { fs, readText: (path) => readFileSync(path, "utf8") };
 }
 
 /** Locks of this process that were released, and are still there. */
@@ -53,8 +38,7 @@ export function lockDirectory(dir: string, fs: DiskFs = nodeFs(), tempName: stri
   const system = node(fs);
   const file = `${dir}/${LOCK}`;
   const temp = `${dir}/${LOCK_TEMP}${tempName}`;
-  const { pid } = system.process;
-  const holder: LockHolder = { pid, host: system.host, started: startOf(system, pid), time: Date.now() };
+  const holder: LockHolder = { ...thisProcess(), time: Date.now() };
   const text = JSON.stringify(holder);
   makeDirectory(fs, dir);
   guarded(file, () => {
@@ -63,7 +47,7 @@ export function lockDirectory(dir: string, fs: DiskFs = nodeFs(), tempName: stri
       writeNew(fs, temp, text);
       for (let attempt = 0; !tryTake(fs, temp, file, text); attempt++) {
         const found = readHolder(system, file);
-        const isHeld = found !== undefined && !givenUp.has(JSON.stringify(found)) && isAlive(system, found);
+        const isHeld = found !== undefined && !givenUp.has(JSON.stringify(found)) && mayLive(found);
         if (found !== undefined && (attempt >= 3 || isHeld)) throw heldBy(file, found, holder);
         if (found !== undefined) takeAway(system, file, `${temp}-stale`, found);
       }
@@ -92,7 +76,7 @@ export function lockDirectory(dir: string, fs: DiskFs = nodeFs(), tempName: stri
 export function isLocked(dir: string, fs: DiskFs = nodeFs()): boolean {
   const system = node(fs);
   const found = readHolder(system, `${dir}/${LOCK}`);
-  return found !== undefined && isAlive(system, found);
+  return found !== undefined && mayLive(found);
 }
 
 function writeNew(fs: DiskFs, path: string, text: string): void {
@@ -143,29 +127,8 @@ function readHolder({ readText }: Node, file: string): LockHolder | "unreadable"
   return "unreadable";
 }
 
-function isAlive(system: Node, holder: LockHolder | "unreadable"): boolean {
-  // Nobody can say who holds it, or whether a process on another machine lives.
-  if (holder === "unreadable" || holder.host !== system.host) return true;
-  try {
-    system.process.kill(holder.pid, 0);
-  } catch (error) {
-    return codeOf(error) === "EPERM";
-  }
-  const started = startOf(system, holder.pid);
-  return started === "" || holder.started === "" || started === holder.started;
-}
-
-/** Field 22 of Linux's stat; "" elsewhere. A zombie has ended, although signals still reach it: it has no start time here. */
-function startOf({ readText }: Node, pid: number): string {
-  try {
-    const stat = readText(`/proc/${pid}/stat`);
-    // The name in parentheses may contain spaces.
-    const [state, ...fields] = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
-    return state === "Z" || state === "X" ? "ended" : fields[18]!;
-  } catch {
-    return "";
-  }
-}
+/** One that names no holder is somebody's, who may live. */
+const mayLive = (holder: LockHolder | "unreadable"): boolean => holder === "unreadable" || isAlive(holder);
 
 /** Moves a dead holder's lock away; when another process was faster and it is a live one, puts it back. */
 function takeAway(system: Node, file: string, to: string, stale: LockHolder | "unreadable"): void {

@@ -1,4 +1,5 @@
 // hookline resume: goes on with a run, as its directory says it was begun.
+import { thisProcess } from "../checkpoint/process-mark.ts";
 import { buildExperiment } from "../experiment/build/build-experiment.ts";
 import { readResults } from "../experiment/results-file.ts";
 import { UsageError } from "./lib/exit.ts";
@@ -7,7 +8,6 @@ import { recordable, withoutSecrets } from "../experiment/config/recordable.ts";
 import { isMainRank } from "./lib/ranks.ts";
 import { recordedConfig } from "./lib/recorded-config.ts";
 import { runExperiment } from "./lib/run-experiment.ts";
-import { thisProcess } from "./lib/run-process.ts";
 import { checkNobodyThere } from "./lib/run-place.ts";
 import { shownPath } from "./lib/shown-path.ts";
 

@@ -17,7 +17,7 @@ async function sharedBoundary(parts: LoopParts, team: Team): Promise<void> {
   const { logs } = team;
   const evaluates = evalDue(parts, "step");
   await parts.saves.rollback();
-  if (evaluates) await evaluateAll(parts);
+  if (evaluates) await evaluateOrOwe(parts);
   if (logDue(parts)) await log(parts);
   // What loggers ask for, who may be on one process only, is part of this boundary too.
   if (logs || evaluates) await team.agree();
@@ -26,7 +26,7 @@ async function sharedBoundary(parts: LoopParts, team: Team): Promise<void> {
 
 async function report(parts: LoopParts, evaluates: boolean): Promise<void> {
   await parts.saves.rollback();
-  if (evaluates) await evaluateAll(parts);
+  if (evaluates) await evaluateOrOwe(parts);
   await logAndClose(parts);
 }
 
@@ -65,24 +65,50 @@ export function evalDue({ run, evals, evalEvery }: LoopParts, at: "step" | "epoc
   return evalEvery.due(run.moment);
 }
 
+/** Before the first step, or because a signal has cut off the one that the run ended with. */
+export function firstEvalDue({ run, evals, evalAtStart }: LoopParts): boolean {
+  return (evalAtStart && run.clock.now.step === 0) || (run.evalOwed && evals.length > 0);
+}
+
 /** Does the cadence ask for an evaluation at the end that has not just been done? */
 export function lastEvalDue({ run, evals, evalEvery }: LoopParts): boolean {
   const wanted = evalEvery?.atEnd === true && evals.length > 0 && run.status !== "interrupted";
   return wanted && run.evaluatedAt !== run.clock.now.step;
 }
 
-export async function evaluateAll(parts: LoopParts): Promise<void> {
+/** False when a signal has cut it off: then it has no news for a schedule, and does not count as done. */
+export async function evaluateAll(parts: LoopParts): Promise<boolean> {
   const { run, work, evals, team } = parts;
+  const before = run.evaluatedAt;
   run.phase = "eval";
   run.evaluatedAt = run.clock.now.step;
   const atHand = { batch: run.batch, batchIdx: run.batchIdx, loaderIdx: run.loaderIdx, loaderName: run.loaderName };
-  for (const feed of evals) await evaluateOnce(parts, feed);
-  Object.assign(run, atHand);
-  run.clock.mark("eval");
+  try {
+    for (const feed of evals) await evaluateOnce(parts, feed);
+  } finally {
+    // A checkpoint that is made after a failure in here has the training's position.
+    Object.assign(run, atHand);
+  }
   run.phase = "train";
   if (team) await team.agree();
-  // An evaluation that was cut off has no news for a schedule.
-  if (!run.partial) work.observe(run.metrics);
+  if (run.partial) {
+    run.evaluatedAt = before;
+    return false;
+  }
+  run.clock.mark("eval");
+  work.observe(run.metrics, "eval");
+  return true;
+}
+
+/** Where nothing follows that would do it again: one that is cut off is owed, and a resumed run begins with it. */
+async function evaluateOrOwe(parts: LoopParts): Promise<void> {
+  parts.run.evalOwed = !(await evaluateAll(parts));
+}
+
+/** Outside of a boundary, which logs by itself. */
+export async function evaluateAndLog(parts: LoopParts): Promise<void> {
+  await evaluateOrOwe(parts);
+  if (parts.hooks.listens("log") && parts.run.log.news) await log(parts);
 }
 
 /** Synchronous where the engine and the hooks are: some runs log at every step. */
@@ -117,9 +143,10 @@ export function actOnStop({ run, limits }: LoopParts): void {
   const { stop } = run.requests;
   if (stop === undefined) return;
   run.requests.stop = undefined;
-  const early = limits.tooEarly(run.clock.now);
-  if (early !== undefined) {
-    stop.entry.refused = early;
+  // A run that a signal ends is not done, whoever would stop it now: it is there to be resumed.
+  const refused = run.status === "training" ? limits.tooEarly(run.clock.now) : `the run is ${run.status} already`;
+  if (refused !== undefined) {
+    stop.entry.refused = refused;
     return;
   }
   Object.assign(run, { status: "stopped", reason: stop.reason, requestedBy: stop.by });

@@ -40,7 +40,7 @@ export interface EvalParts {
   breathe(): void | Promise<void>;
 }
 
-/** Fires the evaluation's events, merges its metrics into the run and returns them. */
+/** Fires the evaluation's events and returns its metrics; inside a run, merges them into it. */
 export async function evaluateOnce(parts: EvalParts, feed: EvalFeed): Promise<Record<string, number>> {
   const { run, hooks, evalWork, team } = parts;
   const { fire } = hooks;
@@ -73,8 +73,9 @@ export async function evaluateOnce(parts: EvalParts, feed: EvalFeed): Promise<Re
     if (run.batchIdx === 0 && !run.partial) throw new DataError(`Evaluation loader \`${feed.name}\` has no batches.`);
     const { loss, metrics } = await evalWork.end();
     run.evalMetrics = prefixed(feed.name, { loss, ...metrics });
-    if (!run.partial) {
-      if (run.phase === "eval") run.log.report(run.evalMetrics);
+    // One on its own is none of the run's business.
+    if (!run.partial && run.phase === "eval") {
+      run.log.report(run.evalMetrics);
       run.remember(run.evalMetrics);
     }
     await fire.evalEnd!();

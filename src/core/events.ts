@@ -5,6 +5,7 @@
 //   init
 //   [beforeLoad → afterLoad]
 //   trainBegin
+//   [eval … → log]                              before the first step, or one that a signal had cut off
 //   for each epoch:
 //     epochBegin
 //     for each step:
@@ -15,12 +16,12 @@
 //         beforeForward  …  afterForward
 //         beforeBackward …  afterBackward
 //         batchEnd                              (the batch that closes the step: after the update)
-//       for each optimizer that is due:
-//         beforeOptimizerStep                   accumulated gradients, before clipping
-//         [gradientClip]                        when clipping is on
-//         afterOptimizerStep
+//       beforeOptimizerStep                     for each optimizer that is due: accumulated gradients, before clipping
+//       [gradientClip]                          for each of them, when clipping is on
+//       (update → afterOptimizerStep) ×         one after the other
 //       batchEnd                                of the closing batch
 //       stepEnd
+//       [beforeLoad → afterLoad]                a rollback, when a hook asked for it
 //       [evalBegin → (evalBatchBegin → evalBatchEnd) × → evalEnd]
 //       [log]
 //       [beforeSave … afterSave | saveError]    when it is durable, or failed: at this boundary or a later one
@@ -28,6 +29,7 @@
 //     epochEnd
 //     [log]
 //     [beforeSave … afterSave]
+//   [eval … → log]                              the last one, when the cadence asks for it
 //   [exception]
 //   [beforeSave … afterSave]                    the last one, when a hook asked for it
 //   trainEnd
@@ -68,7 +70,7 @@ export const EVENTS = {
   trainEnd: {
     level: "run",
     when: "after the last epoch, on success, stop, interrupt and error alike",
-    fields: ["reason", "requestedBy"],
+    fields: ["reason", "requestedBy", "logged", "media"],
   },
   exception: { level: "run", when: "when the run failed, before `trainEnd`; reaches every hook", fields: ["error"] },
   close: { level: "run", when: "last of all, always; reaches every hook, errors isolated", fields: [] },

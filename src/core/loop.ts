@@ -1,7 +1,18 @@
 // The training loop. It reads from top to bottom like the drawing in events.ts: run, epoch, step, batch, update.
 // Hot paths await only what is a promise: `if (p) await p` keeps a synchronous engine and synchronous hooks synchronous.
 import { samplesIn, toBatch, tokensIn } from "./batch.ts";
-import { actOnStop, boundary, ended, epochLogDue, evalDue, evaluateAll, lastEvalDue, log } from "./boundary.ts";
+import {
+  actOnStop,
+  boundary,
+  ended,
+  epochLogDue,
+  evalDue,
+  evaluateAll,
+  evaluateAndLog,
+  firstEvalDue,
+  lastEvalDue,
+  log,
+} from "./boundary.ts";
 import { DataError } from "./errors.ts";
 import { prefixed } from "./evaluate.ts";
 import type { BuiltinEvent } from "./events.ts";
@@ -18,9 +29,9 @@ export async function runLoop(parts: LoopParts): Promise<void> {
   if (team) await team.agree();
   await parts.saves.begin();
   actOnStop(parts);
-  if (parts.evalAtStart && run.clock.now.step === 0 && !ended(parts)) await evaluateAll(parts);
+  if (firstEvalDue(parts) && !ended(parts)) await evaluateAndLog(parts);
   while (!ended(parts)) await epoch(parts);
-  if (lastEvalDue(parts)) await evaluateAll(parts);
+  if (lastEvalDue(parts)) await evaluateAndLog(parts);
   if (team) await team.agree();
   run.updateElapsed();
   if (team) await team.compare(true);
@@ -35,12 +46,13 @@ async function epoch(parts: LoopParts): Promise<void> {
   const { run, hooks, work, feed, team } = parts;
   const reopened = run.epochOpen;
   if (!reopened) {
+    parts.saves.depart();
     run.clock.now.epoch++;
     run.epochOpen = true;
     run.batchIdx = -1;
     feed.begin(run.clock.now.epoch - 1, parts.seed);
     work.resetEpochMetrics();
-    parts.saves.committed();
+    parts.saves.arrive();
   }
   run.requests.skip = undefined;
   // Resumed in the middle of an epoch, hooks have seen it begin.
@@ -61,15 +73,22 @@ async function epoch(parts: LoopParts): Promise<void> {
     next = after instanceof Promise ? await after : after;
   }
 
-  const cutShort = next !== undefined;
+  parts.saves.depart();
+  let cutShort = next !== undefined;
   // A skipped epoch is over; one that a limit, a stop or a signal cut short is continued by a later fit.
   run.epochOpen = cutShort && !run.skips("epoch");
   if (!run.epochOpen) run.clock.now.epochsDone++;
   const averages = await work.shown.epochMetrics();
   // An epoch whose steps were all skipped has no average; one that went wrong has NaN, and shows it.
   if (averages) run.log.merge(prefixed("train", { loss: averages.loss, ...averages.metrics }));
-  if (!cutShort && run.status !== "interrupted" && evalDue(parts, "epoch")) await evaluateAll(parts);
+  if (!cutShort && run.status !== "interrupted" && evalDue(parts, "epoch") && !(await evaluateAll(parts))) {
+    // A signal has cut the evaluation off, so the epoch has not ended: a later fit evaluates, and then ends it.
+    cutShort = ended(parts);
+    run.epochOpen = true;
+    run.clock.now.epochsDone--;
+  }
   run.partial = cutShort;
+  if (!cutShort) work.observe(run.metrics, "epoch");
   run.remember({ ...run.metrics });
   await hooks.fire.epochEnd!();
   if (team) await team.agree();
@@ -79,7 +98,7 @@ async function epoch(parts: LoopParts): Promise<void> {
   if (epochLogDue(parts)) await log(parts);
   if (team) await team.agree();
   run.clock.mark("epoch");
-  parts.saves.committed();
+  parts.saves.arrive();
   if (parts.saves.pending) await parts.saves.boundary();
   actOnStop(parts);
   // Also here: epochs whose steps are all skipped must not starve signals and timers.
@@ -100,6 +119,7 @@ interface StepTotal {
 async function step(parts: LoopParts, loader: number): Promise<void> {
   const { run, hooks, work, team } = parts;
   const { fire } = hooks;
+  parts.saves.depart();
   run.clock.now.step++;
   run.skipped = false;
   run.stepLoss = undefined;
@@ -135,7 +155,7 @@ async function step(parts: LoopParts, loader: number): Promise<void> {
     if (updated) await work.commit();
     else work.abandon();
   }
-  parts.saves.committed();
+  parts.saves.arrive();
   const skipped = !updated;
   if (open) {
     run.skipped ||= skipped;

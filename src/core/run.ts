@@ -93,6 +93,8 @@ export class Run implements RunView {
   accumulate = 1;
   /** The step after which the last evaluation ran: one per boundary is enough. */
   evaluatedAt = -1;
+  /** A signal has cut off the evaluation after the last step. */
+  evalOwed = false;
   /** True between `epochBegin` and a whole epoch's end: a later `fit` goes on in the same epoch. */
   epochOpen = false;
   /** True from `epochBegin` to `epochEnd`: a run that is resumed in between does not fire `epochBegin` again. */
@@ -265,7 +267,7 @@ export class Run implements RunView {
     this.clock.reset();
     this.log.clear();
     Object.assign(this, { epochOpen: false, epochEntered: false, stepLoss: undefined, stepNorm: undefined });
-    Object.assign(this, { evaluatedAt: -1, rollbacks: 0 });
+    Object.assign(this, { evaluatedAt: -1, evalOwed: false, rollbacks: 0 });
     this.history.length = 0;
   }
 

@@ -140,8 +140,10 @@ export interface Saves {
   rollback(): Promise<void>;
   /** Saves, if a hook asked for it, and tells of what has become durable or has failed. */
   boundary(): Promise<void>;
-  /** The state is whole: what an emergency would have to save. Called after every update. */
-  committed(): void;
+  /** From here on the run is between two states: an emergency would save the one that it stands in now. */
+  depart(): void;
+  /** The state is whole again: from here on an emergency would save it as it then is. */
+  arrive(): void;
   /** The last save, and the wait for what is under way. */
   end(): Promise<void>;
 }

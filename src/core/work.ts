@@ -95,7 +95,7 @@ export interface Work {
 
   resetEpochMetrics(): void;
   /** Gives schedules that watch a metric its new value. */
-  observe(metrics: Readonly<Record<string, number>>): void;
+  observe(metrics: Readonly<Record<string, number>>, after: "eval" | "epoch"): void;
 }
 
 /** What verbs change for the steps to come. */

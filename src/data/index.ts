@@ -2,9 +2,7 @@
 export { type FieldValue, type Sample } from "./collate.ts";
 export { DataLoader, type DataLoaderOptions } from "./data-loader.ts";
 export { type Dataset } from "./indexed.ts";
-export { LoaderSet } from "./loader-set.ts";
 export { type MixOptions, type MixStrategy } from "./mix.ts";
-export { type StepCount } from "./mix-length.ts";
 export { Rng } from "./random.ts";
 export { type Arrays, type DataSource } from "./source.ts";
 export { split } from "./split.ts";

@@ -4,6 +4,7 @@ import { is, show } from "../core/options.ts";
 import type { Datasets } from "../core/pipeline.types.ts";
 import type { RunResult } from "../core/result.ts";
 import type { Shared } from "../core/shared.ts";
+import { isLoader } from "../data/loader-set.ts";
 import type { Agreement } from "../distributed/agreement.ts";
 import { averagedParams } from "../hooks/lib/average.ts";
 import { bestCheckpoint } from "../hooks/model-checkpoint.ts";
@@ -114,9 +115,6 @@ export class Training<D> {
     return done;
   }
 }
-
-const isLoader = (given: NonNullable<Loaders["eval"]>): given is Loaders["test"] & object =>
-  typeof (given as { next?: unknown }).next === "function";
 
 /** Results are numbers by name: they are written down, and compared. */
 export function checkResults(owner: string, results: unknown): Record<string, number> {

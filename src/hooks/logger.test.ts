@@ -132,6 +132,15 @@ describe("what is logged", () => {
   });
 });
 
+it("what is logged when training ends is written at the last step, media too", async () => {
+  const backend = recording();
+  const last: Hook = { name: "last", onTrainEnd: (ctx) => ctx.log({ speed: 7, note: text("over") }) };
+  await run(backend, {}, { hooks: [last] });
+  expect(stepsOf(backend)).toEqual([2, 4, 4, 4]);
+  expect(backend.records.at(-1)).toMatchObject({ step: 4, scalars: { speed: 7 }, media: { note: text("over") } });
+  expect(Object.keys(backend.records.at(-1)!.scalars)).toEqual(["speed"]);
+});
+
 describe("the run", () => {
   it("is described without secrets, by key and by value", async () => {
     const backend = recording();

@@ -133,7 +133,7 @@ export function logger(backends: BackendSpec | readonly BackendSpec[], options: 
     };
     scalars = {};
     media = {};
-    for (const guard of guards!) guard.log(record);
+    for (const guard of guards ?? []) guard.log(record);
   }
 
   async function close(ctx: ContextOf<"close">, end?: { status: string; reason: string }): Promise<void> {
@@ -206,7 +206,8 @@ export function logger(backends: BackendSpec | readonly BackendSpec[], options: 
       const { status, reason, requestedBy } = ctx;
       ended = { status, reason };
       for (const event of events.news(ctx)) tell(event);
-      if (Object.keys(scalars).length > 0) write(ctx);
+      gather(ctx);
+      if (Object.keys(scalars).length + Object.keys(media).length > 0) write(ctx);
       tell({ type: "end", step: ctx.step, time: Date.now(), details: { status, reason, requestedBy } });
     },
     onClose: (ctx) => close(ctx, ended),

@@ -155,6 +155,33 @@ it("lines that come fast are written together, in order, and none is lost", asyn
   expect(steps).toEqual(Array.from({ length: 101 }, (_, i) => `step=${i + 1}`));
 });
 
+it("lines that cannot be written later are one warning, and the next ones are tried", async () => {
+  vi.spyOn(performance, "now").mockImplementation(() => now);
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+  const warnings: string[] = [];
+  let isBroken = false;
+  const backend = consoleLog({
+    write(text) {
+      if (isBroken) throw new Error("EPIPE");
+      write(text);
+    },
+  });
+  await backend.open(facts, (message) => void warnings.push(message));
+  backend.log(record(1, { loss: 1 }));
+  isBroken = true;
+  for (const step of [2, 3]) {
+    backend.log(record(step, { loss: 1 }));
+    // Here an error would come out; in a process it would end it.
+    vi.runAllTimers();
+  }
+  isBroken = false;
+  backend.log(record(4, { loss: 1 }));
+  vi.runAllTimers();
+  vi.useRealTimers();
+  expect(written.match(/^step=\d+/gm)).toEqual(["step=1", "step=4"]);
+  expect(warnings).toEqual(["EPIPE"]);
+});
+
 it("leaves the last word to a progress bar, and none to an evaluation on its own", async () => {
   const out: string[] = [];
   vi.spyOn(process.stdout, "write").mockImplementation((text) => out.push(String(text)) > 0);

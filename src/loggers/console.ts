@@ -1,11 +1,12 @@
 // consoleLog: the run's numbers for people who watch it: columns on a terminal, one `key=value` line for each log elsewhere.
 import { selectNames, type NameFilter } from "../core/names.ts";
 import { OptionError } from "../core/errors.ts";
+import { messageOf } from "../core/maybe.ts";
 import { checkOptions, is, show } from "../core/options.ts";
 import { canRedraw, isQuiet, surroundings, wantsColor, wantsUnicode } from "../hooks/lib/terminal-env.ts";
 import type { Style } from "../hooks/lib/terminal-paint.ts";
 import { terminal } from "../hooks/lib/terminal.ts";
-import type { LoggerBackend, LogRecord } from "./backend.ts";
+import type { LoggerBackend, LogRecord, Warn } from "./backend.ts";
 import { columnForm, keyValueForm } from "./console-forms.ts";
 import { Smoother } from "./console-smooth.ts";
 
@@ -69,6 +70,8 @@ export function consoleLog(options: ConsoleOptions = {}): LoggerBackend {
   let timer: ReturnType<typeof setTimeout> | undefined;
   let wroteAt = -Infinity;
   let forget: (() => void) | undefined;
+  /** Until it has been used. */
+  let warnOnce: Warn | undefined;
 
   function writeLines(lines: readonly string[]): void {
     if (lines.length > 0) write(`${lines.join("\n")}\n`);
@@ -107,10 +110,21 @@ export function consoleLog(options: ConsoleOptions = {}): LoggerBackend {
     writeLines(records.flatMap(format));
   }
 
+  /** Nobody catches what a timer throws, and it would end the process. */
+  function flushInTime(): void {
+    try {
+      flush();
+    } catch (error) {
+      warnOnce?.(messageOf(error));
+      warnOnce = undefined;
+    }
+  }
+
   if (quiet) return { name: "console", open: () => undefined, log: () => undefined, close: () => undefined };
   return {
     name: "console",
-    open({ name, resumedAt }) {
+    open({ name, resumedAt }, warn) {
+      warnOnce = warn;
       smoother.clear();
       forget ??= screen?.beforeLast(flush);
       writeLines(form.open(name, resumedAt));
@@ -119,7 +133,7 @@ export function consoleLog(options: ConsoleOptions = {}): LoggerBackend {
       waiting.push(record);
       // A line that comes alone comes at once, in its place among what others print.
       if (timer === undefined && performance.now() - wroteAt >= GAP) flush();
-      else timer ??= setTimeout(flush, GAP);
+      else timer ??= setTimeout(flushInTime, GAP);
     },
     flush,
     close(end) {

@@ -3,17 +3,23 @@ import { attach, ContextError, HookError } from "../core/errors.ts";
 import type { HookRegistry } from "../core/registry.ts";
 import type { Run } from "../core/run.ts";
 
+/** What is open as long as a call is running. */
+interface Surroundings {
+  enter(): Promise<void>;
+  close(): Promise<void>;
+}
+
 export class Calls {
   readonly #hooks: HookRegistry;
   readonly #run: Run;
   readonly #deadline: number;
-  readonly #afterwards: () => Promise<void>;
+  readonly #around: Surroundings;
   /** The call under way; two at once would train on each other's state. */
   #busy: string | undefined;
 
-  /** `afterwards` is done when even `close` is over. */
-  constructor(hooks: HookRegistry, run: Run, deadline: number, afterwards: () => Promise<void>) {
-    this.#afterwards = afterwards;
+  /** `around` is closed when even `close` is over. */
+  constructor(hooks: HookRegistry, run: Run, deadline: number, around: Surroundings) {
+    this.#around = around;
     this.#hooks = hooks;
     this.#run = run;
     this.#deadline = deadline;
@@ -30,16 +36,30 @@ export class Calls {
     this.#hooks.beginRun();
     let failure: { error: unknown } | undefined;
     try {
+      await this.#around.enter();
       return await body();
     } catch (error) {
       failure = { error };
       throw error;
     } finally {
-      const errors = await this.#hooks.fireIsolated("close", this.#deadline);
-      if (failure) attach(failure.error, errors);
-      else for (const error of errors) this.#hooks.note(error);
-      await this.#afterwards();
-      this.#busy = undefined;
+      try {
+        await this.#end(failure);
+      } finally {
+        this.#busy = undefined;
+      }
+    }
+  }
+
+  /** After a failure, what goes wrong here is attached to it. */
+  async #end(failure: { error: unknown } | undefined): Promise<void> {
+    const errors = await this.#hooks.fireIsolated("close", this.#deadline);
+    if (failure) attach(failure.error, errors);
+    else for (const error of errors) this.#hooks.note(error);
+    try {
+      await this.#around.close();
+    } catch (error) {
+      if (!failure) throw error;
+      attach(failure.error, [error as Error]);
     }
   }
 
@@ -58,14 +78,20 @@ export class Calls {
     } catch (error) {
       await this.#tell(error, "exception");
       await rescue(error);
+      this.#run.log.begin({});
       await this.#tell(error, "trainEnd");
+      this.#run.log.end();
       throw error;
     }
+    // What no boundary has logged, and what hooks log now, is shown to the loggers, which come last.
+    this.#run.log.begin({});
     try {
       await this.#hooks.fireToAll("trainEnd");
     } catch (error) {
       await this.#tell(error, "exception");
       throw error;
+    } finally {
+      this.#run.log.end();
     }
   }
 

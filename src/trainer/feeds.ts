@@ -39,8 +39,10 @@ export function evalFeeds(option: TrainerOptions["eval"], limitBatches: number):
 
 /** Begins the loader for this alone. */
 export async function firstBatch(loader: Loader | LoaderSet, seed: number): Promise<HostBatch | undefined> {
-  loader.begin(0, seed);
-  const batch = await loader.next();
-  await loader.close?.();
-  return batch;
+  try {
+    loader.begin(0, seed);
+    return await loader.next();
+  } finally {
+    await loader.close?.();
+  }
 }

@@ -98,8 +98,11 @@ export class GradsView implements Grads {
       "grads.scale",
       () => (grads: Tensors, by: Tensor) => mapTensors(grads, (g) => g.mul(by.ref)),
     );
-    this.#window.set((await scaled(this.#grads, factor)) as Buffers);
-    this.#engine.free(factor);
+    try {
+      this.#window.set((await scaled(this.#grads, factor)) as Buffers);
+    } finally {
+      this.#engine.free(factor);
+    }
   }
 
   async clip(norm: number): Promise<number> {

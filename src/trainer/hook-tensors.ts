@@ -47,16 +47,19 @@ export class HookTensors implements ParamsView {
 
   async compute(fn: ComputeFn, ...inputs: readonly (DeviceTensors | number)[]): Promise<DeviceTensors> {
     const scalars: Buffers[] = [];
-    const args = inputs.map((input): Buffers => {
-      if (input instanceof TensorHandle) return input.buffers;
-      if (typeof input !== "number")
-        throw new ContextError(`ctx.params.compute takes tensors of this trainer and numbers after the function.`);
-      scalars.push({ value: this.#engine.put({ data: Float32Array.of(input), shape: [] }) });
-      return scalars.at(-1)!;
-    });
-    const result = await this.#programs.of(fn, "compute", () => fn)(this.#current(), ...args);
-    freeAll(this.#engine, scalars);
-    return this.#keep(result as Buffers);
+    try {
+      const args = inputs.map((input): Buffers => {
+        if (input instanceof TensorHandle) return input.buffers;
+        if (typeof input !== "number")
+          throw new ContextError(`ctx.params.compute takes tensors of this trainer and numbers after the function.`);
+        scalars.push({ value: this.#engine.put({ data: Float32Array.of(input), shape: [] }) });
+        return scalars.at(-1)!;
+      });
+      const result = await this.#programs.of(fn, "compute", () => fn)(this.#current(), ...args);
+      return this.#keep(result as Buffers);
+    } finally {
+      freeAll(this.#engine, scalars);
+    }
   }
 
   /** Frees what hooks left behind. */

@@ -165,9 +165,11 @@ export class OptimizerSet {
     }
   }
 
-  observe(metrics: Readonly<Record<string, number>>): void {
+  observe(metrics: Readonly<Record<string, number>>, after: "eval" | "epoch"): void {
     for (const schedule of new Set(this.slots.map((slot) => slot.schedule))) {
       if (schedule?.monitor === undefined) continue;
+      // Averages of the training are there when an epoch ends, whether there is an evaluation or not.
+      if (schedule.monitor.startsWith("train/") !== (after === "epoch")) continue;
       const value = monitorValue(metrics, schedule.monitor);
       if (value === undefined) throw unknownMonitor(`Schedule \`${schedule.name}\``, schedule.monitor, metrics);
       schedule.observe?.(value);

@@ -14,14 +14,17 @@ interface PredictParts extends EvalParts {
 export async function predictAll(parts: PredictParts, loader: Loader): Promise<HostArray | HostTensors> {
   const { evalWork, seed } = parts;
   const outputs: (HostArray | HostTensors)[] = [];
-  beginReplacing(parts, "predict", "predict");
-  loader.begin(0, seed);
-  for (let batch = await loader.next(); batch !== undefined; batch = await loader.next()) {
-    const checked = toBatch(batch, () => "predict: the loader");
-    outputs.push(await evalWork.predict(checked, "predict", outputs.length));
-    await parts.breathe();
+  try {
+    beginReplacing(parts, "predict", "predict");
+    loader.begin(0, seed);
+    for (let batch = await loader.next(); batch !== undefined; batch = await loader.next()) {
+      const checked = toBatch(batch, () => "predict: the loader");
+      outputs.push(await evalWork.predict(checked, "predict", outputs.length));
+      await parts.breathe();
+    }
+  } finally {
+    evalWork.restore();
+    await loader.close?.();
   }
-  await loader.close?.();
-  evalWork.restore();
   return joinOutputs(outputs);
 }

@@ -302,8 +302,8 @@ export class StepRunner implements Work {
     return this.#open.view(this.#specs.trainedBy(this.#spec, optimizer), record);
   }
 
-  observe(metrics: Readonly<Record<string, number>>): void {
-    this.#optimizers.observe(metrics);
+  observe(metrics: Readonly<Record<string, number>>, after: "eval" | "epoch"): void {
+    this.#optimizers.observe(metrics, after);
   }
 
   /** What a step needs to know of those before it, besides parameters and optimizers. */

@@ -8,6 +8,7 @@ import type { Strategy } from "../distributed/strategy.ts";
 import type { RankTeam } from "../distributed/team.ts";
 import type { Platform } from "../platform/platform.ts";
 import type { DeviceState } from "./device-state.ts";
+import { Once } from "./once.ts";
 import type { Place } from "./saving/place.ts";
 import type { Source } from "./saving/restore.ts";
 
@@ -25,7 +26,7 @@ interface TogetherParts {
 export class Together {
   readonly #choice: StrategyName | Strategy;
   readonly #parts: TogetherParts;
-  #asked = false;
+  readonly #joined = new Once(() => this.#find());
   /** Undefined for a process alone, and until `join` knows. */
   team: RankTeam | undefined;
 
@@ -35,10 +36,12 @@ export class Together {
   }
 
   /** Finds out, once. */
-  async join(): Promise<RankTeam | undefined> {
-    if (this.#asked) return this.team;
+  join(): Promise<RankTeam | undefined> {
+    return this.#joined.get();
+  }
+
+  async #find(): Promise<RankTeam | undefined> {
     const strategy = await openStrategy(this.#choice);
-    this.#asked = true;
     if (strategy.size === 1) return undefined;
     const { run, hooks, place, state } = this.#parts;
     const [{ RankTeam }, { hashState }] = await Promise.all([

@@ -26,6 +26,7 @@ import { Calls } from "./calls.ts";
 import { checkLoader, checkLossWeights, evalFeeds, firstBatch } from "./feeds.ts";
 import { Interruptions } from "./interruptions.ts";
 import { buildMachine, freeMachine, type Machine } from "./machine.ts";
+import { Once } from "./once.ts";
 import { OptimizerSet } from "./optimizers.ts";
 import { Place } from "./saving/place.ts";
 import { Saver } from "./saving/saver.ts";
@@ -58,7 +59,8 @@ export class Trainer {
   readonly #together: Together;
   #initial: { params: HostTensors; state: HostTensors };
   #optimizers: OptimizerSet;
-  #machine: Machine | undefined;
+  /** One for all calls: a second would have parameters of its own. */
+  readonly #machine = new Once(() => this.#build());
   #limits: Limits | undefined;
 
   constructor(options: TrainerOptions) {
@@ -90,7 +92,7 @@ export class Trainer {
     });
     const { save = "async", maxRollbacks = 3, closeTimeout: deadline = 10_000 } = options;
     this.#saver = new Saver(this.#subject(), this.#place, { save, maxRollbacks, deadline }, this.#warn);
-    this.#calls = new Calls(this.hooks, this.#run, deadline, () => this.#place.close());
+    this.#calls = new Calls(this.hooks, this.#run, deadline, this.#place);
     this.#breathe = breather(this.#platform, options.yieldEvery ?? 20);
     this.#evalEvery = boundaryRule("evalEvery", options.evalEvery ?? "1 epoch");
     this.#logEvery = boundaryRule("logEvery", options.logEvery ?? 10);
@@ -103,20 +105,22 @@ export class Trainer {
   /** Trains until a limit, a stop or an interruption. A second call continues towards its own limits. */
   async fit(options: FitOptions = {}): Promise<RunResult> {
     checkFitOptions(options);
-    const { restart, resume, signal, ...limits } = options;
-    this.#limits = new Limits({ ...this.options, ...limits });
+    const { restart, resume, signal, ...given } = options;
+    const limits = new Limits({ ...this.options, ...given });
     await this.#call("fit", async () => {
+      // Not before: a call that is refused must not change those of the run under way.
+      this.#limits = limits;
       if (restart) await this.#restart();
       const run = this.#run;
       run.reopen();
       const { signals = true, signalGrace = 30_000 } = this.options;
       const interruptions = new Interruptions(this.#platform, signal, signals ? signalGrace : undefined);
       const rescue = async (failure: unknown): Promise<void> => {
-        this.#machine?.steps.dropOpenStep();
+        this.#machine.now?.steps.dropOpenStep();
         await this.#saver.emergency(failure);
       };
       try {
-        await this.#calls.training(() => this.#train(this.#limits!, interruptions.now, resume), rescue);
+        await this.#calls.training(() => this.#train(limits, interruptions.now, resume), rescue);
       } finally {
         interruptions.stopListening();
       }
@@ -222,6 +226,7 @@ export class Trainer {
   async close(): Promise<void> {
     this.#calls.mustBeIdle("close");
     await this.#restart();
+    await this.#place.close();
     await this.#feed.close();
   }
 
@@ -277,8 +282,12 @@ export class Trainer {
     }
   }
 
-  async #start(): Promise<Machine> {
-    this.#machine ??= await buildMachine(
+  #start(): Promise<Machine> {
+    return this.#machine.get();
+  }
+
+  async #build(): Promise<Machine> {
+    return buildMachine(
       this.options,
       this.#initial,
       this.#problem,
@@ -288,29 +297,24 @@ export class Trainer {
       this.#warn,
       await this.#together.join(),
     );
-    return this.#machine;
   }
 
   #need(): Machine {
-    if (!this.#machine)
-      throw new ContextError(`This needs the engine, which starts with the first fit(), evaluate() or predict().`);
-    return this.#machine;
-  }
-
-  async #dropMachine(): Promise<void> {
-    const machine = this.#machine;
-    this.#machine = undefined;
-    if (machine) await freeMachine(machine, machine.engine !== this.options.engine);
+    const machine = this.#machine.now;
+    if (machine) return machine;
+    throw new ContextError(`This needs the engine, which starts with the first fit(), evaluate() or predict().`);
   }
 
   async #restart(): Promise<void> {
-    await this.#dropMachine();
     this.#initial = this.#problem.init(this.#seed);
     this.#optimizers = this.#makeOptimizers();
     this.#run.restart();
     this.#place.begin();
     this.#saver.reset();
     this.#run.accumulate = this.options.accumulate ?? 1;
+    // Last, since it waits: a machine that is asked for meanwhile is one of the new start.
+    const machine = await this.#machine.take();
+    if (machine) await freeMachine(machine, machine.engine !== this.options.engine);
   }
 
   #makeOptimizers(): OptimizerSet {
@@ -329,8 +333,8 @@ export class Trainer {
       seed: this.#seed,
       shared: this.options.shared,
       hooks: () => this.hooks,
-      device: () => this.#machine?.engine.name ?? "not started",
-      compileSeconds: () => this.#machine?.engine.compileSeconds,
+      device: () => this.#machine.now?.engine.name ?? "not started",
+      compileSeconds: () => this.#machine.now?.engine.compileSeconds,
       paramCount: () => Object.values(this.#initial.params).reduce((sum, { shape }) => sum + sizeOf(shape), 0),
       optimizersFor: (turn) => this.#optimizers.live(turn),
       checkpointsFor: (hook) => this.#saver.view(hook),

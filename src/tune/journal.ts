@@ -5,7 +5,7 @@ import { guarded } from "../checkpoint/problems.ts";
 import { CheckpointError } from "../core/errors.ts";
 import { builtin } from "../platform/builtin.ts";
 import type { JournalLine } from "./journal-entry.ts";
-import { fromText, toText } from "./plain-text.ts";
+import { parseExact, stringifyExact } from "../core/exact-json.ts";
 import { StudyError } from "./study-error.ts";
 
 type Fs = ReturnType<typeof process.getBuiltinModule<"node:fs">>;
@@ -40,7 +40,7 @@ export function openJournal(dir: string): Journal {
     return {
       lines,
       append(line) {
-        const text = Buffer.from(`${toText(line)}\n`);
+        const text = Buffer.from(`${stringifyExact(line)}\n`);
         guarded(file, () => {
           for (let done = 0; done < text.length;) done += fs.writeSync(fd, text, done);
           fs.fdatasyncSync(fd);
@@ -82,7 +82,7 @@ function parse(text: string, file: string): JournalLine[] {
     .slice(0, -1)
     .map((line, i) => {
       try {
-        return fromText(line) as JournalLine;
+        return parseExact(line) as JournalLine;
       } catch (cause) {
         throw new StudyError(
           `Study: ${file}:${i + 1} is damaged. Restore the file from a copy, or give the study another \`dir\`.`,

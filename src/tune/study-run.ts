@@ -46,6 +46,9 @@ export async function runStudy({ plan, store, warn, signal }: Parts): Promise<St
   const made = await makeModuleHooks(plan);
   const moduleHooks = made?.hooks ?? [];
   const hooks = new OuterHooks<TuneContexts>("study", [...plan.hooks, ...moduleHooks]);
+  const listening = hooks.listening(...ALL);
+  // Before the runner is open: what cannot be read ends the run here, and nobody would close it.
+  if (dir !== undefined && store.resumed) await loadHookStates(dir, listening);
   const fail = (error: Error): void => controller.fail(error);
   await runner.open({
     name,
@@ -58,8 +61,6 @@ export async function runStudy({ plan, store, warn, signal }: Parts): Promise<St
     warn,
     fail,
   });
-  const listening = hooks.listening(...ALL);
-  if (dir !== undefined && store.resumed) await loadHookStates(dir, listening);
   const state = new OuterState(warn);
   const shared = new Shared();
   const interruptions = new Interruptions(currentPlatform(), signal, plan.signals ? SIGNAL_GRACE : undefined);

@@ -20,7 +20,7 @@ export function renameTensors<T>(
   options: RenameOptions,
   what = "the tensors",
 ): Record<string, T> {
-  checkOptions("renameTensors", options, {
+  checkOptions("Renaming tensors", options, {
     prefix: is.string,
     rename: is.or(is.object, is.function),
     strict: is.boolean,
@@ -41,7 +41,7 @@ export function renameTensors<T>(
     const to = newName(name.slice(prefix.length));
     if (to === undefined) continue;
     if (typeof to !== "string")
-      throw new OptionError(`renameTensors: Expected \`rename\` to return a name, got ${show(to)}`);
+      throw new OptionError(`Renaming tensors: Expected \`rename\` to return a name, got ${show(to)}`);
     if (Object.hasOwn(result, to))
       throw new CheckpointError(what, `two tensors would be named ${quote(to)}`, "Change `rename`.");
     result[to] = tensor;

@@ -1,13 +1,13 @@
 // experiment.json: what a run directory must know so that a run can be gone on with, evaluated and used from it alone.
 import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { join, relative, resolve } from "node:path";
+import { thisProcess, type ProcessMark } from "../../checkpoint/process-mark.ts";
 import type { Json } from "../../core/json.ts";
 import type { ConfigDocument } from "../../experiment/config/document.ts";
 import { recordable, withoutSecrets } from "../../experiment/config/recordable.ts";
 import { toJson } from "../../loggers/jsonl-lines.ts";
 import { UsageError } from "./exit.ts";
 import { readManifest } from "./package.ts";
-import { thisProcess, type RunProcess } from "./run-process.ts";
 
 const SCHEMA = "hookline.experiment";
 const VERSION = 1;
@@ -30,7 +30,7 @@ export interface ExperimentRecord {
   readonly raw: Json;
   readonly versions: Readonly<Record<string, string>>;
   /** Who trains it, or did last. */
-  readonly process: RunProcess;
+  readonly process: ProcessMark;
 }
 
 export function newRecord(

@@ -2,13 +2,14 @@
 import { statSync } from "node:fs";
 import { readdir } from "node:fs/promises";
 import { basename, dirname, join, relative, sep } from "node:path";
+import type { ProcessMark } from "../../checkpoint/process-mark.ts";
 import { directionOf } from "../../core/monitor.ts";
 import { readResults } from "../../experiment/results-file.ts";
 import { nodeFs } from "../../loggers/append-file-lines.ts";
 import { readRun, type RunLog } from "../../loggers/read-run.ts";
-import { readRunJson } from "../../loggers/run-json.ts";
+import { readRunJson, type RunInfo } from "../../loggers/run-json.ts";
 import { readRecord } from "./record.ts";
-import { statusNow, type RunProcess } from "./run-process.ts";
+import { statusNow } from "./run-process.ts";
 
 interface BestValue {
   readonly value: number;
@@ -81,7 +82,7 @@ export async function summarize(root: string, dir: string): Promise<RunSummary |
   return {
     name: relative(root, dir) || basename(dir),
     dir,
-    status: statusNow(info.status, info.about),
+    status: statusNow(info.status, recordedProcess(dir, info.about)),
     reason: info.reason ?? null,
     step: info.step ?? log?.steps.at(-1) ?? 0,
     totalSteps: info.totalSteps,
@@ -118,8 +119,14 @@ async function fromResults(root: string, dir: string): Promise<RunSummary[]> {
   });
 }
 
+/** The process of a log, with its start where the experiment that it is of has it written down. */
+function recordedProcess(dir: string, about: RunInfo["about"]): ProcessMark | RunInfo["about"] {
+  const above = [dir, dirname(dir), dirname(dirname(dir))].map(processOf);
+  return above.find(({ pid, host }) => pid === about["pid"] && host === about["host"]) ?? about;
+}
+
 /** Nothing where the experiment is one of a program, or of an older version. */
-function processOf(dir: string): RunProcess | Record<string, never> {
+function processOf(dir: string): ProcessMark | Record<string, never> {
   try {
     return readRecord(dir).process ?? {};
   } catch {

@@ -8,6 +8,7 @@ import type { Datasets } from "../../core/pipeline.types.ts";
 import { Shared } from "../../core/shared.ts";
 import { didYouMean } from "../../core/suggest.ts";
 import { DataLoader } from "../../data/data-loader.ts";
+import { isLoader } from "../../data/loader-set.ts";
 import type { Arrays, DataSource } from "../../data/source.ts";
 import { Agreement } from "../../distributed/agreement.ts";
 import { single } from "../../distributed/strategy.ts";
@@ -131,8 +132,8 @@ function chooseLoader({ train, eval: val, test }: Loaders, on: Part): Loader {
     const has = Object.entries(parts).flatMap(([part, loader]) => (loader === undefined ? [] : [part]));
     throw new UsageError(`The run has no ${on} data. It has: ${has.join(", ")}. Choose with --on.`);
   }
-  if (typeof (found as Loader).next === "function") return found as Loader;
-  const several = Object.entries(found as Readonly<Record<string, Loader>>);
+  if (isLoader(found)) return found;
+  const several = Object.entries(found);
   if (several.length === 1) return several[0]![1];
   throw new UsageError(
     `The ${on} data has several loaders (${several.map(([name]) => name).join(", ")}), which this command cannot choose from.`,

@@ -1,9 +1,9 @@
 // The queue on disk: order, positions that survive, what a crash tears, what is dropped when it is full.
-import { appendFileSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import fs, { appendFileSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
-import { expect, it, onTestFinished } from "vitest";
+import { expect, it, onTestFinished, vi } from "vitest";
 import { DiskQueue } from "./disk-queue.ts";
 import { MemoryQueue } from "./memory-queue.ts";
 import type { Queue } from "./queue.ts";
@@ -137,6 +137,78 @@ it("sends from the beginning when its position cannot be read", async () => {
   const { queue, warnings } = open(dir);
   expect(await drain(queue)).toEqual(['"a" 1']);
   expect(warnings).toEqual([expect.stringMatching(/position\.json cannot be read/)]);
+});
+
+/** The system refuses such calls on files of the queue until the test ends, or until this is called. */
+function refuse(call: "openSync" | "closeSync" | "rmSync", code: string): () => void {
+  const spy = vi.spyOn(fs, call).mockImplementation(() => {
+    throw new Error(`${code}: ${call}`);
+  });
+  const accept = (): void => spy.mockRestore();
+  onTestFinished(accept);
+  return accept;
+}
+
+it("a file that could not be made loses what came then, and what comes later is sent", async () => {
+  const { queue, warnings } = open(folder());
+  const accept = refuse("openSync", "EMFILE");
+  queue.begin("a");
+  queue.append(["1"]);
+  queue.append(["2", "3"]);
+  expect(await queue.next(LIMIT)).toBeUndefined();
+  accept();
+  queue.append(["4"]);
+  expect(await drain(queue)).toEqual(['"a" 4']);
+  expect([queue.dropped, queue.waiting]).toEqual([3, 0]);
+  expect(warnings).toEqual([expect.stringMatching(/cannot be written to, so what is logged now is lost: EMFILE/)]);
+});
+
+it("files that cannot be removed are a warning, and are passed over", async () => {
+  const dir = folder();
+  const { queue, warnings } = open(dir, 1000, 100);
+  const accept = refuse("rmSync", "EROFS");
+  queue.begin("a");
+  for (let i = 0; i < 300; i++) queue.append([String(i).padStart(9, "0")]);
+  const left = await drain(queue);
+  expect(left.length + queue.dropped).toBe(300);
+  expect(left.at(-1)).toBe('"a" 000000299');
+  expect(warnings).toEqual([
+    expect.stringMatching(/is full/),
+    expect.stringMatching(/cannot be written to, so what was sent or dropped stays there: EROFS/),
+  ]);
+  queue.close();
+  // The next start takes them away.
+  accept();
+  const next = open(dir).queue;
+  expect(await drain(next)).toEqual([]);
+  expect(readdirSync(dir).filter((name) => name.endsWith(".jsonl"))).toHaveLength(0);
+});
+
+it("a file that cannot be closed is a warning, and the next one is begun", async () => {
+  const { queue, warnings } = open(folder());
+  queue.begin("a");
+  queue.append(["1"]);
+  const accept = refuse("closeSync", "EDQUOT");
+  queue.begin("b");
+  accept();
+  queue.append(["2"]);
+  expect(await drain(queue)).toEqual(['"a" 1', '"b" 2']);
+  expect(warnings).toEqual([expect.stringMatching(/cannot be written to, so what is logged now is lost: EDQUOT/)]);
+});
+
+it("a file that is dropped just before it is read is passed over", async () => {
+  const { queue } = open(folder(), 4000, 1000);
+  const { open: really } = fs.promises;
+  queue.begin("a");
+  for (let i = 0; i < 100; i++) queue.append([String(i).padStart(9, "0")]);
+  const spy = vi.spyOn(fs.promises, "open").mockImplementationOnce((...args) => {
+    for (let i = 100; i < 1000; i++) queue.append([String(i).padStart(9, "0")]);
+    return really(...args);
+  });
+  onTestFinished(() => spy.mockRestore());
+  const left = await drain(queue);
+  expect(left.at(-1)).toBe('"a" 000000999');
+  expect(left.length + queue.dropped).toBe(1000);
 });
 
 it.for(["disk", "memory"])(

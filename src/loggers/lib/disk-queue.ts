@@ -5,6 +5,7 @@
 // a service has taken them. A process never writes to a file of another: what a crash tore is always the last line.
 import type { Json } from "../../core/json.ts";
 import { lockDirectory, type Lock } from "../../checkpoint/lock.ts";
+import { messageOf } from "../../core/maybe.ts";
 import { builtin } from "../../platform/builtin.ts";
 import type { Chunk, ChunkLimit, Position, Queue } from "./queue.ts";
 
@@ -55,7 +56,7 @@ export class DiskQueue implements Queue {
   #fd: number | undefined;
   /** How far it had come when files were dropped that may be on their way. */
   #droppedFrom: number | undefined;
-  #broken = false;
+  readonly #said = new Set<string>();
 
   /** Throws a CheckpointError while another process has it. */
   constructor({ dir, limit, warn, fileSize = Math.min(4 << 20, Math.ceil(limit / FILES)) }: DiskQueueOptions) {
@@ -90,7 +91,7 @@ export class DiskQueue implements Queue {
     if (this.#fd === undefined) this.#open();
     if (this.#write(`${lines.join("\n")}\n`)) this.#seq += lines.length;
     else this.dropped += lines.length;
-    if (this.#segments.at(-1)!.size >= this.#fileSize) this.#seal();
+    if ((this.#segments.at(-1)?.size ?? 0) >= this.#fileSize) this.#seal();
     this.#bound();
   }
 
@@ -98,8 +99,11 @@ export class DiskQueue implements Queue {
     for (let [segment] = this.#segments; segment; [segment] = this.#segments) {
       const { file, offset, seq } = this.#position;
       const from = file === segment.index ? offset : 0;
-      const found = await this.#lines(segment, from, limit);
-      // Dropped while it was read.
+      const found = await this.#lines(segment, from, limit).catch((error: unknown) => {
+        if (this.#segments[0] === segment) throw error;
+        return undefined;
+      });
+      // Dropped while it was read, or just before.
       if (this.#segments[0] !== segment) continue;
       if (found) {
         const start = file === segment.index ? seq : Math.max(seq, segment.seq);
@@ -167,13 +171,13 @@ export class DiskQueue implements Queue {
   #open(): void {
     const index = Math.max(this.#segments.at(-1)?.index ?? -1, this.#position.file) + 1;
     const name = `${String(index).padStart(8, "0")}-${String(this.#seq).padStart(12, "0")}.jsonl`;
-    this.#segments.push({ index, seq: this.#seq, name, size: 0 });
     try {
       this.#fd = this.#fs.openSync(`${this.dir}/${name}`, "wx");
     } catch (error) {
       this.#problem(error);
       return;
     }
+    this.#segments.push({ index, seq: this.#seq, name, size: 0 });
     this.#write(`${JSON.stringify(this.#head)}\n`);
   }
 
@@ -196,17 +200,21 @@ export class DiskQueue implements Queue {
     }
   }
 
-  #problem(error: unknown): void {
-    if (!this.#broken) {
-      const reason = error instanceof Error ? error.message : String(error);
-      this.#warn(`${this.dir} cannot be written to, so what is logged now is lost: ${reason}`);
-    }
-    this.#broken = true;
+  /** Each effect is said once. */
+  #problem(error: unknown, effect = "what is logged now is lost"): void {
+    if (!this.#said.has(effect)) this.#warn(`${this.dir} cannot be written to, so ${effect}: ${messageOf(error)}`);
+    this.#said.add(effect);
   }
 
   #seal(): void {
-    if (this.#fd !== undefined) this.#fs.closeSync(this.#fd);
+    const fd = this.#fd;
     this.#fd = undefined;
+    try {
+      if (fd !== undefined) this.#fs.closeSync(fd);
+    } catch (error) {
+      // Some disks say only now that they are full.
+      this.#problem(error);
+    }
   }
 
   #bound(): void {
@@ -227,7 +235,12 @@ export class DiskQueue implements Queue {
 
   #remove(segment: Segment): void {
     this.#segments.splice(this.#segments.indexOf(segment), 1);
-    this.#fs.rmSync(`${this.dir}/${segment.name}`, { force: true });
+    try {
+      this.#fs.rmSync(`${this.dir}/${segment.name}`, { force: true });
+    } catch (error) {
+      // The next start tries again.
+      this.#problem(error, "what was sent or dropped stays there");
+    }
   }
 
   async #lines(

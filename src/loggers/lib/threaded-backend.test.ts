@@ -106,6 +106,20 @@ it("a thread that fails is an error of those that use it, and the next run has a
   expect(steps()).toBe(1);
 });
 
+it("a thread that fails does not take training with it: the next flush tells", async () => {
+  const { jsonl, started } = await fresh();
+  vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
+  const backend = jsonl();
+  await backend.open(facts());
+  await started[0]!.terminate();
+  backend.log(record(1));
+  // Here an error would come out; in a process it would end it.
+  vi.advanceTimersByTime(1000);
+  expect(vi.getTimerCount()).toBe(0);
+  await expect(backend.flush()).rejects.toThrow("the logging thread has failed: it stopped");
+  await expect(backend.close(END)).rejects.toThrow("the logging thread has failed");
+});
+
 it("without a thread the same files are written here, and one line says so", async () => {
   vi.resetModules();
   vi.spyOn(threads, "Worker").mockImplementation(function () {

@@ -81,7 +81,7 @@ class OnThread implements FileBackend {
 
   async open(run: RunFacts): Promise<void> {
     await this.#thread.call(this.#number, { method: "open", kind: this.#kind, settings: this.#settings, run });
-    this.#timer = setInterval(() => this.#send(), SEND_EVERY);
+    this.#timer = setInterval(() => this.#sendInTime(), SEND_EVERY);
     // A run that is never closed must not keep the process: what waits is flushed when it ends.
     this.#timer.unref();
     this.#leave = flushAtExit(this);
@@ -111,6 +111,15 @@ class OnThread implements FileBackend {
       await this.#thread.call(this.#number, { method: "close", end }, this.#batch.take());
     } finally {
       this.#thread.leave(this.#number);
+    }
+  }
+
+  /** Nobody catches what a timer throws, and it would end the process. The next flush or `close` fails as well, and tells. */
+  #sendInTime(): void {
+    try {
+      this.#send();
+    } catch {
+      clearInterval(this.#timer);
     }
   }
 

@@ -3,6 +3,7 @@ import type { CheckpointStore, LoadedCheckpoint } from "../../checkpoint/store.t
 import { byAge } from "../../checkpoint/store.ts";
 import { CheckpointError } from "../../core/errors.ts";
 import { NO_CHECKPOINT, type SavedCheckpoint } from "../../core/saved.ts";
+import { Once } from "../once.ts";
 
 export interface PlaceOptions {
   readonly runDir?: string | undefined;
@@ -13,7 +14,9 @@ export class Place {
   readonly dir: string | undefined;
   readonly #given: CheckpointStore | undefined;
   readonly #warn: (message: string) => void;
-  #store: CheckpointStore | undefined;
+  readonly #store = new Once(() => this.#openStore());
+  /** Is a call of the trainer running? Otherwise this place is only read, and others may write to it. */
+  #inCall = false;
   #saved: SavedCheckpoint[] = [];
   /** Runs that this one branched off from, each with the step up to which it did. */
   readonly #ancestors = new Map<string, number>();
@@ -39,8 +42,17 @@ export class Place {
     return this.#given !== undefined || this.dir !== undefined;
   }
 
-  async open(): Promise<CheckpointStore> {
-    if (this.#store) return this.#store;
+  /** A call begins: what was opened to read between calls cannot be written to. */
+  async enter(): Promise<void> {
+    this.#inCall = true;
+    await this.#closeStore();
+  }
+
+  open(): Promise<CheckpointStore> {
+    return this.#store.get();
+  }
+
+  async #openStore(): Promise<CheckpointStore> {
     if (!this.exists) {
       throw new CheckpointError(
         "checkpoints",
@@ -48,9 +60,14 @@ export class Place {
         'Give it `runDir: "runs/digits"`, or a `store` such as memoryStore().',
       );
     }
-    this.#store = this.#given ?? (await openDirectory(this.dir!, this.#followed !== undefined));
-    this.#saved = await this.#store.list();
-    return this.#store;
+    const store = this.#given ?? (await openDirectory(this.dir!, !this.#inCall || this.#followed !== undefined));
+    try {
+      this.#saved = await store.list();
+      return store;
+    } catch (error) {
+      if (store !== this.#given) await store.close();
+      throw error;
+    }
   }
 
   /** Those of this run, and of the runs it goes on from up to where it does, oldest first. */
@@ -130,7 +147,7 @@ export class Place {
     // By its turn a new one may have taken the name.
     const stillGone = (): string[] => [...gone].filter((name) => !this.has(name));
     this.#removing = this.#removing
-      .then(() => this.#store?.remove(stillGone()))
+      .then(() => (this.#inCall ? this.#store.now?.remove(stillGone()) : undefined))
       .catch((error: unknown) => {
         this.#warn(`old checkpoints could not be removed: ${(error as Error).message}`);
         // Still there: the next release tries again.
@@ -154,8 +171,12 @@ export class Place {
   /** Waits for what is under way. A store that the user brought stays open. */
   async close(): Promise<void> {
     await this.#removing;
-    const store = this.#store;
-    this.#store = undefined;
+    this.#inCall = false;
+    await this.#closeStore();
+  }
+
+  async #closeStore(): Promise<void> {
+    const store = await this.#store.take();
     if (store !== this.#given) await store?.close();
   }
 }

@@ -33,6 +33,8 @@ export interface SavedState {
   readonly gradNorm: number | null;
   readonly skipped: boolean;
   readonly evaluatedAt: number;
+  /** Checkpoints of before there was such a thing have none. */
+  readonly evalOwed?: boolean;
   readonly paramsVersion: number;
   readonly rollbacks: number;
   readonly metrics: Readonly<Record<string, number>>;
@@ -57,18 +59,19 @@ export function positionOf(run: Run, feed: LoaderSet, { slots }: OptimizerSet): 
 /** The parts of the state that are the run's own. */
 export function runFields(
   run: Run,
-): Pick<SavedState, "skipped" | "evaluatedAt" | "rollbacks" | "metrics" | "unlogged" | "history"> {
-  const { skipped, evaluatedAt, rollbacks, history } = run;
-  const { metrics, unlogged } = run.log;
-  return { skipped, evaluatedAt, rollbacks, metrics: { ...metrics }, unlogged: { ...unlogged }, history: [...history] };
+): Pick<SavedState, "skipped" | "evaluatedAt" | "evalOwed" | "rollbacks" | "metrics" | "unlogged" | "history"> {
+  const { skipped, evaluatedAt, evalOwed, rollbacks, history } = run;
+  const metrics = { ...run.log.metrics };
+  const unlogged = { ...run.log.unlogged };
+  return { skipped, evaluatedAt, evalOwed, rollbacks, metrics, unlogged, history: [...history] };
 }
 
 /** Puts the run where it stood; what its options ask for now holds over what they asked for then. */
 export function loadRun(run: Run, saved: SavedState, accumulateNow: number): void {
-  const { position, loss, skipped, evaluatedAt, rollbacks, metrics, unlogged, history } = saved;
+  const { position, loss, skipped, evaluatedAt, evalOwed = false, rollbacks, metrics, unlogged, history } = saved;
   const { clock, epochOpen, epochEntered, batchIdx, accumulate } = position;
   run.clock.load(clock);
-  Object.assign(run, { epochOpen, epochEntered, batchIdx, skipped, evaluatedAt, rollbacks });
+  Object.assign(run, { epochOpen, epochEntered, batchIdx, skipped, evaluatedAt, evalOwed, rollbacks });
   run.log.load(metrics, unlogged);
   run.stepLoss = loss ?? undefined;
   run.stepNorm = saved.gradNorm ?? undefined;

@@ -28,7 +28,10 @@ export class Saver implements Saves {
   readonly #writer: SnapshotWriter;
   #inFlight: Promise<void> | undefined;
   readonly #outcomes: Outcome[] = [];
-  #position: Position | undefined;
+  /** Where the run stood before the step at hand; between steps it is where it is. */
+  #before: Position | undefined;
+  /** Is the state whole, as it is between steps? Before training begins there is none to save. */
+  #whole = false;
   /** Which state was saved last: one that did not change needs no second checkpoint. */
   #savedState = "";
 
@@ -46,15 +49,23 @@ export class Saver implements Saves {
   }
 
   async begin(): Promise<void> {
-    const { run, feed, optimizers } = this.#subject;
-    if (!run.requests.saveAtEnd) return;
-    await this.#place.open();
-    this.#position = positionOf(run, feed, optimizers());
+    if (this.#subject.run.requests.saveAtEnd) await this.#place.open();
+    this.#whole = true;
   }
 
-  committed(): void {
+  depart(): void {
+    this.#before = this.#subject.run.requests.saveAtEnd ? this.#here() : undefined;
+    this.#whole = false;
+  }
+
+  arrive(): void {
+    this.#before = undefined;
+    this.#whole = true;
+  }
+
+  #here(): Position {
     const { run, feed, optimizers } = this.#subject;
-    if (run.requests.saveAtEnd) this.#position = positionOf(run, feed, optimizers());
+    return positionOf(run, feed, optimizers());
   }
 
   /** Goes on from a checkpoint, or from nothing where `from` finds none. */
@@ -72,6 +83,7 @@ export class Saver implements Saves {
     await this.#inFlight;
     const { rollBack } = await import("./restore.ts");
     await rollBack(this.#subject, this.#place, request, this.#options.maxRollbacks);
+    this.arrive();
   }
 
   async boundary(): Promise<void> {
@@ -105,14 +117,14 @@ export class Saver implements Saves {
     run.requests.save = undefined;
     try {
       await this.#settle(failure);
-      const position = this.#position;
+      const position = this.#before ?? (this.#whole ? this.#here() : undefined);
       if (request && position && stateKey(position) !== this.#savedState)
         await this.#save({ ...request, reason: "emergency" }, { position, failure });
       await this.#settle(failure);
     } catch (error) {
       const lost = new CheckpointError(
         this.#place.dir ?? "checkpoints",
-        `there is no emergency checkpoint of step ${this.#position?.clock.now.step ?? 0}: ${(error as Error).message}`,
+        `there is no emergency checkpoint of step ${(this.#before?.clock ?? run.clock).now.step}: ${(error as Error).message}`,
         "The program that failed had taken the parameters with it; earlier checkpoints are as they were.",
         { cause: error },
       );
@@ -140,7 +152,8 @@ export class Saver implements Saves {
 
   /** A run begins, or goes on from a checkpoint: of this place, then its state is saved already. */
   reset(loaded?: ResumeReport): void {
-    this.#position = undefined;
+    this.#before = undefined;
+    this.#whole = false;
     this.#savedState = loaded?.checkpoint && this.#place.has(loaded.checkpoint.name) ? this.#stateKey() : "";
   }
 

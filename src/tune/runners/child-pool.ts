@@ -1,4 +1,5 @@
 // Warm processes for trials: so many at most, each taken for one attempt, kept for the next, and replaced now and then.
+import { HooklineError } from "../../core/errors.ts";
 import { builtin } from "../../platform/builtin.ts";
 import { TrialChild, type ChildLimits } from "./child.ts";
 import type { TrialHost, TrialJob, TrialOutcome } from "./runner.ts";
@@ -17,6 +18,8 @@ export class ChildPool {
   readonly #idle: TrialChild[] = [];
   readonly #all = new Set<TrialChild>();
   readonly #queue: (() => void)[] = [];
+  /** Why there are no more processes, once it is closed. */
+  #closed: string | undefined;
 
   constructor(options: PoolOptions) {
     this.#options = options;
@@ -42,18 +45,22 @@ export class ChildPool {
   }
 
   async close(reason: string): Promise<void> {
+    this.#closed = reason;
     const gone = [...this.#all].map((child) => child.gone());
     for (const child of this.#all) child.kill(reason);
     this.#all.clear();
     this.#idle.length = 0;
+    for (const wake of this.#queue.splice(0)) wake();
     await Promise.all(gone);
   }
 
   /** One that is warm, or a new one; waits while all are busy. */
   async #take(): Promise<TrialChild> {
     const { size, memory, timeout } = this.#options;
-    while (this.#idle.length === 0 && this.#all.size >= size)
+    while (this.#closed === undefined && this.#idle.length === 0 && this.#all.size >= size)
       await new Promise<void>((resolve) => void this.#queue.push(resolve));
+    // A process that is started now, nobody would end.
+    if (this.#closed !== undefined) throw new HooklineError(`The trial did not begin: ${this.#closed}.`);
     const warm = this.#idle.pop();
     if (warm?.alive) return warm;
     if (warm) this.#all.delete(warm);

@@ -1,7 +1,7 @@
 // Who controls a study: a key in Redis that is kept alive, so that there is one controller, and workers know whom they serve.
 import type { Redis } from "ioredis";
 import { builtin } from "../../../platform/builtin.ts";
-import { fromText, toText } from "../../plain-text.ts";
+import { parseExact, stringifyExact } from "../../../core/exact-json.ts";
 import { StudyError } from "../../study-error.ts";
 import type { Code } from "./code.ts";
 
@@ -39,7 +39,7 @@ export async function takeClaim(client: Redis, key: string, claim: Claim, study:
   let least = Infinity;
   for (;;) {
     const text = await client.get(key);
-    const holder = text === null ? undefined : (fromText(text) as Claim);
+    const holder = text === null ? undefined : (parseExact(text) as Claim);
     const dead = holder && hasEnded(holder) ? text! : "";
     if (await renewClaim(client, key, claim, dead)) return;
     const left = await client.pttl(key);
@@ -56,16 +56,16 @@ export async function takeClaim(client: Redis, key: string, claim: Claim, study:
 
 /** Whether it is still ours; takes it again where Redis has forgotten it. */
 export async function renewClaim(client: Redis, key: string, claim: Claim, instead = ""): Promise<boolean> {
-  return (await client.eval(TAKE, 1, key, toText(claim), claim.lockMs, instead)) === 1;
+  return (await client.eval(TAKE, 1, key, stringifyExact(claim), claim.lockMs, instead)) === 1;
 }
 
 export async function releaseClaim(client: Redis, key: string, claim: Claim): Promise<void> {
-  await client.eval(LET_GO, 1, key, toText(claim));
+  await client.eval(LET_GO, 1, key, stringifyExact(claim));
 }
 
 export async function readClaim(client: Redis, key: string): Promise<Claim | undefined> {
   const text = await client.get(key);
-  return text === null ? undefined : (fromText(text) as Claim);
+  return text === null ? undefined : (parseExact(text) as Claim);
 }
 
 /** Of this machine only it can be said. */

@@ -1,7 +1,7 @@
 // What workers and the controller of a study say to each other. Any of it may be lost or come twice: what a worker says has
 // a number, is said again until it is answered, and is applied once.
 import type { TrialFailure } from "../../../core/tune.types.ts";
-import { fromText, toText } from "../../plain-text.ts";
+import { parseExact, stringifyExact } from "../../../core/exact-json.ts";
 import type { FromTrial } from "../messages.ts";
 import type { TrialOutcome, Verdict } from "../runner.ts";
 
@@ -61,12 +61,12 @@ export class Batch<T> {
     setImmediate(() => {
       const all = this.#waiting;
       this.#waiting = [];
-      this.#send(toText(all));
+      this.#send(stringifyExact(all));
     });
   }
 }
 
-export const unpackUp = (text: string): readonly Up[] => fromText(text) as readonly Up[];
-export const unpackDown = (text: string): readonly DownMessage[] => fromText(text) as readonly DownMessage[];
+export const unpackUp = (text: string): readonly Up[] => parseExact(text) as readonly Up[];
+export const unpackDown = (text: string): readonly DownMessage[] => parseExact(text) as readonly DownMessage[];
 
 export const keyOf = ({ trial, attempt }: AttemptKey): string => `${trial}-${attempt}`;

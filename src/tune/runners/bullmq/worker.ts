@@ -1,7 +1,7 @@
 // A worker: waits for a study's controller, works for it until it is gone, and waits for the next one.
 import type { Redis } from "ioredis";
 import { checkOptions } from "../../../core/options.ts";
-import { toText } from "../../plain-text.ts";
+import { stringifyExact } from "../../../core/exact-json.ts";
 import { StudyError } from "../../study-error.ts";
 import { redisAddress } from "../bullmq.ts";
 import type { PoolOptions } from "../child-pool.ts";
@@ -136,7 +136,7 @@ class StudyWorker {
     const { study } = this.#options;
     const who = `The worker on ${hostName()} (process ${process.pid})`;
     const refusal: Refusal = { run, refused: `${who} was refused: it has other code for ${names}: ${different}.` };
-    await this.#connection.client.publish(this.#names.up, toText([refusal]));
+    await this.#connection.client.publish(this.#names.up, stringifyExact([refusal]));
     throw new StudyError(
       `worker: this is other code than that of the study \`${study}\` (${names}): ${different}. Bring both to the same version, and start the worker again.`,
     );
