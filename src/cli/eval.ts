@@ -1,5 +1,5 @@
 // hookline eval: evaluates a model of a run.
-import { formatMetric } from "../hooks/lib/format-number.ts";
+import { formatMetric } from "../terminal/format-number.ts";
 import { running } from "./lib/exit.ts";
 import { keepStdoutFree, print, printJson } from "./lib/output.ts";
 import { shownPath } from "./lib/shown-path.ts";

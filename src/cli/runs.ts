@@ -1,7 +1,7 @@
 // hookline runs: a table of runs with how they ended and their best metrics, or the curves of one metric.
 import { existsSync } from "node:fs";
-import { formatDuration } from "../hooks/lib/eta.ts";
-import { formatMetric } from "../hooks/lib/format-number.ts";
+import { formatDuration } from "../terminal/eta.ts";
+import { formatMetric } from "../terminal/format-number.ts";
 import { directionOf } from "../core/monitor.ts";
 import { didYouMean } from "../core/suggest.ts";
 import { readRun } from "../loggers/read-run.ts";

@@ -2,7 +2,7 @@
 import { existsSync } from "node:fs";
 import { join, relative } from "node:path";
 import type { TrialInfo } from "../core/tune.types.ts";
-import { formatDuration } from "../hooks/lib/eta.ts";
+import { formatDuration } from "../terminal/eta.ts";
 import { importance } from "../tune/importance.ts";
 import { JOURNAL_FILE } from "../tune/journal.ts";
 import { readStudy, type ReadStudy } from "../tune/read-study.ts";

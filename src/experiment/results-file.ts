@@ -1,7 +1,7 @@
 // results.json: how far an experiment is and what came out of it, replaced as a whole each time.
 import { HooklineError } from "../core/errors.ts";
 import type { Json } from "../core/json.ts";
-import { writeAtomically } from "../hooks/lib/atomic-file.ts";
+import { writeAtomically } from "../platform/atomic-file.ts";
 import { builtin } from "../platform/builtin.ts";
 import type { ExperimentResult, FoldStats, TrainingSummary } from "./types.ts";
 

@@ -4,10 +4,10 @@ import type { ContextOf } from "../core/context.types.ts";
 import { OptionError } from "../core/errors.ts";
 import type { Hook } from "../core/hook.ts";
 import { checkOptions, is } from "../core/options.ts";
-import { writeAtomically } from "./lib/atomic-file.ts";
-import { Endpoint, ENDPOINT_CHECKS, type EndpointOptions } from "./lib/endpoint.ts";
-import { Outbox } from "./lib/outbox.ts";
-import { post } from "./lib/post.ts";
+import { writeAtomically } from "../platform/atomic-file.ts";
+import { Endpoint, ENDPOINT_CHECKS, type EndpointOptions } from "../net/endpoint.ts";
+import { Outbox } from "../net/outbox.ts";
+import { post } from "../net/post.ts";
 
 /** Options of `heartbeat`. */
 export interface HeartbeatOptions extends EndpointOptions {

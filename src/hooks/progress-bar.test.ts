@@ -5,7 +5,7 @@ import { DataLoader } from "../data/data-loader.ts";
 import { testContext, tinyData, tinyTrainer } from "../testing/index.ts";
 import type { Hook } from "../core/hook.ts";
 import { progressBar, type ProgressBarOptions } from "./progress-bar.ts";
-import { terminal } from "./lib/terminal.ts";
+import { terminal } from "../terminal/terminal.ts";
 
 let now = 0;
 let written: string[] = [];

@@ -6,10 +6,10 @@ import type { Hook } from "../core/hook.ts";
 import { directionOf, monitorValue, unknownMonitor } from "../core/monitor.ts";
 import { checkOptions, is, show } from "../core/options.ts";
 import { nearest } from "../core/suggest.ts";
-import { Endpoint, ENDPOINT_CHECKS, type EndpointOptions } from "./lib/endpoint.ts";
+import { Endpoint, ENDPOINT_CHECKS, type EndpointOptions } from "../net/endpoint.ts";
 import { noticeText } from "./lib/notice.ts";
-import { Outbox } from "./lib/outbox.ts";
-import { post } from "./lib/post.ts";
+import { Outbox } from "../net/outbox.ts";
+import { post } from "../net/post.ts";
 
 const EVENTS = ["trainBegin", "trainEnd", "exception", "epochEnd", "evalEnd"] as const;
 

@@ -1,7 +1,7 @@
 // The two forms of a console log: columns for a terminal, `key=value` lines for everything else.
-import { formatDuration } from "../hooks/lib/eta.ts";
-import { formatMetric, formatOf } from "../hooks/lib/format-number.ts";
-import { paint, type Style } from "../hooks/lib/terminal-paint.ts";
+import { formatDuration } from "../terminal/eta.ts";
+import { formatMetric, formatOf } from "../terminal/format-number.ts";
+import { paint, type Style } from "../terminal/paint.ts";
 import type { LogRecord, RunEnd } from "./backend.ts";
 import { Table, type Cell } from "./console-table.ts";
 

@@ -1,6 +1,6 @@
 // Rows of numbers under their names: columns stay where they are, and their names come again before they scroll away.
-import { paint, type Paint, type Style } from "../hooks/lib/terminal-paint.ts";
-import { textWidth } from "../hooks/lib/terminal-width.ts";
+import { paint, type Paint, type Style } from "../terminal/paint.ts";
+import { textWidth } from "../terminal/width.ts";
 
 /** The longest number: `-1.234e-10`. */
 const NUMBER_WIDTH = 10;

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { terminal } from "../hooks/lib/terminal.ts";
+import { terminal } from "../terminal/terminal.ts";
 import type { LogRecord, RunEnd, RunFacts } from "./backend.ts";
 import { consoleLog, type ConsoleOptions } from "./console.ts";
 

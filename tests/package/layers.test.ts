@@ -35,6 +35,14 @@ test("Node's modules are imported in src/platform and by the command line only",
   expect(found.map(show)).toEqual([]);
 });
 
+test("what draws on a terminal and what speaks to services stand alone", () => {
+  const own = /^src\/(?:net|terminal|core|platform)\//;
+  const found = ["src/net", "src/terminal"]
+    .flatMap(edges)
+    .filter(({ from }) => from.startsWith("src/") && !own.test(from));
+  expect(found.map(show)).toEqual([]);
+});
+
 test("nothing imports the command line", () => {
   const found = edges("src").filter(({ file, from }) => from.startsWith("src/cli/") && !file.startsWith("src/cli/"));
   expect(found.map(show)).toEqual([]);
@@ -50,16 +58,17 @@ test("only engines, models and programs compute with jax-js", () => {
 // What a user can write, a built-in can, and nothing else: then whatever a built-in does, a user's hook can do too.
 test("built-in hooks use only the public surface", () => {
   const open = new Set(Object.values(ENTRIES).flatMap(exportsOf));
-  // Checking options, choosing names and Node's own modules are no power over the run.
+  // Checking options, choosing names, drawing, sending and Node's own modules are no power over the run.
   const helpers = [
     "src/core/options.ts",
     "src/core/redact.ts",
     "src/core/suggest.ts",
     "src/core/names.ts",
     "src/platform/builtin.ts",
+    "src/platform/atomic-file.ts",
   ];
   const found = edges("src/hooks")
-    .filter(({ from }) => !from.startsWith("src/hooks/") && !helpers.includes(from))
+    .filter(({ from }) => !/^src\/(?:hooks|net|terminal)\//.test(from) && !helpers.includes(from))
     .flatMap(({ file, from, names }) => {
       // The logger loads a backend when it is used; all that these files export for others is the backend.
       if (names.length === 0 && /^src\/loggers\/[a-z]+\.ts$/.test(from)) return [];

@@ -1,6 +1,6 @@
 // Colour for people: none in a file, in a pipe, or where NO_COLOR asks for none.
 import { styleText } from "node:util";
-import { surroundings, wantsColor } from "../../hooks/lib/terminal-env.ts";
+import { surroundings, wantsColor } from "../../terminal/env.ts";
 
 type Style = Parameters<typeof styleText>[0];
 

@@ -1,5 +1,5 @@
 // Curves in a terminal, over a common axis of steps.
-import { formatNumber } from "../../hooks/lib/format-number.ts";
+import { formatNumber } from "../../terminal/format-number.ts";
 import { paint } from "./paint.ts";
 
 export interface Curve {

@@ -2,7 +2,7 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { TrialInfo } from "../../core/tune.types.ts";
-import { formatMetric } from "../../hooks/lib/format-number.ts";
+import { formatMetric } from "../../terminal/format-number.ts";
 import { paretoFront } from "../../tune/pareto.ts";
 import { rankTrials } from "../../tune/rank-trials.ts";
 import type { ReportedStudy } from "../../tune/report/index.ts";

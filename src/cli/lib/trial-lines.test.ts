@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { TrialInfo } from "../../core/tune.types.ts";
-import { textWidth } from "../../hooks/lib/terminal-width.ts";
+import { textWidth } from "../../terminal/width.ts";
 import { choice } from "../../tune/space/choice.ts";
 import { logUniform } from "../../tune/space/log-uniform.ts";
 import { Space } from "../../tune/space/space.ts";

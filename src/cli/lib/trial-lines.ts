@@ -1,9 +1,9 @@
 // The live table of a study's trials, as lines that fit a terminal: who runs first, then best first.
-import { formatDuration } from "../../hooks/lib/eta.ts";
-import { formatMetric } from "../../hooks/lib/format-number.ts";
-import { sparkline } from "../../hooks/lib/sparkline.ts";
-import { paint, type Paint, type Style } from "../../hooks/lib/terminal-paint.ts";
-import { textWidth, truncate } from "../../hooks/lib/terminal-width.ts";
+import { formatDuration } from "../../terminal/eta.ts";
+import { formatMetric } from "../../terminal/format-number.ts";
+import { sparkline } from "../../terminal/sparkline.ts";
+import { paint, type Paint, type Style } from "../../terminal/paint.ts";
+import { textWidth, truncate } from "../../terminal/width.ts";
 import type { TrialInfo } from "../../core/tune.types.ts";
 import { rankTrials } from "../../tune/rank-trials.ts";
 import type { Space } from "../../tune/space/space.ts";

@@ -1,10 +1,10 @@
 // How a study goes, while it does: a live table of its trials on a terminal, a line for each that has ended elsewhere.
 import type { Hook } from "../../core/hook.ts";
 import type { TrialInfo, TuneContexts } from "../../core/tune.types.ts";
-import { formatDuration } from "../../hooks/lib/eta.ts";
-import { formatMetric } from "../../hooks/lib/format-number.ts";
-import { canRedraw, surroundings, wantsColor, wantsUnicode } from "../../hooks/lib/terminal-env.ts";
-import { terminal, type Live } from "../../hooks/lib/terminal.ts";
+import { formatDuration } from "../../terminal/eta.ts";
+import { formatMetric } from "../../terminal/format-number.ts";
+import { canRedraw, surroundings, wantsColor, wantsUnicode } from "../../terminal/env.ts";
+import { terminal, type Live } from "../../terminal/terminal.ts";
 import type { Space } from "../../tune/space/space.ts";
 import { valueAtPath } from "../../tune/study-table.ts";
 import { plain } from "./table.ts";

@@ -10,7 +10,7 @@ import {
   plainLine,
 } from "./bar-lines.ts";
 import type { EvalProgress, Progress } from "./bar-lines.ts";
-import { textWidth } from "./terminal-width.ts";
+import { textWidth } from "../../terminal/width.ts";
 
 const style = { color: false, unicode: true };
 const progress: Progress = {

@@ -1,10 +1,10 @@
 // What a progress bar says: as live lines, as a plain line for logs, and as the last word on a run.
 import { bar, fitted, type Part } from "./bar.ts";
-import { formatDuration, formatPace } from "./eta.ts";
-import { formatMetric } from "./format-number.ts";
-import { sparkline } from "./sparkline.ts";
-import { paint, type Style } from "./terminal-paint.ts";
-import { textWidth, truncate } from "./terminal-width.ts";
+import { formatDuration, formatPace } from "../../terminal/eta.ts";
+import { formatMetric } from "../../terminal/format-number.ts";
+import { sparkline } from "../../terminal/sparkline.ts";
+import { paint, type Style } from "../../terminal/paint.ts";
+import { textWidth, truncate } from "../../terminal/width.ts";
 
 export interface EvalProgress {
   readonly name: string;

@@ -11,9 +11,9 @@ import {
 } from "./bar-lines.ts";
 import type { Ending } from "./bar-lines.ts";
 import type { BarState } from "./bar-state.ts";
-import { canRedraw, isQuiet, surroundings, wantsColor, wantsUnicode } from "./terminal-env.ts";
-import type { Style } from "./terminal-paint.ts";
-import { terminal, type Live, type Terminal } from "./terminal.ts";
+import { canRedraw, isQuiet, surroundings, wantsColor, wantsUnicode } from "../../terminal/env.ts";
+import type { Style } from "../../terminal/paint.ts";
+import { terminal, type Live, type Terminal } from "../../terminal/terminal.ts";
 
 export interface BarOutput {
   /** Milliseconds between two looks. */

@@ -3,8 +3,8 @@ import type { ContextOf } from "../../core/context.types.ts";
 import { selectNames, type NameFilter } from "../../core/names.ts";
 import type { EvalProgress, Progress } from "./bar-lines.ts";
 import { epochsIn, evalBatchesIn, evalNames } from "./bar-totals.ts";
-import { Pace } from "./eta.ts";
-import { Curve } from "./sparkline.ts";
+import { Pace } from "../../terminal/eta.ts";
+import { Curve } from "../../terminal/sparkline.ts";
 
 type Seen = Pick<ContextOf<"trainBegin">, "step" | "epoch" | "totalSteps" | "metrics">;
 

@@ -1,6 +1,6 @@
 // A bar, and a line that leaves out what has no room.
-import { textWidth } from "./terminal-width.ts";
-import { paint, type Style } from "./terminal-paint.ts";
+import { textWidth } from "../../terminal/width.ts";
+import { paint, type Style } from "../../terminal/paint.ts";
 
 /** A bar of `width` characters of which `share` is done. */
 export function bar(share: number, width: number, { color, unicode }: Style): string {

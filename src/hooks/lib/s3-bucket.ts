@@ -1,7 +1,7 @@
 // The few things an upload asks of a bucket, through s3mini: each is one request, and fails as a SendError.
 import { EngineError } from "../../core/errors.ts";
-import { SendError } from "./post.ts";
-import type { S3Request, Transport } from "./s3-transport.ts";
+import { SendError } from "../../net/post.ts";
+import type { S3Request, Transport } from "../../net/transport.ts";
 
 /** The part of s3mini that is used: its own types would be in ours, and not everybody has it installed. */
 export interface S3mini {

@@ -5,7 +5,7 @@ import { openCheckpoint } from "./checkpoint-source.ts";
 import { Bucket, loadS3mini } from "./s3-bucket.ts";
 import { Sender } from "./s3-send.ts";
 import type { S3Target } from "./s3-target.ts";
-import { Transport } from "./s3-transport.ts";
+import { Transport } from "../../net/transport.ts";
 
 const OWNER = "s3Upload";
 /** Before the second attempt. */

@@ -3,8 +3,8 @@ import type { CheckpointSource, SourceFile } from "./checkpoint-source.ts";
 import { GoneError } from "./upload-queue.ts";
 import { MANIFEST } from "../../checkpoint/manifest.ts";
 import { joinedTag, PartReader, tagOf, type Part, type PartSource } from "./part-reader.ts";
-import { SendError } from "./post.ts";
-import { withRetries } from "./retry.ts";
+import { SendError } from "../../net/post.ts";
+import { withRetries } from "../../net/retry.ts";
 import type { Bucket, PartTag, Stored } from "./s3-bucket.ts";
 
 export interface SendOptions {

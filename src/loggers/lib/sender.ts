@@ -1,7 +1,7 @@
 // Empties a queue behind the run's back: in order, one chunk at a time, again and again until the service has it.
 import type { Json } from "../../core/json.ts";
-import { FLUSH_MS, pause } from "../../hooks/lib/outbox.ts";
-import { SendError } from "../../hooks/lib/post.ts";
+import { FLUSH_MS, pause } from "../../net/outbox.ts";
+import { SendError } from "../../net/post.ts";
 import type { Chunk, Queue } from "./queue.ts";
 import { ServiceError } from "./service.ts";
 

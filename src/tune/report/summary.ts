@@ -1,5 +1,5 @@
 // A study in a few lines: how it ended, what was best, what it took.
-import { formatDuration } from "../../hooks/lib/eta.ts";
+import { formatDuration } from "../../terminal/eta.ts";
 import { rankTrials } from "../rank-trials.ts";
 import { numberText } from "../study-table.ts";
 import type { Facts } from "./facts.ts";

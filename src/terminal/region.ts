@@ -2,7 +2,7 @@
 //
 // The cursor rests at the region's first character. A terminal that breaks lines anew when it is made narrower keeps the
 // cursor at that character, so erasing from there on always takes the region and never a line above it.
-import { textWidth } from "./terminal-width.ts";
+import { textWidth } from "./width.ts";
 
 const ERASE_LINE_END = "\u001B[K";
 const ERASE_BELOW = "\u001B[J";

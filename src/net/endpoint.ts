@@ -1,8 +1,8 @@
 // Where notices go: the URL, checked once, and how to speak of it without giving its secrets away.
-import { OptionError } from "../../core/errors.ts";
-import { is, show } from "../../core/options.ts";
+import { OptionError } from "../core/errors.ts";
+import { is, show } from "../core/options.ts";
 import { isAddress, isPublicAddress } from "./addresses.ts";
-import { redact, secretsOfEnvironment } from "../../core/redact.ts";
+import { redact, secretsOfEnvironment } from "../core/redact.ts";
 
 export interface EndpointOptions {
   /** `https:`; paths and query often hold a key, so no message shows more than the host. */

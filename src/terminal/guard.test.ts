@@ -1,6 +1,6 @@
 import { EventEmitter } from "node:events";
 import { expect, test, vi } from "vitest";
-import { guard } from "./terminal-guard.ts";
+import { guard } from "./guard.ts";
 
 class FakeProcess extends EventEmitter {
   readonly pid = 7;

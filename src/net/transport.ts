@@ -1,5 +1,5 @@
-// Requests to the service, as s3mini asks `fetch` for them: only to checked addresses, in small writes, never for ever.
-import { builtin } from "../../platform/builtin.ts";
+// Requests as `fetch` would make them, which s3mini asks for: only to checked addresses, in small writes, never for ever.
+import { builtin } from "../platform/builtin.ts";
 import { addressesOf, describe, SendError } from "./post.ts";
 
 type Https = ReturnType<typeof process.getBuiltinModule<"node:https">>;

@@ -1,5 +1,5 @@
 // One POST request: to a checked address, without redirects, within a time limit; the answer's body is never read.
-import { builtinOrNone } from "../../platform/builtin.ts";
+import { builtinOrNone } from "../platform/builtin.ts";
 import { isAddress, isPublicAddress } from "./addresses.ts";
 import type { Endpoint } from "./endpoint.ts";
 

@@ -1,8 +1,8 @@
 // Live lines and others' output, on a small terminal of our own.
 import { EventEmitter } from "node:events";
 import { beforeEach, describe, expect, it, vi } from "vitest";
-import { Vt } from "../../../tests/terminal/vt.ts";
-import type { Write } from "./terminal-patch.ts";
+import { Vt } from "../../tests/terminal/vt.ts";
+import type { Write } from "./patch.ts";
 import { Terminal, terminal, type Live } from "./terminal.ts";
 
 class FakeStream extends EventEmitter {

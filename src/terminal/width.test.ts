@@ -1,5 +1,5 @@
 import { describe, expect, it, test } from "vitest";
-import { textWidth, truncate } from "./terminal-width.ts";
+import { textWidth, truncate } from "./width.ts";
 
 test.each([
   ["abc", 3],

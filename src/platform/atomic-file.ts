@@ -1,5 +1,5 @@
 // Replaces a small file as a whole: a reader finds the old content or the new, never half of it.
-import { builtin } from "../../platform/builtin.ts";
+import { builtin } from "./builtin.ts";
 
 type Fs = ReturnType<typeof process.getBuiltinModule<"node:fs/promises">>;
 type Path = ReturnType<typeof process.getBuiltinModule<"node:path">>;

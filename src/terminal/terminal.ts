@@ -1,8 +1,8 @@
 // The terminal that progress bars and console logs share: live lines at its bottom, all other output above them.
-import { builtinOrNone } from "../../platform/builtin.ts";
-import { guard, type GuardedProcess } from "./terminal-guard.ts";
-import { patchWrite, type Writable, type Write } from "./terminal-patch.ts";
-import { Region } from "./terminal-region.ts";
+import { builtinOrNone } from "../platform/builtin.ts";
+import { guard, type GuardedProcess } from "./guard.ts";
+import { patchWrite, type Writable, type Write } from "./patch.ts";
+import { Region } from "./region.ts";
 
 const HIDE_CURSOR = "\u001B[?25l";
 const SHOW_CURSOR = "\u001B[?25h";

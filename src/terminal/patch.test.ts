@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { patchWrite, type Write } from "./terminal-patch.ts";
+import { patchWrite, type Write } from "./patch.ts";
 
 class Stream {
   readonly written: unknown[] = [];
