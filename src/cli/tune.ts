@@ -64,7 +64,9 @@ export async function run(file: string, { set = [], fresh = false, quiet, json }
         ].join("\n"),
       );
     }
-    return result.status === "interrupted" ? (EXIT_CODES[result.requestedBy] ?? EXIT.failed) : EXIT.ok;
+    if (result.status === "interrupted") return EXIT_CODES[result.requestedBy] ?? EXIT.failed;
+    // A study of failures has found nothing, however few of them there were.
+    return trials.length > 0 && trials.every(({ status }) => status === "failed") ? EXIT.failed : EXIT.ok;
   } finally {
     giveStdoutBack?.();
   }

@@ -132,6 +132,11 @@ describe("what is logged", () => {
   });
 });
 
+it("a backend without open or close is an error when the logger is made", () => {
+  const half = { name: "half", log: () => undefined } as never;
+  expect(() => logger([half])).toThrow("logger: the backend `half` has no `open`; it needs open, log and close.");
+});
+
 it("what is logged when training ends is written at the last step, media too", async () => {
   const backend = recording();
   const last: Hook = { name: "last", onTrainEnd: (ctx) => ctx.log({ speed: 7, note: text("over") }) };

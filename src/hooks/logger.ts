@@ -221,13 +221,24 @@ export function logger(backends: BackendSpec | readonly BackendSpec[], options: 
 function checkBackends(specs: readonly BackendSpec[]): readonly BackendSpec[] {
   const known = Object.keys(BACKENDS);
   for (const spec of specs) {
-    if (typeof spec === "string" ? known.includes(spec) : typeof spec?.log === "function") continue;
+    if (typeof spec === "string" ? known.includes(spec) : typeof spec?.log === "function") {
+      checkMethods(spec);
+      continue;
+    }
     const near = typeof spec === "string" ? didYouMean(spec, known) : "";
     throw new OptionError(
       `logger: Expected a backend (${known.join(", ")}, or one such as tensorboard({ dir })), got ${show(spec)}.${near}`,
     );
   }
   return specs;
+}
+
+/** A backend of one's own in plain JavaScript, which no compiler has looked at. */
+function checkMethods(spec: BackendSpec): void {
+  if (typeof spec === "string") return;
+  const missing = (["open", "close"] as const).find((method) => typeof spec[method] !== "function");
+  if (missing === undefined) return;
+  throw new OptionError(`logger: the backend \`${spec.name}\` has no \`${missing}\`; it needs open, log and close.`);
 }
 
 function hparamsOf(ctx: Opening, wanted: LoggerOptions["hparams"]): Record<string, Json> {

@@ -212,6 +212,18 @@ describe("a sweep over a function", () => {
     const dir = sweepProject(MODULE_SWEEP.replace("trials: 2", "trials: 9\nretries: 0"));
     const { code, stdout, stderr } = await installed.hookline(dir, "tune", "sweep.yaml", "--set", "objective=los");
     expect(code).toBe(1);
+    const single = await installed.hookline(
+      dir,
+      "tune",
+      "sweep.yaml",
+      "--set",
+      "objective=los",
+      "--set",
+      "trials=1",
+      "--set",
+      "name=single",
+    );
+    expect(single.code).toBe(1);
     expect(stdout).toContain("trial 0 failed: StudyError: The trial never reported its objective `los`.");
     expect(stderr.match(/never reported its objective/g)).toHaveLength(1);
     expect(readFileSync(join(dir, "runs/modules/report.md"), "utf8")).toContain("never reported its objective");

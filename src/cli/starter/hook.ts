@@ -18,6 +18,8 @@ export function milestones({ monitor, at, print = console.log }: MilestoneOption
   let passed = 0;
   return {
     name: "milestones",
+    // Of several processes that train together, one speaks.
+    ranks: "main",
     onEvalEnd(ctx) {
       const value = ctx.evalMetrics[monitor];
       if (value === undefined) return;

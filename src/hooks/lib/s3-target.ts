@@ -60,6 +60,9 @@ export interface Keys {
   readonly secretAccessKey: string;
 }
 
+/** A shorter one is no key of a service's, and taking its letters out would make messages unreadable. */
+const isLong = (key: string | undefined): key is string => (key ?? "").length >= 8;
+
 export class S3Target {
   /** With the bucket, as s3mini wants it. */
   readonly url: URL;
@@ -86,7 +89,7 @@ export class S3Target {
     this.allowPrivate = allowPrivate;
     // A copy: what the caller does to the object later must not matter.
     this.#options = { ...options };
-    this.#secrets = [options.accessKeyId, options.secretAccessKey].filter((key) => key !== undefined);
+    this.#secrets = [options.accessKeyId, options.secretAccessKey].filter((key) => isLong(key));
   }
 
   /** How messages call it. */
@@ -108,7 +111,7 @@ export class S3Target {
         ? { accessKeyId, secretAccessKey }
         : { accessKeyId: AWS_ACCESS_KEY_ID, secretAccessKey: AWS_SECRET_ACCESS_KEY };
     // Also others of the environment: a message of the service might quote one.
-    this.#secrets = [keys.accessKeyId, keys.secretAccessKey, ...secretsOfEnvironment()].filter((key) => key !== "");
+    this.#secrets = [keys.accessKeyId, keys.secretAccessKey, ...secretsOfEnvironment()].filter((key) => isLong(key));
     if (keys.accessKeyId === "" || keys.secretAccessKey === "") {
       throw new OptionError(
         `${owner}: there are no keys for ${this.shown}: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or give accessKeyId and secretAccessKey.`,
