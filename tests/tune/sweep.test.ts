@@ -237,6 +237,6 @@ test("the sample of docs/tune.md", async () => {
   expect(options.space.parameters.map(({ path }) => path)).toEqual([
     "optimizer.lr",
     "optimizer.momentum",
-    "loader.batchSize",
+    "optimizer.weightDecay",
   ]);
 });
