@@ -45,7 +45,7 @@ test("the demo ends on SIGINT with its files written and code 130, and goes on",
   expect(first.output).toMatch(/203,530 parameters/);
   expect(first.output).toMatch(/^engine: (?:native|wasm)$/m);
   expect(first.output).toMatch(/the same command goes on from here/);
-  expect(first.output).toMatch(/files: runs\/mnist\/ \(metrics.jsonl, run.json, checkpoints\/, tb\/\)/);
+  expect(first.output).toMatch(/^files, in runs\/mnist\/:\n {2}metrics.jsonl, run.json, checkpoints\/, tb\/$/m);
   expect(first.output).toMatch(/npx tsx \S+\/inspect.ts runs\/mnist/);
   expect(first.output).not.toMatch(/going on after/);
   expect(first.step).toBeGreaterThan(1);
@@ -69,4 +69,5 @@ test("the demo ends on SIGINT with its files written and code 130, and goes on",
   expect(third.step).toBeLessThan(second.step);
   const names = readdirSync(join(dir, "runs/mnist/checkpoints")).filter((name) => !name.startsWith("."));
   expect(names).toEqual([`step-${String(third.step).padStart(6, "0")}`]);
+  expect(readdirSync(join(dir, "runs/mnist/tb")), "the curve of that run alone").toHaveLength(1);
 });

@@ -1,13 +1,11 @@
 // What README.md and docs/ show in other languages than TypeScript: data must be well-formed, programs must parse, and the
 // commands and options of `hookline` must be there. For TypeScript see docs.test.ts.
 import { execFileSync } from "node:child_process";
-import { readdirSync, readFileSync } from "node:fs";
-import { join } from "node:path";
 import { parse as parseToml } from "smol-toml";
 import { describe, expect, test } from "vitest";
 import { parse as parseYaml } from "yaml";
 import { makeProgram } from "../src/cli/program.ts";
-import { root } from "./support/sources.ts";
+import { PAGES, readPage } from "./support/pages.ts";
 
 interface Block {
   readonly where: string;
@@ -15,21 +13,14 @@ interface Block {
   readonly text: string;
 }
 
-const pages = [
-  "README.md",
-  ...readdirSync(join(root, "docs"), { recursive: true, encoding: "utf8" }).map((f) => `docs/${f}`),
-];
-
-const blocks: Block[] = pages
-  .filter((page) => page.endsWith(".md"))
-  .flatMap((page) => {
-    const markdown = readFileSync(join(root, page), "utf8");
-    return [...markdown.matchAll(/^```(.*)\n([^]*?)^```$/gm)].map((block) => ({
-      where: `${page}:${markdown.slice(0, block.index).split("\n").length}`,
-      language: block[1]!,
-      text: block[2]!,
-    }));
-  });
+const blocks: Block[] = PAGES.flatMap((page) => {
+  const markdown = readPage(page);
+  return [...markdown.matchAll(/^```(.*)\n([^]*?)^```$/gm)].map((block) => ({
+    where: `${page}:${markdown.slice(0, block.index).split("\n").length}`,
+    language: block[1]!,
+    text: block[2]!,
+  }));
+});
 
 /** Words of a command line; comments and what goes into a file are left out. */
 function wordsOf(line: string): string[] {

@@ -2,25 +2,18 @@
 // A fence of "ts no-run" is a file of its own, under the name in its first line, and is compiled only. A page of vitest
 // samples registers its tests here. What is in other languages: tests/docs-blocks.test.ts.
 import { execFile } from "node:child_process";
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { afterAll, afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { anchorsOf } from "../docs/lib/headings.ts";
+import { PAGES, readPage } from "./support/pages.ts";
+import { root } from "./support/sources.ts";
 
-const root = fileURLToPath(new URL("..", import.meta.url));
 // A folder with a dot: the root's own tsc, lint and format leave it alone, and git ignores it. Each process has its own,
 // so that two runs of these tests do not remove each other's programs.
 const folder = join(root, `tests/.samples/${process.pid}`);
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
-
-/** README.md and every page of docs/, by path. */
-const names = [
-  "README.md",
-  ...readdirSync(join(root, "docs"), { recursive: true, encoding: "utf8" }).map((file) => `docs/${file}`),
-].filter((name) => name.endsWith(".md"));
-const read = (name: string): string => readFileSync(join(root, name), "utf8");
 
 interface Page {
   readonly name: string;
@@ -42,7 +35,7 @@ function samplesOf(markdown: string): string {
 
 /** The blocks of a page that are files which the reader is to have, in a folder for the page. */
 function writeFilesOf(name: string): void {
-  const blocks = read(name).matchAll(/^```ts no-run\n\/\/ (\S+)\n([^]*?)^```$/gm);
+  const blocks = readPage(name).matchAll(/^```ts no-run\n\/\/ (\S+)\n([^]*?)^```$/gm);
   for (const [, path, code] of blocks) {
     const file = join(folder, name.replaceAll(/[/.]/g, "-"), path!);
     mkdirSync(dirname(file), { recursive: true });
@@ -53,15 +46,13 @@ function writeFilesOf(name: string): void {
 function writePages(): Page[] {
   rmSync(folder, { recursive: true, force: true });
   mkdirSync(folder, { recursive: true });
-  const pages = names
-    .map((name) => ({
-      name,
-      code: samplesOf(read(name)),
-      file: join(folder, `${name.slice(0, -".md".length).toLowerCase().replaceAll("/", "-")}.ts`),
-    }))
-    .filter(({ code }) => code.trim() !== "");
+  const pages = PAGES.map((name) => ({
+    name,
+    code: samplesOf(readPage(name)),
+    file: join(folder, `${name.slice(0, -".md".length).toLowerCase().replaceAll("/", "-")}.ts`),
+  })).filter(({ code }) => code.trim() !== "");
   for (const { code, file } of pages) writeFileSync(file, `${code}\nexport {};\n`);
-  for (const name of names) writeFilesOf(name);
+  for (const name of PAGES) writeFilesOf(name);
   const config = {
     extends: "../../../tsconfig.json",
     include: ["**/*.ts"],
@@ -81,12 +72,12 @@ test("README and docs have samples", () => {
 });
 
 test("links to our own files and their headings lead somewhere", () => {
-  const broken = [...names, "CONTRIBUTING.md"].flatMap((name) =>
-    [...read(name).matchAll(/\]\((?!https?:)([^)#]*)(?:#([^)]+))?\)/g)]
+  const broken = [...PAGES, "CONTRIBUTING.md"].flatMap((name) =>
+    [...readPage(name).matchAll(/\]\((?!https?:)([^)#]*)(?:#([^)]+))?\)/g)]
       .filter(([, target, anchor]) => {
         const file = target === "" ? name : join(dirname(name), target!);
         if (!existsSync(join(root, file))) return true;
-        return anchor !== undefined && file.endsWith(".md") && !anchorsOf(read(file)).includes(anchor);
+        return anchor !== undefined && file.endsWith(".md") && !anchorsOf(readPage(file)).includes(anchor);
       })
       .map(([link]) => `${name} → ${link.slice(2, -1)}`),
   );

@@ -18,12 +18,12 @@ const anchorIn = (page: string, heading: string): string => {
 
 export function comingFromPage(): string {
   const pages = [...Object.entries(OTHERS), ...DOCUMENTS.map(({ page, system }) => [page, system] as const)];
-  const rows = DOCUMENTS.flatMap(({ number, page, samples }) =>
+  const rows = DOCUMENTS.flatMap(({ system, page, samples }) =>
     samples.map(({ shows, heading, test }) => {
       const link = `[${page.replace(".md", "")}: ${heading}](${page}#${anchorIn(page, heading)})`;
       const tests = [`\`tests/docs.test.ts\`: docs/coming-from/${page}`];
       if (test !== undefined) tests.push(test.replace(/^(\S+): /, "`$1`: "));
-      return `| ${number} | ${shows} | ${link} | ${tests.join("<br>")} |`;
+      return `| ${system} | ${shows} | ${link} | ${tests.join("<br>")} |`;
     }),
   );
   return `# Coming from another system
@@ -38,7 +38,7 @@ ${pages.map(([page, system]) => `- [${system}](${page})`).join("\n")}
 
 hookline was made after the documents of five systems. Every sample in them has a counterpart here: a heading with a block under it that the tests compile and run straight from the page, and where it says more than that it runs, a test of what it does. This page is made from \`docs/lib/documents.ts\` by \`npm run docs\`, and a test fails when a sample has no counterpart, or a name in a document no row in its page's tables.
 
-| document | sample | here | tests |
+| system | sample | here | tests |
 | --- | --- | --- | --- |
 ${rows.join("\n")}
 `;

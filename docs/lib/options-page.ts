@@ -1,14 +1,12 @@
 // docs/trainer-options.md: every option of a trainer and of fit().
-import { FIT_CHECKS, TRAINER_CHECKS } from "../../src/trainer/options.ts";
+import { FIT_CHECKS, REQUIRED_OPTIONS, TRAINER_CHECKS } from "../../src/trainer/options.ts";
 import { optionDocs } from "./doc-comments.ts";
 
-const REQUIRED = ["model", "optimizer", "train"];
-
-function table(names: readonly string[], type: string): string {
+function table(names: readonly string[], type: string, required: readonly string[] = []): string {
   const docs = optionDocs("src/trainer/options.ts", type);
   const rows = names.map((name) => {
     if (!docs[name]) throw new Error(`${type}.${name} has no comment to show in docs/trainer-options.md.`);
-    return `| \`${name}\`${REQUIRED.includes(name) ? " (required)" : ""} | ${docs[name].replaceAll("|", "\\|")} |`;
+    return `| \`${name}\`${required.includes(name) ? " (required)" : ""} | ${docs[name].replaceAll("|", "\\|")} |`;
   });
   return ["| option | what it is |", "| --- | --- |", ...rows].join("\n");
 }
@@ -18,7 +16,7 @@ export function optionsPage(): string {
 
 What \`new Trainer({ … })\` takes, and \`fit({ … })\` besides. An [experiment](experiments.md) and a [config](config.md) take them too, under the same names, but for \`train\` and \`eval\`, which they make of the data. This page is made from the comments in the code by \`npm run docs\`.
 
-${table(Object.keys(TRAINER_CHECKS), "TrainerOptions")}
+${table(Object.keys(TRAINER_CHECKS), "TrainerOptions", REQUIRED_OPTIONS)}
 
 ## fit
 

@@ -68,8 +68,9 @@ const shown = (path: string): string => relative(startedIn, path) || ".";
 const checkpoints = join(runDir, "checkpoints");
 // A finished run makes way for a new one. One that is not goes on, if it has saved anything to go on from.
 const last = (await readRun(runDir).catch(() => undefined))?.info?.status;
-if (last === "completed" || last === "stopped") rmSync(checkpoints, { recursive: true, force: true });
-else if (existsSync(checkpoints)) console.log(`the last run did not finish; to start anew, delete ${shown(runDir)}`);
+if (last === "completed" || last === "stopped") {
+  for (const folder of [checkpoints, join(runDir, "tb")]) rmSync(folder, { recursive: true, force: true });
+} else if (existsSync(checkpoints)) console.log(`the last run did not finish; to start anew, delete ${shown(runDir)}`);
 trainer.on("trainBegin", (ctx) => console.log(`engine: ${ctx.device}`));
 trainer.on("afterLoad", (ctx) => console.log(`going on after step ${ctx.loaded.step}, from ${shown(ctx.loaded.from)}`));
 
@@ -86,7 +87,11 @@ if (result.status === "interrupted") {
   console.log(`test accuracy: ${percent(test["test/accuracy"])}`);
 }
 const inspect = shown(fileURLToPath(new URL("./inspect.ts", import.meta.url)));
-console.log(`files: ${shown(runDir)}/ (metrics.jsonl, run.json, checkpoints/, tb/)
-  the curves:               tensorboard --logdir ${shown(runDir)}
-  what is in a checkpoint:  npx tsx ${inspect} ${shown(runDir)}`);
+// A line each: short enough for a narrow terminal, and easy to copy.
+console.log(`files, in ${shown(runDir)}/:
+  metrics.jsonl, run.json, checkpoints/, tb/
+the curves:
+  tensorboard --logdir ${shown(runDir)}
+what is in a checkpoint:
+  npx tsx ${inspect} ${shown(runDir)}`);
 await trainer.close();

@@ -1,8 +1,9 @@
 // Files that are on the disk when these functions return: short writes are continued, files and directories are synced.
 import type { CheckpointError } from "../core/errors.ts";
 import { builtin } from "../platform/builtin.ts";
+import { codeOf } from "../platform/error-code.ts";
 import { lengthOf } from "./parts.ts";
-import { codeOf, damaged, guarded, quietly } from "./problems.ts";
+import { damaged, guarded, quietly } from "./problems.ts";
 import type { FileEntry } from "./store.ts";
 
 /** What of node:fs is used, all of it synchronous: a thread of its own runs it, and order is what this is about. */

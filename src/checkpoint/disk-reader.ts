@@ -1,5 +1,6 @@
 // Reading a directory of checkpoints: what has a valid manifest counts, whatever its name; everything else is named as bad.
 import { CheckpointError } from "../core/errors.ts";
+import { codeOf } from "../platform/error-code.ts";
 import { checkWhole, isDirectory, readWhole, sha256Of, sizeOf, wrongSize, type DiskFs } from "./disk-files.ts";
 import {
   asSkipped,
@@ -14,7 +15,7 @@ import {
   type Valid,
 } from "./found.ts";
 import { LARGEST_MANIFEST, MANIFEST, parseManifest } from "./manifest.ts";
-import { codeOf, damaged, guarded, problem } from "./problems.ts";
+import { damaged, guarded, problem } from "./problems.ts";
 import type { FileEntry, LoadedCheckpoint, LoadOptions, SavedCheckpoint } from "./store.ts";
 
 /** Directories that begin so are no checkpoints: unfinished, or half-deleted. */

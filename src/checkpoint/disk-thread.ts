@@ -1,7 +1,8 @@
 // Starts the writing thread and talks to it. Should it fail, this thread does the work: a checkpoint matters more than time.
 import { currentPlatform } from "../platform/platform.ts";
+import { fromFailure } from "../platform/thread-failure.ts";
 import { startWorkerThread, type WorkerThread } from "../platform/worker-thread.ts";
-import { callDisk, fromFailure, type Call, type DiskMethod, type Reply } from "./disk-calls.ts";
+import { callDisk, type Call, type DiskMethod, type Reply } from "./disk-calls.ts";
 import { nodeFs } from "./disk-files.ts";
 import { Disk, type DiskOptions } from "./disk.ts";
 

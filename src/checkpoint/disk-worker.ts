@@ -1,6 +1,7 @@
 // The writing thread: it hashes, writes and syncs, so that training does not wait for the disk.
 import { builtin } from "../platform/builtin.ts";
-import { callDisk, toFailure, type Call, type Reply } from "./disk-calls.ts";
+import { toFailure } from "../platform/thread-failure.ts";
+import { callDisk, type Call, type Reply } from "./disk-calls.ts";
 import { nodeFs } from "./disk-files.ts";
 import { Disk, type DiskOptions } from "./disk.ts";
 

@@ -39,8 +39,9 @@ export function describeCheckpoint(info: InspectedCheckpoint): string {
   const { path, kind, valid, problems, skipped, files, tensors, parameters, bytes } = info;
   const lines = [`${path}: ${kind}, ${valid ? "valid" : "DAMAGED"}`];
   if (info.step !== undefined) {
+    // People count epochs from 1.
     const when = info.time === undefined ? "" : `, ${new Date(info.time).toISOString()}`;
-    lines.push(`step ${info.step}, epoch ${info.epoch}, saved for ${info.reason}${when}`);
+    lines.push(`step ${info.step}, epoch ${info.epoch! + 1}, saved for ${info.reason}${when}`);
   }
   const metrics = Object.entries(info.metrics ?? {}).map(([name, value]) => `${name} ${brief(value)}`);
   if (metrics.length > 0) lines.push(`metrics: ${metrics.join(", ")}`);

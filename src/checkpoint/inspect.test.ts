@@ -182,7 +182,7 @@ test("it looks like this", async () => {
   const info = await inspectCheckpoint(run);
   const text = describeCheckpoint({ ...info, path: "run", files: info.files.slice(1), bytes: 6000 });
   expect(text).toBe(`run: checkpoint, valid
-step 2, epoch 1, saved for best, 2025-01-02T00:00:00.000Z
+step 2, epoch 2, saved for best, 2025-01-02T00:00:00.000Z
 metrics: eval/loss 0.25
 620 parameters, 6.00 kB in 3 files
 

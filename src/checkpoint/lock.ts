@@ -1,8 +1,9 @@
 // One process per run directory: a lock file that names its holder, and that a dead holder does not keep.
 import { CheckpointError } from "../core/errors.ts";
 import { builtin } from "../platform/builtin.ts";
+import { codeOf } from "../platform/error-code.ts";
 import { makeDirectory, nodeFs, type DiskFs } from "./disk-files.ts";
-import { codeOf, guarded, quietly } from "./problems.ts";
+import { guarded, quietly } from "./problems.ts";
 import { isAlive, thisProcess, type ProcessMark } from "./process-mark.ts";
 
 const LOCK = ".lock";

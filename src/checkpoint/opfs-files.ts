@@ -1,6 +1,7 @@
 // Reading and writing files of the browser's own file system, checked: over quota, some calls report bytes they did not write.
 import { CheckpointError } from "../core/errors.ts";
-import { codeOf, problem } from "./problems.ts";
+import { codeOf } from "../platform/error-code.ts";
+import { problem } from "./problems.ts";
 
 interface SyncAccess {
   write(bytes: Uint8Array, options: { at: number }): number;

@@ -1,5 +1,6 @@
 // What the file system says, as a CheckpointError: which file, why, and the way out.
 import { CheckpointError } from "../core/errors.ts";
+import { codeOf } from "../platform/error-code.ts";
 
 const WAYS_OUT: Readonly<Record<string, readonly [reason: string, wayOut: string]>> = {
   ENOSPC: ["the disk is full", "Free some space, or keep fewer checkpoints (`saveTotalLimit`)."],
@@ -14,13 +15,6 @@ const WAYS_OUT: Readonly<Record<string, readonly [reason: string, wayOut: string
   ENOENT: ["it does not exist", "Check the path."],
   NotFoundError: ["it does not exist", "Check the path."],
 };
-
-/** The code of a Node error, or the name of a DOMException. */
-export function codeOf(error: unknown): string | undefined {
-  if (!(error instanceof Error)) return undefined;
-  const { code } = error as { code?: unknown };
-  return typeof code === "string" ? code : error.name;
-}
 
 export function problem(file: string, error: unknown): CheckpointError {
   if (error instanceof CheckpointError) return error;

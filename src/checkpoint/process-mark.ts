@@ -1,6 +1,6 @@
 // A process as files name it, so that whoever finds such a file can tell whether it still lives.
 import { builtin } from "../platform/builtin.ts";
-import { codeOf } from "./problems.ts";
+import { codeOf } from "../platform/error-code.ts";
 
 export interface ProcessMark {
   readonly pid: number;
@@ -15,7 +15,7 @@ interface Process {
 }
 
 const OWNER = "Looking for a process";
-const hostName = (): string => builtin<{ hostname(): string }>(OWNER, "node:os").hostname();
+export const hostName = (): string => builtin<{ hostname(): string }>(OWNER, "node:os").hostname();
 
 export function thisProcess(): ProcessMark {
   const { pid } = builtin<Process>(OWNER, "node:process");

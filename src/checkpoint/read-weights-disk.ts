@@ -2,8 +2,9 @@
 import { CheckpointError, HooklineError } from "../core/errors.ts";
 import { didYouMean } from "../core/suggest.ts";
 import { builtin } from "../platform/builtin.ts";
+import { codeOf } from "../platform/error-code.ts";
 import type { ByteSource } from "./formats/safetensors-file.ts";
-import { codeOf, problem } from "./problems.ts";
+import { problem } from "./problems.ts";
 
 type Fs = ReturnType<typeof process.getBuiltinModule<"node:fs/promises">>;
 type Handle = Awaited<ReturnType<Fs["open"]>>;

@@ -17,7 +17,7 @@ export async function run({ json }: { readonly json?: boolean }): Promise<number
   else {
     const rows = checks.map(({ name, status, needed, found }) => [
       name,
-      status === "missing" && needed ? "MISSING" : status,
+      status !== "missing" ? status : needed ? "MISSING" : "not here",
       found,
     ]);
     print(table([`hookline ${version}`, "", ""], rows));

@@ -2,6 +2,7 @@
 import { EVENTS, hookEvents, methodOf, PIPELINE_EVENTS, TUNE_EVENTS, type EventName } from "../core/events.ts";
 import { didYouMean } from "../core/suggest.ts";
 import { UsageError } from "./lib/exit.ts";
+import { typed } from "./lib/hints.ts";
 import { builtinHooks } from "./lib/hook-list.ts";
 import { print, printJson } from "./lib/output.ts";
 import { table } from "./lib/table.ts";
@@ -33,7 +34,9 @@ export async function run(flags: Flags): Promise<void> {
 async function explain(config: string, { event, set = [], json }: Flags): Promise<void> {
   const events = hookEvents();
   if (event !== undefined && !events.includes(event))
-    throw new UsageError(`There is no event \`${event}\`.${didYouMean(event, events)} \`hookline hooks\` lists them.`);
+    throw new UsageError(
+      `There is no event \`${event}\`.${didYouMean(event, events)} \`${typed("hooks")}\` lists them.`,
+    );
   const { hooksOf } = await import("./lib/hooks-of.ts");
   const models = await hooksOf(config, set);
   if (json) return printJson(models.map(({ model, registry }) => ({ model, hooks: registry.list() })));

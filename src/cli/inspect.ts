@@ -66,17 +66,19 @@ function describe({ run, checkpoints = [], checkpoint }: InspectedRun): string {
       formatMetric(name, value),
       `${step}`,
     ]);
-    parts.push(head, ...(best.length > 0 ? [table(["metric", " best", " step"], best)] : []));
+    parts.push(head, ...(best.length > 0 ? [table(["metric", " best", " step"], best, { leaveOut: [" step"] })] : []));
   }
   if (checkpoints.length > 0) {
+    // People count epochs from 1.
     const rows = checkpoints.map(({ name, step, epoch, reason, time }) => [
       name,
       `${step}`,
-      `${epoch}`,
+      `${epoch + 1}`,
       reason,
       new Date(time).toISOString(),
     ]);
-    parts.push(table(["checkpoint", " step", " epoch", "saved for", "time"], rows));
+    const narrow = { cut: "saved for", leaveOut: ["time", " epoch"] };
+    parts.push(table(["checkpoint", " step", " epoch", "saved for", "time"], rows, narrow));
   } else if (run) parts.push("no checkpoints");
   if (checkpoint) parts.push(describeCheckpoint(checkpoint));
   return parts.join("\n\n");

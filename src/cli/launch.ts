@@ -3,7 +3,11 @@ import { spawn } from "node:child_process";
 import { availableParallelism, constants } from "node:os";
 import { EXIT_CODES } from "../platform/platform.ts";
 import { UsageError } from "./lib/exit.ts";
+import { LAUNCH_VARIABLE } from "./lib/hints.ts";
 import { mpirunArguments } from "./lib/mpirun-arguments.ts";
+import { BannerFilter } from "./lib/mpirun-banners.ts";
+import { STAND_INS } from "./lib/ranks.ts";
+import { checkProgram } from "./program.ts";
 
 interface Flags {
   readonly ranks: number;
@@ -15,10 +19,17 @@ const COMMANDS = ["train", "resume"];
 
 /** What comes this soon after the first signal is its echo. */
 const ECHO_MS = 500;
+/** A process that mpirun has started and left behind may keep its stderr open. */
+const LAST_WORDS_MS = 1000;
 
-export async function run(command: readonly string[], { ranks, hosts, mpirun = "" }: Flags): Promise<number> {
+export async function run(command: readonly string[], flags: Flags): Promise<number> {
   if (!COMMANDS.includes(command[0]!))
     throw new UsageError(`\`launch\` starts \`train\` or \`resume\`, not \`${command[0]}\`.`);
+  process.env[LAUNCH_VARIABLE] = ownPart(flags);
+  // What cannot be used is told once, and before anything is started.
+  const ended = await checkProgram(command);
+  if (ended !== undefined) return ended;
+  const { ranks, hosts, mpirun = "" } = flags;
   const args = mpirunArguments({
     ranks,
     cores: availableParallelism(),
@@ -30,16 +41,22 @@ export async function run(command: readonly string[], { ranks, hosts, mpirun = "
   return runMpirun(args);
 }
 
+const ownPart = ({ ranks, hosts, mpirun }: Flags): string =>
+  `launch -n ${ranks}${hosts === undefined ? "" : ` --hosts ${hosts}`}${mpirun === undefined ? "" : ` --mpirun ${JSON.stringify(mpirun)}`}`;
+
 function runMpirun(args: readonly string[]): Promise<number> {
   const asRoot = process.getuid?.() === 0 && { OMPI_ALLOW_RUN_AS_ROOT: "1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM: "1" };
   // mpirun gives the ranks a terminal though it has none itself.
   const plain = !process.stdout.isTTY && { NO_COLOR: "1", TERM: "dumb" };
   const child = spawn("mpirun", args, {
     env: { ...process.env, ...asRoot, ...plain },
-    stdio: ["ignore", "inherit", "inherit"],
+    stdio: ["ignore", "inherit", "pipe"],
     // A session of its own: Ctrl-C would reach mpirun too, which kills the ranks within a second.
     detached: true,
   });
+  const banners = new BannerFilter();
+  child.stderr.setEncoding("utf8").on("data", (text: string) => void process.stderr.write(banners.pass(text)));
+  child.on("exit", () => setTimeout(() => child.stderr.destroy(), LAST_WORDS_MS).unref());
   const signals = passSignals((signal) => void child.kill(signal));
   return new Promise((resolve, reject) => {
     child.on("error", (error: NodeJS.ErrnoException) => {
@@ -48,8 +65,8 @@ function runMpirun(args: readonly string[]): Promise<number> {
     });
     child.on("close", (code, signal) => {
       signals.stop();
-      const ended = code ?? 128 + constants.signals[signal!];
-      resolve(ended === EXIT_CODES.SIGUSR1 ? (EXIT_CODES[signals.first() ?? ""] ?? ended) : ended);
+      process.stderr.write(banners.end());
+      resolve(signals.codeOf(code ?? 128 + constants.signals[signal!]));
     });
   });
 }
@@ -57,21 +74,36 @@ function runMpirun(args: readonly string[]): Promise<number> {
 const MISSING =
   "`mpirun` is not there. Install Open MPI (`apt-get install openmpi-bin`), or load your cluster's module for it.";
 
-/**
- * mpirun takes SIGINT and SIGTERM as its own end, and hands SIGUSR1 on to the ranks, which then save and stop. A second
- * signal is meant for mpirun.
- */
-function passSignals(send: (signal: NodeJS.Signals) => void): { first(): string | undefined; stop(): void } {
+interface Passing {
+  /** The code to end with where mpirun has ended with `ended`. */
+  codeOf(ended: number): number;
+  stop(): void;
+}
+
+/** The first signal is for the ranks, which then save and stop. A second one is meant for mpirun. */
+function passSignals(send: (signal: NodeJS.Signals) => void): Passing {
   let first: { readonly signal: string; readonly at: number } | undefined;
+  let isUrgent = false;
   const undo = Object.keys(EXIT_CODES).map((signal) => {
     const handler = (): void => {
       if (!first) {
         first = { signal, at: performance.now() };
-        send("SIGUSR1");
-      } else if (performance.now() - first.at > ECHO_MS) send("SIGTERM");
+        send(STAND_INS[signal]!);
+      } else if (performance.now() - first.at > ECHO_MS) {
+        isUrgent = true;
+        send("SIGTERM");
+      }
     };
     process.on(signal, handler);
     return () => process.off(signal, handler);
   });
-  return { first: () => first?.signal, stop: () => undo.forEach((each) => each()) };
+  return {
+    codeOf(ended) {
+      if (!first) return ended;
+      // It came before anyone could hear it.
+      const isUnheard = ended === 128 + constants.signals[STAND_INS[first.signal]!];
+      return isUrgent || isUnheard ? EXIT_CODES[first.signal]! : ended;
+    },
+    stop: () => undo.forEach((each) => each()),
+  };
 }

@@ -2,10 +2,11 @@
 // The bin: runs a command and ends with its exit code. What a command needs is loaded when it is called.
 import { EXIT, reportError } from "./lib/exit.ts";
 import { ignoreClosedPipes } from "./lib/output.ts";
-import { myTurn } from "./lib/ranks.ts";
+import { hearStandIns, myTurn } from "./lib/ranks.ts";
 import { runProgram } from "./program.ts";
 
 ignoreClosedPipes();
+hearStandIns();
 try {
   const code = await runProgram(process.argv.slice(2));
   // A run that a signal ended has set the code already.

@@ -2,11 +2,18 @@
 // A command's body is a file of its own, loaded when the command is called, so that help comes at once.
 import { Command, CommanderError, InvalidArgumentError, Option } from "commander";
 import { EXIT, UsageError } from "./lib/exit.ts";
+import { typed } from "./lib/hints.ts";
 import { readManifest } from "./lib/package.ts";
 import { paint } from "./lib/paint.ts";
 
 /** Resolves to the exit code; nothing is the same as 0. */
 type Body = (...args: never[]) => Promise<number | void>;
+
+/** What the file of a command has. `check` is for `launch`: all that can be known before several processes are started. */
+interface Parts {
+  readonly run: Body;
+  readonly check?: Body;
+}
 
 const EXIT_CODES = `Exit codes:
   0               it went well; a run that a hook stopped has gone well too
@@ -16,8 +23,17 @@ const EXIT_CODES = `Exit codes:
 
 /** Runs the command in `args`; resolves to the exit code. */
 export async function runProgram(args: readonly string[]): Promise<number> {
-  let code: number = EXIT.ok;
-  const program = makeProgram((given) => (code = given));
+  return (await callPart("run", args)) ?? EXIT.ok;
+}
+
+/** Checks the command in `args`; resolves to an exit code where nothing is left to be run, as after `--help`. */
+export function checkProgram(args: readonly string[]): Promise<number | undefined> {
+  return callPart("check", args);
+}
+
+async function callPart(part: keyof Parts, args: readonly string[]): Promise<number | undefined> {
+  let code: number | undefined;
+  const program = makeProgram((given) => (code = given), part);
   try {
     await program.parseAsync(args, { from: "user" });
   } catch (error) {
@@ -34,10 +50,10 @@ export async function runProgram(args: readonly string[]): Promise<number> {
 function usageMessage(message: string, [name]: readonly string[], program: Command): string {
   const said = message.replace(/^error: /, "").replace(/\n\(Did you mean (.+?)\?\)/, ". Did you mean `$1`?");
   const command = program.commands.some((one) => one.name() === name) ? `${name} ` : "";
-  return `${said.replaceAll("'", "`").replace(/([^.?])$/, "$1.")} \`hookline ${command}--help\` shows how it is used.`;
+  return `${said.replaceAll("'", "`").replace(/([^.?])$/, "$1.")} \`${typed(`${command}--help`)}\` shows how it is used.`;
 }
 
-export function makeProgram(exitWith: (code: number) => void): Command {
+export function makeProgram(exitWith: (code: number | undefined) => void, part: keyof Parts = "run"): Command {
   const program = new Command("hookline")
     .description("Trains models from a config file, goes on with runs, and shows what came of them.")
     .version(readManifest().version, "-V, --version", "print the version")
@@ -50,15 +66,15 @@ export function makeProgram(exitWith: (code: number) => void): Command {
     .configureOutput({ outputError: () => undefined })
     .configureHelp({ styleTitle: (title) => paint(process.stdout, "bold", title) });
 
-  const command = (usage: string, description: string, load: () => Promise<{ readonly run: Body }>, examples: string) =>
+  const command = (usage: string, description: string, load: () => Promise<Parts>, examples: string) =>
     program
       .command(usage)
       .description(description)
       .addHelpText("after", `\nExamples:\n${examples.replaceAll(/^/gm, "  $ hookline ")}`)
       .action(async (...given: unknown[]) => {
-        const { run } = await load();
+        const body = (await load())[part];
         // Commander passes itself last.
-        exitWith((await run(...(given.slice(0, -1) as never[]))) ?? EXIT.ok);
+        exitWith((await body?.(...(given.slice(0, -1) as never[]))) ?? undefined);
       });
 
   command(

@@ -6,6 +6,7 @@ import { directionOf } from "../core/monitor.ts";
 import { didYouMean } from "../core/suggest.ts";
 import { readRun } from "../loggers/read-run.ts";
 import { UsageError } from "./lib/exit.ts";
+import { typed } from "./lib/hints.ts";
 import { print, printJson, say } from "./lib/output.ts";
 import { drawCurves } from "./lib/plot.ts";
 import { summarizeAll, type RunSummary } from "./lib/run-summary.ts";
@@ -35,16 +36,19 @@ export async function run(given: string | undefined, flags: Flags): Promise<void
   const known = new Set(found.flatMap(({ best }) => Object.keys(best)));
   const runs = found.sort(orderBy(flags.sort, known));
   if (flags.json && flags.plot === undefined) return printJson(runs);
-  if (runs.length === 0) return say(`There are no runs in ${dir}. \`hookline train\` makes one.`);
+  if (runs.length === 0) return say(`There are no runs in ${dir}. \`${typed("train")}\` makes one.`);
   if (flags.plot !== undefined) {
     const all = new Set(runs.flatMap(({ metrics }) => metrics));
     return plot(runs, checkMetric(flags.plot, all), flags.json);
   }
   const metrics = flags.metric?.map((name) => checkMetric(name, known)) ?? defaultMetrics(known);
+  const columns = metrics.map((name) => ` ${name}`);
   print(
     table(
-      ["run", "status", " steps", ...metrics.map((name) => ` ${name}`), " time", "started"],
+      ["run", "status", " steps", ...columns, " time", "started"],
       runs.map((one) => [one.name, one.status, steps(one), ...metrics.map((name) => bestOf(one, name)), ...times(one)]),
+      // The first metric stays: it is what one looks for.
+      { leaveOut: ["started", " time", " steps", ...columns.slice(1).toReversed()] },
     ),
   );
 }
@@ -85,7 +89,10 @@ function orderBy(by: string, known: ReadonlySet<string>): (a: RunSummary, b: Run
     );
   }
   const sign = directionOf(by) === "min" ? 1 : -1;
-  const value = (one: RunSummary): number => sign * (one.best[by]?.value ?? sign * Infinity);
+  const value = ({ best }: RunSummary): number => {
+    const found = best[by]?.value ?? Number.NaN;
+    return Number.isNaN(found) ? Infinity : sign * found;
+  };
   return (a, b) => value(a) - value(b);
 }
 

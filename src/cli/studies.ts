@@ -7,6 +7,7 @@ import { importance } from "../tune/importance.ts";
 import { JOURNAL_FILE } from "../tune/journal.ts";
 import { readStudy, type ReadStudy } from "../tune/read-study.ts";
 import { UsageError } from "./lib/exit.ts";
+import { typed } from "./lib/hints.ts";
 import { print, printJson, say } from "./lib/output.ts";
 import { findRuns } from "./lib/run-summary.ts";
 import { shownPath } from "./lib/shown-path.ts";
@@ -26,7 +27,7 @@ export async function run(given: string | undefined, flags: Flags): Promise<void
   const dirs = await findRuns(dir, JOURNAL_FILE);
   const found = dirs.map(readStudy).filter((study) => study !== undefined);
   if (flags.json) return printJson(found.map((study) => studyData(study, study.dir)));
-  if (found.length === 0) return say(`There are no studies in ${dir}. \`hookline tune\` makes one.`);
+  if (found.length === 0) return say(`There are no studies in ${dir}. \`${typed("tune")}\` makes one.`);
   const rows = found.map((study) => {
     const best = bestOf(study);
     return [
@@ -43,7 +44,7 @@ export async function run(given: string | undefined, flags: Flags): Promise<void
 
 /** `7 completed, 2 pruned`. */
 function countsOf(trials: readonly TrialInfo[]): string {
-  const states = ["completed", "pruned", "failed", "running", "paused", "waiting"] as const;
+  const states = ["completed", "pruned", "failed", "running", "interrupted", "paused", "waiting"] as const;
   return states
     .map((state) => [trials.filter(({ status }) => status === state).length, state] as const)
     .filter(([count]) => count > 0)

@@ -6,7 +6,9 @@ import type { Space } from "../tune/space/space.ts";
 import { Study, type StudyResult } from "../tune/study.ts";
 import { buildSweep } from "../tune/sweep/build-sweep.ts";
 import { readSweep } from "../tune/sweep/read-sweep.ts";
+import { checkKind } from "./lib/config-file.ts";
 import { EXIT, running } from "./lib/exit.ts";
+import { typed } from "./lib/hints.ts";
 import { keepStdoutFree, print, printJson, say } from "./lib/output.ts";
 import { shownPath } from "./lib/shown-path.ts";
 import { bestOf, describeTrial, studyData, trialsTable, writeReport } from "./lib/study-answer.ts";
@@ -25,6 +27,7 @@ const SHOWN = 10;
 
 export async function run(file: string, { set = [], fresh = false, quiet, json }: Flags): Promise<number> {
   const sweep = await readSweep(file, { set });
+  checkKind("sweep", sweep.doc);
   const options = await buildSweep(sweep);
   const dir = shownPath(options.dir);
   const giveStdoutBack = json ? keepStdoutFree() : undefined;
@@ -37,7 +40,7 @@ export async function run(file: string, { set = [], fresh = false, quiet, json }
         begun = true;
         // Without a worker nothing happens, and nothing else would say why.
         if (options.runner?.name === "bullmq" && !quiet)
-          say(`Its trials are run by workers: \`hookline worker --redis <the sweep's> --study ${study.name}\`.`);
+          say(`Its trials are run by workers: \`${typed(`worker --redis <the sweep's> --study ${study.name}`)}\`.`);
       },
     };
     const shown = quiet ? [] : [trialTable(options.space)];
@@ -79,5 +82,7 @@ function reportedOf(study: Study<Space>, { status, reason }: Pick<ReportedStudy,
 
 function ending({ status, reason }: StudyResult, dir: string, report: string): string[] {
   const files = `${status}${reason ? ` (${reason})` : ""}. Its files are in ${dir}, the report is ${report}.`;
-  return status === "interrupted" ? [files, "Go on with it: the same command."] : [files];
+  return status === "interrupted"
+    ? [files, "Go on with it: the same command. Interrupted trials go on from their last checkpoints."]
+    : [files];
 }

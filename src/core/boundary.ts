@@ -70,9 +70,10 @@ export function firstEvalDue({ run, evals, evalAtStart }: LoopParts): boolean {
   return (evalAtStart && run.clock.now.step === 0) || (run.evalOwed && evals.length > 0);
 }
 
-/** Does the cadence ask for an evaluation at the end that has not just been done? */
+/** Is there an evaluation at the end that has not just been done: for the cadence, or owed where the limits are reached already? */
 export function lastEvalDue({ run, evals, evalEvery }: LoopParts): boolean {
-  const wanted = evalEvery?.atEnd === true && evals.length > 0 && run.status !== "interrupted";
+  const asked = evalEvery?.atEnd === true || run.evalOwed;
+  const wanted = asked && evals.length > 0 && run.status !== "interrupted";
   return wanted && run.evaluatedAt !== run.clock.now.step;
 }
 

@@ -65,7 +65,7 @@ interface HookSettings {
   /** Default: `throw`; for loggers and progress `warn`. */
   readonly onError?: ErrorPolicy;
   readonly needs?: readonly Need[];
-  /** Metrics that it cannot do without: an experiment that will not have them says so before it trains. */
+  /** Metrics that it cannot do without: a run that will not have them, for want of evaluations, says so before it trains. */
   readonly monitors?: readonly string[];
   /** Points inside the model, to be seen in `ctx.activations` or, in evaluation and predict, replaced. */
   readonly probes?: ProbeRequest;

@@ -24,7 +24,7 @@ export async function callIsolated(
 }
 
 /** Rejects when `work` takes too long: a hook that hangs in `close` must not hang the program. */
-async function withDeadline(work: PromiseLike<unknown>, ms: number): Promise<void> {
+export async function withDeadline(work: PromiseLike<unknown>, ms: number): Promise<void> {
   let timer: ReturnType<typeof setTimeout> | undefined;
   const late = new Promise<never>((_, reject) => {
     timer = setTimeout(() => reject(new Error(`did not finish within ${ms} ms`)), ms);

@@ -16,5 +16,7 @@ export interface LoopParts extends EvalParts {
   readonly logEvery: CadenceRule;
   readonly evalAtStart: boolean;
   readonly limitBatches: number;
+  /** Where the trainer's warnings go. */
+  readonly warn: (message: string) => void;
   readonly tokens: ((batch: HostBatch) => number) | undefined;
 }

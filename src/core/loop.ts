@@ -30,8 +30,10 @@ export async function runLoop(parts: LoopParts): Promise<void> {
   await parts.saves.begin();
   actOnStop(parts);
   if (firstEvalDue(parts) && !ended(parts)) await evaluateAndLog(parts);
-  while (!ended(parts)) await epoch(parts);
+  await epochs(parts);
   if (lastEvalDue(parts)) await evaluateAndLog(parts);
+  // A signal has cut that one off.
+  if (run.evalOwed) ended(parts);
   if (team) await team.agree();
   run.updateElapsed();
   if (team) await team.compare(true);
@@ -42,7 +44,23 @@ export async function runLoop(parts: LoopParts): Promise<void> {
   await parts.saves.end();
 }
 
-async function epoch(parts: LoopParts): Promise<void> {
+async function epochs(parts: LoopParts): Promise<void> {
+  const { run, team, warn } = parts;
+  // Of several processes the main one says it for all.
+  let isSilent = team !== undefined && team.rank > 0;
+  while (!ended(parts)) {
+    const loss = await epoch(parts);
+    // A hook that ends the run says why by itself, and `nanGuard` keeps such steps out of the average.
+    if (isSilent || loss === undefined || Number.isFinite(loss) || run.status !== "training") continue;
+    isSilent = true;
+    warn(
+      `The average training loss of epoch ${run.clock.now.epoch} is ${loss}, and no hook deals with it: \`nanGuard\` says where it begins, and stops the run, skips such steps or goes back to a checkpoint.`,
+    );
+  }
+}
+
+/** Resolves to the average loss; to undefined where every step was skipped. */
+async function epoch(parts: LoopParts): Promise<number | undefined> {
   const { run, hooks, work, feed, team } = parts;
   const reopened = run.epochOpen;
   if (!reopened) {
@@ -64,7 +82,7 @@ async function epoch(parts: LoopParts): Promise<void> {
   // An epoch that failed on its last batch has nothing left: it simply ends.
   if (next === undefined && !reopened) {
     throw new DataError(
-      `The training data has no batch in epoch ${run.clock.now.epoch - 1}. Is the loader empty, or does dropLast drop its only batch?`,
+      `The training data has no batch in epoch ${run.clock.now.epoch}. Is the loader empty, or does dropLast drop its only batch?`,
     );
   }
   while (next !== undefined && !run.skips("epoch") && !ended(parts)) {
@@ -103,6 +121,7 @@ async function epoch(parts: LoopParts): Promise<void> {
   actOnStop(parts);
   // Also here: epochs whose steps are all skipped must not starve signals and timers.
   await parts.breathe();
+  return averages?.loss;
 }
 
 /** The losses of a step's kept micro-batches. */

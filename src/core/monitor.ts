@@ -5,6 +5,9 @@ import { didYouMean } from "./suggest.ts";
 /** `eval_loss`, `eval/loss` and `val_loss` are other names of `val/loss`. */
 const ALIASES = /^(?:eval_|eval\/|val_)(.+)$/;
 
+/** Whether a metric is one of evaluations, as far as its name tells. */
+export const isOfEvaluation = (monitor: string): boolean => /^(?:val|eval)[/_]/.test(monitor);
+
 /** The value of a monitored metric, or undefined when there is none of that name yet. */
 export function monitorValue(metrics: Readonly<Record<string, number>>, monitor: string): number | undefined {
   if (Object.hasOwn(metrics, monitor)) return metrics[monitor];

@@ -8,7 +8,8 @@ export interface TrialInfo {
   readonly number: number;
   /** Those it runs with: after an exploit, the new ones. */
   readonly params: Readonly<Record<string, Json>>;
-  readonly status: "waiting" | "running" | "paused" | "completed" | "pruned" | "failed";
+  /** An interrupted one was cut off with its study, and goes on when that does. */
+  readonly status: "waiting" | "running" | "interrupted" | "paused" | "completed" | "pruned" | "failed";
   /** What it reported, at growing steps. */
   readonly reports: readonly { readonly step: number; readonly values: Readonly<Record<string, number>> }[];
   /** The last report, or what the trial returned; undefined before it has reported. */

@@ -6,9 +6,8 @@ import { messageOf, quiet } from "../core/maybe.ts";
 import type { HostBatch } from "../core/model.ts";
 import { show } from "../core/options.ts";
 import { didYouMean } from "../core/suggest.ts";
-import { failWithoutPlace } from "../experiment/config/fail.ts";
-import { importModule } from "../experiment/config/import-module.ts";
 import { builtin } from "../platform/builtin.ts";
+import { importModule } from "../platform/import-module.ts";
 import { isLoader } from "./loader-set.ts";
 import { allocateLike } from "./rows.ts";
 import type { Failure, FromThread, PassStart, ThreadStart, ToThread } from "./thread-messages.ts";
@@ -73,7 +72,12 @@ async function findLoader(): Promise<Loader> {
   const file = fileURLToPath(url);
   if (!builtin<Files>("A loader's thread", "node:fs").existsSync(file)) throw new OptionError("there is no such file.");
   const [module] = shown.split("#");
-  const exports = await importModule(file, module!, process.cwd(), failWithoutPlace);
+  const exports = await importModule(
+    file,
+    module!,
+    process.cwd(),
+    (message, cause) => new DataError(message, { cause }),
+  );
   const found = Object.hasOwn(exports, name) ? exports[name] : undefined;
   const loader: unknown = typeof found === "function" ? await (found as () => unknown)() : found;
   if (isLoader(loader)) return loader;

@@ -86,7 +86,7 @@ function signaturesFor(handle: string): Record<keyof Functions, string[]> {
   };
 }
 
-function loadKoffi(): Koffi {
+export function loadKoffi(): Koffi {
   const { createRequire } = builtin<{ createRequire(from: string): (name: string) => unknown }>(
     `Strategy "mpi"`,
     "node:module",

@@ -12,6 +12,8 @@ export interface BestParameters {
   checkpoint: string | undefined;
   /** The checkpoint of the very end. */
   ended: string | undefined;
+  /** Whether there is anything to go on from: a step was done. */
+  trained: boolean;
 }
 
 /** Reads the best checkpoint while the run's store is open, as the last thing before it ends. */
@@ -20,13 +22,17 @@ export function bestParameters(): BestParameters {
     weights: undefined,
     checkpoint: undefined,
     ended: undefined,
+    trained: false,
     hook: {
       name: "best parameters of the experiment",
       stage: "progress",
       onError: "throw",
       async onTrainEnd(ctx) {
-        if (ctx.status === "interrupted" || ctx.status === "error") return;
         const saved = ctx.checkpoints.list();
+        // In a failure, `ctx.step` is the step that was at hand; one that was done after all has left a checkpoint, if any.
+        const failed = ctx.status === "error" ? 1 : 0;
+        found.trained = ctx.step > failed || saved.some(({ step }) => step > 0);
+        if (ctx.status === "interrupted" || ctx.status === "error") return;
         found.ended = saved.findLast(({ step }) => step === ctx.step)?.name;
         // earlyStopping with restoreBest, or an average that takes the model's place: whoever asked for it knows best.
         if (ctx.interventions.some(({ event, what }) => event === "trainEnd" && what === "setParams")) return;

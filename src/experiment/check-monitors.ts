@@ -1,5 +1,6 @@
 // Whoever watches the validation of a training that has none: found out before anything is trained.
 import { OptionError } from "../core/errors.ts";
+import { isOfEvaluation } from "../core/monitor.ts";
 import type { Datasets } from "../core/pipeline.types.ts";
 import type { PlannedModel } from "./plan.ts";
 
@@ -17,7 +18,7 @@ export function checkMonitors<D>(
     { who: "the schedule", monitors: scheduled === undefined ? [] : [scheduled] },
   ];
   for (const { who, monitors } of watchers) {
-    const monitor = monitors.find((name) => /^(?:val|eval)[/_]/.test(name));
+    const monitor = monitors.find(isOfEvaluation);
     if (monitor === undefined) continue;
     const where =
       folds > 0

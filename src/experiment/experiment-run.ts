@@ -152,13 +152,13 @@ export class ExperimentRun<D> {
     const over = await this.#over();
     if (over) return over;
     const training = await this.#prepare(model, main, model.runDir);
-    return training.closing(() => this.#main(model, training, before));
+    return this.#closing(training, () => this.#main(model, training, before));
   }
 
   async #fold(model: PlannedModel<D>, fold: Datasets<D>, number: number): Promise<Ending | undefined> {
     const dir = model.runDir === undefined ? undefined : `${model.runDir}/fold-${number}`;
     const training = await this.#prepare(model, fold, dir);
-    return training.closing(async () => {
+    return this.#closing(training, async () => {
       const result = await training.fit(this.#fitOptions("auto"));
       if (result.status === "interrupted") return ended(result);
       await this.#progress.foldDone(model.name, model.params, await training.evaluate());
@@ -185,9 +185,17 @@ export class ExperimentRun<D> {
   }
 
   #prepare(model: PlannedModel<D>, datasets: Datasets<D>, runDir: string | undefined): Promise<Training<D>> {
-    const { off } = this.#state;
-    const place = { runDir, shared: this.#shared, loader: this.#options.loader, off, agreement: this.#agreement };
+    const { off, warn } = this.#state;
+    const place = { runDir, shared: this.#shared, loader: this.#options.loader, off, warn, agreement: this.#agreement };
     return Training.prepare(model, datasets, place);
+  }
+
+  async #closing<T>(training: Training<D>, work: () => Promise<T>): Promise<T> {
+    try {
+      return await training.closing(work);
+    } finally {
+      this.#progress.hasTrained ||= training.trained;
+    }
   }
 
   /** A training that had ended, but for its evaluation, comes back as it was and does no further step. */

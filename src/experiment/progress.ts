@@ -22,6 +22,8 @@ export class Progress {
   #ending = RUNNING;
   /** What fails before, such as the reading of the data, leaves no directory behind. */
   #begun: boolean;
+  /** Whether a step was done, in whichever training. */
+  hasTrained: boolean;
 
   /** Goes on with `before`, what an earlier run has written. */
   constructor(name: string, seed: number, dir: string | undefined, before?: SavedResults) {
@@ -31,6 +33,7 @@ export class Progress {
     this.#startedAt = before?.startedAt ?? Date.now();
     this.#models = { ...before?.models };
     this.#begun = before !== undefined;
+    this.hasTrained = before !== undefined && !before.untrained;
   }
 
   of(model: string): SavedModel | undefined {
@@ -103,13 +106,14 @@ export class Progress {
 
   async #write(): Promise<void> {
     if (this.#dir === undefined || !this.#begun) return;
-    const endedAt = this.#ending === RUNNING ? null : Date.now();
+    const isRunning = this.#ending === RUNNING;
     await writeResults(this.#dir, {
       name: this.#name,
       ...this.#ending,
       seed: this.#seed,
       startedAt: this.#startedAt,
-      endedAt,
+      endedAt: isRunning ? null : Date.now(),
+      ...(!isRunning && !this.hasTrained && { untrained: true }),
       models: this.#models,
     });
   }

@@ -39,6 +39,8 @@ export interface SavedResults {
   /** Milliseconds since 1970. */
   readonly startedAt: number;
   readonly endedAt: number | null;
+  /** It has ended before its first step was done: there is nothing to go on from, and nothing to keep. */
+  readonly untrained?: boolean;
   readonly models: Readonly<Record<string, SavedModel>>;
 }
 

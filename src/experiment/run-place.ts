@@ -8,10 +8,12 @@ type Path = ReturnType<typeof process.getBuiltinModule<"node:path">>;
 
 /** What a trainer or its loggers leave in a run's directory. */
 const TRACES = ["checkpoints", "run.json", "metrics.jsonl"];
+/** What else they leave that a new run would go on with, or keep under another name. */
+const MORE_TRACES = ["events.jsonl", "metrics.csv", "tb"];
 
 /**
- * How to make room for a new run: one that has ended is moved aside as a whole. One that seems to be running may be, and
- * what is no experiment's is not ours to move: these are errors.
+ * How to make room for a new run: one that has ended is moved aside as a whole, or replaced when it had not done a step.
+ * One that seems to be running may be, and what is no experiment's is not ours to move: these are errors.
  * @param folders where its trainings would write
  * @returns the move, for when the new run begins: what fails before leaves the old one where it is
  */
@@ -23,10 +25,11 @@ export async function roomFor(
   const saved = await readResults(dir);
   if (saved?.status === "running") {
     throw new OptionError(
-      `Experiment: ${dir} has a run that has not ended: it was killed, or is still running. Go on with it (run({ resume: true }), on the command line \`hookline resume\`), or delete or rename the directory to start anew.`,
+      `Experiment: ${dir} has a run that has not ended: it was killed, or is still running. Go on with it (run({ resume: true }), on the command line \`npx hookline resume\`), or delete or rename the directory to start anew.`,
       { option: "runDir" },
     );
   }
+  if (saved?.untrained) return () => replace(dir, folders, saved, warn);
   if (saved) {
     checkMovable(dir);
     return () => moveAside(dir, saved, warn);
@@ -40,6 +43,20 @@ export async function roomFor(
     `Experiment: ${dir} already has files of another run (${found}). Choose another \`runDir\`, or delete or rename that one.`,
     { option: "runDir" },
   );
+}
+
+/** Takes away what is ours, and only that: the directory may have been there before. */
+function replace(
+  dir: string,
+  folders: readonly string[],
+  { status }: SavedResults,
+  warn: (message: string) => void,
+): void {
+  const fs = builtin<Fs>("Experiment", "node:fs");
+  for (const folder of folders.flatMap((each) => [each, `${each}/fold-1`])) {
+    for (const name of [...TRACES, ...MORE_TRACES]) fs.rmSync(`${folder}/${name}`, { recursive: true, force: true });
+  }
+  warn(`the last run in ${dir} (${status}) had not done a step: this one takes its place`);
 }
 
 export function moveAside(dir: string, saved: SavedResults, warn: (message: string) => void): void {

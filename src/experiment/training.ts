@@ -1,5 +1,6 @@
 // One training of an experiment, of a model or of one of its folds: a trainer, its loaders, and what is made of it.
-import { attach, DataError, OptionError } from "../core/errors.ts";
+import { attach, DataError, HookError, OptionError } from "../core/errors.ts";
+import { withDeadline } from "../core/isolated.ts";
 import { is, show } from "../core/options.ts";
 import type { Datasets } from "../core/pipeline.types.ts";
 import type { RunResult } from "../core/result.ts";
@@ -7,6 +8,7 @@ import type { Shared } from "../core/shared.ts";
 import { isLoader } from "../data/loader-set.ts";
 import type { Agreement } from "../distributed/agreement.ts";
 import { averagedParams } from "../hooks/lib/average.ts";
+import { endsLater } from "../hooks/lib/ends-later.ts";
 import { bestCheckpoint } from "../hooks/model-checkpoint.ts";
 import type { FitOptions } from "../trainer/options.ts";
 import { Trainer } from "../trainer/trainer.ts";
@@ -22,6 +24,7 @@ export interface TrainingPlace {
   /** Hooks that are switched off. */
   readonly off: ReadonlySet<string>;
   readonly agreement: Agreement;
+  warn(message: string): void;
 }
 
 export class Training<D> {
@@ -30,7 +33,7 @@ export class Training<D> {
   readonly #loaders: Loaders;
   readonly #setup: Setup<D>;
   readonly #evaluate: PlannedModel<D>["plan"]["evaluate"];
-  readonly #agreement: Agreement;
+  readonly #place: TrainingPlace;
 
   private constructor(
     trainer: Trainer,
@@ -38,14 +41,14 @@ export class Training<D> {
     loaders: Loaders,
     setup: Setup<D>,
     model: PlannedModel<D>,
-    agreement: Agreement,
+    place: TrainingPlace,
   ) {
     this.trainer = trainer;
     this.#best = best;
     this.#loaders = loaders;
     this.#setup = setup;
     this.#evaluate = model.plan.evaluate;
-    this.#agreement = agreement;
+    this.#place = place;
   }
 
   /** Makes model, metrics and loaders, which may look at the data, and the trainer. */
@@ -70,7 +73,7 @@ export class Training<D> {
       hooks: [...model.hooks, best.hook],
     });
     for (const name of place.off) if (trainer.hooks.get(name)) trainer.hooks.disable(name);
-    return new Training(trainer, best, loaders, setup, model, place.agreement);
+    return new Training(trainer, best, loaders, setup, model, place);
   }
 
   /** Trains; unless it was interrupted, the parameters are the best ones then. */
@@ -79,7 +82,8 @@ export class Training<D> {
     const { weights } = this.#best;
     if (weights) await this.trainer.loadStateDict(weights);
     // The hook that knows the best checkpoint runs in the main process only.
-    if (await this.#agreement.first(weights && true)) await this.#agreement.shareParameters(this.trainer);
+    const { agreement } = this.#place;
+    if (await agreement.first(weights && true)) await agreement.shareParameters(this.trainer);
     return result;
   }
 
@@ -87,6 +91,11 @@ export class Training<D> {
   get checkpoints(): { readonly ended?: string; readonly checkpoint?: string } {
     const { ended, checkpoint } = this.#best;
     return { ...(ended !== undefined && { ended }), ...(checkpoint !== undefined && { checkpoint }) };
+  }
+
+  /** Whether a step was done. */
+  get trained(): boolean {
+    return this.#best.trained;
   }
 
   /** The final evaluation: as the plan says, or of the test data, or else of what was watched while training. */
@@ -105,14 +114,30 @@ export class Training<D> {
   /** Runs `work` and closes the trainer, whatever happens; what goes wrong then is attached to what went wrong before. */
   async closing<T>(work: () => Promise<T>): Promise<T> {
     let done: T;
+    // From the training to the last evaluation it is one run for loggers.
+    const ends = new Map<string, () => Promise<void>>();
+    this.#place.shared.set(endsLater, ends);
     try {
       done = await work();
     } catch (error) {
+      await this.#end(ends);
       await this.trainer.close().catch((more: Error) => attach(error, [more]));
       throw error;
     }
+    await this.#end(ends);
     await this.trainer.close();
     return done;
+  }
+
+  /** As in `close`, one that fails or hangs is a warning: the results are there. */
+  async #end(ends: ReadonlyMap<string, () => Promise<void>>): Promise<void> {
+    this.#place.shared.delete(endsLater);
+    const { closeTimeout = 10_000 } = this.trainer.options;
+    for (const [hook, end] of ends) {
+      await withDeadline(end(), closeTimeout).catch((error: unknown) =>
+        this.#place.warn(new HookError(hook, "close", undefined, error).message),
+      );
+    }
   }
 }
 

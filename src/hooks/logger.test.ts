@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { memoryStore } from "../checkpoint/memory-store.ts";
+import { thisProcess } from "../checkpoint/process-mark.ts";
 import type { Hook } from "../core/hook.ts";
 import { histogram, text } from "../core/media.ts";
 import { DataLoader } from "../data/data-loader.ts";
@@ -181,6 +182,8 @@ describe("the run", () => {
       parameters: 4,
       seed: 3,
       node: process.version,
+      // Who finds the files of a run that was killed can tell that by these, though its pid is used again.
+      ...thisProcess(),
     });
     const picked = recording();
     await run(picked, { hparams: ["seed"] }, { seed: 3 });

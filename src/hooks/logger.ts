@@ -8,6 +8,7 @@ import { checkOptions, is, show } from "../core/options.ts";
 import { didYouMean } from "../core/suggest.ts";
 import type { LoggerBackend, RunEvent } from "../loggers/backend.ts";
 import { BackendGuard } from "./lib/backend-guard.ts";
+import { endsLater } from "./lib/ends-later.ts";
 import { Rates } from "./lib/rates.ts";
 import { redact, secretsOfEnvironment } from "../core/redact.ts";
 import { about, defaultHparams, withoutSecrets } from "./lib/run-facts.ts";
@@ -62,9 +63,8 @@ type Opening = ContextOf<"trainBegin"> | ContextOf<"evalEnd">;
  */
 export function logger(backends: BackendSpec | readonly BackendSpec[], options: LoggerOptions = {}): Hook {
   checkOptions("logger", options, CHECKS);
-  const specs = checkBackends(
-    Array.isArray(backends) ? (backends as readonly BackendSpec[]) : [backends as BackendSpec],
-  );
+  const specs = (Array.isArray(backends) ? backends : [backends]) as readonly BackendSpec[];
+  for (const spec of specs) checkBackend(spec);
   const { name = "logger", every, flushEvery = 2, prefix = "" } = options;
   if (every !== undefined) checkCadence("logger", every);
   const rates = new Rates();
@@ -136,22 +136,22 @@ export function logger(backends: BackendSpec | readonly BackendSpec[], options: 
     for (const guard of guards ?? []) guard.log(record);
   }
 
-  async function close(ctx: ContextOf<"close">, end?: { status: string; reason: string }): Promise<void> {
-    if (!guards) return;
-    const open = guards;
-    guards = undefined;
+  /** The end, as it stands now. */
+  function endOf(ctx: ContextOf<"close">): () => Promise<void> {
     const { step, elapsed, compileSeconds, metrics } = ctx;
-    const status = (end?.status ?? "completed") as "completed";
     const last = {
-      status,
-      reason: redact(end?.reason ?? "", secrets),
+      status: (ended?.status ?? "completed") as "completed",
+      reason: redact(ended?.reason ?? "", secrets),
       step,
-      time: Date.now(),
       elapsed,
       ...(compileSeconds !== undefined && { compileSeconds }),
       metrics: { ...metrics },
     };
-    await Promise.all(open.map((guard) => guard.close(last)));
+    return async () => {
+      const open = guards ?? [];
+      guards = undefined;
+      await Promise.all(open.map((guard) => guard.close({ ...last, time: Date.now() })));
+    };
   }
 
   let ended: { status: string; reason: string } | undefined;
@@ -162,6 +162,8 @@ export function logger(backends: BackendSpec | readonly BackendSpec[], options: 
     onError: "throw",
     ranks: "main",
     async onTrainBegin(ctx) {
+      // Of an earlier training, which was left open for an evaluation.
+      await ctx.shared.get(endsLater)?.get(name)?.();
       ended = undefined;
       rates.begin(ctx);
       events.begin();
@@ -210,7 +212,15 @@ export function logger(backends: BackendSpec | readonly BackendSpec[], options: 
       if (Object.keys(scalars).length + Object.keys(media).length > 0) write(ctx);
       tell({ type: "end", step: ctx.step, time: Date.now(), details: { status, reason, requestedBy } });
     },
-    onClose: (ctx) => close(ctx, ended),
+    async onClose(ctx) {
+      if (!guards) return;
+      const end = endOf(ctx);
+      const later = ctx.shared.get(endsLater);
+      if (!later) return end();
+      later.set(name, end);
+      // Whoever comes now may want to read it.
+      await flush();
+    },
     state: () => ({ json: { id } }),
     load({ json }) {
       ({ id } = json as { id: string });
@@ -218,24 +228,17 @@ export function logger(backends: BackendSpec | readonly BackendSpec[], options: 
   };
 }
 
-function checkBackends(specs: readonly BackendSpec[]): readonly BackendSpec[] {
+/** One of one's own may be plain JavaScript, which no compiler has looked at. */
+function checkBackend(spec: BackendSpec): void {
   const known = Object.keys(BACKENDS);
-  for (const spec of specs) {
-    if (typeof spec === "string" ? known.includes(spec) : typeof spec?.log === "function") {
-      checkMethods(spec);
-      continue;
-    }
-    const near = typeof spec === "string" ? didYouMean(spec, known) : "";
+  const isNamed = typeof spec === "string";
+  if (isNamed ? !known.includes(spec) : typeof spec?.log !== "function") {
+    const near = isNamed ? didYouMean(spec, known) : "";
     throw new OptionError(
       `logger: Expected a backend (${known.join(", ")}, or one such as tensorboard({ dir })), got ${show(spec)}.${near}`,
     );
   }
-  return specs;
-}
-
-/** A backend of one's own in plain JavaScript, which no compiler has looked at. */
-function checkMethods(spec: BackendSpec): void {
-  if (typeof spec === "string") return;
+  if (isNamed) return;
   const missing = (["open", "close"] as const).find((method) => typeof spec[method] !== "function");
   if (missing === undefined) return;
   throw new OptionError(`logger: the backend \`${spec.name}\` has no \`${missing}\`; it needs open, log and close.`);

@@ -61,7 +61,7 @@ describe("plain lines", () => {
       throw new Error("no more\nof this");
     };
     await expect(timedTrainer({}, { hooks: [fail] }).fit()).rejects.toThrow(/no more/);
-    expect(written.at(-1)).toMatch(/^error after 3 steps in 0:00 \(Hook `fail` failed in `stepEnd`.*no more\)/);
+    expect(written.at(-1)).toMatch(/^error at step 3, after 0:00 \(Hook `fail` failed in `stepEnd`.*no more\)/);
   });
 });
 

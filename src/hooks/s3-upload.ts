@@ -95,15 +95,13 @@ export function s3Upload(options: S3UploadOptions): Hook {
 
   return {
     name,
-    // Only copies: its failures are warnings, and it runs after the hooks that save.
+    // Only copies: it runs after the hooks that save, and what cannot be sent is a warning of the queue's.
     stage: "logger",
+    // What is left are mistakes in the program.
+    onError: "throw",
     ranks: "main",
-    async onTrainBegin() {
-      // Whatever is missing is better known now than at the first checkpoint.
-      target.keys("s3Upload");
-      const { loadS3mini } = await import("./lib/s3-bucket.ts");
-      await loadS3mini("s3Upload");
-    },
+    // Whatever is missing is better known now than at the first checkpoint.
+    onTrainBegin: () => checkSurroundings(target),
     onAfterLoad(ctx) {
       // The run that wrote them may have been killed before they had arrived; what is there is not sent again.
       if (ctx.loaded.why !== "resume") return;
@@ -135,6 +133,16 @@ export function s3Upload(options: S3UploadOptions): Hook {
     },
   };
 }
+
+async function checkSurroundings(target: S3Target): Promise<void> {
+  target.keys("s3Upload");
+  const { loadS3mini } = await import("./lib/s3-bucket.ts");
+  await loadS3mini("s3Upload");
+}
+
+/** Throws when there are no keys for a run to upload with, or no package. */
+export const checkS3Upload = (options: S3UploadOptions): Promise<void> =>
+  checkSurroundings(new S3Target("s3Upload", options));
 
 const patience = ({ closeTimeout }: Around["config"]): number =>
   Math.max(0, (typeof closeTimeout === "number" ? closeTimeout : 10_000) - MARGIN_MS);

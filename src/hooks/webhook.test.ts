@@ -45,9 +45,9 @@ describe("what is sent", () => {
     const { warnings } = await train(webhook({ url: `${to.url}services/x`, ...LOCAL }), { epochs: 2, ...evaluation });
     expect(warnings).toEqual([]);
     expect(texts(to)).toEqual([
-      expect.stringMatching(/^New best val\/loss: [\d.]+ at step 4 \(epoch 0\)\.$/),
-      expect.stringMatching(/^New best val\/loss: [\d.]+ at step 8 \(epoch 1\)\.$/),
-      expect.stringMatching(/^Training completed at step 8 \(epoch 1\), after [\d.]+ s: 2 epochs\.\nBest val\/loss: /),
+      expect.stringMatching(/^New best val\/loss: [\d.]+ at step 4 \(epoch 1\)\.$/),
+      expect.stringMatching(/^New best val\/loss: [\d.]+ at step 8 \(epoch 2\)\.$/),
+      expect.stringMatching(/^Training completed at step 8 \(epoch 2\), after [\d.]+ s: 2 epochs\.\nBest val\/loss: /),
     ]);
     expect(to.received[0]).toMatchObject({ path: "/services/x", headers: { "content-type": "application/json" } });
   });
@@ -64,7 +64,7 @@ describe("what is sent", () => {
     };
     const hook = webhook({ url: `${to.url}${SECRET}`, ...LOCAL });
     await expect(tinyTrainer({ hooks: [hook, failing] }).fit()).rejects.toThrow("no access");
-    expect(texts(to)).toEqual([expect.stringMatching(/^Training failed at step 1 \(epoch 0\): .*no access/)]);
+    expect(texts(to)).toEqual([expect.stringMatching(/^Training failed at step 1 \(epoch 1\): .*no access/)]);
     for (const secret of ["hunter22", "planted", SECRET]) expect(to.received[0]!.body).not.toContain(secret);
   });
 
@@ -74,16 +74,16 @@ describe("what is sent", () => {
     const trainer = tinyTrainer({ hooks: [hook], ...evaluation });
     trainer.on("epochEnd", () => trainer.emit("labelDrift", { drift: 0.25 }));
     await trainer.fit();
-    expect(texts(to)).toEqual([`labelDrift at step 4 (epoch 0): {"drift":0.25}`]);
+    expect(texts(to)).toEqual([`labelDrift at step 4 (epoch 1): {"drift":0.25}`]);
   });
 
   it("every other event that can be named", async () => {
     const to = await server();
     await train(webhook({ url: to.url, on: ["trainBegin", "evalEnd", "epochEnd"], ...LOCAL }), evaluation);
     expect(texts(to).map((text) => text.split("\n")[0])).toEqual([
-      "Training begins at step 0 (epoch 0).",
-      "Evaluated at step 4 (epoch 0).",
-      "Epoch 0 is over, at step 4.",
+      "Training begins at step 0 (epoch 1).",
+      "Evaluated at step 4 (epoch 1).",
+      "Epoch 1 is over, at step 4.",
     ]);
   });
 
@@ -141,8 +141,8 @@ describe("the best value", () => {
     await tinyTrainer({ hooks: [scores, ...hooks], epochs: 4, ...evaluation }).fit();
     const at = (path: string) =>
       to.received.filter((each) => each.path === path).map(({ body }) => /epoch (\d)/.exec(body)![1]);
-    expect(at("/max")).toEqual(["0", "3"]);
-    expect(at("/min")).toEqual(["0", "2"]);
+    expect(at("/max")).toEqual(["1", "4"]);
+    expect(at("/min")).toEqual(["1", "3"]);
   });
 
   it("survives a resume: what is no news is not announced, and a run that starts anew has its own", async () => {

@@ -1,7 +1,8 @@
 // The lines of a log file seen from its end, and ways to put a file out of the way without losing it.
 import { OptionError } from "../core/errors.ts";
 import { builtin } from "../platform/builtin.ts";
-import { codeOf, guarded } from "./append-file-problems.ts";
+import { codeOf } from "../platform/error-code.ts";
+import { guarded } from "./append-file-problems.ts";
 
 export type Fs = ReturnType<typeof process.getBuiltinModule<"node:fs">>;
 

@@ -1,5 +1,6 @@
 // What the file system says about a log file, as an error of ours: which file, why, and the way out.
 import { HooklineError } from "../core/errors.ts";
+import { codeOf } from "../platform/error-code.ts";
 
 const WAYS_OUT: Readonly<Record<string, readonly [reason: string, wayOut: string]>> = {
   ENOSPC: ["the disk is full", "Free some space: what is not written yet is kept and tried again."],
@@ -16,15 +17,10 @@ const WAYS_OUT: Readonly<Record<string, readonly [reason: string, wayOut: string
   ENOENT: ["it does not exist", "Check the path."],
 };
 
-export function codeOf(error: unknown): string {
-  const { code } = (error ?? {}) as { code?: unknown };
-  return typeof code === "string" ? code : "";
-}
-
 export function logProblem(file: string, error: unknown): HooklineError {
   if (error instanceof HooklineError) return error;
   const code = codeOf(error);
-  const known = WAYS_OUT[code];
+  const known = WAYS_OUT[code ?? ""];
   const message = error instanceof Error ? error.message : String(error);
   const text = known ? `${known[0]} (${code}). ${known[1]}` : `${message.replace(/\.$/, "")}.`;
   return new HooklineError(`${file}: ${text}`, { cause: error });

@@ -1,4 +1,6 @@
-// The two forms of a console log: columns for a terminal, `key=value` lines for everything else.
+// The two forms of a console log: columns for a terminal, `key=value` lines for everything else. People read both, so
+// epochs count from 1, as in the progress bar.
+import { howFar } from "../terminal/ending.ts";
 import { formatDuration } from "../terminal/eta.ts";
 import { formatMetric, formatOf } from "../terminal/format-number.ts";
 import { paint, type Style } from "../terminal/paint.ts";
@@ -15,11 +17,9 @@ interface Form {
 /** Smoothed metrics are marked. */
 const unmarked = (name: string): string => (name.startsWith("~") ? name.slice(1) : name);
 
-const count = (steps: number): string => `${steps} ${steps === 1 ? "step" : "steps"}`;
-
 const MOST_NAMES = 10_000;
 
-/** One line for each log, to be searched: `step=10 epoch=0 loss=0.6931 val/accuracy=0.9`. Epochs count from 0, as in files. */
+/** One line for each log, to be searched: `step=10 epoch=1 loss=0.6931 val/accuracy=0.9`. */
 export function keyValueForm(style: Style): Form {
   const { bold, red } = paint(style.color);
   // Of each name what it said last: learning rates and the like stay the same for long, and numbers are slow to format.
@@ -44,7 +44,7 @@ export function keyValueForm(style: Style): Form {
   return {
     open: (name, resumedAt) => (resumedAt === undefined ? [] : [`run=${JSON.stringify(name)} resumedAt=${resumedAt}`]),
     log({ step, epoch }, values) {
-      let line = `step=${step} epoch=${epoch}`;
+      let line = `step=${step} epoch=${epoch + 1}`;
       for (const [name, value] of values) line += pair(name, value);
       return [line];
     },
@@ -62,7 +62,7 @@ function isSummary(name: string, scalars: LogRecord["scalars"]): boolean {
   return Object.hasOwn(scalars, `${prefix}loss`) && !Object.hasOwn(scalars, `${prefix}lr`);
 }
 
-/** Columns for what steps log, a line for what evaluations and epochs do. Epochs count from 1, as in the progress bar. */
+/** Columns for what steps log, a line for what evaluations and epochs do. */
 export function columnForm(style: Style, headerEvery: number, columns: () => number): Form {
   const table = new Table(["step", "epoch"], headerEvery, style);
   const { dim, bold, red, green, yellow } = paint(style.color);
@@ -106,9 +106,7 @@ export function columnForm(style: Style, headerEvery: number, columns: () => num
     },
     close({ status, reason, step, elapsed }) {
       const mark = status === "completed" ? green(marks.good) : status === "error" ? red(marks.bad) : yellow(marks.cut);
-      return [
-        `${mark} ${bold(status)} after ${count(step)} in ${formatDuration(elapsed)}: ${reason.split("\n", 1)[0]}`,
-      ];
+      return [`${mark} ${bold(status)} ${howFar(status, step, elapsed)}: ${reason.split("\n", 1)[0]}`];
     },
   };
 }

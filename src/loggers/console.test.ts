@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { logRecord, runEnd, runFacts } from "../../tests/support/logger-facts.ts";
 import { terminal } from "../terminal/terminal.ts";
-import type { LogRecord, RunEnd, RunFacts } from "./backend.ts";
+import type { LogRecord, RunEnd } from "./backend.ts";
 import { consoleLog, type ConsoleOptions } from "./console.ts";
 
 let written = "";
@@ -20,21 +21,12 @@ afterEach(() => {
   vi.unstubAllEnvs();
 });
 
-const facts: RunFacts = {
-  dir: undefined,
-  name: "digits",
-  id: "1",
-  resumedAt: undefined,
-  startedAt: 0,
-  hparams: {},
-  about: {},
-  totalSteps: 20,
-};
-const end: RunEnd = { status: "completed", reason: "2 epochs", step: 20, time: 0, elapsed: 62, metrics: {} };
+const facts = runFacts({ name: "digits", totalSteps: 20 });
+const end = runEnd({ reason: "2 epochs", step: 20, elapsed: 62 });
 
 const record = (step: number, scalars: Record<string, number>): LogRecord => {
   const epoch = step <= 10 ? 0 : 1;
-  return { step, epoch, time: 0, elapsed: step / 10, scalars: { ...scalars, epoch }, media: {} };
+  return logRecord(step, { epoch, elapsed: step / 10, scalars: { ...scalars, epoch } });
 };
 
 const RECORDS = [
@@ -63,11 +55,11 @@ async function run(options: ConsoleOptions, last: RunEnd = end, of = facts): Pro
 describe("plain", () => {
   it("is one line for each log, to be searched", async () => {
     expect(await run({})).toEqual([
-      "step=5 epoch=0 loss=1.500 lr=0.001",
-      "step=10 epoch=0 loss=0.7500 lr=0.001 perf/stepsPerSec=142.9",
-      "step=10 epoch=0 loss=0.7500 lr=0.001 train/loss=1.100 train/accuracy=0.6100 val/loss=0.9000 val/accuracy=0.7000",
-      "step=15 epoch=1 loss=NaN lr=3e-4",
-      "step=20 epoch=1 loss=1e-9 lr=3e-4 val/loss=0.8000 val/accuracy=0.7200",
+      "step=5 epoch=1 loss=1.500 lr=0.001",
+      "step=10 epoch=1 loss=0.7500 lr=0.001 perf/stepsPerSec=142.9",
+      "step=10 epoch=1 loss=0.7500 lr=0.001 train/loss=1.100 train/accuracy=0.6100 val/loss=0.9000 val/accuracy=0.7000",
+      "step=15 epoch=2 loss=NaN lr=3e-4",
+      "step=20 epoch=2 loss=1e-9 lr=3e-4 val/loss=0.8000 val/accuracy=0.7200",
       'status=completed reason="2 epochs" step=20 elapsed=62.0',
     ]);
   });
@@ -93,12 +85,12 @@ describe("columns", () => {
   });
 
   it.each([
-    ["stopped", "■"],
-    ["interrupted", "■"],
-    ["error", "✗"],
-  ] as const)("end with what came of it: %s", async (status, mark) => {
+    ["stopped", "■ stopped after 20 steps in 1:02: why"],
+    ["interrupted", "■ interrupted after 20 steps in 1:02: why"],
+    ["error", "✗ error at step 20, after 1:02: why"],
+  ] as const)("end with what came of it: %s", async (status, last) => {
     const lines = await run({ plain: false }, { ...end, status, reason: "why\nnot" });
-    expect(lines.at(-1)).toBe(`${mark} ${status} after 20 steps in 1:02: why`);
+    expect(lines.at(-1)).toBe(last);
   });
 
   it("begin with where a run goes on", async () => {
@@ -135,7 +127,7 @@ it("shows what is chosen", async () => {
 
 it("smooths, and says so", async () => {
   const lines = await run({ metrics: "loss", smoothing: { loss: 0.5 } });
-  expect(lines[1]).toBe("step=10 epoch=0 ~loss=1");
+  expect(lines[1]).toBe("step=10 epoch=1 ~loss=1");
 });
 
 it("what is not a number is red", async () => {
@@ -195,6 +187,21 @@ it("leaves the last word to a progress bar, and none to an evaluation on its own
   expect(out.join("")).toContain("completed");
 });
 
+it("leaves it to the bar of a training that an evaluation has followed, too", async () => {
+  const out: string[] = [];
+  vi.spyOn(process.stdout, "write").mockImplementation((text) => out.push(String(text)) > 0);
+  const backend = consoleLog({ quiet: false });
+  await backend.open(facts);
+  const undo = terminal()!.announce();
+  await backend.flush!();
+  undo();
+  await backend.close(end);
+  expect(out).toEqual([]);
+  await backend.open(facts);
+  await backend.close(end);
+  expect(out.join("")).toContain("completed");
+});
+
 it("is silent where that is asked for", async () => {
   expect(await run({ quiet: true })).toEqual([]);
   vi.stubEnv("HOOKLINE_QUIET", "1");
@@ -208,7 +215,7 @@ it("in a browser goes to the console", async () => {
   vi.unstubAllGlobals();
   backend.log(record(1, { loss: 1 }));
   await backend.flush!();
-  expect(log.mock.calls).toEqual([["step=1 epoch=0 loss=1"]]);
+  expect(log.mock.calls).toEqual([["step=1 epoch=1 loss=1"]]);
 });
 
 it("options are checked", () => {

@@ -1,14 +1,14 @@
 // consoleLog: the run's numbers for people who watch it: columns on a terminal, one `key=value` line for each log elsewhere.
 import { selectNames, type NameFilter } from "../core/names.ts";
 import { OptionError } from "../core/errors.ts";
-import { messageOf } from "../core/maybe.ts";
 import { checkOptions, is, show } from "../core/options.ts";
 import { canRedraw, isQuiet, surroundings, wantsColor, wantsUnicode } from "../terminal/env.ts";
 import type { Style } from "../terminal/paint.ts";
 import { terminal } from "../terminal/terminal.ts";
-import type { LoggerBackend, LogRecord, Warn } from "./backend.ts";
+import type { LoggerBackend, LogRecord } from "./backend.ts";
 import { columnForm, keyValueForm } from "./console-forms.ts";
 import { Smoother } from "./console-smooth.ts";
+import { inTimer } from "./lib/in-timer.ts";
 
 /** Options of `consoleLog`. */
 export interface ConsoleOptions {
@@ -70,8 +70,10 @@ export function consoleLog(options: ConsoleOptions = {}): LoggerBackend {
   let timer: ReturnType<typeof setTimeout> | undefined;
   let wroteAt = -Infinity;
   let forget: (() => void) | undefined;
-  /** Until it has been used. */
-  let warnOnce: Warn | undefined;
+  /** Whether a progress bar has been there, which says how the run ended; it may be gone before the loggers are closed. */
+  let isToldElsewhere = false;
+  /** Each run tells its own failure. */
+  let flushInTimer = flush;
 
   function writeLines(lines: readonly string[]): void {
     if (lines.length > 0) write(`${lines.join("\n")}\n`);
@@ -101,6 +103,7 @@ export function consoleLog(options: ConsoleOptions = {}): LoggerBackend {
   }
 
   function flush(): void {
+    isToldElsewhere ||= screen?.isAnnounced === true;
     clearTimeout(timer);
     timer = undefined;
     if (waiting.length === 0) return;
@@ -110,21 +113,11 @@ export function consoleLog(options: ConsoleOptions = {}): LoggerBackend {
     writeLines(records.flatMap(format));
   }
 
-  /** Nobody catches what a timer throws, and it would end the process. */
-  function flushInTime(): void {
-    try {
-      flush();
-    } catch (error) {
-      warnOnce?.(messageOf(error));
-      warnOnce = undefined;
-    }
-  }
-
   if (quiet) return { name: "console", open: () => undefined, log: () => undefined, close: () => undefined };
   return {
     name: "console",
     open({ name, resumedAt }, warn) {
-      warnOnce = warn;
+      flushInTimer = inTimer(flush, (problem) => warn?.(problem));
       smoother.clear();
       forget ??= screen?.beforeLast(flush);
       writeLines(form.open(name, resumedAt));
@@ -133,7 +126,7 @@ export function consoleLog(options: ConsoleOptions = {}): LoggerBackend {
       waiting.push(record);
       // A line that comes alone comes at once, in its place among what others print.
       if (timer === undefined && performance.now() - wroteAt >= GAP) flush();
-      else timer ??= setTimeout(flushInTime, GAP);
+      else timer ??= setTimeout(flushInTimer, GAP);
     },
     flush,
     close(end) {
@@ -141,8 +134,8 @@ export function consoleLog(options: ConsoleOptions = {}): LoggerBackend {
       forget?.();
       forget = undefined;
       // An evaluation on its own ends without a reason; and a progress bar says it better.
-      if (end.reason !== "" && (options.write !== undefined || screen?.isAnnounced !== true))
-        writeLines(form.close(end));
+      if (end.reason !== "" && (options.write !== undefined || !isToldElsewhere)) writeLines(form.close(end));
+      isToldElsewhere = false;
     },
   };
 }

@@ -3,8 +3,9 @@ import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSyn
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { beforeEach, describe, expect, it, onTestFinished } from "vitest";
+import { logRecord, runEnd, runFacts } from "../../tests/support/logger-facts.ts";
 import { image, text } from "../core/media.ts";
-import type { LogRecord, RunEnd, RunFacts } from "./backend.ts";
+import type { LogRecord, RunFacts } from "./backend.ts";
 import { csv } from "./csv.ts";
 
 let dir: string;
@@ -14,25 +15,10 @@ beforeEach(() => {
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
 });
 
-const facts = (resumedAt?: number): RunFacts => ({
-  dir,
-  name: "a",
-  id: "id-1",
-  resumedAt,
-  startedAt: 1000,
-  hparams: {},
-  about: {},
-  totalSteps: 10,
-});
-const record = (step: number, scalars: LogRecord["scalars"], media: LogRecord["media"] = {}): LogRecord => ({
-  step,
-  epoch: 0,
-  time: 1000 + step,
-  elapsed: step / 8,
-  scalars,
-  media,
-});
-const END: RunEnd = { status: "completed", reason: "", step: 5, time: 9000, elapsed: 2, metrics: {} };
+const facts = (resumedAt?: number): RunFacts => runFacts({ dir, resumedAt, totalSteps: 10 });
+const record = (step: number, scalars: LogRecord["scalars"], media: LogRecord["media"] = {}): LogRecord =>
+  logRecord(step, { scalars, media });
+const END = runEnd();
 const read = (): string => readFileSync(join(dir, "metrics.csv"), "utf8");
 const table = (): string[][] =>
   read()

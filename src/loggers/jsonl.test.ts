@@ -2,9 +2,10 @@
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { logRecord, runEnd, runFacts } from "../../tests/support/logger-facts.ts";
 import { histogram, image, text } from "../core/media.ts";
 import { beforeEach, describe, expect, it, onTestFinished } from "vitest";
-import type { LogRecord, RunEnd, RunFacts } from "./backend.ts";
+import type { LogRecord, RunFacts } from "./backend.ts";
 import { jsonl } from "./jsonl.ts";
 
 let dir: string;
@@ -14,26 +15,17 @@ beforeEach(() => {
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
 });
 
-const facts = (more: Partial<RunFacts> = {}): RunFacts => ({
-  dir,
-  name: "a",
-  id: "id-1",
-  resumedAt: undefined,
-  startedAt: 1000,
-  hparams: { lr: 0.1, clip: Infinity },
-  about: { versions: { hookline: "0.1.0" } },
-  totalSteps: 10,
-  ...more,
-});
-const record = (step: number, scalars: LogRecord["scalars"] = { loss: 1 / step }, media = {}): LogRecord => ({
-  step,
-  epoch: 0,
-  time: 1000 + step,
-  elapsed: step / 8,
-  scalars,
-  media,
-});
-const END: RunEnd = { status: "completed", reason: "done", step: 5, time: 9000, elapsed: 2, metrics: { loss: NaN } };
+const facts = (more: Partial<RunFacts> = {}): RunFacts =>
+  runFacts({
+    dir,
+    hparams: { lr: 0.1, clip: Infinity },
+    about: { versions: { hookline: "0.1.0" } },
+    totalSteps: 10,
+    ...more,
+  });
+const record = (step: number, scalars: LogRecord["scalars"] = { loss: 1 / step }, media = {}): LogRecord =>
+  logRecord(step, { scalars, media });
+const END = runEnd({ reason: "done", metrics: { loss: NaN } });
 
 const read = (file: string): string => readFileSync(join(dir, file), "utf8");
 const lines = (file: string): unknown[] =>

@@ -5,7 +5,7 @@ import { redact } from "../core/redact.ts";
 import type { LoggerBackend, RunFacts } from "./backend.ts";
 import { REMOTE_CHECKS, type RemoteOptions, type RemoteSettings } from "./lib/remote-backend.ts";
 import { allSecrets, checkSecrets, environment, mapTexts, stringsOf } from "./lib/remote-options.ts";
-import { checkUrl } from "./lib/service.ts";
+import { checkUrl, type ServiceOptions } from "./lib/service.ts";
 import { threadedBackend } from "./lib/threaded-backend.ts";
 import { mlflowSender, type MlflowHead } from "./mlflow-courier.ts";
 
@@ -29,9 +29,9 @@ export interface MlflowOptions extends RemoteOptions {
 const CHECKS: Readonly<Record<keyof MlflowOptions, Check>> = {
   ...REMOTE_CHECKS,
   // Checked apart: they may hold a secret.
-  uri: is.anything,
-  token: is.anything,
-  password: is.anything,
+  uri: { ...is.anything, expected: 'an address such as "http://127.0.0.1:5000"' },
+  token: { ...is.anything, expected: is.name.expected },
+  password: { ...is.anything, expected: is.name.expected },
   username: is.name,
   experiment: is.name,
   runName: is.name,
@@ -48,7 +48,12 @@ export function mlflow(options: MlflowOptions = {}): LoggerBackend {
   return threadedBackend({ name: "mlflow", kind: "mlflow", make: mlflowSender, settings, warn: given.warn });
 }
 
-function settingsOf(options: MlflowOptions, run: RunFacts): RemoteSettings {
+/** Throws when there is no server for a run to log to, or a key that may not travel there. */
+export function checkMlflow(options: MlflowOptions): void {
+  serviceOf(options);
+}
+
+function serviceOf(options: MlflowOptions): ServiceOptions {
   const env = environment();
   const { uri = env["MLFLOW_TRACKING_URI"] ?? "", allowHttp = false, timeout = 10_000 } = options;
   if (uri === "") throw new OptionError("mlflow: there is no server: give `uri`, or set MLFLOW_TRACKING_URI.");
@@ -61,18 +66,22 @@ function settingsOf(options: MlflowOptions, run: RunFacts): RemoteSettings {
   const url = checkUrl("mlflow", "`uri`", uri, { secret: authorization !== "", allowHttp });
   const headers: Record<string, string> = authorization === "" ? {} : { authorization };
   const secrets = allSecrets(token, password, basic.slice("Basic ".length));
-  const scrub = (text: string): string => redact(text, secrets);
+  return { owner: "mlflow", url, headers, secrets, timeout };
+}
+
+function settingsOf(options: MlflowOptions, run: RunFacts): RemoteSettings {
+  const service = serviceOf(options);
+  const scrub = (text: string): string => redact(text, service.secrets);
   const head: MlflowHead = {
     part: crypto.randomUUID(),
     id: run.id,
     name: scrub(options.runName ?? run.name),
-    experiment: options.experiment ?? env["MLFLOW_EXPERIMENT_NAME"] ?? "Default",
+    experiment: options.experiment ?? environment()["MLFLOW_EXPERIMENT_NAME"] ?? "Default",
     startedAt: run.startedAt,
     // What the run wrote stays where it is: this says where.
     tags: mapTexts({ ...options.tags, ...(run.dir !== undefined && { hookline_run_directory: run.dir }) }, scrub),
     hparams: mapTexts(run.hparams, scrub),
   };
   const { sendEvery, backoff, queueBytes } = options;
-  const service = { owner: "mlflow", url, headers, secrets, timeout };
   return { service, head: { ...head }, sendEvery, backoff, queueBytes };
 }

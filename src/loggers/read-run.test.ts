@@ -4,8 +4,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
 import { beforeEach, describe, expect, it, onTestFinished } from "vitest";
+import { logRecord, runEnd, runFacts } from "../../tests/support/logger-facts.ts";
 import { histogram, text } from "../core/media.ts";
-import type { LogRecord, RunEnd, RunFacts } from "./backend.ts";
+import type { LogRecord, RunFacts } from "./backend.ts";
 import { jsonl } from "./jsonl.ts";
 import { recordLine } from "./jsonl-lines.ts";
 import { readRun, type RunLog } from "./read-run.ts";
@@ -19,35 +20,18 @@ beforeEach(() => {
 });
 
 const HEADER = `{"schema":"hookline.metrics","version":1,"run":"id-1","startedAt":1000}\n`;
-const record = (step: number, scalars: LogRecord["scalars"], media: LogRecord["media"] = {}): LogRecord => ({
-  step,
-  epoch: step >> 2,
-  time: 1000 + step,
-  elapsed: step / 8,
-  scalars,
-  media,
-});
+const record = (step: number, scalars: LogRecord["scalars"], media: LogRecord["media"] = {}): LogRecord =>
+  logRecord(step, { epoch: step >> 2, scalars, media });
 const write = (...lines: readonly string[]): void => writeFileSync(file, HEADER + lines.join(""));
 const read = (): Promise<RunLog> => readRun(dir);
-const FACTS: RunFacts = {
-  name: "a",
-  id: "id-1",
-  resumedAt: undefined,
-  startedAt: 1000,
-  hparams: { lr: 0.1 },
-  about: {},
-  totalSteps: 9,
-  get dir() {
-    return dir;
-  },
-};
-const END: RunEnd = { status: "stopped", reason: "plateau", step: 3, time: 5, elapsed: 1, metrics: { loss: 2 } };
+const facts = (): RunFacts => runFacts({ dir, hparams: { lr: 0.1 }, totalSteps: 9 });
+const END = runEnd({ status: "stopped", reason: "plateau", step: 3, time: 5, elapsed: 1, metrics: { loss: 2 } });
 const plain = ({ steps, values, times }: ReturnType<RunLog["get"]>) => [[...steps], [...values], [...times]];
 
 describe("readRun", () => {
   it("reads what jsonl() wrote", async () => {
     const backend = jsonl();
-    await backend.open(FACTS);
+    await backend.open(facts());
     backend.log(record(1, { loss: 0.1 + 0.2, nan: NaN }));
     backend.log(
       record(2, { loss: -Infinity, "val/loss": 1e-300, time: 7 }, { grads: histogram([1, 2]), said: text("x") }),

@@ -1,8 +1,9 @@
 // Reads a run back: its metrics as typed arrays, fast, also while the run goes on; its events; what it is.
 import { HooklineError, OptionError } from "../core/errors.ts";
 import { didYouMean } from "../core/suggest.ts";
+import { codeOf } from "../platform/error-code.ts";
 import { nodeFs } from "./append-file-lines.ts";
-import { codeOf, logProblem } from "./append-file-problems.ts";
+import { logProblem } from "./append-file-problems.ts";
 import type { RunEvent } from "./backend.ts";
 import { FIELDS, keyOf, METRICS_SCHEMA, VERSION } from "./jsonl-lines.ts";
 import { Columns } from "./read-run-columns.ts";

@@ -4,7 +4,7 @@ import fs from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { beforeEach, describe, expect, it, onTestFinished } from "vitest";
-import type { RunFacts } from "./backend.ts";
+import { runEnd, runFacts } from "../../tests/support/logger-facts.ts";
 import { readRunJson, writeRunBegin, writeRunEnd } from "./run-json.ts";
 
 let dir: string;
@@ -13,31 +13,14 @@ beforeEach(() => {
   onTestFinished(() => rmSync(dir, { recursive: true, force: true }));
 });
 
-const FACTS: RunFacts = {
-  dir: undefined,
-  name: "a",
-  id: "id-1",
-  resumedAt: undefined,
-  startedAt: 5,
-  hparams: { lr: 0.1 },
-  about: {},
-  totalSteps: undefined,
-};
+const FACTS = runFacts({ startedAt: 5, hparams: { lr: 0.1 } });
 
 describe("run.json", () => {
   it("says how the run ended, and is read back", () => {
     const begun = writeRunBegin(fs, dir, FACTS);
     expect(readRunJson(fs, dir)).toEqual(begun);
     const metrics = { loss: 0.5, worst: -Infinity, ["__proto__"]: 1 };
-    writeRunEnd(fs, dir, begun, {
-      status: "error",
-      reason: "NaN",
-      step: 3,
-      time: 9,
-      elapsed: 1,
-      compileSeconds: 0.5,
-      metrics,
-    });
+    writeRunEnd(fs, dir, begun, runEnd({ status: "error", reason: "NaN", step: 3, compileSeconds: 0.5, metrics }));
     expect(readRunJson(fs, dir)).toMatchObject({
       status: "error",
       step: 3,

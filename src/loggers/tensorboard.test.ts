@@ -12,6 +12,7 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
+import { logRecord, runEnd, runFacts } from "../../tests/support/logger-facts.ts";
 import { image, text } from "../core/media.ts";
 import type { LogRecord, RunEnd, RunFacts } from "./backend.ts";
 import { lastRecord } from "./formats/record.ts";
@@ -21,34 +22,11 @@ let folder = "";
 beforeEach(() => (folder = mkdtempSync(join(tmpdir(), "tb-"))));
 afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
-const run = (more: Partial<RunFacts> = {}): RunFacts => ({
-  dir: folder,
-  name: "run",
-  id: "id",
-  resumedAt: undefined,
-  startedAt: 1.7e12,
-  hparams: { lr: 0.1 },
-  about: {},
-  totalSteps: undefined,
-  ...more,
-});
-const record = (step: number, more: Partial<LogRecord> = {}): LogRecord => ({
-  step,
-  epoch: 0,
-  time: 1.7e12 + step,
-  elapsed: step,
-  scalars: {},
-  media: {},
-  ...more,
-});
-const end = (status: RunEnd["status"]): RunEnd => ({
-  status,
-  reason: "",
-  step: 9,
-  time: 1.7e12,
-  elapsed: 9,
-  metrics: {},
-});
+const run = (more: Partial<RunFacts> = {}): RunFacts =>
+  runFacts({ dir: folder, startedAt: 1.7e12, hparams: { lr: 0.1 }, ...more });
+const record = (step: number, more: Partial<LogRecord> = {}): LogRecord =>
+  logRecord(step, { time: 1.7e12 + step, ...more });
+const end = (status: RunEnd["status"]): RunEnd => runEnd({ status, step: 9, time: 1.7e12 });
 const files = (dir: string): Buffer[] =>
   readdirSync(dir)
     .sort()

@@ -5,7 +5,7 @@ import { redact } from "../core/redact.ts";
 import type { LoggerBackend, RunFacts } from "./backend.ts";
 import { REMOTE_CHECKS, type RemoteOptions, type RemoteSettings } from "./lib/remote-backend.ts";
 import { allSecrets, checkSecrets, environment, mapTexts } from "./lib/remote-options.ts";
-import { checkUrl } from "./lib/service.ts";
+import { checkUrl, type ServiceOptions } from "./lib/service.ts";
 import { threadedBackend } from "./lib/threaded-backend.ts";
 import { wandbSender, type WandbHead } from "./wandb-courier.ts";
 import { safeId } from "./wandb-lines.ts";
@@ -32,8 +32,8 @@ export interface WandbOptions extends RemoteOptions {
 const CHECKS: Readonly<Record<keyof WandbOptions, Check>> = {
   ...REMOTE_CHECKS,
   // Checked apart: they may hold a secret.
-  apiKey: is.anything,
-  baseUrl: is.anything,
+  apiKey: { ...is.anything, expected: is.name.expected },
+  baseUrl: { ...is.anything, expected: 'an address such as "https://api.wandb.ai"' },
   project: is.name,
   entity: is.name,
   name: is.name,
@@ -52,9 +52,9 @@ export function wandb(options: WandbOptions = {}): LoggerBackend {
     name: "wandb",
     open(run, warn) {
       // Read when the run begins, not when the options are written.
-      const mode = given.mode ?? environment()["WANDB_MODE"] ?? "online";
+      const mode = modeOf(given);
       if (mode === "disabled") return undefined;
-      chosen = mode === "offline" || mode === "dryrun" ? offline(given) : online(given);
+      chosen = mode === "offline" ? offline(given) : online(given);
       return chosen.open(run, warn);
     },
     log: (record) => chosen?.log(record),
@@ -62,6 +62,17 @@ export function wandb(options: WandbOptions = {}): LoggerBackend {
     flush: () => chosen?.flush?.(),
     close: (end) => chosen?.close(end),
   };
+}
+
+/** Throws when there is no key for a run to log with, or none that may travel there. */
+export function checkWandb(options: WandbOptions): void {
+  if (modeOf(options) === "online") serviceOf(options);
+}
+
+function modeOf(options: WandbOptions): "online" | "offline" | "disabled" {
+  const mode = options.mode ?? environment()["WANDB_MODE"];
+  if (mode === "offline" || mode === "dryrun") return "offline";
+  return mode === "disabled" ? mode : "online";
 }
 
 const online = (options: WandbOptions): LoggerBackend =>
@@ -101,7 +112,7 @@ function headOf(options: WandbOptions, run: RunFacts, secrets: readonly string[]
   };
 }
 
-function settingsOf(options: WandbOptions, run: RunFacts): RemoteSettings {
+function serviceOf(options: WandbOptions): ServiceOptions {
   const env = environment();
   const apiKey = options.apiKey ?? env["WANDB_API_KEY"] ?? "";
   if (apiKey === "") {
@@ -111,13 +122,11 @@ function settingsOf(options: WandbOptions, run: RunFacts): RemoteSettings {
   const url = checkUrl("wandb", "`baseUrl`", baseUrl, { secret: true, allowHttp });
   const basic = btoa(`api:${apiKey}`);
   const secrets = allSecrets(apiKey, basic, new URL(baseUrl).password);
-  const headers = { authorization: `Basic ${basic}` };
+  return { owner: "wandb", url, headers: { authorization: `Basic ${basic}` }, secrets, timeout };
+}
+
+function settingsOf(options: WandbOptions, run: RunFacts): RemoteSettings {
+  const service = serviceOf(options);
   const { sendEvery, backoff, queueBytes } = options;
-  return {
-    service: { owner: "wandb", url, headers, secrets, timeout },
-    head: { ...headOf(options, run, secrets) },
-    sendEvery,
-    backoff,
-    queueBytes,
-  };
+  return { service, head: { ...headOf(options, run, service.secrets) }, sendEvery, backoff, queueBytes };
 }

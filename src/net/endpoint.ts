@@ -19,7 +19,7 @@ export interface EndpointOptions {
 
 export const ENDPOINT_CHECKS = {
   // Checked below: the common message would show the value, and with it the key.
-  url: is.anything,
+  url: { ...is.anything, expected: 'an address such as "https://example.com/…"' },
   headers: {
     expected: "an object of strings",
     schema: { type: "object", additionalProperties: { type: "string" } },

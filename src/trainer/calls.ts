@@ -78,18 +78,22 @@ export class Calls {
     } catch (error) {
       await this.#tell(error, "exception");
       await rescue(error);
-      this.#run.log.begin({});
-      await this.#tell(error, "trainEnd");
-      this.#run.log.end();
+      await this.#logging(() => this.#tell(error, "trainEnd"));
       throw error;
     }
-    // What no boundary has logged, and what hooks log now, is shown to the loggers, which come last.
-    this.#run.log.begin({});
     try {
-      await this.#hooks.fireToAll("trainEnd");
+      await this.#logging(() => this.#hooks.fireToAll("trainEnd"));
     } catch (error) {
       await this.#tell(error, "exception");
       throw error;
+    }
+  }
+
+  /** `trainEnd` logs: what no boundary has logged, and what hooks log now, is shown to the loggers, which come last. */
+  async #logging(trainEnd: () => Promise<void>): Promise<void> {
+    this.#run.log.begin({});
+    try {
+      await trainEnd();
     } finally {
       this.#run.log.end();
     }

@@ -40,31 +40,37 @@ export async function buildMachine(
   team?: RankTeam,
 ): Promise<Machine> {
   const engine = await selectEngine(options.engine ?? "auto", warn);
-  const state = new DeviceState(engine, initial, optimizers);
-  const sums = sumsLayouts(options.metrics ?? {});
-  const control = new ControlLayout(["scale", "weight", "clipNorm", "clipValue", ...optimizers.controlNames()]);
-  const clip = { clipNorm: stepOptions.clipNorm !== undefined, clipValue: stepOptions.clipValue !== undefined };
-  const specs = new Specs(Object.keys(initial.params), problem, optimizers, sums, control, clip);
-  const probes = new ProbeRunner(engine, state, specs, stepOptions.seed);
-  const joint = team && new (await import("./joint-step.ts")).JointStep(engine, state, team, sums.train.size);
-  const parts = {
-    engine,
-    state,
-    optimizers,
-    specs,
-    sums: sums.train,
-    control,
-    hooks,
-    probes,
-    joint,
-    options: stepOptions,
-    warn,
-  };
-  const steps = new StepRunner(parts);
-  const sum = team && ((values: Float64Array) => team.strategy.allReduce(values));
-  const evals = new EvalRunner(engine, state, specs, sums.eval, hooks, warn, sum);
-  const tensors = new HookTensors(engine, state, () => evals.params);
-  return { engine, state, steps, settings: stepSettings(specs, optimizers, state), evals, tensors, probes };
+  try {
+    const state = new DeviceState(engine, initial, optimizers);
+    const sums = sumsLayouts(options.metrics ?? {});
+    const control = new ControlLayout(["scale", "weight", "clipNorm", "clipValue", ...optimizers.controlNames()]);
+    const clip = { clipNorm: stepOptions.clipNorm !== undefined, clipValue: stepOptions.clipValue !== undefined };
+    const specs = new Specs(Object.keys(initial.params), problem, optimizers, sums, control, clip);
+    const probes = new ProbeRunner(engine, state, specs, stepOptions.seed);
+    const joint = team && new (await import("./joint-step.ts")).JointStep(engine, state, team, sums.train.size);
+    const parts = {
+      engine,
+      state,
+      optimizers,
+      specs,
+      sums: sums.train,
+      control,
+      hooks,
+      probes,
+      joint,
+      options: stepOptions,
+      warn,
+    };
+    const steps = new StepRunner(parts);
+    const sum = team && ((values: Float64Array) => team.strategy.allReduce(values));
+    const evals = new EvalRunner(engine, state, specs, sums.eval, hooks, warn, sum);
+    const tensors = new HookTensors(engine, state, () => evals.params);
+    return { engine, state, steps, settings: stepSettings(specs, optimizers, state), evals, tensors, probes };
+  } catch (error) {
+    // Nobody has it yet who could close it.
+    if (engine !== options.engine) await engine.close();
+    throw error;
+  }
 }
 
 /** Frees everything on the device; an engine that the user brought stays open. */

@@ -156,8 +156,11 @@ export const TRAINER_CHECKS = {
   warn: is.function,
 };
 
+/** What has no default. */
+export const REQUIRED_OPTIONS = ["model", "optimizer", "train"] as const;
+
 export function checkTrainerOptions(options: TrainerOptions): void {
-  checkOptions("Trainer", options, TRAINER_CHECKS, ["model", "optimizer", "train"]);
+  checkOptions("Trainer", options, TRAINER_CHECKS, REQUIRED_OPTIONS);
   if (options.engine !== undefined) checkEngine(options.engine);
   if (options.strategy !== undefined) checkStrategy(options.strategy);
   if (options.schedule && typeof options.schedule.factor !== "function") {

@@ -14,6 +14,8 @@ import type { Source } from "./saving/restore.ts";
 
 /** How long a process leaves the word to the main one. */
 const MAIN_FIRST_MS = 300;
+/** A launcher that tells a process to go kills it within this time. mpirun waits for a second. */
+const KILLED_WITHIN_MS = 3000;
 
 interface TogetherParts {
   readonly run: Run;
@@ -29,6 +31,7 @@ export class Together {
   readonly #joined = new Once(() => this.#find());
   /** Undefined for a process alone, and until `join` knows. */
   team: RankTeam | undefined;
+  #interruptedHere: () => Interruption | undefined = () => undefined;
 
   constructor(choice: StrategyName | Strategy, parts: TogetherParts) {
     this.#choice = choice;
@@ -67,6 +70,7 @@ export class Together {
     if (!this.team) return;
     const { shareState } = await import("./shared-state.ts");
     await shareState(this.team.strategy, this.#parts.state());
+    this.#interruptedHere = interruptedHere;
     this.team.begin(interruptedHere);
   }
 
@@ -84,11 +88,24 @@ export class Together {
   async failed(error: unknown): Promise<void> {
     if (!this.team) return;
     const { rank, size, strategy } = this.team;
-    // What fails on all of them, such as data that is not there, is told by the main one, which ends the others.
-    if (rank > 0) await new Promise((resolve) => void setTimeout(resolve, MAIN_FIRST_MS));
+    if (rank > 0) await this.#leaveTheWord();
     const shown = error instanceof Error ? (error.stack ?? error.message) : String(error);
     const message = `rank ${rank} of ${size} has failed, and ends all: ${shown}`;
     this.#parts.platform.warn(redact(message, secretsOfEnvironment()));
     strategy.abort(1);
   }
+
+  /**
+   * What fails on all of them, such as a hook that each has, is told by the main one, which ends the others: the launcher
+   * tells them to go, and kills those that listen to that, a moment later.
+   */
+  async #leaveTheWord(): Promise<void> {
+    let toldToGo = this.#interruptedHere() !== undefined;
+    const unlisten = this.#parts.platform.onSignals(() => (toldToGo = true), KILLED_WITHIN_MS);
+    await sleep(MAIN_FIRST_MS);
+    unlisten();
+    if (toldToGo) await sleep(KILLED_WITHIN_MS);
+  }
 }
+
+const sleep = (ms: number): Promise<void> => new Promise((resolve) => void setTimeout(resolve, ms));

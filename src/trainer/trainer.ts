@@ -23,6 +23,7 @@ import { LoaderSet } from "../data/loader-set.ts";
 import { currentPlatform } from "../platform/platform.ts";
 import { breather } from "./breather.ts";
 import { Calls } from "./calls.ts";
+import { checkMonitors } from "./check-monitors.ts";
 import { checkLoader, checkLossWeights, evalFeeds, firstBatch } from "./feeds.ts";
 import { Interruptions } from "./interruptions.ts";
 import { buildMachine, freeMachine, type Machine } from "./machine.ts";
@@ -105,6 +106,7 @@ export class Trainer {
   /** Trains until a limit, a stop or an interruption. A second call continues towards its own limits. */
   async fit(options: FitOptions = {}): Promise<RunResult> {
     checkFitOptions(options);
+    if (this.#evals.length === 0) checkMonitors(this.hooks, this.#optimizers);
     const { restart, resume, signal, ...given } = options;
     const limits = new Limits({ ...this.options, ...given });
     await this.#call("fit", async () => {
@@ -256,6 +258,7 @@ export class Trainer {
       evalAtStart: this.options.evalAtStart ?? false,
       limitBatches: batchLimits(this.options).train,
       tokens: this.options.tokens,
+      warn: this.#warn,
     });
     await this.#together.end();
   }

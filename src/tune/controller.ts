@@ -36,6 +36,7 @@ interface Parts {
   readonly events: StudyEvents;
   /** Asked for a stop by a hook, a signal or the caller. */
   readonly stopped: () => Ending | undefined;
+  readonly warn: (message: string) => void;
 }
 
 export class Controller {
@@ -46,6 +47,7 @@ export class Controller {
   readonly #mine = new Set<number>();
   readonly #streak: FailureStreak;
   #failure: Error | undefined;
+  #hasWarned = false;
   iteration = 0;
 
   constructor(parts: Parts) {
@@ -104,7 +106,8 @@ export class Controller {
   /** A trial that was suggested and does not run: new, resumed, to be tried again, or left behind by another controller. */
   #waiting(): TrialState | undefined {
     return this.#parts.store.state.trials.find(
-      ({ number, status }) => status === "waiting" || (status === "running" && !this.#mine.has(number)),
+      ({ number, status }) =>
+        ["waiting", "interrupted"].includes(status) || (status === "running" && !this.#mine.has(number)),
     );
   }
 
@@ -178,6 +181,7 @@ export class Controller {
     const trial = store.trial(number);
     // A step that was reported before the trial was started again is known.
     if (reported.step > lastStep(trial)) {
+      this.#checkStep(trial, reported);
       const report = await this.#result(trial, reported);
       const decision = this.#decide(trial, report);
       const checkpoint = decision.kind === "exploit" ? store.trial(decision.from).checkpoint : undefined;
@@ -186,6 +190,17 @@ export class Controller {
       if (decision.kind !== "continue") return decision;
     }
     return this.#over() ? { kind: "interrupt", reason: "the study ends" } : { kind: "continue" };
+  }
+
+  /** A scheduler that expects less than trials do has judged most of them at once, and the rest never. */
+  #checkStep({ number }: TrialState, { step }: Report): void {
+    const { plan, warn } = this.#parts;
+    const { name, maxSteps = Infinity } = plan.scheduler;
+    if (step <= maxSteps || this.#hasWarned) return;
+    this.#hasWarned = true;
+    warn(
+      `${name}: trial ${number} has reported step ${step}, and \`maxSteps\` is ${maxSteps}: from there on no trial is ended early. Let \`maxSteps\` be the steps that a whole trial reports; those of a training are its optimizer steps, not its epochs.`,
+    );
   }
 
   /** What hooks made of a report. */

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { completed, minimise, reported } from "../../tests/support/trials.ts";
 import { uniform } from "./space/uniform.ts";
-import { rankTrials } from "./rank-trials.ts";
+import { orderTrials, rankTrials } from "./rank-trials.ts";
 
 const { objectives } = minimise({ x: uniform(0, 1) });
 
@@ -19,4 +19,19 @@ it("has completed trials first, then those that came farthest, each by loss, the
     reported(9, [], "pruned"),
   ];
   expect(rankTrials(trials, objectives).map(({ number }) => number)).toEqual([5, 1, 4, 2, 0, 3]);
+});
+
+it("orders all trials for a table: completed, ended early, unfinished, failed; each as they are ranked", () => {
+  const trials = [
+    reported(0, [], "failed"),
+    reported(1, [0.1], "running"),
+    reported(2, [0.1, 0.1], "pruned"),
+    completed(3, {}, NaN),
+    reported(4, [0], "interrupted"),
+    reported(5, [], "pruned"),
+    reported(6, [0, 0], "paused"),
+    completed(7, {}, 5),
+    completed(8, {}, 4),
+  ];
+  expect(orderTrials(trials, objectives).map(({ number }) => number)).toEqual([8, 7, 3, 6, 2, 5, 1, 4, 0]);
 });

@@ -1,7 +1,7 @@
 // All trials that can be compared, best first: for samplers that learn from them, and for what is said about parameters.
 import { lossOf } from "./loss.ts";
 import { paretoOrder, type Losses } from "./pareto.ts";
-import type { Objective, Result, TrialRecord } from "./types.ts";
+import type { Objective, Result, TrialRecord, TrialStatus } from "./types.ts";
 
 /**
  * Completed trials come first, by what they reached; then pruned and paused ones, by how far they came and then by their
@@ -21,6 +21,25 @@ export function rankTrials(trials: readonly TrialRecord[], objectives: readonly 
   }
   return [...inOrder(completed), ...byProgress(early), ...inOrder(broken)];
 }
+
+/** All trials as tables show them: completed, then ended early, then unfinished, then failed; each as they are ranked. */
+export function orderTrials<T extends TrialRecord>(
+  trials: readonly T[],
+  objectives: readonly Objective[],
+): readonly T[] {
+  const ranked = rankTrials(trials, objectives) as readonly T[];
+  return [...new Set([...ranked, ...trials])].toSorted((a, b) => GROUPS[a.status] - GROUPS[b.status]);
+}
+
+const GROUPS: Readonly<Record<TrialStatus, number>> = {
+  completed: 0,
+  pruned: 1,
+  paused: 1,
+  running: 2,
+  interrupted: 2,
+  waiting: 2,
+  failed: 3,
+};
 
 interface Judged {
   readonly trial: TrialRecord;

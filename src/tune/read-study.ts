@@ -17,6 +17,9 @@ export function readStudy(dir: string): ReadStudy | undefined {
   for (const line of lines) state.apply(line);
   const { study, ended, trials } = state;
   if (!study) return undefined;
+  const isRunning = isLocked(dir);
+  // One that was killed could not write it down.
+  if (!isRunning) state.interrupt();
   return {
     dir,
     name: study.name,
@@ -24,7 +27,7 @@ export function readStudy(dir: string): ReadStudy | undefined {
     objectives: study.objectives,
     trials: trials.map(infoOf),
     elapsed: lines.at(-1)!.at,
-    status: isLocked(dir) ? "running" : (ended?.status ?? "killed"),
-    reason: isLocked(dir) ? "" : (ended?.reason ?? ""),
+    status: isRunning ? "running" : (ended?.status ?? "killed"),
+    reason: isRunning ? "" : (ended?.reason ?? ""),
   };
 }

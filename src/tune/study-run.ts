@@ -86,7 +86,7 @@ export async function runStudy({ plan, store, warn, signal }: Parts): Promise<St
     keep: () => (dir === undefined ? Promise.resolve() : saveHookStates(dir, listening)),
   });
   const through = made?.through(runner, () => events.settled()) ?? runner;
-  const controller = new Controller({ plan: { ...plan, runner: through }, store, events, stopped });
+  const controller = new Controller({ plan: { ...plan, runner: through }, store, events, stopped, warn });
   events.post("tuneSetup", { objectives, budget, resumed: store.resumed });
   try {
     const running = controller.run();

@@ -30,10 +30,16 @@ export class StudyState {
 
   apply(entry: JournalEntry): void {
     this.ended = entry.type === "ended" ? entry : undefined;
-    if (entry.type === "ended") return;
-    if (entry.type === "study") this.study = entry;
+    if (entry.type === "ended") this.interrupt();
+    else if (entry.type === "study") this.study = entry;
     else if (entry.type === "suggested") this.trials.push(this.#suggested(entry.trial, entry.params));
     else this.trials[entry.trial] = this.#next(this.trials[entry.trial]!, entry);
+  }
+
+  /** Nobody runs trials any more: those that run were cut off. */
+  interrupt(): void {
+    for (const [i, trial] of this.trials.entries())
+      if (trial.status === "running") this.trials[i] = { ...trial, status: "interrupted" };
   }
 
   #suggested(number: number, params: Params): TrialState {

@@ -1,15 +1,12 @@
 // A study as a table of text: its trials, best first.
 import type { SpaceParameter } from "./space/compile.ts";
-import { rankTrials } from "./rank-trials.ts";
+import { orderTrials } from "./rank-trials.ts";
 import type { Objective, StudyView, TrialRecord } from "./types.ts";
 
-/** Trials that cannot be compared come last. */
 export function studyTable(trials: readonly TrialRecord[], { space, objectives }: StudyView): string {
-  const ranked = rankTrials(trials, objectives);
-  const rest = trials.filter(({ number }) => !ranked.some((trial) => trial.number === number));
   const paths = [...new Set(space.parameters.map(({ path }) => path))];
   const head = ["trial", "status", "steps", ...objectives.map(({ metric }) => metric), ...paths];
-  const rows = [...ranked, ...rest].map((trial) => [
+  const rows = orderTrials(trials, objectives).map((trial) => [
     String(trial.number),
     trial.status,
     numberText(trial.reports.at(-1)?.step),

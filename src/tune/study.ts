@@ -139,7 +139,7 @@ export class Study<const S extends Space | SpaceTree = SpaceTree> {
     const store = this.#open();
     if (this.#asked.size === 0) store.carryOut();
     const unfinished = store.state.trials.find(
-      ({ number, status }) => ["waiting", "running"].includes(status) && !this.#asked.has(number),
+      ({ number, status }) => ["waiting", "running", "interrupted"].includes(status) && !this.#asked.has(number),
     );
     const trial = unfinished ?? store.suggest();
     if (!trial) return undefined;

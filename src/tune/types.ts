@@ -14,8 +14,8 @@ export interface Report {
   readonly values: Result;
 }
 
-/** How a trial stands. A paused one goes on later. */
-export type TrialStatus = "waiting" | "running" | "paused" | "completed" | "pruned" | "failed";
+/** How a trial stands. A paused one goes on later; one that was interrupted, when its study does. */
+export type TrialStatus = "waiting" | "running" | "interrupted" | "paused" | "completed" | "pruned" | "failed";
 
 /** A trial as samplers and schedulers see it. */
 export interface TrialRecord {
@@ -68,6 +68,8 @@ export type Decision =
 /** Watches the reports of all trials. A function of the journal so far: it keeps no state that the journal cannot bring back. */
 export interface Scheduler {
   readonly name: string;
+  /** The steps of a whole trial, where it goes by them: a study whose trials report more warns. */
+  readonly maxSteps?: number;
   /** `report` is the last of `trial.reports`, and `trial` is one of `trials`. */
   decide(trial: TrialRecord, report: Report, trials: readonly TrialRecord[], study: StudyView): Decision;
   /** Paused trials that may go on now (Hyperband's next rung). Asked after every report and every trial's end. */

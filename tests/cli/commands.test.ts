@@ -1,7 +1,8 @@
 // The commands as a user types them, each in a process of its own: what they print, what they leave, how they end.
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
+import manifest from "../../package.json" with { type: "json" };
 import type { SavedResults } from "../../src/experiment/results-file.ts";
 import { readWeights } from "../../src/checkpoint/index.ts";
 import { installHookline, type Ended, type Installed } from "./installed.ts";
@@ -28,8 +29,8 @@ const resultsOf = (dir: string): SavedResults =>
 
 describe("usage", () => {
   test.each([
-    [["trian"], "unknown command `trian`. Did you mean `train`? `hookline --help`"],
-    [["train", "--sett", "a=1"], "unknown option `--sett`. Did you mean `--set`? `hookline train --help`"],
+    [["trian"], "unknown command `trian`. Did you mean `train`? `npx hookline --help`"],
+    [["train", "--sett", "a=1"], "unknown option `--sett`. Did you mean `--set`? `npx hookline train --help`"],
     [["train", "--epochs", "1.5"], "Expected a whole number ≥ 1."],
     [["eval", "nowhere"], "There is no directory nowhere."],
     [["eval", "runs"], "runs has no experiment.json"],
@@ -72,7 +73,7 @@ describe("train", () => {
     expect(training).toMatchObject({ code: 0, stderr: "" });
     expect(training.stdout).toMatch(/model {2}3 epochs +12 /);
     expect(training.stdout).toContain(
-      "Its files are in runs/tiny.\nLook at it: hookline inspect runs/tiny, hookline runs\n",
+      "Its files are in runs/tiny.\nLook at it: npx hookline inspect runs/tiny, npx hookline runs\n",
     );
     expect(resultsOf(join(trained, "runs/tiny")).status).toBe("completed");
   });
@@ -84,6 +85,25 @@ describe("train", () => {
     expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
     expect(stderr).toMatch(/^error: hookline\.yaml:7:24: optimizer\.lrr: .*Did you mean `lr`\?/);
     expect(readdirSync(dir)).toEqual(before);
+  });
+
+  test.each([
+    ["logger.backends=wandb", "wandb: there is no key"],
+    ["logger.backends=mlflow", "mlflow: there is no server"],
+    [
+      "1={ use: s3Upload, endpoint: https://s3.example.com, accessKeyId: a, secretAccessKey: b }",
+      "needs the package s3mini",
+    ],
+  ])("what a run needs and is not there, %s: 2, and nothing is read or made", async (set, message) => {
+    for (const name of ["WANDB_API_KEY", "WANDB_MODE", "MLFLOW_TRACKING_URI"]) vi.stubEnv(name, "");
+    onTestFinished(() => void vi.unstubAllEnvs());
+    const dir = installed.project(tinyProject());
+    const before = readdirSync(dir);
+    const { code, stderr } = await installed.hookline(dir, "train", "--set", `hooks.${set}`);
+    expect(stderr).toContain(message);
+    expect(code).toBe(2);
+    expect(readdirSync(dir)).toEqual(before);
+    expect((await installed.hookline(dir, "train", "--dry-run", "--set", `hooks.${set}`)).code).toBe(0);
   });
 
   test("no config, and two of them", async () => {
@@ -156,6 +176,18 @@ describe("train", () => {
     expect(stderr).toBe("error: Hook `broken` failed in `stepEnd` at step 2: Error: out of luck\n");
     expect(resultsOf(join(dir, "runs/tiny")).status).toBe("error");
     expect((await installed.hookline(dir, "train")).stderr).toContain("Error: out of luck. Go on with it:");
+  });
+
+  test("a run that failed before its first step does not stand in the way of the next", async () => {
+    const dir = installed.project(tinyProject());
+    // More rows than outputs: the first step cannot be compiled.
+    const failed = await installed.hookline(dir, "train", "--set", "model.out=2");
+    expect(failed.code).not.toBe(0);
+    expect(resultsOf(join(dir, "runs/tiny"))).toMatchObject({ status: "error", untrained: true });
+    const { code, stderr } = await installed.hookline(dir, "train");
+    expect(stderr).toContain("the last run in runs/tiny (error) had not done a step: this one takes its place\n");
+    expect(code).toBe(0);
+    expect(readdirSync(join(dir, "runs"))).toEqual(["tiny"]);
   });
 
   test("an error of the user's own code: 1, with its stack, and no directory", async () => {
@@ -288,7 +320,7 @@ describe("a run that is done", () => {
     const { code, stderr } = await hookline("resume", "runs/tiny");
     expect({ code, stderr }).toEqual({
       code: 2,
-      stderr: "error: The run in runs/tiny is complete. `hookline train` begins another.\n",
+      stderr: "error: The run in runs/tiny is complete. `npx hookline train` begins another.\n",
     });
   });
 });
@@ -306,10 +338,20 @@ test("hooks lists events and hooks; --explain reads no data", async () => {
 
 test("doctor tells what is here, and ends well where all that is needed is", async () => {
   const { code, stdout } = await hookline("doctor", "--json");
-  const { ok, checks } = JSON.parse(stdout) as { ok: boolean; checks: { name: string; status: string }[] };
+  const { ok, checks } = JSON.parse(stdout) as {
+    ok: boolean;
+    checks: { name: string; status: string; found: string }[];
+  };
   expect([code, ok]).toEqual([0, true]);
-  expect(checks).toEqual(expect.arrayContaining([expect.objectContaining({ name: "engine wasm", status: "ok" })]));
+  const of = (wanted: string) => checks.find(({ name }) => name === wanted);
+  expect(of("engine wasm")).toMatchObject({ status: "ok" });
+  expect(of("engine webgpu")).toMatchObject({ needed: false, found: "only in browsers" });
+  // Packages that are not there, with the version that hookline works with.
+  for (const [name, range] of Object.entries(manifest.peerDependencies))
+    expect(of(name)).toMatchObject({ needed: false, found: `optional; npm install "${name}@${range}"` });
   expect(readdirSync(trained).filter((name) => name.includes("doctor"))).toEqual([]);
+  // What need not be here is no fault, and does not sound like one.
+  expect((await hookline("doctor")).stdout).toMatch(/^engine webgpu +not here +only in browsers$/m);
 });
 
 test("init refuses a directory that is not empty", async () => {

@@ -32,13 +32,13 @@ test("Ctrl-C ends a run in good order, a new one does not pass over it, and resu
   const { code, stdout } = await interrupted(dir, "SIGINT");
   expect(code).toBe(130);
   expect(stdout).toContain(
-    "interrupted (SIGINT). Its files are in runs/tiny.\nGo on with it: hookline resume runs/tiny",
+    "interrupted (SIGINT). Its files are in runs/tiny.\nGo on with it: npx hookline resume runs/tiny",
   );
 
   const another = await installed.hookline(dir, "train");
   expect(another.code).toBe(2);
   expect(another.stderr).toContain(
-    "runs/tiny has an unfinished run, which ended with: SIGINT. Go on with it: `hookline resume runs/tiny`.",
+    "runs/tiny has an unfinished run, which ended with: SIGINT. Go on with it: `npx hookline resume runs/tiny`.",
   );
 
   const resumed = await installed.hookline(dir, "resume", "runs/tiny", "--json");
@@ -96,4 +96,18 @@ test("a run that is going on is left alone; when it was killed, it is unfinished
   expect((await installed.hookline(dir, "train")).stderr).toContain("which is running, or was killed");
   const { code } = await installed.hookline(dir, "resume", "runs/tiny", "--set", "hooks.slow.ms=0");
   expect(code).toBe(0);
+});
+
+test("resume to fewer epochs than there were: nothing is left to train, and it says why", async () => {
+  const dir = installed.project(tinyProject(SLOW.replace("epochs: 3", "epochs: 30")));
+  const child = installed.start(dir, "train");
+  const journal = join(dir, "runs/tiny/metrics.jsonl");
+  await vi.waitFor(() => expect(readFileSync(journal, "utf8")).toContain('"step":8'), { timeout: 30_000 });
+  child.kill("SIGINT");
+  await child.ended;
+  const { code, stderr } = await installed.hookline(dir, "resume", "runs/tiny", "--set", "epochs=1");
+  expect(code).toBe(0);
+  expect(stderr).toMatch(
+    /^Nothing was left to train: the run stood at step \d+, in epoch \d+, and ends after 1 epoch\.\n$/,
+  );
 });

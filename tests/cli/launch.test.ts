@@ -1,11 +1,11 @@
 // `hookline launch`: a training in several processes looks like one from outside.
-import { existsSync, readFileSync, symlinkSync } from "node:fs";
+import { existsSync, readFileSync, rmSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import type { SavedResults } from "../../src/experiment/results-file.ts";
 import { mpirunWorks } from "../distributed/ranks.ts";
 import { root } from "../support/sources.ts";
-import { installHookline, type Installed } from "./installed.ts";
+import { installHookline, type Ended, type Installed } from "./installed.ts";
 import { CONFIG, tinyProject } from "./tiny-project.ts";
 
 // Several processes one after the other, on a machine that may be busy.
@@ -16,9 +16,11 @@ const times = (text: string, printed: string): number => printed.split(text).len
 
 describe.skipIf(!mpirunWorks)("hookline launch", () => {
   let installed: Installed;
+  let koffi: string;
   beforeAll(async () => {
     installed = await installHookline();
-    symlinkSync(join(root, "node_modules/koffi"), join(installed.package, "../koffi"));
+    koffi = join(installed.package, "../koffi");
+    symlinkSync(join(root, "node_modules/koffi"), koffi);
   }, 60_000);
   afterAll(() => installed.remove(), 60_000);
 
@@ -41,33 +43,77 @@ describe.skipIf(!mpirunWorks)("hookline launch", () => {
     expect([1, 2].map((n) => existsSync(join(dir, `runs/tiny.${n}`)))).toEqual([true, false]);
   });
 
-  test("Ctrl-C ends all in good order, and resume goes on, with another number of them", async () => {
-    const dir = installed.project(tinyProject(SLOW));
+  /** The signals, one a second, when one step is done. */
+  function interrupted(dir: string, ...signals: readonly NodeJS.Signals[]): Promise<Ended> {
     const child = installed.start(dir, "launch", "-n", "2", "train");
     child.stderr!.on("data", (chunk) => {
-      if (String(chunk).includes("one step is done")) child.kill("SIGINT");
+      if (!String(chunk).includes("one step is done")) return;
+      signals.forEach((signal, second) => setTimeout(() => child.kill(signal), 1000 * second));
     });
-    const interrupted = await child.ended;
-    expect(interrupted.code).toBe(130);
-    expect(times("Go on with it: hookline resume runs/tiny", interrupted.stdout)).toBe(1);
-    expect(resultsIn(join(dir, "runs/tiny")).status).toBe("interrupted");
+    return child.ended;
+  }
+
+  test("Ctrl-C ends all in good order, and resume goes on, with another number of them", async () => {
+    const dir = installed.project(tinyProject(SLOW));
+    const { code, stdout, stderr } = await interrupted(dir, "SIGINT");
+    expect({ code, stderr }).toEqual({ code: 130, stderr: "one step is done\n".repeat(2) });
+    expect(stdout.replaceAll("\r", "")).toBe(
+      "interrupted (SIGINT). Its files are in runs/tiny.\nGo on with it: npx hookline launch -n 2 resume runs/tiny\n",
+    );
+    expect(resultsIn(join(dir, "runs/tiny"))).toMatchObject({ status: "interrupted", reason: "SIGINT" });
+    const another = await installed.hookline(dir, "launch", "-n", "3", "train");
+    expect(another.code).toBe(2);
+    expect(another.stderr).toMatch(/^error: .*Go on with it: `npx hookline launch -n 3 resume runs\/tiny`\..*\n$/);
     const resumed = await installed.hookline(dir, "launch", "-n", "3", "resume", "runs/tiny", "--json");
     expect(resumed.code).toBe(0);
     expect(JSON.parse(resumed.stdout)).toMatchObject({ models: { model: { training: { steps: 12 } } } });
   });
 
-  test("a run that fails ends with 1, and says which rank failed and why", async () => {
+  test("SIGTERM is 143, and the run says so", async () => {
+    const dir = installed.project(tinyProject(SLOW));
+    expect((await interrupted(dir, "SIGTERM")).code).toBe(143);
+    expect(resultsIn(join(dir, "runs/tiny"))).toMatchObject({ status: "interrupted", reason: "SIGTERM" });
+  });
+
+  test("a second Ctrl-C ends all at once, with the same code", async () => {
+    const dir = installed.project(tinyProject(SLOW.replace("ms: 50", "ms: 600000")));
+    const { code, stderr } = await interrupted(dir, "SIGINT", "SIGINT");
+    expect({ code, stderr }).toEqual({ code: 130, stderr: "one step is done\n".repeat(2) });
+  });
+
+  test("a run that fails ends with 1, and says once which rank failed and why", async () => {
     const dir = installed.project(tinyProject(`${CONFIG}  - ./parts.ts#broken\n`));
     const { code, stderr } = await installed.hookline(dir, "launch", "-n", "2", "train");
     expect(code).toBe(1);
-    expect(stderr).toMatch(/rank [01] of 2 has failed, and ends all: .*out of luck/);
+    expect(stderr).toMatch(/^hookline: rank 0 of 2 has failed, and ends all: .*out of luck\n( {4}at .*\n)+$/);
   });
 
-  test("bad input ends with 2, said once", async () => {
+  test.each([
+    ["an option", ["--set", "lr=1"]],
+    ["a flag", ["--sett", "lr=1"]],
+    ["a file", ["nowhere.yaml"]],
+  ])("bad input ends as it does in one process: %s", async (_, args) => {
     const dir = installed.project(tinyProject());
-    const { code, stderr } = await installed.hookline(dir, "launch", "-n", "4", "train", "--set", "lr=1");
-    expect(code).toBe(2);
-    expect(times("error:", stderr)).toBe(1);
+    const alone = await installed.hookline(dir, "train", ...args);
+    expect(alone.code).toBe(2);
+    expect(await installed.hookline(dir, "launch", "-n", "4", "train", ...args)).toEqual(alone);
+  });
+
+  test("a dry run and help need no processes", async () => {
+    const dir = installed.project(tinyProject());
+    for (const flag of ["--dry-run", "--help"]) {
+      const alone = await installed.hookline(dir, "train", flag);
+      expect(alone.code).toBe(0);
+      expect(await installed.hookline(dir, "launch", "-n", "2", "train", flag)).toEqual(alone);
+    }
+  });
+
+  test("says what to install where there is no koffi", async () => {
+    const dir = installed.project(tinyProject());
+    rmSync(koffi);
+    const end = await installed.hookline(dir, "launch", "-n", "2", "train");
+    symlinkSync(join(root, "node_modules/koffi"), koffi);
+    expect(end).toEqual({ code: 2, stdout: "", stderr: expect.stringMatching(/^error: .*npm install koffi@.*\n$/) });
   });
 
   test("starts nothing but trainings", async () => {

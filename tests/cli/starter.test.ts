@@ -95,7 +95,7 @@ describe("from the packed tarball", () => {
     "the project's own test passes, its types are right, and its editor finds the schema",
     { timeout: 120_000 },
     async () => {
-      expect(await run(demo, "npm", "test")).toMatch(/^# pass 4$/m);
+      expect(await run(demo, "npm", "test")).toMatch(/^# pass 5$/m);
       expect(await run(demo, "npm", "run", "check")).not.toContain("error");
       const [, schema] = /^# yaml-language-server: \$schema=(.*)$/m.exec(
         readFileSync(join(demo, "hookline.yaml"), "utf8"),
@@ -103,6 +103,22 @@ describe("from the packed tarball", () => {
       expect(existsSync(join(demo, schema!))).toBe(true);
     },
   );
+
+  test("a misspelt option of its own data or hook is an error", { timeout: 60_000 }, async () => {
+    for (const misspelt of ["data.noize=0.1", "hooks.milestones.moniter=val/loss"])
+      await expect(run(demo, "npx", "hookline", "train", "--epochs", "1", "--set", misspelt)).rejects.toMatchObject({
+        code: 2,
+        stderr: expect.stringMatching(/unknown option `(noize|moniter)`\. Known options: /),
+      });
+  });
+
+  test("a program in it runs as its README says", { timeout: 60_000 }, async () => {
+    const [, command] = /^(node .*)program\.ts /m.exec(readFileSync(join(demo, "README.md"), "utf8"))!;
+    const program = 'import { spirals } from "./data.ts";\nconst { y }: { y: Int32Array } = spirals({ points: 9 });\n';
+    writeFileSync(join(demo, "program.ts"), `${program}console.log(y.length);\n`);
+    expect(await run(demo, "sh", "-c", `${command}program.ts`)).toBe("9\n");
+    rmSync(join(demo, "program.ts"));
+  });
 
   test("no optional peer comes with it, and a program trains on wasm", { timeout: 60_000 }, async () => {
     const peers = Object.keys(manifest.peerDependencies);

@@ -1,34 +1,26 @@
 // Logs as fast as it can, with a "checkpoint" now and then, until it is killed; goes on from the last one when it is
 // started again. On a disk that is full or read-only it says what it was told.
 import { readFileSync, renameSync, writeFileSync } from "node:fs";
-import type { LogRecord, RunEnd, RunFacts } from "../../src/loggers/backend.ts";
+import type { LogRecord, RunFacts } from "../../src/loggers/backend.ts";
 import { csv } from "../../src/loggers/csv.ts";
 import { jsonl } from "../../src/loggers/jsonl.ts";
+import { logRecord, runEnd, runFacts } from "../support/logger-facts.ts";
 
 type Mode = "log" | "branch" | "exit" | "throw" | "end" | "fill";
 const [dir, mode, last = "Infinity"] = process.argv.slice(2) as [string, Mode, string?];
 
-const END: RunEnd = { status: "completed", reason: "", step: 0, time: 0, elapsed: 0, metrics: {} };
-const facts = (resumedAt?: number): RunFacts => ({
-  dir,
-  name: "killed",
-  id: "id-1",
-  resumedAt,
-  startedAt: Date.now(),
-  hparams: {},
-  about: {},
-  totalSteps: undefined,
-});
+const END = runEnd();
+const facts = (resumedAt?: number): RunFacts => runFacts({ dir, name: "killed", resumedAt, startedAt: Date.now() });
 
 /** What is in it follows from its step: the reader knows what to expect. Now and then it is a long one. */
-const record = (step: number): LogRecord => ({
-  step,
-  epoch: step >> 10,
-  time: Date.now(),
-  elapsed: step / 1000,
-  scalars: { loss: 1 / step, ...more(step) },
-  media: step % 500 === 0 ? { sample: { kind: "text", text: "é".repeat(step % 60_000) } } : {},
-});
+const record = (step: number): LogRecord =>
+  logRecord(step, {
+    epoch: step >> 10,
+    time: Date.now(),
+    elapsed: step / 1000,
+    scalars: { loss: 1 / step, ...more(step) },
+    media: step % 500 === 0 ? { sample: { kind: "text", text: "é".repeat(step % 60_000) } } : {},
+  });
 const more = (step: number): Record<string, number> =>
   step % 100 === 0 ? { "val/loss": NaN, [`m${step >> 16}`]: 1 } : {};
 

@@ -68,3 +68,8 @@ test("arguments have the checks of their factory", () => {
   expect(table.positional.map((check) => check?.expected)).toEqual(["a whole number ≥ 1", "a whole number ≥ 1"]);
   expect(table.checks).toEqual({ bias: is.boolean });
 });
+
+test.each(all)("%s %s says in words what it must be given", (_, __, component) => {
+  const { checks, required } = rulesOf(component);
+  for (const name of required) expect(checks[name]!.expected).not.toBe("anything");
+});

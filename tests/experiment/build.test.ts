@@ -3,7 +3,7 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { Experiment, type ModelPlan } from "hookline/experiment";
 import { int, Space } from "hookline/tune";
-import { describe, expect, test } from "vitest";
+import { beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import { buildExperiment } from "../../src/experiment/build/build-experiment.ts";
 import { prepareComponent } from "../../src/experiment/build/component.ts";
 import { Problems } from "../../src/experiment/build/problems.ts";
@@ -48,15 +48,15 @@ epochs: 1
 /** Writes files beside each other, and reads the first as a config. */
 async function build(
   text: string,
-  options: ReadConfigOptions & { files?: Record<string, string>; file?: string } = {},
+  options: ReadConfigOptions & { files?: Record<string, string>; file?: string; forRun?: boolean } = {},
 ) {
   const dir = tempDir();
-  const { file = "hookline.yaml", files = {}, ...more } = options;
+  const { file = "hookline.yaml", files = {}, forRun, ...more } = options;
   for (const [name, content] of Object.entries({ "package.json": "{}", "own.ts": OWN, ...files, [file]: text })) {
     mkdirSync(dirname(join(dir, name)), { recursive: true });
     writeFileSync(join(dir, name), content);
   }
-  return buildExperiment(await readConfig(file, { cwd: dir, env: {}, ...more }));
+  return buildExperiment(await readConfig(file, { cwd: dir, env: {}, ...more }), { forRun });
 }
 
 async function errorOf(text: string, options: Parameters<typeof build>[1] = {}): Promise<ConfigError> {
@@ -292,7 +292,53 @@ describe("files", () => {
   });
 });
 
+describe("what a run needs around it", () => {
+  const bucket = "{ use: s3Upload, endpoint: https://s3.example.com, bucket: my-runs }";
+  const logger = (backend: string): string => `{ use: logger, backends: [jsonl, ${backend}] }`;
+  beforeEach(() => {
+    for (const name of ["WANDB_API_KEY", "WANDB_MODE", "MLFLOW_TRACKING_URI"]) vi.stubEnv(name, "");
+    for (const name of ["AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"]) vi.stubEnv(name, "");
+    onTestFinished(() => void vi.unstubAllEnvs());
+  });
+
+  test.each([
+    [logger("wandb"), /:8:\d+: hooks\.0\.backends\.1: wandb: there is no key: set WANDB_API_KEY/],
+    [logger("{ use: wandb, apiKey: k, baseUrl: http://x.org }"), /backends\.1: wandb: `baseUrl` is plain http/],
+    [logger("mlflow"), /backends\.1: mlflow: there is no server: give `uri`/],
+    [bucket, /:8:\d+: hooks\.0: s3Upload: there are no keys for s3\.example\.com\/my-runs: set AWS_ACCESS_KEY_ID/],
+    [`{ use: schedule, cadence: 2, hook: ${bucket} }`, /hooks\.0\.hook: s3Upload: there are no keys/],
+  ])("%s: told before it runs, and to nobody who only reads the config", async (hook, message) => {
+    const text = `${BASE}\nhooks: [${hook}]`;
+    expect((await errorOf(text, { forRun: true })).message).toMatch(message);
+    await build(text);
+  });
+
+  test.each([
+    logger("{ use: wandb, mode: offline }"),
+    logger("{ use: wandb, apiKey: k }"),
+    logger("{ use: mlflow, uri: http://127.0.0.1:5000 }"),
+    bucket.replace("bucket:", "accessKeyId: a, secretAccessKey: b, bucket:"),
+  ])("%s has it, or needs none", async (hook) => {
+    expect((await build(`${BASE}\nhooks: [${hook}]`, { forRun: true })).hooks).toHaveLength(1);
+  });
+
+  test("W&B needs no key where the environment says offline", async () => {
+    vi.stubEnv("WANDB_MODE", "offline");
+    expect((await build(`${BASE}\nhooks: [${logger("wandb")}]`, { forRun: true })).hooks).toHaveLength(1);
+  });
+});
+
 describe("mistakes, each at its place", () => {
+  test("what is known is listed once, however many options are not", async () => {
+    const { message } = await errorOf(`train: x\nvalidation: y${BASE.replace("lr:", "speed: 1, rate: 2, lr:")}`);
+    const lines = message.split("\n");
+    expect(lines).toHaveLength(4);
+    expect(lines[0]).toMatch(/: train: Unknown option `train`\. Known options: epochs, .*\.$/);
+    expect(lines[1]).toMatch(/: validation: Unknown option `validation`\.$/);
+    expect(lines[2]).toMatch(/: optimizer\.speed: sgd: unknown option `speed`\. Known options: lr, .*\.$/);
+    expect(lines[3]).toMatch(/: optimizer\.rate: sgd: unknown option `rate`\.$/);
+  });
+
   test.each<[text: string, message: string]>([
     [`epohcs: 3${BASE}`, "1:1: epohcs: Unknown option `epohcs`. Did you mean `epochs`?"],
     [`train: x${BASE}`, "1:1: train: Unknown option `train`."],

@@ -136,6 +136,55 @@ describe("a directory that is used again", () => {
     expect(warnings).toEqual([1, 2].map((n) => `the last run in ${runDir} (completed) is in ${runDir}.${n} now`));
   });
 
+  const failsAt = (event: "onTrainBegin" | "onStepBegin" | "onStepEnd", step: number): Hook => ({
+    name: "bad",
+    [event](ctx: { readonly step: number }) {
+      if (ctx.step === step) throw new Error("a bug");
+    },
+  });
+
+  it.each([
+    ["training begins", failsAt("onTrainBegin", 0), {}],
+    ["its first step", failsAt("onStepBegin", 1), {}],
+    ["its first step, in a fold", failsAt("onStepBegin", 1), { split: kFold({ folds: 2 }), models: { a: {}, b: {} } }],
+  ])("is taken over when its run failed as %s", async (_, bad, more: TinyExperimentOptions) => {
+    const runDir = join(tempDir(), "run");
+    mkdirSync(runDir);
+    writeFileSync(join(runDir, "notes.txt"), "mine");
+    const warnings: string[] = [];
+    const run = (...hooks: Hook[]) =>
+      tinyExperiment({
+        ...more,
+        runDir,
+        hooks: [modelCheckpoint(), logger(["jsonl", "tensorboard"]), ...hooks],
+        warn: (text) => void warnings.push(text),
+      }).run();
+    await expect(run(bad)).rejects.toThrow("a bug");
+    await run();
+    expect(warnings).toEqual([`the last run in ${runDir} (error) had not done a step: this one takes its place`]);
+    expect(existsSync(`${runDir}.1`)).toBe(false);
+    const files = readdirSync(runDir, { recursive: true, encoding: "utf8" });
+    expect(files).toContain("notes.txt");
+    expect(files.filter((file) => /jsonl\.1|run\.json\.1|step-000000/.test(file))).toEqual([]);
+    const events = files.filter((file) => file.includes("tfevents"));
+    expect(events).toHaveLength(files.filter((file) => basename(file) === "tb").length);
+  });
+
+  it("is moved aside when its run has done a step, whatever it has left", async () => {
+    const runDir = join(tempDir(), "run");
+    const run = (...hooks: Hook[]) => tinyExperiment({ runDir, hooks, warn: () => undefined }).run();
+    for (const [n, bad] of [failsAt("onStepBegin", 2), failsAt("onStepEnd", 2)].entries()) {
+      await expect(run(bad)).rejects.toThrow("a bug");
+      await run();
+      expect(JSON.parse(readFileSync(join(`${runDir}.${2 * n + 1}`, "results.json"), "utf8"))).toMatchObject({
+        status: "error",
+      });
+    }
+    await expect(run(modelCheckpoint(), failsAt("onStepEnd", 1))).rejects.toThrow("a bug");
+    await run();
+    expect(readdirSync(join(`${runDir}.5`, "checkpoints"))).toEqual(["step-000001"]);
+  });
+
   it("is left alone when its run may be running: that is an error with two ways out", async () => {
     const runDir = join(tempDir(), "run");
     const copy = join(tempDir(), "killed");

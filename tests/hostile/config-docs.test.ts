@@ -2,7 +2,9 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it } from "vitest";
+import { buildExperiment } from "../../src/experiment/build/build-experiment.ts";
 import { readConfig } from "../../src/experiment/config/read-config.ts";
+import { Experiment } from "../../src/experiment/experiment.ts";
 import { projectOf } from "../support/config-files.ts";
 import { root } from "../support/sources.ts";
 
@@ -22,7 +24,17 @@ it("reads the samples of the page", async () => {
     schedule: { warmup: "5%" },
   });
   expect(await read("same.toml")).toMatchObject({ optimizer: { lr: 0.001, weightDecay: 0.01 }, epochs: 5 });
-  expect(await read("hookline.config.ts")).toMatchObject({ name: "digits", warn: expect.any(Function) });
+  expect(await read("hookline.ts")).toMatchObject({ name: "digits", warn: expect.any(Function) });
   expect(await read("own.yaml")).toEqual({ hooks: [{ use: "./hooks.ts#Threshold", threshold: 5 }] });
-  expect(Object.keys(samples)).toHaveLength(7);
+  expect(Object.keys(samples)).toHaveLength(8);
+});
+
+it("trains what the page begins with", async () => {
+  const cwd = projectOf(samples);
+  const set = ["epochs=2", "data.limit=1000", "hooks.progressBar.quiet=true"];
+  const options = await buildExperiment(await readConfig("hookline.yaml", { cwd, env: {}, set }));
+  const { status, models } = await new Experiment(options).run();
+  expect(status).toBe("completed");
+  // By chance it would be 2.3.
+  expect(models["model"]!.results["test/loss"]).toBeLessThan(1.5);
 });

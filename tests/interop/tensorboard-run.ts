@@ -7,6 +7,7 @@ import { histogram, image, text, type Media } from "../../src/core/media.ts";
 import { Rng } from "../../src/data/random.ts";
 import type { RunEnd, RunFacts } from "../../src/loggers/backend.ts";
 import { tensorboard } from "../../src/loggers/tensorboard.ts";
+import { runEnd, runFacts } from "../support/logger-facts.ts";
 
 /** JSON has no NaN: those are texts. */
 type Number = number | "NaN" | "Infinity" | "-Infinity";
@@ -23,18 +24,10 @@ export interface ExpectedRun {
 }
 
 const START = 1_700_000_000_000;
-const end = (status: RunEnd["status"], step: number): RunEnd => ({
-  status,
-  reason: "",
-  step,
-  time: START + step * 250,
-  elapsed: 1,
-  metrics: {},
-});
+const end = (status: RunEnd["status"], step: number): RunEnd => runEnd({ status, step, time: START + step * 250 });
 
-function facts(hparams: Record<string, Json>, startedAt: number, resumedAt?: number): RunFacts {
-  return { dir: undefined, name: "", id: "", resumedAt, startedAt, hparams, about: {}, totalSteps: undefined };
-}
+const facts = (hparams: Record<string, Json>, startedAt: number, resumedAt?: number): RunFacts =>
+  runFacts({ name: "", id: "", resumedAt, startedAt, hparams });
 
 const number = (value: number): Number => (Number.isFinite(value) ? value : (String(value) as "NaN"));
 

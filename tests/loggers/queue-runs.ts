@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { onTestFinished } from "vitest";
 import type { LoggerBackend, LogRecord, RunEnd, RunFacts } from "../../src/loggers/backend.ts";
+import { logRecord, runEnd, runFacts } from "../support/logger-facts.ts";
 
 export function temporaryFolder(): string {
   const dir = mkdtempSync(join(tmpdir(), "hookline-"));
@@ -13,35 +14,14 @@ export function temporaryFolder(): string {
 
 export const START = 1_700_000_000_000;
 
-export const facts = (more: Partial<RunFacts> = {}): RunFacts => ({
-  dir: undefined,
-  name: "digits",
-  id: "run-1",
-  resumedAt: undefined,
-  startedAt: START,
-  hparams: { lr: 0.1, model: { width: 32 } },
-  about: {},
-  totalSteps: undefined,
-  ...more,
-});
+export const facts = (more: Partial<RunFacts> = {}): RunFacts =>
+  runFacts({ name: "digits", id: "run-1", startedAt: START, hparams: { lr: 0.1, model: { width: 32 } }, ...more });
 
-export const record = (step: number, scalars: Record<string, number> = { loss: 1 / step }): LogRecord => ({
-  step,
-  epoch: 0,
-  time: START + step * 10,
-  elapsed: step / 100,
-  scalars,
-  media: {},
-});
+export const record = (step: number, scalars: Record<string, number> = { loss: 1 / step }): LogRecord =>
+  logRecord(step, { time: START + step * 10, elapsed: step / 100, scalars });
 
-export const ending = (step: number, status: RunEnd["status"] = "completed"): RunEnd => ({
-  status,
-  reason: "",
-  step,
-  time: START + step * 10,
-  elapsed: step / 100,
-  metrics: {},
-});
+export const ending = (step: number, status: RunEnd["status"] = "completed"): RunEnd =>
+  runEnd({ status, step, time: START + step * 10, elapsed: step / 100 });
 
 /** Steps, with a turn of the event loop now and then, as a trainer gives it. */
 export async function logSteps(backend: LoggerBackend, from: number, to: number, every = 20): Promise<void> {

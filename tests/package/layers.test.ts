@@ -35,12 +35,29 @@ test("Node's modules are imported in src/platform and by the command line only",
   expect(found.map(show)).toEqual([]);
 });
 
-test("what draws on a terminal and what speaks to services stand alone", () => {
-  const own = /^src\/(?:net|terminal|core|platform)\//;
-  const found = ["src/net", "src/terminal"]
-    .flatMap(edges)
-    .filter(({ from }) => from.startsWith("src/") && !own.test(from));
-  expect(found.map(show)).toEqual([]);
+/** What each folder may import from, besides itself and core. What stands on all of these is not here. */
+const LAYERS: Readonly<Record<string, readonly string[]>> = {
+  platform: [],
+  nn: [],
+  optim: [],
+  terminal: ["platform"],
+  net: ["platform"],
+  data: ["platform"],
+  checkpoint: ["platform"],
+  loggers: ["platform", "terminal", "net"],
+  distributed: ["platform", "data"],
+  engines: ["platform", "distributed", "nn"],
+  trainer: ["platform", "nn", "optim", "data", "checkpoint", "distributed", "engines"],
+};
+// A queue of records on the disk is kept by one process at a time, as a directory of checkpoints is.
+const LENT = ["src/loggers/lib/disk-queue.ts imports src/checkpoint/lock.ts"];
+
+test.each(Object.entries(LAYERS))("src/%s imports only what lies below it", (folder, below) => {
+  const allowed = ["core", folder, ...below].map((name) => `src/${name}/`);
+  const above = edges(`src/${folder}`)
+    .filter(({ from }) => from.startsWith("src/") && !allowed.some((prefix) => from.startsWith(prefix)))
+    .map(show);
+  expect(above.filter((edge) => !LENT.includes(edge))).toEqual([]);
 });
 
 test("nothing imports the command line", () => {
@@ -58,7 +75,7 @@ test("only engines, models and programs compute with jax-js", () => {
 // What a user can write, a built-in can, and nothing else: then whatever a built-in does, a user's hook can do too.
 test("built-in hooks use only the public surface", () => {
   const open = new Set(Object.values(ENTRIES).flatMap(exportsOf));
-  // Checking options, choosing names, drawing, sending and Node's own modules are no power over the run.
+  // Checking options, choosing names, drawing, sending, naming the process and Node's own modules are no power over the run.
   const helpers = [
     "src/core/options.ts",
     "src/core/redact.ts",
@@ -66,6 +83,7 @@ test("built-in hooks use only the public surface", () => {
     "src/core/names.ts",
     "src/platform/builtin.ts",
     "src/platform/atomic-file.ts",
+    "src/checkpoint/process-mark.ts",
   ];
   const found = edges("src/hooks")
     .filter(({ from }) => !/^src\/(?:hooks|net|terminal)\//.test(from) && !helpers.includes(from))

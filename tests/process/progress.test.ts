@@ -46,7 +46,7 @@ describe("without a terminal", () => {
 
   it("of a run that fails, and of one that was resumed", async () => {
     const { out } = await run({ bar, failAt: 33, logs: true });
-    expect(out).toMatch(/^error after 33 steps in 0:03 \(Hook `drive` failed .*the data ran away\)/m);
+    expect(out).toMatch(/^error at step 33, after 0:03 \(Hook `drive` failed .*the data ran away\)/m);
     const resumed = await run({ bar, resumeAt: 30, logs: true });
     expect(resumed.out).toContain('run="digits" resumedAt=30\n');
     expect(resumed.out).toMatch(/^step 31\/60 .*0:02 elapsed/m);

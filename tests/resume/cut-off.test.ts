@@ -84,6 +84,29 @@ describe.each([
   });
 });
 
+describe.each([
+  ["for the end of the run", { steps: 3, evalEvery: { every: 100, atEnd: true } }, 1],
+  ["after its last step", { steps: 4, evalEvery: 2 }, 2],
+  ["at the end of its last epoch", { epochs: 2 }, 2],
+] as const)("an evaluation %s that a signal cuts off", (_, options, which) => {
+  test("leaves the run interrupted, and is all that is done when it goes on", async () => {
+    await using whole = tinyTrainer({ eval: val(), ...options });
+    const expected = await whole.fit();
+
+    const store = memoryStore();
+    const { hook, signal } = interruptEvaluation(which);
+    await using first = tinyTrainer({ store, eval: val(), ...options, hooks: [hook, atEnd] });
+    expect((await first.fit({ signal })).status).toBe("interrupted");
+
+    const trace = recordTrace();
+    await using second = tinyTrainer({ store, eval: val(), ...options, hooks: [trace] });
+    const result = await second.fit({ resume: "auto" });
+    expect(result).toMatchObject({ status: "completed", reason: expected.reason, metrics: expected.metrics });
+    const names = trace.names();
+    expect([names.filter((name) => name === "evalEnd").length, names.includes("stepBegin")]).toEqual([1, false]);
+  });
+});
+
 test("an epoch whose evaluation was cut off shows itself as partial", async () => {
   const partial: boolean[] = [];
   const watch: Hook = { name: "watch", onEpochEnd: (ctx) => void partial.push(ctx.partial) };

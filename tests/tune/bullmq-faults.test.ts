@@ -3,9 +3,10 @@
 import { readFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Hook } from "hookline";
-import { bullmq, random, Study, uniform, type StudyOptions } from "hookline/tune";
+import { bullmq } from "hookline/tune";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
 import { startNoting } from "../support/noting-child.ts";
+import { plainStudy, trialNamed, type PlainOptions, type PlainStudy } from "../support/plain-study.ts";
 import { redisIsHere, startRedis, WHERE_FROM, type RedisServer } from "../support/redis-server.ts";
 import { tempDir } from "../support/temp-dir.ts";
 import { startWorker, type TrialWorker } from "../support/trial-worker.ts";
@@ -14,7 +15,6 @@ import { killEverything } from "./bullmq-kills.ts";
 // Each waits for processes to start, and for locks to run out.
 vi.setConfig({ testTimeout: 90_000 });
 
-const space = { x: uniform(0, 1) };
 const linesOf = (file: string): string[] => readFileSync(file, "utf8").trimEnd().split("\n");
 
 describe.skipIf(!redisIsHere)(redisIsHere ? "bullmq, faults" : `bullmq, faults: skipped, ${WHERE_FROM}`, () => {
@@ -22,19 +22,10 @@ describe.skipIf(!redisIsHere)(redisIsHere ? "bullmq, faults" : `bullmq, faults: 
   beforeAll(async () => void (redis = await startRedis()));
   afterAll(() => redis.stop());
 
-  const studyOf = (trial: string, options: Partial<StudyOptions<typeof space>>): Study<typeof space> =>
-    new Study({
-      space,
-      sampler: random(space),
-      objective: "loss",
-      trials: 1,
-      retries: 0,
-      trial: `./tests/tune/trial-module.ts#${trial}`,
-      runner: bullmq({ redis: redis.url, lock: 2.5 }),
-      signals: false,
-      warn: () => undefined,
-      ...options,
-    });
+  const studyOf = (trial: string, options: PlainOptions): PlainStudy => {
+    const runner = bullmq({ redis: redis.url, lock: 2.5 });
+    return plainStudy(trialNamed(trial), { trials: 1, retries: 0, runner, warn: () => undefined, ...options });
+  };
 
   function worker(study: string): TrialWorker {
     const started = startWorker(redis.url, study);

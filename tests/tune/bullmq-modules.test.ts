@@ -1,7 +1,7 @@
 // What workers load by name, through a queue in Redis: hooks of a study by their module's export, and the experiment of a sweep.
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { bullmq, random, Study, uniform, type StudyOptions } from "hookline/tune";
+import { bullmq, Study, type StudyOptions } from "hookline/tune";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { recordSweep } from "../../src/cli/lib/study-place.ts";
 import type { SavedResults } from "../../src/experiment/results-file.ts";
@@ -10,6 +10,7 @@ import { buildSweep } from "../../src/tune/sweep/build-sweep.ts";
 import { readSweep } from "../../src/tune/sweep/read-sweep.ts";
 import { tinyProject, tinySweep } from "../cli/tiny-project.ts";
 import { projectOf } from "../support/config-files.ts";
+import { plainStudy, type PlainOptions, type PlainStudy } from "../support/plain-study.ts";
 import { queueWorker } from "../support/queue-worker.ts";
 import { redisIsHere, startRedis, WHERE_FROM, type RedisServer } from "../support/redis-server.ts";
 import { tempDir } from "../support/temp-dir.ts";
@@ -27,19 +28,13 @@ describe.skipIf(!redisIsHere)(redisIsHere ? "bullmq, modules" : `bullmq, modules
   afterAll(() => redis.stop());
 
   describe("hooks that are named by their module's export", () => {
-    const space = { x: uniform(0, 1) };
-    const studyOf = (name: string, options: Partial<StudyOptions<typeof space>>): Study<typeof space> =>
-      new Study({
+    const studyOf = (name: string, options: PlainOptions): PlainStudy =>
+      plainStudy(`${MODULE}#train`, {
         name,
-        space,
-        sampler: random(space),
-        objective: "loss",
         trials: 1,
         retries: 0,
         maxEqualFailures: 1,
-        trial: `${MODULE}#train`,
         runner: bullmq({ redis: redis.url }),
-        signals: false,
         warn: () => undefined,
         ...options,
       });

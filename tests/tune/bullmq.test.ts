@@ -3,40 +3,17 @@ import { copyFileSync, rmSync, writeFileSync } from "node:fs";
 import { hostname } from "node:os";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Hook } from "hookline";
-import {
-  bullmq,
-  local,
-  random,
-  Study,
-  StudyError,
-  uniform,
-  type BullmqOptions,
-  type Runner,
-  type Scheduler,
-  type StudyOptions,
-} from "hookline/tune";
+import { bullmq, local, StudyError, type BullmqOptions, type Runner, type Scheduler } from "hookline/tune";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import type { WorkerOptions } from "../../src/tune/runners/bullmq/worker.ts";
+import { plainStudy, trialNamed, type PlainOptions, type PlainStudy } from "../support/plain-study.ts";
 import { queueWorker } from "../support/queue-worker.ts";
 import { redisIsHere, startRedis, WHERE_FROM, type RedisServer } from "../support/redis-server.ts";
 import { tempDir } from "../support/temp-dir.ts";
 import { startWorker } from "../support/trial-worker.ts";
 
-const space = { x: uniform(0, 1) };
-type Options = Partial<StudyOptions<typeof space>>;
-
-const studyOf = (trial: string, runner: Runner, options: Options = {}): Study<typeof space> =>
-  new Study({
-    space,
-    sampler: random(space),
-    objective: "loss",
-    trials: 2,
-    trial: `./tests/tune/trial-module.ts#${trial}`,
-    runner,
-    signals: false,
-    warn: () => undefined,
-    ...options,
-  });
+const studyOf = (trial: string, runner: Runner, options: PlainOptions = {}): PlainStudy =>
+  plainStudy(trialNamed(trial), { trials: 2, runner, warn: () => undefined, ...options });
 
 /** Everything that happens, with what the processes say of it. */
 function tracer(): { readonly hook: Hook; readonly events: string[] } {
@@ -89,7 +66,7 @@ describe.skipIf(!redisIsHere)(redisIsHere ? "bullmq" : `bullmq: skipped, ${WHERE
           ? { kind: "exploit", from: 0, params: { x: 0.5 }, reason: "the other is better" }
           : { kind: "continue" },
     };
-    const cases: readonly [name: string, trial: string, options: Options][] = [
+    const cases: readonly [name: string, trial: string, options: PlainOptions][] = [
       ["success", "steps", {}],
       ["an error, and another try", "flaky", {}],
       ["a killed process, and another try", "diesOnce", { trials: 1 }],
@@ -118,7 +95,7 @@ describe.skipIf(!redisIsHere)(redisIsHere ? "bullmq" : `bullmq: skipped, ${WHERE
         const dir = tempDir();
         const stop = new AbortController();
         const stopper: Hook = { name: "s", onTrialResult: ({ trialStep }) => void (trialStep === 4 && stop.abort()) };
-        const options: Options = { name: "resumed", dir, trials: 1 };
+        const options: PlainOptions = { name: "resumed", dir, trials: 1 };
         const { status } = await studyOf("steps", runner(), { ...options, hooks: [hook, stopper] }).run({
           signal: stop.signal,
         });
@@ -178,6 +155,21 @@ describe.skipIf(!redisIsHere)(redisIsHere ? "bullmq" : `bullmq: skipped, ${WHERE
     );
   });
 
+  test("a worker says what it waits for and where, and which studies there are instead", async () => {
+    const stop = new AbortController();
+    const running = studyOf("steps", queue(), { name: "a: study" }).run({ signal: stop.signal });
+    await sleep(500);
+    const said: string[] = [];
+    worker("study", { say: (text) => void said.push(text) });
+    await expect.poll(() => said, { timeout: 5000 }).toHaveLength(2);
+    expect(said).toEqual([
+      `Waiting for the study \`study\` at ${redis.url}.`,
+      'There is none of this name yet, but there is `a: study`. If that is meant: --study "a: study".',
+    ]);
+    stop.abort();
+    await running;
+  });
+
   test("a worker with other code is refused: both sides hear which", async () => {
     const other = tempDir();
     writeFileSync(`${other}/package.json`, "{}");
@@ -185,7 +177,7 @@ describe.skipIf(!redisIsHere)(redisIsHere ? "bullmq" : `bullmq: skipped, ${WHERE
     writeFileSync(`${other}/part.ts`, "export const a = 1;\n");
     const warnings: string[] = [];
     const stop = new AbortController();
-    const options: Options = {
+    const options: PlainOptions = {
       name: "code",
       trial: "./trial.ts#train",
       warn: (text) => {
@@ -235,7 +227,7 @@ describe.skipIf(!redisIsHere)(redisIsHere ? "bullmq" : `bullmq: skipped, ${WHERE
   });
 
   test("mistakes are errors that say what to do", async () => {
-    const closure = new Study({ space, trials: 1, trial: () => ({ loss: 1 }), runner: queue() });
+    const closure = plainStudy(() => ({ loss: 1 }), { trials: 1, runner: queue() });
     await expect(closure.run()).rejects.toThrow(/^bullmq: trials run in other processes/);
     expect(() => bullmq({ redis: "localhost" })).toThrow(
       'bullmq: Expected `redis` to be an address such as redis://localhost:6379, got `"localhost"` (string)',

@@ -169,7 +169,12 @@ describe("a sweep over an experiment", () => {
     const interrupted = await first.ended;
     expect(interrupted.code).toBe(130);
     expect(interrupted.stdout).toContain("interrupted (SIGINT). Its files are in runs/tiny-sweep");
-    expect(interrupted.stdout).toContain("Go on with it: the same command.\n");
+    expect(interrupted.stdout).toMatch(/^ +\d +interrupted /m);
+    expect(interrupted.stdout).toContain(
+      "Go on with it: the same command. Interrupted trials go on from their last checkpoints.\n",
+    );
+    const report = readFileSync(join(dir, "runs/tiny-sweep/report.md"), "utf8");
+    expect(report).toMatch(/\*\*\d trials?\*\*: .*1 interrupted\n/);
 
     const killed = installed.start(dir, "tune", "sweep.yaml");
     await until((text) => text.lastIndexOf('"started"') > text.lastIndexOf('"ended"'));
@@ -178,7 +183,7 @@ describe("a sweep over an experiment", () => {
     expect(second.stderr).toContain(`another controller is at work in runs/tiny-sweep (process ${killed.pid} on`);
     killed.kill("SIGKILL");
     await killed.ended;
-    expect((await installed.hookline(dir, "studies")).stdout).toMatch(/tiny-sweep +killed +\d /);
+    expect((await installed.hookline(dir, "studies")).stdout).toMatch(/tiny-sweep +killed +\d .*1 interrupted/);
 
     const resumed = await installed.hookline(dir, "tune", "sweep.yaml", "--json");
     expect(resumed.code).toBe(0);
@@ -236,13 +241,21 @@ test("usage: what is no study, and nothing to show", async () => {
     const { code, stderr } = await installed.hookline(dir, ...args);
     return [code, stderr];
   };
-  expect(await ended("studies")).toEqual([0, "There are no studies in runs. `hookline tune` makes one.\n"]);
+  expect(await ended("studies")).toEqual([0, "There are no studies in runs. `npx hookline tune` makes one.\n"]);
   expect(await ended("studies", "nowhere")).toEqual([2, "error: There is no directory nowhere.\n"]);
   expect(await ended("studies", ".", "--report")).toEqual([
     2,
     "error: . is no study: it has no journal.jsonl. --report is for one study.\n",
   ]);
   expect((await ended("tune"))[0]).toBe(2);
+  expect(await ended("train", "sweep.yaml")).toEqual([
+    2,
+    "error: sweep.yaml is a sweep: run `npx hookline tune sweep.yaml`.\n",
+  ]);
+  expect(await ended("tune", "hookline.yaml")).toEqual([
+    2,
+    "error: hookline.yaml is the config of an experiment: run `npx hookline train hookline.yaml`. A sweep names it as its `experiment`, and says with `space` what to search.\n",
+  ]);
   expect(await ended("tune", "sweeep.yaml")).toEqual([
     2,
     "error: There is no file sweeep.yaml. Did you mean `sweep.yaml`?\n",

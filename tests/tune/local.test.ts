@@ -1,27 +1,15 @@
 // Trials in processes of their own: warm, watched, and started again where they stood.
 import { existsSync, readFileSync } from "node:fs";
 import type { Hook } from "hookline";
-import { local, random, Study, StudyError, uniform, type LocalOptions, type StudyOptions } from "hookline/tune";
+import { local, StudyError, type LocalOptions } from "hookline/tune";
 import { expect, test } from "vitest";
+import { plainStudy, trialNamed, type PlainOptions, type PlainStudy } from "../support/plain-study.ts";
 import { tempDir } from "../support/temp-dir.ts";
 
-const space = { x: uniform(0, 1) };
-
-function studyOf(
+const studyOf = (
   name: string,
-  { runner, ...options }: Omit<Partial<StudyOptions<typeof space>>, "runner"> & { readonly runner?: LocalOptions } = {},
-): Study<typeof space> {
-  return new Study({
-    space,
-    sampler: random(space),
-    objective: "loss",
-    trials: 2,
-    trial: `./tests/tune/trial-module.ts#${name}`,
-    runner: local(runner),
-    signals: false,
-    ...options,
-  });
-}
+  { runner, ...options }: Omit<PlainOptions, "runner"> & { readonly runner?: LocalOptions } = {},
+): PlainStudy => plainStudy(trialNamed(name), { trials: 2, runner: local(runner), ...options });
 
 test("processes are warm, logs are captured, and what JSON cannot say gets across", async () => {
   const dir = tempDir();
@@ -88,7 +76,7 @@ test("an abort ends the study at the next report, and the trial goes on another 
   const study = studyOf("steps", { dir, hooks: [hook], trials: 1 });
   const first = await study.run({ signal: controller.signal });
   expect(first).toMatchObject({ status: "interrupted", best: undefined });
-  expect(first.trials[0]!.status).toBe("running");
+  expect(first.trials[0]!.status).toBe("interrupted");
   const { status, trials } = await studyOf("steps", { dir, trials: 1 }).run();
   expect(status).toBe("completed");
   expect(trials[0]!.reports).toHaveLength(10);
@@ -99,7 +87,7 @@ test("mistakes are errors that say what to do", async () => {
   const bad = (name: string): Promise<unknown> => studyOf(name, { trials: 1, retries: 0, maxEqualFailures: 1 }).run();
   await expect(bad("stepz")).rejects.toThrow(/has no export `stepz`\. Did you mean `steps`\?/);
   await expect(bad("notAFunction")).rejects.toThrow(/Expected `trial` .* to be a function, got `5`/);
-  const closure = new Study({ space, trials: 1, trial: () => ({ loss: 1 }), runner: local() });
+  const closure = plainStudy(() => ({ loss: 1 }), { trials: 1, runner: local() });
   await expect(closure.run()).rejects.toThrow(/Export it from a module and name that/);
   const deaf: Hook = { name: "deaf", onStepEnd: () => undefined };
   await expect(studyOf("tells", { hooks: [deaf] }).run()).rejects.toThrow(

@@ -1,25 +1,14 @@
 // Hooks that are named by their module's export: made on both sides, each with its own fields and none of the other's.
 import { readFileSync } from "node:fs";
-import { local, random, Study, uniform, type StudyOptions } from "hookline/tune";
+import { local } from "hookline/tune";
 import { expect, test } from "vitest";
+import { plainStudy, type PlainOptions, type PlainStudy } from "../support/plain-study.ts";
 import { tempDir } from "../support/temp-dir.ts";
 
-const space = { x: uniform(0, 1) };
 const MODULE = "./tests/tune/hook-module.ts";
 
-const studyOf = (options: Partial<StudyOptions<typeof space>>): Study<typeof space> =>
-  new Study({
-    space,
-    sampler: random(space),
-    objective: "loss",
-    trials: 1,
-    retries: 0,
-    maxEqualFailures: 1,
-    trial: `${MODULE}#train`,
-    runner: local(),
-    signals: false,
-    ...options,
-  });
+const studyOf = (options: PlainOptions): PlainStudy =>
+  plainStudy(`${MODULE}#train`, { trials: 1, retries: 0, maxEqualFailures: 1, runner: local(), ...options });
 
 test("a hook is made in each process, with its options, and listens to what happens there", async () => {
   const dir = tempDir();

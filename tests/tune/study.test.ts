@@ -161,7 +161,7 @@ describe("budgets", () => {
     expect([status, reason]).toEqual(["completed", "150 steps"]);
     expect(trials.map(({ status: of, reports }) => [of, reports.length])).toEqual([
       ["completed", 100],
-      ["running", 50],
+      ["interrupted", 50],
     ]);
   });
 

@@ -100,6 +100,24 @@ describe("what is wrong is told at its place", () => {
       "{ use: ./hookline.yaml, models: { a: {}, b: {} } }",
       "sweep.yaml:2:37: models: A sweep is over one model",
     ],
+    [
+      "the objective",
+      "val/loss",
+      "val/los",
+      "sweep.yaml:5:1: objective: There is no metric `val/los`. Did you mean `val/loss`? The experiment has: train/loss, val/loss, test/loss. Name one of them, or add to its `metrics`.",
+    ],
+    [
+      "an objective without its loader",
+      "objective: val/loss",
+      "objectives: [val/loss, { metric: loss }]",
+      "sweep.yaml:5:24: objectives.1: There is no metric `loss`. Did you mean `val/loss`?",
+    ],
+    [
+      "an objective of data that there is not",
+      "./hookline.yaml",
+      "{ use: ./hookline.yaml, split: null, hooks: [] }",
+      "objective: There is no data to validate on, of which `val/loss` would be. Give the experiment a split: `split: { use: holdout, val: 0.1 }`.",
+    ],
     ["no trial", "experiment: ./hookline.yaml\n", "", "missing `trial` (./trial.ts#train), or `experiment`"],
     [
       "both",
@@ -123,6 +141,29 @@ describe("what is wrong is told at its place", () => {
   ])("%s", async (_, from, to, message) => {
     expect(SWEEP).toContain(from);
     expect(await messageOf(built(SWEEP.replace(from, to)))).toContain(message);
+  });
+
+  test.each<[what: string, objective: string, experiment: string]>([
+    ["the epoch's", "train/loss", ""],
+    ["the final evaluation's", "test/loss", ""],
+    ["by another system's name", "eval_loss", ""],
+    ["a built-in hook's", "perf/samplesPerSec", ""],
+    ["perhaps of a hook of the user's own", "val/own", ", hooks: [./parts.ts#talkative]"],
+    ["perhaps of an evaluation of the user's own", "val/own", ", evaluate: ./parts.ts#points"],
+  ])("an objective that may be there is not refused: %s", async (_, objective, experiment) => {
+    const sweep = SWEEP.replace("val/loss", objective).replace(
+      "./hookline.yaml",
+      `{ use: ./hookline.yaml${experiment} }`,
+    );
+    await expect(built(sweep)).resolves.toBeDefined();
+  });
+
+  test("an objective of a part that the split leaves out, when the data is there", async () => {
+    const study = ran(
+      SWEEP.replace("./hookline.yaml", "{ use: ./hookline.yaml, split: { use: holdout, val: 0 }, hooks: [] }"),
+      { maxEqualFailures: 1, retries: 0 },
+    );
+    await expect(study).rejects.toThrow("There is no data to validate on, of which `val/loss` would be.");
   });
 
   test("folds, when the data is there", async () => {
@@ -232,7 +273,7 @@ export const listens = () => ({
 test("the sample of docs/tune.md", async () => {
   const page = readFileSync(new URL("../../docs/tune.md", import.meta.url), "utf8");
   const sample = /```yaml\n(# sweep\.yaml\n[^]*?)```/.exec(page)![1]!;
-  const { options } = await built(sample);
+  const { options } = await built(sample, "experiment.metrics=[accuracy]");
   expect(options).toMatchObject({ name: "digits-sweep", trials: 50, concurrency: 4, runner: { name: "local" } });
   expect(options.space.parameters.map(({ path }) => path)).toEqual([
     "optimizer.lr",

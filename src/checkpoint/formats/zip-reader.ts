@@ -1,7 +1,7 @@
 // Zip files with stored entries, read so strictly that no two readers could see different files in one.
 // torch.save never compresses, so compressed entries are refused: then no file can unpack to more than its own size.
+import { crc32 } from "../../platform/crc32.ts";
 import { quote, type BadFile } from "./bad-file.ts";
-import { crc32 } from "./crc32.ts";
 
 const [LOCAL, CENTRAL, END, END64, LOCATOR64, DESCRIPTOR] = [
   0x04034b50, 0x02014b50, 0x06054b50, 0x06064b50, 0x07064b50, 0x08074b50,

@@ -1,6 +1,6 @@
 // Zip files as PyTorch writes them: entries stored as they are, each one's data at a multiple of 64 bytes.
 import { CheckpointError } from "../../core/errors.ts";
-import { crc32 } from "./crc32.ts";
+import { crc32 } from "../../platform/crc32.ts";
 
 const ALIGNMENT = 64;
 const UTF8 = 0x0800;

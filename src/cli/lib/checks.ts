@@ -10,7 +10,7 @@ import { packageUrl, readManifest } from "./package.ts";
 
 export interface Check {
   readonly name: string;
-  /** `missing` is worth an exit code when it is `needed`. */
+  /** `missing` is worth an exit code when it is `needed`, and else no fault. */
   readonly status: "ok" | "missing" | "low" | "slow";
   readonly needed: boolean;
   readonly found: string;
@@ -21,6 +21,8 @@ const GB = 1e9;
 const LEAST_DISK = 1 * GB;
 /** A checkpoint waits for a dozen of these. */
 const SLOW_FSYNC_MS = 100;
+
+const NO_GPU_ENGINE = "in Node no engine computes on one";
 
 type Found = Check | readonly Check[];
 
@@ -34,7 +36,11 @@ export const CHECKS: readonly (() => Found | Promise<Found>)[] = [
   }),
   engines,
   gpu,
-  ...Object.keys(readManifest().peerDependencies).map((name) => () => peer(name)),
+  ...Object.entries(readManifest().peerDependencies).map(
+    ([name, range]) =>
+      () =>
+        peer(name, range),
+  ),
   mpirun,
   diskSpace,
   diskSync,
@@ -77,7 +83,8 @@ async function engines(): Promise<readonly Check[]> {
         const counted = threads === undefined ? "" : `, on ${threads} ${threads === 1 ? "thread" : "threads"}`;
         checks.push({ ...about, status: "ok", found: `works${counted}` });
       } catch (error) {
-        checks.push({ ...about, status: "missing", found: (error as Error).message });
+        const found = name === "webgpu" ? "only in browsers" : (error as Error).message;
+        checks.push({ ...about, status: "missing", found });
       }
     }
   } catch (error) {
@@ -86,13 +93,15 @@ async function engines(): Promise<readonly Check[]> {
   return checks;
 }
 
+/** For `systemStats`. */
 async function gpu(): Promise<Check> {
   const query = ["--query-gpu=name,memory.total,driver_version", "--format=csv,noheader"];
   try {
     const { stdout } = await promisify(execFile)("nvidia-smi", query, { timeout: 10_000, windowsHide: true });
-    return { name: "GPU", status: "ok", needed: false, found: stdout.trim().split("\n").join("; ") };
+    const found = `${stdout.trim().split("\n").join("; ")}. systemStats shows its load; ${NO_GPU_ENGINE}`;
+    return { name: "GPU", status: "ok", needed: false, found };
   } catch {
-    return { name: "GPU", status: "missing", needed: false, found: "nvidia-smi shows none" };
+    return { name: "GPU", status: "missing", needed: false, found: `nvidia-smi shows none; ${NO_GPU_ENGINE}` };
   }
 }
 
@@ -107,7 +116,7 @@ async function mpirun(): Promise<Check> {
 }
 
 /** As a project's own code would find it: from where the command was called. */
-function peer(name: string): Check {
+function peer(name: string, range: string): Check {
   for (const from of [join(process.cwd(), "package.json"), packageUrl]) {
     try {
       createRequire(from).resolve(name);
@@ -118,7 +127,7 @@ function peer(name: string): Check {
         return { name, status: "ok", needed: false, found: "installed" };
     }
   }
-  return { name, status: "missing", needed: false, found: `optional; npm install ${name}` };
+  return { name, status: "missing", needed: false, found: `optional; npm install "${name}@${range}"` };
 }
 
 function versionOf(name: string, from: string | URL): string {

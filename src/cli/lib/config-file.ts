@@ -1,7 +1,9 @@
 // Which config is meant, and what the command line changes in it.
 import { existsSync, statSync } from "node:fs";
 import { join } from "node:path";
+import type { ConfigDocument } from "../../experiment/config/document.ts";
 import { UsageError } from "./exit.ts";
+import { typed } from "./hints.ts";
 
 const DEFAULTS = ["hookline.yaml", "hookline.yml", "hookline.toml", "hookline.json", "hookline.ts"];
 
@@ -15,11 +17,26 @@ export function findConfig(given: string | undefined): string {
   const found = DEFAULTS.filter((file) => existsSync(file));
   if (found.length > 1)
     throw new UsageError(
-      `There is more than one config here: ${found.join(", ")}. Say which: \`hookline train ${found[0]}\`.`,
+      `There is more than one config here: ${found.join(", ")}. Say which: \`${typed(`train ${found[0]}`)}\`.`,
     );
   if (found.length === 1) return found[0]!;
   throw new UsageError(
-    `There is no config here (${DEFAULTS.join(", ")}). Give its path, or let \`hookline init <dir>\` write one to begin with.`,
+    `There is no config here (${DEFAULTS.join(", ")}). Give its path, or let \`${typed("init <dir>")}\` write one to begin with.`,
+  );
+}
+
+/** What only one of the two kinds of file has. */
+const KEYS = { sweep: ["space", "experiment", "trial"], experiment: ["data", "model", "models"] };
+
+/** A sweep where the config of an experiment is expected, or the other way round: every key of it would be an error. */
+export function checkKind(expected: keyof typeof KEYS, { file, value }: Pick<ConfigDocument, "file" | "value">): void {
+  const has = (kind: keyof typeof KEYS): boolean => KEYS[kind].some((key) => Object.hasOwn(value, key));
+  const other = expected === "sweep" ? "experiment" : "sweep";
+  if (has(expected) || !has(other)) return;
+  throw new UsageError(
+    other === "sweep"
+      ? `${file} is a sweep: run \`${typed(`tune ${file}`)}\`.`
+      : `${file} is the config of an experiment: run \`${typed(`train ${file}`)}\`. A sweep names it as its \`experiment\`, and says with \`space\` what to search.`,
   );
 }
 

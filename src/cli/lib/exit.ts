@@ -2,6 +2,7 @@
 import { HooklineError, HookRegistrationError, OptionError } from "../../core/errors.ts";
 import { ConfigError } from "../../experiment/config/config-error.ts";
 import { EXIT_CODES } from "../../platform/platform.ts";
+import { typed } from "./hints.ts";
 import { paint } from "./paint.ts";
 import { shortPaths } from "./shown-path.ts";
 
@@ -46,5 +47,5 @@ export function reportError(error: unknown, who = ""): number {
 
 function withStack(error: unknown): string {
   const stack = error instanceof Error ? (error.stack ?? error.message) : String(error);
-  return `${stack}\nhookline does not know this error. If it comes from none of your own files, report it: with these lines and what \`hookline doctor\` prints.`;
+  return `${stack}\nhookline does not know this error. If it comes from none of your own files, report it: with these lines and what \`${typed("doctor")}\` prints.`;
 }

@@ -7,6 +7,7 @@ import type { ConfigDocument } from "../../experiment/config/document.ts";
 import { recordable, withoutSecrets } from "../../experiment/config/recordable.ts";
 import { toJson } from "../../loggers/jsonl-lines.ts";
 import { UsageError } from "./exit.ts";
+import { typed } from "./hints.ts";
 import { readManifest } from "./package.ts";
 
 const SCHEMA = "hookline.experiment";
@@ -70,9 +71,9 @@ export function readRecord(runDir: string): ExperimentRecord {
     text = readFileSync(file, "utf8");
   } catch (error) {
     if (!["ENOENT", "ENOTDIR"].includes((error as NodeJS.ErrnoException).code ?? "")) throw error;
-    if (!existsSync(runDir)) throw new UsageError(`There is no directory ${runDir}. \`hookline runs\` lists runs.`);
+    if (!existsSync(runDir)) throw new UsageError(`There is no directory ${runDir}. \`${typed("runs")}\` lists runs.`);
     throw new UsageError(
-      `${runDir} has no ${FILE}: it is no run of \`hookline train\`. Give the directory of one, as \`hookline runs\` lists them.`,
+      `${runDir} has no ${FILE}: it is no run of \`hookline train\`. Give the directory of one, as \`${typed("runs")}\` lists them.`,
     );
   }
   const record = parse(text);

@@ -7,6 +7,7 @@ import { formatDuration } from "../../terminal/eta.ts";
 import { formatMetric, formatNumber } from "../../terminal/format-number.ts";
 import { EXIT_CODES } from "../../platform/platform.ts";
 import { EXIT, running } from "./exit.ts";
+import { typed, typedResume } from "./hints.ts";
 import { keepStdoutFree, print, printJson } from "./output.ts";
 import { isMainRank } from "./ranks.ts";
 import { writeRecord, type ExperimentRecord } from "./record.ts";
@@ -56,14 +57,14 @@ function describe({ status, reason, models }: ExperimentResult, runDir: string):
     formatDuration(training.elapsed),
     ...names.map((name) => (Object.hasOwn(results, name) ? formatMetric(name, results[name]!) : "")),
   ]);
+  const columns = names.map((name) => ` ${name}`);
+  const narrow = { cut: "ended", leaveOut: [" time", " steps", ...columns.slice(1).toReversed()] };
   const next =
     status === "interrupted"
-      ? `Go on with it: hookline resume ${runDir}`
-      : `Look at it: hookline inspect ${runDir}, hookline runs${dirname(runDir) === "runs" ? "" : ` ${dirname(runDir)}`}`;
+      ? `Go on with it: ${typedResume(runDir)}`
+      : `Look at it: ${typed(`inspect ${runDir}`)}, ${typed(dirname(runDir) === "runs" ? "runs" : `runs ${dirname(runDir)}`)}`;
   return [
-    ...(rows.length > 0
-      ? [table(["model", "ended", " steps", " time", ...names.map((name) => ` ${name}`)], rows)]
-      : []),
+    ...(rows.length > 0 ? [table(["model", "ended", " steps", " time", ...columns], rows, narrow)] : []),
     ...all.flatMap(({ model, folds = {} }) =>
       Object.entries(folds).map(
         ([name, { mean, std }]) => `${model}, over the folds: ${name} ${formatNumber(mean)} ± ${formatNumber(std)}`,

@@ -6,15 +6,22 @@ import { sentence } from "../../experiment/config/sentence.ts";
 import { readResults, type SavedResults } from "../../experiment/results-file.ts";
 import { moveAside } from "../../experiment/run-place.ts";
 import { UsageError } from "./exit.ts";
+import { typedResume } from "./hints.ts";
 import { say } from "./output.ts";
 
-/** A finished run is put aside by the experiment itself; an unfinished one only when that is asked for. */
+/** A finished run, or one without a step, the experiment itself deals with; an unfinished one is put aside only when that is asked for. */
 export async function makeRoom(runDir: string, fresh: boolean): Promise<void> {
+  const saved = await checkRoom(runDir, fresh);
+  if (saved) moveAside(runDir, saved, say);
+}
+
+/** The unfinished run that is in the way, where it may be moved. */
+export async function checkRoom(runDir: string, fresh: boolean): Promise<SavedResults | undefined> {
   const saved = await readResults(runDir);
-  if (!saved || saved.status === "completed" || saved.status === "stopped") return;
+  if (!saved || saved.untrained || saved.status === "completed" || saved.status === "stopped") return undefined;
   if (!fresh) throw new UsageError(unfinished(runDir, saved));
   checkNobodyThere(runDir);
-  moveAside(runDir, saved, say);
+  return saved;
 }
 
 /** An error that names the process that is training there. */
@@ -24,7 +31,7 @@ export function checkNobodyThere(runDir: string): void {
 
 function unfinished(runDir: string, { status, reason }: SavedResults): string {
   const how = status === "running" ? "is running, or was killed" : `ended with: ${reason || status}`;
-  return `${runDir} has an unfinished run, which ${sentence(how)} Go on with it: \`hookline resume ${runDir}\`. Or start anew: \`--fresh\` moves it aside, \`--run-dir\` leaves it where it is.`;
+  return `${runDir} has an unfinished run, which ${sentence(how)} Go on with it: \`${typedResume(runDir)}\`. Or start anew: \`--fresh\` moves it aside, \`--run-dir\` leaves it where it is.`;
 }
 
 /** Those of the run, of its models and of their folds. */

@@ -7,7 +7,7 @@ import { directionOf } from "../../core/monitor.ts";
 import { readResults } from "../../experiment/results-file.ts";
 import { nodeFs } from "../../loggers/append-file-lines.ts";
 import { readRun, type RunLog } from "../../loggers/read-run.ts";
-import { readRunJson, type RunInfo } from "../../loggers/run-json.ts";
+import { readRunJson } from "../../loggers/run-json.ts";
 import { readRecord } from "./record.ts";
 import { statusNow } from "./run-process.ts";
 
@@ -31,7 +31,7 @@ export interface RunSummary {
   readonly compileSeconds: number | null;
   /** Milliseconds since 1970. */
   readonly startedAt: number;
-  /** By metric, where one value is better than another: the smallest or the largest, as suits its name. */
+  /** By metric, where one value is better than another: the smallest or the largest, as suits its name; NaN of none. */
   readonly best: Readonly<Record<string, BestValue>>;
   /** Names of all metrics. */
   readonly metrics: readonly string[];
@@ -82,7 +82,7 @@ export async function summarize(root: string, dir: string): Promise<RunSummary |
   return {
     name: relative(root, dir) || basename(dir),
     dir,
-    status: statusNow(info.status, recordedProcess(dir, info.about)),
+    status: statusNow(info.status, info.about),
     reason: info.reason ?? null,
     step: info.step ?? log?.steps.at(-1) ?? 0,
     totalSteps: info.totalSteps,
@@ -119,12 +119,6 @@ async function fromResults(root: string, dir: string): Promise<RunSummary[]> {
   });
 }
 
-/** The process of a log, with its start where the experiment that it is of has it written down. */
-function recordedProcess(dir: string, about: RunInfo["about"]): ProcessMark | RunInfo["about"] {
-  const above = [dir, dirname(dir), dirname(dirname(dir))].map(processOf);
-  return above.find(({ pid, host }) => pid === about["pid"] && host === about["host"]) ?? about;
-}
-
 /** Nothing where the experiment is one of a program, or of an older version. */
 function processOf(dir: string): ProcessMark | Record<string, never> {
   try {
@@ -138,13 +132,16 @@ function processOf(dir: string): ProcessMark | Record<string, never> {
 const canBeBest = (name: string): boolean =>
   directionOf(name) === "max" || /loss|error|perplexity|mse|mae/i.test(name) || /^(?:val|test)\//.test(name);
 
+/** NaN where there is no number: a run that went wrong is not to look like one without the metric. */
 function bestOf(log: RunLog, name: string): [string, BestValue][] {
   if (!canBeBest(name)) return [];
   const { steps, values } = log.get(name);
+  if (values.length === 0) return [];
   const sign = directionOf(name) === "min" ? 1 : -1;
-  let at = -1;
+  let at = 0;
   values.forEach((value, i) => {
-    if (!Number.isNaN(value) && (at < 0 || sign * value < sign * values[at]!)) at = i;
+    const best = values[at]!;
+    if (Number.isNaN(best) ? !Number.isNaN(value) : sign * value < sign * best) at = i;
   });
-  return at < 0 ? [] : [[name, { value: values[at]!, step: steps[at]! }]];
+  return [[name, { value: values[at]!, step: steps[at]! }]];
 }

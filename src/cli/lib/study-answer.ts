@@ -4,7 +4,7 @@ import { join } from "node:path";
 import type { TrialInfo } from "../../core/tune.types.ts";
 import { formatMetric } from "../../terminal/format-number.ts";
 import { paretoFront } from "../../tune/pareto.ts";
-import { rankTrials } from "../../tune/rank-trials.ts";
+import { orderTrials, rankTrials } from "../../tune/rank-trials.ts";
 import type { ReportedStudy } from "../../tune/report/index.ts";
 import { valueAtPath } from "../../tune/study-table.ts";
 import { table } from "./table.ts";
@@ -35,8 +35,7 @@ function metricText({ result }: TrialInfo, metric: string): string {
 
 /** The trials as a table, best first; at most so many. */
 export function trialsTable({ trials, objectives, space }: ReportedStudy, most = Infinity): string {
-  const ranked = rankTrials(trials, objectives) as readonly TrialInfo[];
-  const all = [...ranked, ...trials.filter((trial) => !ranked.includes(trial))];
+  const all = orderTrials(trials, objectives);
   const paths = [...new Set(space.parameters.map(({ path }) => path))];
   const head = [
     " trial",

@@ -61,6 +61,7 @@ export async function openTrained(given: string, { checkpoint, on, model }: Want
     loader: options.loader,
     off: new Set<string>(),
     agreement: new Agreement(single),
+    warn: say,
   };
   const training = await Training.prepare({ ...planned, hooks: [] }, datasets, place);
   await training.trainer.loadStateDict(await readWeights(from));

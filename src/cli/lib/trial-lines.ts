@@ -5,7 +5,7 @@ import { sparkline } from "../../terminal/sparkline.ts";
 import { paint, type Paint, type Style } from "../../terminal/paint.ts";
 import { textWidth, truncate } from "../../terminal/width.ts";
 import type { TrialInfo } from "../../core/tune.types.ts";
-import { rankTrials } from "../../tune/rank-trials.ts";
+import { orderTrials, rankTrials } from "../../tune/rank-trials.ts";
 import type { Space } from "../../tune/space/space.ts";
 import { valueAtPath } from "../../tune/study-table.ts";
 import type { Objective } from "../../tune/types.ts";
@@ -41,6 +41,7 @@ const SPARK = 12;
 const GAP = "  ";
 const COLORS: Readonly<Record<TrialInfo["status"], keyof Paint>> = {
   running: "cyan",
+  interrupted: "yellow",
   completed: "green",
   pruned: "dim",
   failed: "red",
@@ -71,7 +72,7 @@ const mark = ({ unicode }: Style): string => (unicode ? "…" : "~");
 
 function headLine({ name, trials, total, elapsed }: TrialsView): string {
   const count = (status: TrialInfo["status"]): number => trials.filter((trial) => trial.status === status).length;
-  const states = (["running", "completed", "pruned", "failed", "paused"] as const).filter(
+  const states = (["running", "completed", "pruned", "failed", "interrupted", "paused"] as const).filter(
     (status) => count(status) > 0,
   );
   const ended = count("completed") + count("pruned") + count("failed");
@@ -92,9 +93,7 @@ function bestLine({ trials, objectives }: TrialsView): string[] {
 
 function inOrder(trials: readonly TrialInfo[], objectives: readonly Objective[]): readonly TrialInfo[] {
   const running = trials.filter(({ status }) => status === "running");
-  const ranked = rankTrials(trials, objectives) as readonly TrialInfo[];
-  const first = new Set([...running, ...ranked]);
-  return [...first, ...trials.filter((trial) => !first.has(trial))];
+  return [...new Set([...running, ...orderTrials(trials, objectives)])];
 }
 
 function columnsOf({ space, objectives, secondsOf }: TrialsView, shown: readonly TrialInfo[], style: Style): Column[] {

@@ -66,6 +66,12 @@ npm test                    # the test of the hook
 | \`data.ts\` | makes the data; read yours here |
 | \`hooks/milestones.ts\` | a hook of your own, and beside it its test |
 
+A program of your own, which imports \`hookline\` and what is in these files, is run with
+
+\`\`\`sh
+node --import jiti/register program.ts # or \`node program.ts\`, from Node 22.18 on
+\`\`\`
+
 Ctrl-C ends a run in good order; \`npx hookline resume runs/spirals\` goes on with it, with the same numbers as if nothing had happened.
 
 Try: \`npx hookline train --set optimizer.lr=0.001 --run-dir runs/slow\`, another layer in \`hookline.yaml\`, \`noise: 0.5\`.

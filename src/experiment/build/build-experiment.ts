@@ -17,12 +17,21 @@ type Map = Readonly<Record<string, ConfigValue>>;
 const entriesOf = (map: Map, ...without: readonly string[]): Map =>
   Object.fromEntries(Object.entries(map).filter(([key]) => !without.includes(key)));
 
+/** Options of `buildExperiment`. */
+export interface BuildExperimentOptions {
+  /** It is about to run here: keys and packages that its hooks and loggers need must be there. Default false. */
+  readonly forRun?: boolean;
+}
+
 /**
  * The options of the experiment that a config describes. Own components are loaded, and made unless they look at data.
  * @throws ConfigError with every problem of the config, each at its place
  */
-export async function buildExperiment(doc: ConfigDocument): Promise<ExperimentOptions> {
-  const problems = new Problems(doc);
+export async function buildExperiment(
+  doc: ConfigDocument,
+  { forRun = false }: BuildExperimentOptions = {},
+): Promise<ExperimentOptions> {
+  const problems = new Problems(doc, forRun);
   const { raw } = doc;
   const config = written(doc.value);
   const top = { owner: "config", checks: CONFIG_CHECKS, required: ["data"], parts: CONFIG_PARTS };

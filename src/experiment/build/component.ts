@@ -5,7 +5,7 @@ import { ConfigError, type ConfigPath } from "../config/config-error.ts";
 import { isModuleSpecifier } from "../config/modules.ts";
 import type { Component, Kind, Part } from "../registry/component.ts";
 import { expectedOf, KINDS } from "../registry/kinds.ts";
-import { prepareOptions } from "./options.ts";
+import { prepareOptions, written } from "./options.ts";
 import { prepareOwn } from "./own.ts";
 import type { Problems } from "./problems.ts";
 import { given, type Recipe } from "./recipe.ts";
@@ -55,7 +55,7 @@ async function prepareBuiltin(
   path: ConfigPath,
   gives: Options,
 ): Promise<Recipe | undefined> {
-  const { make, args = [], spread = false, parts = {}, files = {}, given: asked = [] } = component;
+  const { make, args = [], spread = false, parts = {}, files = {}, given: asked = [], checkAround } = component;
   const { checks, required, takesOptions } = rulesOf(component);
   const { recipes, whole } = await prepareOptions(
     problems,
@@ -64,6 +64,7 @@ async function prepareBuiltin(
     path,
   );
   if (!whole) return undefined;
+  if (checkAround && problems.forRun) await problems.attemptAsync(path, () => checkAround(written(options) as never));
   return {
     needsSetup: Object.values(recipes).some(({ needsSetup }) => needsSetup),
     make(setup) {

@@ -55,13 +55,19 @@ async function makeOne(
   });
 }
 
-/** A list of metrics becomes a map: each has the name that it uses. */
-function nameMetrics(config: unknown): (made: unknown) => unknown {
-  if (!Array.isArray(config)) return (made) => made;
-  const names = config.map((item: unknown, i) => {
+/** What the metrics of a config are called. In a list each has the name that it uses. */
+export function metricNames(config: unknown): readonly string[] {
+  if (!Array.isArray(config)) return Object.keys(config ?? {});
+  return config.map((item: unknown, i) => {
     const use = typeof item === "string" ? item : (item as { use?: unknown } | null)?.use;
     return typeof use === "string" ? use.slice(use.lastIndexOf("#") + 1) : `metric${i}`;
   });
+}
+
+/** A list of metrics becomes a map. */
+function nameMetrics(config: unknown): (made: unknown) => unknown {
+  if (!Array.isArray(config)) return (made) => made;
+  const names = metricNames(config);
   const twice = names.find((name, i) => names.indexOf(name) !== i);
   if (twice !== undefined)
     throw new OptionError(`There are two metrics \`${twice}\`. Give them names: { first: ${twice}, second: … }.`);

@@ -7,12 +7,26 @@ import { configError, type ConfigDocument } from "../config/document.ts";
 const withoutOwner = (message: string): string =>
   message.replace(/^config: (.)/, (_, first: string) => first.toUpperCase());
 
+/** Several unknown options of one owner: what it knows is said with the first. */
+function listOnce(errors: readonly ConfigError[]): void {
+  const said = new Set<string>();
+  for (const error of errors) {
+    const known = / Known options: .*$/.exec(error.message)?.[0];
+    if (known === undefined) continue;
+    if (said.has(known)) error.message = error.message.slice(0, -known.length);
+    said.add(known);
+  }
+}
+
 export class Problems {
   readonly doc: ConfigDocument;
+  /** Is it about to run? Then what is missing around it is a problem as well. */
+  readonly forRun: boolean;
   readonly #errors: ConfigError[] = [];
 
-  constructor(doc: ConfigDocument) {
+  constructor(doc: ConfigDocument, forRun = false) {
     this.doc = doc;
+    this.forRun = forRun;
   }
 
   /** The error of a value at `path`. Values come from the environment too: no message shows a secret. */
@@ -46,7 +60,10 @@ export class Problems {
   /** Throws what was found, all of it, in the order of the file. */
   check(): void {
     const line = ({ position }: ConfigError): number => position?.line ?? 0;
-    if (this.#errors.length > 0) throw ConfigError.of(this.#errors.toSorted((a, b) => line(a) - line(b)));
+    if (this.#errors.length === 0) return;
+    const sorted = this.#errors.toSorted((a, b) => line(a) - line(b));
+    listOnce(sorted);
+    throw ConfigError.of(sorted);
   }
 
   #keep(path: ConfigPath, error: unknown): void {

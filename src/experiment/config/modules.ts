@@ -1,9 +1,9 @@
 // Own components of a config: the export of a user's module, or of a package.
 import { didYouMean } from "../../core/suggest.ts";
 import { builtin } from "../../platform/builtin.ts";
+import { importModule } from "../../platform/import-module.ts";
+import { jitiFor } from "../../platform/jiti.ts";
 import { failWithoutPlace, type Fail } from "./fail.ts";
-import { importModule } from "./import-module.ts";
-import { jitiFor } from "./jiti.ts";
 import { didYouMeanFile } from "./nearest-file.ts";
 import { checkOneCopy } from "./one-copy.ts";
 import { insideProject } from "./project.ts";

@@ -7,6 +7,10 @@ optimizer: { use: adamw, lr: 1, betas: [1, 2] }
 schedule: cosine
 loader: null
 hook: { use: earlyStopping, patience: 3 }
+space:
+  optimizer.lr: { use: uniform, low: 0 }
+  model: { width: 1 }
+  model.layers.0: { depth: 1 }
 hooks:
   - { use: earlyStopping, patience: 3 }
   - progressBar
@@ -14,6 +18,12 @@ hooks:
   - { use: logger, name: one }
   - { use: logger, name: two }
 `;
+
+const SPACE = {
+  "optimizer.lr": { use: "uniform", low: 0 },
+  model: { width: 1 },
+  "model.layers.0": { depth: 1 },
+};
 
 const at = (value: unknown, path: string): unknown =>
   path.split(".").reduce<unknown>((here, key) => (here as Record<string, unknown>)[key], value);
@@ -43,6 +53,13 @@ it.each<[set: string, path: string, expected: unknown]>([
   ["hooks.5=ema", "hooks.5", "ema"],
   ["hook.patience=5", "hook.patience", 5],
   ["hook.earlyStopping.patience=5", "hook", { use: "earlyStopping", patience: 5 }],
+  // A key may have dots of its own: the longest that is there is meant.
+  ["space.optimizer.lr.low=1", "space", { ...SPACE, "optimizer.lr": { use: "uniform", low: 1 } }],
+  ["space.optimizer\\.lr.low=1", "space", { ...SPACE, "optimizer.lr": { use: "uniform", low: 1 } }],
+  ["space.optimizer.lr=1", "space", { ...SPACE, "optimizer.lr": 1 }],
+  ["space.optimizer.wd=1", "space", { ...SPACE, optimizer: { wd: 1 } }],
+  ["space.model.layers.0.depth=2", "space", { ...SPACE, "model.layers.0": { depth: 2 } }],
+  ["space.model.width=2", "space", { ...SPACE, model: { width: 2 } }],
 ])("%s", async (set, path, expected) => {
   const value = await valueOf({ "c.yaml": TEXT }, { set: [set], env: { WHO: "me" } });
   if (expected === undefined) expect((value as Record<string, unknown>)[path]).toBe(1);

@@ -29,10 +29,11 @@ export const putValue = (tree: ConfigNode, path: readonly string[], value: Confi
 
 /** @param done the path so far, as it is in the tree: with indices of lists */
 function put(node: ConfigNode | undefined, path: readonly string[], value: ConfigNode, done: ConfigPath): ConfigNode {
-  const [key, ...rest] = path;
-  if (key === undefined) return value;
-  if (node?.kind === "list") return putInList(node, key, rest, value, done);
-  const map = node ? asMap(node, key, value, done) : emptyMap(value);
+  const [first, ...others] = path;
+  if (first === undefined) return value;
+  if (node?.kind === "list") return putInList(node, first, others, value, done);
+  const map = node ? asMap(node, first, value, done) : emptyMap(value);
+  const { key, rest } = ownKey(map, first, others);
   const known = map.entries.get(key);
   // Where one hook stands without a list around it, its name may be said all the same.
   if (!known && rest.length > 0 && usesName(map, key)) return put(map, rest, value, done);
@@ -41,6 +42,15 @@ function put(node: ConfigNode | undefined, path: readonly string[], value: Confi
   const other = key === "use" && rest.length === 0 && known !== undefined && toPlain(known.value) !== toPlain(value);
   const at = known && rest.length > 0 ? known.at : value.at;
   return { ...map, entries: new Map([...(other ? [] : map.entries), [key, { at, value: next }]]) };
+}
+
+/** A key may have dots of its own, as in the space of a sweep: of those that are there, the longest is meant. */
+function ownKey(map: MapNode, first: string, others: readonly string[]): { key: string; rest: readonly string[] } {
+  for (let parts = others.length; parts > 0; parts--) {
+    const key = [first, ...others.slice(0, parts)].join(".");
+    if (map.entries.has(key)) return { key, rest: others.slice(parts) };
+  }
+  return { key: first, rest: others };
 }
 
 function asMap(node: ConfigNode, key: string, value: ConfigNode, done: ConfigPath): MapNode {

@@ -34,7 +34,7 @@ export async function parseFile(path: string, shown: string, project: string, fa
 }
 
 async function parseModule(path: string, shown: string, project: string, fail: Fail): Promise<ConfigNode> {
-  const { importModule } = await import("./import-module.ts");
+  const { importModule } = await import("../../platform/import-module.ts");
   const { checkOneCopy } = await import("./one-copy.ts");
   const { fromModule } = await import("./from-module.ts");
   // Whether it is there, and a file, and not the 10 MB that were meant to be data.

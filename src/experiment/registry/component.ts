@@ -39,6 +39,8 @@ export interface Component {
   readonly files?: Files;
   /** Arguments and options that whoever builds it gives, and that no config says: a sampler's space. */
   readonly given?: readonly string[];
+  /** Throws when a run would not find what it needs around it, keys or a package. Told the options of the config. */
+  readonly checkAround?: (options: never) => unknown;
 }
 
 export type Components = Readonly<Record<string, Component>>;

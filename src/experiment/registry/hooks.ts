@@ -16,7 +16,7 @@ import { modelCheckpoint } from "../../hooks/model-checkpoint.ts";
 import { nanGuard } from "../../hooks/nan-guard.ts";
 import { probe } from "../../hooks/probe.ts";
 import { progressBar } from "../../hooks/progress-bar.ts";
-import { s3Upload } from "../../hooks/s3-upload.ts";
+import { checkS3Upload, s3Upload } from "../../hooks/s3-upload.ts";
 import { schedule } from "../../hooks/schedule.ts";
 import { stopFile } from "../../hooks/stop-file.ts";
 import { swa } from "../../hooks/swa.ts";
@@ -46,7 +46,7 @@ export const hooks: Components = {
   nanGuard: { make: nanGuard },
   probe: { make: probe },
   progressBar: { make: progressBar },
-  s3Upload: { make: s3Upload },
+  s3Upload: { make: s3Upload, checkAround: checkS3Upload },
   schedule: { make: schedule, args: ["cadence", "hook"], parts: { hook: one("hook") } },
   stopFile: { make: stopFile, files: { path: "write" } },
   swa: { make: swa },

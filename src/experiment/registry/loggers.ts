@@ -2,9 +2,9 @@
 import { consoleLog } from "../../loggers/console.ts";
 import { csv } from "../../loggers/csv.ts";
 import { jsonl } from "../../loggers/jsonl.ts";
-import { mlflow } from "../../loggers/mlflow.ts";
+import { checkMlflow, mlflow } from "../../loggers/mlflow.ts";
 import { tensorboard } from "../../loggers/tensorboard.ts";
-import { wandb } from "../../loggers/wandb.ts";
+import { checkWandb, wandb } from "../../loggers/wandb.ts";
 import type { Components } from "./component.ts";
 
 const files = { dir: "write" } as const;
@@ -13,7 +13,7 @@ export const loggers: Components = {
   console: { make: consoleLog },
   csv: { make: csv, files },
   jsonl: { make: jsonl, files },
-  mlflow: { make: mlflow },
+  mlflow: { make: mlflow, checkAround: checkMlflow },
   tensorboard: { make: tensorboard, files },
-  wandb: { make: wandb },
+  wandb: { make: wandb, checkAround: checkWandb },
 };

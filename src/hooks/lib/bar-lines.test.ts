@@ -111,7 +111,7 @@ test("plain lines have all of it, and nothing that a log could not keep", () => 
   expect(plainEvalLine({ ...evaluation, total: undefined })).toBe("evaluating val: batch 12, 0:02");
   expect(plainEvalEnd(evaluation, [["val/loss", 0.5]])).toBe("evaluated val: 12 batches in 0:02, val/loss 0.5000");
   expect(plainEnd({ ...progress, values: [["loss", 1.5]] }, { status: "error", reason: "bad\nthings" })).toBe(
-    "error after 430 steps in 0:03 (bad), loss 1.500",
+    "error at step 430, after 0:03 (bad), loss 1.500",
   );
 });
 
@@ -119,13 +119,14 @@ describe("the last word", () => {
   const short = { ...progress, step: 2580, values: [["loss", 0.02134] as const] };
 
   it.each([
-    ["completed", "✓"],
-    ["stopped", "■"],
-    ["interrupted", "■"],
-    ["error", "✗"],
-  ])("on a run that is %s", (status, mark) => {
+    ["completed", "✓ completed: why  2580 steps"],
+    ["stopped", "■ stopped: why  2580 steps"],
+    ["interrupted", "■ interrupted: why  2580 steps"],
+    // It need not be done.
+    ["error", "✗ error: why  step 2580/2580"],
+  ])("on a run that is %s", (status, head) => {
     expect(endLines(short, { status, reason: "why" }, style, 100)).toEqual([
-      `${mark} ${status}: why  2580 steps  0:03  143 steps/s  loss 0.02134`,
+      `${head}  0:03  143 steps/s  loss 0.02134`,
     ]);
   });
 
@@ -133,7 +134,7 @@ describe("the last word", () => {
     const lines = endLines(progress, { status: "error", reason: "x".repeat(500) }, style, 60);
     expect(lines).toEqual([
       `✗ error: ${"x".repeat(49)}…`,
-      "  430/2580 steps  0:03  143 steps/s  loss 0.2134  lr 0.0019",
+      "  step 430/2580  0:03  143 steps/s  loss 0.2134  lr 0.0019",
       "  val/loss 0.3100  val/accuracy 96.42%",
     ]);
   });

@@ -1,5 +1,6 @@
 // What a progress bar says: as live lines, as a plain line for logs, and as the last word on a run.
 import { bar, fitted, type Part } from "./bar.ts";
+import { howFar } from "../../terminal/ending.ts";
 import { formatDuration, formatPace } from "../../terminal/eta.ts";
 import { formatMetric } from "../../terminal/format-number.ts";
 import { sparkline } from "../../terminal/sparkline.ts";
@@ -153,8 +154,7 @@ const firstLine = (reason: string, style: Style): string =>
 
 export function plainEnd(progress: Progress, { status, reason }: Ending): string {
   const why = firstLine(reason, { color: false, unicode: false });
-  const { step, elapsed } = progress;
-  const outcome = `${status} after ${step} ${step === 1 ? "step" : "steps"} in ${formatDuration(elapsed)}`;
+  const outcome = `${status} ${howFar(status, progress.step, progress.elapsed)}`;
   return [`${outcome}${why === "" ? "" : ` (${why})`}`, ...words(progress.values)].join(", ");
 }
 
@@ -180,6 +180,13 @@ function flow(parts: readonly string[], columns: number, style: Style): string[]
   return lines.map((line) => truncate(line, room(columns), cutMark(style)));
 }
 
+/** A run that failed in a step need not have done it. */
+function stepsDone(status: string, step: number, total: number | undefined): string {
+  const ofAll = total === undefined ? `${step}` : `${step}/${total}`;
+  if (status === "error") return `step ${ofAll}`;
+  return total === step ? `${step} steps` : `${ofAll} steps`;
+}
+
 /** The last word on a run: `✓ completed: 6 epochs  2580 steps  0:18  143 steps/s  loss 0.0213`. */
 export function endLines(progress: Progress, { status, reason }: Ending, style: Style, columns: number): string[] {
   const { step, totalSteps, elapsed, secondsPerStep, values } = progress;
@@ -187,7 +194,7 @@ export function endLines(progress: Progress, { status, reason }: Ending, style: 
   const why = firstLine(reason, style);
   const parts = [
     `${mark(status, style)} ${bold(status)}${why === "" ? "" : `: ${why}`}`,
-    totalSteps === undefined || totalSteps === step ? `${step} steps` : `${step}/${totalSteps} steps`,
+    stepsDone(status, step, totalSteps),
     formatDuration(elapsed),
     secondsPerStep === undefined ? "" : formatPace(secondsPerStep),
     ...values.map(([name, value]) => metric(name, value, style)),

@@ -143,7 +143,8 @@ describe("the best", () => {
     expect(attempts).toEqual(["step-000006", "step-000009"]);
     const [saved] = await store.list();
     expect(saved!.metrics["train/loss"]).toBeTypeOf("number");
-    await using none = tinyTrainer({ store: memoryStore(), hooks: [best({ saveOnTrainEpochEnd: false })] });
+    const afterEvals = best({ monitor: "train/loss", saveOnTrainEpochEnd: false });
+    await using none = tinyTrainer({ store: memoryStore(), hooks: [afterEvals] });
     await expect(none.fit()).rejects.toThrow(
       /`saveOnTrainEpochEnd: false` compares after evaluations, but there are none/,
     );

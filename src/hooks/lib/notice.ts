@@ -1,4 +1,4 @@
-// What a notice says when nobody gives a template.
+// What a notice says when nobody gives a template. Epochs count from 1, as in everything that people read.
 import type { WebhookInfo } from "../webhook.ts";
 
 type Told = Omit<WebhookInfo, "text">;
@@ -33,7 +33,7 @@ function headline(info: Told, at: string): string {
     case "bestModel":
       return `New best ${best!.monitor}: ${number(best!.value)} at ${at}.`;
     case "epochEnd":
-      return `Epoch ${info.epoch} is over, at step ${info.step}.`;
+      return `Epoch ${info.epoch + 1} is over, at step ${info.step}.`;
     case "evalEnd":
       return `Evaluated at ${at}.`;
     default:
@@ -42,7 +42,7 @@ function headline(info: Told, at: string): string {
 }
 
 export function noticeText(info: Told): string {
-  const at = `step ${info.step} (epoch ${info.epoch})`;
+  const at = `step ${info.step} (epoch ${info.epoch + 1})`;
   const { best, event } = info;
   const bestLine = best && event === "trainEnd" ? `Best ${best.monitor}: ${number(best.value)}.` : "";
   const withMetrics = event === "trainEnd" || event === "epochEnd" || event === "evalEnd";

@@ -1,4 +1,5 @@
 // What loggers tell of a run: its settings and where it runs, without anything that looks like a secret.
+import { thisProcess } from "../../checkpoint/process-mark.ts";
 import type { ContextOf } from "../../core/context.types.ts";
 import type { Json } from "../../core/json.ts";
 import { builtinOrNone } from "../../platform/builtin.ts";
@@ -60,7 +61,6 @@ interface NodeProcess {
   readonly version: string;
   readonly platform: string;
   readonly arch: string;
-  readonly pid: number;
   cwd?(): string;
 }
 
@@ -68,7 +68,7 @@ interface NodeProcess {
 export async function about(around: Around, secrets: readonly string[]): Promise<Record<string, Json>> {
   const { config, device, paramCount } = around;
   const { process } = globalThis as { process?: NodeProcess };
-  const os = builtinOrNone<{ hostname(): string; cpus(): readonly { model: string }[]; totalmem(): number }>("node:os");
+  const os = builtinOrNone<{ cpus(): readonly { model: string }[]; totalmem(): number }>("node:os");
   const git = await gitOf(process?.cwd?.() ?? "");
   return {
     engine: device,
@@ -82,9 +82,8 @@ export async function about(around: Around, secrets: readonly string[]): Promise
       command: redactArguments(process.argv, secrets),
       node: process.version,
       platform: `${process.platform} ${process.arch}`,
-      pid: process.pid,
     }),
-    ...(os && { host: os.hostname(), cpus: os.cpus().length, cpu: os.cpus()[0]?.model ?? "", memory: os.totalmem() }),
+    ...(os && { ...thisProcess(), cpus: os.cpus().length, cpu: os.cpus()[0]?.model ?? "", memory: os.totalmem() }),
     ...(git !== undefined && { git }),
   };
 }

@@ -49,7 +49,7 @@ export async function loadS3mini(owner: string): Promise<S3miniClass> {
     const { S3mini } = (await import(/* @vite-ignore */ /* webpackIgnore: true */ name)) as { S3mini: S3miniClass };
     return S3mini;
   } catch (error) {
-    throw new EngineError(`${owner} needs the package s3mini. Install it: npm install ${name}`, { cause: error });
+    throw new EngineError(`${owner} needs the package s3mini. Install it: npm install ${name}@1`, { cause: error });
   }
 }
 

@@ -1,10 +1,11 @@
 // Where uploads may go and with what: options, keys, the package; and that no key is ever shown.
 import { inspect } from "node:util";
-import type { Hook } from "hookline";
+import { HookError, type Hook } from "hookline";
 import { memoryStore } from "hookline/checkpoint";
 import { tinyTrainer } from "hookline/testing";
 import type { S3mini as RealS3mini } from "s3mini";
 import { afterEach, beforeEach, describe, expect, expectTypeOf, it, onTestFinished, vi } from "vitest";
+import manifest from "../../../package.json" with { type: "json" };
 import { s3Server, type S3Server } from "../../../tests/support/s3-server.ts";
 import { s3Upload, type S3UploadOptions } from "../s3-upload.ts";
 import type { S3mini } from "./s3-bucket.ts";
@@ -27,27 +28,34 @@ async function train(...hooks: Hook[]) {
   return { result, warnings, text };
 }
 
-describe("what is missing", () => {
-  it("keys: told when the run begins", async () => {
+describe("what is missing ends the run before its first step", () => {
+  async function failure(hook: Hook): Promise<string> {
+    let steps = 0;
+    const error: unknown = await train(hook, { name: "counts", onStepBegin: () => void steps++ }).catch(
+      (thrown: unknown) => thrown,
+    );
+    expect(error).toBeInstanceOf(HookError);
+    expect(steps).toBe(0);
+    return inspect(error, { depth: 9 });
+  }
+
+  it("keys", async () => {
     vi.stubEnv("AWS_ACCESS_KEY_ID", "");
     vi.stubEnv("AWS_SECRET_ACCESS_KEY", "");
     const { accessKeyId: _, secretAccessKey: __, ...rest } = bucket.options;
-    const { result, warnings } = await train(saves, s3Upload(rest));
-    expect(result.status).toBe("completed");
-    expect(warnings[0]).toMatch(/`trainBegin`.*there are no keys for .*set AWS_ACCESS_KEY_ID/);
-    expect(warnings.at(-1)).toMatch(/1 failed \(the last: s3Upload: there are no keys/);
+    expect(await failure(s3Upload(rest))).toMatch(/`trainBegin`.*there are no keys for .*set AWS_ACCESS_KEY_ID/);
   });
 
-  it("a session token that cannot be signed with: told when the run begins", async () => {
+  it("keys that can be signed with: a session token cannot", async () => {
     for (const name of ["AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"])
       vi.stubEnv(name, "planted-secret");
     const { accessKeyId: _, secretAccessKey: __, ...rest } = bucket.options;
-    const trained = await train(s3Upload(rest));
-    expect(trained.warnings).toEqual([expect.stringMatching(/`trainBegin`.*are temporary/)]);
-    expect(trained.text).not.toContain("planted");
+    const text = await failure(s3Upload(rest));
+    expect(text).toMatch(/`trainBegin`.*are temporary/);
+    expect(text).not.toContain("planted");
   });
 
-  it("the package: told when the run begins, with what to install", async () => {
+  it("the package, with the version to install", async () => {
     vi.doMock("s3mini", () => {
       throw new Error("Cannot find package");
     });
@@ -56,8 +64,10 @@ describe("what is missing", () => {
     });
     vi.resetModules();
     const fresh = await import("../s3-upload.ts");
-    const { warnings } = await train(fresh.s3Upload(bucket.options));
-    expect(warnings).toEqual([expect.stringMatching(/needs the package s3mini\. Install it: npm install s3mini/)]);
+    const [, hint] = /needs the package s3mini\. Install it: npm install s3mini@(\S+)/.exec(
+      await failure(fresh.s3Upload(bucket.options)),
+    )!;
+    expect(manifest.peerDependencies.s3mini).toMatch(new RegExp(`^\\^${hint}\\.`));
   });
 });
 

@@ -40,9 +40,9 @@ const path: Check = {
 
 export const S3_TARGET_CHECKS = {
   // These are checked below: the common message would show the value, and with it a key.
-  endpoint: is.anything,
-  accessKeyId: is.anything,
-  secretAccessKey: is.anything,
+  endpoint: { ...is.anything, expected: 'the address of the service, such as "https://s3.eu-central-1.amazonaws.com"' },
+  accessKeyId: { ...is.anything, expected: is.name.expected },
+  secretAccessKey: { ...is.anything, expected: is.name.expected },
   bucket: {
     expected: "a bucket's name of 3 to 63 letters, digits, `.` and `-`",
     schema: { type: "string", minLength: 3, maxLength: 63 },

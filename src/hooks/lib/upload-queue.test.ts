@@ -103,6 +103,14 @@ describe("UploadQueue", () => {
     expect(queue.dropped).toBe(0);
   });
 
+  it("a reason that is a sentence stands within others", async () => {
+    const { queue, drain, warnings } = make({ a: new Error("It is full. Empty it."), b: new GoneError("It is gone.") });
+    for (const name of "ab") queue.push(saved(name, "best"));
+    await drain();
+    expect(warnings).toEqual(["a was not sent: It is full. Empty it", "b is not sent: It is gone"]);
+    expect(queue.problem).toContain("1 failed (the last: It is full. Empty it);");
+  });
+
   it("goes on after a failure; the same reason again is only counted", async () => {
     const { queue, sent, drain, warnings } = make({
       a: new Error("HTTP 403"),

@@ -112,7 +112,8 @@ export class UploadQueue {
       this.bytes += await this.#options.upload(saved, this.#end.signal);
       this.uploaded++;
     } catch (error) {
-      const reason = error instanceof Error ? error.message : String(error);
+      // It stands within sentences.
+      const reason = (error instanceof Error ? error.message : String(error)).replace(/\.$/, "");
       if (this.#end.signal.aborted) this.#unsent.push(saved.name);
       else if (error instanceof GoneError) {
         this.dropped++;

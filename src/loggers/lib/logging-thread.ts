@@ -1,7 +1,7 @@
 // The thread that formats, writes and sends what is logged, seen from the training thread. One serves all backends.
-import { fromFailure } from "../../checkpoint/disk-calls.ts";
 import { HooklineError } from "../../core/errors.ts";
 import { currentPlatform } from "../../platform/platform.ts";
+import { fromFailure } from "../../platform/thread-failure.ts";
 import { startWorkerThread, type WorkerThread } from "../../platform/worker-thread.ts";
 import type { RecordBatch } from "./record-batch.ts";
 import { FLUSH, FLUSHED, READY, TAKEN, type Call, type FromThread, type ToThread } from "./thread-messages.ts";

@@ -1,6 +1,6 @@
 // The logging thread: backends that format, write and send, so that training does none of it.
-import { toFailure } from "../../checkpoint/disk-calls.ts";
 import { builtin } from "../../platform/builtin.ts";
+import { toFailure } from "../../platform/thread-failure.ts";
 import type { LoggerBackend } from "../backend.ts";
 import { csvTable } from "../csv.ts";
 import { jsonlFiles } from "../jsonl.ts";

@@ -1,19 +1,12 @@
 // Records that go to another thread arrive as they were.
 import fc from "fast-check";
 import { expect, it } from "vitest";
+import { logRecord } from "../../../tests/support/logger-facts.ts";
 import { histogram, image, text } from "../../core/media.ts";
 import type { LogRecord } from "../backend.ts";
 import { BatchWriter, recordsOf } from "./record-batch.ts";
 
-const record = (more: Partial<LogRecord>): LogRecord => ({
-  step: 1,
-  epoch: 0,
-  time: 1.8e12,
-  elapsed: 0.5,
-  scalars: {},
-  media: {},
-  ...more,
-});
+const record = (more: Partial<LogRecord>): LogRecord => logRecord(1, more);
 
 /** There and back, through what a thread makes of it. */
 const sent = (writer: BatchWriter): LogRecord[] => [...recordsOf(structuredClone(writer.take()))];

@@ -1,17 +1,12 @@
 // Records as lines: one per step, with every number kept.
 import { expect, it, onTestFinished, vi } from "vitest";
+import { logRecord } from "../../../tests/support/logger-facts.ts";
 import { histogram, image } from "../../core/media.ts";
 import type { LogRecord } from "../backend.ts";
 import { endLine, parseLine, RecordLines } from "./record-lines.ts";
 
-const record = (step: number, scalars: Record<string, number>, media: LogRecord["media"] = {}): LogRecord => ({
-  step,
-  epoch: 0,
-  time: 1000 + step,
-  elapsed: step / 10,
-  scalars,
-  media,
-});
+const record = (step: number, scalars: Record<string, number>, media: LogRecord["media"] = {}): LogRecord =>
+  logRecord(step, { elapsed: step / 10, scalars, media });
 
 it("joins what belongs to one step, and keeps the last step back until it is complete", () => {
   const lines = new RecordLines({ media: false });

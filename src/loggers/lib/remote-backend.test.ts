@@ -3,12 +3,9 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, it, onTestFinished, vi } from "vitest";
-import type { LogRecord, RunEnd } from "../backend.ts";
+import { logRecord, runEnd, runFacts } from "../../../tests/support/logger-facts.ts";
 import { DiskQueue } from "./disk-queue.ts";
 import { remoteBackend } from "./remote-backend.ts";
-
-const record = (step: number): LogRecord => ({ step, epoch: 0, time: 1, elapsed: 1, scalars: { loss: 1 }, media: {} });
-const END: RunEnd = { status: "completed", reason: "", step: 3, time: 1, elapsed: 1, metrics: {} };
 
 it("a queue that fails between two steps is one warning, and what comes later is sent", async () => {
   const dir = mkdtempSync(join(tmpdir(), "hookline-"));
@@ -23,28 +20,19 @@ it("a queue that fails between two steps is one warning, and what comes later is
     media: false,
     courier: () => courier,
   });
-  await backend.open({
-    dir,
-    name: "run",
-    id: "id",
-    resumedAt: undefined,
-    startedAt: 1,
-    hparams: {},
-    about: {},
-    totalSteps: undefined,
-  });
+  await backend.open(runFacts({ dir }));
   const append = vi.spyOn(DiskQueue.prototype, "append").mockImplementation(() => {
     throw new Error("EROFS");
   });
   for (const step of [1, 2]) {
-    backend.log(record(step));
+    backend.log(logRecord(step, { scalars: { loss: 1 } }));
     // Here an error would come out; in a process it would end it.
     vi.advanceTimersByTime(500);
   }
   append.mockRestore();
-  backend.log(record(3));
+  backend.log(logRecord(3, { scalars: { loss: 1 } }));
   vi.advanceTimersByTime(500);
-  await backend.close(END);
+  await backend.close(runEnd({ step: 3 }));
   expect(warnings).toEqual(["what was logged is lost: EROFS"]);
   // The last step waits for what may belong to it, so that only the first was in what failed; then the end of the run.
   expect(sent.map((line) => (JSON.parse(line) as { step?: number }).step)).toEqual([2, 3, 3]);

@@ -1,9 +1,9 @@
 // A backend that sends to a service through a queue: what the services have in common.
 import type { Json } from "../../core/json.ts";
-import { messageOf } from "../../core/maybe.ts";
 import { is, type Check } from "../../core/options.ts";
 import type { LoggerBackend, LogRecord, RunFacts, Warn } from "../backend.ts";
 import { DiskQueue } from "./disk-queue.ts";
+import { inTimer } from "./in-timer.ts";
 import { MemoryQueue } from "./memory-queue.ts";
 import type { Queue } from "./queue.ts";
 import { endLine, RecordLines } from "./record-lines.ts";
@@ -67,19 +67,13 @@ export function remoteBackend(settings: RemoteSettings, say: Warn, { media, cour
   const lines = new RecordLines({ media });
   let running: { queue: Queue; sender: Sender; timer: ReturnType<typeof setInterval> } | undefined;
   let saidMedia = false;
-  let saidLost = false;
 
   const write = (all: boolean): void => running?.queue.append(lines.take(all));
 
-  /** Nobody catches what a timer throws, and it would end the process. */
-  function writeInTime(): void {
-    try {
-      write(false);
-    } catch (error) {
-      if (!saidLost) warn(`what was logged is lost: ${messageOf(error)}`);
-      saidLost = true;
-    }
-  }
+  const writeInTimer = inTimer(
+    () => write(false),
+    (problem) => warn(`what was logged is lost: ${problem}`),
+  );
 
   function noteMedia(record: LogRecord): void {
     const [unsent] = Object.entries(record.media);
@@ -95,7 +89,7 @@ export function remoteBackend(settings: RemoteSettings, say: Warn, { media, cour
       const carrier = courier(service, queue.state, warn);
       const sender = new Sender({ queue, courier: carrier, sendEvery, backoff, warn, shown: service.shown });
       queue.begin(head);
-      const timer = setInterval(writeInTime, WRITE_EVERY);
+      const timer = setInterval(writeInTimer, WRITE_EVERY);
       running = { queue, sender, timer };
       sender.start();
     },

@@ -1,5 +1,5 @@
 // What the training thread and the logging thread say to each other.
-import type { toFailure } from "../../checkpoint/disk-calls.ts";
+import type { ThreadFailure } from "../../platform/thread-failure.ts";
 import type { RunEnd, RunFacts } from "../backend.ts";
 import type { RecordBatch } from "./record-batch.ts";
 
@@ -18,7 +18,7 @@ export interface ToThread {
 }
 
 export type FromThread =
-  | { readonly id: number; readonly failure?: ReturnType<typeof toFailure> }
+  | { readonly id: number; readonly failure?: ThreadFailure }
   | { readonly backend: number; readonly warning: string };
 
 /** The answer that nobody asked for: the thread listens. */

@@ -3,7 +3,8 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { beforeEach, expect, it, onTestFinished, vi } from "vitest";
-import type { LogRecord, RunEnd, RunFacts } from "../backend.ts";
+import { logRecord, runEnd, runFacts } from "../../../tests/support/logger-facts.ts";
+import type { LogRecord, RunFacts } from "../backend.ts";
 import { csv } from "../csv.ts";
 import { jsonl } from "../jsonl.ts";
 
@@ -19,25 +20,9 @@ beforeEach(() => {
   onTestFinished(() => void vi.useRealTimers());
 });
 
-const facts = (): RunFacts => ({
-  dir,
-  name: "run",
-  id: "id",
-  resumedAt: undefined,
-  startedAt: 1,
-  hparams: {},
-  about: {},
-  totalSteps: undefined,
-});
-const record = (step: number): LogRecord => ({
-  step,
-  epoch: 0,
-  time: 1,
-  elapsed: 1,
-  scalars: { loss: step },
-  media: {},
-});
-const END: RunEnd = { status: "completed", reason: "", step: 1, time: 1, elapsed: 1, metrics: {} };
+const facts = (): RunFacts => runFacts({ dir });
+const record = (step: number): LogRecord => logRecord(step, { scalars: { loss: step } });
+const END = runEnd();
 const steps = (): number => readFileSync(join(dir, "metrics.jsonl"), "utf8").trimEnd().split("\n").length - 1;
 
 /** Each test with a thread of its own: modules anew, and the threads that they start. */

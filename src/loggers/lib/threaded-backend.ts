@@ -1,6 +1,7 @@
 // A backend whose work another thread does: the training thread packs what is logged, and hands it over now and then.
 import { flushAtExit, type FileBackend } from "../append-file.ts";
 import type { LoggerBackend, LogRecord, RunEnd, RunEvent, RunFacts, Warn } from "../backend.ts";
+import { inTimer } from "./in-timer.ts";
 import { loggingThread, type LoggingThread } from "./logging-thread.ts";
 import { BatchWriter } from "./record-batch.ts";
 
@@ -81,7 +82,12 @@ class OnThread implements FileBackend {
 
   async open(run: RunFacts): Promise<void> {
     await this.#thread.call(this.#number, { method: "open", kind: this.#kind, settings: this.#settings, run });
-    this.#timer = setInterval(() => this.#sendInTime(), SEND_EVERY);
+    // Where it fails, the next flush or `close` fails as well, and tells.
+    const stop = (): void => clearInterval(this.#timer);
+    this.#timer = setInterval(
+      inTimer(() => this.#send(), stop),
+      SEND_EVERY,
+    );
     // A run that is never closed must not keep the process: what waits is flushed when it ends.
     this.#timer.unref();
     this.#leave = flushAtExit(this);
@@ -111,15 +117,6 @@ class OnThread implements FileBackend {
       await this.#thread.call(this.#number, { method: "close", end }, this.#batch.take());
     } finally {
       this.#thread.leave(this.#number);
-    }
-  }
-
-  /** Nobody catches what a timer throws, and it would end the process. The next flush or `close` fails as well, and tells. */
-  #sendInTime(): void {
-    try {
-      this.#send();
-    } catch {
-      clearInterval(this.#timer);
     }
   }
 

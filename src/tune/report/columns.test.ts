@@ -1,4 +1,5 @@
 import { expect, it } from "vitest";
+import type { TrialInfo } from "../../core/tune.types.ts";
 import { trialInfo } from "../../../tests/support/trials.ts";
 import { choice } from "../space/choice.ts";
 import { Space } from "../space/space.ts";
@@ -38,5 +39,8 @@ it("says how a trial went where there is something to say", () => {
     ["attempts", "2"],
     ["why", "boom"],
   ]);
-  expect(shortColumnsOf(facts).map(({ title }) => title)).toEqual(["trial", "loss", "lr", "act", "steps"]);
+  const short = (...shown: readonly TrialInfo[]) => shortColumnsOf(facts, shown).map(({ title }) => title);
+  expect(short(done)).toEqual(["trial", "loss", "lr", "act", "steps"]);
+  // Beside completed ones, the value of one that ended early would be taken for a result.
+  expect(short(done, { ...done, status: "pruned" })).toEqual(["trial", "status", "loss", "lr", "act", "steps"]);
 });

@@ -42,6 +42,9 @@ export function columnsOf({ study: { space, objectives }, trials }: Facts): read
     .map(({ column, kind }) => ({ ...column, kind }));
 }
 
-/** Of the best, all but how they went. */
-export const shortColumnsOf = (facts: Facts): readonly Column[] =>
-  columnsOf(facts).filter(({ title }) => !["status", "attempts", "why"].includes(title));
+/** Of the best, all but how they went; where one of them ended early, that its value is no result. */
+export function shortColumnsOf(facts: Facts, shown: readonly TrialInfo[]): readonly Column[] {
+  const early = shown.some(({ status }) => status !== "completed");
+  const left = ["attempts", "why", ...(early ? [] : ["status"])];
+  return columnsOf(facts).filter(({ title }) => !left.includes(title));
+}

@@ -3,7 +3,7 @@ import { redact, secretsOfEnvironment } from "../../core/redact.ts";
 import type { TrialInfo } from "../../core/tune.types.ts";
 import { importance, type Importance } from "../importance.ts";
 import { paretoFront } from "../pareto.ts";
-import { rankTrials } from "../rank-trials.ts";
+import { orderTrials, rankTrials } from "../rank-trials.ts";
 import type { Objective, TrialStatus } from "../types.ts";
 import type { ReportedStudy } from "./index.ts";
 
@@ -13,7 +13,7 @@ export interface Facts {
   readonly trials: readonly TrialInfo[];
   /** Trials that can be compared, best first. */
   readonly ranked: readonly TrialInfo[];
-  /** All, those that cannot be compared at the end. */
+  /** All, in the order of a table. */
   readonly all: readonly TrialInfo[];
   readonly best: TrialInfo | undefined;
   /** Completed trials that no other beats; of more than one objective only. */
@@ -33,7 +33,15 @@ interface Failure {
   readonly trials: readonly number[];
 }
 
-const STATUSES: readonly TrialStatus[] = ["completed", "pruned", "failed", "running", "paused", "waiting"];
+const STATUSES: readonly TrialStatus[] = [
+  "completed",
+  "pruned",
+  "failed",
+  "running",
+  "interrupted",
+  "paused",
+  "waiting",
+];
 
 export function factsOf(study: ReportedStudy): Facts {
   const { space, objectives } = study;
@@ -46,7 +54,7 @@ export function factsOf(study: ReportedStudy): Facts {
     study,
     trials,
     ranked,
-    all: [...ranked, ...trials.filter(({ number }) => !places.has(number))],
+    all: orderTrials(trials, objectives),
     best: first?.status === "completed" ? first : undefined,
     front: objectives.length > 1 ? front : [],
     counts: STATUSES.map((status) => ({

@@ -29,7 +29,7 @@ export function markdownReport(facts: Facts): string {
 }
 
 function table(facts: Facts, trials: readonly TrialInfo[]): string {
-  const columns = shortColumnsOf(facts);
+  const columns = shortColumnsOf(facts, trials);
   const line = (cells: readonly string[]): string => `| ${cells.join(" | ")} |`;
   return [
     line(columns.map(({ title }) => escape(title))),

@@ -1,4 +1,5 @@
 // The report as one HTML file. It loads nothing, and is whole without its script.
+import type { TrialInfo } from "../../core/tune.types.ts";
 import { columnsOf, shortColumnsOf } from "./columns.ts";
 import { curvesChart } from "./curves-chart.ts";
 import type { Facts } from "./facts.ts";
@@ -62,11 +63,11 @@ const summary = (facts: Facts): Markup =>
 
 function bestTrials(facts: Facts): Piece {
   const { ranked, front, best } = facts;
-  const columns = shortColumnsOf(facts);
+  const table = (trials: readonly TrialInfo[]): Markup => trialsTable(facts, shortColumnsOf(facts, trials), trials);
   return [
     best && section("Best parameters", "whole", html`<pre>${JSON.stringify(best.params, undefined, 2)}</pre>`),
-    front.length > 0 ? section("Trials that no other beats", "whole", trialsTable(facts, columns, front)) : undefined,
-    ranked.length > 0 ? section("Best trials", "whole", trialsTable(facts, columns, ranked.slice(0, BEST))) : undefined,
+    front.length > 0 ? section("Trials that no other beats", "whole", table(front)) : undefined,
+    ranked.length > 0 ? section("Best trials", "whole", table(ranked.slice(0, BEST))) : undefined,
   ];
 }
 

@@ -30,6 +30,7 @@ export function asha(options: AshaOptions): Scheduler {
   }
   return {
     name: "asha",
+    maxSteps,
     decide(trial, report, trials, study) {
       const objective = firstObjective(study);
       for (const rung of rungs) {

@@ -48,6 +48,7 @@ export function hyperband(options: HyperbandOptions): Scheduler {
 
   return {
     name: "hyperband",
+    maxSteps,
     decide(trial, report, _trials, study) {
       const objective = firstObjective(study);
       // At the last rung a trial runs to its end.

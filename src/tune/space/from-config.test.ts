@@ -104,6 +104,22 @@ describe("spaceFromConfig", () => {
     expect((error as OptionError).option).toBe(option);
   });
 
+  it("puts what is nested beside what is a path, in either order", () => {
+    const [lr, wd] = [
+      { use: "uniform", low: 0, high: 1 },
+      { use: "uniform", low: 0, high: 2 },
+    ];
+    const paths = (config: object): readonly string[] => spaceFromConfig(config).parameters.map(({ path }) => path);
+    expect(paths({ optimizer: { wd, a: { b: lr } }, "optimizer.lr": lr })).toHaveLength(3);
+    expect(paths({ "optimizer.lr": lr, "optimizer.a": { c: lr }, optimizer: { wd, a: { b: lr } } })).toEqual([
+      "optimizer.lr",
+      "optimizer.a.c",
+      "optimizer.a.b",
+      "optimizer.wd",
+    ]);
+    expect(() => paths({ "optimizer.lr": lr, optimizer: { lr } })).toThrow("`optimizer.lr` is given twice");
+  });
+
   it("refuses what is no object", () => {
     expect(() => spaceFromConfig([1])).toThrow("space: expected an object of parameters by name, got `[1]` (array)");
     expect(() => spaceFromConfig(null)).toThrow(OptionError);

@@ -90,15 +90,24 @@ function put(tree: Tree, path: string, value: SpaceValue): void {
   let at = tree;
   for (const [i, key] of keys.slice(0, -1).entries()) {
     const there = Object.hasOwn(at, key) ? at[key] : (at[key] = {});
-    if (isParameter(there) || !isPlainObject(there)) {
-      throw clash(path, keys.slice(0, i + 1).join("."));
-    }
+    if (!isTree(there)) throw clash(path, keys.slice(0, i + 1).join("."));
     at = there;
   }
-  const last = keys.at(-1)!;
-  if (Object.hasOwn(at, last)) throw clash(path, path);
-  at[last] = value;
+  join(at, keys.at(-1)!, value, path);
 }
+
+/** What is nested may stand beside what is a path; one thing may not be said by both. */
+function join(tree: Tree, key: string, value: SpaceValue, path: string): void {
+  if (!Object.hasOwn(tree, key)) {
+    tree[key] = value;
+    return;
+  }
+  const there = tree[key];
+  if (!isTree(there) || !isTree(value)) throw clash(path, path);
+  for (const [inner, child] of Object.entries(value)) join(there, inner, child!, `${path}.${inner}`);
+}
+
+const isTree = (value: unknown): value is Tree => isPlainObject(value) && !isParameter(value);
 
 const clash = (path: string, other: string): OptionError =>
   new OptionError(

@@ -12,7 +12,7 @@ import { builtin } from "../../platform/builtin.ts";
 import { loadTrial } from "../runners/load-trial.ts";
 import type { Runner } from "../runners/runner.ts";
 import type { Space } from "../space/space.ts";
-import { planStudy, type StudyOptions } from "../study-options.ts";
+import { planStudy, type StudyOptions, type StudyPlan } from "../study-options.ts";
 import { checkExperiment } from "./check-experiment.ts";
 import type { SweepDocument } from "./read-sweep.ts";
 import { SWEEP_FILE } from "./record-file.ts";
@@ -51,14 +51,15 @@ export async function buildSweep(sweep: SweepDocument): Promise<StudyOptions<Spa
   const { experiment: _experiment, ...options } = { space: space!, ...parts, ...made } as Made;
   const trial = await trialOf(problems, options, directory);
   const built = { ...options, dir: options.dir!, trial };
+  let plan: StudyPlan | undefined;
   try {
-    planStudy(built);
+    plan = planStudy(built);
   } catch (error) {
     if (!(error instanceof OptionError)) throw error;
     problems.add(error.option === undefined ? [] : [error.option], error.message, error);
   }
   problems.check();
-  if (sweep.experiment) await checkExperiment(sweep, space!);
+  if (sweep.experiment) await checkExperiment(sweep, space!, plan!.objectives);
   return built;
 }
 

@@ -3,15 +3,20 @@ import { buildExperiment } from "../../experiment/build/build-experiment.ts";
 import { configError } from "../../experiment/config/document.ts";
 import { documentOf } from "../../experiment/config/read-config.ts";
 import type { Space } from "../space/space.ts";
-import type { Params } from "../types.ts";
+import type { Objective, Params } from "../types.ts";
 import { applyParams } from "./apply-params.ts";
+import { problemOfObjective } from "./check-objectives.ts";
 import type { SweepDocument } from "./read-sweep.ts";
 import { placeOf } from "./sweep-space.ts";
 
 /** More options than this are not looked at one by one. */
 const MOST = 20;
 
-export async function checkExperiment({ doc, experiment }: SweepDocument, space: Space): Promise<void> {
+export async function checkExperiment(
+  { doc, experiment }: SweepDocument,
+  space: Space,
+  objectives: readonly Objective[],
+): Promise<void> {
   const config = doc.value["space"];
   const directory = doc.directoryOf(["space"]);
   const at = (path: readonly string[]) => doc.locate(placeOf(config, path.join("."))) ?? { file: doc.file };
@@ -25,6 +30,11 @@ export async function checkExperiment({ doc, experiment }: SweepDocument, space:
         "A sweep is over one model, not over several. Give each a sweep of its own.",
       );
     await buildExperiment(built);
+    for (const [i, { metric }] of objectives.entries()) {
+      const problem = problemOfObjective(metric, built.value, doc.value);
+      const place = doc.value["objectives"] === undefined ? ["objective"] : ["objectives", i];
+      if (problem !== undefined) throw configError(doc, place, problem);
+    }
   }
 }
 

@@ -2,6 +2,7 @@
 import { OptionError } from "../../core/errors.ts";
 import type { Hook } from "../../core/hook.ts";
 import { buildExperiment } from "../../experiment/build/build-experiment.ts";
+import type { ConfigDocument } from "../../experiment/config/document.ts";
 import type { ConfigTree } from "../../experiment/config/read-config.ts";
 import { Experiment } from "../../experiment/experiment.ts";
 import { RESULTS_FILE } from "../../experiment/results-file.ts";
@@ -11,6 +12,7 @@ import { StudyError, TrialPruned } from "../study-error.ts";
 import type { Trial, TrialFunction } from "../trial.ts";
 import { trialHook } from "../trial-hook.ts";
 import type { Result } from "../types.ts";
+import { checkDatasets } from "./check-objectives.ts";
 import { readRecord, SWEEP_FILE, type SweepRecord } from "./record-file.ts";
 import { recordedExperiment } from "./record.ts";
 import { trialConfig } from "./trial-config.ts";
@@ -27,12 +29,13 @@ export async function experimentTrial(dir: string): Promise<TrialFunction> {
 }
 
 async function run(dir: string, record: SweepRecord, source: ConfigTree, trial: Trial): Promise<Result | void> {
-  const options = await buildExperiment(await trialConfig(dir, record, source, trial.params));
+  const config = await trialConfig(dir, record, source, trial.params);
+  const options = await buildExperiment(config);
   const leave = new AbortController();
   const hooks = [
     ...(options.hooks ?? []),
     ...trial.hooks,
-    noFolds,
+    checks(config, trial.hooks.length > 0 ? [] : record.objectives),
     trialHook(leaving(trial, leave), record.objectives),
   ];
   const experiment = new Experiment({ ...options, runDir: trial.runDir!, signals: false, hooks });
@@ -75,12 +78,14 @@ function resumption({ resume, runDir }: Trial): RunExperimentOptions {
   return { resume };
 }
 
-/** Folds would report one after the other, as if each were the whole trial. */
-const noFolds: Hook = {
+/** What cannot be known before the data is there. */
+const checks = ({ value }: ConfigDocument, objectives: readonly string[]): Hook => ({
   name: "sweep",
   onError: "throw",
-  onDatasetCreated({ folds }) {
-    if (folds.length === 0) return;
-    throw new OptionError("A sweep trains on one split, but `split` makes folds. Choose another, such as holdout.");
+  onDatasetCreated({ folds, datasets }) {
+    // They would report one after the other, as if each were the whole trial.
+    if (folds.length > 0)
+      throw new OptionError("A sweep trains on one split, but `split` makes folds. Choose another, such as holdout.");
+    checkDatasets(objectives, value, datasets);
   },
-};
+});

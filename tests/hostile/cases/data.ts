@@ -26,7 +26,7 @@ export const data: Cases = {
     "ended before its first batch",
   ),
   "loader: an empty stream for evaluation": bad(() => fit({ eval: stream([]) }), "ended before its first batch"),
-  "loader: of the user's own, empty": bad(() => fit({ train: ownLoader(four, 0) }), "no batch in epoch 0"),
+  "loader: of the user's own, empty": bad(() => fit({ train: ownLoader(four, 0) }), "no batch in epoch 1"),
   "loader: of the user's own, shorter than it says": bad(
     () => fit({ train: ownLoader(four, 7) }),
     "`train`",

@@ -1,17 +1,14 @@
 // Who controls a study: a key in Redis that is kept alive, so that there is one controller, and workers know whom they serve.
 import type { Redis } from "ioredis";
-import { builtin } from "../../../platform/builtin.ts";
+import { isAlive, type ProcessMark } from "../../../checkpoint/process-mark.ts";
 import { parseExact, stringifyExact } from "../../../core/exact-json.ts";
 import { StudyError } from "../../study-error.ts";
 import type { Code } from "./code.ts";
 
-type Os = ReturnType<typeof process.getBuiltinModule<"node:os">>;
-
-export interface Claim {
+/** The process is the controller's. */
+export interface Claim extends ProcessMark {
   /** Of this controller alone: what is meant for another one is not heeded. */
   readonly run: string;
-  readonly host: string;
-  readonly pid: number;
   readonly lockMs: number;
   /** The trial's module and export. */
   readonly trial: string;
@@ -32,15 +29,13 @@ return 1`;
 const LET_GO = `if redis.call("get", KEYS[1]) == ARGV[1] then return redis.call("del", KEYS[1]) end
 return 0`;
 
-export const hostName = (): string => builtin<Os>("bullmq", "node:os").hostname();
-
 /** Takes the study; waits for a holder that may have died, and refuses when it turns out to be alive. */
 export async function takeClaim(client: Redis, key: string, claim: Claim, study: string): Promise<void> {
   let least = Infinity;
   for (;;) {
     const text = await client.get(key);
     const holder = text === null ? undefined : (parseExact(text) as Claim);
-    const dead = holder && hasEnded(holder) ? text! : "";
+    const dead = holder && !isAlive(holder) ? text! : "";
     if (await renewClaim(client, key, claim, dead)) return;
     const left = await client.pttl(key);
     // A holder that lives has prolonged it.
@@ -66,15 +61,4 @@ export async function releaseClaim(client: Redis, key: string, claim: Claim): Pr
 export async function readClaim(client: Redis, key: string): Promise<Claim | undefined> {
   const text = await client.get(key);
   return text === null ? undefined : (parseExact(text) as Claim);
-}
-
-/** Of this machine only it can be said. */
-function hasEnded({ host, pid }: Claim): boolean {
-  if (host !== hostName() || pid === process.pid) return false;
-  try {
-    process.kill(pid, 0);
-    return false;
-  } catch (error) {
-    return (error as { code?: string }).code === "ESRCH";
-  }
 }

@@ -17,6 +17,12 @@ export interface Names {
   readonly news: string;
 }
 
+/** Matches the claims of all studies. */
+export const ALL_CLAIMS = `${PREFIX}-study:*:claim`;
+
+/** The study of a claim's key. */
+export const studyOf = (claim: string): string => decodeURIComponent(claim.split(":")[1]!);
+
 export function namesOf(study: string): Names {
   // BullMQ parts its keys by colons, which a study's name may have.
   const queue = encodeURIComponent(study);

@@ -1,12 +1,13 @@
 // A worker in the service of one controller of a study: takes its attempts from the queue and runs each in a warm process,
 // so that this one always has time to keep its locks.
 import type { Job, Worker } from "bullmq";
+import { hostName } from "../../../checkpoint/process-mark.ts";
 import { builtin } from "../../../platform/builtin.ts";
 import { errorOf } from "../../failure.ts";
 import { StudyError } from "../../study-error.ts";
 import { ChildPool, type PoolOptions } from "../child-pool.ts";
 import type { TrialHost, TrialJob, TrialOutcome } from "../runner.ts";
-import { hostName, type Claim } from "./claim.ts";
+import type { Claim } from "./claim.ts";
 import type { Connection } from "./connection.ts";
 import { Conversation } from "./conversation.ts";
 import { Batch, keyOf, unpackDown, type AttemptKey, type Said, type UpMessage } from "./messages.ts";

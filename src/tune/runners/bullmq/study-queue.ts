@@ -1,11 +1,12 @@
 // The controller's side of a study whose trials run elsewhere: puts attempts into a queue, speaks with the workers that have
 // them, and notices when one is lost.
 import type { Queue, Worker } from "bullmq";
+import { thisProcess } from "../../../checkpoint/process-mark.ts";
 import { builtin } from "../../../platform/builtin.ts";
 import { StudyError } from "../../study-error.ts";
 import type { RunnerStudy, TrialHost, TrialJob, TrialOutcome } from "../runner.ts";
 import { Attempts, type Attempt } from "./attempts.ts";
-import { hostName, releaseClaim, renewClaim, takeClaim, type Claim } from "./claim.ts";
+import { releaseClaim, renewClaim, takeClaim, type Claim } from "./claim.ts";
 import { codeOf } from "./code.ts";
 import { checkKeeps, connect, type Connection } from "./connection.ts";
 import { Batch, unpackUp, type DownMessage } from "./messages.ts";
@@ -36,8 +37,7 @@ export async function openStudyQueue(options: Options): Promise<StudyQueue> {
     const modules = [trial, ...study.hookSources.map((source) => (typeof source === "string" ? source : source.use))];
     const claim: Claim = {
       run: crypto.randomUUID().slice(0, 13),
-      host: hostName(),
-      pid: process.pid,
+      ...thisProcess(),
       lockMs,
       trial,
       modules,

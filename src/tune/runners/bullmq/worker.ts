@@ -1,15 +1,16 @@
 // A worker: waits for a study's controller, works for it until it is gone, and waits for the next one.
 import type { Redis } from "ioredis";
+import { hostName } from "../../../checkpoint/process-mark.ts";
 import { checkOptions } from "../../../core/options.ts";
 import { stringifyExact } from "../../../core/exact-json.ts";
 import { StudyError } from "../../study-error.ts";
 import { redisAddress } from "../bullmq.ts";
 import type { PoolOptions } from "../child-pool.ts";
-import { hostName, readClaim, type Claim } from "./claim.ts";
+import { readClaim, type Claim } from "./claim.ts";
 import { codeOf, otherCode } from "./code.ts";
 import { connect, type Connection } from "./connection.ts";
 import type { Refusal } from "./messages.ts";
-import { namesOf, type Names } from "./names.ts";
+import { ALL_CLAIMS, namesOf, studyOf, type Names } from "./names.ts";
 import { Session } from "./session.ts";
 
 export interface WorkerOptions extends PoolOptions {
@@ -67,10 +68,24 @@ class StudyWorker {
     say(`Waiting for the study \`${study}\` at ${this.#connection.url}.`);
     try {
       // A Redis that is away must not keep it.
-      await Promise.race([this.#serve(), stopped]);
+      await Promise.race([this.#sayOthers().then(() => this.#serve()), stopped]);
     } finally {
       await this.#session?.leave("the worker is stopped");
     }
+  }
+
+  /** A name that is mistyped, or was left out, would be waited for in vain. */
+  async #sayOthers(): Promise<void> {
+    const { client } = this.#connection;
+    if (await readClaim(client, this.#names.claim)) return;
+    const claims: string[] = [];
+    for await (const keys of client.scanStream({ match: ALL_CLAIMS, count: 1000 })) claims.push(...(keys as string[]));
+    const [first, ...more] = [...new Set(claims)].map(studyOf).toSorted();
+    if (first === undefined) return;
+    const names = [first, ...more].map((name) => `\`${name}\``).join(", ");
+    this.#options.say(
+      `There is none of this name yet, but there ${more.length > 0 ? "are" : "is"} ${names}. If that is meant: --study ${/^[\w.-]+$/.test(first) ? first : JSON.stringify(first)}.`,
+    );
   }
 
   async #serve(): Promise<void> {

@@ -1,13 +1,15 @@
 // Imports a user's module: by Node where it can, so that there is one of each module, by jiti where it cannot read TypeScript.
 // jiti leaves what is JavaScript to Node too: a hook's `hookline` is the one that runs.
-import { builtin } from "../../platform/builtin.ts";
-import type { Fail } from "./fail.ts";
+import { builtin } from "./builtin.ts";
 import { jitiFor } from "./jiti.ts";
 import { syntaxErrorIn, throwPlace } from "./module-error.ts";
 
 type Url = ReturnType<typeof process.getBuiltinModule<"node:url">>;
 
 export type Exports = Readonly<Record<string, unknown>>;
+
+/** Whoever wants the module makes the error: a config has a place to name, a thread has none. */
+type Fail = (message: string, cause: unknown) => Error;
 
 /** Node 20 has no TypeScript at all; later ones have what can be erased, and none in node_modules. */
 const NEEDS_JITI = new Set([
@@ -31,7 +33,7 @@ export async function importModule(file: string, shown: string, project: string,
 }
 
 async function importNatively(file: string): Promise<Exports> {
-  const { pathToFileURL } = builtin<Url>("A config", "node:url");
+  const { pathToFileURL } = builtin<Url>("A module", "node:url");
   return (await import(/* @vite-ignore */ pathToFileURL(file).href)) as Exports;
 }
 

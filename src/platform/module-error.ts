@@ -1,5 +1,5 @@
 // Where in a user's module an import failed: a syntax error's line, or the line that threw.
-import { builtin } from "../../platform/builtin.ts";
+import { builtin } from "./builtin.ts";
 import { jitiFor } from "./jiti.ts";
 
 type Files = ReturnType<typeof process.getBuiltinModule<"node:fs/promises">>;
@@ -19,7 +19,7 @@ const COMPLAINT = /__JITI_ERROR__\s*=\s*(\{.*\});?/s;
 export async function syntaxErrorIn(error: unknown, file: string): Promise<SyntaxProblem | undefined> {
   const isSyntax = error instanceof SyntaxError || (error instanceof Error && /^\w*ParseError/.test(error.message));
   if (!isSyntax) return undefined;
-  const source = await builtin<Files>("A config", "node:fs/promises").readFile(file, "utf8");
+  const source = await builtin<Files>("A module", "node:fs/promises").readFile(file, "utf8");
   const jiti = await jitiFor(file);
   const output = jiti.transform({ source, filename: file, ts: /\.[cm]?ts$/.test(file), async: true });
   const [, complaint] = COMPLAINT.exec(output) ?? [];
@@ -33,8 +33,8 @@ const FRAME = /\(?((?:file:\/\/)?(?:\/|[A-Za-z]:[\\/])[^()]*?):(\d+):(\d+)\)?$/;
 /** ` (hooks.ts:3:7)`: the topmost frame in the project's own files, or nothing. */
 export function throwPlace(error: unknown, project: string): string {
   if (!(error instanceof Error)) return "";
-  const { relative } = builtin<Paths>("A config", "node:path");
-  const { fileURLToPath } = builtin<Url>("A config", "node:url");
+  const { relative } = builtin<Paths>("A module", "node:path");
+  const { fileURLToPath } = builtin<Url>("A module", "node:url");
   for (const frame of (error.stack ?? "").split("\n")) {
     const [, place, line, column] = FRAME.exec(frame) ?? [];
     if (place === undefined) continue;

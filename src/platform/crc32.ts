@@ -1,5 +1,5 @@
-// The checksum of zip files.
-import { builtinOrNone } from "../../platform/builtin.ts";
+// The checksum of zip files and PNGs.
+import { builtinOrNone } from "./builtin.ts";
 
 /** Eight tables of 256: eight bytes are folded in at a time. */
 const TABLES = Array.from({ length: 8 }, () => new Uint32Array(256));

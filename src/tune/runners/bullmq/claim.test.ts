@@ -1,0 +1,55 @@
+// Who may take a study, told by a Redis of one key: what the real one does to workers is in tests/tune.
+import { spawnSync } from "node:child_process";
+import type { Redis } from "ioredis";
+import { expect, test } from "vitest";
+import { thisProcess } from "../../../checkpoint/process-mark.ts";
+import { stringifyExact } from "../../../core/exact-json.ts";
+import { readClaim, takeClaim, type Claim } from "./claim.ts";
+
+const claim = (run: string, changes: Partial<Claim> = {}): Claim => ({
+  ...thisProcess(),
+  run,
+  lockMs: 1000,
+  trial: "trial.ts#trial",
+  modules: [],
+  code: { hookline: "1", trial: "abc" },
+  dir: undefined,
+  ...changes,
+});
+
+/** A holder that keeps prolonging it, as one that lives does. */
+function heldBy(holder: Claim): Redis {
+  let text: string | null = stringifyExact(holder);
+  let left = 500;
+  const client = {
+    get: async () => text,
+    pttl: async () => left++,
+    async eval(_script: string, _keys: number, _key: string, mine: string, _ms: number, instead: string) {
+      if (text !== null && text !== mine && text !== instead) return 0;
+      text = mine;
+      return 1;
+    },
+  };
+  return client as unknown as Redis;
+}
+
+const taken = async (holder: Claim): Promise<string | undefined> => {
+  const client = heldBy(holder);
+  await takeClaim(client, "key", claim("new"), "digits");
+  return (await readClaim(client, "key"))?.run;
+};
+
+test("a holder that lives keeps it", async () => {
+  await expect(taken(claim("old"))).rejects.toThrow(
+    `another controller is at work on the study \`digits\` (process ${process.pid} on ${thisProcess().host})`,
+  );
+  await expect(taken(claim("old", { host: "elsewhere", pid: 1 }))).rejects.toThrow("on elsewhere");
+});
+
+test("a holder that has died loses it at once", async () => {
+  expect(await taken(claim("old", { pid: spawnSync("true").pid }))).toBe("new");
+});
+
+test.runIf(process.platform === "linux")("also when another process has its pid now", async () => {
+  expect(await taken(claim("old", { started: "1" }))).toBe("new");
+});

@@ -1,0 +1,59 @@
+// Whether an experiment has the metrics that a sweep is after: told before anything is trained for them, as far as it is known.
+import { OptionError } from "../../core/errors.ts";
+import { monitorValue } from "../../core/monitor.ts";
+import type { Datasets } from "../../core/pipeline.types.ts";
+import { didYouMean } from "../../core/suggest.ts";
+import { metricNames } from "../../experiment/build/plan.ts";
+
+type Config = Readonly<Record<string, unknown>>;
+
+const PARTS = ["train", "val", "test"] as const;
+
+/** Whether code of the user's own has a say in what is logged: then any metric may come. */
+function isOpen({ loaders, evaluate, metrics, hooks }: Config): boolean {
+  return isThere(loaders) || isThere(evaluate) || typeof metrics === "function" || isOwn(hooks);
+}
+
+const isThere = (value: unknown): boolean => value !== undefined && value !== null;
+
+/** A hook that a module exports or a TypeScript config has made, or that a built-in one wraps. */
+function isOwn(hooks: unknown): boolean {
+  if (typeof hooks === "string") return /#|^\.{1,2}\//.test(hooks);
+  if (typeof hooks !== "object" || hooks === null) return typeof hooks === "function";
+  const isPlain = Array.isArray(hooks) || Object.getPrototypeOf(hooks) === Object.prototype;
+  return !isPlain || Object.values(hooks).some(isOwn);
+}
+
+/** Why a metric will not come; undefined where it will, or where nobody can tell yet. */
+function whyMissing(metric: string, config: Config, has: (part: "val" | "test") => boolean): string | undefined {
+  // That of another prefix is some hook's.
+  if (/^(?!(?:train|val|eval|test)\/)[^/]+\//.test(metric)) return undefined;
+  const names = PARTS.flatMap((part) => ["loss", ...metricNames(config["metrics"])].map((name) => `${part}/${name}`));
+  if (monitorValue(Object.fromEntries(names.map((name) => [name, 0])), metric) === undefined) {
+    const near = didYouMean(metric, names) || didYouMean(`val/${metric}`, names);
+    return `There is no metric \`${metric}\`.${near} The experiment has: ${names.join(", ")}. Name one of them, or add to its \`metrics\`.`;
+  }
+  if (metric.startsWith("train/")) return undefined;
+  const part = metric.startsWith("test/") ? "test" : "val";
+  if (has(part)) return undefined;
+  const what = part === "test" ? "test" : "validate";
+  return `There is no data to ${what} on, of which \`${metric}\` would be. Give the experiment a split: \`split: { use: holdout, ${part}: 0.1 }\`.`;
+}
+
+/**
+ * What is wrong with an objective, by its config alone.
+ * @param sweep whose hooks may change results
+ */
+export function problemOfObjective(metric: string, experiment: Config, sweep: Config): string | undefined {
+  if (isOpen(experiment) || isOwn(sweep["hooks"])) return undefined;
+  return whyMissing(metric, experiment, () => isThere(experiment["split"]));
+}
+
+/** The same when the data is there: a split need not make all parts. */
+export function checkDatasets(objectives: readonly string[], experiment: Config, datasets: Datasets): void {
+  if (isOpen(experiment)) return;
+  for (const metric of objectives) {
+    const problem = whyMissing(metric, experiment, (part) => datasets[part] !== undefined);
+    if (problem !== undefined) throw new OptionError(problem);
+  }
+}
