@@ -63,10 +63,10 @@ export const lenet = (): Setup => ({
   train: new DataLoader({ x: noise(4 * 64, 1, 28, 28), y: labels(4 * 64, 10) }, { batchSize: 64, shuffle: true }),
 });
 
-/** 128 MiB of parameters in eight square layers, with batches so small that a step takes about a tenth of a second. */
-export const large = (): Setup => ({
+/** 128 MiB of parameters in eight square layers. */
+export const large = (batchSize: number): Setup => ({
   model: sequential(...Array.from({ length: 8 }, () => [linear(2048, 2048, { bias: false }), relu()]).flat()),
   loss: mse(),
   optimizer: sgd({ lr: 1e-3 }),
-  train: new DataLoader({ x: noise(BATCHES * 4, 2048), y: noise(BATCHES * 4, 2048) }, { batchSize: 4 }),
+  train: new DataLoader({ x: noise(BATCHES * batchSize, 2048), y: noise(BATCHES * batchSize, 2048) }, { batchSize }),
 });

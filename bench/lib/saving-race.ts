@@ -1,5 +1,4 @@
 // Trainers of one large model that take turns, some of them saving: when each step began and ended, and each save.
-import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -49,25 +48,7 @@ export interface Race {
   /** In each turn, the steps that end with a save. */
   readonly saveAt: readonly number[];
   readonly turns: number;
-  /** The core that trains from this turn on, when the threads that must not be bound to it are there. */
-  readonly core?: { readonly name: string; readonly from: number };
-}
-
-/** Moves the training thread alone: threads that it has started stay where they are. */
-const moveTo = (cores: string): void => void spawnSync("taskset", ["-cp", cores, `${process.pid}`]);
-
-/** Those that this process may use, such as "0-3,8"; undefined where a thread cannot be moved. */
-const allowedCores = (): string | undefined =>
-  spawnSync("taskset", ["-cp", `${process.pid}`], { encoding: "utf8" }).stdout?.match(/[\d,-]+$/m)?.[0];
-
-/** The first two that this process may use; none where a thread cannot be moved. */
-export function twoCores(): string[] {
-  const ranges = allowedCores()?.split(",") ?? [];
-  const cores = ranges.flatMap((range) => {
-    const [from, to = from] = range.split("-").map(Number);
-    return to! > from! ? [`${from}`, `${from! + 1}`] : [`${from}`];
-  });
-  return cores.slice(0, 2);
+  readonly batchSize: number;
 }
 
 /** What the training thread has used of its processor so far; not a number where the system does not tell. */
@@ -116,13 +97,10 @@ function endStep(steps: readonly Step[]): void {
 }
 
 /** Waits for its turn, and takes note of every step. */
-function watched(loader: Loader, { steps }: Trace, turns: Turns, { turn, core }: Race): Loader {
+function watched(loader: Loader, { steps }: Trace, turns: Turns, { turn }: Race): Loader {
   return withNext(loader, async () => {
     endStep(steps);
-    if (steps.length % turn === 0) {
-      await turns.pass();
-      if (steps.length === turn * (core?.from ?? 0) && core) moveTo(core.name);
-    }
+    if (steps.length % turn === 0) await turns.pass();
     steps.push({ begin: performance.now(), end: Number.NaN, cpu: -cpuTime() });
     return loader.next();
   });
@@ -133,7 +111,7 @@ async function train(racer: Racer, race: Race, turns: Turns, dir: string): Promi
   const steps = race.turn * race.turns;
   const at = Array.from({ length: race.turns }, (_, i) => race.saveAt.map((step) => i * race.turn + step)).flat();
   const store = await openDirectoryStore(dir);
-  const { train: loader, ...setup } = large();
+  const { train: loader, ...setup } = large(race.batchSize);
   const trainer = new Trainer({
     ...setup,
     optimizer: race.optimizer,
@@ -169,11 +147,9 @@ async function train(racer: Racer, race: Race, turns: Turns, dir: string): Promi
 export async function raceSaving(racers: readonly Racer[], race: Race): Promise<Trace[]> {
   const root = await mkdtemp(join(tmpdir(), "hookline-bench-"));
   const turns = new Turns(racers.length);
-  const allowed = allowedCores();
   try {
     return await Promise.all(racers.map((racer, i) => train(racer, race, turns, join(root, `${i}`))));
   } finally {
-    if (race.core && allowed !== undefined) moveTo(allowed);
     await rm(root, { recursive: true, force: true });
   }
 }

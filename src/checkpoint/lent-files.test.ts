@@ -57,6 +57,15 @@ test("the bytes lie where they lie, and are saved and read back", async () => {
   expect(Buffer.compare(await store.read("wasm", "model"), Buffer.concat([header, pattern(LARGE)]))).toBe(0);
 });
 
+test("one file after the other, which leaves training a processor of two", async () => {
+  const begun: string[] = [];
+  const lend = (file: string) => () => (begun.push(file), [header]);
+  const written = withLentFiles(newFolder(), { model: lend("model"), optimizer: lend("optimizer") }, sizesOf);
+  expect(begun).toEqual(["model"]);
+  expect(await written).toEqual({ model: header.length, optimizer: header.length });
+  expect(new Set(begun)).toEqual(new Set(["model", "optimizer"]));
+});
+
 test("what was written while the bytes moved is written again", async () => {
   const dir = newFolder();
   const moving = new Moving();

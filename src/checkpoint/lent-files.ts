@@ -16,8 +16,9 @@ interface LentFs {
 const MOVES = 3;
 
 /**
- * Writes each into `dir` and calls `then` with their sizes. The files stay open until it is done: as long as they are,
- * the system does not forget that writing them back failed, and tells whoever syncs them.
+ * Writes each into `dir` and calls `then` with their sizes. One after the other: two threads that write would take the
+ * second processor of two, and training would wait for its own. The files stay open until it is done: as long as they
+ * are, the system does not forget that writing them back failed, and tells whoever syncs them.
  */
 export async function withLentFiles<T>(
   dir: string,
@@ -26,23 +27,18 @@ export async function withLentFiles<T>(
 ): Promise<T> {
   const fs = builtin<LentFs>("The checkpoint directory", "node:fs");
   const open: number[] = [];
-  const write = async (file: string, parts: () => Parts): Promise<[string, number]> => {
-    try {
-      const fd = fs.openSync(`${dir}/${file}`, "wx");
-      open.push(fd);
-      return [file, await writeLent(fs, fd, parts)];
-    } catch (error) {
-      throw problem(`${dir}/${file}`, error);
-    }
-  };
+  const sizes: Record<string, number> = {};
   try {
-    // All of them end before a file is closed, whichever fails: its number would be another file's.
-    const written = await Promise.allSettled(Object.entries(lent).map(([file, parts]) => write(file, parts)));
-    const sizes = written.map((each) => {
-      if (each.status === "rejected") throw each.reason;
-      return each.value;
-    });
-    return await then(Object.fromEntries(sizes));
+    for (const [file, parts] of Object.entries(lent)) {
+      try {
+        const fd = fs.openSync(`${dir}/${file}`, "wx");
+        open.push(fd);
+        sizes[file] = await writeLent(fs, fd, parts);
+      } catch (error) {
+        throw problem(`${dir}/${file}`, error);
+      }
+    }
+    return await then(sizes);
   } finally {
     for (const fd of open) fs.closeSync(fd);
   }
