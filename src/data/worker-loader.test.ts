@@ -69,6 +69,9 @@ describe.each([1, 2, 3])("with %d threads", (workers) => {
   });
 });
 
+/** A batch that is there already comes, or fails, at once: here always as a promise. */
+const nextOf = async (loader: Loader) => loader.next();
+
 test("no more is made ahead than `prefetch` says, and what has come is there at once", async () => {
   const loader = await inThreads("counted", { prefetch: 3 });
   loader.begin(0, 0);
@@ -95,7 +98,7 @@ test("a failed batch is named, and can be asked for again", async () => {
   loader.begin(0, 0);
   expect(await drain(loader, 3)).toHaveLength(3);
   const before = loader.state();
-  const failing = Promise.resolve(loader.next());
+  const failing = nextOf(loader);
   await expect(failing).rejects.toBeInstanceOf(DataError);
   await expect(failing).rejects.toThrow(
     "Loader tests/support/thread-loaders.ts#failing: DataLoader: sample 6 could not be read: disk on fire",
@@ -119,14 +122,14 @@ test("views are copied, and an array that was given away cannot be given again",
   const greedy = await inThreads("greedy");
   greedy.begin(0, 0);
   await greedy.next();
-  await expect(Promise.resolve(greedy.next())).rejects.toThrow("make new arrays for each batch");
+  await expect(nextOf(greedy)).rejects.toThrow("make new arrays for each batch");
 });
 
 test("a thread that ends is an error, and the next call starts another", async () => {
   const loader = await inThreads("leaving");
   loader.begin(0, 0);
-  await expect(Promise.resolve(loader.next())).rejects.toThrow("thread-loaders.ts#leaving: its thread has ended");
-  await expect(Promise.resolve(loader.next())).rejects.toThrow("thread-loaders.ts#leaving: its thread has ended");
+  await expect(nextOf(loader)).rejects.toThrow("thread-loaders.ts#leaving: its thread has ended");
+  await expect(nextOf(loader)).rejects.toThrow("thread-loaders.ts#leaving: its thread has ended");
 });
 
 test("closed, it keeps its thread for a while, and starts another when it begins again", async () => {
