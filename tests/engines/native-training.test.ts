@@ -1,11 +1,12 @@
 // Whole runs on the native engine: they follow wasm's losses, repeat themselves bit by bit, and can be taken up again.
-import type { Hook, Model, TrainerOptions } from "hookline";
+import type { Hook, Model, Tensor, TrainerOptions } from "hookline";
 import { Trainer } from "hookline";
 import { memoryStore } from "hookline/checkpoint";
 import { DataLoader } from "hookline/data";
 import {
   accuracy,
   batchNorm,
+  block,
   conv2d,
   crossEntropy,
   dropout,
@@ -65,11 +66,15 @@ interface Run {
   readonly metrics: unknown;
 }
 
-async function train(options: Options, engine: "wasm" | "native", hooks: readonly Hook[] = []): Promise<Run> {
+async function train(
+  options: Options,
+  engine: "wasm" | "native" | NativeEngine,
+  hooks: readonly Hook[] = [],
+): Promise<Run> {
   const losses: number[] = [];
   await using trainer = new Trainer({
     ...options,
-    engine: engine === "wasm" ? "wasm" : new NativeEngine({ threads: 2 }),
+    engine: engine === "native" ? new NativeEngine({ threads: 2 }) : engine,
     signals: false,
     hooks: [
       ...([options.hooks ?? []] as Hook[][]).flat(),
@@ -147,6 +152,28 @@ describe("the losses of wasm for 200 steps, to 1e-3", () => {
     expect(worst).toBeLessThan(1e-3);
     expect(wasm.losses.at(-1)).toBeLessThan(wasm.losses[0]!);
   });
+});
+
+test.each([
+  [120, 8, 2],
+  [120, 12, 3],
+  [256, 16, 4],
+])("learned positions: vocabulary %i, batch %i, %i threads", async (words, batchSize, threads) => {
+  const model = block(
+    { tokens: embedding(words, 128), places: (key) => key.normal([64, 128], 0, 1), head: linear(128, words) },
+    ({ tokens: look, places, head }, x: Tensor) => head(look(x).add(places())),
+  );
+  const options = (): Options => ({
+    model,
+    optimizer: adamw({ lr: 1e-3 }),
+    loss: crossEntropy(),
+    train: new DataLoader({ x: tokens(batchSize, 64, words), y: tokens(batchSize, 64, words) }, { batchSize }),
+    steps: 2,
+  });
+  const warnings: string[] = [];
+  const native = await train(options(), new NativeEngine({ threads, warn: (message) => warnings.push(message) }));
+  expect(native.losses).toHaveLength(2);
+  expect(warnings).toEqual([]);
 });
 
 const observe = (...events: BuiltinEvent[]): Hook => ({

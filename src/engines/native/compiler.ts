@@ -1,5 +1,7 @@
-// From a jax-js function to a program on the engine's memory: traced, lowered, planned and compiled, or left to jax-js.
+// From a jax-js function to a program on the engine's memory: traced, lowered, planned and compiled. What fails on the
+// way runs undivided, else on jax-js: a program that is slow is better than none.
 import { defaultDevice } from "@jax-js/jax";
+import { EngineError } from "../../core/errors.ts";
 import { leaves, type Tree } from "../engine.ts";
 import { cutGraph } from "../lower/cut.ts";
 import type { Graph } from "../lower/graph.ts";
@@ -57,7 +59,8 @@ export class Compiler {
     return this.#timed(() => {
       const traced = this.#trace(fn, args);
       const graph = this.#lower(traced);
-      return graph ? this.#compiled(graph, traced.unflatten) : this.#onJax(fn, args, traced);
+      const compiled = graph && this.#compiled(graph, traced.unflatten);
+      return compiled ?? this.#onJax(fn, args, traced);
     });
   }
 
@@ -79,20 +82,16 @@ export class Compiler {
         return (unflatten(at === 0 ? [...made, ...others] : [...others, ...made]) as unknown[])[at];
       };
       const graph = this.#lower(traced);
-      if (!graph) {
-        // What cannot be compiled is not cut: the second half does the first one again.
-        const [first, second] = ([0, 1] as const).map((at) => {
-          const part = (...given: never[]): unknown => halves(...given)[at];
-          return this.#onJax(part, args, this.#trace(part, args));
-        });
-        return { first: first!, early: count, second: second! };
-      }
-      const cut = cutGraph(graph, (output) => output < count);
-      return {
-        first: this.#compiled(cut.first, (made) => half(made, 0)),
-        early: count,
-        second: this.#compiled(cut.second, (made) => half(made, 1)),
-      };
+      const cut = graph && cutGraph(graph, (output) => output < count);
+      const first = cut && this.#compiled(cut.first, (made) => half(made, 0));
+      const second = first && this.#compiled(cut.second, (made) => half(made, 1));
+      if (first && second) return { first, early: count, second };
+      // On jax-js there is no cut: the second half computes the first one again.
+      const [one, two] = ([0, 1] as const).map((at) => {
+        const part = (...given: never[]): unknown => halves(...given)[at];
+        return this.#onJax(part, args, this.#trace(part, args));
+      });
+      return { first: one!, early: count, second: two! };
     });
   }
 
@@ -108,27 +107,51 @@ export class Compiler {
     return trace(fn, args);
   }
 
-  /** Undefined where it cannot be done, of which it tells once for each primitive. */
+  /** Undefined where it cannot be done. */
   #lower(traced: Traced): Graph | undefined {
     try {
       return lower(traced);
     } catch (error) {
-      if (!(error instanceof UnsupportedPrimitive)) throw error;
-      if (!this.#warned.has(error.message)) {
-        this.#warned.add(error.message);
-        this.#warn(`Engine "native": ${error.message}. Programs that have it run on wasm, and more slowly.`);
-      }
+      if (error instanceof UnsupportedPrimitive) {
+        this.#warnOnce(error.message, `${error.message}. Programs that have it run on wasm, and more slowly.`);
+      } else this.#warnOfWasm(error);
       return undefined;
     }
   }
 
-  #compiled(graph: Graph, unflatten: Compiled["unflatten"]): Compiled {
-    const program = new Program(planGraph(graph, this.#machine.team.threads), this.#machine);
+  #compiled(graph: Graph, unflatten: Compiled["unflatten"]): Compiled | undefined {
+    const program = this.#program(graph);
+    if (!program) return undefined;
     const outputs = graph.outputs.map(({ node, view }) => ({ shape: view.shape, dtype: node.dtype }));
     const compiled = { program, outputs, unflatten };
     this.#programs.add(program);
     this.#forgotten.register(compiled, program);
     return compiled;
+  }
+
+  /** Shared by all threads, else on one; undefined when neither can be done. */
+  #program(graph: Graph): Program | undefined {
+    for (const threads of new Set([this.#machine.team.threads, 1])) {
+      try {
+        return new Program(planGraph(graph, threads), this.#machine, threads);
+      } catch (error) {
+        // Out of memory, or closed: another plan would not help.
+        if (error instanceof EngineError) throw error;
+        if (threads === 1) this.#warnOfWasm(error);
+        else this.#warnOnce("divided", `a program cannot be divided (${reason(error)}). It runs on one thread.`);
+      }
+    }
+    return undefined;
+  }
+
+  #warnOfWasm(error: unknown): void {
+    this.#warnOnce("wasm", `a program cannot be compiled (${reason(error)}). It runs on wasm, and more slowly.`);
+  }
+
+  #warnOnce(key: string, message: string): void {
+    if (this.#warned.has(key)) return;
+    this.#warned.add(key);
+    this.#warn(`Engine "native": ${message}`);
   }
 
   #onJax(fn: Fn, args: Args, { outs, unflatten }: Traced): Compiled {
@@ -150,5 +173,9 @@ export class Compiler {
     }
   }
 }
+
+/** An error that only a fault of the engine can cause. */
+const reason = (error: unknown): string =>
+  `${error instanceof Error ? error.message : String(error)}; please report this`;
 
 const isOurs = (dtype: string): boolean => ["float32", "int32", "uint32", "bool"].includes(dtype);

@@ -33,7 +33,8 @@ export class Program {
   readonly #owned: number[] = [];
   #member: number | undefined;
 
-  constructor(plan: Plan, machine: Machine) {
+  /** The plan is one for that many threads: all of the machine's, or one. */
+  constructor(plan: Plan, machine: Machine, threads = machine.team.threads) {
     this.#machine = machine;
     const bytes = plan.buffers.length * 4;
     this.#addresses = new Uint32Array(machine.memory.isShared ? new SharedArrayBuffer(bytes) : new ArrayBuffer(bytes));
@@ -43,7 +44,7 @@ export class Program {
     this.#outputs = indexed("output");
     try {
       this.#place(plan);
-      this.#steps = this.#compile(plan);
+      this.#steps = this.#compile(plan, threads);
     } catch (error) {
       this.close();
       throw error;
@@ -90,9 +91,9 @@ export class Program {
     return at;
   }
 
-  #compile({ steps }: Plan): CompiledStep[] {
+  #compile({ steps }: Plan, threads: number): CompiledStep[] {
     const { memory, products, team } = this.#machine;
-    const { works, kernels } = planWork(steps, team.threads, (bytes) => this.#own(bytes));
+    const { works, kernels } = planWork(steps, threads, (bytes) => this.#own(bytes));
     const module = compileKernels(kernels, memory.isShared);
     const functions = bindKernels(module, memory.memory);
     const bind = (part: Part): Run => bindPart(part, functions, products);

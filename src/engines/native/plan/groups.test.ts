@@ -6,6 +6,7 @@ import type { Tensor } from "../../../core/model.ts";
 import { initKey, layerNorm } from "../../../nn/index.ts";
 import { adamw } from "../../../optim/index.ts";
 import type { Graph } from "../../lower/graph.ts";
+import { divideKernel } from "../threads/divide.ts";
 import { planGraph } from "./plan.ts";
 
 beforeAll(async () => void (await init("wasm")));
@@ -71,4 +72,34 @@ it("what is turned about is complete before it is read", () => {
 it("products and sorts stand apart", () => {
   const graph = lowered((x, w) => np.sort(np.exp(np.matmul(x, w))), f32(16, 16), f32(16, 16));
   expect(kindsOf(graph)).toEqual(["contraction", "kernel", "sort"]);
+});
+
+describe("a sum in stretches shares a kernel only with what is divided along the same rows", () => {
+  /** Gradients of token and position tables, which both come from one array [batch, 64, 128]. */
+  const tables = (vocabulary: number, batch: number): Graph =>
+    lowered(
+      (rows, ids) => {
+        const places = rows.ref.sum(0);
+        const table = np.zeros([vocabulary, 128]);
+        const look = (t: Tensor): Tensor => np.take(t, ids.astype(np.int32), 0).mul(rows).sum();
+        return [places, grad(look)(table)];
+      },
+      f32(batch, 64, 128),
+      f32(batch, 64),
+    );
+
+  test.each([
+    [120, 8, 2],
+    [120, 12, 3],
+    [256, 16, 4],
+    [1000, 64, 2],
+  ])("vocabulary %i, batch %i, %i threads", (vocabulary, batch, threads) => {
+    const plan = planGraph(tables(vocabulary, batch), threads);
+    const stretched = plan.steps.flatMap((step) =>
+      step.kind === "kernel" && step.kernel.statements.some((s) => "stretches" in s) ? [step.kernel] : [],
+    );
+    expect(stretched.length).toBeGreaterThan(0);
+    for (const kernel of stretched)
+      expect(divideKernel(kernel, threads)).toMatchObject({ kernel: { ranged: "outer" } });
+  });
 });

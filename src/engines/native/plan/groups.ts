@@ -2,6 +2,7 @@
 import type { Arg, Node } from "../../lower/graph.ts";
 import type { Move, View } from "../../lower/view.ts";
 import type { Prepared } from "./prepare.ts";
+import { canShareRows, firstAxis } from "./stretch.ts";
 import { tasksOf, type Task } from "./tasks.ts";
 
 export interface Group {
@@ -28,7 +29,8 @@ interface Leaf {
   readonly view: View | undefined;
 }
 
-export function groupTasks(prepared: Prepared): Item[] {
+/** For that many threads. */
+export function groupTasks(prepared: Prepared, threads: number): Item[] {
   const items: Item[] = [];
   /** Which item computes a node, and by which task of it. */
   const made = new Map<Node, { item: number; task: Task | undefined }>();
@@ -42,7 +44,7 @@ export function groupTasks(prepared: Prepared): Item[] {
     let earliest = 0;
     for (const task of tasksOf(node, prepared)) {
       if (task.domain.includes(0) && !task.clears && task.result !== "row") continue;
-      const item = Math.max(place(task, items, made, prepared, earliest), earliest);
+      const item = Math.max(place(task, items, made, prepared, earliest, threads), earliest);
       // The parts of one node follow each other: the first of them may clear its memory.
       earliest = item;
       made.set(node, { item, task });
@@ -58,6 +60,7 @@ function place(
   made: ReadonlyMap<Node, { item: number; task: Task | undefined }>,
   prepared: Prepared,
   earliest: number,
+  threads: number,
 ): number {
   const leaves = task.reads.flatMap((reading) =>
     leavesOf(reading.arg, reading.moves, prepared, reading.anywhere ?? false),
@@ -65,7 +68,7 @@ function place(
   const from = leaves.reduce((latest, { node }) => Math.max(latest, made.get(node)?.item ?? 0), earliest);
   for (let i = from; i < items.length; i++) {
     const item = items[i]!;
-    if (item.kind !== "group" || !fits(item, task)) continue;
+    if (item.kind !== "group" || !fits(item, task, threads)) continue;
     const atHand = leaves.every((leaf) => {
       const maker = made.get(leaf.node);
       return maker?.item !== i || isAligned(leaf, maker.task!, task, prepared);
@@ -79,7 +82,7 @@ function place(
   return items.length - 1;
 }
 
-function fits({ domain, split, tasks }: Group, task: Task): boolean {
+function fits({ domain, split, tasks }: Group, task: Task, threads: number): boolean {
   if (tasks.length >= MOST_TASKS || domain.join() !== task.domain.join()) return false;
   const all = [...tasks, task];
   // What writes wherever it is told to has to keep its order, and threads could share none of the kernel.
@@ -87,17 +90,11 @@ function fits({ domain, split, tasks }: Group, task: Task): boolean {
   // Threads share sums along rows by the first dimension, which must not be in the row.
   const rows = split ?? task.split;
   if (rows !== undefined && rows <= firstAxis(domain) && all.some(({ clears }) => clears)) return false;
+  if (!canShareRows(all, threads)) return false;
   return split === undefined || task.split === undefined || split === task.split;
 }
 
 const writesAnywhere = ({ node }: Task): boolean => node.op === "scatter" && !node.adds;
-
-/** The first dimension that is more than one. */
-export const firstAxis = (domain: readonly number[]): number =>
-  Math.max(
-    domain.findIndex((n) => n !== 1),
-    0,
-  );
 
 /** Is what the task reads just what the maker has computed at the same place, or for the same row? */
 function isAligned({ node, view }: Leaf, maker: Task, task: Task, { storage }: Prepared): boolean {

@@ -2,22 +2,20 @@
 import type { Graph, Node } from "../../lower/graph.ts";
 import { sizeOf } from "../../../core/arrays.ts";
 import type { View } from "../../lower/view.ts";
-import type { Access, Kernel, KernelValue, Statement } from "../kernel.ts";
+import type { Kernel, KernelValue, Statement } from "../kernel.ts";
 import { collapse } from "./collapse.ts";
 import { Expressions, type AtHand } from "./expression.ts";
-import { firstAxis, groupTasks, type Group } from "./groups.ts";
+import { groupTasks, type Group } from "./groups.ts";
 import { keepInside } from "./inside.ts";
 import { prepare, type Prepared } from "./prepare.ts";
+import { isStretched } from "./stretch.ts";
 import type { BufferSource, Plan, PlannedBuffer, Step } from "./steps.ts";
-
-/** Sums over fewer places are done before another thread has heard of them. */
-const WORTH_STRETCHING = 16_384;
 
 /** For that many threads. */
 export function planGraph(graph: Graph, threads = 1): Plan {
   const prepared = prepare(graph, threads);
   const buffers = new Buffers(prepared);
-  const steps = groupTasks(prepared).map((item): Step => {
+  const steps = groupTasks(prepared, threads).map((item): Step => {
     if (item.kind === "group") return kernelStep(item, prepared, buffers, threads);
     const { node } = item;
     const product = prepared.products.get(node);
@@ -93,16 +91,13 @@ function kernelStep(group: Group, prepared: Prepared, all: Buffers, threads: num
   const clear: NonNullable<Kernel["clear"]>[number][] = [];
   for (const task of group.tasks) {
     const { node } = task;
-    const statement = task.statement(expressions, (view) =>
-      expressions.access(node, ofDomain(view, task.result, split)),
-    );
+    const statement = task.statement(expressions, expressions.access(node, ofDomain(task.target, task.result, split)));
     if (task.clears || group.domain.includes(0)) {
       const fn = "fn" in statement ? statement.fn : "add";
       clear.push({ buffer: local(node), length: sizeOf(node.shape), fn, dtype: node.dtype });
     }
     if (task.result !== "none") makers.set(node, { statement: statements.length, result: task.result });
-    const stretches = statement.kind === "accumulate" && sumStretches(statement.to, group.domain, node, threads);
-    statements.push({ ...statement, inner, ...(stretches && { stretches }) });
+    statements.push({ ...statement, inner, ...(isStretched(task, threads) && { stretches: threads }) });
   }
   // Nothing to walk over: what sums are of nothing is all that is left.
   const empty = group.domain.includes(0);
@@ -115,18 +110,6 @@ function kernelStep(group: Group, prepared: Prepared, all: Buffers, threads: num
     ...(clear.length > 0 && { clear }),
   };
   return { kind: "kernel", kernel: collapse(kernel), buffers: used };
-}
-
-/**
- * Whether sums along rows are added up in stretches, one for each thread. That is a matter of their own shapes alone: the
- * same numbers must come out whatever else is in the kernel.
- */
-function sumStretches(to: Access, domain: readonly number[], node: Node, threads: number): number | undefined {
-  const first = firstAxis(domain);
-  const isAlong = to.outer[first] === 0 && domain[first]! % threads === 0;
-  const places = sizeOf(domain);
-  const isWorth = places >= WORTH_STRETCHING && places >= 4 * threads * sizeOf(node.shape);
-  return threads > 1 && isAlong && isWorth && node.dtype !== "bool" ? threads : undefined;
 }
 
 /** A row's result has no inner dimensions: its layout is that of the outer ones. */

@@ -27,7 +27,13 @@ export interface Task {
   readonly clears: boolean;
   /** Can other tasks of the same row use what it computes? */
   readonly result: "place" | "row" | "none";
-  statement(expressions: Expressions, to: (view: View) => Access): WithoutInner;
+  /** Where it writes in the node's memory, by dimension of the domain; a row's result has the outer ones only. */
+  readonly target: View;
+  /** Strides of coordinates that are computed (scatter), beside those of `target`. */
+  readonly computed?: readonly number[];
+  /** Several places of the domain are combined at one place of the target. */
+  readonly accumulates?: boolean;
+  statement(expressions: Expressions, to: Access): WithoutInner;
 }
 
 /** The tasks that compute a stored node; most nodes have one. */
@@ -40,7 +46,8 @@ export function tasksOf(node: Node, prepared: Prepared): Task[] {
     reads,
     clears: false,
     result: part ? "none" : "place",
-    statement: (e, to) => ({ kind: "store", value: value(e), to: to(part ?? layout) }),
+    target: part ?? layout,
+    statement: (e, to) => ({ kind: "store", value: value(e), to }),
   });
   const summed = prepared.summed.get(node);
   if (summed) {
@@ -76,12 +83,8 @@ export function tasksOf(node: Node, prepared: Prepared): Task[] {
           reads: [reading(x), reading(y)],
           clears: false,
           result: "row",
-          statement: (e, to) => ({
-            kind: "reduce",
-            fn: "add",
-            value: e.product(e.of(x), e.of(y), node.dtype),
-            to: to(layout),
-          }),
+          target: layout,
+          statement: (e, to) => ({ kind: "reduce", fn: "add", value: e.product(e.of(x), e.of(y), node.dtype), to }),
         },
       ];
     }
@@ -104,6 +107,8 @@ export function tasksOf(node: Node, prepared: Prepared): Task[] {
     case "scatter": {
       const [rows, ...indices] = node.args;
       const rank = indices[0]!.view.shape.length;
+      const strides = rowMajor(node.shape);
+      const rest = rows.view.shape.map((_, axis) => (axis < rank ? 0 : strides[axis - rank + indices.length]!));
       return [
         {
           node,
@@ -111,12 +116,13 @@ export function tasksOf(node: Node, prepared: Prepared): Task[] {
           reads: [reading(rows), ...indices.map((arg) => reading(arg, spread(arg, rows.view.shape)))],
           clears: true,
           result: "none",
+          target: { ...rows.view, strides: rest, offset: 0 },
+          computed: strides.slice(0, indices.length),
+          accumulates: node.adds,
           statement(e, to) {
-            const strides = rowMajor(node.shape);
-            const rest = rows.view.shape.map((_, axis) => (axis < rank ? 0 : strides[axis - rank + indices.length]!));
             const places = indices.map((arg) => e.of(arg, spread(arg, rows.view.shape)));
             const at = places.map((place, i) => ({ value: e.clamped(place, node.shape[i]!), stride: strides[i]! }));
-            const target = { ...to({ ...rows.view, strides: rest, offset: 0 }), at };
+            const target = { ...to, at };
             const value = e.of(rows);
             if (!node.adds) return { kind: "store", value, to: target };
             // A row whose place lies outside is left out, as in jax-js: it adds nothing to the row at the edge.
@@ -138,7 +144,9 @@ export function tasksOf(node: Node, prepared: Prepared): Task[] {
           reads: [reading(arg)],
           clears: true,
           result: "none",
-          statement: (e, to) => ({ kind: "accumulate", fn: "add", value: e.of(arg), to: to(view) }),
+          target: view,
+          accumulates: true,
+          statement: (e, to) => ({ kind: "accumulate", fn: "add", value: e.of(arg), to }),
         },
       ];
     }
@@ -168,7 +176,8 @@ function reduceTask(node: Extract<Node, { op: "reduce" }>, layout: View): Task {
       reads: [{ arg, moves }],
       clears: false,
       result: "row",
-      statement: (e, to) => ({ kind: "reduce", fn: node.fn, value: e.of(arg, moves), to: to(layout) }),
+      target: layout,
+      statement: (e, to) => ({ kind: "reduce", fn: node.fn, value: e.of(arg, moves), to }),
     };
   }
   // Along the rows instead: each row is added to what came before.
@@ -180,12 +189,9 @@ function reduceTask(node: Extract<Node, { op: "reduce" }>, layout: View): Task {
     reads: [{ arg, moves: [] }],
     clears: true,
     result: "none",
-    statement: (e, to) => ({
-      kind: "accumulate",
-      fn: node.fn,
-      value: e.of(arg),
-      to: to({ ...layout, shape, strides }),
-    }),
+    target: { ...layout, shape, strides },
+    accumulates: true,
+    statement: (e, to) => ({ kind: "accumulate", fn: node.fn, value: e.of(arg), to }),
   };
 }
 

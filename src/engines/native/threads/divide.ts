@@ -101,21 +101,34 @@ function divideInner(kernel: Kernel, parts: number): DividedKernel | undefined {
   return apart ? { kernel: { ...kernel, ranged: "inner" }, ranges, own: [] } : undefined;
 }
 
-/** Do places of which the first coordinate of this loop differs never lie at the same address? */
+/** A dimension of a loop: how many places, and how far apart they are in memory. */
+export interface Axis {
+  readonly stride: number;
+  readonly size: number;
+}
+
+/** Do places whose first coordinate of this loop differs never share an address? */
 function isApart(to: Access, kernel: Kernel, inner: readonly number[], loop: "outer" | "inner"): boolean {
-  const along = (strides: readonly number[], sizes: readonly number[]) =>
+  const along = (strides: readonly number[], sizes: readonly number[]): Axis[] =>
     strides.map((stride, i) => ({ stride: Math.abs(stride), size: sizes[i]! }));
   const [outerAxes, innerAxes] = [along(to.outer, kernel.outer), along(to.inner, inner)];
   const mine = (loop === "outer" ? outerAxes : innerAxes)[0];
-  if (!mine || mine.stride === 0) return false;
-  // Coordinates that are computed may be any.
+  if (!mine) return false;
+  // Computed coordinates may take any value.
   const computed = (to.at ?? []).map(({ stride }) => ({ stride, size: Infinity }));
-  const others = [...outerAxes, ...innerAxes, ...computed].filter((axis) => axis !== mine && axis.size !== 1);
-  const isLarger = ({ stride }: { stride: number }): boolean => stride >= mine.stride * mine.size;
+  const others = [...outerAxes, ...innerAxes].filter((axis) => axis !== mine);
+  return areApart(mine, [...others, ...computed]);
+}
+
+/** Do places whose coordinate along `mine` differs never share an address, wherever they are along the others? */
+export function areApart(mine: Axis, others: readonly Axis[]): boolean {
+  if (mine.stride === 0) return false;
+  const walked = others.filter(({ size }) => size !== 1);
+  const isLarger = ({ stride }: Axis): boolean => stride >= mine.stride * mine.size;
   // Between two places of mine there is room for all smaller steps, and larger ones never lead to the place of another.
-  const smaller = others.filter((axis) => !isLarger(axis));
+  const smaller = walked.filter((axis) => !isLarger(axis));
   const span = smaller.reduce((sum, { stride, size }) => sum + (stride === 0 ? 0 : stride * (size - 1)), 0);
-  return span < mine.stride && others.filter(isLarger).every(({ stride }) => stride % (mine.stride * mine.size) === 0);
+  return span < mine.stride && walked.filter(isLarger).every(({ stride }) => stride % (mine.stride * mine.size) === 0);
 }
 
 /** How much there is to do, roughly. */
