@@ -8,7 +8,10 @@ type Stash = Readonly<Record<string, Json>>;
 /** The first line: what the study is, so that another one is not mixed with it. */
 export interface StudyEntry {
   readonly type: "study";
+  /** Of the journal's format. */
   readonly version: number;
+  /** Random: it makes the checksums of all lines those of this study. Absent in version 1. */
+  readonly id?: string;
   readonly name: string;
   readonly space: Json;
   readonly objectives: readonly Objective[];

@@ -1,67 +1,124 @@
-// A study's journal: a file with a JSON object a line, each of them on the disk before anyone acts upon it.
-import { nodeFs, syncDirectory } from "../checkpoint/disk-files.ts";
+// A study's journal: a file with one JSON object per line, each synced to disk before anyone acts on it.
+import { nodeFs, syncDirectory, writeDurably } from "../checkpoint/disk-files.ts";
 import { lockDirectory, type Lock } from "../checkpoint/lock.ts";
-import { guarded } from "../checkpoint/problems.ts";
+import { guarded, quietly } from "../checkpoint/problems.ts";
 import { CheckpointError } from "../core/errors.ts";
 import { builtin } from "../platform/builtin.ts";
 import type { JournalLine } from "./journal-entry.ts";
-import { parseExact, stringifyExact } from "../core/exact-json.ts";
+import { readLines, sealLine, type ReadLines } from "./journal-lines.ts";
 import { StudyError } from "./study-error.ts";
 
 type Fs = ReturnType<typeof process.getBuiltinModule<"node:fs">>;
 
 export const JOURNAL_FILE = "journal.jsonl";
 
+const fileSystem = (): Fs => builtin<Fs>("A study's `dir`", "node:fs");
+
 export interface Journal {
-  /** What earlier controllers of the study wrote. */
+  /** Written by earlier controllers of the study. */
   readonly lines: readonly JournalLine[];
   /** Durable when it returns. */
   append(line: JournalLine): void;
   close(): void;
 }
 
-/** Of a study without a directory: it is gone with its process. */
+/** For a study without a directory: it ends with its process. */
 export const memoryJournal = (): Journal => ({ lines: [], append: () => undefined, close: () => undefined });
 
-/** Opens the journal in a directory and keeps others out of it. */
+/** Opens the journal in a directory and keeps other controllers out of it. */
 export function openJournal(dir: string): Journal {
-  const fs = builtin<Fs>("A study's `dir`", "node:fs");
-  const file = `${dir}/${JOURNAL_FILE}`;
   const lock = takeLock(dir);
   try {
-    const bytes = fs.existsSync(file) ? fs.readFileSync(file) : Buffer.alloc(0);
-    // What comes after the last line break was being written when the controller was killed: nobody has acted upon it.
-    const whole = bytes.lastIndexOf(10) + 1;
-    const lines = parse(bytes.toString("utf8", 0, whole), file);
-    const fd = fs.openSync(file, "a");
-    if (whole < bytes.length) fs.ftruncateSync(fd, whole);
-    fs.fsyncSync(fd);
-    syncDirectory(nodeFs(), dir);
-    return {
-      lines,
-      append(line) {
-        const text = Buffer.from(`${stringifyExact(line)}\n`);
-        guarded(file, () => {
-          for (let done = 0; done < text.length;) done += fs.writeSync(fd, text, done);
-          fs.fdatasyncSync(fd);
-        });
-      },
-      close() {
-        fs.closeSync(fd);
-        lock.release();
-      },
-    };
+    return new FileJournal(dir, lock);
   } catch (error) {
     lock.release();
     throw error;
   }
 }
 
-/** What a journal says so far, while its controller may be at work. */
+/** Reads a journal while its controller may be writing to it; no lines before the first is written. */
 export function readJournal(dir: string): readonly JournalLine[] {
-  const file = `${dir}/${JOURNAL_FILE}`;
-  const text = builtin<Fs>("A study's `dir`", "node:fs").readFileSync(file, "utf8");
-  return parse(text.slice(0, text.lastIndexOf("\n") + 1), file);
+  return readFile(`${dir}/${JOURNAL_FILE}`)?.lines ?? [];
+}
+
+class FileJournal implements Journal {
+  readonly lines: readonly JournalLine[];
+  readonly #dir: string;
+  readonly #file: string;
+  readonly #fs = fileSystem();
+  readonly #lock: Lock;
+  /** Undefined until the first line is written. */
+  #fd: number | undefined;
+  #length: number;
+  /** The checksum of the last line. */
+  #crc: string;
+
+  constructor(dir: string, lock: Lock) {
+    this.#dir = dir;
+    this.#file = `${dir}/${JOURNAL_FILE}`;
+    this.#lock = lock;
+    const found = readFile(this.#file);
+    this.lines = found?.lines ?? [];
+    this.#length = found?.length ?? 0;
+    this.#crc = found?.crc ?? "";
+    if (!found) return;
+    const fd = this.#fs.openSync(this.#file, "a");
+    try {
+      // A torn last line goes: its controller was killed before anyone acted on it.
+      this.#fs.ftruncateSync(fd, this.#length);
+      this.#fs.fsyncSync(fd);
+    } catch (error) {
+      this.#fs.closeSync(fd);
+      throw error;
+    }
+    this.#fd = fd;
+  }
+
+  append(line: JournalLine): void {
+    const { text, crc } = sealLine(line, this.#crc);
+    const bytes = Buffer.from(text);
+    guarded(this.#file, () => (this.#fd === undefined ? this.#create(bytes) : this.#write(this.#fd, bytes)));
+    this.#length += bytes.length;
+    this.#crc = crc;
+  }
+
+  close(): void {
+    if (this.#fd !== undefined) this.#fs.closeSync(this.#fd);
+    this.#lock.release();
+  }
+
+  /** With its header in one piece: an empty or torn file is damage, and never the trace of a crash. */
+  #create(header: Uint8Array): void {
+    const temporary = `${this.#file}.new`;
+    const disk = nodeFs();
+    quietly(() => disk.unlinkSync(temporary));
+    writeDurably(disk, temporary, [header]);
+    disk.renameSync(temporary, this.#file);
+    syncDirectory(disk, this.#dir);
+    this.#fd = this.#fs.openSync(this.#file, "a");
+  }
+
+  #write(fd: number, bytes: Uint8Array): void {
+    try {
+      for (let done = 0; done < bytes.length;) done += this.#fs.writeSync(fd, bytes, done);
+      this.#fs.fdatasyncSync(fd);
+    } catch (error) {
+      // Half a line must not stand before the next one.
+      this.#fs.ftruncateSync(fd, this.#length);
+      throw error;
+    }
+  }
+}
+
+/** Undefined when there is none. */
+function readFile(file: string): ReadLines | undefined {
+  const fs = fileSystem();
+  const found = fs.lstatSync(file, { throwIfNoEntry: false });
+  if (!found) return undefined;
+  // Reading a pipe would wait for ever; without the file that a link names, the study would start over.
+  if (fs.statSync(file, { throwIfNoEntry: false })?.isFile()) return readLines(fs.readFileSync(file), file);
+  const what = found.isSymbolicLink() ? "a link that leads to no file" : "not a file";
+  throw new StudyError(`Study: ${file} is ${what}. Restore the file from a copy, or give the study another \`dir\`.`);
 }
 
 function takeLock(dir: string): Lock {
@@ -74,20 +131,4 @@ function takeLock(dir: string): Lock {
       { cause: error },
     );
   }
-}
-
-function parse(text: string, file: string): JournalLine[] {
-  return text
-    .split("\n")
-    .slice(0, -1)
-    .map((line, i) => {
-      try {
-        return parseExact(line) as JournalLine;
-      } catch (cause) {
-        throw new StudyError(
-          `Study: ${file}:${i + 1} is damaged. Restore the file from a copy, or give the study another \`dir\`.`,
-          { cause },
-        );
-      }
-    });
 }

@@ -1,15 +1,14 @@
-// A study's journal and the state made of it. What is written is on the disk before the state knows of it.
+// A study's journal and the state made of it. A line is on disk before the state includes it.
 import { builtin } from "../platform/builtin.ts";
 import type { JournalEntry, StudyEntry } from "./journal-entry.ts";
-import { memoryJournal, openJournal, type Journal } from "./journal.ts";
+import { JOURNAL_FILE, memoryJournal, openJournal, type Journal } from "./journal.ts";
+import { JOURNAL_VERSION } from "./journal-lines.ts";
 import { StudyError } from "./study-error.ts";
 import type { StudyPlan } from "./study-options.ts";
 import { describeSpace, StudyState, type TrialState } from "./study-state.ts";
 import type { Params } from "./types.ts";
 
 type Fs = ReturnType<typeof process.getBuiltinModule<"node:fs">>;
-
-const VERSION = 1;
 
 /** `trial-007`: three digits, so that a listing is in order. */
 export const trialDirectory = (dir: string, number: number): string =>
@@ -34,6 +33,7 @@ export class StudyStore {
       for (const line of lines) this.state.apply(line);
       this.resumed = lines.length > 0;
       this.#before = lines.at(-1)?.at ?? 0;
+      if (dir !== undefined) checkDirectories(dir, this.state.trials.length);
       const entry = entryOf(plan);
       if (this.state.study) checkSame(this.state.study, entry, dir!);
       else this.write(entry);
@@ -92,7 +92,8 @@ export class StudyStore {
 function entryOf({ name, space, objectives, seed, sampler, scheduler }: StudyPlan): StudyEntry {
   return {
     type: "study",
-    version: VERSION,
+    version: JOURNAL_VERSION,
+    id: crypto.randomUUID(),
     name,
     space: describeSpace(space.root),
     objectives,
@@ -102,12 +103,19 @@ function entryOf({ name, space, objectives, seed, sampler, scheduler }: StudyPla
   };
 }
 
+/** A trial is in the journal before it has a directory: one that only has a directory was lost from the journal. */
+function checkDirectories(dir: string, trials: number): void {
+  const lost = builtin<Fs>("A study's `dir`", "node:fs")
+    .readdirSync(dir)
+    .find((name) => /^trial-\d{3,}$/.test(name) && Number(name.slice("trial-".length)) >= trials);
+  if (lost === undefined) return;
+  throw new StudyError(
+    `Study: ${dir}/${lost} exists, but ${dir}/${JOURNAL_FILE} does not know this trial: the journal, or the end of it, is missing. Restore it from a copy, or give the study another \`dir\`.`,
+  );
+}
+
 /** Suggestions of two spaces, seeds or samplers in one journal would be those of neither. */
 function checkSame(before: StudyEntry, now: StudyEntry, dir: string): void {
-  if (before.version > VERSION)
-    throw new StudyError(
-      `Study: the journal in ${dir} was written by a newer hookline. Update, or choose another \`dir\`.`,
-    );
   for (const key of ["name", "space", "objectives", "seed", "sampler", "scheduler"] as const) {
     const [then, here] = [JSON.stringify(before[key]), JSON.stringify(now[key])];
     if (then === here) continue;

@@ -235,7 +235,9 @@ describe("the journal", () => {
     await studyOf({ trials: 3, dir }).run();
     expect(journalOf(dir).filter(({ type }) => type === "completed")).toHaveLength(3);
     writeFileSync(file, before.replace('"type":"started"', '"type:"started"'));
-    await expect(studyOf({ trials: 3, dir }).run()).rejects.toThrow(/journal\.jsonl:3 is damaged\. Restore the file/);
+    await expect(studyOf({ trials: 3, dir }).run()).rejects.toThrow(
+      /journal\.jsonl:3 is damaged: .*\. Restore the file/,
+    );
   });
 
   test("another study in the directory is refused, and says what differs", async () => {
@@ -277,13 +279,8 @@ describe("the journal", () => {
     const reports = async (each: Trial<X>): Promise<void> => each.report({ loss: each.params.x });
     await studyOf({ dir, trials: 1, scheduler, trial: reports }).run();
     const text = readFileSync(`${dir}/journal.jsonl`, "utf8");
-    writeFileSync(
-      `${dir}/journal.jsonl`,
-      text
-        .split("\n")
-        .filter((line) => !line.includes('"left"'))
-        .join("\n"),
-    );
+    // As a kill right after the decision leaves it.
+    writeFileSync(`${dir}/journal.jsonl`, text.slice(0, text.indexOf('{"type":"left"')));
     const { trials } = await studyOf({ dir, trials: 1, scheduler, trial: () => expect.unreachable() }).run();
     expect(trials[0]).toMatchObject({ status: "pruned", reason: "no good" });
   });
