@@ -48,12 +48,12 @@ function settle(parts: LoopParts): void | Promise<void> {
 
 /** What hooks and evaluations logged is shown at the step where it belongs, whatever the cadence says. */
 function logDue({ run, hooks, logEvery }: LoopParts): boolean {
-  return hooks.listens("log") && (run.log.news || (logEvery.unit !== "epoch" && logEvery.due(run.moment)));
+  return hooks.listens("log") && (run.log.news || (logEvery.event === "stepEnd" && logEvery.due(run.moment)));
 }
 
-/** Epochs always log, unless the cadence counts epochs itself. */
+/** Epochs always log, unless the cadence counts whole epochs itself. */
 export function epochLogDue({ run, hooks, logEvery }: LoopParts): boolean {
-  return hooks.listens("log") && (run.log.news || logEvery.unit !== "epoch" || logEvery.due(run.moment));
+  return hooks.listens("log") && (run.log.news || logEvery.event === "stepEnd" || logEvery.due(run.moment));
 }
 
 export function evalDue({ run, evals, evalEvery }: LoopParts, at: "step" | "epoch"): boolean {
@@ -61,7 +61,7 @@ export function evalDue({ run, evals, evalEvery }: LoopParts, at: "step" | "epoc
   run.requests.eval = false;
   if (evals.length === 0 || run.evaluatedAt === run.clock.now.step) return false;
   if (asked) return true;
-  if (evalEvery === undefined || (evalEvery.unit === "epoch") !== (at === "epoch")) return false;
+  if (evalEvery === undefined || (evalEvery.event === "epochEnd") !== (at === "epoch")) return false;
   return evalEvery.due(run.moment);
 }
 

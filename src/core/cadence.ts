@@ -34,6 +34,10 @@ export interface Moment {
   readonly clock: Clock;
   readonly seed: number;
   readonly totalSteps: number | undefined;
+  /** Batches in an epoch; undefined where streams or chance decide it. */
+  readonly epochBatches: number | undefined;
+  /** Micro-batches that the step at hand takes at most. */
+  readonly accumulate: number;
 }
 
 type Unit = keyof Counters | "percent";
@@ -41,6 +45,8 @@ interface Amount {
   readonly value: number;
   readonly unit: Unit;
 }
+/** A counter at the occasion before, and now. */
+type Span = readonly [before: number, now: number];
 interface CountedAmount {
   readonly value: number;
   readonly unit: keyof Counters;
@@ -98,9 +104,6 @@ function occasionOf(event: string): Occasion {
   return level === "batch" || level === "epoch" || level === "eval" || level === "log" ? level : "step";
 }
 
-/** Units that do not move between the beginning of a step and the events inside it. */
-const KNOWN_AT_BEGIN = new Set<Unit>(["step", "epoch"]);
-
 /** Events at the beginning of a step or epoch: nothing of it has been counted yet, so they look at the one before. */
 const BEGINS = new Set(["stepBegin", "epochBegin"]);
 
@@ -134,11 +137,18 @@ const CHECKS = {
   atEnd: is.boolean,
 };
 
+/** `floor(now / value)`, where 0.3 / 0.1 is 3: both may be off by the last bit. */
+const multiples = (now: number, value: number): number => Math.floor((now / value) * (1 + 4 * Number.EPSILON));
+
+const reaches = (now: number, value: number): boolean => now * (1 + 4 * Number.EPSILON) >= value;
+
+const isWholeEpochs = ({ value, unit }: Amount): boolean => unit === "epoch" && Number.isInteger(value);
+
 /** A parsed cadence. `due` is a pure function of the clock. */
 export class CadenceRule {
   readonly atEnd: boolean;
-  /** The unit that decides, for callers that must know at which boundary to ask (epochs or steps). */
-  readonly unit: Unit;
+  /** The event at which it is asked. */
+  readonly event: string;
   readonly #every: Amount | undefined;
   readonly #from: Amount | undefined;
   readonly #until: Amount | undefined;
@@ -147,7 +157,6 @@ export class CadenceRule {
   /** `{ atEnd: true }` says nothing else: no occasion but the last. */
   readonly #onlyAtEnd: boolean;
   readonly #name: string;
-  readonly #event: string;
   readonly #occasion: Occasion;
 
   constructor(what: string, cadence: Cadence, event: string, name = what) {
@@ -168,95 +177,127 @@ export class CadenceRule {
     this.atEnd = options.atEnd ?? false;
     const { every, at, from, until, sample } = options;
     this.#onlyAtEnd = this.atEnd && [every, at, from, until, sample].every((option) => option === undefined);
-    this.unit = this.#every?.unit ?? this.#at[0]?.unit ?? bare;
+    this.event = event;
     this.#name = name;
-    this.#event = event;
     this.#occasion = occasionOf(event);
   }
 
   due(moment: Moment): boolean {
-    const { clock } = moment;
-    if (this.#onlyAtEnd) return false;
-    if (this.#from) {
-      const { value, unit } = this.#inSteps(this.#from, moment);
-      if (this.#span(unit, clock)[1] < value) return false;
-    }
-    if (this.#until) {
-      const { value, unit } = this.#inSteps(this.#until, moment);
-      // The epoch at hand counts here: after two epochs means in the third.
-      if ((unit === "epoch" ? clock.now.epoch : this.#span(unit, clock)[1]) > value) return false;
-    }
-    const on = this.#every ? this.#crossed(this.#inSteps(this.#every, moment), clock) : this.#at.length === 0;
-    if (!on && !this.#at.some((amount) => this.#passedOnce(this.#inSteps(amount, moment), clock))) return false;
-    return this.#sample === undefined || hash01(moment.seed, this.#name, clock.now.step) < this.#sample;
+    return this.#holds(moment, (unit) => this.#span(unit, moment.clock));
   }
 
   /**
    * Asked at the beginning of a step about an event inside it: false only when it is certain that it will not be due.
-   * Steps and epochs are known by then; batches, samples, tokens and time are not, nor shares of a run without a length.
+   * Samples, tokens and the time at its end are not known by then, nor shares of a run without a length.
    */
   mayBeDue(moment: Moment): boolean {
     const amounts = [this.#every, this.#from, this.#until, ...this.#at];
-    const isKnown = ({ unit }: Amount): boolean =>
-      KNOWN_AT_BEGIN.has(unit) || (unit === "percent" && moment.totalSteps !== undefined);
-    const known = amounts.every((amount) => amount === undefined || isKnown(amount));
-    return !known || this.due(moment);
+    if (amounts.some((amount) => amount !== undefined && !this.#isKnownAtBegin(amount.unit, moment))) return true;
+    const { batches } = moment.clock.now;
+    // All its micro-batches, of which the first decides whether `until` has passed.
+    const stepSpan: Span = [batches, batches + moment.accumulate];
+    const spanOf = (unit: keyof Counters): Span => (unit === "batches" ? stepSpan : this.#span(unit, moment.clock));
+    return this.#holds(moment, spanOf, (unit) => (unit === "batches" ? batches + 1 : spanOf(unit)[1]));
   }
 
-  /** A share of the run as steps. */
-  #inSteps({ value, unit }: Amount, { totalSteps }: Moment): CountedAmount {
+  #isKnownAtBegin(unit: Unit, { totalSteps }: Moment): boolean {
+    if (unit === "percent") return totalSteps !== undefined;
+    if (unit === "step" || unit === "epoch") return true;
+    const isInside = this.#occasion === "batch" || this.#occasion === "step";
+    // Inside a step the time is that of its beginning.
+    return isInside && (unit === "batches" || (unit === "elapsed" && !AFTER_UPDATE.has(this.event)));
+  }
+
+  #holds(
+    moment: Moment,
+    spanOf: (unit: keyof Counters) => Span,
+    earliest = (unit: keyof Counters): number => spanOf(unit)[1],
+  ): boolean {
+    const { clock } = moment;
+    if (this.#onlyAtEnd) return false;
+    if (this.#from && !this.#hasBegun(this.#counted(this.#from, moment), clock, spanOf)) return false;
+    if (this.#until && this.#isOver(this.#counted(this.#until, moment), moment, earliest)) return false;
+    const crossed = ({ value, unit }: CountedAmount): boolean => {
+      const [before, now] = spanOf(unit);
+      // Nothing is due at zero, although "one before zero" lies below it.
+      return multiples(now, value) > multiples(Math.max(0, before), value);
+    };
+    const passedOnce = ({ value, unit }: CountedAmount): boolean => {
+      const [before, now] = spanOf(unit);
+      return !reaches(before, value) && reaches(now, value);
+    };
+    const on = this.#every ? crossed(this.#counted(this.#every, moment)) : this.#at.length === 0;
+    if (!on && !this.#at.some((amount) => passedOnce(this.#counted(amount, moment)))) return false;
+    return this.#sample === undefined || hash01(moment.seed, this.#name, clock.now.step) < this.#sample;
+  }
+
+  /** So many epochs have passed when the next one begins, so the step that completes them does not count yet. */
+  #hasBegun({ value, unit }: CountedAmount, clock: Clock, spanOf: (unit: keyof Counters) => Span): boolean {
+    const isInside = this.#occasion === "batch" || this.#occasion === "step";
+    if (unit !== "epoch" || !isInside) return reaches(spanOf(unit)[1], value);
+    return reaches(Math.max(clock.before("step").progress, clock.now.epochsDone), value);
+  }
+
+  #isOver({ value, unit }: CountedAmount, moment: Moment, earliest: (unit: keyof Counters) => number): boolean {
+    if (unit !== "epoch") return !reaches(value, earliest(unit));
+    // Without a length, the epoch at hand counts as a whole.
+    const { epoch, progress } = moment.clock.now;
+    return !reaches(value, this.#occasion === "epoch" || moment.epochBatches === undefined ? epoch : progress);
+  }
+
+  /** The amount in what the run counts: a share of the run as steps. */
+  #counted({ value, unit }: Amount, { totalSteps, epochBatches }: Moment): CountedAmount {
+    if (unit === "epoch" && epochBatches === undefined && this.#occasion !== "epoch" && !Number.isInteger(value)) {
+      throw new OptionError(
+        `\`${this.#name}\`: a cadence of ${value} epochs needs the number of batches in an epoch, which is not known here (a stream, or a mix that chance decides). Use whole epochs, steps or samples.`,
+      );
+    }
     if (unit !== "percent") return { value, unit };
     if (totalSteps === undefined) {
       throw new OptionError(
         `\`${this.#name}\`: a cadence in % needs the length of the run, which is not known here. Set \`steps\` or \`epochs\`, or use steps.`,
       );
     }
-    const steps = (value * totalSteps) / 100;
-    // 0.07 % of 10,000 steps must be 7, not 7.000000000000001.
-    const whole = Math.round(steps);
-    return { value: Math.abs(steps - whole) < 1e-9 * steps ? whole : steps, unit: "step" };
+    return { value: (value * totalSteps) / 100, unit: "step" };
   }
 
   /** Value of a unit at the occasion before and now. */
-  #span(unit: keyof Counters, clock: Clock): [before: number, now: number] {
+  #span(unit: keyof Counters, clock: Clock): Span {
     const occasion = this.#occasion;
     const { now } = clock;
     // What an occasion counts itself moves by one, wherever the marks are.
     if (unit === "batches" && occasion === "batch") {
-      const atHand = this.#event === "beforeFetch" ? now.batches + 1 : now.batches;
+      const atHand = this.event === "beforeFetch" ? now.batches + 1 : now.batches;
       return [atHand - 1, atHand];
     }
     if (unit === "epoch" && occasion === "epoch") return [now.epoch - 1, now.epoch];
     if (unit === "step" && (occasion === "step" || occasion === "batch")) return [now.step - 1, now.step];
     const [from, to] = this.#window(unit, clock);
-    // Elsewhere only whole epochs count.
-    return unit === "epoch" ? [from.epochsDone, to.epochsDone] : [from[unit], to[unit]];
+    return unit === "epoch" ? [from.progress, to.progress] : [from[unit], to[unit]];
   }
 
   /** The counters between which a multiple must lie. */
   #window(unit: keyof Counters, clock: Clock): [from: Counters, to: Counters] {
     // Epochs and time do not move within a step: all its batches see the same.
     const occasion = this.#occasion === "batch" && (unit === "epoch" || unit === "elapsed") ? "step" : this.#occasion;
-    const notYet = BEGINS.has(this.#event) ? unit !== "epoch" : unit === "elapsed" && !AFTER_UPDATE.has(this.#event);
+    const notYet = BEGINS.has(this.event) ? unit !== "epoch" : unit === "elapsed" && !AFTER_UPDATE.has(this.event);
     return notYet ? [clock.earlier(occasion), clock.before(occasion)] : [clock.before(occasion), clock.now];
-  }
-
-  #crossed({ value, unit }: CountedAmount, clock: Clock): boolean {
-    const [before, now] = this.#span(unit, clock);
-    // Nothing is due at zero, although "one before zero" lies below it.
-    return Math.floor(now / value) > Math.floor(Math.max(0, before) / value);
-  }
-
-  #passedOnce({ value, unit }: CountedAmount, clock: Clock): boolean {
-    const [before, now] = this.#span(unit, clock);
-    return before < value && now >= value;
   }
 }
 
-/** A cadence that the loop asks at its boundaries: after steps, or at the end of epochs when it counts those. */
+/** Where the loop asks a cadence: at the ends of epochs when it counts whole ones, otherwise after steps. */
+export function boundaryEvent(what: string, cadence: Cadence): "stepEnd" | "epochEnd" {
+  const { every, at = [] } = typeof cadence === "object" ? cadence : { every: cadence };
+  const [deciding, ...rest] = [...(every === undefined ? [] : [every]), ...at];
+  if (deciding === undefined || !isWholeEpochs(parseQuantity(what, deciding, "step"))) return "stepEnd";
+  return rest.every((quantity) => isWholeEpochs(parseQuantity(what, quantity, "epoch"))) ? "epochEnd" : "stepEnd";
+}
+
+/** A cadence that the loop asks at its boundaries. */
 export function boundaryRule(what: string, cadence: Cadence): CadenceRule {
+  // Made first: it checks the options.
   const rule = new CadenceRule(what, cadence, "stepEnd");
-  return rule.unit === "epoch" ? new CadenceRule(what, cadence, "epochEnd") : rule;
+  return boundaryEvent(what, cadence) === "stepEnd" ? rule : new CadenceRule(what, cadence, "epochEnd");
 }
 
 /** Checks a cadence that a hook takes as an option and asks of `ctx.due`: a mistake is an error at construction. */

@@ -7,6 +7,11 @@ export interface Counters {
   epoch: number;
   /** Whole epochs. The one at hand counts from its last step on, so its evaluation already sees it. */
   epochsDone: number;
+  /**
+   * Epochs with a fraction: how far the data is used once the step at hand is done. `epochsDone` where the length of an
+   * epoch is not known.
+   */
+  progress: number;
   /** Micro-batches, the one at hand included once it was fetched. */
   batches: number;
   samples: number;
@@ -19,6 +24,7 @@ export const zeroCounters = (): Counters => ({
   step: 0,
   epoch: 0,
   epochsDone: 0,
+  progress: 0,
   batches: 0,
   samples: 0,
   tokens: 0,
@@ -42,6 +48,7 @@ function copyInto(to: Counters, from: Readonly<Counters>): Counters {
   to.step = from.step;
   to.epoch = from.epoch;
   to.epochsDone = from.epochsDone;
+  to.progress = from.progress;
   to.batches = from.batches;
   to.samples = from.samples;
   to.tokens = from.tokens;
@@ -85,7 +92,8 @@ export class Clock {
 
   load(state: ClockState): void {
     const { now, marks } = structuredClone(state);
-    this.now = now;
+    this.now = withProgress(now);
+    for (const { before, earlier } of Object.values(marks)) [before, earlier].forEach(withProgress);
     this.#marks = marks;
   }
 
@@ -93,6 +101,12 @@ export class Clock {
     this.now = { ...counters };
     this.#marks = marksAt(counters);
   }
+}
+
+/** Checkpoints of older versions have no `progress`. */
+function withProgress(counters: Counters): Counters {
+  counters.progress ??= counters.epochsDone;
+  return counters;
 }
 
 interface Mark {

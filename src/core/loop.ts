@@ -95,7 +95,8 @@ async function epoch(parts: LoopParts): Promise<number | undefined> {
   let cutShort = next !== undefined;
   // A skipped epoch is over; one that a limit, a stop or a signal cut short is continued by a later fit.
   run.epochOpen = cutShort && !run.skips("epoch");
-  if (!run.epochOpen) run.clock.now.epochsDone++;
+  const { progress } = run.clock.now;
+  if (!run.epochOpen) run.clock.now.progress = ++run.clock.now.epochsDone;
   const averages = await work.shown.epochMetrics();
   // An epoch whose steps were all skipped has no average; one that went wrong has NaN, and shows it.
   if (averages) run.log.merge(prefixed("train", { loss: averages.loss, ...averages.metrics }));
@@ -104,6 +105,7 @@ async function epoch(parts: LoopParts): Promise<number | undefined> {
     cutShort = ended(parts);
     run.epochOpen = true;
     run.clock.now.epochsDone--;
+    run.clock.now.progress = progress;
   }
   run.partial = cutShort;
   if (!cutShort) work.observe(run.metrics, "epoch");
@@ -140,6 +142,7 @@ async function step(parts: LoopParts, loader: number): Promise<void> {
   const { fire } = hooks;
   parts.saves.depart();
   run.clock.now.step++;
+  run.countProgress();
   run.skipped = false;
   run.stepLoss = undefined;
   run.stepNorm = undefined;
@@ -151,6 +154,7 @@ async function step(parts: LoopParts, loader: number): Promise<void> {
   if (team?.listens("stepBegin")) await team.agree();
   // Asked for later in the step, another number of micro-batches holds from the next one on.
   const microBatches = run.accumulate;
+  run.countProgress();
   work.planStep(microBatches);
 
   const total: StepTotal = { loss: 0, weight: 0, last: Number.NaN, seen: run.clock.now.samples };

@@ -90,6 +90,8 @@ export class Run implements RunView {
   phase: Phase = "train";
   status: RunStatus = "training";
   totalSteps: number | undefined;
+  /** Batches in an epoch; undefined where streams or chance decide it. */
+  epochBatches: number | undefined;
   accumulate = 1;
   /** The step after which the last evaluation ran: one per boundary is enough. */
   evaluatedAt = -1;
@@ -209,7 +211,16 @@ export class Run implements RunView {
   }
 
   get moment(): Moment {
-    return { clock: this.clock, seed: this.#host.seed, totalSteps: this.totalSteps };
+    const { clock, totalSteps, epochBatches, accumulate } = this;
+    return { clock, seed: this.#host.seed, totalSteps, epochBatches, accumulate };
+  }
+
+  /** Counts how far the step that begins takes the run through its data. */
+  countProgress(): void {
+    const { clock, epochBatches, batchIdx, accumulate } = this;
+    const { now } = clock;
+    now.progress = now.epochsDone;
+    if (epochBatches) now.progress += Math.min(batchIdx + 1 + accumulate, epochBatches) / epochBatches;
   }
 
   optimizersFor(turn: HookTurn): readonly LiveOptimizer[] {

@@ -1,5 +1,5 @@
 // Logs the learning rate of every group of every optimizer.
-import { checkCadence, type Cadence } from "../core/cadence.ts";
+import { boundaryEvent, checkCadence, type Cadence } from "../core/cadence.ts";
 import type { ContextOf, LiveGroup } from "../core/context.types.ts";
 import type { Hook } from "../core/hook.ts";
 import { checkOptions, is } from "../core/options.ts";
@@ -46,7 +46,7 @@ export function lrMonitor(options: LrMonitorOptions = {}): Hook {
     name,
     stage: "monitor",
     every,
-    ...(countsEpochs(every)
+    ...(boundaryEvent(`${name}: every`, every) === "epochEnd"
       ? { onEpochEnd: (ctx: ContextOf<"epochEnd">) => ctx.log(values(ctx.optimizers)) }
       : { onStepEnd: (ctx: ContextOf<"stepEnd">) => ctx.log(values(ctx.optimizers)) }),
   };
@@ -61,6 +61,3 @@ function groupsOf(optimizers: Optimizers): [suffix: string, group: LiveGroup][] 
     }),
   );
 }
-
-const countsEpochs = (every: Cadence): boolean =>
-  /epoch/i.test(String(typeof every === "object" ? every.every : every));

@@ -106,9 +106,24 @@ function isDue(event: BuiltinEvent, cadence: Cadence, shown: typeof DEFAULTS): b
   const { step, epoch, samplesSeen: samples, tokensSeen: tokens, totalSteps } = shown;
   const clock = new Clock();
   const elapsed = shown.elapsed * 1000;
-  clock.reset({ step: step - 1, epoch: epoch + 1, epochsDone: epoch, batches: step - 1, samples, tokens, elapsed });
+  clock.reset({
+    step: step - 1,
+    epoch: epoch + 1,
+    epochsDone: epoch,
+    progress: epoch,
+    batches: step - 1,
+    samples,
+    tokens,
+    elapsed,
+  });
   clock.now.step = clock.now.batches = step;
-  return new CadenceRule("ctx.due", cadence, event).due({ clock, seed: 0, totalSteps });
+  return new CadenceRule("ctx.due", cadence, event).due({
+    clock,
+    seed: 0,
+    totalSteps,
+    epochBatches: undefined,
+    accumulate: 1,
+  });
 }
 
 /** Runs a recorded trace through one hook, event by event, and returns the verbs it called. */

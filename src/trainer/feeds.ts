@@ -1,4 +1,5 @@
 // The loaders that a trainer is given: checked, and the evaluation's put in order.
+import { batchesAllowed } from "../core/batch-limit.ts";
 import { OptionError } from "../core/errors.ts";
 import type { EvalFeed } from "../core/evaluate.ts";
 import type { Loader } from "../core/loader.ts";
@@ -24,7 +25,7 @@ export function checkLoader(what: string, loader: Loader): void {
   );
 }
 
-export function evalFeeds(option: TrainerOptions["eval"], limitBatches: number): EvalFeed[] {
+export function evalFeeds({ eval: option, limitBatches }: Pick<TrainerOptions, "eval" | "limitBatches">): EvalFeed[] {
   if (option === undefined) return [];
   const loaders = isLoader(option) ? { val: option } : option;
   // The set checks the loaders; evaluations go through each on its own.
@@ -34,7 +35,11 @@ export function evalFeeds(option: TrainerOptions["eval"], limitBatches: number):
       `Trainer: an evaluation loader cannot be named \`train\`: its metrics would mix with \`train/…\`.`,
     );
   }
-  return names.map((name, index) => ({ name, index, loader: loaders[name]!, limitBatches }));
+  return names.map((name, index) => {
+    const loader = loaders[name]!;
+    const limit = batchesAllowed(limitBatches, "eval", loader.length, `evaluation loader \`${name}\``);
+    return { name, index, loader, limitBatches: limit };
+  });
 }
 
 /** Begins the loader for this alone. */

@@ -1,5 +1,6 @@
 // The trainer's options: their types, their defaults and their checks.
 import type { CheckpointStore } from "../checkpoint/store.ts";
+import type { BatchLimit } from "../core/batch-limit.ts";
 import type { Cadence } from "../core/cadence.ts";
 import { OptionError } from "../core/errors.ts";
 import type { Hook } from "../core/hook.ts";
@@ -53,8 +54,11 @@ export interface TrainerOptions extends LimitOptions {
   readonly clipNorm?: number;
   /** Cuts each number of a gradient off at plus and minus this. */
   readonly clipValue?: number;
-  /** Batches of an epoch and of each evaluation to use, for a quick try; `{ eval: 20 }` for cheap evaluations only. */
-  readonly limitBatches?: number | { readonly train?: number; readonly eval?: number };
+  /**
+   * Batches of an epoch and of each evaluation to use, for a quick try: a number of them, or a fraction below 1 such as
+   * 0.25 of those there are; `{ eval: 20 }` for cheap evaluations only.
+   */
+  readonly limitBatches?: BatchLimit;
   /** Default 0. The same seed gives the same run, bit for bit, on one engine and machine. */
   readonly seed?: number;
   /** Default `auto`: the best one present. */
@@ -103,19 +107,23 @@ export interface FitOptions extends LimitOptions {
 
 const loaders = { expected: "a loader such as new DataLoader(…), or several by name", test: is.object.test };
 const optimizers = { expected: "an optimizer such as adamw({ lr: 1e-3 }), or several by name", test: is.object.test };
-const fromOne = is.wholeFrom(1);
+const oneLimit = is.or(is.wholeFrom(1), {
+  expected: "a fraction between 0 and 1",
+  schema: { type: "number", exclusiveMinimum: 0, exclusiveMaximum: 1 },
+  test: (value) => is.positive.test(value) && (value as number) < 1,
+});
 const batchLimit: Check = {
-  expected: `${fromOne.expected}, or { train, eval } with one for each`,
+  expected: `${oneLimit.expected}, or { train, eval } with one for each`,
   schema: {
     anyOf: [
-      fromOne.schema!,
-      { type: "object", properties: { train: fromOne.schema!, eval: fromOne.schema! }, additionalProperties: false },
+      oneLimit.schema!,
+      { type: "object", properties: { train: oneLimit.schema!, eval: oneLimit.schema! }, additionalProperties: false },
     ],
   },
   test: (value) => {
-    if (fromOne.test(value)) return true;
+    if (oneLimit.test(value)) return true;
     const entries = is.object.test(value) ? Object.entries(value as object) : [];
-    return entries.length > 0 && entries.every(([key, n]) => (key === "train" || key === "eval") && fromOne.test(n));
+    return entries.length > 0 && entries.every(([key, n]) => (key === "train" || key === "eval") && oneLimit.test(n));
   },
 };
 const isStore = (value: unknown): boolean => typeof (value as Partial<CheckpointStore> | null)?.save === "function";
@@ -187,12 +195,6 @@ export function checkTrainerOptions(options: TrainerOptions): void {
       );
     }
   }
-}
-
-/** How many batches of an epoch, and of an evaluation, are used. */
-export function batchLimits({ limitBatches }: Pick<TrainerOptions, "limitBatches">): { train: number; eval: number } {
-  const given = typeof limitBatches === "number" ? { train: limitBatches, eval: limitBatches } : limitBatches;
-  return { train: given?.train ?? Infinity, eval: given?.eval ?? Infinity };
 }
 
 export const FIT_CHECKS = {

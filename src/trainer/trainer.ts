@@ -2,6 +2,7 @@
 // The Trainer: what a user holds. It joins model, data, optimizers, engine and hooks, and brackets every call with init and close.
 import { sizeOf, type ArrayInput, type HostArray } from "../core/arrays.ts";
 import type { LoadedStateDict, LoadStateDictOptions } from "../checkpoint/formats/state-dict.ts";
+import { batchesAllowed } from "../core/batch-limit.ts";
 import { toBatch } from "../core/batch.ts";
 import { boundaryRule, type Cadence, type CadenceRule } from "../core/cadence.ts";
 import type { ContextOf } from "../core/context.types.ts";
@@ -32,7 +33,7 @@ import { OptimizerSet } from "./optimizers.ts";
 import { Place } from "./saving/place.ts";
 import { Saver } from "./saving/saver.ts";
 import type { Subject } from "./saving/snapshot.ts";
-import { batchLimits, checkFitOptions, checkTrainerOptions, type FitOptions, type TrainerOptions } from "./options.ts";
+import { checkFitOptions, checkTrainerOptions, type FitOptions, type TrainerOptions } from "./options.ts";
 import { choosePlan, describePlan } from "./plan.ts";
 import { predictAll } from "./predict.ts";
 import { defineProblem, type Problem } from "./problem.ts";
@@ -49,6 +50,8 @@ export class Trainer {
   readonly #problem: Problem;
   readonly #feed: LoaderSet;
   readonly #evals: readonly EvalFeed[];
+  /** Batches of an epoch at most. */
+  readonly #limitBatches: number;
   readonly #run: Run;
   readonly #warn: (message: string) => void;
   readonly #calls: Calls;
@@ -73,11 +76,14 @@ export class Trainer {
     this.#problem = defineProblem(options.model, options.loss, options.inputs);
     this.#initial = this.#problem.init(this.#seed);
     this.#feed = new LoaderSet(options.train, options.mix);
+    const { length } = this.#feed;
+    this.#limitBatches = batchesAllowed(options.limitBatches, "train", length, "the training data");
     checkLossWeights(options.lossWeights ?? {}, this.#feed.names);
-    this.#evals = evalFeeds(options.eval, batchLimits(options).eval);
+    this.#evals = evalFeeds(options);
     this.#optimizers = this.#makeOptimizers();
     this.#run = this.#makeRun();
     this.#run.accumulate = options.accumulate ?? 1;
+    if (length !== undefined) this.#run.epochBatches = Math.min(length, this.#limitBatches);
     // As far as it is known before fit() has its say: cadences in percent ask for it, in explainPlan() and evaluate() too.
     if (options.epochs !== undefined || options.steps !== undefined)
       this.#run.totalSteps = new Limits(options).totalSteps(this.#stepsPerEpoch());
@@ -256,7 +262,7 @@ export class Trainer {
       evalEvery: this.#evalEvery,
       logEvery: this.#logEvery,
       evalAtStart: this.options.evalAtStart ?? false,
-      limitBatches: batchLimits(this.options).train,
+      limitBatches: this.#limitBatches,
       tokens: this.options.tokens,
       warn: this.#warn,
     });
@@ -358,7 +364,7 @@ export class Trainer {
       // As given, not as a hook has it now: the length of the run must not depend on when one asks.
       accumulate: this.options.accumulate ?? 1,
       held: this.#optimizers.tied,
-      limit: batchLimits(this.options).train,
+      limit: this.#limitBatches,
     });
   }
 

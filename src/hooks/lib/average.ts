@@ -1,5 +1,5 @@
 // A running average of the parameters that stays on the engine: what ema and swa share.
-import type { Cadence } from "../../core/cadence.ts";
+import { boundaryEvent, type Cadence } from "../../core/cadence.ts";
 import type { ContextOf } from "../../core/context.types.ts";
 import type { ComputeFn, DeviceTensors } from "../../core/device-tensors.ts";
 import type { Hook, HookState } from "../../core/hook.ts";
@@ -86,13 +86,12 @@ export class ParamAverage {
   }
 }
 
-/** The methods that call `add` when the cadence is due: at the end of epochs when it counts those, else after steps. */
+/** The methods that call `add` when the cadence is due: at the end of epochs when it counts whole ones, otherwise after steps. */
 export function averageAt(
   cadence: Cadence,
   add: (ctx: ContextOf<"stepEnd"> | ContextOf<"epochEnd">) => Promise<void>,
 ): Pick<Hook, "onStepEnd" | "onEpochEnd"> {
-  const { every, at } = typeof cadence === "object" ? cadence : { every: cadence, at: undefined };
-  if (/epoch/i.test(String(every ?? at?.[0]))) {
+  if (boundaryEvent("every", cadence) === "epochEnd") {
     return { onEpochEnd: (ctx) => (!ctx.partial && ctx.due(cadence) ? add(ctx) : undefined) };
   }
   // A skipped step has moved nothing.

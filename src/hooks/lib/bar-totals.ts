@@ -1,4 +1,5 @@
 // How long a run and its evaluations are, as far as the trainer's options tell.
+import { batchesAllowed, type BatchLimit } from "../../core/batch-limit.ts";
 import type { ContextOf } from "../../core/context.types.ts";
 
 type Config = ContextOf<"trainBegin">["config"];
@@ -18,11 +19,9 @@ const whole = (value: unknown): number | undefined => (Number.isSafeInteger(valu
 
 /** Batches that are used of so many. */
 function limited(length: number | undefined, of: "train" | "eval", { limitBatches }: Config): number | undefined {
-  const given = limitBatches as number | Readonly<Record<string, unknown>> | undefined;
-  const limit = whole(typeof given === "object" ? given[of] : given) ?? Infinity;
-  const used = Math.min(length ?? Infinity, limit);
   // Data of unknown length may end before the limit.
-  return length === undefined || used === Infinity ? undefined : used;
+  if (length === undefined) return undefined;
+  return Math.min(length, batchesAllowed(limitBatches as BatchLimit | undefined, of, length, of));
 }
 
 /** Epochs of this run. By its steps where it can be: `fit({ epochs })` may ask for others than the trainer's options. */

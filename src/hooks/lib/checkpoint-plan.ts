@@ -1,7 +1,7 @@
 // The options of modelCheckpoint, checked and made into what the hook goes by.
 import { NameTemplate } from "../../checkpoint/file-name.ts";
 import type { RetentionRules } from "../../checkpoint/retention.ts";
-import { checkCadence, type Cadence, type Quantity } from "../../core/cadence.ts";
+import { boundaryEvent, checkCadence, type Cadence, type Quantity } from "../../core/cadence.ts";
 import { OptionError } from "../../core/errors.ts";
 import { directionOf } from "../../core/monitor.ts";
 import { checkOptions, is } from "../../core/options.ts";
@@ -26,7 +26,7 @@ const CHECKS = {
   strict: is.boolean,
 };
 
-/** A cadence and the boundary at which it is asked: one in epochs saves at their ends, any other after steps. */
+/** A cadence and the boundary at which it is asked: one in whole epochs saves at their ends, any other after steps. */
 export interface Occasions {
   readonly cadence: Cadence;
   readonly event: "stepEnd" | "epochEnd";
@@ -111,11 +111,10 @@ function template(name: string, filename: string, { autoInsertMetricName }: Mode
 
 /** Bare numbers get their unit here: the same cadence is also asked at evaluations, where they would mean another one. */
 function occasions(given: Cadence): Occasions {
-  const deciding = typeof given === "object" ? (given.every ?? given.at?.[0]) : given;
-  const inEpochs = /epoch/i.test(String(deciding));
+  const event = boundaryEvent("every", given);
+  const unit = event === "epochEnd" ? "epochs" : "steps";
   const named = (quantity: Quantity): Quantity =>
-    /[a-z%]\s*$/i.test(String(quantity)) ? quantity : `${quantity} ${inEpochs ? "epochs" : "steps"}`;
-  const event = inEpochs ? "epochEnd" : "stepEnd";
+    /[a-z%]\s*$/i.test(String(quantity)) ? quantity : `${quantity} ${unit}`;
   if (typeof given !== "object") return { cadence: named(given), event };
   const { every, from, until, at } = given;
   const cadence: Cadence = {
