@@ -115,10 +115,11 @@ async function epoch(parts: LoopParts): Promise<number | undefined> {
   run.epochEntered = false;
   run.requests.skip = undefined;
   await parts.saves.rollback();
+  // The epoch has ended: a hook that fails while it is logged does not make the resumed run end and log it again.
+  parts.saves.arrive();
   if (epochLogDue(parts)) await log(parts);
   if (team) await team.agree();
   run.clock.mark("epoch");
-  parts.saves.arrive();
   if (parts.saves.pending) await parts.saves.boundary();
   actOnStop(parts);
   // Also here: epochs whose steps are all skipped must not starve signals and timers.

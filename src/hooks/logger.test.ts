@@ -203,6 +203,51 @@ describe("the run", () => {
     expect(stepsOf(second)).toEqual([3, 4, 4]);
   });
 
+  it("says which of its records came before the checkpoint, and keeps what waits for the next one", async () => {
+    const store = memoryStore();
+    // At the last step of the first epoch: after the record of the step, before that of the epoch.
+    const saving: Hook = { name: "saving", onStepEnd: (ctx) => (ctx.step === 4 ? ctx.requestSave() : undefined) };
+    const [all, rare] = [recording("all"), recording("rare")];
+    const counts: Hook = { name: "counts", onStepEnd: (ctx) => ctx.log({ [`at ${ctx.step}`]: NaN }) };
+    const hooks = (): Hook[] => [counts, saving, logger(all), logger(rare, { name: "rare", every: "3 steps" })];
+    const options = { store, save: "sync", epochs: 2, logEvery: 2 } as const;
+    await using first = tinyTrainer({ ...options, hooks: hooks() });
+    await first.fit();
+    const whole = { all: [...all.records], rare: [...rare.records] };
+    for (const backend of [all, rare]) backend.records.length = 0;
+    await using second = tinyTrainer({ ...options, hooks: hooks() });
+    await second.fit({ resume: "step-000004" });
+    expect([all, rare].map(({ runs }) => runs.at(-1)!.lastRecord)).toEqual([
+      { step: 4, count: 1 },
+      { step: 3, count: 1 },
+    ]);
+    // What came before is kept by the backends; all that follows comes again.
+    const shown = (records: readonly LogRecord[]): unknown[] =>
+      records.map(({ step, epoch, scalars }) => [step, epoch, Object.keys(scalars).filter((key) => !/perf/.test(key))]);
+    expect(shown(all.records)).toEqual(shown(whole.all.slice(4)));
+    expect(shown(rare.records)).toEqual(shown(whole.rare.slice(1)));
+    expect(Object.keys(rare.records[0]!.scalars)).toContain("at 4");
+  });
+
+  it("of an older checkpoint, which does not say it, keeps all up to its step", async () => {
+    const store = memoryStore();
+    const saving: Hook = { name: "saving", onStepEnd: (ctx) => (ctx.step >= 3 ? ctx.requestSave() : undefined) };
+    const backend = recording();
+    const old: Hook = { ...logger(backend), state: () => ({ json: { id: "old" } }) };
+    await using first = tinyTrainer({ store, save: "sync", hooks: [saving, old] });
+    await first.fit();
+    await using second = tinyTrainer({ store, save: "sync", epochs: 2, logEvery: 1, hooks: [saving, logger(backend)] });
+    // Its own checkpoint of the same step, before the epoch's record, does not know the number either.
+    await second.fit({ resume: "step-000003" });
+    await using third = tinyTrainer({ store, epochs: 3, logEvery: 1, hooks: [logger(backend)] });
+    await third.fit({ resume: "auto" });
+    expect(backend.runs.map(({ id, resumedAt, lastRecord }) => [id, resumedAt, lastRecord])).toEqual([
+      [expect.any(String), undefined, undefined],
+      ["old", 3, { step: 3, count: Infinity }],
+      ["old", 8, { step: 8, count: 1 }],
+    ]);
+  });
+
   it("tells what happened: interventions, hook errors, saves, start and end", async () => {
     const backend = recording();
     const acts: Hook = {

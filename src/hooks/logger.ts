@@ -6,7 +6,7 @@ import type { Hook } from "../core/hook.ts";
 import type { Json } from "../core/json.ts";
 import { checkOptions, is, show } from "../core/options.ts";
 import { didYouMean } from "../core/suggest.ts";
-import type { LoggerBackend, RunEvent } from "../loggers/backend.ts";
+import type { LastRecord, LoggerBackend, RunEvent } from "../loggers/backend.ts";
 import { BackendGuard } from "./lib/backend-guard.ts";
 import { endsLater } from "./lib/ends-later.ts";
 import { Rates } from "./lib/rates.ts";
@@ -56,6 +56,18 @@ const CHECKS = {
 
 type Opening = ContextOf<"trainBegin"> | ContextOf<"evalEnd">;
 
+/** What a checkpoint keeps of a logger. */
+interface SavedLogger {
+  /** The run's. */
+  readonly id: string;
+  /** Checkpoints of 0.1.0 have neither this nor `waiting`. */
+  readonly last?: LastRecord;
+  /** Scalars that wait for the next record of a logger with a cadence of its own. */
+  readonly waiting?: Readonly<Record<string, number>>;
+}
+
+const NO_RECORD: LastRecord = { step: -1, count: 0 };
+
 /**
  * @example
  * logger(["console", "jsonl", "tensorboard"])
@@ -72,13 +84,19 @@ export function logger(backends: BackendSpec | readonly BackendSpec[], options: 
   let guards: BackendGuard[] | undefined;
   let secrets: readonly string[] = [];
   let id = "";
+  /** The newest record; undefined after a checkpoint that does not say. */
+  let last: LastRecord | undefined = NO_RECORD;
   let flushedAt = 0;
   let scalars: Record<string, number> = {};
   let media: Record<string, ContextOf<"log">["media"][string]> = {};
 
-  async function open(ctx: Opening, resumedAt: number | undefined): Promise<void> {
+  async function open(ctx: Opening): Promise<void> {
     secrets = secretsOfEnvironment();
-    const { config, totalSteps } = ctx;
+    const { config, totalSteps, step } = ctx;
+    const resumedAt = step > 0 ? step : undefined;
+    // Of an older checkpoint: everything up to its step stays.
+    last = resumedAt === undefined ? NO_RECORD : (last ?? { step, count: Infinity });
+    if (resumedAt === undefined) [scalars, media] = [{}, {}];
     const dir = typeof config.runDir === "string" ? config.runDir : undefined;
     id ||= globalThis.crypto.randomUUID().slice(0, 8);
     const warn = (message: string): void => warnUser(config, redact(`${name}: ${message}`, secrets));
@@ -88,6 +106,7 @@ export function logger(backends: BackendSpec | readonly BackendSpec[], options: 
       name: redact(options.run ?? dir?.split(/[/\\]/).findLast(Boolean) ?? `run-${id}`, secrets),
       id,
       resumedAt,
+      ...(resumedAt !== undefined && { lastRecord: last }),
       startedAt: Date.now(),
       hparams: (withoutSecrets(hparamsOf(ctx, options.hparams), secrets) ?? {}) as Record<string, Json>,
       about: await about(ctx, secrets),
@@ -97,8 +116,6 @@ export function logger(backends: BackendSpec | readonly BackendSpec[], options: 
     // A backend that cannot be opened is an error of the program's: better known now.
     for (const guard of guards) await guard.open(facts);
     flushedAt = performance.now();
-    scalars = {};
-    media = {};
   }
 
   function tell(event: RunEvent): void {
@@ -133,6 +150,7 @@ export function logger(backends: BackendSpec | readonly BackendSpec[], options: 
     };
     scalars = {};
     media = {};
+    last = { step: ctx.step, count: ctx.step === last?.step ? last.count + 1 : 1 };
     for (const guard of guards ?? []) guard.log(record);
   }
 
@@ -167,7 +185,7 @@ export function logger(backends: BackendSpec | readonly BackendSpec[], options: 
       ended = undefined;
       rates.begin(ctx);
       events.begin();
-      await open(ctx, ctx.step > 0 ? ctx.step : undefined);
+      await open(ctx);
       tell({ type: "start", step: ctx.step, time: Date.now(), details: { totalSteps: ctx.totalSteps ?? null } });
     },
     onEvalBegin: () => rates.pause(),
@@ -175,7 +193,7 @@ export function logger(backends: BackendSpec | readonly BackendSpec[], options: 
       rates.resume();
       // On its own, after or without a training run: its metrics belong to where that run stands.
       if (ctx.phase !== "standalone") return;
-      if (!guards) await open(ctx, ctx.step);
+      if (!guards) await open(ctx);
       scalars = { ...ctx.evalMetrics };
       write(ctx);
     },
@@ -221,9 +239,12 @@ export function logger(backends: BackendSpec | readonly BackendSpec[], options: 
       // Whoever comes now may want to read it.
       await flush();
     },
-    state: () => ({ json: { id } }),
+    state: () => ({ json: { id, waiting: { ...scalars }, ...(last && { last: { ...last } }) } }),
     load({ json }) {
-      ({ id } = json as { id: string });
+      const saved = json as unknown as SavedLogger;
+      ({ id, last } = saved);
+      scalars = { ...saved.waiting };
+      media = {};
     },
   };
 }

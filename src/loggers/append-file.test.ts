@@ -170,15 +170,30 @@ describe("AppendFile", () => {
       writeFileSync(path, lines.join(""));
       const file = AppendFile.open("test", path);
       let left = lines.length;
-      file.truncateAfter((line) => {
+      file.truncateAfter({ step: keep, count: 1 }, (line) => {
         if (`${line}\n` !== lines[left - 1]) throw new Error(`line ${left} is another one`);
-        return left-- === keep;
+        return left--;
       });
       file.append("more\n");
       file.flushSync();
       expect(read() === `${lines.slice(0, keep).join("")}more\n`).toBe(true);
       void file.close();
     }
+  });
+
+  it.each([
+    [{ step: 2, count: 0 }, ["header", "1 a"]],
+    [{ step: 2, count: 1 }, ["header", "1 a", "2 a"]],
+    [{ step: 2, count: 2 }, ["header", "1 a", "2 a", "2 b"]],
+    [{ step: 2, count: 9 }, ["header", "1 a", "2 a", "2 b", "2 c"]],
+    [{ step: 3, count: 1 }, ["header", "1 a", "2 a", "2 b", "2 c"]],
+    [{ step: 4, count: 1 }, ["header", "1 a", "2 a", "2 b", "2 c", "no record", "4 a"]],
+    [{ step: -1, count: 0 }, ["header"]],
+  ])("keeps so many records of a step: %j", (last, kept) => {
+    writeFileSync(path, "header\n1 a\n2 a\n2 b\n2 c\nno record\n4 a\n4 b\n");
+    const file = open();
+    file.truncateAfter(last, (line) => (line === "header" ? -Infinity : Number(/^\d+/.exec(line)?.[0] ?? undefined)));
+    expect(read()).toBe(`${kept.join("\n")}\n`);
   });
 
   it("says what is in the way", () => {

@@ -3,7 +3,7 @@
 import { HooklineError } from "../core/errors.ts";
 import { LinesFromEnd, nodeFs, type Fs } from "./append-file-lines.ts";
 import { guarded, logProblem } from "./append-file-problems.ts";
-import type { LoggerBackend } from "./backend.ts";
+import type { LastRecord, LoggerBackend } from "./backend.ts";
 
 /** A backend that writes files: they can also be flushed where nothing can be awaited. */
 export interface FileBackend extends LoggerBackend {
@@ -144,18 +144,25 @@ export class AppendFile {
   }
 
   /**
-   * Cuts off all lines after the last one to keep, before anything is appended. It is one call of the system, so a kill
-   * leaves the file as it was or as it should be.
+   * Removes all lines after a record, before anything is appended. `stepOf` is asked for the step of each line, from the
+   * last one on: -Infinity is a header, undefined is no record. It is one system call, so a kill leaves the file as it
+   * was or as it should be.
    */
-  truncateAfter(isKept: (line: string) => boolean): void {
+  truncateAfter({ step, count }: LastRecord, stepOf: (line: string) => number | undefined): void {
     guarded(this.path, () => {
       const lines = new LinesFromEnd(this.#fs, this.#fd, this.#position);
+      /** Where the records of this very step end, the last one first. */
+      const ends: number[] = [];
       let end = this.#position;
       while (end > 0) {
         const start = lines.startOf(end);
-        if (isKept(lines.text(start, end - 1))) break;
+        const at = stepOf(lines.text(start, end - 1));
+        if (at !== undefined && at < step) break;
+        if (at === step) ends.push(end);
         end = start;
       }
+      const kept = Math.min(count, ends.length);
+      if (kept > 0) end = ends.at(-kept)!;
       if (end < this.#position) this.#fs.ftruncateSync(this.#fd, end);
       this.#position = end;
     });

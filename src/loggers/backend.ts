@@ -10,8 +10,13 @@ export interface RunFacts {
   readonly name: string;
   /** Stays the same when the run is resumed; random for a new one. */
   readonly id: string;
-  /** Set when the run goes on from a checkpoint: what was logged after this step will come again. */
+  /** Set when the run is resumed: the step of its checkpoint. */
   readonly resumedAt: number | undefined;
+  /**
+   * Of a resumed run, the last record that was written before its checkpoint: records after it will be logged again.
+   * Undefined when the checkpoint does not say: then every record up to `resumedAt` is kept.
+   */
+  readonly lastRecord?: LastRecord | undefined;
   /** Milliseconds since 1970, when this part of the run began. */
   readonly startedAt: number;
   /** The user's, or those of the trainer's options that are plain values. */
@@ -20,6 +25,17 @@ export interface RunFacts {
   readonly about: Readonly<Record<string, Json>>;
   readonly totalSteps: number | undefined;
 }
+
+/** Several records may have the same step: that of an epoch follows that of its last step. */
+export interface LastRecord {
+  readonly step: number;
+  /** How many records this step has, this one included; Infinity where it is not known. */
+  readonly count: number;
+}
+
+/** The last record that a resumed run keeps. */
+export const lastRecordOf = ({ lastRecord, resumedAt = 0 }: RunFacts): LastRecord =>
+  lastRecord ?? { step: resumedAt, count: Infinity };
 
 /** What one boundary logs. */
 export interface LogRecord {

@@ -13,7 +13,7 @@ import {
   type Fs,
 } from "./append-file-lines.ts";
 import { AppendFile, flushAtExit, type FileBackend, type FileSettings } from "./append-file.ts";
-import type { LogRecord, RunFacts } from "./backend.ts";
+import { lastRecordOf, type LogRecord, type RunFacts } from "./backend.ts";
 import { splitRow, textCell } from "./csv-cells.ts";
 import { FIELDS, isRepeated, keyOf, microseconds } from "./jsonl-lines.ts";
 import { threadedBackend } from "./lib/threaded-backend.ts";
@@ -76,16 +76,16 @@ class Table {
   #leftOut = new Set<string>();
   readonly #leave: () => void;
 
-  constructor(owner: string, dir: string, { resumedAt }: RunFacts) {
+  constructor(owner: string, dir: string, run: RunFacts) {
     this.#owner = owner;
     this.#fs = nodeFs(owner);
     this.#path = `${dir}/metrics.csv`;
     makeDirectory(this.#fs, dir);
     const { text, isWhole } = firstLine(this.#fs, this.#path);
     // Where nothing is kept, another run's table is not ours to cut.
-    if (!resumedAt || !text.startsWith(FIELDS.join())) setAside(this.#fs, this.#path);
+    if (!run.resumedAt || !text.startsWith(FIELDS.join())) setAside(this.#fs, this.#path);
     this.#file = AppendFile.open(owner, this.#path);
-    this.#file.truncateAfter((line) => line === text || Number.parseFloat(line) <= (resumedAt ?? 0));
+    this.#file.truncateAfter(lastRecordOf(run), (line) => (line === text ? -Infinity : Number.parseFloat(line)));
     const isGoingOn = isWhole && this.#file.size > 0;
     for (const cell of isGoingOn ? splitRow(text) : FIELDS) this.#columns.set(cell, this.#columns.size);
     if (isGoingOn) this.#width = this.#columns.size;

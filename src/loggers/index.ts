@@ -1,6 +1,6 @@
 // hookline/loggers: the backends of the `logger` hook with their options, the contract for one of your own, and a reader of runs.
 export type { FileBackend } from "./append-file.ts";
-export type { LoggerBackend, LogRecord, RunEnd, RunEvent, RunFacts } from "./backend.ts";
+export type { LastRecord, LoggerBackend, LogRecord, RunEnd, RunEvent, RunFacts } from "./backend.ts";
 export { consoleLog, type ConsoleOptions } from "./console.ts";
 export { csv, type CsvOptions } from "./csv.ts";
 export { jsonl, type JsonlOptions } from "./jsonl.ts";

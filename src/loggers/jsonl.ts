@@ -12,7 +12,7 @@ import {
   type Fs,
 } from "./append-file-lines.ts";
 import { AppendFile, type FileBackend, type FileSettings } from "./append-file.ts";
-import type { RunFacts } from "./backend.ts";
+import { lastRecordOf, type RunFacts } from "./backend.ts";
 import {
   EVENTS_SCHEMA,
   eventLine,
@@ -90,7 +90,7 @@ function begin(file: AppendFile, header: string): void {
   file.flushSync();
 }
 
-/** What was logged after `resumedAt` comes again, so it is cut off. */
+/** What was logged after the checkpoint will be logged again, so it is removed. */
 function openMetrics(owner: string, fs: Fs, path: string, run: RunFacts): AppendFile {
   const header = headerLine(METRICS_SCHEMA, run);
   const { text, isWhole } = firstLine(fs, path);
@@ -100,8 +100,7 @@ function openMetrics(owner: string, fs: Fs, path: string, run: RunFacts): Append
   if (runBefore === undefined && !isTorn) setAside(fs, path);
   else if (runBefore !== undefined && runBefore !== run.id) branchOff(fs, path, header, text);
   const file = AppendFile.open(owner, path);
-  const { resumedAt = 0 } = run;
-  file.truncateAfter((line) => (stepOfLine(line) ?? Infinity) <= resumedAt || runOfHeader(line) !== undefined);
+  file.truncateAfter(lastRecordOf(run), (line) => (runOfHeader(line) === undefined ? stepOfLine(line) : -Infinity));
   begin(file, header);
   return file;
 }

@@ -34,7 +34,7 @@ it("names files so that later ones sort after earlier ones", () => {
 });
 
 it("writes in the background, in order", async () => {
-  const file = await EventFile.create("test", join(folder, "new", "tb"), 1.7e9);
+  const file = await EventFile.create("test", join(folder, "new", "tb"), 1.7e9, ".id");
   for (let i = 0; i < 50; i++) file.write(piece(i));
   await vi.waitFor(() => expect(statSync(file.path).size).toBe(50_000));
   file.write(piece(50));
@@ -53,7 +53,7 @@ it("comes to the same bytes on a disk that writes in pieces and fails now and th
     }
     return write.call(this, bytes, from, 1 + rng.int(length), at);
   });
-  const file = await EventFile.create("test", folder, 1.7e9);
+  const file = await EventFile.create("test", folder, 1.7e9, ".id");
   const pieces = Array.from({ length: 100 }, (_, i) => piece(i, 1 + rng.int(500)));
   let rejected = 0;
   for (const bytes of pieces) {
@@ -69,7 +69,7 @@ it("comes to the same bytes on a disk that writes in pieces and fails now and th
 });
 
 it("says what failed, and asks a full disk again only at a flush", async () => {
-  const file = await EventFile.create("test", folder, 1.7e9);
+  const file = await EventFile.create("test", folder, 1.7e9, ".id");
   const write = vi.spyOn(handles, "write").mockRejectedValue(failing());
   file.write(piece(1));
   await expect(file.settle()).rejects.toThrow(/Could not write .*tfevents.*ENOSPC.* 1000 bytes are kept/);
@@ -81,7 +81,7 @@ it("says what failed, and asks a full disk again only at a flush", async () => {
 });
 
 it("keeps a bounded amount for a disk that takes nothing, and says what is lost", async () => {
-  const file = await EventFile.create("test", folder, 1.7e9);
+  const file = await EventFile.create("test", folder, 1.7e9, ".id");
   const megabyte = 1024 * 1024;
   const write = vi.spyOn(handles, "write").mockRejectedValue(failing());
   for (let i = 0; i < 70; i++) file.write(piece(i, megabyte));

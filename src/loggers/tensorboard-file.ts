@@ -38,12 +38,13 @@ export class EventFile {
     this.#file = file;
   }
 
-  static async create(owner: string, folder: string, seconds: number): Promise<EventFile> {
+  /** `run` is the part of the name by which a resumed run knows its own files. */
+  static async create(owner: string, folder: string, seconds: number, run: string): Promise<EventFile> {
     const fs = builtin<FsPromises>(owner, "node:fs/promises");
     const { hostname } = builtin<Os>(owner, "node:os");
     const { join } = builtin<Path>(owner, "node:path");
     await fs.mkdir(folder, { recursive: true });
-    const rest = `${hostname()}.${process.pid}.${begun++}`;
+    const rest = `${hostname()}.${process.pid}.${begun++}${run}`;
     const path = join(folder, eventFileName(await fs.readdir(folder), seconds, rest));
     return new EventFile(path, await fs.open(path, "wx"));
   }

@@ -1,7 +1,8 @@
-// A run goes on: earlier parts lose their end, since TensorBoard believes the first that it reads, and would call a run failed
-// or over that has been taken up again.
+// A run is resumed: its earlier event files lose the records that will be logged again, and their session's end, since
+// TensorBoard believes the first end that it reads and would call the run failed or over.
 import { builtin } from "../platform/builtin.ts";
-import type { Warn } from "./backend.ts";
+import { lastRecordOf, type LastRecord, type RunFacts, type Warn } from "./backend.ts";
+import { eventsIn, type FileEvent } from "./formats/read-events.ts";
 import { lastRecord } from "./formats/record.ts";
 import { SESSION_END } from "./tensorboard-hparams.ts";
 
@@ -12,21 +13,86 @@ type Path = ReturnType<typeof process.getBuiltinModule<"node:path">>;
 /** An end is the last record of its file, and shorter than this. */
 const LONGEST_END = 256;
 
-export async function dropSessionEnds(owner: string, folder: string, warn: Warn): Promise<void> {
+/** What the names of a run's event files end with: files of other runs in the same folder are not cut. */
+export const runSuffix = ({ id }: Pick<RunFacts, "id">): string => (id === "" ? "" : `.${id.replace(/[^\w-]/g, "-")}`);
+
+/** Returns the scalars that the last kept step shows already. */
+export async function cutEarlierParts(
+  owner: string,
+  folder: string,
+  run: RunFacts,
+  warn: Warn,
+): Promise<ReadonlyMap<string, number>> {
   const fs = builtin<FsPromises>(owner, "node:fs/promises");
   const { join } = builtin<Path>(owner, "node:path");
   const entries = await fs.readdir(folder, { withFileTypes: true }).catch(() => []);
-  for (const { name } of entries.filter((entry) => entry.isFile() && entry.name.includes("tfevents"))) {
-    const path = join(folder, name);
+  const names = entries.filter((entry) => entry.isFile() && entry.name.includes("tfevents")).map(({ name }) => name);
+  const suffix = runSuffix(run);
+  const cut = new Cut(lastRecordOf(run));
+  // From the newest to the oldest, until one whose records all come before the step.
+  let isDone = suffix === "";
+  const own: string[] = [];
+  const change = async (path: string, what: (file: FileHandle) => Promise<void>): Promise<void> => {
     try {
       const file = await fs.open(path, "r+");
-      await dropEnd(file).finally(() => file.close());
+      await what(file).finally(() => file.close());
     } catch (error) {
       warn(
-        `${path} says how the run ended before it went on, and could not be changed: ${(error as Error).message}. TensorBoard's HPARAMS may show that status.`,
+        `${path} is an earlier part of the run that is resumed, and could not be changed: ${(error as Error).message}. TensorBoard may show records twice, or how that part ended.`,
       );
     }
+  };
+  for (const name of names.sort().toReversed()) {
+    const path = join(folder, name);
+    if (isDone || !name.endsWith(suffix)) await change(path, dropEnd);
+    else
+      await change(path, async (file) => {
+        own.unshift(path);
+        isDone = (await startOf(file)) <= cut.last.step;
+      });
   }
+  for (const path of own) await change(path, (file) => cut.apply(file));
+  return cut.shown;
+}
+
+/** Counts the records of the last step over all files of the run, oldest first. */
+class Cut {
+  readonly last: LastRecord;
+  readonly shown = new Map<string, number>();
+  #count = 0;
+
+  constructor(last: LastRecord) {
+    this.last = last;
+  }
+
+  async apply(file: FileHandle): Promise<void> {
+    for await (const event of eventsOf(file)) {
+      if (!this.#keeps(event)) return file.truncate(event.at);
+    }
+  }
+
+  #keeps({ kind, step, scalars }: FileEvent): boolean {
+    if (kind === "sessionEnd") return false;
+    if (kind !== "record" || step < this.last.step) return true;
+    if (step > this.last.step || ++this.#count > this.last.count) return false;
+    for (const [tag, value] of scalars()) this.shown.set(tag, value);
+    return true;
+  }
+}
+
+/** The step from which this part of the run logs. */
+async function startOf(file: FileHandle): Promise<number> {
+  for await (const { kind, step } of eventsOf(file)) if (kind === "start") return step;
+  return Infinity;
+}
+
+async function* eventsOf(file: FileHandle): AsyncGenerator<FileEvent> {
+  const { size } = await file.stat();
+  const read = async (at: number, length: number): Promise<Uint8Array> => {
+    const { buffer, bytesRead } = await file.read(new Uint8Array(Math.min(length, size - at)), { position: at });
+    return buffer.subarray(0, bytesRead);
+  };
+  yield* eventsIn(read, size, SESSION_END);
 }
 
 async function dropEnd(file: FileHandle): Promise<void> {

@@ -26,11 +26,12 @@ it("forgets nothing of a longer event in a shorter one", () => {
   expect(payload(buffer.take())).toBe(golden);
 });
 
-it("takes long tags, and writes nothing for no scalars", () => {
+it("takes long tags, and writes an event without values for no scalars", () => {
   const buffer = new RecordBuffer();
   const events = new ScalarEvents();
-  events.append(buffer, 1, 1, {});
-  expect(buffer.size).toBe(0);
+  events.append(buffer, 1.5, 300, {});
+  // Its time, its step and an empty summary.
+  expect(payload(buffer.take())).toBe("09000000000000f83f10ac022a00");
   const tag = "é".repeat(200);
   events.append(buffer, 1, 1, { [tag]: 1 });
   const text = Buffer.from(buffer.take());

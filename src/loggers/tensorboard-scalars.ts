@@ -35,6 +35,7 @@ export class ScalarEvents {
   /** Of the event at hand, in order. Kept to save an array for each. */
   readonly #now: Uint8Array[] = [];
 
+  /** Also of a record without scalars: whoever reads the file can count its records. */
   append(buffer: RecordBuffer, seconds: number, step: number, scalars: Readonly<Record<string, number>>): void {
     const heads = this.#now;
     let count = 0;
@@ -45,7 +46,6 @@ export class ScalarEvents {
       heads[count++] = head;
       size += head.length + 4;
     }
-    if (count === 0) return;
 
     const length = 9 + 1 + varintSize(step) + 1 + varintSize(size) + size;
     let at = buffer.begin(length);

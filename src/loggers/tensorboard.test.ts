@@ -11,7 +11,8 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, expect, it, vi } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from "vitest";
+import { readScalars } from "../../tests/support/event-file.ts";
 import { logRecord, runEnd, runFacts } from "../../tests/support/logger-facts.ts";
 import { image, text } from "../core/media.ts";
 import type { LogRecord, RunEnd, RunFacts } from "./backend.ts";
@@ -77,18 +78,91 @@ it.each(["error", "completed"] as const)("a part that ended (%s) and goes on has
   expect(parts.map((part) => lastRecord(part) !== undefined && part.includes("loss"))).toEqual([true, true, true]);
 });
 
-it("a new run leaves the end of an old one, and a resumed one what is no record", async () => {
+it("a new run has a folder of its own: the files of the one before are moved beside it", async () => {
+  const tb = join(folder, "tb");
+  for (const tag of ["first", "second", "third"]) {
+    const backend = tensorboard();
+    await backend.open(run());
+    backend.log(record(1, { scalars: { [tag]: 1 } }));
+    await backend.close(end("completed"));
+  }
+  const tags = (dir: string): string[] => readScalars(dir).map(({ tag }) => tag);
+  expect([tags(tb), tags(`${tb}.1`), tags(`${tb}.2`)]).toEqual([["third"], ["first"], ["second"]]);
+  expect(files(`${tb}.1`)[0]!.includes("session_end_info")).toBe(true);
+});
+
+it("a resumed run leaves what is no record, and the records of other runs", async () => {
   const foreign = join(folder, "tb", "events.out.tfevents.1.other");
   mkdirSync(join(folder, "tb"));
   writeFileSync(foreign, "_hparams_/session_end_info");
-  const ends = async (resumedAt: number | undefined): Promise<number> => {
+  for (const id of ["one", "two"]) {
     const backend = tensorboard();
-    await backend.open(run({ resumedAt }));
+    await backend.open(run({ id, resumedAt: 3, lastRecord: { step: 3, count: 1 } }));
+    for (const step of [4, 5]) backend.log(record(step, { scalars: { [id]: step } }));
     await backend.close(end("completed"));
-    return files(join(folder, "tb")).filter((part) => part.includes("session_end_info")).length - 1;
-  };
-  expect([await ends(undefined), await ends(undefined), await ends(3)]).toEqual([1, 2, 1]);
+  }
   expect(readFileSync(foreign, "utf8")).toBe("_hparams_/session_end_info");
+  expect(readScalars(join(folder, "tb")).map(({ tag, step }) => `${tag} ${step}`)).toEqual([
+    "one 4",
+    "one 5",
+    "two 4",
+    "two 5",
+  ]);
+});
+
+describe("a resumed run", () => {
+  const tb = (): string => join(folder, "tb");
+  const shown = (): string[] => readScalars(tb()).map(({ step, tag, value }) => `${step} ${tag} ${value}`);
+  /** A record of the last step of an epoch, and that of the epoch, with something to look at. */
+  const step8 = record(8, { scalars: { loss: 0.1, lr: 0.5 } });
+  const epoch8 = record(8, { scalars: { loss: 0.1, lr: 0.5, "val/loss": 2 }, media: { note: text("epoch") } });
+  const note8 = record(8, { media: { note: text("alone") } });
+
+  async function part(resumed: Partial<RunFacts>, records: readonly LogRecord[], closes = true): Promise<void> {
+    const backend = tensorboard();
+    await backend.open(run(resumed));
+    for (const each of records) backend.log(each);
+    await backend.flush?.();
+    if (closes) await backend.close(end("interrupted"));
+    else onTestFinished(() => backend.close(end("interrupted")));
+  }
+
+  it("shows the scalars of a step once, though the record of its epoch repeats them", async () => {
+    await part({}, [step8, epoch8, record(9, { scalars: { loss: 0.1 } })]);
+    expect(shown()).toEqual([`8 loss ${Math.fround(0.1)}`, "8 lr 0.5", "8 val/loss 2", `9 loss ${Math.fround(0.1)}`]);
+  });
+
+  it.each([
+    [0, [], ["before"]],
+    [1, [`8 loss ${Math.fround(0.1)}`, "8 lr 0.5"], ["before"]],
+    [2, [`8 loss ${Math.fround(0.1)}`, "8 lr 0.5", "8 val/loss 2"], ["before", "epoch"]],
+    [3, [`8 loss ${Math.fround(0.1)}`, "8 lr 0.5", "8 val/loss 2"], ["before", "epoch", "alone"]],
+  ])("keeps %i records of the step before its checkpoint, and logs the others once", async (count, scalars, notes) => {
+    const before = record(6, { scalars: { loss: 3 }, media: { note: text("before") } });
+    await part({}, [before, step8, epoch8, note8, record(10, { scalars: { loss: 5 } })], false);
+    await part({ resumedAt: 8, lastRecord: { step: 8, count } }, []);
+    expect(shown()).toEqual(["6 loss 3", ...scalars]);
+    const held = Buffer.concat(files(tb()));
+    expect(["before", "epoch", "alone"].filter((note) => held.includes(note))).toEqual(notes);
+    const rest = [step8, epoch8, note8].slice(count);
+    await part({ resumedAt: 8, lastRecord: { step: 8, count } }, [...rest, record(10, { scalars: { loss: 5 } })]);
+    expect(shown()).toEqual(["6 loss 3", `8 loss ${Math.fround(0.1)}`, "8 lr 0.5", "8 val/loss 2", "10 loss 5"]);
+  });
+
+  it("counts the records of a step over the files of all its parts", async () => {
+    await part({}, [record(4, { scalars: { loss: 4 } }), step8]);
+    await part({ resumedAt: 8, lastRecord: { step: 8, count: 1 } }, [epoch8]);
+    await part({ resumedAt: 8, lastRecord: { step: 8, count: 2 } }, [note8, record(9, { scalars: { loss: 9 } })]);
+    await part({ resumedAt: 8, lastRecord: { step: 8, count: 2 } }, [note8, record(9, { scalars: { loss: 10 } })]);
+    expect(shown()).toEqual(["4 loss 4", `8 loss ${Math.fround(0.1)}`, "8 lr 0.5", "8 val/loss 2", "9 loss 10"]);
+    expect(Buffer.concat(files(tb())).toString("latin1").split("alone")).toHaveLength(2);
+  });
+
+  it("of a checkpoint that does not say keeps all up to its step", async () => {
+    await part({}, [step8, epoch8, record(9, { scalars: { loss: 9 } })]);
+    await part({ resumedAt: 8 }, [record(9, { scalars: { loss: 10 } })]);
+    expect(shown()).toEqual([`8 loss ${Math.fround(0.1)}`, "8 lr 0.5", "8 val/loss 2", "9 loss 10"]);
+  });
 });
 
 it("hands large amounts to the disk without being asked, and the rest at a flush", async () => {

@@ -4,14 +4,15 @@ import type { ImageMedia } from "../core/media.ts";
 import { checkOptions, is } from "../core/options.ts";
 import { builtin } from "../platform/builtin.ts";
 import type { FileSettings } from "./append-file.ts";
-import type { LoggerBackend, LogRecord, RunEnd, RunFacts, Warn } from "./backend.ts";
+import { lastRecordOf, type LoggerBackend, type LogRecord, type RunEnd, type RunFacts, type Warn } from "./backend.ts";
 import { encodePng } from "./formats/png.ts";
 import { RecordBuffer } from "./formats/record.ts";
 import { threadedBackend } from "./lib/threaded-backend.ts";
+import { setEventFilesAside } from "./tensorboard-aside.ts";
 import { fileVersion, histogramEvent, imageEvent, sessionStart, textEvent, type Moment } from "./tensorboard-events.ts";
 import { EventFile } from "./tensorboard-file.ts";
 import { sessionEndInfo, sessionStartInfo } from "./tensorboard-hparams.ts";
-import { dropSessionEnds } from "./tensorboard-resume.ts";
+import { cutEarlierParts, runSuffix } from "./tensorboard-resume.ts";
 import { ScalarEvents } from "./tensorboard-scalars.ts";
 
 type Path = ReturnType<typeof process.getBuiltinModule<"node:path">>;
@@ -31,7 +32,7 @@ const PIECE = 256 * 1024;
 
 /**
  * Writes event files that TensorBoard reads while they grow: `tensorboard --logdir runs`. Each part of a run has a file
- * of its own; a resumed one makes TensorBoard drop what was logged after the checkpoint.
+ * of its own; a resumed one removes from the files before it what was logged after the checkpoint.
  * @example logger([tensorboard()])
  */
 export function tensorboard(options: TensorboardOptions = {}): LoggerBackend {
@@ -48,8 +49,10 @@ export function eventFiles({ name, dir }: FileSettings, warn: Warn): LoggerBacke
     name,
     async open(run) {
       const folder = folderOf(name, dir, run.dir);
-      if (run.resumedAt !== undefined) await dropSessionEnds(name, folder, warn);
-      events = await EventWriter.open(name, folder, run);
+      const isResumed = run.resumedAt !== undefined;
+      if (!isResumed) await setEventFilesAside(name, folder);
+      const shown = isResumed ? await cutEarlierParts(name, folder, run, warn) : undefined;
+      events = await EventWriter.open(name, folder, run, shown);
     },
     log: (record) => events?.log(record),
     flush: () => events?.flush(),
@@ -73,18 +76,31 @@ class EventWriter {
   /** Images that are being compressed: each waits for the one before, so that a tag's steps stay in order. */
   #images: Promise<void> | undefined;
   #imageError: unknown;
+  /** The step of the last record, and its scalars. */
+  #shownAt: number;
+  #shown: Readonly<Record<string, number>>;
 
-  private constructor(file: EventFile) {
+  private constructor(file: EventFile, shownAt: number, shown: ReadonlyMap<string, number>) {
     this.#file = file;
+    this.#shownAt = shownAt;
+    this.#shown = Object.fromEntries(shown);
   }
 
-  static async open(owner: string, folder: string, run: RunFacts): Promise<EventWriter> {
+  /** `shown` are the scalars that an earlier part has of the step from which the run is resumed. */
+  static async open(
+    owner: string,
+    folder: string,
+    run: RunFacts,
+    shown: ReadonlyMap<string, number> = new Map(),
+  ): Promise<EventWriter> {
     const { startedAt, resumedAt, hparams } = run;
-    const writer = new EventWriter(await EventFile.create(owner, folder, startedAt / 1000));
+    const { step: lastStep } = lastRecordOf(run);
+    const file = await EventFile.create(owner, folder, startedAt / 1000, runSuffix(run));
+    const writer = new EventWriter(file, lastStep, shown);
     const buffer = writer.#buffer;
     buffer.append(fileVersion(startedAt / 1000));
     // The first part needs one too: TensorBoard takes the first that it sees for a beginning, and drops nothing there.
-    buffer.append(sessionStart(moment(startedAt, resumedAt === undefined ? 0 : resumedAt + 1)));
+    buffer.append(sessionStart(moment(startedAt, resumedAt === undefined ? 0 : lastStep + 1)));
     buffer.append(sessionStartInfo(moment(startedAt, 0), hparams));
     // Now, so that a folder that cannot be written to is known before the first step.
     await writer.flush();
@@ -92,7 +108,9 @@ class EventWriter {
   }
 
   log({ time, step, scalars, media }: LogRecord): void {
-    this.#scalars.append(this.#buffer, time / 1000, step, scalars);
+    this.#scalars.append(this.#buffer, time / 1000, step, step === this.#shownAt ? this.#news(scalars) : scalars);
+    this.#shown = step === this.#shownAt ? { ...this.#shown, ...scalars } : scalars;
+    this.#shownAt = step;
     for (const tag in media) {
       const item = media[tag]!;
       const at = moment(time, step);
@@ -101,6 +119,13 @@ class EventWriter {
       else this.#buffer.append(textEvent(at, tag, item.text));
     }
     if (this.#buffer.size >= PIECE) this.#file.write(this.#buffer.take());
+  }
+
+  /** Without what the step shows already: the record of an epoch repeats the loss and the rate of its last step. */
+  #news(scalars: LogRecord["scalars"]): LogRecord["scalars"] {
+    const isNew = ([tag, value]: [string, number]): boolean =>
+      !Object.hasOwn(this.#shown, tag) || !Object.is(Math.fround(this.#shown[tag]!), Math.fround(value));
+    return Object.fromEntries(Object.entries(scalars).filter(isNew));
   }
 
   async flush(): Promise<void> {

@@ -3,9 +3,9 @@
 import { maskedCrc32c } from "./crc32c.ts";
 
 /** Before a payload: its length as uint64, and the checksum of these eight bytes. */
-const HEAD = 12;
+export const HEAD = 12;
 /** After it: its checksum. */
-const TAIL = 4;
+export const TAIL = 4;
 
 /** Where the record begins that ends with these bytes; undefined when none does, or when it is longer than they are. */
 export function lastRecord(bytes: Uint8Array): number | undefined {

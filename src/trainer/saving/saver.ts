@@ -119,7 +119,7 @@ export class Saver implements Saves {
       await this.#settle(failure);
       const position = this.#before ?? (this.#whole ? this.#here() : undefined);
       if (request && position && stateKey(position) !== this.#savedState)
-        await this.#save({ ...request, reason: "emergency" }, { position, failure });
+        await this.#save({ ...request, reason: "emergency" }, { position: this.#before, failure });
       await this.#settle(failure);
     } catch (error) {
       const lost = new CheckpointError(
@@ -157,7 +157,11 @@ export class Saver implements Saves {
     this.#savedState = loaded?.checkpoint && this.#place.has(loaded.checkpoint.name) ? this.#stateKey() : "";
   }
 
-  async #save(request: SaveRequest, emergency?: { position: Position; failure: unknown }): Promise<void> {
+  /** In an emergency, `position` is where the run stood before the step that failed; undefined where it is whole. */
+  async #save(
+    request: SaveRequest,
+    emergency?: { readonly position: Position | undefined; readonly failure: unknown },
+  ): Promise<void> {
     await this.#place.open();
     await this.#settle(emergency?.failure);
     const snapshot = await this.#writer.take(emergency?.position);

@@ -1,0 +1,13 @@
+// A native training with loggers that is killed again and again: same bits, every record once. `npm run soak` kills more.
+import { expect, test } from "vitest";
+import { killLoggedTraining } from "./logged-kills.ts";
+
+test(
+  "twelve kills: the same parameters, and every record once in jsonl, CSV and TensorBoard",
+  { timeout: 300_000 },
+  async () => {
+    const tally = await killLoggedTraining(12);
+    console.info(`kills: ${JSON.stringify(tally)}`);
+    expect(tally.kills).toBe(12);
+  },
+);
