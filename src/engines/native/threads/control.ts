@@ -2,6 +2,9 @@
 // threads; the first thread publishes it, each of the others claims its own part, and the first one takes back what
 // nobody has claimed by the time that it is done with its own. So a thread that is late, asleep or gone costs nothing
 // but its help, and what is computed never depends on who did it.
+//
+// A thread that is terminated inside native code aborts the process. So no thread is terminated: each ends by itself
+// when told to stop, and marks when it is in native code, so that the end of the process can wait for that.
 
 /** Cells of all threads. */
 const WAKE = 0;
@@ -12,12 +15,21 @@ const MESSAGES = 4;
 const PAGES = 5;
 const SLEEPERS = 6;
 const FIRST_WAITS = 7;
+const STOP = 8;
 
-/** Cells of one thread: what it has claimed, what it has done, and whether that failed. They have a cache line each. */
+/** Values of STOP: the thread is to free what it has and end, or (the process ends) to run no more native code. */
+const CLOSING = 1;
+const EXITING = 2;
+
+/**
+ * Cells of one thread: what it has claimed, what it has done, whether that failed, and whether it is in native code.
+ * They have a cache line each.
+ */
 const LINE = 16;
 const CLAIMED = 0;
 const DONE = 1;
 const FAILED = 2;
+const IN_NATIVE = 3;
 
 /** A thread that finds nothing to do looks for it that long before it sleeps: the next step is often near. */
 const SPIN_MS = 0.2;
@@ -29,6 +41,13 @@ export interface Published {
   readonly number: number;
   readonly program: number;
   readonly step: number;
+}
+
+/** Thrown instead of running native code once the threads are to stop. */
+export class Stopping extends Error {
+  constructor() {
+    super("the threads of the engine are stopping");
+  }
 }
 
 export class Control {
@@ -82,6 +101,26 @@ export class Control {
     }
   }
 
+  /** Tells the threads to free what they have and to end. */
+  close(): void {
+    Atomics.compareExchange(this.cells, STOP, 0, CLOSING);
+    this.#wake();
+  }
+
+  /** The process ends: returns once no thread is in native code, or will be; false if that takes too long. */
+  awaitNoNative(deadline: number): boolean {
+    Atomics.store(this.cells, STOP, EXITING);
+    this.#wake();
+    const until = performance.now() + deadline;
+    for (let cell = 2 * LINE + IN_NATIVE; cell < this.cells.length; cell += LINE) {
+      while (Atomics.load(this.cells, cell) !== 0) {
+        if (performance.now() > until) return false;
+        Atomics.wait(this.cells, cell, 1, NAP_MS);
+      }
+    }
+    return true;
+  }
+
   hasFailed(thread: number): boolean {
     return Atomics.load(this.cells, (thread + 1) * LINE + FAILED) !== 0;
   }
@@ -92,6 +131,25 @@ export class Control {
   }
 
   // For the others.
+
+  get isStopping(): boolean {
+    return Atomics.load(this.cells, STOP) !== 0;
+  }
+
+  /** Runs native code of a thread; throws `Stopping` if the threads are to stop, and the work is not part of that. */
+  native<T>(thread: number, work: () => T, whileClosing = false): T {
+    const cell = (thread + 1) * LINE + IN_NATIVE;
+    // First the mark, then the look: whoever tells threads to stop first tells, then looks for the mark.
+    Atomics.store(this.cells, cell, 1);
+    try {
+      const stop = Atomics.load(this.cells, STOP);
+      if (stop === EXITING || (stop === CLOSING && !whileClosing)) throw new Stopping();
+      return work();
+    } finally {
+      Atomics.store(this.cells, cell, 0);
+      if (Atomics.load(this.cells, STOP) === EXITING) Atomics.notify(this.cells, cell);
+    }
+  }
 
   get messages(): number {
     return Atomics.load(this.cells, MESSAGES);

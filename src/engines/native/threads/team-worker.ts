@@ -1,9 +1,9 @@
-// A thread that helps with the steps of programs. It waits in one loop for whatever is published, and never returns from
-// it: what it is told comes through a port that it reads by itself.
+// A thread that helps with the steps of programs. It waits in one loop for whatever is published, and reads messages
+// from its port by itself. It ends when it is told to stop, outside native code.
 import { builtin } from "../../../platform/builtin.ts";
 import { Products } from "../matmul/products.ts";
 import { bindKernels } from "../wasm/compile.ts";
-import { Control } from "./control.ts";
+import { Control, Stopping } from "./control.ts";
 import { bindPart, type Run } from "./parts.ts";
 import { loadAlias } from "./plain.ts";
 import type { FromThread, ThreadStart, ToThread } from "./team.ts";
@@ -14,7 +14,6 @@ interface Port {
 
 interface Threads {
   readonly workerData: ThreadStart;
-  readonly parentPort: { postMessage(message: "loaded"): void };
   receiveMessageOnPort(port: Port): { readonly message: ToThread } | undefined;
 }
 
@@ -23,32 +22,30 @@ interface Program {
   readonly runs: readonly (Run | undefined)[];
 }
 
-const { receiveMessageOnPort, workerData, parentPort } = builtin<Threads>(
-  "A thread of the native engine",
-  "node:worker_threads",
-);
+const { receiveMessageOnPort, workerData } = builtin<Threads>("A thread of the native engine", "node:worker_threads");
 const { thread, cells, memory } = workerData;
 const port = workerData.port as Port;
 const control = new Control(cells);
 const programs = new Map<number, Program>();
-const alias = loadAlias()!;
-parentPort.postMessage("loaded");
-let pages = -1;
-let plain: ArrayBuffer;
 
-const products = new Products({
-  get plain() {
-    if (pages !== control.pages) {
-      ({ pages } = control);
-      // Growing by nothing shows what another thread has grown.
-      memory.grow(0);
-      plain = alias(new Uint8Array(memory.buffer));
-    }
-    return plain;
-  },
-});
+function loadProducts(): Products {
+  const alias = loadAlias()!;
+  let pages = -1;
+  let plain: ArrayBuffer;
+  return new Products({
+    get plain() {
+      if (pages !== control.pages) {
+        ({ pages } = control);
+        // Growing by nothing shows what another thread has grown.
+        memory.grow(0);
+        plain = alias(new Uint8Array(memory.buffer));
+      }
+      return plain;
+    },
+  });
+}
 
-function listen(): void {
+function listen(products: Products): void {
   for (;;) {
     const received = receiveMessageOnPort(port);
     if (!received) return;
@@ -60,7 +57,8 @@ function listen(): void {
     const kernels = bindKernels(message.module, memory);
     programs.set(message.program, {
       addresses: message.addresses,
-      runs: message.parts.map((part) => part && bindPart(part, kernels, products)),
+      // One session at a time: a thread that is told to stop meanwhile makes no more of them.
+      runs: message.parts.map((part) => part && control.native(thread, () => bindPart(part, kernels, products))),
     });
   }
 }
@@ -72,7 +70,7 @@ function help(): void {
   if (!run || !control.claim(thread, number)) return;
   let failed = false;
   try {
-    run(known.addresses);
+    control.native(thread, () => run(known.addresses));
   } catch (error) {
     failed = true;
     port.postMessage({ failure: error instanceof Error ? error.message : String(error) });
@@ -80,12 +78,25 @@ function help(): void {
   control.reportDone(thread, number, failed);
 }
 
-for (let heard = 0; ;) {
-  const { waking, messages } = control;
-  if (messages !== heard) {
-    heard = messages;
-    listen();
+function helpUntilStopped(products: Products): void {
+  for (let heard = 0; !control.isStopping;) {
+    const { waking, messages } = control;
+    if (messages !== heard) {
+      heard = messages;
+      listen(products);
+    }
+    help();
+    control.awaitNews(waking);
   }
-  help();
-  control.awaitNews(waking);
+}
+
+try {
+  const products = control.native(thread, loadProducts);
+  try {
+    helpUntilStopped(products);
+  } finally {
+    control.native(thread, () => products.close(), true);
+  }
+} catch (error) {
+  if (!(error instanceof Stopping)) throw error;
 }

@@ -54,8 +54,21 @@ interface Threads {
 interface Member {
   readonly worker: WorkerThread;
   readonly port: Port;
-  /** It has its libraries, or has ended. */
-  readonly loaded: Promise<void>;
+  readonly ended: Promise<void>;
+}
+
+/** Of all engines of the process that have threads. */
+const withThreads = new Set<Control>();
+let listensForExit = false;
+
+/** When the process ends, for whatever reason, Node terminates its threads. None may be in native code then. */
+function awaitNoNativeAtExit(control: Control): void {
+  withThreads.add(control);
+  if (listensForExit) return;
+  listensForExit = true;
+  builtin<{ on(event: "exit", listener: () => void): void }>(`Engine "native"`, "node:process").on("exit", () => {
+    for (const each of withThreads) each.awaitNoNative(LONGEST_PART);
+  });
 }
 
 export class Team {
@@ -67,7 +80,6 @@ export class Team {
   #lastProgram = 0;
   /** Why the threads are of no more use. */
   #failure: EngineError | undefined;
-
   /** With one thread it starts none: then everything is done by the first. */
   constructor(threads: number, memory: EngineMemory, warn: (message: string) => void) {
     this.threads = threads;
@@ -122,15 +134,16 @@ export class Team {
     const members = this.#members ?? [];
     this.#members = undefined;
     this.#failure = new EngineError(`Engine "native": it is closed.`);
+    if (members.length === 0) return;
+    this.#control.close();
     await Promise.all(
-      members.map(async ({ worker, port, loaded }) => {
-        port.close();
-        // A thread that is ended while it loads a native library takes the process with it.
+      members.map(async ({ worker, port, ended }) => {
         worker.ref();
-        await loaded;
-        await worker.terminate();
+        await ended;
+        port.close();
       }),
     );
+    withThreads.delete(this.#control);
   }
 
   #await(thread: number, number: number): void {
@@ -148,6 +161,7 @@ export class Team {
 
   #start(): Member[] {
     const { MessageChannel } = builtin<Threads>(`Engine "native"`, "node:worker_threads");
+    awaitNoNativeAtExit(this.#control);
     return Array.from({ length: this.threads - 1 }, (_, i) => {
       const { port1, port2 } = new MessageChannel();
       const start: ThreadStart = {
@@ -160,13 +174,9 @@ export class Team {
       port1.unref();
       // Its parts are done by the first thread, as always when it is late.
       worker.on("error", (error) => this.#warn(`Engine "native": a thread could not start: ${error.message}`));
-      const loaded = new Promise<void>((resolve) => {
-        worker.on("message", () => resolve());
-        worker.on("exit", () => resolve());
-      });
-      // Last: a listener for messages holds the process again.
+      const ended = new Promise<void>((resolve) => worker.on("exit", resolve));
       worker.unref();
-      return { worker, port: port1, loaded };
+      return { worker, port: port1, ended };
     });
   }
 }
