@@ -13,12 +13,13 @@ export function boundary(parts: LoopParts): void | Promise<void> {
 /** The same where several processes train together: whatever one of them is asked, all do. */
 async function sharedBoundary(parts: LoopParts, team: Team): Promise<void> {
   await team.compare();
-  await team.agree(logDue(parts));
+  await team.agree(logDue(parts) !== undefined);
   const { logs } = team;
   const evaluates = evalDue(parts, "step");
   await parts.saves.rollback();
   if (evaluates) await evaluateOrOwe(parts);
-  if (logDue(parts)) await log(parts);
+  const audience = logDue(parts);
+  if (audience) await log(parts, audience);
   // What loggers ask for, who may be on one process only, is part of this boundary too.
   if (logs || evaluates) await team.agree();
   return closeStep(parts);
@@ -31,7 +32,8 @@ async function report(parts: LoopParts, evaluates: boolean): Promise<void> {
 }
 
 function logAndClose(parts: LoopParts): void | Promise<void> {
-  const wait = logDue(parts) ? log(parts) : undefined;
+  const audience = logDue(parts);
+  const wait = audience && log(parts, audience);
   return wait ? wait.then(() => closeStep(parts)) : closeStep(parts);
 }
 
@@ -46,14 +48,21 @@ function settle(parts: LoopParts): void | Promise<void> {
   return parts.breathe();
 }
 
+/** Who is called at a boundary that logs: everyone, or only the hooks whose own cadence is due. */
+type Audience = "all" | "some";
+
 /** What hooks and evaluations logged is shown at the step where it belongs, whatever the cadence says. */
-function logDue({ run, hooks, logEvery }: LoopParts): boolean {
-  return hooks.listens("log") && (run.log.news || (logEvery.event === "stepEnd" && logEvery.due(run.moment)));
+function logDue({ run, hooks, logEvery }: LoopParts): Audience | undefined {
+  if (!hooks.listens("log")) return undefined;
+  if (run.log.news || (logEvery.event === "stepEnd" && logEvery.due(run.moment))) return "all";
+  return hooks.asksForLog("stepEnd") ? "some" : undefined;
 }
 
 /** Epochs always log, unless the cadence counts whole epochs itself. */
-export function epochLogDue({ run, hooks, logEvery }: LoopParts): boolean {
-  return hooks.listens("log") && (run.log.news || logEvery.event === "stepEnd" || logEvery.due(run.moment));
+export function epochLogDue({ run, hooks, logEvery }: LoopParts): Audience | undefined {
+  if (!hooks.listens("log")) return undefined;
+  if (run.log.news || logEvery.event === "stepEnd" || logEvery.due(run.moment)) return "all";
+  return hooks.asksForLog("epochEnd") ? "some" : undefined;
 }
 
 export function evalDue({ run, evals, evalEvery }: LoopParts, at: "step" | "epoch"): boolean {
@@ -109,16 +118,16 @@ async function evaluateOrOwe(parts: LoopParts): Promise<void> {
 /** Outside of a boundary, which logs by itself. */
 export async function evaluateAndLog(parts: LoopParts): Promise<void> {
   await evaluateOrOwe(parts);
-  if (parts.hooks.listens("log") && parts.run.log.news) await log(parts);
+  if (parts.hooks.listens("log") && parts.run.log.news) await log(parts, "all");
 }
 
 /** Synchronous where the engine and the hooks are: some runs log at every step. */
-export function log(parts: LoopParts): void | Promise<void> {
+export function log(parts: LoopParts, audience: Audience): void | Promise<void> {
   const wait = parts.work.shown.settle();
-  return wait ? wait.then(() => logNow(parts)) : logNow(parts);
+  return wait ? wait.then(() => logNow(parts, audience)) : logNow(parts, audience);
 }
 
-function logNow({ run, hooks, work }: LoopParts): void | Promise<void> {
+function logNow({ run, hooks, work }: LoopParts, audience: Audience): void | Promise<void> {
   const { now } = run.clock;
   const shows = !run.skipped && now.step > 0;
   const values: Record<string, number> = {};
@@ -126,7 +135,7 @@ function logNow({ run, hooks, work }: LoopParts): void | Promise<void> {
   if (shows && run.knowsGradNorm) values.gradNorm = run.gradNorm;
   values.lr = work.lr(0);
   values.epoch = now.epoch - 1;
-  run.log.begin(values);
+  run.log.begin(values, audience === "all");
   let wait: void | Promise<void>;
   try {
     wait = hooks.fire.log!();

@@ -158,6 +158,8 @@ export class CadenceRule {
   readonly #onlyAtEnd: boolean;
   readonly #name: string;
   readonly #occasion: Occasion;
+  /** The record of an epoch is logged at its end, after that of its last step: there only what is done counts. */
+  readonly #endsOfEpochs: boolean;
 
   constructor(what: string, cadence: Cadence, event: string, name = what) {
     const options: CadenceOptions = typeof cadence === "object" ? cadence : { every: cadence };
@@ -180,6 +182,7 @@ export class CadenceRule {
     this.event = event;
     this.#name = name;
     this.#occasion = occasionOf(event);
+    this.#endsOfEpochs = event === "log" && boundaryEvent(what, cadence) === "epochEnd";
   }
 
   due(moment: Moment): boolean {
@@ -273,7 +276,8 @@ export class CadenceRule {
     if (unit === "epoch" && occasion === "epoch") return [now.epoch - 1, now.epoch];
     if (unit === "step" && (occasion === "step" || occasion === "batch")) return [now.step - 1, now.step];
     const [from, to] = this.#window(unit, clock);
-    return unit === "epoch" ? [from.progress, to.progress] : [from[unit], to[unit]];
+    if (unit !== "epoch") return [from[unit], to[unit]];
+    return this.#endsOfEpochs ? [from.epochsDone, to.epochsDone] : [from.progress, to.progress];
   }
 
   /** The counters between which a multiple must lie. */

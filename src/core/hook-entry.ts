@@ -1,10 +1,11 @@
 // One registered hook: what it says about itself, with its context made and its cadence and scopes in place.
-import type { Cadence } from "./cadence.ts";
+import type { Cadence, Moment } from "./cadence.ts";
 import { Context } from "./context.ts";
 import type { Listener } from "./dispatch.ts";
 import { HookRegistrationError } from "./errors.ts";
 import { EVENTS, levelOf, type BuiltinEvent } from "./events.ts";
 import { Gate } from "./gate.ts";
+import { LogRequest } from "./log-request.ts";
 import { readHook, type HookFacts } from "./hook-facts.ts";
 import type { ErrorPolicy, Hook, Need, Stage } from "./hook.ts";
 import type { Ordered } from "./order.ts";
@@ -36,6 +37,8 @@ export class HookEntry implements Ordered {
   readonly #loaders: ReadonlySet<string> | undefined;
   readonly #optimizers: ReadonlySet<string | number> | undefined;
   readonly #gate: Gate | undefined;
+  readonly #logRequest: LogRequest | undefined;
+  readonly #run: RunView;
 
   constructor(hook: Hook, run: RunView) {
     const { name, stage, before, after, policy, isReporter, methods } = readHook(hook);
@@ -53,10 +56,11 @@ export class HookEntry implements Ordered {
     this.#loaders = hook.loaders && new Set(hook.loaders);
     this.#optimizers = hook.optimizers && new Set(hook.optimizers);
     this.context = new Context(hook.name, run, this.probes, hook.ranks === "main");
-    const { every } = hook;
-    if (every !== undefined) {
-      this.#gate = new Gate(Array.isArray(every) ? every : [every as Cadence], this.name, () => run.moment);
-    }
+    this.#run = run;
+    const { every, logEvery } = hook;
+    const cadences = every === undefined ? [] : Array.isArray(every) ? every : [every as Cadence];
+    if (cadences.length > 0) this.#gate = new Gate(cadences, this.name, () => run.moment);
+    if (methods.has("log")) this.#logRequest = LogRequest.of(logEvery === undefined ? cadences : [logEvery], this.name);
     this.#checkReplace();
   }
 
@@ -68,6 +72,16 @@ export class HookEntry implements Ordered {
   get gatesPlan(): boolean {
     if (this.#gate === undefined) return false;
     return this.needs.length > 0 || this.probes !== undefined || PLAN_EVENTS.some((event) => this.#methods.has(event));
+  }
+
+  /** Can its own cadence make `log` fire? */
+  get requestsLogs(): boolean {
+    return this.#logRequest !== undefined;
+  }
+
+  /** Does its own cadence ask for a log at this boundary? */
+  asksForLog(boundary: "stepEnd" | "epochEnd", moment: Moment): boolean {
+    return this.#logRequest?.due(boundary, moment) === true;
   }
 
   /** Does it listen to `event` in the step that begins, as far as can be known? */
@@ -120,11 +134,21 @@ export class HookEntry implements Ordered {
       call = onlyWhen((ctx) => mine.has(ctx.optimizerIdx) || mine.has(ctx.optimizers[ctx.optimizerIdx]!.name), call);
     }
     if (gate) call = gate.guard(event, call);
+    if (event === "log") call = this.#whenLogged(call);
     if (serves) {
       const ended = call;
       call = (ctx) => gate.finish(ctx).then(() => ended(ctx));
     }
     return { hook: this.name, call, ctx: context };
+  }
+
+  /** Keeps boundaries away that only other hooks asked for. */
+  #whenLogged(call: (ctx: Context) => unknown): (ctx: Context) => unknown {
+    const run = this.#run;
+    const request = this.#logRequest;
+    if (!request) return onlyWhen(() => run.logIsForAll, call);
+    // Behind a gate nothing else passes anyway.
+    return this.#gate ? call : onlyWhen(() => run.logIsForAll || request.isMet(run.moment), call);
   }
 
   #countingFailures(call: (ctx: Context) => unknown): (ctx: Context) => unknown {

@@ -27,6 +27,7 @@ const SETTINGS = {
   monitors: is.arrayOf(is.name),
   probes: is.object,
   every: is.or(is.positive, is.name, is.object, is.array),
+  logEvery: is.cadence,
   loaders: is.arrayOf(is.name),
   optimizers: is.arrayOf(is.or(is.name, is.wholeFrom(0))),
   ranks: is.oneOf("main", "all"),

@@ -74,6 +74,11 @@ interface HookSettings {
    * Between times the hook costs nothing: a step whose gradients nobody will see is computed in one program.
    */
   readonly every?: Cadence | readonly Cadence[];
+  /**
+   * `log` fires for this hook in these steps too, whatever the trainer's `logEvery` says. A hook with `every` that
+   * listens to `log` has no need of it.
+   */
+  readonly logEvery?: Cadence;
   /** Only events of these loaders (batch, forward and backward, eval events). */
   readonly loaders?: readonly string[];
   /** Only events of these optimizers, by name or index. */
@@ -108,6 +113,7 @@ export const HOOK_SETTINGS: readonly string[] = [
   "monitors",
   "probes",
   "every",
+  "logEvery",
   "loaders",
   "optimizers",
   "ranks",

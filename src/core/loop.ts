@@ -117,7 +117,8 @@ async function epoch(parts: LoopParts): Promise<number | undefined> {
   await parts.saves.rollback();
   // The epoch has ended: a hook that fails while it is logged does not make the resumed run end and log it again.
   parts.saves.arrive();
-  if (epochLogDue(parts)) await log(parts);
+  const audience = epochLogDue(parts);
+  if (audience) await log(parts, audience);
   if (team) await team.agree();
   run.clock.mark("epoch");
   if (parts.saves.pending) await parts.saves.boundary();

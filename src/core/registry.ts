@@ -66,6 +66,8 @@ export class HookRegistry implements DispatchHost {
   #entries: HookEntry[] = [];
   #ordered: HookEntry[] = [];
   #gated = false;
+  /** Hooks whose own cadence makes `log` fire. */
+  #logRequests: readonly HookEntry[] = [];
   #watchers: readonly HookWatcher[] = [];
   /** Increases with every change, so that the trainer knows when to look at its plan again. */
   version = 0;
@@ -152,6 +154,13 @@ export class HookRegistry implements DispatchHost {
   /** Does a cadence decide, from step to step, what is listened to or needed? */
   get gatesPlan(): boolean {
     return this.#gated;
+  }
+
+  /** Does the own cadence of a hook ask for a log at this boundary? */
+  asksForLog(boundary: "stepEnd" | "epochEnd"): boolean {
+    if (this.#logRequests.length === 0) return false;
+    const { moment } = this.#run;
+    return this.#logRequests.some((entry) => entry.asksForLog(boundary, moment));
   }
 
   /** The first hook, in order, that listens in this step to one of `events`: the reason for a plan. */
@@ -309,6 +318,7 @@ export class HookRegistry implements DispatchHost {
     this.#ordered = orderHooks(entries).map(({ item }) => item);
     this.#entries = entries;
     this.version++;
+    this.#logRequests = entries.filter((entry) => entry.enabled && this.#isHere(entry) && entry.requestsLogs);
     this.#gated = entries.some((entry) => entry.enabled && entry.gatesPlan);
     this.#compile();
   }

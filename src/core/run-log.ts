@@ -13,6 +13,8 @@ export class RunLog {
   #unloggedMedia: Record<string, Media> = {};
   /** Has a hook or an evaluation logged something since? Then it must be shown at the step where it belongs. */
   news = false;
+  /** False for a boundary that only some hooks asked for, by a cadence of their own. */
+  isForAll = true;
   #open = false;
 
   /** Takes what goes with the next boundary that logs, whenever that is. */
@@ -35,8 +37,18 @@ export class RunLog {
     this.news ||= !this.#open;
   }
 
-  /** Gathers what a boundary logs, in `values` itself; until `end`, what hooks log joins it. */
-  begin(values: Record<string, number>): void {
+  /**
+   * Gathers what a boundary logs, in `values` itself; until `end`, what hooks log joins it. What waits for a boundary
+   * goes with the next one that is for all, or the hooks that are not called now would never see it.
+   */
+  begin(values: Record<string, number>, isForAll = true): void {
+    this.isForAll = isForAll;
+    this.#open = true;
+    if (!isForAll) {
+      this.logged = values;
+      this.media = {};
+      return;
+    }
     const { unlogged } = this;
     for (const name of Object.keys(unlogged)) values[name] = unlogged[name]!;
     this.logged = values;
@@ -44,7 +56,6 @@ export class RunLog {
     this.unlogged = {};
     this.#unloggedMedia = {};
     this.news = false;
-    this.#open = true;
   }
 
   end(): void {

@@ -40,6 +40,8 @@ export interface RunView extends Omit<
   payload: unknown;
   /** The clock as cadences read it. */
   readonly moment: Moment;
+  /** Does the boundary that logs now reach every hook that listens, or only those whose own cadence is due? */
+  readonly logIsForAll: boolean;
   readonly audit: Audit;
   readonly turn: Turn;
   /** Live optimizers whose assignments are recorded under the hook that reads them. */

@@ -154,6 +154,9 @@ export class Run implements RunView {
   get media(): Readonly<Record<string, Media>> {
     return this.log.media;
   }
+  get logIsForAll(): boolean {
+    return this.log.isForAll;
+  }
   get params(): ParamsView {
     return this.#host.params();
   }

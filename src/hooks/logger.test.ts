@@ -109,6 +109,40 @@ describe("what is logged", () => {
     ).toHaveLength(8);
   });
 
+  it("with a cadence of its own it writes in just these steps, and other loggers are not concerned", async () => {
+    const own = recording();
+    const other = recording();
+    const logged: number[] = [];
+    const plain: Hook = { name: "plain", onLog: (ctx) => void logged.push(ctx.step) };
+    const gated: Hook = { name: "gated", every: 35, onLog: (ctx) => void gatedSteps.push(ctx.step) };
+    const gatedSteps: number[] = [];
+    const hooks = [logger(own, { every: 25, name: "own" }), logger(other), plain, gated];
+    await tinyTrainer({ samples: 400, steps: 100, hooks }).fit();
+    const tens = [10, 20, 30, 40, 50, 60, 70, 80, 90, 100];
+    expect([...new Set(stepsOf(own))]).toEqual([25, 50, 75, 100]);
+    expect(own.records.slice(0, 3).every(({ scalars }) => Number.isFinite(scalars.loss))).toBe(true);
+    expect([...new Set(stepsOf(other))]).toEqual(tens);
+    expect([...new Set(logged)]).toEqual(tens);
+    expect(gatedSteps).toEqual([35, 70]);
+  });
+
+  it("every epoch: one record with the epoch's metrics, also where the trainer logs its last step", async () => {
+    const backend = recording();
+    await run(backend, { every: "1 epoch" }, { logEvery: 1, epochs: 3 });
+    expect(stepsOf(backend)).toEqual([4, 8, 12]);
+    expect(backend.records.every(({ scalars }) => scalars["train/loss"]! > 0)).toBe(true);
+  });
+
+  it("what waits for the trainer's own log is not taken away by another's cadence", async () => {
+    const own = recording();
+    const other = recording();
+    const hooks = [logger(own, { every: 3, name: "own" }), logger(other)];
+    await tinyTrainer({ epochs: 4, logEvery: "2 epochs", hooks }).fit();
+    expect([...new Set(stepsOf(own))]).toEqual([3, 6, 9, 12, 15, 16]);
+    expect(stepsOf(other)).toEqual([8, 16]);
+    expect(other.records.map(({ scalars }) => Number.isFinite(scalars["train/loss"]))).toEqual([true, true]);
+  });
+
   it("media too: histograms as they are", async () => {
     const backend = recording();
     const values = histogram([1, 2, 2, 3], { bins: 2 });

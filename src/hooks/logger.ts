@@ -33,7 +33,7 @@ export type BackendSpec = BackendName | LoggerBackend;
 /** Options of `logger`. */
 export interface LoggerOptions {
   readonly name?: string;
-  /** Which of the boundaries that log are written; what comes in between is kept for the next one. Default: all. */
+  /** When a record is written, whatever the trainer's `logEvery` says; what comes in between is kept for the next one. Default: whenever the trainer logs. */
   readonly every?: Cadence;
   /** Seconds after which what is buffered is handed to the system. Default 2; also before each checkpoint. */
   readonly flushEvery?: number;
@@ -179,6 +179,7 @@ export function logger(backends: BackendSpec | readonly BackendSpec[], options: 
     // Backends that fail are kept apart; what is left are mistakes in the program.
     onError: "throw",
     ranks: "main",
+    ...(every !== undefined && { logEvery: every }),
     async onTrainBegin(ctx) {
       // Of an earlier training, which was left open for an evaluation.
       await ctx.shared.get(endsLater)?.get(name)?.();

@@ -1,5 +1,5 @@
 // A hook with a cadence costs a step its plan only when the hook is due in that step.
-import { Trainer, type Hook } from "hookline";
+import { Trainer, type Cadence, type Hook } from "hookline";
 import { DataLoader } from "hookline/data";
 import { tinyData, tinyTrainer, type TinyOptions } from "hookline/testing";
 import { expect, test } from "vitest";
@@ -32,6 +32,19 @@ test("trainer.on with a cadence is such a hook", async () => {
   trainer.on("afterBackward", { at: ["2 steps", "5 steps"] }, (ctx) => void seen.push(ctx.step));
   await trainer.fit();
   expect(seen).toEqual([2, 5]);
+});
+
+test.each<[string, Cadence, number[]]>([
+  ["a bare number counts batches", 3, [3, 6]],
+  ["a bare number with `until`", { every: 2, until: 4 }, [2, 4]],
+  ["batches", "4 batches", [4]],
+  ["steps", "3 steps", [3, 6]],
+  ["a fraction of the epoch", "0.5 epochs", [3, 6]],
+  ["time that has not passed", "1 h", []],
+])("at afterBackward, %s: only due steps are split", async (_, every, due) => {
+  const { kinds, calls } = await plans({ name: "g", every, onAfterBackward: () => undefined });
+  expect(kinds).toEqual([1, 2, 3, 4, 5, 6].map((step) => (due.includes(step) ? "split" : "fused")));
+  expect(calls).toEqual(due);
 });
 
 test("units that only the step will tell keep the plan", async () => {

@@ -136,6 +136,7 @@ const plans: Record<string, Hook[]> = {
     ),
     { name: "needs", needs: ["outputs", "gradNorm"] },
   ],
+  "split now and then": [{ ...observe("afterBackward"), every: 3 }],
   "probing every point": [probing("every step", { match: "*", percentiles: [50], histogram: 4 }, "onStepEnd")],
   "probing now and then, arrays and statistics": [
     { ...probing("arrays", { match: () => true, collect: "arrays" }, "onBatchEnd"), every: 2 },
