@@ -74,6 +74,7 @@ export type {
   Tensor,
   TensorBatch,
   Tensors,
+  WeighFn,
 } from "./core/model.ts";
 export { directionOf, monitorValue, unknownMonitor } from "./core/monitor.ts";
 export type { NameFilter } from "./core/names.ts";

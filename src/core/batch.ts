@@ -41,17 +41,17 @@ export function samplesIn(batch: HostBatch): number {
   return 0;
 }
 
-/** What the user's `tokens` counts in a batch. */
-export function tokensIn(batch: HostBatch, tokens: (batch: HostBatch) => number): number {
-  let count: unknown;
+/** What a user's function of this name (`tokens`, `weigh`) finds in a batch. */
+export function measure(name: string, batch: HostBatch, count: (batch: HostBatch) => number): number {
+  let found: unknown;
   try {
-    count = tokens(batch);
+    found = count(batch);
   } catch (cause) {
     throw new OptionError(
-      `\`tokens\` failed on a batch with fields ${Object.keys(batch).join(", ")}: ${messageOf(cause)}`,
+      `\`${name}\` failed on a batch with fields ${Object.keys(batch).join(", ")}: ${messageOf(cause)}`,
       { cause },
     );
   }
-  if (typeof count === "number" && count >= 0 && Number.isFinite(count)) return count;
-  throw new OptionError(`Expected \`tokens\` to return a number ≥ 0, got ${show(count)}.`);
+  if (typeof found === "number" && found >= 0 && Number.isFinite(found)) return found;
+  throw new OptionError(`Expected \`${name}\` to return a number ≥ 0, got ${show(found)}.`);
 }

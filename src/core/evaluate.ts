@@ -71,8 +71,16 @@ export async function evaluateOnce(parts: EvalParts, feed: EvalFeed): Promise<Re
       await parts.breathe();
     }
     if (run.batchIdx === 0 && !run.partial) throw new DataError(`Evaluation loader \`${feed.name}\` has no batches.`);
-    const { loss, metrics } = await evalWork.end();
-    run.evalMetrics = prefixed(feed.name, { loss, ...metrics });
+    const averages = await evalWork.end();
+    if (!averages && !run.partial) {
+      throw new DataError(
+        `Evaluation loader \`${feed.name}\` has no batch that weighs anything, so there is no loss to average. Are all its labels ignored, or does \`weigh\` return 0 for every batch?`,
+      );
+    }
+    run.evalMetrics = prefixed(
+      feed.name,
+      averages ? { loss: averages.loss, ...averages.metrics } : { loss: Number.NaN },
+    );
     // One on its own is none of the run's business.
     if (!run.partial && run.phase === "eval") {
       run.log.report(run.evalMetrics);

@@ -1,6 +1,6 @@
 // The training loop. It reads from top to bottom like the drawing in events.ts: run, epoch, step, batch, update.
 // Hot paths await only what is a promise: `if (p) await p` keeps a synchronous engine and synchronous hooks synchronous.
-import { samplesIn, toBatch, tokensIn } from "./batch.ts";
+import { measure, samplesIn, toBatch } from "./batch.ts";
 import {
   actOnStop,
   boundary,
@@ -130,7 +130,7 @@ async function epoch(parts: LoopParts): Promise<number | undefined> {
 
 /** The losses of a step's kept micro-batches. */
 interface StepTotal {
-  /** Sum of loss × samples. */
+  /** Sum of loss × weight. */
   loss: number;
   weight: number;
   /** Samples of the steps before this one. */
@@ -234,6 +234,9 @@ async function batch(
   if (run.skips("batch")) return skipBatch(parts);
 
   const weight = work.takeBatch(run.batch, run.loaderName, micro, run.share);
+  // Nothing in it counts. Its gradient is 0, but an optimizer would still apply momentum and decay. Of several ranks
+  // one without anything takes part: all go through the same events.
+  if (weight === 0 && !team) return skipBatch(parts);
   if (work.plan.kind === "fused") {
     wait = work.fusedStep(run.requests.scale);
     if (wait) await wait;
@@ -265,7 +268,7 @@ function fetch({ run, feed, team, tokens }: LoopParts, from: number | undefined)
   return chain(feed.next(from), (next) => {
     const batch = toBatch(next, () => `Loader \`${run.loaderName}\``);
     count(run, samplesIn(batch));
-    if (tokens) run.clock.now.tokens += tokensIn(batch, tokens);
+    if (tokens) run.clock.now.tokens += measure("tokens", batch, tokens);
     const share = team?.shareOf(batch);
     run.show(share?.batch ?? batch, share);
   });

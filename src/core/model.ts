@@ -58,8 +58,18 @@ export interface LossModel {
   loss(params: Tensors, batch: TensorBatch, ctx: ApplyContext): Tensor | [Tensor, Outputs];
 }
 
-/** A loss over outputs: the mean over the batch, a scalar. `targets` is `batch.y` when there is one. */
-export type Loss = (outputs: Outputs, targets: Tensor, batch: TensorBatch) => Tensor;
+/**
+ * A loss over outputs: the mean over what counts in the batch, a scalar. `targets` is `batch.y` when there is one.
+ * @example const loss: Loss = Object.assign((outputs, y, batch) => …, { weigh: (batch) => countLabels(batch.y) });
+ */
+export interface Loss {
+  (outputs: Outputs, targets: Tensor, batch: TensorBatch): Tensor;
+  /** What the mean is over: the number of labels that count in this batch. Default: its samples. */
+  readonly weigh?: WeighFn;
+}
+
+/** How much a batch counts next to others, such as the number of its labels that are not masked: a number ≥ 0. */
+export type WeighFn = (batch: HostBatch) => number;
 
 /** A metric carried as sums, so that a mean over an epoch is exact whatever the batch sizes. */
 export interface Metric {

@@ -61,7 +61,7 @@ export interface Work {
   beginStep(step: number, epoch: number): void;
   /** Chooses the plan for the step, once `stepBegin` is over. */
   planStep(accumulate: number): void;
-  /** Moves a micro-batch, or this process's share of one, to the device; returns its number of samples. */
+  /** Moves a micro-batch, or this process's share of one, to the device; returns its weight: its samples, or labels that count. */
   takeBatch(batch: HostBatch, loader: string, micro: number, share?: Share): number;
   /** The whole step in one program (plan `fused`); commits. */
   fusedStep(scale: number): MaybePromise<void>;
@@ -124,7 +124,8 @@ export interface EvalWork {
   swapParams(params: HostTensors | DeviceTensors): void;
   /** An `empty` batch only seems to have rows, and counts for nothing. */
   batch(batch: HostBatch, loader: string, index: number, empty?: boolean): MaybePromise<void>;
-  end(): MaybePromise<{ readonly loss: number; readonly metrics: Metrics }>;
+  /** The averages; undefined when no batch had any weight. */
+  end(): MaybePromise<{ readonly loss: number; readonly metrics: Metrics } | undefined>;
   restore(): void;
 }
 

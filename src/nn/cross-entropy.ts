@@ -1,6 +1,7 @@
 // Cross-entropy between logits and whole-number labels.
 import { lax, numpy as np } from "@jax-js/jax";
-import type { Loss, Outputs, Tensor } from "../core/model.ts";
+import { samplesIn } from "../core/batch.ts";
+import type { HostBatch, Loss, Outputs, Tensor } from "../core/model.ts";
 import { checkOptions, is } from "../core/options.ts";
 import { classify } from "./targets.ts";
 
@@ -13,16 +14,27 @@ export interface CrossEntropyOptions {
 }
 
 /**
- * The mean over labels that count, and 0 when none does. Logits are [..., classes], labels [...].
+ * The mean over labels that count, and 0 when none does. A batch weighs as many labels as count in it. Logits are [..., classes], labels [...].
  * A label that is neither a class nor `ignoreIndex` makes the loss NaN, so that it is noticed.
  */
 export function crossEntropy(options: CrossEntropyOptions = {}): Loss {
   checkOptions("crossEntropy", options, { labelSmoothing: is.fraction, ignoreIndex: is.whole });
   const { labelSmoothing = 0, ignoreIndex = -100 } = options;
-  return function crossEntropy(outputs, labels) {
+  const loss: Loss = function crossEntropy(outputs, labels) {
     const { sum, count } = entropySums("crossEntropy", outputs, labels, ignoreIndex, labelSmoothing);
     return sum.div(np.maximum(count, 1));
   };
+  return Object.assign(loss, { weigh: (batch: HostBatch) => countLabels(batch, ignoreIndex) });
+}
+
+/** The labels of `batch.y` that are not `ignoreIndex`. Without a `y` the loss itself says what is missing. */
+function countLabels(batch: HostBatch, ignoreIndex: number): number {
+  if (!batch.y) return samplesIn(batch);
+  const { data } = batch.y;
+  let count = data.length;
+  // As int32, like the labels inside the program.
+  for (let i = 0; i < data.length; i++) if ((data[i]! | 0) === ignoreIndex) count--;
+  return count;
 }
 
 /** The summed loss and the number of labels that count. */

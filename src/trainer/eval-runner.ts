@@ -3,7 +3,6 @@ import type { HostArray } from "../core/arrays.ts";
 import type { DeviceTensors } from "../core/device-tensors.ts";
 import type { MaybePromise } from "../core/loader.ts";
 import { chain } from "../core/maybe.ts";
-import { samplesIn } from "../core/batch.ts";
 import type { HostBatch, HostTensors } from "../core/model.ts";
 import type { Activations, Probe, ProbeRequest } from "../core/probes.ts";
 import type { HookRegistry } from "../core/registry.ts";
@@ -90,7 +89,8 @@ export class EvalRunner implements EvalWork {
   }
 
   batch(host: HostBatch, loader: string, index: number, empty = false): MaybePromise<void> {
-    const weight = samplesIn(host);
+    const weight = empty ? 0 : this.#specs.weigh(host);
+    const counts = weight > 0;
     const spec = this.#spec(loader, this.#hooks.probing("evalBatchEnd"));
     const program = this.#programs.of(spec, "eval", () => evalBatch(spec), { donate: [2, 3, 4, 5] });
     const count = this.#engine.put({ data: Float32Array.of(weight), shape: [] });
@@ -99,7 +99,7 @@ export class EvalRunner implements EvalWork {
       { what: "evaluation", loader, host },
       this.params,
       this.#state.state,
-      empty ? this.#engine.copy(this.#totals.sums) : this.#totals.sums,
+      counts ? this.#totals.sums : this.#engine.copy(this.#totals.sums),
       this.#input.put(host, loader),
       count,
       this.#key(index),
@@ -108,8 +108,8 @@ export class EvalRunner implements EvalWork {
       const { sums, outputs, activations } = result as unknown as EvalResult;
       this.#outputs.set(outputs);
       this.#activations.set(activations);
-      if (empty) this.#engine.free(sums);
-      return chain(empty ? undefined : this.#totals.accept(sums, weight, true), () =>
+      if (!counts) this.#engine.free(sums);
+      return chain(counts ? this.#totals.accept(sums, weight, true) : undefined, () =>
         chain(this.#outputs.settle(), () => this.#activations.settle()),
       );
     });
@@ -119,9 +119,8 @@ export class EvalRunner implements EvalWork {
     return this.#specs.get({ ...choosePlan(this.#hooks, 1, false), probes }, loader, this.#replacements);
   }
 
-  end(): MaybePromise<Averages> {
-    const read = this.#sum ? this.#totals.readAll(this.#sum) : this.#totals.read();
-    return chain(read, (averages) => averages ?? { loss: Number.NaN, metrics: {} });
+  end(): MaybePromise<Averages | undefined> {
+    return this.#sum ? this.#totals.readAll(this.#sum) : this.#totals.read();
   }
 
   get outputs(): HostArray | HostTensors {

@@ -6,7 +6,7 @@ import { OptionError } from "../core/errors.ts";
 import type { Hook } from "../core/hook.ts";
 import { LIMIT_CHECKS, type LimitOptions } from "../core/limits.ts";
 import type { Loader } from "../core/loader.ts";
-import type { HostBatch, Loss, LossModel, Metric, Model } from "../core/model.ts";
+import type { HostBatch, Loss, LossModel, Metric, Model, WeighFn } from "../core/model.ts";
 import { checkOptions, is, show, type Check } from "../core/options.ts";
 import type { Schedule } from "../core/schedule.ts";
 import { Shared } from "../core/shared.ts";
@@ -30,6 +30,11 @@ export interface TrainerOptions extends LimitOptions {
   readonly inputs?: InputsFn;
   /** Counts a batch's tokens, for `maxTokens`, cadences and throughput. */
   readonly tokens?: (batch: HostBatch) => number;
+  /**
+   * How much a batch counts next to others, in micro-batches, ranks and averages: the number of things that `loss` is the
+   * mean of. Default: the loss's own `weigh`, such as the labels that count in `crossEntropy()`; else the batch's samples.
+   */
+  readonly weigh?: WeighFn;
   /** One optimizer, or several by name. */
   readonly optimizer: OptimizerOption;
   /** A factor on the learning rates, by step or epoch, such as `cosine({ warmup: "5%" })`. */
@@ -135,6 +140,7 @@ export const TRAINER_CHECKS = {
   metrics: is.object,
   inputs: is.function,
   tokens: is.function,
+  weigh: is.function,
   optimizer: optimizers,
   schedule: is.object,
   train: loaders,

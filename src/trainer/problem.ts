@@ -3,6 +3,7 @@ import { OptionError, ProgramError } from "../core/errors.ts";
 import {
   isTensor,
   type ApplyContext,
+  type HostBatch,
   type HostTensors,
   type Loss,
   type LossModel,
@@ -11,8 +12,10 @@ import {
   type Tensor,
   type TensorBatch,
   type Tensors,
+  type WeighFn,
 } from "../core/model.ts";
 import { toHostArray } from "../core/arrays.ts";
+import { measure, samplesIn } from "../core/batch.ts";
 import { messageOf } from "../core/maybe.ts";
 import { show } from "../core/options.ts";
 import { initKey } from "../nn/key.ts";
@@ -35,6 +38,8 @@ export interface Problem {
   init(seed: number): Initial;
   /** `loss` replaces the problem's own loss when a hook has set one. */
   forward(params: Tensors, batch: TensorBatch, ctx: ApplyContext, loss: Loss | undefined): Forward;
+  /** How much a batch counts next to others; `loss` as in `forward`. */
+  weigh(batch: HostBatch, loss: Loss | undefined): number;
   /** The outputs alone. */
   predict(params: Tensors, batch: TensorBatch, ctx: ApplyContext): Outputs;
 }
@@ -48,8 +53,9 @@ export function defineProblem(
   model: Model<never> | LossModel,
   loss: Loss | undefined,
   inputs: InputsFn | undefined,
+  weigh?: WeighFn,
 ): Problem {
-  if (isLossModel(model)) return lossProblem(model);
+  if (isLossModel(model)) return lossProblem(model, weigh);
   if (typeof model?.init !== "function" || typeof model.apply !== "function") {
     throw new OptionError(
       `Trainer: Expected \`model\` to have \`init\` and \`apply\` (or \`params\` and \`loss\`), got ${show(model)}`,
@@ -59,8 +65,11 @@ export function defineProblem(
     throw new OptionError(
       `Trainer: missing option \`loss\` (a function of outputs and targets, such as crossEntropy()).`,
     );
-  return modelProblem(model, loss, inputs ?? inputX);
+  return modelProblem(model, loss, inputs ?? inputX, weigh);
 }
+
+const weightOf = (batch: HostBatch, weigh: WeighFn | undefined): number =>
+  weigh ? measure("weigh", batch, weigh) : samplesIn(batch);
 
 function inputX(batch: TensorBatch): Tensor {
   if (batch.x) return batch.x;
@@ -73,7 +82,7 @@ function inputX(batch: TensorBatch): Tensor {
 const kept = (batch: TensorBatch): TensorBatch =>
   Object.fromEntries(Object.entries(batch).map(([name, tensor]) => [name, tensor.ref]));
 
-function modelProblem(model: Model<never>, ownLoss: Loss, inputs: InputsFn): Problem {
+function modelProblem(model: Model<never>, ownLoss: Loss, inputs: InputsFn, weigh: WeighFn | undefined): Problem {
   const apply = (params: Tensors, batch: TensorBatch, ctx: ApplyContext): [Outputs, Tensors] => {
     const input = inputs(kept(batch));
     if (input === undefined)
@@ -91,6 +100,7 @@ function modelProblem(model: Model<never>, ownLoss: Loss, inputs: InputsFn): Pro
       const value = callLoss(loss, refAll(outputs), kept(batch));
       return { loss: scalar(value), outputs, state };
     },
+    weigh: (batch, loss = ownLoss) => weightOf(batch, weigh ?? loss.weigh),
     predict: (params, batch, ctx) => apply(params, batch, ctx)[0],
   };
 }
@@ -116,7 +126,7 @@ const notCalled = (loss: Loss, cause?: OptionError): ProgramError =>
     },
   );
 
-function lossProblem(model: LossModel): Problem {
+function lossProblem(model: LossModel, weigh: WeighFn | undefined): Problem {
   const forward = (params: Tensors, batch: TensorBatch, ctx: ApplyContext): Forward => {
     const result = model.loss(params, kept(batch), ctx);
     const [loss, outputs] = Array.isArray(result) ? result : [result, {}];
@@ -132,6 +142,7 @@ function lossProblem(model: LossModel): Problem {
         );
       return forward(params, batch, ctx);
     },
+    weigh: (batch) => weightOf(batch, weigh),
     predict: (params, batch, ctx) => forward(params, batch, ctx).outputs,
   };
 }

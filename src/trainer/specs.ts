@@ -1,7 +1,7 @@
 // Program specs: what a step's programs are made of now, and the settings of hooks that change it.
 import type { UpdateFn } from "../core/context.types.ts";
 import { ContextError } from "../core/errors.ts";
-import type { Loss } from "../core/model.ts";
+import type { HostBatch, Loss } from "../core/model.ts";
 import { selectNames, type NameFilter } from "../core/names.ts";
 import type { Probe } from "../core/probes.ts";
 import type { Plan } from "../core/work.ts";
@@ -65,6 +65,11 @@ export class Specs {
   setLoss(loss: Loss): void {
     this.#loss = loss;
     this.#last = undefined;
+  }
+
+  /** How much a batch counts next to others under the current loss. */
+  weigh(batch: HostBatch): number {
+    return this.#problem.weigh(batch, this.#loss);
   }
 
   setUpdate(update: UpdateFn | null): void {

@@ -2,7 +2,6 @@
 import type { Diagnosis } from "../core/diagnosis.ts";
 import type { Grads } from "../core/grads.ts";
 import type { MaybePromise, Share } from "../core/loader.ts";
-import { samplesIn } from "../core/batch.ts";
 import { chain } from "../core/maybe.ts";
 import type { HostBatch } from "../core/model.ts";
 import type { HookRegistry } from "../core/registry.ts";
@@ -125,7 +124,7 @@ export class StepRunner implements Work {
   }
 
   takeBatch(host: HostBatch, loader: string, micro: number, share?: Share): number {
-    const weight = share?.empty ? 0 : samplesIn(host);
+    const weight = share?.empty ? 0 : this.#specs.weigh(host);
     this.#spec = this.#specs.get(this.plan, loader);
     this.due = this.#spec.due;
     const batch = this.#input.put(host, loader);

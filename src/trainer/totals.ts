@@ -40,7 +40,7 @@ export class Totals {
     return this.#engine.put({ data: new Float32Array(this.#layout.size), shape: [this.#layout.size] });
   }
 
-  /** Takes the vector that a program returned, `weight` samples richer. */
+  /** Takes the vector that a program returned, `weight` richer. */
   accept(sums: Buffer, weight: number, donated: boolean): MaybePromise<void> {
     if (!donated) this.#engine.free(this.sums);
     this.sums = sums;

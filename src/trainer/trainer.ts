@@ -73,7 +73,7 @@ export class Trainer {
     const warn = options.warn ?? ((message: string) => this.#platform.warn(message));
     // What a hook throws may quote a URL or a header, and warnings end up in files.
     this.#warn = (message) => warn(redact(message, secretsOfEnvironment()));
-    this.#problem = defineProblem(options.model, options.loss, options.inputs);
+    this.#problem = defineProblem(options.model, options.loss, options.inputs, options.weigh);
     this.#initial = this.#problem.init(this.#seed);
     this.#feed = new LoaderSet(options.train, options.mix);
     const { length } = this.#feed;

@@ -3,7 +3,7 @@ import type { Intervention, RunResult } from "hookline";
 
 export interface Scene {
   readonly name: string;
-  readonly model?: "mlp" | "gpt" | "norm";
+  readonly model?: "mlp" | "gpt" | "masked" | "norm";
   readonly engine?: "wasm" | "native";
   readonly samples?: number;
   readonly batchSize?: number;

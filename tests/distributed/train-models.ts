@@ -2,7 +2,7 @@
 import type { HostArray, Tensor, TrainerOptions } from "hookline";
 import { Rng } from "hookline/data";
 import { batchNorm, block, crossEntropy, embedding, gelu, layerNorm, linear, mse } from "hookline/nn";
-import { accuracy, multiHeadAttention, residual, sequential, tanh } from "hookline/nn";
+import { accuracy, multiHeadAttention, perplexity, residual, sequential, tanh } from "hookline/nn";
 import type { Scene } from "./scene.ts";
 
 type Problem = Pick<TrainerOptions, "model" | "loss" | "metrics"> & { readonly data: Record<"x" | "y", HostArray> };
@@ -14,6 +14,10 @@ const WIDTH = 16;
 
 export function problemOf(model: NonNullable<Scene["model"]>, samples: number): Problem {
   if (model === "gpt") return { model: gpt(), loss: crossEntropy(), data: letters(samples) };
+  if (model === "masked") {
+    const metrics = { accuracy: accuracy(), perplexity: perplexity() };
+    return { model: gpt(), loss: crossEntropy(), metrics, data: masked(letters(samples)) };
+  }
   const norm = model === "norm" ? [batchNorm(WIDTH)] : [];
   return {
     model: sequential(linear(FEATURES, WIDTH), ...norm, tanh(), linear(WIDTH, 3)),
@@ -59,6 +63,12 @@ function curves(samples: number): Problem["data"] {
   const { x, row } = features(samples);
   const y = Float32Array.from({ length: samples * 3 }, (_, i) => Math.sin(row(Math.floor(i / 3))[i % 3]!));
   return { x, y: { data: y, shape: [samples, 3] } };
+}
+
+/** From every letter to none counts in a row. */
+function masked({ x, y }: Problem["data"]): Problem["data"] {
+  const counts = (i: number): boolean => i % CONTEXT < (Math.floor(i / CONTEXT) * 5) % (CONTEXT + 1);
+  return { x, y: { data: Int32Array.from(y.data, (letter, i) => (counts(i) ? letter : -100)), shape: y.shape } };
 }
 
 /** Rows in which each letter follows from the two before it. */

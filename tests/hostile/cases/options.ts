@@ -19,6 +19,7 @@ const wrongTypes: Readonly<Record<string, readonly [value: unknown, says: string
   metrics: [[nn.mae()], "an object"],
   inputs: ["x", "a function"],
   tokens: [128, "a function"],
+  weigh: [1, "a function"],
   optimizer: ["adam", '`"adam"` (string)'],
   schedule: ["cosine", "schedule"],
   train: [[four], "array"],
