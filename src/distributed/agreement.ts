@@ -1,5 +1,6 @@
 // What the processes of an experiment decide together, between its trainings. A process alone decides for itself.
 import type { HostTensors } from "../core/model.ts";
+import { findUnlikeStarts, type StartFacts } from "./compare-starts.ts";
 import { encode, gatherMessages } from "./message.ts";
 import type { Strategy } from "./strategy.ts";
 
@@ -14,6 +15,13 @@ export class Agreement {
 
   constructor(strategy: Strategy) {
     this.strategy = strategy;
+  }
+
+  /** Fails on all processes alike where they were not started alike. */
+  async compareStarts(facts: StartFacts): Promise<void> {
+    if (this.strategy.size === 1) return;
+    const error = await findUnlikeStarts(this.strategy, facts);
+    if (error) throw error;
   }
 
   /** What the first of those says that have something to say. It must be JSON. */

@@ -40,7 +40,7 @@ export async function findDesync(
   each[strategy.rank] = hashes[at]!.hash;
   await strategy.allReduce(each);
   return new DistributedError(
-    `\`${hashes[at]!.name}\` is not the same on all processes after step ${step}: ${describe([...each])}. Something has changed it on some of them only: a hook that acts on one rank, or random numbers that are not drawn from the key. Let hooks ask through the verbs of ctx, which reach all ranks.`,
+    `\`${hashes[at]!.name}\` is not the same on all processes after step ${step}: ${describe([...each])}. Something changed it on some of them only: a hook that acts on one rank, random numbers that are not drawn from the key, or a function (the model, a loss, a schedule) that works with other values there. Let hooks ask through the verbs of ctx, which reach all ranks.`,
   );
 }
 

@@ -129,7 +129,10 @@ export class World {
     const length = new Int32Array(1);
     this.mpi.MPI_Error_string(code, text, length);
     const said = new TextDecoder().decode(text.subarray(0, length[0]));
-    throw this.fail(new DistributedError(`MPI could not do the ${what()} on rank ${this.rank}: ${said}.`));
+    const hint = said.includes("TRUNCATE")
+      ? " The ranks sent different amounts: one of them has another number of batches, or makes other calls of the trainer."
+      : "";
+    throw this.fail(new DistributedError(`MPI could not do the ${what()} on rank ${this.rank}: ${said}.${hint}`));
   }
 }
 

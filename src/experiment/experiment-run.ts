@@ -6,6 +6,7 @@ import type { Datasets } from "../core/pipeline.types.ts";
 import { redact, secretsOfEnvironment } from "../core/redact.ts";
 import { Shared } from "../core/shared.ts";
 import { Agreement } from "../distributed/agreement.ts";
+import type { StartFacts } from "../distributed/compare-starts.ts";
 import { openStrategy } from "../distributed/select.ts";
 import { currentPlatform } from "../platform/platform.ts";
 import { Interruptions } from "../trainer/interruptions.ts";
@@ -57,6 +58,7 @@ export class ExperimentRun<D> {
     const strategy = await openStrategy(this.#options.strategy ?? "auto");
     this.#agreement = new Agreement(strategy);
     this.#state.rank = strategy.rank;
+    await this.#agreement.compareStarts(this.#startFacts());
     this.#progress = await this.#open();
     // Nothing is left to do, and nothing happens.
     if (this.#progress.isComplete(this.#models)) return this.#progress.result(this.#models, this.#allDone(), []);
@@ -76,6 +78,20 @@ export class ExperimentRun<D> {
     } finally {
       this.#interruptions.stopListening();
     }
+  }
+
+  /** Trainers compare the rest, data included, when they begin. */
+  #startFacts(): StartFacts {
+    const { name = "experiment", seed = 0 } = this.#options;
+    return {
+      experiment: name,
+      "`seed`": String(seed),
+      "`resume`": this.#resume === false ? "none" : "one",
+      models: this.#models.map((model) => model.name).join(", "),
+      ...Object.fromEntries(
+        this.#models.map((model) => [`parameters of model \`${model.name}\``, JSON.stringify(model.params)]),
+      ),
+    };
   }
 
   /** Looks at what an earlier run has left. */

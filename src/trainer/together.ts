@@ -3,6 +3,7 @@ import type { Interruption } from "../core/evaluate.ts";
 import { redact, secretsOfEnvironment } from "../core/redact.ts";
 import type { HookRegistry } from "../core/registry.ts";
 import type { Run } from "../core/run.ts";
+import type { StartFacts } from "../distributed/compare-starts.ts";
 import { openStrategy, type StrategyName } from "../distributed/select.ts";
 import type { Strategy } from "../distributed/strategy.ts";
 import type { RankTeam } from "../distributed/team.ts";
@@ -56,6 +57,14 @@ export class Together {
     hooks.joinAs(strategy.rank);
     if (strategy.rank > 0) place.follow([]);
     return this.team;
+  }
+
+  /** Fails on all ranks alike where they were not started alike. */
+  async compareStarts(facts: () => Promise<StartFacts>): Promise<void> {
+    if (!this.team) return;
+    const { findUnlikeStarts } = await import("../distributed/compare-starts.ts");
+    const error = await findUnlikeStarts(this.team.strategy, await facts());
+    if (error) throw error;
   }
 
   /** What a run goes on from: the main process finds it, and all have it. */

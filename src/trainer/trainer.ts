@@ -21,6 +21,7 @@ import { HookRegistry } from "../core/registry.ts";
 import { makeResult, type RunResult } from "../core/result.ts";
 import { Run } from "../core/run.ts";
 import { LoaderSet } from "../data/loader-set.ts";
+import type { StartFacts } from "../distributed/compare-starts.ts";
 import { currentPlatform } from "../platform/platform.ts";
 import { breather } from "./breather.ts";
 import { Calls } from "./calls.ts";
@@ -128,7 +129,7 @@ export class Trainer {
         await this.#saver.emergency(failure);
       };
       try {
-        await this.#calls.training(() => this.#train(limits, interruptions.now, resume), rescue);
+        await this.#calls.training(() => this.#train(limits, interruptions.now, options), rescue);
       } finally {
         interruptions.stopListening();
       }
@@ -144,6 +145,10 @@ export class Trainer {
       checkLoader("evaluate", loader);
       const feed: EvalFeed = { name: options.name ?? "test", index: 0, loader, limitBatches: Infinity };
       await this.#start();
+      await this.#together.compareStarts(async () => {
+        const { loaderFacts } = await import("./start-facts.ts");
+        return loaderFacts([[feed.name, loader]], this.#seed, true);
+      });
       return this.#calls.standalone("standalone", () =>
         evaluateOnce(
           this.#evalParts(() => undefined),
@@ -242,10 +247,12 @@ export class Trainer {
     await this.close();
   }
 
-  async #train(limits: Limits, interrupted: () => Interruption | undefined, resume?: string): Promise<void> {
+  async #train(limits: Limits, interrupted: () => Interruption | undefined, options: FitOptions): Promise<void> {
     const run = this.#run;
+    const { resume } = options;
     run.totalSteps = limits.totalSteps(this.#stepsPerEpoch());
     const { steps } = await this.#start();
+    await this.#together.compareStarts(() => this.#startFacts(options));
     const { team } = this.#together;
     await this.hooks.fire.init!();
     if (this.#place.runId === "") this.#place.begin();
@@ -267,6 +274,19 @@ export class Trainer {
       warn: this.#warn,
     });
     await this.#together.end();
+  }
+
+  async #startFacts(fit: FitOptions): Promise<StartFacts> {
+    const { startFacts } = await import("./start-facts.ts");
+    return startFacts({
+      options: this.options,
+      fit,
+      evals: this.#evals,
+      optimizers: this.#optimizers,
+      device: this.#need().state,
+      step: this.#run.clock.now.step,
+      totals: this.#stepOptions().totals(),
+    });
   }
 
   #subject(): Subject {

@@ -9,6 +9,7 @@ export interface Scene {
   readonly batchSize?: number;
   /** Default 12, unless `epochs` are given. */
   readonly steps?: number;
+  readonly seed?: number;
   readonly lr?: number;
   readonly epochs?: number;
   readonly accumulate?: number;

@@ -1,4 +1,5 @@
-// A rank of the tests of training: goes through the scenes that its argument tells, and notes what it saw of each.
+// A rank of the tests of training: plays the scenes of its argument, and notes what it saw of each. A second argument has
+// the scenes of the other ranks where they differ from the main one's.
 import { createHash } from "node:crypto";
 import { Trainer, type Hook } from "hookline";
 import { DataLoader } from "hookline/data";
@@ -81,4 +82,6 @@ async function play(scene: Scene): Promise<Seen> {
 }
 
 note("start");
-for (const scene of JSON.parse(process.argv[2]!) as Scene[]) note("seen", { ...(await play(scene)) });
+const [main, others] = process.argv.slice(2, -1);
+const scenes = Number(process.env.OMPI_COMM_WORLD_RANK ?? 0) === 0 ? main : (others ?? main);
+for (const scene of JSON.parse(scenes!) as Scene[]) note("seen", { ...(await play(scene)) });

@@ -1,0 +1,205 @@
+// What a training is made of, as texts by name: ranks compare them before the first step. Values of parameters are not
+// among them, since all ranks take the main one's. Functions are compared by their source: what they capture is unknown.
+import type { TypedArray } from "../core/arrays.ts";
+import { toBatch } from "../core/batch.ts";
+import type { EvalFeed } from "../core/evaluate.ts";
+import type { Loader } from "../core/loader.ts";
+import type { Metric } from "../core/model.ts";
+import type { ScheduleTime } from "../core/schedule.ts";
+import { isLoader } from "../data/loader-set.ts";
+import type { StartFacts } from "../distributed/compare-starts.ts";
+import { hashOf } from "../distributed/desync.ts";
+import type { DeviceState } from "./device-state.ts";
+import { firstBatch } from "./feeds.ts";
+import type { OptimizerSet } from "./optimizers.ts";
+import { batchLimits, type FitOptions, type TrainerOptions } from "./options.ts";
+
+/** How ranks compare an option: as a value, in a way of its own (below), or not, since it may differ from rank to rank. */
+const COMPARED = {
+  seed: "value",
+  epochs: "value",
+  steps: "value",
+  maxSamples: "value",
+  maxTokens: "value",
+  maxTime: "value",
+  minEpochs: "value",
+  minSteps: "value",
+  accumulate: "value",
+  clipNorm: "value",
+  clipValue: "value",
+  limitBatches: "value",
+  lossWeights: "value",
+  mix: "value",
+  evalEvery: "value",
+  evalAtStart: "value",
+  maxRollbacks: "value",
+  loss: "value",
+  inputs: "value",
+  model: "own way",
+  optimizer: "own way",
+  schedule: "own way",
+  metrics: "own way",
+  train: "own way",
+  eval: "own way",
+  engine: "own way",
+  tokens: "may differ",
+  logEvery: "may differ",
+  strategy: "may differ",
+  runDir: "may differ",
+  store: "may differ",
+  save: "may differ",
+  hooks: "may differ",
+  shared: "may differ",
+  signals: "may differ",
+  signalGrace: "may differ",
+  yieldEvery: "may differ",
+  closeTimeout: "may differ",
+  warn: "may differ",
+} as const satisfies Record<keyof TrainerOptions, "value" | "own way" | "may differ">;
+
+/** What an option is where it is left out. */
+const DEFAULTS: Partial<TrainerOptions> = {
+  seed: 0,
+  accumulate: 1,
+  evalEvery: "1 epoch",
+  evalAtStart: false,
+  maxRollbacks: 3,
+  lossWeights: {},
+};
+
+/** Steps at which schedules are compared: most of them differ early or at the end, if they differ. */
+const SCHEDULE_STEPS = [0, 1, 2, 5, 10, 100, 1000];
+const SCHEDULE_FRACTIONS = [0.1, 0.25, 0.5, 0.75, 0.95];
+
+export interface StartParts {
+  readonly options: TrainerOptions;
+  readonly fit: FitOptions;
+  readonly evals: readonly EvalFeed[];
+  readonly optimizers: OptimizerSet;
+  readonly device: DeviceState;
+  /** Steps done so far. */
+  readonly step: number;
+  readonly totals: Pick<ScheduleTime, "totalSteps" | "totalEpochs">;
+}
+
+export async function startFacts(parts: StartParts): Promise<StartFacts> {
+  const { options, fit, evals, optimizers, device, step, totals } = parts;
+  const { train, metrics = {}, seed = 0 } = options;
+  const trainLoaders = Object.entries(isLoader(train) ? { train } : train);
+  const evalLoaders = evals.map(({ name, loader }) => [name, loader] as const);
+  return {
+    ...optionFacts({ ...options, ...fit }),
+    ...(fit.resume !== undefined && { "`resume`": "one" }),
+    "steps done": String(step),
+    engine: device.engine.name,
+    ...optimizerFacts(optimizers, totals),
+    ...metricFacts(metrics),
+    ...tensorFacts("parameter", device.params),
+    ...tensorFacts("buffer", device.state),
+    // Only before the first step: an epoch that is open must not lose its place in the data.
+    ...(await loaderFacts(trainLoaders, seed, step === 0)),
+    ...(await loaderFacts(evalLoaders, seed, step === 0)),
+  };
+}
+
+/** How many batches each loader has and, where `looks`, what the first of them holds. */
+export async function loaderFacts(
+  loaders: Iterable<readonly [name: string, loader: Loader]>,
+  seed: number,
+  looks: boolean,
+): Promise<StartFacts> {
+  const facts: Record<string, string> = {};
+  for (const [name, loader] of loaders) {
+    facts[`loader \`${name}\`, batches`] = String(loader.length ?? "an unknown number");
+    const batch = looks ? await firstBatch(loader, seed) : undefined;
+    if (batch === undefined) continue;
+    const arrays = Object.entries(toBatch(batch, () => `Loader \`${name}\``));
+    facts[`loader \`${name}\`, first batch`] = arrays
+      .map(([key, { data, shape, dtype }]) => `${key} ${dtype ?? typeOf(data)} [${shape.join(", ")}] #${digest(data)}`)
+      .join(" and ");
+  }
+  return facts;
+}
+
+function optionFacts(options: TrainerOptions): StartFacts {
+  const given: Record<string, unknown> = { ...DEFAULTS, ...options, limitBatches: batchLimits(options) };
+  const names = (Object.keys(COMPARED) as (keyof TrainerOptions)[]).filter((name) => COMPARED[name] === "value");
+  return Object.fromEntries(
+    names.flatMap((name) => (given[name] === undefined ? [] : [[`\`${name}\``, valueText(given[name])]])),
+  );
+}
+
+function optimizerFacts(optimizers: OptimizerSet, totals: StartParts["totals"]): StartFacts {
+  const facts: Record<string, string> = {};
+  for (const { name, optimizer, groups, schedule } of optimizers.slots) {
+    const add = (what: string, value: unknown): void =>
+      void (facts[`optimizer \`${name}\`, ${what}`] = valueText(value));
+    add("kind", optimizer.name);
+    add("constants", optimizer.constants ?? {});
+    if (optimizer.loader !== undefined) add("loader", optimizer.loader);
+    groups.forEach((group, i) => {
+      const where = groups.length === 1 ? "" : ` of group ${i}`;
+      for (const [key, value] of Object.entries(group.option)) add(`${key}${where}`, value);
+      add(`parameters${where}`, group.params);
+    });
+    if (!schedule) continue;
+    add("schedule", schedule.name);
+    for (const at of scheduleTimes(totals)) add(`schedule at step ${at.step}`, factorAt(schedule, at));
+  }
+  return facts;
+}
+
+function scheduleTimes(totals: StartParts["totals"]): ScheduleTime[] {
+  const { totalSteps = Infinity, totalEpochs } = totals;
+  const fractions = totalSteps === Infinity ? [] : SCHEDULE_FRACTIONS.map((part) => Math.floor(part * totalSteps));
+  const steps = [...new Set([...SCHEDULE_STEPS.filter((step) => step < totalSteps), ...fractions])];
+  const perEpoch = totalSteps / (totalEpochs ?? Number.NaN);
+  return steps.map((step) => {
+    const epoch = Number.isFinite(perEpoch) && perEpoch > 0 ? Math.floor(step / perEpoch) : step;
+    return { step, epoch, totalSteps: totals.totalSteps, totalEpochs };
+  });
+}
+
+/** A schedule that fails says so at the first step, with more to go by. */
+function factorAt(schedule: { factor(at: ScheduleTime): number }, at: ScheduleTime): unknown {
+  try {
+    return schedule.factor(at);
+  } catch {
+    return "no factor";
+  }
+}
+
+const metricFacts = (metrics: Readonly<Record<string, Metric>>): StartFacts =>
+  Object.fromEntries(
+    Object.entries(metrics).map(([name, { update, compute, evalOnly = false }]) => [
+      `metric \`${name}\``,
+      valueText({ update, compute, evalOnly }),
+    ]),
+  );
+
+const tensorFacts = (kind: string, tensors: DeviceState["params"]): StartFacts =>
+  Object.fromEntries(
+    Object.entries(tensors).map(([name, { dtype, shape }]) => [
+      `${kind} \`${name}\``,
+      `${dtype} [${shape.join(", ")}]`,
+    ]),
+  );
+
+function valueText(value: unknown): string {
+  return typeof value === "function" ? functionText(value) : JSON.stringify(value, plainData);
+}
+
+function plainData(_: string, value: unknown): unknown {
+  if (typeof value === "function") return functionText(value);
+  if (typeof value === "number" && !Number.isFinite(value)) return String(value);
+  return value;
+}
+
+function functionText(fn: { readonly name?: string }): string {
+  const source = new TextEncoder().encode(Function.prototype.toString.call(fn));
+  return `a function${fn.name ? ` \`${fn.name}\`` : ""} of source #${digest(source)}`;
+}
+
+const digest = (data: TypedArray): string => hashOf(data).toString(16).padStart(14, "0");
+
+const typeOf = (data: TypedArray): string => data.constructor.name.replace("Array", "").toLowerCase();
