@@ -1,4 +1,5 @@
 // An inspected checkpoint as text for people: what it is, what is wrong with it, and aligned tables of its contents.
+import { safeLine } from "../core/safe-text.ts";
 import type { InspectedCheckpoint } from "./inspect.ts";
 
 /** A model may have thousands of tensors: each file's first ones say how they look. */
@@ -14,9 +15,11 @@ function showBytes(bytes: number): string {
   return `${value.toPrecision(3)} ${UNITS[unit]}`;
 }
 
-/** Names come out of files: what could steer a terminal, or fill it, is left out. */
-const plain = (line: string): string => line.replace(/[\p{Cc}\p{Cf}]/gu, "?");
-const short = (name: string): string => (name.length > 80 ? `${name.slice(0, 79)}…` : name);
+/** A name from a file might fill a terminal. */
+const short = (name: string): string => {
+  const safe = safeLine(name);
+  return safe.length > 80 ? `${safe.slice(0, 79)}…` : safe;
+};
 
 const showCount = (count: number): string => count.toLocaleString("en-US");
 
@@ -64,5 +67,5 @@ export function describeCheckpoint(info: InspectedCheckpoint): string {
     const restBytes = rest.reduce((sum, { bytes }) => sum + bytes, 0);
     if (rest.length > 0) lines.push(`  … and ${showCount(rest.length)} more, ${showBytes(restBytes)}`);
   }
-  return lines.map(plain).join("\n");
+  return lines.map(safeLine).join("\n");
 }

@@ -1,4 +1,5 @@
 // hookline predict: a model's outputs for every sample of a part of the data.
+import { printOut } from "../platform/print.ts";
 import { writeFileSync } from "node:fs";
 import { extname } from "node:path";
 import { encodePredictions, PREDICTION_ENDINGS } from "./lib/predictions.ts";
@@ -24,7 +25,7 @@ export async function run(runDir: string, { out, overwrite, ...wanted }: Flags):
     const outputs = await running(() => training.closing(() => training.trainer.predict(loader)));
     giveStdoutBack();
     const written = encodePredictions(ending, outputs);
-    if (out === undefined) process.stdout.write(written);
+    if (out === undefined) printOut(written as string);
     else writeFileSync(out, written, { flag: overwrite ? "w" : "wx" });
     say(`${out === undefined ? "" : `${out}: `}outputs for ${wanted.on}, of ${shownPath(from)}`);
   } finally {

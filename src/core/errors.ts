@@ -1,8 +1,14 @@
 // Every error a user can meet is one of these. A message says what happened, which of the user's things did it, and what to do.
+import { safeText } from "./safe-text.ts";
 
 /** Base class: `catch (e) { if (e instanceof HooklineError) … }` catches all of ours and nothing else. */
 export class HooklineError extends Error {
   override name = "HooklineError";
+
+  /** Node prints uncaught errors as they are, and messages quote names of the user's and of files. */
+  constructor(message: string, options?: ErrorOptions) {
+    super(safeText(message), options);
+  }
 }
 
 /** A wrong, unknown or missing option. Thrown at construction, before anything runs. */

@@ -1,4 +1,5 @@
 // `hooks.explain()`: who runs at which event, in which order, and why.
+import { safeText } from "./safe-text.ts";
 import { hookEvents } from "./events.ts";
 import type { HookEntry } from "./hook-entry.ts";
 import { orderHooks } from "./order.ts";
@@ -15,5 +16,5 @@ export function explainHooks(entries: readonly HookEntry[], event?: string): str
     );
     return [name, ...lines].join("\n");
   });
-  return blocks.filter(Boolean).join("\n");
+  return safeText(blocks.filter(Boolean).join("\n"));
 }

@@ -24,7 +24,7 @@ export async function findUnlikeStarts(strategy: Strategy, facts: StartFacts): P
   exchanged[1] = -digest;
   exchanged[2 + rank] = bytes.length;
   await strategy.allReduce(exchanged, "max");
-  if (exchanged[0] === -exchanged[1]!) return undefined;
+  if (exchanged[0] === -exchanged[1]) return undefined;
   const gathered = await gatherMessages(strategy, bytes, Array.from(exchanged.subarray(2)));
   return unlikeError(gathered.map(({ said }) => said as StartFacts));
 }

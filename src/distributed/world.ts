@@ -1,4 +1,5 @@
 // MPI of this process: begun once, used by every strategy that is opened, ended with the process.
+import { printFailure } from "../platform/print.ts";
 import { DistributedError } from "../core/errors.ts";
 import { builtin } from "../platform/builtin.ts";
 import { launchedSize, RANK_PROCESS } from "./environment.ts";
@@ -58,7 +59,10 @@ function endWith(process: NodeProcess, world: World): void {
     if (process.listenerCount("uncaughtException") === 0) uncaught = { error };
   });
   process.on("exit", (code) => {
-    if (uncaught) console.error(`Uncaught on rank ${world.rank} of ${world.size}:`, uncaught.error);
+    if (uncaught) {
+      const { inspect } = builtin<{ inspect(value: unknown): string }>(`Strategy "mpi"`, "node:util");
+      printFailure(`Uncaught on rank ${world.rank} of ${world.size}: ${inspect(uncaught.error)}`);
+    }
     world.leave(code);
   });
 }

@@ -1,4 +1,5 @@
 // One run of an experiment, from the data to the last result.
+import { safeText } from "../core/safe-text.ts";
 import { OptionError } from "../core/errors.ts";
 import type { Hook } from "../core/hook.ts";
 import { show } from "../core/options.ts";
@@ -51,7 +52,7 @@ export class ExperimentRun<D> {
     this.#resume = resume;
     this.#signal = signal;
     const warn = options.warn ?? ((message: string) => this.#platform.warn(message));
-    this.#state = new PipelineState((message) => warn(redact(message, secretsOfEnvironment())));
+    this.#state = new PipelineState((message) => warn(safeText(redact(message, secretsOfEnvironment()))));
   }
 
   async run(): Promise<ExperimentResult> {

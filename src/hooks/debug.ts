@@ -1,4 +1,5 @@
 // debug: what goes into the steps and what went wrong in them, in words.
+import { printLine } from "../platform/print.ts";
 import type { HostArray } from "../core/arrays.ts";
 import { checkCadence, type Cadence } from "../core/cadence.ts";
 import type { ContextOf } from "../core/context.types.ts";
@@ -72,7 +73,7 @@ function findings({ micro, loaderName, batch, params, activation, loss, grads }:
 export function debug(options: DebugOptions = {}): Hook {
   checkOptions("debug", options, CHECKS);
   const { name = "debug", enabled = true, nan = true, breakpoint = false } = options;
-  const print = options.print ?? ((line: string) => console.log(line));
+  const print = options.print ?? printLine;
   if (options.every !== undefined) checkCadence("debug: every", options.every);
   if (!enabled) return { name };
   const cadence = options.every === undefined ? undefined : inSteps(options.every);

@@ -1,4 +1,5 @@
 // Ends the run when what it watches no longer improves, and can put the best parameters back.
+import { printLine } from "../platform/print.ts";
 import type { Cadence } from "../core/cadence.ts";
 import type { ContextOf } from "../core/context.types.ts";
 import type { DeviceTensors } from "../core/device-tensors.ts";
@@ -104,7 +105,7 @@ export function earlyStopping(options: EarlyStoppingOptions = {}): Hook {
     if (verbose) {
       for (const [i, { monitor, state }] of trackers.entries()) {
         const news = verdicts[i]!.improved ? "the best so far" : `best ${brief(state.best ?? Number.NaN)}`;
-        console.log(`${name}: ${monitor} ${brief(values[i]!)} at step ${ctx.step}, ${news}`);
+        printLine(`${name}: ${monitor} ${brief(values[i]!)} at step ${ctx.step}, ${news}`);
       }
     }
     const failed = verdicts.find((verdict) => verdict.failed);

@@ -1,5 +1,6 @@
 // The two forms of a console log: columns for a terminal, `key=value` lines for everything else. People read both, so
 // epochs count from 1, as in the progress bar.
+import { safeLine, safeText } from "../core/safe-text.ts";
 import { howFar } from "../terminal/ending.ts";
 import { formatDuration } from "../terminal/eta.ts";
 import { formatMetric, formatOf } from "../terminal/format-number.ts";
@@ -16,6 +17,8 @@ interface Form {
 
 /** Smoothed metrics are marked. */
 const unmarked = (name: string): string => (name.startsWith("~") ? name.slice(1) : name);
+
+const quoted = (text: string): string => safeText(JSON.stringify(text));
 
 const MOST_NAMES = 10_000;
 
@@ -42,14 +45,14 @@ export function keyValueForm(style: Style): Form {
     return last.text;
   };
   return {
-    open: (name, resumedAt) => (resumedAt === undefined ? [] : [`run=${JSON.stringify(name)} resumedAt=${resumedAt}`]),
+    open: (name, resumedAt) => (resumedAt === undefined ? [] : [`run=${quoted(name)} resumedAt=${resumedAt}`]),
     log({ step, epoch }, values) {
       let line = `step=${step} epoch=${epoch + 1}`;
       for (const [name, value] of values) line += pair(name, value);
       return [line];
     },
     close: ({ status, reason, step, elapsed }) => [
-      `status=${status} reason=${JSON.stringify(reason)} step=${step} elapsed=${elapsed.toFixed(1)}`,
+      `status=${status} reason=${quoted(reason)} step=${step} elapsed=${elapsed.toFixed(1)}`,
     ],
   };
 }
@@ -86,7 +89,7 @@ export function columnForm(style: Style, headerEvery: number, columns: () => num
   return {
     open(name, resumedAt) {
       lastRow = -1;
-      return resumedAt === undefined ? [] : [dim(`${name} goes on from step ${resumedAt}`)];
+      return resumedAt === undefined ? [] : [dim(`${safeLine(name)} goes on from step ${resumedAt}`)];
     },
     log(record, values) {
       const outcomes = values.filter(([name]) => isSummary(name, record.scalars));
@@ -106,7 +109,7 @@ export function columnForm(style: Style, headerEvery: number, columns: () => num
     },
     close({ status, reason, step, elapsed }) {
       const mark = status === "completed" ? green(marks.good) : status === "error" ? red(marks.bad) : yellow(marks.cut);
-      return [`${mark} ${bold(status)} ${howFar(status, step, elapsed)}: ${reason.split("\n", 1)[0]}`];
+      return [`${mark} ${bold(status)} ${howFar(status, step, elapsed)}: ${safeLine(reason.split("\n", 1)[0]!)}`];
     },
   };
 }

@@ -1,4 +1,6 @@
 // consoleLog: the run's numbers for people who watch it: columns on a terminal, one `key=value` line for each log elsewhere.
+import { printLine } from "../platform/print.ts";
+import { safeLine } from "../core/safe-text.ts";
 import { selectNames, type NameFilter } from "../core/names.ts";
 import { OptionError } from "../core/errors.ts";
 import { checkOptions, is, show } from "../core/options.ts";
@@ -62,7 +64,7 @@ export function consoleLog(options: ConsoleOptions = {}): LoggerBackend {
   const { plain = options.write !== undefined || around === undefined || !canRedraw(around) } = options;
   const style: Style = { color, unicode: around === undefined || wantsUnicode(around) };
   const write =
-    options.write ?? (screen ? (text: string) => screen.print(text) : (text: string) => console.log(text.trimEnd()));
+    options.write ?? (screen ? (text: string) => screen.print(text) : (text: string) => printLine(text.trimEnd()));
   const smoother = new Smoother(smoothing);
   const form = plain ? keyValueForm(style) : columnForm(style, headerEvery, () => screen?.columns ?? 80);
   const titles = new Map<string, string>();
@@ -85,7 +87,7 @@ export function consoleLog(options: ConsoleOptions = {}): LoggerBackend {
     if (title === undefined) {
       // Also under a prefix.
       const isEpoch = name === "epoch" || name.endsWith("/epoch");
-      title = isEpoch ? "" : smoother.smooths(name) ? `~${name}` : name;
+      title = isEpoch ? "" : safeLine(smoother.smooths(name) ? `~${name}` : name);
       if (titles.size < MOST_TITLES) titles.set(name, title);
     }
     return title;

@@ -1,4 +1,5 @@
 // The only place where Node and browsers differ. Nothing is imported: what Node has is found at run time.
+import { printWarning } from "./print.ts";
 
 export interface Platform {
   readonly name: "node" | "browser";
@@ -37,7 +38,7 @@ interface NodeProcess {
 function nodePlatform(process: NodeProcess): Platform {
   return {
     name: "node",
-    warn: (message) => console.warn(`hookline: ${message}`),
+    warn: printWarning,
     yieldToEvents: () => new Promise((resolve) => void setImmediate(resolve)),
     onSignals(first, grace) {
       let firstAt: number | undefined;
@@ -87,7 +88,7 @@ function nodePlatform(process: NodeProcess): Platform {
 function browserPlatform(): Platform {
   return {
     name: "browser",
-    warn: (message) => console.warn(`hookline: ${message}`),
+    warn: printWarning,
     // A message, not a timer: browsers hold nested timers back to 4 ms.
     yieldToEvents: () =>
       new Promise((resolve) => {

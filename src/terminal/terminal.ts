@@ -1,5 +1,6 @@
 // The terminal that progress bars and console logs share: live lines at its bottom, all other output above them.
 import { builtinOrNone } from "../platform/builtin.ts";
+import { printable } from "../platform/print.ts";
 import { guard, type GuardedProcess } from "./guard.ts";
 import { patchWrite, type Writable, type Write } from "./patch.ts";
 import { Region } from "./region.ts";
@@ -81,7 +82,8 @@ export class Terminal {
   print(text: string): void {
     const { stdout } = this.#process;
     // What others have left unfinished is no place for a line of ours.
-    stdout.write(this.#region.hasPartial ? `\n${text}` : text, ignoreErrors(stdout));
+    const safe = printable(text, true);
+    stdout.write(this.#region.hasPartial ? `\n${safe}` : safe, ignoreErrors(stdout));
   }
 
   /** Draws what `render` returns at the bottom, now and whenever it is asked to or the width changes. */
@@ -98,7 +100,7 @@ export class Terminal {
         for (const flush of this.#held) flush();
         this.#renders.delete(render);
         const text = this.#region.erase(this.#columns) + this.#region.endPartial();
-        this.#write(`${text}${last.map((line) => `${line}\n`).join("")}`);
+        this.#write(`${text}${last.map((line) => `${printable(line, true)}\n`).join("")}`);
         if (this.#renders.size === 0) this.#giveBack();
         else this.#draw();
       },
@@ -114,7 +116,9 @@ export class Terminal {
     this.#comeBack = undefined;
     this.#columns = this.columns;
     this.#drawnAt = performance.now();
-    this.#write(this.#region.draw([...this.#renders].flatMap((render) => render())));
+    this.#write(
+      this.#region.draw([...this.#renders].flatMap((render) => render()).map((line) => printable(line, true))),
+    );
   }
 
   /** What to write instead of others' output. */

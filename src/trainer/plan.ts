@@ -1,4 +1,5 @@
 // The plan follows the listeners: who listens decides how the step is cut into programs.
+import { safeText } from "../core/safe-text.ts";
 import { TRAIN_PROBE_EVENTS } from "../core/probes.ts";
 import type { HookRegistry } from "../core/registry.ts";
 import type { Plan } from "../core/work.ts";
@@ -48,5 +49,5 @@ export function describePlan(plan: Plan, hooks: HookRegistry): string {
     plan.finite && `a step that is not finite changes nothing, because hook \`${hooks.needing("finite")}\` guards it`,
     plan.gradNorm && `the gradient norm is computed, because ${normReason(plan, hooks)}`,
   ].filter(Boolean);
-  return [`${plan.kind}: ${PROGRAMS[plan.kind]}`, `because ${plan.because}`, ...extras].join("\n");
+  return safeText([`${plan.kind}: ${PROGRAMS[plan.kind]}`, `because ${plan.because}`, ...extras].join("\n"));
 }

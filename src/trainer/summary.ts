@@ -1,4 +1,5 @@
 // A table of a model's parameters and buffers.
+import { safeLine } from "../core/safe-text.ts";
 import { sizeOf } from "../core/arrays.ts";
 import type { HostTensors } from "../core/model.ts";
 
@@ -6,7 +7,7 @@ const count = (n: number): string => n.toLocaleString("en-US");
 
 export function describeParams(params: HostTensors, state: HostTensors): string {
   const row = (name: string, shape: readonly number[], note: string): [string, string, string] => [
-    name + note,
+    safeLine(name) + note,
     `[${shape.join(", ")}]`,
     count(sizeOf(shape)),
   ];

@@ -1,5 +1,6 @@
 /// <reference lib="esnext.disposable" />
 // The Trainer: what a user holds. It joins model, data, optimizers, engine and hooks, and brackets every call with init and close.
+import { safeText } from "../core/safe-text.ts";
 import { sizeOf, type ArrayInput, type HostArray } from "../core/arrays.ts";
 import type { LoadedStateDict, LoadStateDictOptions } from "../checkpoint/formats/state-dict.ts";
 import { batchesAllowed } from "../core/batch-limit.ts";
@@ -73,7 +74,7 @@ export class Trainer {
     this.options = options;
     const warn = options.warn ?? ((message: string) => this.#platform.warn(message));
     // What a hook throws may quote a URL or a header, and warnings end up in files.
-    this.#warn = (message) => warn(redact(message, secretsOfEnvironment()));
+    this.#warn = (message) => warn(safeText(redact(message, secretsOfEnvironment())));
     this.#problem = defineProblem(options.model, options.loss, options.inputs, options.weigh);
     this.#initial = this.#problem.init(this.#seed);
     this.#feed = new LoaderSet(options.train, options.mix);
@@ -114,7 +115,7 @@ export class Trainer {
   async fit(options: FitOptions = {}): Promise<RunResult> {
     checkFitOptions(options);
     if (this.#evals.length === 0) checkMonitors(this.hooks, this.#optimizers);
-    const { restart, resume, signal, ...given } = options;
+    const { restart, resume: _resume, signal, ...given } = options;
     const limits = new Limits({ ...this.options, ...given });
     await this.#call("fit", async () => {
       // Not before: a call that is refused must not change those of the run under way.

@@ -1,4 +1,6 @@
 // A study as a table of text: its trials, best first.
+import { safeLine } from "../core/safe-text.ts";
+import { textWidth } from "../terminal/width.ts";
 import type { SpaceParameter } from "./space/compile.ts";
 import { orderTrials } from "./rank-trials.ts";
 import type { Objective, StudyView, TrialRecord } from "./types.ts";
@@ -13,13 +15,14 @@ export function studyTable(trials: readonly TrialRecord[], { space, objectives }
     ...objectives.map(({ metric }: Objective) => numberText(trial.result?.[metric])),
     ...paths.map((path) => valueAtPath(trial, path, space.parameters)),
   ]);
-  const widths = head.map((title, column) => Math.max(title.length, ...rows.map((row) => row[column]!.length)));
-  const line = (cells: readonly string[]): string =>
-    cells
-      .map((cell, i) => cell.padEnd(widths[i]!))
+  const cells = [head, ...rows].map((row) => row.map(safeLine));
+  const widths = head.map((_, column) => Math.max(...cells.map((row) => textWidth(row[column]!))));
+  const line = (row: readonly string[]): string =>
+    row
+      .map((cell, i) => cell + " ".repeat(widths[i]! - textWidth(cell)))
       .join("  ")
       .trimEnd();
-  return [head, ...rows].map(line).join("\n");
+  return cells.map(line).join("\n");
 }
 
 /** Five digits, with an exponent where there would be more zeros than digits. */

@@ -1,4 +1,5 @@
 // The Study: searches a space by trials, and keeps a journal from which it goes on when its process was killed.
+import { safeText } from "../core/safe-text.ts";
 import { ContextError, OptionError } from "../core/errors.ts";
 import { checkOptions } from "../core/options.ts";
 import { OuterHooks } from "../core/outer-hooks.ts";
@@ -70,7 +71,7 @@ export class Study<const S extends Space | SpaceTree = SpaceTree> {
     void new OuterHooks("study", this.#plan.hooks);
     this.options = options;
     const warn = options.warn ?? ((message: string) => this.#platform.warn(message));
-    this.#warn = (message) => warn(redact(message, secretsOfEnvironment()));
+    this.#warn = (message) => warn(safeText(redact(message, secretsOfEnvironment())));
   }
 
   get name(): string {

@@ -75,13 +75,15 @@ test("only engines, models and programs compute with jax-js", () => {
 // What a user can write, a built-in can, and nothing else: then whatever a built-in does, a user's hook can do too.
 test("built-in hooks use only the public surface", () => {
   const open = new Set(Object.values(ENTRIES).flatMap(exportsOf));
-  // Checking options, choosing names, drawing, sending, naming the process and Node's own modules are no power over the run.
+  // Checking options, choosing names, printing, drawing, sending, naming the process and Node's own modules are no power over the run.
   const helpers = [
     "src/core/options.ts",
     "src/core/redact.ts",
+    "src/core/safe-text.ts",
     "src/core/suggest.ts",
     "src/core/names.ts",
     "src/platform/builtin.ts",
+    "src/platform/print.ts",
     "src/platform/atomic-file.ts",
     "src/checkpoint/process-mark.ts",
   ];

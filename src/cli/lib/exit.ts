@@ -1,4 +1,6 @@
 // How a command ends: one form of error on stderr, and an exit code that a script can rely on.
+import { safeText } from "../../core/safe-text.ts";
+import { say } from "./output.ts";
 import { HooklineError, HookRegistrationError, OptionError } from "../../core/errors.ts";
 import { ConfigError } from "../../experiment/config/config-error.ts";
 import { EXIT_CODES } from "../../platform/platform.ts";
@@ -41,7 +43,7 @@ export function reportError(error: unknown, who = ""): number {
   const cause = causeOf(error);
   const isKnown = cause instanceof HooklineError || isAboutFile(cause);
   const text = isKnown ? shortPaths(cause.message) : withStack(cause);
-  process.stderr.write(`${who}${paint(process.stderr, "red", "error:")} ${text}\n`);
+  say(`${who}${paint(process.stderr, "red", "error:")} ${safeText(text)}`);
   return isKnown && cause === error ? EXIT.badInput : EXIT.failed;
 }
 

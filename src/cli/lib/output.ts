@@ -1,10 +1,12 @@
 // What goes to stdout: the answer and nothing else, so that it can be piped.
 import { toJson } from "../../loggers/jsonl-lines.ts";
+import { printError, printOut } from "../../platform/print.ts";
+import { isStyled } from "./paint.ts";
 
-export const print = (text: string): void => void process.stdout.write(`${text}\n`);
+export const print = (text: string): void => printOut(`${text}\n`, isStyled(process.stdout));
 
 /** What a person should know beside the answer. */
-export const say = (text: string): void => void process.stderr.write(`${text}\n`);
+export const say = (text: string): void => printError(`${text}\n`, isStyled(process.stderr));
 
 /** One JSON document. Errors are their names and messages; numbers that JSON lacks are strings. */
 export const printJson = (value: unknown): void => print(toJson(withErrors(value), 2));

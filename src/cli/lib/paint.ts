@@ -4,8 +4,12 @@ import { surroundings, wantsColor } from "../../terminal/env.ts";
 
 type Style = Parameters<typeof styleText>[0];
 
-/** The text in a style, if this output shows styles. */
-export function paint(stream: NodeJS.WriteStream, style: Style, text: string): string {
+/** Whether this output shows styles. */
+export function isStyled(stream: NodeJS.WriteStream): boolean {
   const around = surroundings();
-  return around && wantsColor({ ...around, isTTY: stream.isTTY }) ? styleText(style, text) : text;
+  return around !== undefined && wantsColor({ ...around, isTTY: stream.isTTY });
 }
+
+/** The text in a style, if this output shows styles. */
+export const paint = (stream: NodeJS.WriteStream, style: Style, text: string): string =>
+  isStyled(stream) ? styleText(style, text) : text;

@@ -1,6 +1,7 @@
 // Curves in a terminal, over a common axis of steps.
+import { safeLine } from "../../core/safe-text.ts";
 import { formatNumber } from "../../terminal/format-number.ts";
-import { paint } from "./paint.ts";
+import { isStyled, paint } from "./paint.ts";
 
 export interface Curve {
   readonly name: string;
@@ -18,22 +19,24 @@ const COLORS = ["blue", "green", "magenta", "yellow", "cyan", "red"] as const;
 export async function drawCurves(metric: string, all: readonly Curve[]): Promise<string> {
   const chart = await import("asciichart");
   const drawable = all.filter(({ values }) => values.some(Number.isFinite));
-  if (drawable.length === 0) return `${metric}: there is not one finite value to draw.`;
+  if (drawable.length === 0) return `${safeLine(metric)}: there is not one finite value to draw.`;
   const curves = drawable.slice(0, COLORS.length);
   const width = Math.max(20, (process.stdout.columns ?? USUAL_WIDTH) - LABEL - 2);
   const last = Math.max(...curves.map(({ steps }) => steps.at(-1)!));
   const first = Math.min(...curves.map(({ steps }) => steps[0]!));
   const rows = curves.map((curve) => resample(curve, first, last, width));
-  const isColored = paint(process.stdout, "red", "") !== "";
+  const isColored = isStyled(process.stdout);
   const drawing = chart.plot(rows, {
     height: HEIGHT,
     format: (value) => formatNumber(value).padStart(LABEL),
     ...(isColored && { colors: COLORS.map((color) => chart[color]) }),
   });
   const axis = `${" ".repeat(LABEL)} step ${first}${`step ${last}`.padStart(Math.max(1, width - `step ${first}`.length))}`;
-  const names = curves.map(({ name }, i) => (isColored ? paint(process.stdout, COLORS[i]!, `■ ${name}`) : name));
+  const names = curves.map(({ name }, i) =>
+    isColored ? paint(process.stdout, COLORS[i]!, `■ ${safeLine(name)}`) : safeLine(name),
+  );
   const rest = drawable.length > curves.length ? `\n… and ${drawable.length - curves.length} more runs, not drawn` : "";
-  return `${metric}\n${drawing}\n${axis}\n${names.join("   ")}${rest}`;
+  return `${safeLine(metric)}\n${drawing}\n${axis}\n${names.join("   ")}${rest}`;
 }
 
 /** One value for each column up to the curve's end: the latest finite one at that step, and before the first that one. */

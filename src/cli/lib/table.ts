@@ -1,4 +1,5 @@
 // Aligned columns, as wide as their widest cell; on a terminal no wider than that, where a table says what gives way.
+import { safeLine } from "../../core/safe-text.ts";
 import { terminal } from "../../terminal/terminal.ts";
 import { textWidth, truncate } from "../../terminal/width.ts";
 import { paint } from "./paint.ts";
@@ -17,14 +18,11 @@ const GAP = "  ";
 /** So much stays of a text, unless all else is not enough. */
 const SHORTEST = 16;
 
-/** What could steer a terminal is left out: names and reasons come from files. */
-export const plain = (cell: string): string => cell.replace(/[\p{Cc}\p{Cf}]/gu, "?");
-
 const isToTheRight = (heading: string): boolean => heading.startsWith(" ");
 
 /** Columns whose heading begins with a space are set to the right. Without `narrow`, lines are as long as they are. */
 export function table(head: Row, rows: readonly Row[], narrow?: Narrow): string {
-  const cells = [head, ...rows].map((row) => row.map(plain));
+  const cells = [head, ...rows].map((row) => row.map(safeLine));
   const full = head.map((_, column) => Math.max(...cells.map((row) => textWidth(row[column]!))));
   // A line that fills the terminal might wrap.
   const widths = narrow && process.stdout.isTTY ? fitted(head, full, narrow, terminal()!.columns - 1) : full;

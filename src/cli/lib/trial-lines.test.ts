@@ -75,7 +75,7 @@ test("no trials yet, no unicode, names that could steer a terminal", () => {
   expect(lines(80, 24, { trials: [], total: undefined })).toEqual(["tiny: 0 trials, 1:02"]);
   const ascii = trialLines(view, { color: false, unicode: false }, { columns: 30, rows: 24 });
   expect(ascii.join("")).toMatch(/^[ -~]*$/);
-  expect(lines(80, 24, { name: "a\u001B[2Jb" })[0]).toContain("a?[2Jb: 4/20");
+  expect(lines(80, 24, { name: "a\u001B[2Jb" })[0]).toContain("a\\u001b[2Jb: 4/20");
   expect(trialLines(view, { ...style, color: true }, { columns: 100, rows: 24 })[3]).toContain("\u001B[36mrunning");
 });
 

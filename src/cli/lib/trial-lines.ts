@@ -1,4 +1,5 @@
 // The live table of a study's trials, as lines that fit a terminal: who runs first, then best first.
+import { safeLine } from "../../core/safe-text.ts";
 import { formatDuration } from "../../terminal/eta.ts";
 import { formatMetric } from "../../terminal/format-number.ts";
 import { sparkline } from "../../terminal/sparkline.ts";
@@ -9,7 +10,6 @@ import { orderTrials, rankTrials } from "../../tune/rank-trials.ts";
 import type { Space } from "../../tune/space/space.ts";
 import { valueAtPath } from "../../tune/study-table.ts";
 import type { Objective } from "../../tune/types.ts";
-import { plain } from "./table.ts";
 
 export interface TrialsView {
   readonly name: string;
@@ -81,13 +81,13 @@ function headLine({ name, trials, total, elapsed }: TrialsView): string {
     ...states.map((status) => `${count(status)} ${status}`),
     formatDuration(elapsed),
   ];
-  return `${plain(name)}: ${all.join(", ")}`;
+  return `${safeLine(name)}: ${all.join(", ")}`;
 }
 
 function bestLine({ trials, objectives }: TrialsView): string[] {
   const [best] = rankTrials(trials, objectives);
   if (best?.status !== "completed") return [];
-  const values = objectives.map(({ metric }) => `${plain(metric)} ${formatMetric(metric, best.result![metric]!)}`);
+  const values = objectives.map(({ metric }) => `${safeLine(metric)} ${formatMetric(metric, best.result![metric]!)}`);
   return [`best so far: trial ${best.number}, ${values.join(", ")}`];
 }
 
@@ -100,10 +100,10 @@ function columnsOf({ space, objectives, secondsOf }: TrialsView, shown: readonly
   const [objective] = objectives;
   const paths = [...new Set(space.parameters.map(({ path }) => path))];
   const column = (head: string, drop: number, cell: (trial: TrialInfo) => string, right = true): Column => ({
-    head,
+    head: safeLine(head),
     right,
     drop,
-    cells: shown.map((trial) => plain(cell(trial))),
+    cells: shown.map((trial) => safeLine(cell(trial))),
   });
   return [
     column("trial", 0, ({ number }) => String(number)),

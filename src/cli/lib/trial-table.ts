@@ -1,4 +1,5 @@
 // How a study goes, while it does: a live table of its trials on a terminal, a line for each that has ended elsewhere.
+import { safeLine } from "../../core/safe-text.ts";
 import type { Hook } from "../../core/hook.ts";
 import type { TrialInfo, TuneContexts } from "../../core/tune.types.ts";
 import { formatDuration } from "../../terminal/eta.ts";
@@ -7,7 +8,6 @@ import { canRedraw, surroundings, wantsColor, wantsUnicode } from "../../termina
 import { terminal, type Live } from "../../terminal/terminal.ts";
 import type { Space } from "../../tune/space/space.ts";
 import { valueAtPath } from "../../tune/study-table.ts";
-import { plain } from "./table.ts";
 import { trialLines, type TrialsView } from "./trial-lines.ts";
 
 /** Ten times a second is as often as an eye can follow. */
@@ -127,7 +127,7 @@ function plainLines(space: Space): Hook {
       ...(seconds === undefined ? [] : [formatDuration(seconds)]),
       ...given.filter(([, value]) => value !== "").map(([path, value]) => `${path} ${value}`),
     ];
-    return plain(parts.join(", "));
+    return safeLine(parts.join(", "));
   };
   return {
     name: "trialTable",
@@ -135,7 +135,8 @@ function plainLines(space: Space): Hook {
     onTuneSetup(ctx) {
       ({ objectives } = ctx);
       const done = ctx.trials.filter(({ status }) => ["completed", "pruned", "failed"].includes(status)).length;
-      if (ctx.resumed) say(`${plain(ctx.study)} goes on: ${done} of its trials ${done === 1 ? "has" : "have"} ended.`);
+      if (ctx.resumed)
+        say(`${safeLine(ctx.study)} goes on: ${done} of its trials ${done === 1 ? "has" : "have"} ended.`);
     },
     onTrialStart: ({ trial }) => times.start(trial.number),
     onTrialComplete({ trial }) {
@@ -144,11 +145,11 @@ function plainLines(space: Space): Hook {
     },
     onTrialRecover({ trial, error }) {
       times.end(trial.number);
-      say(`trial ${trial.number} is tried again: ${plain(`${error.name}: ${error.message}`)}`);
+      say(`trial ${trial.number} is tried again: ${safeLine(`${error.name}: ${error.message}`)}`);
     },
     onTrialError({ trial, error }) {
       times.end(trial.number);
-      say(`trial ${trial.number} failed: ${plain(`${error.name}: ${error.message}`)}`);
+      say(`trial ${trial.number} failed: ${safeLine(`${error.name}: ${error.message}`)}`);
     },
   };
 }

@@ -1,4 +1,5 @@
 // The native engine: fused loops compiled to wasm, matrix products by onnxruntime, both on one memory.
+import { printWarning } from "../../platform/print.ts";
 import { sizeOf, type DType as HostDType, type HostArray, type TypedArray } from "../../core/arrays.ts";
 import { EngineError } from "../../core/errors.ts";
 import { checkOptions, is } from "../../core/options.ts";
@@ -69,7 +70,7 @@ export class NativeEngine implements Engine {
 
   constructor(options: NativeOptions = {}) {
     checkOptions("NativeEngine", options, { threads: is.wholeFrom(1), warn: is.function });
-    const { warn = console.warn } = options;
+    const { warn = printWarning } = options;
     const { threads, asked } = threadsWanted(options.threads);
     const alias = threads > 1 ? loadAlias() : undefined;
     if (threads > 1 && !alias && asked) {

@@ -1,4 +1,5 @@
 // What a progress bar says: as live lines, as a plain line for logs, and as the last word on a run.
+import { safeLine } from "../../core/safe-text.ts";
 import { bar, fitted, type Part } from "./bar.ts";
 import { howFar } from "../../terminal/ending.ts";
 import { formatDuration, formatPace } from "../../terminal/eta.ts";
@@ -58,7 +59,7 @@ const epochOf = ({ epoch, epochs }: Progress): string => (epochs === undefined ?
 function metric(name: string, value: number, style: Style): string {
   const { dim, red, bold } = paint(style.color);
   const shown = formatMetric(name, value);
-  return `${dim(name)} ${Number.isFinite(value) ? shown : bold(red(shown))}`;
+  return `${dim(safeLine(name))} ${Number.isFinite(value) ? shown : bold(red(shown))}`;
 }
 
 const metrics = ({ values }: Pick<Progress, "values">, style: Style): Part[] =>
@@ -101,7 +102,9 @@ function metricsLine(progress: Progress, style: Style, columns: number): string[
   return parts.length === 0 ? [] : [`  ${parts.join("  ")}`];
 }
 
-export function evalLine({ name, batches, total, seconds }: EvalProgress, style: Style, columns: number): string {
+export function evalLine(progress: EvalProgress, style: Style, columns: number): string {
+  const { batches, total, seconds } = progress;
+  const name = safeLine(progress.name);
   const share = total === undefined ? undefined : batches / Math.max(1, total);
   const { dim } = paint(style.color);
   const parts: Part[] = [
@@ -142,15 +145,15 @@ export function plainLine(progress: Progress): string {
 
 export function plainEvalLine({ name, batches, total, seconds }: EvalProgress): string {
   const share = total === undefined ? "" : ` (${percent(batches / Math.max(1, total))})`;
-  return `evaluating ${name}: batch ${total === undefined ? batches : `${batches}/${total}`}${share}, ${formatDuration(seconds)}`;
+  return `evaluating ${safeLine(name)}: batch ${total === undefined ? batches : `${batches}/${total}`}${share}, ${formatDuration(seconds)}`;
 }
 
 const words = (values: Progress["values"]): string[] =>
-  values.map(([name, value]) => `${name} ${formatMetric(name, value)}`);
+  values.map(([name, value]) => `${safeLine(name)} ${formatMetric(name, value)}`);
 
 /** An error may have many lines, and will be shown in full by whoever catches it. */
 const firstLine = (reason: string, style: Style): string =>
-  truncate(reason.split("\n", 1)[0]!, LONGEST_REASON, cutMark(style));
+  truncate(safeLine(reason.split("\n", 1)[0]!), LONGEST_REASON, cutMark(style));
 
 export function plainEnd(progress: Progress, { status, reason }: Ending): string {
   const why = firstLine(reason, { color: false, unicode: false });
@@ -159,7 +162,7 @@ export function plainEnd(progress: Progress, { status, reason }: Ending): string
 }
 
 export function plainEvalEnd({ name, batches, seconds }: EvalProgress, values: Progress["values"]): string {
-  return [`evaluated ${name}: ${batches} batches in ${formatDuration(seconds)}`, ...words(values)].join(", ");
+  return [`evaluated ${safeLine(name)}: ${batches} batches in ${formatDuration(seconds)}`, ...words(values)].join(", ");
 }
 
 function mark(status: string, { color, unicode }: Style): string {
@@ -211,6 +214,6 @@ export function evalEndLines(
 ): string[] {
   const { bold } = paint(style.color);
   const shown = values.map(([metricName, value]) => metric(metricName, value, style));
-  const head = `${mark("completed", style)} ${bold(name)}`;
+  const head = `${mark("completed", style)} ${bold(safeLine(name))}`;
   return flow([head, `${batches} batches`, formatDuration(seconds), ...shown], columns, style);
 }

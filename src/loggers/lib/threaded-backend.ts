@@ -1,4 +1,5 @@
 // A backend whose work another thread does: the training thread packs what is logged, and hands it over now and then.
+import { printWarning } from "../../platform/print.ts";
 import { flushAtExit, type FileBackend } from "../append-file.ts";
 import type { LoggerBackend, LogRecord, RunEnd, RunEvent, RunFacts, Warn } from "../backend.ts";
 import { inTimer } from "./in-timer.ts";
@@ -45,7 +46,7 @@ export function threadedBackend<Settings extends object>(options: ThreadedOption
 
   return {
     name,
-    open(run, warn = (message) => console.warn(`hookline: ${name}: ${message}`)) {
+    open(run, warn = (message) => printWarning(`${name}: ${message}`)) {
       const own = options.warn;
       return start(settings(run), run, own ? (message) => own(`${name}: ${message}`) : warn);
     },

@@ -1,4 +1,5 @@
 // HTML that cannot be broken out of: what is put into a template is escaped, unless it came from one.
+import { safeText } from "../../core/safe-text.ts";
 
 /** Text that is markup already. */
 export class Markup {
@@ -23,7 +24,7 @@ function textOf(piece: Piece): string {
   if (piece === undefined) return "";
   if (piece instanceof Markup) return piece.text;
   if (typeof piece === "object") return piece.map(textOf).join("");
-  return String(piece).replace(/[&<>"']/g, (character) => ENTITIES[character]!);
+  return safeText(String(piece)).replace(/[&<>"']/g, (character) => ENTITIES[character]!);
 }
 
 /** @example html`<td>${trial.reason}</td>` // whatever the reason holds is text */

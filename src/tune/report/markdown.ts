@@ -1,4 +1,5 @@
 // The report in Markdown: for a pull request, a wiki, or a terminal.
+import { safeText } from "../../core/safe-text.ts";
 import type { TrialInfo } from "../../core/tune.types.ts";
 import { shortColumnsOf } from "./columns.ts";
 import type { Facts } from "./facts.ts";
@@ -39,7 +40,8 @@ function table(facts: Facts, trials: readonly TrialInfo[]): string {
 }
 
 /** What a trial is called or says is text: no markup, no link, and no end of the table's row. */
-const escape = (text: string): string => text.replace(/\s+/g, " ").replace(/[\\`*[\]<>|&~]/g, (mark) => `\\${mark}`);
+const escape = (text: string): string =>
+  safeText(text.replace(/\s+/g, " ").replace(/[\\`*[\]<>|&~]|(?<!\w)_|_(?!\w)/g, (mark) => `\\${mark}`));
 
 const cut = (message: string): string =>
   message.length > LONGEST_MESSAGE ? `${message.slice(0, LONGEST_MESSAGE)}…` : message;
@@ -48,5 +50,5 @@ const cut = (message: string): string =>
 function fenced(text: string, language: string): string {
   const longest = (text.match(/`{3,}/g) ?? []).reduce((most, run) => Math.max(most, run.length), 2);
   const fence = "`".repeat(longest + 1);
-  return `${fence}${language}\n${text}\n${fence}`;
+  return `${fence}${language}\n${safeText(text)}\n${fence}`;
 }
