@@ -12,7 +12,7 @@ import { hashOf } from "../distributed/desync.ts";
 import type { DeviceState } from "./device-state.ts";
 import { firstBatch } from "./feeds.ts";
 import type { OptimizerSet } from "./optimizers.ts";
-import { batchLimits, type FitOptions, type TrainerOptions } from "./options.ts";
+import type { FitOptions, TrainerOptions } from "./options.ts";
 
 /** How ranks compare an option: as a value, in a way of its own (below), or not, since it may differ from rank to rank. */
 const COMPARED = {
@@ -122,7 +122,7 @@ export async function loaderFacts(
 }
 
 function optionFacts(options: TrainerOptions): StartFacts {
-  const given: Record<string, unknown> = { ...DEFAULTS, ...options, limitBatches: batchLimits(options) };
+  const given: Record<string, unknown> = { ...DEFAULTS, ...options };
   const names = (Object.keys(COMPARED) as (keyof TrainerOptions)[]).filter((name) => COMPARED[name] === "value");
   return Object.fromEntries(
     names.flatMap((name) => (given[name] === undefined ? [] : [[`\`${name}\``, valueText(given[name])]])),
