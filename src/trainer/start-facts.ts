@@ -35,6 +35,7 @@ const COMPARED = {
   maxRollbacks: "value",
   loss: "value",
   inputs: "value",
+  weigh: "value",
   model: "own way",
   optimizer: "own way",
   schedule: "own way",
