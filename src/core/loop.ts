@@ -179,6 +179,8 @@ async function step(parts: LoopParts, loader: number): Promise<void> {
     updated = await update(parts, total, loader);
     if (updated) await work.commit();
     else work.abandon();
+    // The averages have changed with the commit.
+    await settled(parts, "batchEnd", "stepEnd");
   }
   parts.saves.arrive();
   const skipped = !updated;

@@ -3,6 +3,7 @@ import type { LoadedStateDict, LoadStateDictOptions } from "../checkpoint/format
 import { sizeOf, type HostArray, toHostArray } from "../core/arrays.ts";
 import type { DeviceTensors } from "../core/device-tensors.ts";
 import { DataError } from "../core/errors.ts";
+import type { MaybePromise } from "../core/loader.ts";
 import type { HostTensors } from "../core/model.ts";
 import { didYouMean } from "../core/suggest.ts";
 import { fitTensors } from "./fit-tensors.ts";
@@ -20,6 +21,11 @@ export class DeviceState {
   state: Buffers;
   /** Counts the times that parameters were put in place from outside. */
   version = 0;
+  /**
+   * Pending while a program has consumed the state and its successor is not there yet: on awaited engines only. Calls
+   * from outside the loop may come at such a moment, and wait for its end.
+   */
+  taken: Promise<void> | undefined;
   /** The model's tensors as they were made: names, shapes and types to hold others against. */
   readonly #own: { readonly params: HostTensors; readonly state: HostTensors };
 
@@ -59,7 +65,15 @@ export class DeviceState {
     this.state = state;
   }
 
+  /** A step has given the state to its program; it is whole again when `step` ends. */
+  take(step: MaybePromise<unknown>): void {
+    if (!(step instanceof Promise)) return;
+    const over = (): void => void (this.taken = undefined);
+    this.taken = step.then(over, over);
+  }
+
   async read(name: string): Promise<HostArray> {
+    while (this.taken) await this.taken;
     const buffer = this.params[name] ?? this.state[name];
     if (!buffer) throw new DataError(`There is no parameter \`${name}\`.${didYouMean(name, Object.keys(this.params))}`);
     return readBuffer(this.engine, buffer);
@@ -67,6 +81,7 @@ export class DeviceState {
 
   /** Parameters and buffers by name, as host copies: PyTorch's state dict. */
   async stateDict(): Promise<HostTensors> {
+    while (this.taken) await this.taken;
     const all = { ...this.params, ...this.state };
     const copies = await Promise.all(
       Object.entries(all).map(async ([name, buffer]) => [name, await readBuffer(this.engine, buffer)] as const),

@@ -47,6 +47,7 @@ export class HookTensors implements ParamsView {
 
   async compute(fn: ComputeFn, ...inputs: readonly (DeviceTensors | number)[]): Promise<DeviceTensors> {
     const scalars: Buffers[] = [];
+    while (this.#state.taken) await this.#state.taken;
     try {
       const args = inputs.map((input): Buffers => {
         if (input instanceof TensorHandle) return input.buffers;

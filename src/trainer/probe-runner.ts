@@ -130,6 +130,7 @@ export class ProbeRunner {
     const batch = Object.fromEntries(Object.entries(host).map(([name, array]) => [name, this.#engine.put(array)]));
     const key = this.#engine.put({ data: stepKey(this.#seed, draw.step, draw.micro), shape: [2] });
     try {
+      while (this.#state.taken) await this.#state.taken;
       const { params, state } = this.#state;
       return await runProgram(program, { what, loader: draw.loader, host }, params, state, batch, key);
     } finally {

@@ -16,8 +16,6 @@ export class StepReadings implements Readings {
   readonly #totals: Totals;
   readonly #outputs: OutputsView;
   readonly #activations: ActivationsView;
-  /** As of the last `settle`, on engines that cannot read on demand. */
-  #avgLoss = Number.NaN;
 
   constructor(engine: Engine, totals: Totals) {
     this.syncRead = engine.syncRead;
@@ -43,9 +41,7 @@ export class StepReadings implements Readings {
   settle(): MaybePromise<void> {
     if (this.syncRead) return undefined;
     const views = [this.scalars, this.#outputs, this.#activations].map((view) => view.settle());
-    return Promise.all([this.#totals.read(), ...views]).then(([averages]) => {
-      this.#avgLoss = averages?.loss ?? Number.NaN;
-    });
+    return Promise.all([this.#totals.read(), ...views]).then(() => undefined);
   }
 
   get loss(): number {
@@ -69,7 +65,8 @@ export class StepReadings implements Readings {
   }
 
   get avgLoss(): number {
-    return this.syncRead ? ((this.#totals.read() as Averages | undefined)?.loss ?? Number.NaN) : this.#avgLoss;
+    const averages = this.syncRead ? (this.#totals.read() as Averages | undefined) : this.#totals.last;
+    return averages?.loss ?? Number.NaN;
   }
 
   epochMetrics(): MaybePromise<Averages | undefined> {

@@ -168,7 +168,7 @@ export class StepRunner implements Work {
     const inputs = [train, slots, state, this.#totals.sums, frozen, batch, control, key];
     const done = this.#open.run("step", spec, program, ...inputs);
     this.#open.release(true);
-    return chain(done, (out) => {
+    const step = chain(done, (out) => {
       const result = out as unknown as FusedResult;
       this.shown.show(result);
       if (!guarded && whole) {
@@ -182,6 +182,8 @@ export class StepRunner implements Work {
         freeAll(this.#engine, [params, opt, state, sums]);
       });
     });
+    if (!guarded) this.#state.take(step);
+    return step;
   }
 
   /** Makes a whole step part of the state. */

@@ -28,6 +28,8 @@ export class Totals {
   #batches = 0;
   /** The vector that goes into the next program. */
   sums: Buffer;
+  /** What `read` found last, for events on engines that cannot read on demand. */
+  last: Averages | undefined;
 
   constructor(engine: Engine, layout: SumsLayout) {
     this.#engine = engine;
@@ -65,14 +67,12 @@ export class Totals {
 
   /** Averages over everything so far; undefined when there is nothing. */
   read(): MaybePromise<Averages | undefined> {
-    if (this.#weight === 0) return undefined;
+    if (this.#weight === 0) return (this.last = undefined);
     const weight = this.#weight;
-    return chain(this.#engine.read(this.sums), (values: TypedArray) =>
-      this.#layout.compute(
-        this.#totals.map((total, i) => total + values[i]!),
-        weight,
-      ),
-    );
+    return chain(this.#engine.read(this.sums), (values: TypedArray) => {
+      const totals = this.#totals.map((total, i) => total + values[i]!);
+      return (this.last = this.#layout.compute(totals, weight));
+    });
   }
 
   /** The same over what several processes have counted, each its part: `sum` adds up their vectors. */
@@ -114,6 +114,7 @@ export class Totals {
     this.#totals.fill(0);
     this.#weight = 0;
     this.#batches = 0;
+    this.last = undefined;
   }
 
   free(): void {

@@ -69,6 +69,35 @@ async function train(engine: "wasm" | "webgpu" | "auto", split: boolean): Promis
   return { device, isolated: crossOriginIsolated, status: result.status, losses, norms, events, test };
 }
 
+export interface PageLook {
+  /** `ctx.avgLoss` in `epochEnd`, which nothing else has read. */
+  readonly avgLoss: number;
+  readonly trainLoss: number;
+  /** How often the model was run with probes while a step was under way. */
+  readonly looks: number;
+}
+
+/** An epoch in which only `epochEnd` is listened to, with looks into the model from outside the loop. */
+async function look(engine: "wasm" | "webgpu"): Promise<PageLook> {
+  let avgLoss = Number.NaN;
+  await using trainer = new Trainer({
+    model: sequential(linear(784, 64), relu(), linear(64, 10)),
+    loss: crossEntropy(),
+    optimizer: adam({ lr: 1e-3 }),
+    train: new DataLoader(digits(640), { batchSize: 32 }),
+    epochs: 1,
+    logEvery: 1000,
+    engine,
+    hooks: [{ name: "average", onEpochEnd: (ctx) => void ({ avgLoss } = ctx) }],
+  });
+  const batch = digits(4);
+  const looks: Promise<unknown>[] = [];
+  trainer.on("beforeForward", () => void looks.push(trainer.runWithProbes(batch, { collect: "stats" })));
+  const { metrics } = await trainer.fit();
+  await Promise.all(looks);
+  return { avgLoss, trainLoss: metrics["train/loss"]!, looks: looks.length };
+}
+
 /** Two models and their folds on arrays in memory, without any file. */
 async function experiment(): Promise<PageExperiment> {
   const trace = recordTrace({ events: ["dataRead", "datasetCreated", "trainingComplete", "evaluationComplete"] });
@@ -87,4 +116,4 @@ async function experiment(): Promise<PageExperiment> {
   return { result, events: trace.names() };
 }
 
-Object.assign(globalThis, { train, experiment });
+Object.assign(globalThis, { train, look, experiment });

@@ -5,7 +5,7 @@ import type { AddressInfo } from "node:net";
 import { chromium, type Browser, type Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { bundle } from "../support/bundle.ts";
-import type { PageExperiment, PageResult } from "./page.ts";
+import type { PageExperiment, PageLook, PageResult } from "./page.ts";
 
 const executablePath = process.env.CHROMIUM ?? "/usr/bin/chromium";
 const present = existsSync(executablePath);
@@ -127,5 +127,11 @@ describe.runIf(present)("in Chromium", { timeout: 120_000 }, () => {
       for (const [i, loss] of result.losses.entries()) expect(loss).toBeCloseTo(wasm.losses[i] as number, 2);
     }
     expect((await train(page, "auto", false)).device).toBe("webgpu");
+    const seen = await page.evaluate(() =>
+      (globalThis as unknown as { look(engine: string): Promise<PageLook> }).look("webgpu"),
+    );
+    expect(seen.looks).toBe(20);
+    expect(seen.avgLoss).toBeGreaterThan(0);
+    expect(seen.avgLoss).toBe(seen.trainLoss);
   });
 });

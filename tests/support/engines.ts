@@ -25,8 +25,12 @@ export async function asyncEngine(): Promise<Engine> {
   return around(inner, {
     syncRead: false,
     async read(buffer) {
+      // What is freed meanwhile is still read, as on WebGPU.
+      const held = inner.copy(buffer);
       await later();
-      return inner.read(buffer);
+      const data = await inner.read(held);
+      inner.free(held);
+      return data;
     },
     jit(fn, options) {
       const program = inner.jit(fn, options);
