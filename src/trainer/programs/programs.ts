@@ -1,5 +1,5 @@
 // The pure functions that the trainer gives to an engine: the fused step, and the same step in pieces.
-import { numpy as np, valueAndGrad } from "@jax-js/jax";
+import { numpy as np } from "@jax-js/jax";
 import type { UpdateFn } from "../../core/context.types.ts";
 import { ProgramError } from "../../core/errors.ts";
 import type { ApplyContext, Loss, Outputs, Tensor, TensorBatch, Tensors } from "../../core/model.ts";
@@ -9,6 +9,7 @@ import { keyStream } from "../../nn/key.ts";
 import { refAll, type Problem } from "../problem.ts";
 import { clip, globalNorm, mapTensors } from "./clip.ts";
 import type { ControlLayout } from "./control.ts";
+import { gradWithAux } from "./grad-with-aux.ts";
 import { PointCollector, pointNames, type ProbeGroups } from "./probes.ts";
 import type { SumsLayouts } from "./sums.ts";
 
@@ -87,7 +88,7 @@ function lossAndGrads(
     const forward = collector.forward(() => spec.problem.forward(params, batch, ctx, spec.loss));
     return [forward.loss.ref.mul(spec.control.get(control, "scale")), forward];
   };
-  const [[, aux], grads] = valueAndGrad(objective, { hasAux: true })(train) as unknown as [[Tensor, Aux], Tensors];
+  const { aux, grads } = gradWithAux(objective, train, sums);
   const weight = spec.control.get(control, "weight");
   return {
     grads,
