@@ -49,6 +49,17 @@ it("moves without making a node, and copies where strides cannot say it", () => 
   expect(graph.copy(x)).toBe(x);
 });
 
+it("copies what a view repeats once", () => {
+  const { graph, x } = setUp();
+  const turned = graph.move(x, { kind: "permute", order: [1, 0] });
+  const repeated = graph.broadcast(graph.move(turned, { kind: "reshape", shape: [3, 2, 1] }), [3, 2, 50]);
+  const flat = graph.move(repeated, { kind: "reshape", shape: [6, 50] });
+  expect(flat.node).toMatchObject({ op: "map", fn: "copy", shape: [3, 2, 1] });
+  expect(flat.view).toMatchObject({ shape: [6, 50], strides: [1, 0] });
+  // Numbers that are repeated among others have to be written out.
+  expect(graph.move(repeated, { kind: "reshape", shape: [300] }).node).toMatchObject({ shape: [3, 2, 50] });
+});
+
 it("counts along one axis of any shape", () => {
   const { graph } = setUp();
   const iota = graph.iota([2, 3, 4], 1, "int32");

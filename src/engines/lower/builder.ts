@@ -55,6 +55,11 @@ export class GraphBuilder {
   move(arg: Arg, step: Move): Arg {
     const view = move(arg.view, step);
     if (view) return { node: arg.node, view };
+    // What the view repeats is copied once, if the step can be taken from there: a broadcast can be any number of times
+    // as large as its array.
+    const once = this.#copyOnce(arg);
+    const again = once && move(once.view, step);
+    if (again) return { node: once.node, view: again };
     const copy = this.copy(arg);
     return { node: copy.node, view: move(copy.view, step)! };
   }
@@ -64,6 +69,15 @@ export class GraphBuilder {
     const { shape } = arg.view;
     if (isWhole(arg.view) && sameShape(shape, arg.node.shape)) return arg;
     return this.#whole({ op: "map", fn: "copy", args: [arg], shape, dtype: arg.node.dtype });
+  }
+
+  /** A copy without the repetitions of the view, seen with them; undefined when there are none. */
+  #copyOnce(arg: Arg): Arg | undefined {
+    const { shape, strides } = arg.view;
+    const repeats = shape.map((n, axis) => n > 1 && strides[axis] === 0);
+    if (!repeats.includes(true)) return undefined;
+    const ranges = shape.map((n, axis): [number, number] => [0, repeats[axis] ? 1 : n]);
+    return this.broadcast(this.copy(this.move(arg, { kind: "slice", ranges })), shape);
   }
 
   /** Any other node. */

@@ -26,11 +26,12 @@ export function lower({ inBinders, constants, equations, outs }: Traced): Graph 
 
   for (const [i, binder] of inBinders.entries()) {
     const { shape, dtype } = binder.aval;
-    checkType(dtype, "an argument");
     const constant = constants[i];
+    if (i < constants.length && !constant) continue;
+    checkType(dtype, "an argument");
     values.set(
       binder,
-      constant ? recoverConstant(graph, constant.data, shape, dtype) : graph.input(i - constants.length, shape, dtype),
+      constant ? recoverConstant(graph, constant, shape, dtype) : graph.input(i - constants.length, shape, dtype),
     );
   }
   for (const { primitive, inputs, params, outBinders } of equations) {

@@ -24,7 +24,8 @@ interface Equation {
 export interface Traced {
   /** Constants first, then the leaves of the arguments in order. */
   readonly inBinders: readonly Atom[];
-  readonly constants: readonly { readonly aval: Aval; readonly data: TypedArray }[];
+  /** Undefined for a constant that nothing uses. */
+  readonly constants: readonly (TypedArray | undefined)[];
   readonly equations: readonly Equation[];
   readonly outs: readonly Atom[];
   /** Puts a list of results into the structure that the function returned. */
@@ -49,10 +50,12 @@ export function trace(fn: (...args: never[]) => unknown, args: readonly Tree<Ava
   const stand = args.map((arg) => standIns(arg));
   const made = makeJaxpr(fn as (...args: unknown[]) => never)(...(stand as never[])) as unknown as Made;
   const { inBinders, eqns, outs } = made.jaxpr.jaxpr.flatten().simplify();
-  const constants = made.jaxpr.consts.map((array) => ({
-    aval: { shape: [...array.shape], dtype: array.dtype as DType },
-    data: array.ref.dataSync() as TypedArray,
-  }));
+  // jax-js makes zeros for the derivative of every array that is held fixed, as large as the array. Nothing uses most of
+  // them, and reading one gives it memory.
+  const used = new Set<Atom>([...eqns.flatMap(({ inputs }) => inputs), ...outs]);
+  const constants = made.jaxpr.consts.map((array, i) =>
+    used.has(inBinders[i]!) ? (array.ref.dataSync() as TypedArray) : undefined,
+  );
   made.jaxpr.dispose();
   const unflatten = (leaves: readonly unknown[]): Tree<unknown> => tree.unflatten(made.treedef, leaves as never[]);
   return { inBinders, constants, equations: eqns, outs, unflatten };
