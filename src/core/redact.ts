@@ -1,6 +1,8 @@
 // Hides what looks like a secret in text that leaves the machine: an error message may quote a URL or a header.
 
-const SECRET_NAME = /key|token|secret|passw|passphrase|pwd|credential|auth|cookie/i;
+const SECRET_NAME = /key|token|secret|passw|passphrase|pwd|credential|auth|cookie|bearer|private$/i;
+/** `pass` as a word of its own at the end of a name, however the words are joined: DB_PASS, dbPass, PGPASS. */
+const PASS = /(?:^|[-_.])pass$|[a-z]Pass$|(?<!\b(?:BY|COM|TRES|SUR|OVER|UNDER))PASS$/;
 /** Names of what is secret even if it is a number: `tokens: 1000` is none. */
 const SECRET_NUMBER = /secret|passw|passphrase|pwd|credential/i;
 
@@ -8,8 +10,10 @@ const SECRET_NUMBER = /secret|passw|passphrase|pwd|credential/i;
 export function isSecret(name: string, value: unknown): boolean {
   const isNumber = typeof value === "number" || typeof value === "bigint";
   if (isNumber) return SECRET_NUMBER.test(name);
-  return SECRET_NAME.test(name) && (typeof value === "string" || typeof value === "object");
+  return isSecretName(name) && (typeof value === "string" || typeof value === "object");
 }
+
+const isSecretName = (name: string): boolean => SECRET_NAME.test(name) || PASS.test(name);
 
 /** Each pattern is linear: what repeats in it cannot also match what follows, or ends where the next try begins. */
 const PATTERNS: readonly (readonly [pattern: RegExp, shown: string])[] = [
@@ -18,7 +22,7 @@ const PATTERNS: readonly (readonly [pattern: RegExp, shown: string])[] = [
   [/:\/\/[^\s/@]+@/g, "://…@"],
   // api_key=…, "token": "…", Authorization: Bearer …; what is quoted, up to the quote.
   [
-    /((?:api[-_]?key|access[-_]?key|account[-_]?key|token|secret|passw(?:or)?d|passphrase|pwd|authorization|credentials?)["']?\s*[:=]\s*)(?:"[^"]*|'[^']*|(?:(?:bearer|basic)\s+)?[^\s"',;&)}\]]+)/gi,
+    /((?:api[-_]?key|access[-_]?key|account[-_]?key|token|secret|passw(?:or)?d|passphrase|pwd|authorization|credentials?|bearer|_pass|_private)["']?\s*[:=]\s*)(?:"[^"]*|'[^']*|(?:(?:bearer|basic)\s+)?[^\s"',;&)}\]]+)/gi,
     "$1…",
   ],
   // Of an address: ?key=…, &sig=…, &X-Amz-Signature=…
@@ -43,7 +47,7 @@ const NO_SECRETS = new Set(["PWD", "OLDPWD"]);
 export function secretsOfEnvironment(): string[] {
   const { process } = globalThis as { process?: { env?: Record<string, string | undefined> } };
   return Object.entries(process?.env ?? {})
-    .filter(([name, value]) => SECRET_NAME.test(name) && !NO_SECRETS.has(name) && (value ?? "").length >= 8)
+    .filter(([name, value]) => isSecretName(name) && !NO_SECRETS.has(name) && (value ?? "").length >= 8)
     .map(([, value]) => value!);
 }
 
@@ -60,10 +64,50 @@ export function redactArguments(args: readonly string[], secrets: readonly strin
 
 const asNumber = (text: string): number | string => (/^[\d.]+(?:e\d+)?$/.test(text) ? Number(text) : text);
 
-/** The text without `secrets`, and without what looks like one. */
+/** The text without `secrets`, also as base64, hex, JSON or part of a URL, and without what looks like a secret. */
 export function redact(text: string, secrets: readonly string[]): string {
   // The longest first: a part of a secret must not be cut out of the whole and leave the rest.
-  const known = secrets.toSorted((a, b) => b.length - a.length);
+  const known = secrets.flatMap(writtenForms).sort((a, b) => b.length - a.length);
   const masked = known.reduce((left, secret) => left.replaceAll(secret, "…"), text);
   return PATTERNS.reduce((left, [pattern, shown]) => left.replace(pattern, shown), masked);
+}
+
+/** Shorter forms would be found in texts that have nothing to do with the secret. */
+const SHORTEST_FORM = 8;
+const MOST_REMEMBERED = 1000;
+const remembered = new Map<string, readonly string[]>();
+
+/** A secret in the writings in which it travels. */
+function writtenForms(secret: string): readonly string[] {
+  let forms = remembered.get(secret);
+  if (!forms) {
+    if (remembered.size >= MOST_REMEMBERED) remembered.clear();
+    const encoded = encodedForms(secret).filter((form) => form.length >= SHORTEST_FORM);
+    remembered.set(secret, (forms = [...new Set([secret, ...encoded])]));
+  }
+  return forms;
+}
+
+function encodedForms(secret: string): string[] {
+  const bytes = new TextEncoder().encode(secret);
+  const hex = Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
+  const url = encodeURIComponent(secret.replace(/\p{Cs}/gu, "\uFFFD"));
+  const lower = url.replace(/%../g, (code) => code.toLowerCase());
+  const base64 = [0, 1, 2].map((before) => base64Within(bytes, before));
+  return [
+    hex,
+    hex.toUpperCase(),
+    url,
+    lower,
+    url.replaceAll("%20", "+"),
+    JSON.stringify(secret).slice(1, -1),
+    ...base64,
+    ...base64.map((form) => form.replaceAll("+", "-").replaceAll("/", "_")),
+  ];
+}
+
+/** The letters of base64 that depend on the secret alone, where `before` bytes of a group of three precede it. */
+function base64Within(bytes: Uint8Array, before: number): string {
+  const text = btoa("\0".repeat(before) + Array.from(bytes, (byte) => String.fromCharCode(byte)).join(""));
+  return text.slice(Math.ceil((8 * before) / 6), Math.floor((8 * (before + bytes.length)) / 6));
 }

@@ -1,4 +1,5 @@
 // One POST request: to a checked address, without redirects, within a time limit; the answer's body is never read.
+import { retryAfterMs } from "./retry-after.ts";
 import { builtinOrNone } from "../platform/builtin.ts";
 import { isAddress, isPublicAddress } from "./addresses.ts";
 import type { Endpoint } from "./endpoint.ts";
@@ -54,9 +55,7 @@ interface Answer {
 function judge({ status, retryAfter }: Answer): void {
   if (status >= 200 && status < 300) return;
   if (status >= 300 && status < 400) throw new SendError(`HTTP ${status}: it redirects, which is refused`, false);
-  const seconds = Number(retryAfter ?? Number.NaN);
-  const wait = Number.isFinite(seconds) ? Math.max(0, seconds) * 1000 : undefined;
-  throw new SendError(`HTTP ${status}`, status >= 500 || status === 429 || status === 408, wait);
+  throw new SendError(`HTTP ${status}`, status >= 500 || status === 429 || status === 408, retryAfterMs(retryAfter));
 }
 
 async function fromNode(

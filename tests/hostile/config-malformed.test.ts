@@ -1,5 +1,6 @@
 // Configs that cannot be read: a ConfigError that points to the line and column, and says why. Nothing is created.
-import { readdirSync } from "node:fs";
+import { readdirSync, truncateSync } from "node:fs";
+import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { readConfig } from "../../src/experiment/config/read-config.ts";
 import { problemOf, projectOf, read } from "../support/config-files.ts";
@@ -42,13 +43,13 @@ describe("files that are no text", () => {
     }
   });
 
-  it("10 MB are refused before they are parsed", async () => {
+  it("more than a config may have is refused before it is read", async () => {
     for (const file of ["c.yaml", "c.json", "c.toml", "c.mjs"]) {
-      const cwd = projectOf({ [file]: "#".repeat(10_000_000) });
-      const start = performance.now();
+      const cwd = projectOf({ [file]: "" });
+      // A hole of 10 GB, which Node cannot read at once: whoever tries fails in another way.
+      truncateSync(join(cwd, file), 10_000_000_000);
       const error = await problemOf(readConfig(file, { cwd }));
-      expect(performance.now() - start).toBeLessThan(500);
-      expect(error.message).toContain(`${file}:1:1: The file has 10000 kB; a config may have 256.`);
+      expect(error.message).toContain(`${file}:1:1: The file has 10000000 kB; a config may have 256.`);
     }
   });
 
@@ -61,7 +62,8 @@ describe("files that are no text", () => {
   });
 });
 
-describe("bombs", () => {
+/** What hangs fails by this limit; how long it takes otherwise is the machine's business. */
+describe("bombs", { timeout: 120_000 }, () => {
   const nested = (open: string, close: string, depth: number): string => open.repeat(depth) + close.repeat(depth);
   const lol = [
     "a: &a [x, x, x, x, x, x, x, x, x, x]",
@@ -70,27 +72,52 @@ describe("bombs", () => {
 
   it.each([
     ["aliases of aliases", "c.yaml", lol, "Aliases stand for more than"],
-    ["lists in lists, YAML", "c.yaml", `a: ${nested("[", "]", 30_000)}`, "deep"],
-    ["maps in maps, YAML", "c.yaml", `${"{a: ".repeat(40_000)}1${"}".repeat(40_000)}`, "deep"],
-    ["entries in entries, YAML", "c.yaml", `a:\n ${"- ".repeat(20_000)}1`, "deep"],
+    ["lists in lists, YAML", "c.yaml", `a: ${nested("[", "]", 10_000)}`, "deep"],
+    ["maps in maps, YAML", "c.yaml", `${"{a: ".repeat(4000)}1${"}".repeat(4000)}`, "deep"],
+    ["entries in entries, YAML", "c.yaml", `a:\n ${"- ".repeat(7000)}1`, "deep"],
+    ["more lists in lists, YAML", "c.yaml", `a: ${nested("[", "]", 30_000)}`, "more than 30000 words and marks"],
+    ["more maps in maps, YAML", "c.yaml", `${"{a: ".repeat(40_000)}1${"}".repeat(40_000)}`, "more than 30000"],
+    ["more entries in entries, YAML", "c.yaml", `a:\n ${"- ".repeat(20_000)}1`, "more than 30000"],
+    ["a long list, YAML", "c.yaml", `a: [${"1,".repeat(120_000)}]`, "c.yaml:1:"],
+    ["many lines, YAML", "c.yaml", "- 1\n".repeat(60_000), "c.yaml:6001:1: The text has more than 30000"],
+    ["comments, YAML", "c.yaml", "# c\n".repeat(60_000), "more than 30000"],
+    ["a seed of 400 digits, YAML", "c.yaml", `seed: ${"9".repeat(400)}`, "c.yaml:1:7: seed: 9999999999"],
+    ["a seed of 400 digits, JSON", "c.json", `{"seed": ${"9".repeat(400)}}`, "has more digits than a number keeps"],
+    ["a seed of 400 digits, TOML", "c.toml", `seed = ${"9".repeat(400)}`, "c.toml:1:"],
     ["lists in lists, JSON", "c.json", `{"a": ${nested("[", "]", 100_000)}}`, "deep"],
     ["lists in lists, TOML", "c.toml", `a = ${nested("[", "]", 100_000)}`, "nested"],
     ["dots in a key, TOML", "c.toml", `${"a.".repeat(100_000)}a = 1`, "deep"],
     ["dots in a header, TOML", "c.toml", `[${"a.".repeat(100_000)}a]`, "deep"],
   ])("%s", async (_, file, text, says) => {
-    const start = performance.now();
     const error = await problemOf(read({ [file]: text }));
     expect(error.message).toContain(says);
     expect(error.message.length).toBeLessThan(500);
-    expect(performance.now() - start).toBeLessThan(15_000);
+  });
+
+  it("aliases cost what their values would", async () => {
+    const [aliases, values] = ["*a,", "10,"].map((item) => `a: &a 1\nb: [${item.repeat(9000)}]\n`);
+    const cpu: Record<"aliases" | "values", number> = { aliases: Infinity, values: Infinity };
+    for (let round = 0; round < 3; round++)
+      for (const [name, text] of Object.entries({ aliases: aliases!, values: values! })) {
+        const before = process.cpuUsage();
+        expect((await read({ "c.yaml": text })).value.b).toHaveLength(9000);
+        const { user, system } = process.cpuUsage(before);
+        cpu[name as "aliases"] = Math.min(cpu[name as "aliases"], user + system);
+      }
+    // About 1; where each alias walks the document it is some hundreds.
+    expect(cpu.aliases / cpu.values).toBeLessThan(10);
+  });
+
+  it("an alias stands for the anchor that was last before it", async () => {
+    const text = "a: &x 1\nb: *x\nc: &x [2]\nd: *x\n? &k key\n: *k\n";
+    expect((await read({ "c.yaml": text })).value).toEqual({ a: 1, b: 1, c: [2], d: [2], key: "key" });
+    expect((await problemOf(read({ "c.yaml": "a: *x\nb: &x 1\n" }))).message).toContain("There is no anchor `&x`");
   });
 
   it("as much as a file may hold is read in time", async () => {
     const entry = "x".repeat(90);
     const text = Array.from({ length: 2400 }, (_, i) => `k${i}: "${entry}"`).join("\n");
-    const start = performance.now();
     expect(Object.keys((await read({ "c.yaml": text })).value)).toHaveLength(2400);
-    expect(performance.now() - start).toBeLessThan(15_000);
   });
 });
 

@@ -1,4 +1,4 @@
-// Forty secrets of the kinds that people have, each with a part of its own that must not be found anywhere.
+// Fifty-five secrets of the kinds that people have, each with a part of its own that must not be found anywhere.
 
 /** No two share eight letters, and none looks like a secret by itself. */
 const core = (n: number): string => {
@@ -38,6 +38,9 @@ export function plants(): Plants {
     NPM_AUTH: plant("env: auth, on the command line"),
     SIGNING_PASSPHRASE: plant("env: passphrase, in the run's name"),
     DB_PWD: plant("env: pwd, in a list"),
+    SMTP_PASS: plant("env: pass, in base64"),
+    API_BEARER: plant("env: bearer, in hex"),
+    SIGNING_PRIVATE: `${plant("env: private, in a URL")}/+ä`,
   };
   const settings = {
     innocent: env.ACME_API_KEY,
@@ -68,6 +71,12 @@ export function plants(): Plants {
     npm: `npm_${plant("key: npm")}`,
     jwt: `eyJhbGciOiJIUzI1NiJ9.eyJ${plant("JWT")}.c2lnbmF0dXJl`,
     pem: `-----BEGIN PRIVATE KEY-----\nMIIE${plant("PEM")}\n-----END PRIVATE KEY-----`,
+    dbPass: plant("config: dbPass"),
+    bearer: plant("config: bearer"),
+    signing: { private: plant("config: private") },
+    encoded: `sent ${btoa(`ann:${env.SMTP_PASS}`)}`,
+    hexed: `digest of ${Array.from(env.API_BEARER, (c) => c.charCodeAt(0).toString(16)).join("")}`,
+    query: `https://example.com/?q=${encodeURIComponent(env.SIGNING_PRIVATE)}`,
     quoted: `{"password": "two words, and ${plant("quoted, with blanks")}"}`,
   };
   const words = {

@@ -1,4 +1,4 @@
-// Forty planted secrets, in runs that complete, are stopped and fail: none is in anything that the run writes or sends.
+// Fifty-five planted secrets, in runs that complete, are stopped and fail: none is in anything that the run writes or sends.
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, readdirSync } from "node:fs";
@@ -51,14 +51,17 @@ async function train(how: string, dir: string, url: string): Promise<string> {
 
 /** What is planted, in any writing that a secret may take on its way. */
 function found(text: string): string[] {
-  const forms = (core: string): string[] => [core, core.toUpperCase(), btoa(core).slice(0, 12)];
+  const hex = (core: string): string => Array.from(core, (c) => c.charCodeAt(0).toString(16)).join("");
+  // Of base64 the letters at the ends depend on what stands beside it.
+  const within = (core: string): string[] => ["", "a", "ab"].map((before) => btoa(before + core).slice(4, 16));
+  const forms = (core: string): string[] => [core, core.toUpperCase(), hex(core), ...within(core)];
   const all = Object.entries(plants().cores);
   return all.filter(([, core]) => forms(core).some((form) => text.includes(form))).map(([what]) => what);
 }
 
-it("plants forty", () => {
+it("plants fifty-five", () => {
   const { cores, settings, words, env, args, service } = plants();
-  expect(Object.keys(cores).length).toBeGreaterThanOrEqual(40);
+  expect(Object.keys(cores).length).toBe(55);
   expect(new Set(Object.values(cores)).size).toBe(Object.keys(cores).length);
   const all = JSON.stringify([settings, words, env, args, service]);
   expect(found(all)).toEqual(Object.keys(cores));

@@ -9,6 +9,11 @@ import { tooDeepAt } from "./yaml-depth.ts";
 
 type Yaml = typeof import("yaml");
 
+/**
+ * Words and marks of a text: each costs the parser some microseconds. Long texts in quotes or blocks count as one.
+ */
+const MOST_LEXEMES = 30_000;
+
 /** A few lines of aliases to aliases can stand for more values than memory holds. */
 const MOST_ALIASED = 10_000;
 
@@ -26,7 +31,7 @@ const OPTIONS = {
 class YamlReader {
   readonly #yaml: Yaml;
   readonly #source: Source;
-  readonly #document: Document;
+  readonly #targets: ReadonlyMap<Alias, Node>;
   /** Aliases that are being read, to find one inside itself. */
   readonly #open = new Set<Node>();
   #aliased = 0;
@@ -34,7 +39,7 @@ class YamlReader {
   constructor(yaml: Yaml, source: Source, document: Document) {
     this.#yaml = yaml;
     this.#source = source;
-    this.#document = document;
+    this.#targets = aliasTargets(yaml, document.contents);
   }
 
   read(node: Node, path: ConfigPath): ConfigNode {
@@ -51,7 +56,7 @@ class YamlReader {
   }
 
   #readAlias(alias: Alias, path: ConfigPath, at: Position): ConfigNode {
-    const target = alias.resolve(this.#document);
+    const target = this.#targets.get(alias);
     if (!target) throw new ConfigError(`There is no anchor \`&${alias.source}\` before this alias.`, path, at);
     if (this.#open.has(target)) throw new ConfigError(`The alias \`*${alias.source}\` is part of itself.`, path, at);
     this.#open.add(target);
@@ -92,6 +97,27 @@ class YamlReader {
   }
 }
 
+/** What each alias stands for: the last node before it with that anchor. One walk for all, in the order of the text. */
+function aliasTargets(yaml: Yaml, contents: Node | null): Map<Alias, Node> {
+  const targets = new Map<Alias, Node>();
+  const anchors = new Map<string, Node>();
+  const walk = (node: Node | null): void => {
+    if (!node) return;
+    if (yaml.isAlias(node)) {
+      const target = anchors.get(node.source);
+      if (target) targets.set(node, target);
+      return;
+    }
+    const { anchor } = node as Scalar;
+    if (anchor !== undefined) anchors.set(anchor, node);
+    if (yaml.isSeq(node)) for (const item of node.items) walk(item as Node);
+    if (yaml.isMap(node))
+      for (const { key, value } of node.items as Pair<Node, Node | null>[]) [key, value].forEach(walk);
+  };
+  walk(contents);
+  return targets;
+}
+
 /** @param path where its value goes, for messages */
 export async function parseYaml(source: Source, path: ConfigPath = []): Promise<ConfigNode> {
   const yaml = await import("yaml");
@@ -103,7 +129,23 @@ export async function parseYaml(source: Source, path: ConfigPath = []): Promise<
   return new YamlReader(yaml, source, document).read(document.contents, path);
 }
 
+function checkLength(yaml: Yaml, source: Source, path: ConfigPath): void {
+  let [count, offset] = [0, 0];
+  const { DOCUMENT, FLOW_END, SCALAR } = yaml.CST;
+  for (const lexeme of new yaml.Lexer().lex(source.text)) {
+    // These marks are the lexer's own, and not in the text.
+    if (lexeme !== DOCUMENT && lexeme !== FLOW_END && lexeme !== SCALAR) offset += lexeme.length;
+    if (++count <= MOST_LEXEMES) continue;
+    throw new ConfigError(
+      `The text has more than ${MOST_LEXEMES} words and marks; a config has hundreds. Keep data in files of its own.`,
+      path,
+      source.at(Math.min(offset, source.text.length)),
+    );
+  }
+}
+
 function compose(yaml: Yaml, source: Source, path: ConfigPath): Document {
+  checkLength(yaml, source, path);
   const tokens = [...new yaml.Parser().parse(source.text)];
   const deep = tooDeepAt(tokens, DEEPEST);
   if (deep !== undefined) throw tooDeep(path, source.at(deep));

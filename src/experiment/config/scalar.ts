@@ -16,9 +16,11 @@ export function readScalar(text: string): string | number | boolean | null {
 
 /** A whole number that would silently become another one: a seed or an id with too many digits. */
 export function checkExact(text: string, value: number, path: ConfigPath, at: Position): void {
-  if (!INTEGER.test(text) || BigInt(text.replace("+", "")) === BigInt(value)) return;
+  if (!INTEGER.test(text)) return;
+  // One of hundreds of digits is Infinity, which BigInt refuses.
+  if (Number.isFinite(value) && BigInt(text.replace("+", "")) === BigInt(value)) return;
   throw new ConfigError(
-    `${text} has more digits than a number keeps: it would be ${value}. Put it in quotes if it is a name.`,
+    `${text.length > 40 ? `${text.slice(0, 40)}…` : text} has more digits than a number keeps: it would be ${value}. Put it in quotes if it is a name.`,
     path,
     at,
   );

@@ -1,4 +1,5 @@
 // The few things an upload asks of a bucket, through s3mini: each is one request, and fails as a SendError.
+import { retryAfterMs } from "../../net/retry-after.ts";
 import { EngineError } from "../../core/errors.ts";
 import { SendError } from "../../net/post.ts";
 import type { S3Request, Transport } from "../../net/transport.ts";
@@ -175,8 +176,7 @@ function asSendError(error: unknown, response: Response | undefined): SendError 
   const { code } = error as { code?: unknown };
   const word = typeof code === "string" && /^\w{1,60}$/.test(code) ? code : undefined;
   const slow = word === "RequestTimeout" || word === "SlowDown";
-  const seconds = Number(response.headers.get("retry-after") ?? Number.NaN);
-  const wait = Number.isFinite(seconds) ? Math.max(0, seconds) * 1000 : undefined;
+  const wait = retryAfterMs(response.headers.get("retry-after"));
   return new RefusedError(status, word, status >= 500 || status === 429 || status === 408 || slow, wait);
 }
 
