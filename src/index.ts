@@ -27,7 +27,9 @@ export type { BadCheckpoint, CheckpointInfo, SavedCheckpoint, SaveReason } from 
 export type {
   Checkpoints,
   FailedSave,
+  HeldLock,
   Loading,
+  LockMark,
   ResumeReport,
   SaveMoment,
   SaveOptions,
@@ -58,6 +60,7 @@ export {
   HookError,
   HooklineError,
   HookRegistrationError,
+  LockLostError,
   OptionError,
   ProgramError,
 } from "./core/errors.ts";

@@ -39,7 +39,16 @@ export async function openDirectoryStore(dir: string, options: DirectoryStoreOpt
   const { resolve } = builtin<{ resolve(path: string): string }>("The checkpoint directory", "node:path");
   const root = resolve(dir);
   const lock = readOnly ? undefined : lockDirectory(root);
-  const diskOptions = { root, digests: verify === "digests" };
+  return openStore(root, lock, { digests: verify === "digests", thread });
+}
+
+/** The same under a lock that the caller holds, which is released when the store is closed. */
+export async function openStore(
+  root: string,
+  lock: Lock | undefined,
+  { digests, thread }: { readonly digests: boolean; readonly thread: boolean },
+): Promise<CheckpointStore> {
+  const diskOptions = { root, digests, fence: lock?.fence.mark };
   const here = new Disk(nodeFs(), diskOptions);
   const store = new DirectoryStore(root, here, thread ? new DiskThread(diskOptions) : sameThread(here), lock);
   try {

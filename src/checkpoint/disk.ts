@@ -1,5 +1,7 @@
 // The protocol of a checkpoint directory. At every moment a reader finds the old checkpoints, the new one, or both, whole.
 import { CheckpointError } from "../core/errors.ts";
+import type { LockMark } from "../core/saving.ts";
+import { Fence } from "../platform/fence.ts";
 import {
   deleteAll,
   deleteQuietly,
@@ -24,6 +26,8 @@ export interface DiskOptions {
   readonly root: string;
   /** False trusts the sizes alone. */
   readonly digests: boolean;
+  /** The lock that must still be held whenever something is committed or deleted; without it nothing is checked. */
+  readonly fence?: LockMark | undefined;
   /** Names temporary directories in order, so that a test can foretell them; by default a random text. */
   readonly tempNames?: string;
 }
@@ -32,13 +36,15 @@ export class Disk {
   readonly #fs: DiskFs;
   readonly #root: string;
   readonly #reader: DiskReader;
+  readonly #fence: Fence | undefined;
   readonly #tempNames: string | undefined;
   #count = 0;
 
-  constructor(fs: DiskFs, { root, digests, tempNames }: DiskOptions) {
+  constructor(fs: DiskFs, { root, digests, fence, tempNames }: DiskOptions) {
     this.#fs = fs;
     this.#root = root;
     this.#reader = new DiskReader(fs, root, digests);
+    this.#fence = fence && new Fence(fence);
     this.#tempNames = tempNames;
   }
 
@@ -66,6 +72,7 @@ export class Disk {
   begin(name: string, files: readonly string[]): string {
     checkName("a checkpoint's name", name);
     for (const file of files) checkName("a file's name in a checkpoint", file);
+    this.#checkFence();
     makeDirectory(this.#fs, this.#root);
     const temp = `${this.#root}/${TEMP}${this.#nextId()}`;
     return this.#orAbandon(temp, name, () => {
@@ -116,7 +123,10 @@ export class Disk {
     for (const folder of left) {
       const path = `${this.#root}/${folder}`;
       if (folder.startsWith(ASIDE)) this.#settle(folder);
-      else deleteAll(this.#fs, path);
+      else {
+        this.#checkFence();
+        deleteAll(this.#fs, path);
+      }
     }
     return left;
   }
@@ -192,8 +202,15 @@ export class Disk {
     syncDirectory(this.#fs, this.#root);
   }
 
+  /** Everything is committed and deleted by a rename. */
   #rename(from: string, to: string): void {
+    this.#checkFence();
     guarded(from, () => this.#fs.renameSync(from, to));
+  }
+
+  #checkFence(): void {
+    const fence = this.#fence;
+    if (fence) guarded(fence.mark.file, () => fence.check());
   }
 
   #nextId(): string {

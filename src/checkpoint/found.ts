@@ -3,7 +3,7 @@ import { CheckpointError } from "../core/errors.ts";
 import { NO_CHECKPOINT } from "../core/saved.ts";
 import { didYouMean } from "../core/suggest.ts";
 import type { Manifest } from "./manifest.ts";
-import { byAge, lastRunFirst, type BadCheckpoint, type SavedCheckpoint } from "./store.ts";
+import { byAge, bySave, lastRunFirst, type BadCheckpoint, type SavedCheckpoint } from "./store.ts";
 
 interface Place {
   readonly folder: string;
@@ -48,7 +48,7 @@ export function inLoadOrder(all: readonly Found[]): Found[] {
 function newestFirst(a: Found, b: Found): number {
   if (a.step !== b.step) return b.step - a.step;
   if (a.kind !== "valid" || b.kind !== "valid") return 0;
-  return b.manifest.time - a.manifest.time || Number(a.replaced) - Number(b.replaced);
+  return bySave(b.manifest, a.manifest) || Number(a.replaced) - Number(b.replaced);
 }
 
 /** Oldest first; one that was replaced and not removed yet is hidden by its successor. */

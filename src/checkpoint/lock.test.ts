@@ -1,10 +1,20 @@
 // The lock of a run directory: who holds it, who is refused, and when a holder counts as gone.
-import { spawnSync } from "node:child_process";
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { execFileSync, spawnSync } from "node:child_process";
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { hostname, tmpdir } from "node:os";
 import { afterAll, beforeEach, expect, onTestFinished, test, vi } from "vitest";
 import { CheckpointError } from "../core/errors.ts";
-import { lockDirectory, type LockHolder } from "./lock.ts";
+import { isLocked, lockDirectory, type LockHolder } from "./lock.ts";
+import { thisProcess } from "./process-mark.ts";
 
 const home = mkdtempSync(`${tmpdir()}/hookline-lock-`);
 afterAll(() => rmSync(home, { recursive: true, force: true }));
@@ -20,6 +30,8 @@ function leaveLock(holder: Partial<LockHolder> | string): void {
   writeFileSync(`${dir}/.lock`, typeof holder === "string" ? holder : JSON.stringify(holder));
 }
 
+/** What is in the directory, without the socket on which the lock's holder listens. */
+const filesIn = (): string[] => readdirSync(dir).filter((name) => !name.startsWith(".alive-"));
 const deadPid = (): number => spawnSync("true").pid;
 const holderOf = (): LockHolder => JSON.parse(readFileSync(`${dir}/.lock`, "utf8")) as LockHolder;
 
@@ -27,11 +39,11 @@ test("names its holder, refuses the second, and is gone after release", () => {
   const lock = lockDirectory(dir);
   expect(holderOf()).toMatchObject({ pid: process.pid, host: hostname(), started: expect.any(String) });
   expect(() => lockDirectory(dir)).toThrow(/\.lock: this process uses the directory already\. Close the other/);
-  expect(readdirSync(dir)).toEqual([".lock"]);
+  expect(filesIn()).toEqual([".lock"]);
   lock.release();
   lockDirectory(dir).release();
   lock.release();
-  expect(existsSync(`${dir}/.lock`)).toBe(false);
+  expect(readdirSync(dir)).toEqual([]);
 });
 
 test("another process that lives is named", () => {
@@ -46,7 +58,7 @@ test("a dead process does not keep it", () => {
   leaveLock({ pid: deadPid(), host: hostname(), started: "1", time: 1 });
   const lock = lockDirectory(dir);
   expect(holderOf().pid).toBe(process.pid);
-  expect(readdirSync(dir)).toEqual([".lock"]);
+  expect(filesIn()).toEqual([".lock"]);
   lock.release();
 });
 
@@ -76,6 +88,49 @@ test("a process on another machine is believed", () => {
 test.each(["", "nonsense", "{}"])("a lock that says %j is somebody's", (text) => {
   leaveLock(text);
   expect(() => lockDirectory(dir)).toThrow(/the lock names no holder\. Delete this file if no run uses/);
+});
+
+test.each([
+  ["a link that leads nowhere", () => symlinkSync(`${dir}/nowhere`, `${dir}/.lock`)],
+  ["a link to a file", () => symlinkSync("/etc/hostname", `${dir}/.lock`)],
+  ["a directory", () => mkdirSync(`${dir}/.lock`)],
+  ["a pipe", () => execFileSync("mkfifo", [`${dir}/.lock`])],
+])("%s in the place of the lock is refused", (_, make) => {
+  lockDirectory(dir).release();
+  make();
+  expect(() => lockDirectory(dir)).toThrow(/the lock names no holder\. Delete this file if no run uses/);
+  expect(isLocked(dir)).toBe(true);
+});
+
+test.runIf(process.platform === "linux")(
+  "a process of another PID namespace or boot is asked through its socket",
+  () => {
+    const lock = lockDirectory(dir);
+    const holder = holderOf();
+    for (const other of [{ namespaces: "pid:[1] time:[2]" }, { boot: "another" }]) {
+      writeFileSync(`${dir}/.lock`, JSON.stringify({ ...holder, pid: deadPid(), ...other }));
+      expect(() => lockDirectory(dir)).toThrow(/of another container or an earlier boot on .* Wait for it or stop it/);
+    }
+    writeFileSync(`${dir}/.lock`, JSON.stringify(holder));
+    lock.release();
+  },
+);
+
+test.runIf(process.platform === "linux")("its socket gone, nobody can tell, and it counts as alive", () => {
+  const unasked = { ...thisProcess(), pid: deadPid(), boot: "another", time: 1, token: "none" };
+  leaveLock(unasked);
+  expect(() => lockDirectory(dir)).toThrow(/Nothing here can tell whether it still runs\. .* \(`npx hookline unlock /);
+});
+
+test.runIf(process.platform === "linux")("a process of another boot whose socket nobody serves is dead", () => {
+  const script = `const net = require("node:net");
+    net.createServer().listen(process.argv[1], () => process.kill(process.pid, "SIGKILL"));`;
+  leaveLock({ ...thisProcess(), pid: deadPid(), boot: "another", time: 1, token: "dead" });
+  spawnSync(process.execPath, ["-e", script, `${dir}/.alive-dead.lock`]);
+  expect(readdirSync(dir)).toContain(".alive-dead.lock");
+  const lock = lockDirectory(dir);
+  expect(readdirSync(dir)).not.toContain(".alive-dead.lock");
+  lock.release();
 });
 
 test("release leaves a lock that is another's by now", () => {

@@ -1,83 +1,156 @@
-// One process per run directory: a lock file that names its holder, and that a dead holder does not keep.
+// One process per directory: a lock file that names its holder, which a dead holder does not keep.
 import { CheckpointError } from "../core/errors.ts";
 import { builtin } from "../platform/builtin.ts";
 import { codeOf } from "../platform/error-code.ts";
+import { Fence, readLock } from "../platform/fence.ts";
 import { makeDirectory, nodeFs, type DiskFs } from "./disk-files.ts";
+import { announce, ask, removeOthers } from "./lock-presence.ts";
 import { guarded, quietly } from "./problems.ts";
-import { isAlive, thisProcess, type ProcessMark } from "./process-mark.ts";
+import { livenessOf, thisProcess, type Liveness, type ProcessMark } from "./process-mark.ts";
 
-const LOCK = ".lock";
+export const LOCK = ".lock";
 export const LOCK_TEMP = ".lock-";
+
+/** How often a lock that vanishes before it can be read is tried again. */
+const ATTEMPTS = 100;
 
 export interface LockHolder extends ProcessMark {
   /** Milliseconds since 1970. */
   readonly time: number;
+  /** Random, for each time that a lock is taken. Locks of older versions have none. */
+  readonly token?: string;
 }
 
 export interface Lock {
   readonly file: string;
+  /** What every writer to the directory checks before it commits. */
+  readonly fence: Fence;
   /** May be called twice. */
   release(): void;
 }
 
-interface Node {
-  readonly fs: DiskFs;
-  readText(path: string): string;
+/** A lock as it was found. */
+export interface FoundLock {
+  readonly file: string;
+  /** Undefined when the file names nobody. */
+  readonly holder: LockHolder | undefined;
+  readonly liveness: Liveness;
 }
 
-function node(fs: DiskFs): Node {
-  const owner = "The lock of a run directory";
-  const { readFileSync } = builtin<{ readFileSync(path: string, encoding: "utf8"): string }>(owner, "node:fs");
-  return { fs, readText: (path) => readFileSync(path, "utf8") };
-}
-
-/** Locks of this process that were released, and are still there. */
+/** Locks that this process released but could not delete. */
 const givenUp = new Set<string>();
 
 /** Takes the lock of a directory, which is made if need be; throws a CheckpointError that names the holder. */
 export function lockDirectory(dir: string, fs: DiskFs = nodeFs(), tempName: string = crypto.randomUUID()): Lock {
-  const system = node(fs);
   const file = `${dir}/${LOCK}`;
   const temp = `${dir}/${LOCK_TEMP}${tempName}`;
-  const holder: LockHolder = { ...thisProcess(), time: Date.now() };
+  const token = crypto.randomUUID();
+  const holder: LockHolder = { ...thisProcess(), time: Date.now(), token };
   const text = JSON.stringify(holder);
   makeDirectory(fs, dir);
-  guarded(file, () => {
-    try {
-      // Written apart and linked: a lock is there with its holder's name in it, or it is not there.
-      writeNew(fs, temp, text);
-      for (let attempt = 0; !tryTake(fs, temp, file, text); attempt++) {
-        const found = readHolder(system, file);
-        const isHeld = found !== undefined && !givenUp.has(JSON.stringify(found)) && mayLive(found);
-        if (found !== undefined && (attempt >= 3 || isHeld)) throw heldBy(file, found, holder);
-        if (found !== undefined) takeAway(system, file, `${temp}-stale`, found);
-      }
-    } finally {
-      quietly(() => fs.unlinkSync(temp));
-    }
-  });
+  const presence = announce(dir, token);
+  try {
+    guarded(file, () => take(fs, dir, { file, temp, text, holder }));
+  } catch (error) {
+    presence.close();
+    throw error;
+  }
+  quietly(() => removeOthers(dir, token));
   let held = true;
   return {
     file,
+    fence: new Fence({ file, text }),
     release: () => {
       if (!held) return;
       held = false;
       try {
-        // Somebody may have deleted it by hand, and another run may have taken it since.
-        if (system.readText(file) === text) fs.unlinkSync(file);
+        // The lock may have been removed by hand and taken by another process since.
+        if (readLock(file) === text) fs.unlinkSync(file);
       } catch {
-        // The disk keeps it: it is given up all the same.
+        // The disk does not let go of it: this process does.
         givenUp.add(text);
       }
+      quietly(() => presence.close());
     },
   };
 }
 
-/** Whether a process holds the lock of a directory that lives, or on another machine may live. */
-export function isLocked(dir: string, fs: DiskFs = nodeFs()): boolean {
-  const system = node(fs);
-  const found = readHolder(system, `${dir}/${LOCK}`);
-  return found !== undefined && mayLive(found);
+interface Taking {
+  readonly file: string;
+  readonly temp: string;
+  readonly text: string;
+  readonly holder: LockHolder;
+}
+
+function take(fs: DiskFs, dir: string, { file, temp, text, holder }: Taking): void {
+  try {
+    // Written to another name and linked: the lock exists with its holder's name in it, or not at all.
+    writeNew(fs, temp, text);
+    for (let attempt = 0; !tryTake(fs, temp, file, text); attempt++) {
+      const content = readLock(file);
+      if (content === undefined && attempt < ATTEMPTS) continue;
+      const found = foundIn(dir, content);
+      if (found.liveness !== "dead" || attempt >= ATTEMPTS) throw heldBy(dir, found, holder);
+      takeAway(fs, file, `${temp}-stale`, content);
+    }
+  } finally {
+    quietly(() => fs.unlinkSync(temp));
+  }
+}
+
+/** The lock of a directory, if there is one. */
+export function findLock(dir: string): FoundLock | undefined {
+  const content = readLock(`${dir}/${LOCK}`);
+  return content === undefined ? undefined : foundIn(dir, content);
+}
+
+/** Throws the error of `lockDirectory` when a process holds the lock, or may hold it; changes nothing. */
+export function checkUnlocked(dir: string): void {
+  const found = findLock(dir);
+  if (found && found.liveness !== "dead") throw heldBy(dir, found, thisProcess());
+}
+
+/** Whether a process holds the lock of a directory, or may hold it. */
+export function isLocked(dir: string): boolean {
+  const found = findLock(dir);
+  return found !== undefined && found.liveness !== "dead";
+}
+
+/** Removes the lock of a directory, whoever holds it: a holder that lives notices before it writes again. */
+export function breakLock(dir: string): void {
+  const file = `${dir}/${LOCK}`;
+  guarded(file, () => nodeFs().unlinkSync(file));
+}
+
+function foundIn(dir: string, content: string | null | undefined): FoundLock {
+  const file = `${dir}/${LOCK}`;
+  const holder = parseHolder(content);
+  // A lock that names nobody may be anybody's.
+  if (!holder) return { file, holder, liveness: "unknown" };
+  if (givenUp.has(content!)) return { file, holder, liveness: "dead" };
+  const known = livenessOf(holder);
+  const { token } = holder;
+  return { file, holder, liveness: known === "unknown" && token !== undefined ? ask(dir, token) : known };
+}
+
+function parseHolder(content: string | null | undefined): LockHolder | undefined {
+  try {
+    const fields = JSON.parse(content ?? "") as Readonly<Record<string, unknown>>;
+    const { pid, host, token } = fields;
+    if (!Number.isSafeInteger(pid) || typeof host !== "string") return undefined;
+    const text = (key: string): string => (typeof fields[key] === "string" ? fields[key] : "");
+    return {
+      pid: pid as number,
+      host,
+      started: text("started"),
+      time: Number(fields["time"]),
+      ...(fields["boot"] !== undefined && { boot: text("boot"), namespaces: text("namespaces") }),
+      // It becomes part of a path.
+      ...(typeof token === "string" && /^[\w-]{1,64}$/.test(token) && { token }),
+    };
+  } catch {
+    return undefined;
+  }
 }
 
 function writeNew(fs: DiskFs, path: string, text: string): void {
@@ -108,63 +181,57 @@ function tryTake(fs: DiskFs, temp: string, file: string, text: string): boolean 
   }
 }
 
-/** Who holds the lock; undefined when it was released meanwhile. */
-function readHolder({ readText }: Node, file: string): LockHolder | "unreadable" | undefined {
-  let text: string;
-  try {
-    text = readText(file);
-  } catch (error) {
-    if (codeOf(error) === "ENOENT") return undefined;
-    throw error;
-  }
-  try {
-    const { pid, host, started, time } = JSON.parse(text) as Partial<LockHolder>;
-    if (Number.isSafeInteger(pid) && typeof host === "string") {
-      return { pid: pid!, host, started: String(started), time: Number(time) };
-    }
-  } catch {
-    // Not ours, or damaged: see below.
-  }
-  return "unreadable";
-}
-
-/** One that names no holder is somebody's, who may live. */
-const mayLive = (holder: LockHolder | "unreadable"): boolean => holder === "unreadable" || isAlive(holder);
-
 /** Moves a dead holder's lock away; when another process was faster and it is a live one, puts it back. */
-function takeAway(system: Node, file: string, to: string, stale: LockHolder | "unreadable"): void {
-  const { fs } = system;
+function takeAway(fs: DiskFs, file: string, to: string, stale: string | null | undefined): void {
   try {
     fs.renameSync(file, to);
   } catch (error) {
     if (codeOf(error) === "ENOENT") return;
     throw error;
   }
-  if (JSON.stringify(readHolder(system, to)) !== JSON.stringify(stale)) quietly(() => fs.linkSync(to, file));
+  if (readLock(to) !== stale) quietly(() => fs.linkSync(to, file));
   fs.unlinkSync(to);
 }
 
-function heldBy(file: string, found: LockHolder | "unreadable", me: LockHolder): CheckpointError {
-  if (found === "unreadable") {
+function heldBy(dir: string, { file, holder, liveness }: FoundLock, me: ProcessMark): CheckpointError {
+  if (!holder) {
     return new CheckpointError(
       file,
       "it is locked, and the lock names no holder",
-      "Delete this file if no run uses the directory.",
+      `Delete this file if no run uses the directory (\`npx hookline unlock ${userDirectory(dir)} --force\`).`,
     );
   }
-  if (found.pid === me.pid && found.host === me.host) {
+  const seesPids = holder.boot === undefined || (holder.boot === me.boot && holder.namespaces === me.namespaces);
+  const isHere = seesPids && holder.host === me.host;
+  if (isHere && holder.pid === me.pid) {
     return new CheckpointError(
       file,
       "this process uses the directory already",
       "Close the other store or trainer first.",
     );
   }
-  const since = Number.isFinite(found.time) ? ` since ${new Date(found.time).toISOString()}` : "";
+  const where = seesPids || holder.host !== me.host ? "" : " of another container or an earlier boot";
+  const who = `process ${holder.pid}${where} on ${holder.host}`;
   return new CheckpointError(
     file,
-    `process ${found.pid} on ${found.host} uses the directory${since}`,
-    found.host === me.host
+    `${who} uses the directory${sinceOf(holder)}`,
+    liveness === "alive"
       ? "Wait for it or stop it, or give this run another directory."
-      : "Give this run another directory; if that machine is gone, delete this file.",
+      : `Nothing here can tell whether it still runs. Give this run another directory; if that machine is gone, delete this file (\`npx hookline unlock ${userDirectory(dir)}\`).`,
   );
+}
+
+/** ` since 2026-…`, where the lock says so. */
+export const sinceOf = ({ time }: LockHolder): string =>
+  Number.isFinite(time) && Math.abs(time) <= 8.64e15 ? ` since ${new Date(time).toISOString()}` : "";
+
+/** What a user calls it: checkpoints are in a folder of the run's directory. */
+function userDirectory(dir: string): string {
+  const { basename, dirname, relative } = builtin<ReturnType<typeof process.getBuiltinModule<"node:path">>>(
+    "The lock of a directory",
+    "node:path",
+  );
+  const run = basename(dir) === "checkpoints" ? dirname(dir) : dir;
+  const shown = relative(".", run);
+  return shown.startsWith("..") || shown === "" ? run : shown;
 }

@@ -31,7 +31,19 @@ function numberFromJson(value: unknown): number | undefined {
 }
 
 /** The text whose digest the manifest carries: a flipped bit in a metric must not go unnoticed either. */
-export function manifestBody({ name, step, epoch, reason, metrics, time, runId, parent, by, files }: Manifest): string {
+export function manifestBody({
+  name,
+  step,
+  epoch,
+  reason,
+  metrics,
+  time,
+  serial,
+  runId,
+  parent,
+  by,
+  files,
+}: Manifest): string {
   const written = Object.entries(metrics).map(([key, value]) => [key, numberToJson(value)] as const);
   return JSON.stringify({
     schema: SCHEMA,
@@ -40,6 +52,7 @@ export function manifestBody({ name, step, epoch, reason, metrics, time, runId, 
     epoch,
     reason,
     time,
+    ...(serial !== undefined && { serial }),
     runId,
     ...(parent !== undefined && { parent }),
     ...(by !== undefined && { by }),
@@ -80,12 +93,13 @@ const isCount = (value: unknown): value is number => Number.isSafeInteger(value)
 
 /** The manifest, or the name of the first field that is wrong. */
 function readFields(fields: Record<string, unknown>): Manifest | string {
-  const { name, step, epoch, reason, time, runId, parent, by } = fields;
+  const { name, step, epoch, reason, time, serial, runId, parent, by } = fields;
   if (!isSafeName(name)) return "name";
   if (!isCount(step)) return "step";
   if (!isCount(epoch)) return "epoch";
   if (typeof reason !== "string") return "reason";
   if (typeof time !== "number") return "time";
+  if (serial !== undefined && !isCount(serial)) return "serial";
   if (typeof runId !== "string") return "runId";
   if (parent !== undefined && typeof parent !== "string") return "parent";
   if (by !== undefined && !isTexts(by)) return "by";
@@ -99,6 +113,7 @@ function readFields(fields: Record<string, unknown>): Manifest | string {
     epoch,
     reason,
     time,
+    ...(serial !== undefined && { serial }),
     runId,
     ...(parent !== undefined && { parent }),
     ...(by !== undefined && { by }),

@@ -18,7 +18,7 @@ export interface RetentionRules {
 }
 
 /** What retention must know of a checkpoint. */
-export interface RetentionEntry extends Pick<CheckpointInfo, "step" | "time" | "metrics"> {
+export interface RetentionEntry extends Pick<CheckpointInfo, "step" | "time" | "serial" | "metrics"> {
   readonly name: string;
 }
 

@@ -61,16 +61,24 @@ export interface CheckpointStore {
   close(): Promise<void>;
 }
 
-type Age = Pick<CheckpointInfo, "step" | "time">;
+type Age = Pick<CheckpointInfo, "step" | "time" | "serial">;
 
-/** Oldest first: by step, then by time. */
+/** Which was saved first: by serial number, and by the clock only where there is none. */
+export function bySave(a: Omit<Age, "step">, b: Omit<Age, "step">): number {
+  return (a.serial ?? 0) - (b.serial ?? 0) || a.time - b.time;
+}
+
+/** Oldest first: by step, then by when they were saved. */
 export function byAge(a: Age, b: Age): number {
-  return a.step - b.step || a.time - b.time;
+  return a.step - b.step || bySave(a, b);
 }
 
 /** Newest first, where several runs share a place: all of the run that wrote last come before those of others. */
 export function lastRunFirst<T extends Age & Pick<CheckpointInfo, "runId">>(all: readonly T[]): T[] {
-  const lastTime = new Map<string, number>();
-  for (const { runId, time } of all) lastTime.set(runId, Math.max(time, lastTime.get(runId) ?? 0));
-  return [...all].sort((a, b) => lastTime.get(b.runId)! - lastTime.get(a.runId)! || byAge(b, a));
+  const lastSave = new Map<string, T>();
+  for (const each of all) {
+    const last = lastSave.get(each.runId);
+    if (!last || bySave(last, each) < 0) lastSave.set(each.runId, each);
+  }
+  return [...all].sort((a, b) => bySave(lastSave.get(b.runId)!, lastSave.get(a.runId)!) || byAge(b, a));
 }

@@ -111,6 +111,16 @@ resume runs/digits --set epochs=20`,
     .addOption(JSON_FLAG());
 
   command(
+    "unlock",
+    "Removes the lock of a run or a study whose process is gone, where hookline cannot tell that by itself.",
+    () => import("./unlock.ts"),
+    `unlock runs/digits
+unlock studies/digits --force`,
+  )
+    .argument("<dir>", "the directory of the run or the study")
+    .option("--force", "also when the process may be running; it then ends with an error before it writes again");
+
+  command(
     "launch",
     "Starts `train` or `resume` as several processes that train together, with Open MPI's mpirun.",
     () => import("./launch.ts"),

@@ -80,6 +80,24 @@ export class CheckpointError extends HooklineError {
   }
 }
 
+/** The lock of a directory is no longer this process's: another one may write there, so this one must not. */
+export class LockLostError extends CheckpointError {
+  override name = "LockLostError";
+
+  constructor(file: string, reason: string) {
+    super(
+      file,
+      reason,
+      "This process writes nothing more there. Resume the run when no other process uses the directory.",
+    );
+  }
+}
+
+/** Whether an error, or one that caused it, says that the lock of a directory is lost. */
+export function isLockLost(error: unknown): boolean {
+  return error instanceof LockLostError || (error instanceof Error && isLockLost(error.cause));
+}
+
 /** A hook threw: which one, in which event, at which step. The original error is `cause`. */
 export class HookError extends HooklineError {
   override name = "HookError";

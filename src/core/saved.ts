@@ -20,6 +20,11 @@ export interface CheckpointInfo {
   readonly metrics: Readonly<Record<string, number>>;
   /** Milliseconds since 1970. */
   readonly time: number;
+  /**
+   * Counts the saves in one place, over all its runs: the order of saves does not depend on the clock. Checkpoints of
+   * older versions have none, and count as older than those that have one.
+   */
+  readonly serial?: number;
   readonly runId: string;
   /** The checkpoint from which this run went on, if any. */
   readonly parent?: string;

@@ -112,6 +112,19 @@ export interface WeightsOptions {
   readonly averaged?: boolean | string;
 }
 
+/** What identifies a lock that this process holds. */
+export interface LockMark {
+  readonly file: string;
+  /** The whole content of the lock file. It includes a random token, so no other holder writes the same. */
+  readonly text: string;
+}
+
+/** The run directory's lock, held for a hook that writes there. */
+export interface HeldLock extends LockMark {
+  /** May be called twice. */
+  release(): void;
+}
+
 /** The run's checkpoints, for one hook. May be used after the event too. */
 export interface Checkpoints {
   /** Does the trainer have a place for any (`runDir` or `store`)? */
@@ -124,6 +137,11 @@ export interface Checkpoints {
   read(name: string, file: string): Promise<Uint8Array>;
   /** The model's weights in one: averaged ones where a hook keeps some. */
   weights(name: string, options?: WeightsOptions): Promise<HostTensors>;
+  /**
+   * Holds the lock of the run's directory until it is released, also after the call at hand; undefined without a
+   * directory. Whoever writes there stops when the lock file no longer has this text.
+   */
+  lock(): Promise<HeldLock | undefined>;
   /** Keeps these, whoever asked for them, until this hook releases them. */
   hold(names: readonly string[]): void;
   /** This hook needs these no longer. One that no hook needs is removed, in the background. */

@@ -1,6 +1,7 @@
 // One run of an experiment, from the data to the last result.
+import { checkUnlocked } from "../checkpoint/lock.ts";
+import { isLockLost, OptionError } from "../core/errors.ts";
 import { safeText } from "../core/safe-text.ts";
-import { OptionError } from "../core/errors.ts";
 import type { Hook } from "../core/hook.ts";
 import { show } from "../core/options.ts";
 import type { Datasets } from "../core/pipeline.types.ts";
@@ -73,8 +74,10 @@ export class ExperimentRun<D> {
     } catch (error) {
       const message = error instanceof Error ? error.message : String(error);
       const reason = redact(message, secretsOfEnvironment());
-      // The failure itself is what the caller must hear of, whatever the disk says.
-      await this.#progress.end({ status: "error", reason, requestedBy: "" }).catch(() => undefined);
+      // The failure itself is what the caller must hear of, whatever the disk says. Without its lock the run's directory is
+      // another process's, with results of its own.
+      if (!isLockLost(error))
+        await this.#progress.end({ status: "error", reason, requestedBy: "" }).catch(() => undefined);
       throw error;
     } finally {
       this.#interruptions.stopListening();
@@ -107,6 +110,7 @@ export class ExperimentRun<D> {
       this.#makeRoom = await roomFor(runDir, folders, this.#state.warn);
       return new Progress(name, seed, runDir);
     }
+    if (isMain) this.#checkUnlocked();
     const before = await readResults(runDir);
     if (before && before.seed !== seed) {
       throw new OptionError(
@@ -114,6 +118,11 @@ export class ExperimentRun<D> {
       );
     }
     return new Progress(name, seed, isMain ? runDir : undefined, before);
+  }
+
+  /** A process that is training there writes its own results: they must not be replaced by the refusal of this run. */
+  #checkUnlocked(): void {
+    for (const { runDir } of this.#models) checkUnlocked(`${runDir!}/checkpoints`);
   }
 
   /** Why it ends before all is done; undefined when all is. */

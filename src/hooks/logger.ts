@@ -4,6 +4,7 @@ import type { ContextOf } from "../core/context.types.ts";
 import { OptionError } from "../core/errors.ts";
 import type { Hook } from "../core/hook.ts";
 import type { Json } from "../core/json.ts";
+import type { HeldLock } from "../core/saving.ts";
 import { checkOptions, is, show } from "../core/options.ts";
 import { didYouMean } from "../core/suggest.ts";
 import type { LastRecord, LoggerBackend, RunEvent } from "../loggers/backend.ts";
@@ -82,6 +83,7 @@ export function logger(backends: BackendSpec | readonly BackendSpec[], options: 
   const rates = new Rates();
   const events = new RunEvents();
   let guards: BackendGuard[] | undefined;
+  let held: HeldLock | undefined;
   let secrets: readonly string[] = [];
   let id = "";
   /** The newest record; undefined after a checkpoint that does not say. */
@@ -101,6 +103,8 @@ export function logger(backends: BackendSpec | readonly BackendSpec[], options: 
     id ||= globalThis.crypto.randomUUID().slice(0, 8);
     const warn = (message: string): void => warnUser(config, redact(`${name}: ${message}`, secrets));
     const made = await Promise.all(specs.map(async (spec) => (typeof spec === "string" ? BACKENDS[spec]() : spec)));
+    held?.release();
+    held = await ctx.checkpoints.lock();
     const facts = {
       dir,
       name: redact(options.run ?? dir?.split(/[/\\]/).findLast(Boolean) ?? `run-${id}`, secrets),
@@ -111,6 +115,7 @@ export function logger(backends: BackendSpec | readonly BackendSpec[], options: 
       hparams: (withoutSecrets(hparamsOf(ctx, options.hparams), secrets) ?? {}) as Record<string, Json>,
       about: await about(ctx, secrets),
       totalSteps,
+      lock: held && { file: held.file, text: held.text },
     };
     guards = made.map((backend) => new BackendGuard(backend, warn));
     // A backend that cannot be opened is an error of the program's: better known now.
@@ -169,6 +174,8 @@ export function logger(backends: BackendSpec | readonly BackendSpec[], options: 
       const open = guards ?? [];
       guards = undefined;
       await Promise.all(open.map((guard) => guard.close({ ...last, time: Date.now() })));
+      held?.release();
+      held = undefined;
     };
   }
 
@@ -200,6 +207,8 @@ export function logger(backends: BackendSpec | readonly BackendSpec[], options: 
     },
     onLog(ctx) {
       if (!guards) return undefined;
+      const lost = guards.find((guard) => guard.lost)?.lost;
+      if (lost) throw lost;
       gather(ctx);
       if (every !== undefined && !ctx.due(every)) return undefined;
       const now = performance.now();

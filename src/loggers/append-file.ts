@@ -1,6 +1,7 @@
 // A file that lines are appended to: buffered, written in the background, in order, never torn but at its end, and whole
 // again when it is opened after a crash.
 import { HooklineError } from "../core/errors.ts";
+import type { Fence } from "../platform/fence.ts";
 import { LinesFromEnd, nodeFs, type Fs } from "./append-file-lines.ts";
 import { guarded, logProblem } from "./append-file-problems.ts";
 import type { LastRecord, LoggerBackend } from "./backend.ts";
@@ -29,6 +30,12 @@ type FileFs = Pick<
   "constants" | "openSync" | "fstatSync" | "readSync" | "write" | "writeSync" | "ftruncateSync" | "closeSync"
 >;
 
+interface OpenOptions {
+  readonly fs?: FileFs;
+  readonly mostWaiting?: number;
+  readonly fence?: Fence | undefined;
+}
+
 interface Waiter {
   /** How much must have been written. */
   readonly until: number;
@@ -41,6 +48,8 @@ export class AppendFile {
   readonly #fs: FileFs;
   readonly #fd: number;
   readonly #mostWaiting: number;
+  /** Checked before every change of the file. */
+  readonly #fence: Fence | undefined;
   /** Where the next byte goes. Writes say where: then one can be repeated without harm. */
   #position: number;
   #text = "";
@@ -60,19 +69,27 @@ export class AppendFile {
   #isOpen = true;
   readonly #leave: () => void;
 
-  private constructor(path: string, fs: FileFs, fd: number, size: number, mostWaiting: number) {
+  private constructor(
+    path: string,
+    fs: FileFs,
+    fd: number,
+    size: number,
+    { mostWaiting = MOST_WAITING, fence }: OpenOptions,
+  ) {
     this.path = path;
     this.#fs = fs;
     this.#fd = fd;
     this.#position = size;
     this.#mostWaiting = mostWaiting;
+    this.#fence = fence;
     this.#leave = flushAtExit(this);
   }
 
   /** Opens the file, or makes it. A torn last line, which a kill may leave, is cut off. */
-  static open(owner: string, path: string, options: { fs?: FileFs; mostWaiting?: number } = {}): AppendFile {
-    const { fs = nodeFs(owner), mostWaiting = MOST_WAITING } = options;
+  static open(owner: string, path: string, options: OpenOptions = {}): AppendFile {
+    const { fs = nodeFs(owner), fence } = options;
     return guarded(path, () => {
+      fence?.check();
       // A link may lead anywhere, and opening a pipe would wait for ever. Windows has neither flag: they count as 0.
       const { O_RDWR, O_CREAT, O_NOFOLLOW, O_NONBLOCK } = fs.constants;
       const fd = fs.openSync(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK, 0o666);
@@ -83,7 +100,7 @@ export class AppendFile {
         const isWhole = found.size === 0 || lines.endsInNewline(found.size);
         const size = isWhole ? found.size : lines.startOf(found.size);
         if (!isWhole) fs.ftruncateSync(fd, size);
-        return new AppendFile(path, fs, fd, size, mostWaiting);
+        return new AppendFile(path, fs, fd, size, options);
       } catch (error) {
         fs.closeSync(fd);
         throw error;
@@ -138,6 +155,7 @@ export class AppendFile {
       for (;;) {
         const piece = (this.#piece ??= this.#nextPiece());
         if (!piece) break;
+        this.#fence?.check();
         this.#advance(this.#fs.writeSync(this.#fd, piece, this.#done, piece.length - this.#done, this.#position));
       }
     });
@@ -163,6 +181,7 @@ export class AppendFile {
       }
       const kept = Math.min(count, ends.length);
       if (kept > 0) end = ends.at(-kept)!;
+      this.#fence?.check();
       if (end < this.#position) this.#fs.ftruncateSync(this.#fd, end);
       this.#position = end;
     });
@@ -194,6 +213,12 @@ export class AppendFile {
   #write(): void {
     const piece = (this.#piece ??= this.#nextPiece());
     if (!piece) return;
+    try {
+      this.#fence?.check();
+    } catch (error) {
+      this.#fail(error);
+      return;
+    }
     this.#isWriting = true;
     const turn = this.#turn;
     this.#fs.write(this.#fd, piece, this.#done, piece.length - this.#done, this.#position, (error, count) => {

@@ -1,6 +1,7 @@
 // What a logging backend is: told of a run, of what each boundary logs, of what happened, and of the end. One run each.
 import type { Json } from "../core/json.ts";
 import type { Media } from "../core/media.ts";
+import type { LockMark } from "../core/saving.ts";
 
 /** What is known of a run when it begins. Secrets are gone from all of it. */
 export interface RunFacts {
@@ -24,6 +25,8 @@ export interface RunFacts {
   /** For run.json: options, versions, command line, git commit, engine, host. */
   readonly about: Readonly<Record<string, Json>>;
   readonly totalSteps: number | undefined;
+  /** The lock of the run's directory: once its file has another text, another process writes there. */
+  readonly lock?: LockMark | undefined;
 }
 
 /** Several records may have the same step: that of an epoch follows that of its last step. */

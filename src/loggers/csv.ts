@@ -2,6 +2,7 @@
 import { HooklineError } from "../core/errors.ts";
 import type { TextMedia } from "../core/media.ts";
 import { checkOptions, is } from "../core/options.ts";
+import { Fence } from "../platform/fence.ts";
 import {
   chunksOf,
   directoryOf,
@@ -70,6 +71,7 @@ class Table {
   #width = 0;
   /** The cell of each name: made once. */
   readonly #cells = new Map<string, string>();
+  readonly #fence: Fence | undefined;
   #file: AppendFile;
   #waiting: LogRecord[] = [];
   #lost = 0;
@@ -80,16 +82,22 @@ class Table {
     this.#owner = owner;
     this.#fs = nodeFs(owner);
     this.#path = `${dir}/metrics.csv`;
+    this.#fence = run.lock && new Fence(run.lock);
+    this.#fence?.check();
     makeDirectory(this.#fs, dir);
     const { text, isWhole } = firstLine(this.#fs, this.#path);
     // Where nothing is kept, another run's table is not ours to cut.
     if (!run.resumedAt || !text.startsWith(FIELDS.join())) setAside(this.#fs, this.#path);
-    this.#file = AppendFile.open(owner, this.#path);
+    this.#file = this.#openFile();
     this.#file.truncateAfter(lastRecordOf(run), (line) => (line === text ? -Infinity : Number.parseFloat(line)));
     const isGoingOn = isWhole && this.#file.size > 0;
     for (const cell of isGoingOn ? splitRow(text) : FIELDS) this.#columns.set(cell, this.#columns.size);
     if (isGoingOn) this.#width = this.#columns.size;
     this.#leave = flushAtExit(this);
+  }
+
+  #openFile(): AppendFile {
+    return AppendFile.open(this.#owner, this.#path, { fence: this.#fence });
   }
 
   add(record: LogRecord): void {
@@ -170,13 +178,14 @@ class Table {
     const encoder = new TextEncoder();
     const more = encoder.encode(`${",".repeat(this.#columns.size - this.#width)}\n`);
     const { text, isWhole } = firstLine(this.#fs, this.#path);
+    this.#fence?.check();
     replaceFile(this.#fs, this.#path, (put) => {
       put(encoder.encode(`${[...this.#columns.keys()].join()}\n`));
       if (!isWhole) return;
       for (const chunk of chunksOf(this.#fs, this.#path, encoder.encode(text).length + 1)) put(withEnds(chunk, more));
     });
     const old = this.#file;
-    this.#file = AppendFile.open(this.#owner, this.#path);
+    this.#file = this.#openFile();
     this.#width = this.#columns.size;
     // All of it is in the new file.
     old.close().catch(() => undefined);

@@ -1,5 +1,6 @@
 // The run directory's own record: metrics.jsonl, events.jsonl and run.json. `readRun` reads them.
 import { checkOptions, is } from "../core/options.ts";
+import { Fence } from "../platform/fence.ts";
 import {
   chunksOf,
   directoryOf,
@@ -50,6 +51,7 @@ export function jsonlFiles({ name, dir: given }: FileSettings): FileBackend {
   let metrics: AppendFile | undefined;
   let events: AppendFile | undefined;
   let info: RunInfo | undefined;
+  let fence: Fence | undefined;
   let dir = "";
 
   return {
@@ -57,11 +59,13 @@ export function jsonlFiles({ name, dir: given }: FileSettings): FileBackend {
     open(run) {
       dir = directoryOf(name, given ?? run.dir);
       const fs = nodeFs(name);
+      fence = run.lock && new Fence(run.lock);
+      fence?.check();
       makeDirectory(fs, dir);
       if (run.resumedAt === undefined) for (const file of FILES) setAside(fs, `${dir}/${file}`);
       info = writeRunBegin(fs, dir, run);
-      metrics = openMetrics(name, fs, `${dir}/metrics.jsonl`, run);
-      events = AppendFile.open(name, `${dir}/events.jsonl`);
+      metrics = openMetrics(name, fs, `${dir}/metrics.jsonl`, run, fence);
+      events = AppendFile.open(name, `${dir}/events.jsonl`, { fence });
       begin(events, headerLine(EVENTS_SCHEMA, run));
     },
     log: (record) => metrics?.append(recordLine(record)),
@@ -75,6 +79,7 @@ export function jsonlFiles({ name, dir: given }: FileSettings): FileBackend {
     },
     async close(end) {
       const closed = await Promise.allSettled([metrics?.close(), events?.close()]);
+      fence?.check();
       if (info) writeRunEnd(nodeFs(name), dir, info, end);
       for (const result of closed) if (result.status === "rejected") throw result.reason;
     },
@@ -91,7 +96,7 @@ function begin(file: AppendFile, header: string): void {
 }
 
 /** What was logged after the checkpoint will be logged again, so it is removed. */
-function openMetrics(owner: string, fs: Fs, path: string, run: RunFacts): AppendFile {
+function openMetrics(owner: string, fs: Fs, path: string, run: RunFacts, fence: Fence | undefined): AppendFile {
   const header = headerLine(METRICS_SCHEMA, run);
   const { text, isWhole } = firstLine(fs, path);
   const runBefore = isWhole ? runOfHeader(text) : undefined;
@@ -99,7 +104,7 @@ function openMetrics(owner: string, fs: Fs, path: string, run: RunFacts): Append
   const isTorn = !isWhole && header.startsWith(text.slice(0, `{"schema":"${METRICS_SCHEMA}"`.length));
   if (runBefore === undefined && !isTorn) setAside(fs, path);
   else if (runBefore !== undefined && runBefore !== run.id) branchOff(fs, path, header, text);
-  const file = AppendFile.open(owner, path);
+  const file = AppendFile.open(owner, path, { fence });
   file.truncateAfter(lastRecordOf(run), (line) => (runOfHeader(line) === undefined ? stepOfLine(line) : -Infinity));
   begin(file, header);
   return file;

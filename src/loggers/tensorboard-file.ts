@@ -1,7 +1,8 @@
 // An event file on disk, written in the background: what is handed over goes there in order, and a disk that fails
 // leaves the file as it was, so that the same bytes can be tried again.
-import { HooklineError } from "../core/errors.ts";
+import { HooklineError, LockLostError } from "../core/errors.ts";
 import { builtin } from "../platform/builtin.ts";
+import type { Fence } from "../platform/fence.ts";
 
 type FsPromises = ReturnType<typeof process.getBuiltinModule<"node:fs/promises">>;
 type FileHandle = Awaited<ReturnType<FsPromises["open"]>>;
@@ -24,6 +25,7 @@ export function eventFileName(existing: readonly string[], seconds: number, rest
 export class EventFile {
   readonly path: string;
   readonly #file: FileHandle;
+  readonly #fence: Fence | undefined;
   readonly #waiting: Uint8Array[] = [];
   #waitingBytes = 0;
   #lostBytes = 0;
@@ -33,20 +35,21 @@ export class EventFile {
   #writing: Promise<void> | undefined;
   #error: unknown;
 
-  private constructor(path: string, file: FileHandle) {
+  private constructor(path: string, file: FileHandle, fence: Fence | undefined) {
     this.path = path;
     this.#file = file;
+    this.#fence = fence;
   }
 
   /** `run` is the part of the name by which a resumed run knows its own files. */
-  static async create(owner: string, folder: string, seconds: number, run: string): Promise<EventFile> {
+  static async create(owner: string, folder: string, seconds: number, run: string, fence?: Fence): Promise<EventFile> {
     const fs = builtin<FsPromises>(owner, "node:fs/promises");
     const { hostname } = builtin<Os>(owner, "node:os");
     const { join } = builtin<Path>(owner, "node:path");
     await fs.mkdir(folder, { recursive: true });
     const rest = `${hostname()}.${process.pid}.${begun++}${run}`;
     const path = join(folder, eventFileName(await fs.readdir(folder), seconds, rest));
-    return new EventFile(path, await fs.open(path, "wx"));
+    return new EventFile(path, await fs.open(path, "wx"), fence);
   }
 
   /** Whole records, to be written soon. */
@@ -72,6 +75,7 @@ export class EventFile {
     const lost = this.#lostBytes;
     this.#lostBytes = 0;
     const cause = this.#error;
+    if (cause instanceof LockLostError) throw cause;
     const why = cause instanceof Error ? `: ${cause.message}` : "";
     const rest =
       cause === undefined ? "" : ` ${this.#waitingBytes} bytes are kept, and the next flush tries to write them again.`;
@@ -100,6 +104,7 @@ export class EventFile {
   async #write(): Promise<void> {
     try {
       for (let first = this.#waiting[0]; first; first = this.#waiting[0]) {
+        this.#fence?.check();
         // At a place of its own: half of a record that reached a full disk is written over.
         const { bytesWritten } = await this.#file.write(first, this.#done, first.length - this.#done, this.#position);
         this.#done += bytesWritten;

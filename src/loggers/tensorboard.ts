@@ -3,6 +3,7 @@ import { OptionError } from "../core/errors.ts";
 import type { ImageMedia } from "../core/media.ts";
 import { checkOptions, is } from "../core/options.ts";
 import { builtin } from "../platform/builtin.ts";
+import { Fence } from "../platform/fence.ts";
 import type { FileSettings } from "./append-file.ts";
 import { lastRecordOf, type LoggerBackend, type LogRecord, type RunEnd, type RunFacts, type Warn } from "./backend.ts";
 import { encodePng } from "./formats/png.ts";
@@ -49,10 +50,12 @@ export function eventFiles({ name, dir }: FileSettings, warn: Warn): LoggerBacke
     name,
     async open(run) {
       const folder = folderOf(name, dir, run.dir);
+      const fence = run.lock && new Fence(run.lock);
+      fence?.check();
       const isResumed = run.resumedAt !== undefined;
       if (!isResumed) await setEventFilesAside(name, folder);
       const shown = isResumed ? await cutEarlierParts(name, folder, run, warn) : undefined;
-      events = await EventWriter.open(name, folder, run, shown);
+      events = await EventWriter.open(name, folder, run, { shown, fence });
     },
     log: (record) => events?.log(record),
     flush: () => events?.flush(),
@@ -91,11 +94,11 @@ class EventWriter {
     owner: string,
     folder: string,
     run: RunFacts,
-    shown: ReadonlyMap<string, number> = new Map(),
+    { shown = new Map(), fence }: { shown?: ReadonlyMap<string, number> | undefined; fence?: Fence | undefined },
   ): Promise<EventWriter> {
     const { startedAt, resumedAt, hparams } = run;
     const { step: lastStep } = lastRecordOf(run);
-    const file = await EventFile.create(owner, folder, startedAt / 1000, runSuffix(run));
+    const file = await EventFile.create(owner, folder, startedAt / 1000, runSuffix(run), fence);
     const writer = new EventWriter(file, lastStep, shown);
     const buffer = writer.#buffer;
     buffer.append(fileVersion(startedAt / 1000));

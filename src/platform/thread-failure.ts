@@ -1,9 +1,9 @@
 // Errors cross threads as data: their class would be lost.
-import { CheckpointError, HooklineError, OptionError } from "../core/errors.ts";
+import { CheckpointError, HooklineError, LockLostError, OptionError } from "../core/errors.ts";
 import { codeOf } from "./error-code.ts";
 
 export interface ThreadFailure {
-  readonly kind: "checkpoint" | "option" | "other";
+  readonly kind: "lockLost" | "checkpoint" | "option" | "other";
   readonly message: string;
   readonly file: string;
   readonly reason: string;
@@ -15,7 +15,7 @@ export function toFailure(error: unknown): ThreadFailure {
   const { file = "", reason = "" } = error instanceof CheckpointError ? error : {};
   const cause = error instanceof Error ? error.cause : undefined;
   return {
-    kind: error instanceof CheckpointError ? "checkpoint" : error instanceof OptionError ? "option" : "other",
+    kind: kindOf(error),
     message: error instanceof Error ? error.message : String(error),
     file,
     reason,
@@ -24,9 +24,16 @@ export function toFailure(error: unknown): ThreadFailure {
   };
 }
 
+function kindOf(error: unknown): ThreadFailure["kind"] {
+  if (error instanceof LockLostError) return "lockLost";
+  if (error instanceof CheckpointError) return "checkpoint";
+  return error instanceof OptionError ? "option" : "other";
+}
+
 export function fromFailure({ kind, message, file, reason, cause, code }: ThreadFailure): Error {
   if (kind === "option") return new OptionError(message);
   if (kind === "other") return new HooklineError(message);
+  if (kind === "lockLost") return new LockLostError(file, reason);
   const options = code === undefined ? undefined : { cause: Object.assign(new Error(cause), { code }) };
   return new CheckpointError(file, reason, message.slice(`${file}: ${reason}. `.length), options);
 }

@@ -255,6 +255,8 @@ export class Trainer {
     const { steps } = await this.#start();
     await this.#together.compareStarts(() => this.#startFacts(options));
     const { team } = this.#together;
+    // Before any hook: loggers move and cut the files of earlier runs when training begins.
+    await this.#place.claim();
     await this.hooks.fire.init!();
     if (this.#place.runId === "") this.#place.begin();
     if (resume !== undefined) await this.#saver.resume(resume);

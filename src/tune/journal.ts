@@ -65,6 +65,7 @@ class FileJournal implements Journal {
     const fd = this.#fs.openSync(this.#file, "a");
     try {
       // A torn last line goes: its controller was killed before anyone acted on it.
+      lock.fence.check();
       this.#fs.ftruncateSync(fd, this.#length);
       this.#fs.fsyncSync(fd);
     } catch (error) {
@@ -77,7 +78,11 @@ class FileJournal implements Journal {
   append(line: JournalLine): void {
     const { text, crc } = sealLine(line, this.#crc);
     const bytes = Buffer.from(text);
-    guarded(this.#file, () => (this.#fd === undefined ? this.#create(bytes) : this.#write(this.#fd, bytes)));
+    guarded(this.#file, () => {
+      this.#lock.fence.check();
+      if (this.#fd === undefined) this.#create(bytes);
+      else this.#write(this.#fd, bytes);
+    });
     this.#length += bytes.length;
     this.#crc = crc;
   }

@@ -5,7 +5,7 @@ import { readdirSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { inspectCheckpoint } from "../../src/checkpoint/index.ts";
 import { DataLoader, Rng } from "../../src/data/index.ts";
-import { ema, modelCheckpoint, Trainer } from "../../src/index.ts";
+import { ema, logger, modelCheckpoint, Trainer } from "../../src/index.ts";
 import { dropout, linear, mse, sequential, tanh } from "../../src/nn/index.ts";
 import { adamw, cosine } from "../../src/optim/index.ts";
 import { failingDisk, type Fault } from "./failing-disk.ts";
@@ -16,6 +16,8 @@ export interface TrainingOptions {
   readonly steps: number;
   /** Width of the model: with 256 a step takes some 5 ms, and a checkpoint has 4 MB. Default 256. */
   readonly features?: number;
+  /** Also writes jsonl, CSV and TensorBoard files. */
+  readonly logs?: boolean;
   /** Notes of every step. */
   readonly tellSteps?: boolean;
 }
@@ -211,6 +213,7 @@ async function run({ runDir, resume, waits = false, fault }: TrainingRun): Promi
       modelCheckpoint({ every: "6 steps", saveLast: 2, milestones: "60 steps" }),
       modelCheckpoint({ name: "best", monitor: "val/loss", saveLast: false, atEnd: false }),
       watch,
+      ...(options.logs ? [logger(["jsonl", "csv", "tensorboard"])] : []),
       ...(fault ? [failingDisk(fault)] : []),
     ],
     warn: (message) => void warnings.push(message),

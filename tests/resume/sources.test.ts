@@ -3,11 +3,11 @@ import { cpSync, mkdtempSync, readdirSync, rmSync, truncateSync, writeFileSync }
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { CheckpointError, ema, type Hook, type ResumeReport } from "hookline";
-import { encodeSafetensors, fromHostArrays, memoryStore, openDirectoryStore } from "hookline/checkpoint";
+import { encodeSafetensors, fromHostArrays, memoryStore, openDirectoryStore, readWeights } from "hookline/checkpoint";
 import { linear, sequential } from "hookline/nn";
 import { adamw, sgd } from "hookline/optim";
 import { tinyTrainer, type TinyOptions } from "hookline/testing";
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 
 let folder: string;
 beforeEach(() => void (folder = mkdtempSync(join(tmpdir(), "hookline-resume-"))));
@@ -41,6 +41,42 @@ async function resume(from: string, options: TinyOptions = {}) {
   const { resumed, steps } = await trainer.fit({ resume: from });
   return { resumed: resumed as ResumeReport, steps, warnings, weights: await trainer.stateDict() };
 }
+
+describe("of several runs in one directory", () => {
+  /** A new run while the clock says so. */
+  async function trainAt(time: number, seed: number) {
+    const clock = vi.spyOn(Date, "now").mockReturnValue(time);
+    try {
+      return await train({ seed });
+    } finally {
+      clock.mockRestore();
+    }
+  }
+
+  test.each([
+    ["goes back a day", -86_400_000],
+    ["stands still", 0],
+    ["goes on", 1000],
+  ])("the last one is resumed when the clock %s", async (_, later) => {
+    const first = await trainAt(Date.UTC(2026, 0, 2), 1);
+    const second = await trainAt(Date.UTC(2026, 0, 2) + later, 2);
+    expect(second).not.toEqual(first);
+    const { weights } = await resume("auto", { runDir: folder, seed: 2 });
+    expect(weights).toEqual(second);
+    const third = await trainAt(Date.UTC(2020, 0, 1), 3);
+    expect((await resume(folder, { seed: 3 })).weights).toEqual(third);
+    expect(await readWeights(folder)).toEqual(third);
+  });
+
+  test("runs of version 0.1, which are known by their times alone, come before", async () => {
+    const store = await openDirectoryStore(join(folder, "checkpoints"));
+    const info = { step: 9, epoch: 0, reason: "interval", metrics: {}, time: Date.UTC(2100, 0, 1), runId: "old" };
+    await store.save("old", {}, info);
+    await store.close();
+    const weights = await train();
+    expect((await resume("auto", { runDir: folder })).weights).toEqual(weights);
+  });
+});
 
 describe("a run goes on", () => {
   test.each([

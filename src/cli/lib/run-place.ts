@@ -1,7 +1,7 @@
 // The directory of a run that is about to begin: an unfinished run there is not passed over in silence.
 import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
-import { lockDirectory } from "../../checkpoint/lock.ts";
+import { checkUnlocked } from "../../checkpoint/lock.ts";
 import { sentence } from "../../experiment/config/sentence.ts";
 import { readResults, type SavedResults } from "../../experiment/results-file.ts";
 import { moveAside } from "../../experiment/run-place.ts";
@@ -26,7 +26,7 @@ export async function checkRoom(runDir: string, fresh: boolean): Promise<SavedRe
 
 /** An error that names the process that is training there. */
 export function checkNobodyThere(runDir: string): void {
-  for (const dir of checkpointsBelow(runDir)) lockDirectory(dir).release();
+  for (const dir of checkpointsBelow(runDir)) checkUnlocked(dir);
 }
 
 function unfinished(runDir: string, { status, reason }: SavedResults): string {

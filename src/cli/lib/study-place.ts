@@ -1,7 +1,7 @@
 // The directory of a sweep's study: what it was begun with is what it goes on with, or it is moved aside.
 import { existsSync, renameSync } from "node:fs";
 import { resolve } from "node:path";
-import { lockDirectory } from "../../checkpoint/lock.ts";
+import { checkUnlocked } from "../../checkpoint/lock.ts";
 import type { Json } from "../../core/json.ts";
 import type { SweepDocument } from "../../tune/sweep/read-sweep.ts";
 import { readRecord } from "../../tune/sweep/record-file.ts";
@@ -13,7 +13,7 @@ import { say } from "./output.ts";
 /** Moves a study aside as a whole. */
 export function makeStudyRoom(dir: string): void {
   if (!existsSync(dir)) return;
-  lockDirectory(dir).release();
+  checkUnlocked(dir);
   let n = 1;
   while (existsSync(`${resolve(dir)}.${n}`)) n++;
   renameSync(resolve(dir), `${resolve(dir)}.${n}`);

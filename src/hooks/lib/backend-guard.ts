@@ -1,4 +1,5 @@
 // Around a logging backend: its failures are warnings, and one that fails again and again is left alone.
+import { LockLostError } from "../../core/errors.ts";
 import type { LoggerBackend, LogRecord, RunEnd, RunEvent, RunFacts } from "../../loggers/backend.ts";
 
 /** How many failures in a row a backend may have. */
@@ -7,6 +8,8 @@ const PATIENCE = 3;
 export class BackendGuard {
   readonly #backend: LoggerBackend;
   readonly #warn: (message: string) => void;
+  /** Another process writes to the run's directory: a failure of the whole run, not of a backend. */
+  lost: LockLostError | undefined;
   #failures = 0;
   #lastMessage = "";
 
@@ -56,6 +59,7 @@ export class BackendGuard {
   }
 
   #failed(error: unknown): void {
+    if (error instanceof LockLostError) this.lost = error;
     this.#failures++;
     const message = error instanceof Error ? error.message : String(error);
     // The same again and again is said once.

@@ -135,7 +135,7 @@ export class CheckpointRecord {
   #own(list: readonly SavedCheckpoint[], now: number): SavedCheckpoint[] {
     return list
       .filter(({ name, by }) => by?.includes(this.#plan.name) && !this.released.has(name))
-      .sort((a, b) => ageOf(a, now) - ageOf(b, now) || a.time - b.time);
+      .sort((a, b) => ageOf(a, now) - ageOf(b, now) || (a.serial ?? 0) - (b.serial ?? 0) || a.time - b.time);
   }
 
   /** As retention takes them: with a value only where it is the checkpoint's own. */

@@ -128,6 +128,7 @@ export class DiskQueue implements Queue {
     } else this.#position = end;
     this.#droppedFrom = undefined;
     const stored: Stored = { version: 1, ...this.#position, state };
+    this.#lock.fence.check();
     await this.#store(JSON.stringify(stored));
   }
 
@@ -172,6 +173,7 @@ export class DiskQueue implements Queue {
     const index = Math.max(this.#segments.at(-1)?.index ?? -1, this.#position.file) + 1;
     const name = `${String(index).padStart(8, "0")}-${String(this.#seq).padStart(12, "0")}.jsonl`;
     try {
+      this.#lock.fence.check();
       this.#fd = this.#fs.openSync(`${this.dir}/${name}`, "wx");
     } catch (error) {
       this.#problem(error);
@@ -236,6 +238,7 @@ export class DiskQueue implements Queue {
   #remove(segment: Segment): void {
     this.#segments.splice(this.#segments.indexOf(segment), 1);
     try {
+      this.#lock.fence.check();
       this.#fs.rmSync(`${this.dir}/${segment.name}`, { force: true });
     } catch (error) {
       // The next start tries again.

@@ -1,8 +1,12 @@
 // Where a run's checkpoints are: the store, opened when it is first needed, what lies in it, and who still needs what.
+import type { Lock } from "../../checkpoint/lock.ts";
 import type { CheckpointStore, LoadedCheckpoint } from "../../checkpoint/store.ts";
 import { byAge } from "../../checkpoint/store.ts";
 import { CheckpointError } from "../../core/errors.ts";
 import { NO_CHECKPOINT, type SavedCheckpoint } from "../../core/saved.ts";
+import type { HeldLock } from "../../core/saving.ts";
+import { builtin } from "../../platform/builtin.ts";
+import { currentPlatform } from "../../platform/platform.ts";
 import { Once } from "../once.ts";
 
 export interface PlaceOptions {
@@ -13,11 +17,19 @@ export interface PlaceOptions {
 export class Place {
   readonly dir: string | undefined;
   readonly #given: CheckpointStore | undefined;
+  /** The directory whose lock covers everything in the run's directory, wherever the checkpoints are. */
+  readonly #lockDir: string | undefined;
+  #lock: Lock | undefined;
+  /** Hooks that write to the directory, also between calls. */
+  readonly #holders = new Set<object>();
   readonly #warn: (message: string) => void;
   readonly #store = new Once(() => this.#openStore());
   /** Is a call of the trainer running? Otherwise this place is only read, and others may write to it. */
   #inCall = false;
+  /** Whether the store was opened to be written to. */
+  #wrote = false;
   #saved: SavedCheckpoint[] = [];
+  #lastSerial = 0;
   /** Runs that this one branched off from, each with the step up to which it did. */
   readonly #ancestors = new Map<string, number>();
   /** Who needs a checkpoint no longer, by its name. */
@@ -35,6 +47,7 @@ export class Place {
   constructor({ runDir, store }: PlaceOptions, warn: (message: string) => void) {
     this.dir = store || runDir === undefined ? undefined : `${runDir}/checkpoints`;
     this.#given = store;
+    this.#lockDir = runDir === undefined ? undefined : `${runDir}/checkpoints`;
     this.#warn = warn;
   }
 
@@ -46,6 +59,40 @@ export class Place {
   async enter(): Promise<void> {
     this.#inCall = true;
     await this.#closeStore();
+  }
+
+  /**
+   * Takes the lock of the run's directory, so that no other process writes there during this call. Undefined where there
+   * is no directory, or where another process of the group writes to it.
+   */
+  async claim(): Promise<Lock | undefined> {
+    if (!this.#inCall || this.#followed || currentPlatform().name !== "node") return undefined;
+    return this.#takeLock();
+  }
+
+  /** The same until it is released: a hook's files may stay open from one call to the next. */
+  async holdLock(): Promise<HeldLock | undefined> {
+    const mark = (await this.claim())?.fence.mark;
+    if (!mark) return undefined;
+    const holder = {};
+    this.#holders.add(holder);
+    const release = (): void => {
+      this.#holders.delete(holder);
+      if (!this.#inCall) void this.#releaseLock();
+    };
+    return { ...mark, release };
+  }
+
+  async #takeLock(): Promise<Lock | undefined> {
+    if (this.#lockDir === undefined) return undefined;
+    const { lockDirectory } = await import("../../checkpoint/lock.ts");
+    const { resolve } = builtin<{ resolve(path: string): string }>("The run's directory", "node:path");
+    return (this.#lock ??= lockDirectory(resolve(this.#lockDir)));
+  }
+
+  /** Throws a LockLostError when another process has taken the run's directory. */
+  assertHeld(): void {
+    this.#lock?.fence.check();
   }
 
   open(): Promise<CheckpointStore> {
@@ -60,7 +107,9 @@ export class Place {
         'Give it `runDir: "runs/digits"`, or a `store` such as memoryStore().',
       );
     }
-    const store = this.#given ?? (await openDirectory(this.dir!, !this.#inCall || this.#followed !== undefined));
+    const readOnly = !this.#inCall || this.#followed !== undefined;
+    const store = this.#given ?? (await openDirectory(this.dir!, readOnly ? undefined : await this.#takeLock()));
+    this.#wrote ||= !readOnly;
     try {
       this.#saved = await store.list();
       return store;
@@ -121,6 +170,11 @@ export class Place {
     return `${name.slice(0, 90)}-${n}`;
   }
 
+  /** The number of the next save in this place, whichever run it is. */
+  nextSerial(): number {
+    return (this.#lastSerial = 1 + Math.max(this.#lastSerial, ...this.#saved.map(({ serial = 0 }) => serial)));
+  }
+
   add(saved: SavedCheckpoint): void {
     this.#saved = [...this.#saved.filter(({ name }) => name !== saved.name), saved].sort(byAge);
     this.#released.delete(saved.name);
@@ -173,6 +227,16 @@ export class Place {
     await this.#removing;
     this.#inCall = false;
     await this.#closeStore();
+    await this.#releaseLock();
+  }
+
+  async #releaseLock(): Promise<void> {
+    const lock = this.#lock;
+    if (!lock || this.#holders.size > 0) return;
+    this.#lock = undefined;
+    lock.release();
+    // A folder that was made for the lock alone goes with it; one with checkpoints in it stays.
+    if (!this.#wrote) await removeIfEmpty(this.#lockDir!);
   }
 
   async #closeStore(): Promise<void> {
@@ -181,7 +245,16 @@ export class Place {
   }
 }
 
-async function openDirectory(dir: string, readOnly: boolean): Promise<CheckpointStore> {
-  const { openDirectoryStore } = await import("../../checkpoint/directory-store.ts");
-  return openDirectoryStore(dir, { readOnly });
+async function removeIfEmpty(dir: string): Promise<void> {
+  const { rmdir } = builtin<{ rmdir(dir: string): Promise<void> }>("The run's directory", "node:fs/promises");
+  await rmdir(dir).catch(() => undefined);
+}
+
+/** Only to be read, where there is no lock. */
+async function openDirectory(dir: string, lock: Lock | undefined): Promise<CheckpointStore> {
+  const { openDirectoryStore, openStore } = await import("../../checkpoint/directory-store.ts");
+  if (!lock) return openDirectoryStore(dir, { readOnly: true });
+  const { resolve } = builtin<{ resolve(path: string): string }>("The run's directory", "node:path");
+  // The lock outlives the store where hooks write to the run's directory.
+  return openStore(resolve(dir), { ...lock, release: () => undefined }, { digests: true, thread: true });
 }

@@ -1,5 +1,5 @@
 // Saving beside training: one snapshot at a time goes to the disk while the steps go on.
-import { attach, CheckpointError, HookError } from "../../core/errors.ts";
+import { attach, CheckpointError, HookError, isLockLost } from "../../core/errors.ts";
 import type { BuiltinEvent } from "../../core/events.ts";
 import type { SavedCheckpoint } from "../../core/saved.ts";
 import type { Checkpoints, FailedSave, ResumeReport, SaveRequest, Saves } from "../../core/saving.ts";
@@ -97,6 +97,8 @@ export class Saver implements Saves {
 
   async end(): Promise<void> {
     const { run } = this.#subject;
+    // A run that never saves must not end well either after another process has taken its directory.
+    this.#place.assertHeld();
     await this.boundary();
     await this.#settle();
     const request = run.requests.saveAtEnd;
@@ -115,6 +117,8 @@ export class Saver implements Saves {
     const { run } = this.#subject;
     const request = run.requests.saveAtEnd;
     run.requests.save = undefined;
+    // The directory is another process's now.
+    if (isLockLost(failure)) return;
     try {
       await this.#settle(failure);
       const position = this.#before ?? (this.#whole ? this.#here() : undefined);
@@ -145,6 +149,7 @@ export class Saver implements Saves {
         const { weightsIn } = await import("./checkpoint-files.ts");
         return weightsIn(await place.open(), name, options, this.#subject.optimizers());
       },
+      lock: () => place.holdLock(),
       hold: (names) => place.hold(hook, names),
       release: (names) => place.release(hook, names),
     };
@@ -215,6 +220,8 @@ export class Saver implements Saves {
         run.saved = outcome.saved;
         await this.#fire("afterSave", failure);
       } else {
+        // No later attempt can succeed.
+        if (isLockLost(outcome.failed.error)) throw outcome.failed.error;
         run.failedSave = outcome.failed;
         this.#warn(`checkpoint ${outcome.failed.name} was not saved: ${outcome.failed.error.message}`);
         await this.#fire("saveError", failure);

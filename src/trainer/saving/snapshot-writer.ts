@@ -29,7 +29,6 @@ export class SnapshotWriter {
   readonly #beside: boolean;
   readonly #memory = new SnapshotMemory();
   #code: SavingCode | undefined;
-  #lastTime = 0;
 
   constructor(subject: Subject, place: Place, beside: boolean) {
     this.#subject = subject;
@@ -50,9 +49,18 @@ export class SnapshotWriter {
       const { toFiles, toLentFiles } = await this.#loadCode();
       const store = await this.#place.open();
       const { runId, parent } = this.#place;
-      // Of two of the same step the later one must be the newer, however fast they come.
-      const time = (this.#lastTime = Math.max(Date.now(), this.#lastTime + 1));
-      const info = { step, epoch, reason, metrics, by, time, runId, ...(parent !== undefined && { parent }) };
+      const serial = this.#place.nextSerial();
+      const info = {
+        step,
+        epoch,
+        reason,
+        metrics,
+        by,
+        time: Date.now(),
+        serial,
+        runId,
+        ...(parent !== undefined && { parent }),
+      };
       // The fastest copy is none. A file for PyTorch has checksums among its bytes, which are read here anyway.
       const lends = this.#beside && format === "safetensors" && store.saveLent;
       const given = lends ? await toLentFiles(snapshot, this.#subject.machine().engine, files) : undefined;

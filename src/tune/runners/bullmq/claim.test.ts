@@ -46,6 +46,12 @@ test("a holder that lives keeps it", async () => {
   await expect(taken(claim("old", { host: "elsewhere", pid: 1 }))).rejects.toThrow("on elsewhere");
 });
 
+test.runIf(process.platform === "linux")("a holder in another PID namespace or boot keeps it", async () => {
+  const pid = spawnSync("true").pid;
+  await expect(taken(claim("old", { pid, namespaces: "pid:[1] time:[2]" }))).rejects.toThrow("another controller");
+  await expect(taken(claim("old", { pid, boot: "another" }))).rejects.toThrow("another controller");
+});
+
 test("a holder that has died loses it at once", async () => {
   expect(await taken(claim("old", { pid: spawnSync("true").pid }))).toBe("new");
 });

@@ -1,0 +1,102 @@
+// Whether the holder of a lock lives, where pids cannot tell: in another container, or before the last boot. The holder
+// listens on a socket beside its lock, and the kernel closes that socket however the process ends.
+import { builtin } from "../platform/builtin.ts";
+import type { Liveness } from "./process-mark.ts";
+
+type Fs = ReturnType<typeof process.getBuiltinModule<"node:fs">>;
+type Net = ReturnType<typeof process.getBuiltinModule<"node:net">>;
+type Threads = ReturnType<typeof process.getBuiltinModule<"node:worker_threads">>;
+
+const OWNER = "The lock of a directory";
+const fs = (): Fs => builtin<Fs>(OWNER, "node:fs");
+
+/** Sockets that begin so belong to holders of the lock, past and present. */
+const PREFIX = ".alive-";
+const nameOf = (token: string): string => `${PREFIX}${token}.lock`;
+const pathIn = (dir: string, token: string): string => `${dir}/${nameOf(token)}`;
+
+/** Listens until it is closed or the process ends. Where the file system has no sockets, nothing is there to be asked. */
+export function announce(dir: string, token: string): { close(): void } {
+  const server = builtin<Net>(OWNER, "node:net").createServer((socket) => socket.destroy());
+  server.on("error", () => undefined);
+  server.unref();
+  withShortPath(dir, token, (path) => server.listen({ path, exclusive: true }));
+  return {
+    close() {
+      server.close();
+      fs().rmSync(pathIn(dir, token), { force: true });
+    },
+  };
+}
+
+/** Removes what dead holders left. Only for the holder of the lock. */
+export function removeOthers(dir: string, token: string): void {
+  for (const name of fs().readdirSync(dir))
+    if (name.startsWith(PREFIX) && name !== nameOf(token)) fs().rmSync(`${dir}/${name}`, { force: true });
+}
+
+/**
+ * Asks the kernel. Only a local file system gives an answer: it is mounted by one kernel at a time, and all its mounts
+ * show the same files. On a network, the holder may listen on another machine or through another mount.
+ */
+export function ask(dir: string, token: string): Liveness {
+  if (!isLocal(dir)) return "unknown";
+  return withShortPath(dir, token, probe) ?? "unknown";
+}
+
+/** A socket's path has at most 108 bytes, so it is named through an open file of its directory. */
+function withShortPath<T>(dir: string, token: string, use: (path: string) => T): T | undefined {
+  try {
+    const fd = fs().openSync(dir, "r");
+    try {
+      return use(pathIn(`/proc/self/fd/${fd}`, token));
+    } finally {
+      fs().closeSync(fd);
+    }
+  } catch {
+    return undefined;
+  }
+}
+
+const ANSWERS: readonly Liveness[] = ["unknown", "alive", "dead"];
+const LONGEST_WAIT_MS = 10_000;
+
+/** A stopped process accepts connections too: the kernel does so for it. A full queue (EAGAIN) has an owner. */
+const PROBE = `const builtin = process.getBuiltinModule;
+const { workerData: { path, cell } } = builtin("node:worker_threads");
+const answer = (value) => { Atomics.store(cell, 0, value); Atomics.notify(cell, 0); };
+const CODES = { ECONNREFUSED: 2, EAGAIN: 1 };
+builtin("node:net").connect(path)
+  .on("connect", function () { answer(1); this.destroy(); })
+  .on("error", ({ code }) => answer(CODES[code] ?? 3));`;
+
+/** Connects in a thread: this one waits, since a lock is taken synchronously. */
+function probe(path: string): Liveness {
+  const cell = new Int32Array(new SharedArrayBuffer(4));
+  const { Worker } = builtin<Threads>(OWNER, "node:worker_threads");
+  const worker = new Worker(PROBE, { eval: true, execArgv: [], workerData: { path, cell } });
+  worker.on("error", () => undefined);
+  Atomics.wait(cell, 0, 0, LONGEST_WAIT_MS);
+  void worker.terminate();
+  return ANSWERS[Atomics.load(cell, 0)] ?? "unknown";
+}
+
+/** Numbers that `statfs` gives for file systems that one machine alone mounts. */
+const LOCAL_TYPES: ReadonlySet<number> = new Set([
+  0xef53, // ext2, ext3, ext4
+  0x58465342, // XFS
+  0x9123683e, // Btrfs
+  0x2fc12fc1, // ZFS
+  0xf2f52010, // F2FS
+  0xca451a4e, // bcachefs
+  0x01021994, // tmpfs
+  0x794c7630, // overlayfs, whose upper layer is one of these
+]);
+
+function isLocal(dir: string): boolean {
+  try {
+    return LOCAL_TYPES.has(fs().statfsSync(dir).type);
+  } catch {
+    return false;
+  }
+}

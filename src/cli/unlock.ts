@@ -1,0 +1,55 @@
+// hookline unlock: removes the locks of a run or a study whose process is gone.
+import { existsSync, readdirSync } from "node:fs";
+import { join } from "node:path";
+import { breakLock, findLock, LOCK, sinceOf, type FoundLock } from "../checkpoint/lock.ts";
+import { UsageError } from "./lib/exit.ts";
+import { typed } from "./lib/hints.ts";
+import { say } from "./lib/output.ts";
+import { shownPath } from "./lib/shown-path.ts";
+
+interface Flags {
+  readonly force?: boolean;
+}
+
+interface LockIn extends FoundLock {
+  readonly dir: string;
+}
+
+/** A run's own, those of its models and folds, and of their queues; a study's, and those of its trials. */
+const DEEPEST = 5;
+
+export async function run(given: string, { force = false }: Flags): Promise<void> {
+  const dir = shownPath(given);
+  if (!existsSync(dir)) throw new UsageError(`There is no directory ${dir}. \`${typed("runs")}\` lists runs.`);
+  const locks = locksBelow(dir);
+  const held = locks.find(({ liveness }) => liveness !== "dead");
+  if (held && !force) throw new UsageError(refusal(held, dir));
+  for (const lock of locks) {
+    breakLock(lock.dir);
+    say(`removed ${lock.file} of ${nameOf(lock)}${lock.liveness === "dead" ? ", which has ended" : ""}`);
+  }
+  if (locks.length === 0) say(`there is no lock in ${dir}`);
+}
+
+function refusal(lock: LockIn, dir: string): string {
+  const forced = `\`${typed(`unlock ${dir} --force`)}\``;
+  if (lock.liveness === "alive")
+    return `${lock.file}: ${nameOf(lock)} is running. Stop it first. ${forced} takes its lock away: it then ends with an error before it writes again.`;
+  return `${lock.file}: nothing here can tell whether ${nameOf(lock)} still runs. If you know that it does not: ${forced}. If it does after all, it ends with an error before it writes again.`;
+}
+
+function nameOf({ holder }: LockIn): string {
+  if (!holder) return "a process that it does not name";
+  return `process ${holder.pid} on ${holder.host} (locked${sinceOf(holder)})`;
+}
+
+function locksBelow(dir: string, depth = 0): LockIn[] {
+  const found = findLock(dir);
+  const here = found ? [{ ...found, dir }] : [];
+  if (depth >= DEEPEST) return here;
+  const folders = readdirSync(dir, { withFileTypes: true }).filter((entry) => entry.isDirectory());
+  return [
+    ...here,
+    ...folders.filter(({ name }) => name !== LOCK).flatMap(({ name }) => locksBelow(join(dir, name), depth + 1)),
+  ];
+}
