@@ -21,6 +21,7 @@ export type { Diagnosis, NonFinite } from "./core/diagnosis.ts";
 export type { ComputeFn, DeviceTensors, ParamsView } from "./core/device-tensors.ts";
 export type { Grads, GradStats, GradStatsOptions } from "./core/grads.ts";
 export type { Activations, ActivationStats, ProbeRequest, ReplaceFn } from "./core/probes.ts";
+export type { PredictOptions } from "./trainer/predict.ts";
 export type { ProbedRun, RunWithProbesOptions } from "./trainer/probe-runner.ts";
 export type { Intervention } from "./core/audit.ts";
 export type { BadCheckpoint, CheckpointInfo, SavedCheckpoint, SaveReason } from "./core/saved.ts";
@@ -65,7 +66,7 @@ export {
   ProgramError,
 } from "./core/errors.ts";
 export type { Json } from "./core/json.ts";
-export type { ArrayInput, DType, HostArray, TypedArray } from "./core/arrays.ts";
+export { isHostArray, type ArrayInput, type DType, type HostArray, type TypedArray } from "./core/arrays.ts";
 export type {
   HostBatch,
   HostTensors,
@@ -112,6 +113,7 @@ export {
   type ModelCheckpointOptions,
 } from "./hooks/model-checkpoint.ts";
 export { nanGuard, type NanGuardOptions } from "./hooks/nan-guard.ts";
+export { predictionWriter, type PredictionWriterOptions } from "./hooks/prediction-writer.ts";
 export { probe, probedStats, type ProbedStats, type ProbeOptions } from "./hooks/probe.ts";
 export { progressBar, type ProgressBarOptions } from "./hooks/progress-bar.ts";
 export { s3Upload, type S3UploadOptions } from "./hooks/s3-upload.ts";

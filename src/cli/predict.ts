@@ -1,8 +1,8 @@
 // hookline predict: a model's outputs for every sample of a part of the data.
-import { printOut } from "../platform/print.ts";
-import { writeFileSync } from "node:fs";
 import { extname } from "node:path";
-import { encodePredictions, PREDICTION_ENDINGS } from "./lib/predictions.ts";
+import { PREDICTION_ENDINGS, PredictionRows } from "../hooks/lib/prediction-rows.ts";
+import { predictionWriter } from "../hooks/prediction-writer.ts";
+import { printOut } from "../platform/print.ts";
 import { running, UsageError } from "./lib/exit.ts";
 import { checkNewFile } from "./lib/new-file.ts";
 import { keepStdoutFree, say } from "./lib/output.ts";
@@ -15,18 +15,24 @@ interface Flags extends Wanted {
 }
 
 export async function run(runDir: string, { out, overwrite, ...wanted }: Flags): Promise<void> {
-  const ending = out === undefined ? ".jsonl" : extname(out).toLowerCase();
-  if (!PREDICTION_ENDINGS.includes(ending))
-    throw new UsageError(`${out} does not say what to write. End it in ${PREDICTION_ENDINGS.join(", ")}.`);
-  if (out !== undefined) checkNewFile(out, overwrite);
+  if (out !== undefined) {
+    if (!PREDICTION_ENDINGS.includes(extname(out).toLowerCase()))
+      throw new UsageError(`${out} does not say what to write. End it in ${PREDICTION_ENDINGS.join(", ")}.`);
+    checkNewFile(out, overwrite);
+  }
   const giveStdoutBack = keepStdoutFree();
   try {
     const { training, loader, from } = await openTrained(runDir, wanted);
-    const outputs = await running(() => training.closing(() => training.trainer.predict(loader)));
-    giveStdoutBack();
-    const written = encodePredictions(ending, outputs);
-    if (out === undefined) printOut(written as string);
-    else writeFileSync(out, written, { flag: overwrite ? "w" : "wx" });
+    const { trainer } = training;
+    if (out === undefined) {
+      const outputs = await running(() => training.closing(() => trainer.predict(loader)));
+      giveStdoutBack();
+      printOut(new PredictionRows("jsonl").rows(outputs));
+    } else {
+      trainer.hooks.add(predictionWriter({ name: "predictions", file: out, overwrite: overwrite ?? false }));
+      await running(() => training.closing(() => trainer.predict(loader, { collect: false })));
+      giveStdoutBack();
+    }
     say(`${out === undefined ? "" : `${out}: `}outputs for ${wanted.on}, of ${shownPath(from)}`);
   } finally {
     giveStdoutBack();

@@ -38,6 +38,7 @@ export function isTypedArray(value: unknown): value is TypedArray {
   );
 }
 
+/** Is it one array, and not several by name? For `ctx.outputs` and what `predict` returns. */
 export function isHostArray(value: unknown): value is HostArray {
   return (
     typeof value === "object" &&

@@ -34,6 +34,8 @@
 //   [beforeSave … afterSave]                    the last one, when a hook asked for it
 //   trainEnd
 //   close
+//
+//   predict: init → predictBegin → (predictBatchBegin → predictBatchEnd) × → predictEnd → close
 
 import { HookRegistrationError } from "./errors.ts";
 
@@ -46,6 +48,7 @@ export type EventLevel =
   | "forward / backward"
   | "optimizer"
   | "eval"
+  | "predict"
   | "checkpoint"
   | "log"
   | "pipeline"
@@ -132,6 +135,14 @@ export const EVENTS = {
     when: "after an evaluation, with its metrics merged",
     fields: ["evalMetrics", "loaderName", "partial"],
   },
+  predictBegin: { level: "predict", when: "before the first batch of `predict`", fields: ["loaderName"] },
+  predictBatchBegin: { level: "predict", when: "before a batch of `predict`", fields: BATCH },
+  predictBatchEnd: {
+    level: "predict",
+    when: "after a batch of `predict`, with the model's outputs",
+    fields: [...BATCH, "outputs"],
+  },
+  predictEnd: { level: "predict", when: "after the last batch of `predict`", fields: ["loaderName"] },
   beforeSave: {
     level: "checkpoint",
     when: 'with what is about to be written, which may be changed; `ctx.skip("save")` keeps it from being written',
@@ -320,6 +331,9 @@ export function levelOf(event: string): EventLevel {
   return Object.hasOwn(EVENTS, event) ? EVENTS[event as BuiltinEvent].level : "custom";
 }
 
-/** These are never held back: a hook must see the beginning and the end of what it takes part in, and every checkpoint. */
+/**
+ * No cadence holds these back: a hook must see the beginning and the end of what it takes part in, and every checkpoint;
+ * and nothing that a cadence counts moves in `predict`.
+ */
 export const alwaysPasses = (event: string): boolean =>
-  ["run", "checkpoint", "pipeline", "tune"].includes(levelOf(event));
+  ["run", "predict", "checkpoint", "pipeline", "tune"].includes(levelOf(event));

@@ -68,14 +68,16 @@ export class HookTurn {
   /** Throws where the verb is not valid. */
   allow(verb: VerbName): void {
     const event = this.event(verb);
+    if (!allowsVerb(event, verb))
+      throw new ContextError(
+        `ctx.${verb} is not valid in \`${event}\`. It works in: ${VERBS[verb].events.join(", ")}.`,
+      );
     const training = this.#run.phase === "train" || this.#run.phase === "eval";
     if (!training && verb !== "swapParams" && verb !== "replaceBatch") {
       throw new ContextError(
         `ctx.${verb} changes a training run, and none is going on in evaluate() or predict(). Check ctx.phase first.`,
       );
     }
-    if (allowsVerb(event, verb)) return;
-    throw new ContextError(`ctx.${verb} is not valid in \`${event}\`. It works in: ${VERBS[verb].events.join(", ")}.`);
   }
 
   /** What cannot be sent to the other processes must be asked on each of them. */

@@ -126,6 +126,8 @@ export class Run implements RunView {
   /** Rollbacks done since the run began. */
   rollbacks = 0;
   evalMetrics: Metrics = {};
+  /** What `predict` has computed of the batch at hand. */
+  predicted: HostArray | HostTensors = {};
   /** The step's loss: the weighted mean over its micro-batches, once there are several. */
   stepLoss: number | undefined;
   /** The last step's gradient norm, in a run that was resumed just after it. */
@@ -177,6 +179,7 @@ export class Run implements RunView {
     return this.#host.work().shown.avgLoss;
   }
   get outputs(): HostArray | HostTensors {
+    if (this.phase === "predict") return this.predicted;
     return this.phase === "train" ? this.#host.work().shown.outputs : this.#host.evalWork().outputs;
   }
   /** Where someone needs it or gradients are clipped: then it comes with the step's own report. */

@@ -23,7 +23,10 @@ export const VERBS = {
     does: "skips the batch, the step or the rest of the epoch; in `beforeSave`, the save",
     events: [...IN_EPOCH, "beforeSave"],
   },
-  replaceBatch: { does: "trains on another batch instead", events: [...BEFORE_FORWARD, "evalBatchBegin"] },
+  replaceBatch: {
+    does: "uses another batch instead",
+    events: [...BEFORE_FORWARD, "evalBatchBegin", "predictBatchBegin"],
+  },
   scaleLoss: { does: "multiplies this micro-batch's gradient", events: BEFORE_BACKWARD },
   setLoss: { does: "another loss function from the next forward pass on", events: IN_RUN },
   setLr: { does: "another learning rate, kept as a factor on the schedule", events: IN_RUN },
@@ -40,7 +43,7 @@ export const VERBS = {
     does: "puts other parameters in place for good, such as the best or averaged ones",
     events: ["trainBegin", "stepEnd", "evalEnd", "log", "epochEnd", "trainEnd"],
   },
-  swapParams: { does: "other parameters for this evaluation", events: ["evalBegin"] },
+  swapParams: { does: "other parameters for this evaluation or prediction", events: ["evalBegin", "predictBegin"] },
   requestEval: { does: "an evaluation at the next boundary", events: IN_RUN },
   requestSave: {
     does: "a checkpoint at the next boundary, or at the end of the run",

@@ -1,5 +1,4 @@
 // Joining the outputs of many batches along the first dimension.
-import { DataError } from "../core/errors.ts";
 import { isHostArray, type HostArray, type TypedArray } from "../core/arrays.ts";
 import type { HostTensors } from "../core/model.ts";
 
@@ -16,10 +15,9 @@ function joinArrays(parts: readonly HostArray[]): HostArray {
   return { data, shape: [rows, ...first.shape.slice(1)] };
 }
 
-/** One array when the model returns one; by name when it returns several. */
+/** The outputs of at least one batch as one: an array when the model returns one, by name when it returns several. */
 export function joinOutputs(parts: readonly (HostArray | HostTensors)[]): HostArray | HostTensors {
-  const [first] = parts;
-  if (first === undefined) throw new DataError(`predict: the loader has no batches.`);
+  const first = parts[0]!;
   if (isHostArray(first)) return joinArrays(parts as readonly HostArray[]);
   const names = Object.keys(first);
   return Object.fromEntries(names.map((name) => [name, joinArrays(parts.map((part) => (part as HostTensors)[name]!))]));

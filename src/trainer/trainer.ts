@@ -37,7 +37,7 @@ import { Saver } from "./saving/saver.ts";
 import type { Subject } from "./saving/snapshot.ts";
 import { checkFitOptions, checkTrainerOptions, type FitOptions, type TrainerOptions } from "./options.ts";
 import { choosePlan, describePlan } from "./plan.ts";
-import { predictAll } from "./predict.ts";
+import { predictAll, type PredictOptions } from "./predict.ts";
 import { defineProblem, type Problem } from "./problem.ts";
 import type { ProbedRun, RunWithProbesOptions } from "./probe-runner.ts";
 import { describeParams } from "./summary.ts";
@@ -159,13 +159,19 @@ export class Trainer {
     });
   }
 
-  /** The model's outputs over a loader, joined along the first dimension. */
-  async predict(loader: Loader): Promise<HostArray | HostTensors> {
+  /**
+   * The model's outputs over a loader, joined along the first dimension. With `collect: false` they are not kept: for
+   * data whose outputs would not fit into memory, with a hook such as predictionWriter() that takes them batch by batch.
+   */
+  async predict(loader: Loader, options: { readonly collect: false }): Promise<undefined>;
+  async predict(loader: Loader, options?: PredictOptions): Promise<HostArray | HostTensors>;
+  async predict(loader: Loader, options: PredictOptions = {}): Promise<HostArray | HostTensors | undefined> {
     return this.#call("predict", async () => {
+      checkOptions("predict", options, { collect: is.boolean });
       checkLoader("predict", loader);
       const { evals } = await this.#start();
       const parts = { ...this.#evalParts(() => undefined), evalWork: evals };
-      return this.#calls.standalone("predict", () => predictAll(parts, loader));
+      return this.#calls.standalone("predict", () => predictAll(parts, loader, options.collect ?? true));
     });
   }
 

@@ -20,6 +20,7 @@ import { lossSpike } from "../../src/hooks/loss-spike.ts";
 import { lrMonitor } from "../../src/hooks/lr-monitor.ts";
 import { modelCheckpoint } from "../../src/hooks/model-checkpoint.ts";
 import { nanGuard } from "../../src/hooks/nan-guard.ts";
+import { predictionWriter } from "../../src/hooks/prediction-writer.ts";
 import { probe } from "../../src/hooks/probe.ts";
 import { progressBar } from "../../src/hooks/progress-bar.ts";
 import { s3Upload } from "../../src/hooks/s3-upload.ts";
@@ -102,6 +103,9 @@ export const BUILT_INS: Readonly<Record<string, BuiltIn>> = {
     changes: "what a rollback goes back to",
   },
   nanGuard: { make: (_, more) => nanGuard({ ...more }) },
+  predictionWriter: {
+    make: ({ folder }, more) => predictionWriter({ file: join(folder, "predictions.csv"), ...more }),
+  },
   probe: { make: (_, more) => probe({ every: 1, ...more }), idle: { every: 1000 } },
   progressBar: { make: (_, more) => progressBar({ write: () => undefined, ...more }), idle: { quiet: true } },
   s3Upload: { make: (_, more) => s3Upload({ ...bucket.options, ...more }) },

@@ -3,12 +3,12 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import * as hookline from "hookline";
-import { OptionError, type BuiltinEvent, type Hook, type HostTensors, type Trainer } from "hookline";
+import { OptionError, type BuiltinEvent, type Hook, type HostTensors, type RunResult, type Trainer } from "hookline";
 import { DataLoader } from "hookline/data";
 import { linear, sequential, tanh } from "hookline/nn";
 import { savedState, tinyData, tinyTrainer } from "hookline/testing";
 import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished, vi } from "vitest";
-import { BUILTIN_EVENTS, methodOf } from "../../src/core/events.ts";
+import { BUILTIN_EVENTS, EVENTS, methodOf } from "../../src/core/events.ts";
 import { countingEngine } from "../support/engines.ts";
 import { fullTrainer } from "../support/full-trainer.ts";
 import { watchBuffers, type LiveBuffers } from "../support/live-buffers.ts";
@@ -181,7 +181,15 @@ describe.each(Object.entries(BUILT_INS))("%s", (name, { make, wraps, idle, idleI
       for (const event of BUILTIN_EVENTS) {
         closed?.mockClear();
         const dispose = trainer.hooks.add(failingAt(event, side));
-        const outcome = await trainer.fit({ restart: true }).then(
+        const call = async (): Promise<RunResult> => {
+          const result = await trainer.fit({ restart: true });
+          if (EVENTS[event].level !== "predict") return result;
+          // The one of `fit` is not meant.
+          closed?.mockClear();
+          await trainer.predict(new DataLoader(tinyData(4), { batchSize: 4 }));
+          return result;
+        };
+        const outcome = await call().then(
           ({ status, hookErrors }) => ({ status, message: String(hookErrors[0]?.error) }),
           (error: Error) => ({ status: "error", message: error.message }),
         );

@@ -16,6 +16,7 @@ test("every event of the map fires in a run, or when it fails", async () => {
   const failing: Hook = { name: "failing", onTrainEnd: () => Promise.reject(new Error("after everything")) };
   await using trainer = fullTrainer({ hooks: [recorder, { ...failing, after: "trace" }] });
   await expect(trainer.fit()).rejects.toThrow("after everything");
+  await trainer.predict(loader(8));
   expect(BUILTIN_EVENTS.filter((event) => !recorder.names().includes(event))).toEqual([]);
 });
 
@@ -24,10 +25,14 @@ test("every event of the pipeline fires in an experiment, beside those of the lo
   await tinyExperiment({ hooks: [recorder] }).run();
   const events = [...BUILTIN_EVENTS, ...Object.keys(PIPELINE_EVENTS)] as string[];
   const silent = events.filter((event) => !(recorder.names() as string[]).includes(event));
-  // It neither clips, saves nor fails.
+  // It neither clips, predicts, saves nor fails.
   expect(silent).toEqual([
     "exception",
     "gradientClip",
+    "predictBegin",
+    "predictBatchBegin",
+    "predictBatchEnd",
+    "predictEnd",
     "beforeSave",
     "afterSave",
     "saveError",
@@ -44,6 +49,8 @@ const PAIRS: Readonly<Record<string, BuiltinEvent>> = {
   batchBegin: "batchEnd",
   evalBegin: "evalEnd",
   evalBatchBegin: "evalBatchEnd",
+  predictBegin: "predictEnd",
+  predictBatchBegin: "predictBatchEnd",
 };
 
 /** The first violation of proper nesting, or undefined. */

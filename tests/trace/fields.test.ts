@@ -1,7 +1,8 @@
 // Every conditional field × every event: it can be read exactly where EVENTS says so.
 import { ContextError, type BuiltinEvent, type Grads, type Hook } from "hookline";
 import { linear, sequential } from "hookline/nn";
-import { testEngine } from "hookline/testing";
+import { DataLoader } from "hookline/data";
+import { testEngine, tinyData } from "hookline/testing";
 import { describe, expect, test } from "vitest";
 import type { Context } from "../../src/core/context.ts";
 import { BUILTIN_EVENTS, COMMON_FIELDS, EVENTS, methodOf } from "../../src/core/events.ts";
@@ -31,11 +32,12 @@ async function readIn(event: BuiltinEvent, fields: readonly (keyof Context)[]): 
   } as unknown as Hook;
   const fails: Hook = { name: "fails", onStepEnd: () => Promise.reject(new Error("on purpose")) };
   const model = sequential(linear(3, 1));
-  const run = fullTrainer({ model, hooks: event === "exception" ? [reader, fails] : [reader] }).fit();
-  const error: unknown = await run.then(
+  await using trainer = fullTrainer({ model, hooks: event === "exception" ? [reader, fails] : [reader] });
+  const error: unknown = await trainer.fit().then(
     () => undefined,
     (reason: unknown) => reason,
   );
+  if (EVENTS[event].level === "predict") await trainer.predict(new DataLoader(tinyData(4), { batchSize: 4 }));
   expect(error === undefined).toBe(event !== "exception");
   expect(seen.length).toBeGreaterThan(0);
   return seen;

@@ -1,10 +1,11 @@
 // Every verb × every event: it works and is audited where VERBS says so, and elsewhere says where it works.
 import { ContextError, defineEvent, type BuiltinEvent, type Hook, type RunResult } from "hookline";
+import { DataLoader } from "hookline/data";
 import { mse } from "hookline/nn";
 import { tinyData } from "hookline/testing";
 import { describe, expect, test } from "vitest";
 import type { Context } from "../../src/core/context.ts";
-import { BUILTIN_EVENTS, methodOf } from "../../src/core/events.ts";
+import { BUILTIN_EVENTS, EVENTS, methodOf } from "../../src/core/events.ts";
 import { SKIP_SCOPES, VERBS, type SkipScope, type VerbName } from "../../src/core/verbs.ts";
 import { fullTrainer, SAVING } from "../support/full-trainer.ts";
 
@@ -58,7 +59,8 @@ interface Outcome {
   readonly evals: number;
 }
 
-const byOthers = ({ interventions }: RunResult) => interventions.filter(({ who }) => who !== SAVING);
+const byOthers = ({ interventions }: Pick<RunResult, "interventions">) =>
+  interventions.filter(({ who }) => who !== SAVING);
 
 /** Runs, with `deed` done at the first occasion of an event; `exception` comes about by another hook. */
 async function atFirst(event: BuiltinEvent, deed: (ctx: Context) => unknown, needs?: Hook["needs"]): Promise<Outcome> {
@@ -81,13 +83,17 @@ async function atFirst(event: BuiltinEvent, deed: (ctx: Context) => unknown, nee
   const fails: Hook = { name: "fails", onStepEnd: () => Promise.reject(new Error("on purpose")) };
   const count: Hook = { name: "count", onEvalEnd: () => void evals++ };
   const hooks = event === "exception" ? [caller, fails] : [caller, count];
-  const result = await fullTrainer({ hooks, samples: 32 })
-    .fit()
-    .catch((error: unknown) => {
-      if (event !== "exception") throw error;
-      return undefined;
-    });
-  const interventions = result ? byOthers(result) : [];
+  await using trainer = fullTrainer({ hooks, samples: 32 });
+  const result = await trainer.fit().catch((error: unknown) => {
+    if (event !== "exception") throw error;
+    return undefined;
+  });
+  let interventions = result ? byOthers(result) : [];
+  if (EVENTS[event].level === "predict") {
+    const look = (ctx: Pick<RunResult, "interventions">) => (interventions = byOthers(ctx));
+    using _ = trainer.on("close", look);
+    await trainer.predict(new DataLoader(tinyData(4), { batchSize: 4 }));
+  }
   return { thrown, at: at!, result, interventions, evals };
 }
 
@@ -215,7 +221,7 @@ describe("after its event", () => {
         errors.push(error);
       }
     };
-    const [event] = VERBS[verb].events as readonly [BuiltinEvent];
+    const event: BuiltinEvent = VERBS[verb].events[0];
     const keeper = { name: "keeper", [methodOf(event)]: (ctx: Context) => void (kept ??= ctx) } as Hook;
     const other = { name: "other", [methodOf(event)]: () => use(), onLog: () => use() } as Hook;
     const result = await fullTrainer({ hooks: [keeper, other] }).fit();

@@ -14,6 +14,7 @@ import { lossSpike } from "../../hooks/loss-spike.ts";
 import { lrMonitor } from "../../hooks/lr-monitor.ts";
 import { modelCheckpoint } from "../../hooks/model-checkpoint.ts";
 import { nanGuard } from "../../hooks/nan-guard.ts";
+import { predictionWriter } from "../../hooks/prediction-writer.ts";
 import { probe } from "../../hooks/probe.ts";
 import { progressBar } from "../../hooks/progress-bar.ts";
 import { checkS3Upload, s3Upload } from "../../hooks/s3-upload.ts";
@@ -44,6 +45,7 @@ export const hooks: Components = {
   lrMonitor: { make: lrMonitor },
   modelCheckpoint: { make: modelCheckpoint },
   nanGuard: { make: nanGuard },
+  predictionWriter: { make: predictionWriter, files: { file: "write" } },
   probe: { make: probe },
   progressBar: { make: progressBar },
   s3Upload: { make: s3Upload, checkAround: checkS3Upload },
