@@ -5,6 +5,7 @@ import { EngineError } from "../../core/errors.ts";
 import type { MaybePromise } from "../../core/loader.ts";
 import type { Tensor } from "../../core/model.ts";
 import type { Buffer, Engine, JitOptions, OnEngine, Tree } from "../engine.ts";
+import { writeRoutineInputs } from "./routine-inputs.ts";
 import { canLook, copyInto, lend } from "./wasm-memory.ts";
 
 export type JaxDevice = "wasm" | "webgpu";
@@ -50,6 +51,7 @@ export class JaxEngine implements Engine {
   readonly #compiled: Jitted<unknown>[] = [];
 
   private constructor(device: JaxDevice) {
+    writeRoutineInputs();
     this.name = device;
     // In a cross-origin isolated page jax-js spreads wasm kernels over workers, and only awaiting sees the result.
     const threaded = typeof SharedArrayBuffer !== "undefined" && typeof Worker !== "undefined";
