@@ -100,13 +100,15 @@ train --json > result.json`,
 
   command(
     "resume",
-    "Goes on with a run that was interrupted, killed or has failed.",
+    "Continues a run that was interrupted, killed or has failed, or trains a complete one further.",
     () => import("./resume.ts"),
     `resume runs/digits
-resume runs/digits --set epochs=20`,
+resume runs/digits --epochs 20
+resume runs/digits --set hooks.earlyStopping.patience=20`,
   )
     .argument("<runDir>", "the run's directory")
     .addOption(SET())
+    .option("--epochs <n>", "how many epochs to train in all: more than a complete run has extend it", wholeFrom(1))
     .option("--quiet", "no progress, and no words but errors and warnings")
     .addOption(JSON_FLAG());
 

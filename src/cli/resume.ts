@@ -1,7 +1,9 @@
-// hookline resume: goes on with a run, as its directory says it was begun.
+// hookline resume: continues a run with the config it was started with, or extends one that is complete.
 import { thisProcess } from "../checkpoint/process-mark.ts";
 import { buildExperiment } from "../experiment/build/build-experiment.ts";
-import { readResults } from "../experiment/results-file.ts";
+import { hasMoreToTrain } from "../experiment/longer-training.ts";
+import { readResults, type SavedResults } from "../experiment/results-file.ts";
+import { overridesOf } from "./lib/config-file.ts";
 import { UsageError } from "./lib/exit.ts";
 import { typed } from "./lib/hints.ts";
 import { readRecord } from "./lib/record.ts";
@@ -16,11 +18,13 @@ import { shownPath } from "./lib/shown-path.ts";
 
 interface Flags {
   readonly set?: readonly string[];
+  readonly epochs?: number;
   readonly quiet?: boolean;
   readonly json?: boolean;
 }
 
-export async function run(given: string, { set = [], quiet, json }: Flags): Promise<number> {
+export async function run(given: string, { set: changes, epochs, quiet, json }: Flags): Promise<number> {
+  const set = overridesOf(changes, { epochs });
   const { runDir, record, doc, options } = await prepare(given, set);
   const overrides = [...record.overrides, ...set.map(withoutSecrets)];
   const changed = { ...record, raw: recordable(doc), overrides, process: thisProcess() };
@@ -28,8 +32,8 @@ export async function run(given: string, { set = [], quiet, json }: Flags): Prom
   return runExperiment({ options: { ...options, hooks }, runDir, record: changed, resume: true, quiet, json });
 }
 
-export async function check(given: string, { set = [] }: Flags): Promise<void> {
-  const { options } = await prepare(given, set);
+export async function check(given: string, { set, epochs }: Flags): Promise<void> {
+  const { options } = await prepare(given, overridesOf(set, { epochs }));
   checkJoining(options);
 }
 
@@ -37,11 +41,19 @@ async function prepare(given: string, set: readonly string[]) {
   const runDir = shownPath(given);
   const record = readRecord(runDir);
   const saved = await readResults(runDir);
-  if (saved?.status === "completed")
-    throw new UsageError(`The run in ${runDir} is complete. \`${typed("train")}\` begins another.`);
+  const isComplete = saved?.status === "completed";
+  if (isComplete && set.length === 0) throw new UsageError(complete(runDir, saved));
   if (isMainRank()) checkNobodyThere(runDir);
   const doc = await recordedConfig(runDir, record, set);
   // Hooks and loggers that need something from outside are the main rank's alone.
   const options = await buildExperiment(doc, { forRun: isMainRank() });
+  if (isComplete && !hasMoreToTrain(options, saved)) throw new UsageError(complete(runDir, saved));
   return { runDir, record, doc, options };
+}
+
+function complete(runDir: string, { models }: SavedResults): string {
+  const [{ training } = {}] = Object.values(models);
+  const ended = training && training.status !== "completed" ? `, since a hook stopped it (${training.reason})` : "";
+  const more = `\`${typed(`resume ${runDir} --epochs ${Math.max(2, 2 * (training?.epochs ?? 1))}`)}\` trains it further`;
+  return `The run in ${runDir} is complete${ended}. ${ended ? "" : `${more}, to so many epochs in all. `}\`${typed("train")}\` starts another.`;
 }

@@ -12,7 +12,7 @@ import { typed } from "./lib/hints.ts";
 import { keepStdoutFree, print, printJson, say } from "./lib/output.ts";
 import { shownPath } from "./lib/shown-path.ts";
 import { bestOf, describeTrial, studyData, trialsTable, writeReport } from "./lib/study-answer.ts";
-import { makeStudyRoom, recordSweep } from "./lib/study-place.ts";
+import { allFailed, makeStudyRoom, recordSweep } from "./lib/study-place.ts";
 import { trialTable } from "./lib/trial-table.ts";
 
 interface Flags {
@@ -50,6 +50,7 @@ export async function run(file: string, { set = [], fresh = false, quiet, json }
       // What is wrong before the first trial is input that cannot be used.
       if (!begun) throw error;
       await writeReport(reportedOf(study, { status: "error", reason: (error as Error).message }), dir);
+      if (allFailed(study.trials)) say(startAnew(file));
       return running(() => Promise.reject<StudyResult>(error));
     });
     const { trials } = study;
@@ -64,16 +65,21 @@ export async function run(file: string, { set = [], fresh = false, quiet, json }
           ...(trials.length > 0 ? [trialsTable(reported, SHOWN)] : []),
           ...(best ? [`The best is trial ${best.number}: ${describeTrial(reported, best)}`] : []),
           ...ending(result, dir, report.html),
+          ...(allFailed(trials) ? [startAnew(file)] : []),
         ].join("\n"),
       );
     }
     if (result.status === "interrupted") return EXIT_CODES[result.requestedBy] ?? EXIT.failed;
     // A study of failures has found nothing, however few of them there were.
-    return trials.length > 0 && trials.every(({ status }) => status === "failed") ? EXIT.failed : EXIT.ok;
+    return allFailed(trials) ? EXIT.failed : EXIT.ok;
   } finally {
     giveStdoutBack?.();
   }
 }
+
+/** The same command would find a study that has ended, with nothing but failures. */
+const startAnew = (file: string): string =>
+  `All trials failed. Mend what they failed with, then start anew: ${typed(`tune ${file} --fresh`)}`;
 
 function reportedOf(study: Study<Space>, { status, reason }: Pick<ReportedStudy, "status" | "reason">): ReportedStudy {
   const { name, space, objectives, elapsed, trials } = study;

@@ -14,6 +14,7 @@ import { currentPlatform } from "../platform/platform.ts";
 import { Interruptions } from "../trainer/interruptions.ts";
 import type { FitOptions } from "../trainer/options.ts";
 import { checkMonitors } from "./check-monitors.ts";
+import { trainsOn } from "./longer-training.ts";
 import { PipelineState, type PipelineHooks } from "./pipeline-hooks.ts";
 import type { PlannedModel } from "./plan.ts";
 import { Progress, type Ending } from "./progress.ts";
@@ -117,7 +118,12 @@ export class ExperimentRun<D> {
         `Experiment: the run in ${runDir} has the seed ${before.seed}, this one ${seed}: it would split the data in another way. Resume with the same \`seed\`.`,
       );
     }
-    return new Progress(name, seed, isMain ? runDir : undefined, before);
+    const progress = new Progress(name, seed, isMain ? runDir : undefined, before);
+    for (const { name: model, plan } of this.#models) {
+      const saved = progress.of(model);
+      if (saved && trainsOn(plan, saved)) progress.reopen(model);
+    }
+    return progress;
   }
 
   /** A process that is training there writes its own results: they must not be replaced by the refusal of this run. */

@@ -41,8 +41,9 @@ export class Experiment<D = Arrays> {
   }
 
   /**
-   * Runs it from its beginning, or with `resume` goes on where an earlier run in its directory stopped. A run that has
-   * ended there before is moved aside: `runs/digits` becomes `runs/digits.1`.
+   * Runs it from its beginning, or with `resume` continues where an earlier run in its directory stopped; a complete one
+   * trains on when `epochs` or `steps` are more than it has done. Without `resume`, a run that has ended there before is
+   * moved aside: `runs/digits` becomes `runs/digits.1`.
    */
   async run(options: RunExperimentOptions = {}): Promise<ExperimentResult> {
     checkOptions("run", options, RUN_CHECKS);

@@ -40,6 +40,12 @@ export class Progress {
     return Object.hasOwn(this.#models, model) ? this.#models[model] : undefined;
   }
 
+  /** A complete model trains on: what came of its training so far is replaced when that has ended. */
+  reopen(model: string): void {
+    const { params, checkpoint } = this.of(model)!;
+    this.#models[model] = { complete: false, params, ...(checkpoint !== undefined && { checkpoint }) };
+  }
+
   isComplete(models: readonly Planned[]): boolean {
     return models.every(({ name }) => this.of(name)?.complete);
   }

@@ -6,7 +6,10 @@ import { histogram, text } from "../core/media.ts";
 import { DataLoader } from "../data/data-loader.ts";
 import type { LoggerBackend, LogRecord, RunEnd, RunEvent, RunFacts } from "../loggers/backend.ts";
 import { testEngine, tinyData, tinyTrainer, type TinyOptions } from "../testing/index.ts";
+import { cosine } from "../optim/index.ts";
+import { sgd } from "../optim/sgd.ts";
 import { logger, type LoggerOptions } from "./logger.ts";
+import { modelCheckpoint } from "./model-checkpoint.ts";
 
 interface Recorded extends LoggerBackend {
   readonly runs: RunFacts[];
@@ -223,6 +226,25 @@ describe("the run", () => {
     await run(picked, { hparams: ["seed"] }, { seed: 3 });
     expect(picked.runs[0]!.hparams).toEqual({ seed: 3 });
     await expect(run(recording(), { hparams: ["sed"] }, { seed: 3 })).rejects.toThrow("Did you mean `seed`?");
+  });
+
+  it("shows the rates that the optimizers were made with, also after steps, a resume and an evaluation", async () => {
+    const backend = recording();
+    const store = memoryStore();
+    const decays = { store, optimizer: sgd({ lr: 0.1, momentum: 0.9 }), schedule: cosine({ min: 0 }) };
+    const changes: Hook = {
+      name: "changes",
+      onTrainBegin: ({ optimizers }) => (optimizers[0]!.groups[0]!.weightDecay = 0.3),
+    };
+    await using first = tinyTrainer({ ...decays, hooks: [modelCheckpoint(), changes, logger(backend)] });
+    await first.fit();
+    await first.evaluate(evalLoader());
+    await using second = tinyTrainer({ ...decays, epochs: 2, hooks: [modelCheckpoint(), logger(backend)] });
+    await second.fit({ resume: "auto" });
+    await second.evaluate(evalLoader());
+    const made = { "optimizer.lr": 0.1, "optimizer.weightDecay": 0, "optimizer.momentum": 0.9 };
+    for (const { hparams } of backend.runs) expect(hparams).toMatchObject(made);
+    expect(backend.runs.length).toBeGreaterThan(1);
   });
 
   it("goes on under its id after a resume, from the step it is at", async () => {

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { completed, minimise, reported } from "../../tests/support/trials.ts";
 import { uniform } from "./space/uniform.ts";
-import { orderTrials, rankTrials } from "./rank-trials.ts";
+import { orderTrials, rankNote, rankTrials } from "./rank-trials.ts";
 
 const { objectives } = minimise({ x: uniform(0, 1) });
 
@@ -34,4 +34,12 @@ it("orders all trials for a table: completed, ended early, unfinished, failed; e
     completed(8, {}, 4),
   ];
   expect(orderTrials(trials, objectives).map(({ number }) => number)).toEqual([8, 7, 3, 6, 2, 5, 1, 4, 0]);
+});
+
+it("says why a better value stands below a worse one, where it does", () => {
+  const pruned = (loss: number) => reported(2, [9, loss], "pruned");
+  expect(rankNote([completed(0, {}, 5), completed(1, {}, 6), pruned(4)], objectives)).toMatch(/fewer steps/);
+  expect(rankNote([completed(0, {}, 5), completed(1, {}, 6), pruned(5.5)], objectives)).toMatch(/fewer steps/);
+  expect(rankNote([completed(0, {}, 5), completed(1, {}, 6), pruned(7)], objectives)).toBeUndefined();
+  expect(rankNote([pruned(1)], objectives)).toBeUndefined();
 });

@@ -31,6 +31,18 @@ export function orderTrials<T extends TrialRecord>(
   return [...new Set([...ranked, ...trials])].toSorted((a, b) => GROUPS[a.status] - GROUPS[b.status]);
 }
 
+/** Says why a better value stands below a worse one, if these trials show such a pair. */
+export function rankNote(trials: readonly TrialRecord[], objectives: readonly Objective[]): string | undefined {
+  const completed = trials.filter(({ status }) => status === "completed");
+  const early = trials.filter(({ status }) => status === "pruned" || status === "paused");
+  const isBetter = (one: TrialRecord, other: TrialRecord): boolean => {
+    const [a, b] = [lossesOf(one, objectives), lossesOf(other, objectives)];
+    return a !== undefined && b !== undefined && a.every((loss, i) => loss < b[i]!);
+  };
+  if (!early.some((one) => completed.some((other) => isBetter(one, other)))) return undefined;
+  return "Trials that completed come first. Pruned and paused ones follow, by how far they came: a value after fewer steps may look better, but does not compare.";
+}
+
 const GROUPS: Readonly<Record<TrialStatus, number>> = {
   completed: 0,
   pruned: 1,

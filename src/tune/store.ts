@@ -121,7 +121,7 @@ function checkSame(before: StudyEntry, now: StudyEntry, dir: string): void {
     if (then === here) continue;
     const both = key === "space" ? "" : `: ${then} there, ${here} here`;
     throw new StudyError(
-      `Study: the study in ${dir} has another \`${key}\`${both}. Go on with the same one, or give this study another \`dir\`.`,
+      `Study: the study in ${dir} has another \`${key}\`${both}. Continue with the same one, give this study another \`dir\`, or move that one away: on the command line, \`--fresh\` does.`,
     );
   }
 }

@@ -175,7 +175,9 @@ describe("train", () => {
     expect(code).toBe(1);
     expect(stderr).toBe("error: Hook `broken` failed in `stepEnd` at step 2: Error: out of luck\n");
     expect(resultsOf(join(dir, "runs/tiny")).status).toBe("error");
-    expect((await installed.hookline(dir, "train")).stderr).toContain("Error: out of luck. Go on with it:");
+    expect((await installed.hookline(dir, "train")).stderr).toContain(
+      "Error: out of luck. Continue it with the config it was started with:",
+    );
   });
 
   test("a run that failed before its first step does not stand in the way of the next", async () => {
@@ -316,11 +318,52 @@ describe("a run that is done", () => {
     expect(code).toBe(2);
   });
 
+  test("resume trains a complete run further, and ends as one that was that long from the start", async () => {
+    const dir = installed.project(tinyProject());
+    await installed.hookline(dir, "train", "--epochs", "2");
+    const { code, stdout } = await installed.hookline(dir, "resume", "runs/tiny", "--epochs", "4", "--json");
+    expect(code).toBe(0);
+    expect(JSON.parse(stdout)).toMatchObject({
+      status: "completed",
+      models: { model: { training: { steps: 16, epochs: 4, reason: "4 epochs" } } },
+    });
+    await installed.hookline(dir, "train", "--epochs", "4", "--run-dir", "runs/whole");
+    const results = (run: string): unknown => resultsOf(join(dir, run)).models.model!.results;
+    expect(results("runs/tiny")).toEqual(results("runs/whole"));
+    // The evaluation at its former end is not kept beside that of the new one.
+    const tests = readFileSync(join(dir, "runs/tiny/metrics.jsonl"), "utf8").match(/"test\/loss"/g);
+    expect(tests).toHaveLength(1);
+    const again = await installed.hookline(dir, "resume", "runs/tiny", "--set", "epochs=3");
+    expect(again).toMatchObject({ code: 2, stderr: expect.stringContaining("is complete") as string });
+  });
+
+  test("after a first step that failed, a mended config is resumed or trained anew", async () => {
+    const dir = installed.project(tinyProject());
+    const broken = ["--set", "model.in=3"];
+    expect((await installed.hookline(dir, "train", ...broken)).code).toBe(1);
+    // Nothing was trained: there is no checkpoint that a mended model would not fit.
+    const resumed = await installed.hookline(dir, "resume", "runs/tiny", "--set", "model.in=2", "--json");
+    expect(JSON.parse(resumed.stdout)).toMatchObject({ status: "completed" });
+    await installed.hookline(dir, "train", ...broken);
+    const anew = await installed.hookline(dir, "train", "--json");
+    expect(JSON.parse(anew.stdout)).toMatchObject({ status: "completed" });
+  });
+
+  test("a failed run without checkpoints is not said to be resumable", async () => {
+    const dir = installed.project(tinyProject(CONFIG.replace(/.*modelCheckpoint.*/, "  - ./parts.ts#broken")));
+    expect((await installed.hookline(dir, "train")).code).toBe(1);
+    const { code, stderr } = await installed.hookline(dir, "train");
+    expect(code).toBe(2);
+    expect(stderr).toContain("It left no checkpoint, so there is nothing to continue. Start anew: `--fresh`");
+    expect(stderr).not.toContain("hookline resume");
+  });
+
   test("resume has nothing to do", async () => {
     const { code, stderr } = await hookline("resume", "runs/tiny");
     expect({ code, stderr }).toEqual({
       code: 2,
-      stderr: "error: The run in runs/tiny is complete. `npx hookline train` begins another.\n",
+      stderr:
+        "error: The run in runs/tiny is complete. `npx hookline resume runs/tiny --epochs 6` trains it further, to so many epochs in all. `npx hookline train` starts another.\n",
     });
   });
 });

@@ -38,7 +38,7 @@ test("Ctrl-C ends a run in good order, a new one does not pass over it, and resu
   const another = await installed.hookline(dir, "train");
   expect(another.code).toBe(2);
   expect(another.stderr).toContain(
-    "runs/tiny has an unfinished run, which ended with: SIGINT. Go on with it: `npx hookline resume runs/tiny`.",
+    "runs/tiny has an unfinished run, which ended with: SIGINT. Continue it with the config it was started with: `npx hookline resume runs/tiny`;",
   );
 
   const resumed = await installed.hookline(dir, "resume", "runs/tiny", "--json");

@@ -2,7 +2,7 @@
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { earlyStopping, logger, modelCheckpoint, type Hook, type HostTensors } from "hookline";
-import { kFold, type ExperimentResult } from "hookline/experiment";
+import { holdout, kFold, type ExperimentResult } from "hookline/experiment";
 import { adamw, cosine } from "hookline/optim";
 import { tinyTrainer } from "hookline/testing";
 import { describe, expect, it } from "vitest";
@@ -40,6 +40,27 @@ const timeless = ({ models }: ExperimentResult) =>
   }));
 
 describe("resume", () => {
+  it("trains a complete run further when it may be longer, as if it had been from the start", async () => {
+    const runDir = join(tempDir(), "run");
+    const plain = (dir: string, epochs: number, ...hooks: Hook[]): TinyExperimentOptions => ({
+      runDir: dir,
+      split: holdout({ val: 0.25, test: 0.25 }),
+      epochs,
+      models: { a: {}, b: { seed: 1, epochs: 2 } },
+      hooks: [modelCheckpoint({ monitor: "val/loss" }), ...hooks],
+    });
+    await tinyExperiment(plain(runDir, 2)).run();
+    const trained: string[] = [];
+    const seen: Hook = { name: "seen", onTrainingComplete: ({ model }) => void trained.push(model) };
+    const longer = await tinyExperiment(plain(runDir, 4, seen)).run({ resume: true });
+    // The other model has its own limit, and has reached it.
+    expect(trained).toEqual(["a"]);
+    expect(timeless(longer)).toEqual(timeless(await tinyExperiment(plain(join(tempDir(), "run"), 4)).run()));
+    const shorter = await tinyExperiment(plain(runDir, 3, seen)).run({ resume: true });
+    expect(timeless(shorter)).toEqual(timeless(longer));
+    expect(trained).toEqual(["a"]);
+  });
+
   it("wherever it was cut off, ends as if it never had been, bit for bit", { timeout: 90_000 }, async () => {
     const whole = keeper();
     let steps = 0;

@@ -95,3 +95,13 @@ test("when the program that failed took the parameters with it, the error says t
   expect(warnings.join()).toContain("there is no emergency checkpoint");
   expect(await store.list()).toEqual([]);
 });
+
+test("a failure in the first step leaves no checkpoint: a mended model starts from its beginning", async () => {
+  const store = memoryStore();
+  const failed = tinyTrainer({ store, hooks: [atEnd, failing("stepBegin", () => true)] });
+  await expect(failed.fit()).rejects.toThrow("as planned");
+  expect(await store.list()).toEqual([]);
+  await using mended = tinyTrainer({ store, hooks: [atEnd] });
+  expect((await mended.fit({ resume: "auto" })).steps).toBe(4);
+  await failed.close();
+});

@@ -147,6 +147,30 @@ describe("a sweep over an experiment", () => {
     expect(answerOf(fresh).trials).toHaveLength(1);
   });
 
+  test("a sweep whose trials all failed: says how to start anew, also when its experiment was mended", async () => {
+    const dir = sweepProject(SWEEP);
+    const failed = await installed.hookline(dir, "tune", "sweep.yaml", "--set", "experiment.model.in=3");
+    expect(failed.code).toBe(1);
+    expect(failed.stderr).toContain("then start anew: npx hookline tune sweep.yaml --fresh\n");
+    const two = await installed.hookline(
+      sweepProject(SWEEP),
+      "tune",
+      "sweep.yaml",
+      "--set",
+      "experiment.model.in=3",
+      "--set",
+      "trials=2",
+    );
+    expect(two.stdout).toContain("then start anew: npx hookline tune sweep.yaml --fresh\n");
+    const mended = await installed.hookline(dir, "tune", "sweep.yaml");
+    expect(mended.code).toBe(2);
+    expect(mended.stderr).toContain(
+      "All of its trials failed, so there is nothing to continue: `npx hookline tune sweep.yaml --fresh` moves it aside",
+    );
+    const fresh = await installed.hookline(dir, "tune", "sweep.yaml", "--fresh", "--json");
+    expect(answerOf(fresh)).toMatchObject({ status: "completed", best: { status: "completed" } });
+  });
+
   test("a typo: 2, with its place, and nothing is made", async () => {
     const dir = sweepProject(SWEEP.replace("optimizer.lr", "optimizer.rl"));
     const { code, stdout, stderr } = await installed.hookline(dir, "tune", "sweep.yaml");

@@ -244,7 +244,7 @@ describe("the journal", () => {
     const dir = tempDir();
     await studyOf({ dir }).run();
     await expect(studyOf({ dir, seed: 1 }).run()).rejects.toThrow(
-      /has another `seed`: 0 there, 1 here\. Go on with the same/,
+      /has another `seed`: 0 there, 1 here\. Continue with the same one, give this study another `dir`/,
     );
     await expect(studyOf({ dir, objective: "accuracy" }).run()).rejects.toThrow(/another `objectives`/);
     const wider = { x: uniform(-1, 2) };

@@ -29,9 +29,14 @@ export function checkNobodyThere(runDir: string): void {
   for (const dir of checkpointsBelow(runDir)) checkUnlocked(dir);
 }
 
-function unfinished(runDir: string, { status, reason }: SavedResults): string {
+function unfinished(runDir: string, { status, reason, models }: SavedResults): string {
   const how = status === "running" ? "is running, or was killed" : `ended with: ${reason || status}`;
-  return `${runDir} has an unfinished run, which ${sentence(how)} Go on with it: \`${typedResume(runDir)}\`. Or start anew: \`--fresh\` moves it aside, \`--run-dir\` leaves it where it is.`;
+  const hasCheckpoints = checkpointsBelow(runDir).some((dir) => readdirSync(dir).some((name) => !name.startsWith(".")));
+  const isLeft = hasCheckpoints || Object.keys(models).length > 0;
+  const resume = isLeft
+    ? `Continue it with the config it was started with: \`${typedResume(runDir)}\`; \`--set\` changes a value. Or start anew with this config`
+    : "It left no checkpoint, so there is nothing to continue. Start anew";
+  return `${runDir} has an unfinished run, which ${sentence(how)} ${resume}: \`--fresh\` moves it aside, \`--run-dir\` leaves it where it is.`;
 }
 
 /** Those of the run, of its models and of their folds. */

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import type { TrialInfo } from "../../core/tune.types.ts";
 import { formatMetric } from "../../terminal/format-number.ts";
 import { paretoFront } from "../../tune/pareto.ts";
-import { orderTrials, rankTrials } from "../../tune/rank-trials.ts";
+import { orderTrials, rankNote, rankTrials } from "../../tune/rank-trials.ts";
 import type { ReportedStudy } from "../../tune/report/index.ts";
 import { valueAtPath } from "../../tune/study-table.ts";
 import { table } from "./table.ts";
@@ -44,17 +44,18 @@ export function trialsTable({ trials, objectives, space }: ReportedStudy, most =
     ...objectives.map(({ metric }) => ` ${metric}`),
     ...paths.map((p) => ` ${p}`),
   ];
-  const rows = all
-    .slice(0, most)
-    .map((trial) => [
-      String(trial.number),
-      trial.status,
-      String(trial.reports.at(-1)?.step ?? ""),
-      ...objectives.map(({ metric }) => metricText(trial, metric)),
-      ...paths.map((path) => valueAtPath(trial, path, space.parameters)),
-    ]);
+  const shown = all.slice(0, most);
+  const rows = shown.map((trial) => [
+    String(trial.number),
+    trial.status,
+    String(trial.reports.at(-1)?.step ?? ""),
+    ...objectives.map(({ metric }) => metricText(trial, metric)),
+    ...paths.map((path) => valueAtPath(trial, path, space.parameters)),
+  ]);
   const hidden = all.length - rows.length;
-  return `${table(head, rows)}${hidden > 0 ? `\nand ${hidden} more` : ""}`;
+  const note = rankNote(shown, objectives);
+  const notes = [...(hidden > 0 ? [`and ${hidden} more`] : []), ...(note === undefined ? [] : [note])];
+  return [table(head, rows), ...notes].join("\n");
 }
 
 /** For `--json`: all but the curves, which the journal has. */

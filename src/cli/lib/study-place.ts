@@ -7,8 +7,15 @@ import type { SweepDocument } from "../../tune/sweep/read-sweep.ts";
 import { readRecord } from "../../tune/sweep/record-file.ts";
 import { newRecord, writeRecord } from "../../tune/sweep/record.ts";
 import type { Objective } from "../../tune/types.ts";
+import type { TrialInfo } from "../../core/tune.types.ts";
+import { readStudy } from "../../tune/read-study.ts";
 import { UsageError } from "./exit.ts";
+import { typed } from "./hints.ts";
 import { say } from "./output.ts";
+
+/** Whether a study has found nothing: then there is nothing to continue. */
+export const allFailed = (trials: readonly Pick<TrialInfo, "status">[]): boolean =>
+  trials.length > 0 && trials.every(({ status }) => status === "failed");
 
 /** Moves a study aside as a whole. */
 export function makeStudyRoom(dir: string): void {
@@ -34,8 +41,12 @@ export async function recordSweep(
   if (!before) return writeRecord(dir, record);
   const other = difference(before.experiment.raw, record.experiment.raw);
   if (other === undefined) return undefined;
+  const where = `The study in ${dir} is over another experiment: \`${other.path}\` is ${other.before} there and ${other.now} here.`;
+  const anew = `\`${typed(`tune ${sweep.doc.file} --fresh`)}\` moves it aside and starts anew`;
   throw new UsageError(
-    `The study in ${dir} is over another experiment: \`${other.path}\` is ${other.before} there and ${other.now} here. Go on with the same one, give this sweep another \`name\` or \`dir\`, or begin anew: --fresh moves that one aside.`,
+    allFailed(readStudy(dir)?.trials ?? [])
+      ? `${where} All of its trials failed, so there is nothing to continue: ${anew}.`
+      : `${where} Continue with the same one, give this sweep another \`name\` or \`dir\`, or begin anew: ${anew}.`,
   );
 }
 

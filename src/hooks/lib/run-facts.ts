@@ -2,6 +2,7 @@
 import { thisProcess } from "../../checkpoint/process-mark.ts";
 import type { ContextOf } from "../../core/context.types.ts";
 import type { Json } from "../../core/json.ts";
+import type { Optimizer } from "../../core/optimizer.ts";
 import { builtinOrNone } from "../../platform/builtin.ts";
 import { isSecret, redact, redactArguments } from "../../core/redact.ts";
 
@@ -43,17 +44,28 @@ export function plainOptions(config: object): Record<string, Json> {
 
 /** The trainer's options that are plain values, and what the optimizers were made with. */
 export function defaultHparams({ config, optimizers }: Around): Record<string, Json> {
-  const groups = optimizers.flatMap(({ name, groups: all }) =>
-    all.flatMap(({ name: group, lr, weightDecay, momentum }) => {
+  const groups = optimizers.flatMap(({ name, groups: all }) => {
+    // Not as they are now: schedules and hooks change them, and a resumed run begins with changed ones.
+    const { defaults, groups: given } = optimizerOf(config, name);
+    return all.flatMap(({ name: group }, i) => {
+      // The group of all other parameters, if there is one, comes last.
+      const { lr = defaults.lr, weightDecay = defaults.weightDecay, momentum = defaults.momentum } = given[i] ?? {};
       const prefix = all.length > 1 ? `${name}.${group}` : name;
       return [
         [`${prefix}.lr`, lr],
         [`${prefix}.weightDecay`, weightDecay],
         ...(momentum === undefined ? [] : [[`${prefix}.momentum`, momentum]]),
       ];
-    }),
-  );
+    });
+  });
   return { ...plainOptions(config), ...(Object.fromEntries(groups) as Record<string, Json>) };
+}
+
+/** The option is one optimizer, or several by name. */
+function optimizerOf(config: Around["config"], name: string): Optimizer {
+  const option = config.optimizer as Optimizer | Readonly<Record<string, Optimizer>>;
+  const isOne = typeof (option as Optimizer).leaf === "function";
+  return isOne ? (option as Optimizer) : (option as Readonly<Record<string, Optimizer>>)[name]!;
 }
 
 interface NodeProcess {

@@ -122,7 +122,9 @@ export class Saver implements Saves {
     try {
       await this.#settle(failure);
       const position = this.#before ?? (this.#whole ? this.#here() : undefined);
-      if (request && position && stateKey(position) !== this.#savedState)
+      // Before the first step nothing is trained, and a checkpoint would keep a model that may be what is wrong.
+      const isWorthIt = position !== undefined && position.clock.now.step > 0;
+      if (request && isWorthIt && stateKey(position) !== this.#savedState)
         await this.#save({ ...request, reason: "emergency" }, { position: this.#before, failure });
       await this.#settle(failure);
     } catch (error) {

@@ -47,6 +47,26 @@ describe("the report in Markdown", () => {
     expect(markdown).toContain("no trial has completed");
   });
 
+  it.each(["markdown", "html"] as const)("says why a pruned trial with a better value stands below: %s", (form) => {
+    const report = (loss: number): string =>
+      studyReport({
+        name: "pruned",
+        space: new Space({ act: choice(["relu", "tanh"]) }),
+        objectives: [{ metric: "loss", mode: "min" }],
+        trials: [
+          trialInfo(0, { params: { act: "relu" }, result: { loss: 2 } }),
+          trialInfo(1, {
+            params: { act: "tanh" },
+            status: "pruned",
+            reports: [{ step: 1, values: { loss } }],
+            result: { loss },
+          }),
+        ],
+      })[form];
+    expect(report(1)).toContain("a value after fewer steps may look better, but does not compare");
+    expect(report(3)).not.toContain("fewer steps");
+  });
+
   it("keeps names and messages from being markup", () => {
     const act = "a|b [x](javascript:alert(1)) ```";
     const reason = `<img src=x onerror=alert(1)>\n\n# not a heading\n${"long ".repeat(200)}`;

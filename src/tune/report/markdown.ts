@@ -4,6 +4,7 @@ import type { TrialInfo } from "../../core/tune.types.ts";
 import { shortColumnsOf } from "./columns.ts";
 import type { Facts } from "./facts.ts";
 import { importanceNote, importanceText } from "./importance-bars.ts";
+import { rankNote } from "../rank-trials.ts";
 import { summaryOf, trialList } from "./summary.ts";
 
 const BEST = 10;
@@ -19,7 +20,11 @@ export function markdownReport(facts: Facts): string {
   ];
   if (best) parts.push("## Best parameters", fenced(JSON.stringify(best.params, undefined, 2), "json"));
   if (front.length > 0) parts.push("## Trials that no other beats", table(facts, front));
-  if (ranked.length > 0) parts.push("## Best trials", table(facts, ranked.slice(0, BEST)));
+  if (ranked.length > 0) {
+    const shown = ranked.slice(0, BEST);
+    const note = rankNote(shown, study.objectives);
+    parts.push("## Best trials", table(facts, shown), ...(note === undefined ? [] : [note]));
+  }
   if (importance)
     parts.push("## What matters", fenced(importanceText(importance), ""), escape(importanceNote(importance)));
   if (failures.length > 0) {

@@ -1,5 +1,6 @@
 // The report as one HTML file. It loads nothing, and is whole without its script.
 import type { TrialInfo } from "../../core/tune.types.ts";
+import { rankNote } from "../rank-trials.ts";
 import { columnsOf, shortColumnsOf } from "./columns.ts";
 import { curvesChart } from "./curves-chart.ts";
 import type { Facts } from "./facts.ts";
@@ -62,12 +63,14 @@ const summary = (facts: Facts): Markup =>
   </dl>`;
 
 function bestTrials(facts: Facts): Piece {
-  const { ranked, front, best } = facts;
+  const { ranked, front, best, study } = facts;
+  const shown = ranked.slice(0, BEST);
+  const note = rankNote(shown, study.objectives);
   const table = (trials: readonly TrialInfo[]): Markup => trialsTable(facts, shortColumnsOf(facts, trials), trials);
   return [
     best && section("Best parameters", "whole", html`<pre>${JSON.stringify(best.params, undefined, 2)}</pre>`),
     front.length > 0 ? section("Trials that no other beats", "whole", table(front)) : undefined,
-    ranked.length > 0 ? section("Best trials", "whole", table(ranked.slice(0, BEST))) : undefined,
+    shown.length > 0 ? section("Best trials", "whole", table(shown), note && html`<p>${note}</p>`) : undefined,
   ];
 }
 
