@@ -261,7 +261,8 @@ worker --redis rediss://user:password@queue.example:6380 --study digits --concur
     .option("--concurrency <n>", "trials at a time, each in a process of its own", wholeFrom(1), 1)
     .option("--memory <MB>", "megabytes that a trial may use", wholeFrom(1))
     .option("--timeout <s>", "seconds that an attempt at a trial may take", wholeFrom(1))
-    .option("--recycle <n>", "replace a process after so many trials", wholeFrom(1), 50);
+    .option("--recycle <n>", "replace a process after so many trials", wholeFrom(1), 50)
+    .option("--allow <export...>", "run these exports only, such as ./trial.ts#train");
 
   command(
     "init",

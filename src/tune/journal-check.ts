@@ -1,23 +1,8 @@
 // Whether a line of a journal is one that a study writes, at the place where it stands.
-import { is, type Check } from "../core/options.ts";
+import { is } from "../core/options.ts";
 import type { JournalEntry, JournalLine } from "./journal-entry.ts";
+import { failure, isRecord, numbers, shaped, wrongField, type Fields } from "./shapes.ts";
 
-type Fields = Readonly<Record<string, Check>>;
-
-const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> => is.object.test(value);
-
-/** NaN and the infinities included: a trial may report them. */
-const numbers: Check = {
-  expected: "an object of numbers",
-  test: (value) => isRecord(value) && Object.values(value).every((each) => typeof each === "number"),
-};
-
-const shaped = (fields: Fields, optional: Fields = {}): Check => ({
-  expected: `an object with ${Object.keys(fields).join(", ")}`,
-  test: (value) => isRecord(value) && wrongField(value, fields, optional) === undefined,
-});
-
-const failure = shaped({ name: is.string, message: is.string }, { stack: is.string });
 const checkpoint = shaped({ path: is.string, trial: is.wholeFrom(0) });
 const objective = shaped({ metric: is.name, mode: is.oneOf("min", "max") });
 const reason = { reason: is.string };
@@ -75,11 +60,3 @@ export function wrongEntry(line: unknown, place: number, trials: number): string
 }
 
 const isKnown = (trial: unknown, trials: number): boolean => is.wholeFrom(0).test(trial) && (trial as number) < trials;
-
-function wrongField(value: Readonly<Record<string, unknown>>, fields: Fields, optional: Fields): string | undefined {
-  const own = (name: string): unknown => (Object.hasOwn(value, name) ? value[name] : undefined);
-  return (
-    Object.keys(fields).find((name) => !fields[name]!.test(own(name))) ??
-    Object.keys(optional).find((name) => own(name) !== undefined && !optional[name]!.test(own(name)))
-  );
-}

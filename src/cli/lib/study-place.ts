@@ -2,7 +2,7 @@
 import { existsSync, renameSync } from "node:fs";
 import { resolve } from "node:path";
 import { checkUnlocked } from "../../checkpoint/lock.ts";
-import type { Json } from "../../core/json.ts";
+import { difference } from "../../tune/sweep/difference.ts";
 import type { SweepDocument } from "../../tune/sweep/read-sweep.ts";
 import { readRecord } from "../../tune/sweep/record-file.ts";
 import { newRecord, writeRecord } from "../../tune/sweep/record.ts";
@@ -48,25 +48,4 @@ export async function recordSweep(
       ? `${where} All of its trials failed, so there is nothing to continue: ${anew}.`
       : `${where} Continue with the same one, give this sweep another \`name\` or \`dir\`, or begin anew: ${anew}.`,
   );
-}
-
-interface Difference {
-  readonly path: string;
-  readonly before: string;
-  readonly now: string;
-}
-
-/** The first thing in which two configs differ. */
-function difference(before: Json | undefined, now: Json | undefined, path = ""): Difference | undefined {
-  const [then, here] = [JSON.stringify(before), JSON.stringify(now)];
-  if (then === here) return undefined;
-  const isTree = (value: unknown): value is Readonly<Record<string, Json>> =>
-    typeof value === "object" && value !== null;
-  if (!isTree(before) || !isTree(now)) return { path, before: then ?? "not there", now: here ?? "not there" };
-  for (const key of new Set([...Object.keys(before), ...Object.keys(now)])) {
-    const found = difference(before[key], now[key], path === "" ? key : `${path}.${key}`);
-    if (found) return found;
-  }
-  // The same in another order.
-  return undefined;
 }

@@ -15,6 +15,12 @@ export interface BullmqOptions {
   readonly lock?: number;
   /** Accepts a Redis that forgets: one without an append-only file, or one that evicts keys. Default false. */
   readonly allowVolatile?: boolean;
+  /**
+   * Signs all that the study and its workers send through Redis, so that nobody without the key can forge it. At least 16
+   * characters, the same for all of them. Default: the environment variable `HOOKLINE_QUEUE_KEY`; without it, nothing is
+   * signed.
+   */
+  readonly key?: string;
   /** What the module of the trial is relative to. Default: where the process was started. */
   readonly directory?: string;
 }
@@ -24,12 +30,23 @@ export const redisAddress: Check = {
   test: (value) => typeof value === "string" && /^rediss?:\/\/./.test(value) && URL.canParse(value),
 };
 
-const CHECKS = { redis: redisAddress, lock: is.positive, allowVolatile: is.boolean, directory: is.name };
+export const keyOption: Check = {
+  expected: "a text of 16 characters or more",
+  test: (value) => typeof value === "string" && value.length >= 16,
+};
+
+const CHECKS = {
+  key: keyOption,
+  redis: redisAddress,
+  lock: is.positive,
+  allowVolatile: is.boolean,
+  directory: is.name,
+};
 
 /** @example new Study({ …, trial: "./trial.ts#train", runner: bullmq({ redis: "redis://localhost:6379" }), concurrency: 16 }) */
 export function bullmq(options: BullmqOptions): Runner {
   checkOptions("bullmq", options, CHECKS, ["redis"]);
-  const { redis, lock = 10, allowVolatile = false, directory } = options;
+  const { redis, lock = 10, allowVolatile = false, directory, key } = options;
   let queue: StudyQueue | undefined;
   return {
     name: "bullmq",
@@ -38,9 +55,17 @@ export function bullmq(options: BullmqOptions): Runner {
       const trial = checkElsewhere("bullmq", study);
       const { openStudyQueue } = await import("./bullmq/study-queue.ts");
       const place = directory ?? process.cwd();
-      queue = await openStudyQueue({ redis, lockMs: lock * 1000, allowVolatile, directory: place, trial, study });
+      const shared = { redis, allowVolatile, key: key ?? keyOfEnvironment() };
+      queue = await openStudyQueue({ ...shared, lockMs: lock * 1000, directory: place, trial, study });
     },
     run: (job, host) => queue!.run(job, host),
     close: () => queue!.close(),
   };
+}
+
+/** Empty is none, as where it is unset. */
+export function keyOfEnvironment(): string | undefined {
+  const key = process.env["HOOKLINE_QUEUE_KEY"] || undefined;
+  if (key !== undefined) checkOptions("HOOKLINE_QUEUE_KEY", { key }, { key: keyOption });
+  return key;
 }

@@ -20,7 +20,7 @@ export async function newRecord(
   objectives: readonly string[],
 ): Promise<SweepRecord> {
   const { relative, resolve } = paths();
-  const from = (path: string): string => relative(resolve(dir), resolve(path)) || ".";
+  const from = (path: string): string => relative(resolve(dir), resolve(experiment!.cwd, path)) || ".";
   const whole = await documentOf(experiment!.tree, { ...experiment!, set: [] });
   return {
     schema: SCHEMA,

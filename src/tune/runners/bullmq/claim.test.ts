@@ -4,14 +4,17 @@ import type { Redis } from "ioredis";
 import { expect, test } from "vitest";
 import { thisProcess } from "../../../checkpoint/process-mark.ts";
 import { stringifyExact } from "../../../core/exact-json.ts";
-import { readClaim, takeClaim, type Claim } from "./claim.ts";
+import { ClaimKey, type Claim } from "./claim.ts";
+import { Dropped } from "./dropped.ts";
+import { Inbox } from "./inbox.ts";
+import { Seal } from "./seal.ts";
 
 const claim = (run: string, changes: Partial<Claim> = {}): Claim => ({
   ...thisProcess(),
   run,
   lockMs: 1000,
   trial: "trial.ts#trial",
-  modules: [],
+  modules: ["trial.ts#trial"],
   code: { hookline: "1", trial: "abc" },
   dir: undefined,
   ...changes,
@@ -34,9 +37,10 @@ function heldBy(holder: Claim): Redis {
 }
 
 const taken = async (holder: Claim): Promise<string | undefined> => {
-  const client = heldBy(holder);
-  await takeClaim(client, "key", claim("new"), "digits");
-  return (await readClaim(client, "key"))?.run;
+  const seal = new Seal(undefined);
+  const key = new ClaimKey(heldBy(holder), "key", seal, new Inbox(seal, new Dropped("test", () => undefined)));
+  await key.take(claim("new"), "digits");
+  return (await key.read())?.run;
 };
 
 test("a holder that lives keeps it", async () => {

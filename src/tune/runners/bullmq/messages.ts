@@ -1,7 +1,7 @@
-// What workers and the controller of a study say to each other. Any of it may be lost or come twice: what a worker says has
-// a number, is said again until it is answered, and is applied once.
+// Messages between the workers and the controller of a study. Any of them may be lost or arrive twice: a worker numbers
+// its messages and repeats each until it is answered, and each is applied once.
 import type { TrialFailure } from "../../../core/tune.types.ts";
-import { parseExact, stringifyExact } from "../../../core/exact-json.ts";
+import { stringifyExact } from "../../../core/exact-json.ts";
 import type { FromTrial } from "../messages.ts";
 import type { TrialOutcome, Verdict } from "../runner.ts";
 
@@ -45,7 +45,7 @@ export type DownMessage = AttemptKey &
     | { readonly kind: "interrupt"; readonly reason: string }
   );
 
-type Up = UpMessage | Refusal;
+export type Up = UpMessage | Refusal;
 
 /** Messages of one turn of the event loop are sent together. */
 export class Batch<T> {
@@ -65,8 +65,5 @@ export class Batch<T> {
     });
   }
 }
-
-export const unpackUp = (text: string): readonly Up[] => parseExact(text) as readonly Up[];
-export const unpackDown = (text: string): readonly DownMessage[] => parseExact(text) as readonly DownMessage[];
 
 export const keyOf = ({ trial, attempt }: AttemptKey): string => `${trial}-${attempt}`;

@@ -5,6 +5,8 @@ export const PREFIX = "hookline";
 
 export interface Names {
   readonly queue: string;
+  /** What all keys of BullMQ's queue begin with. */
+  readonly queueKeys: string;
   /** BullMQ's own key of a job. */
   job(id: string): string;
   /** Key: who controls the study. */
@@ -20,8 +22,15 @@ export interface Names {
 /** Matches the claims of all studies. */
 export const ALL_CLAIMS = `${PREFIX}-study:*:claim`;
 
-/** The study of a claim's key. */
-export const studyOf = (claim: string): string => decodeURIComponent(claim.split(":")[1]!);
+/** The study of a claim's key; undefined where the key is not one that a study makes. */
+export function studyOf(claim: string): string | undefined {
+  try {
+    const name = decodeURIComponent(claim.split(":")[1]!);
+    return encodeURIComponent(name) === claim.split(":")[1] && !/\p{Cc}/u.test(name) ? name : undefined;
+  } catch {
+    return undefined;
+  }
+}
 
 export function namesOf(study: string): Names {
   // BullMQ parts its keys by colons, which a study's name may have.
@@ -29,6 +38,7 @@ export function namesOf(study: string): Names {
   const ours = `${PREFIX}-study:${queue}`;
   return {
     queue,
+    queueKeys: `${PREFIX}:${queue}:`,
     job: (id) => `${PREFIX}:${queue}:${id}`,
     claim: `${ours}:claim`,
     up: `${ours}:up`,

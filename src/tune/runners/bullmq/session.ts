@@ -1,5 +1,5 @@
-// A worker in the service of one controller of a study: takes its attempts from the queue and runs each in a warm process,
-// so that this one always has time to keep its locks.
+// A worker's session with one controller of a study: takes its attempts from the queue and runs each in a warm process, so
+// that this one always has time to renew its locks.
 import type { Job, Worker } from "bullmq";
 import { hostName } from "../../../checkpoint/process-mark.ts";
 import { builtin } from "../../../platform/builtin.ts";
@@ -7,11 +7,15 @@ import { errorOf } from "../../failure.ts";
 import { StudyError } from "../../study-error.ts";
 import { ChildPool, type PoolOptions } from "../child-pool.ts";
 import type { TrialHost, TrialJob, TrialOutcome } from "../runner.ts";
+import { isClaimed } from "./allowed.ts";
 import type { Claim } from "./claim.ts";
 import type { Connection } from "./connection.ts";
 import { Conversation } from "./conversation.ts";
-import { Batch, keyOf, unpackDown, type AttemptKey, type Said, type UpMessage } from "./messages.ts";
+import type { Dropped } from "./dropped.ts";
+import type { Inbox } from "./inbox.ts";
+import { Batch, keyOf, type AttemptKey, type Said, type UpMessage } from "./messages.ts";
 import { PREFIX, type Names } from "./names.ts";
+import type { Seal } from "./seal.ts";
 
 type Fs = ReturnType<typeof process.getBuiltinModule<"node:fs">>;
 
@@ -26,6 +30,18 @@ interface Held {
   kill: (reason: string) => void;
 }
 
+export interface SessionOptions extends PoolOptions {
+  readonly directory: string;
+  readonly seal: Seal;
+  readonly inbox: Inbox;
+  readonly dropped: Dropped;
+  readonly warn: (message: string) => void;
+}
+
+/** Somebody who writes to Redis may cause any number of them. */
+const MOST_COMPLAINTS = 5;
+/** When BullMQ's loop has failed. */
+const RETRY_MS = 500;
 /** Of the lock's time: a worker that has not renewed it by then is done with the trial before another can have it. */
 const SAFE = 0.9;
 
@@ -35,29 +51,30 @@ export class Session {
   readonly #names: Names;
   readonly #directory: string;
   readonly #warn: (message: string) => void;
+  readonly #inbox: Inbox;
+  readonly #dropped: Dropped;
   readonly #pool: ChildPool;
-  readonly #worker: Worker<TrialJob>;
+  readonly #worker: Worker<unknown>;
+  readonly #complaints = new Set<string>();
   readonly #id = crypto.randomUUID().slice(0, 13);
   readonly #up: Batch<UpMessage>;
   readonly #held = new Map<string, Held>();
   readonly #timer: ReturnType<typeof setInterval>;
   readonly #onReady = (): void => this.#repeat(true);
   #isLeaving = false;
+  #isClosed = false;
 
-  constructor(
-    connection: Connection,
-    names: Names,
-    claim: Claim,
-    options: PoolOptions & { readonly directory: string; readonly warn: (message: string) => void },
-  ) {
+  constructor(connection: Connection, names: Names, claim: Claim, options: SessionOptions) {
     this.claim = claim;
     this.#connection = connection;
     this.#names = names;
     this.#directory = options.directory;
     this.#warn = options.warn;
+    this.#inbox = options.inbox;
+    this.#dropped = options.dropped;
     this.#pool = new ChildPool(options);
-    this.#up = new Batch((text) => connection.publish(names.up, text));
-    this.#worker = new connection.bullmq.Worker<TrialJob>(names.queue, (job) => this.#process(job), {
+    this.#up = new Batch((text) => connection.publish(names.up, options.seal.sign(names.up, text)));
+    this.#worker = new connection.bullmq.Worker<unknown>(names.queue, (job) => this.#process(job), {
       connection: connection.client,
       prefix: PREFIX,
       concurrency: options.size,
@@ -68,7 +85,7 @@ export class Session {
       autorun: false,
     });
     // Locks that are gone are dealt with below, and the connection says when Redis is away.
-    this.#worker.on("error", ({ name, message }) => void (name === "ReplyError" && this.#warn(`worker: ${message}`)));
+    this.#worker.on("error", ({ name, message }) => void (name === "ReplyError" && this.#complain(message)));
     this.#worker.on("locksRenewed", ({ jobIds }) => this.#renewed(jobIds));
     this.#worker.on("lockRenewalFailed", (jobIds) => jobIds.forEach((id) => this.#loseJob(id)));
     connection.client.on("ready", this.#onReady);
@@ -81,11 +98,22 @@ export class Session {
   }
 
   begin(): void {
-    void this.#worker.run().catch(({ message }: Error) => this.#warn(`worker: ${message}`));
+    void this.#worker.run().catch(({ message }: Error) => {
+      this.#complain(message);
+      if (!this.#isClosed) setTimeout(() => this.begin(), RETRY_MS).unref();
+    });
   }
 
   hear(text: string): void {
-    for (const message of unpackDown(text)) this.#held.get(this.#jobOf(message))?.conversation.hear(message);
+    for (const message of this.#inbox.down(this.channel, text))
+      this.#held.get(this.#jobOf(message))?.conversation.hear(message);
+  }
+
+  /** Once for each thing that Redis refuses. */
+  #complain(message: string): void {
+    if (this.#complaints.has(message) || this.#complaints.size >= MOST_COMPLAINTS) return;
+    this.#complaints.add(message);
+    this.#warn(`worker: ${message}`);
   }
 
   /** The controller is gone: nobody wants what is at hand. */
@@ -102,6 +130,7 @@ export class Session {
   }
 
   async #close(): Promise<void> {
+    this.#isClosed = true;
     await this.#worker.close();
     clearInterval(this.#timer);
     this.#connection.client.off("ready", this.#onReady);
@@ -112,10 +141,13 @@ export class Session {
     return `${this.claim.run}-${keyOf(key)}`;
   }
 
-  async #process({ id, data: job }: Job<TrialJob>): Promise<void> {
-    const key = { trial: job.number, attempt: job.attempt };
+  async #process({ id = "", data }: Job<unknown>): Promise<void> {
     // Left behind by an earlier controller; or it was lost and comes again, while the first is about to end.
-    if (id !== this.#jobOf(key) || this.#held.has(id)) return;
+    if (!id.startsWith(`${this.claim.run}-`) || this.#held.has(id)) return;
+    const job = this.#inbox.job(id, data);
+    if (!job) return;
+    const key = { trial: job.number, attempt: job.attempt };
+    if (id !== this.#jobOf(key) || !isClaimed(this.claim, job)) return this.#dropped.add("refused");
     const send = (message: Omit<UpMessage, "run" | "worker">): void =>
       this.#up.add({ run: this.claim.run, worker: this.#id, ...message });
     const conversation = new Conversation(key, send);

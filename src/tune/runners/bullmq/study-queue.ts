@@ -1,4 +1,4 @@
-// The controller's side of a study whose trials run elsewhere: puts attempts into a queue, speaks with the workers that have
+// The controller's side of a study whose trials run elsewhere: puts attempts into a queue, talks to the workers that have
 // them, and notices when one is lost.
 import type { Queue, Worker } from "bullmq";
 import { thisProcess } from "../../../checkpoint/process-mark.ts";
@@ -6,11 +6,16 @@ import { builtin } from "../../../platform/builtin.ts";
 import { StudyError } from "../../study-error.ts";
 import type { RunnerStudy, TrialHost, TrialJob, TrialOutcome } from "../runner.ts";
 import { Attempts, type Attempt } from "./attempts.ts";
-import { releaseClaim, renewClaim, takeClaim, type Claim } from "./claim.ts";
+import { stringifyExact } from "../../../core/exact-json.ts";
+import { ClaimKey, type Claim } from "./claim.ts";
 import { codeOf } from "./code.ts";
 import { checkKeeps, connect, type Connection } from "./connection.ts";
-import { Batch, unpackUp, type DownMessage } from "./messages.ts";
+import { Dropped } from "./dropped.ts";
+import { Inbox, type News } from "./inbox.ts";
+import { Batch, type DownMessage } from "./messages.ts";
 import { namesOf, PREFIX, type Names } from "./names.ts";
+import { repairQueue } from "./queue-repair.ts";
+import { Seal } from "./seal.ts";
 
 type Paths = ReturnType<typeof process.getBuiltinModule<"node:path">>;
 
@@ -21,7 +26,15 @@ interface Options {
   readonly directory: string;
   readonly trial: string;
   readonly study: RunnerStudy;
+  readonly key: string | undefined;
 }
+
+/** Jobs that Redis did not take are offered again so often, after its keys were put right. */
+const MOST_REFUSALS = 5;
+/** Somebody who writes to Redis may cause any number of them. */
+const MOST_COMPLAINTS = 5;
+/** States in which a worker can take a job. */
+const CAN_BE_TAKEN: readonly string[] = ["waiting", "active"];
 
 /** An interruption is said again until the trial has left. */
 const REPEAT_MS = 1000;
@@ -29,7 +42,7 @@ const REPEAT_MS = 1000;
 const LEAVE_MS = 5000;
 
 export async function openStudyQueue(options: Options): Promise<StudyQueue> {
-  const { redis, lockMs, allowVolatile, directory, trial, study } = options;
+  const { redis, lockMs, allowVolatile, directory, trial, study, key } = options;
   const connection = await connect(redis, { owner: "bullmq", warn: (message) => study.warn(message) });
   try {
     if (!allowVolatile) await checkKeeps(connection);
@@ -48,8 +61,12 @@ export async function openStudyQueue(options: Options): Promise<StudyQueue> {
     const ears = connection.another();
     // A worker may have something to say as soon as it sees the claim.
     await ears.subscribe(names.up);
-    await takeClaim(connection.client, names.claim, claim, study.name);
-    const queue = new StudyQueue(connection, names, claim, study);
+    const seal = new Seal(key);
+    const dropped = new Dropped("bullmq", (message) => study.warn(message));
+    const inbox = new Inbox(seal, dropped);
+    const claimKey = new ClaimKey(connection.client, names.claim, seal, inbox);
+    await claimKey.take(claim, study.name);
+    const queue = new StudyQueue({ connection, names, claim, claimKey, study, seal, inbox, dropped });
     ears.on("message", (_, text) => queue.hear(text));
     await queue.begin().catch(async (error: unknown) => {
       await queue.close();
@@ -62,29 +79,53 @@ export async function openStudyQueue(options: Options): Promise<StudyQueue> {
   }
 }
 
+interface Parts {
+  readonly connection: Connection;
+  readonly names: Names;
+  readonly claim: Claim;
+  readonly claimKey: ClaimKey;
+  readonly study: RunnerStudy;
+  readonly seal: Seal;
+  readonly inbox: Inbox;
+  readonly dropped: Dropped;
+}
+
 export class StudyQueue {
   readonly #connection: Connection;
   readonly #names: Names;
   readonly #claim: Claim;
+  readonly #claimKey: ClaimKey;
   readonly #study: RunnerStudy;
-  readonly #queue: Queue<TrialJob>;
+  readonly #seal: Seal;
+  readonly #inbox: Inbox;
+  readonly #dropped: Dropped;
+  /** A job is text, so that it can be signed. */
+  readonly #queue: Queue<string>;
   /** Takes no jobs: it looks for those whose worker is lost. */
   readonly #watch: Worker;
   readonly #attempts: Attempts;
   readonly #down = new Map<string, Batch<DownMessage>>();
   /** Attempts to put into the queue together. */
   #toAdd: Attempt[] = [];
-  /** Attempts whose job was missing when last looked for. */
+  /** Attempts whose job was missing, or where no worker finds it, when last looked for. */
   #missing = new Set<Attempt>();
+  /** How often in a row Redis did not take jobs. */
+  #refusals = 0;
   readonly #complaints = new Set<string>();
   #tick: ReturnType<typeof setInterval> | undefined;
+  /** Undefined while it does not look. */
+  #looking: Promise<void> | undefined;
   #isLost = false;
 
-  constructor(connection: Connection, names: Names, claim: Claim, study: RunnerStudy) {
+  constructor({ connection, names, claim, claimKey, study, seal, inbox, dropped }: Parts) {
     this.#connection = connection;
     this.#names = names;
     this.#claim = claim;
+    this.#claimKey = claimKey;
     this.#study = study;
+    this.#seal = seal;
+    this.#inbox = inbox;
+    this.#dropped = dropped;
     this.#attempts = new Attempts(claim.run, (worker, message) => this.#tell(worker, message));
     const { Queue: QueueClass, Worker: WorkerClass } = connection.bullmq;
     const common = { connection: connection.client, prefix: PREFIX };
@@ -101,7 +142,12 @@ export class StudyQueue {
   async begin(): Promise<void> {
     const { client } = this.#connection;
     const { lockMs } = this.#claim;
-    this.#tick = setInterval(() => void this.#look().catch(this.#complain), lockMs / 3);
+    this.#tick = setInterval(() => {
+      this.#looking ??= this.#look()
+        .catch(this.#complain)
+        .finally(() => (this.#looking = undefined));
+    }, lockMs / 3);
+    await this.#repair();
     await this.#watch.startStalledCheckTimer();
     await this.#say("come");
     const begun = performance.now();
@@ -140,24 +186,30 @@ export class StudyQueue {
     await this.#watch.close(true);
     await this.#queue.close();
     this.#connection.close();
+    this.#dropped.close();
   }
 
   async #leave(): Promise<void> {
+    // It would take the claim again, and add jobs.
+    await this.#looking;
     // Another controller may have taken the study: what is there is its own then.
     if (this.#isLost) return;
-    await releaseClaim(this.#connection.client, this.#names.claim, this.#claim);
+    await this.#claimKey.release(this.#claim);
     await this.#say("over");
+    await this.#repair();
     await this.#queue.drain();
     while ((await this.#queue.getActiveCount()) > 0) await new Promise((resolve) => void setTimeout(resolve, 20));
     await this.#queue.obliterate({ force: true });
   }
 
-  async #say(what: "come" | "over"): Promise<void> {
-    await this.#connection.client.publish(this.#names.news, `${what} ${this.#claim.run}`);
+  async #say(what: News["what"]): Promise<void> {
+    const { news } = this.#names;
+    const text = stringifyExact({ what, run: this.#claim.run } satisfies News);
+    await this.#connection.client.publish(news, this.#seal.sign(news, text));
   }
 
   hear(text: string): void {
-    for (const message of unpackUp(text)) {
+    for (const message of this.#inbox.up(this.#names.up, text)) {
       if (message.run !== this.#claim.run) continue;
       if ("refused" in message) this.#study.warn(`bullmq: ${message.refused}`);
       else this.#attempts.hear(message);
@@ -168,7 +220,11 @@ export class StudyQueue {
     let batch = this.#down.get(worker);
     if (!batch) {
       const channel = this.#names.down(worker);
-      batch = new Batch((text) => this.#connection.publish(channel, text));
+      batch = new Batch((text) => {
+        // Ids of workers come from Redis: none is kept for longer than it is needed.
+        this.#down.delete(worker);
+        this.#connection.publish(channel, this.#seal.sign(channel, text));
+      });
       this.#down.set(worker, batch);
     }
     batch.add(message);
@@ -181,14 +237,27 @@ export class StudyQueue {
       this.#toAdd = [];
       const jobs = all.map(({ jobId, job }) => ({
         name: "attempt",
-        data: job,
+        data: this.#seal.sign(jobId, stringifyExact(job)),
         opts: { jobId, removeOnComplete: true, removeOnFail: true },
       }));
-      this.#queue.addBulk(jobs).catch((error: Error) => {
-        const why = `bullmq: Redis at ${this.#connection.url} does not take trials: ${error.message}`;
-        this.#study.fail(new StudyError(why, { cause: error }));
-      });
+      this.#queue.addBulk(jobs).then(
+        () => (this.#refusals = 0),
+        (error: Error) => void this.#refused(error).catch(this.#complain),
+      );
     });
+  }
+
+  /** Somebody may have changed the queue's keys; what is not in it is added when it is next looked at. */
+  async #refused(error: Error): Promise<void> {
+    if (this.#refusals++ < MOST_REFUSALS && (await this.#repair()) > 0) return;
+    const why = `bullmq: Redis at ${this.#connection.url} does not take trials: ${error.message}`;
+    this.#study.fail(new StudyError(why, { cause: error }));
+  }
+
+  async #repair(): Promise<number> {
+    const repaired = await repairQueue(this.#connection.client, this.#names.queueKeys);
+    for (let i = 0; i < repaired; i++) this.#dropped.add("changed");
+    return repaired;
   }
 
   /** A job that is there already is not added twice. */
@@ -216,22 +285,35 @@ export class StudyQueue {
     if (attempt) this.#attempts.lose(attempt, `The worker of the trial is gone: ${attempt.where}.`);
   }
 
-  /** Keeps the study ours, and looks whether Redis still has what the workers are at. */
+  /** Keeps the study ours, and looks whether Redis still has the jobs of all attempts. */
   async #look(): Promise<void> {
-    const { client } = this.#connection;
-    if (!(await renewClaim(client, this.#names.claim, this.#claim))) return this.#overtaken();
-    const taken = this.#attempts.all.filter(({ worker }) => worker !== undefined);
-    const there = await Promise.all(taken.map(({ jobId }) => client.exists(this.#names.job(jobId))));
-    const missing = new Set(taken.filter((_, i) => there[i] === 0));
-    for (const attempt of missing)
-      if (this.#missing.has(attempt))
-        this.#attempts.lose(attempt, `Redis has forgotten the trial that ${attempt.where} was at.`);
+    if (!(await this.#claimKey.renew(this.#claim))) return this.#overtaken();
+    await this.#repair();
+    const attempts = this.#attempts.all;
+    const there = await Promise.all(attempts.map((attempt) => this.#isThere(attempt)));
+    const missing = new Set(attempts.filter((_, i) => !there[i]));
+    // Only those that were missing before: one may be on its way.
+    for (const attempt of missing) if (this.#missing.has(attempt)) await this.#replace(attempt);
     this.#missing = missing;
+  }
+
+  /** One that runs must be known to Redis, one that waits must be where workers look for it. */
+  async #isThere({ jobId, worker }: Attempt): Promise<boolean> {
+    if (worker !== undefined) return (await this.#connection.client.exists(this.#names.job(jobId))) === 1;
+    return CAN_BE_TAKEN.includes(await this.#queue.getJobState(jobId));
+  }
+
+  async #replace(attempt: Attempt): Promise<void> {
+    if (attempt.worker !== undefined)
+      return this.#attempts.lose(attempt, `Redis has forgotten the trial that ${attempt.where} was at.`);
+    await this.#connection.client.del(this.#names.job(attempt.jobId));
+    this.#dropped.add("changed");
+    if (this.#attempts.all.includes(attempt)) this.#add(attempt);
   }
 
   /** Once for each thing that Redis refuses; when it is away, the connection says so. */
   readonly #complain = ({ name, message }: Error): void => {
-    if (name !== "ReplyError" || this.#complaints.has(message)) return;
+    if (name !== "ReplyError" || this.#complaints.has(message) || this.#complaints.size >= MOST_COMPLAINTS) return;
     this.#complaints.add(message);
     this.#study.warn(`bullmq: Redis at ${this.#connection.url}: ${message}`);
   };

@@ -1,16 +1,20 @@
-// A worker: waits for a study's controller, works for it until it is gone, and waits for the next one.
+// A worker: waits for a study's controller, works for it until that ends, and waits for the next one.
 import type { Redis } from "ioredis";
 import { hostName } from "../../../checkpoint/process-mark.ts";
 import { checkOptions } from "../../../core/options.ts";
 import { stringifyExact } from "../../../core/exact-json.ts";
 import { StudyError } from "../../study-error.ts";
-import { redisAddress } from "../bullmq.ts";
+import { keyOption, redisAddress } from "../bullmq.ts";
 import type { PoolOptions } from "../child-pool.ts";
-import { readClaim, type Claim } from "./claim.ts";
+import { whyRefused } from "./allowed.ts";
+import { ClaimKey, type Claim } from "./claim.ts";
 import { codeOf, otherCode } from "./code.ts";
 import { connect, type Connection } from "./connection.ts";
+import { Dropped } from "./dropped.ts";
+import { Inbox } from "./inbox.ts";
 import type { Refusal } from "./messages.ts";
 import { ALL_CLAIMS, namesOf, studyOf, type Names } from "./names.ts";
+import { Seal } from "./seal.ts";
 import { Session } from "./session.ts";
 
 export interface WorkerOptions extends PoolOptions {
@@ -18,6 +22,10 @@ export interface WorkerOptions extends PoolOptions {
   readonly study: string;
   /** Where the trial's module is. */
   readonly directory: string;
+  /** Signs and checks what goes through Redis; the study must have the same. */
+  readonly key?: string | undefined;
+  /** Exports that trials and hooks may be, `./trial.ts#train`. Default: any of the project's files. */
+  readonly allow?: readonly string[] | undefined;
   /** Ends it: trials leave in good order, and go on elsewhere. */
   readonly signal: AbortSignal;
   warn(message: string): void;
@@ -29,7 +37,8 @@ const LOOK_EVERY_MS = 500;
 
 /** Works until the signal comes. Rejects when it must not work for the study, and says why. */
 export async function work(options: WorkerOptions): Promise<void> {
-  checkOptions("worker", { redis: options.redis }, { redis: redisAddress });
+  const { redis, key } = options;
+  checkOptions("worker", { redis, ...(key !== undefined && { key }) }, { redis: redisAddress, key: keyOption });
   const connection = await connect(options.redis, { owner: "worker", warn: (message) => options.warn(message) });
   try {
     await new StudyWorker(connection, options).run();
@@ -43,18 +52,29 @@ class StudyWorker {
   readonly #options: WorkerOptions;
   readonly #names: Names;
   readonly #ears: Redis;
+  readonly #seal: Seal;
+  readonly #dropped: Dropped;
+  readonly #inbox: Inbox;
+  readonly #claim: ClaimKey;
   #session: Session | undefined;
   /** When the session's claim was last seen. */
   #seenAt = 0;
   #wake: (() => void) | undefined;
   /** The last controller that has said that it is done. */
   #over = "";
+  /** The last controller that this worker must not work for. */
+  #refused = "";
+  #hasRefused = false;
 
   constructor(connection: Connection, options: WorkerOptions) {
     this.#connection = connection;
     this.#options = options;
     this.#names = namesOf(options.study);
     this.#ears = connection.another();
+    this.#seal = new Seal(options.key);
+    this.#dropped = new Dropped("worker", (message) => options.warn(message));
+    this.#inbox = new Inbox(this.#seal, this.#dropped);
+    this.#claim = new ClaimKey(connection.client, this.#names.claim, this.#seal, this.#inbox);
   }
 
   async run(): Promise<void> {
@@ -71,16 +91,18 @@ class StudyWorker {
       await Promise.race([this.#sayOthers().then(() => this.#serve()), stopped]);
     } finally {
       await this.#session?.leave("the worker is stopped");
+      this.#dropped.close();
     }
   }
 
   /** A name that is mistyped, or was left out, would be waited for in vain. */
   async #sayOthers(): Promise<void> {
     const { client } = this.#connection;
-    if (await readClaim(client, this.#names.claim)) return;
+    if (await this.#claim.read()) return;
     const claims: string[] = [];
     for await (const keys of client.scanStream({ match: ALL_CLAIMS, count: 1000 })) claims.push(...(keys as string[]));
-    const [first, ...more] = [...new Set(claims)].map(studyOf).toSorted();
+    const studies = [...new Set(claims)].map(studyOf).filter((name) => name !== undefined);
+    const [first, ...more] = studies.toSorted();
     if (first === undefined) return;
     const names = [first, ...more].map((name) => `\`${name}\``).join(", ");
     this.#options.say(
@@ -107,13 +129,15 @@ class StudyWorker {
 
   #hear(channel: string, text: string): void {
     if (channel !== this.#names.news) return this.#session?.hear(text);
-    if (text.startsWith("over ")) this.#over = text.slice("over ".length);
+    const news = this.#inbox.news(channel, text);
+    if (!news) return;
+    if (news.what === "over") this.#over = news.run;
     this.#wake?.();
   }
 
   /** Whom it works for, and whom it should work for. */
   async #look(): Promise<void> {
-    const claim = await readClaim(this.#connection.client, this.#names.claim);
+    const claim = await this.#claim.read();
     const now = performance.now();
     if (this.#session) {
       const { run, lockMs } = this.#session.claim;
@@ -121,14 +145,21 @@ class StudyWorker {
       const isGone = claim ? claim.run !== run : this.#over === run || now - this.#seenAt > lockMs;
       if (isGone) await this.#end();
     }
-    if (!this.#session && claim && claim.run !== this.#over) await this.#begin(claim);
+    if (!this.#session && claim && claim.run !== this.#over && claim.run !== this.#refused) await this.#begin(claim);
   }
 
   async #begin(claim: Claim): Promise<void> {
     const { directory, study, size, signal, say } = this.#options;
+    const why = await whyRefused(claim, this.#options);
+    if (why !== undefined) return this.#decline(claim, why);
     const different = otherCode(claim.code, codeOf(claim.modules, directory));
     if (different !== undefined) await this.#refuse(claim, different);
-    const session = new Session(this.#connection, this.#names, claim, this.#options);
+    const session = new Session(this.#connection, this.#names, claim, {
+      ...this.#options,
+      seal: this.#seal,
+      inbox: this.#inbox,
+      dropped: this.#dropped,
+    });
     await this.#ears.subscribe(session.channel);
     if (signal.aborted) return session.abandon();
     this.#session = session;
@@ -145,13 +176,30 @@ class StudyWorker {
     this.#options.say("The study's controller has gone. Waiting for the next one.");
   }
 
+  /** Goes on waiting: whoever can write to Redis could else end it. Both sides hear of it, here once. */
+  async #decline({ run }: Claim, why: string): Promise<void> {
+    const { study, warn, directory } = this.#options;
+    this.#refused = run;
+    this.#dropped.add("refused");
+    if (!this.#hasRefused)
+      warn(
+        `worker: does not work for the study \`${study}\`, which asks for something else than ${directory} has. ${why}`,
+      );
+    this.#hasRefused = true;
+    await this.#sayRefused(run, `does not work for this study: ${why}`);
+  }
+
+  async #sayRefused(run: string, why: string): Promise<void> {
+    const refusal: Refusal = { run, refused: `The worker on ${hostName()} (process ${process.pid}) ${why}` };
+    const { up } = this.#names;
+    await this.#connection.client.publish(up, this.#seal.sign(up, stringifyExact([refusal])));
+  }
+
   /** Both sides hear of it. */
   async #refuse({ run, modules }: Claim, different: string): Promise<never> {
     const names = modules.join(", ");
     const { study } = this.#options;
-    const who = `The worker on ${hostName()} (process ${process.pid})`;
-    const refusal: Refusal = { run, refused: `${who} was refused: it has other code for ${names}: ${different}.` };
-    await this.#connection.client.publish(this.#names.up, stringifyExact([refusal]));
+    await this.#sayRefused(run, `was refused: it has other code for ${names}: ${different}.`);
     throw new StudyError(
       `worker: this is other code than that of the study \`${study}\` (${names}): ${different}. Bring both to the same version, and start the worker again.`,
     );
