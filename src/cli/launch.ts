@@ -84,7 +84,7 @@ interface Passing {
 function passSignals(send: (signal: NodeJS.Signals) => void): Passing {
   let first: { readonly signal: string; readonly at: number } | undefined;
   let isUrgent = false;
-  const undo = Object.keys(EXIT_CODES).map((signal) => {
+  const undo = Object.keys(STAND_INS).map((signal) => {
     const handler = (): void => {
       if (!first) {
         first = { signal, at: performance.now() };

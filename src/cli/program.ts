@@ -19,7 +19,8 @@ const EXIT_CODES = `Exit codes:
   0               it went well; a run that a hook stopped has gone well too
   1               a run failed
   2               bad input: usage, config, a file that cannot be read
-  130, 143, 138   a run was interrupted (Ctrl-C, SIGTERM, SIGUSR1), and has ended in good order`;
+  130, 143, 138   a run was interrupted (Ctrl-C, SIGTERM, SIGUSR1), and has ended in good order
+  129             the same after SIGHUP: its terminal was closed`;
 
 /** Runs the command in `args`; resolves to the exit code. */
 export async function runProgram(args: readonly string[]): Promise<number> {

@@ -82,6 +82,7 @@ export class ExperimentRun<D> {
       throw error;
     } finally {
       this.#interruptions.stopListening();
+      await this.#platform.rethrowUncaught();
     }
   }
 

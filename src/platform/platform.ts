@@ -1,5 +1,6 @@
 // The only place where Node and browsers differ. Nothing is imported: what Node has is found at run time.
 import { printWarning } from "./print.ts";
+import { onUncaught, rethrowUncaught } from "./uncaught.ts";
 
 export interface Platform {
   readonly name: "node" | "browser";
@@ -7,16 +8,25 @@ export interface Platform {
   /** Lets timers, signals and I/O run: a macrotask, since a promise alone would not. */
   yieldToEvents(): Promise<void>;
   /**
-   * Calls `first` on SIGINT, SIGTERM or SIGUSR1, a scheduler's warning; a second signal ends the process at once, and so does the first when `grace`
-   * milliseconds pass before the undo, which is returned.
+   * Calls `first` on SIGINT, SIGTERM, SIGHUP (the terminal is gone) or SIGUSR1 (a scheduler's warning). A second signal
+   * ends the process at once, and so does the first when `grace` milliseconds pass before the undo, which is returned.
    */
   onSignals(first: (signal: string) => void, grace: number): () => void;
+  /** Calls `first` on an error that nothing catches; see uncaught.ts. Returns the undo. */
+  onUncaught(first: (error: unknown) => void, grace: number): () => void;
+  /** Ends the process with such an error, once no run is left that listens for it. */
+  rethrowUncaught(): Promise<void>;
   /** The code with which the process will end, unless something else sets it. */
   setExitCode(code: number): void;
 }
 
 /** Exit codes by convention: 128 + the signal's number. */
-export const EXIT_CODES: Readonly<Record<string, number>> = { SIGINT: 130, SIGUSR1: 138, SIGTERM: 143 };
+export const EXIT_CODES: Readonly<Record<string, number>> = {
+  SIGHUP: 129,
+  SIGINT: 130,
+  SIGUSR1: 138,
+  SIGTERM: 143,
+};
 
 /**
  * One Ctrl-C under `npm run` arrives several times: the terminal sends it to every process, and npm and tsx pass on
@@ -30,8 +40,9 @@ const LONGEST_TIMER_MS = 2 ** 31 - 1;
 interface NodeProcess {
   readonly versions?: { readonly node?: string };
   exitCode?: number | string | null | undefined;
-  on(signal: string, handler: () => void): void;
-  off(signal: string, handler: () => void): void;
+  on(event: string, handler: (error: unknown) => void): void;
+  off(event: string, handler: (error: unknown) => void): void;
+  listeners(event: string): readonly unknown[];
   exit(code: number): never;
 }
 
@@ -79,6 +90,8 @@ function nodePlatform(process: NodeProcess): Platform {
         else undoAll();
       };
     },
+    onUncaught: (first, grace) => onUncaught(process, first, Math.min(grace, LONGEST_TIMER_MS)),
+    rethrowUncaught,
     setExitCode(code) {
       process.exitCode = code;
     },
@@ -101,6 +114,8 @@ function browserPlatform(): Platform {
         port2.postMessage(null);
       }),
     onSignals: () => () => undefined,
+    onUncaught: () => () => undefined,
+    rethrowUncaught: async () => undefined,
     setExitCode: () => undefined,
   };
 }

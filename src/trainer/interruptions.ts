@@ -1,23 +1,35 @@
-// What can end a run from outside: a signal to the process, or the caller's AbortSignal.
+// What can end a run from outside: a signal to the process, an error that nothing caught, or the caller's AbortSignal.
 import type { Interruption } from "../core/evaluate.ts";
 import { EXIT_CODES, type Platform } from "../platform/platform.ts";
 
 export class Interruptions {
   readonly #platform: Platform;
   readonly #abort: AbortSignal | undefined;
-  readonly #undo: (() => void) | undefined;
+  readonly #undo: readonly (() => void)[] = [];
+  /** By a signal or an uncaught error. */
   #bySignal: Interruption | undefined;
   #wake: (() => void) | undefined;
 
-  /** Listens to signals unless `grace` is undefined: milliseconds until a process that does not end is ended. */
+  /** Listens to signals and uncaught errors unless `grace` is undefined: milliseconds until a process that does not end is ended. */
   constructor(platform: Platform, abort: AbortSignal | undefined, grace: number | undefined) {
     this.#platform = platform;
     this.#abort = abort;
     if (grace === undefined) return;
-    this.#undo = platform.onSignals((name) => {
-      this.#bySignal = { reason: name, requestedBy: name };
+    const interrupt = (reason: string, requestedBy: string): void => {
+      this.#bySignal ??= { reason, requestedBy };
       this.#wake?.();
-    }, grace);
+    };
+    this.#undo = [
+      platform.onSignals((name) => interrupt(name, name), grace),
+      platform.onUncaught(
+        (error) =>
+          interrupt(
+            `uncaught ${error instanceof Error ? `${error.name}: ${error.message}` : String(error)}`,
+            "uncaughtException",
+          ),
+        grace,
+      ),
+    ];
   }
 
   /** Why the run must end now. */
@@ -41,7 +53,7 @@ export class Interruptions {
   }
 
   stopListening(): void {
-    this.#undo?.();
+    for (const undo of this.#undo) undo();
   }
 
   /** A signal that came too late to cut the run short, or to another process of it, still decides how this one ends. */

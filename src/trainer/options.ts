@@ -85,7 +85,7 @@ export interface TrainerOptions extends LimitOptions {
   readonly hooks?: readonly Hook[];
   /** What hooks share; given by an experiment, so that its own events and those of its trainers use one. */
   readonly shared?: Shared;
-  /** End cleanly on SIGINT, SIGTERM and SIGUSR1. Default true. */
+  /** End cleanly on SIGINT, SIGTERM, SIGHUP and SIGUSR1, and save before an uncaught error ends the process. Default true. */
   readonly signals?: boolean;
   /** Milliseconds after such a signal in which the run must end, its last save included; then the process exits. Default 30000. */
   readonly signalGrace?: number;

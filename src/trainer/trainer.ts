@@ -117,7 +117,7 @@ export class Trainer {
     if (this.#evals.length === 0) checkMonitors(this.hooks, this.#optimizers);
     const { restart, resume: _resume, signal, ...given } = options;
     const limits = new Limits({ ...this.options, ...given });
-    await this.#call("fit", async () => {
+    await this.#callAndRethrow("fit", async () => {
       // Not before: a call that is refused must not change those of the run under way.
       this.#limits = limits;
       if (restart) await this.#restart();
@@ -308,6 +308,15 @@ export class Trainer {
       machine: () => this.#need(),
       optimizers: () => this.#optimizers,
     };
+  }
+
+  /** A call that was ended by an uncaught error ends the process when all is saved and closed. */
+  async #callAndRethrow(name: string, body: () => Promise<void>): Promise<void> {
+    try {
+      await this.#call(name, body);
+    } finally {
+      await this.#platform.rethrowUncaught();
+    }
   }
 
   /** A public call. */

@@ -5,7 +5,7 @@ import { readdirSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { inspectCheckpoint } from "../../src/checkpoint/index.ts";
 import { DataLoader, Rng } from "../../src/data/index.ts";
-import { ema, logger, modelCheckpoint, Trainer } from "../../src/index.ts";
+import { ema, logger, modelCheckpoint, Trainer, type Hook } from "../../src/index.ts";
 import { dropout, linear, mse, sequential, tanh } from "../../src/nn/index.ts";
 import { adamw, cosine } from "../../src/optim/index.ts";
 import { failingDisk, type Fault } from "./failing-disk.ts";
@@ -28,6 +28,10 @@ export interface TrainingRun {
   /** Before the first step it waits for a signal. */
   readonly waits?: boolean;
   readonly fault?: Fault;
+  /** After its tenth step here, something fails that nothing catches: once, or every few milliseconds. */
+  readonly uncaught?: "timer" | "timers" | "rejection";
+  /** A handler of the program's own for that. */
+  readonly ownHandler?: boolean;
 }
 
 export interface TrainingNote {
@@ -191,7 +195,26 @@ function failureOf(error: Error & { readonly file?: string }): Failure {
   };
 }
 
-async function run({ runDir, resume, waits = false, fault }: TrainingRun): Promise<void> {
+const fail = (): never => {
+  throw new Error("nothing catches this");
+};
+
+/** Fails outside of any hook's call. */
+const failing = (way: NonNullable<TrainingRun["uncaught"]>): Hook => {
+  let steps = 0;
+  return {
+    name: "failing",
+    onStepEnd() {
+      if (++steps !== 10) return;
+      if (way === "timer") setTimeout(fail, 1);
+      else if (way === "timers") setInterval(fail, 1);
+      else void Promise.resolve().then(fail);
+    },
+  };
+};
+
+async function run({ runDir, resume, waits = false, fault, uncaught, ownHandler }: TrainingRun): Promise<void> {
+  if (ownHandler) process.on("uncaughtException", ({ message }) => process.stderr.write(`own handler: ${message}\n`));
   const warnings: string[] = [];
   watch = new Watch(waits);
   process.exitCode = undefined;
@@ -214,6 +237,7 @@ async function run({ runDir, resume, waits = false, fault }: TrainingRun): Promi
       modelCheckpoint({ name: "best", monitor: "val/loss", saveLast: false, atEnd: false }),
       watch,
       ...(options.logs ? [logger(["jsonl", "csv", "tensorboard"])] : []),
+      ...(uncaught ? [failing(uncaught)] : []),
       ...(fault ? [failingDisk(fault)] : []),
     ],
     warn: (message) => void warnings.push(message),
