@@ -163,7 +163,10 @@ describe("what is logged", () => {
     await using trainer = tinyTrainer({ hooks: [logger(backend)] });
     await trainer.fit();
     await trainer.evaluate(evalLoader());
-    expect(backend.runs.map(({ resumedAt }) => resumedAt)).toEqual([undefined, 4]);
+    expect(backend.runs.map(({ resumedAt, continued }) => [resumedAt, continued])).toEqual([
+      [undefined, undefined],
+      [4, true],
+    ]);
     expect(backend.records.at(-1)).toMatchObject({ step: 4, scalars: { "test/loss": expect.any(Number) as number } });
     expect(backend.calls.filter((call) => call === "close")).toHaveLength(2);
     expect(backend.runs[0]!.id).toBe(backend.runs[1]!.id);

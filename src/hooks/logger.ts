@@ -88,6 +88,8 @@ export function logger(backends: BackendSpec | readonly BackendSpec[], options: 
   let id = "";
   /** The newest record; undefined after a checkpoint that does not say. */
   let last: LastRecord | undefined = NO_RECORD;
+  /** Whether the files end where this logger left them. */
+  let isContinued = false;
   let flushedAt = 0;
   let scalars: Record<string, number> = {};
   let media: Record<string, ContextOf<"log">["media"][string]> = {};
@@ -98,7 +100,7 @@ export function logger(backends: BackendSpec | readonly BackendSpec[], options: 
     const resumedAt = step > 0 ? step : undefined;
     // Of an older checkpoint: everything up to its step stays.
     last = resumedAt === undefined ? NO_RECORD : (last ?? { step, count: Infinity });
-    if (resumedAt === undefined) [scalars, media] = [{}, {}];
+    if (resumedAt === undefined) [scalars, media, isContinued] = [{}, {}, false];
     const dir = typeof config.runDir === "string" ? config.runDir : undefined;
     id ||= globalThis.crypto.randomUUID().slice(0, 8);
     const warn = (message: string): void => warnUser(config, redact(`${name}: ${message}`, secrets));
@@ -111,6 +113,7 @@ export function logger(backends: BackendSpec | readonly BackendSpec[], options: 
       id,
       resumedAt,
       ...(resumedAt !== undefined && { lastRecord: last }),
+      ...(isContinued && { continued: true }),
       startedAt: Date.now(),
       hparams: (withoutSecrets(hparamsOf(ctx, options.hparams), secrets) ?? {}) as Record<string, Json>,
       about: await about(ctx, secrets),
@@ -120,6 +123,7 @@ export function logger(backends: BackendSpec | readonly BackendSpec[], options: 
     guards = made.map((backend) => new BackendGuard(backend, warn));
     // A backend that cannot be opened is an error of the program's: better known now.
     for (const guard of guards) await guard.open(facts);
+    isContinued = true;
     flushedAt = performance.now();
   }
 
@@ -255,6 +259,7 @@ export function logger(backends: BackendSpec | readonly BackendSpec[], options: 
       ({ id, last } = saved);
       scalars = { ...saved.waiting };
       media = {};
+      isContinued = false;
     },
   };
 }

@@ -18,6 +18,8 @@ export interface RunFacts {
    * Undefined when the checkpoint does not say: then every record up to `resumedAt` is kept.
    */
   readonly lastRecord?: LastRecord | undefined;
+  /** This process closed the run itself, and continues it with another call of the trainer: nothing is logged again. */
+  readonly continued?: boolean;
   /** Milliseconds since 1970, when this part of the run began. */
   readonly startedAt: number;
   /** The user's, or those of the trainer's options that are plain values. */

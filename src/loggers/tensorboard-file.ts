@@ -41,6 +41,14 @@ export class EventFile {
     this.#fence = fence;
   }
 
+  /** Continues a file that this process has closed. */
+  static async reopen(owner: string, path: string, fence?: Fence): Promise<EventFile> {
+    const handle = await builtin<FsPromises>(owner, "node:fs/promises").open(path, "r+");
+    const file = new EventFile(path, handle, fence);
+    file.#position = (await handle.stat()).size;
+    return file;
+  }
+
   /** `run` is the part of the name by which a resumed run knows its own files. */
   static async create(owner: string, folder: string, seconds: number, run: string, fence?: Fence): Promise<EventFile> {
     const fs = builtin<FsPromises>(owner, "node:fs/promises");

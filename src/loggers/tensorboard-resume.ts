@@ -16,6 +16,18 @@ const LONGEST_END = 256;
 /** What the names of a run's event files end with: files of other runs in the same folder are not cut. */
 export const runSuffix = ({ id }: Pick<RunFacts, "id">): string => (id === "" ? "" : `.${id.replace(/[^\w-]/g, "-")}`);
 
+/** The newest event file of a run; undefined when there is none, or none that can be told from those of others. */
+export async function newestFile(owner: string, folder: string, run: RunFacts): Promise<string | undefined> {
+  const fs = builtin<FsPromises>(owner, "node:fs/promises");
+  const suffix = runSuffix(run);
+  const names = suffix === "" ? [] : await fs.readdir(folder).catch(() => []);
+  const newest = names
+    .filter((name) => name.includes("tfevents") && name.endsWith(suffix))
+    .sort()
+    .at(-1);
+  return newest === undefined ? undefined : builtin<Path>(owner, "node:path").join(folder, newest);
+}
+
 /** Returns the scalars that the last kept step shows already. */
 export async function cutEarlierParts(
   owner: string,
@@ -66,13 +78,17 @@ class Cut {
   }
 
   async apply(file: FileHandle): Promise<void> {
+    /** Where a session's end begins that no kept record follows: a trainer that is called again appends to its file. */
+    let end: number | undefined;
     for await (const event of eventsOf(file)) {
-      if (!this.#keeps(event)) return file.truncate(event.at);
+      if (event.kind === "sessionEnd") end ??= event.at;
+      else if (!this.#keeps(event)) return file.truncate(end ?? event.at);
+      else if (event.kind === "record") end = undefined;
     }
+    if (end !== undefined) await file.truncate(end);
   }
 
   #keeps({ kind, step, scalars }: FileEvent): boolean {
-    if (kind === "sessionEnd") return false;
     if (kind !== "record" || step < this.last.step) return true;
     if (step > this.last.step || ++this.#count > this.last.count) return false;
     for (const [tag, value] of scalars()) this.shown.set(tag, value);

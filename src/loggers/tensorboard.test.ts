@@ -118,12 +118,17 @@ describe("a resumed run", () => {
   const epoch8 = record(8, { scalars: { loss: 0.1, lr: 0.5, "val/loss": 2 }, media: { note: text("epoch") } });
   const note8 = record(8, { media: { note: text("alone") } });
 
-  async function part(resumed: Partial<RunFacts>, records: readonly LogRecord[], closes = true): Promise<void> {
+  type Ends = RunEnd["status"] | "not at all";
+  async function part(
+    facts: Partial<RunFacts>,
+    records: readonly LogRecord[],
+    ends: Ends = "completed",
+  ): Promise<void> {
     const backend = tensorboard();
-    await backend.open(run(resumed));
+    await backend.open(run(facts));
     for (const each of records) backend.log(each);
     await backend.flush?.();
-    if (closes) await backend.close(end("interrupted"));
+    if (ends !== "not at all") await backend.close(end(ends));
     else onTestFinished(() => backend.close(end("interrupted")));
   }
 
@@ -139,7 +144,7 @@ describe("a resumed run", () => {
     [3, [`8 loss ${Math.fround(0.1)}`, "8 lr 0.5", "8 val/loss 2"], ["before", "epoch", "alone"]],
   ])("keeps %i records of the step before its checkpoint, and logs the others once", async (count, scalars, notes) => {
     const before = record(6, { scalars: { loss: 3 }, media: { note: text("before") } });
-    await part({}, [before, step8, epoch8, note8, record(10, { scalars: { loss: 5 } })], false);
+    await part({}, [before, step8, epoch8, note8, record(10, { scalars: { loss: 5 } })], "not at all");
     await part({ resumedAt: 8, lastRecord: { step: 8, count } }, []);
     expect(shown()).toEqual(["6 loss 3", ...scalars]);
     const held = Buffer.concat(files(tb()));
@@ -156,6 +161,18 @@ describe("a resumed run", () => {
     await part({ resumedAt: 8, lastRecord: { step: 8, count: 2 } }, [note8, record(9, { scalars: { loss: 10 } })]);
     expect(shown()).toEqual(["4 loss 4", `8 loss ${Math.fround(0.1)}`, "8 lr 0.5", "8 val/loss 2", "9 loss 10"]);
     expect(Buffer.concat(files(tb())).toString("latin1").split("alone")).toHaveLength(2);
+  });
+
+  it("keeps what a later call of the trainer appended to the same file", async () => {
+    await part({}, [record(4, { scalars: { loss: 4 } })]);
+    const continued = { resumedAt: 4, lastRecord: { step: 4, count: 1 }, continued: true };
+    await part(
+      continued,
+      [5, 6, 7].map((step) => record(step, { scalars: { loss: step } })),
+    );
+    expect(files(tb())).toHaveLength(1);
+    await part({ resumedAt: 6, lastRecord: { step: 6, count: 1 } }, [record(7, { scalars: { loss: 70 } })]);
+    expect(shown()).toEqual(["4 loss 4", "5 loss 5", "6 loss 6", "7 loss 70"]);
   });
 
   it("of a checkpoint that does not say keeps all up to its step", async () => {

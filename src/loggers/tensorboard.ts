@@ -13,7 +13,7 @@ import { setEventFilesAside } from "./tensorboard-aside.ts";
 import { fileVersion, histogramEvent, imageEvent, sessionStart, textEvent, type Moment } from "./tensorboard-events.ts";
 import { EventFile } from "./tensorboard-file.ts";
 import { sessionEndInfo, sessionStartInfo } from "./tensorboard-hparams.ts";
-import { cutEarlierParts, runSuffix } from "./tensorboard-resume.ts";
+import { cutEarlierParts, newestFile, runSuffix } from "./tensorboard-resume.ts";
 import { ScalarEvents } from "./tensorboard-scalars.ts";
 
 type Path = ReturnType<typeof process.getBuiltinModule<"node:path">>;
@@ -52,6 +52,11 @@ export function eventFiles({ name, dir }: FileSettings, warn: Warn): LoggerBacke
       const folder = folderOf(name, dir, run.dir);
       const fence = run.lock && new Fence(run.lock);
       fence?.check();
+      const path = run.continued ? await newestFile(name, folder, run) : undefined;
+      if (path !== undefined) {
+        events = await EventWriter.reopen(name, path, fence);
+        return;
+      }
       const isResumed = run.resumedAt !== undefined;
       if (!isResumed) await setEventFilesAside(name, folder);
       const shown = isResumed ? await cutEarlierParts(name, folder, run, warn) : undefined;
@@ -87,6 +92,14 @@ class EventWriter {
     this.#file = file;
     this.#shownAt = shownAt;
     this.#shown = Object.fromEntries(shown);
+  }
+
+  /**
+   * Appends to the file of an earlier call. The end that it wrote stays, since a TensorBoard that has read it would not
+   * find its place again.
+   */
+  static async reopen(owner: string, path: string, fence: Fence | undefined): Promise<EventWriter> {
+    return new EventWriter(await EventFile.reopen(owner, path, fence), -1, new Map());
   }
 
   /** `shown` are the scalars that an earlier part has of the step from which the run is resumed. */

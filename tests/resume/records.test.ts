@@ -1,5 +1,5 @@
 // What the logs of a run hold after it has failed and was resumed: every record once.
-import { readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { logger, modelCheckpoint, type Hook } from "hookline";
 import { DataLoader } from "hookline/data";
 import { tinyData, tinyTrainer } from "hookline/testing";
@@ -51,4 +51,31 @@ test.each([
   await train(failed);
   expect(logsIn(failed)).toEqual(logsIn(whole));
   expect(logsIn(whole).jsonl).toHaveLength(3 * EPOCHS);
+});
+
+test("fit, evaluate and a longer fit of one trainer are one run with one file for each logger", async () => {
+  const runDir = tempDir();
+  await using trainer = tinyTrainer({
+    runDir,
+    logEvery: 2,
+    hooks: [logger(["jsonl", "csv", "tensorboard"])],
+  });
+  const test = new DataLoader(tinyData(4), { batchSize: 4 });
+  await trainer.fit();
+  await trainer.evaluate(test);
+  await trainer.evaluate(test, { name: "other" });
+  await trainer.fit({ epochs: 2 });
+  expect(readdirSync(`${runDir}/tb`)).toHaveLength(1);
+  expect(readdirSync(runDir).filter((name) => !name.startsWith("."))).toEqual([
+    "events.jsonl",
+    "metrics.csv",
+    "metrics.jsonl",
+    "run.json",
+    "tb",
+  ]);
+  expect(logsIn(runDir).csv).toEqual([2, 4, 4, 4, 4, 6, 8, 8]);
+  const shown = readScalars(`${runDir}/tb`).map(({ step, tag }) => `${step} ${tag}`);
+  expect(shown).toEqual(expect.arrayContaining(["4 test/loss", "4 other/loss", "8 train/loss"]));
+  const lasting = shown.filter((each) => !each.includes("perf/"));
+  expect(new Set(lasting).size).toBe(lasting.length);
 });
