@@ -31,7 +31,15 @@ export function handLoop({ model, loss, optimizer, train: loader }: Setup, engin
   const optimizers = new OptimizerSet(optimizer, undefined, names, ["train"]);
   const sumsLayout = sumsLayouts({});
   const layout = new ControlLayout(["scale", "weight", "clipNorm", "clipValue", ...optimizers.controlNames()]);
-  const specs = new Specs(names, problem, optimizers, sumsLayout, layout, { clipNorm: false, clipValue: false });
+  const specs = new Specs(
+    names,
+    problem,
+    optimizers,
+    sumsLayout,
+    layout,
+    { clipNorm: false, clipValue: false },
+    console.warn,
+  );
   const plan = choosePlan(tinyTrainer().hooks, 1, false);
   const spec = specs.get(plan, "train");
   const program = new ProgramCache(engine).of(spec, "fused", () => fusedStep(spec), { donate: [0, 1, 2, 3, 5, 6, 7] });

@@ -13,6 +13,8 @@ export interface Diagnosis {
   /** Parameters as they were before the step, and still are. */
   readonly params: NonFinite;
   readonly loss: number;
+  /** When the loss is not finite: a label or an id that is out of range, in words. */
+  readonly index: string | undefined;
   /** When the loss is not finite: the first point of the model, in the order of the program, that is not either. */
   readonly activation: string | undefined;
   readonly grads: NonFinite;

@@ -57,12 +57,13 @@ const describeAll = (batch: HostBatch): string =>
     .map(([name, array]) => describe(name, array))
     .join("; ");
 
-function findings({ micro, loaderName, batch, params, activation, loss, grads }: Diagnosis): string {
+function findings({ micro, loaderName, batch, params, index, activation, loss, grads }: Diagnosis): string {
   const list = (what: string, counts: NonFinite): string[] =>
     Object.entries(counts).map(([name, count]) => `${what} ${name} (${count})`);
   const first = activation === undefined ? [] : [`first activation ${activation}`];
   const bad = [...first, ...(Number.isFinite(loss) ? [] : [`loss ${loss}`])];
-  const all = [...list("batch", batch), ...list("parameter", params), ...bad, ...list("gradient", grads)];
+  const wrong = index === undefined ? [] : [index];
+  const all = [...list("batch", batch), ...list("parameter", params), ...wrong, ...bad, ...list("gradient", grads)];
   return `micro-batch ${micro} of ${loaderName}: ${all.join(", ") || "only the norm of the gradients"}`;
 }
 

@@ -47,13 +47,14 @@ type StepEnd = Pick<ContextOf<"stepEnd">, "gradNorm" | "rank" | "worldSize">;
 
 /** What was bad first, in the order in which a step computes: what comes later is only its consequence. */
 function firstBad(
-  { batch, params, loss, activation, grads }: Diagnosis,
+  { batch, params, loss, index, activation, grads }: Diagnosis,
   { gradNorm, rank, worldSize }: StepEnd,
 ): string {
   const any = (counts: NonFinite): boolean => Object.keys(counts).length > 0;
   if (any(batch)) return `the batch has values that are not finite: ${list(batch)}`;
   if (any(params)) return `parameters were not finite before the step: ${list(params)}`;
   if (!Number.isFinite(loss)) {
+    if (index !== undefined) return `the loss is ${loss}: ${index}`;
     const point = activation === undefined ? "" : `; the first activation that is not: \`${activation}\``;
     return `the loss is ${loss}; batch and parameters are finite${point}`;
   }

@@ -15,7 +15,8 @@ export interface CrossEntropyOptions {
 
 /**
  * The mean over labels that count, and 0 when none does. A batch weighs as many labels as count in it. Logits are [..., classes], labels [...].
- * A label that is neither a class nor `ignoreIndex` makes the loss NaN, so that it is noticed.
+ * A label that is neither a class nor `ignoreIndex` is an error that names it; one that the loss computes first makes
+ * the loss NaN, and `nanGuard` names it.
  */
 export function crossEntropy(options: CrossEntropyOptions = {}): Loss {
   checkOptions("crossEntropy", options, { labelSmoothing: is.fraction, ignoreIndex: is.whole });

@@ -1,10 +1,11 @@
 // A table of vectors looked up by id.
 import { numpy as np } from "@jax-js/jax";
+import { expectIndices } from "./indices.ts";
 import { checkSizes, expectWhole, isIndex, type Layer } from "./layer.ts";
 
 /**
  * Ids of any shape become vectors: [...] → [..., features]. `weight` is [count, features], as in PyTorch.
- * An id outside the table gives NaN, so that the loss shows it; reading past the table would give garbage.
+ * An id outside the table is an error that names it; one that the model computes gives NaN, and `nanGuard` names it.
  * @example embedding(50257, 768)
  */
 export function embedding(count: number, features: number): Layer {
@@ -14,6 +15,7 @@ export function embedding(count: number, features: number): Layer {
     init: (key) => ({ weight: key.normal([count, features], 0, 1) }),
     apply(params, ids) {
       expectWhole(owner, "ids", ids);
+      expectIndices(ids, { owner, what: "id", count });
       const id = ids.astype(np.int32);
       const known = isIndex(id.ref, count);
       const rows = np.take(params.weight!, np.clip(id, 0, count - 1), 0);

@@ -15,6 +15,9 @@ const layers = new WeakMap<Error, readonly string[]>();
 export const layerOf = (error: unknown): string | undefined =>
   error instanceof Error ? layers.get(error)?.join(".") : undefined;
 
+/** The path of the layer that is being traced; `""` outside of any. */
+export const currentLayer = (): string => path.slice(0, -1);
+
 /**
  * Marks a point inside a model and returns `x`. Probes find it under the path of the layer it is in and its own name:
  * `blocks.0.attn.scores`. With nobody asking it does nothing: the compiled program is the same.

@@ -2,6 +2,7 @@
 import { numpy as np } from "@jax-js/jax";
 import { ProgramError } from "../core/errors.ts";
 import type { Outputs, Tensor, TensorBatch } from "../core/model.ts";
+import { expectIndices } from "./indices.ts";
 import { expectWhole, isIndex, showShape } from "./layer.ts";
 
 /** The one array that a model returned. */
@@ -64,6 +65,7 @@ export function classify(owner: string, outputs: Outputs, labels: Tensor, ignore
     );
   expectWhole(owner, "labels", labels);
   const classes = logits.shape.at(-1)!;
+  expectIndices(labels, { owner, what: "label", count: classes, ignoreIndex });
   const label = labels.astype(np.int32);
   const index = np.arange(classes).reshape([...labels.shape.map(() => 1), classes]);
   const atLabel = index.equal(label.ref.reshape([...label.shape, 1]));

@@ -89,9 +89,10 @@ export class EvalRunner implements EvalWork {
   }
 
   batch(host: HostBatch, loader: string, index: number, empty = false): MaybePromise<void> {
-    const weight = empty ? 0 : this.#specs.weigh(host);
-    const counts = weight > 0;
     const spec = this.#spec(loader, this.#hooks.probing("evalBatchEnd"));
+    const weight = empty ? 0 : this.#specs.weigh(host, spec);
+    const counts = weight > 0;
+    spec.indices.check(host);
     const program = this.#programs.of(spec, "eval", () => evalBatch(spec), { donate: [2, 3, 4, 5] });
     const count = this.#engine.put({ data: Float32Array.of(weight), shape: [] });
     const out = runProgram(
@@ -134,6 +135,7 @@ export class EvalRunner implements EvalWork {
   /** The model's outputs for one batch, as host arrays. */
   predict(host: HostBatch, loader: string, index: number): MaybePromise<HostArray | HostTensors> {
     const spec = this.#spec(loader, []);
+    spec.indices.check(host);
     const program = this.#programs.of(spec, "predict", () => predictBatch(spec), { donate: [2, 3] });
     const out = runProgram(
       program,

@@ -45,7 +45,7 @@ export async function buildMachine(
     const sums = sumsLayouts(options.metrics ?? {});
     const control = new ControlLayout(["scale", "weight", "clipNorm", "clipValue", ...optimizers.controlNames()]);
     const clip = { clipNorm: stepOptions.clipNorm !== undefined, clipValue: stepOptions.clipValue !== undefined };
-    const specs = new Specs(Object.keys(initial.params), problem, optimizers, sums, control, clip);
+    const specs = new Specs(Object.keys(initial.params), problem, optimizers, sums, control, clip, warn);
     const probes = new ProbeRunner(engine, state, specs, stepOptions.seed);
     const joint = team && new (await import("./joint-step.ts")).JointStep(engine, state, team, sums.train.size);
     const parts = {

@@ -5,16 +5,17 @@ import type { NameFilter } from "../core/names.ts";
 import { is } from "../core/options.ts";
 import { checkProbe, type Activations, type Probe, type ProbeRequest, type ReplaceFn } from "../core/probes.ts";
 import type { Plan } from "../core/work.ts";
-import { freeAll, type Buffer, type Engine, type Tree } from "../engines/engine.ts";
+import { freeAll, readBuffer, type Buffer, type Engine, type Tree } from "../engines/engine.ts";
+import { outOfRange, type PlacedRange } from "../nn/indices.ts";
 import { stepKey } from "../nn/key.ts";
 import { ActivationsOf, Collected, type BufferGroups } from "./activations-view.ts";
-import type { DeviceState } from "./device-state.ts";
+import type { Buffers, DeviceState } from "./device-state.ts";
 import { readTree } from "./outputs-view.ts";
 import { ProgramCache, type Compiled } from "./program-cache.ts";
 import { matchPoints } from "./programs/probes.ts";
-import { listPoints, predictBatch } from "./programs/programs.ts";
+import { listPoints, predictBatch, usedIndices } from "./programs/programs.ts";
 import { runProgram } from "./run-program.ts";
-import type { Specs } from "./specs.ts";
+import type { Specs, StepSpec } from "./specs.ts";
 
 /** Options of `runWithProbes`. */
 export interface RunWithProbesOptions extends Omit<ProbeRequest, "match" | "replace"> {
@@ -73,7 +74,7 @@ export class ProbeRunner {
     const spec = this.#specs.get(PLAN, draw.loader);
     const list = listPoints(spec, train, (found) => void (names = found));
     const program: Compiled = this.#engine.jit(list as never);
-    freeAll(this.#engine, await this.#pass("list of points", program, host, draw));
+    freeAll(this.#engine, await this.#pass("list of points", program, spec, host, draw));
     this.#points.set(key, names);
     return names;
   }
@@ -91,6 +92,24 @@ export class ProbeRunner {
   async firstBadPoint(host: HostBatch, draw: Draw): Promise<string | undefined> {
     const { activations } = await this.#run(host, { match: EVERYTHING }, undefined, true, draw);
     return activations.names.find((name) => activations.stats(name).nonFinite > 0);
+  }
+
+  /** A label or an id of this pass of training that is out of range, in words: one that the model computed too. */
+  async firstBadIndex(host: HostBatch, draw: Draw): Promise<string | undefined> {
+    const spec = this.#specs.get(PLAN, draw.loader);
+    const ranges: PlacedRange[] = [];
+    const program: Compiled = this.#engine.jit(usedIndices(spec, ranges) as never);
+    const used = (await this.#pass("look at indices", program, spec, host, draw)) as Buffers;
+    try {
+      for (const [i, range] of ranges.entries()) {
+        const { data, shape } = await readBuffer(this.#engine, used[`indices ${i}`]!);
+        const bad = outOfRange(range, data, shape);
+        if (bad !== undefined) return bad;
+      }
+      return undefined;
+    } finally {
+      freeAll(this.#engine, used);
+    }
   }
 
   async #run(
@@ -114,7 +133,7 @@ export class ProbeRunner {
       replacing.map(([match, fn]) => probe({ match: typeof match === "string" ? select(match) : match, replace: fn })),
     );
     const program = this.#programs.of(spec, `predict ${train}`, () => predictBatch(spec, train));
-    const result = await this.#pass("pass with probes", program, host, draw);
+    const result = await this.#pass("pass with probes", program, spec, host, draw);
     const { outputs, activations } = result as unknown as { outputs: Tree<Buffer>; activations: BufferGroups };
     const collected = new Collected(this.#engine, activations);
     try {
@@ -126,7 +145,14 @@ export class ProbeRunner {
     }
   }
 
-  async #pass(what: string, program: Compiled, host: HostBatch, draw: Draw): Promise<Tree<Buffer>> {
+  async #pass(
+    what: string,
+    program: Compiled,
+    { indices }: StepSpec,
+    host: HostBatch,
+    draw: Draw,
+  ): Promise<Tree<Buffer>> {
+    indices.check(host);
     const batch = Object.fromEntries(Object.entries(host).map(([name, array]) => [name, this.#engine.put(array)]));
     const key = this.#engine.put({ data: stepKey(this.#seed, draw.step, draw.micro), shape: [2] });
     try {

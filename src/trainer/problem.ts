@@ -40,6 +40,8 @@ export interface Problem {
   forward(params: Tensors, batch: TensorBatch, ctx: ApplyContext, loss: Loss | undefined): Forward;
   /** How much a batch counts next to others; `loss` as in `forward`. */
   weigh(batch: HostBatch, loss: Loss | undefined): number;
+  /** Is that what the loss or the user says, rather than the number of samples? */
+  isWeighed(loss: Loss | undefined): boolean;
   /** The outputs alone. */
   predict(params: Tensors, batch: TensorBatch, ctx: ApplyContext): Outputs;
 }
@@ -101,6 +103,7 @@ function modelProblem(model: Model<never>, ownLoss: Loss, inputs: InputsFn, weig
       return { loss: scalar(value), outputs, state };
     },
     weigh: (batch, loss = ownLoss) => weightOf(batch, weigh ?? loss.weigh),
+    isWeighed: (loss = ownLoss) => (weigh ?? loss.weigh) !== undefined,
     predict: (params, batch, ctx) => apply(params, batch, ctx)[0],
   };
 }
@@ -143,6 +146,7 @@ function lossProblem(model: LossModel, weigh: WeighFn | undefined): Problem {
       return forward(params, batch, ctx);
     },
     weigh: (batch) => weightOf(batch, weigh),
+    isWeighed: () => weigh !== undefined,
     predict: (params, batch, ctx) => forward(params, batch, ctx).outputs,
   };
 }

@@ -8,6 +8,7 @@ import type { Plan } from "../core/work.ts";
 import type { OptimizerSet } from "./optimizers.ts";
 import type { Problem } from "./problem.ts";
 import type { ControlLayout } from "./programs/control.ts";
+import { IndexRules } from "./programs/index-rules.ts";
 import { paramOfSlot, type ProgramSpec } from "./programs/programs.ts";
 import type { SumsLayouts } from "./programs/sums.ts";
 
@@ -32,6 +33,8 @@ export class Specs {
   readonly #known = new Map<string, StepSpec>();
   /** Functions that hooks have set, so that coming back to one does not compile again. */
   readonly #functions: unknown[] = [null, undefined];
+  readonly #warn: (message: string) => void;
+  #toldOfMasks = false;
   #loss: Loss | undefined;
   #update: UpdateFn | null = null;
   #frozen: ReadonlySet<string> = new Set();
@@ -47,6 +50,7 @@ export class Specs {
     sums: SumsLayouts,
     control: ControlLayout,
     clip: { clipNorm: boolean; clipValue: boolean },
+    warn: (message: string) => void,
   ) {
     this.names = names;
     this.#problem = problem;
@@ -54,6 +58,7 @@ export class Specs {
     this.#sums = sums;
     this.#control = control;
     this.#clip = clip;
+    this.#warn = warn;
   }
 
   beginStep(): void {
@@ -68,8 +73,17 @@ export class Specs {
   }
 
   /** How much a batch counts next to others under the current loss. */
-  weigh(batch: HostBatch): number {
+  weigh(batch: HostBatch, { indices }: StepSpec): number {
+    if (!this.#toldOfMasks && !this.#problem.isWeighed(this.#loss)) this.#warnOfMasks(indices.masked(batch));
     return this.#problem.weigh(batch, this.#loss);
+  }
+
+  #warnOfMasks(masked: ReturnType<IndexRules["masked"]>): void {
+    if (!masked) return;
+    this.#toldOfMasks = true;
+    this.#warn(
+      `The loss leaves out labels that are ${masked.ignoreIndex} (batch field \`${masked.field}\`), but batches are weighed by their samples, so that micro-batches, ranks and averages count them wrongly. Say how many labels count: give the loss or the trainer a \`weigh\`, such as crossEntropy().weigh.`,
+    );
   }
 
   setUpdate(update: UpdateFn | null): void {
@@ -128,6 +142,7 @@ export class Specs {
     const train = this.names.filter((name) => updated.has(name) && !this.#frozen.has(name));
     return {
       problem: this.#problem,
+      indices: new IndexRules(loader),
       loss: this.#loss,
       loader,
       names: this.names,

@@ -124,9 +124,10 @@ export class StepRunner implements Work {
   }
 
   takeBatch(host: HostBatch, loader: string, micro: number, share?: Share): number {
-    const weight = share?.empty ? 0 : this.#specs.weigh(host);
     this.#spec = this.#specs.get(this.plan, loader);
+    const weight = share?.empty ? 0 : this.#specs.weigh(host, this.#spec);
     this.due = this.#spec.due;
+    this.#spec.indices.check(host);
     const batch = this.#input.put(host, loader);
     const key = this.#engine.put({ data: this.#key(micro), shape: [2] });
     const part = share && this.#partInLoss(weight / share.samples);

@@ -42,15 +42,25 @@ export class Suspects {
   async diagnose(step: number, loaderName: string, tensors: Buffers, again: Again): Promise<Diagnosis> {
     const params = await this.#count(tensors);
     // Of several processes, one that had no rows of this step has nothing bad to show.
-    let found: Diagnosis = { micro: 0, loaderName, batch: {}, params, loss: 0, grads: {}, activation: undefined };
+    let found: Diagnosis = {
+      micro: 0,
+      loaderName,
+      batch: {},
+      params,
+      loss: 0,
+      grads: {},
+      index: undefined,
+      activation: undefined,
+    };
     for (const suspect of this.#kept) {
       const { host, loader, index: micro } = suspect;
       found = await again(suspect, async (loss, tensorGrads) => {
         const grads = await this.#count(tensorGrads);
-        const activation = Number.isFinite(loss)
-          ? undefined
-          : await this.#probes.firstBadPoint(host, { loader, step, micro });
-        return { micro, loaderName: loader, batch: nonFiniteIn(host), params, loss, activation, grads };
+        const draw = { loader, step, micro };
+        const isFinite = Number.isFinite(loss);
+        const index = isFinite ? undefined : await this.#probes.firstBadIndex(host, draw);
+        const activation = isFinite ? undefined : await this.#probes.firstBadPoint(host, draw);
+        return { micro, loaderName: loader, batch: nonFiniteIn(host), params, loss, index, activation, grads };
       });
       if (isBad(found)) break;
     }

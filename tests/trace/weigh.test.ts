@@ -218,6 +218,23 @@ describe("a loss of one's own", () => {
     ).toEqual([]);
   });
 
+  it("that wraps crossEntropy() and says nothing is warned about, once, when labels are masked", async () => {
+    const warnings = async (options: TinyOptions): Promise<string[]> => {
+      const said: string[] = [];
+      await classifier(1, { ...options, warn: (message) => void said.push(message) }).fit();
+      return said;
+    };
+    const [only, ...others] = await warnings({ loss: wrapped, epochs: 2 });
+    expect(others).toEqual([]);
+    expect(only).toBe(
+      "The loss leaves out labels that are -100 (batch field `y`), but batches are weighed by their samples, so that micro-batches, ranks and averages count them wrongly. Say how many labels count: give the loss or the trainer a `weigh`, such as crossEntropy().weigh.",
+    );
+    const full = new DataLoader(rows(40, 40), { batchSize: 1 });
+    expect(await warnings({ loss: wrapped, train: full, eval: full })).toEqual([]);
+    expect(await warnings({ loss: wrapped, weigh: counts })).toEqual([]);
+    expect(await warnings({})).toEqual([]);
+  });
+
   it.each([
     [() => -1, "got `-1`"],
     [() => Number.NaN, "got `NaN`"],

@@ -5,12 +5,14 @@ import { ProgramError } from "../../core/errors.ts";
 import type { ApplyContext, Loss, Outputs, Tensor, TensorBatch, Tensors } from "../../core/model.ts";
 import type { Optimizer } from "../../core/optimizer.ts";
 import type { Probe } from "../../core/probes.ts";
+import { visitIndices, type PlacedRange } from "../../nn/indices.ts";
 import { keyStream } from "../../nn/key.ts";
 import { refAll, type Problem } from "../problem.ts";
 import { clip, globalNorm, mapTensors } from "./clip.ts";
 import type { ControlLayout } from "./control.ts";
 import { gradWithAux } from "./grad-with-aux.ts";
 import { PointCollector, pointNames, type ProbeGroups } from "./probes.ts";
+import type { IndexRules } from "./index-rules.ts";
 import type { SumsLayouts } from "./sums.ts";
 
 /** One optimizer's share of an update: its rule and the parameters of each of its groups. */
@@ -24,6 +26,8 @@ export interface UpdateRule {
 /** Everything a program is made of. Programs with equal specs are compiled once. */
 export interface ProgramSpec {
   readonly problem: Problem;
+  /** What its programs expect of labels and ids in the batch. */
+  readonly indices: IndexRules;
   readonly loss: Loss | undefined;
   readonly loader: string;
   readonly names: readonly string[];
@@ -59,6 +63,12 @@ const context = (spec: ProgramSpec, train: boolean, state: Tensors, key: Tensor)
   loader: spec.loader,
 });
 
+const forwardPass = (spec: ProgramSpec, params: Tensors, batch: TensorBatch, ctx: ApplyContext) =>
+  spec.indices.watch("loss", batch, () => spec.problem.forward(params, batch, ctx, spec.loss));
+
+const predictPass = (spec: ProgramSpec, params: Tensors, batch: TensorBatch, ctx: ApplyContext): Outputs =>
+  spec.indices.watch("loss", batch, () => spec.problem.predict(params, batch, ctx));
+
 interface LossAndGrads {
   readonly grads: Tensors;
   readonly state: Tensors;
@@ -85,7 +95,7 @@ function lossAndGrads(
   const objective = (trained: Tensors): [Tensor, Aux] => {
     const params = inOrder(spec.names, trained, frozen);
     const ctx = context(spec, true, state, key);
-    const forward = collector.forward(() => spec.problem.forward(params, batch, ctx, spec.loss));
+    const forward = collector.forward(() => forwardPass(spec, params, batch, ctx));
     return [forward.loss.ref.mul(spec.control.get(control, "scale")), forward];
   };
   const { aux, grads } = gradWithAux(objective, train, sums);
@@ -93,7 +103,7 @@ function lossAndGrads(
   return {
     grads,
     state: aux.state,
-    sums: spec.sums.train.add(sums, aux.loss, weight, aux.outputs, batch),
+    sums: spec.indices.watch("metric", batch, () => spec.sums.train.add(sums, aux.loss, weight, aux.outputs, batch)),
     loss: aux.loss,
     outputs: spec.wantOutputs ? aux.outputs : {},
     activations: collector.groups(aux.points),
@@ -190,7 +200,7 @@ export const forwardOnly =
     const collector = new PointCollector(spec);
     const ctx = context(spec, true, state, key);
     const all = inOrder(spec.names, params);
-    const forward = collector.forward(() => spec.problem.forward(all, batch, ctx, spec.loss));
+    const forward = collector.forward(() => forwardPass(spec, all, batch, ctx));
     return {
       report: report(forward.loss),
       outputs: spec.wantOutputs ? forward.outputs : {},
@@ -227,10 +237,12 @@ export const evalBatch =
   (params: Tensors, state: Tensors, sums: Tensor, batch: TensorBatch, weight: Tensor, key: Tensor) => {
     const collector = new PointCollector(spec);
     const forward = collector.forward(() =>
-      spec.problem.forward(inOrder(spec.names, params), batch, context(spec, false, held(state), key), spec.loss),
+      forwardPass(spec, inOrder(spec.names, params), batch, context(spec, false, held(state), key)),
     );
     return {
-      sums: spec.sums.eval.add(sums, forward.loss, weight, forward.outputs, batch),
+      sums: spec.indices.watch("metric", batch, () =>
+        spec.sums.eval.add(sums, forward.loss, weight, forward.outputs, batch),
+      ),
       outputs: spec.wantOutputs ? refAll(forward.outputs) : {},
       activations: collector.groups(forward.points),
     };
@@ -247,9 +259,25 @@ export const predictBatch =
   ): { outputs: Outputs; activations: ProbeGroups } => {
     const collector = new PointCollector(spec);
     const { outputs, points } = collector.forward(() => ({
-      outputs: spec.problem.predict(inOrder(spec.names, params), batch, context(spec, train, held(state), key)),
+      outputs: predictPass(spec, inOrder(spec.names, params), batch, context(spec, train, held(state), key)),
     }));
     return { outputs, activations: collector.groups(points) };
+  };
+
+/** All indices of a training pass over the batch, with what they must be, which is put into `ranges` in their order. */
+export const usedIndices =
+  (spec: ProgramSpec, ranges: PlacedRange[]) =>
+  (params: Tensors, state: Tensors, batch: TensorBatch, key: Tensor): Tensors => {
+    ranges.length = 0;
+    const used: Tensors = { key: key.ref };
+    const note = (x: Tensor, range: PlacedRange): void => {
+      used[`indices ${ranges.length}`] = x.ref;
+      ranges.push(range);
+    };
+    visitIndices(note, () =>
+      spec.problem.forward(inOrder(spec.names, params), batch, context(spec, true, held(state), key), spec.loss),
+    );
+    return used;
   };
 
 /** Tells the model's points while it is traced; all that the compiled program returns is the key. */
@@ -257,7 +285,7 @@ export const listPoints =
   (spec: ProgramSpec, train: boolean, tell: (names: readonly string[]) => void) =>
   (params: Tensors, state: Tensors, batch: TensorBatch, key: Tensor): { key: Tensor } => {
     const predict = (): Outputs =>
-      spec.problem.predict(inOrder(spec.names, params), batch, context(spec, train, held(state), key));
+      predictPass(spec, inOrder(spec.names, params), batch, context(spec, train, held(state), key));
     tell(pointNames(predict));
     return { key: key.ref };
   };

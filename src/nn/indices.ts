@@ -1,0 +1,74 @@
+// Whole numbers that choose something inside a program: labels among classes, ids in a table. What they must be is known
+// while the program is traced, so that whoever has their values on the host can check them.
+import type { Tensor } from "../core/model.ts";
+import { currentLayer } from "./tap.ts";
+
+/** Numbers from 0 to `count − 1`, and who expects them. */
+export interface IndexRange {
+  /** A loss, a metric or a layer, such as `embedding(10, 3)`. */
+  readonly owner: string;
+  readonly what: "label" | "id";
+  readonly count: number;
+  /** A label that stands for none. */
+  readonly ignoreIndex?: number;
+}
+
+/** The same inside a layer of a model; `""` outside of any. */
+export interface PlacedRange extends IndexRange {
+  readonly layer: string;
+}
+
+// One for all programs, as in tap.ts: tracing is synchronous.
+let visitor: ((x: Tensor, range: PlacedRange) => void) | undefined;
+
+/** Says what `x` must be, while a program is traced. Takes nothing of it. */
+export function expectIndices(x: Tensor, range: IndexRange): void {
+  visitor?.(x, { ...range, layer: currentLayer() });
+}
+
+/** Traces `run` and shows what it expects of its indices. */
+export function visitIndices<T>(visit: NonNullable<typeof visitor>, run: () => T): T {
+  const outer = visitor;
+  visitor = visit;
+  try {
+    return run();
+  } finally {
+    visitor = outer;
+  }
+}
+
+/** The first value that is outside the range, in words; undefined when all are inside. */
+export function outOfRange(range: PlacedRange, data: ArrayLike<number>, shape: readonly number[]): string | undefined {
+  const { count, ignoreIndex } = range;
+  let bad = 0;
+  let first = 0;
+  for (let i = 0; i < data.length; i++) {
+    // As int32, which is what a program makes of them.
+    const index = data[i]! | 0;
+    if ((index >= 0 && index < count) || index === ignoreIndex) continue;
+    if (bad++ === 0) first = i;
+  }
+  if (bad === 0) return undefined;
+  const more = bad > 1 ? ` (and ${bad - 1} more)` : "";
+  return `${range.what} ${data[first]} ${placeOf(first, shape)}${more} ${expectation(range)}`;
+}
+
+function expectation({ what, owner, count, ignoreIndex, layer }: PlacedRange): string {
+  const of = layer === "" ? owner : `${owner} (layer \`${layer}\`)`;
+  if (what === "id") return `is outside the table of ${of}, whose ids are 0 to ${count - 1}`;
+  const ignored = ignoreIndex === undefined ? "" : `, and not its \`ignoreIndex\` (${ignoreIndex})`;
+  return `is none of the ${count} classes of ${of}, which are 0 to ${count - 1}${ignored}`;
+}
+
+/** `in row 2, position 5`, from a place in the flat array. */
+function placeOf(at: number, [rows = 1, ...rest]: readonly number[]): string {
+  const perRow = rest.reduce((product, size) => product * size, 1);
+  const position: number[] = [];
+  let left = at % perRow;
+  for (let d = rest.length - 1; d >= 0; d--) {
+    position.unshift(left % rest[d]!);
+    left = Math.floor(left / rest[d]!);
+  }
+  const row = rows === 0 ? 0 : Math.floor(at / perRow);
+  return `in row ${row}${position.length === 0 ? "" : `, position ${position.join(", ")}`}`;
+}
