@@ -24,6 +24,13 @@ export interface HostArray<T extends TypedArray = TypedArray> {
   readonly dtype?: DType;
 }
 
+/** The type with which an engine computes: other whole numbers become int32, other floats float32. */
+export function dtypeOf({ data, dtype }: Pick<HostArray, "data" | "dtype">): DType {
+  if (dtype === "bool") return "bool";
+  if (data instanceof Float32Array || data instanceof Float64Array) return "float32";
+  return data instanceof Uint32Array ? "uint32" : "int32";
+}
+
 /** Where an array is accepted, a bare typed array stands for a one-dimensional one. */
 export type ArrayInput = HostArray | TypedArray;
 

@@ -70,7 +70,7 @@ export async function evaluateOnce(parts: EvalParts, feed: EvalFeed): Promise<Re
       if (team && run.phase === "eval" && run.batchIdx % AGREE_EVERY === AGREE_EVERY - 1) await team.agree();
       await parts.breathe();
     }
-    if (run.batchIdx === 0 && !run.partial) throw new DataError(`Evaluation loader \`${feed.name}\` has no batches.`);
+    if (run.batchIdx === 0 && !run.partial) throw noBatches(feed.name);
     const averages = await evalWork.end();
     if (!averages && !run.partial) {
       throw new DataError(
@@ -93,6 +93,9 @@ export async function evaluateOnce(parts: EvalParts, feed: EvalFeed): Promise<Re
     await feed.loader.close?.();
   }
 }
+
+export const noBatches = (loader: string): DataError =>
+  new DataError(`Evaluation loader \`${loader}\` has no batches.`);
 
 /** Shows the next batch, or this process's share of it; false at the end. Synchronous where the loader is. */
 function takeBatch({ run, team }: EvalParts, { loader, name }: EvalFeed): MaybePromise<boolean> {

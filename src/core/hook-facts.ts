@@ -25,6 +25,7 @@ const SETTINGS = {
   onError: is.oneOf(...ERROR_POLICIES),
   needs: is.arrayOf(is.oneOf(...NEEDS)),
   monitors: is.arrayOf(is.name),
+  logs: is.arrayOf(is.name),
   probes: is.object,
   every: is.or(is.positive, is.name, is.object, is.array),
   logEvery: is.cadence,

@@ -65,8 +65,10 @@ interface HookSettings {
   /** Default: `throw`; for loggers and progress `warn`. */
   readonly onError?: ErrorPolicy;
   readonly needs?: readonly Need[];
-  /** Metrics that it cannot do without: a run that will not have them, for want of evaluations, says so before it trains. */
+  /** Metrics that it cannot do without: if nothing provides one of them, `fit` fails before the first step. */
   readonly monitors?: readonly string[];
+  /** Metrics that it logs with `ctx.log` and that others may watch; `*` stands for any text: `"grad/*"`. */
+  readonly logs?: readonly string[];
   /** Points inside the model, to be seen in `ctx.activations` or, in evaluation and predict, replaced. */
   readonly probes?: ProbeRequest;
   /**
@@ -111,6 +113,7 @@ export const HOOK_SETTINGS: readonly string[] = [
   "onError",
   "needs",
   "monitors",
+  "logs",
   "probes",
   "every",
   "logEvery",

@@ -8,12 +8,13 @@ import { show } from "../core/options.ts";
 import { all, chain } from "../core/maybe.ts";
 import { advance, choose, type Mix, type MixOptions, type MixState, mixStart, readMix } from "./mix.ts";
 import { mixLength, mixSteps, type StepCount } from "./mix-length.ts";
-import { nextShare, type Part, shareOf } from "./share.ts";
+import { PreviewedLoader } from "./previewed-loader.ts";
+import { type Part, shareOf } from "./share.ts";
 
 /** One loader of the set, and where its current pass stands. */
 interface Track {
   readonly name: string;
-  readonly loader: Loader;
+  readonly loader: PreviewedLoader;
   /** Passes finished in this epoch. */
   passes: number;
   /** Batches consumed in this pass. */
@@ -73,7 +74,12 @@ export class LoaderSet {
     const loaders = Object.entries(readLoaders(train));
     this.names = loaders.map(([name]) => name);
     this.#mix = readMix(this.names, mix);
-    this.#tracks = loaders.map(([name, loader]) => ({ name, loader, passes: 0, given: 0 }));
+    this.#tracks = loaders.map(([name, loader]) => ({
+      name,
+      loader: new PreviewedLoader(name, loader),
+      passes: 0,
+      given: 0,
+    }));
   }
 
   /** Batches in an epoch; undefined when streams or chance decide it. */
@@ -89,6 +95,19 @@ export class LoaderSet {
   /** Steps in an epoch; undefined when streams or chance decide it. */
   stepsPerEpoch(count: StepCount = {}): number | undefined {
     return mixSteps(this.#mix, this.#lengths(), count);
+  }
+
+  /** The first batch that each loader has in an epoch, which then starts with it: nothing is lost. */
+  async preview(epoch: number, seed: number): Promise<{ name: string; batch: HostBatch | undefined }[]> {
+    const previews = [];
+    for (const { name, loader } of this.#tracks)
+      previews.push({ name, batch: await loader.preview(passEpoch(epoch, 0), seed) });
+    return previews;
+  }
+
+  /** Closes loaders whose preview was not used. */
+  async release(): Promise<void> {
+    for (const { loader } of this.#tracks) await loader.release();
   }
 
   begin(epoch: number, seed: number): void {
@@ -130,7 +149,7 @@ export class LoaderSet {
     return this.#draw(from, undefined, (track) => {
       const { ahead, name, loader } = track;
       track.ahead = undefined;
-      return ahead ? ahead.batch && shareOf(ahead.batch, name, part) : nextShare(loader, name, part);
+      return ahead ? ahead.batch && shareOf(ahead.batch, name, part) : loader.nextShare(part.rank, part.size);
     });
   }
 
@@ -169,7 +188,7 @@ export class LoaderSet {
   }
 
   async close(): Promise<void> {
-    await all(this.#tracks.map((track) => track.loader.close?.()));
+    await all(this.#tracks.map((track) => track.loader.close()));
   }
 
   #lengths(): (number | undefined)[] {

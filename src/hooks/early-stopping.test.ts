@@ -13,6 +13,7 @@ function script(metric: string, values: readonly number[], event: "onEvalEnd" | 
   let at = 0;
   return {
     name: `script ${metric}`,
+    logs: [metric],
     [event]: (ctx: { log(values: Record<string, number>): void }) =>
       ctx.log({ [metric]: values[at++] ?? values.at(-1)! }),
   };
@@ -168,7 +169,9 @@ describe("when it checks", () => {
   });
 
   test("strict: a metric that is not there is an error that lists what is", async () => {
-    const trainer = tinyTrainer({ eval: loader(), hooks: [earlyStopping({ monitor: "val/lost" })] });
+    // Declared, so that the run begins, but never logged.
+    const silent: Hook = { name: "silent", logs: ["val/lost"] };
+    const trainer = tinyTrainer({ eval: loader(), hooks: [silent, earlyStopping({ monitor: "val/lost" })] });
     await expect(trainer.fit()).rejects.toThrow(
       /no metric `val\/lost`. Did you mean `val\/loss`\? Metrics so far: train\/loss, val\/loss/,
     );

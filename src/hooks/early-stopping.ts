@@ -126,7 +126,8 @@ export function earlyStopping(options: EarlyStoppingOptions = {}): Hook {
   return {
     name,
     stage: "monitor",
-    ...(strict && { monitors }),
+    // On steps `loss` is read from the step itself.
+    ...(strict && { monitors: monitors.filter((monitor) => checkOn !== "step" || monitor !== "loss") }),
     ...(every.length > 0 && { every }),
     onTrainBegin(ctx) {
       if (strict && checkOn === "eval" && ctx.config.eval === undefined) {

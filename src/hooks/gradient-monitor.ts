@@ -117,6 +117,7 @@ export function gradientMonitor(options: GradientMonitorOptions = {}): Hook {
     name,
     stage: "monitor",
     every,
+    logs: ["grad/*"],
     onTrainBegin(ctx) {
       warned.clear();
       const { names } = ctx.params;

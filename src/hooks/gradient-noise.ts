@@ -40,6 +40,7 @@ export function gradientNoise(options: GradientNoiseOptions = {}): Hook {
     name,
     stage: "monitor",
     every: inSteps(every),
+    logs: ["grad/noiseScale", "grad/noiseTrace", "grad/signal"],
     onTrainBegin(ctx) {
       if (ctx.step === 0) averages = undefined;
       if (((ctx.config.accumulate as number | undefined) ?? 1) > 1) return;

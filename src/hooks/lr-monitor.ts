@@ -46,6 +46,7 @@ export function lrMonitor(options: LrMonitorOptions = {}): Hook {
     name,
     stage: "monitor",
     every,
+    logs: kinds.flatMap((kind) => [kind, `${kind}/*`]),
     ...(boundaryEvent(`${name}: every`, every) === "epochEnd"
       ? { onEpochEnd: (ctx: ContextOf<"epochEnd">) => ctx.log(values(ctx.optimizers)) }
       : { onStepEnd: (ctx: ContextOf<"stepEnd">) => ctx.log(values(ctx.optimizers)) }),

@@ -100,6 +100,7 @@ export function nanGuard(options: NanGuardOptions = {}): Hook {
     name,
     stage: "monitor",
     needs: ["finite"],
+    logs: ["nan/steps"],
     onTrainBegin(ctx) {
       if (ctx.step > 0) return;
       consecutive = total = 0;

@@ -68,6 +68,7 @@ export function probe(options: ProbeOptions = {}): Hook {
     name,
     stage: "monitor",
     every,
+    logs: ["act/*"],
     probes: { match, percentiles, ...(bins > 0 && { histogram: bins }) },
     onStepEnd(ctx) {
       const { activations, step } = ctx;

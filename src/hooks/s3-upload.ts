@@ -100,6 +100,7 @@ export function s3Upload(options: S3UploadOptions): Hook {
     // What is left are mistakes in the program.
     onError: "throw",
     ranks: "main",
+    logs: [`${name}/*`],
     // Whatever is missing is better known now than at the first checkpoint.
     onTrainBegin: () => checkSurroundings(target),
     onAfterLoad(ctx) {

@@ -62,6 +62,7 @@ export function systemStats(options: SystemStatsOptions = {}): Hook {
     name,
     stage: "monitor",
     every,
+    logs: ["system/*", "gpu/*"],
     onTrainBegin() {
       last = { at: performance.now(), cpu: cpuTime(node) };
       lag = watchLag();

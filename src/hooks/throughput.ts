@@ -75,6 +75,7 @@ export function throughput(options: ThroughputOptions = {}): Hook {
   return {
     name,
     stage: "monitor",
+    logs: ["perf/*"],
     onTrainBegin() {
       mark = undefined;
       reported = false;

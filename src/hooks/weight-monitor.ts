@@ -63,6 +63,7 @@ export function weightMonitor(options: WeightMonitorOptions = {}): Hook {
     name,
     stage: "monitor",
     every,
+    logs: ["weight/*"],
     onTrainBegin(ctx) {
       const { names } = ctx.params;
       if (chosen(names).length === 0)

@@ -7,6 +7,7 @@ import type { HostBatch } from "../core/model.ts";
 import { show } from "../core/options.ts";
 import { didYouMean } from "../core/suggest.ts";
 import { isLoader, LoaderSet } from "../data/loader-set.ts";
+import { PreviewedLoader } from "../data/previewed-loader.ts";
 import type { TrainerOptions } from "./options.ts";
 
 export function checkLossWeights(weights: Readonly<Record<string, number>>, loaders: readonly string[]): void {
@@ -25,7 +26,15 @@ export function checkLoader(what: string, loader: Loader): void {
   );
 }
 
-export function evalFeeds({ eval: option, limitBatches }: Pick<TrainerOptions, "eval" | "limitBatches">): EvalFeed[] {
+/** A loader of `eval`, whose first batch can be looked at beforehand. */
+export interface WatchedFeed extends EvalFeed {
+  readonly loader: PreviewedLoader;
+}
+
+export function evalFeeds({
+  eval: option,
+  limitBatches,
+}: Pick<TrainerOptions, "eval" | "limitBatches">): WatchedFeed[] {
   if (option === undefined) return [];
   const loaders = isLoader(option) ? { val: option } : option;
   // The set checks the loaders; evaluations go through each on its own.
@@ -36,7 +45,7 @@ export function evalFeeds({ eval: option, limitBatches }: Pick<TrainerOptions, "
     );
   }
   return names.map((name, index) => {
-    const loader = loaders[name]!;
+    const loader = new PreviewedLoader(name, loaders[name]!);
     const limit = batchesAllowed(limitBatches, "eval", loader.length, `evaluation loader \`${name}\``);
     return { name, index, loader, limitBatches: limit };
   });

@@ -13,7 +13,8 @@ export interface Source {
   readonly host: HostBatch;
 }
 
-function explain(error: unknown, { what, loader, host }: Source): Error {
+/** An error of a traced program, with the batch and the layer that it happened in. */
+export function explain(error: unknown, { what, loader, host }: Source): Error {
   if (error instanceof HooklineError && !(error instanceof ProgramError)) return error;
   const where = `on a batch ${describeBatch(host)} of loader \`${loader}\``;
   const message = messageOf(error);

@@ -9,7 +9,7 @@ import { boundaryRule, type Cadence, type CadenceRule } from "../core/cadence.ts
 import type { ContextOf } from "../core/context.types.ts";
 import type { Disposer } from "../core/disposer.ts";
 import { ContextError } from "../core/errors.ts";
-import { evaluateOnce, type EvalFeed, type EvalParts, type Interruption } from "../core/evaluate.ts";
+import { evaluateOnce, noBatches, type EvalFeed, type EvalParts, type Interruption } from "../core/evaluate.ts";
 import type { CustomEvents, EventName } from "../core/events.ts";
 import { addFunction, type OnArguments } from "../core/function-hook.ts";
 import { Limits } from "../core/limits.ts";
@@ -26,8 +26,8 @@ import type { StartFacts } from "../distributed/compare-starts.ts";
 import { currentPlatform } from "../platform/platform.ts";
 import { breather } from "./breather.ts";
 import { Calls } from "./calls.ts";
-import { checkMonitors } from "./check-monitors.ts";
-import { checkLoader, checkLossWeights, evalFeeds, firstBatch } from "./feeds.ts";
+import { checkMonitors, watchersOf } from "./check-monitors.ts";
+import { checkLoader, checkLossWeights, evalFeeds, firstBatch, type WatchedFeed } from "./feeds.ts";
 import { Interruptions } from "./interruptions.ts";
 import { buildMachine, freeMachine, type Machine } from "./machine.ts";
 import { Once } from "./once.ts";
@@ -38,10 +38,19 @@ import type { Subject } from "./saving/snapshot.ts";
 import { checkFitOptions, checkTrainerOptions, type FitOptions, type TrainerOptions } from "./options.ts";
 import { choosePlan, describePlan } from "./plan.ts";
 import { predictAll, type PredictOptions } from "./predict.ts";
+import { traceBatch } from "./preflight.ts";
 import { defineProblem, type Problem } from "./problem.ts";
 import type { ProbedRun, RunWithProbesOptions } from "./probe-runner.ts";
 import { describeParams } from "./summary.ts";
 import { Together } from "./together.ts";
+
+/** What `preflight` found. */
+export interface Preflight {
+  /** The first batch of each loader, by its name. */
+  readonly batches: Readonly<Record<"train" | "eval", Readonly<Record<string, HostBatch>>>>;
+  /** Metrics that hooks and schedules can watch, besides those that hooks log. */
+  readonly metrics: readonly string[];
+}
 
 /** Runs the loop. Everything else is a hook, what ships in the box too. */
 export class Trainer {
@@ -51,7 +60,7 @@ export class Trainer {
   readonly #platform = currentPlatform();
   readonly #problem: Problem;
   readonly #feed: LoaderSet;
-  readonly #evals: readonly EvalFeed[];
+  readonly #evals: readonly WatchedFeed[];
   /** Batches of an epoch at most. */
   readonly #limitBatches: number;
   readonly #run: Run;
@@ -68,6 +77,8 @@ export class Trainer {
   /** One for all calls: a second would have parameters of its own. */
   readonly #machine = new Once(() => this.#build());
   #limits: Limits | undefined;
+  /** Have the loaders been checked against the model? */
+  #checked = false;
 
   constructor(options: TrainerOptions) {
     checkTrainerOptions(options);
@@ -114,7 +125,7 @@ export class Trainer {
   /** Trains until a limit, a stop or an interruption. A second call continues towards its own limits. */
   async fit(options: FitOptions = {}): Promise<RunResult> {
     checkFitOptions(options);
-    if (this.#evals.length === 0) checkMonitors(this.hooks, this.#optimizers);
+    this.#checkMonitors();
     const { restart, resume: _resume, signal, ...given } = options;
     const limits = new Limits({ ...this.options, ...given });
     await this.#callAndRethrow("fit", async () => {
@@ -133,10 +144,22 @@ export class Trainer {
         await this.#calls.training(() => this.#train(limits, interruptions.now, options), rescue);
       } finally {
         interruptions.stopListening();
+        await this.#releasePreviews();
       }
       interruptions.setExitCode(this.#together.team?.interruption);
     });
     return makeResult(this.#run, this.hooks);
+  }
+
+  /**
+   * Finds mistakes before anything is trained: metrics that are watched but that nothing provides, and batches that do
+   * not fit the model, the loss or the metrics. Traces the first batch of every loader, and computes nothing. `fit`
+   * does this by itself. Resolves to these batches by loader and to the names of the metrics that can be watched.
+   */
+  async preflight(): Promise<Preflight> {
+    this.#calls.mustBeIdle("preflight");
+    this.#checkMonitors();
+    return { batches: await this.#traceAll(this.#run.clock.now.step === 0), metrics: this.#metricNames() };
   }
 
   /** Evaluates a loader on its own: metrics come out as `test/…`, and the training run does not see them. */
@@ -247,6 +270,7 @@ export class Trainer {
     this.#calls.mustBeIdle("close");
     await this.#restart();
     await this.#place.close();
+    await this.#releasePreviews();
     await this.#feed.close();
   }
 
@@ -261,6 +285,8 @@ export class Trainer {
     const { steps } = await this.#start();
     await this.#together.compareStarts(() => this.#startFacts(options));
     const { team } = this.#together;
+    // A resumed run begins elsewhere in the training data.
+    if (!this.#checked) await this.#traceAll(run.clock.now.step === 0 && resume === undefined);
     // Before any hook: loggers move and cut the files of earlier runs when training begins.
     await this.#place.claim();
     await this.hooks.fire.init!();
@@ -296,6 +322,54 @@ export class Trainer {
       step: this.#run.clock.now.step,
       totals: this.#stepOptions().totals(),
     });
+  }
+
+  #checkMonitors(): void {
+    const enabled = this.hooks.list().filter((hook) => hook.enabled);
+    const hooks = enabled.map(({ name }) => this.hooks.get(name)!);
+    const schedules = this.#optimizers.slots.flatMap(({ schedule }) => schedule ?? []);
+    checkMonitors(watchersOf(hooks, schedules), {
+      metrics: this.#metricNames(),
+      logs: hooks.flatMap(({ logs = [] }) => logs),
+      evaluates: this.#evals.length > 0,
+    });
+  }
+
+  /** Metrics of training and of every evaluation. */
+  #metricNames(): string[] {
+    const metrics = Object.entries(this.options.metrics ?? {});
+    const trained = metrics.filter(([, { evalOnly }]) => !evalOnly);
+    const feeds = [{ name: "train", metrics: trained }, ...this.#evals.map(({ name }) => ({ name, metrics }))];
+    return feeds.flatMap((feed) =>
+      ["loss", ...feed.metrics.map(([name]) => name)].map((name) => `${feed.name}/${name}`),
+    );
+  }
+
+  /** Traces the first batch of each evaluation loader, and of each training loader unless the run is under way. */
+  async #traceAll(trains: boolean): Promise<Preflight["batches"]> {
+    const parts = {
+      problem: this.#problem,
+      initial: this.#initial,
+      metrics: this.options.metrics ?? {},
+      hooks: this.hooks,
+    };
+    const batches: Record<"train" | "eval", Record<string, HostBatch>> = { train: {}, eval: {} };
+    for (const { name, batch } of trains ? await this.#feed.preview(0, this.#seed) : []) {
+      // An empty loader is an error of the epoch, unless others make up for it.
+      if (batch !== undefined) batches.train[name] = traceBatch(parts, "train", name, batch);
+    }
+    for (const { name, loader } of this.#evals) {
+      const batch = await loader.preview(0, this.#seed);
+      if (batch === undefined) throw noBatches(name);
+      batches.eval[name] = traceBatch(parts, "eval", name, batch);
+    }
+    this.#checked = true;
+    return batches;
+  }
+
+  async #releasePreviews(): Promise<void> {
+    await this.#feed.release();
+    for (const { loader } of this.#evals) await loader.release();
   }
 
   #subject(): Subject {

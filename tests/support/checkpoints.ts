@@ -15,6 +15,7 @@ export const loader = (): DataLoader => new DataLoader(tinyData(4, 2), { batchSi
 /** Shows one value after the other as `val/x`, one for each step that is evaluated. */
 export const script = (values: readonly number[], metric = "val/x"): Hook => ({
   name: `script ${metric}`,
+  logs: [metric],
   onEvalEnd: (ctx) => ctx.log({ [metric]: values[ctx.step - 1] ?? values.at(-1)! }),
 });
 

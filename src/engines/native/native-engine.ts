@@ -1,6 +1,6 @@
 // The native engine: fused loops compiled to wasm, matrix products by onnxruntime, both on one memory.
 import { printWarning } from "../../platform/print.ts";
-import { sizeOf, type DType as HostDType, type HostArray, type TypedArray } from "../../core/arrays.ts";
+import { dtypeOf, sizeOf, type HostArray, type TypedArray } from "../../core/arrays.ts";
 import { EngineError } from "../../core/errors.ts";
 import { checkOptions, is } from "../../core/options.ts";
 import type { MaybePromise } from "../../core/loader.ts";
@@ -100,7 +100,7 @@ export class NativeEngine implements Engine {
   }
 
   put({ data, shape, dtype }: HostArray): Buffer {
-    const type = typeOf(data, dtype);
+    const type = dtypeOf({ data, ...(dtype && { dtype }) });
     if (data.length !== sizeOf(shape)) {
       throw new EngineError(
         `Engine "native": ${data.length} numbers do not fill an array of shape [${shape.join(", ")}].`,
@@ -232,11 +232,4 @@ function describe(tree: Tree<NativeBuffer>): string {
 function alive(buffer: Buffer): NativeBuffer {
   if ((buffer as NativeBuffer).freed) throw new EngineError(`Engine "native": a buffer was used after it was freed.`);
   return buffer as NativeBuffer;
-}
-
-/** As jax-js has it: other whole numbers become int32, other floats float32. */
-function typeOf(data: TypedArray, dtype: HostDType | undefined): DType {
-  if (dtype === "bool") return "bool";
-  if (data instanceof Float32Array || data instanceof Float64Array) return "float32";
-  return data instanceof Uint32Array ? "uint32" : "int32";
 }

@@ -22,7 +22,11 @@ const recorder: Hook = {
 function train(values: readonly number[], saved: readonly number[], more: TinyOptions = {}): Trainer {
   at.clear();
   const { hooks = [], ...rest } = more;
-  const script: Hook = { name: "script", onEvalEnd: (ctx) => ctx.log({ "val/x": values[ctx.step - 1]! }) };
+  const script: Hook = {
+    name: "script",
+    logs: ["val/x"],
+    onEvalEnd: (ctx) => ctx.log({ "val/x": values[ctx.step - 1]! }),
+  };
   const stopper = earlyStopping({ monitor: "val/x", mode: "min", patience: 9, restoreBest: "checkpoint" });
   return tinyTrainer({
     model: sequential(linear(3, 4), batchNorm(4), linear(4, 1)),

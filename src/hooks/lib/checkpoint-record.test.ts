@@ -167,7 +167,9 @@ describe("the best", () => {
   });
 
   it("strict: a monitor that is not there is an error that lists what is", async () => {
-    await using trainer = scripted(memoryStore(), [1], [best({ monitor: "val/los" })]);
+    // Declared, so that the run begins, but never logged.
+    const silent = { name: "silent", logs: ["val/los"] };
+    await using trainer = scripted(memoryStore(), [1], [silent, best({ monitor: "val/los" })]);
     await expect(trainer.fit()).rejects.toThrow(
       /modelCheckpoint: there is no metric `val\/los`. Did you mean `val\/loss`\? Metrics so far: .*val\/x.* say `strict: false`/,
     );
