@@ -95,7 +95,7 @@ train --json > result.json`,
     .option("--epochs <n>", "how many epochs to train", wholeFrom(1))
     .option("--seed <n>", "the seed of everything random", wholeFrom(0))
     .option("--fresh", "start anew where an unfinished run lies; that one is kept beside, under another name")
-    .option("--dry-run", "check the config and show what would run; nothing is read or written")
+    .option("--dry-run", "check the config against the data and show what would run; nothing is trained or written")
     .option("--quiet", "no progress, and no words but errors and warnings")
     .addOption(JSON_FLAG());
 

@@ -1,10 +1,11 @@
 // hookline train: from a config to a trained model.
 import { resolve } from "node:path";
 import { buildExperiment } from "../experiment/build/build-experiment.ts";
+import { Experiment } from "../experiment/experiment.ts";
 import { readConfig } from "../experiment/config/read-config.ts";
 import { checkKind, findConfig, overridesOf, type Shortcuts } from "./lib/config-file.ts";
 import { EXIT } from "./lib/exit.ts";
-import { print, printJson } from "./lib/output.ts";
+import { keepStdoutFree, print, printJson } from "./lib/output.ts";
 import { describePlan, planOf } from "./lib/plan.ts";
 import { newRecord } from "./lib/record.ts";
 import { checkJoining } from "./lib/joining.ts";
@@ -25,7 +26,9 @@ export async function run(given: string | undefined, flags: Flags): Promise<numb
   const { fresh = false, dryRun, quiet, json } = flags;
   const { doc, overrides, options, runDir } = await prepare(given, flags);
   if (dryRun) {
-    const plan = planOf(doc, options, runDir);
+    const giveStdoutBack = keepStdoutFree();
+    const found = await new Experiment({ ...options, runDir }).preflight().finally(giveStdoutBack);
+    const plan = planOf(doc, options, runDir, found);
     return json ? printJson(plan) : print(describePlan(plan));
   }
   if (isMainRank()) await makeRoom(runDir, fresh);

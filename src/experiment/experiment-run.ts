@@ -13,6 +13,7 @@ import { openStrategy } from "../distributed/select.ts";
 import { currentPlatform } from "../platform/platform.ts";
 import { Interruptions } from "../trainer/interruptions.ts";
 import type { FitOptions } from "../trainer/options.ts";
+import type { Preflight } from "../trainer/trainer.ts";
 import { checkMonitors } from "./check-monitors.ts";
 import { trainsOn } from "./longer-training.ts";
 import { PipelineState, type PipelineHooks } from "./pipeline-hooks.ts";
@@ -141,13 +142,7 @@ export class ExperimentRun<D> {
     const read = await this.#interruptions.orSooner((async () => ({ data: await readData() }))());
     const over = await this.#over();
     if (over || !read) return over;
-    let data = read.data as D;
-    const replace = (returned: unknown, { ranks }: Hook): void => {
-      if (returned === undefined) return;
-      if (ranks === "main" && this.#agreement.strategy.size > 1) throw new OptionError(ONLY_MAIN_HAS_IT);
-      data = returned as D;
-    };
-    await this.#hooks.fire("dataRead", this.#state, () => ({ ...this.#common(), data }), { returned: replace });
+    const data = await this.#dataRead(read.data as D);
     const stopped = await this.#over();
     if (stopped) return stopped;
     const { main, folds = [] } = await this.#split(data, seed);
@@ -156,11 +151,62 @@ export class ExperimentRun<D> {
     this.#makeRoom();
     await this.#hooks.fire("datasetCreated", this.#state, () => ({ ...this.#common(), datasets: main, folds }));
     await this.#progress.begin();
+    await this.#checkAhead(main, folds.length);
     for (const model of this.#models) {
       const ending = (await this.#over()) ?? (await this.#model(model, main, folds));
       if (ending) return ending;
     }
     return this.#over();
+  }
+
+  /** Checks data, models and monitors without training; resolves to what was found for each model. */
+  async preflight(): Promise<Record<string, Preflight>> {
+    // Of several processes each would find the same.
+    this.#agreement = new Agreement(await openStrategy("single"));
+    const data = await this.#dataRead((await this.#options.data()) as D);
+    const { stop } = this.#state;
+    if (stop) throw new OptionError(`Hook \`${stop.requestedBy}\` would stop the experiment: ${stop.reason}`);
+    const { main, folds = [] } = await this.#split(data, this.#options.seed ?? 0);
+    const found: Record<string, Preflight> = {};
+    for (const model of this.#models) {
+      checkMonitors(model, main, folds.length);
+      found[model.name] = await this.#check(model, main);
+    }
+    return found;
+  }
+
+  /**
+   * Checks trainings that begin only after others. Left out are those that may depend on what happens until then: a
+   * model that is made from an earlier one, loaders of the user's own that can be read only once.
+   */
+  async #checkAhead(main: Datasets<D>, folds: number): Promise<void> {
+    if (this.#models.length === 1 && folds === 0) return;
+    for (const model of this.#models) {
+      const { model: given, loaders } = model.plan;
+      const isLater = this.#models.length > 1 && typeof given === "function";
+      if (!isLater && !loaders && !this.#progress.of(model.name)?.complete) await this.#check(model, main);
+    }
+  }
+
+  async #check(model: PlannedModel<D>, main: Datasets<D>): Promise<Preflight> {
+    const { trainer } = await this.#prepare(model, main, model.runDir);
+    try {
+      return await trainer.preflight();
+    } finally {
+      await trainer.close();
+    }
+  }
+
+  /** Lets hooks look at the data that was read, and replace it. */
+  async #dataRead(read: D): Promise<D> {
+    let data = read;
+    const returned = (value: unknown, { ranks }: Hook): void => {
+      if (value === undefined) return;
+      if (ranks === "main" && this.#agreement.strategy.size > 1) throw new OptionError(ONLY_MAIN_HAS_IT);
+      data = value as D;
+    };
+    await this.#hooks.fire("dataRead", this.#state, () => ({ ...this.#common(), data }), { returned });
+    return data;
   }
 
   async #split(data: D, seed: number): Promise<SplitData<D>> {

@@ -2,6 +2,7 @@
 import { ContextError, OptionError } from "../core/errors.ts";
 import { checkOptions, is } from "../core/options.ts";
 import type { Arrays } from "../data/source.ts";
+import type { Preflight } from "../trainer/trainer.ts";
 import { ExperimentRun } from "./experiment-run.ts";
 import { PipelineHooks } from "./pipeline-hooks.ts";
 import { planModels, type PlannedModel } from "./plan.ts";
@@ -41,6 +42,14 @@ export class Experiment<D = Arrays> {
   }
 
   /**
+   * Finds mistakes before anything is trained: reads the data, splits it, and does `trainer.preflight()` for the main
+   * training of each model. Of hooks, only `onDataRead` is called. Nothing is written.
+   */
+  async preflight(): Promise<Record<string, Preflight>> {
+    return this.#alone("preflight", (run) => run.preflight(), {});
+  }
+
+  /**
    * Runs it from its beginning, or with `resume` continues where an earlier run in its directory stopped; a complete one
    * trains on when `epochs` or `steps` are more than it has done. Without `resume`, a run that has ended there before is
    * moved aside: `runs/digits` becomes `runs/digits.1`.
@@ -51,11 +60,19 @@ export class Experiment<D = Arrays> {
       throw new OptionError("run: `resume` needs the experiment's `runDir`: that is where the earlier run is.");
     if (typeof options.resume === "string" && this.#models.length > 1)
       throw new OptionError("run: `resume` is a checkpoint, but there are several models. Say `resume: true`.");
-    // Its hooks take part in one training at a time.
-    if (this.#running) throw new ContextError("run() was called while it is running. Await that call first.");
+    return this.#alone("run", (run) => run.run(), options);
+  }
+
+  /** Its hooks take part in one training at a time. */
+  async #alone<T>(
+    name: string,
+    call: (run: ExperimentRun<D>) => Promise<T>,
+    options: RunExperimentOptions,
+  ): Promise<T> {
+    if (this.#running) throw new ContextError(`${name}() was called while it is running. Await that call first.`);
     this.#running = true;
     try {
-      return await new ExperimentRun(this.options, this.#models, this.#hooks, options).run();
+      return await call(new ExperimentRun(this.options, this.#models, this.#hooks, options));
     } finally {
       this.#running = false;
     }

@@ -3,6 +3,7 @@ import { OptionError } from "../core/errors.ts";
 import type { Hook } from "../core/hook.ts";
 import { isOfEvaluation, monitorValue } from "../core/monitor.ts";
 import { selectNames } from "../core/names.ts";
+import type { Metric } from "../core/model.ts";
 import type { Schedule } from "../core/schedule.ts";
 import { nearest } from "../core/suggest.ts";
 
@@ -20,6 +21,14 @@ export interface ProvidedMetrics {
   /** What hooks declare in `logs`; `*` stands for any text. */
   readonly logs: readonly string[];
   readonly evaluates: boolean;
+}
+
+/** The names of the metrics of training and of each evaluation. */
+export function metricNames(metrics: Readonly<Record<string, Metric>>, evals: readonly string[]): string[] {
+  const all = Object.entries(metrics);
+  const trained = all.filter(([, { evalOnly }]) => !evalOnly);
+  const feeds = [["train", trained] as const, ...evals.map((name) => [name, all] as const)];
+  return feeds.flatMap(([feed, own]) => ["loss", ...own.map(([name]) => name)].map((name) => `${feed}/${name}`));
 }
 
 export function watchersOf(hooks: readonly Hook[], schedules: readonly Schedule[]): Watcher[] {

@@ -26,7 +26,7 @@ import type { StartFacts } from "../distributed/compare-starts.ts";
 import { currentPlatform } from "../platform/platform.ts";
 import { breather } from "./breather.ts";
 import { Calls } from "./calls.ts";
-import { checkMonitors, watchersOf } from "./check-monitors.ts";
+import { checkMonitors, metricNames, watchersOf } from "./check-monitors.ts";
 import { checkLoader, checkLossWeights, evalFeeds, firstBatch, type WatchedFeed } from "./feeds.ts";
 import { Interruptions } from "./interruptions.ts";
 import { buildMachine, freeMachine, type Machine } from "./machine.ts";
@@ -50,6 +50,8 @@ export interface Preflight {
   readonly batches: Readonly<Record<"train" | "eval", Readonly<Record<string, HostBatch>>>>;
   /** Metrics that hooks and schedules can watch, besides those that hooks log. */
   readonly metrics: readonly string[];
+  /** A table of the model's parameters. */
+  readonly parameters: string;
 }
 
 /** Runs the loop. Everything else is a hook, what ships in the box too. */
@@ -153,13 +155,14 @@ export class Trainer {
 
   /**
    * Finds mistakes before anything is trained: metrics that are watched but that nothing provides, and batches that do
-   * not fit the model, the loss or the metrics. Traces the first batch of every loader, and computes nothing. `fit`
-   * does this by itself. Resolves to these batches by loader and to the names of the metrics that can be watched.
+   * not fit the model, the loss or the metrics. Traces the first batch of every loader, and computes nothing. A `fit`
+   * that follows begins with these batches; without this call, `fit` makes the same checks by itself.
    */
   async preflight(): Promise<Preflight> {
     this.#calls.mustBeIdle("preflight");
     this.#checkMonitors();
-    return { batches: await this.#traceAll(this.#run.clock.now.step === 0), metrics: this.#metricNames() };
+    const batches = await this.#traceAll(this.#run.clock.now.step === 0);
+    return { batches, metrics: this.#metricNames(), parameters: this.summary() };
   }
 
   /** Evaluates a loader on its own: metrics come out as `test/…`, and the training run does not see them. */
@@ -337,11 +340,9 @@ export class Trainer {
 
   /** Metrics of training and of every evaluation. */
   #metricNames(): string[] {
-    const metrics = Object.entries(this.options.metrics ?? {});
-    const trained = metrics.filter(([, { evalOnly }]) => !evalOnly);
-    const feeds = [{ name: "train", metrics: trained }, ...this.#evals.map(({ name }) => ({ name, metrics }))];
-    return feeds.flatMap((feed) =>
-      ["loss", ...feed.metrics.map(([name]) => name)].map((name) => `${feed.name}/${name}`),
+    return metricNames(
+      this.options.metrics ?? {},
+      this.#evals.map(({ name }) => name),
     );
   }
 

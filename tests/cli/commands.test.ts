@@ -116,7 +116,7 @@ describe("train", () => {
     );
   });
 
-  test("--dry-run shows the plan, reads no data and makes nothing", async () => {
+  test("--dry-run shows the plan, which the data fits, and makes nothing", async () => {
     const dir = installed.project(tinyProject());
     const { code, stdout } = await installed.hookline(dir, "train", "--dry-run", "--epochs", "7");
     expect(code).toBe(0);
@@ -124,7 +124,24 @@ describe("train", () => {
     expect(stdout).toContain("epochs: 7");
     expect(stdout).toContain("3 parameters in 2 tensors");
     expect(stdout).toContain("modelCheckpoint (checkpoint): ");
-    expect(readdirSync(dir).sort()).toEqual(["hookline.yaml", "package.json", "parts.ts"]);
+    expect(stdout).toContain("Nothing was trained or written.");
+    expect(stdout).toContain("train: { x: [8, 2], y: [8, 1] }");
+    expect(stdout).toContain("train/loss, val/loss");
+    // The data itself says that it was read.
+    expect(readdirSync(dir).sort()).toEqual(["data-was-read", "hookline.yaml", "package.json", "parts.ts"]);
+  });
+
+  test("--dry-run finds what does not fit together: 2, and nothing is made", async () => {
+    const dir = installed.project(tinyProject());
+    for (const [set, message] of [
+      ["model.in=5", "The step failed on a batch { x: [8, 2], y: [8, 1] } of loader `train`"],
+      ["hooks.modelCheckpoint.monitor=val/los", "Did you mean `val/loss`?"],
+    ] as const) {
+      const { code, stderr } = await installed.hookline(dir, "train", "--dry-run", "--set", set);
+      expect(stderr).toContain(message);
+      expect(code).toBe(2);
+    }
+    expect(readdirSync(dir).sort()).toEqual(["data-was-read", "hookline.yaml", "package.json", "parts.ts"]);
   });
 
   test("--json is one document, whatever hooks print", async () => {

@@ -255,9 +255,13 @@ describe("folds", () => {
     const unreadable = () => {
       throw new Error("the tape is torn");
     };
-    for (const wrong of [{ split: kFold({ folds: 2 }), hooks: [earlyStopping()] }, { data: unreadable }])
+    for (const wrong of [
+      { split: kFold({ folds: 2 }), hooks: [earlyStopping()] },
+      { hooks: [earlyStopping({ monitor: "val/los" })] },
+      { data: unreadable },
+    ])
       await expect(tinyExperiment({ ...options, ...wrong }).run()).rejects.toThrow(
-        /watches `val\/loss`|the tape is torn/,
+        /watches `val\/loss?`|the tape is torn/,
       );
     expect(readFileSync(join(runDir, "results.json"), "utf8")).toBe(before);
     expect(existsSync(`${runDir}.1`)).toBe(false);
@@ -267,6 +271,77 @@ describe("folds", () => {
     const hooks = [earlyStopping({ strict: false })];
     const { status } = await tinyExperiment({ split: kFold({ folds: 2 }), hooks }).run();
     expect(status).toBe("completed");
+  });
+});
+
+describe("mistakes of trainings that come later", () => {
+  /** Steps of an experiment that must fail, and its error. */
+  async function failing(options: TinyExperimentOptions): Promise<{ steps: number; message: string }> {
+    let steps = 0;
+    const counts: Hook = { name: "counts", onStepEnd: () => void steps++ };
+    const run = tinyExperiment({ ...options, hooks: [...(options.hooks ?? []), counts] }).run();
+    const { message } = await run.then(
+      () => new Error("it was trained"),
+      (error: unknown) => error as Error,
+    );
+    return { steps, message };
+  }
+
+  it("a second model that does not fit is found before the first is trained", async () => {
+    const models = { fits: { model: linear(3, 1) }, wide: { model: linear(5, 1) } };
+    expect(await failing({ models })).toEqual({
+      steps: 0,
+      message: expect.stringMatching(/^The step failed on a batch .* of loader `train`: linear\(5, 1\)/),
+    });
+    const late = { fits: {}, watched: { hooks: [earlyStopping({ monitor: "val/los" })] } };
+    expect(await failing({ models: late, split: holdout({ val: 0.25 }) })).toEqual({
+      steps: 0,
+      message: expect.stringMatching(/^Hook `earlyStopping` watches `val\/los`.* Did you mean `val\/loss`\?/),
+    });
+  });
+
+  it("a main training that does not fit is found before any fold", async () => {
+    const split = (data: TinyData) => ({
+      main: { train: data, val: { x: data.x } as TinyData },
+      folds: [{ train: data, val: data }],
+    });
+    expect(await failing({ split })).toEqual({
+      steps: 0,
+      message: expect.stringMatching(
+        /^The evaluation failed on a batch \{ x: .* of loader `val`: mse: the batch has no `y`/,
+      ),
+    });
+  });
+
+  it("a model that is made from an earlier one is made when its turn comes", async () => {
+    let trained = false;
+    const first: Hook = { name: "first", onTrainingComplete: () => void (trained = true) };
+    const student = () => linear(trained ? 3 : 5, 1);
+    const { status } = await tinyExperiment({ models: { a: {}, b: { model: student } }, hooks: [first] }).run();
+    expect(status).toBe("completed");
+  });
+
+  it("preflight finds them without training, and writes nothing", async () => {
+    const runDir = join(tempDir(), "run");
+    const seen: string[] = [];
+    const hook: Hook = {
+      name: "seen",
+      onDataRead: () => void seen.push("dataRead"),
+      onDatasetCreated: () => void seen.push("datasetCreated"),
+      onInit: () => void seen.push("init"),
+    };
+    const experiment = tinyExperiment({ runDir, hooks: [hook], split: holdout({ val: 0.25 }) });
+    const { model } = await experiment.preflight();
+    expect(model!.metrics).toEqual(["train/loss", "val/loss"]);
+    expect(model!.batches.eval.val!.x!.shape[1]).toBe(3);
+    expect(seen).toEqual(["dataRead"]);
+    expect(existsSync(runDir)).toBe(false);
+    await expect(tinyExperiment({ model: () => linear(5, 1) }).preflight()).rejects.toThrow("linear(5, 1)");
+    const stops: Hook = { name: "stops", onDataRead: (ctx) => ctx.stop("too few points") };
+    await expect(tinyExperiment({ hooks: [stops] }).preflight()).rejects.toThrow(
+      "Hook `stops` would stop the experiment: too few points",
+    );
+    expect((await experiment.run()).status).toBe("completed");
   });
 });
 

@@ -1,11 +1,10 @@
-// What a config would train, told before anything is read: data, split, models with their parameters, hooks in their order.
+// What a config would train: data, split, models with their parameters, batches, metrics, hooks in their order.
 import type { Json } from "../../core/json.ts";
 import type { ConfigDocument } from "../../experiment/config/document.ts";
-import { planModels, type PlannedModel } from "../../experiment/plan.ts";
+import { planModels } from "../../experiment/plan.ts";
 import type { ExperimentOptions } from "../../experiment/types.ts";
 import { tinyTrainer } from "../../testing/tiny.ts";
-import { defineProblem } from "../../trainer/problem.ts";
-import { describeParams } from "../../trainer/summary.ts";
+import type { Preflight } from "../../trainer/trainer.ts";
 
 interface Plan {
   readonly name: string;
@@ -17,14 +16,24 @@ interface Plan {
   readonly models: readonly {
     readonly name: string;
     readonly params: Readonly<Record<string, Json>>;
-    /** A table; null when the model is made from the data. */
-    readonly parameters: string | null;
+    /** A table. */
+    readonly parameters: string;
+    /** Shapes of the first batch of each loader, which were traced through the model. */
+    readonly batches: Readonly<Record<string, Readonly<Record<string, readonly number[]>>>>;
+    /** Metrics that hooks and schedules can watch. */
+    readonly metrics: readonly string[];
     /** In the order in which they run, and where. */
     readonly hooks: readonly { readonly name: string; readonly stage: string; readonly events: readonly string[] }[];
   }[];
 }
 
-export function planOf(doc: ConfigDocument, options: ExperimentOptions, runDir: string): Plan {
+/** `found` is what the experiment's `preflight` resolves to. */
+export function planOf(
+  doc: ConfigDocument,
+  options: ExperimentOptions,
+  runDir: string,
+  found: Readonly<Record<string, Preflight>>,
+): Plan {
   return {
     name: options.name ?? "experiment",
     config: doc.file,
@@ -35,7 +44,9 @@ export function planOf(doc: ConfigDocument, options: ExperimentOptions, runDir: 
     models: planModels(options).map((planned) => ({
       name: planned.name,
       params: planned.params,
-      parameters: parametersOf(planned),
+      parameters: found[planned.name]!.parameters,
+      batches: shapesOf(found[planned.name]!),
+      metrics: found[planned.name]!.metrics,
       hooks: tinyTrainer({ hooks: planned.hooks })
         .hooks.list()
         .map(({ name, stage, events }) => ({ name, stage, events })),
@@ -52,30 +63,44 @@ function told(value: unknown): Json {
   return JSON.parse(text) as Json;
 }
 
-function parametersOf({ plan: { model, loss, inputs, seed = 0 } }: PlannedModel<never>): string | null {
-  if (typeof model !== "object") return null;
-  const { params, state } = defineProblem(model, loss, inputs).init(seed);
-  return describeParams(params, state);
+function shapesOf({ batches }: Preflight): Plan["models"][number]["batches"] {
+  const all = Object.entries({ ...batches.train, ...batches.eval });
+  return Object.fromEntries(
+    all.map(([loader, batch]) => [
+      loader,
+      Object.fromEntries(Object.entries(batch).map(([field, { shape }]) => [field, shape])),
+    ]),
+  );
 }
 
 const indent = (text: string): string => text.replaceAll(/^/gm, "    ");
+
+const describeShapes = (fields: Readonly<Record<string, readonly number[]>>): string =>
+  `{ ${Object.entries(fields)
+    .map(([field, shape]) => `${field}: [${shape.join(", ")}]`)
+    .join(", ")} }`;
 
 export function describePlan({ name, config, runDir, models, ...rest }: Plan): string {
   const lines = [`${name}, from ${config}. It would write to ${runDir}.`];
   for (const [key, value] of Object.entries(rest))
     lines.push(`${key}: ${value === null ? "the default" : JSON.stringify(value)}`);
-  for (const { name: model, params, parameters, hooks } of models) {
+  for (const { name: model, params, parameters, batches, metrics, hooks } of models) {
     lines.push("", `${model}:`);
     lines.push(
       "  hyper-parameters:",
       ...Object.entries(params).map(([key, value]) => `    ${key}: ${JSON.stringify(value)}`),
     );
-    lines.push("  parameters:", indent(parameters ?? "known when the data has been read"));
+    lines.push("  parameters:", indent(parameters));
+    lines.push(
+      "  first batch of each loader:",
+      ...Object.entries(batches).map(([loader, fields]) => `    ${loader}: ${describeShapes(fields)}`),
+    );
+    lines.push("  metrics:", `    ${metrics.join(", ")}`);
     lines.push(
       "  hooks, in their order:",
       ...hooks.map((hook) => `    ${hook.name} (${hook.stage}): ${hook.events.join(", ")}`),
     );
   }
-  lines.push("", "The config is valid. Nothing has been read or written.");
+  lines.push("", "The config is valid, and the data fits the model. Nothing was trained or written.");
   return lines.join("\n");
 }
