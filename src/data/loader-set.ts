@@ -97,17 +97,9 @@ export class LoaderSet {
     return mixSteps(this.#mix, this.#lengths(), count);
   }
 
-  /** The first batch that each loader has in an epoch, which then starts with it: nothing is lost. */
-  async preview(epoch: number, seed: number): Promise<{ name: string; batch: HostBatch | undefined }[]> {
-    const previews = [];
-    for (const { name, loader } of this.#tracks)
-      previews.push({ name, batch: await loader.preview(passEpoch(epoch, 0), seed) });
-    return previews;
-  }
-
-  /** Closes loaders whose preview was not used. */
-  async release(): Promise<void> {
-    for (const { loader } of this.#tracks) await loader.release();
+  /** The loaders by name. Of one that is previewed at epoch 0, the first epoch begins with the preview. */
+  get loaders(): readonly { readonly name: string; readonly loader: PreviewedLoader }[] {
+    return this.#tracks;
   }
 
   begin(epoch: number, seed: number): void {

@@ -31,6 +31,7 @@ export class PreviewedLoader implements Loader {
 
   /** The first batch of an epoch; undefined when the epoch is empty. The next `begin` with these arguments starts there. */
   preview(epoch: number, seed: number): MaybePromise<HostBatch | undefined> {
+    if (this.#isAt(epoch, seed)) return this.#preview!.batch;
     this.#loader.begin(epoch, seed);
     return chain(this.#loader.next(), (batch) => {
       this.#preview = { epoch, seed, batch, after: this.#position() };

@@ -2,15 +2,12 @@
 // among them, since all ranks take the main one's. Functions are compared by their source: what they capture is unknown.
 import type { TypedArray } from "../core/arrays.ts";
 import { toBatch } from "../core/batch.ts";
-import type { EvalFeed } from "../core/evaluate.ts";
-import type { Loader } from "../core/loader.ts";
 import type { Metric } from "../core/model.ts";
 import type { ScheduleTime } from "../core/schedule.ts";
-import { isLoader } from "../data/loader-set.ts";
+import type { PreviewedLoader } from "../data/previewed-loader.ts";
 import type { StartFacts } from "../distributed/compare-starts.ts";
 import { hashOf } from "../distributed/desync.ts";
 import type { DeviceState } from "./device-state.ts";
-import { firstBatch } from "./feeds.ts";
 import type { OptimizerSet } from "./optimizers.ts";
 import type { FitOptions, TrainerOptions } from "./options.ts";
 
@@ -72,10 +69,16 @@ const DEFAULTS: Partial<TrainerOptions> = {
 const SCHEDULE_STEPS = [0, 1, 2, 5, 10, 100, 1000];
 const SCHEDULE_FRACTIONS = [0.1, 0.25, 0.5, 0.75, 0.95];
 
+interface NamedLoader {
+  readonly name: string;
+  readonly loader: PreviewedLoader;
+}
+
 export interface StartParts {
   readonly options: TrainerOptions;
   readonly fit: FitOptions;
-  readonly evals: readonly EvalFeed[];
+  readonly train: readonly NamedLoader[];
+  readonly evals: readonly NamedLoader[];
   readonly optimizers: OptimizerSet;
   readonly device: DeviceState;
   /** Steps done so far. */
@@ -84,10 +87,8 @@ export interface StartParts {
 }
 
 export async function startFacts(parts: StartParts): Promise<StartFacts> {
-  const { options, fit, evals, optimizers, device, step, totals } = parts;
-  const { train, metrics = {}, seed = 0 } = options;
-  const trainLoaders = Object.entries(isLoader(train) ? { train } : train);
-  const evalLoaders = evals.map(({ name, loader }) => [name, loader] as const);
+  const { options, fit, train, evals, optimizers, device, step, totals } = parts;
+  const { metrics = {}, seed = 0 } = options;
   return {
     ...optionFacts({ ...options, ...fit }),
     ...(fit.resume !== undefined && { "`resume`": "one" }),
@@ -97,22 +98,18 @@ export async function startFacts(parts: StartParts): Promise<StartFacts> {
     ...metricFacts(metrics),
     ...tensorFacts("parameter", device.params),
     ...tensorFacts("buffer", device.state),
-    // Only before the first step: an epoch that is open must not lose its place in the data.
-    ...(await loaderFacts(trainLoaders, seed, step === 0)),
-    ...(await loaderFacts(evalLoaders, seed, step === 0)),
+    // Only before the first step: an epoch that is open, or resumed, must not lose its place in the data.
+    ...(await loaderFacts(train, seed, step === 0 && fit.resume === undefined)),
+    ...(await loaderFacts(evals, seed, step === 0)),
   };
 }
 
 /** How many batches each loader has and, where `looks`, what the first of them holds. */
-export async function loaderFacts(
-  loaders: Iterable<readonly [name: string, loader: Loader]>,
-  seed: number,
-  looks: boolean,
-): Promise<StartFacts> {
+export async function loaderFacts(loaders: readonly NamedLoader[], seed: number, looks: boolean): Promise<StartFacts> {
   const facts: Record<string, string> = {};
-  for (const [name, loader] of loaders) {
+  for (const { name, loader } of loaders) {
     facts[`loader \`${name}\`, batches`] = String(loader.length ?? "an unknown number");
-    const batch = looks ? await firstBatch(loader, seed) : undefined;
+    const batch = looks ? await loader.preview(0, seed) : undefined;
     if (batch === undefined) continue;
     const arrays = Object.entries(toBatch(batch, () => `Loader \`${name}\``));
     facts[`loader \`${name}\`, first batch`] = arrays

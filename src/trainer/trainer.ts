@@ -9,7 +9,7 @@ import { boundaryRule, type Cadence, type CadenceRule } from "../core/cadence.ts
 import type { ContextOf } from "../core/context.types.ts";
 import type { Disposer } from "../core/disposer.ts";
 import { ContextError } from "../core/errors.ts";
-import { evaluateOnce, noBatches, type EvalFeed, type EvalParts, type Interruption } from "../core/evaluate.ts";
+import { evaluateOnce, noBatches, type EvalParts, type Interruption } from "../core/evaluate.ts";
 import type { CustomEvents, EventName } from "../core/events.ts";
 import { addFunction, type OnArguments } from "../core/function-hook.ts";
 import { Limits } from "../core/limits.ts";
@@ -22,6 +22,7 @@ import { HookRegistry } from "../core/registry.ts";
 import { makeResult, type RunResult } from "../core/result.ts";
 import { Run } from "../core/run.ts";
 import { LoaderSet } from "../data/loader-set.ts";
+import { PreviewedLoader } from "../data/previewed-loader.ts";
 import type { StartFacts } from "../distributed/compare-starts.ts";
 import { currentPlatform } from "../platform/platform.ts";
 import { breather } from "./breather.ts";
@@ -170,11 +171,12 @@ export class Trainer {
     return this.#call("evaluate", async () => {
       checkOptions("evaluate", options, { name: is.name });
       checkLoader("evaluate", loader);
-      const feed: EvalFeed = { name: options.name ?? "test", index: 0, loader, limitBatches: Infinity };
+      const { name = "test" } = options;
+      const feed = { name, index: 0, loader: new PreviewedLoader(name, loader), limitBatches: Infinity };
       await this.#start();
       await this.#together.compareStarts(async () => {
         const { loaderFacts } = await import("./start-facts.ts");
-        return loaderFacts([[feed.name, loader]], this.#seed, true);
+        return loaderFacts([feed], this.#seed, true);
       });
       return this.#calls.standalone("standalone", () =>
         evaluateOnce(
@@ -319,6 +321,7 @@ export class Trainer {
     return startFacts({
       options: this.options,
       fit,
+      train: this.#feed.loaders,
       evals: this.#evals,
       optimizers: this.#optimizers,
       device: this.#need().state,
@@ -355,7 +358,8 @@ export class Trainer {
       hooks: this.hooks,
     };
     const batches: Record<"train" | "eval", Record<string, HostBatch>> = { train: {}, eval: {} };
-    for (const { name, batch } of trains ? await this.#feed.preview(0, this.#seed) : []) {
+    for (const { name, loader } of trains ? this.#feed.loaders : []) {
+      const batch = await loader.preview(0, this.#seed);
       // An empty loader is an error of the epoch, unless others make up for it.
       if (batch !== undefined) batches.train[name] = traceBatch(parts, "train", name, batch);
     }
@@ -369,8 +373,7 @@ export class Trainer {
   }
 
   async #releasePreviews(): Promise<void> {
-    await this.#feed.release();
-    for (const { loader } of this.#evals) await loader.release();
+    for (const { loader } of [...this.#feed.loaders, ...this.#evals]) await loader.release();
   }
 
   #subject(): Subject {
