@@ -142,7 +142,7 @@ export class ExperimentRun<D> {
     const read = await this.#interruptions.orSooner((async () => ({ data: await readData() }))());
     const over = await this.#over();
     if (over || !read) return over;
-    const data = await this.#dataRead(read.data as D);
+    const data = await this.#dataRead(read.data);
     const stopped = await this.#over();
     if (stopped) return stopped;
     const { main, folds = [] } = await this.#split(data, seed);
@@ -163,7 +163,7 @@ export class ExperimentRun<D> {
   async preflight(): Promise<Record<string, Preflight>> {
     // Of several processes each would find the same.
     this.#agreement = new Agreement(await openStrategy("single"));
-    const data = await this.#dataRead((await this.#options.data()) as D);
+    const data = await this.#dataRead(await this.#options.data());
     const { stop } = this.#state;
     if (stop) throw new OptionError(`Hook \`${stop.requestedBy}\` would stop the experiment: ${stop.reason}`);
     const { main, folds = [] } = await this.#split(data, this.#options.seed ?? 0);

@@ -108,7 +108,7 @@ describe("data that does not fit the model", () => {
     expect(await refusal({ eval: { near: good(), far: new DataLoader({ x }, { batchSize: 4 }) } })).toMatch(
       /^The evaluation failed on a batch \{ x: \[4, 3\] \} of loader `far`: /,
     );
-    const empty = { ...good(), length: 0, begin: () => undefined, next: () => undefined } as unknown as Loader;
+    const empty = { length: 0, begin: () => undefined, next: () => undefined } as unknown as Loader;
     expect(await refusal({ eval: empty })).toBe("Evaluation loader `val` has no batches.");
     const broken = { update: () => ({}), compute: () => 0 };
     expect(await refusal({ eval: good(), metrics: { broken: { ...broken, evalOnly: true } } })).toContain(
