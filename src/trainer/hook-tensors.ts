@@ -5,6 +5,7 @@ import { ContextError } from "../core/errors.ts";
 import type { HostTensors } from "../core/model.ts";
 import { freeAll, type Engine } from "../engines/engine.ts";
 import type { Buffers, DeviceState } from "./device-state.ts";
+import type { FunctionWatch } from "./function-watch.ts";
 import { ProgramCache } from "./program-cache.ts";
 import { TensorHandle } from "./tensor-handle.ts";
 
@@ -16,11 +17,11 @@ export class HookTensors implements ParamsView {
   readonly #programs: ProgramCache;
   readonly #open = new Set<TensorHandle>();
 
-  constructor(engine: Engine, state: DeviceState, current: () => Buffers) {
+  constructor(engine: Engine, state: DeviceState, current: () => Buffers, functions?: FunctionWatch) {
     this.#engine = engine;
     this.#state = state;
     this.#current = current;
-    this.#programs = new ProgramCache(engine);
+    this.#programs = new ProgramCache(engine, functions);
   }
 
   get names(): readonly string[] {
@@ -56,7 +57,7 @@ export class HookTensors implements ParamsView {
         scalars.push({ value: this.#engine.put({ data: Float32Array.of(input), shape: [] }) });
         return scalars.at(-1)!;
       });
-      const result = await this.#programs.of(fn, "compute", () => fn)(this.#current(), ...args);
+      const result = await this.#programs.of(fn, "params.compute", () => fn)(this.#current(), ...args);
       return this.#keep(result as Buffers);
     } finally {
       freeAll(this.#engine, scalars);

@@ -7,6 +7,7 @@ import type { Engine } from "../engines/engine.ts";
 import { selectEngine } from "../engines/select.ts";
 import { DeviceState } from "./device-state.ts";
 import { EvalRunner } from "./eval-runner.ts";
+import type { FunctionWatch } from "./function-watch.ts";
 import { HookTensors } from "./hook-tensors.ts";
 import type { OptimizerSet } from "./optimizers.ts";
 import type { TrainerOptions } from "./options.ts";
@@ -37,6 +38,7 @@ export async function buildMachine(
   hooks: HookRegistry,
   stepOptions: StepOptions,
   warn: (message: string) => void,
+  functions: FunctionWatch,
   team?: RankTeam,
 ): Promise<Machine> {
   const engine = await selectEngine(options.engine ?? "auto", warn);
@@ -60,12 +62,14 @@ export async function buildMachine(
       joint,
       options: stepOptions,
       warn,
+      functions,
     };
     const steps = new StepRunner(parts);
     const sum = team && ((values: Float64Array) => team.strategy.allReduce(values));
     const evals = new EvalRunner(engine, state, specs, sums.eval, hooks, warn, sum);
-    const tensors = new HookTensors(engine, state, () => evals.params);
-    return { engine, state, steps, settings: stepSettings(specs, optimizers, state), evals, tensors, probes };
+    const tensors = new HookTensors(engine, state, () => evals.params, functions);
+    const settings = stepSettings(specs, optimizers, state, functions);
+    return { engine, state, steps, settings, evals, tensors, probes };
   } catch (error) {
     // Nobody has it yet who could close it.
     if (engine !== options.engine) await engine.close();

@@ -2,6 +2,7 @@
 import type { MaybePromise } from "../core/loader.ts";
 import type { Tensor } from "../core/model.ts";
 import type { Buffer, Engine, Halfway, JitOptions, Tree } from "../engines/engine.ts";
+import type { FunctionWatch } from "./function-watch.ts";
 
 /** A program whose argument types the caller vouches for. */
 export type Compiled = (...args: Tree<Buffer>[]) => MaybePromise<Tree<Buffer>>;
@@ -11,12 +12,15 @@ type Traced = (...args: never[]) => object;
 
 export class ProgramCache {
   readonly #engine: Engine;
+  readonly #functions: FunctionWatch | undefined;
   readonly #named = new Map<string, Compiled>();
   readonly #owned = new WeakMap<object, Map<string, Compiled>>();
   readonly #cut = new WeakMap<object, Cut>();
 
-  constructor(engine: Engine) {
+  /** `functions` is told of every user's function that a program is made of. */
+  constructor(engine: Engine, functions?: FunctionWatch) {
     this.#engine = engine;
+    this.#functions = functions;
   }
 
   /** The program of this name, made and compiled the first time. */
@@ -27,7 +31,10 @@ export class ProgramCache {
   /** The program of this name made from `owner` (a user's function, a spec): forgotten when its owner is. */
   of(owner: object, name: string, make: () => Traced, options?: JitOptions): Compiled {
     let programs = this.#owned.get(owner);
-    if (!programs) this.#owned.set(owner, (programs = new Map()));
+    if (!programs) {
+      if (typeof owner === "function") this.#functions?.note(name, owner);
+      this.#owned.set(owner, (programs = new Map()));
+    }
     return this.#get(programs, name, make, options);
   }
 

@@ -2,6 +2,7 @@
 import type { HookRegistry } from "../core/registry.ts";
 import type { Engine } from "../engines/engine.ts";
 import type { DeviceState } from "./device-state.ts";
+import type { FunctionWatch } from "./function-watch.ts";
 import type { JointStep } from "./joint-step.ts";
 import type { OptimizerSet } from "./optimizers.ts";
 import type { ProbeRunner } from "./probe-runner.ts";
@@ -31,6 +32,7 @@ export interface StepParts {
   readonly joint: JointStep | undefined;
   readonly options: StepOptions;
   readonly warn: (message: string) => void;
+  readonly functions: FunctionWatch;
 }
 
 export interface StepState {

@@ -76,7 +76,7 @@ export class StepRunner implements Work {
     this.#control = new ControlInput(engine, parts.control, options);
     this.#hooks = parts.hooks;
     this.#options = options;
-    this.#programs = new ProgramCache(engine);
+    this.#programs = new ProgramCache(engine, parts.functions);
     this.#input = new BatchInput(engine, parts.warn);
     this.#totals = new Totals(engine, parts.sums);
     this.shown = new StepReadings(engine, this.#totals);

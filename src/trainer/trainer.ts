@@ -29,6 +29,7 @@ import { breather } from "./breather.ts";
 import { Calls } from "./calls.ts";
 import { checkMonitors, metricNames, watchersOf } from "./check-monitors.ts";
 import { checkLoader, checkLossWeights, evalFeeds, firstBatch, type WatchedFeed } from "./feeds.ts";
+import { FunctionWatch } from "./function-watch.ts";
 import { Interruptions } from "./interruptions.ts";
 import { buildMachine, freeMachine, type Machine } from "./machine.ts";
 import { Once } from "./once.ts";
@@ -420,6 +421,7 @@ export class Trainer {
       this.hooks,
       this.#stepOptions(),
       this.#warn,
+      new FunctionWatch(this.#warn, () => this.#run.turn.ctx?.hook),
       await this.#together.join(),
     );
   }

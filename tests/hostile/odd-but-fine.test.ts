@@ -1,6 +1,6 @@
 // Input that is unusual and yet right: it trains, warns once or does nothing, and never fails.
 import { numpy as np } from "@jax-js/jax";
-import { Trainer, type Hook, type Tensors } from "hookline";
+import { Trainer, type Hook, type Tensor, type Tensors } from "hookline";
 import { DataLoader } from "hookline/data";
 import * as nn from "hookline/nn";
 import { adamw, sgd } from "hookline/optim";
@@ -11,6 +11,39 @@ import { stream } from "./cases/case.ts";
 const rows = (samples: number, features = 3) => ({
   x: { data: new Float32Array(samples * features).fill(0.5), shape: [samples, features] },
   y: { data: new Float32Array(samples), shape: [samples, 1] },
+});
+
+describe("functions that a hook writes anew at every step", () => {
+  const hooks: Record<string, Omit<Hook, "name">> = {
+    "grads.map": { onAfterBackward: (ctx) => ctx.grads.map((grad) => grad.mul(0.5)) },
+    setLoss: { onStepEnd: (ctx) => ctx.setLoss((outputs) => np.square(outputs as Tensor).mean()) },
+    setUpdate: {
+      onStepEnd: (ctx) => ctx.setUpdate((params) => params),
+    },
+    "params.compute": {
+      async onStepEnd(ctx) {
+        (await ctx.params.compute((params) => params)).free();
+      },
+    },
+  };
+
+  it.each(Object.entries(hooks))("ctx.%s warns once and names the hook", async (verb, methods) => {
+    const warnings: string[] = [];
+    const warn = (text: string): void => void warnings.push(text);
+    const result = await tinyTrainer({ steps: 12, warn, hooks: [{ name: "inline", ...methods }] }).fit();
+    expect(result).toMatchObject({ status: "completed", steps: 12 });
+    expect(warnings).toEqual([
+      `Hook \`inline\` has passed 9 different functions to ctx.${verb}. Each is compiled anew, even if its text is the same. Create the function once, outside the hook's method, and pass that one every time.`,
+    ]);
+  });
+
+  it("one that is made once does not", async () => {
+    const warnings: string[] = [];
+    const half = (grad: Tensor): Tensor => grad.mul(0.5);
+    const hook: Hook = { name: "once", onAfterBackward: (ctx) => ctx.grads.map(half) };
+    await tinyTrainer({ steps: 12, warn: (text) => warnings.push(text), hooks: [hook] }).fit();
+    expect(warnings).toEqual([]);
+  });
 });
 
 describe("batches", () => {
