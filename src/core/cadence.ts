@@ -186,7 +186,7 @@ export class CadenceRule {
   }
 
   due(moment: Moment): boolean {
-    return this.#holds(moment, (unit) => this.#span(unit, moment.clock));
+    return this.#holds(moment, false);
   }
 
   /**
@@ -196,11 +196,7 @@ export class CadenceRule {
   mayBeDue(moment: Moment): boolean {
     const amounts = [this.#every, this.#from, this.#until, ...this.#at];
     if (amounts.some((amount) => amount !== undefined && !this.#isKnownAtBegin(amount.unit, moment))) return true;
-    const { batches } = moment.clock.now;
-    // All its micro-batches, of which the first decides whether `until` has passed.
-    const stepSpan: Span = [batches, batches + moment.accumulate];
-    const spanOf = (unit: keyof Counters): Span => (unit === "batches" ? stepSpan : this.#span(unit, moment.clock));
-    return this.#holds(moment, spanOf, (unit) => (unit === "batches" ? batches + 1 : spanOf(unit)[1]));
+    return this.#holds(moment, true);
   }
 
   #isKnownAtBegin(unit: Unit, { totalSteps }: Moment): boolean {
@@ -211,41 +207,46 @@ export class CadenceRule {
     return isInside && (unit === "batches" || (unit === "elapsed" && !AFTER_UPDATE.has(this.event)));
   }
 
-  #holds(
-    moment: Moment,
-    spanOf: (unit: keyof Counters) => Span,
-    earliest = (unit: keyof Counters): number => spanOf(unit)[1],
-  ): boolean {
-    const { clock } = moment;
+  /** `ahead`: at the beginning of a step, about all of its micro-batches. No closures: hooks ask in every step. */
+  #holds(moment: Moment, ahead: boolean): boolean {
     if (this.#onlyAtEnd) return false;
-    if (this.#from && !this.#hasBegun(this.#counted(this.#from, moment), clock, spanOf)) return false;
-    if (this.#until && this.#isOver(this.#counted(this.#until, moment), moment, earliest)) return false;
-    const crossed = ({ value, unit }: CountedAmount): boolean => {
-      const [before, now] = spanOf(unit);
-      // Nothing is due at zero, although "one before zero" lies below it.
-      return multiples(now, value) > multiples(Math.max(0, before), value);
-    };
-    const passedOnce = ({ value, unit }: CountedAmount): boolean => {
-      const [before, now] = spanOf(unit);
-      return !reaches(before, value) && reaches(now, value);
-    };
-    const on = this.#every ? crossed(this.#counted(this.#every, moment)) : this.#at.length === 0;
-    if (!on && !this.#at.some((amount) => passedOnce(this.#counted(amount, moment)))) return false;
-    return this.#sample === undefined || hash01(moment.seed, this.#name, clock.now.step) < this.#sample;
+    if (this.#from && !this.#hasBegun(this.#counted(this.#from, moment), moment, ahead)) return false;
+    if (this.#until && this.#isOver(this.#counted(this.#until, moment), moment, ahead)) return false;
+    const on = this.#every ? this.#crossed(this.#counted(this.#every, moment), moment, ahead) : this.#at.length === 0;
+    if (!on && !this.#at.some((amount) => this.#passedOnce(this.#counted(amount, moment), moment, ahead))) return false;
+    return this.#sample === undefined || hash01(moment.seed, this.#name, moment.clock.now.step) < this.#sample;
+  }
+
+  #crossed({ value, unit }: CountedAmount, moment: Moment, ahead: boolean): boolean {
+    const [before, now] = this.#span(unit, moment, ahead);
+    // Nothing is due at zero, although "one before zero" lies below it.
+    return multiples(now, value) > multiples(Math.max(0, before), value);
+  }
+
+  #passedOnce({ value, unit }: CountedAmount, moment: Moment, ahead: boolean): boolean {
+    const [before, now] = this.#span(unit, moment, ahead);
+    return !reaches(before, value) && reaches(now, value);
   }
 
   /** So many epochs have passed when the next one begins, so the step that completes them does not count yet. */
-  #hasBegun({ value, unit }: CountedAmount, clock: Clock, spanOf: (unit: keyof Counters) => Span): boolean {
+  #hasBegun({ value, unit }: CountedAmount, moment: Moment, ahead: boolean): boolean {
     const isInside = this.#occasion === "batch" || this.#occasion === "step";
-    if (unit !== "epoch" || !isInside) return reaches(spanOf(unit)[1], value);
+    if (unit !== "epoch" || !isInside) return reaches(this.#span(unit, moment, ahead)[1], value);
+    const { clock } = moment;
     return reaches(Math.max(clock.before("step").progress, clock.now.epochsDone), value);
   }
 
-  #isOver({ value, unit }: CountedAmount, moment: Moment, earliest: (unit: keyof Counters) => number): boolean {
-    if (unit !== "epoch") return !reaches(value, earliest(unit));
+  #isOver({ value, unit }: CountedAmount, moment: Moment, ahead: boolean): boolean {
+    const { now } = moment.clock;
     // Without a length, the epoch at hand counts as a whole.
-    const { epoch, progress } = moment.clock.now;
-    return !reaches(value, this.#occasion === "epoch" || moment.epochBatches === undefined ? epoch : progress);
+    if (unit === "epoch")
+      return !reaches(
+        value,
+        this.#occasion === "epoch" || moment.epochBatches === undefined ? now.epoch : now.progress,
+      );
+    // The first of a step's micro-batches decides.
+    if (ahead && unit === "batches") return !reaches(value, now.batches + 1);
+    return !reaches(value, this.#span(unit, moment, ahead)[1]);
   }
 
   /** The amount in what the run counts: a share of the run as steps. */
@@ -265,9 +266,10 @@ export class CadenceRule {
   }
 
   /** Value of a unit at the occasion before and now. */
-  #span(unit: keyof Counters, clock: Clock): Span {
+  #span(unit: keyof Counters, { clock, accumulate }: Moment, ahead: boolean): Span {
     const occasion = this.#occasion;
     const { now } = clock;
+    if (ahead && unit === "batches") return [now.batches, now.batches + accumulate];
     // What an occasion counts itself moves by one, wherever the marks are.
     if (unit === "batches" && occasion === "batch") {
       const atHand = this.event === "beforeFetch" ? now.batches + 1 : now.batches;

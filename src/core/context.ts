@@ -24,21 +24,26 @@ import { checkSaveOptions, type Checkpoints, type FailedSave, type Loading, type
 import type { SaveOptions, Saving } from "./saving.ts";
 import type { Shared } from "./shared.ts";
 import { SKIP_SCOPES, type SkipScope } from "./verbs.ts";
+import { refuseAssignments } from "./write-guard.ts";
 
 export class Context implements ContextFields, Verbs {
-  /** The hook this context belongs to. */
-  readonly hook: string;
+  readonly #hook: string;
   readonly #run: RunView;
   readonly #probes: ProbeRequest | undefined;
   readonly #rules: DueRules;
   readonly #turn: HookTurn;
 
   constructor(hook: string, run: RunView, probes?: ProbeRequest, mainOnly = false) {
-    this.hook = hook;
+    this.#hook = hook;
     this.#run = run;
     this.#probes = probes;
     this.#rules = new DueRules(hook);
     this.#turn = new HookTurn(hook, run, this, mainOnly);
+  }
+
+  /** The hook this context belongs to. */
+  get hook(): string {
+    return this.#hook;
   }
 
   // Always valid.
@@ -359,3 +364,5 @@ export class Context implements ContextFields, Verbs {
     return this.#turn.recall(event, call);
   }
 }
+
+refuseAssignments(Context);

@@ -13,6 +13,7 @@ describe("registration", () => {
     ["onstepEnd", "onStepEnd"],
     ["on_step_end", "onStepEnd"],
     ["onValidationEnd", "onEvalEnd"],
+    ["onepochends", "onEpochEnd"],
     ["onFlush", undefined],
   ])("a method %s is an error; nearest: %s", (method, near) => {
     const hint = near === undefined ? "no such event. Own events" : `no such event. Did you mean \`${near}\`?`;
@@ -20,6 +21,47 @@ describe("registration", () => {
     expect(() => register({ name: "mine", [method]() {} })).toThrow(
       `Hook \`mine\` has a method \`${method}\`, but there is ${hint}`,
     );
+  });
+
+  test.each([
+    [{ evry: 10 }, "evry", "every"],
+    [{ need: ["gradNorm"] }, "need", "needs"],
+    [{ need: "gradNorm" }, "need", "needs"],
+    [{ onerror: "warn" }, "onerror", "onError"],
+    [{ on_error: "warn" }, "on_error", "onError"],
+    [{ rank: "main" }, "rank", "ranks"],
+    [{ priority: 5 }, "priority", "stage"],
+    [{ stgae: "logger" }, "stgae", "stage"],
+    [{ Before: "logger" }, "Before", "before"],
+    [{ log_every: 5 }, "log_every", "logEvery"],
+    [{ probe: { match: "*" } }, "probe", "probes"],
+    [{ monitor: ["val/loss"] }, "monitor", "monitors"],
+    [{ stateDict() {} }, "stateDict", "state"],
+    [{ load_state_dict() {} }, "load_state_dict", "load"],
+  ])("a misspelt setting is an error: %o", (fields, key, meant) => {
+    const message = `Hook \`mine\` has a field \`${key}\`, which is no setting. Did you mean \`${meant}\`?`;
+    expect(() => register({ name: "mine", ...fields })).toThrow(HookRegistrationError);
+    expect(() => register({ name: "mine", ...fields })).toThrow(message);
+    class Mine {
+      name = "mine";
+      constructor() {
+        Object.assign(this, fields);
+      }
+    }
+    expect(() => register(new Mine())).toThrow(message);
+  });
+
+  test.each([
+    { rank: 3 },
+    { monitor: "val/loss" },
+    { probe: new Map() },
+    { seeds: [1, 2] },
+    { states: [], stats() {} },
+    { loader: {}, optimizer: {}, threshold: 3, order: 1, frequency: 2 },
+    { every: 5, evry: 7 },
+    { evry: undefined },
+  ])("a field of the hook's own is none of these: %o", (fields) => {
+    expect(() => register({ name: "mine", ...fields })).not.toThrow();
   });
 
   test("what only begins with the same letters is the hook's own affair", () => {

@@ -4,7 +4,7 @@ import { hookEvents, methodOf } from "./events.ts";
 import { ERROR_POLICIES, HOOK_SETTINGS, NEEDS, STAGES, type ErrorPolicy, type Hook, type Stage } from "./hook.ts";
 import { checkOptions, is, show } from "./options.ts";
 import type { Ordered } from "./order.ts";
-import { nearest } from "./suggest.ts";
+import { distance, nearest } from "./suggest.ts";
 
 type AnyMethod = (this: unknown, ctx: never) => unknown;
 
@@ -76,9 +76,56 @@ export function readHook(hook: Hook): HookFacts {
   };
 }
 
+/** What other systems call a setting. The last ones are methods, and only then meant. */
+const SYNONYMS: Readonly<Record<string, string>> = {
+  priority: "stage",
+  statedict: "state",
+  savestate: "state",
+  getstate: "state",
+  loadstate: "load",
+  loadstatedict: "load",
+  setstate: "load",
+};
+
+/**
+ * A hook may have fields of its own, so a key that is no setting is not yet a mistake. It is one when it is a setting in
+ * another case or with underscores, what other systems call one, or one letter away from a setting that is not given,
+ * with a value that would do for it.
+ */
+function checkOwnFields(hook: Hook): void {
+  const values = hook as unknown as Record<string, unknown>;
+  for (const key of propertyNames(hook)) {
+    if (key === "constructor" || HOOK_SETTINGS.includes(key)) continue;
+    const meant = settingMeant(key, values[key]);
+    if (meant === undefined || values[meant] !== undefined) continue;
+    throw new HookRegistrationError(
+      `Hook \`${hook.name}\` has a field \`${key}\`, which is no setting. Did you mean \`${meant}\`? If it is the hook's own, call it something else, or make it private (\`#${key}\`).`,
+    );
+  }
+}
+
+function settingMeant(key: string, value: unknown): string | undefined {
+  if (value === undefined) return undefined;
+  const plain = key.toLowerCase().replaceAll("_", "");
+  const spelled = HOOK_SETTINGS.find((setting) => setting.toLowerCase() === plain);
+  if (spelled !== undefined) return spelled;
+  const synonym = SYNONYMS[plain];
+  if (synonym !== undefined && (synonym === "stage" || typeof value === "function")) return synonym;
+  // Methods of a hook's own may well be one letter away from these: `stats`, `states`.
+  const near = HOOK_SETTINGS.filter((setting) => !["name", "state", "load"].includes(setting));
+  return near.find((setting) => distance(plain, setting.toLowerCase()) === 1 && wouldDo(setting, value));
+}
+
+function wouldDo(setting: string, value: unknown): boolean {
+  if (setting === "probes") return typeof value === "object" && value !== null && "match" in value;
+  const { test } = SETTINGS[setting as keyof typeof SETTINGS];
+  return test(value) || (setting === "needs" && test([value]));
+}
+
 function methodsOf(hook: Hook): Map<string, AnyMethod> {
   const found = new Map<string, AnyMethod>();
   const methods = new Map(hookEvents().map((event) => [methodOf(event) as string, event]));
+  checkOwnFields(hook);
   const lowerCase = new Set([...methods.keys()].map((method) => method.toLowerCase()));
   for (const key of propertyNames(hook)) {
     // `onstepEnd` and `on_step_end` are meant as events as well; `once` and `online` are not.
@@ -88,7 +135,9 @@ function methodsOf(hook: Hook): Map<string, AnyMethod> {
         `Hook \`${hook.name}\`: the method of event \`${key}\` is called \`${methodOf(key)}\`.`,
       );
     }
-    const meant = /^on[A-Z_]/.test(key) || lowerCase.has(key.toLowerCase());
+    const isMisspelt = (): boolean =>
+      /^on/i.test(key) && typeof value === "function" && nearest(key, methods.keys()) !== undefined;
+    const meant = /^on[A-Z_]/.test(key) || lowerCase.has(key.toLowerCase()) || isMisspelt();
     if (!meant || HOOK_SETTINGS.includes(key)) continue;
     const event = methods.get(key);
     if (event === undefined) {

@@ -4,6 +4,7 @@ import { readHook, type HookFacts } from "./hook-facts.ts";
 import type { Hook } from "./hook.ts";
 import { orderHooks } from "./order.ts";
 import type { HookFailure } from "./registry.ts";
+import { withoutAssignments } from "./write-guard.ts";
 
 /** Who asked for the end, and why. */
 export interface StopRequest {
@@ -91,9 +92,9 @@ export class OuterHooks<C extends { [E in keyof C]: { stop(reason: string): void
   }
 }
 
-/** The fields as they are, getters included. */
+/** The fields as they are, getters included, with `stop`. */
 const withStop = (fields: object, stop: (reason: string) => void): object =>
-  Object.defineProperties({ stop }, Object.getOwnPropertyDescriptors(fields));
+  withoutAssignments(Object.defineProperties({ stop }, Object.getOwnPropertyDescriptors(fields)));
 
 function failed({ name, policy }: HookFacts, event: string, cause: unknown, state: OuterState): void {
   const error = new HookError(name, event, undefined, cause);

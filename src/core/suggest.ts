@@ -1,7 +1,7 @@
 // "Did you mean …?": the nearest known name, for every message about a name that does not exist.
 
 /** Edit distance with adjacent transpositions, the mistakes fingers make. */
-function distance(a: string, b: string): number {
+export function distance(a: string, b: string): number {
   const rows = Array.from({ length: a.length + 1 }, (_, i) => Array.from({ length: b.length + 1 }, () => i));
   for (let j = 0; j <= b.length; j++) rows[0]![j] = j;
   for (let i = 1; i <= a.length; i++) {

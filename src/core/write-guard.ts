@@ -1,0 +1,74 @@
+// Assigning to a context is always a mistake, and plain JavaScript would ignore it without a word: here it is an error
+// that says what to do instead.
+import { ContextError } from "./errors.ts";
+import { nearest } from "./suggest.ts";
+
+/** What changes a field that cannot be assigned. */
+const INSTEAD: Readonly<Record<string, string>> = {
+  batch: "ctx.replaceBatch(batch)",
+  loss: "ctx.scaleLoss(k) or ctx.setLoss(loss)",
+  lr: "ctx.setLr(lr)",
+  metrics: "ctx.log({ name: value })",
+  optimizers: "ctx.setLr(lr), or assign to ctx.optimizers[0].groups[0].lr",
+  params: "ctx.setParams(params)",
+  skipped: 'ctx.skip("step")',
+  status: "ctx.stop(reason)",
+  stop: "ctx.stop(reason)",
+  data: "the return value of onDataRead",
+};
+
+/** How other systems say it, in lower case without underscores. */
+const ALIASES: Readonly<Record<string, string>> = {
+  shouldstop: "ctx.stop(reason)",
+  shouldtrainingstop: "ctx.stop(reason)",
+  stoptraining: "ctx.stop(reason)",
+  shouldepochstop: 'ctx.skip("epoch")',
+  shouldsave: "ctx.requestSave()",
+  shouldevaluate: "ctx.requestEval()",
+  shouldlog: "ctx.log({ name: value })",
+};
+
+function refuse(key: string, known: readonly string[]): never {
+  if (known.includes(key)) {
+    const instead = INSTEAD[key];
+    throw new ContextError(`ctx.${key} cannot be assigned.${instead === undefined ? "" : ` Use ${instead}.`}`);
+  }
+  const near = nearest(key, known);
+  const meant = ALIASES[key.toLowerCase().replaceAll("_", "")] ?? (near && (INSTEAD[near] ?? `ctx.${near}`));
+  throw new ContextError(
+    `The context has no field \`${key}\` to assign.${meant === undefined ? "" : ` Did you mean ${meant}?`} What a hook keeps for itself belongs to the hook, or into ctx.shared.`,
+  );
+}
+
+/** As the last prototype of an object it is asked about every assignment to a field that the object does not have. */
+function lastPrototype(known: readonly string[]): object {
+  return new Proxy(Object.prototype, {
+    set: (_, key) => (typeof key === "symbol" ? false : refuse(key, known)),
+  });
+}
+
+/** The same property, read as before; assigning it is an error. */
+const readOnly = (key: string, { value, get }: PropertyDescriptor, known: readonly string[]): PropertyDescriptor => ({
+  get: get ?? (() => value as unknown),
+  set: () => refuse(key, known),
+  enumerable: true,
+  configurable: true,
+});
+
+/** Makes assignments to instances of a class errors: its fields must be accessors or private. */
+export function refuseAssignments(of: { readonly prototype: object }): void {
+  const { prototype } = of;
+  const fields = Object.entries(Object.getOwnPropertyDescriptors(prototype)).filter(([key]) => key !== "constructor");
+  const known = fields.map(([key]) => key);
+  for (const [key, field] of fields)
+    Object.defineProperty(prototype, key, { ...readOnly(key, field, known), enumerable: false });
+  Object.setPrototypeOf(prototype, lastPrototype(known));
+}
+
+/** An object with these fields, getters included, that cannot be assigned. */
+export function withoutAssignments(fields: object): object {
+  const descriptors = Object.entries(Object.getOwnPropertyDescriptors(fields));
+  const known = descriptors.map(([key]) => key);
+  const guarded = descriptors.map(([key, field]) => [key, readOnly(key, field, known)] as const);
+  return Object.create(lastPrototype(known), Object.fromEntries(guarded)) as object;
+}
