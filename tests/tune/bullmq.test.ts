@@ -1,16 +1,18 @@
 // Trials that workers take from a queue in Redis: the same life as in local processes, and what is refused.
 import { copyFileSync, rmSync, writeFileSync } from "node:fs";
 import { hostname } from "node:os";
-import { setTimeout as sleep } from "node:timers/promises";
 import type { Hook } from "hookline";
 import { bullmq, local, StudyError, type BullmqOptions, type Runner, type Scheduler } from "hookline/tune";
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
 import type { WorkerOptions } from "../../src/tune/runners/bullmq/worker.ts";
 import { plainStudy, trialNamed, type PlainOptions, type PlainStudy } from "../support/plain-study.ts";
 import { queueWorker } from "../support/queue-worker.ts";
 import { redisIsHere, startRedis, WHERE_FROM, type RedisServer } from "../support/redis-server.ts";
 import { tempDir } from "../support/temp-dir.ts";
 import { startWorker } from "../support/trial-worker.ts";
+
+// Processes start, on a machine that may be busy.
+vi.setConfig({ testTimeout: 120_000 });
 
 const studyOf = (trial: string, runner: Runner, options: PlainOptions = {}): PlainStudy =>
   plainStudy(trialNamed(trial), { trials: 2, runner, warn: () => undefined, ...options });
@@ -51,6 +53,11 @@ describe.skipIf(!redisIsHere)(redisIsHere ? "bullmq" : `bullmq: skipped, ${WHERE
 
   const worker = (study: string, options: Partial<WorkerOptions> = {}): ReturnType<typeof queueWorker> =>
     queueWorker(redis.url, study, options);
+  /** Once its controller is at work. */
+  const claimed = (study: string): Promise<void> =>
+    vi.waitFor(async () => expect(await redis.keys()).toContain(`hookline-study:${encodeURIComponent(study)}:claim`), {
+      timeout: 60_000,
+    });
   const queue = (options: Partial<BullmqOptions> = {}): Runner => bullmq({ redis: redis.url, ...options });
 
   describe("the life of a trial is that of one in a local process", () => {
@@ -124,10 +131,9 @@ describe.skipIf(!redisIsHere)(redisIsHere ? "bullmq" : `bullmq: skipped, ${WHERE
 
   test("an abort withdraws trials that no worker has taken", async () => {
     const stop = new AbortController();
-    setTimeout(() => stop.abort(), 300);
-    const { status, trials } = await studyOf("steps", queue(), { name: "idle", concurrency: 2 }).run({
-      signal: stop.signal,
-    });
+    const hook: Hook = { name: "h", onTrialStart: ({ trial }) => void (trial.number === 1 && stop.abort()) };
+    const options = { name: "idle", concurrency: 2, hooks: [hook] };
+    const { status, trials } = await studyOf("steps", queue(), options).run({ signal: stop.signal });
     expect(status).toBe("interrupted");
     expect(trials).toHaveLength(2);
   });
@@ -158,10 +164,10 @@ describe.skipIf(!redisIsHere)(redisIsHere ? "bullmq" : `bullmq: skipped, ${WHERE
   test("a worker says what it waits for and where, and which studies there are instead", async () => {
     const stop = new AbortController();
     const running = studyOf("steps", queue(), { name: "a: study" }).run({ signal: stop.signal });
-    await sleep(500);
+    await claimed("a: study");
     const said: string[] = [];
     worker("study", { say: (text) => void said.push(text) });
-    await expect.poll(() => said, { timeout: 5000 }).toHaveLength(2);
+    await expect.poll(() => said, { timeout: 60_000 }).toHaveLength(2);
     expect(said).toEqual([
       `Waiting for the study \`study\` at ${redis.url}.`,
       'There is none of this name yet, but there is `a: study`. If that is meant: --study "a: study".',
@@ -203,9 +209,9 @@ describe.skipIf(!redisIsHere)(redisIsHere ? "bullmq" : `bullmq: skipped, ${WHERE
 
   test("two controllers: the second is refused, and the first goes on", async () => {
     const stop = new AbortController();
-    const first = studyOf("steps", queue({ lock: 1 }), { name: "two" }).run({ signal: stop.signal });
-    await sleep(500);
-    await expect(studyOf("steps", queue({ lock: 1 }), { name: "two" }).run()).rejects.toThrow(
+    const first = studyOf("steps", queue({ lock: 5 }), { name: "two" }).run({ signal: stop.signal });
+    await claimed("two");
+    await expect(studyOf("steps", queue({ lock: 5 }), { name: "two" }).run()).rejects.toThrow(
       `bullmq: another controller is at work on the study \`two\` (process ${process.pid} on ${hostname()}). A study has one: wait for it or stop it, or give this study another \`name\`.`,
     );
     stop.abort();

@@ -2,9 +2,9 @@ import { expect, test } from "vitest";
 import { killControllers } from "./controller-kills.ts";
 
 // A hundred of them: npm run soak.
-test("a controller killed at random moments: every trial finishes once, as in the study without kills", async () => {
+test("a controller killed again and again: every trial finishes once, as in the study without kills", async () => {
   const { kills, restarts, trials } = await killControllers(25);
   expect(kills).toBe(25);
   expect(restarts).toBeGreaterThan(5);
   expect(trials).toBeGreaterThanOrEqual(14);
-}, 120_000);
+}, 600_000);

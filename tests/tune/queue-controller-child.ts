@@ -14,7 +14,7 @@ await new Study({
   objective: "loss",
   trials: 1,
   trial: "./tests/tune/trial-module.ts#slow",
-  runner: bullmq({ redis, lock: 1.5 }),
+  runner: bullmq({ redis, lock: 5 }),
   hooks: [
     {
       name: "notes",

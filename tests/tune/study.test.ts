@@ -166,19 +166,21 @@ describe("budgets", () => {
   });
 
   test("seconds, also for a trial that never reports but listens", async () => {
-    const begun = performance.now();
     const deaf = async ({ signal }: Trial<X>): Promise<void> => {
       await sleep(60_000, undefined, { signal });
     };
     const { reason } = await studyOf({ trials: 50, seconds: 0.3, trial: deaf }).run();
     expect(reason).toBe("0.3 seconds");
-    expect(performance.now() - begun).toBeLessThan(3000);
   });
 
   test("concurrency: so many at once, and no more", async () => {
     let [now, most] = [0, 0];
+    let isFull = (): void => undefined;
+    const full = new Promise<void>((resolve) => (isFull = resolve));
     const counting = async (): Promise<{ loss: number }> => {
       most = Math.max(most, ++now);
+      if (now === 4) isFull();
+      await full;
       await sleep(5);
       now--;
       return { loss: 1 };
@@ -248,7 +250,7 @@ describe("the journal", () => {
     );
     await expect(studyOf({ dir, objective: "accuracy" }).run()).rejects.toThrow(/another `objectives`/);
     const wider = { x: uniform(-1, 2) };
-    await expect(studyOf({ dir, space: wider }).run()).rejects.toThrow(/another `space`\. Go on with the same/);
+    await expect(studyOf({ dir, space: wider }).run()).rejects.toThrow(/another `space`\. Continue with the same/);
     await expect(studyOf({ dir, sampler: random(space) }).run()).rejects.toThrow(/another `sampler`: "tpe" there/);
     // More trials are no other study.
     expect((await studyOf({ dir, trials: 7 }).run()).trials).toHaveLength(7);
@@ -373,24 +375,25 @@ describe("hooks", () => {
   test("a slow hook is named, and holds up no trial; events still come in order", async () => {
     const warnings: string[] = [];
     const seen: number[] = [];
+    let ended = 0;
+    let allEnded = (): void => undefined;
+    const end = new Promise<void>((resolve) => (allEnded = resolve));
     const slow: Hook = {
       name: "slow",
       budget: 20,
+      // A study that waited for it would never end.
       async onTrialResult({ trial: { number } }) {
-        if (number === 0) await sleep(1000);
+        if (number === 0) await end;
         seen.push(number);
       },
     };
-    const ended: number[] = [];
     const reports = async (each: Trial<X>): Promise<void> => {
       await each.report({ loss: 1 });
-      ended.push(performance.now());
+      if (++ended === 5) allEnded();
     };
-    const begun = performance.now();
     const warn = (message: string): void => void warnings.push(message);
     await studyOf({ hooks: [slow], trial: reports, concurrency: 2, warn }).run();
-    expect(ended).toHaveLength(5);
-    expect(ended.at(-1)! - begun).toBeLessThan(600);
+    expect(ended).toBe(5);
     expect(seen).toEqual([0, 1, 2, 3, 4]);
     expect(warnings).toEqual([
       expect.stringMatching(/^Hook `slow` takes more than 20 ms in `trialResult`\. Trials go on/),

@@ -54,6 +54,8 @@ export async function hogs(): Promise<{ loss: number }> {
     kept.push(new Uint8Array(10 << 20).fill(1));
     await pause(20);
   }
+  // Until it is ended.
+  await pause(600_000);
   return { loss: kept.length };
 }
 
@@ -87,10 +89,10 @@ export async function diverges(trial: AnyTrial): Promise<{ loss: number }> {
   return { loss: Number.NaN };
 }
 
-/** Blocks its process for five seconds, without a moment for anything else. */
+/** Blocks its process for twelve seconds, without a moment for anything else. */
 export function blocks(trial: AnyTrial): { loss: number } {
   appendFileSync(`${trial.runDir}/starts.txt`, `${trial.attempt}\n`);
-  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 5000);
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 12_000);
   return { loss: 1 };
 }
 
