@@ -6,6 +6,7 @@ import { formatDuration } from "../terminal/eta.ts";
 import { importance } from "../tune/importance.ts";
 import { JOURNAL_FILE } from "../tune/journal.ts";
 import { readStudy, type ReadStudy } from "../tune/read-study.ts";
+import { StudyError } from "../tune/study-error.ts";
 import { UsageError } from "./lib/exit.ts";
 import { typed } from "./lib/hints.ts";
 import { print, printJson, say } from "./lib/output.ts";
@@ -25,9 +26,21 @@ export async function run(given: string | undefined, flags: Flags): Promise<void
   if (existsSync(join(dir, JOURNAL_FILE))) return showOne(dir, flags);
   if (flags.report) throw new UsageError(`${dir} is no study: it has no ${JOURNAL_FILE}. --report is for one study.`);
   const dirs = await findRuns(dir, JOURNAL_FILE);
-  const found = dirs.map(readStudy).filter((study) => study !== undefined);
+  const damaged: string[] = [];
+  const found = dirs.flatMap((each) => {
+    try {
+      return readStudy(each) ?? [];
+    } catch (error) {
+      if (!(error instanceof StudyError)) throw error;
+      damaged.push(error.message);
+      return [];
+    }
+  });
+  // One that cannot be read does not hide the others.
+  for (const message of damaged) say(`warning: ${message}`);
   if (flags.json) return printJson(found.map((study) => studyData(study, study.dir)));
-  if (found.length === 0) return say(`There are no studies in ${dir}. \`${typed("tune")}\` makes one.`);
+  if (found.length === 0 && damaged.length === 0)
+    return say(`There are no studies in ${dir}. \`${typed("tune")}\` makes one.`);
   const rows = found.map((study) => {
     const best = bestOf(study);
     return [
@@ -39,7 +52,8 @@ export async function run(given: string | undefined, flags: Flags): Promise<void
       best ? `trial ${best.number}: ${describeTrial(study, best)}` : "",
     ];
   });
-  print(table(["study", "status", " trials", "of them", " time", "best"], rows));
+  const narrow = { cut: "best", leaveOut: ["of them", " time", " trials"] };
+  if (rows.length > 0) print(table(["study", "status", " trials", "of them", " time", "best"], rows, narrow));
 }
 
 /** `7 completed, 2 pruned`. */

@@ -62,7 +62,7 @@ async function runWithKills(home: string, study: KilledStudy, most: number, rng:
   const journal = `${study.dir}/journal.jsonl`;
   for (let kills = 0; ; kills++) {
     const child: NotingChild<Done> = startNoting([`${home}/controller-child.js`, JSON.stringify(study)]);
-    const ended = child.exit.then(() => true);
+    const ended = child.exit.then((): true => true);
     const next = rng.int(ANY_MOMENT) === 0 ? sleep(rng.int(400)) : grown(journal, 1 + rng.int(MOST_BYTES), ended);
     const over = kills >= most ? await ended : await Promise.race([ended, next]);
     if (over === true) {
@@ -76,12 +76,10 @@ async function runWithKills(home: string, study: KilledStudy, most: number, rng:
 }
 
 /** Resolves when the file has so many bytes more, or when it is over. */
-async function grown(file: string, bytes: number, over: Promise<unknown>): Promise<void> {
+async function grown(file: string, bytes: number, over: Promise<true>): Promise<void> {
   const size = (): number => statSync(file, { throwIfNoEntry: false })?.size ?? 0;
   const wanted = size() + bytes;
-  let isOver = false;
-  void over.then(() => (isOver = true));
-  while (!isOver && size() < wanted) await sleep(1);
+  for (let isOver = false; !isOver && size() < wanted;) isOver = await Promise.race([over, sleep(1, false)]);
 }
 
 async function check(dir: string, study: KilledStudy): Promise<number> {

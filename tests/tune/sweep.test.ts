@@ -137,6 +137,24 @@ describe("what is wrong is told at its place", () => {
       "hooks: [./parts.ts#sloww]\ntrials: 2",
       "sweep.yaml:7:9: hooks.0: ./parts.ts has no export `sloww`. Did you mean `slow`?",
     ],
+    [
+      "two hooks of the experiment with one name",
+      "./hookline.yaml",
+      "{ use: ./hookline.yaml, hooks: [./parts.ts#talkative, { use: earlyStopping, monitor: val/loss }, ./parts.ts#talkative] }",
+      "hooks: There is already a hook named `talkative` in this experiment. Give this one another `name`.",
+    ],
+    [
+      "a hook of the experiment with the name of one of the sweep",
+      "./hookline.yaml",
+      "{ use: ./hookline.yaml, hooks: [./parts.ts#talkative] }\nhooks: [./parts.ts#talkative]",
+      "hooks.0: The name `talkative` of this hook is used by a hook of the sweep too. Give it another `name`.",
+    ],
+    [
+      "a hook of the experiment with the name of a trial's own",
+      "./hookline.yaml",
+      "{ use: ./hookline.yaml, hooks: [{ use: earlyStopping, monitor: val/loss, name: trial }] }",
+      "hooks.0: The name `trial` of this hook is used by every trial too. Give it another `name`.",
+    ],
     ["an experiment that extends", "./hookline.yaml", "{ extends: ./hookline.yaml }", "Say `use` for the config"],
   ])("%s", async (_, from, to, message) => {
     expect(SWEEP).toContain(from);
@@ -191,6 +209,18 @@ test("each trial is the experiment with its parameters, and its result that of t
   const losses = trials.map(({ result }) => result!["test/loss"]!);
   expect(best!.result!["test/loss"]).toBe(Math.min(...losses));
   expect(losses[0]).not.toBe(losses[1]);
+});
+
+test("objectives of the training and of the final evaluation together", async () => {
+  const { trials, dir } = await ran(
+    SWEEP.replace("objective: val/loss", "objectives: [val/loss, test/loss, eval_loss]"),
+  );
+  expect(trials.map(({ status }) => status)).toEqual(["completed", "completed"]);
+  for (const { number, result, reports } of trials) {
+    const last = reports.at(-1)!.values["val/loss"];
+    const final = resultsOf(dir, number).models.model!.results!["test/loss"];
+    expect(result).toMatchObject({ "val/loss": last, eval_loss: last, "test/loss": final });
+  }
 });
 
 test("an experiment within the sweep, nested parameters, an option of a choice whole, and --set through the name", async () => {

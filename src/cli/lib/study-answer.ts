@@ -55,7 +55,9 @@ export function trialsTable({ trials, objectives, space }: ReportedStudy, most =
   const hidden = all.length - rows.length;
   const note = rankNote(shown, objectives);
   const notes = [...(hidden > 0 ? [`and ${hidden} more`] : []), ...(note === undefined ? [] : [note])];
-  return [table(head, rows), ...notes].join("\n");
+  // The number, the status and the first objective stay.
+  const narrow = { leaveOut: [" step", ...head.slice(4).toReversed()] };
+  return [table(head, rows, narrow), ...notes].join("\n");
 }
 
 /** For `--json`: all but the curves, which the journal has. */

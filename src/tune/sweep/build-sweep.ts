@@ -9,6 +9,9 @@ import { isModuleSpecifier } from "../../experiment/config/modules.ts";
 import type { Kind } from "../../experiment/registry/component.ts";
 import { KINDS } from "../../experiment/registry/kinds.ts";
 import { builtin } from "../../platform/builtin.ts";
+import type { Hook } from "../../core/hook.ts";
+import { listensToTraining } from "../listens-to-training.ts";
+import { ModuleHooks } from "../module-hooks.ts";
 import { loadTrial } from "../runners/load-trial.ts";
 import type { Runner } from "../runners/runner.ts";
 import type { Space } from "../space/space.ts";
@@ -59,8 +62,14 @@ export async function buildSweep(sweep: SweepDocument): Promise<StudyOptions<Spa
     problems.add(error.option === undefined ? [] : [error.option], error.message, error);
   }
   problems.check();
-  if (sweep.experiment) await checkExperiment(sweep, space!, plan!.objectives);
+  if (sweep.experiment) await checkExperiment(sweep, space!, plan!.objectives, await trainingHooks(plan!, directory));
   return built;
+}
+
+/** Of a module's, one is made to know its name and events. */
+async function trainingHooks({ hooks, hookSources }: StudyPlan, directory: string): Promise<readonly Hook[]> {
+  const { hooks: made } = await ModuleHooks.make(hookSources, directory, "study");
+  return [...hooks, ...made].filter(listensToTraining);
 }
 
 async function partsOf(

@@ -1,6 +1,7 @@
 // The trial of a sweep over an experiment: the experiment with the trial's parameters in its config.
 import { OptionError } from "../../core/errors.ts";
 import type { Hook } from "../../core/hook.ts";
+import { monitorValue } from "../../core/monitor.ts";
 import { buildExperiment } from "../../experiment/build/build-experiment.ts";
 import type { ConfigDocument } from "../../experiment/config/document.ts";
 import type { ConfigTree } from "../../experiment/config/read-config.ts";
@@ -12,6 +13,7 @@ import { StudyError, TrialPruned } from "../study-error.ts";
 import type { Trial, TrialFunction } from "../trial.ts";
 import { trialHook } from "../trial-hook.ts";
 import type { Result } from "../types.ts";
+import { CHECKS_HOOK, TRIAL_HOOK } from "./check-hooks.ts";
 import { checkDatasets } from "./check-objectives.ts";
 import { readRecord, SWEEP_FILE, type SweepRecord } from "./record-file.ts";
 import { recordedExperiment } from "./record.ts";
@@ -36,7 +38,7 @@ async function run(dir: string, record: SweepRecord, source: ConfigTree, trial: 
     ...(options.hooks ?? []),
     ...trial.hooks,
     checks(config, trial.hooks.length > 0 ? [] : record.objectives),
-    trialHook(leaving(trial, leave), record.objectives),
+    trialHook(leaving(trial, leave), record.objectives, { name: TRIAL_HOOK }),
   ];
   const experiment = new Experiment({ ...options, runDir: trial.runDir!, signals: false, hooks });
   const { status, models } = await experiment.run({
@@ -45,11 +47,21 @@ async function run(dir: string, record: SweepRecord, source: ConfigTree, trial: 
   });
   const [model] = Object.values(models);
   if (status === "interrupted" || !model) return undefined;
-  // What the final evaluation says of the model counts, where that is what the sweep is after.
-  const { results, training } = model;
-  return record.objectives.every((metric) => results[metric] !== undefined)
-    ? { ...training.metrics, ...results }
-    : undefined;
+  return finalResult(record.objectives, model.training.metrics, model.results);
+}
+
+/**
+ * With the final evaluation, where it has an objective that no report of the training has; undefined: the last report is
+ * the result.
+ */
+function finalResult(objectives: readonly string[], training: Result, results: Result): Result | undefined {
+  const isFinal = (metric: string): boolean =>
+    monitorValue(training, metric) === undefined && monitorValue(results, metric) !== undefined;
+  const all = { ...training, ...results };
+  if (!objectives.every((metric) => results[metric] !== undefined) && !objectives.some(isFinal)) return undefined;
+  // An objective may be called by another system's name.
+  const named = objectives.map((metric) => [metric, monitorValue(all, metric)] as const);
+  return { ...all, ...Object.fromEntries(named.filter((each): each is [string, number] => each[1] !== undefined)) };
 }
 
 /**
@@ -80,7 +92,7 @@ function resumption({ resume, runDir }: Trial): RunExperimentOptions {
 
 /** What cannot be known before the data is there. */
 const checks = ({ value }: ConfigDocument, objectives: readonly string[]): Hook => ({
-  name: "sweep",
+  name: CHECKS_HOOK,
   onError: "throw",
   onDatasetCreated({ folds, datasets }) {
     // They would report one after the other, as if each were the whole trial.
