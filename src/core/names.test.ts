@@ -23,6 +23,25 @@ describe("selectNames", () => {
     expect(selectNames(filter, NAMES)).toEqual(selected);
   });
 
+  test("part of a name begins where a word begins, and cuts no number", () => {
+    const layers = ["0.weight", "1.weight", "10.weight", "block.0.weight", "block.10.weight", "block10.bias"];
+    expect(selectNames("0.", layers)).toEqual(["0.weight", "block.0.weight"]);
+    expect(selectNames("0", layers)).toEqual(["0.weight", "block.0.weight"]);
+    expect(selectNames("1", layers)).toEqual(["1.weight"]);
+    expect(selectNames("block.1", layers)).toEqual([]);
+    expect(selectNames("block1", layers)).toEqual([]);
+    expect(selectNames("lock", layers)).toEqual([]);
+    expect(selectNames(".weight", layers)).toEqual(layers.slice(0, 5));
+    expect(selectNames(["0.", "10."], layers)).toEqual(["0.weight", "10.weight", "block.0.weight", "block.10.weight"]);
+    const names = ["attn.in_proj_bias", "norm1.weight", "layernorm.weight", "q.lora_A.weight", "val/loss"];
+    expect(selectNames("bias", names)).toEqual(["attn.in_proj_bias"]);
+    expect(selectNames("norm", names)).toEqual(["norm1.weight"]);
+    expect(selectNames("lora_", names)).toEqual(["q.lora_A.weight"]);
+    expect(selectNames("loss", names)).toEqual(["val/loss"]);
+    // The first place is in the middle of a word, the second is not.
+    expect(selectNames("raw", ["draw.raw"])).toEqual(["draw.raw"]);
+  });
+
   test("a whole name is just that name, though others contain it", () => {
     expect(selectNames("w", ["w", "w.ema", "raw"])).toEqual(["w"]);
   });

@@ -103,3 +103,13 @@ test("mistakes are errors that say what there is", async () => {
   );
   await expect(tinyTrainer({ hooks: [freeze({ params: "*" })] }).fit()).rejects.toThrow(/nothing is left to train/);
 });
+
+test("freezes layer 0 and not layer 10", async () => {
+  const deep = sequential(...Array.from({ length: 11 }, (_, i) => linear(3, i === 10 ? 1 : 3)));
+  await using trainer = tinyTrainer({ model: deep, steps: 2, hooks: [freeze({ params: "0." })] });
+  const before = await trainer.stateDict();
+  await trainer.fit();
+  const after = await trainer.stateDict();
+  const same = Object.keys(before).filter((name) => before[name]!.data.join() === after[name]!.data.join());
+  expect(same).toEqual(["0.weight", "0.bias"]);
+});

@@ -29,6 +29,13 @@ describe("resolveGroups", () => {
     ]);
   });
 
+  test("`0.` is the first layer, and not the tenth after it", () => {
+    const layers = ["0.weight", "1.weight", "10.weight"];
+    expect(resolveGroups(sgd({ params: "0." }), layers).map((g) => g.params)).toEqual([["0.weight"]]);
+    const groups = resolveGroups(sgd({ groups: [{ params: "0." }, { params: "1" }] }), layers);
+    expect(groups.map((g) => g.params)).toEqual([["0.weight"], ["1.weight"], ["10.weight"]]);
+  });
+
   test("`params` limits the optimizer before its groups are looked at", () => {
     const groups = resolveGroups(sgd({ params: "head", groups: [{ params: "bias" }] }), names);
     expect(groups.map((g) => g.params)).toEqual([["head.bias"], ["head.weight"]]);
