@@ -10,9 +10,11 @@ export interface LoggersChild {
   readonly dir: string;
   readonly steps: number;
   readonly timeout: number;
+  /** After its last step it waits to be killed. */
+  readonly waits?: boolean;
 }
 
-const { service, url, apiKey, dir, steps, timeout } = JSON.parse(process.argv[2]!) as LoggersChild;
+const { service, url, apiKey, dir, steps, timeout, waits = false } = JSON.parse(process.argv[2]!) as LoggersChild;
 const quick = { sendEvery: 10, backoff: 10, timeout };
 const backend =
   service === "wandb" ? wandb({ baseUrl: url, apiKey, project: "p", ...quick }) : mlflow({ uri: url, ...quick });
@@ -40,6 +42,8 @@ for (let step = (resumedAt ?? 0) + 1; step <= steps; step++) {
   }
   if (step % 10 === 0) await new Promise((resolve) => setTimeout(resolve, 2));
 }
+// A timer keeps the process: a promise alone would not.
+if (waits) await new Promise((resolve) => setTimeout(resolve, 2 ** 31 - 1));
 console.log(`end ${Date.now()}`);
 await backend.close({
   status: "completed",

@@ -19,6 +19,8 @@ export interface ChildOptions {
   readonly signalGrace?: number;
   /** What never ends: a hook's `trainEnd` that waits for a timer, one that waits for nothing, or the last save. */
   readonly hangs?: "hook" | "idle hook" | "save";
+  /** Milliseconds that the program stays after the run. Default 700. */
+  readonly stays?: number;
   /** A hook skips every epoch, so that no step ever comes. */
   readonly skipEpochs?: boolean;
 }
@@ -98,7 +100,12 @@ const hanging: Readonly<Record<NonNullable<ChildOptions["hangs"]>, Hook>> = {
   save: { name: "hanging", onTrainBegin: (ctx) => ctx.requestSave("final", { at: "end" }) },
 };
 
-if (options.ownHandler) process.on("SIGINT", () => tell("handler"));
+const handled: number[] = [];
+if (options.ownHandler)
+  process.on("SIGINT", () => {
+    handled.push(Date.now());
+    tell("handler");
+  });
 const data = { x: rows(128), y: rows(128) };
 function* endless() {
   for (;;) yield data;
@@ -130,6 +137,7 @@ for (let round = 0; round < (options.rounds ?? 1); round++) {
   tell("result", { status, reason, requestedBy, step: steps, partialEval, metrics: Object.keys(metrics) });
 }
 // Signals shortly after the first count as its echo, and are waited for even when the run is over.
-await new Promise((resolve) => setTimeout(resolve, 700));
+await new Promise((resolve) => setTimeout(resolve, options.stays ?? 700));
 tell("after", { listeners: listeners() - before });
-if (options.ownHandler) await new Promise((resolve) => setTimeout(resolve, 500));
+// The handler stays: a second signal reaches it after the run.
+while (options.ownHandler && handled.length < 2) await new Promise((resolve) => setTimeout(resolve, 10));

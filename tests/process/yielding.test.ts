@@ -39,17 +39,15 @@ describe("an AbortSignal", () => {
     expect(trace.entries.at(-1)!.fields).toMatchObject({ status: "interrupted", requestedBy: "AbortSignal" });
   });
 
-  it("is heard within 50 ms and a step when a timer aborts", async () => {
+  it("is heard after the step at hand when a timer aborts", async () => {
     const controller = new AbortController();
-    let abortedAt = 0;
-    setTimeout(() => {
-      abortedAt = performance.now();
-      controller.abort();
-    }, 100);
-    const result = await tinyTrainer({ epochs: LONG, hooks: [busy] }).fit({ signal: controller.signal });
+    setTimeout(() => controller.abort(), 100);
+    let begun = 0;
+    const counting: Hook = { name: "counting", onStepBegin: () => void (controller.signal.aborted && begun++) };
+    const result = await tinyTrainer({ epochs: LONG, hooks: [busy, counting] }).fit({ signal: controller.signal });
     expect(result).toMatchObject({ status: "interrupted", reason: "aborted" });
     // The step at hand is finished, and no other begins.
-    expect(performance.now() - abortedAt).toBeLessThan(STEP + 100);
+    expect(begun).toBe(0);
   });
 
   it("names a time-out as what it is", async () => {
@@ -86,39 +84,44 @@ describe("an AbortSignal", () => {
 
 describe("timers and files", () => {
   it("are served during the run, at least every 50 ms and a step", async () => {
-    const ticks: number[] = [];
-    const timer = setInterval(() => ticks.push(performance.now()), 10);
+    let steps = 0;
+    /** Steps between two turns of the timer. */
+    const gaps: number[] = [];
+    const timer = setInterval(() => {
+      gaps.push(steps);
+      steps = 0;
+    }, 10);
     onTestFinished(() => clearInterval(timer));
     let text = "";
     let readAt = 0;
-    const started = performance.now();
     const reading = readFile(new URL(import.meta.url), "utf8").then((read) => {
       text = read;
       readAt = performance.now();
     });
-    const run = tinyTrainer({ epochs: LONG, maxTime: 700, hooks: [busy] }).fit();
+    const counting: Hook = { name: "counting", onStepEnd: () => void steps++ };
+    const run = tinyTrainer({ epochs: LONG, maxTime: 700, hooks: [busy, counting] }).fit();
     expect(await run).toMatchObject({ status: "completed", reason: "time limit (700)" });
     const ended = performance.now();
     await reading;
     expect(text).toContain("are served during the run");
     expect(readAt).toBeLessThan(ended);
-    const gaps = ticks.map((at, i) => at - (ticks[i - 1] ?? started));
-    // Of 700 ms at 56 ms each, with half of them lost to a busy machine.
-    expect(ticks.length).toBeGreaterThan(6);
-    expect(Math.max(...gaps)).toBeLessThan(50 + STEP + 200);
+    // A step takes at least so long, also on a fast machine; a slow one does fewer of them in that time.
+    expect(Math.max(...gaps)).toBeLessThanOrEqual(Math.ceil(50 / STEP) + 1);
   });
 
   it("are served as often as `yieldEvery` says", async () => {
-    const count = async (yieldEvery: number): Promise<number> => {
+    const count = async (yieldEvery: number): Promise<{ ticks: number; steps: number; elapsed: number }> => {
       let ticks = 0;
       const timer = setInterval(() => ticks++, 1);
-      await tinyTrainer({ epochs: LONG, maxTime: 300, yieldEvery, hooks: [busy] }).fit();
+      const began = performance.now();
+      const { steps } = await tinyTrainer({ epochs: LONG, maxTime: 300, yieldEvery, hooks: [busy] }).fit();
       clearInterval(timer);
-      return ticks;
+      return { ticks, steps, elapsed: performance.now() - began };
     };
     const [always, seldom] = [await count(0), await count(200)];
-    expect(seldom).toBeLessThan(6);
-    expect(always).toBeGreaterThan(10);
+    // Before the first step and after the last one there are some more.
+    expect(seldom.ticks).toBeLessThan(seldom.elapsed / 200 + 5);
+    expect(always.ticks).toBeGreaterThanOrEqual(always.steps - 1);
   });
 
   it("are served between the batches of evaluate()", async () => {
