@@ -43,7 +43,7 @@ class Maker {
 
   constructor(seed: number) {
     this.rng = new Rng(seed);
-    this.size = this.rng.int(4) === 0 ? LARGE : SMALL;
+    this.size = this.rng.int(3) === 0 ? LARGE : SMALL;
     this.batchSize = this.pick(this.size.batch);
     this.accumulate = this.chance(4) ? 2 : 1;
   }
@@ -96,6 +96,14 @@ const withParam = (shape: readonly number[], forward: (x: Tensor, param: Tensor)
   init: (key) => ({ own: key.normal(shape, 0, 0.5) }),
   apply: (params, x) => forward(x, params.own!),
 });
+
+const positions: Step = (m) => {
+  const own = m.shape.slice(1);
+  m.add(
+    "learned positions",
+    withParam(own, (x, places) => x.add(places)),
+  );
+};
 
 /** For values of any rank whose last dimension is features. */
 const ON_FEATURES: Step[] = [
@@ -159,13 +167,7 @@ const ON_FEATURES: Step[] = [
       withParam(own, (x, scale) => x.mul(scale)),
     );
   },
-  (m) => {
-    const own = m.shape.slice(1);
-    m.add(
-      "learned positions",
-      withParam(own, (x, places) => x.add(places)),
-    );
-  },
+  positions,
   (m) => {
     const n = m.pick(m.size.width);
     const own = [n, last(m)];
@@ -280,6 +282,7 @@ function begin(m: Maker): HostArray {
       withParam([words, width], (ids, table) => np.take(table, ids, 0)),
       shape,
     );
+  if (m.chance(2)) positions(m);
   steps(m, [...ON_FEATURES, ...ON_SEQUENCES, ...ON_SEQUENCES], 5);
   if (m.chance(2)) {
     m.pick(TO_VECTORS)(m);

@@ -14,6 +14,17 @@ interface Block {
 
 const aligned = (bytes: number): number => Math.max(Math.ceil(bytes / ALIGN), 1) * ALIGN;
 
+function reserve(shared: boolean): WebAssembly.Memory {
+  try {
+    return new WebAssembly.Memory({ initial: 256, maximum: MOST_PAGES, shared });
+  } catch (cause) {
+    throw new EngineError(
+      `Engine "native": no memory can be reserved. It needs more than 8 GiB of address space, not of memory: see \`ulimit -v\`.`,
+      { cause },
+    );
+  }
+}
+
 export class EngineMemory {
   readonly memory: WebAssembly.Memory;
   readonly isShared: boolean;
@@ -27,7 +38,7 @@ export class EngineMemory {
   /** With `alias`, which shows shared memory as a plain buffer, threads can share it. */
   constructor(alias?: PlainAlias) {
     this.isShared = alias !== undefined;
-    this.memory = new WebAssembly.Memory({ initial: 256, maximum: MOST_PAGES, shared: this.isShared });
+    this.memory = reserve(this.isShared);
     this.#plain = plainBuffer(this.memory, alias);
   }
 

@@ -50,6 +50,7 @@ function load(): Onnxruntime {
   try {
     common = require("onnxruntime-node") as Common;
     native = require("onnxruntime-node/dist/binding.js") as Binding;
+    if (typeof native.binding?.InferenceSession === "function") native.initOrt();
   } catch (cause) {
     const missing = (cause as { code?: string }).code === "MODULE_NOT_FOUND";
     throw new EngineError(
@@ -60,7 +61,6 @@ function load(): Onnxruntime {
   if (typeof native.binding?.InferenceSession !== "function") {
     throw new EngineError(`Engine "native": this version of onnxruntime-node is built otherwise than 1.30. ${WAY_OUT}`);
   }
-  native.initOrt();
   return {
     version: common.env.versions.node ?? common.env.versions.common ?? "unknown",
     session(model) {

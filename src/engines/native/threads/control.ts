@@ -83,19 +83,19 @@ export class Control {
     Atomics.store(this.cells, PAGES, pages);
   }
 
-  /** Waits until a thread has done its part; false when it has not by the deadline (in milliseconds from now). */
-  awaitDone(thread: number, number: number, deadline: number): boolean {
+  /** Waits until a thread has done its part; false when it has not after so many milliseconds of waiting. */
+  awaitDone(thread: number, number: number, limit: number): boolean {
     const cell = (thread + 1) * LINE + DONE;
     if (this.#spin(() => Atomics.load(this.cells, cell) === number)) return true;
-    const until = performance.now() + deadline;
     Atomics.store(this.cells, FIRST_WAITS, 1);
     try {
-      for (;;) {
+      // Counted in naps, not by a clock: a process that was stopped for an hour has not waited for it.
+      for (let naps = 0; naps * NAP_MS <= limit; naps++) {
         const done = Atomics.load(this.cells, cell);
         if (done === number) return true;
-        if (performance.now() > until) return false;
         Atomics.wait(this.cells, cell, done, NAP_MS);
       }
+      return false;
     } finally {
       Atomics.store(this.cells, FIRST_WAITS, 0);
     }
@@ -108,13 +108,13 @@ export class Control {
   }
 
   /** The process ends: returns once no thread is in native code, or will be; false if that takes too long. */
-  awaitNoNative(deadline: number): boolean {
+  awaitNoNative(limit: number): boolean {
     Atomics.store(this.cells, STOP, EXITING);
     this.#wake();
-    const until = performance.now() + deadline;
+    let naps = 0;
     for (let cell = 2 * LINE + IN_NATIVE; cell < this.cells.length; cell += LINE) {
       while (Atomics.load(this.cells, cell) !== 0) {
-        if (performance.now() > until) return false;
+        if (naps++ * NAP_MS > limit) return false;
         Atomics.wait(this.cells, cell, 1, NAP_MS);
       }
     }

@@ -6,8 +6,10 @@ import type { EngineMemory } from "../memory.ts";
 import { Control } from "./control.ts";
 import type { Part, Run } from "./parts.ts";
 
-/** Milliseconds after which a thread that does not finish its part is given up. */
-const LONGEST_PART = 60_000;
+/** Milliseconds of waiting after which a thread that does not finish its part is given up: large products take minutes. */
+const LONGEST_PART = 600_000;
+/** Milliseconds that the end of the process waits for native code. */
+const LONGEST_EXIT = 60_000;
 
 /** What a thread is started with. */
 export interface ThreadStart {
@@ -67,7 +69,7 @@ function awaitNoNativeAtExit(control: Control): void {
   if (listensForExit) return;
   listensForExit = true;
   builtin<{ on(event: "exit", listener: () => void): void }>(`Engine "native"`, "node:process").on("exit", () => {
-    for (const each of withThreads) each.awaitNoNative(LONGEST_PART);
+    for (const each of withThreads) each.awaitNoNative(LONGEST_EXIT);
   });
 }
 
@@ -172,8 +174,10 @@ export class Team {
       };
       const worker = startWorkerThread(import.meta.url, "team-worker", start, [port2]);
       port1.unref();
-      // Its parts are done by the first thread, as always when it is late.
-      worker.on("error", (error) => this.#warn(`Engine "native": a thread could not start: ${error.message}`));
+      // The first thread does its parts, as always when it is late.
+      worker.on("error", (error) =>
+        this.#warn(`Engine "native": thread ${i + 1} has ended (${error.message}). Training continues without it.`),
+      );
       const ended = new Promise<void>((resolve) => worker.on("exit", resolve));
       worker.unref();
       return { worker, port: port1, ended };
