@@ -38,6 +38,13 @@ export interface LiveOptimizer {
   readonly groups: readonly LiveGroup[];
   /** Updates done so far. */
   readonly updates: number;
+  /**
+   * What it keeps for each parameter after the last finished step, as host copies: by the name of the state, such as
+   * Adam's `exp_avg` and `exp_avg_sq`, then by parameter. Read from the engine when it is called; of all its parameters,
+   * or of those that `params` chooses.
+   * @example const { exp_avg } = await ctx.optimizers[0]!.state("head.");
+   */
+  state(params?: NameFilter): Promise<Readonly<Record<string, HostTensors>>>;
 }
 
 /** Own optimizer step: from parameters and (clipped) gradients to new parameters, as a pure jax-js function. */

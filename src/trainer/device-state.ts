@@ -79,6 +79,12 @@ export class DeviceState {
     return readBuffer(this.engine, buffer);
   }
 
+  /** One tensor of the optimizers' state, by its whole name. */
+  async readSlot(name: string): Promise<HostArray> {
+    while (this.taken) await this.taken;
+    return readBuffer(this.engine, this.opt[name]!);
+  }
+
   /** Parameters and buffers by name, as host copies: PyTorch's state dict. */
   async stateDict(): Promise<HostTensors> {
     while (this.taken) await this.taken;

@@ -3,11 +3,14 @@ import type { GroupAssignment } from "../core/ask.ts";
 import type { LiveGroup, LiveOptimizer } from "../core/context.types.ts";
 import { ContextError, OptionError } from "../core/errors.ts";
 import type { HookTurn } from "../core/hook-turn.ts";
+import type { HostTensors } from "../core/model.ts";
+import { selectNames, type NameFilter } from "../core/names.ts";
 import type { GroupValues, Optimizer } from "../core/optimizer.ts";
 import { show } from "../core/options.ts";
 import type { Schedule, ScheduleTime } from "../core/schedule.ts";
 import { monitorValue, unknownMonitor } from "../core/monitor.ts";
 import { resolveGroups } from "../optim/groups.ts";
+import type { DeviceState } from "./device-state.ts";
 import type { ControlLayout } from "./programs/control.ts";
 import { slotName, type UpdateRule } from "./programs/programs.ts";
 
@@ -222,14 +225,31 @@ export class OptimizerSet {
   }
 
   /** The optimizers as one hook sees them: its assignments are recorded under its name. */
-  live(turn: HookTurn): LiveOptimizer[] {
+  live(turn: HookTurn, device: () => DeviceState): LiveOptimizer[] {
     return this.slots.map((slot, i) => ({
+      state: (params) => this.#readState(slot, device(), params),
       name: slot.name,
       get updates() {
         return slot.updates;
       },
       groups: slot.groups.map((group, j) => this.#liveGroup(turn, i, j, group)),
     }));
+  }
+
+  async #readState(
+    { name, optimizer, groups }: Slot,
+    device: DeviceState,
+    filter: NameFilter | undefined,
+  ): Promise<Record<string, HostTensors>> {
+    const all = groups.flatMap(({ params }) => params);
+    const chosen = filter === undefined ? all : selectNames(filter, all);
+    if (chosen.length === 0)
+      throw new ContextError(`Optimizer \`${name}\`: state() matches none of its parameters: ${all.join(", ")}.`);
+    const states = optimizer.slots.map(async (slot) => {
+      const tensors = chosen.map(async (param) => [param, await device.readSlot(slotName(slot, param))] as const);
+      return [slot, Object.fromEntries(await Promise.all(tensors))] as const;
+    });
+    return Object.fromEntries(await Promise.all(states));
   }
 
   #liveGroup(turn: HookTurn, index: number, at: number, group: Group): LiveGroup {

@@ -463,7 +463,7 @@ export class Trainer {
       device: () => this.#machine.now?.engine.name ?? "not started",
       compileSeconds: () => this.#machine.now?.engine.compileSeconds,
       paramCount: () => Object.values(this.#initial.params).reduce((sum, { shape }) => sum + sizeOf(shape), 0),
-      optimizersFor: (turn) => this.#optimizers.live(turn),
+      optimizersFor: (turn) => this.#optimizers.live(turn, () => this.#need().state),
       checkpointsFor: (hook) => this.#saver.view(hook),
     });
   }

@@ -91,6 +91,7 @@ describe("MyCustomHook", () => {
       name: "adam",
       groups: [{ name: "all", params: [], lr: 0.001, weightDecay: 0, momentum: undefined }],
       updates: 0,
+      state: async () => ({}),
     },
   ];
 

@@ -15,7 +15,12 @@ const noEngine = (): never => {
 
 export function fakeRegistry(options: { rank?: number; optimizers?: readonly string[] } = {}): FakeRegistry {
   const warnings: string[] = [];
-  const optimizers = (options.optimizers ?? []).map((name): LiveOptimizer => ({ name, groups: [], updates: 0 }));
+  const optimizers = (options.optimizers ?? []).map((name): LiveOptimizer => ({
+    name,
+    groups: [],
+    updates: 0,
+    state: async () => ({}),
+  }));
   const host: RunHost = {
     model: { params: {}, loss: noEngine },
     config: {},
