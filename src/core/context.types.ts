@@ -66,9 +66,12 @@ export interface ContextFields<B = HostBatch> {
   readonly batch: B;
   /** Host copies of the model's outputs; a hook that reads them says `needs: ["outputs"]`. */
   readonly outputs: HostArray | HostTensors;
-  /** The micro-batch's loss; in `stepEnd` and the optimizer events the mean over the step's micro-batches. */
+  /**
+   * The micro-batch's loss; in `stepEnd` and the optimizer events the mean over the step's micro-batches; in `epochEnd`
+   * and `trainEnd` that of the last step. NaN before there is one.
+   */
   readonly loss: number;
-  /** Mean loss of this epoch so far, weighted by samples. */
+  /** Mean loss of this epoch so far, weighted by samples; in `trainEnd` of the last epoch. NaN before there is one. */
   readonly avgLoss: number;
   /** Latest value of every metric, including what hooks logged. */
   readonly metrics: Metrics;

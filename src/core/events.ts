@@ -73,12 +73,16 @@ export const EVENTS = {
   trainEnd: {
     level: "run",
     when: "after the last epoch, on success, stop, interrupt and error alike",
-    fields: ["reason", "requestedBy", "logged", "media"],
+    fields: ["reason", "requestedBy", "loss", "avgLoss", "logged", "media"],
   },
   exception: { level: "run", when: "when the run failed, before `trainEnd`; reaches every hook", fields: ["error"] },
   close: { level: "run", when: "last of all, always; reaches every hook, errors isolated", fields: [] },
   epochBegin: { level: "epoch", when: "before the first step of an epoch", fields: [] },
-  epochEnd: { level: "epoch", when: "after the epoch's eval, with its metrics merged", fields: ["avgLoss", "partial"] },
+  epochEnd: {
+    level: "epoch",
+    when: "after the epoch's eval, with its metrics merged",
+    fields: ["loss", "avgLoss", "partial"],
+  },
   stepBegin: { level: "step", when: "before the data of a step is fetched", fields: ["lr"] },
   stepEnd: {
     level: "step",
@@ -94,7 +98,7 @@ export const EVENTS = {
   batchEnd: {
     level: "batch",
     when: "after the micro-batch; for the one that closes a step, after the update",
-    fields: [...BATCH, ...LOSS, "skipped"],
+    fields: [...BATCH, ...LOSS, "avgLoss", "skipped"],
   },
   beforeForward: { level: "forward / backward", when: "before the forward pass", fields: BATCH },
   afterForward: {

@@ -37,6 +37,7 @@ export async function runLoop(parts: LoopParts): Promise<void> {
   if (team) await team.agree();
   run.updateElapsed();
   if (team) await team.compare(true);
+  await settled(parts, "trainEnd");
   if (run.status === "training") {
     run.status = "completed";
     run.reason = limits.reached(run.clock.now) ?? `${limits.epochs} ${limits.epochs === 1 ? "epoch" : "epochs"}`;
@@ -110,6 +111,7 @@ async function epoch(parts: LoopParts): Promise<number | undefined> {
   run.partial = cutShort;
   if (!cutShort) work.observe(run.metrics, "epoch");
   run.remember({ ...run.metrics });
+  await settled(parts, "epochEnd");
   await hooks.fire.epochEnd!();
   if (team) await team.agree();
   run.epochEntered = false;

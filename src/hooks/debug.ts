@@ -4,6 +4,7 @@ import type { HostArray } from "../core/arrays.ts";
 import { checkCadence, type Cadence } from "../core/cadence.ts";
 import type { ContextOf } from "../core/context.types.ts";
 import type { Diagnosis, NonFinite } from "../core/diagnosis.ts";
+import { OptionError } from "../core/errors.ts";
 import type { Hook } from "../core/hook.ts";
 import type { HostBatch } from "../core/model.ts";
 import { checkOptions, is } from "../core/options.ts";
@@ -20,7 +21,7 @@ export interface DebugOptions {
   readonly every?: Cadence;
   /** Says what in a bad step is NaN or infinite, by name; such a step then changes nothing, so that its cause is still there to look at. Default true. */
   readonly nan?: boolean;
-  /** Pauses in an attached debugger after each report. Default false. */
+  /** Pauses in an attached debugger at a step that is not finite, after it was reported. Default false. */
   readonly breakpoint?: boolean;
   /** Where the lines go. Default console.log. */
   readonly print?: (line: string) => void;
@@ -76,13 +77,21 @@ export function debug(options: DebugOptions = {}): Hook {
   const { name = "debug", enabled = true, nan = true, breakpoint = false } = options;
   const print = options.print ?? printLine;
   if (options.every !== undefined) checkCadence("debug: every", options.every);
+  if (breakpoint && !nan)
+    throw new OptionError(
+      "debug: `breakpoint` pauses at a step that is not finite, which `nan: false` does not look for.",
+    );
   if (!enabled) return { name };
   const cadence = options.every === undefined ? undefined : inSteps(options.every);
   const shown = new Set<string>();
 
-  /** `ctx` is an argument so that the debugger shows it. */
   function report(ctx: { readonly step: number }, line: string): void {
     print(`${name}: step ${ctx.step}, ${line}`);
+  }
+
+  /** `ctx` is an argument so that the debugger shows it. */
+  function reportBadStep(ctx: { readonly step: number }, found: Diagnosis): void {
+    report(ctx, `not finite, ${findings(found)}`);
     // oxlint-disable-next-line no-debugger -- asked for by an option
     if (breakpoint) debugger;
   }
@@ -104,7 +113,7 @@ export function debug(options: DebugOptions = {}): Hook {
       onStepEnd(ctx: ContextOf<"stepEnd">) {
         if (nan && !ctx.finite) {
           ctx.shared.set(toldBadStep, ctx.step);
-          return ctx.diagnose().then((found) => report(ctx, `not finite, ${findings(found)}`));
+          return ctx.diagnose().then((found) => reportBadStep(ctx, found));
         }
         if (cadence !== undefined && !ctx.skipped && ctx.due(cadence))
           report(

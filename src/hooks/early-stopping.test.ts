@@ -179,6 +179,23 @@ describe("when it checks", () => {
     expect((await lenient.fit()).status).toBe("completed");
   });
 
+  test("not strict: a metric that never comes is one warning, and one that comes late is none", async () => {
+    const warned = async (monitor: string | string[]): Promise<string[]> => {
+      const warnings: string[] = [];
+      const late: Hook = { name: "late", onEpochEnd: (ctx) => (ctx.epoch === 2 ? ctx.log({ late: 1 }) : undefined) };
+      const hooks = [late, earlyStopping({ monitor, strict: false, patience: 100 })];
+      const warn = (message: string): void => void warnings.push(message);
+      await tinyTrainer({ epochs: 5, eval: loader(), warn, hooks }).fit();
+      return warnings;
+    };
+    expect(await warned("val/lost")).toEqual([
+      expect.stringMatching(
+        /^earlyStopping: there is no metric `val\/lost`. Did you mean `val\/loss`\? .*never checked/,
+      ),
+    ]);
+    expect(await warned(["val/loss", "late"])).toEqual([]);
+  });
+
   test("strict: a run that never evaluates is an error before it starts", async () => {
     const trainer = tinyTrainer({ hooks: [earlyStopping()] });
     await expect(trainer.fit()).rejects.toThrow(/after evaluations, but there are none: give the trainer `eval`/);

@@ -11,6 +11,7 @@ import { restoreBestCheckpoint } from "./lib/best-checkpoint.ts";
 import { lastEvalLoader } from "./lib/last-eval-loader.ts";
 import { checkStopOptions, makeTrackers } from "./lib/stop-options.ts";
 import { brief, type TrackerState } from "./lib/tracker.ts";
+import { warnUser } from "./lib/warn-user.ts";
 
 /** One value for all monitored metrics, or one for each by its name. */
 export type PerMonitor<T> = T | Readonly<Record<string, T>>;
@@ -48,7 +49,7 @@ export interface EarlyStoppingOptions {
   readonly checkOn?: "eval" | "epoch" | "step";
   /** Which of these occasions are checks, for a metric that is not there each time. */
   readonly every?: Cadence;
-  /** A metric that is not there is an error (the default), or just no check. */
+  /** A metric that is not there is an error (the default), or just no check, and a warning at the end if it never came. */
   readonly strict?: boolean;
   /** Says at each check how things stand. */
   readonly verbose?: boolean;
@@ -82,6 +83,8 @@ export function earlyStopping(options: EarlyStoppingOptions = {}): Hook {
   const every = cadences.filter((cadence) => cadence !== undefined && cadence !== false);
   let kept: DeviceTensors | HostTensors | undefined;
   let keptStep = 0;
+  /** Metrics that have come in this call of `fit`. */
+  const come = new Set<string>();
 
   const drop = (): void => {
     if (isOnDevice(kept)) kept.free();
@@ -90,6 +93,7 @@ export function earlyStopping(options: EarlyStoppingOptions = {}): Hook {
 
   function check(ctx: CheckContext, read: Read): void {
     const values = monitors.map((monitor) => read(monitor));
+    for (const [i, monitor] of monitors.entries()) if (values[i] !== undefined) come.add(monitor);
     const missing = values.indexOf(undefined);
     if (missing >= 0) {
       if (!strict) return;
@@ -117,6 +121,12 @@ export function earlyStopping(options: EarlyStoppingOptions = {}): Hook {
     }
   }
 
+  /** Without `strict` a misspelt name would otherwise never be noticed. */
+  function warnOfMissing({ config, metrics }: ContextOf<"trainEnd">): void {
+    const missing = trackers.find(({ monitor, state }) => state.best === null && !come.has(monitor));
+    if (missing) warnUser(config, `${unknownMonitor(name, missing.monitor, metrics).message} So it never checked it.`);
+  }
+
   function decide(wouldStop: readonly boolean[], ctx: CheckContext): boolean {
     if (combine === "any") return wouldStop.includes(true);
     if (combine === "all") return !wouldStop.includes(false);
@@ -130,6 +140,7 @@ export function earlyStopping(options: EarlyStoppingOptions = {}): Hook {
     ...(strict && { monitors: monitors.filter((monitor) => checkOn !== "step" || monitor !== "loss") }),
     ...(every.length > 0 && { every }),
     onTrainBegin(ctx) {
+      come.clear();
       if (strict && checkOn === "eval" && ctx.config.eval === undefined) {
         throw new OptionError(
           `${name}: it checks \`${monitors.join("`, `")}\` after evaluations, but there are none: give the trainer \`eval\`, or say \`checkOn: "epoch"\`.`,
@@ -167,6 +178,7 @@ export function earlyStopping(options: EarlyStoppingOptions = {}): Hook {
       },
     }),
     async onTrainEnd(ctx) {
+      if (!strict && ctx.status !== "error") warnOfMissing(ctx);
       const { monitor, state } = trackers[0]!;
       const { best, bestStep } = state;
       if (best === null || ctx.status === "error") return;

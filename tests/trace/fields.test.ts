@@ -156,3 +156,20 @@ describe("needs", () => {
     expect(await readEnd(field, event, [field])).not.toBeInstanceOf(Error);
   });
 });
+
+test("the loss of the last step and the epoch's mean are there at the ends of batch, epoch and run", async () => {
+  const seen: Record<string, number[]> = { step: [], average: [], epoch: [], end: [] };
+  const averages: number[] = [];
+  const hook: Hook = {
+    name: "h",
+    onBatchEnd: (ctx) => void averages.push(ctx.avgLoss),
+    onStepEnd: (ctx) => void (seen.step!.push(ctx.loss), seen.average!.push(ctx.avgLoss)),
+    onEpochEnd: (ctx) => void seen.epoch!.push(ctx.loss, ctx.avgLoss),
+    onTrainEnd: (ctx) => void seen.end!.push(ctx.loss, ctx.avgLoss),
+  };
+  await fullTrainer({ hooks: [hook], accumulate: 1, samples: 8, epochs: 1 }).fit();
+  const last = [seen.step!.at(-1), seen.average!.at(-1)];
+  expect(seen.epoch).toEqual(last);
+  expect(seen.end).toEqual(last);
+  expect(averages).toEqual(seen.average);
+});
