@@ -13,7 +13,7 @@ export interface NotingChild<N extends AnyNote> {
   /** What it wrote to its other output. */
   errors(): string;
   /** Sends a signal and returns the time. */
-  signal(name: "SIGINT" | "SIGTERM" | "SIGHUP" | "SIGKILL"): number;
+  signal(name: NodeJS.Signals): number;
   readonly exit: Promise<{ readonly code: number | null; readonly signal: string | null; readonly at: number }>;
 }
 

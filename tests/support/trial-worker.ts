@@ -7,17 +7,25 @@ export interface TrialWorker {
   readonly working: Promise<void>;
   readonly exit: Promise<number | null>;
   said(): string;
-  signal(name: "SIGTERM" | "SIGKILL"): void;
+  signal(name: "SIGTERM" | "SIGKILL" | "SIGSTOP" | "SIGCONT"): void;
 }
 
 const root = fileURLToPath(new URL("../../", import.meta.url));
 
-export function startWorker(redis: string, study: string, concurrency = 1, more: readonly string[] = []): TrialWorker {
+/** @param clockMs by which its clock is wrong */
+export function startWorker(
+  redis: string,
+  study: string,
+  concurrency = 1,
+  more: readonly string[] = [],
+  clockMs = 0,
+): TrialWorker {
   const flags = ["--redis", redis, "--study", study, "--concurrency", String(concurrency), ...more];
-  const child = spawn(process.execPath, ["--import", "tsx", `${root}src/cli/main.ts`, "worker", ...flags], {
+  const clock = clockMs === 0 ? [] : ["--import", `${root}tests/tune/clock-module.ts`];
+  const child = spawn(process.execPath, ["--import", "tsx", ...clock, `${root}src/cli/main.ts`, "worker", ...flags], {
     cwd: root,
     // Who started us may have named it from where it was.
-    env: { ...process.env, TSX_TSCONFIG_PATH: `${root}tsconfig.json` },
+    env: { ...process.env, TSX_TSCONFIG_PATH: `${root}tsconfig.json`, CLOCK_OFFSET_MS: String(clockMs) },
     stdio: ["ignore", "ignore", "pipe"],
   });
   let said = "";

@@ -11,6 +11,7 @@ import { redisIsHere, startRedis, WHERE_FROM, type RedisServer } from "../suppor
 import { tempDir } from "../support/temp-dir.ts";
 import { startWorker, type TrialWorker } from "../support/trial-worker.ts";
 import { killEverything } from "./bullmq-kills.ts";
+import { hasNamespaces } from "./study-schedule.ts";
 
 // Each waits for processes to start, and for locks to run out.
 vi.setConfig({ testTimeout: 180_000 });
@@ -137,6 +138,20 @@ describe.skipIf(!redisIsHere)(redisIsHere ? "bullmq, faults" : `bullmq, faults: 
     expect(second![2]).not.toBe(first![2]);
     // It was gone before the next one began: no step was done twice at once.
     expect(trials[0]!.reports.map(({ step }) => step)).toEqual(Array.from({ length: 30 }, (_, i) => i + 1));
+  });
+
+  test.skipIf(!hasNamespaces)("a second controller in another PID namespace is refused", async () => {
+    const stop = new AbortController();
+    const first = studyOf("steps", { name: "namespaces" }).run({ signal: stop.signal });
+    const claim = "hookline-study:namespaces:claim";
+    await vi.waitFor(async () => expect(await redis.keys()).toContain(claim), { timeout: 60_000 });
+    const options = JSON.stringify({ dir: tempDir(), redis: redis.url, name: "namespaces", trials: 1 });
+    const flags = ["--pid", "--fork", "--mount-proc", "--kill-child", process.execPath, "--import", "tsx"];
+    const second = startNoting([...flags, "tests/tune/soak-controller-child.ts", options], "unshare");
+    expect((await second.exit).code).toBe(1);
+    expect(second.errors()).toContain("bullmq: another controller is at work on the study `namespaces`");
+    stop.abort();
+    expect(await first).toMatchObject({ status: "interrupted" });
   });
 
   test("200 trials, Redis and workers killed five times each: none lost, none counted twice", async () => {

@@ -125,6 +125,21 @@ describe("damage", () => {
   });
 });
 
+test("a controller whose lock another one has taken writes nothing more", () => {
+  const dir = tempDir();
+  const [first, second] = [oldStudy(dir), oldStudy(dir)];
+  expect(first.ask()!.number).toBe(0);
+  // Somebody has unlocked the directory by hand.
+  rmSync(`${dir}/.lock`);
+  expect(second.ask()!.number).toBe(0);
+  const before = readFileSync(`${dir}/journal.jsonl`, "utf8");
+  expect(() => first.tell(0, { loss: 1 })).toThrow(/lock/);
+  expect(readFileSync(`${dir}/journal.jsonl`, "utf8")).toBe(before);
+  second.tell(0, { loss: 2 });
+  second.close();
+  expect(readJournal(dir).filter(({ type }) => type === "completed")).toMatchObject([{ result: { loss: 2 } }]);
+});
+
 describe("a crash", () => {
   test("cut anywhere in its last line, or followed by zeros, a journal is repaired and continued", async () => {
     const { dir, file, bytes } = await written();
