@@ -1,4 +1,5 @@
 // hookline: the training loop that you can hook anywhere.
+import "./core/ambient.ts";
 export { Trainer, type Preflight } from "./trainer/trainer.ts";
 export type { FitOptions, TrainerOptions } from "./trainer/options.ts";
 export type { RunResult } from "./core/result.ts";

@@ -1,5 +1,6 @@
 // hookline/checkpoint: the files that models are kept in, and stores that a crash cannot tear.
 // Reading never executes anything; a bad file is a CheckpointError.
+import "../core/ambient.ts";
 export { CheckpointError } from "../core/errors.ts";
 export { convertCheckpoint, type ConvertOptions } from "./convert.ts";
 export { openDirectoryStore, type DirectoryStoreOptions } from "./directory-store.ts";

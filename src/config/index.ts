@@ -1,4 +1,5 @@
 // hookline/config: experiments from config files, for programs in Node.
+import "../core/ambient.ts";
 export { buildExperiment, type BuildExperimentOptions } from "../experiment/build/build-experiment.ts";
 export { ConfigError, type ConfigPath, type Position } from "../experiment/config/config-error.ts";
 export type { ConfigDocument, ConfigValue } from "../experiment/config/document.ts";

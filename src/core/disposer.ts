@@ -1,4 +1,3 @@
-/// <reference lib="esnext.disposable" />
 // The undo of a registration.
 
 /** Undo of a registration; works with `using`. */

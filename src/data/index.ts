@@ -1,4 +1,5 @@
 // hookline/data: loaders over arrays, data sets and streams.
+import "../core/ambient.ts";
 export { type FieldValue, type Sample } from "./collate.ts";
 export { DataLoader, type DataLoaderOptions } from "./data-loader.ts";
 export { type Dataset } from "./indexed.ts";

@@ -1,4 +1,5 @@
 // hookline/experiment: from data to results, one or several models.
+import "../core/ambient.ts";
 export { Experiment } from "./experiment.ts";
 export { csv, type CsvSourceOptions } from "./sources/csv.ts";
 export { safetensors, type SafetensorsOptions } from "./sources/safetensors.ts";

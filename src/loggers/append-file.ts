@@ -4,21 +4,7 @@ import { HooklineError } from "../core/errors.ts";
 import type { Fence } from "../platform/fence.ts";
 import { LinesFromEnd, nodeFs, type Fs } from "./append-file-lines.ts";
 import { guarded, logProblem } from "./append-file-problems.ts";
-import type { LastRecord, LoggerBackend } from "./backend.ts";
-
-/** A backend that writes files: they can also be flushed where nothing can be awaited. */
-export interface FileBackend extends LoggerBackend {
-  flush(): Promise<void>;
-  /** What was logged is with the system when this returns. */
-  flushSync(): void;
-}
-
-/** What such a backend is made of. */
-export interface FileSettings {
-  readonly name: string;
-  /** Undefined: the run's. */
-  readonly dir: string | undefined;
-}
+import type { LastRecord } from "./backend.ts";
 
 /** Buffered text is handed over in pieces of this many characters. */
 const PIECE = 64 * 1024;

@@ -94,3 +94,17 @@ export interface LoggerBackend {
   /** The run is over, however it ended. Must come to an end by itself within a few seconds. */
   close(end: RunEnd): void | Promise<void>;
 }
+
+/** A backend that writes files: they can also be flushed where nothing can be awaited. */
+export interface FileBackend extends LoggerBackend {
+  flush(): Promise<void>;
+  /** What was logged is with the system when this returns. */
+  flushSync(): void;
+}
+
+/** What such a backend is made of. */
+export interface FileSettings {
+  readonly name: string;
+  /** Undefined: the run's. */
+  readonly dir: string | undefined;
+}

@@ -13,7 +13,8 @@ import {
   setAside,
   type Fs,
 } from "./append-file-lines.ts";
-import { AppendFile, flushAtExit, type FileBackend, type FileSettings } from "./append-file.ts";
+import { AppendFile, flushAtExit } from "./append-file.ts";
+import type { FileBackend, FileSettings } from "./backend.ts";
 import { lastRecordOf, type LogRecord, type RunFacts } from "./backend.ts";
 import { splitRow, textCell } from "./csv-cells.ts";
 import { FIELDS, isRepeated, keyOf, microseconds } from "./jsonl-lines.ts";

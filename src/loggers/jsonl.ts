@@ -12,7 +12,8 @@ import {
   setAside,
   type Fs,
 } from "./append-file-lines.ts";
-import { AppendFile, type FileBackend, type FileSettings } from "./append-file.ts";
+import { AppendFile } from "./append-file.ts";
+import type { FileBackend, FileSettings } from "./backend.ts";
 import { lastRecordOf, type RunFacts } from "./backend.ts";
 import {
   EVENTS_SCHEMA,
@@ -24,7 +25,8 @@ import {
   stepOfLine,
 } from "./jsonl-lines.ts";
 import { threadedBackend } from "./lib/threaded-backend.ts";
-import { writeRunBegin, writeRunEnd, type RunInfo } from "./run-json.ts";
+import type { RunInfo } from "./run-info.ts";
+import { writeRunBegin, writeRunEnd } from "./run-json.ts";
 
 /** Options of `jsonl`. */
 export interface JsonlOptions {

@@ -9,7 +9,8 @@ import { FIELDS, keyOf, METRICS_SCHEMA, VERSION } from "./jsonl-lines.ts";
 import { Columns } from "./read-run-columns.ts";
 import { openToRead, readLines, type FileHandle, type LineVisitor } from "./read-run-lines.ts";
 import { LineScanner } from "./read-run-scan.ts";
-import { readRunJson, type RunInfo } from "./run-json.ts";
+import type { RunInfo } from "./run-info.ts";
+import { readRunJson } from "./run-json.ts";
 
 /** The values of one metric, and where they were logged. */
 export interface Series {

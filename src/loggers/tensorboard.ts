@@ -4,7 +4,7 @@ import type { ImageMedia } from "../core/media.ts";
 import { checkOptions, is } from "../core/options.ts";
 import { builtin } from "../platform/builtin.ts";
 import { Fence } from "../platform/fence.ts";
-import type { FileSettings } from "./append-file.ts";
+import type { FileSettings } from "./backend.ts";
 import { lastRecordOf, type LoggerBackend, type LogRecord, type RunEnd, type RunFacts, type Warn } from "./backend.ts";
 import { encodePng } from "./formats/png.ts";
 import { RecordBuffer } from "./formats/record.ts";

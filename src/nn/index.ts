@@ -1,4 +1,5 @@
 // hookline/nn: layers, losses and metrics. Names, layouts and initial values are PyTorch's.
+import "../core/ambient.ts";
 export { accuracy, type AccuracyOptions } from "./accuracy.ts";
 export {
   gelu,

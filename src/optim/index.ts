@@ -1,4 +1,5 @@
 // hookline/optim: optimizers and learning-rate schedules.
+import "../core/ambient.ts";
 export { adam } from "./adam.ts";
 export { adamw } from "./adamw.ts";
 export { type AdamOptions } from "./adam-rule.ts";

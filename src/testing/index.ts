@@ -1,4 +1,5 @@
 // hookline/testing: what a user needs to test a hook in five lines.
+import "../core/ambient.ts";
 export { testEngine } from "./engine.ts";
 export { savedState } from "./state.ts";
 export { replay, testContext, type VerbCall } from "./context.ts";

@@ -1,4 +1,3 @@
-/// <reference lib="esnext.disposable" />
 // The Trainer: what a user holds. It joins model, data, optimizers, engine and hooks, and brackets every call with init and close.
 import { safeText } from "../core/safe-text.ts";
 import { sizeOf, type ArrayInput, type HostArray } from "../core/arrays.ts";

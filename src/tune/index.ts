@@ -1,4 +1,5 @@
 // hookline/tune: hyperparameter search.
+import "../core/ambient.ts";
 export { Study, type AskedTrial, type RunStudyOptions, type StudyResult } from "./study.ts";
 export type { ObjectiveOption, StudyOptions, TrialParams } from "./study-options.ts";
 export type { HookSource } from "./module-hooks.ts";

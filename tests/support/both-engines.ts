@@ -48,7 +48,10 @@ export class BothEngines {
 
 /** Σ w (y²/2 + y), so that what flows back differs from place to place. */
 export function weighed(y: Tensor): Tensor {
-  const weights = np.array(numbers(y.shape, 99, 0.5, 2).data, { shape: [...y.shape], device: "wasm" });
+  const weights = np.array(Float32Array.from(numbers(y.shape, 99, 0.5, 2).data), {
+    shape: [...y.shape],
+    device: "wasm",
+  });
   return np.square(y.ref).mul(0.5).add(y).mul(weights).sum();
 }
 
@@ -72,7 +75,7 @@ function eagerly(fn: (...args: Tree<Tensor>[]) => Tree<Tensor>, args: readonly H
 
 function arraysOf(host: Hosts): Tree<Tensor> {
   if (isHost(host)) {
-    const array = np.array(host.data, { shape: [...host.shape], device: "wasm" });
+    const array = np.array(host.data as Float32Array<ArrayBuffer>, { shape: [...host.shape], device: "wasm" });
     return host.dtype === "bool" ? array.astype(np.bool) : array;
   }
   if (Array.isArray(host)) return host.map((branch) => arraysOf(branch as Hosts));

@@ -14,7 +14,7 @@ export async function startWasm(): Promise<void> {
 export function put(host: HostArray): Tensor {
   const data = host.data;
   if (data instanceof Float32Array || data instanceof Int32Array || data instanceof Uint32Array)
-    return np.array(data).reshape([...host.shape]);
+    return np.array(data as Float32Array<ArrayBuffer>).reshape([...host.shape]);
   throw new TypeError("put: Float32Array, Int32Array or Uint32Array only");
 }
 
@@ -39,7 +39,7 @@ export const floats = (
 ): HostArray<Float32Array> => ({ data: Float32Array.from(values), shape });
 
 export function context(train = false, state: Tensors = {}): ApplyContext {
-  const base = np.array(stepKey(7, 1, 0));
+  const base = np.array(Uint32Array.from(stepKey(7, 1, 0)));
   return { train, key: keyStream(base), state, loader: "train" };
 }
 

@@ -84,7 +84,9 @@ export class JaxEngine implements Engine {
   }
 
   put(host: HostArray): Buffer {
-    const array = np.array(widen(host.data), { shape: [...host.shape], device: this.name });
+    // jax-js copies it, wherever it lies; its types know plain buffers alone.
+    const data = widen(host.data) as Float32Array<ArrayBuffer>;
+    const array = np.array(data, { shape: [...host.shape], device: this.name });
     return host.dtype === "bool" ? array.astype(np.bool) : array;
   }
 

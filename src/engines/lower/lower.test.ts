@@ -22,7 +22,7 @@ function differences(fn: Fn, ...avals: Aval[]): string[] {
   const data = avals.map((aval, i) => sample(aval, i));
   // jax-js makes no array of no data.
   const arrays = avals.map(({ shape }, i) =>
-    data[i]!.length === 0 ? np.zeros([...shape]) : np.array(data[i], { shape: [...shape], device: "wasm" }),
+    data[i]!.length === 0 ? np.zeros([...shape]) : np.array(data[i]!, { shape: [...shape], device: "wasm" }),
   );
   const expected = Array.from(
     fn(...arrays)

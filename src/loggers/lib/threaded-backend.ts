@@ -1,6 +1,7 @@
 // A backend whose work another thread does: the training thread packs what is logged, and hands it over now and then.
 import { printWarning } from "../../platform/print.ts";
-import { flushAtExit, type FileBackend } from "../append-file.ts";
+import { flushAtExit } from "../append-file.ts";
+import type { FileBackend } from "../backend.ts";
 import type { LoggerBackend, LogRecord, RunEnd, RunEvent, RunFacts, Warn } from "../backend.ts";
 import { inTimer } from "./in-timer.ts";
 import { loggingThread, type LoggingThread } from "./logging-thread.ts";

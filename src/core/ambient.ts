@@ -1,0 +1,14 @@
+/// <reference lib="esnext.disposable" preserve="true" />
+/// <reference lib="esnext.float16" preserve="true" />
+// Names that our declarations, and jax-js's, take from the platform, for users whose TypeScript has no types of Node, of
+// the DOM or of newer libraries. Where it has them, these add nothing to them.
+
+/* oxlint-disable typescript/no-empty-interface, typescript/no-empty-object-type -- what they hold is the platform's */
+declare global {
+  interface AbortSignal {}
+  interface URL {}
+  interface GPUBuffer {}
+  interface GPUDevice {}
+}
+
+export {};
