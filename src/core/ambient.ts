@@ -11,4 +11,5 @@ declare global {
   interface GPUDevice {}
 }
 
+// oxlint-disable-next-line unicorn/require-module-specifiers -- only a module may declare what is global
 export {};
