@@ -42,6 +42,8 @@ export interface RunningRanks {
   readonly end: Promise<RanksEnd>;
   /** Command lines of this run's processes that are still there. */
   left(): string[];
+  /** Resolves when none is there any more. The kernel may still be at work on one that mpirun has given up. */
+  allGone(): Promise<void>;
 }
 
 const POLL_MS = 10;
@@ -89,6 +91,9 @@ export function startRanks(
     },
     signal: (name) => void child.kill(name),
     left: () => commandLines().filter((line) => line.includes(marker)),
+    async allGone() {
+      while (commandLines().some((line) => line.includes(marker))) await sleep(POLL_MS);
+    },
   };
 }
 

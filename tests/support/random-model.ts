@@ -193,7 +193,7 @@ const ON_SEQUENCES: Step[] = [
   (m) => {
     const tokens = m.shape[1]!;
     const ids = m.wholes([tokens], tokens);
-    const rows = (): Tensor => np.array(ids.data, { shape: [tokens] });
+    const rows = (): Tensor => np.array(ids.data as Float32Array<ArrayBuffer>, { shape: [tokens] });
     m.add(
       "tokens by ids",
       pure((x) => np.take(x, rows(), 1)),
