@@ -80,15 +80,18 @@ interface Passing {
   stop(): void;
 }
 
+/** What is sent to mpirun for each signal. For the ranks, a terminal that was closed is a wish to end like any other. */
+const SENT: Readonly<Record<string, NodeJS.Signals>> = { ...STAND_INS, SIGHUP: STAND_INS.SIGTERM! };
+
 /** The first signal is for the ranks, which then save and stop. A second one is meant for mpirun. */
 function passSignals(send: (signal: NodeJS.Signals) => void): Passing {
   let first: { readonly signal: string; readonly at: number } | undefined;
   let isUrgent = false;
-  const undo = Object.keys(STAND_INS).map((signal) => {
+  const undo = Object.keys(SENT).map((signal) => {
     const handler = (): void => {
       if (!first) {
         first = { signal, at: performance.now() };
-        send(STAND_INS[signal]!);
+        send(SENT[signal]!);
       } else if (performance.now() - first.at > ECHO_MS) {
         isUrgent = true;
         send("SIGTERM");
@@ -101,8 +104,9 @@ function passSignals(send: (signal: NodeJS.Signals) => void): Passing {
     codeOf(ended) {
       if (!first) return ended;
       // It came before anyone could hear it.
-      const isUnheard = ended === 128 + constants.signals[STAND_INS[first.signal]!];
-      return isUrgent || isUnheard ? EXIT_CODES[first.signal]! : ended;
+      const isUnheard = ended === 128 + constants.signals[SENT[first.signal]!];
+      const isHangUp = first.signal === "SIGHUP" && ended === EXIT_CODES.SIGTERM;
+      return isUrgent || isUnheard || isHangUp ? EXIT_CODES[first.signal]! : ended;
     },
     stop: () => undo.forEach((each) => each()),
   };

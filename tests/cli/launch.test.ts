@@ -75,6 +75,12 @@ describe.skipIf(!mpirunWorks)("hookline launch", () => {
     expect(resultsIn(join(dir, "runs/tiny"))).toMatchObject({ status: "interrupted", reason: "SIGTERM" });
   });
 
+  test("a terminal that is closed ends the ranks too, with 129 and their checkpoint", async () => {
+    const dir = installed.project(tinyProject(SLOW));
+    expect((await interrupted(dir, "SIGHUP")).code).toBe(129);
+    expect(resultsIn(join(dir, "runs/tiny"))).toMatchObject({ status: "interrupted" });
+  });
+
   test("a second Ctrl-C ends all at once, with the same code", async () => {
     const dir = installed.project(tinyProject(SLOW.replace("ms: 50", "ms: 600000")));
     const { code, stderr } = await interrupted(dir, "SIGINT", "SIGINT");

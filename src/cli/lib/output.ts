@@ -30,10 +30,10 @@ export function keepStdoutFree(): () => void {
   return () => void (stdout.write = write);
 }
 
-/** `hookline runs | head`: a reader that has seen enough is no error, and a run does not end because of it. */
+/** `hookline runs | head`, or a terminal that was closed: a reader that is gone is no error, and ends no run. */
 export function ignoreClosedPipes(): void {
   for (const stream of [process.stdout, process.stderr])
     stream.on("error", (error: NodeJS.ErrnoException) => {
-      if (error.code !== "EPIPE") throw error;
+      if (error.code !== "EPIPE" && error.code !== "EIO") throw error;
     });
 }
