@@ -102,6 +102,7 @@ describe("every built-in component can be made", () => {
     "hook.heartbeat": { file: "beat.json" },
     "hook.logger": { backends: ["console", { use: "tensorboard", dir: "tb" }], prefix: "p/" },
     "hook.lossSchedule": { schedule: [{ from: "1 epoch", loss: { use: "huber", delta: 2 } }] },
+    "hook.predictionWriter": { file: "predictions.jsonl" },
     "hook.s3Upload": { endpoint: "https://s3.eu-central-1.amazonaws.com", bucket: "my-runs" },
     "hook.schedule": { cadence: "2 epochs", hook: { use: hook } },
     "hook.stopFile": { path: "stop" },

@@ -1,7 +1,8 @@
 // Every event × every error policy × synchronous and asynchronous: what a hook that throws does to the run.
 import type { BuiltinEvent, Hook, RunResult } from "hookline";
 import { HookError } from "hookline";
-import { recordTrace } from "hookline/testing";
+import { DataLoader } from "hookline/data";
+import { recordTrace, tinyData } from "hookline/testing";
 import { describe, expect, test } from "vitest";
 import { BUILTIN_EVENTS, methodOf } from "../../src/core/events.ts";
 import { ERROR_POLICIES, type ErrorPolicy } from "../../src/core/hook.ts";
@@ -15,6 +16,8 @@ interface Case {
 
 /** `exception` and `close` reach every hook whatever happens, so no policy applies to them. */
 const ISOLATED: readonly BuiltinEvent[] = ["exception", "close"];
+/** Fired by `predict`, not by `fit`. */
+const isOfPredict = (event: BuiltinEvent): boolean => event.startsWith("predict");
 const CASES = BUILTIN_EVENTS.flatMap((event) =>
   ERROR_POLICIES.flatMap((policy) => (["sync", "async"] as const).map((how): Case => ({ event, policy, how }))),
 );
@@ -45,14 +48,18 @@ async function runCase({ event, policy, how }: Case, ...others: Hook[]) {
     hooks: [look, culprit, trace, ...others],
     warn: (message) => void warnings.push(message),
   });
-  const [outcome] = await Promise.allSettled([trainer.fit()]);
+  const [outcome] = await Promise.allSettled([
+    isOfPredict(event)
+      ? trainer.predict(new DataLoader(tinyData(8), { batchSize: 4 })).then(() => undefined)
+      : trainer.fit(),
+  ]);
   const result: RunResult | undefined = outcome.status === "fulfilled" ? outcome.value : undefined;
   const error: unknown = outcome.status === "rejected" ? outcome.reason : undefined;
   return { oops, warnings, step, calls, trace, trainer, result, error };
 }
 
 const attached = (error: unknown): HookError[] => [...((error as { hookErrors?: HookError[] }).hookErrors ?? [])];
-const policyCases = CASES.filter(({ event }) => !ISOLATED.includes(event));
+const policyCases = CASES.filter(({ event }) => !ISOLATED.includes(event) && !isOfPredict(event));
 
 describe.each(policyCases.filter(({ policy }) => policy === "throw"))("$event throws, $how", (a) => {
   test("the run fails with an error that names hook, event and step, and ends in order", async () => {
@@ -103,6 +110,25 @@ describe.each(policyCases.filter(({ policy }) => policy === "disable"))("$event 
     expect(warnings).toEqual([expect.stringContaining("failed in"), "Hook `culprit` is switched off."]);
     expect(trainer.hooks.list().find(({ name }) => name === "culprit")!.enabled).toBe(false);
     expect(trace.names()).toContain(a.event);
+  });
+});
+
+describe.each(CASES.filter(({ event }) => isOfPredict(event)))("$event with policy $policy, $how", (a) => {
+  test("predict fails with an error that names hook and event, or completes and warns", async () => {
+    const { error, oops, calls, trace, warnings, trainer } = await runCase(a);
+    const times = trace.names().filter((name) => name === a.event).length;
+    const isOn = trainer.hooks.list().find(({ name }) => name === "culprit")!.enabled;
+    if (a.policy === "throw") {
+      expect(error).toBeInstanceOf(HookError);
+      expect(error).toMatchObject({ hook: "culprit", event: a.event, cause: oops });
+      expect({ calls, times, isOn }).toEqual({ calls: 1, times: 0, isOn: true });
+    } else {
+      expect(error).toBeUndefined();
+      expect(times).toBe(a.event.includes("Batch") ? 2 : 1);
+      expect(warnings[0]).toContain(`Hook \`culprit\` failed in \`${a.event}\``);
+      expect({ calls, isOn }).toEqual(a.policy === "warn" ? { calls: times, isOn: true } : { calls: 1, isOn: false });
+    }
+    expect(trace.names().at(-1)).toBe("close");
   });
 });
 
