@@ -10,6 +10,8 @@ export interface BestParameters {
   weights: HostTensors | undefined;
   /** The checkpoint that they are from. */
   checkpoint: string | undefined;
+  /** The step that they are from. */
+  step: number | undefined;
   /** The checkpoint of the very end. */
   ended: string | undefined;
   /** Whether there is anything to go on from: a step was done. */
@@ -21,6 +23,7 @@ export function bestParameters(): BestParameters {
   const found: BestParameters = {
     weights: undefined,
     checkpoint: undefined,
+    step: undefined,
     ended: undefined,
     trained: false,
     hook: {
@@ -40,6 +43,7 @@ export function bestParameters(): BestParameters {
         if (!best || !saved.some(({ name }) => name === best.name)) return;
         found.weights = await ctx.checkpoints.weights(best.name);
         found.checkpoint = best.name;
+        found.step = best.step;
       },
     },
   };

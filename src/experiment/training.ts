@@ -9,6 +9,7 @@ import { isLoader } from "../data/loader-set.ts";
 import type { Agreement } from "../distributed/agreement.ts";
 import { averagedParams } from "../hooks/lib/average.ts";
 import { endsLater } from "../hooks/lib/ends-later.ts";
+import { weightsStep } from "../hooks/lib/weights-step.ts";
 import { bestCheckpoint } from "../hooks/model-checkpoint.ts";
 import type { FitOptions } from "../trainer/options.ts";
 import { Trainer } from "../trainer/trainer.ts";
@@ -60,7 +61,7 @@ export class Training<D> {
       throw new OptionError(`Experiment: Expected \`loaders\` to return { train, eval, test }, got ${show(loaders)}`);
     const best = bestParameters();
     // What a hook left there of another training says nothing about this one.
-    for (const key of [bestCheckpoint, averagedParams]) place.shared.delete(key);
+    for (const key of [bestCheckpoint, averagedParams, weightsStep]) place.shared.delete(key);
     const trainer = new Trainer({
       ...options,
       optimizer: options.optimizer!,
@@ -81,6 +82,7 @@ export class Training<D> {
     const result = await this.trainer.fit(options);
     const { weights } = this.#best;
     if (weights) await this.trainer.loadStateDict(weights);
+    if (this.#best.step !== undefined) this.#place.shared.set(weightsStep, this.#best.step);
     // The hook that knows the best checkpoint runs in the main process only.
     const { agreement } = this.#place;
     if (await agreement.first(weights && true)) await agreement.shareParameters(this.trainer);

@@ -15,6 +15,7 @@ import { redact, secretsOfEnvironment } from "../core/redact.ts";
 import { about, defaultHparams, withoutSecrets } from "./lib/run-facts.ts";
 import { RunEvents } from "./lib/run-events.ts";
 import { warnUser } from "./lib/warn-user.ts";
+import { weightsStep } from "./lib/weights-step.ts";
 
 /** Backends by name, made with their defaults. Each is loaded when it is used. */
 const BACKENDS = {
@@ -148,9 +149,10 @@ export function logger(backends: BackendSpec | readonly BackendSpec[], options: 
     }
   }
 
-  function write(ctx: Pick<ContextOf<"log">, "step" | "epoch" | "elapsed">): void {
+  function write(ctx: Pick<ContextOf<"log">, "step" | "epoch" | "elapsed">, ofWeights?: number): void {
     const record = {
       step: ctx.step,
+      ...(ofWeights !== undefined && { weightsStep: ofWeights }),
       epoch: ctx.epoch,
       time: Date.now(),
       elapsed: ctx.elapsed,
@@ -194,6 +196,7 @@ export function logger(backends: BackendSpec | readonly BackendSpec[], options: 
     async onTrainBegin(ctx) {
       // Of an earlier training, which was left open for an evaluation.
       await ctx.shared.get(endsLater)?.get(name)?.();
+      ctx.shared.delete(weightsStep);
       ended = undefined;
       rates.begin(ctx);
       events.begin();
@@ -207,7 +210,7 @@ export function logger(backends: BackendSpec | readonly BackendSpec[], options: 
       if (ctx.phase !== "standalone") return;
       if (!guards) await open(ctx);
       scalars = { ...ctx.evalMetrics };
-      write(ctx);
+      write(ctx, ctx.shared.get(weightsStep));
     },
     onLog(ctx) {
       if (!guards) return undefined;

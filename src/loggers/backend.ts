@@ -45,6 +45,8 @@ export const lastRecordOf = ({ lastRecord, resumedAt = 0 }: RunFacts): LastRecor
 /** What one boundary logs. */
 export interface LogRecord {
   readonly step: number;
+  /** Of an evaluation of other weights than the last, such as the best checkpoint's: the step they are from. */
+  readonly weightsStep?: number;
   /** From 0. */
   readonly epoch: number;
   /** Milliseconds since 1970. */

@@ -89,7 +89,10 @@ class Cut {
   }
 
   #keeps({ kind, step, scalars }: FileEvent): boolean {
-    if (kind !== "record" || step < this.last.step) return true;
+    if (kind !== "record") return true;
+    // After the last record, also where it shows an earlier step: an evaluation of the best checkpoint does.
+    if (this.#count >= Math.max(1, this.last.count)) return false;
+    if (step < this.last.step) return true;
     if (step > this.last.step || ++this.#count > this.last.count) return false;
     for (const [tag, value] of scalars()) this.shown.set(tag, value);
     return true;

@@ -123,7 +123,9 @@ class EventWriter {
     return writer;
   }
 
-  log({ time, step, scalars, media }: LogRecord): void {
+  log({ time, scalars, media, ...record }: LogRecord): void {
+    // A chart shows an evaluation where its weights are from.
+    const { weightsStep: step = record.step } = record;
     this.#scalars.append(this.#buffer, time / 1000, step, step === this.#shownAt ? this.#news(scalars) : scalars);
     this.#shown = step === this.#shownAt ? { ...this.#shown, ...scalars } : scalars;
     this.#shownAt = step;

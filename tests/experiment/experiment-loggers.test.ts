@@ -1,12 +1,13 @@
 // Loggers in an experiment: each model, with the evaluation that follows its training, is one run for them.
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
-import { logger, type Hook, type Trainer } from "hookline";
+import { logger, modelCheckpoint, type Hook, type Trainer } from "hookline";
 import { DataLoader } from "hookline/data";
-import { kFold } from "hookline/experiment";
-import { consoleLog, tensorboard, type LoggerBackend } from "hookline/loggers";
+import { holdout, kFold } from "hookline/experiment";
+import { consoleLog, readRun, tensorboard, type LoggerBackend } from "hookline/loggers";
 import { tinyData } from "hookline/testing";
 import { describe, expect, it } from "vitest";
+import { readScalars } from "../support/event-file.ts";
 import { tempDir } from "../support/temp-dir.ts";
 import { tinyExperiment, type TinyExperimentOptions } from "../support/tiny-experiment.ts";
 
@@ -34,6 +35,21 @@ describe("an experiment's loggers", () => {
     await tinyExperiment({ ...quiet, hooks: [logger(backend)] }).run();
     expect([told[0], ...told.slice(-2)]).toEqual(["open", "2 test/loss", "close completed: 1 epoch"]);
     expect(told.filter((line) => /^(?:open|close)/.test(line))).toHaveLength(2);
+  });
+
+  it("show the evaluation of the best checkpoint at its step in TensorBoard", async () => {
+    const runDir = join(tempDir(), "run");
+    // From the second epoch on the loss rises: the first epoch's checkpoint is the best.
+    const worse: Hook = { name: "worse", onEpochEnd: ({ optimizers }) => void (optimizers[0]!.groups[0]!.lr = 50) };
+    const hooks = [worse, modelCheckpoint({ monitor: "val/loss" }), logger(["jsonl", "tensorboard"])];
+    const split = holdout({ val: 0.25, test: 0.25 });
+    const { models } = await tinyExperiment({ ...quiet, runDir, split, epochs: 3, hooks }).run();
+    const { steps } = models.model!.training;
+    const best = Number(/\d+$/.exec(models.model!.checkpoint!)![0]);
+    expect(best).toBeLessThan(steps);
+    expect(readScalars(join(runDir, "tb")).filter(({ tag }) => tag === "test/loss")).toMatchObject([{ step: best }]);
+    // The files of the run are in the order in which it was written: the evaluation came last.
+    expect([...(await readRun(runDir)).get("test/loss").steps]).toEqual([steps]);
   });
 
   it("end with each model and each fold, before the next begins", async () => {

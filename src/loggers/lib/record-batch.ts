@@ -14,6 +14,8 @@ export interface RecordBatch {
   readonly shapes: readonly Readonly<Shape>[];
   /** Of the records that have any, with their places. */
   readonly media: readonly (readonly [at: number, media: LogRecord["media"]])[];
+  /** Of the records of other weights than the last, with their places: the weights' steps. */
+  readonly weightsSteps: readonly (readonly [at: number, step: number])[];
   readonly events: readonly RunEvent[];
 }
 
@@ -30,6 +32,7 @@ export class BatchWriter {
   #used = 0;
   #shapes: Shape[] = [];
   #media: [number, LogRecord["media"]][] = [];
+  #weightsSteps: [number, number][] = [];
   #events: RunEvent[] = [];
   /** Of the last record. */
   #names: readonly string[] = [];
@@ -46,7 +49,7 @@ export class BatchWriter {
     return this.#records === 0 && this.#events.length === 0;
   }
 
-  add({ step, epoch, time, elapsed, scalars, media }: LogRecord): void {
+  add({ step, epoch, time, elapsed, scalars, media, weightsStep }: LogRecord): void {
     let at = this.#used + FIELDS;
     let place = 0;
     let isSame = this.#shapes.length > 0;
@@ -71,6 +74,7 @@ export class BatchWriter {
       this.weight += MEDIA_WEIGHT;
       break;
     }
+    if (weightsStep !== undefined) this.#weightsSteps.push([this.#records, weightsStep]);
     this.#records++;
     this.weight++;
   }
@@ -85,9 +89,10 @@ export class BatchWriter {
       numbers: this.#numbers.slice(0, this.#used),
       shapes: this.#shapes,
       media: this.#media,
+      weightsSteps: this.#weightsSteps,
       events: this.#events,
     };
-    [this.#shapes, this.#media, this.#events] = [[], [], []];
+    [this.#shapes, this.#media, this.#weightsSteps, this.#events] = [[], [], [], []];
     [this.#used, this.#records, this.weight] = [0, 0, 0];
     return batch;
   }
@@ -107,14 +112,17 @@ function withoutPixels(media: LogRecord["media"]): LogRecord["media"] {
 }
 
 /** The records as they were. */
-export function* recordsOf({ numbers, shapes, media }: RecordBatch): Generator<LogRecord> {
+export function* recordsOf({ numbers, shapes, media, weightsSteps }: RecordBatch): Generator<LogRecord> {
   const shown = new Map(media);
+  const weights = new Map(weightsSteps);
   let at = 0;
   let record = 0;
   for (const { names, count } of shapes) {
     const read = names.includes("__proto__") ? byDefinition : byAssignment;
     for (let i = 0; i < count; i++) {
+      const weightsStep = weights.get(record);
       yield {
+        ...(weightsStep !== undefined && { weightsStep }),
         step: numbers[at]!,
         epoch: numbers[at + 1]!,
         time: numbers[at + 2]!,
