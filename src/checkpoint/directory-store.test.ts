@@ -50,6 +50,37 @@ function flipBit(file: string, byte: number, bit: number): void {
   writeFileSync(file, data);
 }
 
+describe("a link in the place of a checkpoint", () => {
+  /** The newest one, moved to another disk and linked. */
+  const moved = (): string =>
+    withDamage((newest) => {
+      renameSync(newest, `${newest}-elsewhere`);
+      mkdirSync(`${home}/disk-${count}`);
+      renameSync(`${newest}-elsewhere`, `${home}/disk-${count}/step-2`);
+      symlinkSync(`${home}/disk-${count}/step-2`, newest);
+    });
+  const reason = "it is a link, and links to other places are not followed";
+
+  test("is not passed over in silence", async () => {
+    const root = moved();
+    const store = await reader(root);
+    const { checkpoint, skipped } = await store.load();
+    expect(checkpoint.name).toBe("step-1");
+    expect(skipped).toEqual([{ name: "step-2", file: `${root}/step-2`, reason }]);
+    await expect(store.load({ name: "step-2" })).rejects.toThrow(`${root}/step-2: ${reason}. Move the checkpoint back`);
+    expect((await store.list()).map(({ name }) => name)).toEqual(["step-1"]);
+  });
+
+  test("that leads nowhere is not either; a second name for one beside it is", async () => {
+    const root = withDamage((newest) => symlinkSync("nowhere", `${newest}-lost`));
+    symlinkSync("step-2", `${root}/latest`);
+    symlinkSync(`${root}/step-1`, `${root}/first`);
+    const { checkpoint, skipped } = await (await reader(root)).load();
+    expect(checkpoint.name).toBe("step-2");
+    expect(skipped.map(({ name }) => name)).toEqual(["step-2-lost"]);
+  });
+});
+
 describe.each([...FILES, "manifest.json"])("%s", (file) => {
   const cases: Readonly<Record<string, (path: string) => void>> = {
     missing: (path) => rmSync(path),

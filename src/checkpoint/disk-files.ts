@@ -20,7 +20,13 @@ export interface DiskFs {
   mkdirSync(path: string, options?: { recursive: true }): string | undefined;
   rmdirSync(path: string): void;
   readdirSync(path: string): string[];
-  lstatSync(path: string): { readonly size: number; isFile(): boolean; isDirectory(): boolean };
+  readlinkSync(path: string): string;
+  lstatSync(path: string): {
+    readonly size: number;
+    isFile(): boolean;
+    isDirectory(): boolean;
+    isSymbolicLink(): boolean;
+  };
   fstatSync(fd: number): { readonly size: number; isFile(): boolean };
 }
 
@@ -208,6 +214,11 @@ export function sizeOf(fs: DiskFs, path: string): number | undefined {
 
 export function isDirectory(fs: DiskFs, path: string): boolean {
   return exists(fs, path) && guarded(path, () => fs.lstatSync(path).isDirectory());
+}
+
+/** Where a link leads; undefined for everything else. */
+export function linkAt(fs: DiskFs, path: string): string | undefined {
+  return guarded(path, () => (fs.lstatSync(path).isSymbolicLink() ? fs.readlinkSync(path) : undefined));
 }
 
 export function exists(fs: DiskFs, path: string): boolean {

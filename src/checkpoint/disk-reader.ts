@@ -1,7 +1,17 @@
 // Reading a directory of checkpoints: what has a valid manifest counts, whatever its name; everything else is named as bad.
 import { CheckpointError } from "../core/errors.ts";
 import { codeOf } from "../platform/error-code.ts";
-import { checkWhole, isDirectory, readWhole, sha256Of, sizeOf, wrongSize, type DiskFs } from "./disk-files.ts";
+import {
+  checkWhole,
+  exists,
+  isDirectory,
+  linkAt,
+  readWhole,
+  sha256Of,
+  sizeOf,
+  wrongSize,
+  type DiskFs,
+} from "./disk-files.ts";
 import {
   asSkipped,
   nameOf,
@@ -117,8 +127,30 @@ export class DiskReader {
   #scan(): Found[] {
     return this.folders()
       .filter((folder) => !folder.startsWith(".") || folder.startsWith(ASIDE))
-      .filter((folder) => isDirectory(this.#fs, `${this.#root}/${folder}`))
-      .map((folder) => this.look(folder));
+      .flatMap((folder) => {
+        const path = `${this.#root}/${folder}`;
+        if (isDirectory(this.#fs, path)) return [this.look(folder)];
+        return this.#leadsAway(path) ? [this.#linked(folder, path)] : [];
+      });
+  }
+
+  /** Whether this is a link to another place. One to a checkpoint beside it is only a second name. */
+  #leadsAway(path: string): boolean {
+    if (!exists(this.#fs, path)) return false;
+    const target = linkAt(this.#fs, path);
+    if (target === undefined) return false;
+    const own = target.startsWith(`${this.#root}/`) ? target.slice(this.#root.length + 1) : target;
+    return own.includes("/") || !exists(this.#fs, `${this.#root}/${own}`);
+  }
+
+  /** A link may lead to anything, so it is not followed; a checkpoint that was moved away must not be missed in silence. */
+  #linked(folder: string, path: string): Found {
+    const error = new CheckpointError(
+      path,
+      "it is a link, and links to other places are not followed",
+      "Move the checkpoint back in place of the link, or remove the link.",
+    );
+    return { kind: "bad", folder, dir: path, replaced: folder.startsWith(ASIDE), step: Infinity, error };
   }
 
   #badSize({ dir, manifest }: Valid): CheckpointError | undefined {

@@ -3,7 +3,7 @@ import { CheckpointError } from "../core/errors.ts";
 import { checkOptions, is } from "../core/options.ts";
 import { contentsOf, type FileContents, type TensorSummary } from "./inspect-tensors.ts";
 import { entryAt, nodePath } from "./read-weights-disk.ts";
-import { manifestOf, verifyFile } from "./read-weights-manifest.ts";
+import { manifestOf, verifyFile, verifyInCheckpoint } from "./read-weights-manifest.ts";
 import { checkpointsIn, kindOfFile, NothingHere, placeOf, type FileKind } from "./read-weights-place.ts";
 import type { BadCheckpoint, CheckpointInfo } from "./store.ts";
 
@@ -44,7 +44,9 @@ export async function inspectCheckpoint(path: string, options: InspectOptions = 
   const { verifyDigests = true } = options;
   const place = await placeOf(path);
   if (place.kind === "checkpoints") return inspectNewest(place.path, verifyDigests);
-  return place.kind === "checkpoint" ? inspectFolder(place.path, verifyDigests) : inspectFile(place.kind, place.path);
+  return place.kind === "checkpoint"
+    ? inspectFolder(place.path, verifyDigests)
+    : inspectFile(place.kind, place.path, verifyDigests);
 }
 
 /** A run that is going on removes checkpoints while one looks: then it is looked at again. */
@@ -99,9 +101,10 @@ async function inspectFolder(dir: string, digests: boolean): Promise<InspectedCh
   return { ...report(dir, "checkpoint", files, contents, problems), ...(about as object) };
 }
 
-async function inspectFile(kind: FileKind, path: string): Promise<InspectedCheckpoint> {
+async function inspectFile(kind: FileKind, path: string, digests: boolean): Promise<InspectedCheckpoint> {
   const { basename, dirname } = nodePath();
   const problems = new Problems();
+  if (digests) await problems.catch(() => verifyInCheckpoint(path));
   const found = await problems.catch(() => contentsOf(kind, path));
   const names = new Set([basename(path), ...(found?.tensors ?? []).map(({ file }) => file)]);
   const files = (await filesIn(dirname(path))).filter(({ name }) => names.has(name));

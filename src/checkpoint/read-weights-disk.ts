@@ -53,15 +53,25 @@ async function notThere(path: string): Promise<CheckpointError> {
   return new CheckpointError(path, "it does not exist", `Check the path.${didYouMean(basename(path), beside)}`);
 }
 
+function assertFile(path: string, found: { isFile(): boolean }): void {
+  if (!found.isFile()) throw new CheckpointError(path, "it is not a plain file", "Give the path of one.");
+}
+
 /** Opens files to read parts of them, and closes them all. */
 export class OpenFiles {
   readonly #handles: Handle[] = [];
 
   async open(path: string): Promise<ByteSource> {
     return onDisk(path, async () => {
-      const handle = await nodeFiles().open(path, "r");
+      const fs = nodeFiles();
+      const { O_RDONLY, O_NONBLOCK } = fs.constants;
+      // Opening a device may have effects, so it is looked at first; opening a pipe must not wait for a writer.
+      assertFile(path, await fs.stat(path));
+      const handle = await fs.open(path, O_RDONLY | O_NONBLOCK);
       this.#handles.push(handle);
-      return { size: (await handle.stat()).size, read: (offset, length) => readAt(handle, offset, length) };
+      const found = await handle.stat();
+      assertFile(path, found);
+      return { size: found.size, read: (offset, length) => readAt(handle, offset, length) };
     });
   }
 

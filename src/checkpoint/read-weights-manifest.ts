@@ -22,6 +22,20 @@ export async function manifestOf(dir: string): Promise<SavedCheckpoint> {
   return { ...text.manifest, dir };
 }
 
+/** Throws when a file lies in a checkpoint, beside its manifest, and is not as that says. Other files are left alone. */
+export async function verifyInCheckpoint(path: string): Promise<void> {
+  const { basename, dirname } = nodePath();
+  const dir = dirname(path);
+  const entry = await entryAt(dir);
+  if (entry.kind !== "directory" || !entry.names.includes(MANIFEST)) return;
+  const manifest = await manifestOf(dir).catch((error: unknown) => {
+    // Others name files so too: a directory without a run's state is no checkpoint.
+    if (entry.names.includes("state.json")) throw error;
+  });
+  const expected = manifest?.files[basename(path)];
+  if (expected) await verifyFile(path, expected, true);
+}
+
 /** Throws unless a file of a checkpoint is as its manifest says. */
 export async function verifyFile(path: string, { bytes, sha256 }: FileEntry, digests: boolean): Promise<void> {
   const file = await entryAt(path).catch((error: unknown) => {

@@ -1,9 +1,11 @@
 // Weights from every kind of place, the averaged ones where there are any, and what is said where there are none.
+import { execFileSync } from "node:child_process";
 import { appendFileSync, cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { CheckpointError, OptionError } from "../core/errors.ts";
 import { openDirectoryStore } from "./directory-store.ts";
+import { inspectCheckpoint } from "./inspect.ts";
 import { encodePt } from "./formats/pt.ts";
 import { encodeSafetensors } from "./formats/safetensors.ts";
 import type { FileTensors } from "./formats/tensor.ts";
@@ -143,6 +145,31 @@ describe("damage", () => {
     await expect(readWeights(`${copy}/checkpoints/mine`)).rejects.toThrow("manifest.json: it is missing");
   });
 
+  test("of any bit in a file of a checkpoint is noticed, also when the file itself is named", async () => {
+    const file = `${copyOf("bits")}/checkpoints/step-3/model.safetensors`;
+    const bytes = readFileSync(file);
+    expect(await value(file)).toBe(3);
+    for (let bit = 0; bit < 8 * bytes.length; bit++) {
+      bytes[bit >> 3]! ^= 1 << (bit & 7);
+      writeFileSync(file, bytes);
+      await expect(readWeights(file)).rejects.toThrow(/model\.safetensors: its SHA-256 is not the manifest's/);
+      bytes[bit >> 3]! ^= 1 << (bit & 7);
+    }
+    expect((await inspectCheckpoint(file)).problems).toEqual([expect.stringContaining("its SHA-256")]);
+    writeFileSync(file, bytes);
+    expect(await value(file)).toBe(3);
+  });
+
+  test("of the manifest beside a named file is an error; another program's manifest.json is not", async () => {
+    const copy = `${copyOf("beside")}/checkpoints/step-3`;
+    appendFileSync(`${copy}/manifest.json`, "x");
+    await expect(readWeights(`${copy}/model.safetensors`)).rejects.toThrow("manifest.json: it is not valid JSON");
+    mkdirSync(`${home}/site`);
+    writeFileSync(`${home}/site/manifest.json`, '{ "name": "A web page" }');
+    cpSync(`${home}/m.safetensors`, `${home}/site/m.safetensors`);
+    expect(await value(`${home}/site/m.safetensors`)).toBe(5);
+  });
+
   test("in all checkpoints is an error that names them", async () => {
     const copy = copyOf("all");
     for (const step of [1, 2, 3]) rmSync(`${copy}/checkpoints/step-${step}/model.safetensors`);
@@ -159,6 +186,17 @@ test.each([
 ])("says what is wrong with %s", async (path, says) => {
   await expect(readWeights(`${home}/${path}`)).rejects.toThrow(CheckpointError);
   await expect(readWeights(`${home}/${path}`)).rejects.toThrow(says);
+});
+
+test.each([
+  ["safetensors", "model.safetensors.index.json", "m-1.safetensors"],
+  ["bin", "pytorch_model.bin.index.json", "m-1.bin"],
+])("an index that names a pipe is refused: %s", async (kind, index, shard) => {
+  const dir = `${home}/pipe-${kind}`;
+  mkdirSync(dir);
+  execFileSync("mkfifo", [`${dir}/${shard}`]);
+  writeFileSync(`${dir}/${index}`, JSON.stringify({ metadata: {}, weight_map: { w: shard } }));
+  await expect(readWeights(dir)).rejects.toThrow(`${dir}/${shard}: it is not a plain file`);
 });
 
 test("checks its options", async () => {

@@ -10,7 +10,7 @@ import { matchTensors } from "./formats/state-dict.ts";
 import type { FileTensors } from "./formats/tensor.ts";
 import { weightsIn } from "./formats/torch-checkpoint.ts";
 import { bytesOf, nodePath, OpenFiles } from "./read-weights-disk.ts";
-import { manifestOf, verifyFile } from "./read-weights-manifest.ts";
+import { manifestOf, verifyFile, verifyInCheckpoint } from "./read-weights-manifest.ts";
 import { checkpointsIn, kindOfFile, placeOf, warnSkipped, type FileKind } from "./read-weights-place.ts";
 import type { BadCheckpoint, SavedCheckpoint } from "./store.ts";
 
@@ -58,6 +58,7 @@ export async function weightsAt(path: string, options: ReadWeightsOptions): Prom
       "Leave out `averaged`.",
     );
   }
+  await verifyInCheckpoint(place.path);
   return ofFile(place.kind, place.path, options);
 }
 

@@ -20,6 +20,13 @@ const one = (more: Record<string, unknown>): Uint8Array => file(`{"test":${info(
 const overlapping = (count: number): Uint8Array =>
   file(`{${Array.from({ length: count }, (_, i) => `"weight_${i}":${info()}`).join(",")}}`);
 
+/** Each takes no room, so nothing but their number is wrong. */
+const empty = (count: number): Uint8Array =>
+  file(
+    `{${Array.from({ length: count }, (_, i) => `"t${i}":${info({ shape: [0], data_offsets: [0, 0] })}`).join(",")}}`,
+    0,
+  );
+
 const thirty: Record<string, [bytes: Uint8Array, says: string]> = {
   "overlapping tensors": [file(`{"a":${info()},"b":${info({ data_offsets: [8, 24] })}}`, 24), "overlap"],
   "two tensors in one place": [overlapping(2), "overlap"],
@@ -127,6 +134,19 @@ const source = (content: Uint8Array) => ({
 });
 
 describe("hostile safetensors", () => {
+  // A million of either took minutes; what is left is the time for as many as may be there.
+  it.each([
+    ["tensors", empty(1_000_000), "it has more than 200000 tensors"],
+    [
+      "entries of metadata",
+      file(`{"__metadata__":{${Array.from({ length: 1e6 }, (_, i) => `"${i}":""`).join(",")}}}`, 0),
+      "its metadata has more than 200000 entries",
+    ],
+  ])("a million empty %s", (_, content, says) => {
+    expect(() => decodeSafetensors(content, "model.safetensors")).toThrow(CheckpointError);
+    expect(() => decodeSafetensors(content, "model.safetensors")).toThrow(`model.safetensors: ${says}`);
+  });
+
   it("has thirty cases", () => expect(Object.keys(thirty)).toHaveLength(30));
 
   it.each(Object.entries({ ...thirty, ...reference }))("%s", (name, each) => {

@@ -19,6 +19,8 @@ export interface Header {
 
 /** The reference implementation's limit. */
 const MAX_HEADER = 100_000_000;
+/** More than any model has in one file: a header of empty tensors would take minutes to no purpose. */
+const MAX_ENTRIES = 200_000;
 export const METADATA = "__metadata__";
 
 /** The length of the header, from the first eight bytes and the size of the file. */
@@ -40,10 +42,15 @@ export function parseHeader(bytes: Uint8Array, dataSize: number, bad: BadFile): 
   let total = 0;
   json.object((name) => {
     if (name === METADATA) {
-      json.object((key) => void (metadata[key] = json.string()));
+      let notes = 0;
+      json.object((key) => {
+        if (++notes > MAX_ENTRIES) throw bad(`its metadata has more than ${MAX_ENTRIES} entries`);
+        metadata[key] = json.string();
+      });
       return;
     }
     const info = readInfo(json, name, bad);
+    if (found.length === MAX_ENTRIES) throw bad(`it has more than ${MAX_ENTRIES} tensors`);
     found.push([name, info]);
     // Tensors that overlap add up to more than there is: said at once, however many more would follow.
     total += info.end - info.begin;

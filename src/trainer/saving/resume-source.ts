@@ -1,6 +1,7 @@
 // What `fit({ resume })` names: the run's own newest checkpoint, one of them, or any checkpoint or weights on the disk.
 import { openDirectoryStore } from "../../checkpoint/directory-store.ts";
 import { bytesOf, nodePath } from "../../checkpoint/read-weights-disk.ts";
+import { verifyInCheckpoint } from "../../checkpoint/read-weights-manifest.ts";
 import { placeOf } from "../../checkpoint/read-weights-place.ts";
 import { readWeights } from "../../checkpoint/read-weights.ts";
 import type { LoadedCheckpoint } from "../../checkpoint/store.ts";
@@ -22,6 +23,7 @@ export async function findSource(place: Place, resume: string, optimizers: Optim
   const { basename, dirname } = nodePath();
   if (at.kind === "checkpoint") return fromDirectory(place, dirname(at.path), basename(at.path), optimizers);
   if (at.kind === "checkpoints") return fromDirectory(place, at.path, undefined, optimizers);
+  if (at.kind === "pt") await verifyInCheckpoint(at.path);
   const weights =
     at.kind === "pt"
       ? fromTorch(await bytesOf(at.path), at.path, optimizers)
