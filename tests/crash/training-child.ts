@@ -255,7 +255,8 @@ async function run({ runDir, resume, waits = false, fault, uncaught, ownHandler 
   const checkpoints = filesIn(`${runDir}/checkpoints`);
   // After a signal the time counts: then nobody looks at these.
   const digest = status === "interrupted" ? "" : digestOf(await trainer.stateDict());
-  const inspected = status === "interrupted" || checkpoints.length === 0 ? undefined : await inspectCheckpoint(runDir);
+  const isEmpty = checkpoints.every((name) => name.startsWith("."));
+  const inspected = status === "interrupted" || isEmpty ? undefined : await inspectCheckpoint(runDir);
   await trainer.close();
   const newest = { step: inspected?.step, valid: inspected?.valid === true && inspected.skipped.length === 0 };
   const end = { ...seen, digest, moreOpenFiles: openFiles() - openBefore, newest, checkpoints };

@@ -14,6 +14,7 @@ export interface NotingChild<N extends AnyNote> {
   errors(): string;
   /** Sends a signal and returns the time. */
   signal(name: NodeJS.Signals): number;
+  readonly pid: number;
   readonly exit: Promise<{ readonly code: number | null; readonly signal: string | null; readonly at: number }>;
 }
 
@@ -38,6 +39,7 @@ export function startNoting<N extends AnyNote>(args: readonly string[], command 
   });
   return {
     notes,
+    pid: child.pid!,
     exit,
     errors: () => errors,
     async until(...wanted) {
