@@ -4,7 +4,15 @@ export { Trainer, type Preflight } from "./trainer/trainer.ts";
 export type { FitOptions, TrainerOptions } from "./trainer/options.ts";
 export type { RunResult } from "./core/result.ts";
 export type { GivenState, Hook, HookState, ErrorPolicy, Need, Stage } from "./core/hook.ts";
-export type { ContextOf, LiveGroup, LiveOptimizer, Phase, RunStatus, UpdateFn } from "./core/context.types.ts";
+export type {
+  ContextOf,
+  LiveGroup,
+  LiveOptimizer,
+  Phase,
+  RunStatus,
+  UpdateFn,
+  UpdateState,
+} from "./core/context.types.ts";
 export {
   alwaysPasses,
   defineEvent,

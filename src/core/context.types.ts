@@ -47,8 +47,24 @@ export interface LiveOptimizer {
   state(params?: NameFilter): Promise<Readonly<Record<string, HostTensors>>>;
 }
 
-/** Own optimizer step: from parameters and (clipped) gradients to new parameters, as a pure jax-js function. */
-export type UpdateFn = (params: Tensors, grads: Tensors, hyper: { readonly lr: Tensors[string] }) => Tensors;
+/** What an own optimizer step keeps for each parameter: by the name of the slot, then by parameter. */
+export type UpdateState = Readonly<Record<string, Tensors>>;
+
+/**
+ * Own optimizer step: from parameters and (clipped) gradients to new parameters, as a pure jax-js function. With `slots`
+ * it keeps state from step to step, which begins as zeros and is saved with checkpoints; then it returns
+ * `[params, state]`.
+ * @example Object.assign((params, grads, { lr, state: { velocity } }) => …, { slots: ["velocity"] })
+ */
+export interface UpdateFn {
+  (
+    params: Tensors,
+    grads: Tensors,
+    hyper: { readonly lr: Tensors[string]; readonly state: UpdateState },
+  ): Tensors | [Tensors, UpdateState];
+  /** Names of what it keeps, one array of the parameter's shape each. */
+  readonly slots?: readonly string[];
+}
 
 export interface ContextFields<B = HostBatch> {
   readonly phase: Phase;

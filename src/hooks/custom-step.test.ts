@@ -1,8 +1,9 @@
 import { numpy as np } from "@jax-js/jax";
-import type { Hook, UpdateFn } from "hookline";
-import { sgd } from "hookline/optim";
-import { tinyTrainer } from "hookline/testing";
-import { expect, test } from "vitest";
+import type { Hook, HostTensors, UpdateFn } from "hookline";
+import { memoryStore, type CheckpointStore } from "hookline/checkpoint";
+import { adam, sgd } from "hookline/optim";
+import { tinyTrainer, type TinyOptions } from "hookline/testing";
+import { describe, expect, test } from "vitest";
 import { customStep, type CustomStepOptions } from "./custom-step.ts";
 
 const signDescent: UpdateFn = (params, grads, { lr }) =>
@@ -48,6 +49,63 @@ test("from and until", async () => {
 test("holds in a second fit", async () => {
   const { own } = await moves({}, [1, 2]);
   expect(own).toEqual(Array.from({ length: 8 }, () => true));
+});
+
+describe("momentum of one's own", () => {
+  const momentum: UpdateFn = (params, grads, { lr, state: { velocity } }) => {
+    const names = Object.keys(params);
+    const next = Object.fromEntries(names.map((name) => [name, velocity![name]!.mul(0.9).add(grads[name]!)]));
+    const moved = names.map((name) => [name, params[name]!.sub(next[name]!.ref.mul(lr.ref))] as const);
+    return [Object.fromEntries(moved), { velocity: next }];
+  };
+  const own = (options: Partial<CustomStepOptions> = {}): Hook =>
+    customStep({ update: momentum, slots: ["velocity"], ...options });
+  const split: Hook = { name: "split", onAfterBackward: () => undefined };
+  const weights = async (options: TinyOptions): Promise<HostTensors> => {
+    await using trainer = tinyTrainer({ epochs: 2, ...options });
+    await trainer.fit();
+    return await trainer.stateDict();
+  };
+
+  test.each([
+    ["fused", []],
+    ["split", [split]],
+  ])("is sgd's (%s)", async (_, hooks) => {
+    const found = await weights({ optimizer: sgd({ lr: 0.05 }), hooks: [own(), ...hooks] });
+    const expected = await weights({ optimizer: sgd({ lr: 0.05, momentum: 0.9 }) });
+    for (const [name, { data }] of Object.entries(expected))
+      for (const [i, value] of data.entries()) expect(found[name]!.data[i]).toBeCloseTo(value, 6);
+  });
+
+  test("with from and until leaves the optimizer's own state alone", async () => {
+    const optimizer = adam({ lr: 0.05 });
+    const part = own({ from: "3 steps", until: "5 steps" });
+    const found = await weights({ optimizer, hooks: [part] });
+    expect(found).toEqual(await weights({ optimizer, hooks: [part, split] }));
+  });
+
+  test.each([[[]], [[split]]])("is saved, and resumes to the same bits", async (hooks) => {
+    const options = (store: CheckpointStore): TinyOptions => ({
+      store,
+      epochs: 2,
+      optimizer: adam({ lr: 0.05 }),
+      hooks: [own(), ...hooks, { name: "save", onStepEnd: (ctx) => void (ctx.step === 3 && ctx.requestSave()) }],
+    });
+    const store = memoryStore();
+    const expected = await weights(options(store));
+    await using resumed = tinyTrainer(options(store));
+    const saved = (await store.list()).find(({ step }) => step === 3)!;
+    const { resumed: report } = await resumed.fit({ resume: saved.name });
+    expect(report).toMatchObject({ step: 3, missing: [], orphaned: [] });
+    expect(await resumed.stateDict()).toEqual(expected);
+  });
+
+  test("must return its state", async () => {
+    const forgetful = own({ update: (params) => params });
+    await expect(weights({ hooks: [forgetful] })).rejects.toThrow(
+      "it must return [params, state] with every slot of every parameter; `velocity` of `weight` is missing",
+    );
+  });
 });
 
 test("mistakes are errors at construction", () => {

@@ -10,7 +10,7 @@ import { fitTensors } from "./fit-tensors.ts";
 import { freeAll, readBuffer, type Buffer, type Engine } from "../engines/engine.ts";
 import type { OptimizerSet } from "./optimizers.ts";
 import { TensorHandle } from "./tensor-handle.ts";
-import { paramOfSlot } from "./programs/programs.ts";
+import { isOwnSlot, paramOfSlot } from "./programs/programs.ts";
 
 export type Buffers = Readonly<Record<string, Buffer>>;
 
@@ -26,6 +26,8 @@ export class DeviceState {
    * from outside the loop may come at such a moment, and wait for its end.
    */
   taken: Promise<void> | undefined;
+  /** Saved state of an own optimizer step that no hook has set yet. */
+  #waiting: HostTensors = {};
   /** The model's tensors as they were made: names, shapes and types to hold others against. */
   readonly #own: { readonly params: HostTensors; readonly state: HostTensors };
 
@@ -134,7 +136,21 @@ export class DeviceState {
     });
     const missing = names.filter((name) => !fits(name));
     this.commit("opt", this.#putAll(Object.fromEntries(next)), false);
-    return { missing, orphaned: Object.keys(tensors).filter((name) => !Object.hasOwn(this.opt, name)) };
+    const others = Object.keys(tensors).filter((name) => !Object.hasOwn(this.opt, name));
+    this.#waiting = Object.fromEntries(others.filter(isOwnSlot).map((name) => [name, tensors[name]!]));
+    return { missing, orphaned: others.filter((name) => !isOwnSlot(name)) };
+  }
+
+  /** Adds the slots that are not there yet: as they were saved, or zeros. */
+  addSlots(names: readonly string[]): void {
+    const added = names.filter((name) => !Object.hasOwn(this.opt, name));
+    const fresh = added.map((name): [string, HostArray] => {
+      const { shape } = this.params[paramOfSlot(name)]!;
+      const saved = this.#waiting[name];
+      if (saved?.shape.join() === shape.join()) return [name, saved];
+      return [name, { data: new Float32Array(sizeOf(shape)), shape: [...shape] }];
+    });
+    this.opt = { ...this.opt, ...this.#putAll(Object.fromEntries(fresh)) };
   }
 
   /** Puts other parameters in place. */

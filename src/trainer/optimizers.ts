@@ -12,7 +12,7 @@ import { monitorValue, unknownMonitor } from "../core/monitor.ts";
 import { resolveGroups } from "../optim/groups.ts";
 import type { DeviceState } from "./device-state.ts";
 import type { ControlLayout } from "./programs/control.ts";
-import { slotName, type UpdateRule } from "./programs/programs.ts";
+import { ownSlot, slotName, type UpdateRule } from "./programs/programs.ts";
 
 interface Group {
   readonly name: string;
@@ -51,6 +51,8 @@ function checkRate(lr: number): number {
 
 export class OptimizerSet {
   readonly slots: readonly Slot[];
+  /** Slots of own optimizer steps, for every parameter, whichever optimizer has it. */
+  readonly #own = new Set<string>();
 
   constructor(
     option: OptimizerOption,
@@ -124,9 +126,16 @@ export class OptimizerSet {
 
   /** Names of all optimizer state: one tensor per slot and parameter. */
   get slotNames(): string[] {
-    return this.slots.flatMap(({ optimizer, groups }) =>
+    const kept = this.slots.flatMap(({ optimizer, groups }) =>
       groups.flatMap(({ params }) => params.flatMap((name) => optimizer.slots.map((slot) => slotName(slot, name)))),
     );
+    const all = this.slots.flatMap(({ groups }) => groups.flatMap(({ params }) => params));
+    return [...kept, ...[...this.#own].flatMap((slot) => all.map((name) => slotName(ownSlot(slot), name)))];
+  }
+
+  /** Makes room for what an own optimizer step keeps. */
+  addOwnSlots(slots: readonly string[]): void {
+    for (const slot of slots) this.#own.add(slot);
   }
 
   /** The parameters that one optimizer owns. */

@@ -17,6 +17,10 @@ export const stepSettings = (
   },
   setUpdate(update) {
     if (update) functions.note("setUpdate", update);
+    if (update?.slots) {
+      optimizers.addOwnSlots(update.slots);
+      state.addSlots(optimizers.slotNames);
+    }
     specs.setUpdate(update);
   },
   frozenBy: (filter) => specs.frozenBy(filter),

@@ -47,6 +47,9 @@ export interface ProgramSpec {
 /** A slot's tensor among the optimizer state: `exp_avg/0.weight`. */
 export const slotName = (slot: string, param: string): string => `${slot}/${param}`;
 export const paramOfSlot = (name: string): string => name.slice(name.indexOf("/") + 1);
+/** A slot of an own optimizer step, which must not be taken for one of an optimizer. */
+export const ownSlot = (slot: string): string => `own:${slot}`;
+export const isOwnSlot = (name: string): boolean => name.startsWith(ownSlot(""));
 
 /** Parameters in canonical order, whatever they were split into. */
 const inOrder = (names: readonly string[], ...parts: Tensors[]): Tensors => {
@@ -126,6 +129,35 @@ function ownUpdate(next: Tensors, params: Tensors): Tensors {
   return inOrder(Object.keys(params), next);
 }
 
+/** A hook's own update, with the state that it keeps. */
+function ownStep(
+  update: UpdateFn,
+  params: Tensors,
+  grads: Tensors,
+  opt: Tensors,
+  lr: Tensor,
+): { params: Tensors; opt: Tensors } {
+  const { slots = [] } = update;
+  const names = Object.keys(params);
+  const shapes = Object.fromEntries(names.map((name) => [name, params[name]!.shape.join()]));
+  const stateOf = (slot: string): Tensors =>
+    Object.fromEntries(names.map((name) => [name, opt[slotName(ownSlot(slot), name)]!]));
+  const result = update(params, grads, { lr, state: Object.fromEntries(slots.map((slot) => [slot, stateOf(slot)])) });
+  const [next, kept] = Array.isArray(result) ? result : [result, {}];
+  const slotsAfter: Tensors = { ...opt };
+  for (const slot of slots) {
+    for (const name of names) {
+      const tensor = kept[slot]?.[name];
+      if (tensor === undefined || tensor.shape.join() !== shapes[name])
+        throw new ProgramError(
+          `The function given to ctx.setUpdate has slots, so it must return [params, state] with every slot of every parameter; \`${slot}\` of \`${name}\` is missing or of another shape.`,
+        );
+      slotsAfter[slotName(ownSlot(slot), name)] = tensor;
+    }
+  }
+  return { params: ownUpdate(next, params), opt: inOrder(Object.keys(opt), slotsAfter) };
+}
+
 /** New parameters and optimizer state from gradients; consumes all of them. */
 function applyRules(
   spec: ProgramSpec,
@@ -137,9 +169,10 @@ function applyRules(
 ): { params: Tensors; opt: Tensors } {
   if (spec.update) {
     const lr = spec.control.group(control, rules[0]!.groups[0]!.prefix).lr!;
-    return { params: ownUpdate(spec.update(params, grads, { lr }), params), opt };
+    return ownStep(spec.update, params, grads, opt, lr);
   }
-  const out: { params: Tensors; opt: Tensors } = { params: {}, opt: {} };
+  // What own steps keep passes through.
+  const out: { params: Tensors; opt: Tensors } = { params: {}, opt: { ...opt } };
   for (const { optimizer, groups } of rules) {
     for (const group of groups) {
       const h = spec.control.group(control, group.prefix);
