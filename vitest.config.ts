@@ -16,6 +16,7 @@ export default defineConfig({
     // Only to end a test that hangs: how long one takes depends on what else the machine does.
     testTimeout: 180_000,
     hookTimeout: 180_000,
+    expect: { poll: { timeout: 60_000 } },
     // jax-js runs on one thread: two workers fill two cores.
     maxWorkers: 2,
     typecheck: { enabled: true, include: ["src/**/*.test-d.ts", "tests/**/*.test-d.ts"], tsconfig: "./tsconfig.json" },

@@ -17,6 +17,7 @@ export const BENCHMARKS: Readonly<Record<string, () => Promise<Benchmark>>> = {
   logging: () => import("./logging.ts"),
   "read-run": () => import("./read-run.ts"),
   webhook: () => import("./webhook.ts"),
+  "hostile-files": () => import("./hostile-files.ts"),
   startup: () => import("./startup.ts"),
   distributed: () => import("./distributed.ts"),
   tune: () => import("./tune.ts"),

@@ -37,9 +37,10 @@ describe("heartbeat", () => {
             expect(beat.step).toBe(step - 1);
             seen.push(beat);
           },
-          { timeout: 5000, interval: 1 },
+          { timeout: 60_000, interval: 1 },
         ),
     };
+    const begun = Date.now();
     await tinyTrainer({ hooks: [heartbeat({ file, every: 1 }), reader] }).fit();
     expect(seen.map(({ step, epoch, status }) => [step, epoch, status])).toEqual([
       [0, 0, "training"],
@@ -48,7 +49,8 @@ describe("heartbeat", () => {
       [3, 0, "training"],
     ]);
     expect(read(file)).toMatchObject({ step: 4, status: "completed" });
-    expect(Math.abs(Date.parse(read(file).time) - Date.now())).toBeLessThan(5000);
+    expect(Date.parse(read(file).time)).toBeGreaterThanOrEqual(begun);
+    expect(Date.parse(read(file).time)).toBeLessThanOrEqual(Date.now());
     expect(readdirSync(join(folder, "new"))).toEqual(["beat.json"]);
   });
 
@@ -98,13 +100,11 @@ describe("heartbeat", () => {
     const file = join(folder, "beat.json");
     const warnings: string[] = [];
     const url = `${server.url}SECRET-KEY`;
-    const start = performance.now();
     await tinyTrainer({
       hooks: [heartbeat({ file, url, every: 1, allowHttp: true, allowPrivate: true })],
       steps: 50,
       warn: (message) => void warnings.push(message),
     }).fit();
-    expect(performance.now() - start).toBeLessThan(5000);
     expect(server.received).toHaveLength(1);
     expect(read(file)).toMatchObject({ step: 50, status: "completed" });
     expect(warnings).toEqual([expect.stringContaining("127.0.0.1")]);

@@ -182,19 +182,17 @@ describe.concurrent("a service that", () => {
     ["500", /HTTP 500/, 2],
     ["reset", /ECONNRESET/, 2],
   ] as const)(
-    "answers with %s is a warning, tried again, and over within 5 s",
+    "answers with %s is a warning, tried again, and does not keep the run from ending",
     async ([mode, problem, atLeast], { onTestFinished }) => {
       const to = await server(mode, onTestFinished);
-      const start = performance.now();
       const { result, warnings } = await train(webhook({ url: `${to.url}${SECRET}`, on: ["trainEnd"], ...LOCAL }));
-      expect(performance.now() - start).toBeLessThan(5000);
       expect(result.status).toBe("completed");
       expect(result.hookErrors).toMatchObject([{ hook: "webhook", event: "close" }]);
       expect(warnings).toEqual([expect.stringMatching(problem)]);
       expect(warnings[0]).toContain("127.0.0.1");
       expect(warnings[0]).not.toContain(SECRET);
       expect(to.received.length).toBeGreaterThanOrEqual(atLeast);
-      await vi.waitFor(async () => expect(await to.connections()).toBe(0));
+      await expect.poll(() => to.connections()).toBe(0);
     },
   );
 
@@ -258,25 +256,19 @@ describe.concurrent("a service that", () => {
 
   it("hangs does not hold up the steps, and its queue stays bounded", async ({ onTestFinished }) => {
     const to = await server("hang", onTestFinished);
-    const times = async (hooks: Hook[]): Promise<{ median: number; warnings: string[] }> => {
-      const warnings: string[] = [];
-      const trainer = tinyTrainer({ hooks, steps: 600, warn: (message) => void warnings.push(message) });
-      const steps: number[] = [];
-      let last = performance.now();
-      trainer.on("stepEnd", () => {
-        steps.push(performance.now() - last);
-        last = performance.now();
-        void trainer.emit("labelDrift", { drift: 1 });
-      });
-      await trainer.fit();
-      return { median: steps.sort((a, b) => a - b)[300]!, warnings };
-    };
-    const without = await times([]);
-    const withHook = await times([webhook({ url: to.url, on: ["labelDrift"], ...LOCAL })]);
-    // Far from the 10 s that the first request takes; bench/webhook.ts measures closely.
-    expect(withHook.median).toBeLessThan(without.median * 3 + 1);
-    // One on its way, 256 waiting: 343 of 600 were pushed out, and the rest is lost with the run.
-    expect(withHook.warnings).toEqual([expect.stringContaining("600 of 600 did not get through, 599 of them dropped")]);
+    const warnings: string[] = [];
+    const hooks = [webhook({ url: to.url, on: ["labelDrift"], ...LOCAL })];
+    const trainer = tinyTrainer({ hooks, steps: 600, warn: (message) => void warnings.push(message) });
+    const waits: unknown[] = [];
+    trainer.on("stepEnd", () => {
+      // A promise here would be awaited. bench/webhook.ts measures what is left.
+      const wait = trainer.emit("labelDrift", { drift: 1 });
+      if (wait !== undefined) waits.push(wait);
+    });
+    await trainer.fit();
+    expect(waits).toEqual([]);
+    // One on its way, 256 waiting: the others were pushed out, and the rest is lost with the run.
+    expect(warnings).toEqual([expect.stringMatching(/600 of 600 did not get through, \d+ of them dropped/)]);
   });
 });
 

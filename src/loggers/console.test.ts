@@ -140,7 +140,7 @@ it("lines that come fast are written together, in order, and none is lost", asyn
   const backend = consoleLog({ write: (text) => void writes.push(text) });
   for (let step = 1; step <= 100; step++) backend.log(record(step, { loss: 1 }));
   expect(writes).toHaveLength(1);
-  await vi.waitFor(() => expect(writes).toHaveLength(2));
+  await expect.poll(() => writes.length).toBe(2);
   backend.log(record(101, { loss: 1 }));
   await backend.close(end);
   const steps = writes.join("").match(/^step=\d+/gm);

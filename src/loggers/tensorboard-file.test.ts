@@ -36,7 +36,7 @@ it("names files so that later ones sort after earlier ones", () => {
 it("writes in the background, in order", async () => {
   const file = await EventFile.create("test", join(folder, "new", "tb"), 1.7e9, ".id");
   for (let i = 0; i < 50; i++) file.write(piece(i));
-  await vi.waitFor(() => expect(statSync(file.path).size).toBe(50_000));
+  await expect.poll(() => statSync(file.path).size).toBe(50_000);
   file.write(piece(50));
   await file.close();
   expect(readFileSync(file.path)).toEqual(Buffer.concat(Array.from({ length: 51 }, (_, i) => piece(i))));

@@ -11,7 +11,7 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, onTestFinished } from "vitest";
 import { readScalars } from "../../tests/support/event-file.ts";
 import { logRecord, runEnd, runFacts } from "../../tests/support/logger-facts.ts";
 import { image, text } from "../core/media.ts";
@@ -188,7 +188,7 @@ it("hands large amounts to the disk without being asked, and the rest at a flush
   const file = join(folder, "tb", readdirSync(join(folder, "tb"))[0]!);
   const scalars = Object.fromEntries(Array.from({ length: 100 }, (_, i) => [`metric/${i}`, i]));
   for (let step = 1; step < 150; step++) backend.log(record(step, { scalars }));
-  await vi.waitFor(() => expect(statSync(file).size).toBeGreaterThan(256 * 1024));
+  await expect.poll(() => statSync(file).size).toBeGreaterThan(256 * 1024);
   const written = statSync(file).size;
   await backend.flush?.();
   expect(statSync(file).size).toBeGreaterThan(written);

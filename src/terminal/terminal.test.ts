@@ -104,7 +104,7 @@ describe("live lines", () => {
     now = 5;
     print("b\n");
     expect(vt.text).toBe("a\nb");
-    await vi.waitFor(() => expect(vt.text).toBe("a\nb\none\ntwo"));
+    await expect.poll(() => vt.text).toBe("a\nb\none\ntwo");
   });
 
   it("are drawn again when the terminal changes its size", () => {

@@ -12,7 +12,7 @@ const executablePath = process.env.CHROMIUM ?? "/usr/bin/chromium";
 const present = existsSync(executablePath);
 if (!present) console.warn("The report's page is not opened: apt-get install chromium (or set CHROMIUM to its path)");
 
-describe.runIf(present)("in Chromium", { timeout: 60_000 }, () => {
+describe.runIf(present)("in Chromium", { timeout: 600_000 }, () => {
   let browser: Browser;
 
   beforeAll(async () => {

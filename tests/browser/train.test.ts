@@ -70,7 +70,7 @@ function expectTrained({ losses, norms, events, status, test: metrics }: PageRes
   expect(metrics["test/accuracy"]).toBeGreaterThan(0.8);
 }
 
-describe.runIf(present)("in Chromium", { timeout: 120_000 }, () => {
+describe.runIf(present)("in Chromium", { timeout: 600_000 }, () => {
   let browser: Browser;
   let wasm: PageResult;
 

@@ -4,7 +4,7 @@ import { killLoggedTraining } from "./logged-kills.ts";
 
 test(
   "twelve kills: the same parameters, and every record once in jsonl, CSV and TensorBoard",
-  { timeout: 300_000 },
+  { timeout: 600_000 },
   async () => {
     const tally = await killLoggedTraining(12);
     console.info(`kills: ${JSON.stringify(tally)}`);

@@ -27,7 +27,7 @@ interface PageApi {
   tell(step: number): void;
 }
 
-describe.runIf(present)("in Chromium", { timeout: 60_000 }, () => {
+describe.runIf(present)("in Chromium", { timeout: 600_000 }, () => {
   const home = newFolder();
   let server: Server;
   let address: string;
@@ -77,7 +77,7 @@ describe.runIf(present)("in Chromium", { timeout: 60_000 }, () => {
       if (where === "worker") api.startWorker((step) => api.tell(step));
       else void api.saveForEver((step) => api.tell(step));
     }, where);
-    await expect.poll(() => told, { timeout: 10_000, interval: 5 }).toBeGreaterThan(0);
+    await expect.poll(() => told, { timeout: 120_000, interval: 5 }).toBeGreaterThan(0);
   }
 
   async function expectNothingTorn(page: Page): Promise<number> {

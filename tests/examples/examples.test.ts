@@ -12,7 +12,7 @@ import { numberIn, runExample } from "./run-example.ts";
 const examples = fileURLToPath(new URL("../../examples/", import.meta.url));
 const dir = mkdtempSync(join(tmpdir(), "hookline-examples-"));
 afterAll(() => rmSync(dir, { recursive: true, force: true }));
-const timeout = 120_000; // each takes a few seconds of one core; it may have to share it
+const timeout = 600_000; // each takes a few seconds of one core; it may have to share it
 
 test("digits-cnn reads digits, and says which it takes for which", { timeout }, async () => {
   const output = await runExample("digits-cnn.ts");

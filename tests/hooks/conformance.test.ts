@@ -62,7 +62,7 @@ const KINDS = ["Timeout", "TCPSocketWrap", "TLSWrap", "FSReqPromise", "ProcessWr
 
 /** Nothing of these kinds more than before: timers, sockets, files, children. Some take a moment to go. */
 async function nothingLeft(before: Map<string, number>): Promise<void> {
-  const deadline = performance.now() + 2000;
+  const deadline = performance.now() + 60_000;
   let more: string[];
   do {
     // A timer to wait with would be one too many.

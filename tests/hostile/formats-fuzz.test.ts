@@ -12,6 +12,7 @@ import { ZipFile } from "../../src/checkpoint/formats/zip-reader.ts";
 import { zipParts } from "../../src/checkpoint/formats/zip-writer.ts";
 import { CheckpointError } from "../../src/core/errors.ts";
 import { Rng } from "../../src/data/random.ts";
+import { takesTooLong } from "./formats-measure.ts";
 
 const CASES = Number(process.env.HOOKLINE_FUZZ ?? 100_000);
 
@@ -124,16 +125,17 @@ it.each(Object.keys(kinds))(
     for (let i = 0; i < count; i++) {
       const read = kinds[name]!(new Rng(17, i));
       const start = performance.now();
-      try {
-        if (unsound(read(), 4096)) wrong.push(`case ${i} gives more than the file has`);
-        accepted++;
-      } catch (error) {
-        refused++;
-        if (!(error instanceof CheckpointError)) wrong.push(`case ${i}: ${String(error)}`);
-      }
-      const ms = performance.now() - start;
-      total += ms;
-      if (ms > 50 && slow(read)) wrong.push(`case ${i} takes ${ms} ms`);
+      const isSlow = takesTooLong(() => {
+        try {
+          if (unsound(read(), 4096)) wrong.push(`case ${i} gives more than the file has`);
+          accepted++;
+        } catch (error) {
+          refused++;
+          if (!(error instanceof CheckpointError)) wrong.push(`case ${i}: ${String(error)}`);
+        }
+      });
+      total += performance.now() - start;
+      if (isSlow) wrong.push(`case ${i} takes too long`);
     }
     expect(wrong).toEqual([]);
     // Damage must reach both ends, or it tests nothing.
@@ -146,17 +148,3 @@ it.each(Object.keys(kinds))(
   },
   600_000,
 );
-
-/** Whether it is slow by itself, and not because something else had the processor. */
-function slow(read: () => unknown): boolean {
-  for (let tries = 0; tries < 20; tries++) {
-    const start = performance.now();
-    try {
-      read();
-    } catch {
-      // Seen before.
-    }
-    if (performance.now() - start <= 50) return false;
-  }
-  return true;
-}

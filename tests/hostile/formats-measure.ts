@@ -1,15 +1,15 @@
-// How long a call takes and how much memory it holds at most, where other programs run beside it.
+// What a call costs: processor time, and how much memory it holds at most. bench/hostile-files.ts measures closely.
 import { heapInUse } from "../support/heap.ts";
 
-/** The fastest of up to five calls in milliseconds; no more calls once one is fast enough. */
-export function fastest(enough: number, call: () => void): number {
-  let best = Number.POSITIVE_INFINITY;
-  for (let i = 0; i < 5 && best > enough; i++) {
-    const start = performance.now();
-    call();
-    best = Math.min(best, performance.now() - start);
-  }
-  return best;
+/** Milliseconds of a processor that no honest file takes on any machine. A bomb takes many times as much. */
+const TOO_MUCH = 5000;
+
+/** Whether a call takes too much time. Processor time does not count what other programs take. */
+export function takesTooLong(call: () => void): boolean {
+  const before = process.cpuUsage();
+  call();
+  const { user, system } = process.cpuUsage(before);
+  return (user + system) / 1000 > TOO_MUCH;
 }
 
 const inUse = (): number => {

@@ -11,7 +11,7 @@ import { expect, onTestFinished, test } from "vitest";
 import { s3Upload } from "../../src/hooks/s3-upload.ts";
 
 const moto = "moto_server";
-const found = spawnSync(moto, ["--help"], { timeout: 20_000 }).status === 0;
+const found = spawnSync(moto, ["--help"], { timeout: 120_000 }).status === 0;
 if (!found) console.log('Skipped: uploads against moto. Install it: pip install "moto[server]"');
 
 const freePort = (): Promise<number> =>
@@ -22,7 +22,7 @@ const freePort = (): Promise<number> =>
     });
   });
 
-test.skipIf(!found)("what was saved can be read from there", { timeout: 60_000 }, async () => {
+test.skipIf(!found)("what was saved can be read from there", { timeout: 600_000 }, async () => {
   const port = await freePort();
   const endpoint = `http://127.0.0.1:${port}`;
   const server = spawn(moto, ["-H", "127.0.0.1", "-p", String(port)], { stdio: "ignore" });
@@ -33,7 +33,7 @@ test.skipIf(!found)("what was saved can be read from there", { timeout: 60_000 }
   });
   const keys = { accessKeyId: "testing", secretAccessKey: "testing-secret", region: "eu-central-1" };
   const s3 = new S3mini({ endpoint: `${endpoint}/checkpoints`, ...keys });
-  await expect.poll(() => s3.createBucket().catch(() => false), { timeout: 30_000, interval: 200 }).toBe(true);
+  await expect.poll(() => s3.createBucket().catch(() => false), { timeout: 120_000, interval: 200 }).toBe(true);
 
   const warnings: string[] = [];
   const local = { allowHttp: true, allowPrivate: true };

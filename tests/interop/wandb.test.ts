@@ -13,7 +13,7 @@ const reader = fileURLToPath(new URL("./wandb-read.py", import.meta.url));
 const hasPython = spawnSync("python3", ["--version"]).status === 0;
 // A folder with the program, for those who have it elsewhere: WANDB_BIN=/path/to/wandb npx vitest run tests/interop/wandb
 const program = process.env["WANDB_BIN"] ?? "wandb";
-const hasWandb = spawnSync(program, ["--version"], { timeout: 30_000 }).status === 0;
+const hasWandb = spawnSync(program, ["--version"], { timeout: 120_000 }).status === 0;
 if (!hasPython) console.log("Skipped: .wandb files. Install python3");
 if (!hasWandb) console.log("Skipped: `wandb sync`. Install it: pip install wandb");
 
@@ -86,7 +86,7 @@ it.skipIf(!hasPython)("a reader in Python finds all that was logged", async () =
   expect(rest.at(-1)).toMatchObject({ kind: "exit", value: { code: 1, runtime: 30 } });
 });
 
-it.skipIf(!hasWandb)("`wandb sync` sends all of it", { timeout: 120_000 }, async () => {
+it.skipIf(!hasWandb)("`wandb sync` sends all of it", { timeout: 600_000 }, async () => {
   const folder = await writeRun();
   const server = await wandbServer();
   onTestFinished(() => server.close());

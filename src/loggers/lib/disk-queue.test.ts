@@ -213,7 +213,7 @@ it("a file that is dropped just before it is read is passed over", async () => {
 
 it.for(["disk", "memory"])(
   "whatever the order of calls, all come once and in order: %s",
-  { timeout: 60_000 },
+  { timeout: 600_000 },
   async (kind) => {
     const step = fc.oneof(
       fc.record({ append: fc.integer({ min: 1, max: 20 }) }),

