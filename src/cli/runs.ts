@@ -11,6 +11,7 @@ import { print, printJson, say } from "./lib/output.ts";
 import { drawCurves } from "./lib/plot.ts";
 import { summarizeAll, type RunSummary } from "./lib/run-summary.ts";
 import { table } from "./lib/table.ts";
+import { noDirectory } from "./lib/no-directory.ts";
 
 interface Flags {
   readonly metric?: readonly string[];
@@ -31,7 +32,7 @@ const ORDERS: Readonly<Record<string, (a: RunSummary, b: RunSummary) => number>>
 
 export async function run(given: string | undefined, flags: Flags): Promise<void> {
   const dir = given ?? "runs";
-  if (given !== undefined && !existsSync(given)) throw new UsageError(`There is no directory ${given}.`);
+  if (given !== undefined && !existsSync(given)) throw noDirectory(given);
   const found = await summarizeAll(dir);
   const known = new Set(found.flatMap(({ best }) => Object.keys(best)));
   const runs = found.sort(orderBy(flags.sort, known));

@@ -11,6 +11,7 @@ import { UsageError } from "./lib/exit.ts";
 import { typed } from "./lib/hints.ts";
 import { print, printJson, say } from "./lib/output.ts";
 import { findRuns } from "./lib/run-summary.ts";
+import { noDirectory } from "./lib/no-directory.ts";
 import { shownPath } from "./lib/shown-path.ts";
 import { bestOf, describeTrial, studyData, trialsTable, writeReport } from "./lib/study-answer.ts";
 import { table } from "./lib/table.ts";
@@ -22,7 +23,7 @@ interface Flags {
 
 export async function run(given: string | undefined, flags: Flags): Promise<void> {
   const dir = given ?? "runs";
-  if (given !== undefined && !existsSync(given)) throw new UsageError(`There is no directory ${given}.`);
+  if (given !== undefined && !existsSync(given)) throw noDirectory(given);
   if (existsSync(join(dir, JOURNAL_FILE))) return showOne(dir, flags);
   if (flags.report) throw new UsageError(`${dir} is no study: it has no ${JOURNAL_FILE}. --report is for one study.`);
   const dirs = await findRuns(dir, JOURNAL_FILE);

@@ -5,6 +5,7 @@ import { breakLock, findLock, LOCK, sinceOf, type FoundLock } from "../checkpoin
 import { UsageError } from "./lib/exit.ts";
 import { typed } from "./lib/hints.ts";
 import { say } from "./lib/output.ts";
+import { noDirectory } from "./lib/no-directory.ts";
 import { shownPath } from "./lib/shown-path.ts";
 
 interface Flags {
@@ -20,7 +21,7 @@ const DEEPEST = 5;
 
 export async function run(given: string, { force = false }: Flags): Promise<void> {
   const dir = shownPath(given);
-  if (!existsSync(dir)) throw new UsageError(`There is no directory ${dir}. \`${typed("runs")}\` lists runs.`);
+  if (!existsSync(dir)) throw noDirectory(dir, `\`${typed("runs")}\` lists runs.`);
   const locks = locksBelow(dir);
   const held = locks.find(({ liveness }) => liveness !== "dead");
   if (held && !force) throw new UsageError(refusal(held, dir));

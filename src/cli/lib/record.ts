@@ -9,6 +9,7 @@ import { toJson } from "../../loggers/jsonl-lines.ts";
 import { UsageError } from "./exit.ts";
 import { typed } from "./hints.ts";
 import { readManifest } from "./package.ts";
+import { noDirectory } from "./no-directory.ts";
 
 const SCHEMA = "hookline.experiment";
 const VERSION = 1;
@@ -71,7 +72,7 @@ export function readRecord(runDir: string): ExperimentRecord {
     text = readFileSync(file, "utf8");
   } catch (error) {
     if (!["ENOENT", "ENOTDIR"].includes((error as NodeJS.ErrnoException).code ?? "")) throw error;
-    if (!existsSync(runDir)) throw new UsageError(`There is no directory ${runDir}. \`${typed("runs")}\` lists runs.`);
+    if (!existsSync(runDir)) throw noDirectory(runDir, `\`${typed("runs")}\` lists runs.`);
     throw new UsageError(
       `${runDir} has no ${FILE}: it is no run of \`hookline train\`. Give the directory of one, as \`${typed("runs")}\` lists them.`,
     );

@@ -23,6 +23,10 @@ export function milestones({ monitor, at, print = console.log, ...others }: Mile
   let passed = 0;
   return {
     name: "milestones",
+    // A metric that does not exist is an error before the first step.
+    monitors: [monitor],
+    // Other hooks may watch this one.
+    logs: ["milestones"],
     // Of several processes that train together, one speaks.
     ranks: "main",
     onEvalEnd(ctx) {
