@@ -52,8 +52,11 @@ function propertyNames(hook: object): Set<string> {
 
 /** Reads a hook; what is wrong with it is an error that names it. */
 export function readHook(hook: Hook): HookFacts {
-  if (typeof hook !== "object" || hook === null)
-    throw new HookRegistrationError(`A hook is an object with a \`name\`, got ${show(hook)}.`);
+  if (typeof hook !== "object" || hook === null) {
+    const given: unknown = hook;
+    const call = typeof given === "function" ? ` Is it to be called, as in ${given.name || "earlyStopping"}()?` : "";
+    throw new HookRegistrationError(`A hook is an object with a \`name\`, got ${show(hook)}.${call}`);
+  }
   const settings = Object.fromEntries(
     HOOK_SETTINGS.map((key) => [key, (hook as unknown as Record<string, unknown>)[key]]),
   );

@@ -15,6 +15,11 @@ export function sequential(...layers: readonly Layer[]): Layer;
 export function sequential(layers: Readonly<Record<string, Layer>>): Layer;
 export function sequential(...args: readonly (Layer | Readonly<Record<string, Layer>>)[]): Layer {
   const [first] = args;
+  if (Array.isArray(first)) {
+    throw new OptionError(
+      `sequential: Expected layers as arguments, got an array. Spread it: sequential(...layers), or list them: sequential(linear(784, 10), relu()).`,
+    );
+  }
   const named = args.length === 1 && typeof first === "object" && typeof first.apply !== "function";
   const layers = named
     ? (first as Readonly<Record<string, Layer>>)

@@ -136,8 +136,8 @@ const isStore = (value: unknown): boolean => typeof (value as Partial<Checkpoint
 export const TRAINER_CHECKS = {
   ...LIMIT_CHECKS,
   model: is.object,
-  loss: is.function,
-  metrics: is.object,
+  loss: { ...is.function, expected: "a function such as crossEntropy()" },
+  metrics: { ...is.object, expected: "an object such as { accuracy: accuracy() }" },
   inputs: is.function,
   tokens: is.function,
   weigh: is.function,

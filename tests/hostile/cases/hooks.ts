@@ -29,7 +29,7 @@ const evaluated = { eval: loader() };
 export const hooks: Cases = {
   "hook: a string": unfit(["progress"], "object with a `name`", "string"),
   "hook: null": unfit([null], "object with a `name`", "null"),
-  "hook: a factory not called": unfit([function earlyStopping() {}], "object with a `name`", "function"),
+  "hook: a factory not called": unfit([function earlyStopping() {}], "object with a `name`", "earlyStopping()"),
   "hook: no name": unfit([{ onStepEnd() {} }], "needs a `name`"),
   "hook: misspelled method": unfit(
     [{ name: "a", onStepEnded() {} }],

@@ -208,6 +208,12 @@ export const options: Cases = {
   "layer: a size of 0": refused(() => nn.linear(3, 0), "linear", "`outFeatures`", "≥ 1"),
   "layer: heads that do not fit": refused(() => nn.multiHeadAttention(10, 3), "multiple of `heads`"),
   "layer: dropout of 1": refused(() => nn.dropout(1), "dropout", "`p`"),
+  "sequential: an array": refused(
+    () => nn.sequential(wrong([nn.linear(3, 1)])),
+    "sequential",
+    "array",
+    "sequential(...layers)",
+  ),
   "sequential: a layer not called": refused(
     () => nn.sequential(nn.linear(3, 1), wrong(nn.relu)),
     "sequential",
