@@ -44,7 +44,7 @@ describe("usage", () => {
       "data.file: There is no file no.csv",
     ],
     [["runs", "nowhere"], "There is no directory nowhere."],
-    [["resume", "runs/tyni"], "There is no directory runs/tyni. Did you mean `runs/tiny`?"],
+    [["resume", "runs/tinny"], "There is no directory runs/tinny. Did you mean `runs/tiny`?"],
     [["train", "--run-dir", ""], "`--run-dir <dir>` argument `` is invalid. It is empty."],
     [["hooks", "--explain", "hookline.yaml", "--event", "stepDone"], "There is no event `stepDone`."],
   ])("%j ends with 2 and says why", async (args, message) => {
