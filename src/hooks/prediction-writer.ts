@@ -2,7 +2,7 @@
 import { OptionError } from "../core/errors.ts";
 import type { Hook } from "../core/hook.ts";
 import { checkOptions, is } from "../core/options.ts";
-import { PredictionFile } from "./lib/prediction-file.ts";
+import type { PredictionFile } from "./lib/prediction-file.ts";
 import { PREDICTION_ENDINGS } from "./lib/prediction-rows.ts";
 
 /** Options of `predictionWriter`. */
@@ -38,6 +38,8 @@ export function predictionWriter(options: PredictionWriterOptions): Hook {
     onError: "throw",
     ranks: "main",
     async onPredictBegin() {
+      // Loaded here: formats of files are not part of what a browser downloads first.
+      const { PredictionFile } = await import("./lib/prediction-file.ts");
       open = await PredictionFile.open(name, file);
     },
     onPredictBatchEnd: (ctx) => open?.add(ctx.outputs),

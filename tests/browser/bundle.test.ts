@@ -4,20 +4,20 @@ import { gzipSync } from "node:zlib";
 import { describe, expect, test } from "vitest";
 import { bundle, ENTRIES, firstDownload } from "../support/bundle.ts";
 
-/** Bytes after minify and gzip, without jax-js: about 15 % above what it was when last looked at. */
+/** Bytes after minify and gzip, without jax-js: about 5 to 15 % above what it was when last measured. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  hookline: 96_000,
+  hookline: 112_000,
   "hookline/nn": 9_500,
   "hookline/optim": 6_500,
   "hookline/data": 10_500,
   "hookline/checkpoint": 37_000,
   "hookline/loggers": 60_000,
-  "hookline/experiment": 80_000,
+  "hookline/experiment": 92_000,
   "hookline/config": 41_000,
   "hookline/jax": 330,
   "hookline/native": 36_500,
-  "hookline/tune": 43_000,
-  "hookline/testing": 66_000,
+  "hookline/tune": 50_000,
+  "hookline/testing": 77_000,
 };
 
 /** Config files are for Node: they bring parsers. So is the native engine. */

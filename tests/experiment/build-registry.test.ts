@@ -15,11 +15,13 @@ import { KINDS } from "../../src/experiment/registry/kinds.ts";
 const NO_COMPONENTS = new Set<unknown>([
   // For whoever writes hooks.
   main.alwaysPasses,
+  main.boundaryEvent,
   main.checkCadence,
   main.defineEvent,
   main.directionOf,
   main.histogram,
   main.image,
+  main.isHostArray,
   main.monitorValue,
   main.sharedKey,
   main.text,
