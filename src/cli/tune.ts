@@ -1,10 +1,12 @@
 // hookline tune: searches for good hyperparameters, as a sweep's file says.
 import type { Hook } from "../core/hook.ts";
 import { EXIT_CODES } from "../platform/platform.ts";
+import { readStudy } from "../tune/read-study.ts";
 import type { ReportedStudy } from "../tune/report/index.ts";
 import type { Space } from "../tune/space/space.ts";
 import { Study, type StudyResult } from "../tune/study.ts";
 import { buildSweep } from "../tune/sweep/build-sweep.ts";
+import { preflightSweep } from "../tune/sweep/preflight-sweep.ts";
 import { readSweep } from "../tune/sweep/read-sweep.ts";
 import { checkKind } from "./lib/config-file.ts";
 import { EXIT, running } from "./lib/exit.ts";
@@ -32,6 +34,8 @@ export async function run(file: string, { set = [], fresh = false, quiet, json }
   const dir = shownPath(options.dir);
   const giveStdoutBack = json ? keepStdoutFree() : undefined;
   try {
+    // A study that has trials already has shown that its experiment works, and data may take long to read.
+    if (fresh || !readStudy(dir)) await preflightSweep(sweep, options);
     if (fresh) makeStudyRoom(dir);
     let begun = false;
     const watch: Hook = {

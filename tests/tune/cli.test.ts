@@ -149,7 +149,8 @@ describe("a sweep over an experiment", () => {
 
   test("a sweep whose trials all failed: says how to start anew, also when its experiment was mended", async () => {
     const dir = sweepProject(SWEEP);
-    const failed = await installed.hookline(dir, "tune", "sweep.yaml", "--set", "experiment.model.in=3");
+    const broken = "experiment.hooks=[./parts.ts#broken]";
+    const failed = await installed.hookline(dir, "tune", "sweep.yaml", "--set", broken);
     expect(failed.code).toBe(1);
     expect(failed.stderr).toContain("then start anew: npx hookline tune sweep.yaml --fresh\n");
     const two = await installed.hookline(
@@ -157,7 +158,7 @@ describe("a sweep over an experiment", () => {
       "tune",
       "sweep.yaml",
       "--set",
-      "experiment.model.in=3",
+      broken,
       "--set",
       "trials=2",
     );
@@ -177,6 +178,18 @@ describe("a sweep over an experiment", () => {
     expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
     expect(stderr).toMatch(/^error: sweep\.yaml:4:3: optimizer\.rl: sgd: unknown option `rl`\..*\n$/);
     expect(existsSync(join(dir, "runs"))).toBe(false);
+  });
+
+  test("an experiment that would fail in every trial: 2 before the first one, and the study in the directory stays", async () => {
+    const dir = sweepProject();
+    const misfit = ["tune", "sweep.yaml", "--set", "experiment.model.in=3"];
+    const { code, stdout, stderr } = await installed.hookline(dir, ...misfit);
+    expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
+    expect(stderr).toMatch(/^error: sweep\.yaml:2:1: experiment: No trial was started: .*\[8, 2\]/s);
+    expect(existsSync(join(dir, "runs"))).toBe(false);
+    await installed.hookline(dir, "tune", "sweep.yaml", "--set", "trials=1", "--quiet");
+    expect((await installed.hookline(dir, ...misfit, "--fresh")).code).toBe(2);
+    expect(readdirSync(join(dir, "runs"))).toEqual(["tiny-sweep"]);
   });
 
   test("Ctrl-C ends it in good order, kill -9 at once: the same command goes on, to the same study", async () => {

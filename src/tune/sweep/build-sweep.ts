@@ -9,9 +9,6 @@ import { isModuleSpecifier } from "../../experiment/config/modules.ts";
 import type { Kind } from "../../experiment/registry/component.ts";
 import { KINDS } from "../../experiment/registry/kinds.ts";
 import { builtin } from "../../platform/builtin.ts";
-import type { Hook } from "../../core/hook.ts";
-import { listensToTraining } from "../listens-to-training.ts";
-import { ModuleHooks } from "../module-hooks.ts";
 import { loadTrial } from "../runners/load-trial.ts";
 import type { Runner } from "../runners/runner.ts";
 import type { Space } from "../space/space.ts";
@@ -22,6 +19,7 @@ import { SWEEP_FILE } from "./record-file.ts";
 import { SWEEP_CHECKS } from "./rules.ts";
 import { sweepHooks } from "./sweep-hooks.ts";
 import { readSpace } from "./sweep-space.ts";
+import { trainingHooks } from "./training-hooks.ts";
 
 type Paths = ReturnType<typeof process.getBuiltinModule<"node:path">>;
 type Map = Readonly<Record<string, unknown>>;
@@ -64,12 +62,6 @@ export async function buildSweep(sweep: SweepDocument): Promise<StudyOptions<Spa
   problems.check();
   if (sweep.experiment) await checkExperiment(sweep, space!, plan!.objectives, await trainingHooks(plan!, directory));
   return built;
-}
-
-/** Of a module's, one is made to know its name and events. */
-async function trainingHooks({ hooks, hookSources }: StudyPlan, directory: string): Promise<readonly Hook[]> {
-  const { hooks: made } = await ModuleHooks.make(hookSources, directory, "study");
-  return [...hooks, ...made].filter(listensToTraining);
 }
 
 async function partsOf(

@@ -1,9 +1,9 @@
 // Whether an experiment has the metrics that a sweep is after: told before anything is trained for them, as far as it is known.
 import { OptionError } from "../../core/errors.ts";
 import { monitorValue } from "../../core/monitor.ts";
-import type { Datasets } from "../../core/pipeline.types.ts";
 import { didYouMean } from "../../core/suggest.ts";
 import { metricNames } from "../../experiment/build/plan.ts";
+import type { SplitData } from "../../experiment/types.ts";
 
 type Config = Readonly<Record<string, unknown>>;
 
@@ -49,11 +49,18 @@ export function problemOfObjective(metric: string, experiment: Config, sweep: Co
   return whyMissing(metric, experiment, () => isThere(experiment["split"]));
 }
 
-/** The same when the data is there: a split need not make all parts. */
-export function checkDatasets(objectives: readonly string[], experiment: Config, datasets: Datasets): void {
+/** Checks what is known only once the data is there: a split need not make all parts. */
+export function checkSplit(
+  objectives: readonly string[],
+  experiment: Config,
+  { main, folds = [] }: Partial<SplitData<unknown>>,
+): void {
+  // Folds would report one after the other, as if each were the whole trial.
+  if (folds.length > 0)
+    throw new OptionError("A sweep trains on one split, but `split` makes folds. Choose another, such as holdout.");
   if (isOpen(experiment)) return;
   for (const metric of objectives) {
-    const problem = whyMissing(metric, experiment, (part) => datasets[part] !== undefined);
+    const problem = whyMissing(metric, experiment, (part) => main?.[part] !== undefined);
     if (problem !== undefined) throw new OptionError(problem);
   }
 }

@@ -1,5 +1,4 @@
 // The trial of a sweep over an experiment: the experiment with the trial's parameters in its config.
-import { OptionError } from "../../core/errors.ts";
 import type { Hook } from "../../core/hook.ts";
 import { monitorValue } from "../../core/monitor.ts";
 import { buildExperiment } from "../../experiment/build/build-experiment.ts";
@@ -14,7 +13,7 @@ import type { Trial, TrialFunction } from "../trial.ts";
 import { trialHook } from "../trial-hook.ts";
 import type { Result } from "../types.ts";
 import { CHECKS_HOOK, TRIAL_HOOK } from "./check-hooks.ts";
-import { checkDatasets } from "./check-objectives.ts";
+import { checkSplit } from "./check-objectives.ts";
 import { readRecord, SWEEP_FILE, type SweepRecord } from "./record-file.ts";
 import { recordedExperiment } from "./record.ts";
 import { trialConfig } from "./trial-config.ts";
@@ -90,14 +89,9 @@ function resumption({ resume, runDir }: Trial): RunExperimentOptions {
   return { resume };
 }
 
-/** What cannot be known before the data is there. */
+/** The preflight of the study may have been on other data, or left out. */
 const checks = ({ value }: ConfigDocument, objectives: readonly string[]): Hook => ({
   name: CHECKS_HOOK,
   onError: "throw",
-  onDatasetCreated({ folds, datasets }) {
-    // They would report one after the other, as if each were the whole trial.
-    if (folds.length > 0)
-      throw new OptionError("A sweep trains on one split, but `split` makes folds. Choose another, such as holdout.");
-    checkDatasets(objectives, value, datasets);
-  },
+  onDatasetCreated: ({ datasets, folds }) => checkSplit(objectives, value, { main: datasets, folds }),
 });
