@@ -1,5 +1,5 @@
 // Experiments that are cut off and go on, and directories that are used again.
-import { cpSync, existsSync, lstatSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { earlyStopping, logger, modelCheckpoint, type Hook, type HostTensors } from "hookline";
 import { holdout, kFold, type ExperimentResult } from "hookline/experiment";
@@ -206,9 +206,9 @@ describe("a directory that is used again", () => {
     expect(readdirSync(join(`${runDir}.5`, "checkpoints"))).toEqual(["step-000001"]);
   });
 
-  /** As a kill leaves them: the socket by which a process shows that it is alive goes with the process. */
+  /** As a process that is gone leaves them: its lock, and the socket beside it, would name this one, which is alive. */
   const copyFiles = (from: string, to: string): void =>
-    cpSync(from, to, { recursive: true, filter: (path) => !lstatSync(path).isSocket() });
+    cpSync(from, to, { recursive: true, filter: (path) => !path.endsWith(".lock") });
 
   it("is left alone when its run may be running: that is an error with two ways out", async () => {
     const runDir = join(tempDir(), "run");
