@@ -143,6 +143,9 @@ export class Context implements ContextFields, Verbs {
   get avgLoss(): number {
     return this.#turn.showing("avgLoss").avgLoss;
   }
+  get batchMetrics(): Metrics {
+    return this.#turn.showing("batchMetrics").batchMetrics;
+  }
   get evalMetrics(): Metrics {
     return this.#turn.showing("evalMetrics").evalMetrics;
   }

@@ -84,11 +84,18 @@ export interface ContextFields<B = HostBatch> {
   readonly outputs: HostArray | HostTensors;
   /**
    * The micro-batch's loss; in `stepEnd` and the optimizer events the mean over the step's micro-batches; in `epochEnd`
-   * and `trainEnd` that of the last step. NaN before there is one.
+   * and `trainEnd` that of the last step; in `evalBatchEnd` that of the evaluation batch. NaN before there is one.
    */
   readonly loss: number;
   /** Mean loss of this epoch so far, weighted by samples; in `trainEnd` of the last epoch. NaN before there is one. */
   readonly avgLoss: number;
+  /**
+   * The trainer's metrics of this batch alone: in `evalBatchEnd` of the evaluation batch, in `batchEnd` of the
+   * micro-batch, in `stepEnd` of all micro-batches of the step. In training a hook that reads them says
+   * `needs: ["batchMetrics"]`. Empty when the batch was skipped. In a process group a batch is this rank's part of it; in
+   * `stepEnd` the metrics are those of all ranks.
+   */
+  readonly batchMetrics: Metrics;
   /** Latest value of every metric, including what hooks logged. */
   readonly metrics: Metrics;
   /** The metrics of this evaluation. */

@@ -87,7 +87,7 @@ export const EVENTS = {
   stepEnd: {
     level: "step",
     when: "after the update",
-    fields: ["loss", "avgLoss", "lr", "gradNorm", "finite", "diagnose", "activations", "skipped"],
+    fields: ["loss", "avgLoss", "batchMetrics", "lr", "gradNorm", "finite", "diagnose", "activations", "skipped"],
   },
   beforeFetch: {
     level: "batch",
@@ -98,7 +98,7 @@ export const EVENTS = {
   batchEnd: {
     level: "batch",
     when: "after the micro-batch; for the one that closes a step, after the update",
-    fields: [...BATCH, ...LOSS, "avgLoss", "skipped"],
+    fields: [...BATCH, ...LOSS, "avgLoss", "batchMetrics", "skipped"],
   },
   beforeForward: { level: "forward / backward", when: "before the forward pass", fields: BATCH },
   afterForward: {
@@ -133,7 +133,11 @@ export const EVENTS = {
   },
   evalBegin: { level: "eval", when: "before an evaluation", fields: ["loaderName"] },
   evalBatchBegin: { level: "eval", when: "before an evaluation batch", fields: BATCH },
-  evalBatchEnd: { level: "eval", when: "after an evaluation batch", fields: [...BATCH, "outputs", "activations"] },
+  evalBatchEnd: {
+    level: "eval",
+    when: "after an evaluation batch, with its own loss and metrics",
+    fields: [...BATCH, ...LOSS, "batchMetrics"],
+  },
   evalEnd: {
     level: "eval",
     when: "after an evaluation, with its metrics merged",

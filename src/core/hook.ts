@@ -23,7 +23,7 @@ export type ErrorPolicy = (typeof ERROR_POLICIES)[number];
  * Costly things that the step computes only when someone says so. `finite` also guards the step: one whose loss or
  * gradient norm is NaN or infinite changes nothing and shows as skipped.
  */
-export const NEEDS = ["gradNorm", "outputs", "finite"] as const;
+export const NEEDS = ["gradNorm", "outputs", "batchMetrics", "finite"] as const;
 /** Costly things that the step computes only when a hook says so. */
 export type Need = (typeof NEEDS)[number];
 

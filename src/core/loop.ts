@@ -148,6 +148,7 @@ async function step(parts: LoopParts, loader: number): Promise<void> {
   run.clock.now.step++;
   run.countProgress();
   run.skipped = false;
+  run.inStep = true;
   run.stepLoss = undefined;
   run.stepNorm = undefined;
   run.optimizerIdx = 0;
@@ -192,6 +193,7 @@ async function step(parts: LoopParts, loader: number): Promise<void> {
     if (wait) await wait;
   }
   run.skipped = skipped;
+  run.inStep = false;
   if (skipped) run.skippedSteps++;
   run.updateElapsed();
   wait = fire.stepEnd!();

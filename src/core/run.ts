@@ -109,6 +109,8 @@ export class Run implements RunView {
   /** What this process has of the batch at hand, where several share it. */
   share: Share | undefined;
   skipped = false;
+  /** True until the step's last `batchEnd`: the metrics at hand are those of a micro-batch. */
+  inStep = false;
   partial = false;
   skippedSteps = 0;
   reason = "";
@@ -173,7 +175,16 @@ export class Run implements RunView {
     return this.#host.paramCount();
   }
   get loss(): number {
+    if (this.phase !== "train") return this.#host.evalWork().loss;
     return this.stepLoss ?? this.#host.work().shown.loss;
+  }
+  get batchMetrics(): Metrics {
+    if (this.phase !== "train") return this.#host.evalWork().batchMetrics;
+    const { plan, shown } = this.#host.work();
+    if (plan.batchMetrics) return this.inStep ? shown.batchMetrics : shown.stepMetrics;
+    throw new ContextError(
+      `ctx.batchMetrics is not computed in this step. Say needs: ["batchMetrics"] on the hook that reads it.`,
+    );
   }
   get avgLoss(): number {
     return this.#host.work().shown.avgLoss;

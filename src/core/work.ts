@@ -20,6 +20,8 @@ export interface Plan {
   readonly because: string;
   readonly outputs: boolean;
   readonly gradNorm: boolean;
+  /** Does the step return its own metrics beside the epoch's? */
+  readonly batchMetrics: boolean;
   /** Is a step that is not finite kept from changing anything? */
   readonly finite: boolean;
   /** Hooks that look at activations. */
@@ -37,6 +39,9 @@ export interface Readings {
   activations(request: ProbeRequest): Activations;
   readonly gradNorm: number;
   readonly clippedNorm: number;
+  /** Metrics of the last micro-batch and of the whole step, when the plan computes them. */
+  readonly batchMetrics: Metrics;
+  readonly stepMetrics: Metrics;
   /** Mean loss of the epoch so far; on engines that must await, as of the last `settle`. */
   readonly avgLoss: number;
   /** Mean loss and train metrics of the epoch so far; undefined when there is nothing to average. */
@@ -116,6 +121,9 @@ export interface Settings {
 export interface EvalWork {
   /** Host copies of the last batch's outputs, when a hook needs them. */
   readonly outputs: HostArray | HostTensors;
+  /** Loss and metrics of the last batch alone, when a hook listens to `evalBatchEnd`. */
+  readonly loss: number;
+  readonly batchMetrics: Metrics;
   activations(request: ProbeRequest): Activations;
   begin(): void;
   /** Replaces activations until `restore`. */

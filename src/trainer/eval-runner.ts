@@ -1,5 +1,6 @@
 // The computing side of an evaluation, and of predict.
 import type { HostArray } from "../core/arrays.ts";
+import type { Metrics } from "../core/context.types.ts";
 import type { DeviceTensors } from "../core/device-tensors.ts";
 import type { MaybePromise } from "../core/loader.ts";
 import { chain } from "../core/maybe.ts";
@@ -12,6 +13,7 @@ import { stepKey } from "../nn/key.ts";
 import { ActivationsView, type BufferGroups } from "./activations-view.ts";
 import { BatchInput } from "./batch-input.ts";
 import type { Buffers, DeviceState } from "./device-state.ts";
+import { BatchMetrics } from "./batch-metrics.ts";
 import { choosePlan } from "./plan.ts";
 import { ProgramCache } from "./program-cache.ts";
 import { evalBatch, predictBatch } from "./programs/programs.ts";
@@ -23,6 +25,7 @@ import { Totals, type Averages } from "./totals.ts";
 
 interface EvalResult {
   readonly sums: Buffer;
+  readonly batchSums?: Buffer;
   readonly outputs: Tree<Buffer>;
   readonly activations: BufferGroups;
 }
@@ -35,6 +38,7 @@ export class EvalRunner implements EvalWork {
   readonly #programs: ProgramCache;
   readonly #input: BatchInput;
   readonly #totals: Totals;
+  readonly #metrics: BatchMetrics;
   readonly #outputs: OutputsView;
   readonly #activations: ActivationsView;
   /** Adds up the vectors of all processes, where several share an evaluation. */
@@ -59,6 +63,7 @@ export class EvalRunner implements EvalWork {
     this.#programs = new ProgramCache(engine);
     this.#input = new BatchInput(engine, warn);
     this.#totals = new Totals(engine, sums);
+    this.#metrics = new BatchMetrics(engine, sums);
     this.#outputs = new OutputsView(engine);
     this.#activations = new ActivationsView(engine);
     this.#sum = sum;
@@ -89,7 +94,8 @@ export class EvalRunner implements EvalWork {
   }
 
   batch(host: HostBatch, loader: string, index: number, empty = false): MaybePromise<void> {
-    const spec = this.#spec(loader, this.#hooks.probing("evalBatchEnd"));
+    const listens = this.#hooks.firstListener("evalBatchEnd") !== undefined;
+    const spec = this.#spec(loader, this.#hooks.probing("evalBatchEnd"), listens);
     const weight = empty ? 0 : this.#specs.weigh(host, spec);
     const counts = weight > 0;
     spec.indices.check(host);
@@ -106,18 +112,20 @@ export class EvalRunner implements EvalWork {
       this.#key(index),
     );
     return chain(out, (result) => {
-      const { sums, outputs, activations } = result as unknown as EvalResult;
+      const { sums, batchSums, outputs, activations } = result as unknown as EvalResult;
+      this.#metrics.set(batchSums, weight);
       this.#outputs.set(outputs);
       this.#activations.set(activations);
       if (!counts) this.#engine.free(sums);
       return chain(counts ? this.#totals.accept(sums, weight, true) : undefined, () =>
-        chain(this.#outputs.settle(), () => this.#activations.settle()),
+        chain(this.#metrics.settle(), () => chain(this.#outputs.settle(), () => this.#activations.settle())),
       );
     });
   }
 
-  #spec(loader: string, probes: readonly Probe[]): StepSpec {
-    return this.#specs.get({ ...choosePlan(this.#hooks, 1, false), probes }, loader, this.#replacements);
+  #spec(loader: string, probes: readonly Probe[], batchMetrics: boolean): StepSpec {
+    const plan = { ...choosePlan(this.#hooks, 1, false), probes, batchMetrics };
+    return this.#specs.get(plan, loader, this.#replacements);
   }
 
   end(): MaybePromise<Averages | undefined> {
@@ -128,13 +136,21 @@ export class EvalRunner implements EvalWork {
     return this.#outputs.host;
   }
 
+  get loss(): number {
+    return this.#metrics.batch.loss;
+  }
+
+  get batchMetrics(): Metrics {
+    return this.#metrics.batch.metrics;
+  }
+
   activations(request: ProbeRequest): Activations {
     return this.#activations.of(request);
   }
 
   /** The model's outputs for one batch, as host arrays. */
   predict(host: HostBatch, loader: string, index: number): MaybePromise<HostArray | HostTensors> {
-    const spec = this.#spec(loader, []);
+    const spec = this.#spec(loader, [], false);
     spec.indices.check(host);
     const program = this.#programs.of(spec, "predict", () => predictBatch(spec), { donate: [2, 3] });
     const out = runProgram(
@@ -167,6 +183,7 @@ export class EvalRunner implements EvalWork {
   free(): void {
     this.restore();
     this.#totals.free();
+    this.#metrics.free();
     this.#outputs.free();
   }
 }

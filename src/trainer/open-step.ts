@@ -154,6 +154,11 @@ export class OpenStep {
     return this.#open.weight;
   }
 
+  /** Of all processes, once they have joined. */
+  get counted(): Open["counted"] {
+    return this.#open.counted;
+  }
+
   get inPart(): boolean {
     return this.#open.inPart;
   }

@@ -10,7 +10,8 @@ export function choosePlan(hooks: HookRegistry, accumulate: number, clips: boole
   const finite = hooks.needing("finite") !== undefined;
   const gradNorm = clips || finite || hooks.needing("gradNorm") !== undefined;
   const probes = hooks.probing(...TRAIN_PROBE_EVENTS);
-  const shared = { outputs: outputsBy !== undefined, gradNorm, finite, probes };
+  const batchMetrics = hooks.needing("batchMetrics") !== undefined;
+  const shared = { outputs: outputsBy !== undefined, gradNorm, batchMetrics, finite, probes };
   const forward = hooks.firstListener("afterForward", "beforeBackward");
   if (forward)
     return { kind: "forwardFirst", because: `hook \`${forward.hook}\` listens to ${forward.event}`, ...shared };
@@ -25,7 +26,8 @@ export function choosePlan(hooks: HookRegistry, accumulate: number, clips: boole
 /** Do both need the same programs? Why they do is another matter. */
 export function samePlan(a: Plan, b: Plan): boolean {
   const probes = a.probes.length === b.probes.length && a.probes.every((probe, i) => probe === b.probes[i]);
-  return probes && a.kind === b.kind && a.outputs === b.outputs && a.gradNorm === b.gradNorm && a.finite === b.finite;
+  const flags = (["kind", "outputs", "gradNorm", "batchMetrics", "finite"] as const).every((key) => a[key] === b[key]);
+  return probes && flags;
 }
 
 const PROGRAMS: Record<Plan["kind"], string> = {
@@ -45,6 +47,7 @@ function normReason(plan: Plan, hooks: HookRegistry): string {
 export function describePlan(plan: Plan, hooks: HookRegistry): string {
   const extras = [
     plan.outputs && `outputs come back, because hook \`${hooks.needing("outputs")}\` needs them`,
+    plan.batchMetrics && `metrics of the step come back, because hook \`${hooks.needing("batchMetrics")}\` needs them`,
     plan.probes.length > 0 && `activations come back, because hook \`${plan.probes[0]!.hook}\` probes them`,
     plan.finite && `a step that is not finite changes nothing, because hook \`${hooks.needing("finite")}\` guards it`,
     plan.gradNorm && `the gradient norm is computed, because ${normReason(plan, hooks)}`,

@@ -53,7 +53,7 @@ function passOf({ problem, hooks }: TracedParts, sums: SumsLayout, phase: Phase,
       problem.forward(refs(params), batch, { train, key: keyStream(key), state: refs(state), loader }, undefined);
     const forward = collector.forward(run);
     collector.groups(forward.points);
-    return sums.add(total, forward.loss, weight, forward.outputs, batch);
+    return total.add(sums.ofBatch(forward.loss, weight, forward.outputs, batch));
   };
 }
 

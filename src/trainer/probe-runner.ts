@@ -45,7 +45,15 @@ interface Draw {
 const OWNER = "runWithProbes";
 const EVERYTHING = (): boolean => true;
 const ONE_OFF: Draw = { loader: "predict", step: 0, micro: 0 };
-const PLAN: Plan = { kind: "fused", because: "", outputs: true, gradNorm: false, finite: false, probes: [] };
+const PLAN: Plan = {
+  kind: "fused",
+  because: "",
+  outputs: true,
+  gradNorm: false,
+  batchMetrics: false,
+  finite: false,
+  probes: [],
+};
 
 export class ProbeRunner {
   readonly #engine: Engine;

@@ -115,7 +115,7 @@ export class Specs {
     if (last?.plan === plan && last.loader === loader && replacements.length === 0) return last.spec;
     const settings = [this.#id(this.#loss), this.#id(this.#update), ...this.#frozen];
     const probes = [plan.probes, replacements].map((list) => this.#probesKey(list));
-    const key = [loader, plan.outputs, plan.gradNorm, ...probes, ...settings].join("|");
+    const key = [loader, plan.outputs, plan.gradNorm, plan.batchMetrics, ...probes, ...settings].join("|");
     let spec = this.#known.get(key);
     if (!spec) this.#known.set(key, (spec = this.#make(plan, loader, replacements)));
     if (replacements.length === 0) this.#last = { plan, loader, spec };
@@ -153,6 +153,7 @@ export class Specs {
       ...this.#clip,
       wantOutputs: plan.outputs,
       wantNorm: plan.gradNorm,
+      wantBatchSums: plan.batchMetrics,
       probes: plan.probes,
       replacements,
       train,

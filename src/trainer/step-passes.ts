@@ -16,6 +16,8 @@ import type { Totals } from "./totals.ts";
 export interface Pass {
   readonly state: Buffers;
   readonly sums: Buffer;
+  /** Of this batch alone, when the plan asks for them. */
+  readonly batchSums?: Buffer;
   readonly report: Buffer;
   readonly outputs: Tree<Buffer>;
   readonly activations: BufferGroups;
@@ -72,18 +74,20 @@ export class StepPasses {
       ? programs.of(spec, "lossGrads", () => lossGrads(spec))
       : programs.of(spec, "lossGrads only", () => lossGrads({ ...spec, probes: [] }));
     return chain(open.run("backward pass", spec, program, ...this.#inputs(spec, scale)), (out) => {
-      const { report, outputs, activations, ...result } = out as unknown as GradsResult;
+      const { report, outputs, activations, batchSums, ...result } = out as unknown as GradsResult;
       open.finish(result);
       shown.show({ report, outputs, ...(collects && { activations }) });
+      shown.metrics.set(batchSums, open.micro!.weight);
     });
   }
 
   /** All that the first half has shown stays; nothing of it is computed again. */
   #secondHalf(spec: StepSpec, halfway: Halfway, scale: number): MaybePromise<void> {
-    const { open } = this.#parts;
+    const { open, shown } = this.#parts;
     return chain(open.run("backward pass", spec, halfway.finish, ...this.#inputs(spec, scale)), (out) => {
-      const { grads, state, sums } = out as unknown as GradsResult;
+      const { grads, state, sums, batchSums } = out as unknown as GradsResult;
       open.finish({ grads, state, sums });
+      shown.metrics.set(batchSums, open.micro!.weight);
     });
   }
 

@@ -79,7 +79,7 @@ export class StepRunner implements Work {
     this.#programs = new ProgramCache(engine, parts.functions);
     this.#input = new BatchInput(engine, parts.warn);
     this.#totals = new Totals(engine, parts.sums);
-    this.shown = new StepReadings(engine, this.#totals);
+    this.shown = new StepReadings(engine, this.#totals, parts.sums);
     this.#open = new OpenStep(engine, this.#programs);
     this.#passes = new StepPasses({
       programs: this.#programs,
@@ -172,6 +172,8 @@ export class StepRunner implements Work {
     const step = chain(done, (out) => {
       const result = out as unknown as FusedResult;
       this.shown.show(result);
+      this.shown.metrics.set(result.batchSums, weight);
+      this.shown.metrics.keep();
       if (!guarded && whole) {
         this.#state.replace(result.params, result.opt, result.state);
         return this.#count(result.sums, weight, true);
@@ -211,10 +213,12 @@ export class StepRunner implements Work {
 
   keepBatch(): MaybePromise<void> {
     this.#use(this.#scale);
+    this.shown.metrics.keep();
     return this.#open.keep();
   }
 
   dropBatch(): void {
+    this.shown.metrics.drop();
     this.#open.drop();
   }
 
@@ -223,7 +227,10 @@ export class StepRunner implements Work {
     this.#spec = own;
     this.due = own.due;
     const loss = await this.#joint!.join(this.#open, own.train, keeps, samples);
-    if (loss !== undefined) this.shown.scalars.setLoss(loss);
+    if (loss !== undefined) {
+      this.shown.scalars.setLoss(loss);
+      this.shown.metrics.join(this.#open.counted!);
+    }
     return loss;
   }
 

@@ -182,7 +182,7 @@ const observe = (...events: BuiltinEvent[]): Hook => ({
 });
 
 const plans: Record<string, Hook[]> = {
-  "with outputs and norm": [{ name: "needs", needs: ["outputs", "gradNorm"] }],
+  "with outputs, norm and metrics": [{ name: "needs", needs: ["outputs", "gradNorm", "batchMetrics"] }],
   "split at afterBackward": [observe("afterBackward")],
   "split at the optimizer": [observe("beforeOptimizerStep", "gradientClip", "afterOptimizerStep")],
   "forward first": [observe("afterForward")],

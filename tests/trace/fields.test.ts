@@ -17,7 +17,7 @@ async function readIn(event: BuiltinEvent, fields: readonly (keyof Context)[]): 
   const seen: Map<string, unknown>[] = [];
   const reader = {
     name: "reader",
-    needs: ["outputs", "gradNorm", "finite"],
+    needs: ["outputs", "gradNorm", "batchMetrics", "finite"],
     probes: { match: "*" },
     [methodOf(event)](ctx: Context) {
       const read = (field: keyof Context): unknown => {

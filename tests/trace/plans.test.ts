@@ -121,7 +121,7 @@ const probing = (
   },
 });
 const plans: Record<string, Hook[]> = {
-  "fused with outputs and norm": [{ name: "needs", needs: ["outputs", "gradNorm"] }],
+  "fused with outputs, norm and metrics": [{ name: "needs", needs: ["outputs", "gradNorm", "batchMetrics"] }],
   "split at afterBackward": [observe("afterBackward")],
   "split at the optimizer": [observe("beforeOptimizerStep", "gradientClip", "afterOptimizerStep")],
   "forward first": [observe("afterForward")],

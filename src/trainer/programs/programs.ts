@@ -13,7 +13,7 @@ import type { ControlLayout } from "./control.ts";
 import { gradWithAux } from "./grad-with-aux.ts";
 import { PointCollector, pointNames, type ProbeGroups } from "./probes.ts";
 import type { IndexRules } from "./index-rules.ts";
-import type { SumsLayouts } from "./sums.ts";
+import type { SumsLayout, SumsLayouts } from "./sums.ts";
 
 /** One optimizer's share of an update: its rule and the parameters of each of its groups. */
 export interface UpdateRule {
@@ -39,6 +39,8 @@ export interface ProgramSpec {
   readonly clipValue: boolean;
   readonly wantOutputs: boolean;
   readonly wantNorm: boolean;
+  /** Does a program return the batch's own sums beside the running ones? */
+  readonly wantBatchSums: boolean;
   /** Who looks at points inside the model, and who replaces some (in evaluation and predict). */
   readonly probes: readonly Probe[];
   readonly replacements: readonly Probe[];
@@ -76,6 +78,7 @@ interface LossAndGrads {
   readonly grads: Tensors;
   readonly state: Tensors;
   readonly sums: Tensor;
+  readonly batchSums?: Tensor;
   readonly loss: Tensor;
   readonly outputs: Outputs;
   readonly activations: ProbeGroups;
@@ -106,11 +109,24 @@ function lossAndGrads(
   return {
     grads,
     state: aux.state,
-    sums: spec.indices.watch("metric", batch, () => spec.sums.train.add(sums, aux.loss, weight, aux.outputs, batch)),
+    ...count(spec, spec.sums.train, sums, aux, weight, batch),
     loss: aux.loss,
     outputs: spec.wantOutputs ? aux.outputs : {},
     activations: collector.groups(aux.points),
   };
+}
+
+/** The running sums with this batch, and the batch's own when someone reads them. */
+function count(
+  spec: ProgramSpec,
+  layout: SumsLayout,
+  sums: Tensor,
+  { loss, outputs }: { readonly loss: Tensor; readonly outputs: Outputs },
+  weight: Tensor,
+  batch: TensorBatch,
+): { sums: Tensor; batchSums?: Tensor } {
+  const own = spec.indices.watch("metric", batch, () => layout.ofBatch(loss, weight, outputs, batch));
+  return spec.wantBatchSums ? { sums: sums.add(own.ref), batchSums: own } : { sums: sums.add(own) };
 }
 
 const limits = (spec: ProgramSpec, control: Tensor): { norm?: Tensor; value?: Tensor } => ({
@@ -209,8 +225,9 @@ export const fusedStep =
     if (spec.clipNorm || spec.clipValue) ({ grads, norm } = clip(grads, limits(spec, control)));
     else if (spec.wantNorm) norm = globalNorm(grads);
     const { params, opt: slots } = applyRules(spec, spec.rules, train, grads, opt, control);
-    const { sums: total, outputs, activations, loss } = pass;
-    return { params, opt: slots, state: pass.state, sums: total, outputs, activations, report: report(loss, norm) };
+    const { state: next, sums: total, batchSums, outputs, activations, loss } = pass;
+    const counted = { sums: total, ...(batchSums && { batchSums }) };
+    return { params, opt: slots, state: next, ...counted, outputs, activations, report: report(loss, norm) };
   };
 
 /** Scalars that events show, in one vector, so that one read brings them all. */
@@ -273,9 +290,7 @@ export const evalBatch =
       forwardPass(spec, inOrder(spec.names, params), batch, context(spec, false, held(state), key)),
     );
     return {
-      sums: spec.indices.watch("metric", batch, () =>
-        spec.sums.eval.add(sums, forward.loss, weight, forward.outputs, batch),
-      ),
+      ...count(spec, spec.sums.eval, sums, forward, weight, batch),
       outputs: spec.wantOutputs ? refAll(forward.outputs) : {},
       activations: collector.groups(forward.points),
     };

@@ -20,8 +20,8 @@ export class SumsLayout {
     this.size = 1 + SLOTS * this.#metrics.length;
   }
 
-  /** `sums` plus this batch's share, inside a program. Consumes `sums`; takes the rest by reference. */
-  add(sums: Tensor, loss: Tensor, weight: Tensor, outputs: Outputs, batch: TensorBatch): Tensor {
+  /** The sums of one batch, inside a program. Consumes `weight`; takes the rest by reference. */
+  ofBatch(loss: Tensor, weight: Tensor, outputs: Outputs, batch: TensorBatch): Tensor {
     // jax-js's jit writes a constant, such as a count, into every slot of a stack. Adding this makes it depend on data.
     const zero = weight.ref.mul(0);
     const terms = [loss.ref.mul(weight)];
@@ -35,10 +35,10 @@ export class SumsLayout {
       terms.push(...update.map(([, value]) => value.astype(np.float32).add(zero.ref)));
       while ((terms.length - 1) % SLOTS !== 0) terms.push(np.zeros([]));
     }
-    return sums.add(terms.length === 1 ? terms[0]!.reshape([1]) : np.stack(terms));
+    return terms.length === 1 ? terms[0]!.reshape([1]) : np.stack(terms);
   }
 
-  /** Names and values of the metrics from totals over an epoch or an evaluation. */
+  /** Names and values of the metrics from totals over a batch, an epoch or an evaluation. */
   compute(totals: Float64Array, weight: number): { loss: number; metrics: Record<string, number> } {
     const metrics = Object.fromEntries(
       this.#metrics.map(([name, metric], m) => {
