@@ -6,6 +6,7 @@ import type { Hook } from "../core/hook.ts";
 import type { Json } from "../core/json.ts";
 import { show } from "../core/options.ts";
 import { callOwn } from "../experiment/build/call-own.ts";
+import { unknownOption } from "../experiment/build/own-options.ts";
 import { loadExport } from "../experiment/config/modules.ts";
 import { projectOf } from "../experiment/config/project.ts";
 import type { Runner, TrialJob } from "./runners/runner.ts";
@@ -97,6 +98,8 @@ async function makeHook(source: HookSource, directory: string): Promise<Hook> {
       `Expected ${use} to be a class or a function that makes a hook, got ${show(found)}: it is made anew in each process.`,
     );
   }
+  const unknown = unknownOption(found, use, options);
+  if (unknown) throw new HookRegistrationError(unknown.message);
   const made = (await callOwn(found, options)) as Hook;
   // What is wrong with it is an error here.
   readHook(made);

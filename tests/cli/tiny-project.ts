@@ -26,7 +26,7 @@ export const unreadable = () => {
   throw new TypeError("the tape is torn");
 };
 
-export const talkative = () => ({ name: "talkative", onEpochEnd: () => console.log("an epoch has ended") });
+export const talkative = (options) => ({ name: "talkative", onEpochEnd: () => console.log("an epoch has ended") });
 
 /** Waits in every step, and says so, so that there is time for a signal. */
 export const slow = ({ ms }) => ({

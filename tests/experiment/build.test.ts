@@ -196,6 +196,56 @@ epochs: 1
     expect(error.message).toContain(message);
     expect(error.position).toMatchObject({ file: "hookline.yaml", line: 1 });
   });
+
+  // With types and an enum, so that a compiler reads it on every version of Node.
+  const TYPED = `enum Kind { plain }
+interface Options { readonly width: number; readonly layers?: number }
+export function network({ width: w, layers = Kind.plain }: Options) { return { init: () => ({}), apply: () => [w, layers] }; }
+export class Threshold {
+  readonly name = "threshold";
+  readonly threshold: number;
+  constructor({ threshold }: { threshold: number }) { this.threshold = threshold; }
+  onStepEnd(): void {}
+}
+export const open = ({ width, ...others }: Record<string, number>) => ({ name: "open", width, others, onStepEnd() {} });
+export const evaluate = async ({ k }: { k: number }, setup: unknown) => ({ k });
+export const points = async ({ rows }: { rows: number }) => ({ rows });
+`;
+
+  test.each([
+    [
+      BASE.replace(/model: .*/, "model: { use: ./typed.ts#network, widht: 16, layers: 2 }"),
+      "hookline.yaml:3:35: model.widht: ./typed.ts#network: unknown option `widht`. Did you mean `width`? It takes: width, layers.",
+    ],
+    [
+      `${BASE}hooks: [{ use: ./typed.ts#Threshold, treshold: 5 }]`,
+      "7:38: hooks.0.treshold: ./typed.ts#Threshold: unknown option `treshold`. Did you mean `threshold`? It takes: threshold.",
+    ],
+    [
+      `${BASE}evaluate: { use: ./typed.ts#evaluate, K: 7 }`,
+      "7:39: evaluate.K: ./typed.ts#evaluate: unknown option `K`. Did you mean `k`?",
+    ],
+    [
+      BASE.replace("./own.ts#data", "{ use: ./typed.ts#points, row: 3 }"),
+      "2:33: data.row: ./typed.ts#points: unknown option `row`. Did you mean `rows`?",
+    ],
+    [
+      `${BASE}hooks: [{ use: ./own.ts#slowHook, speed: 1 }]`,
+      "hooks.0.speed: ./own.ts#slowHook: unknown option `speed`. It takes none.",
+    ],
+  ])("an option that its function does not take: %s", async (text, message) => {
+    expect((await errorOf(text, { files: { "typed.ts": TYPED } })).message).toContain(message);
+  });
+
+  test("options that its function takes, by new names, with defaults and in a rest", async () => {
+    const { hooks } = await build(
+      `${BASE.replace(/model: .*/, "model: { use: ./typed.ts#network, width: 16, layers: 2 }")}hooks:
+  - { use: ./typed.ts#Threshold, threshold: 5 }
+  - { use: ./typed.ts#open, width: 1, height: 2 }`,
+      { files: { "typed.ts": TYPED } },
+    );
+    expect(hooks).toMatchObject([{ threshold: 5 }, { width: 1, others: { height: 2 } }]);
+  });
 });
 
 test("a TypeScript config may hold what is ready made", async () => {

@@ -42,6 +42,9 @@ test("what cannot be made anew is refused, and what is not there", async () => {
     /Expected .*#readyMade to be a class or a function that makes a hook, got an object/,
   );
   await expect(run(`${MODULE}#Count`)).rejects.toThrow(/has no export `Count`\. Did you mean `Counts`\?/);
+  await expect(studyOf({ hooks: [{ use: `${MODULE}#fair`, form: 100 }] }).run()).rejects.toThrow(
+    "#fair: unknown option `form`. Did you mean `from`? It takes: from.",
+  );
   const twice = [`${MODULE}#Counts`, { use: `${MODULE}#Counts` }];
   await expect(studyOf({ hooks: twice }).run()).rejects.toThrow(/There is already a hook named `counts` in this study/);
 });

@@ -5,6 +5,7 @@ import { isModuleSpecifier, loadExport } from "../config/modules.ts";
 import type { Kind } from "../registry/component.ts";
 import { KINDS } from "../registry/kinds.ts";
 import { callOwn } from "./call-own.ts";
+import { unknownOption } from "./own-options.ts";
 import type { Problems } from "./problems.ts";
 import type { Recipe } from "./recipe.ts";
 
@@ -46,6 +47,7 @@ export async function prepareOwn(
     }
     return { needsSetup: false, make: () => found };
   }
+  if (!takesAll(problems, found, use, options, path)) return undefined;
   // To read the data is to call it; it is not called before.
   if (kind === "data") return { needsSetup: false, make: () => () => callOwn(found, options) };
 
@@ -67,6 +69,13 @@ export async function prepareOwn(
   };
 }
 
+/** @param path of `use`, beside the options */
+function takesAll(problems: Problems, found: unknown, use: string, options: Options, path: ConfigPath): boolean {
+  const unknown = unknownOption(found, use, options);
+  if (unknown) problems.add([...path.slice(0, -1), unknown.option], unknown.message);
+  return !unknown;
+}
+
 /**
  * An option of an experiment that is a function by itself, such as `evaluate`: called with its options and what the
  * experiment gives it. In a TypeScript config it may be the function itself.
@@ -86,7 +95,10 @@ export async function prepareFunction(
   }
   const found = await exportOf(problems, use, path);
   if (found === undefined) return undefined;
-  if (typeof found === "function") return (...given) => callOwn(found, options, ...given);
+  if (typeof found === "function") {
+    if (!takesAll(problems, found, use, options, [...path, "use"])) return undefined;
+    return (...given) => callOwn(found, options, ...given);
+  }
   problems.add(path, `Expected ${use} to be a function, got ${show(found)}.`);
   return undefined;
 }
