@@ -128,7 +128,10 @@ export interface ContextFields<B = HostBatch> {
   /** Seconds that it has spent on compiling so far; undefined of one that does not say. */
   readonly compileSeconds: number | undefined;
   readonly paramCount: number;
-  /** The trainer's options. */
+  /**
+   * The trainer's options. In an experiment `config.experiment` is the whole configuration: the config as it is written,
+   * or the options of the `Experiment`.
+   */
   readonly config: Readonly<Record<string, unknown>>;
   readonly status: RunStatus;
   /** Seconds of training, earlier parts of a resumed run included. */

@@ -265,7 +265,8 @@ export class ExperimentRun<D> {
 
   #prepare(model: PlannedModel<D>, datasets: Datasets<D>, runDir: string | undefined): Promise<Training<D>> {
     const { off, warn } = this.#state;
-    const place = { runDir, shared: this.#shared, loader: this.#options.loader, off, warn, agreement: this.#agreement };
+    const { loader, config = this.#options } = this.#options;
+    const place = { runDir, shared: this.#shared, loader, config, off, warn, agreement: this.#agreement };
     return Training.prepare(model, datasets, place);
   }
 

@@ -29,7 +29,15 @@ export interface PlannedModel<D> {
 const ONLY = "model";
 const DATA_EVENTS = ["dataRead", "datasetCreated"] as const;
 
-const { train: _train, eval: _eval, runDir, store: _store, shared: _shared, ...TRAINING } = TRAINER_CHECKS;
+const {
+  train: _train,
+  eval: _eval,
+  runDir,
+  store: _store,
+  shared: _shared,
+  experiment: _whole,
+  ...TRAINING
+} = TRAINER_CHECKS;
 const PLAN_CHECKS = {
   ...TRAINING,
   model: is.or(is.object, is.function),
@@ -45,6 +53,7 @@ const CHECKS = {
   data: is.function,
   split: is.function,
   loader: is.object,
+  config: is.object,
   models: is.object,
 };
 const LOADER_CHECKS = {
@@ -59,7 +68,16 @@ const LOADER_CHECKS = {
 export function planModels<D>(options: ExperimentOptions<D>): PlannedModel<D>[] {
   checkOptions("Experiment", options, CHECKS, ["data"]);
   if (options.loader) checkOptions("Experiment: loader", options.loader, LOADER_CHECKS);
-  const { name: _name, runDir: dir, data: _data, split: _split, loader = {}, models, ...all } = options;
+  const {
+    name: _name,
+    runDir: dir,
+    data: _data,
+    split: _split,
+    config: _config,
+    loader = {},
+    models,
+    ...all
+  } = options;
   if (models === undefined) return [planModel(ONLY, {}, all, dir, loader.batchSize)];
   const entries = Object.entries(models);
   if (entries.length === 0) throw new OptionError("Experiment: `models` is an empty object; give at least one model.");

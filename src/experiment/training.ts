@@ -22,6 +22,8 @@ export interface TrainingPlace {
   readonly runDir: string | undefined;
   readonly shared: Shared;
   readonly loader: LoaderOptions | undefined;
+  /** The configuration of the whole experiment, for hooks. */
+  readonly config: object;
   /** Hooks that are switched off. */
   readonly off: ReadonlySet<string>;
   readonly agreement: Agreement;
@@ -71,6 +73,7 @@ export class Training<D> {
       ...(loaders.eval && { eval: loaders.eval }),
       ...(place.runDir !== undefined && { runDir: place.runDir }),
       shared: place.shared,
+      experiment: place.config,
       hooks: [...model.hooks, best.hook],
     });
     for (const name of place.off) if (trainer.hooks.get(name)) trainer.hooks.disable(name);

@@ -46,7 +46,7 @@ type Metrics = Readonly<Record<string, Metric>>;
 
 /** One model and how it is trained: the options of a Trainer, except where its data comes from. */
 export interface ModelPlan<D = Arrays> extends Partial<
-  Omit<TrainerOptions, "model" | "metrics" | "train" | "eval" | "runDir" | "store" | "hooks" | "shared">
+  Omit<TrainerOptions, "model" | "metrics" | "train" | "eval" | "runDir" | "store" | "hooks" | "shared" | "experiment">
 > {
   readonly model?: GivenModel | ((setup: Setup<D>) => GivenModel | Promise<GivenModel>);
   readonly metrics?: Metrics | ((setup: Setup<D>) => Metrics);
@@ -72,6 +72,8 @@ export interface ExperimentOptions<D = Arrays> extends ModelPlan<D> {
   readonly split?: Split<NoInfer<D>>;
   /** How arrays become batches. Default `{ batchSize: 32, shuffle: true }`. */
   readonly loader?: LoaderOptions;
+  /** The configuration that these options were made from, as plain data; hooks see it in `ctx.config.experiment`. Default: these options. */
+  readonly config?: Readonly<Record<string, Json>>;
   /** Several models by name; what they do not say themselves is as above. */
   readonly models?: Readonly<Record<string, ModelPlan<D>>>;
 }

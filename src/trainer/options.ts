@@ -85,6 +85,8 @@ export interface TrainerOptions extends LimitOptions {
   readonly hooks?: readonly Hook[];
   /** What hooks share; given by an experiment, so that its own events and those of its trainers use one. */
   readonly shared?: Shared;
+  /** The whole configuration that this training is a part of, for hooks in `ctx.config.experiment`; given by an experiment. */
+  readonly experiment?: object;
   /** End cleanly on SIGINT, SIGTERM, SIGHUP and SIGUSR1, and save before an uncaught error ends the process. Default true. */
   readonly signals?: boolean;
   /** Milliseconds after such a signal in which the run must end, its last save included; then the process exits. Default 30000. */
@@ -163,6 +165,7 @@ export const TRAINER_CHECKS = {
   maxRollbacks: is.wholeFrom(0),
   hooks: is.array,
   shared: { expected: "a Shared map", test: (v: unknown) => v instanceof Shared },
+  experiment: is.object,
   signals: is.boolean,
   signalGrace: is.positive,
   yieldEvery: is.nonNegative,

@@ -48,6 +48,7 @@ const COMPARED = {
   save: "may differ",
   hooks: "may differ",
   shared: "may differ",
+  experiment: "may differ",
   signals: "may differ",
   signalGrace: "may differ",
   yieldEvery: "may differ",

@@ -59,6 +59,7 @@ export async function openTrained(given: string, { checkpoint, on, model }: Want
     runDir: undefined,
     shared,
     loader: options.loader,
+    config: options.config ?? options,
     off: new Set<string>(),
     agreement: new Agreement(single),
     warn: say,

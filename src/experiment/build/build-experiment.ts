@@ -3,7 +3,7 @@ import { checkOptions, show } from "../../core/options.ts";
 import type { ConfigPath } from "../config/config-error.ts";
 import type { ConfigDocument, ConfigValue } from "../config/document.ts";
 import type { ExperimentOptions, LoaderOptions, ModelPlan } from "../types.ts";
-import { paramsOf } from "./params.ts";
+import { paramsOf, wholeConfig } from "./params.ts";
 import { written } from "./options.ts";
 import { filePath } from "./paths.ts";
 import { checkExperiment, checkPlan } from "./check-plan.ts";
@@ -46,6 +46,7 @@ export async function buildExperiment(
     ...(loader && { loader }),
     ...(models && { models }),
     params: paramsOf(raw),
+    config: wholeConfig(raw),
   };
   checkExperiment(problems, options);
   problems.check();

@@ -15,7 +15,7 @@ const experiment = optionTable(planModels).checks;
 export const FUNCTIONS: readonly string[] = ["loaders", "evaluate"];
 
 /** What is recorded of a model is what its config says. */
-export const CONFIG_CHECKS: Checks = without(experiment, "params");
+export const CONFIG_CHECKS: Checks = without(experiment, "params", "config");
 
 /** One model and how it is trained; its data comes from the experiment. */
 export const PLAN_CHECKS: Checks = without(CONFIG_CHECKS, "name", "runDir", "data", "split", "loader", "models");

@@ -78,7 +78,9 @@ interface NodeProcess {
 
 /** Facts for run.json. */
 export async function about(around: Around, secrets: readonly string[]): Promise<Record<string, Json>> {
-  const { config, device, paramCount } = around;
+  const { device, paramCount } = around;
+  // The config of an experiment is recorded by whoever read it.
+  const { experiment: _experiment, ...config } = around.config;
   const { process } = globalThis as { process?: NodeProcess };
   const os = builtinOrNone<{ cpus(): readonly { model: string }[]; totalmem(): number }>("node:os");
   const git = await gitOf(process?.cwd?.() ?? "");
