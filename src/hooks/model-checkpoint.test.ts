@@ -10,6 +10,25 @@ import { watchBuffers } from "../../tests/support/live-buffers.ts";
 import { failing, flaky, namesIn, savesOf, scripted, silent, stepsIn } from "../../tests/support/checkpoints.ts";
 import { modelCheckpoint } from "./model-checkpoint.ts";
 
+it("not strict: a metric that never comes is one warning, and one that comes late is none", async () => {
+  const warned = async (monitor: string, strict = false): Promise<string[]> => {
+    const warnings: string[] = [];
+    const late: Hook = { name: "late", onEpochEnd: (ctx) => (ctx.epoch === 2 ? ctx.log({ late: 1 }) : undefined) };
+    const hooks = [late, modelCheckpoint({ monitor, strict })];
+    const warn = (message: string): void => void warnings.push(message);
+    await using trainer = tinyTrainer({ epochs: 4, store: memoryStore(), warn, hooks });
+    await trainer.fit();
+    return warnings;
+  };
+  expect(await warned("train/lost")).toEqual([
+    expect.stringMatching(
+      /^modelCheckpoint: there is no metric `train\/lost`. Did you mean `train\/loss`\? .*none was chosen as the best/,
+    ),
+  ]);
+  expect(await warned("late")).toEqual([]);
+  expect(await warned("train/loss", true)).toEqual([]);
+});
+
 describe("when it saves", () => {
   it("every epoch by default, and the newest is kept", async () => {
     const store = memoryStore();

@@ -9,6 +9,7 @@ import { CheckpointNames } from "./lib/checkpoint-names.ts";
 import { checkpointPlan, type Occasions } from "./lib/checkpoint-plan.ts";
 import { CheckpointRecord } from "./lib/checkpoint-record.ts";
 import { lastEvalLoader } from "./lib/last-eval-loader.ts";
+import { warnUser } from "./lib/warn-user.ts";
 
 /** Options of `modelCheckpoint`. */
 export interface ModelCheckpointOptions {
@@ -45,7 +46,7 @@ export interface ModelCheckpointOptions {
   readonly atEnd?: boolean;
   /** A save that fails is tried again at the next boundary; so many failures in a row end the run. Default 3. */
   readonly maxFailures?: number;
-  /** A `monitor`, or a metric in `filename`, that is not there is an error (the default), or just no reason to save. */
+  /** A `monitor`, or a metric in `filename`, that is not there is an error (the default), or just no reason to save, and a warning at the end if it never came. */
   readonly strict?: boolean;
 }
 
@@ -82,6 +83,8 @@ export function modelCheckpoint(options: ModelCheckpointOptions = {}): Hook {
   let compareAt: "evalEnd" | "epochEnd" = "evalEnd";
   let alwaysNew = false;
   let failures = 0;
+  /** Has the metric had a value in this run? */
+  let came = false;
 
   const saveOptions: SaveOptions = {
     name: (moment) => names.nameFor(moment, checkpoints.list(), record.released),
@@ -111,10 +114,18 @@ export function modelCheckpoint(options: ModelCheckpointOptions = {}): Hook {
       const { message } = unknownMonitor(name, monitor!, ctx.metrics);
       throw new OptionError(`${message} If it comes only now and then, say \`strict: false\`.`);
     }
+    came = true;
     record.fresh(ctx.step);
     if (every && !ctx.due(every.cadence)) return;
     if (record.isAmongBest(checkpoints.list(), ctx.step, value)) ask(ctx, "best");
     else if (keepsNewest) ask(ctx, "last");
+  }
+
+  /** Without `strict` a misspelt name would otherwise never be noticed. */
+  function warnOfMissing({ config, metrics, status }: ContextOf<"trainEnd">): void {
+    if (came || record.best || status === "error") return;
+    const { message } = unknownMonitor(name, monitor!, metrics);
+    warnUser(config, `${message} It had no value whenever checkpoints were compared, so none was chosen as the best.`);
   }
 
   function share({ shared }: Pick<ContextOf<"init">, "shared">): void {
@@ -147,6 +158,7 @@ export function modelCheckpoint(options: ModelCheckpointOptions = {}): Hook {
       begin(ctx);
       ({ checkpoints } = ctx);
       failures = 0;
+      came = false;
       // A run that starts, or starts over, owes nothing to what an earlier one has seen.
       if (ctx.step === 0) {
         record.reset();
@@ -212,6 +224,7 @@ export function modelCheckpoint(options: ModelCheckpointOptions = {}): Hook {
       // After an error there is no next boundary.
       if (ctx.status !== "error") ctx.requestSave(reason, saveOptions);
     },
+    ...(!strict && monitor !== undefined && { onTrainEnd: warnOfMissing }),
     onAfterLoad(ctx) {
       const { why, checkpoint } = ctx.loaded;
       if (why === "rollback") record.rolledBack(ctx.step);
