@@ -72,3 +72,28 @@ export function withoutAssignments(fields: object): object {
   const guarded = descriptors.map(([key, field]) => [key, readOnly(key, field, known)] as const);
   return Object.create(lastPrototype(known), Object.fromEntries(guarded)) as object;
 }
+
+/**
+ * The same object, of which only the fields `writable` can be assigned. `inner` names an object inside it whose fields
+ * people look for here.
+ */
+export function assignOnly<T extends object>(
+  where: string,
+  object: T,
+  writable: readonly string[],
+  inner?: { readonly fields: readonly string[]; readonly place: string },
+): T {
+  const refuseField = (key: string): never => {
+    const choices = writable.map((field) => `${where}.${field}`).join(", ");
+    if (key in object)
+      throw new ContextError(`${where}.${key} cannot be assigned.${choices && ` These can: ${choices}.`}`);
+    const near = nearest(key, [...writable, ...(inner?.fields ?? [])]);
+    const meant = near && `${writable.includes(near) ? where : inner!.place}.${near}`;
+    const advice = meant ? ` Did you mean ${meant}?` : choices && ` These can be assigned: ${choices}.`;
+    throw new ContextError(`${where} has no field \`${key}\` to assign.${advice}`);
+  };
+  return new Proxy(object, {
+    set: (target, key, value) =>
+      typeof key === "symbol" || writable.includes(key) ? Reflect.set(target, key, value) : refuseField(key),
+  });
+}

@@ -9,6 +9,7 @@ import type { GroupValues, Optimizer } from "../core/optimizer.ts";
 import { show } from "../core/options.ts";
 import type { Schedule, ScheduleTime } from "../core/schedule.ts";
 import { monitorValue, unknownMonitor } from "../core/monitor.ts";
+import { assignOnly } from "../core/write-guard.ts";
 import { resolveGroups } from "../optim/groups.ts";
 import type { DeviceState } from "./device-state.ts";
 import type { ControlLayout } from "./programs/control.ts";
@@ -48,6 +49,9 @@ function checkRate(lr: number): number {
   if (typeof lr === "number" && Number.isFinite(lr) && lr >= 0) return lr;
   throw new ContextError(`A learning rate must be a finite number ≥ 0, got ${show(lr)}.`);
 }
+
+/** What a hook may assign in a group. */
+const GROUP_FIELDS = ["lr", "weightDecay", "momentum"] as const satisfies readonly (keyof GroupAssignment)[];
 
 export class OptimizerSet {
   readonly slots: readonly Slot[];
@@ -235,14 +239,23 @@ export class OptimizerSet {
 
   /** The optimizers as one hook sees them: its assignments are recorded under its name. */
   live(turn: HookTurn, device: () => DeviceState): LiveOptimizer[] {
-    return this.slots.map((slot, i) => ({
-      state: (params) => this.#readState(slot, device(), params),
-      name: slot.name,
-      get updates() {
-        return slot.updates;
-      },
-      groups: slot.groups.map((group, j) => this.#liveGroup(turn, i, j, group)),
-    }));
+    return this.slots.map((slot, i) => {
+      const where = `ctx.optimizers[${i}]`;
+      const optimizer: LiveOptimizer = {
+        state: (params) => this.#readState(slot, device(), params),
+        name: slot.name,
+        get updates() {
+          return slot.updates;
+        },
+        groups: slot.groups.map((group, j) =>
+          assignOnly(`${where}.groups[${j}]`, this.#liveGroup(turn, i, j, group), GROUP_FIELDS),
+        ),
+      };
+      return assignOnly(where, optimizer, [], {
+        fields: GROUP_FIELDS,
+        place: `${where}.groups[0]`,
+      });
+    });
   }
 
   async #readState(

@@ -31,6 +31,35 @@ describe("in an event of the loop", () => {
   });
 });
 
+describe("of an optimizer and its groups", () => {
+  test.each([
+    ["groups[0].learningRate", "ctx.optimizers[0].groups[0] has no field `learningRate` to assign. Did you mean"],
+    ["groups[0].learning_rate", "Did you mean ctx.optimizers[0].groups[0].lr?"],
+    ["groups[0].weight_decay", "Did you mean ctx.optimizers[0].groups[0].weightDecay?"],
+    ["groups[0].momentun", "Did you mean ctx.optimizers[0].groups[0].momentum?"],
+    ["groups[0].betas", "These can be assigned: ctx.optimizers[0].groups[0].lr, "],
+    ["groups[0].name", "ctx.optimizers[0].groups[0].name cannot be assigned. These can: "],
+    ["lr", "ctx.optimizers[0] has no field `lr` to assign. Did you mean ctx.optimizers[0].groups[0].lr?"],
+    ["updates", "ctx.optimizers[0].updates cannot be assigned."],
+  ])("%s", async (field, message) => {
+    const error = await assigning(`ctx.optimizers[0].${field} = 0.5`);
+    expect(error).toBeInstanceOf(HookError);
+    expect((error as Error).message).toContain(message);
+  });
+
+  test("what can be assigned still is, and is recorded", async () => {
+    const lr = sloppy("ctx.optimizers[0].groups[0].lr = 0.5; ctx.optimizers[0].groups[0].weightDecay = 0.25");
+    const seen: unknown[] = [];
+    const read = { name: "r", onStepEnd: (ctx: { lr: number }) => void seen.push(ctx.lr) };
+    const { interventions } = await tinyTrainer({ hooks: [{ name: "h", onTrainBegin: lr }, read] }).fit();
+    expect(seen).toEqual([0.5, 0.5, 0.5, 0.5]);
+    expect(interventions.map(({ what }) => what)).toEqual([
+      "optimizers[0].groups[0].lr = 0.5",
+      "optimizers[0].groups[0].weightDecay = 0.25",
+    ]);
+  });
+});
+
 test("in an event of an experiment", async () => {
   const assign = (code: string): Promise<unknown> =>
     tinyExperiment({ hooks: [{ name: "h", onDataRead: sloppy(code) }] }).run();
