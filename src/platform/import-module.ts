@@ -34,7 +34,15 @@ export async function importModule(file: string, shown: string, project: string,
 
 async function importNatively(file: string): Promise<Exports> {
   const { pathToFileURL } = builtin<Url>("A module", "node:url");
-  return (await import(/* @vite-ignore */ pathToFileURL(file).href)) as Exports;
+  return exportsOf((await import(/* @vite-ignore */ pathToFileURL(file).href)) as Exports);
+}
+
+/** In a program run with `node --import jiti/register`, a module of TypeScript has its exports in a default export. */
+function exportsOf(module: Exports): Exports {
+  const { default: inner, ...others } = module;
+  const isWrapped =
+    Object.keys(others).length === 0 && typeof inner === "object" && inner !== null && "__esModule" in inner;
+  return isWrapped ? inner : module;
 }
 
 const codeOf = (error: unknown): string => String((error as { code?: unknown } | null)?.code);

@@ -13,9 +13,10 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import manifest from "../../package.json" with { type: "json" };
 import { specifierFor } from "../../src/cli/lib/origin.ts";
+import { readPage } from "../support/pages.ts";
 import { root } from "../support/sources.ts";
 import { installHookline, type Installed } from "./installed.ts";
 
@@ -55,6 +56,10 @@ await trainer(1).fit();
 const { status, resumed, metrics } = await trainer(60).fit({ resume: "auto" });
 console.log(JSON.stringify({ engine, status, resumed: resumed.step, learnt: metrics["train/loss"] < 0.01 }));
 `;
+/** The block of a page that is this file. */
+const fileOf = (page: string, name: string): string =>
+  new RegExp(`^\`\`\`ts no-run\\n// ${name}\\n([^]*?)^\`\`\`$`, "m").exec(readPage(page))![1]!;
+
 interface Told {
   readonly engine: string;
   readonly status: string;
@@ -95,7 +100,7 @@ describe("from the packed tarball", () => {
     "the project's own test passes, its types are right, and its editor finds the schema",
     { timeout: 120_000 },
     async () => {
-      expect(await run(demo, "npm", "test")).toMatch(/^# pass 5$/m);
+      expect(await run(demo, "npm", "test")).toMatch(/^# pass 4$/m);
       expect(await run(demo, "npm", "run", "check")).not.toContain("error");
       const [, schema] = /^# yaml-language-server: \$schema=(.*)$/m.exec(
         readFileSync(join(demo, "hookline.yaml"), "utf8"),
@@ -108,16 +113,58 @@ describe("from the packed tarball", () => {
     for (const misspelt of ["data.noize=0.1", "hooks.milestones.moniter=val/loss"])
       await expect(run(demo, "npx", "hookline", "train", "--epochs", "1", "--set", misspelt)).rejects.toMatchObject({
         code: 2,
-        stderr: expect.stringMatching(/unknown option `(noize|moniter)`\. Known options: /),
+        stderr: expect.stringMatching(/unknown option `(noize|moniter)`\. Did you mean `(noise|monitor)`\? It takes: /),
       });
   });
 
-  test("a program in it runs as its README says", { timeout: 60_000 }, async () => {
-    const [, command] = /^(node .*)program\.ts /m.exec(readFileSync(join(demo, "README.md"), "utf8"))!;
-    const program = 'import { spirals } from "./data.ts";\nconst { y }: { y: Int32Array } = spirals({ points: 9 });\n';
-    writeFileSync(join(demo, "program.ts"), `${program}console.log(y.length);\n`);
-    expect(await run(demo, "sh", "-c", `${command}program.ts`)).toBe("9\n");
-    rmSync(join(demo, "program.ts"));
+  describe("a program in it runs as its README says", () => {
+    const inDemo = (files: Readonly<Record<string, string>>): void => {
+      for (const [name, text] of Object.entries(files)) writeFileSync(join(demo, name), text);
+      onTestFinished(() => Object.keys(files).forEach((name) => rmSync(join(demo, name))));
+    };
+    const runProgram = (): Promise<string> => {
+      const [, command] = /^(node .*)program\.ts /m.exec(readFileSync(join(demo, "README.md"), "utf8"))!;
+      return run(demo, "sh", "-c", `${command}program.ts`);
+    };
+
+    test("with a file of the project", { timeout: 60_000 }, async () => {
+      const program =
+        'import { spirals } from "./data.ts";\nconst { y }: { y: Int32Array } = spirals({ points: 9 });\n';
+      inDemo({ "program.ts": `${program}console.log(y.length);\n` });
+      expect(await runProgram()).toBe("9\n");
+    });
+
+    test("the sample of docs/config.md, with the project's config", { timeout: 120_000 }, async () => {
+      inDemo({ "program.ts": fileOf("docs/config.md", "train.ts") });
+      expect(await runProgram()).toMatch(/'test\/accuracy': 0\.\d/);
+    });
+
+    test("the same with a config of TypeScript", { timeout: 120_000 }, async () => {
+      inDemo({
+        "program.ts": fileOf("docs/config.md", "train.ts").replace("hookline.yaml", "other.config.ts"),
+        "other.config.ts": 'export default { extends: "./hookline.yaml", name: "other" as string };\n',
+      });
+      expect(await runProgram()).toMatch(/'test\/accuracy': 0\.\d/);
+    });
+
+    test("the sample of docs/engines.md, with loaders in threads", { timeout: 120_000 }, async () => {
+      const digits = fileOf("docs/engines.md", "digits.ts").replaceAll("50_000", "200").replaceAll("10_000", "56");
+      inDemo({
+        "program.ts": fileOf("docs/engines.md", "train.ts").replace(
+          /^await trainer.fit.*/m,
+          "console.log((await trainer.fit()).steps);",
+        ),
+        "digits.ts": digits,
+      });
+      mkdirSync(join(demo, "digits"));
+      onTestFinished(() => rmSync(join(demo, "digits"), { recursive: true }));
+      for (let i = 0; i < 256; i++)
+        writeFileSync(
+          join(demo, `digits/${i}.raw`),
+          Uint8Array.from({ length: 785 }, (_, k) => (k === 784 ? i % 10 : i)),
+        );
+      expect(await runProgram()).toBe("10\n");
+    });
   });
 
   test("no optional peer comes with it, and a program trains on wasm", { timeout: 60_000 }, async () => {

@@ -1,7 +1,6 @@
 // The data of the starter project.
 
 export const data = `// The data: three arms of a spiral. Which arm does a point of the plane lie on?
-import { OptionError } from "hookline";
 import { Rng } from "hookline/data";
 
 export interface SpiralOptions {
@@ -14,10 +13,7 @@ export interface SpiralOptions {
 const ARMS = 3;
 
 /** \`x\` goes into the model, \`y\` into the loss. Any typed arrays will do, and read from anywhere. */
-export function spirals({ points = 1800, noise = 0.25, seed = 0, ...others }: SpiralOptions = {}) {
-  const [unknown] = Object.keys(others);
-  if (unknown !== undefined)
-    throw new OptionError(\`spirals: unknown option \\\`\${unknown}\\\`. Known options: points, noise, seed.\`);
+export function spirals({ points = 1800, noise = 0.25, seed = 0 }: SpiralOptions = {}) {
   const rng = new Rng(seed);
   const x = new Float32Array(2 * points);
   const y = new Int32Array(points);
