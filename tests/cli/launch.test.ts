@@ -63,7 +63,9 @@ describe.skipIf(!mpirunWorks)("hookline launch", () => {
     expect(resultsIn(join(dir, "runs/tiny"))).toMatchObject({ status: "interrupted", reason: "SIGINT" });
     const another = await installed.hookline(dir, "launch", "-n", "3", "train");
     expect(another.code).toBe(2);
-    expect(another.stderr).toMatch(/^error: .*Go on with it: `npx hookline launch -n 3 resume runs\/tiny`\..*\n$/);
+    expect(another.stderr).toMatch(
+      /^error: .*Continue it with the config it was started with: `npx hookline launch -n 3 resume runs\/tiny`;.*\n$/,
+    );
     const resumed = await installed.hookline(dir, "launch", "-n", "3", "resume", "runs/tiny", "--json");
     expect(resumed.code).toBe(0);
     expect(JSON.parse(resumed.stdout)).toMatchObject({ models: { model: { training: { steps: 12 } } } });
