@@ -17,12 +17,14 @@ export interface DeviceTensors {
 /** The parameters as of the last finished step; during an evaluation those that it uses. */
 export interface ParamsView {
   readonly names: readonly string[];
+  /** Names of the model's buffers, such as the running statistics of `batchNorm`. */
+  readonly buffers: readonly string[];
   /** How often the parameters were put in place from outside: by `ctx.setParams` or `loadStateDict`, not by steps. */
   readonly version: number;
   /** A host copy of one parameter or buffer. */
   get(name: string): Promise<HostArray>;
-  /** A copy that stays on the engine. */
-  snapshot(): DeviceTensors;
+  /** A copy that stays on the engine: of all parameters, or of the parameters and buffers of these names. */
+  snapshot(names?: readonly string[]): DeviceTensors;
   /** Brings host tensors to the engine, for a hook that keeps some. */
   put(tensors: HostTensors): DeviceTensors;
   /**

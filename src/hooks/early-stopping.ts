@@ -11,6 +11,7 @@ import { restoreBestCheckpoint } from "./lib/best-checkpoint.ts";
 import { lastEvalLoader } from "./lib/last-eval-loader.ts";
 import { checkStopOptions, makeTrackers } from "./lib/stop-options.ts";
 import { brief, type TrackerState } from "./lib/tracker.ts";
+import { wholeModel } from "./lib/average.ts";
 import { warnUser } from "./lib/warn-user.ts";
 
 /** One value for all monitored metrics, or one for each by its name. */
@@ -103,7 +104,7 @@ export function earlyStopping(options: EarlyStoppingOptions = {}): Hook {
     const verdicts = trackers.map((tracker, i) => tracker.observe(values[i]!, ctx));
     if (restoreBest === "memory" && verdicts[0]!.improved) {
       drop();
-      kept = ctx.params.snapshot();
+      kept = wholeModel(ctx.params);
       keptStep = ctx.step;
     }
     if (verbose) {

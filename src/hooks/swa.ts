@@ -25,7 +25,7 @@ const CHECKS = {
 };
 
 /**
- * Buffers such as batch-norm statistics are not averaged: they stay those of the last step.
+ * Buffers such as batch norm's running statistics are averaged with the parameters.
  * @example
  * new Trainer({ …, hooks: [swa({ from: "75%", every: "1 epoch" })] });
  */

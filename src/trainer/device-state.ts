@@ -5,6 +5,7 @@ import type { DeviceTensors } from "../core/device-tensors.ts";
 import { DataError } from "../core/errors.ts";
 import type { MaybePromise } from "../core/loader.ts";
 import type { HostTensors } from "../core/model.ts";
+import { is } from "../core/options.ts";
 import { didYouMean } from "../core/suggest.ts";
 import { fitTensors } from "./fit-tensors.ts";
 import { freeAll, readBuffer, type Buffer, type Engine } from "../engines/engine.ts";
@@ -13,6 +14,12 @@ import { TensorHandle } from "./tensor-handle.ts";
 import { isOwnSlot, paramOfSlot } from "./programs/programs.ts";
 
 export type Buffers = Readonly<Record<string, Buffer>>;
+
+/** A model's parameters and buffers. */
+export interface ModelBuffers {
+  readonly params: Buffers;
+  readonly state: Buffers;
+}
 
 export class DeviceState {
   readonly engine: Engine;
@@ -153,18 +160,36 @@ export class DeviceState {
     this.opt = { ...this.opt, ...this.#putAll(Object.fromEntries(fresh)) };
   }
 
-  /** Puts other parameters in place. */
+  /** Puts other parameters in place, and those of the buffers that are given with them. */
   setParams(tensors: HostTensors | DeviceTensors): void {
-    const params = this.paramsFrom("ctx.setParams", tensors);
+    const { params, state } = this.modelFrom("ctx.setParams", tensors);
     this.version++;
     this.commit("params", params, false);
+    this.commit("state", state, false);
   }
 
-  /** Other parameters, checked against the model's own: uploaded, or references to what is on the engine already. */
-  paramsFrom(what: string, tensors: HostTensors | DeviceTensors): Buffers {
-    const own = this.#own.params;
-    if (!(tensors instanceof TensorHandle)) return this.#putAll(fitTensors(what, tensors as HostTensors, own));
-    const { buffers } = tensors;
+  /**
+   * Other parameters, checked against the model's own: uploaded, or references to what is on the engine already. All
+   * parameters must be there; buffers need not be.
+   */
+  modelFrom(what: string, tensors: HostTensors | DeviceTensors): ModelBuffers {
+    const given = tensors instanceof TensorHandle ? tensors.buffers : (tensors as HostTensors);
+    const isGiven = ([name]: [string, HostArray]): boolean => is.object.test(given) && Object.hasOwn(given, name);
+    const { params } = this.#own;
+    const state = Object.fromEntries(Object.entries(this.#own.state).filter(isGiven));
+    if (tensors instanceof TensorHandle) {
+      return {
+        params: this.#copyAll(what, params, tensors.buffers),
+        state: this.#copyAll(what, state, tensors.buffers),
+      };
+    }
+    const fitted = fitTensors(what, tensors as HostTensors, { ...params, ...state });
+    const put = (part: HostTensors): Buffers =>
+      this.#putAll(Object.fromEntries(Object.keys(part).map((name) => [name, fitted[name]!])));
+    return { params: put(params), state: put(state) };
+  }
+
+  #copyAll(what: string, own: HostTensors, buffers: Buffers): Buffers {
     const entries = Object.entries(own).map(([name, { shape }]) => {
       const buffer = buffers[name];
       if (buffer?.shape.join() !== shape.join()) {

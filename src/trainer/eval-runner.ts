@@ -12,7 +12,7 @@ import { freeAll, type Buffer, type Engine, type Tree } from "../engines/engine.
 import { stepKey } from "../nn/key.ts";
 import { ActivationsView, type BufferGroups } from "./activations-view.ts";
 import { BatchInput } from "./batch-input.ts";
-import type { Buffers, DeviceState } from "./device-state.ts";
+import type { DeviceState, ModelBuffers } from "./device-state.ts";
 import { BatchMetrics } from "./batch-metrics.ts";
 import { choosePlan } from "./plan.ts";
 import { ProgramCache } from "./program-cache.ts";
@@ -43,8 +43,8 @@ export class EvalRunner implements EvalWork {
   readonly #activations: ActivationsView;
   /** Adds up the vectors of all processes, where several share an evaluation. */
   readonly #sum: ((values: Float64Array) => MaybePromise<void>) | undefined;
-  /** Parameters put in place for this evaluation only. */
-  #swapped: Buffers | undefined;
+  /** Parameters, and perhaps buffers, put in place for this evaluation only. */
+  #swapped: ModelBuffers | undefined;
   #replacements: readonly Probe[] = [];
 
   constructor(
@@ -75,7 +75,7 @@ export class EvalRunner implements EvalWork {
 
   swapParams(params: HostTensors | DeviceTensors): void {
     this.#dropSwapped();
-    this.#swapped = this.#state.paramsFrom("ctx.swapParams", params);
+    this.#swapped = this.#state.modelFrom("ctx.swapParams", params);
   }
 
   replace(replacements: readonly Probe[]): void {
@@ -89,7 +89,7 @@ export class EvalRunner implements EvalWork {
   }
 
   #dropSwapped(): void {
-    if (this.#swapped) freeAll(this.#engine, this.#swapped);
+    if (this.#swapped) freeAll(this.#engine, [this.#swapped.params, this.#swapped.state]);
     this.#swapped = undefined;
   }
 
@@ -100,12 +100,13 @@ export class EvalRunner implements EvalWork {
     const counts = weight > 0;
     spec.indices.check(host);
     const program = this.#programs.of(spec, "eval", () => evalBatch(spec), { donate: [2, 3, 4, 5] });
+    const { params, state } = this.current;
     const count = this.#engine.put({ data: Float32Array.of(weight), shape: [] });
     const out = runProgram(
       program,
       { what: "evaluation", loader, host },
-      this.params,
-      this.#state.state,
+      params,
+      state,
       counts ? this.#totals.sums : this.#engine.copy(this.#totals.sums),
       this.#input.put(host, loader),
       count,
@@ -153,11 +154,12 @@ export class EvalRunner implements EvalWork {
     const spec = this.#spec(loader, [], false);
     spec.indices.check(host);
     const program = this.#programs.of(spec, "predict", () => predictBatch(spec), { donate: [2, 3] });
+    const { params, state } = this.current;
     const out = runProgram(
       program,
       { what: "prediction", loader, host },
-      this.params,
-      this.#state.state,
+      params,
+      state,
       this.#input.put(host, loader),
       this.#key(index),
     );
@@ -170,9 +172,12 @@ export class EvalRunner implements EvalWork {
     });
   }
 
-  /** The parameters that evaluations use now. */
-  get params(): Buffers {
-    return this.#swapped ?? this.#state.params;
+  /** The parameters and buffers that evaluations use now. */
+  get current(): ModelBuffers {
+    const { params, state } = this.#state;
+    return this.#swapped
+      ? { params: this.#swapped.params, state: { ...state, ...this.#swapped.state } }
+      : { params, state };
   }
 
   /** Evaluation draws no random numbers that matter, but a model may ask for a key: the same one every time. */

@@ -3,8 +3,9 @@ import type { HostArray } from "../core/arrays.ts";
 import type { ComputeFn, DeviceTensors, ParamsView } from "../core/device-tensors.ts";
 import { ContextError } from "../core/errors.ts";
 import type { HostTensors } from "../core/model.ts";
+import { didYouMean } from "../core/suggest.ts";
 import { freeAll, type Engine } from "../engines/engine.ts";
-import type { Buffers, DeviceState } from "./device-state.ts";
+import type { Buffers, DeviceState, ModelBuffers } from "./device-state.ts";
 import type { FunctionWatch } from "./function-watch.ts";
 import { ProgramCache } from "./program-cache.ts";
 import { TensorHandle } from "./tensor-handle.ts";
@@ -12,12 +13,12 @@ import { TensorHandle } from "./tensor-handle.ts";
 export class HookTensors implements ParamsView {
   readonly #engine: Engine;
   readonly #state: DeviceState;
-  /** The parameters in use: an evaluation may run on others. */
-  readonly #current: () => Buffers;
+  /** The parameters and buffers in use: an evaluation may run on others. */
+  readonly #current: () => ModelBuffers;
   readonly #programs: ProgramCache;
   readonly #open = new Set<TensorHandle>();
 
-  constructor(engine: Engine, state: DeviceState, current: () => Buffers, functions?: FunctionWatch) {
+  constructor(engine: Engine, state: DeviceState, current: () => ModelBuffers, functions?: FunctionWatch) {
     this.#engine = engine;
     this.#state = state;
     this.#current = current;
@@ -28,6 +29,10 @@ export class HookTensors implements ParamsView {
     return Object.keys(this.#state.params);
   }
 
+  get buffers(): readonly string[] {
+    return Object.keys(this.#state.state);
+  }
+
   get version(): number {
     return this.#state.version;
   }
@@ -36,8 +41,16 @@ export class HookTensors implements ParamsView {
     return this.#state.read(name);
   }
 
-  snapshot(): DeviceTensors {
-    const copies = Object.entries(this.#current()).map(([name, buffer]) => [name, this.#engine.copy(buffer)] as const);
+  snapshot(names?: readonly string[]): DeviceTensors {
+    const { params, state } = this.#current();
+    const copies = (names ?? Object.keys(params)).map((name) => {
+      const buffer = params[name] ?? state[name];
+      if (!buffer)
+        throw new ContextError(
+          `ctx.params.snapshot: there is no parameter or buffer \`${name}\`.${didYouMean(name, [...Object.keys(params), ...Object.keys(state)])}`,
+        );
+      return [name, this.#engine.copy(buffer)] as const;
+    });
     return this.#keep(Object.fromEntries(copies));
   }
 
@@ -57,7 +70,7 @@ export class HookTensors implements ParamsView {
         scalars.push({ value: this.#engine.put({ data: Float32Array.of(input), shape: [] }) });
         return scalars.at(-1)!;
       });
-      const result = await this.#programs.of(fn, "params.compute", () => fn)(this.#current(), ...args);
+      const result = await this.#programs.of(fn, "params.compute", () => fn)(this.#current().params, ...args);
       return this.#keep(result as Buffers);
     } finally {
       freeAll(this.#engine, scalars);

@@ -67,7 +67,7 @@ export async function buildMachine(
     const steps = new StepRunner(parts);
     const sum = team && ((values: Float64Array) => team.strategy.allReduce(values));
     const evals = new EvalRunner(engine, state, specs, sums.eval, hooks, warn, sum);
-    const tensors = new HookTensors(engine, state, () => evals.params, functions);
+    const tensors = new HookTensors(engine, state, () => evals.current, functions);
     const settings = stepSettings(specs, optimizers, state, functions);
     return { engine, state, steps, settings, evals, tensors, probes };
   } catch (error) {

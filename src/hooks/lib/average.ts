@@ -1,7 +1,8 @@
 // A running average of the parameters that stays on the engine: what ema and swa share.
+import { numpy as np } from "@jax-js/jax";
 import { boundaryEvent, type Cadence } from "../../core/cadence.ts";
 import type { ContextOf } from "../../core/context.types.ts";
-import type { ComputeFn, DeviceTensors } from "../../core/device-tensors.ts";
+import type { ComputeFn, DeviceTensors, ParamsView } from "../../core/device-tensors.ts";
 import type { Hook, HookState } from "../../core/hook.ts";
 import type { HostTensors } from "../../core/model.ts";
 import { sharedKey } from "../../core/shared.ts";
@@ -14,11 +15,22 @@ export const averagedParams = sharedKey<ReadonlyMap<string, DeviceTensors>>("ave
 
 type AverageContext = Pick<ContextOf<"init">, "params" | "shared">;
 
-/** One function for all, so that it is compiled once; the share goes in as a number. */
-const towards: ComputeFn = (params, average, { value: share }) =>
+/**
+ * One function for all, so that it is compiled once; the share goes in as a number. Buffers such as batch norm's running
+ * statistics are averaged with the parameters they belong to; counts stay the newest, and so do buffers that the average
+ * of an older checkpoint does not have.
+ */
+const towards: ComputeFn = (params, average, { value: share }, buffers) =>
   Object.fromEntries(
-    Object.entries(average).map(([name, mean]) => [name, mean.ref.add(params[name]!.sub(mean).mul(share!.ref))]),
+    Object.entries({ ...params, ...buffers }).map(([name, now]) => {
+      const mean = average[name];
+      if (mean?.dtype !== np.float32) return [name, now];
+      return [name, mean.ref.add(now.sub(mean).mul(share!.ref))];
+    }),
   );
+
+/** A copy of parameters and buffers on the engine. */
+export const wholeModel = (params: ParamsView): DeviceTensors => params.snapshot([...params.names, ...params.buffers]);
 
 export class ParamAverage {
   readonly #name: string;
@@ -45,11 +57,21 @@ export class ParamAverage {
 
   /** Moves the average this share of the way to the parameters; the first ones are taken as they are. */
   async add(ctx: AverageContext, share: number): Promise<void> {
+    const { params } = ctx;
     const before = this.tensors(ctx);
-    this.#take(before ? await ctx.params.compute(towards, before, share) : ctx.params.snapshot(), ctx.shared);
+    this.#take(before ? await this.#moved(params, before, share) : wholeModel(params), ctx.shared);
     before?.free();
     this.count++;
     this.#version = ctx.params.version;
+  }
+
+  async #moved(params: ParamsView, before: DeviceTensors, share: number): Promise<DeviceTensors> {
+    const buffers = params.snapshot(params.buffers);
+    try {
+      return await params.compute(towards, before, share, buffers);
+    } finally {
+      buffers.free();
+    }
   }
 
   /** The average, unless someone has put other parameters in place since: then those are what the user wants to see. */

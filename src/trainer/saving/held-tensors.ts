@@ -41,6 +41,11 @@ export class HeldTensors implements SaveTensors {
     return this;
   }
 
+  /** The same of those whose names are not there yet. */
+  holdMissing(buffers: Buffers): void {
+    this.hold(Object.fromEntries(Object.entries(buffers).filter(([name]) => !this.#held.has(name))));
+  }
+
   get names(): readonly string[] {
     return [...this.#held.keys()];
   }

@@ -49,8 +49,8 @@ export async function takeSnapshot(subject: Subject, position?: Position): Promi
     const shows = step > 0 && !run.skipped && !position;
     const stepState = await steps.state();
     const hookStates = await takeHookStates(hooks.stateful(), step, fileOf);
-    // Weights that others will load alone are a whole model.
-    for (const file of Object.keys(tensors)) if (file.startsWith("model-")) fileOf(file).hold(state.state);
+    // Weights that others will load alone are a whole model: buffers that the hook did not give are the model's own.
+    for (const file of Object.keys(tensors)) if (file.startsWith("model-")) fileOf(file).holdMissing(state.state);
     return {
       step,
       epoch: Math.max(0, epoch - 1),
