@@ -32,7 +32,7 @@ function occasion(event: BuiltinEvent): (ctx: Where) => boolean {
 }
 
 const isInStep = (event: BuiltinEvent): boolean => ["forward / backward", "optimizer"].includes(levelOf(event));
-const EVENTS = BUILTIN_EVENTS.filter((event) => !["run", "checkpoint"].includes(levelOf(event)));
+const EVENTS = BUILTIN_EVENTS.filter((event) => !["run", "checkpoint", "predict"].includes(levelOf(event)));
 
 describe.each<Way>(["fused", "split"])("%s steps", (way) => {
   const options = { steps: STEPS };
