@@ -5,6 +5,7 @@ import { checkOptions, is, show } from "../core/options.ts";
 import { builtin } from "../platform/builtin.ts";
 import type { Environment } from "./environment.ts";
 import { wait } from "./pending.ts";
+import { FAILED } from "./roll-call.ts";
 import type { StrategyOptions } from "./select.ts";
 import type { ReduceOp, Strategy } from "./strategy.ts";
 import { theWorld, type World } from "./world.ts";
@@ -70,6 +71,14 @@ class MpiStrategy implements Strategy {
       () => "barrier",
       (request) => mpi.MPI_Ibarrier(mpi.abi.world, request),
     );
+  }
+
+  announceFailure(): void {
+    this.#world.rollCall.tell(FAILED);
+  }
+
+  mainHasFailed(): boolean {
+    return this.#world.rollCall.heardFrom(0) === FAILED;
   }
 
   abort(exitCode: number): void {

@@ -3,6 +3,8 @@ import type { LibMpi } from "./libmpi.ts";
 
 /** hookline sends nothing else from rank to rank. */
 const TAG = 1;
+/** In place of an operation: the rank has failed, and waits for nothing any more. */
+export const FAILED = -1;
 
 export class RollCall {
   readonly #mpi: LibMpi;
@@ -33,6 +35,12 @@ export class RollCall {
       free(request);
     }
     this.#listen();
+  }
+
+  /** What a rank has said last: the operation that it waits in, or FAILED. */
+  heardFrom(rank: number): number | undefined {
+    this.#listen();
+    return this.#heard.get(rank);
   }
 
   /** The ranks that have not said that they wait in operation `nth`. */

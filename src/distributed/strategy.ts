@@ -15,6 +15,10 @@ export interface Strategy {
   broadcast(bytes: Uint8Array): MaybePromise<void>;
   /** Returns when all ranks have come to it. */
   barrier(): MaybePromise<void>;
+  /** The main rank has failed: tells the others that `abort` follows when it has saved what it can. */
+  announceFailure?(): void;
+  /** Has the main rank announced its failure? */
+  mainHasFailed?(): boolean;
   /** This rank has failed and cannot go on: ends all of them. */
   abort(exitCode: number): void;
   close(): MaybePromise<void>;

@@ -13,8 +13,11 @@ import { Once } from "./once.ts";
 import type { Place } from "./saving/place.ts";
 import type { Source } from "./saving/restore.ts";
 
-/** How long a process leaves the word to the main one. */
-const MAIN_FIRST_MS = 300;
+/** How long a rank that has failed waits to hear whether the main rank has failed too. */
+const MAIN_FIRST_MS = 3000;
+/** How long it waits then, at most, for the emergency save of the main rank. */
+const MAIN_SAVES_MS = 600_000;
+const LOOK_MS = 20;
 /** A launcher that tells a process to go kills it within this time. mpirun waits for a second. */
 const KILLED_WITHIN_MS = 3000;
 
@@ -93,11 +96,21 @@ export class Together {
     this.team.end();
   }
 
+  /** Announces a failure of the main rank at once: the other ranks must not end it during its emergency save. */
+  async announcingFailure<T>(body: () => Promise<T>): Promise<T> {
+    try {
+      return await body();
+    } catch (error) {
+      if (this.team?.rank === 0) this.team.strategy.announceFailure?.();
+      throw error;
+    }
+  }
+
   /** Of several processes, one that fails ends all: the others would wait for it. */
   async failed(error: unknown): Promise<void> {
     if (!this.team) return;
     const { rank, size, strategy } = this.team;
-    if (rank > 0) await this.#leaveTheWord();
+    if (rank > 0) await this.#waitForMain(strategy);
     const shown = error instanceof Error ? (error.stack ?? error.message) : String(error);
     const message = `rank ${rank} of ${size} has failed, and ends all: ${shown}`;
     this.#parts.platform.warn(redact(message, secretsOfEnvironment()));
@@ -105,15 +118,18 @@ export class Together {
   }
 
   /**
-   * What fails on all of them, such as a hook that each has, is told by the main one, which ends the others: the launcher
-   * tells them to go, and kills those that listen to that, a moment later.
+   * Where all ranks fail, such as in a hook that each has, the main rank saves, reports it and ends the others: the
+   * launcher sends them SIGTERM, and a moment later SIGKILL.
    */
-  async #leaveTheWord(): Promise<void> {
-    let toldToGo = this.#interruptedHere() !== undefined;
-    const unlisten = this.#parts.platform.onSignals(() => (toldToGo = true), KILLED_WITHIN_MS);
-    await sleep(MAIN_FIRST_MS);
+  async #waitForMain(strategy: Strategy): Promise<void> {
+    const told = new AbortController();
+    if (this.#interruptedHere()) told.abort();
+    const unlisten = this.#parts.platform.onSignals(() => told.abort(), KILLED_WITHIN_MS);
+    const began = performance.now();
+    const limit = (): number => (strategy.mainHasFailed?.() ? MAIN_SAVES_MS : MAIN_FIRST_MS);
+    while (!told.signal.aborted && performance.now() - began < limit()) await sleep(LOOK_MS);
     unlisten();
-    if (toldToGo) await sleep(KILLED_WITHIN_MS);
+    if (told.signal.aborted) await sleep(KILLED_WITHIN_MS);
   }
 }
 

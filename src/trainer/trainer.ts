@@ -144,7 +144,8 @@ export class Trainer {
         await this.#saver.emergency(failure);
       };
       try {
-        await this.#calls.training(() => this.#train(limits, interruptions.now, options), rescue);
+        const train = () => this.#train(limits, interruptions.now, options);
+        await this.#calls.training(() => this.#together.announcingFailure(train), rescue);
       } finally {
         interruptions.stopListening();
         await this.#releasePreviews();

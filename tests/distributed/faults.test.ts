@@ -45,6 +45,18 @@ describe.skipIf(!mpirunWorks)("a rank that fails", () => {
   );
 });
 
+describe.skipIf(!mpirunWorks)("all ranks fail at once", () => {
+  it("the others wait until the main rank has written its emergency checkpoint", async () => {
+    const runDir = `${dir}/all-fail`;
+    const hooks = ["throwsOnAll", "slowToSave", "checkpoints"];
+    const end = await runRanks(3, CHILD, argsOf({ name: "all", runDir, hooks, steps: 120 }));
+    expect(end.code).toBe(1);
+    expect(end.stderr.match(/has failed, and ends all/g)).toHaveLength(1);
+    expect(end.stderr).toContain("rank 0 of 3 has failed, and ends all: HookError: Hook `asks` failed in `stepEnd`");
+    expect(readdirSync(`${runDir}/checkpoints`)).toContain("step-000003");
+  }, 120_000);
+});
+
 describe.skipIf(!mpirunWorks)("a signal", () => {
   it.each([
     ["SIGTERM", "rank 1", 143],

@@ -60,6 +60,25 @@ export const HOOKS: Readonly<Record<string, () => Hook>> = {
         if (isAt(ctx, 1, 3)) throw new Error("a mistake of mine");
       },
     }),
+  throwsOnAll: () =>
+    asks({
+      onStepEnd(ctx) {
+        if (ctx.step === 3) throw new Error("a mistake of all");
+      },
+    }),
+  /** Takes long to save after a failure: longer than a rank waits for the first word of the main one. */
+  slowToSave: () => {
+    let failed = false;
+    return {
+      name: "slowToSave",
+      onException: () => void (failed = true),
+      state: async () => {
+        if (failed) await new Promise((resolve) => void setTimeout(resolve, 4000));
+        return { json: failed };
+      },
+      load: () => undefined,
+    };
+  },
   lossOnMain: () => asks({ ranks: "main", onStepEnd: (ctx) => ctx.setLoss(() => undefined as never) }),
   changesOne: () =>
     asks({
