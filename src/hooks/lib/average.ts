@@ -1,5 +1,4 @@
 // A running average of the parameters that stays on the engine: what ema and swa share.
-import { numpy as np } from "@jax-js/jax";
 import { boundaryEvent, type Cadence } from "../../core/cadence.ts";
 import type { ContextOf } from "../../core/context.types.ts";
 import type { ComputeFn, DeviceTensors, ParamsView } from "../../core/device-tensors.ts";
@@ -24,8 +23,8 @@ const towards: ComputeFn = (params, average, { value: share }, buffers) =>
   Object.fromEntries(
     Object.entries({ ...params, ...buffers }).map(([name, now]) => {
       const mean = average[name];
-      if (mean?.dtype !== np.float32) return [name, now];
-      return [name, mean.ref.add(now.sub(mean).mul(share!.ref))];
+      if ((mean?.dtype as string | undefined) !== "float32") return [name, now];
+      return [name, mean!.ref.add(now.sub(mean!).mul(share!.ref))];
     }),
   );
 
