@@ -56,9 +56,10 @@ describe("a signal during a synchronous run", () => {
     const child = startChild({ slowEnd: 60_000 });
     await child.until("begun");
     child.signal("SIGINT");
+    // Another signal, sent at once: a second SIGINT would merge with the first, and a later one could be a second wish.
+    child.signal("SIGTERM");
     await child.until("trainEnd");
-    child.signal("SIGINT");
-    // Still there half a second later: what comes with the first is not a second wish.
+    // Longer than a signal counts as the echo of the first.
     await sleep(600);
     child.signal("SIGTERM");
     expect((await child.exit).code).toBe(143);

@@ -30,7 +30,7 @@ class Run {
   /** Holds still there. */
   async at(point: string): Promise<void> {
     for (let tries = 0; !existsSync(join(this.#folder, `at ${point}`)); tries++) {
-      if (tries > 400) throw new Error(`It did not come to ${point}. The screen:\n${this.screen.text()}`);
+      if (tries > 2400) throw new Error(`It did not come to ${point}. The screen:\n${this.screen.text()}`);
       await sleep(50);
     }
   }
@@ -58,7 +58,7 @@ const WIDE = { columns: 120, rows: 12 };
 
 if (!hasTmux) console.warn("No tmux, so no screens: apt-get install tmux");
 
-describe.skipIf(!hasTmux)("the screen", { timeout: 60_000 }, () => {
+describe.skipIf(!hasTmux)("the screen", { timeout: 240_000 }, () => {
   it("of a wide terminal: at the first step, on the way, in an evaluation, and in the end", async () => {
     const run = new Run({ holds: ["step 1", "step 13", "batch 5", "step 33"], test: true }, WIDE);
     await run.at("step 1");

@@ -57,8 +57,9 @@ export class Screen {
   /** The screen once it holds still. */
   async settled(): Promise<string> {
     let [last, same] = [this.text(), 0];
-    while (same < 3) {
-      await sleep(60);
+    // A busy machine may take a moment to bring what the program has written to the screen.
+    while (same < 5) {
+      await sleep(100);
       const now = this.text();
       same = now === last ? same + 1 : 0;
       last = now;
@@ -67,7 +68,7 @@ export class Screen {
   }
 
   /** Waits until the screen shows this. */
-  async until(pattern: RegExp, seconds = 20): Promise<void> {
+  async until(pattern: RegExp, seconds = 120): Promise<void> {
     for (let tries = 0; !pattern.test(this.text()); tries++) {
       if (tries > seconds * 20) throw new Error(`${pattern} did not come. The screen:\n${this.text()}`);
       await sleep(50);

@@ -23,13 +23,13 @@ async function startAt(point: string, size: ScreenOptions) {
     rmSync(folder, { recursive: true, force: true });
   });
   for (let tries = 0; !existsSync(join(folder, `at ${point}`)); tries++) {
-    if (tries > 600) throw new Error(`It did not come to ${point}. The screen:\n${screen.text()}`);
+    if (tries > 2400) throw new Error(`It did not come to ${point}. The screen:\n${screen.text()}`);
     await sleep(50);
   }
   return { screen, go: () => writeFileSync(join(folder, `go ${point}`), "") };
 }
 
-describe.skipIf(!hasTmux)("the screen of a study", { timeout: 60_000 }, () => {
+describe.skipIf(!hasTmux)("the screen of a study", { timeout: 240_000 }, () => {
   it("on its way, and in the end", async () => {
     const { screen, go } = await startAt("trial 11 step 50", { columns: 110, rows: 20 });
     await expect(`${await screen.settled()}\n`).toMatchFileSnapshot(golden("wide"));
