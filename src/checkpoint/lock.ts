@@ -41,10 +41,9 @@ export interface FoundLock {
 const givenUp = new Set<string>();
 
 /** Takes the lock of a directory, which is made if need be; throws a CheckpointError that names the holder. */
-export function lockDirectory(dir: string, fs: DiskFs = nodeFs(), tempName: string = crypto.randomUUID()): Lock {
+export function lockDirectory(dir: string, fs: DiskFs = nodeFs(), token: string = crypto.randomUUID()): Lock {
   const file = `${dir}/${LOCK}`;
-  const temp = `${dir}/${LOCK_TEMP}${tempName}`;
-  const token = crypto.randomUUID();
+  const temp = `${dir}/${LOCK_TEMP}${token}`;
   const holder: LockHolder = { ...thisProcess(), time: Date.now(), token };
   const text = JSON.stringify(holder);
   makeDirectory(fs, dir);

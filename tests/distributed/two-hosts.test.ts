@@ -1,5 +1,5 @@
 // Ranks on two hosts, of which one is cut off: all end in time, on both sides.
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -54,7 +54,8 @@ describe.skipIf(!twoHostsWork)("on two hosts", () => {
     const two = hosts();
     const training = two.start(2, CHILD, parts);
     for (const rank of [0, 1]) await training.until("step", rank);
-    await sleep(500);
+    const saved = (): boolean => readdirSync(join(dir, "parts/checkpoints")).some((name) => name.startsWith("step-"));
+    while (!saved()) await sleep(50);
     const at = Date.now();
     two.cut();
     const cut = await training.end;
