@@ -160,6 +160,8 @@ describe.skipIf(!hasTmux)("the screen", { timeout: 240_000 }, () => {
 
   it("after an error that nobody catches: it stands below the bar", async () => {
     const run = new Run({ holds: ["step 21"], crashAt: 21 }, { columns: 120, rows: 24 });
+    await run.at("step 21");
+    run.go("step 21");
     await run.screen.until(/\[exit 1\] \$/);
     const [first, second, ...rest] = (await run.screen.settled()).split("\n");
     expect(first).toMatch(/^epoch \d\/3 {2}━/);
