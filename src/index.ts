@@ -33,8 +33,9 @@ export type { Activations, ActivationStats, ProbeRequest, ReplaceFn } from "./co
 export type { PredictOptions } from "./trainer/predict.ts";
 export type { ProbedRun, RunWithProbesOptions } from "./trainer/probe-runner.ts";
 export type { Intervention } from "./core/audit.ts";
-export type { BadCheckpoint, CheckpointInfo, SavedCheckpoint, SaveReason } from "./core/saved.ts";
 export type {
+  BadCheckpoint,
+  CheckpointInfo,
   Checkpoints,
   FailedSave,
   HeldLock,
@@ -43,7 +44,9 @@ export type {
   ResumeReport,
   SaveMoment,
   SaveOptions,
+  SaveReason,
   SaveTensors,
+  SavedCheckpoint,
   Saving,
   WeightsOptions,
 } from "./core/saving.ts";

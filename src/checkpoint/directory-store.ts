@@ -3,7 +3,7 @@ import { CheckpointError } from "../core/errors.ts";
 import { checkOptions, is } from "../core/options.ts";
 import { builtin } from "../platform/builtin.ts";
 import { callDisk, type DiskMethod } from "./disk-calls.ts";
-import { nodeFs } from "./disk-files.ts";
+import { nodeFs } from "../platform/durable-files.ts";
 import { DiskThread, type DiskAccess } from "./disk-thread.ts";
 import { Disk } from "./disk.ts";
 import { lockDirectory, type Lock } from "./lock.ts";

@@ -11,7 +11,7 @@ import {
   sizeOf,
   wrongSize,
   type DiskFs,
-} from "./disk-files.ts";
+} from "../platform/durable-files.ts";
 import {
   asSkipped,
   nameOf,
@@ -25,7 +25,7 @@ import {
   type Valid,
 } from "./found.ts";
 import { LARGEST_MANIFEST, MANIFEST, parseManifest } from "./manifest.ts";
-import { damaged, guarded, problem } from "./problems.ts";
+import { damaged, guarded, problem } from "../platform/file-errors.ts";
 import type { FileEntry, LoadedCheckpoint, LoadOptions, SavedCheckpoint } from "./store.ts";
 
 /** Directories that begin so are no checkpoints: unfinished, or half-deleted. */

@@ -3,7 +3,7 @@ import { currentPlatform } from "../platform/platform.ts";
 import { fromFailure } from "../platform/thread-failure.ts";
 import { startWorkerThread, type WorkerThread } from "../platform/worker-thread.ts";
 import { callDisk, type Call, type DiskMethod, type Reply } from "./disk-calls.ts";
-import { nodeFs } from "./disk-files.ts";
+import { nodeFs } from "../platform/durable-files.ts";
 import { Disk, type DiskOptions } from "./disk.ts";
 
 /** How the store reaches a disk: in another thread, or in this one. */

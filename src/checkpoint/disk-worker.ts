@@ -2,7 +2,7 @@
 import { builtin } from "../platform/builtin.ts";
 import { toFailure } from "../platform/thread-failure.ts";
 import { callDisk, type Call, type Reply } from "./disk-calls.ts";
-import { nodeFs } from "./disk-files.ts";
+import { nodeFs } from "../platform/durable-files.ts";
 import { Disk, type DiskOptions } from "./disk.ts";
 
 interface Threads {

@@ -3,6 +3,7 @@ import { CheckpointError } from "../core/errors.ts";
 import type { LockMark } from "../core/saving.ts";
 import { Fence } from "../platform/fence.ts";
 import {
+  type DiskFs,
   deleteAll,
   deleteQuietly,
   exists,
@@ -11,13 +12,12 @@ import {
   sha256Of,
   syncDirectory,
   writeDurably,
-} from "./disk-files.ts";
-import type { DiskFs } from "./disk-files.ts";
+} from "../platform/durable-files.ts";
 import { ASIDE, DiskReader, TEMP, TRASH } from "./disk-reader.ts";
 import { LOCK_TEMP } from "./lock.ts";
 import { MANIFEST, manifestBody, sealManifest } from "./manifest.ts";
 import { partsOf } from "./parts.ts";
-import { guarded, quietly } from "./problems.ts";
+import { guarded, quietly } from "../platform/file-errors.ts";
 import { checkName } from "../core/safe-name.ts";
 import type { CheckpointInfo, FileEntry, FileParts, LoadedCheckpoint, LoadOptions, SavedCheckpoint } from "./store.ts";
 

@@ -1,6 +1,6 @@
 // Writes files from memory that others go on using: the system reads it where it lies, in a thread of its own.
 import { builtin } from "../platform/builtin.ts";
-import { problem } from "./problems.ts";
+import { problem } from "../platform/file-errors.ts";
 import type { LentFiles } from "./store.ts";
 
 type Parts = readonly Uint8Array[];

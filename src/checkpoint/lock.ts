@@ -3,9 +3,9 @@ import { CheckpointError } from "../core/errors.ts";
 import { builtin } from "../platform/builtin.ts";
 import { codeOf } from "../platform/error-code.ts";
 import { Fence, readLock } from "../platform/fence.ts";
-import { makeDirectory, nodeFs, type DiskFs } from "./disk-files.ts";
+import { makeDirectory, nodeFs, type DiskFs } from "../platform/durable-files.ts";
 import { announce, ask, removeOthers } from "./lock-presence.ts";
-import { guarded, quietly } from "./problems.ts";
+import { guarded, quietly } from "../platform/file-errors.ts";
 import { livenessOf, thisProcess, type Liveness, type ProcessMark } from "./process-mark.ts";
 
 export const LOCK = ".lock";

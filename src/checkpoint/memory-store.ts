@@ -1,10 +1,10 @@
 // Checkpoints in memory, for tests and short runs: they end with the process.
 import { CheckpointError } from "../core/errors.ts";
-import { NO_CHECKPOINT } from "../core/saved.ts";
+import { NO_CHECKPOINT } from "../core/saving.ts";
 import { noSuchCheckpoint } from "./found.ts";
 import { digestOf } from "./digest.ts";
 import { joined } from "./parts.ts";
-import { damaged } from "./problems.ts";
+import { damaged } from "../platform/file-errors.ts";
 import { checkName } from "../core/safe-name.ts";
 import {
   byAge,

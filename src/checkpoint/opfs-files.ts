@@ -1,7 +1,7 @@
 // Reading and writing files of the browser's own file system, checked: over quota, some calls report bytes they did not write.
 import { CheckpointError } from "../core/errors.ts";
 import { codeOf } from "../platform/error-code.ts";
-import { problem } from "./problems.ts";
+import { problem } from "../platform/file-errors.ts";
 
 interface SyncAccess {
   write(bytes: Uint8Array, options: { at: number }): number;

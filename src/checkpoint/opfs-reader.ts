@@ -1,11 +1,21 @@
 // Reading checkpoints from the browser's own file system: the counterpart of the disk's reader, where every call is a promise.
 import { CheckpointError } from "../core/errors.ts";
 import { digestOf } from "./digest.ts";
-import { asSkipped, nameOf, newerVersion, inLoadOrder, nothingLoaded, visible, wantedFiles } from "./found.ts";
-import type { Found, Opened, Valid } from "./found.ts";
+import {
+  type Found,
+  type Opened,
+  type Valid,
+  asSkipped,
+  inLoadOrder,
+  nameOf,
+  newerVersion,
+  nothingLoaded,
+  visible,
+  wantedFiles,
+} from "./found.ts";
 import { LARGEST_MANIFEST, MANIFEST, MANIFEST_END, parseManifest } from "./manifest.ts";
 import { fileSize, readFile } from "./opfs-files.ts";
-import { damaged, problem } from "./problems.ts";
+import { damaged, problem } from "../platform/file-errors.ts";
 import type { LoadedCheckpoint, LoadOptions, SavedCheckpoint } from "./store.ts";
 
 export class OpfsReader {

@@ -4,7 +4,7 @@ import { didYouMean } from "../core/suggest.ts";
 import { builtin } from "../platform/builtin.ts";
 import { codeOf } from "../platform/error-code.ts";
 import type { ByteSource } from "./formats/safetensors-file.ts";
-import { problem } from "./problems.ts";
+import { problem } from "../platform/file-errors.ts";
 
 type Fs = ReturnType<typeof process.getBuiltinModule<"node:fs/promises">>;
 type Handle = Awaited<ReturnType<Fs["open"]>>;

@@ -3,7 +3,7 @@ import { CheckpointError } from "../core/errors.ts";
 import { digestOf } from "./digest.ts";
 import { newerVersion } from "./found.ts";
 import { LARGEST_MANIFEST, MANIFEST, parseManifest } from "./manifest.ts";
-import { damaged } from "./problems.ts";
+import { damaged } from "../platform/file-errors.ts";
 import { bytesOf, entryAt, nodePath, sha256OfFile } from "./read-weights-disk.ts";
 import type { FileEntry, SavedCheckpoint } from "./store.ts";
 

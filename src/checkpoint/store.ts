@@ -1,8 +1,8 @@
 // What a checkpoint store is: checkpoints are named sets of files with a manifest, and a save resolves when it is durable.
-import type { BadCheckpoint, CheckpointInfo, SavedCheckpoint } from "../core/saved.ts";
+import type { BadCheckpoint, CheckpointInfo, SavedCheckpoint } from "../core/saving.ts";
 import type { FileBytes } from "./parts.ts";
 
-export type { BadCheckpoint, CheckpointInfo, FileEntry, SavedCheckpoint, SaveReason } from "../core/saved.ts";
+export type { BadCheckpoint, CheckpointInfo, FileEntry, SavedCheckpoint, SaveReason } from "../core/saving.ts";
 
 /** What is saved, by name: whole files, or files in parts, which are written one after the other. */
 export type FileParts = Readonly<Record<string, FileBytes>>;

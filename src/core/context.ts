@@ -19,9 +19,17 @@ import { showsField, skipProblem } from "./permissions.ts";
 import type { Activations, ProbeRequest } from "./probes.ts";
 import type { HookRegistry } from "./registry.ts";
 import type { RunView } from "./run-view.ts";
-import type { SavedCheckpoint, SaveReason } from "./saved.ts";
-import { checkSaveOptions, type Checkpoints, type FailedSave, type Loading, type ResumeReport } from "./saving.ts";
-import type { SaveOptions, Saving } from "./saving.ts";
+import {
+  type Checkpoints,
+  type FailedSave,
+  type Loading,
+  type ResumeReport,
+  type SaveOptions,
+  type SaveReason,
+  type SavedCheckpoint,
+  type Saving,
+  checkSaveOptions,
+} from "./saving.ts";
 import type { Shared } from "./shared.ts";
 import { SKIP_SCOPES, type SkipScope } from "./verbs.ts";
 import { refuseAssignments } from "./write-guard.ts";

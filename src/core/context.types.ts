@@ -12,8 +12,16 @@ import type { NameFilter } from "./names.ts";
 import type { Activations } from "./probes.ts";
 import type { HookRegistry } from "./registry.ts";
 import type { Shared } from "./shared.ts";
-import type { SavedCheckpoint, SaveReason } from "./saved.ts";
-import type { Checkpoints, FailedSave, Loading, ResumeReport, SaveOptions, Saving } from "./saving.ts";
+import type {
+  Checkpoints,
+  FailedSave,
+  Loading,
+  ResumeReport,
+  SaveOptions,
+  SaveReason,
+  SavedCheckpoint,
+  Saving,
+} from "./saving.ts";
 import type { SkipScope, SkipScopesOf, VerbsOf } from "./verbs.ts";
 
 /** What runs now: training, an evaluation inside it, or `evaluate`/`predict` on their own. */

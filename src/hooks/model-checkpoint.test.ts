@@ -4,7 +4,7 @@ import type { CheckpointStore } from "../checkpoint/store.ts";
 import type { Cadence } from "../core/cadence.ts";
 import { CheckpointError, HookError } from "../core/errors.ts";
 import type { Hook } from "../core/hook.ts";
-import type { SavedCheckpoint } from "../core/saved.ts";
+import type { SavedCheckpoint } from "../core/saving.ts";
 import { tinyTrainer } from "../testing/index.ts";
 import { watchBuffers } from "../../tests/support/live-buffers.ts";
 import { failing, flaky, namesIn, savesOf, scripted, silent, stepsIn } from "../../tests/support/checkpoints.ts";

@@ -2,7 +2,7 @@
 import type { ContextOf } from "../core/context.types.ts";
 import type { Hook } from "../core/hook.ts";
 import { checkOptions, is } from "../core/options.ts";
-import type { SavedCheckpoint, SaveReason } from "../core/saved.ts";
+import type { SavedCheckpoint, SaveReason } from "../core/saving.ts";
 import { S3_TARGET_CHECKS, S3Target, type S3TargetOptions } from "./lib/s3-target.ts";
 import { isReplaceable, UploadQueue } from "./lib/upload-queue.ts";
 import { warnUser } from "./lib/warn-user.ts";

@@ -1,7 +1,7 @@
 // A study's journal: a file with one JSON object per line, each synced to disk before anyone acts on it.
-import { nodeFs, syncDirectory, writeDurably } from "../checkpoint/disk-files.ts";
+import { nodeFs, syncDirectory, writeDurably } from "../platform/durable-files.ts";
 import { lockDirectory, type Lock } from "../checkpoint/lock.ts";
-import { guarded, quietly } from "../checkpoint/problems.ts";
+import { guarded, quietly } from "../platform/file-errors.ts";
 import { CheckpointError } from "../core/errors.ts";
 import { builtin } from "../platform/builtin.ts";
 import type { JournalLine } from "./journal-entry.ts";

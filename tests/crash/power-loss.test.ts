@@ -1,7 +1,7 @@
 // A power cut after each change of the disk: whatever of the unsynced survives, nothing is torn, and what was saved is there.
 import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { describe, afterAll, expect, test } from "vitest";
-import { nodeFs, type DiskFs } from "../../src/checkpoint/disk-files.ts";
+import { nodeFs, type DiskFs } from "../../src/platform/durable-files.ts";
 import type { Disk } from "../../src/checkpoint/disk.ts";
 import { retain } from "../../src/checkpoint/retention.ts";
 import { LossyDisk, type Loss } from "../support/lossy-disk.ts";

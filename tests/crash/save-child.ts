@@ -2,7 +2,7 @@
 import { readdirSync, readlinkSync } from "node:fs";
 import { CheckpointError } from "../../src/core/errors.ts";
 import { lockDirectory, type Lock } from "../../src/checkpoint/lock.ts";
-import { nodeFs } from "../../src/checkpoint/disk-files.ts";
+import { nodeFs } from "../../src/platform/durable-files.ts";
 import { newDisk, saveAndPrune, SCENARIOS } from "./scenario.ts";
 
 export interface Outcome {

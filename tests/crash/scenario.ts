@@ -1,7 +1,7 @@
 // Four ways in which a save changes a checkpoint directory, what must be there afterwards, and the check for torn or lost ones.
 import { readdirSync } from "node:fs";
 import { CheckpointError } from "../../src/core/errors.ts";
-import { nodeFs } from "../../src/checkpoint/disk-files.ts";
+import { nodeFs } from "../../src/platform/durable-files.ts";
 import { Disk } from "../../src/checkpoint/disk.ts";
 import { lockDirectory } from "../../src/checkpoint/lock.ts";
 import { retain, type RetentionRules } from "../../src/checkpoint/retention.ts";

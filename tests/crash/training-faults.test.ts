@@ -5,7 +5,7 @@ import { modelCheckpoint, type Trainer } from "hookline";
 import { CheckpointError, memoryStore, type CheckpointStore } from "hookline/checkpoint";
 import { tinyTrainer } from "hookline/testing";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { nodeFs } from "../../src/checkpoint/disk-files.ts";
+import { nodeFs } from "../../src/platform/durable-files.ts";
 import { lockDirectory } from "../../src/checkpoint/lock.ts";
 import type { Fault } from "./failing-disk.ts";
 import { newFolder, straceWorks } from "./strace.ts";

@@ -1,5 +1,5 @@
 // A model of what a power cut leaves of a directory: what was synced is there, what was not may be, in any combination.
-import type { DiskFs } from "../../src/checkpoint/disk-files.ts";
+import type { DiskFs } from "../../src/platform/durable-files.ts";
 
 interface FileNode {
   readonly kind: "file";

@@ -2,7 +2,7 @@
 import { retain, type KeepReason, type RetentionEntry } from "../../checkpoint/retention.ts";
 import type { HookState } from "../../core/hook.ts";
 import { monitorValue } from "../../core/monitor.ts";
-import type { SavedCheckpoint } from "../../core/saved.ts";
+import type { SavedCheckpoint } from "../../core/saving.ts";
 import type { BestCheckpoint } from "../model-checkpoint.ts";
 import type { CheckpointPlan } from "./checkpoint-plan.ts";
 

@@ -1,7 +1,7 @@
 // A checkpoint's files, opened to be copied elsewhere: from its directory in pieces, or from its store as a whole.
 import { GoneError } from "./upload-queue.ts";
 import { CheckpointError } from "../../core/errors.ts";
-import type { SavedCheckpoint } from "../../core/saved.ts";
+import type { SavedCheckpoint } from "../../core/saving.ts";
 import type { ContextOf } from "../../core/context.types.ts";
 import { builtinOrNone } from "../../platform/builtin.ts";
 import { manifestText } from "../../checkpoint/manifest-text.ts";

@@ -1,6 +1,5 @@
 // One checkpoint to a bucket. Loaded with the first upload: a page that uploads nothing does not carry it.
-import type { SavedCheckpoint } from "../../core/saved.ts";
-import type { Checkpoints } from "../../core/saving.ts";
+import type { Checkpoints, SavedCheckpoint } from "../../core/saving.ts";
 import { openCheckpoint } from "./checkpoint-source.ts";
 import { Bucket, loadS3mini } from "./s3-bucket.ts";
 import { Sender } from "./s3-send.ts";

@@ -1,5 +1,5 @@
 // Checkpoints that wait for their upload: one at a time, in order, and what a newer one replaces need not wait.
-import type { SavedCheckpoint } from "../../core/saved.ts";
+import type { SavedCheckpoint } from "../../core/saving.ts";
 
 /** The checkpoint is not there any longer: others decide what is kept. */
 export class GoneError extends Error {

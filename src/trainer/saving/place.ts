@@ -1,10 +1,8 @@
 // Where a run's checkpoints are: the store, opened when it is first needed, what lies in it, and who still needs what.
 import type { Lock } from "../../checkpoint/lock.ts";
-import type { CheckpointStore, LoadedCheckpoint } from "../../checkpoint/store.ts";
-import { byAge } from "../../checkpoint/store.ts";
+import { type CheckpointStore, type LoadedCheckpoint, byAge } from "../../checkpoint/store.ts";
 import { CheckpointError } from "../../core/errors.ts";
-import { NO_CHECKPOINT, type SavedCheckpoint } from "../../core/saved.ts";
-import type { HeldLock } from "../../core/saving.ts";
+import { type HeldLock, NO_CHECKPOINT, type SavedCheckpoint } from "../../core/saving.ts";
 import { builtin } from "../../platform/builtin.ts";
 import { currentPlatform } from "../../platform/platform.ts";
 import { Once } from "../once.ts";

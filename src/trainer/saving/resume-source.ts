@@ -6,7 +6,7 @@ import { placeOf } from "../../checkpoint/read-weights-place.ts";
 import { readWeights } from "../../checkpoint/read-weights.ts";
 import type { LoadedCheckpoint } from "../../checkpoint/store.ts";
 import { CheckpointError } from "../../core/errors.ts";
-import { NO_CHECKPOINT } from "../../core/saved.ts";
+import { NO_CHECKPOINT } from "../../core/saving.ts";
 import { isSafeName } from "../../core/safe-name.ts";
 import { currentPlatform } from "../../platform/platform.ts";
 import type { OptimizerSet } from "../optimizers.ts";

@@ -1,6 +1,6 @@
 // What a run goes on from, given by the main process to all: only that one needs to reach the disk.
 import type { HostTensors } from "../../core/model.ts";
-import type { SavedCheckpoint } from "../../core/saved.ts";
+import type { SavedCheckpoint } from "../../core/saving.ts";
 import type { Strategy } from "../../distributed/strategy.ts";
 import { parseExact, stringifyExact } from "../../core/exact-json.ts";
 import type { Source } from "./restore.ts";

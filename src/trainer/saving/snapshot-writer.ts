@@ -1,6 +1,5 @@
 // From the state of a run to a checkpoint in its store: takes a snapshot, and writes it by the shortest way.
-import type { SavedCheckpoint } from "../../core/saved.ts";
-import type { FailedSave, WeightFormat } from "../../core/saving.ts";
+import type { FailedSave, SavedCheckpoint, WeightFormat } from "../../core/saving.ts";
 import type { toFiles, toLentFiles } from "./checkpoint-files.ts";
 import type { Place } from "./place.ts";
 import type { Position } from "./run-state.ts";

@@ -1,6 +1,6 @@
-// What the file system says, as a CheckpointError: which file, why, and the way out.
+// Turns errors of the file system into CheckpointErrors, which say the file, the reason and what to do.
 import { CheckpointError } from "../core/errors.ts";
-import { codeOf } from "../platform/error-code.ts";
+import { codeOf } from "./error-code.ts";
 
 const WAYS_OUT: Readonly<Record<string, readonly [reason: string, wayOut: string]>> = {
   ENOSPC: ["the disk is full", "Free some space, or keep fewer checkpoints (`saveTotalLimit`)."],
@@ -27,7 +27,7 @@ export function problem(file: string, error: unknown): CheckpointError {
   return new CheckpointError(file, code && WAYS_OUT[code] ? `${reason} (${code})` : reason, wayOut, { cause: error });
 }
 
-/** Runs `body`; whatever the system throws becomes a CheckpointError about `file`. */
+/** Runs `body`; what the system throws becomes a CheckpointError about `file`. */
 export function guarded<T>(file: string, body: () => T): T {
   try {
     return body();
@@ -36,12 +36,12 @@ export function guarded<T>(file: string, body: () => T): T {
   }
 }
 
-/** For clean-up on the way out of an error, which is the one to report. */
+/** Runs clean-up after an error. Its own errors are dropped: the first one is the one to report. */
 export function quietly(body: () => unknown): void {
   try {
     body();
   } catch {
-    // What stays is removed by the next sweep.
+    // The next sweep removes what is left.
   }
 }
 

@@ -1,12 +1,11 @@
-// Files that are on the disk when these functions return: short writes are continued, files and directories are synced.
+// Files that are durable when these functions return: short writes are continued, files and directories are synced.
 import type { CheckpointError } from "../core/errors.ts";
-import { builtin } from "../platform/builtin.ts";
-import { codeOf } from "../platform/error-code.ts";
-import { lengthOf } from "./parts.ts";
-import { damaged, guarded, quietly } from "./problems.ts";
-import type { FileEntry } from "./store.ts";
+import type { FileEntry } from "../core/saving.ts";
+import { builtin } from "./builtin.ts";
+import { codeOf } from "./error-code.ts";
+import { damaged, guarded, quietly } from "./file-errors.ts";
 
-/** What of node:fs is used, all of it synchronous: a thread of its own runs it, and order is what this is about. */
+/** The part of node:fs that is used. All of it is synchronous: the order of calls is what makes a save safe, and a thread of its own runs them. */
 export interface DiskFs {
   readonly constants: { readonly O_RDONLY: number; readonly O_NOFOLLOW?: number; readonly O_NONBLOCK?: number };
   openSync(path: string, flags: string | number): number;
@@ -42,7 +41,7 @@ const newHash = (): Hash =>
 
 export const sha256Of = (text: string): string => newHash().update(text).digest("hex");
 
-/** A piece is hashed while it is still in the cache from being read or before being written. */
+/** Small enough that a piece is hashed while it is still in the processor's cache. */
 const PIECE = 4 << 20;
 
 function withFile<T>(fs: DiskFs, path: string, flags: string | number, use: (fd: number) => T): T {
@@ -56,20 +55,22 @@ function withFile<T>(fs: DiskFs, path: string, flags: string | number, use: (fd:
   });
 }
 
-/** Writes a new file of these parts; it is durable once its directory is synced too. */
+/** Writes a new file from these chunks. It is durable once its directory is synced too. */
 export function writeDurably(fs: DiskFs, path: string, parts: readonly Uint8Array[]): FileEntry {
   return withFile(fs, path, "wx", (fd) => {
     const hash = newHash();
+    let bytes = 0;
     for (const piece of piecesOf(parts)) {
       hash.update(piece);
       for (let done = 0; done < piece.byteLength;) done += fs.writeSync(fd, piece, done, piece.byteLength - done);
+      bytes += piece.byteLength;
     }
     fs.fsyncSync(fd);
-    return { bytes: lengthOf(parts), sha256: hash.digest("hex") };
+    return { bytes, sha256: hash.digest("hex") };
   });
 }
 
-/** Makes a file durable that others have written, of which only the size is known. */
+/** Makes a file durable that was written elsewhere, and computes its digest. */
 export function sealFile(fs: DiskFs, path: string, size: number): FileEntry {
   return withFile(fs, path, "r+", (fd) => {
     const found = fs.fstatSync(fd).size;
@@ -101,7 +102,7 @@ export function syncDirectory(fs: DiskFs, path: string): void {
     try {
       fs.fsyncSync(fd);
     } catch (error) {
-      // Some network file systems have no sync of directories: there is nothing more to be had from them.
+      // Some network file systems cannot sync directories.
       if (codeOf(error) !== "EINVAL" && codeOf(error) !== "ENOTSUP") throw error;
     } finally {
       fs.closeSync(fd);
@@ -122,13 +123,13 @@ export function makeDirectory(fs: DiskFs, path: string): void {
   });
 }
 
-/** The first directory that had to be made. */
+/** Returns the first directory that had to be made. */
 function makeAll(fs: DiskFs, path: string): string | undefined {
   try {
     return fs.mkdirSync(path, { recursive: true });
   } catch (error) {
     if (codeOf(error) !== "ENOENT") throw error;
-    // Node says so where the file system is read-only, too: the first one that is missing tells the truth.
+    // Node reports ENOENT on a read-only file system too. Creating the first missing directory gives the real error.
     let missing = path;
     for (let parent = parentOf(path); parent !== "" && !exists(fs, parent); parent = parentOf(parent)) missing = parent;
     fs.mkdirSync(missing);
@@ -136,10 +137,10 @@ function makeAll(fs: DiskFs, path: string): string | undefined {
   }
 }
 
-/** Empty for the root, and for a name alone. */
+/** Empty for the root and for a bare name. */
 const parentOf = (path: string): string => path.slice(0, Math.max(0, path.lastIndexOf("/"), path.lastIndexOf("\\")));
 
-/** Reads a file of known size and, if given, digest; anything else than a plain file with these is damage. */
+/** Reads a file of known size and, if given, digest. Anything but a plain file with these is an error. */
 export function readWhole(fs: DiskFs, path: string, size: number, sha256?: string): Uint8Array<ArrayBuffer> {
   return withPlainFile(fs, path, size, (fd) => {
     const bytes = new Uint8Array(size);
@@ -179,7 +180,7 @@ function checkThrough(
   if (found !== sha256) throw damaged(path, "its SHA-256 is not the manifest's");
 }
 
-/** `roomAt` says where the bytes from `start` on go. Returns their digest, if it is wanted. */
+/** Reads `size` bytes. `roomAt` returns the memory for those from `start` on. Returns the digest, if `hash` is given. */
 function readThrough(
   fs: DiskFs,
   fd: number,
@@ -233,7 +234,7 @@ export function exists(fs: DiskFs, path: string): boolean {
   });
 }
 
-/** Deletes a file or a directory with all that is in it; links are deleted, not followed. */
+/** Deletes a file, or a directory with its contents. Links are deleted, not followed. */
 export function deleteAll(fs: DiskFs, path: string): void {
   guarded(path, () => {
     if (!fs.lstatSync(path).isDirectory()) return fs.unlinkSync(path);
