@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { readRun } from "hookline/loggers";
-import { headerLine, METRICS_SCHEMA, recordLine } from "../src/loggers/jsonl-lines.ts";
+import { headerLine, METRICS_SCHEMA, recordLine } from "../src/runs/log-lines.ts";
 import type { Report } from "./lib/report.ts";
 import { median } from "./lib/stats.ts";
 

@@ -6,7 +6,7 @@ import { callDisk, type DiskMethod } from "./disk-calls.ts";
 import { nodeFs } from "../platform/durable-files.ts";
 import { DiskThread, type DiskAccess } from "./disk-thread.ts";
 import { Disk } from "./disk.ts";
-import { lockDirectory, type Lock } from "./lock.ts";
+import { lockDirectory, type Lock } from "../runs/lock.ts";
 import { withLentFiles } from "./lent-files.ts";
 import { toShared } from "./shared-bytes.ts";
 import type {

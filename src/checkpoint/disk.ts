@@ -1,7 +1,7 @@
 // The protocol of a checkpoint directory. At every moment a reader finds the old checkpoints, the new one, or both, whole.
 import { CheckpointError } from "../core/errors.ts";
 import type { LockMark } from "../core/saving.ts";
-import { Fence } from "../platform/fence.ts";
+import { Fence } from "../runs/fence.ts";
 import {
   type DiskFs,
   deleteAll,
@@ -14,7 +14,7 @@ import {
   writeDurably,
 } from "../platform/durable-files.ts";
 import { ASIDE, DiskReader, TEMP, TRASH } from "./disk-reader.ts";
-import { LOCK_TEMP } from "./lock.ts";
+import { LOCK_TEMP } from "../runs/lock.ts";
 import { MANIFEST, manifestBody, sealManifest } from "./manifest.ts";
 import { partsOf } from "./parts.ts";
 import { guarded, quietly } from "../platform/file-errors.ts";

@@ -1,8 +1,8 @@
 // hookline resume: continues a run with the config it was started with, or extends one that is complete.
-import { thisProcess } from "../checkpoint/process-mark.ts";
+import { thisProcess } from "../runs/liveness.ts";
 import { buildExperiment } from "../experiment/build/build-experiment.ts";
 import { hasMoreToTrain } from "../experiment/longer-training.ts";
-import { readResults, type SavedResults } from "../experiment/results-file.ts";
+import { readResults, type SavedResults } from "../runs/results.ts";
 import { overridesOf } from "./lib/config-file.ts";
 import { UsageError } from "./lib/exit.ts";
 import { typed } from "./lib/hints.ts";

@@ -4,7 +4,7 @@ import { formatDuration } from "../terminal/eta.ts";
 import { formatMetric } from "../terminal/format-number.ts";
 import { directionOf } from "../core/monitor.ts";
 import { didYouMean } from "../core/suggest.ts";
-import { readRun } from "../loggers/read-run.ts";
+import { readRun } from "../runs/read-run.ts";
 import { UsageError } from "./lib/exit.ts";
 import { typed } from "./lib/hints.ts";
 import { print, printJson, say } from "./lib/output.ts";

@@ -1,7 +1,7 @@
 // hookline unlock: removes the locks of a run or a study whose process is gone.
 import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
-import { breakLock, findLock, LOCK, sinceOf, type FoundLock } from "../checkpoint/lock.ts";
+import { breakLock, findLock, LOCK, sinceOf, type FoundLock } from "../runs/lock.ts";
 import { UsageError } from "./lib/exit.ts";
 import { typed } from "./lib/hints.ts";
 import { say } from "./lib/output.ts";

@@ -1,5 +1,5 @@
 // One run of an experiment, from the data to the last result.
-import { checkUnlocked } from "../checkpoint/lock.ts";
+import { checkUnlocked } from "../runs/lock.ts";
 import { isLockLost, OptionError } from "../core/errors.ts";
 import { safeText } from "../core/safe-text.ts";
 import type { Hook } from "../core/hook.ts";
@@ -19,7 +19,7 @@ import { trainsOn } from "./longer-training.ts";
 import { PipelineState, type PipelineHooks } from "./pipeline-hooks.ts";
 import type { PlannedModel } from "./plan.ts";
 import { Progress, type Ending } from "./progress.ts";
-import { readResults, type SavedModel } from "./results-file.ts";
+import { readResults, type SavedModel } from "../runs/results.ts";
 import { roomFor } from "./run-place.ts";
 import { checkResults, Training } from "./training.ts";
 import type { ExperimentOptions, ExperimentResult, RunExperimentOptions, SplitData } from "./types.ts";

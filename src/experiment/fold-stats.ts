@@ -1,5 +1,5 @@
 // Mean and standard deviation of each metric over the folds.
-import type { FoldStats } from "./types.ts";
+import type { FoldStats } from "../runs/results.ts";
 
 /** Only metrics that every fold has. */
 export function foldStats(results: readonly Readonly<Record<string, number>>[]): Record<string, FoldStats> {

@@ -10,7 +10,6 @@ export { leaveOneOut, type LeaveOneOutOptions } from "./splits/leave-one-out.ts"
 export type {
   ExperimentOptions,
   ExperimentResult,
-  FoldStats,
   LoaderOptions,
   Loaders,
   ModelPlan,
@@ -19,5 +18,5 @@ export type {
   Setup,
   Split,
   SplitData,
-  TrainingSummary,
 } from "./types.ts";
+export type { FoldStats, TrainingSummary } from "../runs/results.ts";

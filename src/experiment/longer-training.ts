@@ -2,7 +2,7 @@
 import { zeroCounters } from "../core/counters.ts";
 import { Limits, type LimitOptions } from "../core/limits.ts";
 import { planModels } from "./plan.ts";
-import type { SavedModel, SavedResults } from "./results-file.ts";
+import type { SavedModel, SavedResults } from "../runs/results.ts";
 import type { ExperimentOptions } from "./types.ts";
 
 /**

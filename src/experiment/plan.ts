@@ -11,7 +11,7 @@ import { plainOptions } from "../hooks/lib/run-facts.ts";
 import { TRAINER_CHECKS } from "../trainer/options.ts";
 import { DEFAULT_BATCH_SIZE } from "./default-loaders.ts";
 import { PipelineHooks } from "./pipeline-hooks.ts";
-import { RESULTS_FILE } from "./results-file.ts";
+import { RESULTS_FILE } from "../runs/results.ts";
 import type { ExperimentOptions, ModelPlan } from "./types.ts";
 
 /** One model of the experiment: what it says itself over what is said for all. */

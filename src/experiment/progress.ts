@@ -4,8 +4,8 @@ import type { HookFailure } from "../core/registry.ts";
 import type { RunResult } from "../core/result.ts";
 import { foldStats } from "./fold-stats.ts";
 import type { PlannedModel } from "./plan.ts";
-import { writeResults, type SavedModel, type SavedResults } from "./results-file.ts";
-import type { ExperimentResult, ModelResult, TrainingSummary } from "./types.ts";
+import { type SavedModel, type SavedResults, type TrainingSummary, writeResults } from "../runs/results.ts";
+import type { ExperimentResult, ModelResult } from "./types.ts";
 
 type Planned = Pick<PlannedModel<unknown>, "name" | "runDir">;
 type Numbers = Readonly<Record<string, number>>;

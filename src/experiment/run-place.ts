@@ -1,7 +1,7 @@
 // The directory of an experiment when a new one begins there: two runs are never mixed, and none is lost.
 import { OptionError } from "../core/errors.ts";
 import { builtin } from "../platform/builtin.ts";
-import { readResults, RESULTS_FILE, type SavedResults } from "./results-file.ts";
+import { readResults, RESULTS_FILE, type SavedResults } from "../runs/results.ts";
 
 type Fs = ReturnType<typeof process.getBuiltinModule<"node:fs">>;
 type Path = ReturnType<typeof process.getBuiltinModule<"node:path">>;

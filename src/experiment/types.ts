@@ -6,6 +6,7 @@ import type { LossModel, Metric, Model } from "../core/model.ts";
 import type { Datasets } from "../core/pipeline.types.ts";
 import type { HookFailure } from "../core/registry.ts";
 import type { RunResult } from "../core/result.ts";
+import type { FoldStats, TrainingSummary } from "../runs/results.ts";
 import type { DataLoaderOptions } from "../data/data-loader.ts";
 import type { Arrays } from "../data/source.ts";
 import type { Trainer } from "../trainer/trainer.ts";
@@ -87,19 +88,6 @@ export interface RunExperimentOptions {
   readonly resume?: boolean | string;
   /** Ends the experiment: after the step at hand, or before the next thing begins. */
   readonly signal?: AbortSignal;
-}
-
-/** How a training ended: the numbers of its RunResult. `onTrainingComplete` sees all of it, the run directory keeps the rest. */
-export type TrainingSummary = Pick<
-  RunResult,
-  "status" | "reason" | "requestedBy" | "steps" | "skippedSteps" | "epochs" | "elapsed" | "metrics" | "engine"
->;
-
-/** Over the folds. */
-export interface FoldStats {
-  readonly mean: number;
-  /** Of a sample: with n - 1 in the denominator. */
-  readonly std: number;
 }
 
 /** One model of an experiment, trained and evaluated. */

@@ -4,7 +4,7 @@ import type { ContextOf } from "../core/context.types.ts";
 import { OptionError } from "../core/errors.ts";
 import type { Hook } from "../core/hook.ts";
 import { checkOptions, is } from "../core/options.ts";
-import { writeAtomically } from "../platform/atomic-file.ts";
+import { writeAtomically } from "../runs/files.ts";
 import { Endpoint, ENDPOINT_CHECKS, type EndpointOptions } from "../net/endpoint.ts";
 import { Outbox } from "../net/outbox.ts";
 import { post } from "../net/post.ts";

@@ -1,10 +1,11 @@
 import { describe, expect, it } from "vitest";
 import { memoryStore } from "../checkpoint/memory-store.ts";
-import { thisProcess } from "../checkpoint/process-mark.ts";
+import { thisProcess } from "../runs/liveness.ts";
 import type { Hook } from "../core/hook.ts";
 import { histogram, text } from "../core/media.ts";
 import { DataLoader } from "../data/data-loader.ts";
-import type { LoggerBackend, LogRecord, RunEnd, RunEvent, RunFacts } from "../loggers/backend.ts";
+import type { LoggerBackend } from "../loggers/backend.ts";
+import type { LogRecord, RunEnd, RunEvent, RunFacts } from "../runs/types.ts";
 import { testEngine, tinyData, tinyTrainer, type TinyOptions } from "../testing/index.ts";
 import { cosine } from "../optim/index.ts";
 import { sgd } from "../optim/sgd.ts";

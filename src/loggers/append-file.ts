@@ -1,10 +1,10 @@
 // A file that lines are appended to: buffered, written in the background, in order, never torn but at its end, and whole
 // again when it is opened after a crash.
 import { HooklineError } from "../core/errors.ts";
-import type { Fence } from "../platform/fence.ts";
-import { LinesFromEnd, nodeFs, type Fs } from "./append-file-lines.ts";
-import { guarded, logProblem } from "./append-file-problems.ts";
-import type { LastRecord } from "./backend.ts";
+import type { Fence } from "../runs/fence.ts";
+import { LinesFromEnd, nodeFs, type Fs } from "../runs/files.ts";
+import { guardedLog, logProblem } from "../platform/file-errors.ts";
+import type { LastRecord } from "../runs/types.ts";
 
 /** Buffered text is handed over in pieces of this many characters. */
 const PIECE = 64 * 1024;
@@ -74,7 +74,7 @@ export class AppendFile {
   /** Opens the file, or makes it. A torn last line, which a kill may leave, is cut off. */
   static open(owner: string, path: string, options: OpenOptions = {}): AppendFile {
     const { fs = nodeFs(owner), fence } = options;
-    return guarded(path, () => {
+    return guardedLog(path, () => {
       fence?.check();
       // A link may lead anywhere, and opening a pipe would wait for ever. Windows has neither flag: they count as 0.
       const { O_RDWR, O_CREAT, O_NOFOLLOW, O_NONBLOCK } = fs.constants;
@@ -137,7 +137,7 @@ export class AppendFile {
     this.#failure = undefined;
     // What a write on its way would tell comes too late. It puts the same bytes in the same place, so it may go on.
     this.#turn++;
-    guarded(this.path, () => {
+    guardedLog(this.path, () => {
       for (;;) {
         const piece = (this.#piece ??= this.#nextPiece());
         if (!piece) break;
@@ -153,7 +153,7 @@ export class AppendFile {
    * was or as it should be.
    */
   truncateAfter({ step, count }: LastRecord, stepOf: (line: string) => number | undefined): void {
-    guarded(this.path, () => {
+    guardedLog(this.path, () => {
       const lines = new LinesFromEnd(this.#fs, this.#fd, this.#position);
       /** Where the records of this very step end, the last one first. */
       const ends: number[] = [];
@@ -183,7 +183,7 @@ export class AppendFile {
     } finally {
       // Its number may be another file's soon: a write on its way must not find that one.
       while (this.#isWriting) await new Promise((resolve) => setTimeout(resolve, 1));
-      guarded(this.path, () => this.#fs.closeSync(this.#fd));
+      guardedLog(this.path, () => this.#fs.closeSync(this.#fd));
     }
   }
 

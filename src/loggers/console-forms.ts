@@ -5,7 +5,7 @@ import { howFar } from "../terminal/ending.ts";
 import { formatDuration } from "../terminal/eta.ts";
 import { formatMetric, formatOf } from "../terminal/format-number.ts";
 import { paint, type Style } from "../terminal/paint.ts";
-import type { LogRecord, RunEnd } from "./backend.ts";
+import type { LogRecord, RunEnd } from "../runs/types.ts";
 import { Table, type Cell } from "./console-table.ts";
 
 /** How the lines look. */

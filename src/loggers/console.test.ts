@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { logRecord, runEnd, runFacts } from "../../tests/support/logger-facts.ts";
 import { terminal } from "../terminal/terminal.ts";
-import type { LogRecord, RunEnd } from "./backend.ts";
+import type { LogRecord, RunEnd } from "../runs/types.ts";
 import { consoleLog, type ConsoleOptions } from "./console.ts";
 
 let written = "";

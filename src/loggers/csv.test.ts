@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { beforeEach, describe, expect, it, onTestFinished } from "vitest";
 import { logRecord, runEnd, runFacts } from "../../tests/support/logger-facts.ts";
 import { image, text } from "../core/media.ts";
-import type { LogRecord, RunFacts } from "./backend.ts";
+import type { LogRecord, RunFacts } from "../runs/types.ts";
 import { csv } from "./csv.ts";
 
 let dir: string;

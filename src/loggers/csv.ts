@@ -2,7 +2,7 @@
 import { HooklineError } from "../core/errors.ts";
 import type { TextMedia } from "../core/media.ts";
 import { checkOptions, is } from "../core/options.ts";
-import { Fence } from "../platform/fence.ts";
+import { Fence } from "../runs/fence.ts";
 import {
   chunksOf,
   directoryOf,
@@ -12,12 +12,12 @@ import {
   replaceFile,
   setAside,
   type Fs,
-} from "./append-file-lines.ts";
+} from "../runs/files.ts";
 import { AppendFile, flushAtExit } from "./append-file.ts";
 import type { FileBackend, FileSettings } from "./backend.ts";
-import { lastRecordOf, type LogRecord, type RunFacts } from "./backend.ts";
+import { FIELDS, isRepeated, keyOf, lastRecordOf, microseconds } from "../runs/log-lines.ts";
+import type { LogRecord, RunFacts } from "../runs/types.ts";
 import { splitRow, textCell } from "./csv-cells.ts";
-import { FIELDS, isRepeated, keyOf, microseconds } from "./jsonl-lines.ts";
 import { threadedBackend } from "./lib/threaded-backend.ts";
 
 /** Options of `csv`. */

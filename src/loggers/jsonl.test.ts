@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { logRecord, runEnd, runFacts } from "../../tests/support/logger-facts.ts";
 import { histogram, image, text } from "../core/media.ts";
 import { beforeEach, describe, expect, it, onTestFinished } from "vitest";
-import type { LogRecord, RunFacts } from "./backend.ts";
+import type { LogRecord, RunFacts } from "../runs/types.ts";
 import { jsonl } from "./jsonl.ts";
 
 let dir: string;

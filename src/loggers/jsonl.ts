@@ -1,6 +1,6 @@
 // The run directory's own record: metrics.jsonl, events.jsonl and run.json. `readRun` reads them.
 import { checkOptions, is } from "../core/options.ts";
-import { Fence } from "../platform/fence.ts";
+import { Fence } from "../runs/fence.ts";
 import {
   chunksOf,
   directoryOf,
@@ -11,22 +11,22 @@ import {
   replaceFile,
   setAside,
   type Fs,
-} from "./append-file-lines.ts";
+} from "../runs/files.ts";
 import { AppendFile } from "./append-file.ts";
 import type { FileBackend, FileSettings } from "./backend.ts";
-import { lastRecordOf, type RunFacts } from "./backend.ts";
 import {
   EVENTS_SCHEMA,
+  METRICS_SCHEMA,
   eventLine,
   headerLine,
-  METRICS_SCHEMA,
+  lastRecordOf,
   recordLine,
   runOfHeader,
   stepOfLine,
-} from "./jsonl-lines.ts";
+} from "../runs/log-lines.ts";
+import type { RunFacts, RunInfo } from "../runs/types.ts";
 import { threadedBackend } from "./lib/threaded-backend.ts";
-import type { RunInfo } from "./run-info.ts";
-import { writeRunBegin, writeRunEnd } from "./run-json.ts";
+import { writeRunBegin, writeRunEnd } from "../runs/run-json.ts";
 
 /** Options of `jsonl`. */
 export interface JsonlOptions {

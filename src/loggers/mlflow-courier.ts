@@ -1,6 +1,6 @@
 // Brings what is queued to an MLflow server: the run, its parameters, its metrics in batches, and how it ended.
 import type { Json } from "../core/json.ts";
-import type { RunEnd } from "./backend.ts";
+import type { RunEnd } from "../runs/types.ts";
 import type { Chunk } from "./lib/queue.ts";
 import { parseLine, type LoggedLine, type Scalar } from "./lib/record-lines.ts";
 import { remoteBackend, type RemoteSettings } from "./lib/remote-backend.ts";

@@ -2,7 +2,8 @@
 import { OptionError } from "../core/errors.ts";
 import { checkOptions, is, type Check } from "../core/options.ts";
 import { redact } from "../core/redact.ts";
-import type { LoggerBackend, RunFacts } from "./backend.ts";
+import type { LoggerBackend } from "./backend.ts";
+import type { RunFacts } from "../runs/types.ts";
 import { REMOTE_CHECKS, type RemoteOptions, type RemoteSettings } from "./lib/remote-backend.ts";
 import { allSecrets, checkSecrets, environment, mapTexts, stringsOf } from "./lib/remote-options.ts";
 import { checkUrl, type ServiceOptions } from "./lib/service.ts";

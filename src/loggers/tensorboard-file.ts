@@ -2,7 +2,7 @@
 // leaves the file as it was, so that the same bytes can be tried again.
 import { HooklineError, LockLostError } from "../core/errors.ts";
 import { builtin } from "../platform/builtin.ts";
-import type { Fence } from "../platform/fence.ts";
+import type { Fence } from "../runs/fence.ts";
 
 type FsPromises = ReturnType<typeof process.getBuiltinModule<"node:fs/promises">>;
 type FileHandle = Awaited<ReturnType<FsPromises["open"]>>;

@@ -1,7 +1,9 @@
 // A run is resumed: its earlier event files lose the records that will be logged again, and their session's end, since
 // TensorBoard believes the first end that it reads and would call the run failed or over.
 import { builtin } from "../platform/builtin.ts";
-import { lastRecordOf, type LastRecord, type RunFacts, type Warn } from "./backend.ts";
+import type { Warn } from "./backend.ts";
+import { lastRecordOf } from "../runs/log-lines.ts";
+import type { LastRecord, RunFacts } from "../runs/types.ts";
 import { eventsIn, type FileEvent } from "./formats/read-events.ts";
 import { lastRecord } from "./formats/record.ts";
 import { SESSION_END } from "./tensorboard-hparams.ts";

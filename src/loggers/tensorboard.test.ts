@@ -15,7 +15,7 @@ import { afterEach, beforeEach, describe, expect, it, onTestFinished } from "vit
 import { readScalars } from "../../tests/support/event-file.ts";
 import { logRecord, runEnd, runFacts } from "../../tests/support/logger-facts.ts";
 import { image, text } from "../core/media.ts";
-import type { LogRecord, RunEnd, RunFacts } from "./backend.ts";
+import type { LogRecord, RunEnd, RunFacts } from "../runs/types.ts";
 import { lastRecord } from "./formats/record.ts";
 import { tensorboard } from "./tensorboard.ts";
 

@@ -1,7 +1,7 @@
 // What was logged, as W&B writes it: JSON of its own kind, lines of history and of system metrics, and the summary.
 import type { Json } from "../core/json.ts";
 import type { HistogramMedia, TextMedia } from "../core/media.ts";
-import type { RunEnd } from "./backend.ts";
+import type { RunEnd } from "../runs/types.ts";
 import type { ImageLine, LoggedLine, Scalar } from "./lib/record-lines.ts";
 
 /** Ready to be put into JSON: name and text of its value. */

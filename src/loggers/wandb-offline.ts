@@ -1,7 +1,7 @@
 // W&B without a network: a run as a `.wandb` file, which `wandb sync <folder>` sends later.
 import { OptionError } from "../core/errors.ts";
 import { builtin } from "../platform/builtin.ts";
-import type { RunEnd, RunFacts } from "./backend.ts";
+import type { RunEnd, RunFacts } from "../runs/types.ts";
 import { concat } from "../core/protobuf.ts";
 import { endLine, parseLine, RecordLines } from "./lib/record-lines.ts";
 import type { MakeBackend } from "./lib/threaded-backend.ts";

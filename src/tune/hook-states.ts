@@ -2,7 +2,7 @@
 import { HookError } from "../core/errors.ts";
 import type { Hook } from "../core/hook.ts";
 import type { Json } from "../core/json.ts";
-import { writeAtomically } from "../platform/atomic-file.ts";
+import { writeAtomically } from "../runs/files.ts";
 import { builtin } from "../platform/builtin.ts";
 import { StudyError } from "./study-error.ts";
 

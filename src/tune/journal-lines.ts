@@ -1,6 +1,6 @@
 // The text of a study's journal: one JSON object per line, each with a checksum that covers the line and, through the
 // checksum before it, everything above. So a line that was changed, removed, repeated or moved is found where it is.
-import { parseExact, stringifyExact } from "../core/exact-json.ts";
+import { parseExact, stringifyExact } from "../runs/exact-json.ts";
 import { crc32 } from "../platform/crc32.ts";
 import { wrongEntry } from "./journal-check.ts";
 import type { JournalLine } from "./journal-entry.ts";

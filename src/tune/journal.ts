@@ -1,6 +1,6 @@
 // A study's journal: a file with one JSON object per line, each synced to disk before anyone acts on it.
 import { nodeFs, syncDirectory, writeDurably } from "../platform/durable-files.ts";
-import { lockDirectory, type Lock } from "../checkpoint/lock.ts";
+import { lockDirectory, type Lock } from "../runs/lock.ts";
 import { guarded, quietly } from "../platform/file-errors.ts";
 import { CheckpointError } from "../core/errors.ts";
 import { builtin } from "../platform/builtin.ts";

@@ -1,5 +1,5 @@
 // A study as its directory tells it, for who looks on: nothing is locked and nothing is written.
-import { isLocked } from "../checkpoint/lock.ts";
+import { isLocked } from "../runs/lock.ts";
 import { readJournal } from "./journal.ts";
 import type { ReportedStudy } from "./report/index.ts";
 import { spaceFromJournal } from "./space/from-journal.ts";

@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
 import manifest from "../../package.json" with { type: "json" };
-import type { SavedResults } from "../../src/experiment/results-file.ts";
+import type { SavedResults } from "../../src/runs/results.ts";
 import { readWeights } from "../../src/checkpoint/index.ts";
 import { installHookline, type Ended, type Installed } from "./installed.ts";
 import { CONFIG, tinyProject } from "./tiny-project.ts";

@@ -2,7 +2,7 @@
 import { readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
-import type { SavedResults } from "../../src/experiment/results-file.ts";
+import type { SavedResults } from "../../src/runs/results.ts";
 import { installHookline, type Installed } from "./installed.ts";
 import { CONFIG, tinyProject } from "./tiny-project.ts";
 

@@ -2,7 +2,7 @@
 import { existsSync, readFileSync, rmSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
-import type { SavedResults } from "../../src/experiment/results-file.ts";
+import type { SavedResults } from "../../src/runs/results.ts";
 import { mpirunWorks } from "../distributed/ranks.ts";
 import { root } from "../support/sources.ts";
 import { installHookline, type Ended, type Installed } from "./installed.ts";

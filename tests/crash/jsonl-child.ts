@@ -1,7 +1,7 @@
 // Logs as fast as it can, with a "checkpoint" now and then, until it is killed; goes on from the last one when it is
 // started again. On a disk that is full or read-only it says what it was told.
 import { readFileSync, renameSync, writeFileSync } from "node:fs";
-import type { LogRecord, RunFacts } from "../../src/loggers/backend.ts";
+import type { LogRecord, RunFacts } from "../../src/runs/types.ts";
 import { csv } from "../../src/loggers/csv.ts";
 import { jsonl } from "../../src/loggers/jsonl.ts";
 import { logRecord, runEnd, runFacts } from "../support/logger-facts.ts";

@@ -17,7 +17,7 @@ import {
 import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { readRun } from "../../src/loggers/read-run.ts";
+import { readRun } from "../../src/runs/read-run.ts";
 import { compile, newFolder, straceWorks, Traced } from "./strace.ts";
 
 /** In two lanes, one for each core. */

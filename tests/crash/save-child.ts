@@ -1,7 +1,7 @@
 // One run over a scenario in a process of its own; it says on its output how it ended.
 import { readdirSync, readlinkSync } from "node:fs";
 import { CheckpointError } from "../../src/core/errors.ts";
-import { lockDirectory, type Lock } from "../../src/checkpoint/lock.ts";
+import { lockDirectory, type Lock } from "../../src/runs/lock.ts";
 import { nodeFs } from "../../src/platform/durable-files.ts";
 import { newDisk, saveAndPrune, SCENARIOS } from "./scenario.ts";
 

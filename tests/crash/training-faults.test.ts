@@ -6,7 +6,7 @@ import { CheckpointError, memoryStore, type CheckpointStore } from "hookline/che
 import { tinyTrainer } from "hookline/testing";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { nodeFs } from "../../src/platform/durable-files.ts";
-import { lockDirectory } from "../../src/checkpoint/lock.ts";
+import { lockDirectory } from "../../src/runs/lock.ts";
 import type { Fault } from "./failing-disk.ts";
 import { newFolder, straceWorks } from "./strace.ts";
 import type { TrainingNote } from "./training-child.ts";

@@ -3,7 +3,8 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { onTestFinished } from "vitest";
-import type { LoggerBackend, LogRecord, RunEnd, RunFacts } from "../../src/loggers/backend.ts";
+import type { LoggerBackend } from "../../src/loggers/backend.ts";
+import type { LogRecord, RunEnd, RunFacts } from "../../src/runs/types.ts";
 import { logRecord, runEnd, runFacts } from "../support/logger-facts.ts";
 
 export function temporaryFolder(): string {

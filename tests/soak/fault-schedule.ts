@@ -2,7 +2,7 @@
 import { execFileSync } from "node:child_process";
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
-import { breakLock } from "../../src/checkpoint/lock.ts";
+import { breakLock } from "../../src/runs/lock.ts";
 import { Rng } from "../../src/data/index.ts";
 import { startNoting } from "../support/noting-child.ts";
 import type { Training } from "../crash/training.ts";

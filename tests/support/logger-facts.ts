@@ -1,5 +1,5 @@
 // What a logger tells its backends: a run, a record of a step, and an end; each with what a test wants otherwise.
-import type { LogRecord, RunEnd, RunFacts } from "../../src/loggers/backend.ts";
+import type { LogRecord, RunEnd, RunFacts } from "../../src/runs/types.ts";
 
 export const runFacts = (more: Partial<RunFacts> = {}): RunFacts => ({
   dir: undefined,

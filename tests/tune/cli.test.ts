@@ -2,7 +2,7 @@
 import { existsSync, readdirSync, readFileSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
-import type { SavedResults } from "../../src/experiment/results-file.ts";
+import type { SavedResults } from "../../src/runs/results.ts";
 import { installHookline, type Installed } from "../cli/installed.ts";
 import { CONFIG, tinyProject } from "../cli/tiny-project.ts";
 import { redisIsHere, startRedis, WHERE_FROM } from "../support/redis-server.ts";

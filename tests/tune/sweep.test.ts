@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { Study, type Scheduler, type StudyOptions, type StudyResult } from "hookline/tune";
 import { describe, expect, test, vi } from "vitest";
 import { recordSweep } from "../../src/cli/lib/study-place.ts";
-import type { SavedResults } from "../../src/experiment/results-file.ts";
+import type { SavedResults } from "../../src/runs/results.ts";
 import type { Space } from "../../src/tune/space/space.ts";
 import { buildSweep } from "../../src/tune/sweep/build-sweep.ts";
 import { readSweep } from "../../src/tune/sweep/read-sweep.ts";

@@ -1,11 +1,11 @@
 // experiment.json: what a run directory must know so that a run can be gone on with, evaluated and used from it alone.
 import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { join, relative, resolve } from "node:path";
-import { thisProcess, type ProcessMark } from "../../checkpoint/process-mark.ts";
+import { thisProcess, type ProcessMark } from "../../runs/liveness.ts";
 import type { Json } from "../../core/json.ts";
 import type { ConfigDocument } from "../../experiment/config/document.ts";
 import { recordable, withoutSecrets } from "../../experiment/config/recordable.ts";
-import { toJson } from "../../loggers/jsonl-lines.ts";
+import { toJson } from "../../runs/log-lines.ts";
 import { UsageError } from "./exit.ts";
 import { typed } from "./hints.ts";
 import { readManifest } from "./package.ts";

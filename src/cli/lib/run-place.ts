@@ -1,9 +1,9 @@
 // The directory of a run that is about to begin: an unfinished run there is not passed over in silence.
 import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
-import { checkUnlocked } from "../../checkpoint/lock.ts";
+import { checkUnlocked } from "../../runs/lock.ts";
 import { sentence } from "../../experiment/config/sentence.ts";
-import { readResults, type SavedResults } from "../../experiment/results-file.ts";
+import { readResults, type SavedResults } from "../../runs/results.ts";
 import { moveAside } from "../../experiment/run-place.ts";
 import { UsageError } from "./exit.ts";
 import { typedResume } from "./hints.ts";

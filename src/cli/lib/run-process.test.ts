@@ -2,7 +2,7 @@
 import { spawnSync } from "node:child_process";
 import { hostname } from "node:os";
 import { expect, test } from "vitest";
-import { thisProcess } from "../../checkpoint/process-mark.ts";
+import { thisProcess } from "../../runs/liveness.ts";
 import { statusNow } from "./run-process.ts";
 
 test("a run of a process that lives is running; of one that is gone, killed", () => {

@@ -1,5 +1,5 @@
 // The process of a run: one that was killed could not say so, and its files say that it is running.
-import { isAlive, type ProcessMark } from "../../checkpoint/process-mark.ts";
+import { isAlive, type ProcessMark } from "../../runs/liveness.ts";
 
 /** `running` becomes `killed` where the process is gone; of one on another machine nobody here can tell. */
 export function statusNow(status: string, process: Readonly<Record<string, unknown>> | ProcessMark): string {

@@ -1,7 +1,7 @@
 // How a run stands, from files that a killed process left behind.
 import { writeFileSync } from "node:fs";
 import { expect, test } from "vitest";
-import { thisProcess } from "../../checkpoint/process-mark.ts";
+import { thisProcess } from "../../runs/liveness.ts";
 import { tempDir } from "../../../tests/support/temp-dir.ts";
 import { summarize } from "./run-summary.ts";
 

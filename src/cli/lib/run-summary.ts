@@ -2,12 +2,12 @@
 import { statSync } from "node:fs";
 import { readdir } from "node:fs/promises";
 import { basename, dirname, join, relative, sep } from "node:path";
-import type { ProcessMark } from "../../checkpoint/process-mark.ts";
+import type { ProcessMark } from "../../runs/liveness.ts";
 import { directionOf } from "../../core/monitor.ts";
-import { readResults } from "../../experiment/results-file.ts";
-import { nodeFs } from "../../loggers/append-file-lines.ts";
-import { readRun, type RunLog } from "../../loggers/read-run.ts";
-import { readRunJson } from "../../loggers/run-json.ts";
+import { readResults } from "../../runs/results.ts";
+import { nodeFs } from "../../runs/files.ts";
+import { readRun, type RunLog } from "../../runs/read-run.ts";
+import { readRunJson } from "../../runs/run-json.ts";
 import { readRecord } from "./record.ts";
 import { statusNow } from "./run-process.ts";
 

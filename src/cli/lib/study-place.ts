@@ -1,7 +1,7 @@
 // The directory of a sweep's study: what it was begun with is what it goes on with, or it is moved aside.
 import { existsSync, renameSync } from "node:fs";
 import { resolve } from "node:path";
-import { checkUnlocked } from "../../checkpoint/lock.ts";
+import { checkUnlocked } from "../../runs/lock.ts";
 import { difference } from "../../tune/sweep/difference.ts";
 import type { SweepDocument } from "../../tune/sweep/read-sweep.ts";
 import { readRecord } from "../../tune/sweep/record-file.ts";

@@ -16,7 +16,7 @@ import { buildExperiment } from "../../experiment/build/build-experiment.ts";
 import { DEFAULT_BATCH_SIZE, defaultLoaders } from "../../experiment/default-loaders.ts";
 import { PipelineHooks, PipelineState } from "../../experiment/pipeline-hooks.ts";
 import { planModels, type PlannedModel } from "../../experiment/plan.ts";
-import { readResults } from "../../experiment/results-file.ts";
+import { readResults } from "../../runs/results.ts";
 import { Training } from "../../experiment/training.ts";
 import type { ExperimentOptions, Loaders } from "../../experiment/types.ts";
 import { UsageError } from "./exit.ts";

@@ -1,6 +1,7 @@
 // Around a logging backend: its failures are warnings, and one that fails again and again is left alone.
 import { LockLostError } from "../../core/errors.ts";
-import type { LoggerBackend, LogRecord, RunEnd, RunEvent, RunFacts } from "../../loggers/backend.ts";
+import type { LoggerBackend } from "../../loggers/backend.ts";
+import type { LogRecord, RunEnd, RunEvent, RunFacts } from "../../runs/types.ts";
 
 /** How many failures in a row a backend may have. */
 const PATIENCE = 3;

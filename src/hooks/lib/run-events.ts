@@ -1,6 +1,6 @@
 // What has happened in a run since one last asked: interventions of hooks, and errors that their policies caught.
 import type { ContextOf } from "../../core/context.types.ts";
-import type { RunEvent } from "../../loggers/backend.ts";
+import type { RunEvent } from "../../runs/types.ts";
 
 type Around = Pick<ContextOf<"log">, "interventions" | "hooks">;
 

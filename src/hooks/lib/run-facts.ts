@@ -1,5 +1,5 @@
 // What loggers tell of a run: its settings and where it runs, without anything that looks like a secret.
-import { thisProcess } from "../../checkpoint/process-mark.ts";
+import { thisProcess } from "../../runs/liveness.ts";
 import type { ContextOf } from "../../core/context.types.ts";
 import type { Json } from "../../core/json.ts";
 import type { Optimizer } from "../../core/optimizer.ts";

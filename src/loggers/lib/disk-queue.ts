@@ -4,7 +4,7 @@
 // which run the others belong to, so that each file can be read without those before it. `position.json` says how far
 // a service has taken them. A process never writes to a file of another: what a crash tore is always the last line.
 import type { Json } from "../../core/json.ts";
-import { lockDirectory, type Lock } from "../../checkpoint/lock.ts";
+import { lockDirectory, type Lock } from "../../runs/lock.ts";
 import { messageOf } from "../../core/maybe.ts";
 import { builtin } from "../../platform/builtin.ts";
 import type { Chunk, ChunkLimit, Position, Queue } from "./queue.ts";

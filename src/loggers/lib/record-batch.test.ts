@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { expect, it } from "vitest";
 import { logRecord } from "../../../tests/support/logger-facts.ts";
 import { histogram, image, text } from "../../core/media.ts";
-import type { LogRecord } from "../backend.ts";
+import type { LogRecord } from "../../runs/types.ts";
 import { BatchWriter, recordsOf } from "./record-batch.ts";
 
 const record = (more: Partial<LogRecord>): LogRecord => logRecord(1, more);

@@ -1,5 +1,5 @@
 // Records on their way to another thread: their numbers in one array, and the names once for all records that share them.
-import type { LogRecord, RunEvent } from "../backend.ts";
+import type { LogRecord, RunEvent } from "../../runs/types.ts";
 
 /** Records one after the other that have the same metrics. */
 interface Shape {

@@ -2,7 +2,7 @@
 import { expect, it, onTestFinished, vi } from "vitest";
 import { logRecord } from "../../../tests/support/logger-facts.ts";
 import { histogram, image } from "../../core/media.ts";
-import type { LogRecord } from "../backend.ts";
+import type { LogRecord } from "../../runs/types.ts";
 import { endLine, parseLine, RecordLines } from "./record-lines.ts";
 
 const record = (step: number, scalars: Record<string, number>, media: LogRecord["media"] = {}): LogRecord =>

@@ -2,7 +2,7 @@
 import type { Json } from "../../core/json.ts";
 import type { Media } from "../../core/media.ts";
 import { builtin } from "../../platform/builtin.ts";
-import type { LogRecord, RunEnd } from "../backend.ts";
+import type { LogRecord, RunEnd } from "../../runs/types.ts";
 import { encodePngNow } from "../formats/png.ts";
 
 /** A value that is no number in JSON is its name: "NaN", "Infinity", "-Infinity". */

@@ -1,7 +1,8 @@
 // A backend that sends to a service through a queue: what the services have in common.
 import type { Json } from "../../core/json.ts";
 import { is, type Check } from "../../core/options.ts";
-import type { LoggerBackend, LogRecord, RunFacts, Warn } from "../backend.ts";
+import type { LoggerBackend, Warn } from "../backend.ts";
+import type { LogRecord, RunFacts } from "../../runs/types.ts";
 import { DiskQueue } from "./disk-queue.ts";
 import { inTimer } from "./in-timer.ts";
 import { MemoryQueue } from "./memory-queue.ts";

@@ -1,6 +1,6 @@
 // What the training thread and the logging thread say to each other.
 import type { ThreadFailure } from "../../platform/thread-failure.ts";
-import type { RunEnd, RunFacts } from "../backend.ts";
+import type { RunEnd, RunFacts } from "../../runs/types.ts";
 import type { RecordBatch } from "./record-batch.ts";
 
 /** What the logging thread is to do; each is answered when it is done. */

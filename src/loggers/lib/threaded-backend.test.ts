@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { beforeEach, expect, it, onTestFinished, vi } from "vitest";
 import { logRecord, runEnd, runFacts } from "../../../tests/support/logger-facts.ts";
-import type { LogRecord, RunFacts } from "../backend.ts";
+import type { LogRecord, RunFacts } from "../../runs/types.ts";
 import { csv } from "../csv.ts";
 import { jsonl } from "../jsonl.ts";
 

@@ -2,7 +2,8 @@
 import { printWarning } from "../../platform/print.ts";
 import { flushAtExit } from "../append-file.ts";
 import type { FileBackend } from "../backend.ts";
-import type { LoggerBackend, LogRecord, RunEnd, RunEvent, RunFacts, Warn } from "../backend.ts";
+import type { LoggerBackend, Warn } from "../backend.ts";
+import type { LogRecord, RunEnd, RunEvent, RunFacts } from "../../runs/types.ts";
 import { inTimer } from "./in-timer.ts";
 import { loggingThread, type LoggingThread } from "./logging-thread.ts";
 import { BatchWriter } from "./record-batch.ts";

@@ -10,7 +10,7 @@ import type { HostTensors } from "../../core/model.ts";
 import type { WeightFormat, WeightsOptions } from "../../core/saving.ts";
 import type { Engine } from "../../engines/engine.ts";
 import type { OptimizerSet } from "../optimizers.ts";
-import { parseExact, stringifyExact } from "../../core/exact-json.ts";
+import { parseExact, stringifyExact } from "../../runs/exact-json.ts";
 import { STATE_SCHEMA, type SavedState } from "./run-state.ts";
 import type { SnapshotMemory } from "./snapshot-memory.ts";
 import type { Snapshot } from "./snapshot.ts";

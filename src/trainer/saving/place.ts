@@ -1,5 +1,5 @@
 // Where a run's checkpoints are: the store, opened when it is first needed, what lies in it, and who still needs what.
-import type { Lock } from "../../checkpoint/lock.ts";
+import type { Lock } from "../../runs/lock.ts";
 import { type CheckpointStore, type LoadedCheckpoint, byAge } from "../../checkpoint/store.ts";
 import { CheckpointError } from "../../core/errors.ts";
 import { type HeldLock, NO_CHECKPOINT, type SavedCheckpoint } from "../../core/saving.ts";
@@ -83,7 +83,7 @@ export class Place {
 
   async #takeLock(): Promise<Lock | undefined> {
     if (this.#lockDir === undefined) return undefined;
-    const { lockDirectory } = await import("../../checkpoint/lock.ts");
+    const { lockDirectory } = await import("../../runs/lock.ts");
     const { resolve } = builtin<{ resolve(path: string): string }>("The run's directory", "node:path");
     return (this.#lock ??= lockDirectory(resolve(this.#lockDir)));
   }

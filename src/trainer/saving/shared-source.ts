@@ -2,7 +2,7 @@
 import type { HostTensors } from "../../core/model.ts";
 import type { SavedCheckpoint } from "../../core/saving.ts";
 import type { Strategy } from "../../distributed/strategy.ts";
-import { parseExact, stringifyExact } from "../../core/exact-json.ts";
+import { parseExact, stringifyExact } from "../../runs/exact-json.ts";
 import type { Source } from "./restore.ts";
 
 const TYPES = { Float32Array, Float64Array, Int32Array, Uint32Array, Int16Array, Uint16Array, Int8Array, Uint8Array };

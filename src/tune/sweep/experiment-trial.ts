@@ -5,7 +5,7 @@ import { buildExperiment } from "../../experiment/build/build-experiment.ts";
 import type { ConfigDocument } from "../../experiment/config/document.ts";
 import type { ConfigTree } from "../../experiment/config/read-config.ts";
 import { Experiment } from "../../experiment/experiment.ts";
-import { RESULTS_FILE } from "../../experiment/results-file.ts";
+import { RESULTS_FILE } from "../../runs/results.ts";
 import type { RunExperimentOptions } from "../../experiment/types.ts";
 import { builtin } from "../../platform/builtin.ts";
 import { StudyError, TrialPruned } from "../study-error.ts";

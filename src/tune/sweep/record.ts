@@ -3,7 +3,7 @@ import type { Json } from "../../core/json.ts";
 import { documentOf, type ConfigTree } from "../../experiment/config/read-config.ts";
 import { parseJson } from "../../experiment/config/parse-json.ts";
 import { recordable, withoutSecrets } from "../../experiment/config/recordable.ts";
-import { writeAtomically } from "../../platform/atomic-file.ts";
+import { writeAtomically } from "../../runs/files.ts";
 import { builtin } from "../../platform/builtin.ts";
 import { readSweep, type SweepDocument } from "./read-sweep.ts";
 import { SCHEMA, SWEEP_FILE, VERSION, type SweepRecord } from "./record-file.ts";

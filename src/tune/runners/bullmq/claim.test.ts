@@ -2,8 +2,8 @@
 import { spawnSync } from "node:child_process";
 import type { Redis } from "ioredis";
 import { expect, test } from "vitest";
-import { thisProcess } from "../../../checkpoint/process-mark.ts";
-import { stringifyExact } from "../../../core/exact-json.ts";
+import { thisProcess } from "../../../runs/liveness.ts";
+import { stringifyExact } from "../../../runs/exact-json.ts";
 import { ClaimKey, type Claim } from "./claim.ts";
 import { Dropped } from "./dropped.ts";
 import { Inbox } from "./inbox.ts";

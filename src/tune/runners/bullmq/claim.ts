@@ -1,8 +1,8 @@
 // Which process controls a study: a key in Redis that its controller keeps alive, so that there is only one, and workers
 // know for which controller they work.
 import type { Redis } from "ioredis";
-import { isAlive, type ProcessMark } from "../../../checkpoint/process-mark.ts";
-import { stringifyExact } from "../../../core/exact-json.ts";
+import { isAlive, type ProcessMark } from "../../../runs/liveness.ts";
+import { stringifyExact } from "../../../runs/exact-json.ts";
 import { StudyError } from "../../study-error.ts";
 import type { Code } from "./code.ts";
 import type { Inbox } from "./inbox.ts";

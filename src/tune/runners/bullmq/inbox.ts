@@ -1,5 +1,5 @@
 // Everything that comes from Redis passes here: signed if there is a key, of a known form, or dropped and counted.
-import { parseExact } from "../../../core/exact-json.ts";
+import { parseExact } from "../../../runs/exact-json.ts";
 import { is, type Check } from "../../../core/options.ts";
 import { failure, isRecord, numbers, shaped, type Fields } from "../../shapes.ts";
 import type { TrialJob } from "../runner.ts";

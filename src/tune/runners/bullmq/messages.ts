@@ -1,7 +1,7 @@
 // Messages between the workers and the controller of a study. Any of them may be lost or arrive twice: a worker numbers
 // its messages and repeats each until it is answered, and each is applied once.
 import type { TrialFailure } from "../../../core/tune.types.ts";
-import { stringifyExact } from "../../../core/exact-json.ts";
+import { stringifyExact } from "../../../runs/exact-json.ts";
 import type { FromTrial } from "../messages.ts";
 import type { TrialOutcome, Verdict } from "../runner.ts";
 

@@ -1,7 +1,7 @@
 // A worker's session with one controller of a study: takes its attempts from the queue and runs each in a warm process, so
 // that this one always has time to renew its locks.
 import type { Job, Worker } from "bullmq";
-import { hostName } from "../../../checkpoint/process-mark.ts";
+import { hostName } from "../../../runs/liveness.ts";
 import { builtin } from "../../../platform/builtin.ts";
 import { errorOf } from "../../failure.ts";
 import { StudyError } from "../../study-error.ts";

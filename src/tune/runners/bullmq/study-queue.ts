@@ -1,12 +1,12 @@
 // The controller's side of a study whose trials run elsewhere: puts attempts into a queue, talks to the workers that have
 // them, and notices when one is lost.
 import type { Queue, Worker } from "bullmq";
-import { thisProcess } from "../../../checkpoint/process-mark.ts";
+import { thisProcess } from "../../../runs/liveness.ts";
 import { builtin } from "../../../platform/builtin.ts";
 import { StudyError } from "../../study-error.ts";
 import type { RunnerStudy, TrialHost, TrialJob, TrialOutcome } from "../runner.ts";
 import { Attempts, type Attempt } from "./attempts.ts";
-import { stringifyExact } from "../../../core/exact-json.ts";
+import { stringifyExact } from "../../../runs/exact-json.ts";
 import { ClaimKey, type Claim } from "./claim.ts";
 import { codeOf } from "./code.ts";
 import { checkKeeps, connect, type Connection } from "./connection.ts";

@@ -1,8 +1,8 @@
 // A worker: waits for a study's controller, works for it until that ends, and waits for the next one.
 import type { Redis } from "ioredis";
-import { hostName } from "../../../checkpoint/process-mark.ts";
+import { hostName } from "../../../runs/liveness.ts";
 import { checkOptions } from "../../../core/options.ts";
-import { stringifyExact } from "../../../core/exact-json.ts";
+import { stringifyExact } from "../../../runs/exact-json.ts";
 import { StudyError } from "../../study-error.ts";
 import { keyOption, redisAddress } from "../bullmq.ts";
 import type { PoolOptions } from "../child-pool.ts";

@@ -1,8 +1,8 @@
 // Fencing: whoever writes to a locked directory checks, right before each commit, that the lock is still its own.
 import { LockLostError } from "../core/errors.ts";
 import type { LockMark } from "../core/saving.ts";
-import { builtin } from "./builtin.ts";
-import { codeOf } from "./error-code.ts";
+import { builtin } from "../platform/builtin.ts";
+import { codeOf } from "../platform/error-code.ts";
 
 type Fs = ReturnType<typeof process.getBuiltinModule<"node:fs">>;
 

@@ -1,7 +1,7 @@
 // The lines of metrics.jsonl and events.jsonl, and of what they are made: docs/run-directory.md publishes it.
 import type { Json } from "../core/json.ts";
 import type { Media } from "../core/media.ts";
-import type { LogRecord, RunEvent, RunFacts } from "./backend.ts";
+import type { LastRecord, LogRecord, RunEvent, RunFacts } from "./types.ts";
 
 export const METRICS_SCHEMA = "hookline.metrics";
 export const EVENTS_SCHEMA = "hookline.events";
@@ -94,3 +94,7 @@ function mediaJson(media: Media): Json | undefined {
 export function eventLine({ type, step, time, details }: RunEvent): string {
   return `${toJson({ type, step, time, details })}\n`;
 }
+
+/** The last record that a resumed run keeps. */
+export const lastRecordOf = ({ lastRecord, resumedAt = 0 }: RunFacts): LastRecord =>
+  lastRecord ?? { step: resumedAt, count: Infinity };

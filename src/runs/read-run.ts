@@ -2,14 +2,13 @@
 import { HooklineError, OptionError } from "../core/errors.ts";
 import { didYouMean } from "../core/suggest.ts";
 import { codeOf } from "../platform/error-code.ts";
-import { nodeFs } from "./append-file-lines.ts";
-import { logProblem } from "./append-file-problems.ts";
-import type { RunEvent } from "./backend.ts";
-import { FIELDS, keyOf, METRICS_SCHEMA, VERSION } from "./jsonl-lines.ts";
-import { Columns } from "./read-run-columns.ts";
-import { openToRead, readLines, type FileHandle, type LineVisitor } from "./read-run-lines.ts";
-import { LineScanner } from "./read-run-scan.ts";
-import type { RunInfo } from "./run-info.ts";
+import { nodeFs } from "./files.ts";
+import { logProblem } from "../platform/file-errors.ts";
+import type { RunEvent, RunInfo } from "./types.ts";
+import { FIELDS, keyOf, METRICS_SCHEMA, VERSION } from "./log-lines.ts";
+import { Columns } from "./columns.ts";
+import { openToRead, readLines, type FileHandle, type LineVisitor } from "./read-lines.ts";
+import { LineScanner } from "./scan-line.ts";
 import { readRunJson } from "./run-json.ts";
 
 /** The values of one metric, and where they were logged. */

@@ -2,11 +2,10 @@
 import { CheckpointError } from "../core/errors.ts";
 import { builtin } from "../platform/builtin.ts";
 import { codeOf } from "../platform/error-code.ts";
-import { Fence, readLock } from "../platform/fence.ts";
+import { Fence, readLock } from "./fence.ts";
 import { makeDirectory, nodeFs, type DiskFs } from "../platform/durable-files.ts";
-import { announce, ask, removeOthers } from "./lock-presence.ts";
+import { type Liveness, type ProcessMark, announce, ask, livenessOf, removeOthers, thisProcess } from "./liveness.ts";
 import { guarded, quietly } from "../platform/file-errors.ts";
-import { livenessOf, thisProcess, type Liveness, type ProcessMark } from "./process-mark.ts";
 
 export const LOCK = ".lock";
 export const LOCK_TEMP = ".lock-";

@@ -1,5 +1,5 @@
 // What was read of a run so far: a growing array for each field of the records, and rows and values for each metric.
-import { FIELDS } from "./jsonl-lines.ts";
+import { FIELDS } from "./log-lines.ts";
 
 const FIRST_ROOM = 64;
 

@@ -1,15 +1,28 @@
 // results.json: how far an experiment is and what came out of it, replaced as a whole each time.
 import { HooklineError } from "../core/errors.ts";
 import type { Json } from "../core/json.ts";
-import { writeAtomically } from "../platform/atomic-file.ts";
+import { writeAtomically } from "./files.ts";
 import { builtin } from "../platform/builtin.ts";
-import type { ExperimentResult, FoldStats, TrainingSummary } from "./types.ts";
+import type { RunResult } from "../core/result.ts";
 
 export const RESULTS_FILE = "results.json";
 const SCHEMA = "hookline.results";
 const VERSION = 1;
 
 type Numbers = Readonly<Record<string, number>>;
+
+/** How a training ended: the numbers of its RunResult. `onTrainingComplete` sees all of it, the run directory keeps the rest. */
+export type TrainingSummary = Pick<
+  RunResult,
+  "status" | "reason" | "requestedBy" | "steps" | "skippedSteps" | "epochs" | "elapsed" | "metrics" | "engine"
+>;
+
+/** Over the folds. */
+export interface FoldStats {
+  readonly mean: number;
+  /** Of a sample: with n - 1 in the denominator. */
+  readonly std: number;
+}
 
 /** One model in the file. */
 export interface SavedModel {
@@ -32,7 +45,7 @@ export interface SavedResults {
   readonly schema: typeof SCHEMA;
   readonly version: number;
   readonly name: string;
-  readonly status: "running" | "error" | ExperimentResult["status"];
+  readonly status: "running" | "error" | RunResult["status"];
   readonly reason: string;
   readonly requestedBy: string;
   readonly seed: number;

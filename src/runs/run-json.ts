@@ -1,8 +1,7 @@
 // run.json: what a run is and how it ended, replaced as a whole each time.
-import { readRange, replaceFile, setAside, type Fs } from "./append-file-lines.ts";
-import type { RunEnd, RunFacts } from "./backend.ts";
-import { toJson } from "./jsonl-lines.ts";
-import { RUN_SCHEMA, type RunInfo } from "./run-info.ts";
+import { readRange, replaceFile, setAside, type Fs } from "./files.ts";
+import { RUN_SCHEMA, type RunEnd, type RunFacts, type RunInfo } from "./types.ts";
+import { toJson } from "./log-lines.ts";
 
 const RUN_VERSION = 1;
 /** More than this is no file of ours. */

@@ -14,7 +14,7 @@ import { hostname, tmpdir } from "node:os";
 import { afterAll, beforeEach, expect, onTestFinished, test, vi } from "vitest";
 import { CheckpointError } from "../core/errors.ts";
 import { isLocked, lockDirectory, type LockHolder } from "./lock.ts";
-import { thisProcess } from "./process-mark.ts";
+import { thisProcess } from "./liveness.ts";
 
 const home = mkdtempSync(`${tmpdir()}/hookline-lock-`);
 afterAll(() => rmSync(home, { recursive: true, force: true }));

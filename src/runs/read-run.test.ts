@@ -6,9 +6,9 @@ import fc from "fast-check";
 import { beforeEach, describe, expect, it, onTestFinished } from "vitest";
 import { logRecord, runEnd, runFacts } from "../../tests/support/logger-facts.ts";
 import { histogram, text } from "../core/media.ts";
-import type { LogRecord, RunFacts } from "./backend.ts";
-import { jsonl } from "./jsonl.ts";
-import { recordLine } from "./jsonl-lines.ts";
+import type { LogRecord, RunFacts } from "./types.ts";
+import { jsonl } from "../loggers/jsonl.ts";
+import { recordLine } from "./log-lines.ts";
 import { readRun, type RunLog } from "./read-run.ts";
 
 let dir: string;

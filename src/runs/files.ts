@@ -1,8 +1,8 @@
-// The lines of a log file seen from its end, and ways to put a file out of the way without losing it.
+// Files of a run directory: replaced as a whole, kept under another name, and read from their end.
 import { OptionError } from "../core/errors.ts";
 import { builtin } from "../platform/builtin.ts";
 import { codeOf } from "../platform/error-code.ts";
-import { guarded } from "./append-file-problems.ts";
+import { guardedLog } from "../platform/file-errors.ts";
 
 export type Fs = ReturnType<typeof process.getBuiltinModule<"node:fs">>;
 
@@ -67,7 +67,7 @@ function openPlain(fs: Fs, path: string): number {
 /** The first line; not whole when the file ends before it does, or when it is longer than a header can be. */
 export function firstLine(fs: Fs, path: string): { readonly text: string; readonly isWhole: boolean } {
   if (!isFile(fs, path)) return { text: "", isWhole: false };
-  return guarded(path, () => {
+  return guardedLog(path, () => {
     const fd = openPlain(fs, path);
     try {
       const bytes = readRange(fs, fd, 0, WINDOW);
@@ -122,14 +122,14 @@ function isFile(fs: Fs, path: string): boolean {
 
 /** Another run's file gets another name: nobody expects a new run to delete an old one's numbers. */
 export function setAside(fs: Fs, path: string): void {
-  guarded(path, () => {
+  guardedLog(path, () => {
     if (isFile(fs, path) && fs.lstatSync(path).size > 0) fs.renameSync(path, freeName(fs, path));
   });
 }
 
 /** Gives the file a second name, so that it stays when its first one is taken. */
 export function keepUnderOtherName(fs: Fs, path: string): void {
-  guarded(path, () => {
+  guardedLog(path, () => {
     const name = freeName(fs, path);
     try {
       fs.linkSync(path, name);
@@ -145,7 +145,7 @@ export function keepUnderOtherName(fs: Fs, path: string): void {
  * beside it is always the same, so that crashes do not pile up files.
  */
 export function replaceFile(fs: Fs, path: string, write: (put: (bytes: Uint8Array) => void) => void): void {
-  guarded(path, () => {
+  guardedLog(path, () => {
     const beside = `${path}.tmp`;
     fs.rmSync(beside, { force: true });
     try {
@@ -174,5 +174,23 @@ export function directoryOf(owner: string, dir: string | undefined): string {
 }
 
 export function makeDirectory(fs: Fs, dir: string): void {
-  guarded(dir, () => void fs.mkdirSync(dir, { recursive: true }));
+  guardedLog(dir, () => void fs.mkdirSync(dir, { recursive: true }));
+}
+
+type FsPromises = ReturnType<typeof process.getBuiltinModule<"node:fs/promises">>;
+type Path = ReturnType<typeof process.getBuiltinModule<"node:path">>;
+
+/** The same without blocking the thread, for text: makes the folder if there is none. */
+export async function writeAtomically(owner: string, file: string, text: string): Promise<void> {
+  const fs = builtin<FsPromises>(owner, "node:fs/promises");
+  const { dirname } = builtin<Path>(owner, "node:path");
+  const beside = `${file}.${crypto.randomUUID()}.tmp`;
+  try {
+    await fs.mkdir(dirname(file), { recursive: true });
+    await fs.writeFile(beside, text);
+    await fs.rename(beside, file);
+  } catch (error) {
+    await fs.rm(beside, { force: true });
+    throw error;
+  }
 }

@@ -1,0 +1,106 @@
+// What run.json says, apart from how it is written: users' types must not need Node's.
+import type { Json } from "../core/json.ts";
+import type { Media } from "../core/media.ts";
+import type { LockMark } from "../core/saving.ts";
+
+export const RUN_SCHEMA = "hookline.run";
+
+/** What run.json says. */
+export interface RunInfo {
+  readonly schema: typeof RUN_SCHEMA;
+  readonly version: number;
+  readonly id: string;
+  readonly name: string;
+  /** `running` is also what a run leaves that was killed. */
+  readonly status: "running" | RunEnd["status"];
+  /** Milliseconds since 1970: when the first part of the run began, and when the latest part did. */
+  readonly startedAt: number;
+  readonly partStartedAt: number;
+  /** The step from which the latest part went on; null if there is but one part. */
+  readonly resumedAt: number | null;
+  readonly totalSteps: number | null;
+  readonly hparams: Readonly<Record<string, Json>>;
+  /** Options, versions, command line, git commit, engine, host. */
+  readonly about: Readonly<Record<string, Json>>;
+  /** Only of a run that has ended. */
+  readonly reason?: string;
+  readonly step?: number;
+  readonly endedAt?: number;
+  /** Seconds of training, all parts together. */
+  readonly elapsed?: number;
+  /** Seconds that the engine spent on compiling, in the latest part; where it says so. */
+  readonly compileSeconds?: number;
+  /** The latest value of every metric; numbers that JSON lacks are strings: "NaN", "Infinity", "-Infinity". */
+  readonly metrics?: Readonly<Record<string, number | string>>;
+}
+
+/** What is known of a run when it begins. Secrets are gone from all of it. */
+export interface RunFacts {
+  /** `<runDir>`; undefined when the trainer has none: then a backend that writes files is an error. */
+  readonly dir: string | undefined;
+  /** The last part of the directory, or what the user calls the run. */
+  readonly name: string;
+  /** Stays the same when the run is resumed; random for a new one. */
+  readonly id: string;
+  /** Set when the run is resumed: the step of its checkpoint. */
+  readonly resumedAt: number | undefined;
+  /**
+   * Of a resumed run, the last record that was written before its checkpoint: records after it will be logged again.
+   * Undefined when the checkpoint does not say: then every record up to `resumedAt` is kept.
+   */
+  readonly lastRecord?: LastRecord | undefined;
+  /** This process closed the run itself, and continues it with another call of the trainer: nothing is logged again. */
+  readonly continued?: boolean;
+  /** Milliseconds since 1970, when this part of the run began. */
+  readonly startedAt: number;
+  /** The user's, or those of the trainer's options that are plain values. */
+  readonly hparams: Readonly<Record<string, Json>>;
+  /** For run.json: options, versions, command line, git commit, engine, host. */
+  readonly about: Readonly<Record<string, Json>>;
+  readonly totalSteps: number | undefined;
+  /** The lock of the run's directory: once its file has another text, another process writes there. */
+  readonly lock?: LockMark | undefined;
+}
+
+/** Several records may have the same step: that of an epoch follows that of its last step. */
+export interface LastRecord {
+  readonly step: number;
+  /** How many records this step has, this one included; Infinity where it is not known. */
+  readonly count: number;
+}
+
+/** What one boundary logs. */
+export interface LogRecord {
+  readonly step: number;
+  /** Of an evaluation of other weights than the last, such as the best checkpoint's: the step they are from. */
+  readonly weightsStep?: number;
+  /** From 0. */
+  readonly epoch: number;
+  /** Milliseconds since 1970. */
+  readonly time: number;
+  /** Seconds of training, earlier parts of a resumed run included. */
+  readonly elapsed: number;
+  readonly scalars: Readonly<Record<string, number>>;
+  readonly media: Readonly<Record<string, Media>>;
+}
+
+/** Something that happened: an intervention, an error that a hook's policy caught, a checkpoint saved or not saved. */
+export interface RunEvent {
+  readonly type: "intervention" | "hookError" | "save" | "saveError" | "load" | "start" | "end";
+  readonly step: number;
+  readonly time: number;
+  readonly details: Readonly<Record<string, Json>>;
+}
+
+/** How a run ended, for a logging backend. */
+export interface RunEnd {
+  readonly status: "completed" | "stopped" | "interrupted" | "error";
+  readonly reason: string;
+  readonly step: number;
+  readonly time: number;
+  readonly elapsed: number;
+  /** Seconds that the engine spent on compiling, in this part of the run; where it says so. */
+  readonly compileSeconds?: number;
+  /** Latest value of every metric. */
+  readonly metrics: Readonly<Record<string, number>>;
+}
