@@ -38,7 +38,7 @@ export async function killLoggedTraining(
       home,
       "tests/crash/logged-training-child.ts",
       ...threads,
-      "src/engines/native/threads/team-worker.ts",
+      "src/engines/native/threads/pool-worker.ts",
     );
     // The native engine finds its library from where the compiled program lies.
     symlinkSync(nodeModules, `${home}/node_modules`);

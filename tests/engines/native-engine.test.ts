@@ -8,7 +8,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import type { Tensor } from "../../src/core/model.ts";
 import type { Buffer } from "../../src/engines/engine.ts";
 import { NativeEngine } from "../../src/engines/native/native-engine.ts";
-import { nativeMachine } from "../support/native-machine.ts";
+import { nativeResources } from "../support/native-resources.ts";
 import { Program } from "../../src/engines/native/program.ts";
 import { numbers } from "../support/both-engines.ts";
 import { tempDir } from "../support/temp-dir.ts";
@@ -146,13 +146,13 @@ describe("memory", () => {
     expect(engine.bytesInUse).toBe(held);
     engine.free(x);
     expect(engine.bytesInUse).toBe(before);
-    const machine = nativeMachine();
+    const resources = nativeResources();
     const plan = {
       buffers: [{ length: 100, source: { kind: "constant" as const, data: new Float32Array(100) } }],
       steps: [{ kind: "kernel" as const, buffers: [0], kernel: undefined as never }],
     };
-    expect(() => new Program(plan, machine)).toThrow(TypeError);
-    expect(machine.memory.bytesInUse).toBe(0);
+    expect(() => new Program(plan, resources)).toThrow(TypeError);
+    expect(resources.memory.bytesInUse).toBe(0);
   });
 });
 
@@ -218,7 +218,7 @@ describe("without onnxruntime-node", () => {
     const folder = tempDir();
     const outfile = join(folder, "engine.mjs");
     await build({
-      entryPoints: [join(import.meta.dirname, "../../src/engines/native/matmul/onnxruntime.ts")],
+      entryPoints: [join(import.meta.dirname, "../../src/engines/native/products.ts")],
       bundle: true,
       platform: "node",
       format: "esm",
@@ -228,7 +228,7 @@ describe("without onnxruntime-node", () => {
       mkdirSync(join(folder, name, ".."), { recursive: true });
       writeFileSync(join(folder, name), text);
     }
-    const script = `import("./engine.mjs").then((m) => { try { m.loadOnnxruntime(); } catch (e) { console.log(e.constructor.name + ": " + e.message); } })`;
+    const script = `import("./engine.mjs").then((m) => { try { new m.Products({}); } catch (e) { console.log(e.constructor.name + ": " + e.message); } })`;
     return execFileSync(process.execPath, ["-e", script], { cwd: folder, encoding: "utf8" });
   }
 

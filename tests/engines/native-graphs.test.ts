@@ -1,7 +1,7 @@
 // Any graph, planned and compiled, computes what it computes number by number.
 import fc from "fast-check";
 import { afterAll, describe, expect, test } from "vitest";
-import { nativeMachine, runNative } from "../support/native-machine.ts";
+import { nativeResources, runNative } from "../support/native-resources.ts";
 import { outline, randomGraph } from "../support/random-graph.ts";
 import { runGraph } from "../support/run-graph.ts";
 
@@ -9,8 +9,8 @@ import { runGraph } from "../support/run-graph.ts";
 const unsigned = (results: number[][]): number[][] => results.map((values) => values.map((value) => value + 0));
 
 describe.each([1, 2])("%i threads", (threads) => {
-  const machine = nativeMachine(threads);
-  afterAll(() => machine.team.close());
+  const resources = nativeResources(threads);
+  afterAll(() => resources.pool.close());
 
   test.each([
     ["anything", 250],
@@ -18,23 +18,23 @@ describe.each([1, 2])("%i threads", (threads) => {
   ] as const)("%s", (kind, numRuns) => {
     const property = fc.property(fc.nat({ max: 1_000_000 }), (seed) => {
       const { graph, inputs } = randomGraph(seed, kind);
-      expect(unsigned(runNative(machine, graph, inputs)), outline(graph)).toEqual(unsigned(runGraph(graph, inputs)));
+      expect(unsigned(runNative(resources, graph, inputs)), outline(graph)).toEqual(unsigned(runGraph(graph, inputs)));
     });
     fc.assert(property, { numRuns });
-    expect(machine.memory.bytesInUse).toBe(0);
+    expect(resources.memory.bytesInUse).toBe(0);
   });
 });
 
 test("large ones, divided between threads, are what one thread computes", async () => {
-  const [one, two] = [nativeMachine(1), nativeMachine(2)];
+  const [one, two] = [nativeResources(1), nativeResources(2)];
   const property = fc.property(fc.nat({ max: 1_000_000 }), fc.boolean(), (seed, ofProducts) => {
     const { graph, inputs } = randomGraph(seed, ofProducts ? "products" : "anything", "large");
-    const [expected, got] = [one, two].map((machine) => runNative(machine, graph, inputs));
+    const [expected, got] = [one, two].map((resources) => runNative(resources, graph, inputs));
     // One number for each output: arrays of this size are slow to compare and long to show.
     const wrong = expected!.map((values, i) => values.findIndex((value, n) => value !== got![i]![n]));
     expect(wrong, outline(graph)).toEqual(wrong.map(() => -1));
   });
   fc.assert(property, { numRuns: 40 });
-  await two.team.close();
+  await two.pool.close();
   expect([one, two].map(({ memory }) => memory.bytesInUse)).toEqual([0, 0]);
 });

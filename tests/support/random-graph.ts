@@ -1,8 +1,7 @@
 // Graphs of any kind, from a number. Every result is a small whole number, so that two ways of computing must agree exactly.
 import { Rng } from "../../src/data/random.ts";
 import { GraphBuilder } from "../../src/engines/lower/builder.ts";
-import type { Arg, DType, Graph, MapOp } from "../../src/engines/lower/graph.ts";
-import { keepLive } from "../../src/engines/lower/live.ts";
+import { type Arg, type DType, type Graph, type MapOp, keepLive } from "../../src/engines/lower/graph.ts";
 import { sizeOf } from "../../src/core/arrays.ts";
 import type { Move } from "../../src/engines/lower/view.ts";
 

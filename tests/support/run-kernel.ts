@@ -3,7 +3,7 @@ import type { DType, MapOp } from "../../src/engines/lower/graph.ts";
 import { EngineMemory } from "../../src/engines/native/memory.ts";
 import type { Kernel } from "../../src/engines/native/kernel.ts";
 import { bindKernels, compileKernels } from "../../src/engines/native/wasm/compile.ts";
-import { scratchOf } from "../../src/engines/native/wasm/scratch.ts";
+import { scratchOf } from "../../src/engines/native/wasm/phases.ts";
 
 export type Numbers = Float32Array<ArrayBuffer> | Int32Array<ArrayBuffer> | Uint32Array<ArrayBuffer>;
 

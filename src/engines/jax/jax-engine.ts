@@ -4,9 +4,8 @@ import { type HostArray, type TypedArray } from "../../core/arrays.ts";
 import { EngineError } from "../../core/errors.ts";
 import type { MaybePromise } from "../../core/loader.ts";
 import type { Tensor } from "../../core/model.ts";
+import { isRoutineOnView, writeRoutineInputs } from "./routine-inputs.ts";
 import type { Buffer, Engine, JitOptions, OnEngine, Tree } from "../engine.ts";
-import { writeRoutineInputs } from "./routine-inputs.ts";
-import { canLook, copyInto, lend } from "./wasm-memory.ts";
 
 export type JaxDevice = "wasm" | "webgpu";
 
@@ -43,22 +42,27 @@ interface Jitted<R> {
   dispose(): void;
 }
 
+/** Some programs compile only after their inputs to routines have been written to memory. */
+function compileAndRun<R>(compiled: Jitted<R>, args: readonly unknown[]): R {
+  try {
+    return compiled(...args);
+  } catch (error) {
+    if (!isRoutineOnView(error)) throw error;
+    writeRoutineInputs(compiled, args);
+    return compiled(...args);
+  }
+}
+
 export class JaxEngine implements Engine {
   readonly name: JaxDevice;
   readonly syncRead: boolean;
-  readonly readInto?: NonNullable<Engine["readInto"]>;
-  readonly lend?: NonNullable<Engine["lend"]>;
   readonly #compiled: Jitted<unknown>[] = [];
 
   private constructor(device: JaxDevice) {
-    writeRoutineInputs();
     this.name = device;
     // In a cross-origin isolated page jax-js spreads wasm kernels over workers, and only awaiting sees the result.
     const threaded = typeof SharedArrayBuffer !== "undefined" && typeof Worker !== "undefined";
     this.syncRead = device === "wasm" && !threaded;
-    if (device !== "wasm" || !canLook()) return;
-    this.readInto = (buffer, into) => copyInto(buffer as JaxArray, into);
-    this.lend = (held) => lend(held as readonly JaxArray[]) as ReturnType<NonNullable<Engine["lend"]>>;
   }
 
   static async create(device: JaxDevice): Promise<JaxEngine> {
@@ -78,7 +82,7 @@ export class JaxEngine implements Engine {
     return new JaxEngine(device);
   }
 
-  /** At once: wasm is ready as soon as jax-js is loaded. */
+  /** Needs no waiting: wasm is ready as soon as jax-js is loaded. */
   static onWasm(): JaxEngine {
     return new JaxEngine("wasm");
   }
@@ -107,7 +111,7 @@ export class JaxEngine implements Engine {
       const references = witness?.refCount ?? 0;
       tree.ref(kept as never);
       try {
-        return this.#realise(compiled(...args) as unknown as OnEngine<R>);
+        return this.#realise(compileAndRun(compiled, args) as unknown as OnEngine<R>);
       } catch (error) {
         // A function that could not be traced has consumed nothing, not even what was meant for it.
         if (witness && witness.refCount > references) tree.dispose(kept as never);

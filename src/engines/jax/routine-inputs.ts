@@ -1,7 +1,7 @@
 // jax-js's jit runs some primitives (sort, scatter, fft, …) as routines on arrays that lie in memory, and throws
 // "routine primitive scatter input is not imm" when their input is a view of one: the gradient of `np.take` followed by
 // a sum, pad or sort is. Here such an input is written to memory first, by a cast to the type that it has.
-import { Jaxpr } from "@jax-js/jax";
+import { Jaxpr, makeJaxpr } from "@jax-js/jax";
 
 type Equation = Jaxpr["eqns"][number];
 type Variable = Jaxpr["inBinders"][number];
@@ -9,19 +9,21 @@ type Variable = Jaxpr["inBinders"][number];
 const ROUTINES = new Set(["sort", "argsort", "scatter", "triangular_solve", "cholesky", "lu", "jacobi_eigh", "fft"]);
 const VIEWS = new Set(["transpose", "broadcast", "reshape", "flip", "shrink", "pad"]);
 
-let isInstalled = false;
+/** Is this the error of such a program? */
+export const isRoutineOnView = (error: unknown): boolean =>
+  error instanceof Error && /routine primitive \w+ input is not imm/.test(error.message);
 
 /**
- * Extends the last step before jax-js compiles a program, `simplify`: jax-js has no other place for it. Programs that
- * jax-js can compile by itself stay as they are.
+ * Rewrites the program that a jitted function has traced for these arguments, so that calling it again compiles. jit keeps
+ * one jaxpr for each list of shapes; tracing the jitted function yields an equation that refers to it.
  */
-export function writeRoutineInputs(): void {
-  if (isInstalled) return;
-  isInstalled = true;
-  const { simplify } = Jaxpr.prototype;
-  Jaxpr.prototype.simplify = function () {
-    return withRoutineInputs(simplify.call(this));
-  };
+export function writeRoutineInputs(jitted: (...args: never[]) => unknown, args: readonly unknown[]): void {
+  const { jaxpr: traced } = makeJaxpr(jitted as (...args: unknown[]) => never)(...(args as never[]));
+  for (const { params } of traced.jaxpr.eqns) {
+    const { jaxpr } = params as { jaxpr?: unknown };
+    if (jaxpr instanceof Jaxpr) Object.assign(jaxpr, withRoutineInputs(jaxpr.flatten().simplify()));
+  }
+  traced.dispose();
 }
 
 function withRoutineInputs(jaxpr: Jaxpr): Jaxpr {

@@ -1,6 +1,5 @@
 // Cuts a graph in two: the first half computes some of the outputs, and the second the others with what the first left.
-import type { Arg, Graph, Node } from "./graph.ts";
-import { keepLive } from "./live.ts";
+import { type Arg, type Graph, type Node, keepLive } from "./graph.ts";
 import { whole } from "./view.ts";
 
 export interface Halves {

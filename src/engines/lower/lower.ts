@@ -1,10 +1,10 @@
 // From a traced function to a graph: every primitive of jax-js becomes arithmetic, or a way of looking at it.
-import { recoverConstant } from "./constants.ts";
-import type { Arg, DType, Graph } from "./graph.ts";
+import { type Arg, type DType, type Graph, keepLive } from "./graph.ts";
 import { GraphBuilder } from "./builder.ts";
-import { keepLive } from "./live.ts";
 import { PRIMITIVES } from "./primitives.ts";
 import type { Atom, Traced } from "./trace.ts";
+import type { TypedArray } from "../../core/arrays.ts";
+import { rowMajor } from "./view.ts";
 
 /** A primitive that no engine of ours can compile. The program then runs on jax-js. */
 export class UnsupportedPrimitive extends Error {
@@ -56,4 +56,24 @@ export function lower({ inBinders, constants, equations, outs }: Traced): Graph 
 
 function checkType(dtype: string, where: string): void {
   if (!DTYPES.includes(dtype)) throw new UnsupportedPrimitive(where, `of type ${dtype}`);
+}
+
+// Constants that a function made while it was traced come as opaque tables. Most are one number over and over, or count
+// upwards: those need no memory.
+
+export function recoverConstant(graph: GraphBuilder, data: TypedArray, shape: readonly number[], dtype: DType): Arg {
+  const first = data[0];
+  if (first === undefined || data.every((value) => Object.is(value, first)))
+    return graph.literal(first ?? 0, dtype, shape);
+  const axis = dtype === "bool" ? -1 : shape.findIndex((_, i) => countsAlong(data, shape, i));
+  if (axis < 0) return graph.constant(data, shape, dtype);
+  const iota = graph.iota(shape, axis, dtype);
+  return first === 0 ? iota : graph.map("add", [iota, graph.literal(first, dtype)], shape, dtype);
+}
+
+/** Is every number its coordinate along the axis, plus the first number? */
+function countsAlong(data: TypedArray, shape: readonly number[], axis: number): boolean {
+  const stride = rowMajor(shape)[axis]!;
+  const size = shape[axis]!;
+  return size > 1 && data.every((value, i) => Object.is(value, data[0]! + (Math.floor(i / stride) % size)));
 }

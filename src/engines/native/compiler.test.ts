@@ -1,21 +1,21 @@
 // A program that cannot be divided or compiled runs all the same, with one warning.
 import { numpy as np } from "@jax-js/jax";
 import { afterEach, expect, test } from "vitest";
-import { nativeMachine } from "../../../tests/support/native-machine.ts";
+import { nativeResources } from "../../../tests/support/native-resources.ts";
 import type { Tensor } from "../../core/model.ts";
 import { Compiler, type Compiled, type Fn } from "./compiler.ts";
-import { Products } from "./matmul/products.ts";
-import type { Machine } from "./program.ts";
-import { Team } from "./threads/team.ts";
+import { Products } from "./products.ts";
+import type { NativeResources } from "./program.ts";
+import { ThreadPool } from "./threads/pool.ts";
 
-const { team, ...rest } = nativeMachine(2);
+const { pool, ...rest } = nativeResources(2);
 const compilers: Compiler[] = [];
 afterEach(async () => {
   for (const compiler of compilers.splice(0)) await compiler.close();
 });
 
 /** No thread can be started, as where the system allows no more of them. */
-class NoThreads extends Team {
+class NoThreads extends ThreadPool {
   override join(): never {
     throw new Error("no more threads");
   }
@@ -28,9 +28,9 @@ class NoProducts extends Products {
   }
 }
 
-function compilerOn(changes: Partial<Machine>) {
+function compilerOn(changes: Partial<NativeResources>) {
   const warnings: string[] = [];
-  const compiler = new Compiler({ ...rest, team, ...changes }, (message) => warnings.push(message));
+  const compiler = new Compiler({ ...rest, pool, ...changes }, (message) => warnings.push(message));
   compilers.push(compiler);
   return { compiler, warnings };
 }
@@ -50,7 +50,7 @@ function ones({ program }: Compiled): number[] {
 }
 
 test("what cannot be divided runs on one thread", () => {
-  const { compiler, warnings } = compilerOn({ team: new NoThreads(2, rest.memory, () => {}) });
+  const { compiler, warnings } = compilerOn({ pool: new NoThreads(2, rest.memory, () => {}) });
   for (let i = 0; i < 2; i++) expect(ones(compiler.compile(square, args))).toEqual([SIZE]);
   expect(warnings).toEqual([
     'Engine "native": a program cannot be divided (no more threads; please report this). It runs on one thread.',

@@ -9,7 +9,7 @@ import { lower, UnsupportedPrimitive } from "../lower/lower.ts";
 import { trace, type Aval, type Traced } from "../lower/trace.ts";
 import { Fallback } from "./fallback.ts";
 import { planGraph } from "./plan/plan.ts";
-import { Program, type Machine } from "./program.ts";
+import { Program, type NativeResources } from "./program.ts";
 
 export type Fn = (...args: never[]) => unknown;
 type Args = readonly Tree<Aval>[];
@@ -40,7 +40,7 @@ export interface Cut {
 export class Compiler {
   /** Spent on it so far. */
   seconds = 0;
-  readonly #machine: Machine;
+  readonly #resources: NativeResources;
   readonly #warn: (message: string) => void;
   readonly #programs = new Set<Runnable>();
   /** A program that nobody can run any more gives its memory back. */
@@ -50,8 +50,8 @@ export class Compiler {
   readonly #warned = new Set<string>();
   #jax: Fallback | undefined;
 
-  constructor(machine: Machine, warn: (message: string) => void) {
-    this.#machine = machine;
+  constructor(resources: NativeResources, warn: (message: string) => void) {
+    this.#resources = resources;
     this.#warn = warn;
   }
 
@@ -131,9 +131,9 @@ export class Compiler {
 
   /** Shared by all threads, else on one; undefined when neither can be done. */
   #program(graph: Graph): Program | undefined {
-    for (const threads of new Set([this.#machine.team.threads, 1])) {
+    for (const threads of new Set([this.#resources.pool.threads, 1])) {
       try {
-        return new Program(planGraph(graph, threads), this.#machine, threads);
+        return new Program(planGraph(graph, threads), this.#resources, threads);
       } catch (error) {
         // Out of memory, or closed: another plan would not help.
         if (error instanceof EngineError) throw error;
@@ -155,7 +155,7 @@ export class Compiler {
   }
 
   #onJax(fn: Fn, args: Args, { outs, unflatten }: Traced): Compiled {
-    this.#jax ??= new Fallback(this.#machine.memory);
+    this.#jax ??= new Fallback(this.#resources.memory);
     // What has no place here comes back as float32.
     const outputs = outs.map(({ aval: { shape, dtype } }): Aval => ({
       shape,

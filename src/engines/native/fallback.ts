@@ -5,8 +5,7 @@ import { leaves, type Buffer, type Tree } from "../engine.ts";
 import { JaxEngine } from "../jax/jax-engine.ts";
 import type { Aval } from "../lower/trace.ts";
 
-import type { EngineMemory } from "./memory.ts";
-import { viewOf } from "./views.ts";
+import { type EngineMemory, viewOf } from "./memory.ts";
 
 type Run = (...args: Tree<Buffer>[]) => Tree<Buffer>;
 

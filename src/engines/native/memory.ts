@@ -1,6 +1,8 @@
 // The memory that kernels and matrix products share: one wasm memory, handed out in blocks.
 import { EngineError } from "../../core/errors.ts";
-import { plainBuffer, type PlainAlias } from "./threads/plain.ts";
+import type { Aval } from "../lower/trace.ts";
+import { sizeOf } from "../../core/arrays.ts";
+import { builtin } from "../../platform/builtin.ts";
 
 const PAGE = 65_536;
 /** Blocks begin on a cache line, which the matrix library likes. */
@@ -129,4 +131,65 @@ export class EngineMemory {
       );
     }
   }
+}
+
+// Numbers in the engine's memory, as typed arrays.
+
+/** Truth values are whole numbers that are 0 or 1. */
+export const ARRAYS = { float32: Float32Array, int32: Int32Array, uint32: Uint32Array, bool: Int32Array } as const;
+
+/** Good until memory grows: make it anew for every use. */
+export function viewOf(
+  { memory }: EngineMemory,
+  at: number,
+  { shape, dtype }: Aval,
+): Float32Array | Int32Array | Uint32Array {
+  return new ARRAYS[dtype](memory.buffer, at, sizeOf(shape));
+}
+
+// Shared memory as a plain buffer. The matrix library's binding takes no other; koffi can show any memory as one.
+
+/** A buffer that is not shared, over the same bytes. */
+type PlainAlias = (bytes: Uint8Array) => ArrayBuffer;
+
+interface Koffi {
+  view(pointer: Uint8Array, length: number): ArrayBuffer;
+}
+
+/** Undefined where koffi is not installed, or cannot do it. */
+export function loadAlias(): PlainAlias | undefined {
+  const { createRequire } = builtin<{ createRequire(from: string): (name: string) => unknown }>(
+    `Engine "native"`,
+    "node:module",
+  );
+  try {
+    const require = createRequire(import.meta.url);
+    const koffi = require("koffi") as Koffi;
+    const alias: PlainAlias = (bytes) => koffi.view(bytes, bytes.byteLength);
+    return isAlias(alias) ? alias : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Does what is written to the one show in the other? */
+function isAlias(alias: PlainAlias): boolean {
+  const shared = new Uint8Array(new SharedArrayBuffer(64));
+  const plain = new Uint8Array(alias(shared));
+  shared[5] = 17;
+  return plain.length === shared.length && plain[5] === 17;
+}
+
+/** The memory as a plain buffer, whatever it is. Shared memory never moves, but it grows: then it is another buffer. */
+function plainBuffer(memory: WebAssembly.Memory, alias: PlainAlias | undefined): () => ArrayBuffer {
+  if (!alias) return () => memory.buffer;
+  let shared = memory.buffer;
+  let plain = alias(new Uint8Array(shared));
+  return () => {
+    if (memory.buffer !== shared) {
+      shared = memory.buffer;
+      plain = alias(new Uint8Array(shared));
+    }
+    return plain;
+  };
 }

@@ -18,13 +18,10 @@ import type { DType } from "../lower/graph.ts";
 import type { Aval } from "../lower/trace.ts";
 
 import { Compiler, type Compiled, type Fn } from "./compiler.ts";
-import { EngineMemory } from "./memory.ts";
-import { Products } from "./matmul/products.ts";
-import { Profile } from "./profile.ts";
-import { loadAlias } from "./threads/plain.ts";
-import { Team } from "./threads/team.ts";
-import { threadsWanted } from "./threads/wanted.ts";
-import { viewOf } from "./views.ts";
+import { EngineMemory, loadAlias, viewOf } from "./memory.ts";
+import { Products } from "./products.ts";
+import { Profile } from "./program.ts";
+import { ThreadPool, threadsWanted } from "./threads/pool.ts";
 
 /** Of the 4 GiB that there can be: the rest is for what steps and evaluations to come take beyond those so far. */
 const ROOM_TO_LEND = 3 * 2 ** 30;
@@ -65,7 +62,7 @@ export class NativeEngine implements Engine {
   readonly profile = new Profile();
   readonly #memory: EngineMemory;
   readonly #products: Products;
-  readonly #team: Team;
+  readonly #pool: ThreadPool;
   readonly #compiler: Compiler;
 
   constructor(options: NativeOptions = {}) {
@@ -78,16 +75,16 @@ export class NativeEngine implements Engine {
     }
     this.#memory = new EngineMemory(alias);
     this.#products = new Products(this.#memory);
-    this.#team = new Team(alias ? threads : 1, this.#memory, warn);
+    this.#pool = new ThreadPool(alias ? threads : 1, this.#memory, warn);
     this.#compiler = new Compiler(
-      { memory: this.#memory, products: this.#products, team: this.#team, profile: this.profile },
+      { memory: this.#memory, products: this.#products, pool: this.#pool, profile: this.profile },
       warn,
     );
   }
 
   /** How many threads share a step. */
   get threads(): number {
-    return this.#team.threads;
+    return this.#pool.threads;
   }
 
   /** By buffers and by what programs keep for themselves. */
@@ -195,7 +192,7 @@ export class NativeEngine implements Engine {
 
   async close(): Promise<void> {
     await this.#compiler.close();
-    await this.#team.close();
+    await this.#pool.close();
     this.#products.close();
   }
 

@@ -1,20 +1,18 @@
 // A compiled program: its steps with everything found out beforehand, so that running it is calling them in turn.
-import type { EngineMemory } from "./memory.ts";
-import type { Products } from "./matmul/products.ts";
+import { ARRAYS, type EngineMemory } from "./memory.ts";
+import type { Products } from "./products.ts";
 import { planArena } from "./plan/arena.ts";
-import type { Plan } from "./plan/steps.ts";
-import type { Profile } from "./profile.ts";
-import { sortRows } from "./sort.ts";
+import type { Plan, Step } from "./plan/steps.ts";
 import { bindPart, type Part, type Run } from "./threads/parts.ts";
-import type { Team } from "./threads/team.ts";
+import type { ThreadPool } from "./threads/pool.ts";
 import { planWork } from "./threads/work.ts";
 import { bindKernels, compileKernels } from "./wasm/compile.ts";
 
 /** What programs run on. */
-export interface Machine {
+export interface NativeResources {
   readonly memory: EngineMemory;
   readonly products: Products;
-  readonly team: Team;
+  readonly pool: ThreadPool;
   readonly profile: Profile;
 }
 
@@ -24,7 +22,7 @@ interface CompiledStep {
 }
 
 export class Program {
-  readonly #machine: Machine;
+  readonly #resources: NativeResources;
   readonly #steps: readonly CompiledStep[];
   /** Where the plan's buffers lie, for all threads to see. */
   readonly #addresses: Uint32Array;
@@ -33,11 +31,13 @@ export class Program {
   readonly #owned: number[] = [];
   #member: number | undefined;
 
-  /** The plan is one for that many threads: all of the machine's, or one. */
-  constructor(plan: Plan, machine: Machine, threads = machine.team.threads) {
-    this.#machine = machine;
+  /** The plan is one for that many threads: all of the resources's, or one. */
+  constructor(plan: Plan, resources: NativeResources, threads = resources.pool.threads) {
+    this.#resources = resources;
     const bytes = plan.buffers.length * 4;
-    this.#addresses = new Uint32Array(machine.memory.isShared ? new SharedArrayBuffer(bytes) : new ArrayBuffer(bytes));
+    this.#addresses = new Uint32Array(
+      resources.memory.isShared ? new SharedArrayBuffer(bytes) : new ArrayBuffer(bytes),
+    );
     const indexed = (kind: "input" | "output") =>
       plan.buffers.flatMap(({ source }, i) => (source.kind === kind ? [[i, source.index] as const] : []));
     this.#inputs = indexed("input");
@@ -53,7 +53,7 @@ export class Program {
 
   /** Finds room for what lies between the steps, and for constants. */
   #place(plan: Plan): void {
-    const { memory } = this.#machine;
+    const { memory } = this.#resources;
     const arena = planArena(plan);
     const base = this.#own(arena.bytes);
     for (const [buffer, offset] of arena.offsets.entries()) {
@@ -71,7 +71,7 @@ export class Program {
   run(inputs: readonly number[], outputs: readonly number[]): void {
     for (const [buffer, index] of this.#inputs) this.#addresses[buffer] = inputs[index]!;
     for (const [buffer, index] of this.#outputs) this.#addresses[buffer] = outputs[index]!;
-    const { profile } = this.#machine;
+    const { profile } = this.#resources;
     if (profile.isOn) {
       for (const { label, run } of this.#steps) profile.time(label, () => run(this.#addresses));
     } else {
@@ -80,32 +80,32 @@ export class Program {
   }
 
   close(): void {
-    if (this.#member !== undefined) this.#machine.team.forget(this.#member);
+    if (this.#member !== undefined) this.#resources.pool.forget(this.#member);
     this.#member = undefined;
-    for (const at of this.#owned.splice(0)) this.#machine.memory.free(at);
+    for (const at of this.#owned.splice(0)) this.#resources.memory.free(at);
   }
 
   #own(bytes: number): number {
-    const at = this.#machine.memory.allocate(bytes);
+    const at = this.#resources.memory.allocate(bytes);
     this.#owned.push(at);
     return at;
   }
 
   #compile({ steps }: Plan, threads: number): CompiledStep[] {
-    const { memory, products, team } = this.#machine;
+    const { memory, products, pool } = this.#resources;
     const { works, kernels } = planWork(steps, threads, (bytes) => this.#own(bytes));
     const module = compileKernels(kernels, memory.isShared);
     const functions = bindKernels(module, memory.memory);
     const bind = (part: Part): Run => bindPart(part, functions, products);
     const divided = works.map((work) => (work && work.parts.length > 1 ? work.parts : undefined));
-    if (divided.some(Boolean)) this.#member = team.join({ parts: divided, module, addresses: this.#addresses });
+    if (divided.some(Boolean)) this.#member = pool.join({ parts: divided, module, addresses: this.#addresses });
     return steps.map((step, i): CompiledStep => {
       if (step.kind === "sort" || step.kind === "argsort") {
         const sort: Run = (addresses) => sortRows(memory, step, addresses[step.from]!, addresses[step.to]!);
         return { label: `${step.kind} [${step.rows},${step.length}]`, run: sort };
       }
       const { label, before, parts, after } = works[i]!;
-      const share = parts.length > 1 ? [team.divided(this.#member!, i, parts.map(bind))] : parts.map(bind);
+      const share = parts.length > 1 ? [pool.divided(this.#member!, i, parts.map(bind))] : parts.map(bind);
       const runs = [...before.map(bind), ...share, ...after.map(bind)];
       return { label, run: runs.length === 1 ? runs[0]! : (addresses) => runs.forEach((run) => run(addresses)) };
     });
@@ -114,3 +114,60 @@ export class Program {
 
 const bytesOf = (data: { buffer: ArrayBufferLike; byteOffset: number; byteLength: number }): Uint8Array =>
   new Uint8Array(data.buffer, data.byteOffset, data.byteLength);
+
+// Where the time of programs goes, by step: for benchmarks. While it is off, it costs nothing.
+
+export interface ProfiledStep {
+  readonly label: string;
+  readonly calls: number;
+  /** In milliseconds, of all calls together. */
+  readonly total: number;
+  readonly least: number;
+}
+
+export class Profile {
+  isOn = false;
+  readonly #steps = new Map<string, { calls: number; total: number; least: number }>();
+
+  time(label: string, work: () => void): void {
+    const begun = performance.now();
+    work();
+    const took = performance.now() - begun;
+    const known = this.#steps.get(label) ?? { calls: 0, total: 0, least: Infinity };
+    this.#steps.set(label, {
+      calls: known.calls + 1,
+      total: known.total + took,
+      least: Math.min(known.least, took),
+    });
+  }
+
+  /** The steps so far, the longest first. */
+  get steps(): ProfiledStep[] {
+    return [...this.#steps].map(([label, times]) => ({ label, ...times })).sort((a, b) => b.total - a.total);
+  }
+}
+
+// Sorts rows in the engine's memory, NaN last.
+
+type SortStep = Extract<Step, { kind: "sort" | "argsort" }>;
+
+export function sortRows({ memory }: EngineMemory, step: SortStep, from: number, to: number): void {
+  const { length, rows, dtype } = step;
+  const source = new ARRAYS[dtype](memory.buffer, from, rows * length);
+  const target = step.kind === "sort" ? new ARRAYS[dtype](memory.buffer, to, rows * length) : undefined;
+  const order = step.kind === "argsort" ? new Int32Array(memory.buffer, to, rows * length) : undefined;
+  for (let row = 0; row < rows; row++) {
+    const values = source.subarray(row * length, (row + 1) * length);
+    target?.subarray(row * length, (row + 1) * length).set(values.toSorted());
+    order?.subarray(row * length, (row + 1) * length).set(orderOf(values));
+  }
+}
+
+/** Indices in the order of their values; equal ones stay as they are. */
+function orderOf(values: ArrayLike<number>): number[] {
+  return Array.from({ length: values.length }, (_, i) => i).sort((i, j) => {
+    const [a, b] = [values[i]!, values[j]!];
+    if (Number.isNaN(a) || Number.isNaN(b)) return Number(Number.isNaN(a)) - Number(Number.isNaN(b));
+    return a - b;
+  });
+}

@@ -1,7 +1,6 @@
 // Finds the matrix product in a `dot`: which dimensions are batch, rows, columns, and in which order they lie in memory.
 import { sizeOf } from "../../../core/arrays.ts";
 import { rowMajor, type View } from "../../lower/view.ts";
-import type { Contraction } from "../contraction.ts";
 
 /** The dimensions of a dot's result by what they are. The summed one is the last of the arguments' views. */
 export interface Roles {
@@ -66,3 +65,25 @@ export function contraction(
     rightTransposed: right === "straight",
   };
 }
+
+// A contraction in the one form that matrix libraries take: for each batch, rows × columns, with either side transposed.
+
+/** out[batch, rows, columns] = Σ inner: left[batch, rows, inner] × right[batch, inner, columns]; everything is contiguous. */
+export interface Contraction {
+  readonly batch: number;
+  readonly rows: number;
+  readonly columns: number;
+  readonly inner: number;
+  /** The left side lies as [batch, inner, rows]. */
+  readonly leftTransposed: boolean;
+  /** The right side lies as [batch, columns, inner]. */
+  readonly rightTransposed: boolean;
+}
+
+/** A compiled contraction. Addresses are in bytes of the engine's memory. */
+export interface CompiledContraction {
+  run(left: number, right: number, out: number): void;
+}
+
+export const describeContraction = (c: Contraction): string =>
+  `${c.batch}×${c.rows}×${c.inner}×${c.columns}${c.leftTransposed ? "t" : "n"}${c.rightTransposed ? "t" : "n"}`;

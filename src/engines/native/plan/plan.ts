@@ -5,10 +5,9 @@ import type { View } from "../../lower/view.ts";
 import type { Kernel, KernelValue, Statement } from "../kernel.ts";
 import { collapse } from "./collapse.ts";
 import { Expressions, type AtHand } from "./expression.ts";
-import { groupTasks, type Group } from "./groups.ts";
-import { keepInside } from "./inside.ts";
+import { type Group, groupTasks, isStretched } from "./groups.ts";
+import { keepInside } from "./arena.ts";
 import { prepare, type Prepared } from "./prepare.ts";
-import { isStretched } from "./stretch.ts";
 import type { BufferSource, Plan, PlannedBuffer, Step } from "./steps.ts";
 
 /** For that many threads. */

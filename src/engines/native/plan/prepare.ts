@@ -3,8 +3,7 @@
 import type { Arg, Graph, Node } from "../../lower/graph.ts";
 import { sizeOf } from "../../../core/arrays.ts";
 import { isWhole, moveAll, rowMajor, whole, type Move, type View } from "../../lower/view.ts";
-import type { Contraction } from "../contraction.ts";
-import { byStride, contraction, lies, rolesOf, type Roles } from "./contract.ts";
+import { type Contraction, type Roles, byStride, contraction, lies, rolesOf } from "./contract.ts";
 import { stretchesOf } from "../threads/divide.ts";
 import { keepFirst, Storage } from "./storage.ts";
 

@@ -1,7 +1,7 @@
 // What a compiled program does, step by step, and the buffers that it does it with.
 import type { TypedArray } from "../../../core/arrays.ts";
 import type { DType } from "../../lower/graph.ts";
-import type { Contraction } from "../contraction.ts";
+import type { Contraction } from "./contract.ts";
 import type { Kernel } from "../kernel.ts";
 
 /** Where a buffer comes from. `temporary` ones live from the step that writes them to the last that reads them. */

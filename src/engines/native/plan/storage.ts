@@ -1,8 +1,7 @@
 // Decides which nodes get memory of their own. All others are computed where they are used.
-import type { Arg, Graph, Node } from "../../lower/graph.ts";
+import type { Arg, Graph, MapOp, Node } from "../../lower/graph.ts";
 import { sizeOf } from "../../../core/arrays.ts";
 import { moveAll, whole, type Move, type View } from "../../lower/view.ts";
-import { costOf, MOST_IN_PLACE, STORE_ABOVE } from "./cost.ts";
 
 /** A node that is computed where it is used. */
 const isInline = (node: Node): boolean => node.op === "map" || node.op === "literal" || node.op === "iota";
@@ -105,3 +104,30 @@ export class Storage {
 export function keepFirst(map: Map<unknown, unknown>, count: number): void {
   for (const key of [...map.keys()].slice(count)) map.delete(key);
 }
+
+// What a number costs to compute again, beside storing it and loading it back.
+
+const COSTS: Partial<Record<MapOp, number>> = {
+  copy: 0,
+  cast: 1,
+  reciprocal: 3,
+  sqrt: 3,
+  idiv: 4,
+  mod: 6,
+  exp: 12,
+  log: 18,
+  sin: 18,
+  cos: 18,
+  asin: 18,
+  atan: 18,
+  erf: 30,
+  erfc: 26,
+};
+
+export const costOf = (fn: MapOp): number => COSTS[fn] ?? 1;
+
+/** Above this, a value that is wanted more than once is stored. */
+const STORE_ABOVE = 8;
+
+/** Above this, a value is stored even if it is wanted once: what is made of it would become a kernel without end. */
+const MOST_IN_PLACE = 400;

@@ -1,8 +1,8 @@
 // Divides steps between threads. How depends on shapes and the number of threads alone, so that the same program always
 // computes the same bits.
-import type { Contraction } from "../contraction.ts";
+import type { Contraction } from "../plan/contract.ts";
 import type { Access, Kernel, KernelValue } from "../kernel.ts";
-import { costOf } from "../plan/cost.ts";
+import { costOf } from "../plan/storage.ts";
 import { sizeOf } from "../../../core/arrays.ts";
 
 /** Less than this is done before another thread has heard of it: multiplications of a product, … */

@@ -1,6 +1,6 @@
 // What one thread does of a step, in words that can be sent to it.
-import type { Contraction } from "../contraction.ts";
-import type { Products } from "../matmul/products.ts";
+import type { Contraction } from "../plan/contract.ts";
+import type { Products } from "../products.ts";
 import type { CompiledKernel } from "../wasm/compile.ts";
 
 /** A place in memory: of a buffer of the program, some bytes behind its beginning; or always the same. */

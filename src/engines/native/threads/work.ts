@@ -2,7 +2,7 @@
 import type { ReduceOp } from "../../lower/graph.ts";
 import type { Kernel } from "../kernel.ts";
 import type { Step } from "../plan/steps.ts";
-import { scratchOf } from "../wasm/scratch.ts";
+import { scratchOf } from "../wasm/phases.ts";
 import { divideKernel, divideProduct } from "./divide.ts";
 import type { Part, Place } from "./parts.ts";
 

@@ -1,6 +1,5 @@
 // The body of one wasm function while it is written: instructions, locals and loops.
-import { float32, signed, unsigned, type Bytes, type ValueType } from "./module.ts";
-import { encode, type Instruction } from "./opcodes.ts";
+import { type Bytes, type Instruction, type ValueType, encode, float32, signed, unsigned } from "./module.ts";
 
 /** A local variable. */
 export interface Local {

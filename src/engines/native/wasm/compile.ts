@@ -6,10 +6,9 @@ import { Code, type Local } from "./code.ts";
 import { Lane } from "./lane.ts";
 import { neutral } from "./maps.ts";
 import { assemble, type WasmFunction } from "./module.ts";
-import { phasesOf, type Phase, type Placed } from "./phases.ts";
+import { type Phase, type Placed, phasesOf, scratchOf } from "./phases.ts";
 import { RowPlaces } from "./row-places.ts";
 import { RowValues, type Computed } from "./row-values.ts";
-import { scratchOf } from "./scratch.ts";
 import { combine, type Sums } from "./totals.ts";
 
 const WIDTH = 4;

@@ -1,8 +1,7 @@
 // One number, or four at once: the same formula is written once and emitted for both.
 import type { DType } from "../../lower/graph.ts";
 import type { Code, Local } from "./code.ts";
-import type { ValueType } from "./module.ts";
-import type { Instruction } from "./opcodes.ts";
+import type { Instruction, ValueType } from "./module.ts";
 
 /** A value at hand, or a known number. */
 export type Operand = Local | number;

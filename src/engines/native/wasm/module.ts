@@ -87,3 +87,121 @@ function join(parts: readonly (readonly number[])[]): Uint8Array<ArrayBuffer> {
   }
   return out;
 }
+
+// The instructions that kernels use, by name. Those of 128-bit vectors have a prefix and a number of their own.
+
+const PLAIN = {
+  "i32.eqz": 0x45,
+  "i32.eq": 0x46,
+  "i32.ne": 0x47,
+  "i32.lt_s": 0x48,
+  "i32.lt_u": 0x49,
+  "i32.le_s": 0x4c,
+  "i32.le_u": 0x4d,
+  "f32.eq": 0x5b,
+  "f32.ne": 0x5c,
+  "f32.lt": 0x5d,
+  "f32.gt": 0x5e,
+  "f32.le": 0x5f,
+  "i32.popcnt": 0x69,
+  "i32.add": 0x6a,
+  "i32.sub": 0x6b,
+  "i32.mul": 0x6c,
+  "i32.div_s": 0x6d,
+  "i32.div_u": 0x6e,
+  "i32.rem_s": 0x6f,
+  "i32.rem_u": 0x70,
+  "i32.and": 0x71,
+  "i32.or": 0x72,
+  "i32.xor": 0x73,
+  "i32.shl": 0x74,
+  "i32.shr_s": 0x75,
+  "i32.shr_u": 0x76,
+  "f32.abs": 0x8b,
+  "f32.neg": 0x8c,
+  "f32.ceil": 0x8d,
+  "f32.floor": 0x8e,
+  "f32.trunc": 0x8f,
+  "f32.nearest": 0x90,
+  "f32.sqrt": 0x91,
+  "f32.add": 0x92,
+  "f32.sub": 0x93,
+  "f32.mul": 0x94,
+  "f32.div": 0x95,
+  "f32.min": 0x96,
+  "f32.max": 0x97,
+  "f32.convert_i32_s": 0xb2,
+  "f32.convert_i32_u": 0xb3,
+  "i32.reinterpret_f32": 0xbc,
+  "f32.reinterpret_i32": 0xbe,
+  select: 0x1b,
+} as const;
+
+const SATURATING = { "i32.trunc_sat_f32_s": 0, "i32.trunc_sat_f32_u": 1 } as const;
+
+const VECTOR = {
+  "i32x4.splat": 0x11,
+  "f32x4.splat": 0x13,
+  "i32x4.eq": 0x37,
+  "i32x4.ne": 0x38,
+  "i32x4.lt_s": 0x39,
+  "i32x4.lt_u": 0x3a,
+  "i32x4.le_s": 0x3d,
+  "i32x4.le_u": 0x3e,
+  "f32x4.eq": 0x41,
+  "f32x4.ne": 0x42,
+  "f32x4.lt": 0x43,
+  "f32x4.gt": 0x44,
+  "f32x4.le": 0x45,
+  "v128.not": 0x4d,
+  "v128.and": 0x4e,
+  "v128.andnot": 0x4f,
+  "v128.or": 0x50,
+  "v128.xor": 0x51,
+  "v128.bitselect": 0x52,
+  "v128.any_true": 0x53,
+  "f32x4.ceil": 0x67,
+  "f32x4.floor": 0x68,
+  "f32x4.trunc": 0x69,
+  "f32x4.nearest": 0x6a,
+  "i32x4.neg": 0xa1,
+  "i32x4.shl": 0xab,
+  "i32x4.shr_s": 0xac,
+  "i32x4.shr_u": 0xad,
+  "i32x4.add": 0xae,
+  "i32x4.sub": 0xb1,
+  "i32x4.mul": 0xb5,
+  "i32x4.min_s": 0xb6,
+  "i32x4.min_u": 0xb7,
+  "i32x4.max_s": 0xb8,
+  "i32x4.max_u": 0xb9,
+  "f32x4.abs": 0xe0,
+  "f32x4.neg": 0xe1,
+  "f32x4.sqrt": 0xe3,
+  "f32x4.add": 0xe4,
+  "f32x4.sub": 0xe5,
+  "f32x4.mul": 0xe6,
+  "f32x4.div": 0xe7,
+  "f32x4.min": 0xe8,
+  "f32x4.max": 0xe9,
+  "f32x4.pmin": 0xea,
+  "f32x4.pmax": 0xeb,
+  "i32x4.trunc_sat_f32x4_s": 0xf8,
+  "i32x4.trunc_sat_f32x4_u": 0xf9,
+  "f32x4.convert_i32x4_s": 0xfa,
+  "f32x4.convert_i32x4_u": 0xfb,
+} as const;
+
+export type Instruction = keyof typeof PLAIN | keyof typeof SATURATING | keyof typeof VECTOR;
+
+const ENCODED: Readonly<Record<string, Bytes>> = {
+  ...mapValues(PLAIN, (code) => [code]),
+  ...mapValues(SATURATING, (code) => [0xfc, code]),
+  ...mapValues(VECTOR, (code) => [0xfd, ...unsigned(code)]),
+};
+
+function mapValues(table: Readonly<Record<string, number>>, encoded: (code: number) => Bytes): Record<string, Bytes> {
+  return Object.fromEntries(Object.entries(table).map(([name, code]) => [name, encoded(code)]));
+}
+
+export const encode = (name: Instruction): Bytes => ENCODED[name]!;

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { Access, Kernel, KernelValue } from "../kernel.ts";
-import { PhaseValues } from "./phase-values.ts";
+import { PhaseValues } from "./phases.ts";
 import { phasesOf } from "./phases.ts";
 
 const at = (...inner: number[]): Access => ({ buffer: 0, offset: 0, outer: [8], inner });

@@ -4,12 +4,10 @@ import { rowMajor } from "../../lower/view.ts";
 import type { Access, Kernel, KernelValue, Statement } from "../kernel.ts";
 import type { Code, Local } from "./code.ts";
 import { Lane } from "./lane.ts";
-import { emitMapped } from "./mapped.ts";
-import { PhaseValues, targetOf } from "./phase-values.ts";
-import { argsOf, type Phase } from "./phases.ts";
+import { type Phase, PhaseValues, type Scratch, argsOf, literalOf, targetOf } from "./phases.ts";
 import type { RowPlaces } from "./row-places.ts";
-import type { Scratch } from "./scratch.ts";
 import { joinTotals, startTotals, type Sums, type Totals } from "./totals.ts";
+import { emitMap } from "./maps.ts";
 
 const BYTES = 4;
 
@@ -284,3 +282,28 @@ export class RowValues {
 
 /** Loads are found by their number, what statements write by this. */
 const targetKey = (statement: number): number => -1 - statement;
+
+// The value of a map whose operands are there. What is a known number goes into the instructions.
+
+type MapValue = Extract<KernelValue, { kind: "map" }>;
+type Operand = (index: number) => Local;
+
+function emitMapped(lane: Lane, kernel: Kernel, value: MapValue, operand: Operand): Local {
+  const { fn, args, dtype } = value;
+  const shift = fn === "shl" || fn === "shr" ? literalOf(kernel, args[1]!) : undefined;
+  if (shift !== undefined) {
+    const name = fn === "shl" ? "shl" : dtype === "int32" ? "shr_s" : "shr_u";
+    return lane.shift(name, operand(args[0]!), shift);
+  }
+  const bounded = emitBounded(lane, kernel, value, operand);
+  return bounded ?? emitMap(lane, fn, args.map(operand), dtype, kernel.values[args[0]!]!.dtype);
+}
+
+/** The larger or smaller of a float and a known number. */
+function emitBounded(lane: Lane, kernel: Kernel, { fn, args, dtype }: MapValue, operand: Operand): Local | undefined {
+  if ((fn !== "min" && fn !== "max") || dtype !== "float32") return undefined;
+  const known = args.findIndex((arg) => literalOf(kernel, arg) !== undefined);
+  if (known < 0 || Number.isNaN(literalOf(kernel, args[known]!))) return undefined;
+  const [x, bound] = [operand(args[1 - known]!), literalOf(kernel, args[known]!)!];
+  return fn === "max" ? lane.atLeast(x, bound) : lane.atMost(x, bound);
+}

@@ -1,8 +1,8 @@
 // Products in every form that contractions come in, on memory that moves when it grows.
 import { afterAll, describe, expect, it } from "vitest";
-import { Rng } from "../../../data/random.ts";
-import type { Contraction } from "../contraction.ts";
-import { EngineMemory } from "../memory.ts";
+import { Rng } from "../../data/random.ts";
+import type { Contraction } from "./plan/contract.ts";
+import { EngineMemory } from "./memory.ts";
 import { Products } from "./products.ts";
 
 const memory = new EngineMemory();

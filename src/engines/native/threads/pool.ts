@@ -1,10 +1,12 @@
 // The threads that share the steps of an engine's programs, seen from the first of them.
-import { EngineError } from "../../../core/errors.ts";
+import { EngineError, OptionError } from "../../../core/errors.ts";
 import { builtin } from "../../../platform/builtin.ts";
 import { startWorkerThread, type WorkerThread } from "../../../platform/worker-thread.ts";
 import type { EngineMemory } from "../memory.ts";
 import { Control } from "./control.ts";
 import type { Part, Run } from "./parts.ts";
+import { show } from "../../../core/options.ts";
+import { coresOfRank } from "../../../distributed/cores.ts";
 
 /** Milliseconds of waiting after which a thread that does not finish its part is given up: large products take minutes. */
 const LONGEST_PART = 600_000;
@@ -73,7 +75,7 @@ function awaitNoNativeAtExit(control: Control): void {
   });
 }
 
-export class Team {
+export class ThreadPool {
   readonly threads: number;
   readonly #memory: EngineMemory;
   readonly #warn: (message: string) => void;
@@ -172,7 +174,7 @@ export class Team {
         memory: this.#memory.memory,
         port: port2,
       };
-      const worker = startWorkerThread(import.meta.url, "team-worker", start, [port2]);
+      const worker = startWorkerThread(import.meta.url, "pool-worker", start, [port2]);
       port1.unref();
       // The first thread does its parts, as always when it is late.
       worker.on("error", (error) =>
@@ -183,4 +185,31 @@ export class Team {
       return { worker, port: port1, ended };
     });
   }
+}
+
+// How many threads an engine is to have: as its option says, else the environment, else as the machine has cores.
+
+/** More than this many wait for each other more than they help. */
+const MOST_BY_DEFAULT = 8;
+const VARIABLE = "HOOKLINE_THREADS";
+
+interface Wanted {
+  readonly threads: number;
+  /** Someone asked for this number. */
+  readonly asked: boolean;
+}
+
+export function threadsWanted(option: number | undefined): Wanted {
+  if (option !== undefined) return { threads: checked("NativeEngine: `threads`", option, option), asked: true };
+  const { env } = builtin<{ env: Readonly<Record<string, string | undefined>> }>(`Engine "native"`, "node:process");
+  const given = env[VARIABLE];
+  if (given !== undefined && given !== "") return { threads: checked(VARIABLE, given, Number(given)), asked: true };
+  const os = builtin<{ availableParallelism(): number; cpus(): unknown[] }>(`Engine "native"`, "node:os");
+  const cores = coresOfRank(env, os.availableParallelism(), os.cpus().length);
+  return { threads: Math.min(cores, MOST_BY_DEFAULT), asked: false };
+}
+
+function checked(what: string, given: unknown, threads: number): number {
+  if (Number.isInteger(threads) && threads >= 1 && threads <= 256) return threads;
+  throw new OptionError(`${what}: Expected a whole number from 1 to 256, got ${show(given)}`);
 }

@@ -1,12 +1,12 @@
 // A thread that helps with the steps of programs. It waits in one loop for whatever is published, and reads messages
 // from its port by itself. It ends when it is told to stop, outside native code.
 import { builtin } from "../../../platform/builtin.ts";
-import { Products } from "../matmul/products.ts";
+import { Products } from "../products.ts";
 import { bindKernels } from "../wasm/compile.ts";
 import { Control, Stopping } from "./control.ts";
 import { bindPart, type Run } from "./parts.ts";
-import { loadAlias } from "./plain.ts";
-import type { FromThread, ThreadStart, ToThread } from "./team.ts";
+import { loadAlias } from "../memory.ts";
+import type { FromThread, ThreadStart, ToThread } from "./pool.ts";
 
 interface Port {
   postMessage(message: FromThread): void;

@@ -1,10 +1,9 @@
 import { afterEach, expect, test } from "vitest";
-import { EngineMemory } from "../memory.ts";
+import { EngineMemory, loadAlias } from "../memory.ts";
 import type { Kernel } from "../kernel.ts";
 import { compileKernels } from "../wasm/compile.ts";
-import { loadAlias } from "./plain.ts";
 import type { Part } from "./parts.ts";
-import { Team } from "./team.ts";
+import { ThreadPool } from "./pool.ts";
 
 const copy: Kernel = {
   name: "copy",
@@ -14,19 +13,19 @@ const copy: Kernel = {
   statements: [{ kind: "store", inner: [4], value: 0, to: { buffer: 1, offset: 0, outer: [], inner: [1] } }],
 };
 
-let team: Team | undefined;
-afterEach(() => team?.close());
+let pool: ThreadPool | undefined;
+afterEach(() => pool?.close());
 
 /** A step of which the other thread copies four numbers to `to`, while this one takes its time over its own part. */
 function copying(to: number) {
   const warnings: string[] = [];
   const memory = new EngineMemory(loadAlias());
-  team = new Team(2, memory, (warning) => warnings.push(warning));
+  pool = new ThreadPool(2, memory, (warning) => warnings.push(warning));
   const part: Part = { kind: "kernel", kernel: 0, places: [{ at: 64 }, { at: to }], rest: [0] };
   const addresses = new Uint32Array(new SharedArrayBuffer(4));
-  const program = team.join({ module: compileKernels([copy], true), addresses, parts: [[part, part]] });
+  const program = pool.join({ module: compileKernels([copy], true), addresses, parts: [[part, part]] });
   let here = 0;
-  const run = team.divided(program, 0, [() => linger(5), () => here++]);
+  const run = pool.divided(program, 0, [() => linger(5), () => here++]);
   memory.bytes(64, 16).set([1, 2, 3, 4]);
   return { memory, warnings, step: () => run(addresses), doneHere: () => here };
 }

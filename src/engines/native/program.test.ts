@@ -1,7 +1,7 @@
 // Rows in ascending order, NaN last, equal numbers as they were.
 import { expect, it } from "vitest";
 import { EngineMemory } from "./memory.ts";
-import { sortRows } from "./sort.ts";
+import { sortRows } from "./program.ts";
 
 const { NaN: nan, POSITIVE_INFINITY: inf } = Number;
 

@@ -1,7 +1,7 @@
 // What no output depends on is left out, however long the chain to it.
 import { expect, it } from "vitest";
 import { GraphBuilder } from "./builder.ts";
-import { keepLive } from "./live.ts";
+import { keepLive } from "./graph.ts";
 
 it("keeps what outputs depend on, in order", () => {
   const graph = new GraphBuilder();

@@ -1,0 +1,214 @@
+// Matrix products by onnxruntime, on the engine's memory: nothing is copied on the way in or out.
+import { sizeOf } from "../../core/arrays.ts";
+import { type CompiledContraction, type Contraction, describeContraction } from "./plan/contract.ts";
+import { concat, message, string, uint } from "../../core/protobuf.ts";
+import { EngineError } from "../../core/errors.ts";
+import { builtin } from "../../platform/builtin.ts";
+
+/** Where the numbers lie: a plain buffer, another one once memory has grown. */
+interface Numbers {
+  readonly plain: ArrayBuffer;
+}
+
+/** Of one shape: buffers take turns, so the same few addresses come again. */
+const MOST_TENSORS = 64;
+
+/** Compiles each kind of product once, for all programs of an engine on one thread. */
+export class Products {
+  readonly #runtime: Onnxruntime;
+  readonly #memory: Numbers;
+  readonly #compiled = new Map<string, CompiledContraction>();
+  readonly #sessions: { dispose(): void }[] = [];
+
+  constructor(memory: Numbers) {
+    this.#runtime = loadOnnxruntime();
+    this.#memory = memory;
+  }
+
+  compile(contraction: Contraction): CompiledContraction {
+    const key = describeContraction(contraction);
+    let compiled = this.#compiled.get(key);
+    if (!compiled) {
+      compiled = this.#new(contraction);
+      this.#compiled.set(key, compiled);
+    }
+    return compiled;
+  }
+
+  #new(contraction: Contraction): CompiledContraction {
+    const session = this.#runtime.session(productModel(contraction));
+    this.#sessions.push(session);
+    const shapes = shapesOf(contraction);
+    const left = this.#tensors(shapes.left);
+    const right = this.#tensors(shapes.right);
+    const out = this.#tensors(shapes.out);
+    const feeds: Record<string, Tensor> = {};
+    const fetches: Record<string, Tensor> = {};
+    return {
+      run(leftAt, rightAt, outAt) {
+        feeds[LEFT] = left(leftAt);
+        feeds[RIGHT] = right(rightAt);
+        fetches[OUT] = out(outAt);
+        session.run(feeds, fetches, {});
+      },
+    };
+  }
+
+  /** Tensors of one shape by address. */
+  #tensors(shape: readonly number[]): (at: number) => Tensor {
+    const known = new Map<number, Tensor>();
+    const length = sizeOf(shape);
+    const memory = this.#memory;
+    let buffer = memory.plain;
+    return (at) => {
+      const { plain } = memory;
+      // Memory that has grown is another buffer.
+      if (buffer !== plain || known.size > MOST_TENSORS) {
+        known.clear();
+        buffer = plain;
+      }
+      let tensor = known.get(at);
+      if (!tensor) {
+        tensor = this.#runtime.tensor(new Float32Array(plain, at, length), shape);
+        known.set(at, tensor);
+      }
+      return tensor;
+    };
+  }
+
+  close(): void {
+    for (const session of this.#sessions.splice(0)) session.dispose();
+    this.#compiled.clear();
+  }
+}
+
+// The ONNX model of one matrix product: a single node, with everything else left out that a model may have.
+
+const FLOAT = 1;
+const ATTRIBUTE_INT = 2;
+
+/** Names of the inputs and the output. */
+const LEFT = "l";
+const RIGHT = "r";
+const OUT = "o";
+
+function shapesOf(c: Contraction): { left: number[]; right: number[]; out: number[] } {
+  const batch = c.batch === 1 ? [] : [c.batch];
+  return {
+    left: [...batch, ...(c.leftTransposed ? [c.inner, c.rows] : [c.rows, c.inner])],
+    right: [...batch, ...(c.rightTransposed ? [c.columns, c.inner] : [c.inner, c.columns])],
+    out: [...batch, c.rows, c.columns],
+  };
+}
+
+function productModel(c: Contraction): Uint8Array {
+  const { left, right, out } = shapesOf(c);
+  const node = message(
+    1,
+    string(1, LEFT),
+    string(1, RIGHT),
+    string(2, OUT),
+    string(4, "FusedMatMul"),
+    attribute("transA", Number(c.leftTransposed)),
+    attribute("transB", Number(c.rightTransposed)),
+    string(7, "com.microsoft"),
+  );
+  const graph = message(
+    7,
+    node,
+    string(2, "product"),
+    tensor(11, LEFT, left),
+    tensor(11, RIGHT, right),
+    tensor(12, OUT, out),
+  );
+  // irVersion, the graph, and the sets of operators that it uses.
+  return concat([uint(1, 9), graph, opset("", 18), opset("com.microsoft", 1)]);
+}
+
+const attribute = (name: string, value: number): Uint8Array =>
+  message(5, string(1, name), uint(3, value), uint(20, ATTRIBUTE_INT));
+
+const opset = (domain: string, version: number): Uint8Array => message(8, string(1, domain), uint(2, version));
+
+function tensor(field: number, name: string, shape: readonly number[]): Uint8Array {
+  const dimensions = message(2, ...shape.map((size) => message(1, uint(1, size))));
+  const type = message(2, message(1, uint(1, FLOAT), dimensions));
+  return message(field, string(1, name), type);
+}
+
+// The native part of onnxruntime-node. Its own `run` waits for a turn of the event loop; what is beneath it does not.
+
+interface Tensor {
+  readonly data: Float32Array;
+}
+
+interface NativeSession {
+  loadModel(model: ArrayBufferLike, offset: number, length: number, options: object): void;
+  run(feeds: Record<string, Tensor>, fetches: Record<string, Tensor>, options: object): Record<string, Tensor>;
+  dispose(): void;
+}
+
+interface Onnxruntime {
+  readonly version: string;
+  /** On the thread that calls it: the pools that sessions have of their own cost more than they give. */
+  session(model: Uint8Array): NativeSession;
+  tensor(data: Float32Array, shape: readonly number[]): Tensor;
+}
+
+interface Common {
+  readonly Tensor: new (type: string, data: Float32Array, shape: readonly number[]) => Tensor;
+  readonly env: { readonly versions: { readonly common?: string; readonly node?: string } };
+}
+
+interface Binding {
+  readonly binding: { readonly InferenceSession: new () => NativeSession };
+  initOrt(): void;
+}
+
+const WAY_OUT = `Install it with \`npm install onnxruntime-node@1.30\` (where downloads are blocked: ONNXRUNTIME_NODE_INSTALL=skip), or use engine: "wasm".`;
+
+let loaded: Onnxruntime | undefined;
+
+/** Loads it once; throws an EngineError that says what to install. */
+function loadOnnxruntime(): Onnxruntime {
+  loaded ??= load();
+  return loaded;
+}
+
+function load(): Onnxruntime {
+  const { createRequire } = builtin<{ createRequire(from: string): (name: string) => unknown }>(
+    `Engine "native"`,
+    "node:module",
+  );
+  const require = createRequire(import.meta.url);
+  let common: Common;
+  let native: Binding;
+  try {
+    common = require("onnxruntime-node") as Common;
+    native = require("onnxruntime-node/dist/binding.js") as Binding;
+    if (typeof native.binding?.InferenceSession === "function") native.initOrt();
+  } catch (cause) {
+    const missing = (cause as { code?: string }).code === "MODULE_NOT_FOUND";
+    throw new EngineError(
+      `Engine "native": onnxruntime-node ${missing ? "is not installed" : "cannot be loaded"}. ${WAY_OUT}`,
+      { cause },
+    );
+  }
+  if (typeof native.binding?.InferenceSession !== "function") {
+    throw new EngineError(`Engine "native": this version of onnxruntime-node is built otherwise than 1.30. ${WAY_OUT}`);
+  }
+  return {
+    version: common.env.versions.node ?? common.env.versions.common ?? "unknown",
+    session(model) {
+      const session = new native.binding.InferenceSession();
+      session.loadModel(model.buffer, model.byteOffset, model.byteLength, {
+        intraOpNumThreads: 1,
+        interOpNumThreads: 1,
+        executionMode: "sequential",
+        graphOptimizationLevel: "all",
+      });
+      return session;
+    },
+    tensor: (data, shape) => new common.Tensor("float32", data, shape),
+  };
+}

@@ -1,0 +1,44 @@
+// What programs of the native engine run on, without the engine around it.
+import type { DType, Graph } from "../../src/engines/lower/graph.ts";
+import { sizeOf } from "../../src/core/arrays.ts";
+import { EngineMemory, loadAlias } from "../../src/engines/native/memory.ts";
+import { Products } from "../../src/engines/native/products.ts";
+import { planGraph } from "../../src/engines/native/plan/plan.ts";
+import { type NativeResources, Profile, Program } from "../../src/engines/native/program.ts";
+import { ThreadPool } from "../../src/engines/native/threads/pool.ts";
+
+const VIEWS = { float32: Float32Array, int32: Int32Array, uint32: Uint32Array, bool: Int32Array } as const;
+
+export function nativeResources(threads = 1): NativeResources {
+  const memory = new EngineMemory(threads > 1 ? loadAlias() : undefined);
+  const pool = new ThreadPool(memory.isShared ? threads : 1, memory, () => {});
+  return { memory, products: new Products(memory), pool, profile: new Profile() };
+}
+
+function read({ memory }: NativeResources, at: number, dtype: DType, length: number): number[] {
+  return Array.from(new VIEWS[dtype](memory.memory.buffer, at, length));
+}
+
+function write({ memory }: NativeResources, data: Float32Array | Int32Array | Uint32Array): number {
+  const at = memory.allocate(data.byteLength);
+  memory.bytes(at, data.byteLength).set(new Uint8Array(data.buffer, data.byteOffset, data.byteLength));
+  return at;
+}
+
+/** Compiles a graph, runs it once, and leaves nothing behind. */
+export function runNative(
+  resources: NativeResources,
+  graph: Graph,
+  inputs: readonly (Float32Array | Int32Array | Uint32Array)[],
+): number[][] {
+  const program = new Program(planGraph(graph, resources.pool.threads), resources);
+  const from = inputs.map((data) => write(resources, data));
+  const to = graph.outputs.map(({ view }) => resources.memory.allocate(sizeOf(view.shape) * 4));
+  try {
+    program.run(from, to);
+    return graph.outputs.map(({ node, view }, i) => read(resources, to[i]!, node.dtype, sizeOf(view.shape)));
+  } finally {
+    program.close();
+    for (const at of [...from, ...to]) resources.memory.free(at);
+  }
+}
