@@ -24,7 +24,7 @@ export {
 } from "./core/events.ts";
 export type { Datasets, PipelineContexts, TrainedModel } from "./core/pipeline.types.ts";
 export type { TrialCheckpoint, TrialFailure, TrialInfo, TuneBudget, TuneContexts } from "./core/tune.types.ts";
-export type { BatchLimit } from "./core/batch-limit.ts";
+export type { BatchLimit } from "./core/limits.ts";
 export { boundaryEvent, checkCadence, type Cadence, type CadenceOptions, type Quantity } from "./core/cadence.ts";
 export type { Diagnosis, NonFinite } from "./core/diagnosis.ts";
 export type { ComputeFn, DeviceTensors, ParamsView } from "./core/device-tensors.ts";

@@ -3,15 +3,14 @@ import { stepKey } from "hookline/nn";
 import { tinyTrainer } from "hookline/testing";
 import type { HostArray } from "../../src/core/arrays.ts";
 import type { Buffer, Engine, Tree } from "../../src/engines/engine.ts";
-import { choosePlan } from "../../src/trainer/plan.ts";
+import { Specs, choosePlan } from "../../src/trainer/specs.ts";
 import { DeviceState, type Buffers } from "../../src/trainer/device-state.ts";
 import { OptimizerSet } from "../../src/trainer/optimizers.ts";
 import { defineProblem } from "../../src/trainer/problem.ts";
-import { ProgramCache } from "../../src/trainer/program-cache.ts";
-import { ControlLayout } from "../../src/trainer/programs/control.ts";
+import { ProgramCache } from "../../src/trainer/programs/compiled.ts";
+import { ControlLayout } from "../../src/trainer/inputs.ts";
 import { fusedStep } from "../../src/trainer/programs/programs.ts";
 import { sumsLayouts } from "../../src/trainer/programs/sums.ts";
-import { Specs } from "../../src/trainer/specs.ts";
 import type { Setup } from "./models.ts";
 
 interface Results {

@@ -1,7 +1,6 @@
 // One rank of distributed.ts: trains a model with one thread, and the main rank says how long its steps took.
 import { Trainer } from "hookline";
-import { openStrategy } from "../../src/distributed/select.ts";
-import type { Strategy } from "../../src/distributed/strategy.ts";
+import { type Strategy, openStrategy } from "../../src/distributed/strategy.ts";
 import { NativeEngine } from "../../src/engines/native/native-engine.ts";
 import { RANK_MODELS, type RankModel } from "./engine-models.ts";
 

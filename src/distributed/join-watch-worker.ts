@@ -1,6 +1,6 @@
 // The thread of join-watch.ts: when the time is over, it says so and ends the process, since the main thread cannot.
 import { builtin } from "../platform/builtin.ts";
-import type { JoinWatch } from "./join-watch.ts";
+import type { JoinWatch } from "./mpi.ts";
 
 const { workerData } = builtin<{ readonly workerData: JoinWatch }>("The watch", "node:worker_threads");
 const { writeSync } = builtin<{ writeSync(fd: number, text: string): void }>("The watch", "node:fs");

@@ -7,8 +7,7 @@ import type { HookRegistry } from "../core/registry.ts";
 import type { Run } from "../core/run.ts";
 import { AGREED_EVENTS, type AgreedEvent, type Team } from "../core/team.ts";
 import { cutShare, nextShare } from "../data/share.ts";
-import { findDesync, type TensorHash } from "./desync.ts";
-import { encode, gatherMessages } from "./message.ts";
+import { type TensorHash, encode, findDesync, gatherMessages } from "./exchange.ts";
 import type { Strategy } from "./strategy.ts";
 
 /** What a rank tells the others, when there is something to tell. */

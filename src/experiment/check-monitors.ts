@@ -2,7 +2,7 @@
 import { OptionError } from "../core/errors.ts";
 import { isOfEvaluation } from "../core/monitor.ts";
 import type { Datasets } from "../core/pipeline.types.ts";
-import { checkMonitors as checkProvided, metricNames, watchersOf, type Watcher } from "../trainer/check-monitors.ts";
+import { checkMonitors as checkProvided, metricNames, watchersOf, type Watcher } from "../trainer/preflight.ts";
 import type { PlannedModel } from "./plan.ts";
 
 /** The trainer makes the same check, but only when its turn comes: with folds, after all of them were trained. */

@@ -6,7 +6,7 @@ import type { Datasets } from "../core/pipeline.types.ts";
 import type { RunResult } from "../core/result.ts";
 import type { Shared } from "../core/shared.ts";
 import { isLoader } from "../data/loader-set.ts";
-import type { Agreement } from "../distributed/agreement.ts";
+import type { Agreement } from "../distributed/exchange.ts";
 import { averagedParams } from "../hooks/lib/average.ts";
 import { endsLater } from "../hooks/lib/ends-later.ts";
 import { weightsStep } from "../hooks/lib/weights-step.ts";

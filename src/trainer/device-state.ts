@@ -1,16 +1,15 @@
 // What lives on the device between steps: parameters, optimizer state, model state. Flat maps in one canonical order.
 import type { LoadedStateDict, LoadStateDictOptions } from "../checkpoint/formats/state-dict.ts";
-import { sizeOf, type HostArray, toHostArray } from "../core/arrays.ts";
+import { type HostArray, type TypedArray, sizeOf, toHostArray } from "../core/arrays.ts";
 import type { DeviceTensors } from "../core/device-tensors.ts";
 import { DataError } from "../core/errors.ts";
 import type { MaybePromise } from "../core/loader.ts";
 import type { HostTensors } from "../core/model.ts";
-import { is } from "../core/options.ts";
+import { is, show } from "../core/options.ts";
 import { didYouMean } from "../core/suggest.ts";
-import { fitTensors } from "./fit-tensors.ts";
 import { freeAll, readBuffer, type Buffer, type Engine } from "../engines/engine.ts";
 import type { OptimizerSet } from "./optimizers.ts";
-import { TensorHandle } from "./tensor-handle.ts";
+import { TensorHandle } from "./hook-tensors.ts";
 import { isOwnSlot, paramOfSlot } from "./programs/programs.ts";
 
 export type Buffers = Readonly<Record<string, Buffer>>;
@@ -213,4 +212,33 @@ function zeroSlots(params: HostTensors, { slotNames }: OptimizerSet): HostTensor
       return [slot, { data: new Float32Array(sizeOf(shape)), shape }];
     }),
   );
+}
+
+// Host tensors that are to stand for a model's own: names, shapes and types checked against it.
+
+/** The tensors in the order of `own`, each of its shape and number type; `what` names them in errors. */
+function fitTensors(what: string, tensors: HostTensors, own: HostTensors, wayOut = ""): HostTensors {
+  if (typeof tensors !== "object" || tensors === null) {
+    throw new DataError(`${what}: expected tensors by name, as stateDict() returns them, got ${show(tensors)}.`);
+  }
+  const names = Object.keys(own);
+  for (const name of Object.keys(tensors)) {
+    if (Object.hasOwn(own, name)) continue;
+    throw new DataError(`${what} has \`${name}\`, which this model does not.${didYouMean(name, names)}${wayOut}`);
+  }
+  const missing = names.filter((name) => !Object.hasOwn(tensors, name));
+  if (missing.length > 0)
+    throw new DataError(`${what} lacks ${missing.join(", ")}. It must have every tensor of the model.${wayOut}`);
+  return Object.fromEntries(names.map((name) => [name, fitTensor(what, name, tensors[name]!, own[name]!)]));
+}
+
+function fitTensor(what: string, name: string, tensor: HostArray, own: HostArray): HostArray {
+  const { data, shape } = toHostArray(tensor, `${what}, tensor \`${name}\``);
+  if (shape.join() !== own.shape.join()) {
+    throw new DataError(
+      `${what}: \`${name}\` has shape [${shape.join(", ")}]; this model wants [${own.shape.join(", ")}].`,
+    );
+  }
+  const Type = own.data.constructor as new (values: Iterable<number>) => TypedArray;
+  return { data: data instanceof Type ? data : new Type(data), shape };
 }

@@ -11,17 +11,14 @@ import type { EvalWork } from "../core/work.ts";
 import { freeAll, type Buffer, type Engine, type Tree } from "../engines/engine.ts";
 import { stepKey } from "../nn/key.ts";
 import { ActivationsView, type BufferGroups } from "./activations-view.ts";
-import { BatchInput } from "./batch-input.ts";
+import { BatchInput } from "./inputs.ts";
 import type { DeviceState, ModelBuffers } from "./device-state.ts";
-import { BatchMetrics } from "./batch-metrics.ts";
-import { choosePlan } from "./plan.ts";
-import { ProgramCache } from "./program-cache.ts";
+import { type Averages, BatchMetrics, Totals } from "./averages.ts";
+import { type Specs, type StepSpec, choosePlan } from "./specs.ts";
+import { ProgramCache, runProgram } from "./programs/compiled.ts";
 import { evalBatch, predictBatch } from "./programs/programs.ts";
 import type { SumsLayout } from "./programs/sums.ts";
-import { runProgram } from "./run-program.ts";
-import { OutputsView, readTree } from "./outputs-view.ts";
-import type { Specs, StepSpec } from "./specs.ts";
-import { Totals, type Averages } from "./totals.ts";
+import { OutputsView, readTree } from "./readings.ts";
 
 interface EvalResult {
   readonly sums: Buffer;

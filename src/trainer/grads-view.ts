@@ -8,9 +8,8 @@ import { checkOptions, is, show } from "../core/options.ts";
 import { didYouMean } from "../core/suggest.ts";
 import { freeAll, readBuffer, type Buffer, type Engine } from "../engines/engine.ts";
 import type { Buffers } from "./device-state.ts";
-import type { ProgramCache } from "./program-cache.ts";
-import { mapTensors } from "./programs/clip.ts";
-import { normOf } from "./programs/programs.ts";
+import type { ProgramCache } from "./programs/compiled.ts";
+import { mapTensors, normOf } from "./programs/programs.ts";
 import { readStats, tensorNorms, tensorStats } from "./programs/stats.ts";
 
 /** Where a view reads and writes its gradients. */

@@ -4,11 +4,9 @@ import type { ComputeFn, DeviceTensors, ParamsView } from "../core/device-tensor
 import { ContextError } from "../core/errors.ts";
 import type { HostTensors } from "../core/model.ts";
 import { didYouMean } from "../core/suggest.ts";
-import { freeAll, type Engine } from "../engines/engine.ts";
+import { type Engine, freeAll, readBuffer } from "../engines/engine.ts";
 import type { Buffers, DeviceState, ModelBuffers } from "./device-state.ts";
-import type { FunctionWatch } from "./function-watch.ts";
-import { ProgramCache } from "./program-cache.ts";
-import { TensorHandle } from "./tensor-handle.ts";
+import { type FunctionWatch, ProgramCache } from "./programs/compiled.ts";
 
 export class HookTensors implements ParamsView {
   readonly #engine: Engine;
@@ -86,5 +84,49 @@ export class HookTensors implements ParamsView {
     const handle = new TensorHandle(this.#engine, buffers, (released) => void this.#open.delete(released));
     this.#open.add(handle);
     return handle;
+  }
+}
+
+// A hook's tensors on the engine.
+
+/** One hook's tensors. Only the trainer looks at the buffers. */
+export class TensorHandle implements DeviceTensors {
+  readonly names: readonly string[];
+  readonly #engine: Engine;
+  readonly #released: (handle: TensorHandle) => void;
+  #buffers: Buffers | undefined;
+
+  constructor(engine: Engine, buffers: Buffers, released: (handle: TensorHandle) => void) {
+    this.#engine = engine;
+    this.#buffers = buffers;
+    this.#released = released;
+    this.names = Object.keys(buffers);
+  }
+
+  get freed(): boolean {
+    return this.#buffers === undefined;
+  }
+
+  get buffers(): Buffers {
+    if (!this.#buffers) throw new ContextError(`These tensors were freed before this use.`);
+    return this.#buffers;
+  }
+
+  async get(name: string): Promise<HostArray> {
+    const buffer = this.buffers[name];
+    if (!buffer) throw new ContextError(`There is no tensor \`${name}\` here.${didYouMean(name, this.names)}`);
+    return readBuffer(this.#engine, buffer);
+  }
+
+  async read(): Promise<HostTensors> {
+    const copies = this.names.map(async (name) => [name, await this.get(name)] as const);
+    return Object.fromEntries(await Promise.all(copies));
+  }
+
+  free(): void {
+    if (!this.#buffers) return;
+    freeAll(this.#engine, this.#buffers);
+    this.#buffers = undefined;
+    this.#released(this);
   }
 }

@@ -1,9 +1,11 @@
 // A step of several processes: their gradients, model state and sums become those of the whole batch, in one exchange.
-import { sizeOf, type TypedArray } from "../core/arrays.ts";
+import { type TypedArray, sizeOf } from "../core/arrays.ts";
 import type { RankTeam } from "../distributed/team.ts";
 import type { Buffer, Engine } from "../engines/engine.ts";
 import type { Buffers, DeviceState } from "./device-state.ts";
 import type { OpenStep } from "./open-step.ts";
+import { hashOf, type TensorHash } from "../distributed/exchange.ts";
+import type { Strategy } from "../distributed/strategy.ts";
 
 /** Numbers in one reduction: some megabytes, which go through caches and networks better than everything at once. */
 const BUCKET = 2 ** 20;
@@ -121,4 +123,29 @@ function placesOf(buffers: Buffers, names: readonly string[], from: number): Pla
 function endOf(places: readonly Place[], otherwise: number): number {
   const last = places.at(-1);
   return last ? last.at + last.length : otherwise;
+}
+
+// The state on the device where several processes train together: made equal at the start, and hashed to prove that it stays so.
+
+/** Hashes of parameters and buffers, in their order. */
+export async function hashState({ engine, params, state }: DeviceState): Promise<TensorHash[]> {
+  const hashes: TensorHash[] = [];
+  for (const [name, buffer] of Object.entries({ ...params, ...state }))
+    hashes.push({ name, hash: hashOf(await engine.read(buffer)) });
+  return hashes;
+}
+
+/** Gives every rank the main one's parameters, buffers and optimizer state. */
+export async function shareState(strategy: Strategy, device: DeviceState): Promise<void> {
+  const { engine } = device;
+  for (const part of ["params", "state", "opt"] as const) {
+    const next: Record<string, Buffer> = {};
+    for (const [name, { shape, dtype }] of Object.entries(device[part])) {
+      // A copy: what an engine gives to read may be its own memory.
+      const data = (await engine.read(device[part][name]!)).slice() as TypedArray;
+      await strategy.broadcast(new Uint8Array(data.buffer, data.byteOffset, data.byteLength));
+      next[name] = engine.put({ data, shape, ...(dtype === "bool" && { dtype }) });
+    }
+    device.commit(part, next, false);
+  }
 }

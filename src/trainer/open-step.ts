@@ -7,10 +7,9 @@ import type { HostBatch, Tensors } from "../core/model.ts";
 import { freeAll, leaves, type Buffer, type Engine, type Halfway, type Tree } from "../engines/engine.ts";
 import type { Buffers, DeviceState } from "./device-state.ts";
 import { GradsView } from "./grads-view.ts";
-import type { ProgramCache } from "./program-cache.ts";
+import { type ProgramCache, runProgram } from "./programs/compiled.ts";
 import { accumulate, finishAccumulation, startAccumulation } from "./programs/programs.ts";
-import { runProgram } from "./run-program.ts";
-import type { Totals } from "./totals.ts";
+import type { Totals } from "./averages.ts";
 
 /** The micro-batch at hand. Its results wait here until they are kept or dropped. */
 export interface Micro {

@@ -1,18 +1,16 @@
 // The trainer's options: their types, their defaults and their checks.
 import type { CheckpointStore } from "../checkpoint/store.ts";
-import type { BatchLimit } from "../core/batch-limit.ts";
+import { type BatchLimit, LIMIT_CHECKS, type LimitOptions } from "../core/limits.ts";
 import type { Cadence } from "../core/cadence.ts";
 import { OptionError } from "../core/errors.ts";
 import type { Hook } from "../core/hook.ts";
-import { LIMIT_CHECKS, type LimitOptions } from "../core/limits.ts";
 import type { Loader } from "../core/loader.ts";
 import type { HostBatch, Loss, LossModel, Metric, Model, WeighFn } from "../core/model.ts";
 import { checkOptions, is, show, type Check } from "../core/options.ts";
 import type { Schedule } from "../core/schedule.ts";
 import { Shared } from "../core/shared.ts";
 import type { MixOptions } from "../data/mix.ts";
-import { checkStrategy, type StrategyName } from "../distributed/select.ts";
-import type { Strategy } from "../distributed/strategy.ts";
+import { type Strategy, type StrategyName, checkStrategy } from "../distributed/strategy.ts";
 import type { Engine } from "../engines/engine.ts";
 import { checkEngine, type EngineName } from "../engines/select.ts";
 import type { OptimizerOption } from "./optimizers.ts";

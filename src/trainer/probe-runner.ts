@@ -10,11 +10,10 @@ import { outOfRange, type PlacedRange } from "../nn/indices.ts";
 import { stepKey } from "../nn/key.ts";
 import { ActivationsOf, Collected, type BufferGroups } from "./activations-view.ts";
 import type { Buffers, DeviceState } from "./device-state.ts";
-import { readTree } from "./outputs-view.ts";
-import { ProgramCache, type Compiled } from "./program-cache.ts";
+import { readTree } from "./readings.ts";
+import { type Compiled, ProgramCache, runProgram } from "./programs/compiled.ts";
 import { matchPoints } from "./programs/probes.ts";
 import { listPoints, predictBatch, usedIndices } from "./programs/programs.ts";
-import { runProgram } from "./run-program.ts";
 import type { Specs, StepSpec } from "./specs.ts";
 
 /** Options of `runWithProbes`. */

@@ -1,7 +1,6 @@
 // What is trained, in one form: a model with its loss, or a bare loss function over parameters.
 import { OptionError, ProgramError } from "../core/errors.ts";
 import {
-  isTensor,
   type ApplyContext,
   type HostBatch,
   type HostTensors,
@@ -13,12 +12,14 @@ import {
   type TensorBatch,
   type Tensors,
   type WeighFn,
+  isTensor,
 } from "../core/model.ts";
-import { toHostArray } from "../core/arrays.ts";
+import { sizeOf, toHostArray } from "../core/arrays.ts";
 import { measure, samplesIn } from "../core/batch.ts";
 import { messageOf } from "../core/maybe.ts";
 import { show } from "../core/options.ts";
 import { initKey } from "../nn/key.ts";
+import { safeLine } from "../core/safe-text.ts";
 
 /** One forward pass: the scalar loss, the outputs and the buffers after it. */
 interface Forward {
@@ -189,4 +190,26 @@ function scalar(loss: Tensor): Tensor {
     );
   }
   return loss;
+}
+
+// A table of a model's parameters and buffers.
+
+const count = (n: number): string => n.toLocaleString("en-US");
+
+export function describeParams(params: HostTensors, state: HostTensors): string {
+  const row = (name: string, shape: readonly number[], note: string): [string, string, string] => [
+    safeLine(name) + note,
+    `[${shape.join(", ")}]`,
+    count(sizeOf(shape)),
+  ];
+  const rows = [
+    ...Object.entries(params).map(([name, { shape }]) => row(name, shape, "")),
+    ...Object.entries(state).map(([name, { shape }]) => row(name, shape, " (buffer)")),
+  ];
+  const widths = [0, 1, 2].map((column) => Math.max(0, ...rows.map((cells) => cells[column]!.length)));
+  const lines = rows.map(
+    ([name, shape, n]) => `${name.padEnd(widths[0]!)}  ${shape.padEnd(widths[1]!)}  ${n.padStart(widths[2]!)}`,
+  );
+  const total = Object.values(params).reduce((sum, { shape }) => sum + sizeOf(shape), 0);
+  return [...lines, `${count(total)} parameters in ${Object.keys(params).length} tensors`].join("\n");
 }

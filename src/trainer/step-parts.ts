@@ -2,14 +2,14 @@
 import type { HookRegistry } from "../core/registry.ts";
 import type { Engine } from "../engines/engine.ts";
 import type { DeviceState } from "./device-state.ts";
-import type { FunctionWatch } from "./function-watch.ts";
+import type { FunctionWatch } from "./programs/compiled.ts";
 import type { JointStep } from "./joint-step.ts";
 import type { OptimizerSet } from "./optimizers.ts";
 import type { ProbeRunner } from "./probe-runner.ts";
-import type { ControlLayout } from "./programs/control.ts";
+import type { ControlLayout } from "./inputs.ts";
 import type { SumsLayout } from "./programs/sums.ts";
 import type { Specs } from "./specs.ts";
-import type { TotalsState } from "./totals.ts";
+import type { TotalsState } from "./averages.ts";
 
 export interface StepOptions {
   readonly seed: number;

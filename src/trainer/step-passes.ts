@@ -3,14 +3,14 @@ import type { MaybePromise } from "../core/loader.ts";
 import { chain } from "../core/maybe.ts";
 import type { Buffer, Halfway, Tree } from "../engines/engine.ts";
 import type { BufferGroups } from "./activations-view.ts";
-import type { ControlInput } from "./control-input.ts";
+import type { ControlInput } from "./inputs.ts";
 import type { Buffers, DeviceState } from "./device-state.ts";
 import { pick, type OpenStep } from "./open-step.ts";
-import type { Cut, ProgramCache } from "./program-cache.ts";
+import type { Cut, ProgramCache } from "./programs/compiled.ts";
 import { forwardOnly, lossGrads } from "./programs/programs.ts";
 import type { StepSpec } from "./specs.ts";
-import type { StepReadings } from "./step-readings.ts";
-import type { Totals } from "./totals.ts";
+import type { StepReadings } from "./readings.ts";
+import type { Totals } from "./averages.ts";
 
 /** What comes out of a program that has passed over a batch. */
 export interface Pass {

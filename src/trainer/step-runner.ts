@@ -8,22 +8,19 @@ import type { HookRegistry } from "../core/registry.ts";
 import type { Plan, Work } from "../core/work.ts";
 import { freeAll, type Buffer, type Engine } from "../engines/engine.ts";
 import { stepKey } from "../nn/key.ts";
-import { BatchInput } from "./batch-input.ts";
-import { ControlInput } from "./control-input.ts";
+import { BatchInput, ControlInput, type ControlLayout } from "./inputs.ts";
 import type { Buffers, DeviceState } from "./device-state.ts";
 import type { JointStep } from "./joint-step.ts";
 import { OpenStep, pick } from "./open-step.ts";
 import type { OptimizerSet } from "./optimizers.ts";
-import { choosePlan, samePlan } from "./plan.ts";
-import { ProgramCache } from "./program-cache.ts";
-import type { ControlLayout } from "./programs/control.ts";
+import { type Specs, type StepSpec, choosePlan, samePlan } from "./specs.ts";
+import { ProgramCache } from "./programs/compiled.ts";
 import { clipGrads, fusedStep, normOf, updateParams } from "./programs/programs.ts";
-import type { Specs, StepSpec } from "./specs.ts";
 import type { StepOptions, StepParts, StepState } from "./step-parts.ts";
 import { StepPasses, type Pass } from "./step-passes.ts";
-import { StepReadings } from "./step-readings.ts";
-import { Suspects } from "./suspects.ts";
-import { Totals } from "./totals.ts";
+import { StepReadings } from "./readings.ts";
+import { Suspects } from "./diagnose.ts";
+import { Totals } from "./averages.ts";
 
 type FusedResult = Pass & { readonly params: Buffers; readonly opt: Buffers };
 

@@ -1,7 +1,7 @@
 // What hooks change for the steps to come: each verb reaches the part that keeps what it sets.
 import type { Settings } from "../core/work.ts";
 import type { DeviceState } from "./device-state.ts";
-import type { FunctionWatch } from "./function-watch.ts";
+import type { FunctionWatch } from "./programs/compiled.ts";
 import type { OptimizerSet } from "./optimizers.ts";
 import type { Specs } from "./specs.ts";
 

@@ -3,9 +3,8 @@ import type { Interruption } from "../core/evaluate.ts";
 import { redact, secretsOfEnvironment } from "../core/redact.ts";
 import type { HookRegistry } from "../core/registry.ts";
 import type { Run } from "../core/run.ts";
-import type { StartFacts } from "../distributed/compare-starts.ts";
-import { openStrategy, type StrategyName } from "../distributed/select.ts";
-import type { Strategy } from "../distributed/strategy.ts";
+import type { StartFacts } from "../distributed/exchange.ts";
+import { type Strategy, type StrategyName, openStrategy } from "../distributed/strategy.ts";
 import type { RankTeam } from "../distributed/team.ts";
 import type { Platform } from "../platform/platform.ts";
 import type { DeviceState } from "./device-state.ts";
@@ -53,7 +52,7 @@ export class Together {
     const { run, hooks, place, state } = this.#parts;
     const [{ RankTeam }, { hashState }] = await Promise.all([
       import("../distributed/team.ts"),
-      import("./shared-state.ts"),
+      import("./joint-step.ts"),
     ]);
     this.team = new RankTeam(strategy, run, hooks, () => hashState(state()));
     run.team = this.team;
@@ -65,7 +64,7 @@ export class Together {
   /** Fails on all ranks alike where they were not started alike. */
   async compareStarts(facts: () => Promise<StartFacts>): Promise<void> {
     if (!this.team) return;
-    const { findUnlikeStarts } = await import("../distributed/compare-starts.ts");
+    const { findUnlikeStarts } = await import("../distributed/exchange.ts");
     const error = await findUnlikeStarts(this.team.strategy, await facts());
     if (error) throw error;
   }
@@ -80,7 +79,7 @@ export class Together {
   /** A run begins, from the same numbers everywhere. */
   async begin(interruptedHere: () => Interruption | undefined): Promise<void> {
     if (!this.team) return;
-    const { shareState } = await import("./shared-state.ts");
+    const { shareState } = await import("./joint-step.ts");
     await shareState(this.team.strategy, this.#parts.state());
     this.#interruptedHere = interruptedHere;
     this.team.begin(interruptedHere);

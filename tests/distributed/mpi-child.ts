@@ -2,8 +2,7 @@
 import { createHash } from "node:crypto";
 import { hostname } from "node:os";
 import { setTimeout as sleep } from "node:timers/promises";
-import { openStrategy } from "../../src/distributed/select.ts";
-import type { ReduceOp, Strategy } from "../../src/distributed/strategy.ts";
+import { type ReduceOp, type Strategy, openStrategy } from "../../src/distributed/strategy.ts";
 import { note } from "./notes.ts";
 
 type Vector = Float32Array | Float64Array;

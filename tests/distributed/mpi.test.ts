@@ -146,7 +146,7 @@ describe("alone", () => {
   it("says what to install where koffi is not", async () => {
     // Away from node_modules, where nothing but Node itself is found.
     const outfile = `${tempDir()}/mpi.mjs`;
-    const source = `import { openStrategy } from "./src/distributed/select.ts";\nawait openStrategy("mpi");`;
+    const source = `import { openStrategy } from "./src/distributed/strategy.ts";\nawait openStrategy("mpi");`;
     const stdin = {
       contents: source,
       resolveDir: fileURLToPath(new URL("../../", import.meta.url)),

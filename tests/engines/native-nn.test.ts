@@ -6,7 +6,7 @@ import type { Loss, Metric, Model, Tensor, Tensors } from "../../src/core/model.
 import type { Optimizer } from "../../src/core/optimizer.ts";
 import * as nn from "../../src/nn/index.ts";
 import { adam, adamw, lion, rmsprop, sgd } from "../../src/optim/index.ts";
-import { clip } from "../../src/trainer/programs/clip.ts";
+import { clip } from "../../src/trainer/programs/programs.ts";
 import { nonFiniteCounts, tensorNorms, tensorStats } from "../../src/trainer/programs/stats.ts";
 import { BothEngines, numbers, run, weighed, wholes } from "../support/both-engines.ts";
 

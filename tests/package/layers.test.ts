@@ -77,7 +77,7 @@ test("built-in hooks use only the public surface", () => {
   // Checking options, choosing names, printing, drawing, sending, naming the process and Node's own modules are no power over the run.
   const helpers = [
     "src/core/options.ts",
-    "src/core/batch-limit.ts",
+    "src/core/limits.ts",
     "src/core/redact.ts",
     "src/core/safe-text.ts",
     "src/core/suggest.ts",

@@ -10,7 +10,7 @@ import { didYouMean } from "../../core/suggest.ts";
 import { DataLoader } from "../../data/data-loader.ts";
 import { isLoader } from "../../data/loader-set.ts";
 import type { Arrays, DataSource } from "../../data/source.ts";
-import { Agreement } from "../../distributed/agreement.ts";
+import { Agreement } from "../../distributed/exchange.ts";
 import { single } from "../../distributed/strategy.ts";
 import { buildExperiment } from "../../experiment/build/build-experiment.ts";
 import { DEFAULT_BATCH_SIZE, defaultLoaders } from "../../experiment/default-loaders.ts";

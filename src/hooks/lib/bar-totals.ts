@@ -1,5 +1,5 @@
 // How long a run and its evaluations are, as far as the trainer's options tell.
-import { batchesAllowed, type BatchLimit } from "../../core/batch-limit.ts";
+import { batchesAllowed, type BatchLimit } from "../../core/limits.ts";
 import type { ContextOf } from "../../core/context.types.ts";
 
 type Config = ContextOf<"trainBegin">["config"];

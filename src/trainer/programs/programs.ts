@@ -8,11 +8,9 @@ import type { Probe } from "../../core/probes.ts";
 import { visitIndices, type PlacedRange } from "../../nn/indices.ts";
 import { keyStream } from "../../nn/key.ts";
 import { refAll, type Problem } from "../problem.ts";
-import { clip, globalNorm, mapTensors } from "./clip.ts";
-import type { ControlLayout } from "./control.ts";
+import type { ControlLayout, IndexRules } from "../inputs.ts";
 import { gradWithAux } from "./grad-with-aux.ts";
 import { PointCollector, pointNames, type ProbeGroups } from "./probes.ts";
-import type { IndexRules } from "./index-rules.ts";
 import type { SumsLayout, SumsLayouts } from "./sums.ts";
 
 /** One optimizer's share of an update: its rule and the parameters of each of its groups. */
@@ -337,3 +335,41 @@ export const listPoints =
     tell(pointNames(predict));
     return { key: key.ref };
   };
+
+// Gradient norms and clipping, as pure functions inside a program.
+
+const sum = (terms: readonly Tensor[]): Tensor => terms.reduce((a, b) => a.add(b));
+
+/** L2 norm of each tensor's values together. Consumes nothing. */
+function globalNorm(tensors: Tensors): Tensor {
+  return np.sqrt(sum(Object.values(tensors).map((t) => np.square(t.ref).sum())));
+}
+
+interface Clipped {
+  readonly grads: Tensors;
+  /** Before clipping. */
+  readonly norm: Tensor;
+  readonly clippedNorm: Tensor;
+}
+
+/** Clips by value, then by global norm (PyTorch's coefficient, 1e-6 included); consumes `grads`. */
+export function clip(grads: Tensors, limits: { readonly norm?: Tensor; readonly value?: Tensor }): Clipped {
+  const norm = globalNorm(grads);
+  let clipped = grads;
+  let clippedNorm = norm.ref;
+  if (limits.value) {
+    const { value } = limits;
+    clipped = mapTensors(clipped, (g) => np.minimum(np.maximum(g, value.ref.neg()), value.ref));
+    clippedNorm = globalNorm(clipped);
+  }
+  if (limits.norm) {
+    const factor = np.minimum(limits.norm.ref.div(clippedNorm.ref.add(1e-6)), 1);
+    clipped = mapTensors(clipped, (g) => g.mul(factor.ref));
+    clippedNorm = clippedNorm.mul(factor);
+  }
+  return { grads: clipped, norm, clippedNorm };
+}
+
+export function mapTensors(tensors: Tensors, fn: (tensor: Tensor, name: string) => Tensor): Tensors {
+  return Object.fromEntries(Object.entries(tensors).map(([name, tensor]) => [name, fn(tensor, name)]));
+}

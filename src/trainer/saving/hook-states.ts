@@ -3,7 +3,7 @@ import { HookError } from "../../core/errors.ts";
 import type { GivenState, Hook, HookState } from "../../core/hook.ts";
 import type { Json } from "../../core/json.ts";
 import type { HostTensors } from "../../core/model.ts";
-import { TensorHandle } from "../tensor-handle.ts";
+import { TensorHandle } from "../hook-tensors.ts";
 import type { HeldTensors } from "./held-tensors.ts";
 
 /** The file of all hooks that ask for none of their own. */

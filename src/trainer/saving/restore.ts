@@ -1,8 +1,7 @@
 // Going back to a checkpoint: the whole run (resume), or only what training has made of the model (rollback).
 import type { LoadedCheckpoint } from "../../checkpoint/store.ts";
 import type { Loading, ResumeReport } from "../../core/saving.ts";
-import { loadOptimizer, rewindOptimizer } from "../optimizer-state.ts";
-import type { OptimizerSet, Slot } from "../optimizers.ts";
+import { type OptimizerSet, type Slot, loadOptimizer, rewindOptimizer } from "../optimizers.ts";
 import { slotName } from "../programs/programs.ts";
 import { fitModel, fromFiles, type ReadCheckpoint } from "./checkpoint-files.ts";
 import { loadHookStates } from "./hook-states.ts";

@@ -3,8 +3,7 @@ import type { ClockState } from "../../core/counters.ts";
 import type { Json } from "../../core/json.ts";
 import type { HistoryEntry, Run } from "../../core/run.ts";
 import type { LoaderSet } from "../../data/loader-set.ts";
-import { optimizerState, type OptimizerState } from "../optimizer-state.ts";
-import type { OptimizerSet } from "../optimizers.ts";
+import { type OptimizerSet, type OptimizerState, optimizerState } from "../optimizers.ts";
 import type { StepState } from "../step-parts.ts";
 import type { SavedHook } from "./hook-states.ts";
 

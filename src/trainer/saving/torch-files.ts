@@ -8,8 +8,7 @@ import { decodeTorchCheckpoint, weightsIn, NO_OPTIMIZER } from "../../checkpoint
 import type { TorchOptimizer } from "../../checkpoint/formats/torch-optimizer.ts";
 import { CheckpointError } from "../../core/errors.ts";
 import type { HostTensors } from "../../core/model.ts";
-import type { OptimizerState } from "../optimizer-state.ts";
-import type { OptimizerSet, Slot } from "../optimizers.ts";
+import type { OptimizerSet, OptimizerState, Slot } from "../optimizers.ts";
 import { paramOfSlot, slotName } from "../programs/programs.ts";
 
 /** The optimizers as they were at the snapshot that `slots` are of: by the time of writing, training has gone on. */

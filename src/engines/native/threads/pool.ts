@@ -6,7 +6,7 @@ import type { EngineMemory } from "../memory.ts";
 import { Control } from "./control.ts";
 import type { Part, Run } from "./parts.ts";
 import { show } from "../../../core/options.ts";
-import { coresOfRank } from "../../../distributed/cores.ts";
+import { coresOfRank } from "../../../distributed/environment.ts";
 
 /** Milliseconds of waiting after which a thread that does not finish its part is given up: large products take minutes. */
 const LONGEST_PART = 600_000;

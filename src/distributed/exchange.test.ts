@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { onAll } from "../../tests/support/local-ranks.ts";
-import { findDesync, hashOf } from "./desync.ts";
+import { findDesync, hashOf, encode, gatherMessages } from "./exchange.ts";
 
 const tensors = (change?: (last: Float32Array) => void) => {
   const arrays = { "0.weight": Float32Array.of(1, 2, 3), "0.bias": Float32Array.of(4, 5) };
@@ -49,4 +49,16 @@ describe("hashOf", () => {
     const inside = Float32Array.of(9, 1, 2, 9).subarray(1, 3);
     expect(hashOf(inside)).toBe(hashOf(Float32Array.of(1, 2)));
   });
+});
+
+it("what some say reaches all, in the order of the ranks", async () => {
+  const words = [undefined, { asked: "ünïcode ✓" }, undefined, [1, 2, 3]];
+  const sent = words.map((word) => (word === undefined ? new Uint8Array(0) : encode(word)));
+  const lengths = sent.map(({ length }) => length);
+  const heard = await onAll(4, (strategy) => gatherMessages(strategy, sent[strategy.rank]!, lengths));
+  for (const each of heard)
+    expect(each).toEqual([
+      { rank: 1, said: { asked: "ünïcode ✓" } },
+      { rank: 3, said: [1, 2, 3] },
+    ]);
 });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { wait, type Wait } from "./pending.ts";
+import { wait, type Wait } from "./poll.ts";
 
 const waiting = (given: Partial<Wait>): Wait => ({
   done: () => true,

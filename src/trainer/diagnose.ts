@@ -1,16 +1,16 @@
-// The micro-batches of a guarded step. If it turns out bad, they are computed once more, to say what was bad first.
+// Finds what was not finite in a guarded step: its micro-batches are computed once more.
 import type { Diagnosis, NonFinite } from "../core/diagnosis.ts";
 import type { Buffer, Engine } from "../engines/engine.ts";
 import type { Buffers } from "./device-state.ts";
-import { byName, isBad, nonFiniteIn } from "./non-finite.ts";
 import type { Micro } from "./open-step.ts";
 import type { ProbeRunner } from "./probe-runner.ts";
-import type { ProgramCache } from "./program-cache.ts";
+import type { ProgramCache } from "./programs/compiled.ts";
 import { nonFiniteCounts } from "./programs/stats.ts";
 import type { StepSpec } from "./specs.ts";
+import type { HostBatch } from "../core/model.ts";
 
 /** A micro-batch that is part of the step, with what is needed to compute it again. */
-export interface Suspect extends Pick<Micro, "host" | "loader" | "index"> {
+interface Suspect extends Pick<Micro, "host" | "loader" | "index"> {
   readonly spec: StepSpec;
   readonly scale: number;
 }
@@ -76,3 +76,22 @@ export class Suspects {
     return byName(names.map((name, i) => [name, counts[i]!]));
   }
 }
+
+// Values that are NaN or infinite, counted by name on the host.
+
+/** The names that have any. */
+const byName = (counts: readonly (readonly [string, number])[]): NonFinite =>
+  Object.fromEntries(counts.filter(([, count]) => count > 0));
+
+/** Only typed arrays of floats can hold one; a loop over the others finds nothing. */
+const nonFiniteIn = (batch: HostBatch): NonFinite =>
+  byName(
+    Object.entries(batch).map(([name, { data }]) => {
+      let count = 0;
+      for (const value of data) if (!Number.isFinite(value)) count++;
+      return [name, count];
+    }),
+  );
+
+const isBad = ({ batch, params, loss, grads }: Diagnosis): boolean =>
+  !Number.isFinite(loss) || [batch, params, grads].some((counts) => Object.keys(counts).length > 0);

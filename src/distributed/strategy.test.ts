@@ -1,7 +1,6 @@
 import { expect, test, vi } from "vitest";
 import { RANK_PROCESS } from "./environment.ts";
-import { checkStrategy, openStrategy } from "./select.ts";
-import { single, type Strategy } from "./strategy.ts";
+import { type Strategy, checkStrategy, openStrategy, single } from "./strategy.ts";
 
 test("a process that no launcher started is alone", async () => {
   expect(await openStrategy("auto")).toBe(single);

@@ -1,0 +1,208 @@
+// What goes into a step's programs from the host: batches, with their labels checked, and the control vector.
+import { isHostArray, type HostArray } from "../core/arrays.ts";
+import type { HostBatch, Tensor, TensorBatch, Tensors } from "../core/model.ts";
+import type { Buffer, Engine } from "../engines/engine.ts";
+import type { Buffers } from "./device-state.ts";
+import type { Micro } from "./open-step.ts";
+import type { StepOptions } from "./step-parts.ts";
+import { DataError } from "../core/errors.ts";
+import { outOfRange, visitIndices, type PlacedRange } from "../nn/indices.ts";
+
+/** Each new shape costs a compilation; more than this many is probably a mistake. */
+const MANY_SHAPES = 8;
+
+export const describeBatch = (batch: HostBatch): string =>
+  `{ ${Object.entries(batch)
+    .map(([name, array]) => `${name}: [${isHostArray(array) ? array.shape.join(", ") : typeof array}]`)
+    .join(", ")} }`;
+
+function sameShapes(shapes: readonly (readonly number[])[], arrays: readonly HostArray[]): boolean {
+  if (shapes.length !== arrays.length) return false;
+  for (let i = 0; i < arrays.length; i++) {
+    const [known, { shape }] = [shapes[i]!, arrays[i]!];
+    if (known.length !== shape.length) return false;
+    for (let d = 0; d < shape.length; d++) if (known[d] !== shape[d]) return false;
+  }
+  return true;
+}
+
+export class BatchInput {
+  readonly #engine: Engine;
+  readonly #warn: (message: string) => void;
+  /** By loader: all shapes so far, each as one word, and those of the last batch. */
+  readonly #shapes = new Map<string, Set<string>>();
+  readonly #last = new Map<string, readonly (readonly number[])[]>();
+
+  constructor(engine: Engine, warn: (message: string) => void) {
+    this.#engine = engine;
+    this.#warn = warn;
+  }
+
+  put(batch: HostBatch, loader: string): Buffers {
+    const names = Object.keys(batch);
+    const arrays = Object.values(batch);
+    // Nearly every batch has the shape of the one before: only another one is worth a look.
+    const last = this.#last.get(loader);
+    if (last === undefined || !sameShapes(last, arrays)) this.#watchShapes(batch, loader, arrays);
+    const buffers: Record<string, Buffer> = {};
+    for (let i = 0; i < names.length; i++) buffers[names[i]!] = this.#engine.put(arrays[i]!);
+    return buffers;
+  }
+
+  #watchShapes(batch: HostBatch, loader: string, arrays: readonly HostArray[]): void {
+    this.#last.set(
+      loader,
+      arrays.map(({ shape }) => [...shape]),
+    );
+    let seen = this.#shapes.get(loader);
+    if (!seen) this.#shapes.set(loader, (seen = new Set()));
+    const shape = arrays.map((array) => array.shape.join("x")).join();
+    if (seen.has(shape)) return;
+    seen.add(shape);
+    if (seen.size !== MANY_SHAPES + 1) return;
+    this.#warn(
+      `Loader \`${loader}\` has given batches of ${seen.size} different shapes, the last ${describeBatch(batch)}. Each is compiled anew; pad or bucket them to a few shapes.`,
+    );
+  }
+}
+
+// The control vector's way to the device: sent again only when a number in it has changed.
+
+export class ControlInput {
+  readonly #engine: Engine;
+  readonly #layout: ControlLayout;
+  readonly #lossWeights: StepOptions["lossWeights"];
+  #buffer: Buffer | undefined;
+
+  constructor(engine: Engine, layout: ControlLayout, { clipNorm, clipValue, lossWeights }: StepOptions) {
+    this.#engine = engine;
+    this.#layout = layout;
+    this.#lossWeights = lossWeights;
+    layout.set("clipNorm", clipNorm ?? 0);
+    layout.set("clipValue", clipValue ?? 0);
+  }
+
+  /** The vector for a pass over this micro-batch, or for what comes after the last. Programs borrow it. */
+  put(scale: number, micro: Pick<Micro, "loader" | "weight" | "part"> | undefined): Buffer {
+    const layout = this.#layout;
+    const { [micro?.loader ?? ""]: lossWeight = 1 } = this.#lossWeights;
+    layout.set("scale", scale * lossWeight * (micro?.part ?? 1));
+    layout.set("weight", micro?.weight ?? 1);
+    if (this.#buffer && !layout.changed) return this.#buffer;
+    this.free();
+    layout.changed = false;
+    const { values } = layout;
+    return (this.#buffer = this.#engine.put({ data: values, shape: [values.length] }));
+  }
+
+  free(): void {
+    if (this.#buffer) this.#engine.free(this.#buffer);
+    this.#buffer = undefined;
+  }
+}
+
+// The control vector: every number that may change from step to step goes into a program through one small input.
+
+/** Gives each named number a place in one Float32Array, and reads it back by name inside a program. */
+export class ControlLayout {
+  readonly #index = new Map<string, number>();
+  /** Places by prefix (up to the dot) and the rest of the name: groups are written in every step. */
+  readonly #groups = new Map<string, Map<string, number>>();
+  readonly values: Float32Array<ArrayBuffer>;
+  /** Set when a number changes, for whoever keeps a copy on the device to reset. */
+  changed = true;
+
+  constructor(names: Iterable<string>) {
+    for (const name of new Set(names)) {
+      const place = this.#index.size;
+      this.#index.set(name, place);
+      const prefix = name.slice(0, name.indexOf(".") + 1);
+      if (!this.#groups.has(prefix)) this.#groups.set(prefix, new Map());
+      this.#groups.get(prefix)!.set(name.slice(prefix.length), place);
+    }
+    this.values = new Float32Array(this.#index.size);
+  }
+
+  set(name: string, value: number): void {
+    this.#write(this.#index.get(name)!, value);
+  }
+
+  /** Sets the scalars of these names under a prefix. */
+  setGroup(prefix: string, values: Readonly<Record<string, number>>): void {
+    const places = this.#groups.get(prefix)!;
+    for (const name in values) this.#write(places.get(name)!, values[name]!);
+  }
+
+  #write(place: number, value: number): void {
+    const before = this.values[place];
+    this.values[place] = value;
+    if (this.values[place] !== before) this.changed = true;
+  }
+
+  /** The scalar of that name inside a program. */
+  get(control: Tensor, name: string): Tensor {
+    return control.ref.slice(this.#index.get(name)!);
+  }
+
+  /** All scalars under a prefix, as `h` of an optimizer's rule. */
+  group(control: Tensor, prefix: string): Tensors {
+    const names = [...this.#groups.get(prefix)!.keys()];
+    return Object.fromEntries(names.map((name) => [name, this.get(control, prefix + name)]));
+  }
+}
+
+// What the programs of a spec expect of the batch's labels and ids: learned while they are traced, checked on the host
+// before each batch goes to the device, which costs one pass over these fields.
+
+interface Rule {
+  readonly field: string;
+  readonly range: PlacedRange;
+  /** Part of the model and its loss, or of a metric? */
+  readonly part: "loss" | "metric";
+}
+
+export class IndexRules {
+  readonly #loader: string;
+  readonly #rules = new Map<string, Rule>();
+  /** The batch that the next program runs on. */
+  #host: HostBatch = {};
+
+  constructor(loader: string) {
+    this.#loader = loader;
+  }
+
+  /** Checks a batch. The first one is checked while its program is traced: before that there are no rules. */
+  check(host: HostBatch): void {
+    this.#host = host;
+    for (const rule of this.#rules.values()) this.#apply(rule);
+  }
+
+  /** Traces the part of a program that computes on `batch`. */
+  watch<T>(part: Rule["part"], batch: TensorBatch, body: () => T): T {
+    return visitIndices((x, range) => {
+      // A field as it is. What the model computes from one has no values on the host; there NaN shows what is wrong.
+      const field = Object.keys(batch).find((name) => batch[name] === x);
+      if (field === undefined) return;
+      const rule = { field, range, part };
+      this.#rules.set(JSON.stringify(rule), rule);
+      this.#apply(rule);
+    }, body);
+  }
+
+  /** A field with labels that the loss leaves out, and their value; undefined when it has none. */
+  masked(host: HostBatch): { readonly field: string; readonly ignoreIndex: number } | undefined {
+    for (const { field, range, part } of this.#rules.values()) {
+      const { ignoreIndex } = range;
+      const data = host[field]?.data;
+      if (part === "loss" && data && ignoreIndex !== undefined && data.includes(ignoreIndex))
+        return { field, ignoreIndex };
+    }
+    return undefined;
+  }
+
+  #apply({ field, range }: Rule): void {
+    const array = this.#host[field];
+    const bad = array && outOfRange(range, array.data, array.shape);
+    if (bad !== undefined) throw new DataError(`Loader \`${this.#loader}\`, batch field \`${field}\`: ${bad}.`);
+  }
+}

@@ -1,0 +1,265 @@
+// What hooks read of a step: loss, norms, outputs, activations and the epoch's averages. Values stay on the device until a
+// hook reads them.
+import type { HostArray } from "../core/arrays.ts";
+import type { MaybePromise } from "../core/loader.ts";
+import type { Metrics } from "../core/context.types.ts";
+import type { HostTensors } from "../core/model.ts";
+import type { Activations, ProbeRequest } from "../core/probes.ts";
+import type { Readings } from "../core/work.ts";
+import { type Buffer, type Engine, type Tree, freeAll, leaves } from "../engines/engine.ts";
+import { ActivationsView, type BufferGroups } from "./activations-view.ts";
+import { type Averages, BatchMetrics, type Totals } from "./averages.ts";
+import type { SumsLayout } from "./programs/sums.ts";
+import { ContextError } from "../core/errors.ts";
+import { chain } from "../core/maybe.ts";
+
+export class StepReadings implements Readings {
+  readonly syncRead: boolean;
+  readonly scalars: Scalars;
+  readonly metrics: BatchMetrics;
+  readonly #totals: Totals;
+  readonly #outputs: OutputsView;
+  readonly #activations: ActivationsView;
+
+  constructor(engine: Engine, totals: Totals, sums: SumsLayout) {
+    this.syncRead = engine.syncRead;
+    this.#totals = totals;
+    this.scalars = new Scalars(engine);
+    this.metrics = new BatchMetrics(engine, sums);
+    this.#outputs = new OutputsView(engine);
+    this.#activations = new ActivationsView(engine);
+  }
+
+  /** A new step: nothing of the last one may be seen as its own. */
+  beginStep(): void {
+    this.scalars.clear();
+    this.metrics.free();
+    this.#activations.free();
+  }
+
+  /** Takes over what a pass over the model left; without `activations` those of an earlier pass stay. */
+  show(pass: { readonly report: Buffer; readonly outputs: Tree<Buffer>; readonly activations?: BufferGroups }): void {
+    this.scalars.set("pass", pass.report);
+    this.#outputs.set(pass.outputs);
+    if (pass.activations) this.#activations.set(pass.activations);
+  }
+
+  settle(): MaybePromise<void> {
+    if (this.syncRead) return undefined;
+    const views = [this.scalars, this.metrics, this.#outputs, this.#activations].map((view) => view.settle());
+    return Promise.all([this.#totals.read(), ...views]).then(() => undefined);
+  }
+
+  get loss(): number {
+    return this.scalars.loss;
+  }
+
+  get batchMetrics(): Metrics {
+    return this.metrics.batch.metrics;
+  }
+
+  get stepMetrics(): Metrics {
+    return this.metrics.step.metrics;
+  }
+
+  get outputs(): HostArray | HostTensors {
+    return this.#outputs.host;
+  }
+
+  activations(request: ProbeRequest): Activations {
+    return this.#activations.of(request);
+  }
+
+  get gradNorm(): number {
+    return this.scalars.norm;
+  }
+
+  get clippedNorm(): number {
+    return this.scalars.clippedNorm;
+  }
+
+  get avgLoss(): number {
+    const averages = this.syncRead ? (this.#totals.read() as Averages | undefined) : this.#totals.last;
+    return averages?.loss ?? Number.NaN;
+  }
+
+  epochMetrics(): MaybePromise<Averages | undefined> {
+    return this.#totals.read();
+  }
+
+  free(): void {
+    this.scalars.free();
+    this.metrics.free();
+    this.#outputs.free();
+    this.#activations.free();
+  }
+}
+
+// Numbers that a step leaves for its events: loss and norms. Read from the device only when someone looks.
+
+type Field = "loss" | "norm" | "clippedNorm";
+
+/** Programs that report scalars, and the fields of each report in the order of its vector. */
+const REPORTS = {
+  pass: ["loss", "norm"],
+  norm: ["norm"],
+  clip: ["norm", "clippedNorm"],
+} as const satisfies Record<string, readonly Field[]>;
+type Report = keyof typeof REPORTS;
+
+class Scalars {
+  readonly #engine: Engine;
+  // Every field always there: objects whose fields come and go are slow, and this is written in every step.
+  readonly #reports: Record<Report, Buffer | undefined> = { pass: undefined, norm: undefined, clip: undefined };
+  readonly #values: Record<Field, number | undefined> = { loss: undefined, norm: undefined, clippedNorm: undefined };
+  /** Reports whose vector has not been read. */
+  readonly #unread = new Set<Report>();
+  /** The last pass was of a step before: its norm is not this one's. */
+  #staleNorm = false;
+
+  constructor(engine: Engine) {
+    this.#engine = engine;
+  }
+
+  /** Takes over the vector that a program reported. */
+  set(report: Report, vector: Buffer): void {
+    this.#drop(report);
+    this.#reports[report] = vector;
+    this.#unread.add(report);
+    if (report === "pass") this.#staleNorm = false;
+    for (const field of REPORTS[report].slice(0, vector.shape[0])) this.#values[field] = undefined;
+  }
+
+  /** The loss of the whole step, where this process computed only a part of it. */
+  setLoss(loss: number): void {
+    this.#unread.delete("pass");
+    this.#values.loss = loss;
+  }
+
+  #drop(report: Report): void {
+    const vector = this.#reports[report];
+    if (vector) this.#engine.free(vector);
+    this.#reports[report] = undefined;
+    this.#unread.delete(report);
+  }
+
+  /** A new step: the norms of the last one must not be seen as its own. Its loss stays until there is another. */
+  clear(): void {
+    this.#drop("norm");
+    this.#drop("clip");
+    this.#staleNorm = true;
+    this.#values.norm = undefined;
+    this.#values.clippedNorm = undefined;
+  }
+
+  /** Reads everything at once, for engines that cannot read on demand. */
+  settle(): MaybePromise<void> {
+    return this.#engine.syncRead ? undefined : this.#settle();
+  }
+
+  async #settle(): Promise<void> {
+    const reports = [...this.#unread];
+    this.#unread.clear();
+    const vectors = await Promise.all(reports.map(async (report) => this.#engine.read(this.#reports[report]!)));
+    reports.forEach((report, i) => this.#take(report, vectors[i]!));
+  }
+
+  #take(report: Report, vector: ArrayLike<number>): void {
+    const fields = REPORTS[report];
+    const shown = report === "pass" && this.#staleNorm ? 1 : vector.length;
+    for (let i = 0; i < shown; i++) this.#values[fields[i]!] = vector[i]!;
+  }
+
+  #readAll(): void {
+    for (const report of this.#unread)
+      this.#take(report, this.#engine.read(this.#reports[report]!) as ArrayLike<number>);
+    this.#unread.clear();
+  }
+
+  #get(field: Field): number | undefined {
+    if (this.#unread.size > 0 && this.#engine.syncRead) this.#readAll();
+    return this.#values[field];
+  }
+
+  /** Are loss and norm numbers? A step without a norm was skipped before it could go wrong, and the loss is an older one's. */
+  get finite(): boolean {
+    const norm = this.#get("norm");
+    return norm === undefined || (Number.isFinite(norm) && Number.isFinite(this.#get("loss")));
+  }
+
+  get loss(): number {
+    return this.#get("loss") ?? Number.NaN;
+  }
+
+  get norm(): number {
+    const norm = this.#get("norm");
+    if (norm !== undefined) return norm;
+    throw new ContextError(
+      `ctx.gradNorm is not computed in this step. Say needs: ["gradNorm"] on the hook, or switch clipping on with clipNorm.`,
+    );
+  }
+
+  get clippedNorm(): number {
+    return this.#get("clippedNorm") ?? Number.NaN;
+  }
+
+  free(): void {
+    for (const report of Object.keys(REPORTS) as Report[]) this.#drop(report);
+  }
+}
+
+// A model's outputs of the last batch: on the device until someone looks.
+
+export class OutputsView {
+  readonly #engine: Engine;
+  #buffers: Tree<Buffer> | undefined;
+  #host: HostArray | HostTensors | undefined;
+
+  constructor(engine: Engine) {
+    this.#engine = engine;
+  }
+
+  /** Takes over what a program returned; a program whose outputs nobody wants returns an empty map. */
+  set(outputs: Tree<Buffer>): void {
+    this.free();
+    if (!isEmpty(outputs)) this.#buffers = outputs;
+  }
+
+  /** Reads them, on engines that cannot read on demand. */
+  settle(): MaybePromise<void> {
+    if (this.#engine.syncRead || !this.#buffers || this.#host) return undefined;
+    return chain(readTree(this.#engine, this.#buffers), (host) => void (this.#host = host));
+  }
+
+  get host(): HostArray | HostTensors {
+    if (this.#host) return this.#host;
+    if (!this.#buffers) {
+      throw new ContextError(
+        `ctx.outputs did not come back from the device. Say needs: ["outputs"] on the hook that reads them.`,
+      );
+    }
+    return (this.#host = readTree(this.#engine, this.#buffers) as HostArray | HostTensors);
+  }
+
+  free(): void {
+    if (this.#buffers) freeAll(this.#engine, this.#buffers);
+    this.#buffers = undefined;
+    this.#host = undefined;
+  }
+}
+
+const isEmpty = (outputs: Tree<Buffer>): boolean =>
+  (outputs as Partial<Buffer>).shape === undefined && Object.keys(outputs).length === 0;
+
+/** Host copies of a model's outputs: one array, or several by name. */
+export function readTree(engine: Engine, outputs: Tree<Buffer>): MaybePromise<HostArray | HostTensors> {
+  const buffers = leaves(outputs);
+  const single = buffers[0] === outputs;
+  const names = single ? [] : Object.keys(outputs);
+  const pack = (arrays: readonly HostArray[]): HostArray | HostTensors =>
+    single ? arrays[0]! : Object.fromEntries(names.map((name, i) => [name, arrays[i]!]));
+  const values = buffers.map((buffer) => engine.read(buffer));
+  const wrap = (data: HostArray["data"], i: number): HostArray => ({ data, shape: [...buffers[i]!.shape] });
+  if (engine.syncRead) return pack((values as HostArray["data"][]).map(wrap));
+  return Promise.all(values.map(async (value) => value)).then((all) => pack(all.map(wrap)));
+}
