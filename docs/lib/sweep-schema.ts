@@ -1,6 +1,6 @@
 // The JSON Schema of a sweep; what it shares with a config, it refers to.
 import type { SchemaPart } from "../../src/core/options.ts";
-import { SWEEP_CHECKS, SWEEP_PARTS } from "../../src/tune/sweep/rules.ts";
+import { SWEEP_CHECKS, SWEEP_PARTS } from "../../src/tune/sweep/build-sweep.ts";
 import { catalog, SWEEP_KINDS } from "./catalog.ts";
 import { anyOf, described, kindSchemas, orNull, properties, ref } from "./config-schema.ts";
 import { optionDocs } from "./doc-comments.ts";

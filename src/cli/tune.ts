@@ -1,8 +1,8 @@
 // hookline tune: searches for good hyperparameters, as a sweep's file says.
 import type { Hook } from "../core/hook.ts";
 import { EXIT_CODES } from "../platform/platform.ts";
-import { readStudy } from "../tune/read-study.ts";
-import type { ReportedStudy } from "../tune/report/index.ts";
+import { readStudy } from "../tune/study-store.ts";
+import type { ReportedStudy } from "../tune/report/study-report.ts";
 import type { Space } from "../tune/space/space.ts";
 import { Study, type StudyResult } from "../tune/study.ts";
 import { buildSweep } from "../tune/sweep/build-sweep.ts";

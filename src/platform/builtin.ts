@@ -1,21 +1,47 @@
-// Node's own modules, for hooks that need one: found at run time, so that nothing is imported in a browser.
+// Node's own modules, loaded at run time: a static import would fail in a browser.
 import { EngineError } from "../core/errors.ts";
+
+type ModuleName =
+  | "node:buffer"
+  | "node:child_process"
+  | "node:crypto"
+  | "node:dns"
+  | "node:fs"
+  | "node:fs/promises"
+  | "node:http"
+  | "node:https"
+  | "node:module"
+  | "node:net"
+  | "node:os"
+  | "node:path"
+  | "node:process"
+  | "node:url"
+  | "node:util"
+  | "node:worker_threads"
+  | "node:zlib";
+
+/** The type of one of Node's modules, without importing it. */
+export type Builtin<Name extends ModuleName> = ReturnType<typeof process.getBuiltinModule<Name>>;
 
 interface WithBuiltins {
   getBuiltinModule?(name: string): unknown;
 }
 
-/** The module, or undefined outside Node. The caller says which type it has: nothing is imported to tell. */
+/** The module, or undefined outside Node. */
+export function builtinOrNone<Name extends ModuleName>(name: Name): Builtin<Name> | undefined;
 // oxlint-disable-next-line typescript/no-unnecessary-type-parameters
-export function builtinOrNone<T>(name: `node:${string}`): T | undefined {
+export function builtinOrNone<T>(name: ModuleName): T | undefined;
+export function builtinOrNone(name: ModuleName): unknown {
   const { process } = globalThis as { process?: WithBuiltins };
-  return process?.getBuiltinModule?.(name) as T | undefined;
+  return process?.getBuiltinModule?.(name);
 }
 
-/** The module; `owner` is who needs it, for the error elsewhere. */
+/** The module; outside Node, an error that names the `owner` who needs it. */
+export function builtin<Name extends ModuleName>(owner: string, name: Name): Builtin<Name>;
 // oxlint-disable-next-line typescript/no-unnecessary-type-parameters
-export function builtin<T>(owner: string, name: `node:${string}`): T {
-  const found = builtinOrNone<T>(name);
+export function builtin<T>(owner: string, name: ModuleName): T;
+export function builtin(owner: string, name: ModuleName): unknown {
+  const found = builtinOrNone<unknown>(name);
   if (found === undefined) throw new EngineError(`${owner} needs ${name}, which only Node has.`);
   return found;
 }

@@ -1,16 +1,12 @@
 // The controller: starts trials, hears what they say, decides, writes it down, and then does it.
-import { spent, wakeWhenSpent, type Ending } from "./ending.ts";
-import { errorOf } from "./failure.ts";
-import { FailureStreak } from "./failure-streak.ts";
-import { Mailbox } from "./mailbox.ts";
+import { type Ending, FailureStreak, spent, wakeWhenSpent } from "./study-end.ts";
+import { StudyError, TrialLost, errorOf } from "./study-errors.ts";
 import type { TrialHost, TrialOutcome, Verdict } from "./runners/runner.ts";
-import type { StudyStore } from "./store.ts";
-import { StudyError, TrialLost } from "./study-error.ts";
+import type { StudyStore } from "./study-store.ts";
 import type { StudyEvents } from "./study-events.ts";
 import type { StudyPlan } from "./study-options.ts";
 import { infoOf, type TrialState } from "./study-state.ts";
-import { checkValues } from "./trial.ts";
-import { trialSeed } from "./trial-seed.ts";
+import { checkValues, trialSeed } from "./trial.ts";
 import type { Decision, Report, Result } from "./types.ts";
 
 type Stash = TrialState["stash"];
@@ -318,4 +314,27 @@ function unreported(metric: string, result: Result): StudyError {
   return new StudyError(
     `The trial never reported its objective \`${metric}\`. It reported: ${known}. Report it, or name another \`objective\`.`,
   );
+}
+
+// What trials say, in the order in which they said it, for one who reads it when it can.
+class Mailbox<T> {
+  readonly #messages: T[] = [];
+  #wake: (() => void) | undefined;
+
+  push(message: T): void {
+    this.#messages.push(message);
+    this.wake();
+  }
+
+  /** Lets who waits look around, though nothing was said. */
+  wake(): void {
+    this.#wake?.();
+  }
+
+  /** The next message; undefined when woken without one. */
+  async next(): Promise<T | undefined> {
+    if (this.#messages.length === 0) await new Promise<void>((resolve) => (this.#wake = resolve));
+    this.#wake = undefined;
+    return this.#messages.shift();
+  }
 }

@@ -1,10 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { completed, minimise } from "../../tests/support/trials.ts";
 import { random } from "./samplers/random.ts";
-import { choice } from "./space/choice.ts";
-import { logUniform } from "./space/log-uniform.ts";
+import { choice, logUniform, uniform } from "./space/parameters.ts";
 import { Space } from "./space/space.ts";
-import { uniform } from "./space/uniform.ts";
 import { importance, type Importance } from "./importance.ts";
 import type { Params, TrialRecord } from "./types.ts";
 

@@ -4,15 +4,18 @@ export { Study, type AskedTrial, type RunStudyOptions, type StudyResult } from "
 export type { ObjectiveOption, StudyOptions, TrialParams } from "./study-options.ts";
 export type { HookSource } from "./module-hooks.ts";
 export type { StudyEnd } from "./study-run.ts";
-export { StudyError, TrialLost, TrialPruned, type LeaveKind } from "./study-error.ts";
-export type { Trial, TrialFunction } from "./trial.ts";
-export type { TrialHookOptions } from "./trial-hook.ts";
-export { choice } from "./space/choice.ts";
-export { int } from "./space/int.ts";
-export { logUniform } from "./space/log-uniform.ts";
-export { uniform } from "./space/uniform.ts";
+export { StudyError, TrialLost, TrialPruned, type LeaveKind } from "./study-errors.ts";
+export type { Trial, TrialFunction, TrialHookOptions } from "./trial.ts";
+export {
+  type ParamsOf,
+  type SpaceTree,
+  type SpaceValue,
+  choice,
+  int,
+  logUniform,
+  uniform,
+} from "./space/parameters.ts";
 export { Space, type UnitPoint } from "./space/space.ts";
-export type { ParamsOf, SpaceTree, SpaceValue } from "./space/parameter.ts";
 export { grid, type GridOptions } from "./samplers/grid.ts";
 export { random, type RandomOptions } from "./samplers/random.ts";
 export { sobol, type SobolOptions } from "./samplers/sobol.ts";
@@ -22,7 +25,7 @@ export { hyperband, type HyperbandOptions } from "./schedulers/hyperband.ts";
 export { median, type MedianOptions } from "./schedulers/median.ts";
 export { none } from "./schedulers/none.ts";
 export { pbt, type PbtOptions } from "./schedulers/pbt.ts";
-export { studyReport, type ReportedStudy, type StudyReport } from "./report/index.ts";
+export { studyReport, type ReportedStudy, type StudyReport } from "./report/study-report.ts";
 export { bullmq, type BullmqOptions } from "./runners/bullmq.ts";
 export { inProcess } from "./runners/in-process.ts";
 export { local, type LocalOptions } from "./runners/local.ts";

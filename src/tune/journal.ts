@@ -3,16 +3,13 @@ import { nodeFs, syncDirectory, writeDurably } from "../platform/durable-files.t
 import { lockDirectory, type Lock } from "../runs/lock.ts";
 import { guarded, quietly } from "../platform/file-errors.ts";
 import { CheckpointError } from "../core/errors.ts";
-import { builtin } from "../platform/builtin.ts";
-import type { JournalLine } from "./journal-entry.ts";
-import { readLines, sealLine, type ReadLines } from "./journal-lines.ts";
-import { StudyError } from "./study-error.ts";
-
-type Fs = ReturnType<typeof process.getBuiltinModule<"node:fs">>;
+import { builtin, type Builtin } from "../platform/builtin.ts";
+import { type JournalLine, type ReadLines, readLines, sealLine } from "./journal-format.ts";
+import { StudyError } from "./study-errors.ts";
 
 export const JOURNAL_FILE = "journal.jsonl";
 
-const fileSystem = (): Fs => builtin<Fs>("A study's `dir`", "node:fs");
+const fileSystem = (): Builtin<"node:fs"> => builtin("A study's `dir`", "node:fs");
 
 export interface Journal {
   /** Written by earlier controllers of the study. */

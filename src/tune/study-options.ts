@@ -9,7 +9,7 @@ import { local } from "./runners/local.ts";
 import type { Runner } from "./runners/runner.ts";
 import { tpe } from "./samplers/tpe.ts";
 import { none } from "./schedulers/none.ts";
-import type { ParamsOf, SpaceTree } from "./space/parameter.ts";
+import type { ParamsOf, SpaceTree } from "./space/parameters.ts";
 import { Space } from "./space/space.ts";
 import type { TrialFunction } from "./trial.ts";
 import type { Objective, Params, Sampler, Scheduler, StudyView } from "./types.ts";

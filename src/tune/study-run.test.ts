@@ -6,7 +6,7 @@ import { tempDir } from "../../tests/support/temp-dir.ts";
 import { inProcess } from "./runners/in-process.ts";
 import type { Runner } from "./runners/runner.ts";
 import { asha } from "./schedulers/asha.ts";
-import { uniform } from "./space/uniform.ts";
+import { uniform } from "./space/parameters.ts";
 import { Study } from "./study.ts";
 
 test("a runner is not left open when what hooks have kept cannot be read", async () => {

@@ -8,12 +8,11 @@ import { builtin } from "../platform/builtin.ts";
 import { currentPlatform } from "../platform/platform.ts";
 import { Interruptions } from "../trainer/interruptions.ts";
 import { Controller } from "./controller.ts";
-import type { Ending } from "./ending.ts";
-import { errorOf } from "./failure.ts";
-import { loadHookStates, saveHookStates } from "./hook-states.ts";
+import type { Ending } from "./study-end.ts";
+import { errorOf } from "./study-errors.ts";
+import { StudyEvents, loadHookStates, saveHookStates } from "./study-events.ts";
 import type { ModuleHooks } from "./module-hooks.ts";
-import type { StudyStore } from "./store.ts";
-import { StudyEvents } from "./study-events.ts";
+import type { StudyStore } from "./study-store.ts";
 import type { StudyPlan } from "./study-options.ts";
 import { infoOf } from "./study-state.ts";
 
@@ -27,8 +26,6 @@ export interface StudyEnd {
   /** Errors that a hook's policy kept from ending the study. */
   readonly hookErrors: readonly HookFailure[];
 }
-
-type Process = ReturnType<typeof process.getBuiltinModule<"node:process">>;
 
 interface Parts {
   readonly plan: StudyPlan;
@@ -116,6 +113,6 @@ export async function runStudy({ plan, store, warn, signal }: Parts): Promise<St
 async function makeModuleHooks({ hookSources, runner }: StudyPlan): Promise<ModuleHooks | undefined> {
   if (hookSources.length === 0) return undefined;
   const { ModuleHooks: Made } = await import("./module-hooks.ts");
-  const { cwd } = builtin<Process>("A hook that is named by its module", "node:process");
+  const { cwd } = builtin("A hook that is named by its module", "node:process");
   return Made.make(hookSources, runner.directory ?? cwd(), "study");
 }

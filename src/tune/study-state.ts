@@ -1,7 +1,6 @@
 // The state of a study: a function of the lines of its journal, and of nothing else.
-import type { Json } from "../core/json.ts";
 import type { TrialCheckpoint, TrialInfo } from "../core/tune.types.ts";
-import type { EndedEntry, JournalEntry, StudyEntry } from "./journal-entry.ts";
+import type { EndedEntry, JournalEntry, StudyEntry } from "./journal-format.ts";
 import type { Decision, Params, Report, TrialRecord } from "./types.ts";
 
 /** A trial, never changed: each line of the journal makes a new one, and whoever holds one holds it as it was. */
@@ -103,15 +102,3 @@ function left(trial: TrialState): TrialState {
 export function infoOf({ pending: _pending, lost: _lost, ...info }: TrialState): TrialInfo {
   return info;
 }
-
-/** A space as plain data, to compare it with the one in a journal. */
-export function describeSpace(value: unknown): Json {
-  if (Array.isArray(value)) return value.map(describeSpace);
-  if (typeof value !== "object" || value === null) return (value ?? null) as Json;
-  const plain = Object.entries(value).filter(([, child]) => child !== undefined && typeof child !== "function");
-  return Object.fromEntries(
-    plain.map(([key, child]) => [key, typeof child === "number" ? numberText(child) : describeSpace(child)]),
-  );
-}
-
-const numberText = (value: number): Json => (Number.isFinite(value) ? value : String(value));

@@ -2,7 +2,7 @@
 import { safeLine } from "../core/safe-text.ts";
 import { textWidth } from "../terminal/width.ts";
 import type { SpaceParameter } from "./space/compile.ts";
-import { orderTrials } from "./rank-trials.ts";
+import { orderTrials } from "./ranking.ts";
 import type { Objective, StudyView, TrialRecord } from "./types.ts";
 
 export function studyTable(trials: readonly TrialRecord[], { space, objectives }: StudyView): string {

@@ -6,19 +6,16 @@ import { OuterHooks } from "../core/outer-hooks.ts";
 import { redact, secretsOfEnvironment } from "../core/redact.ts";
 import type { TrialInfo } from "../core/tune.types.ts";
 import { currentPlatform } from "../platform/platform.ts";
-import { errorOf } from "./failure.ts";
-import { paretoFront } from "./pareto.ts";
-import { rankTrials } from "./rank-trials.ts";
-import type { SpaceTree } from "./space/parameter.ts";
+import { StudyError, errorOf } from "./study-errors.ts";
+import { paretoFront, rankTrials } from "./ranking.ts";
+import type { SpaceTree } from "./space/parameters.ts";
 import type { Space } from "./space/space.ts";
-import { StudyStore } from "./store.ts";
-import { StudyError } from "./study-error.ts";
+import { StudyStore } from "./study-store.ts";
 import { planStudy, type StudyOptions, type StudyPlan, type TrialParams } from "./study-options.ts";
 import { runStudy, type StudyEnd } from "./study-run.ts";
 import { infoOf, type TrialState } from "./study-state.ts";
 import { studyTable } from "./study-table.ts";
-import { trialSeed } from "./trial-seed.ts";
-import { checkValues } from "./trial.ts";
+import { checkValues, trialSeed } from "./trial.ts";
 import type { Objective, Result } from "./types.ts";
 
 /** What `run` of a study resolves to. */

@@ -1,6 +1,6 @@
 // Functions that optimisers are measured on.
 import { Space } from "../../src/tune/space/space.ts";
-import { uniform } from "../../src/tune/space/uniform.ts";
+import { uniform } from "../../src/tune/space/parameters.ts";
 import type { Params } from "../../src/tune/types.ts";
 
 interface BenchmarkFunction {

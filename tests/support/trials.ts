@@ -1,6 +1,6 @@
 // Records of trials as samplers and schedulers see them, without a study.
 import type { TrialInfo } from "../../src/core/tune.types.ts";
-import type { SpaceTree } from "../../src/tune/space/parameter.ts";
+import type { SpaceTree } from "../../src/tune/space/parameters.ts";
 import { Space } from "../../src/tune/space/space.ts";
 import type { Params, Report, Sampler, StudyView, TrialRecord } from "../../src/tune/types.ts";
 

@@ -21,7 +21,7 @@ test("only these files print, and each says why", () => {
     "src/terminal/patch.ts": "stands before what others print",
     "src/cli/lib/output.ts": "turns stdout over to stderr",
     "src/cli/launch.ts": "passes on what mpirun's processes print",
-    "src/tune/runners/child.ts": "passes on what a trial's process prints",
+    "src/tune/runners/trial-processes.ts": "passes on what a trial's process prints",
     "src/distributed/join-watch-worker.ts": "speaks for a main thread that hangs, of numbers alone",
     "src/cli/starter/hook.ts": "a file of the user's",
   };

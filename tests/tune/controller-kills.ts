@@ -5,7 +5,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { compile, newFolder } from "../crash/strace.ts";
 import { startNoting, type NotingChild } from "../support/noting-child.ts";
 import { Rng } from "../../src/data/random.ts";
-import type { JournalLine } from "../../src/tune/journal-entry.ts";
+import type { JournalLine } from "../../src/tune/journal-format.ts";
 import { killedStudy, STEPS, TRIAL_MODULE, type KilledStudy } from "./killed-study.ts";
 
 interface Done {

@@ -3,9 +3,9 @@ import { spawnSync } from "node:child_process";
 import { cpSync, mkdirSync, readFileSync, renameSync, rmSync, symlinkSync, truncateSync, writeFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import type { Hook } from "../../src/core/hook.ts";
-import { readLines } from "../../src/tune/journal-lines.ts";
+import { readLines } from "../../src/tune/journal-format.ts";
 import { openJournal, readJournal } from "../../src/tune/journal.ts";
-import { StudyError } from "../../src/tune/study-error.ts";
+import { StudyError } from "../../src/tune/study-errors.ts";
 import { tempDir } from "../support/temp-dir.ts";
 import { oldStudy } from "./old-study.ts";
 

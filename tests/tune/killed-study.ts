@@ -3,8 +3,7 @@ import { inProcess } from "../../src/tune/runners/in-process.ts";
 import { local } from "../../src/tune/runners/local.ts";
 import { random } from "../../src/tune/samplers/random.ts";
 import { tpe } from "../../src/tune/samplers/tpe.ts";
-import { logUniform } from "../../src/tune/space/log-uniform.ts";
-import { uniform } from "../../src/tune/space/uniform.ts";
+import { logUniform, uniform } from "../../src/tune/space/parameters.ts";
 import { Study } from "../../src/tune/study.ts";
 import type { Trial } from "../../src/tune/trial.ts";
 

@@ -2,7 +2,7 @@
 // Trials 0 to 4 have ended in every way there is; the controller was killed in trial 5, after its second report.
 import type { Hook } from "../../src/core/hook.ts";
 import { random } from "../../src/tune/samplers/random.ts";
-import { uniform } from "../../src/tune/space/uniform.ts";
+import { uniform } from "../../src/tune/space/parameters.ts";
 import { Study } from "../../src/tune/study.ts";
 import type { Trial } from "../../src/tune/trial.ts";
 import type { Scheduler } from "../../src/tune/types.ts";

@@ -1,7 +1,7 @@
 // A study over Redis in a directory, to be killed: run with { dir, redis, name }; says when the trial has come some way.
 import { bullmq } from "../../src/tune/runners/bullmq.ts";
 import { random } from "../../src/tune/samplers/random.ts";
-import { uniform } from "../../src/tune/space/uniform.ts";
+import { uniform } from "../../src/tune/space/parameters.ts";
 import { Study } from "../../src/tune/study.ts";
 
 const { dir, redis, name } = JSON.parse(process.argv[2]!) as { dir: string; redis: string; name: string };

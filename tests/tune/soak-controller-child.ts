@@ -1,7 +1,7 @@
 // The controller of a study over Redis that is killed, stopped and started again: run with { dir, redis, name, trials }.
 import { bullmq } from "../../src/tune/runners/bullmq.ts";
 import { random } from "../../src/tune/samplers/random.ts";
-import { uniform } from "../../src/tune/space/uniform.ts";
+import { uniform } from "../../src/tune/space/parameters.ts";
 import { Study } from "../../src/tune/study.ts";
 import { SOAK_LOCK, type SoakController } from "./study-schedule.ts";
 

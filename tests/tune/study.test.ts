@@ -20,7 +20,7 @@ import {
   type Trial,
 } from "hookline/tune";
 import { describe, expect, test } from "vitest";
-import type { JournalLine } from "../../src/tune/journal-entry.ts";
+import type { JournalLine } from "../../src/tune/journal-format.ts";
 import { StudyState } from "../../src/tune/study-state.ts";
 import { tempDir } from "../support/temp-dir.ts";
 

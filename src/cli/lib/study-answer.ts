@@ -3,9 +3,8 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { TrialInfo } from "../../core/tune.types.ts";
 import { formatMetric } from "../../terminal/format-number.ts";
-import { paretoFront } from "../../tune/pareto.ts";
-import { orderTrials, rankNote, rankTrials } from "../../tune/rank-trials.ts";
-import type { ReportedStudy } from "../../tune/report/index.ts";
+import { orderTrials, paretoFront, rankNote, rankTrials } from "../../tune/ranking.ts";
+import type { ReportedStudy } from "../../tune/report/study-report.ts";
 import { valueAtPath } from "../../tune/study-table.ts";
 import { table } from "./table.ts";
 
@@ -79,7 +78,7 @@ export function studyData(study: ReportedStudy, dir: string): object {
 
 /** Writes the report into the study's directory; where it is. */
 export async function writeReport(study: ReportedStudy, dir: string): Promise<{ markdown: string; html: string }> {
-  const { studyReport } = await import("../../tune/report/index.ts");
+  const { studyReport } = await import("../../tune/report/study-report.ts");
   const report = studyReport(study);
   const files = { markdown: join(dir, "report.md"), html: join(dir, "report.html") };
   writeFileSync(files.markdown, report.markdown);

@@ -2,13 +2,11 @@
 import { existsSync, renameSync } from "node:fs";
 import { resolve } from "node:path";
 import { checkUnlocked } from "../../runs/lock.ts";
-import { difference } from "../../tune/sweep/difference.ts";
+import { difference, newRecord, readRecord, writeRecord } from "../../tune/sweep/sweep-record.ts";
 import type { SweepDocument } from "../../tune/sweep/read-sweep.ts";
-import { readRecord } from "../../tune/sweep/record-file.ts";
-import { newRecord, writeRecord } from "../../tune/sweep/record.ts";
 import type { Objective } from "../../tune/types.ts";
 import type { TrialInfo } from "../../core/tune.types.ts";
-import { readStudy } from "../../tune/read-study.ts";
+import { readStudy } from "../../tune/study-store.ts";
 import { UsageError } from "./exit.ts";
 import { typed } from "./hints.ts";
 import { say } from "./output.ts";

@@ -1,9 +1,8 @@
 // The config that a run directory was trained with: as its record has it, or as the sweep that it is a trial of has it.
 import { dirname, resolve } from "node:path";
 import type { ConfigDocument } from "../../experiment/config/document.ts";
-import { readStudy } from "../../tune/read-study.ts";
-import { readRecord as readSweepRecord } from "../../tune/sweep/record-file.ts";
-import { recordedExperiment } from "../../tune/sweep/record.ts";
+import { readStudy } from "../../tune/study-store.ts";
+import { readRecord as readSweepRecord, recordedExperiment } from "../../tune/sweep/sweep-record.ts";
 import { trialConfig } from "../../tune/sweep/trial-config.ts";
 import { readRecord } from "./record.ts";
 import { recordedConfig } from "./recorded-config.ts";

@@ -1,8 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { TrialInfo } from "../../core/tune.types.ts";
 import { textWidth } from "../../terminal/width.ts";
-import { choice } from "../../tune/space/choice.ts";
-import { logUniform } from "../../tune/space/log-uniform.ts";
+import { choice, logUniform } from "../../tune/space/parameters.ts";
 import { Space } from "../../tune/space/space.ts";
 import { trialInfo } from "../../../tests/support/trials.ts";
 import { shortNames, trialLines, type TrialsView } from "./trial-lines.ts";

@@ -1,8 +1,9 @@
 import { describe, expect, it, vi } from "vitest";
 import { trialInfo } from "../../../tests/support/trials.ts";
+import type { TrialInfo } from "../../core/tune.types.ts";
+import { choice, uniform } from "../space/parameters.ts";
 import { Space } from "../space/space.ts";
-import { uniform } from "../space/uniform.ts";
-import { comparedValues, factsOf, someOf } from "./facts.ts";
+import { columnsOf, comparedValues, factsOf, shortColumnsOf, someOf, summaryOf, trialList } from "./facts.ts";
 
 const study = { name: "s", space: new Space({ x: uniform(0, 1) }) };
 const loss = { metric: "loss", mode: "min" } as const;
@@ -88,4 +89,91 @@ it("someOf takes the better half and a selection of the rest, with the last", ()
   expect(some.slice(5)).toEqual([203, 402, 601, 800, 999]);
   expect(someOf(all, 1000)).toBe(all);
   expect(new Set(someOf(all, 997)).size).toBe(997);
+});
+
+describe("summary", () => {
+  const space = new Space({ x: uniform(0, 1) });
+  const params = { x: 0.5 };
+
+  it("says what was best in each objective, how many trials there were, and how it ended", () => {
+    const trials = [
+      trialInfo(0, { params, result: { loss: 1, acc: 0.5 }, reports: [{ step: 1200, values: {} }] }),
+      trialInfo(1, { params, result: { loss: 2, acc: 0.9 } }),
+      trialInfo(2, { params, status: "pruned", result: { loss: 0, acc: 1 } }),
+    ];
+    const objectives = [
+      { metric: "loss", mode: "min" },
+      { metric: "acc", mode: "max" },
+    ] as const;
+    const facts = factsOf({
+      name: "s",
+      space,
+      objectives,
+      trials,
+      elapsed: 75,
+      status: "completed",
+      reason: "3 trials",
+    });
+    expect(summaryOf(facts).map(({ title, text }) => `${title}: ${text}`)).toEqual([
+      "lowest loss: 1 in trial 0",
+      "highest acc: 0.9 in trial 1",
+      "3 trials: 2 completed, 1 pruned",
+      "steps: 1,200",
+      "time: 1:15",
+      "ended: completed: 3 trials",
+    ]);
+  });
+
+  it("says when there is nothing yet", () => {
+    const facts = factsOf({ name: "s", space, objectives: [{ metric: "loss", mode: "min" }], trials: [] });
+    expect(summaryOf(facts).map(({ title, text }) => `${title}: ${text}`)).toEqual([
+      "lowest loss: no trial has completed",
+      "0 trials: none yet",
+    ]);
+  });
+
+  it("lists trials, not too many", () => {
+    expect(trialList([4])).toBe("trial 4");
+    expect(trialList([1, 2, 3], 2)).toBe("trials 1, 2 and 1 more");
+  });
+});
+
+describe("columns", () => {
+  const space = new Space({ lr: uniform(0, 1), act: choice(["relu", "tanh"]) });
+  const objectives = [{ metric: "loss", mode: "min" }] as const;
+  const done = trialInfo(0, {
+    params: { lr: 0.123456789, act: "relu" },
+    result: { loss: 2 },
+    reports: [{ step: 3, values: {} }],
+  });
+
+  it("has a column for each objective and parameter, numbers as such", () => {
+    const columns = columnsOf(factsOf({ name: "s", space, objectives, trials: [done] }));
+    expect(columns.map(({ title, kind }) => `${title}: ${kind}`)).toEqual([
+      "trial: number",
+      "status: text",
+      "loss: number",
+      "lr: number",
+      "act: text",
+      "steps: number",
+    ]);
+    expect(columns.map((column) => column.text(done))).toEqual(["0", "completed", "2", "0.12346", "relu", "3"]);
+  });
+
+  it("says how a trial went where there is something to say", () => {
+    const failed = trialInfo(1, { params: done.params, status: "failed", attempts: 2, reason: "boom" });
+    const facts = factsOf({ name: "s", space, objectives, trials: [done, failed] });
+    expect(
+      columnsOf(facts)
+        .slice(-2)
+        .map((column) => [column.title, column.text(failed)]),
+    ).toEqual([
+      ["attempts", "2"],
+      ["why", "boom"],
+    ]);
+    const short = (...shown: readonly TrialInfo[]) => shortColumnsOf(facts, shown).map(({ title }) => title);
+    expect(short(done)).toEqual(["trial", "loss", "lr", "act", "steps"]);
+    // Beside completed ones, the value of one that ended early would be taken for a result.
+    expect(short(done, { ...done, status: "pruned" })).toEqual(["trial", "status", "loss", "lr", "act", "steps"]);
+  });
 });

@@ -2,10 +2,11 @@
 import { redact, secretsOfEnvironment } from "../../core/redact.ts";
 import type { TrialInfo } from "../../core/tune.types.ts";
 import { importance, type Importance } from "../importance.ts";
-import { paretoFront } from "../pareto.ts";
-import { orderTrials, rankTrials } from "../rank-trials.ts";
+import { orderTrials, paretoFront, rankTrials } from "../ranking.ts";
 import type { Objective, TrialStatus } from "../types.ts";
-import type { ReportedStudy } from "./index.ts";
+import type { ReportedStudy } from "./study-report.ts";
+import { formatDuration } from "../../terminal/eta.ts";
+import { numberText, valueAtPath } from "../study-table.ts";
 
 export interface Facts {
   readonly study: Omit<ReportedStudy, "trials">;
@@ -114,4 +115,89 @@ export function someOf<T>(ranked: readonly T[], most: number): readonly T[] {
     ...ranked.slice(0, best),
     ...Array.from({ length: others }, (_, i) => ranked[Math.floor(best + (i + 1) * every) - 1]!),
   ];
+}
+
+// A study in a few lines: how it ended, what was best, what it took.
+
+interface SummaryLine {
+  readonly title: string;
+  readonly text: string;
+}
+
+const counted = (count: number, one: string): string => `${count.toLocaleString("en")} ${one}${count === 1 ? "" : "s"}`;
+
+export function summaryOf({ study, trials, counts, steps }: Facts): readonly SummaryLine[] {
+  const { objectives, elapsed, status, reason } = study;
+  const completed = trials.filter(({ status: each }) => each === "completed");
+  const lines: SummaryLine[] = objectives.map((objective) => {
+    const { metric, mode } = objective;
+    const best = rankTrials(completed, [objective])[0];
+    return {
+      title: `${mode === "min" ? "lowest" : "highest"} ${metric}`,
+      text: best ? `${numberText(best.result?.[metric])} in trial ${best.number}` : "no trial has completed",
+    };
+  });
+  lines.push({
+    title: counted(trials.length, "trial"),
+    text: counts.map(({ status: each, count }) => `${count.toLocaleString("en")} ${each}`).join(", ") || "none yet",
+  });
+  if (steps > 0) lines.push({ title: "steps", text: steps.toLocaleString("en") });
+  if (elapsed !== undefined) lines.push({ title: "time", text: formatDuration(elapsed) });
+  if (status !== undefined) lines.push({ title: "ended", text: reason ? `${status}: ${reason}` : status });
+  return lines;
+}
+
+/** `trials 3, 7, 9 and 12 more`. */
+export function trialList(numbers: readonly number[], most = 8): string {
+  const shown = numbers.slice(0, most).join(", ");
+  const left = numbers.length - most;
+  return `${numbers.length === 1 ? "trial" : "trials"} ${shown}${left > 0 ? ` and ${left} more` : ""}`;
+}
+
+// What a table of trials says of each: its objectives, its parameters, and where there is something to say, how it went.
+
+export interface Column {
+  readonly title: string;
+  readonly kind: "number" | "text" | "long";
+  text(trial: TrialInfo): string;
+}
+
+const isNumber = (text: string): boolean => text === "" || !Number.isNaN(Number(text));
+
+export function columnsOf({ study: { space, objectives }, trials }: Facts): readonly Column[] {
+  const paths = [...new Set(space.parameters.map(({ path }) => path))];
+  const columns: Omit<Column, "kind">[] = [
+    { title: "trial", text: ({ number }) => String(number) },
+    { title: "status", text: ({ status }) => status },
+    ...objectives.map(({ metric }) => ({
+      title: metric,
+      text: ({ result }: TrialInfo) => numberText(result?.[metric]),
+    })),
+    ...paths.map((path) => ({ title: path, text: (trial: TrialInfo) => valueAtPath(trial, path, space.parameters) })),
+    { title: "steps", text: (trial) => numberText(stepOf(trial)) },
+    { title: "attempts", text: ({ attempts }) => String(attempts) },
+    { title: "why", text: ({ reason }) => reason },
+  ];
+  return columns
+    .map((column) => {
+      const texts = trials.map((trial) => column.text(trial));
+      return {
+        column,
+        texts,
+        kind: column.title === "why" ? "long" : texts.every(isNumber) ? "number" : "text",
+      } as const;
+    })
+    .filter(({ column: { title }, texts }) =>
+      title === "attempts"
+        ? texts.some((text) => Number(text) > 1)
+        : title !== "why" || texts.some((text) => text !== ""),
+    )
+    .map(({ column, kind }) => ({ ...column, kind }));
+}
+
+/** Of the best, all but how they went; where one of them ended early, that its value is no result. */
+export function shortColumnsOf(facts: Facts, shown: readonly TrialInfo[]): readonly Column[] {
+  const early = shown.some(({ status }) => status !== "completed");
+  const left = ["attempts", "why", ...(early ? [] : ["status"])];
+  return columnsOf(facts).filter(({ title }) => !left.includes(title));
 }

@@ -1,7 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { choice } from "../space/choice.ts";
+import { choice, uniform } from "../space/parameters.ts";
 import { Space } from "../space/space.ts";
-import { uniform } from "../space/uniform.ts";
 import { importanceBars, importanceNote, importanceText } from "./importance-bars.ts";
 
 const [a, b, one, other] = new Space({

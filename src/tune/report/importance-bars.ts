@@ -1,6 +1,6 @@
 // How much each parameter matters, as bars: for a page, and in plain text.
 import type { Importance } from "../importance.ts";
-import { html, type Markup } from "./html.ts";
+import { html, type Markup } from "./plot.ts";
 
 interface Bar {
   readonly name: string;

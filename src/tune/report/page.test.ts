@@ -3,11 +3,12 @@ import { describe, expect, it } from "vitest";
 import { exampleStudy } from "../../../tests/support/example-study.ts";
 import { trialInfo } from "../../../tests/support/trials.ts";
 import { random } from "../samplers/random.ts";
-import { choice } from "../space/choice.ts";
+import { choice, uniform } from "../space/parameters.ts";
 import { Space } from "../space/space.ts";
-import { uniform } from "../space/uniform.ts";
-import { studyReport } from "./index.ts";
-import { SCRIPT, SCRIPT_HASH } from "./script.ts";
+import { columnsOf, factsOf } from "./facts.ts";
+import { SCRIPT, SCRIPT_HASH } from "./page-assets.ts";
+import { trialsTable } from "./page.ts";
+import { studyReport } from "./study-report.ts";
 
 const sections = (page: string): readonly string[] =>
   [...page.matchAll(/<h2>([^<]*)<\/h2>/g)].map(([, title]) => title!);
@@ -86,5 +87,23 @@ describe("the report as a page", () => {
     const { html } = studyReport({ name: "many", space, objectives, trials });
     expect(html.match(/<tr class="mark/g)).toHaveLength(1010);
     expect(html.length).toBeLessThan(1_000_000);
+  });
+});
+
+describe("table of trials", () => {
+  it("has a row for each trial, which the charts' marks can be joined with", () => {
+    const trials = [
+      trialInfo(0, { params: { x: 0.5 }, result: { loss: 1 } }),
+      trialInfo(1, { params: { x: 0.25 }, status: "failed", reason: "a <b> & c" }),
+    ];
+    const space = new Space({ x: uniform(0, 1) });
+    const facts = factsOf({ name: "s", space, objectives: [{ metric: "loss", mode: "min" }], trials });
+    const table = trialsTable(facts, columnsOf(facts), facts.all).text;
+    expect([...table.matchAll(/<tr class="mark (\w+)" data-trial="(\d)"/g)].map(([, ...found]) => found)).toEqual([
+      ["completed", "0"],
+      ["failed", "1"],
+    ]);
+    expect(table).toContain('<div title="a &lt;b&gt; &amp; c">a &lt;b&gt; &amp; c</div>');
+    expect(table).toContain('<th scope="col" class="number"><button>loss</button></th>');
   });
 });

@@ -1,18 +1,12 @@
 // The report as one HTML file. It loads nothing, and is whole without its script.
 import type { TrialInfo } from "../../core/tune.types.ts";
-import { rankNote } from "../rank-trials.ts";
-import { columnsOf, shortColumnsOf } from "./columns.ts";
-import { curvesChart } from "./curves-chart.ts";
-import type { Facts } from "./facts.ts";
-import { frontChart } from "./front-chart.ts";
-import { historyChart } from "./history-chart.ts";
-import { html, Markup, type Piece } from "./html.ts";
+import { rankNote } from "../ranking.ts";
+import { type Column, type Facts, columnsOf, shortColumnsOf, summaryOf, trialList } from "./facts.ts";
+import { curvesChart, frontChart, historyChart } from "./charts.ts";
+import { Markup, type Piece, html, markOf } from "./plot.ts";
 import { importanceBars } from "./importance-bars.ts";
 import { parallelChart } from "./parallel-chart.ts";
-import { SCRIPT, SCRIPT_HASH } from "./script.ts";
-import { STYLE } from "./style.ts";
-import { summaryOf, trialList } from "./summary.ts";
-import { trialsTable } from "./trials-table.ts";
+import { SCRIPT, SCRIPT_HASH, STYLE } from "./page-assets.ts";
 
 const BEST = 10;
 /** Only this script may run: should a value ever get past the escaping, it stays text. */
@@ -109,4 +103,33 @@ function failures({ failures: all }: Facts): Piece {
       ${items}
     </ul>`,
   );
+}
+
+// Trials as a table of a page; a script of the page sorts it by any column.
+
+export function trialsTable(facts: Facts, columns: readonly Column[], trials: readonly TrialInfo[]): Markup {
+  const head = columns.map(({ title, kind }) => html`<th scope="col" class="${kind}"><button>${title}</button></th>`);
+  const rows = trials.map((trial) => {
+    const cells = columns.map((column) => {
+      const text = column.text(trial);
+      return column.kind === "long"
+        ? html`<td class="long"><div title="${text}">${text}</div></td>`
+        : html`<td class="${column.kind}">${text}</td>`;
+    });
+    return html`<tr ${markOf(facts, trial)}>
+      ${cells}
+    </tr> `;
+  });
+  return html`<div class="scroll table">
+    <table>
+      <thead>
+        <tr>
+          ${head}
+        </tr>
+      </thead>
+      <tbody>
+        ${rows}
+      </tbody>
+    </table>
+  </div>`;
 }

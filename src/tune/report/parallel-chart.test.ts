@@ -1,9 +1,7 @@
 import { expect, it } from "vitest";
 import { trialInfo } from "../../../tests/support/trials.ts";
-import { choice } from "../space/choice.ts";
-import { logUniform } from "../space/log-uniform.ts";
+import { choice, logUniform, uniform } from "../space/parameters.ts";
 import { Space } from "../space/space.ts";
-import { uniform } from "../space/uniform.ts";
 import type { Params } from "../types.ts";
 import { factsOf } from "./facts.ts";
 import { parallelChart } from "./parallel-chart.ts";

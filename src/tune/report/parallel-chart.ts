@@ -2,8 +2,7 @@
 import type { TrialInfo } from "../../core/tune.types.ts";
 import { objectiveAxis, parameterAxis, type Axis } from "./axis.ts";
 import { comparedValues, someOf, valueOf, type Facts } from "./facts.ts";
-import { html, type Markup } from "./html.ts";
-import { lineOf, percent, PLOT_HEIGHT, stretched } from "./plot.ts";
+import { type Markup, PLOT_HEIGHT, html, lineOf, percent, stretched } from "./plot.ts";
 
 interface Upright extends Axis {
   readonly title: string;

@@ -1,8 +1,7 @@
 // bullmq: trials run on any number of machines, by workers that take them from a queue in Redis.
 import { checkOptions, is, type Check } from "../../core/options.ts";
 import type { StudyQueue } from "./bullmq/study-queue.ts";
-import { checkElsewhere } from "./elsewhere.ts";
-import type { Runner } from "./runner.ts";
+import { type Runner, checkElsewhere } from "./runner.ts";
 
 /** Options of `bullmq`. */
 export interface BullmqOptions {

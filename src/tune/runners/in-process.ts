@@ -1,9 +1,7 @@
 // inProcess: trials run in this process, where closures work and one hook object listens to all there is.
 import { OptionError } from "../../core/errors.ts";
-import { runAttempt } from "../attempt.ts";
+import { type TrialFunction, listensToTraining, runAttempt } from "../trial.ts";
 import type { Hook } from "../../core/hook.ts";
-import { listensToTraining } from "../listens-to-training.ts";
-import type { TrialFunction } from "../trial.ts";
 import type { Runner } from "./runner.ts";
 
 /** @example new Study({ …, runner: inProcess() }) // the default for a trial that is a function */

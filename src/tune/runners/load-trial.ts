@@ -4,7 +4,6 @@ import { show } from "../../core/options.ts";
 import { loadExport } from "../../experiment/config/modules.ts";
 import { projectOf } from "../../experiment/config/project.ts";
 import type { TrialFunction } from "../trial.ts";
-import { sweepOf } from "./sweep-of.ts";
 
 /** @param directory what a module's path is relative to */
 export async function loadTrial(trial: string, directory: string): Promise<TrialFunction<never>> {
@@ -14,3 +13,11 @@ export async function loadTrial(trial: string, directory: string): Promise<Trial
   if (typeof fn === "function") return fn as TrialFunction<never>;
   throw new OptionError(`Expected \`trial\` (${trial}) to be a function, got ${show(fn)}`);
 }
+
+// Tells the experiment of a sweep from a module's export, where a trial has a name.
+
+/** A path of a sweep's record; modules end otherwise. */
+const SWEEP = /^(.*)\/sweep\.json$/;
+
+/** The directory of the study whose experiment it is; undefined of a module's export. */
+export const sweepOf = (trial: string): string | undefined => SWEEP.exec(trial)?.[1];

@@ -1,8 +1,7 @@
 // local: trials run in processes of this machine, kept warm from one to the next.
 import { checkOptions, is } from "../../core/options.ts";
-import { ChildPool } from "./child-pool.ts";
-import { checkElsewhere } from "./elsewhere.ts";
-import type { Runner } from "./runner.ts";
+import { ChildPool } from "./trial-processes.ts";
+import { type Runner, checkElsewhere } from "./runner.ts";
 
 /** Options of `local`. */
 export interface LocalOptions {

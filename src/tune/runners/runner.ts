@@ -2,9 +2,13 @@
 import type { Hook } from "../../core/hook.ts";
 import type { Json } from "../../core/json.ts";
 import type { HookFields, HookSource } from "../module-hooks.ts";
-import type { LeaveKind } from "../study-error.ts";
+import type { LeaveKind } from "../study-errors.ts";
 import type { TrialFunction } from "../trial.ts";
 import type { Params, Result } from "../types.ts";
+import type { TrialFailure } from "../../core/tune.types.ts";
+import { HookRegistrationError, OptionError } from "../../core/errors.ts";
+import { levelOf } from "../../core/events.ts";
+import { readHook } from "../../core/hook-facts.ts";
 
 type Stash = Readonly<Record<string, Json>>;
 
@@ -81,4 +85,47 @@ export interface Runner {
   run(job: TrialJob, host: TrialHost): Promise<TrialOutcome>;
   /** When the study has ended. */
   close(): Promise<void>;
+}
+
+// What a study and the process of a trial say to each other.
+
+export type ToTrial =
+  | { readonly kind: "run"; readonly trial: string; readonly directory: string; readonly job: TrialJob }
+  | { readonly kind: "answer"; readonly id: number; readonly verdict: Verdict }
+  | { readonly kind: "interrupt"; readonly reason: string };
+
+export type FromTrial =
+  | {
+      readonly kind: "report";
+      readonly id: number;
+      readonly step: number;
+      readonly values: Readonly<Record<string, number>>;
+      readonly stash: TrialJob["stash"];
+    }
+  | { readonly kind: "checkpoint"; readonly id: number; readonly path: string; readonly stash: TrialJob["stash"] }
+  | { readonly kind: "returned"; readonly outcome: TrialOutcome }
+  | { readonly kind: "failed"; readonly error: TrialFailure };
+
+// What a study must be for its trials to run in other processes: a trial named by its module, and hooks that miss nothing.
+
+/** The trial's module and export, once nothing speaks against it. */
+export function checkElsewhere(runner: string, { trial, hooks }: RunnerStudy): string {
+  if (typeof trial !== "string") {
+    throw new OptionError(
+      `${runner}: trials run in other processes, which cannot have this function. Export it from a module and name that: trial: "./trial.ts#train".`,
+      { option: "trial" },
+    );
+  }
+  for (const hook of hooks) checkHere(hook);
+  return trial;
+}
+
+/** A method that would never be called is a mistake, and what it would keep would be missing elsewhere. */
+function checkHere(hook: Hook): void {
+  const { name, methods } = readHook(hook);
+  const deaf = [...methods.keys()].find((event) => levelOf(event) !== "tune");
+  if (deaf === undefined) return;
+  throw new HookRegistrationError(
+    `Hook \`${name}\` listens to \`${deaf}\`, but trials run in processes of their own. Give it to the trainer in the trial's function; what both sides need to know goes through reports and \`trial.stash\`.`,
+  );
 }

@@ -1,12 +1,9 @@
 // The process of a trial: runs the attempts that it is given, one at a time, and ends with the study's process.
-import { runAttempt } from "../attempt.ts";
-import { errorOf } from "../failure.ts";
-import { listensToTraining } from "../listens-to-training.ts";
+import { type TrialFunction, listensToTraining, runAttempt } from "../trial.ts";
+import { errorOf } from "../study-errors.ts";
 import { ModuleHooks } from "../module-hooks.ts";
-import type { TrialFunction } from "../trial.ts";
 import { loadTrial } from "./load-trial.ts";
-import type { FromTrial, ToTrial } from "./messages.ts";
-import type { TrialHost, Verdict } from "./runner.ts";
+import type { FromTrial, ToTrial, TrialHost, Verdict } from "./runner.ts";
 
 const answers = new Map<number, (verdict: Verdict) => void>();
 let questions = 0;

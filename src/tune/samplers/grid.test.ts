@@ -1,11 +1,7 @@
 import { OptionError } from "hookline";
 import { describe, expect, it } from "vitest";
 import { minimise } from "../../../tests/support/trials.ts";
-import { choice } from "../space/choice.ts";
-import { int } from "../space/int.ts";
-import { logUniform } from "../space/log-uniform.ts";
-import type { SpaceTree } from "../space/parameter.ts";
-import { uniform } from "../space/uniform.ts";
+import { type SpaceTree, choice, int, logUniform, uniform } from "../space/parameters.ts";
 import type { Params } from "../types.ts";
 import { grid, type GridOptions } from "./grid.ts";
 

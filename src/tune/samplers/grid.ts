@@ -3,7 +3,7 @@ import { OptionError } from "../../core/errors.ts";
 import { checkOptions, is } from "../../core/options.ts";
 import { didYouMean } from "../../core/suggest.ts";
 import type { Node, NumberEntry } from "../space/compile.ts";
-import type { SpaceTree } from "../space/parameter.ts";
+import type { SpaceTree } from "../space/parameters.ts";
 import { Space } from "../space/space.ts";
 import type { Sampler } from "../types.ts";
 

@@ -1,10 +1,7 @@
 import { expect, it } from "vitest";
 import { minimise } from "../../../tests/support/trials.ts";
-import { choice } from "../space/choice.ts";
-import { int } from "../space/int.ts";
-import { logUniform } from "../space/log-uniform.ts";
+import { choice, int, logUniform, uniform } from "../space/parameters.ts";
 import { Space } from "../space/space.ts";
-import { uniform } from "../space/uniform.ts";
 import { random } from "./random.ts";
 
 const space = new Space({

@@ -1,7 +1,7 @@
 // random: every trial's parameters drawn on their own. The measure of the others, and hard to beat with many machines.
 import { checkOptions, is } from "../../core/options.ts";
 import { Rng } from "../../data/random.ts";
-import type { SpaceTree } from "../space/parameter.ts";
+import type { SpaceTree } from "../space/parameters.ts";
 import { Space } from "../space/space.ts";
 import type { Params, Sampler } from "../types.ts";
 

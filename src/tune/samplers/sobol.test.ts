@@ -1,12 +1,10 @@
 import { describe, expect, it } from "vitest";
 import { median, minimise } from "../../../tests/support/trials.ts";
-import { choice } from "../space/choice.ts";
+import { choice, uniform } from "../space/parameters.ts";
 import { Space } from "../space/space.ts";
-import { uniform } from "../space/uniform.ts";
 import type { Sampler } from "../types.ts";
 import { random } from "./random.ts";
-import { sobol } from "./sobol.ts";
-import { sobolDirections } from "./sobol-directions.ts";
+import { sobol, sobolDirections } from "./sobol.ts";
 
 const cube = (dimensions: number): Space =>
   new Space(Object.fromEntries(Array.from({ length: dimensions }, (_, d) => [`x${d}`, uniform(0, 1)])));

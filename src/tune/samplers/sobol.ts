@@ -2,10 +2,9 @@
 import { OptionError } from "../../core/errors.ts";
 import { checkOptions, is } from "../../core/options.ts";
 import { Rng } from "../../data/random.ts";
-import type { SpaceTree } from "../space/parameter.ts";
+import type { SpaceTree } from "../space/parameters.ts";
 import { Space } from "../space/space.ts";
 import type { Sampler } from "../types.ts";
-import { sobolDirections } from "./sobol-directions.ts";
 
 /** Options of `sobol`. */
 export interface SobolOptions {
@@ -66,4 +65,122 @@ function reverse(word: number): number {
   x = ((x >>> 4) & 0x0f0f0f0f) | ((x & 0x0f0f0f0f) << 4);
   x = ((x >>> 8) & 0x00ff00ff) | ((x & 0x00ff00ff) << 8);
   return ((x >>> 16) | (x << 16)) >>> 0;
+}
+
+// The direction numbers of a Sobol sequence, found rather than tabulated: a primitive polynomial for each dimension, and of
+// several starts for it the one that lies best in a plane with each dimension before it.
+
+interface Dimension {
+  /** 32 direction numbers, as fractions of 2³². */
+  readonly directions: Uint32Array;
+  /** For each of `JUDGED_BITS`, the rows of its generator matrix. */
+  readonly matrices: readonly (readonly number[])[];
+}
+
+/** How many starts are looked at for each dimension. */
+const STARTS = 16;
+/** Where pairs are judged: the first 2⁴, 2⁶ and 2⁸ points. */
+const JUDGED_BITS = [4, 6, 8] as const;
+
+const found: Dimension[] = [];
+
+/** The direction numbers of the first so many dimensions. They are the same in every run, and are found once. */
+export function sobolDirections(dimensions: number): readonly Uint32Array[] {
+  if (found.length === 0) found.push(dimensionOf(Uint32Array.from({ length: 32 }, (_, bit) => 2 ** (31 - bit))));
+  while (found.length < dimensions) found.push(bestDimension(found.length));
+  return found.slice(0, dimensions).map(({ directions }) => directions);
+}
+
+function bestDimension(place: number): Dimension {
+  const polynomial = primitivePolynomial(place);
+  const rng = new Rng(place);
+  let best: Dimension | undefined;
+  let fewest = Infinity;
+  for (let start = 0; start < STARTS; start++) {
+    const dimension = dimensionOf(extend(polynomial, rng));
+    let defects = 0;
+    for (const other of found) {
+      defects += planeDefects(dimension, other);
+      if (defects >= fewest) break;
+    }
+    if (defects < fewest) [best, fewest] = [dimension, defects];
+  }
+  return best!;
+}
+
+const dimensionOf = (directions: Uint32Array): Dimension => ({
+  directions,
+  matrices: JUDGED_BITS.map((bits) => generatorRows(directions, bits)),
+});
+
+const primitive: number[] = [];
+
+/** The polynomials over two elements, lowest first, with a bit for each coefficient; the first is x + 1. */
+function primitivePolynomial(place: number): number {
+  for (let candidate = (primitive.at(-1) ?? 1) + 2; primitive.length < place; candidate += 2) {
+    if (isPrimitive(candidate)) primitive.push(candidate);
+  }
+  return primitive[place - 1]!;
+}
+
+/** Whether the powers of x run through everything below the polynomial's degree before they come back to 1. */
+function isPrimitive(polynomial: number): boolean {
+  const degree = degreeOf(polynomial);
+  const order = 2 ** degree - 1;
+  let power = 1;
+  for (let i = 1; i <= order; i++) {
+    power <<= 1;
+    if (power >> degree) power ^= polynomial;
+    if (power === 1) return i === order;
+  }
+  return false;
+}
+
+const degreeOf = (polynomial: number): number => 31 - Math.clz32(polynomial);
+
+/** Bratley and Fox's recurrence, from odd numbers drawn at random. */
+function extend(polynomial: number, rng: Rng): Uint32Array {
+  const degree = degreeOf(polynomial);
+  const directions = new Uint32Array(32);
+  for (let bit = 0; bit < 32; bit++) {
+    if (bit < degree) {
+      directions[bit] = (rng.int(2 ** bit) * 2 + 1) * 2 ** (31 - bit);
+      continue;
+    }
+    let next = directions[bit - degree]! ^ (directions[bit - degree]! >>> degree);
+    for (let k = 1; k < degree; k++) if ((polynomial >> (degree - k)) & 1) next ^= directions[bit - k]!;
+    directions[bit] = next;
+  }
+  return directions;
+}
+
+/** By how much the first points miss having one in each cell, summed over the ways to cut the plane into as many cells. */
+function planeDefects(a: Dimension, b: Dimension): number {
+  let defects = 0;
+  for (const [i, bits] of JUDGED_BITS.entries()) {
+    for (let cut = 1; cut < bits; cut++) defects += bits - jointRank(a.matrices[i]!, cut, b.matrices[i]!, bits - cut);
+  }
+  return defects;
+}
+
+/** For each leading digit of the coordinate, which bits of the point's number it hangs on. */
+function generatorRows(directions: Uint32Array, bits: number): number[] {
+  return Array.from({ length: bits }, (_, digit) => {
+    let row = 0;
+    for (let bit = 0; bit < bits; bit++) row |= ((directions[bit]! >>> (31 - digit)) & 1) << bit;
+    return row;
+  });
+}
+
+const basis = new Uint32Array(JUDGED_BITS.at(-1)!);
+
+/** The rank, over two elements, of the first rows of both together. */
+function jointRank(a: readonly number[], rowsOfA: number, b: readonly number[], rowsOfB: number): number {
+  let rank = 0;
+  for (let i = 0; i < rowsOfA + rowsOfB; i++) {
+    let row = i < rowsOfA ? a[i]! : b[i - rowsOfA]!;
+    for (let k = 0; k < rank; k++) row = Math.min(row, row ^ basis[k]!);
+    if (row !== 0) basis[rank++] = row;
+  }
+  return rank;
 }

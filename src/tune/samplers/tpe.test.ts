@@ -1,11 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { branin, hartmann6 } from "../../../tests/support/benchmark-functions.ts";
 import { completed, median, minimise, minimiseWith } from "../../../tests/support/trials.ts";
-import { choice } from "../space/choice.ts";
-import { int } from "../space/int.ts";
-import { logUniform } from "../space/log-uniform.ts";
+import { choice, int, logUniform, uniform } from "../space/parameters.ts";
 import { Space } from "../space/space.ts";
-import { uniform } from "../space/uniform.ts";
 import type { Params, Sampler, StudyView, TrialRecord } from "../types.ts";
 import { random } from "./random.ts";
 import { tpe, type TpeOptions } from "./tpe.ts";

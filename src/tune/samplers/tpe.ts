@@ -3,12 +3,12 @@
 import { checkOptions, is } from "../../core/options.ts";
 import { Rng } from "../../data/random.ts";
 import type { SpaceParameter } from "../space/compile.ts";
-import type { SpaceTree } from "../space/parameter.ts";
+import type { SpaceTree } from "../space/parameters.ts";
 import { exists, Space } from "../space/space.ts";
-import type { Sampler, TrialRecord } from "../types.ts";
+import type { Objective, Sampler, TrialRecord } from "../types.ts";
 import { parzen, type Point } from "./parzen.ts";
 import { drawParams } from "./random.ts";
-import { splitTrials } from "./split-trials.ts";
+import { rankTrials } from "../ranking.ts";
 
 /** Options of `tpe`. */
 export interface TpeOptions {
@@ -79,4 +79,27 @@ function suggestGroup(
     if (gain > bestGain || i === 0) [best, bestGain] = [candidate, gain];
   }
   for (const { index } of group) point[index] = best[index];
+}
+
+// TPE's two sets: trials that did well, and all others.
+
+interface SplitTrials {
+  readonly good: readonly TrialRecord[];
+  readonly bad: readonly TrialRecord[];
+  /** How many can be compared: what there is to learn from. */
+  readonly judged: number;
+}
+
+/** No more than this many are good, however many there are: the best of very many lie close together. */
+const MOST_GOOD = 25;
+
+/**
+ * Those that run or wait are taken for bad until they are known, so that parallel suggestions keep apart; failed ones too,
+ * since whatever made them fail is likeliest near them.
+ */
+function splitTrials(trials: readonly TrialRecord[], objectives: readonly Objective[], gamma: number): SplitTrials {
+  const ranked = rankTrials(trials, objectives);
+  const good = ranked.slice(0, Math.min(MOST_GOOD, Math.ceil(gamma * ranked.length)));
+  const isGood = new Set(good);
+  return { good, bad: trials.filter((trial) => !isGood.has(trial)), judged: ranked.length };
 }

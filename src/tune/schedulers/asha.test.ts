@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { simulate, type Simulated } from "../../../tests/support/simulate-study.ts";
 import { median, minimise, reported } from "../../../tests/support/trials.ts";
 import { Rng } from "../../data/random.ts";
-import { uniform } from "../space/uniform.ts";
+import { uniform } from "../space/parameters.ts";
 import type { StudyView, TrialRecord } from "../types.ts";
 import { asha, ashaRungs, type AshaOptions } from "./asha.ts";
 

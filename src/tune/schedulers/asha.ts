@@ -2,10 +2,9 @@
 // among the best of those that have come there so far; nobody waits for anybody.
 import { OptionError } from "../../core/errors.ts";
 import { checkOptions } from "../../core/options.ts";
-import { lossOf } from "../loss.ts";
+import { lossOf } from "../ranking.ts";
 import type { Scheduler } from "../types.ts";
-import { isFactor, isSteps } from "./checks.ts";
-import { firstObjective, lossWhenReaching, reportReaching } from "./curves.ts";
+import { firstObjective, isFactor, isSteps, lossWhenReaching, reportReaching } from "./curves.ts";
 
 /** Options of `asha`. */
 export interface AshaOptions {

@@ -1,6 +1,7 @@
 // What schedulers read from a trial's reports: its loss when it came to a step, and the least it had by then.
-import { lossOf } from "../loss.ts";
+import { lossOf } from "../ranking.ts";
 import type { Objective, Report, StudyView, TrialRecord } from "../types.ts";
+import { is, type Check } from "../../core/options.ts";
 
 /** What schedulers go by: they compare trials in one measure. */
 export const firstObjective = ({ objectives }: StudyView): Objective => objectives[0]!;
@@ -37,3 +38,18 @@ export const compareLosses = (
   a: { readonly loss: number; readonly number: number },
   b: { readonly loss: number; readonly number: number },
 ): number => (a.loss === b.loss ? a.number - b.number : a.loss < b.loss ? -1 : 1);
+
+// Checks that schedulers share.
+
+/** Steps are whatever a trial reports: whole numbers of epochs, or fractions. */
+export const isSteps: Check = {
+  expected: "a finite number > 0",
+  schema: { type: "number", exclusiveMinimum: 0 },
+  test: (value) => is.positive.test(value) && Number.isFinite(value),
+};
+
+export const isFactor: Check = {
+  expected: "a finite number ≥ 2",
+  schema: { type: "number", minimum: 2 },
+  test: (value) => Number.isFinite(value) && (value as number) >= 2,
+};

@@ -1,9 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { simulate, type Simulated } from "../../../tests/support/simulate-study.ts";
 import { minimise, reported } from "../../../tests/support/trials.ts";
-import { uniform } from "../space/uniform.ts";
-import { bracketOf, hyperbandBrackets } from "./brackets.ts";
-import { hyperband } from "./hyperband.ts";
+import { uniform } from "../space/parameters.ts";
+import { bracketOf, hyperband, hyperbandBrackets } from "./hyperband.ts";
 
 const space = { x: uniform(0, 1) };
 const run = (trials: number, loss: (number: number, step: number) => number | undefined, workers = 5): Simulated =>

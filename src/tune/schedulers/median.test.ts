@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { minimise, reported } from "../../../tests/support/trials.ts";
-import { uniform } from "../space/uniform.ts";
+import { uniform } from "../space/parameters.ts";
 import type { Decision, StudyView, TrialRecord } from "../types.ts";
 import { median, type MedianOptions } from "./median.ts";
 

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { minimise } from "../../../tests/support/trials.ts";
 import { simulate } from "../../../tests/support/simulate-study.ts";
-import { uniform } from "../space/uniform.ts";
+import { uniform } from "../space/parameters.ts";
 import { none } from "./none.ts";
 
 it("lets every trial run to its end", () => {

@@ -4,10 +4,9 @@ import { OptionError } from "../../core/errors.ts";
 import { checkOptions, is, type Check } from "../../core/options.ts";
 import { Rng } from "../../data/random.ts";
 import { valueAt, type Space } from "../space/space.ts";
-import { lossOf } from "../loss.ts";
+import { lossOf } from "../ranking.ts";
 import type { Objective, Params, Scheduler, TrialRecord } from "../types.ts";
-import { isSteps } from "./checks.ts";
-import { compareLosses, firstObjective, stepBefore } from "./curves.ts";
+import { compareLosses, firstObjective, isSteps, stepBefore } from "./curves.ts";
 
 /** Options of `pbt`. */
 export interface PbtOptions {

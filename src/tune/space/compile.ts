@@ -2,7 +2,7 @@
 import { OptionError } from "../../core/errors.ts";
 import type { Json } from "../../core/json.ts";
 import { show } from "../../core/options.ts";
-import { isParameter, type NumberParameter, type Parameter } from "./parameter.ts";
+import { isParameter, type NumberParameter, type Parameter } from "./parameters.ts";
 
 /** A parameter exists only where this choice has this option. */
 interface Condition {

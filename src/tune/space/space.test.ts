@@ -2,12 +2,8 @@ import { OptionError } from "hookline";
 import fc from "fast-check";
 import { describe, expect, expectTypeOf, it } from "vitest";
 import type { Params } from "../types.ts";
-import { choice } from "./choice.ts";
-import { int } from "./int.ts";
-import { logUniform } from "./log-uniform.ts";
-import type { ParamsOf, SpaceTree } from "./parameter.ts";
+import { type ParamsOf, type SpaceTree, choice, int, logUniform, uniform } from "./parameters.ts";
 import { Space } from "./space.ts";
-import { uniform } from "./uniform.ts";
 
 const tree = {
   seed: 7,

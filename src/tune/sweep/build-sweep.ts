@@ -6,22 +6,23 @@ import { prepareOptions, written } from "../../experiment/build/options.ts";
 import { Problems } from "../../experiment/build/problems.ts";
 import { FILE_KEYS } from "../../experiment/build/rules.ts";
 import { isModuleSpecifier } from "../../experiment/config/modules.ts";
-import type { Kind } from "../../experiment/registry/component.ts";
+import { type Kind, type Parts, one, oneOrList } from "../../experiment/registry/component.ts";
 import { KINDS } from "../../experiment/registry/kinds.ts";
 import { builtin } from "../../platform/builtin.ts";
 import { loadTrial } from "../runners/load-trial.ts";
 import type { Runner } from "../runners/runner.ts";
 import type { Space } from "../space/space.ts";
-import { planStudy, type StudyOptions, type StudyPlan } from "../study-options.ts";
-import { checkExperiment } from "./check-experiment.ts";
+import { type StudyOptions, type StudyPlan, planStudy } from "../study-options.ts";
+import { checkExperiment } from "./preflight-sweep.ts";
 import type { SweepDocument } from "./read-sweep.ts";
-import { SWEEP_FILE } from "./record-file.ts";
-import { SWEEP_CHECKS } from "./rules.ts";
-import { sweepHooks } from "./sweep-hooks.ts";
-import { readSpace } from "./sweep-space.ts";
-import { trainingHooks } from "./training-hooks.ts";
+import { SWEEP_FILE } from "./sweep-record.ts";
+import { is, optionTable, type Check } from "../../core/options.ts";
+import type { Hook } from "../../core/hook.ts";
+import { type HookSource, ModuleHooks } from "../module-hooks.ts";
+import type { ConfigPath } from "../../experiment/config/config-error.ts";
+import { spaceFromConfig } from "../space/space-data.ts";
+import { listensToTraining } from "../trial.ts";
 
-type Paths = ReturnType<typeof process.getBuiltinModule<"node:path">>;
 type Map = Readonly<Record<string, unknown>>;
 type Made = StudyOptions<Space> & { readonly experiment?: unknown };
 
@@ -116,10 +117,100 @@ async function trialOf(
   const isHere = runner?.name === "inProcess";
   const { trial: named } = problems.doc.value;
   if (named === undefined) {
-    const record = `${builtin<Paths>("A sweep", "node:path").resolve(dir!)}/${SWEEP_FILE}`;
+    const record = `${builtin("A sweep", "node:path").resolve(dir!)}/${SWEEP_FILE}`;
     return isHere ? async (job) => (await loadTrial(record, directory))(job as never) : record;
   }
   if (typeof named !== "string") return trial;
   const found = await problems.attemptAsync(["trial"], () => loadTrial(named, directory));
   return isHere ? (found as StudyOptions<Space>["trial"]) : named;
+}
+
+// What may stand in a sweep: the options of a Study under their own names, and what its trials are.
+
+const { signals: _signals, warn: _warn, ...study } = optionTable(planStudy).checks;
+
+export const SWEEP_CHECKS: Readonly<Record<string, Check>> = {
+  ...study,
+  experiment: {
+    expected: "the path of a config, or the config itself",
+    schema: is.or(is.name, is.object).schema!,
+    test: is.or(is.name, is.object).test,
+  },
+};
+
+export const SWEEP_PARTS: Parts = {
+  sampler: one("sampler"),
+  scheduler: one("scheduler"),
+  runner: one("runner"),
+  hooks: oneOrList("hook"),
+};
+
+// The hooks of a sweep: built-in ones are made here, own ones by name, where trials run in processes of their own.
+
+/** @param directory what names of modules are to be relative to; undefined: all hooks are made here */
+async function sweepHooks(
+  problems: Problems,
+  config: unknown,
+  directory: string | undefined,
+): Promise<readonly (Hook | HookSource)[]> {
+  const isList = Array.isArray(config);
+  const hooks: (Hook | HookSource)[] = [];
+  for (const [i, value] of (isList ? (config as readonly unknown[]) : [config]).entries()) {
+    const path = isList ? ["hooks", i] : ["hooks"];
+    const recipe = await prepareComponent(problems, "hook", value, path);
+    if (!recipe) continue;
+    const source = directory === undefined ? undefined : sourceOf(problems, value, path, directory);
+    const hook = source ?? (await problems.attemptAsync(path, () => recipe.make()));
+    if (hook !== undefined) hooks.push(hook as Hook | HookSource);
+  }
+  return hooks;
+}
+
+/** Of an own component: relative to `directory`, wherever it was written. */
+function sourceOf(
+  { doc }: Problems,
+  value: unknown,
+  path: readonly (string | number)[],
+  directory: string,
+): HookSource | undefined {
+  const component = typeof value === "string" ? { use: value } : value;
+  if (!isMap(component) || typeof component["use"] !== "string" || !isModuleSpecifier(component["use"]))
+    return undefined;
+  const { relative, resolve } = builtin("A sweep", "node:path");
+  const { use } = component;
+  if (!/^\.{1,2}\//.test(use)) return { ...component, use };
+  const way = relative(directory, resolve(doc.directoryOf(path), use)).replaceAll("\\", "/");
+  return { ...component, use: way.startsWith(".") ? way : `./${way}` };
+}
+
+// The space of a sweep, and where each of its paths was written.
+
+/** Undefined when something is wrong with it, which is a problem then. */
+function readSpace(problems: Problems, config: unknown): Space | undefined {
+  try {
+    return spaceFromConfig(config);
+  } catch (error) {
+    if (!(error instanceof OptionError)) throw error;
+    const path = placeOf(config, error.option ?? "");
+    // The place says which one.
+    problems.add(path, error.message.replace(/^space: (?:`[^`]*`: )?/, ""), error);
+    return undefined;
+  }
+}
+
+/** The path in a sweep of what the space has at `option`: a key at its top may be a path itself. */
+export function placeOf(config: unknown, option: string): ConfigPath {
+  const keys = isMap(config) ? Object.keys(config) : [];
+  const key = keys.find((one) => option === one || option.startsWith(`${one}.`) || option.startsWith(`${one}[`));
+  if (key === undefined) return ["space"];
+  const rest = option.slice(key.length).replaceAll(/\[(\d+)\]/g, ".options.$1");
+  return ["space", key, ...rest.split(".").filter(Boolean)];
+}
+
+// The hooks of a sweep that listen to the training of each trial.
+
+/** Hooks that are named by their module's export are made once more, to know their names and events. */
+export async function trainingHooks({ hooks, hookSources }: StudyPlan, directory: string): Promise<readonly Hook[]> {
+  const { hooks: made } = await ModuleHooks.make(hookSources, directory, "study");
+  return [...hooks, ...made].filter(listensToTraining);
 }

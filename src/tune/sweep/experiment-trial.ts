@@ -8,18 +8,13 @@ import { Experiment } from "../../experiment/experiment.ts";
 import { RESULTS_FILE } from "../../runs/results.ts";
 import type { RunExperimentOptions } from "../../experiment/types.ts";
 import { builtin } from "../../platform/builtin.ts";
-import { StudyError, TrialPruned } from "../study-error.ts";
-import type { Trial, TrialFunction } from "../trial.ts";
-import { trialHook } from "../trial-hook.ts";
+import { StudyError, TrialPruned } from "../study-errors.ts";
+import { type Trial, type TrialFunction, trialHook } from "../trial.ts";
 import type { Result } from "../types.ts";
-import { CHECKS_HOOK, TRIAL_HOOK } from "./check-hooks.ts";
+import { CHECKS_HOOK, TRIAL_HOOK } from "./preflight-sweep.ts";
 import { checkSplit } from "./check-objectives.ts";
-import { readRecord, SWEEP_FILE, type SweepRecord } from "./record-file.ts";
-import { recordedExperiment } from "./record.ts";
+import { SWEEP_FILE, type SweepRecord, readRecord, recordedExperiment } from "./sweep-record.ts";
 import { trialConfig } from "./trial-config.ts";
-
-type Fs = ReturnType<typeof process.getBuiltinModule<"node:fs">>;
-type Paths = ReturnType<typeof process.getBuiltinModule<"node:path">>;
 
 /** @param dir of the study */
 export async function experimentTrial(dir: string): Promise<TrialFunction> {
@@ -81,8 +76,8 @@ const leaving = (trial: Trial, leave: AbortController): Trial => ({
 
 /** From its own last checkpoint, or from that of another trial, whose results are not its own. */
 function resumption({ resume, runDir }: Trial): RunExperimentOptions {
-  const { existsSync, rmSync } = builtin<Fs>("A sweep", "node:fs");
-  const { resolve, sep } = builtin<Paths>("A sweep", "node:path");
+  const { existsSync, rmSync } = builtin("A sweep", "node:fs");
+  const { resolve, sep } = builtin("A sweep", "node:path");
   const results = `${runDir}/${RESULTS_FILE}`;
   if (resume === undefined) return { resume: existsSync(results) };
   if (!resolve(resume).startsWith(resolve(runDir!) + sep)) rmSync(results, { force: true });

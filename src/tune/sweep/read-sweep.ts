@@ -10,8 +10,6 @@ import { documentOf, readTree, type ConfigTree, type ReadConfigOptions } from ".
 import { asComponent, useOf, type ConfigNode, type MapNode } from "../../experiment/config/tree.ts";
 import { builtin } from "../../platform/builtin.ts";
 
-type Paths = ReturnType<typeof process.getBuiltinModule<"node:path">>;
-
 export interface SweepDocument {
   readonly doc: ConfigDocument;
   /** What its trials run, where that is an experiment. */
@@ -39,7 +37,7 @@ async function experimentOf(sweep: ConfigTree, node: ConfigNode): Promise<Config
     );
   const used = useOf(map);
   if (!used) return { ...sweep, tree: map };
-  const { dirname, join } = builtin<Paths>("A sweep", "node:path");
+  const { dirname, join } = builtin("A sweep", "node:path");
   const path = ["experiment", ...(node.kind === "map" ? ["use"] : [])];
   const file = fillText(used.value, sweep.env, path, used.at);
   const fail = (message: string, cause?: unknown): ConfigError => new ConfigError(message, path, used.at, { cause });

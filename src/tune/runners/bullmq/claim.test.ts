@@ -5,9 +5,7 @@ import { expect, test } from "vitest";
 import { thisProcess } from "../../../runs/liveness.ts";
 import { stringifyExact } from "../../../runs/exact-json.ts";
 import { ClaimKey, type Claim } from "./claim.ts";
-import { Dropped } from "./dropped.ts";
-import { Inbox } from "./inbox.ts";
-import { Seal } from "./seal.ts";
+import { Dropped, Inbox, Seal } from "./inbox.ts";
 
 const claim = (run: string, changes: Partial<Claim> = {}): Claim => ({
   ...thisProcess(),

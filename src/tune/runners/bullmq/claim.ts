@@ -3,10 +3,9 @@
 import type { Redis } from "ioredis";
 import { isAlive, type ProcessMark } from "../../../runs/liveness.ts";
 import { stringifyExact } from "../../../runs/exact-json.ts";
-import { StudyError } from "../../study-error.ts";
-import type { Code } from "./code.ts";
-import type { Inbox } from "./inbox.ts";
-import type { Seal } from "./seal.ts";
+import { StudyError } from "../../study-errors.ts";
+import type { Code } from "./trusted-code.ts";
+import type { Inbox, Seal } from "./inbox.ts";
 
 /** The process is the controller's. */
 export interface Claim extends ProcessMark {

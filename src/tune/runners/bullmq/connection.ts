@@ -3,7 +3,7 @@
 import type { Redis, RedisOptions } from "ioredis";
 import { EngineError, HooklineError } from "../../../core/errors.ts";
 import { redact, secretsOfEnvironment } from "../../../core/redact.ts";
-import { StudyError } from "../../study-error.ts";
+import { StudyError } from "../../study-errors.ts";
 
 type RedisClass = new (url: string, options: RedisOptions) => Redis;
 type BullMq = typeof import("bullmq");

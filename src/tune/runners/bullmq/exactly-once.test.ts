@@ -2,9 +2,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import type { TrialHost, TrialJob } from "../runner.ts";
-import { Attempts } from "./attempts.ts";
-import { Conversation } from "./conversation.ts";
-import type { DownMessage, UpMessage } from "./messages.ts";
+import { Attempts, Conversation, type DownMessage, type UpMessage } from "./exactly-once.ts";
 
 const job: TrialJob = {
   number: 3,

@@ -1,12 +1,11 @@
 // Everything that comes from Redis passes here: signed if there is a key, of a known form, or dropped and counted.
 import { parseExact } from "../../../runs/exact-json.ts";
 import { is, type Check } from "../../../core/options.ts";
-import { failure, isRecord, numbers, shaped, type Fields } from "../../shapes.ts";
+import { failure, isRecord, numbers, shaped, type Fields } from "../../data-checks.ts";
 import type { TrialJob } from "../runner.ts";
 import type { Claim } from "./claim.ts";
-import type { Dropped } from "./dropped.ts";
-import type { DownMessage, Up } from "./messages.ts";
-import type { Seal } from "./seal.ts";
+import type { DownMessage, Up } from "./exactly-once.ts";
+import { builtin } from "../../../platform/builtin.ts";
 
 /** Names a channel. */
 const id: Check = { expected: "an id", test: (value) => typeof value === "string" && /^[\w-]{1,64}$/.test(value) };
@@ -131,5 +130,94 @@ function parsed(text: string): unknown {
     return parseExact(text);
   } catch {
     return undefined;
+  }
+}
+
+// Signatures of what goes through Redis, with a key that the study and its workers share. Each signature covers where the
+// text belongs (channel, key or job), so that a copy of it counts nowhere else.
+
+const SIGNED = /^([0-9a-f]{64}) (.*)$/s;
+
+const KEY_VARIABLE = "HOOKLINE_QUEUE_KEY";
+
+type Opened = { readonly text: string } | { readonly wrong: "unsigned" | "keyless" };
+
+export class Seal {
+  readonly #key: string | undefined;
+  readonly #crypto = builtin("bullmq", "node:crypto");
+
+  /** @param key undefined: nothing is signed */
+  constructor(key: string | undefined) {
+    this.#key = key;
+  }
+
+  sign(place: string, text: string): string {
+    return this.#key === undefined ? text : `${this.#mac(place, text).toString("hex")} ${text}`;
+  }
+
+  /** The text that was signed, or why it cannot be trusted. */
+  open(place: string, sealed: string): Opened {
+    const [, mac, text] = SIGNED.exec(sealed) ?? [];
+    if (this.#key === undefined) return text === undefined ? { text: sealed } : { wrong: "keyless" };
+    if (text === undefined) return { wrong: "unsigned" };
+    const isOurs = this.#crypto.timingSafeEqual(Buffer.from(mac!, "hex"), this.#mac(place, text));
+    return isOurs ? { text } : { wrong: "unsigned" };
+  }
+
+  #mac(place: string, text: string): Buffer {
+    return this.#crypto.createHmac("sha256", this.#key!).update(`${place}\0${text}`).digest();
+  }
+}
+
+// Counts what came from Redis and was not used: one warning when it begins, and the whole count at the end.
+
+const REASONS = {
+  malformed: "of no form that a study or a worker sends",
+  unsigned: "not signed with this process's key",
+  keyless: `signed, while this process has no key (${KEY_VARIABLE})`,
+  changed: "in the queue's own keys, which were changed",
+  refused: "of a study that this worker may not run",
+} as const;
+
+type DropReason = keyof typeof REASONS;
+
+/** Those that come together are counted together. */
+const COLLECT_MS = 1000;
+
+export class Dropped {
+  readonly #owner: string;
+  readonly #warn: (message: string) => void;
+  readonly #counts = new Map<DropReason, number>();
+  #timer: ReturnType<typeof setTimeout> | undefined;
+  #warned = 0;
+
+  constructor(owner: string, warn: (message: string) => void) {
+    this.#owner = owner;
+    this.#warn = warn;
+  }
+
+  get total(): number {
+    return [...this.#counts.values()].reduce((sum, count) => sum + count, 0);
+  }
+
+  add(reason: DropReason): void {
+    this.#counts.set(reason, (this.#counts.get(reason) ?? 0) + 1);
+    if (this.#warned === 0) this.#timer ??= setTimeout(() => this.#say(), COLLECT_MS).unref();
+  }
+
+  /** Says how many there were in the end, where that is not known yet. */
+  close(): void {
+    clearTimeout(this.#timer);
+    if (this.total > this.#warned) this.#say();
+  }
+
+  #say(): void {
+    const each = [...this.#counts].map(([reason, count]) => `${count} ${REASONS[reason]}`).join(", ");
+    const { total } = this;
+    const what = total === 1 ? "1 message" : `${total} messages`;
+    this.#warned = total;
+    this.#warn(
+      `${this.#owner}: dropped ${what} from Redis so far: ${each}. Someone else writes to this Redis, or a study and its workers differ in version or key.`,
+    );
   }
 }

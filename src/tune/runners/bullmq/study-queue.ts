@@ -3,21 +3,15 @@
 import type { Queue, Worker } from "bullmq";
 import { thisProcess } from "../../../runs/liveness.ts";
 import { builtin } from "../../../platform/builtin.ts";
-import { StudyError } from "../../study-error.ts";
+import { StudyError } from "../../study-errors.ts";
 import type { RunnerStudy, TrialHost, TrialJob, TrialOutcome } from "../runner.ts";
-import { Attempts, type Attempt } from "./attempts.ts";
+import { type Attempt, Attempts, Batch, type DownMessage } from "./exactly-once.ts";
 import { stringifyExact } from "../../../runs/exact-json.ts";
 import { ClaimKey, type Claim } from "./claim.ts";
-import { codeOf } from "./code.ts";
+import { codeOf } from "./trusted-code.ts";
 import { checkKeeps, connect, type Connection } from "./connection.ts";
-import { Dropped } from "./dropped.ts";
-import { Inbox, type News } from "./inbox.ts";
-import { Batch, type DownMessage } from "./messages.ts";
-import { namesOf, PREFIX, type Names } from "./names.ts";
-import { repairQueue } from "./queue-repair.ts";
-import { Seal } from "./seal.ts";
-
-type Paths = ReturnType<typeof process.getBuiltinModule<"node:path">>;
+import { Dropped, Inbox, type News, Seal } from "./inbox.ts";
+import { type Names, PREFIX, namesOf, repairQueue } from "./redis-keys.ts";
 
 interface Options {
   readonly redis: string;
@@ -46,7 +40,7 @@ export async function openStudyQueue(options: Options): Promise<StudyQueue> {
   const connection = await connect(redis, { owner: "bullmq", warn: (message) => study.warn(message) });
   try {
     if (!allowVolatile) await checkKeeps(connection);
-    const { resolve } = builtin<Paths>("bullmq", "node:path");
+    const { resolve } = builtin("bullmq", "node:path");
     const modules = [trial, ...study.hookSources.map((source) => (typeof source === "string" ? source : source.use))];
     const claim: Claim = {
       run: crypto.randomUUID().slice(0, 13),
@@ -166,7 +160,7 @@ export class StudyQueue {
   }
 
   run(job: TrialJob, host: TrialHost): Promise<TrialOutcome> {
-    const { resolve } = builtin<Paths>("bullmq", "node:path");
+    const { resolve } = builtin("bullmq", "node:path");
     const runDir = job.runDir === undefined ? undefined : resolve(job.runDir);
     return this.#attempts.begin({ ...job, runDir }, host, (attempt) => {
       this.#add(attempt);

@@ -3,19 +3,16 @@ import type { Redis } from "ioredis";
 import { hostName } from "../../../runs/liveness.ts";
 import { checkOptions } from "../../../core/options.ts";
 import { stringifyExact } from "../../../runs/exact-json.ts";
-import { StudyError } from "../../study-error.ts";
+import { StudyError } from "../../study-errors.ts";
 import { keyOption, redisAddress } from "../bullmq.ts";
-import type { PoolOptions } from "../child-pool.ts";
-import { whyRefused } from "./allowed.ts";
+import type { PoolOptions } from "../trial-processes.ts";
+import { codeOf, otherCode, whyRefused } from "./trusted-code.ts";
 import { ClaimKey, type Claim } from "./claim.ts";
-import { codeOf, otherCode } from "./code.ts";
 import { connect, type Connection } from "./connection.ts";
-import { Dropped } from "./dropped.ts";
-import { Inbox } from "./inbox.ts";
-import type { Refusal } from "./messages.ts";
-import { ALL_CLAIMS, namesOf, studyOf, type Names } from "./names.ts";
-import { Seal } from "./seal.ts";
-import { Session } from "./session.ts";
+import { Dropped, Inbox, Seal } from "./inbox.ts";
+import type { Refusal } from "./exactly-once.ts";
+import { ALL_CLAIMS, namesOf, studyOf, type Names } from "./redis-keys.ts";
+import { Session } from "./worker-session.ts";
 
 export interface WorkerOptions extends PoolOptions {
   readonly redis: string;

@@ -1,0 +1,155 @@
+// A study's journal and the state made of it. A line is on disk before the state includes it.
+import { builtin } from "../platform/builtin.ts";
+import { JOURNAL_VERSION, type JournalEntry, type StudyEntry } from "./journal-format.ts";
+import { JOURNAL_FILE, type Journal, memoryJournal, openJournal, readJournal } from "./journal.ts";
+import { StudyError } from "./study-errors.ts";
+import type { StudyPlan } from "./study-options.ts";
+import { describeSpace, spaceFromJournal } from "./space/space-data.ts";
+import { StudyState, type TrialState, infoOf } from "./study-state.ts";
+import type { Params } from "./types.ts";
+import { isLocked } from "../runs/lock.ts";
+import type { ReportedStudy } from "./report/study-report.ts";
+
+/** `trial-007`: three digits, so that a listing is in order. */
+export const trialDirectory = (dir: string, number: number): string =>
+  `${dir}/trial-${String(number).padStart(3, "0")}`;
+
+export class StudyStore {
+  readonly state: StudyState;
+  /** Whether an earlier controller has begun the study. */
+  readonly resumed: boolean;
+  readonly #plan: StudyPlan;
+  readonly #journal: Journal;
+  readonly #before: number;
+  readonly #opened = performance.now();
+
+  constructor(plan: StudyPlan) {
+    const { dir } = plan;
+    this.#plan = plan;
+    this.state = new StudyState((number) => (dir === undefined ? undefined : trialDirectory(dir, number)));
+    this.#journal = dir === undefined ? memoryJournal() : openJournal(dir);
+    try {
+      const { lines } = this.#journal;
+      for (const line of lines) this.state.apply(line);
+      this.resumed = lines.length > 0;
+      this.#before = lines.at(-1)?.at ?? 0;
+      if (dir !== undefined) checkDirectories(dir, this.state.trials.length);
+      const entry = entryOf(plan);
+      if (this.state.study) checkSame(this.state.study, entry, dir!);
+      else this.write(entry);
+    } catch (error) {
+      this.#journal.close();
+      throw error;
+    }
+  }
+
+  /** Seconds that the study has run, with earlier controllers. */
+  get elapsed(): number {
+    return this.#before + (performance.now() - this.#opened) / 1000;
+  }
+
+  write(entry: JournalEntry): void {
+    this.#journal.append({ ...entry, at: Math.round(this.elapsed * 1000) / 1000 });
+    this.state.apply(entry);
+  }
+
+  trial(number: number): TrialState {
+    return this.state.trials[number]!;
+  }
+
+  /** Parameters of a new trial; undefined when there are no more. */
+  suggest(): TrialState | undefined {
+    const { sampler, totalTrials = Infinity, space } = this.#plan;
+    const { trials } = this.state;
+    const number = trials.length;
+    if (number >= totalTrials) return undefined;
+    const params: Params = sampler.suggest(number, trials, this.#plan);
+    space.check(params);
+    this.write({ type: "suggested", trial: number, params });
+    return this.trial(number);
+  }
+
+  /** Carries out what was decided about trials whose controller was killed before they had left; which ones. */
+  carryOut(): readonly number[] {
+    const numbers = this.state.trials.filter(({ pending }) => pending).map(({ number }) => number);
+    for (const trial of numbers) this.write({ type: "left", trial });
+    return numbers;
+  }
+
+  /** Writes down that the trial starts, and makes its directory. */
+  start(number: number): TrialState {
+    const { runDir, checkpoint } = this.trial(number);
+    if (runDir !== undefined) builtin("A study's `dir`", "node:fs").mkdirSync(runDir, { recursive: true });
+    this.write({ type: "started", trial: number, ...(checkpoint && { resume: checkpoint }) });
+    return this.trial(number);
+  }
+
+  close(): void {
+    this.#journal.close();
+  }
+}
+
+function entryOf({ name, space, objectives, seed, sampler, scheduler }: StudyPlan): StudyEntry {
+  return {
+    type: "study",
+    version: JOURNAL_VERSION,
+    id: crypto.randomUUID(),
+    name,
+    space: describeSpace(space.root),
+    objectives,
+    seed,
+    sampler: sampler.name,
+    scheduler: scheduler.name,
+  };
+}
+
+/** A trial is in the journal before it has a directory: one that only has a directory was lost from the journal. */
+function checkDirectories(dir: string, trials: number): void {
+  const lost = builtin("A study's `dir`", "node:fs")
+    .readdirSync(dir)
+    .find((name) => /^trial-\d{3,}$/.test(name) && Number(name.slice("trial-".length)) >= trials);
+  if (lost === undefined) return;
+  throw new StudyError(
+    `Study: ${dir}/${lost} exists, but ${dir}/${JOURNAL_FILE} does not know this trial: the journal, or the end of it, is missing. Restore it from a copy, or give the study another \`dir\`.`,
+  );
+}
+
+/** Suggestions of two spaces, seeds or samplers in one journal would be those of neither. */
+function checkSame(before: StudyEntry, now: StudyEntry, dir: string): void {
+  for (const key of ["name", "space", "objectives", "seed", "sampler", "scheduler"] as const) {
+    const [then, here] = [JSON.stringify(before[key]), JSON.stringify(now[key])];
+    if (then === here) continue;
+    const both = key === "space" ? "" : `: ${then} there, ${here} here`;
+    throw new StudyError(
+      `Study: the study in ${dir} has another \`${key}\`${both}. Continue with the same one, give this study another \`dir\`, or move that one away: on the command line, \`--fresh\` does.`,
+    );
+  }
+}
+
+// A study as its directory tells it, for who looks on: nothing is locked and nothing is written.
+
+export interface ReadStudy extends Required<ReportedStudy> {
+  readonly dir: string;
+}
+
+/** Undefined when its controller has written nothing yet. */
+export function readStudy(dir: string): ReadStudy | undefined {
+  const lines = readJournal(dir);
+  const state = new StudyState((number) => trialDirectory(dir, number));
+  for (const line of lines) state.apply(line);
+  const { study, ended, trials } = state;
+  if (!study) return undefined;
+  const isRunning = isLocked(dir);
+  // One that was killed could not write it down.
+  if (!isRunning) state.interrupt();
+  return {
+    dir,
+    name: study.name,
+    space: spaceFromJournal(study.space),
+    objectives: study.objectives,
+    trials: trials.map(infoOf),
+    elapsed: lines.at(-1)!.at,
+    status: isRunning ? "running" : (ended?.status ?? "killed"),
+    reason: isRunning ? "" : (ended?.reason ?? ""),
+  };
+}
