@@ -20,12 +20,12 @@ import { weightsStep } from "./lib/weights-step.ts";
 
 /** Backends by name, made with their defaults. Each is loaded when it is used. */
 const BACKENDS = {
-  console: async () => (await import("../loggers/console.ts")).consoleLog(),
+  console: async () => (await import("../loggers/console/console.ts")).consoleLog(),
   jsonl: async () => (await import("../loggers/jsonl.ts")).jsonl(),
   csv: async () => (await import("../loggers/csv.ts")).csv(),
-  tensorboard: async () => (await import("../loggers/tensorboard.ts")).tensorboard(),
-  wandb: async () => (await import("../loggers/wandb.ts")).wandb(),
-  mlflow: async () => (await import("../loggers/mlflow.ts")).mlflow(),
+  tensorboard: async () => (await import("../loggers/tensorboard/tensorboard.ts")).tensorboard(),
+  wandb: async () => (await import("../loggers/wandb/wandb.ts")).wandb(),
+  mlflow: async () => (await import("../loggers/mlflow/mlflow.ts")).mlflow(),
 } as const satisfies Record<string, () => Promise<LoggerBackend>>;
 
 /** The backends that need no options. */

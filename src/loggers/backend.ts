@@ -1,5 +1,6 @@
 // What a logging backend is: told of a run, of what each boundary logs, of what happened, and of the end. One run each.
 import type { LogRecord, RunEnd, RunEvent, RunFacts } from "../runs/types.ts";
+import { messageOf } from "../core/maybe.ts";
 
 export type Warn = (message: string) => void;
 
@@ -32,4 +33,19 @@ export interface FileSettings {
   readonly name: string;
   /** Undefined: the run's. */
   readonly dir: string | undefined;
+}
+
+// Work for a timer. Nobody catches what a timer throws, and it would end the process.
+
+/** The same work, which never throws: `failed` is told of the first time that it would have. */
+export function inTimer(work: () => void, failed: (message: string) => void): () => void {
+  let told = false;
+  return () => {
+    try {
+      work();
+    } catch (error) {
+      if (!told) failed(messageOf(error));
+      told = true;
+    }
+  };
 }

@@ -1,11 +1,12 @@
 // hookline/loggers: the backends of the `logger` hook with their options, the contract for one of your own, and a reader of runs.
 import "../core/ambient.ts";
 export type { FileBackend, LoggerBackend } from "./backend.ts";
-export type { LastRecord, LogRecord, RunEnd, RunEvent, RunFacts, RunInfo } from "../runs/types.ts";
-export { consoleLog, type ConsoleOptions } from "./console.ts";
+export type { LastRecord, LogRecord, RunEnd, RunEvent, RunFacts } from "../runs/types.ts";
+export { consoleLog, type ConsoleOptions } from "./console/console.ts";
 export { csv, type CsvOptions } from "./csv.ts";
 export { jsonl, type JsonlOptions } from "./jsonl.ts";
-export { mlflow, type MlflowOptions } from "./mlflow.ts";
+export { mlflow, type MlflowOptions } from "./mlflow/mlflow.ts";
 export { readRun, type RunLog, type Series } from "../runs/read-run.ts";
-export { tensorboard, type TensorboardOptions } from "./tensorboard.ts";
-export { wandb, type WandbOptions } from "./wandb.ts";
+export type { RunInfo } from "../runs/types.ts";
+export { tensorboard, type TensorboardOptions } from "./tensorboard/tensorboard.ts";
+export { wandb, type WandbOptions } from "./wandb/wandb.ts";

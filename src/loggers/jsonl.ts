@@ -14,6 +14,7 @@ import {
 } from "../runs/files.ts";
 import { AppendFile } from "./append-file.ts";
 import type { FileBackend, FileSettings } from "./backend.ts";
+import type { RunFacts } from "../runs/types.ts";
 import {
   EVENTS_SCHEMA,
   METRICS_SCHEMA,
@@ -24,8 +25,8 @@ import {
   runOfHeader,
   stepOfLine,
 } from "../runs/log-lines.ts";
-import type { RunFacts, RunInfo } from "../runs/types.ts";
-import { threadedBackend } from "./lib/threaded-backend.ts";
+import { threadedBackend } from "./threaded-backend.ts";
+import type { RunInfo } from "../runs/types.ts";
 import { writeRunBegin, writeRunEnd } from "../runs/run-json.ts";
 
 /** Options of `jsonl`. */

@@ -26,7 +26,7 @@ const canMount = spawnSync("unshare", ["-rm", "mount", "-t", "tmpfs", "none", "/
 if (!canMount) console.warn("The full disk is skipped: it needs `unshare -rm` with mount");
 
 const home = newFolder();
-beforeAll(() => compile(home, "tests/crash/jsonl-child.ts", "src/loggers/lib/logging-worker.ts"));
+beforeAll(() => compile(home, "tests/crash/jsonl-child.ts", "src/loggers/logging-worker.ts"));
 afterAll(() => rmSync(home, { recursive: true, force: true }));
 
 /** Starts the child; resolves when its files are open, or at once. */

@@ -6,7 +6,7 @@ import type { Json } from "../../src/core/json.ts";
 import { histogram, image, text, type Media } from "../../src/core/media.ts";
 import { Rng } from "../../src/data/random.ts";
 import type { RunEnd, RunFacts } from "../../src/runs/types.ts";
-import { tensorboard } from "../../src/loggers/tensorboard.ts";
+import { tensorboard } from "../../src/loggers/tensorboard/tensorboard.ts";
 import { runEnd, runFacts } from "../support/logger-facts.ts";
 
 /** JSON has no NaN: those are texts. */

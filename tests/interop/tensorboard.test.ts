@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { inflateSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
-import { tensorboard } from "../../src/loggers/tensorboard.ts";
+import { tensorboard } from "../../src/loggers/tensorboard/tensorboard.ts";
 import { writeRuns, type ExpectedRun } from "./tensorboard-run.ts";
 
 const python = "/usr/bin/python3";

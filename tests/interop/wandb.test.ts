@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, it, onTestFinished } from "vitest";
 import { histogram, image, text, type Media } from "../../src/core/media.ts";
-import { wandb } from "../../src/loggers/wandb.ts";
+import { wandb } from "../../src/loggers/wandb/wandb.ts";
 import { ending, facts, range, record, START, temporaryFolder } from "../loggers/queue-runs.ts";
 import { parseExtended, wandbServer } from "../support/wandb-server.ts";
 

@@ -1,6 +1,6 @@
 // MLflow's backend against a server that speaks its API: everything once, in order, whatever the network does.
 import { expect, it, onTestFinished, vi } from "vitest";
-import { mlflow, type MlflowOptions } from "../../src/loggers/mlflow.ts";
+import { mlflow, type MlflowOptions } from "../../src/loggers/mlflow/mlflow.ts";
 import { mlflowServer, type MlflowServer } from "../support/mlflow-server.ts";
 import { downHalfOfTheTime } from "./queue-faults.ts";
 import { ending, facts, logSteps, range, record, temporaryFolder, textOf } from "./queue-runs.ts";
@@ -69,7 +69,7 @@ arrivesOnce<MlflowServer, MlflowOptions>({
 it("sends what another run left in the directory, and says that it was killed", async () => {
   const server = await serve();
   const dir = temporaryFolder();
-  const { DiskQueue } = await import("../../src/loggers/lib/disk-queue.ts");
+  const { DiskQueue } = await import("../../src/loggers/remote/disk-queue.ts");
   // A process that was killed before it could send anything.
   const queue = new DiskQueue({ dir: `${dir}/.queue/mlflow`, limit: 1e6, warn: () => undefined });
   const head = { part: "p", id: "old", name: "old", experiment: "Default", startedAt: 1, tags: {}, hparams: {} };

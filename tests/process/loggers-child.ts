@@ -1,7 +1,7 @@
 // A run that logs to a service, in a process of its own, for loggers.test.ts. Goes on where its last checkpoint was.
 import { existsSync, readFileSync, renameSync, writeFileSync } from "node:fs";
-import { mlflow } from "../../src/loggers/mlflow.ts";
-import { wandb } from "../../src/loggers/wandb.ts";
+import { mlflow } from "../../src/loggers/mlflow/mlflow.ts";
+import { wandb } from "../../src/loggers/wandb/wandb.ts";
 
 export interface LoggersChild {
   readonly service: "wandb" | "mlflow";

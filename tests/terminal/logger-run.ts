@@ -1,6 +1,6 @@
 // The least that a logger does: hands the log events of a run to the console backend.
 import type { ContextOf, Hook } from "../../src/index.ts";
-import { consoleLog, type ConsoleOptions } from "../../src/loggers/console.ts";
+import { consoleLog, type ConsoleOptions } from "../../src/loggers/console/console.ts";
 
 export class LoggerRun implements Hook {
   readonly name = "logger";

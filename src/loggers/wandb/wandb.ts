@@ -1,0 +1,140 @@
+// Logs to Weights & Biases: online through a queue on disk, or offline into files that `wandb sync` takes.
+import { OptionError } from "../../core/errors.ts";
+import { checkOptions, is, type Check } from "../../core/options.ts";
+import { redact } from "../../core/redact.ts";
+import type { LoggerBackend } from "../backend.ts";
+import type { RunFacts } from "../../runs/types.ts";
+import {
+  REMOTE_CHECKS,
+  type RemoteOptions,
+  type RemoteSettings,
+  allSecrets,
+  checkSecrets,
+  environment,
+  mapTexts,
+} from "../remote/remote-backend.ts";
+import { checkUrl, type ServiceOptions } from "../remote/service.ts";
+import { threadedBackend } from "../threaded-backend.ts";
+import { wandbSender, type WandbHead } from "./sender.ts";
+import { safeId } from "./rows.ts";
+import { wandbOffline } from "./offline.ts";
+
+/** Options of `wandb`. */
+export interface WandbOptions extends RemoteOptions {
+  /** Default: `WANDB_PROJECT`, else `uncategorized`. */
+  readonly project?: string;
+  /** Person or team. Default: `WANDB_ENTITY`, else whose key it is. */
+  readonly entity?: string;
+  /** Default: `WANDB_NAME`, else the run's name. */
+  readonly name?: string;
+  /** Default: `WANDB_MODE`, else online. Offline writes `<runDir>/wandb/offline-run-…`, for `wandb sync`. */
+  readonly mode?: "online" | "offline";
+  /** Default: those of `WANDB_TAGS`, between commas. */
+  readonly tags?: readonly string[];
+  /** Default: `WANDB_BASE_URL`, else `https://api.wandb.ai`. */
+  readonly baseUrl?: string;
+  /** Default: `WANDB_API_KEY`. */
+  readonly apiKey?: string;
+}
+
+const CHECKS: Readonly<Record<keyof WandbOptions, Check>> = {
+  ...REMOTE_CHECKS,
+  // Checked apart: they may hold a secret.
+  apiKey: { ...is.anything, expected: is.name.expected },
+  baseUrl: { ...is.anything, expected: 'an address such as "https://api.wandb.ai"' },
+  project: is.name,
+  entity: is.name,
+  name: is.name,
+  mode: is.oneOf("online", "offline"),
+  tags: is.arrayOf(is.name),
+};
+
+/** A backend of `logger`: `logger([wandb({ project: "digits" })])`. */
+export function wandb(options: WandbOptions = {}): LoggerBackend {
+  checkOptions("wandb", options, CHECKS);
+  checkSecrets("wandb", options, ["apiKey", "baseUrl"]);
+  // Copied: what the caller does to the object later must not matter.
+  const given = { ...options };
+  let chosen: LoggerBackend | undefined;
+  return {
+    name: "wandb",
+    open(run, warn) {
+      // Read when the run begins, not when the options are written.
+      const mode = modeOf(given);
+      if (mode === "disabled") return undefined;
+      chosen = mode === "offline" ? offline(given) : online(given);
+      return chosen.open(run, warn);
+    },
+    log: (record) => chosen?.log(record),
+    event: (event) => chosen?.event?.(event),
+    flush: () => chosen?.flush?.(),
+    close: (end) => chosen?.close(end),
+  };
+}
+
+/** Throws when there is no key for a run to log with, or none that may travel there. */
+export function checkWandb(options: WandbOptions): void {
+  if (modeOf(options) === "online") serviceOf(options);
+}
+
+function modeOf(options: WandbOptions): "online" | "offline" | "disabled" {
+  const mode = options.mode ?? environment()["WANDB_MODE"];
+  if (mode === "offline" || mode === "dryrun") return "offline";
+  return mode === "disabled" ? mode : "online";
+}
+
+const online = (options: WandbOptions): LoggerBackend =>
+  threadedBackend({
+    name: "wandb",
+    kind: "wandb",
+    make: wandbSender,
+    settings: (run) => settingsOf(options, run),
+    warn: options.warn,
+    images: true,
+  });
+
+const offline = (options: WandbOptions): LoggerBackend =>
+  threadedBackend({
+    name: "wandb",
+    kind: "wandbOffline",
+    make: wandbOffline,
+    settings: (run) => ({ head: headOf(options, run, allSecrets()) }),
+    warn: options.warn,
+    images: true,
+  });
+
+function headOf(options: WandbOptions, run: RunFacts, secrets: readonly string[]): WandbHead {
+  const env = environment();
+  // What users write into names and tags may hold a secret as well.
+  const scrub = (text: string): string => redact(text, secrets);
+  const tags = options.tags ?? (env["WANDB_TAGS"] ?? "").split(",").filter((tag) => tag !== "");
+  return {
+    part: crypto.randomUUID(),
+    id: safeId(run.id),
+    name: scrub(options.name ?? env["WANDB_NAME"] ?? run.name),
+    project: options.project ?? env["WANDB_PROJECT"] ?? "uncategorized",
+    entity: options.entity ?? env["WANDB_ENTITY"] ?? "",
+    tags: tags.map(scrub),
+    resumed: run.resumedAt !== undefined,
+    config: mapTexts(run.hparams, scrub),
+  };
+}
+
+function serviceOf(options: WandbOptions): ServiceOptions {
+  const env = environment();
+  const apiKey = options.apiKey ?? env["WANDB_API_KEY"] ?? "";
+  if (apiKey === "") {
+    throw new OptionError('wandb: there is no key: set WANDB_API_KEY, give `apiKey`, or use mode: "offline".');
+  }
+  const { baseUrl = env["WANDB_BASE_URL"] ?? "https://api.wandb.ai", allowHttp = false, timeout = 10_000 } = options;
+  const url = checkUrl("wandb", "`baseUrl`", baseUrl, { secret: true, allowHttp });
+  const basic = btoa(`api:${apiKey}`);
+  const secrets = allSecrets(apiKey, basic, new URL(baseUrl).password);
+  return { owner: "wandb", url, headers: { authorization: `Basic ${basic}` }, secrets, timeout };
+}
+
+function settingsOf(options: WandbOptions, run: RunFacts): RemoteSettings {
+  const service = serviceOf(options);
+  const { sendEvery, backoff, queueBytes } = options;
+  return { service, head: { ...headOf(options, run, service.secrets) }, sendEvery, backoff, queueBytes };
+}
