@@ -104,7 +104,7 @@ async function shareOfTime(native: Asked, model: EngineModel): Promise<Report> {
   const products = spent.filter(({ label }) => label.startsWith("product"));
   return {
     name: `engines, ${model} on native`,
-    title: `where a step of ${ENGINE_MODELS[model].title} goes on native`,
+    title: `where a step of ${ENGINE_MODELS[model].title} is spent on native`,
     columns: ["ms", "%"],
     rows: [
       row("all products", sum(products)),

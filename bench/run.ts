@@ -23,7 +23,7 @@ const all: Report[] = [];
 for (const [i, name] of names.entries()) {
   const result = await measure(name, flags, `${i + 1} of ${names.length}: ${name}`);
   keep(name, result);
-  // After each: a long run that is cut off has its report so far.
+  // After each, so that an interrupted run still has a report.
   writeReport(Object.keys(BENCHMARKS));
   if (result.failed !== undefined) {
     console.error(`${name} failed: ${result.failed}`);

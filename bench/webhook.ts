@@ -61,7 +61,7 @@ async function against(service: Service): Promise<Round> {
 }
 
 type Statistic = (values: readonly number[]) => number;
-/** A step this long was cut off by the machine: handing a request to the network takes a fraction of it. */
+/** A step this long was interrupted by the machine: handing a request to the network takes a fraction of it. */
 const LONGEST_US = 5000;
 /** The work for the network comes in few steps: it shows in the mean, not in the median. */
 const mean: Statistic = (values) => values.reduce((sum, value) => sum + Math.min(value, LONGEST_US), 0) / values.length;

@@ -86,7 +86,7 @@ const trainer = new Trainer({
   hooks: [progressBar()],
 });
 
-/** Goes on writing, one letter after the other, each drawn by the probabilities that the model gives. */
+/** Samples a continuation, one character at a time. */
 async function write(begin: string, letters: number, rng: Rng): Promise<string> {
   let written = begin;
   for (let n = 0; n < letters; n++) {

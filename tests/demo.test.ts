@@ -44,7 +44,7 @@ test("the demo ends on SIGINT with its files written and code 130, and goes on",
   const first = await interruptedAt(/^step \d\d/m);
   expect(first.output).toMatch(/203,530 parameters/);
   expect(first.output).toMatch(/^engine: (?:native|wasm)$/m);
-  expect(first.output).toMatch(/the same command goes on from here/);
+  expect(first.output).toMatch(/run the same command to resume/);
   expect(first.output).toMatch(/^files, in runs\/mnist\/:\n {2}metrics.jsonl, run.json, checkpoints\/, tb\/$/m);
   expect(first.output).toMatch(/npx tsx \S+\/inspect.ts runs\/mnist/);
   expect(first.output).not.toMatch(/going on after/);
@@ -55,7 +55,7 @@ test("the demo ends on SIGINT with its files written and code 130, and goes on",
   expect(rows().at(-1)!.loss).toBeLessThan(1);
 
   const second = await interruptedAt(/^step \d+/m);
-  expect(second.output).toContain(`going on after step ${first.step}, from runs/mnist/checkpoints/step-`);
+  expect(second.output).toContain(`resuming after step ${first.step}, from runs/mnist/checkpoints/step-`);
   expect(second.step).toBeGreaterThan(first.step);
   const steps = rows().map(({ step }) => step);
   expect(steps[0]).toBe(10);

@@ -1,8 +1,8 @@
 // The process that measure.ts starts: runs the benchmark of the name it is given, and tells what came out.
 import { BENCHMARKS } from "../benchmarks.ts";
-import type { Told } from "./measure.ts";
+import type { Answer } from "./measure.ts";
 
-async function told(name: string): Promise<Told> {
+async function answer(name: string): Promise<Answer> {
   try {
     const { run } = await BENCHMARKS[name]!();
     return { reports: [await run()].flat() };
@@ -11,5 +11,5 @@ async function told(name: string): Promise<Told> {
   }
 }
 
-const result = await told(process.argv[2]!);
+const result = await answer(process.argv[2]!);
 process.send!(result, () => process.disconnect());

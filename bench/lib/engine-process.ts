@@ -16,7 +16,7 @@ export type Ask =
 
 const engine: Engine = process.argv[2] === "native" ? new NativeEngine() : await JaxEngine.create("wasm");
 
-/** A run that takes steps when it is told to. */
+/** A run that takes steps on request. */
 class PacedRun {
   #steps = 0;
   #times: number[] = [];

@@ -10,7 +10,7 @@ import { timedEngine } from "./timed-engine.ts";
 import { threadClock } from "./logging-clock.ts";
 import { withNext } from "./turns.ts";
 
-/** What a run logs to, made anew for each run. */
+/** What a run logs to, created for each run. */
 export type MakeHooks = (dir: string) => Promise<Logging> | Logging;
 
 interface Logging {

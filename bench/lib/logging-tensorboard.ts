@@ -9,7 +9,7 @@ import { median, quantile } from "./stats.ts";
 
 export interface Throughput {
   readonly label: string;
-  /** Microseconds of one scalar: until the caller goes on, and with all of it in the file. */
+  /** Microseconds of one scalar: until the call returns, and until all of it is in the file. */
   readonly caller: number;
   readonly written: number;
 }

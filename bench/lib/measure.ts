@@ -12,9 +12,9 @@ export interface Result {
 }
 
 /** What a benchmark's process tells. */
-export type Told = { readonly reports: readonly Report[] } | { readonly failed: string };
+export type Answer = { readonly reports: readonly Report[] } | { readonly failed: string };
 
-/** On a terminal the line counts seconds; elsewhere it is said once. */
+/** On a terminal the line counts seconds; elsewhere it is printed once. */
 function progress(line: string): () => void {
   const begun = performance.now();
   if (!process.stderr.isTTY) {
@@ -34,12 +34,12 @@ function progress(line: string): () => void {
 export async function measure(name: string, flags: readonly string[], line: string): Promise<Result> {
   const begun = performance.now();
   const done = progress(line);
-  const told = await new Promise<Told>((resolve) => {
+  const answer = await new Promise<Answer>((resolve) => {
     const child = fork(fileURLToPath(new URL("./child.ts", import.meta.url)), [name, ...flags]);
-    let heard: Told | undefined;
-    child.on("message", (message) => (heard = message as Told));
+    let heard: Answer | undefined;
+    child.on("message", (message) => (heard = message as Answer));
     child.on("close", (code, signal) => resolve(heard ?? { failed: `its process ended with ${signal ?? code}` }));
   });
   done();
-  return { reports: [], ...told, seconds: (performance.now() - begun) / 1000 };
+  return { reports: [], ...answer, seconds: (performance.now() - begun) / 1000 };
 }

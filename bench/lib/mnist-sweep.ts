@@ -70,7 +70,7 @@ async function train({ lr, width, weightDecay }: Params): Promise<ReadonlyMap<nu
   return curve;
 }
 
-/** One study over the sweep; its trials report every so many steps. */
+/** One study over the sweep; its trials report at a fixed number of steps. */
 export async function sweep(trials: number, sampler: Sampler, scheduler?: Scheduler): Promise<Sweep> {
   const study = new Study({
     space: SWEEP,

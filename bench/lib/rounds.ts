@@ -12,7 +12,7 @@ export function inRounds(contenders: readonly Contender[], { rounds = 61, times 
   const samples = new Map(contenders.map(({ name }) => [name, [] as number[]]));
   const warmUp = Math.ceil(rounds / 4);
   for (let round = -warmUp; round < rounds; round++) {
-    // Whoever goes first in a round meets the caches that the last one left: rotate.
+    // The first of a round meets the caches that the last one left: rotate.
     for (let i = 0; i < contenders.length; i++) {
       const { name, run } = contenders[(i + round + warmUp) % contenders.length]!;
       const start = performance.now();

@@ -12,7 +12,7 @@ import { median, midmean } from "./stats.ts";
 const TURN = 20;
 const FIRST = 1;
 const SAVE_AT = 7;
-/** At least so many steps after the save show the usual step, however slow the disk. */
+/** The least number of steps after the save show the usual step, however slow the disk. */
 const USUAL = 5;
 /**
  * The shorter the steps, the less of what else happens on a machine falls into them, and the more saves can be measured;

@@ -1,4 +1,4 @@
-// An engine that knows how long its programs ran, so that what surrounds them can be told apart.
+// An engine that knows how long its programs ran, so that the time around them can be separated.
 import type { Engine } from "../../src/engines/engine.ts";
 import { JaxEngine } from "../../src/engines/jax/jax-engine.ts";
 

@@ -1,7 +1,7 @@
 // Trainers that take turns in one process, so that a busy or a slow moment meets all of them.
 import type { Loader } from "../../src/core/loader.ts";
 
-/** Who may go on; the others wait for their batch. The first turn begins when all have come. */
+/** Who may run; the others wait for their batch. The first turn begins when all have come. */
 export class Turns {
   readonly #waiting: (() => void)[] = [];
   #players: number;
@@ -18,7 +18,7 @@ export class Turns {
     });
   }
 
-  /** For the one that is done: the others go on without it. */
+  /** For the one that is done: the others continue without it. */
   leave(): void {
     this.#players--;
     this.#goOn();
@@ -29,7 +29,7 @@ export class Turns {
   }
 }
 
-/** The loader, asking for its turn with every batch; `took` is told the milliseconds between the turns: a step. */
+/** The loader, asking for its turn with every batch; `took` receives the milliseconds between the turns: a step. */
 export function inTurns(loader: Loader, turns: Turns, took: (ms: number) => void): Loader {
   let resumed: number | undefined;
   return withNext(loader, async () => {

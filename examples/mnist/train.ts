@@ -1,5 +1,5 @@
 // Trains a small network to read handwritten digits. `npm run demo` runs it; started again after Ctrl-C, or after a
-// crash, it goes on where it was. data.ts reads the images, inspect.ts shows what is in a checkpoint.
+// crash, it resumes. data.ts reads the images, inspect.ts shows what is in a checkpoint.
 import { existsSync, rmSync } from "node:fs";
 import { join, relative, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -66,22 +66,22 @@ console.log(trainer.summary());
 
 const shown = (path: string): string => relative(startedIn, path) || ".";
 const checkpoints = join(runDir, "checkpoints");
-// A finished run makes way for a new one. One that is not goes on, if it has saved anything to go on from.
+// A finished run is replaced by a new one. An unfinished one is resumed if it has a checkpoint.
 const last = (await readRun(runDir).catch(() => undefined))?.info?.status;
 if (last === "completed" || last === "stopped") {
   for (const folder of [checkpoints, join(runDir, "tb")]) rmSync(folder, { recursive: true, force: true });
-} else if (existsSync(checkpoints)) console.log(`the last run did not finish; to start anew, delete ${shown(runDir)}`);
+} else if (existsSync(checkpoints)) console.log(`the last run did not finish; to start over, delete ${shown(runDir)}`);
 trainer.on("trainBegin", (ctx) => console.log(`engine: ${ctx.device}`));
-trainer.on("afterLoad", (ctx) => console.log(`going on after step ${ctx.loaded.step}, from ${shown(ctx.loaded.from)}`));
+trainer.on("afterLoad", (ctx) => console.log(`resuming after step ${ctx.loaded.step}, from ${shown(ctx.loaded.from)}`));
 
 const result = await trainer.fit({ resume: "auto" });
 
 const percent = (share: number | undefined): string =>
   share === undefined ? "none yet" : `${(100 * share).toFixed(2)} %`;
-// Ctrl-C ends the run after the step at hand: its state is saved, and the process ends with code 130.
+// Ctrl-C ends the run after the current step: its state is saved, and the process ends with code 130.
 if (result.status === "interrupted") {
   console.log(`last validation accuracy: ${percent(result.metrics["val/accuracy"])}`);
-  console.log("the same command goes on from here");
+  console.log("run the same command to resume");
 } else {
   const test = await trainer.evaluate(new DataLoader(mnistBytes("test"), { batchSize: 500 }));
   console.log(`test accuracy: ${percent(test["test/accuracy"])}`);

@@ -31,7 +31,7 @@ export class InteractionLoader implements Loader {
 
   next(): HostBatch | undefined {
     if (this.#batch >= this.length) return undefined;
-    // A function of seed, epoch and batch alone: a run that goes on in the middle of an epoch draws the same again.
+    // A function of seed, epoch and batch alone: a run resumed in the middle of an epoch draws the same samples.
     const rng = new Rng(this.#seed, this.#epoch, this.#batch);
     const start = this.#batch++ * this.#batchSize;
     return this.#make(this.#order.subarray(start, start + this.#batchSize), rng);

@@ -58,7 +58,7 @@ export function renumber(ids: Int32Array): Int32Array {
   });
 }
 
-/** The rows that `keep` chooses, their users and items numbered anew. */
+/** The rows that `keep` chooses, with users and items renumbered. */
 function filterRows(data: Interactions, keep: (row: number) => boolean): Interactions {
   const rows = Int32Array.from(data.user.keys()).filter(keep);
   const pick = (column: Int32Array): Int32Array => rows.map((row) => column[row]!);

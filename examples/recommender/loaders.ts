@@ -9,7 +9,7 @@ import { rankingData } from "./ranking-data.ts";
 
 export interface BprLoaderOptions {
   readonly batchSize: number;
-  /** Unseen items drawn for each interaction, anew in every epoch. */
+  /** Unseen items drawn for each interaction, again in every epoch. */
   readonly negatives: number;
 }
 

@@ -36,7 +36,7 @@ export interface Halfway {
 /** What runs the programs of a training step, and holds their arrays. */
 export interface Engine {
   readonly name: string;
-  /** Spent on compiling so far, where that can be told from running. */
+  /** Seconds spent compiling so far, if the engine can separate them from running. */
   readonly compileSeconds?: number;
   /** May a value be read without awaiting? */
   readonly syncRead: boolean;
@@ -59,7 +59,7 @@ export interface Engine {
     options?: JitOptions,
   ): (...args: { [K in keyof A]: OnEngine<A[K]> }) => MaybePromise<OnEngine<R>>;
   /**
-   * Compiles a function in two halves, for whoever looks at the results of these names before asking for the others:
+   * Compiles a function in two halves, for callers that look at the results of these names before the others:
    * what the first half has computed, the second does not compute again. Absent where an engine cannot do it.
    */
   jitCut?(

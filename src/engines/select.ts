@@ -27,7 +27,7 @@ export async function selectEngine(engine: EngineName | Engine, warn?: Warn): Pr
     try {
       return await create(name, warn);
     } catch (error) {
-      // It is not there. Whoever asks for it by name is told why.
+      // Not available here; asking for it by name says why.
       if (!(error instanceof EngineError)) throw error;
     }
   }

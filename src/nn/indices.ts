@@ -1,5 +1,5 @@
 // Whole numbers that choose something inside a program: labels among classes, ids in a table. What they must be is known
-// while the program is traced, so that whoever has their values on the host can check them.
+// while the program is traced, so that a caller with their values on the host can check them.
 import type { Tensor } from "../core/model.ts";
 import { currentLayer } from "./tap.ts";
 

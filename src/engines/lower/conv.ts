@@ -62,7 +62,7 @@ function dilate(graph: GraphBuilder, x: Arg, dilation: readonly number[]): Arg {
   return graph.move(joined, { kind: "slice", ranges });
 }
 
-/** With zeros around it; less than none cuts off. */
+/** Pads with zeros; negative padding crops. */
 function padded(graph: GraphBuilder, x: Arg, padding: readonly (readonly [number, number])[]): Arg {
   const cut = graph.move(x, {
     kind: "slice",

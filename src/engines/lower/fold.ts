@@ -83,7 +83,7 @@ function negated({ node, view }: Arg): Arg | undefined {
   return node.args[0];
 }
 
-/** A cast of a known number: fractions are cut off, and what is out of range stays at the end of it. */
+/** A cast of a known number: truncates fractions and clamps to the range of the type. */
 function truncated(value: number, from: DType, to: DType): number {
   if (to === "float32" || to === "bool" || from !== "float32") return value;
   const [low, high] = to === "int32" ? [-(2 ** 31), 2 ** 31 - 1] : [0, 2 ** 32 - 1];

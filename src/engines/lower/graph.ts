@@ -86,7 +86,7 @@ export type Node = Value &
       }
     /** Along the last axis; the argument is seen whole. */
     | { readonly op: "sort" | "argsort"; readonly args: readonly [Arg] }
-    /** Threefry of a key (two words, of the node's shape) and a counter that begins anew for each key, every `period` numbers. */
+    /** Threefry of a key (two words, of the node's shape) and a counter that restarts for each key, every `period` numbers. */
     | {
         readonly op: "randomBits";
         readonly args: readonly [Arg, Arg];
@@ -106,7 +106,7 @@ export interface Graph {
 
 export function keepLive(graph: Graph): Graph {
   const live = new Set<Node>(graph.outputs.map(({ node }) => node));
-  // From the last one on: whoever uses a node comes after it.
+  // Backwards, since users of a node come after it.
   for (const node of graph.nodes.toReversed()) {
     if (live.has(node) && "args" in node) for (const arg of node.args) live.add(arg.node);
   }

@@ -85,7 +85,7 @@ export class EngineMemory {
     });
   }
 
-  /** A view that is good until memory grows: make it anew for every use. */
+  /** A view that is good until memory grows: create it for each use. */
   bytes(at: number, length: number): Uint8Array<ArrayBuffer> {
     return new Uint8Array(this.memory.buffer, at, length);
   }
@@ -138,7 +138,7 @@ export class EngineMemory {
 /** Truth values are whole numbers that are 0 or 1. */
 export const ARRAYS = { float32: Float32Array, int32: Int32Array, uint32: Uint32Array, bool: Int32Array } as const;
 
-/** Good until memory grows: make it anew for every use. */
+/** Good until memory grows: create it for each use. */
 export function viewOf(
   { memory }: EngineMemory,
   at: number,

@@ -50,7 +50,7 @@ class NativeBuffer implements Buffer {
 export interface NativeOptions {
   /** How many threads share a step. Default: HOOKLINE_THREADS, else as many as there are cores, at most 8. More than one need koffi. */
   readonly threads?: number;
-  /** Told of what makes it slower than it could be: primitives that cannot be compiled, say. Default: `console.warn`. */
+  /** Receives warnings, such as primitives that cannot be compiled. Default: `console.warn`. */
   readonly warn?: (message: string) => void;
 }
 

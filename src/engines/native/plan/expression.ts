@@ -5,7 +5,7 @@ import type { Access, KernelValue } from "../kernel.ts";
 import type { Storage } from "./storage.ts";
 import { spread } from "./tasks.ts";
 
-/** What is at hand in the same kernel: how a stored node can be had without loading it. */
+/** Values of the same kernel: how to get a stored node without loading it. */
 export interface AtHand {
   find(node: Node, view: View): KernelValue | undefined;
 }

@@ -86,7 +86,7 @@ function place(
 function fits({ domain, split, tasks }: Group, task: Task, threads: number): boolean {
   if (tasks.length >= MOST_TASKS || domain.join() !== task.domain.join()) return false;
   const all = [...tasks, task];
-  // What writes wherever it is told to has to keep its order, and threads could share none of the kernel.
+  // A scatter must keep its order, so threads could not share the kernel.
   if (all.some(writesAnywhere) && !all.every(writesAnywhere)) return false;
   // Threads share sums along rows by the first dimension, which must not be in the row.
   const rows = split ?? task.split;
@@ -102,7 +102,7 @@ function isAligned({ node, view }: Leaf, maker: Task, task: Task, { storage }: P
   if (!view || maker.result === "none" || view.offset !== 0) return false;
   const layout = storage.layout(node);
   const rows = maker.result === "row" ? maker.split! : task.domain.length;
-  // The row's sum must be complete: whoever uses it has rows that begin at the same dimension.
+  // The row's sum must be complete: its users have rows that begin at the same dimension.
   if (maker.result === "row" && task.split !== undefined && task.split !== maker.split) return false;
   return task.domain.every((size, axis) => {
     if (size === 1) return true;

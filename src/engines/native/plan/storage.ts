@@ -86,7 +86,7 @@ export class Storage {
     }
   }
 
-  /** What a larger array repeats along other than its last dimension would be computed anew for every row. */
+  /** What a larger array repeats along other than its last dimension would be computed again for every row. */
   #storeRepeated(graph: Graph): void {
     for (const node of graph.nodes) {
       if (node.op !== "map") continue;

@@ -4,7 +4,7 @@
 // but its help, and what is computed never depends on who did it.
 //
 // A thread that is terminated inside native code aborts the process. So no thread is terminated: each ends by itself
-// when told to stop, and marks when it is in native code, so that the end of the process can wait for that.
+// when asked to stop, and marks when it is in native code, so that the end of the process can wait for that.
 
 /** Cells of all threads. */
 const WAKE = 0;
@@ -139,7 +139,7 @@ export class Control {
   /** Runs native code of a thread; throws `Stopping` if the threads are to stop, and the work is not part of that. */
   native<T>(thread: number, work: () => T, whileClosing = false): T {
     const cell = (thread + 1) * LINE + IN_NATIVE;
-    // First the mark, then the look: whoever tells threads to stop first tells, then looks for the mark.
+    // Set the mark before looking: the stopping side sets its flag first and then looks for the mark.
     Atomics.store(this.cells, cell, 1);
     try {
       const stop = Atomics.load(this.cells, STOP);
@@ -187,7 +187,7 @@ export class Control {
   // For all.
 
   /**
-   * Takes a thread's part of a step. Every part of every step is taken once and in order, so whoever comes with an old
+   * Takes a thread's part of a step. Every part of every step is taken once and in order, so a thread with an old
    * number finds that it is gone.
    */
   claim(thread: number, number: number): boolean {

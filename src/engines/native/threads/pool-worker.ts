@@ -1,5 +1,5 @@
 // A thread that helps with the steps of programs. It waits in one loop for whatever is published, and reads messages
-// from its port by itself. It ends when it is told to stop, outside native code.
+// from its port by itself. It ends when asked to stop, outside native code.
 import { builtin } from "../../../platform/builtin.ts";
 import { Products } from "../products.ts";
 import { bindKernels } from "../wasm/compile.ts";
@@ -57,7 +57,7 @@ function listen(products: Products): void {
     const kernels = bindKernels(message.module, memory);
     programs.set(message.program, {
       addresses: message.addresses,
-      // One session at a time: a thread that is told to stop meanwhile makes no more of them.
+      // One session at a time: a thread that is asked to stop meanwhile makes no more of them.
       runs: message.parts.map((part) => part && control.native(thread, () => bindPart(part, kernels, products))),
     });
   }

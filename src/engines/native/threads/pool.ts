@@ -21,7 +21,7 @@ export interface ThreadStart {
   readonly port: unknown;
 }
 
-/** What it is told: of a program that it helps with, or no longer. */
+/** Messages to a thread: a program to help with, or to forget. */
 export type ToThread =
   | {
       readonly program: number;

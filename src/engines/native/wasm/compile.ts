@@ -109,7 +109,7 @@ function emitPhase(code: Code, values: RowValues, rows: RowPlaces, phase: Phase)
         row.advance(axis, 1);
       });
     }
-    // Behind the outermost loop the pointers are made anew.
+    // Behind the outermost loop the pointers are recomputed.
     if (axis > 0) row.advance(axis, -inner[axis]!);
   };
   if (last < 0) places(1, new Lane(code, false));

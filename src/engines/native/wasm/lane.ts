@@ -3,7 +3,7 @@ import type { DType } from "../../lower/graph.ts";
 import type { Code, Local } from "./code.ts";
 import type { Instruction, ValueType } from "./module.ts";
 
-/** A value at hand, or a known number. */
+/** A value in a local, or a known number. */
 export type Operand = Local | number;
 
 /** In registers a truth value is 0 or 1 as one number, and no or all bits in each of four lanes: what `select` wants. */

@@ -83,7 +83,7 @@ export class PhaseValues {
     return this.phase.statements[0]!.statement.inner;
   }
 
-  /** Is that statement one of this phase, so that what it keeps is at hand? */
+  /** Is that statement one of this phase, so that its values are in locals? */
   has(statement: number): boolean {
     return this.phase.statements.some(({ index }) => index === statement);
   }

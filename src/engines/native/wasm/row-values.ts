@@ -33,7 +33,7 @@ export class RowValues {
   #once = new Map<number, Local>();
   #spread = new Map<number, Local>();
   readonly #reduced = new Map<number, Local>();
-  /** Of the phase at hand. */
+  /** Of the current phase. */
   #values!: PhaseValues;
   #pointers = new Map<Access | number, Pointer>();
   #counters: Local[] = [];
@@ -195,7 +195,7 @@ export class RowValues {
     }));
   }
 
-  /** Where a statement writes; undefined for what stays at hand: a sum, or what only this phase uses. */
+  /** Where a statement writes; undefined for values kept in locals: a sum, or what only this phase uses. */
   #target(statement: Statement, index: number, operand: (index: number) => Local): Local | undefined {
     const pointer = this.#pointers.get(targetKey(index))?.local;
     return pointer && this.#addressOf(pointer, targetOf(statement)?.at, operand);
