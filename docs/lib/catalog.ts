@@ -1,9 +1,8 @@
 // Every component that a config can name, with its options: what is checked, and what the sources say of it.
-import type { Check } from "../../src/core/options.ts";
+import type { Check, Kind } from "../../src/core/options.ts";
 import { rulesOf } from "../../src/experiment/build/component.ts";
-import type { Kind, Parts } from "../../src/experiment/registry/component.ts";
 import { KINDS } from "../../src/experiment/registry/kinds.ts";
-import { factoryDocs } from "./doc-comments.ts";
+import { componentDocs, factoryDocs } from "./doc-comments.ts";
 
 /** Where the factories of a kind are declared. */
 const FOLDERS: Readonly<Record<Kind, string>> = {
@@ -35,7 +34,6 @@ export interface CatalogEntry {
   readonly purpose: string;
   readonly summary: string;
   readonly options: readonly CatalogOption[];
-  readonly parts: Parts;
 }
 
 export const kinds = Object.keys(KINDS) as Kind[];
@@ -48,7 +46,7 @@ export async function catalog(): Promise<readonly CatalogEntry[]> {
     kinds.map(async (kind) =>
       Object.entries(await KINDS[kind].load()).map(([name, component]): CatalogEntry => {
         const { checks, required } = rulesOf(component);
-        const docs = factoryDocs(FOLDERS[kind], component.make.name);
+        const docs = componentDocs(kind, name) ?? factoryDocs(FOLDERS[kind], component.make.name);
         const options = Object.entries(checks).map(([option, check]) => ({
           name: option,
           check,
@@ -56,7 +54,7 @@ export async function catalog(): Promise<readonly CatalogEntry[]> {
           doc: docs.options[option] ?? "",
         }));
         const purpose = kind === "hook" ? docs.purpose : "";
-        return { kind, name, purpose, summary: docs.summary, options, parts: component.parts ?? {} };
+        return { kind, name, purpose, summary: docs.summary, options };
       }),
     ),
   );

@@ -1,15 +1,7 @@
 // The JSON Schema of a config, made of the tables that the checks themselves use.
 import type { Json } from "../../src/core/json.ts";
-import type { Check, SchemaPart } from "../../src/core/options.ts";
-import {
-  CONFIG_CHECKS,
-  CONFIG_PARTS,
-  FUNCTIONS,
-  LOADER_CHECKS,
-  PLAN_CHECKS,
-  PLAN_PARTS,
-} from "../../src/experiment/build/rules.ts";
-import type { Kind, Part, Parts } from "../../src/experiment/registry/component.ts";
+import type { Check, Holds, Kind, SchemaPart } from "../../src/core/options.ts";
+import { CONFIG_CHECKS, FUNCTIONS, LOADER_CHECKS, PLAN_CHECKS } from "../../src/experiment/build/rules.ts";
 import { KINDS } from "../../src/experiment/registry/kinds.ts";
 import { catalog, kinds, SWEEP_KINDS, type CatalogEntry } from "./catalog.ts";
 import { optionDocs } from "./doc-comments.ts";
@@ -46,12 +38,14 @@ function fromEnvironment(schema: Json): Json {
 
 const notOne: SchemaPart = { not: { required: ["use"] } };
 
-function partSchema(part: Part): SchemaPart {
-  if (part.form === "each") {
-    const properties = Object.fromEntries(Object.entries(part.parts).map(([key, inner]) => [key, partSchema(inner)]));
+function heldSchema(holds: Holds): SchemaPart {
+  if (holds.form === "each") {
+    const properties = Object.fromEntries(
+      Object.entries(holds.options).map(([key, inner]) => [key, heldSchema(inner)]),
+    );
     return { type: "array", items: { type: "object", properties } };
   }
-  const one = ref(part.kind);
+  const one = ref(holds.kind);
   const list: SchemaPart = { type: "array", items: one };
   const map: SchemaPart = { ...named(one), ...notOne };
   const forms = {
@@ -61,7 +55,7 @@ function partSchema(part: Part): SchemaPart {
     named: [map],
     oneOrNamed: [one, map],
   } as const;
-  const schemas = forms[part.form];
+  const schemas = forms[holds.form];
   return schemas.length === 1 ? schemas[0] : anyOf(...schemas);
 }
 
@@ -78,20 +72,17 @@ export function orNull(schema: SchemaPart): SchemaPart {
 type Checks = Readonly<Record<string, Check>>;
 type Docs = Readonly<Record<string, string>>;
 
-const optionSchema = (check: Check, part: Part | undefined): SchemaPart =>
-  part ? partSchema(part) : (fromEnvironment(check.schema ?? {}) as SchemaPart);
+const optionSchema = ({ holds, schema = {} }: Check): SchemaPart =>
+  holds ? heldSchema(holds) : (fromEnvironment(schema) as SchemaPart);
 
-export const properties = (checks: Checks, parts: Parts, docs: Docs): Record<string, SchemaPart> =>
+export const properties = (checks: Checks, docs: Docs): Record<string, SchemaPart> =>
   Object.fromEntries(
-    Object.entries(checks).map(([key, check]) => [
-      key,
-      described(orNull(optionSchema(check, parts[key])), docs[key] ?? ""),
-    ]),
+    Object.entries(checks).map(([key, check]) => [key, described(orNull(optionSchema(check)), docs[key] ?? "")]),
   );
 
-function componentSchema({ name, purpose, summary, options, parts }: CatalogEntry): SchemaPart {
+function componentSchema({ name, purpose, summary, options }: CatalogEntry): SchemaPart {
   const own = options.map(({ name: key, check, doc, required }) => {
-    const schema = optionSchema(check, parts[key]);
+    const schema = optionSchema(check);
     return [key, described(required ? schema : orNull(schema), doc)];
   });
   return described(
@@ -149,7 +140,7 @@ export async function configSchema(): Promise<SchemaPart> {
   ) as Record<string, SchemaPart>;
   const loader: SchemaPart = {
     type: "object",
-    properties: properties(LOADER_CHECKS, {}, optionDocs("src/experiment/types.ts", "LoaderOptions")),
+    properties: properties(LOADER_CHECKS, optionDocs("src/experiment/types.ts", "LoaderOptions")),
     additionalProperties: false,
   };
   return {
@@ -164,7 +155,7 @@ export async function configSchema(): Promise<SchemaPart> {
         description: "Configs that this one is put over: a path or several, relative to this one.",
         ...anyOf({ type: "string" }, { type: "array", items: { type: "string" } }),
       },
-      ...properties(CONFIG_CHECKS, CONFIG_PARTS, docs),
+      ...properties(CONFIG_CHECKS, docs),
       ...functions,
       loader: described(orNull(loader), docs.loader ?? ""),
       models: described(orNull(named(anyOf(ref("plan"), { type: "null" }))), docs.models ?? ""),
@@ -173,7 +164,7 @@ export async function configSchema(): Promise<SchemaPart> {
     $defs: {
       plan: {
         type: "object",
-        properties: { ...properties(PLAN_CHECKS, PLAN_PARTS, docs), ...functions },
+        properties: { ...properties(PLAN_CHECKS, docs), ...functions },
         additionalProperties: false,
       },
       own: { type: "string", pattern: "^\\.{1,2}/|#", description: "Your own: ./file.ts#Export or package#Export." },

@@ -6,6 +6,10 @@ import { fileURLToPath } from "node:url";
 const root = fileURLToPath(new URL("../../", import.meta.url));
 const read = (file: string): string => readFileSync(join(root, file), "utf8");
 
+const sourceFiles = readdirSync(join(root, "src"), { recursive: true, encoding: "utf8" })
+  .filter((file) => file.endsWith(".ts") && !file.endsWith(".test.ts"))
+  .map((file) => join("src", file));
+
 /** What a comment says, on one line, without its examples. */
 const textOf = (comment: string | undefined): string =>
   (comment ?? "")
@@ -49,6 +53,24 @@ export interface FactoryDocs {
   readonly purpose: string;
   readonly summary: string;
   readonly options: Readonly<Record<string, string>>;
+}
+
+/** What the sources say of a component, found by the description at its definition. */
+export function componentDocs(kind: string, name: string): FactoryDocs | undefined {
+  const description = new RegExp(
+    `(?:^/\\*\\*((?:(?!\\*/)[^])*)\\*/\\n)?^export const \\w+ = /\\* @__PURE__ \\*/ component\\(\\s*\\{\\s*kind: "${kind}",\\s*name: "${name}"`,
+    "m",
+  );
+  for (const file of sourceFiles) {
+    const source = read(file);
+    const found = description.exec(source);
+    if (!found) continue;
+    // The first parameter of this name after the description is the factory's.
+    const options = /\boptions\??: (\w+Options)\b/.exec(source.slice(found.index + found[0].length))?.[1];
+    const docs = options === undefined ? {} : optionDocs(file, options);
+    return { purpose: purposeOf(source, name), summary: textOf(found[1]), options: docs };
+  }
+  return undefined;
 }
 
 /** Of the function of this name that a file in `folder` exports. */

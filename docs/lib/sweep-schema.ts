@@ -1,6 +1,6 @@
 // The JSON Schema of a sweep; what it shares with a config, it refers to.
 import type { SchemaPart } from "../../src/core/options.ts";
-import { SWEEP_CHECKS, SWEEP_PARTS } from "../../src/tune/sweep/build-sweep.ts";
+import { SWEEP_CHECKS } from "../../src/tune/sweep/build-sweep.ts";
 import { catalog, SWEEP_KINDS } from "./catalog.ts";
 import { anyOf, described, kindSchemas, orNull, properties, ref } from "./config-schema.ts";
 import { optionDocs } from "./doc-comments.ts";
@@ -66,7 +66,7 @@ export async function sweepSchema(): Promise<SchemaPart> {
         description: "Sweeps that this one is put over: a path or several, relative to this one.",
         ...anyOf({ type: "string" }, { type: "array", items: { type: "string" } }),
       },
-      ...properties(checks, SWEEP_PARTS, docs),
+      ...properties(checks, docs),
       space: {
         description: "What is searched. Of an experiment: by paths in its config, such as optimizer.lr.",
         type: "object",

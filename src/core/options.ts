@@ -6,12 +6,39 @@ import { didYouMean } from "./suggest.ts";
 /** A part of a JSON Schema. `#/$defs/function` stands for a function: whoever joins the parts says how one is written. */
 export type SchemaPart = Readonly<Record<string, Json>>;
 
-/** One test of one option: a phrase for the message, the test itself, and for editors the same as a JSON Schema. */
+/** What a config can name with `use`; the last three are for sweeps. */
+export type Kind =
+  | "data"
+  | "split"
+  | "model"
+  | "loss"
+  | "metric"
+  | "optimizer"
+  | "schedule"
+  | "hook"
+  | "logger"
+  | "sampler"
+  | "scheduler"
+  | "runner";
+
+/**
+ * How a config writes an option that holds components: one, one or a list, a list or a map by name, a map, one or a map;
+ * or a list of plain objects with components in them.
+ */
+export type Holds =
+  | { readonly form: "one" | "oneOrList" | "listOrNamed" | "named" | "oneOrNamed"; readonly kind: Kind }
+  | { readonly form: "each"; readonly options: Readonly<Record<string, Holds>> };
+
+/** The check of one option: a phrase for messages, the test, and what config files and editors need to know. */
 export interface Check {
   readonly expected: string;
   readonly test: (value: unknown) => boolean;
   /** Absent: any value. */
   readonly schema?: SchemaPart;
+  /** The option holds other components, which a config names with `use`. */
+  readonly holds?: Holds;
+  /** The option is a path that is read or written: a config's is relative to the config or to the project. */
+  readonly path?: "read" | "write";
 }
 
 const check = (expected: string, schema: SchemaPart, test: (value: unknown) => boolean): Check => ({
@@ -21,13 +48,26 @@ const check = (expected: string, schema: SchemaPart, test: (value: unknown) => b
 });
 const isNumber = (v: unknown): v is number => typeof v === "number" && !Number.isNaN(v);
 const isObject = (v: unknown): boolean => typeof v === "object" && v !== null && !Array.isArray(v);
+const name = check(
+  "a non-empty string",
+  { type: "string", minLength: 1 },
+  (v) => typeof v === "string" && v.length > 0,
+);
 const schemaOf = ({ schema = {} }: Check): SchemaPart => schema;
+
+/** Forms of an option that holds components. */
+export const one = (kind: Kind): Holds => ({ form: "one", kind });
+export const oneOrList = (kind: Kind): Holds => ({ form: "oneOrList", kind });
+export const listOrNamed = (kind: Kind): Holds => ({ form: "listOrNamed", kind });
+export const named = (kind: Kind): Holds => ({ form: "named", kind });
+export const oneOrNamed = (kind: Kind): Holds => ({ form: "oneOrNamed", kind });
+export const each = (options: Readonly<Record<string, Holds>>): Holds => ({ form: "each", options });
 
 /** The checks that options share. Compose with `oneOf` and `or`. */
 export const is = {
   boolean: check("true or false", { type: "boolean" }, (v) => typeof v === "boolean"),
   string: check("a string", { type: "string" }, (v) => typeof v === "string"),
-  name: check("a non-empty string", { type: "string", minLength: 1 }, (v) => typeof v === "string" && v.length > 0),
+  name,
   function: check("a function", { $ref: "#/$defs/function" }, (v) => typeof v === "function"),
   object: check("an object", { type: "object" }, isObject),
   array: check("an array", { type: "array" }, (v) => Array.isArray(v)),
@@ -79,6 +119,8 @@ export const is = {
     { anyOf: [{ type: "number", exclusiveMinimum: 0 }, { type: "string", minLength: 1 }, { type: "object" }] },
     (v) => (typeof v === "string" ? v.length > 0 : isNumber(v) ? v > 0 : isObject(v)),
   ),
+  pathToRead: { ...name, path: "read" } as Check,
+  pathToWrite: { ...name, path: "write" } as Check,
   anything: check("anything", {}, () => true),
 } as const;
 

@@ -30,7 +30,7 @@ export interface DataLoaderOptions<S extends object = Sample> {
 
 const isDType = is.oneOf("float32", "int32", "uint32", "bool");
 
-const checks = {
+export const DATA_LOADER_CHECKS = {
   batchSize: is.wholeFrom(1),
   shuffle: is.boolean,
   dropLast: is.boolean,
@@ -68,7 +68,7 @@ export class DataLoader<S extends object = Sample> implements Loader {
   #pass: Pass | undefined;
 
   constructor(data: DataSource<S>, options: DataLoaderOptions<S> = {}) {
-    checkOptions("DataLoader", options, checks);
+    checkOptions("DataLoader", options, DATA_LOADER_CHECKS);
     const { batchSize, shuffle = false, dropLast = false, dtypes, collate } = options;
     this.#source = toSource(data, { batchSize, shuffle, dropLast, dtypes, collate });
     this.#seed = options.seed;

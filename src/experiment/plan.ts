@@ -2,7 +2,7 @@
 import { OptionError } from "../core/errors.ts";
 import { readHook } from "../core/hook-facts.ts";
 import { Limits } from "../core/limits.ts";
-import { checkOptions, is, show } from "../core/options.ts";
+import { checkOptions, is, listOrNamed, one, oneOrList, oneOrNamed, show } from "../core/options.ts";
 import { checkName } from "../core/safe-name.ts";
 import { checkEngine } from "../engines/select.ts";
 import type { Hook } from "../core/hook.ts";
@@ -40,18 +40,22 @@ const {
 } = TRAINER_CHECKS;
 const PLAN_CHECKS = {
   ...TRAINING,
-  model: is.or(is.object, is.function),
-  metrics: is.or(is.object, is.function),
+  model: { ...is.or(is.object, is.function), holds: one("model") },
+  loss: { ...TRAINING.loss, holds: one("loss") },
+  metrics: { ...is.or(is.object, is.function), holds: listOrNamed("metric") },
+  optimizer: { ...TRAINING.optimizer, holds: oneOrNamed("optimizer") },
+  schedule: { ...TRAINING.schedule, holds: one("schedule") },
+  hooks: { ...TRAINING.hooks, holds: oneOrList("hook") },
   loaders: is.function,
   evaluate: is.function,
   params: is.object,
 };
-const CHECKS = {
+export const EXPERIMENT_CHECKS = {
   ...PLAN_CHECKS,
   name: is.name,
   runDir,
-  data: is.function,
-  split: is.function,
+  data: { ...is.function, holds: one("data") },
+  split: { ...is.function, holds: one("split") },
   loader: is.object,
   config: is.object,
   models: is.object,
@@ -66,7 +70,7 @@ const LOADER_CHECKS = {
 };
 
 export function planModels<D>(options: ExperimentOptions<D>): PlannedModel<D>[] {
-  checkOptions("Experiment", options, CHECKS, ["data"]);
+  checkOptions("Experiment", options, EXPERIMENT_CHECKS, ["data"]);
   if (options.loader) checkOptions("Experiment: loader", options.loader, LOADER_CHECKS);
   const {
     name: _name,

@@ -1,7 +1,8 @@
 // Classification accuracy.
 import { numpy as np } from "@jax-js/jax";
+import { component } from "../core/component.ts";
 import type { Metric } from "../core/model.ts";
-import { checkOptions, is } from "../core/options.ts";
+import { is } from "../core/options.ts";
 import { both } from "./layer.ts";
 import { classify, targetsOf } from "./targets.ts";
 
@@ -14,28 +15,30 @@ export interface AccuracyOptions {
 }
 
 /** The share of labels that count and are right. Among equal logits the first class wins; NaN is never right. */
-export function accuracy(options: AccuracyOptions = {}): Metric {
-  checkOptions("accuracy", options, { topK: is.wholeFrom(1), ignoreIndex: is.whole });
-  const { topK = 1, ignoreIndex = -100 } = options;
-  return {
-    update(outputs, batch) {
-      const labels = targetsOf("accuracy", batch);
-      const { logits, atLabel, counted, inRange } = classify("accuracy", outputs, labels, ignoreIndex);
-      const classes = logits.shape.at(-1)!;
-      const chosen = np.where(atLabel.ref, logits.ref, 0).sum(-1, { keepdims: true });
-      // Counting the classes that the label beats, rather than those that beat it, makes NaN lose.
-      const index = np.arange(classes);
-      const label = np.where(atLabel, index.ref, 0).sum(-1, { keepdims: true });
-      const notBefore = index.greater(label.sub(1));
-      const beaten = np.where(
-        logits.ref.less(chosen.ref),
-        1,
-        np.where(logits.equal(chosen), notBefore.astype(np.int32), 0),
-      );
-      const found = both(beaten.sum(-1).greater(classes - topK), inRange);
-      const right = both(found, counted.ref);
-      return { right: right.astype(np.float32).sum(), count: counted.astype(np.float32).sum() };
-    },
-    compute: ({ right, count }) => right! / count!,
-  };
-}
+export const accuracy = /* @__PURE__ */ component(
+  { kind: "metric", name: "accuracy", takes: () => ({ options: { topK: is.wholeFrom(1), ignoreIndex: is.whole } }) },
+  (options: AccuracyOptions = {}): Metric => {
+    const { topK = 1, ignoreIndex = -100 } = options;
+    return {
+      update(outputs, batch) {
+        const labels = targetsOf("accuracy", batch);
+        const { logits, atLabel, counted, inRange } = classify("accuracy", outputs, labels, ignoreIndex);
+        const classes = logits.shape.at(-1)!;
+        const chosen = np.where(atLabel.ref, logits.ref, 0).sum(-1, { keepdims: true });
+        // Counting the classes that the label beats, rather than those that beat it, makes NaN lose.
+        const index = np.arange(classes);
+        const label = np.where(atLabel, index.ref, 0).sum(-1, { keepdims: true });
+        const notBefore = index.greater(label.sub(1));
+        const beaten = np.where(
+          logits.ref.less(chosen.ref),
+          1,
+          np.where(logits.equal(chosen), notBefore.astype(np.int32), 0),
+        );
+        const found = both(beaten.sum(-1).greater(classes - topK), inRange);
+        const right = both(found, counted.ref);
+        return { right: right.astype(np.float32).sum(), count: counted.astype(np.float32).sum() };
+      },
+      compute: ({ right, count }) => right! / count!,
+    };
+  },
+);

@@ -1,11 +1,12 @@
 // Multi-head self-attention with the parameter names of PyTorch's nn.MultiheadAttention (batch first).
 import { nn, numpy as np } from "@jax-js/jax";
+import { component } from "../core/component.ts";
 import { OptionError, ProgramError } from "../core/errors.ts";
 import type { Tensor } from "../core/model.ts";
-import { checkOptions, is } from "../core/options.ts";
+import { is } from "../core/options.ts";
 import { dropout } from "./dropout.ts";
 import { fanInUniform, filled } from "./init.ts";
-import { checkSizes, showShape, type Layer } from "./layer.ts";
+import { showShape, type Layer } from "./layer.ts";
 import { tap } from "./tap.ts";
 
 /** Options of `multiHeadAttention`. */
@@ -26,9 +27,19 @@ const HIDDEN = -1e30;
  * `scores` (before the mask) and `pattern` (after the softmax) [batch, heads, time, time].
  * @example multiHeadAttention(128, 4, { causal: true })
  */
-export function multiHeadAttention(features: number, heads: number, options: AttentionOptions = {}): Layer {
-  checkSizes("multiHeadAttention", { features, heads });
-  checkOptions("multiHeadAttention", options, { causal: is.boolean, bias: is.boolean, dropout: is.fraction });
+export const multiHeadAttention = /* @__PURE__ */ component(
+  {
+    kind: "model",
+    name: "multiHeadAttention",
+    takes: () => ({
+      args: { features: is.wholeFrom(1), heads: is.wholeFrom(1) },
+      options: { causal: is.boolean, bias: is.boolean, dropout: is.fraction },
+    }),
+  },
+  makeMultiHeadAttention,
+);
+
+function makeMultiHeadAttention(features: number, heads: number, options: AttentionOptions = {}): Layer {
   const { causal = false, bias = true } = options;
   if (features % heads !== 0)
     throw new OptionError(

@@ -1,10 +1,11 @@
 // Batch normalisation over the channels in dimension 1, for [batch, channels], [batch, channels, length] and images.
 import { lax, numpy as np } from "@jax-js/jax";
+import { component } from "../core/component.ts";
 import { ProgramError } from "../core/errors.ts";
 import type { Tensor, Tensors } from "../core/model.ts";
-import { checkOptions, is } from "../core/options.ts";
+import { is } from "../core/options.ts";
 import { filled } from "./init.ts";
-import { checkSizes, showShape, type Layer } from "./layer.ts";
+import { showShape, type Layer } from "./layer.ts";
 
 /** Options of `batchNorm`. */
 export interface BatchNormOptions {
@@ -18,9 +19,16 @@ export interface BatchNormOptions {
  * PyTorch's BatchNorm1d and BatchNorm2d in one, with its buffers: `running_mean`, `running_var` (unbiased) and
  * `num_batches_tracked`. Training uses the batch's own statistics, evaluation the running ones.
  */
-export function batchNorm(features: number, options: BatchNormOptions = {}): Layer {
-  checkSizes("batchNorm", { features });
-  checkOptions("batchNorm", options, { eps: is.positive, momentum: is.fraction });
+export const batchNorm = /* @__PURE__ */ component(
+  {
+    kind: "model",
+    name: "batchNorm",
+    takes: () => ({ args: { features: is.wholeFrom(1) }, options: { eps: is.positive, momentum: is.fraction } }),
+  },
+  makeBatchNorm,
+);
+
+function makeBatchNorm(features: number, options: BatchNormOptions = {}): Layer {
   const { eps = 1e-5, momentum = 0.1 } = options;
   const owner = `batchNorm(${features})`;
   return {

@@ -1,8 +1,9 @@
 // Models made of models: children by name, and a function that calls them.
 import type { HostArray } from "../core/arrays.ts";
+import { component } from "../core/component.ts";
 import { OptionError } from "../core/errors.ts";
 import type { ApplyContext, HostTensors, InitKey, Model, Outputs, Tensor, Tensors } from "../core/model.ts";
-import { checkOptions, is, show } from "../core/options.ts";
+import { is, named, show } from "../core/options.ts";
 import { tapChild } from "./tap.ts";
 
 /** A part of a block: a model, or the initial value of a parameter of the block's own. */
@@ -28,40 +29,46 @@ export type Calls<Children> = {
  *     },
  *   );
  */
-export function block<Children extends Readonly<Record<string, Child>>, In, Out extends Outputs>(
-  children: Children,
-  forward: (calls: Calls<Children>, inputs: In, ctx: ApplyContext) => Out,
-): Model<In, Out> {
-  checkOptions("block", { children, forward }, { children: is.object, forward: is.function });
-  const parts = Object.entries<Child>(children);
-  for (const [name, part] of parts) checkChild(name, part);
-  const stateful = parts.some(([, part]) => typeof part !== "function" && typeof part.initState === "function");
-  return {
-    init: (key) =>
-      merge(parts, (name, part) =>
-        typeof part === "function" ? { [name]: part(key.fold(name)) } : prefix(name, part.init(key.fold(name))),
-      ),
-    ...(stateful && {
-      initState: () =>
-        merge(parts, (name, part) => (typeof part === "function" ? {} : prefix(name, part.initState?.() ?? {}))),
-    }),
-    apply(params, inputs, ctx) {
-      const state = { ...ctx.state };
-      const calls = Object.fromEntries(
-        parts.map(([name, part]) => [
-          name,
-          typeof part === "function"
-            ? () => params[name]!.ref
-            : (x: never) => tapChild(name, () => call(part, name, params, state, x, ctx)),
-        ]),
-      ) as Calls<Children>;
-      const outputs = forward(calls, inputs, ctx);
-      // Every call took references of its own.
-      for (const param of Object.values(params)) param.dispose();
-      return stateful ? [outputs, state] : outputs;
-    },
-  };
-}
+export const block = /* @__PURE__ */ component(
+  {
+    kind: "model",
+    name: "block",
+    takes: () => ({ args: { children: { ...is.object, holds: named("model") }, forward: is.function } }),
+  },
+  <Children extends Readonly<Record<string, Child>>, In, Out extends Outputs>(
+    children: Children,
+    forward: (calls: Calls<Children>, inputs: In, ctx: ApplyContext) => Out,
+  ): Model<In, Out> => {
+    const parts = Object.entries<Child>(children);
+    for (const [name, part] of parts) checkChild(name, part);
+    const stateful = parts.some(([, part]) => typeof part !== "function" && typeof part.initState === "function");
+    return {
+      init: (key) =>
+        merge(parts, (name, part) =>
+          typeof part === "function" ? { [name]: part(key.fold(name)) } : prefix(name, part.init(key.fold(name))),
+        ),
+      ...(stateful && {
+        initState: () =>
+          merge(parts, (name, part) => (typeof part === "function" ? {} : prefix(name, part.initState?.() ?? {}))),
+      }),
+      apply(params, inputs, ctx) {
+        const state = { ...ctx.state };
+        const calls = Object.fromEntries(
+          parts.map(([name, part]) => [
+            name,
+            typeof part === "function"
+              ? () => params[name]!.ref
+              : (x: never) => tapChild(name, () => call(part, name, params, state, x, ctx)),
+          ]),
+        ) as Calls<Children>;
+        const outputs = forward(calls, inputs, ctx);
+        // Every call took references of its own.
+        for (const param of Object.values(params)) param.dispose();
+        return stateful ? [outputs, state] : outputs;
+      },
+    };
+  },
+);
 
 function checkChild(name: string, part: Child): void {
   const isModel = typeof part === "function" || typeof (part as Partial<Model>)?.apply === "function";

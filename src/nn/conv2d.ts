@@ -1,9 +1,10 @@
 // A two-dimensional convolution as slices, one concatenation and one matrix product.
 import { numpy as np } from "@jax-js/jax";
+import { component } from "../core/component.ts";
 import type { Tensor } from "../core/model.ts";
-import { checkOptions, is } from "../core/options.ts";
+import { is } from "../core/options.ts";
 import { fanInUniform } from "./init.ts";
-import { checkSizes, expectImages, type Layer } from "./layer.ts";
+import { expectImages, type Layer } from "./layer.ts";
 import { axisOf, materialise, pairOf, size2d, windowSlice, type Size2d } from "./windows.ts";
 
 /** Options of `conv2d`. */
@@ -23,10 +24,20 @@ export interface Conv2dOptions {
  * Images are [batch, channels, height, width]; `weight` is [out, in, kernelHeight, kernelWidth], as in PyTorch.
  * @example conv2d(1, 6, { kernel: 5, padding: 2 })
  */
-export function conv2d(inChannels: number, outChannels: number, options: Conv2dOptions): Layer {
-  checkSizes("conv2d", { inChannels, outChannels });
-  const checks = { kernel: size2d(1), stride: size2d(1), padding: size2d(0), bias: is.boolean };
-  checkOptions("conv2d", options, checks, ["kernel"]);
+export const conv2d = /* @__PURE__ */ component(
+  {
+    kind: "model",
+    name: "conv2d",
+    takes: () => ({
+      args: { in: is.wholeFrom(1), out: is.wholeFrom(1) },
+      options: { kernel: size2d(1), stride: size2d(1), padding: size2d(0), bias: is.boolean },
+      required: ["kernel"],
+    }),
+  },
+  makeConv2d,
+);
+
+function makeConv2d(inChannels: number, outChannels: number, options: Conv2dOptions): Layer {
   const { bias = true } = options;
   const [kernelHeight, kernelWidth] = pairOf(options.kernel);
   const stride = pairOf(options.stride ?? 1);

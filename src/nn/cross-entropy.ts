@@ -1,8 +1,9 @@
 // Cross-entropy between logits and whole-number labels.
 import { lax, numpy as np } from "@jax-js/jax";
 import { samplesIn } from "../core/batch.ts";
+import { component } from "../core/component.ts";
 import type { HostBatch, Loss, Outputs, Tensor } from "../core/model.ts";
-import { checkOptions, is } from "../core/options.ts";
+import { is } from "../core/options.ts";
 import { classify } from "./targets.ts";
 
 /** Options of `crossEntropy`. */
@@ -18,15 +19,21 @@ export interface CrossEntropyOptions {
  * A label that is neither a class nor `ignoreIndex` is an error that names it; one that the loss computes first makes
  * the loss NaN, and `nanGuard` names it.
  */
-export function crossEntropy(options: CrossEntropyOptions = {}): Loss {
-  checkOptions("crossEntropy", options, { labelSmoothing: is.fraction, ignoreIndex: is.whole });
-  const { labelSmoothing = 0, ignoreIndex = -100 } = options;
-  const loss: Loss = function crossEntropy(outputs, labels) {
-    const { sum, count } = entropySums("crossEntropy", outputs, labels, ignoreIndex, labelSmoothing);
-    return sum.div(np.maximum(count, 1));
-  };
-  return Object.assign(loss, { weigh: (batch: HostBatch) => countLabels(batch, ignoreIndex) });
-}
+export const crossEntropy = /* @__PURE__ */ component(
+  {
+    kind: "loss",
+    name: "crossEntropy",
+    takes: () => ({ options: { labelSmoothing: is.fraction, ignoreIndex: is.whole } }),
+  },
+  (options: CrossEntropyOptions = {}): Loss => {
+    const { labelSmoothing = 0, ignoreIndex = -100 } = options;
+    const loss: Loss = function crossEntropy(outputs, labels) {
+      const { sum, count } = entropySums("crossEntropy", outputs, labels, ignoreIndex, labelSmoothing);
+      return sum.div(np.maximum(count, 1));
+    };
+    return Object.assign(loss, { weigh: (batch: HostBatch) => countLabels(batch, ignoreIndex) });
+  },
+);
 
 /** The labels of `batch.y` that are not `ignoreIndex`. Without a `y` the loss itself says what is missing. */
 function countLabels(batch: HostBatch, ignoreIndex: number): number {

@@ -2,7 +2,6 @@
 import { numpy as np } from "@jax-js/jax";
 import type { ApplyContext, Model, Tensor } from "../core/model.ts";
 import { ProgramError } from "../core/errors.ts";
-import { checkOptions, is } from "../core/options.ts";
 
 /** A model from one array to one array. */
 export type Layer = Model<Tensor, Tensor>;
@@ -10,11 +9,6 @@ export type Layer = Model<Tensor, Tensor>;
 /** A layer without parameters or state. */
 export function pure(forward: (x: Tensor, ctx: ApplyContext) => Tensor): Layer {
   return { init: () => ({}), apply: (_params, x, ctx) => forward(x, ctx) };
-}
-
-/** Positional sizes are checked like options, with the same form of message. */
-export function checkSizes(owner: string, sizes: Readonly<Record<string, unknown>>): void {
-  checkOptions(owner, sizes, Object.fromEntries(Object.keys(sizes).map((name) => [name, is.wholeFrom(1)])));
 }
 
 /**

@@ -47,6 +47,6 @@ it("says which layer got which shape", () => {
   expect(() => layer.apply(putAll(layer.init(initKey(0))), put(noise([128, 28, 28])), context())).toThrow(
     "linear(784, 256): expected the last dimension to be 784, got [128, 28, 28]",
   );
-  expect(() => linear(0, 2)).toThrow("linear: Expected `inFeatures` to be a whole number ≥ 1, got `0` (number)");
+  expect(() => linear(0, 2)).toThrow("linear: Expected `in` to be a whole number ≥ 1, got `0` (number)");
   expect(() => linear(1, 2, { biass: true } as object)).toThrow("Did you mean `bias`?");
 });

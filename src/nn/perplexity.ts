@@ -1,6 +1,7 @@
 // Perplexity of a language model.
+import { component } from "../core/component.ts";
 import type { Metric } from "../core/model.ts";
-import { checkOptions, is } from "../core/options.ts";
+import { is } from "../core/options.ts";
 import { entropySums } from "./cross-entropy.ts";
 import { targetsOf } from "./targets.ts";
 
@@ -11,11 +12,13 @@ export interface PerplexityOptions {
 }
 
 /** e to the mean cross-entropy over all tokens of an epoch. */
-export function perplexity(options: PerplexityOptions = {}): Metric {
-  checkOptions("perplexity", options, { ignoreIndex: is.whole });
-  const { ignoreIndex = -100 } = options;
-  return {
-    update: (outputs, batch) => entropySums("perplexity", outputs, targetsOf("perplexity", batch), ignoreIndex, 0),
-    compute: ({ sum, count }) => Math.exp(sum! / count!),
-  };
-}
+export const perplexity = /* @__PURE__ */ component(
+  { kind: "metric", name: "perplexity", takes: () => ({ options: { ignoreIndex: is.whole } }) },
+  (options: PerplexityOptions = {}): Metric => {
+    const { ignoreIndex = -100 } = options;
+    return {
+      update: (outputs, batch) => entropySums("perplexity", outputs, targetsOf("perplexity", batch), ignoreIndex, 0),
+      compute: ({ sum, count }) => Math.exp(sum! / count!),
+    };
+  },
+);

@@ -1,8 +1,8 @@
 // Max and average pooling over [batch, channels, height, width].
 import { numpy as np } from "@jax-js/jax";
+import { component } from "../core/component.ts";
 import { OptionError } from "../core/errors.ts";
 import type { Tensor } from "../core/model.ts";
-import { checkOptions } from "../core/options.ts";
 import { expectImages, pure, type Layer } from "./layer.ts";
 import { axisOf, pairOf, size2d, windowSlice, type Axis, type Size2d } from "./windows.ts";
 
@@ -17,14 +17,26 @@ export interface PoolOptions {
 const LOWEST = -3.4028234663852886e38;
 
 /** Ties go to the first element of the window, as in PyTorch. */
-export function maxPool2d(kernel: Size2d, options: PoolOptions = {}): Layer {
-  return pool("maxPool2d", kernel, options, (parts) => parts.reduce((a, b) => np.maximum(a, b)), LOWEST);
-}
+export const maxPool2d = /* @__PURE__ */ component(
+  {
+    kind: "model",
+    name: "maxPool2d",
+    takes: () => ({ args: { kernel: size2d(1) }, options: { stride: size2d(1), padding: size2d(0) } }),
+  },
+  (kernel: Size2d, options: PoolOptions = {}): Layer =>
+    pool("maxPool2d", kernel, options, (parts) => parts.reduce((a, b) => np.maximum(a, b)), LOWEST),
+);
 
 /** Zeros from padding count in the mean, as in PyTorch. */
-export function avgPool2d(kernel: Size2d, options: PoolOptions = {}): Layer {
-  return pool("avgPool2d", kernel, options, (parts) => parts.reduce((a, b) => a.add(b)).mul(1 / parts.length), 0);
-}
+export const avgPool2d = /* @__PURE__ */ component(
+  {
+    kind: "model",
+    name: "avgPool2d",
+    takes: () => ({ args: { kernel: size2d(1) }, options: { stride: size2d(1), padding: size2d(0) } }),
+  },
+  (kernel: Size2d, options: PoolOptions = {}): Layer =>
+    pool("avgPool2d", kernel, options, (parts) => parts.reduce((a, b) => a.add(b)).mul(1 / parts.length), 0),
+);
 
 function pool(
   name: string,
@@ -33,8 +45,6 @@ function pool(
   combine: (parts: Tensor[]) => Tensor,
   outside: number,
 ): Layer {
-  checkOptions(name, { kernel }, { kernel: size2d(1) });
-  checkOptions(name, options, { stride: size2d(1), padding: size2d(0) });
   const [kernelHeight, kernelWidth] = pairOf(kernel);
   const stride = pairOf(options.stride ?? kernel);
   const padding = pairOf(options.padding ?? 0);

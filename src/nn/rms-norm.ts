@@ -1,8 +1,9 @@
 // Root-mean-square normalisation over the last dimension.
 import { numpy as np } from "@jax-js/jax";
-import { checkOptions, is } from "../core/options.ts";
+import { component } from "../core/component.ts";
+import { is } from "../core/options.ts";
 import { filled } from "./init.ts";
-import { checkSizes, expectLast, type Layer } from "./layer.ts";
+import { expectLast, type Layer } from "./layer.ts";
 
 /** Options of `rmsNorm`. */
 export interface RmsNormOptions {
@@ -11,16 +12,21 @@ export interface RmsNormOptions {
 }
 
 /** Root mean square 1 over the last dimension, then a learnt scale. */
-export function rmsNorm(features: number, options: RmsNormOptions = {}): Layer {
-  checkSizes("rmsNorm", { features });
-  checkOptions("rmsNorm", options, { eps: is.positive });
-  const { eps = 2 ** -23 } = options;
-  return {
-    init: () => ({ weight: filled([features], 1) }),
-    apply(params, x) {
-      expectLast(`rmsNorm(${features})`, x, features);
-      const meanSquare = np.square(x.ref).mean(-1, { keepdims: true });
-      return x.mul(np.reciprocal(np.sqrt(meanSquare.add(eps)))).mul(params.weight!);
-    },
-  };
-}
+export const rmsNorm = /* @__PURE__ */ component(
+  {
+    kind: "model",
+    name: "rmsNorm",
+    takes: () => ({ args: { features: is.wholeFrom(1) }, options: { eps: is.positive } }),
+  },
+  (features: number, options: RmsNormOptions = {}): Layer => {
+    const { eps = 2 ** -23 } = options;
+    return {
+      init: () => ({ weight: filled([features], 1) }),
+      apply(params, x) {
+        expectLast(`rmsNorm(${features})`, x, features);
+        const meanSquare = np.square(x.ref).mean(-1, { keepdims: true });
+        return x.mul(np.reciprocal(np.sqrt(meanSquare.add(eps)))).mul(params.weight!);
+      },
+    };
+  },
+);

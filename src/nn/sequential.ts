@@ -1,7 +1,8 @@
 // Layers one after another.
+import { component } from "../core/component.ts";
 import { OptionError } from "../core/errors.ts";
 import type { Tensor } from "../core/model.ts";
-import { show } from "../core/options.ts";
+import { is, listOrNamed, show } from "../core/options.ts";
 import { block } from "./block.ts";
 import type { Layer } from "./layer.ts";
 
@@ -11,9 +12,18 @@ import type { Layer } from "./layer.ts";
  * @example sequential(linear(784, 256), relu(), linear(256, 10))
  * @example sequential({ fc1: linear(784, 256), act: relu(), fc2: linear(256, 10) })
  */
-export function sequential(...layers: readonly Layer[]): Layer;
-export function sequential(layers: Readonly<Record<string, Layer>>): Layer;
-export function sequential(...args: readonly (Layer | Readonly<Record<string, Layer>>)[]): Layer {
+export const sequential = /* @__PURE__ */ component(
+  {
+    kind: "model",
+    name: "sequential",
+    takes: () => ({ args: { layers: { ...is.anything, holds: listOrNamed("model") } }, spread: true }),
+  },
+  makeSequential,
+);
+
+function makeSequential(...layers: readonly Layer[]): Layer;
+function makeSequential(layers: Readonly<Record<string, Layer>>): Layer;
+function makeSequential(...args: readonly (Layer | Readonly<Record<string, Layer>>)[]): Layer {
   const [first] = args;
   if (Array.isArray(first)) {
     throw new OptionError(

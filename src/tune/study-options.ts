@@ -2,7 +2,7 @@
 import { OptionError } from "../core/errors.ts";
 import type { Hook } from "../core/hook.ts";
 import { directionOf } from "../core/monitor.ts";
-import { checkOptions, is, show, type Check } from "../core/options.ts";
+import { type Check, checkOptions, is, one, oneOrList, show } from "../core/options.ts";
 import type { HookSource } from "./module-hooks.ts";
 import { inProcess } from "./runners/in-process.ts";
 import { local } from "./runners/local.ts";
@@ -101,17 +101,19 @@ const objective: Check = {
       [undefined, "min", "max"].includes((value as { mode?: "min" }).mode)),
 };
 
-const CHECKS: Readonly<Record<string, Check>> = {
+export const STUDY_CHECKS = {
   name: is.name,
   space: is.object,
   trial: is.or(is.function, is.name),
   sampler: {
     expected: "a sampler: tpe(space), random(space), grid(space) or sobol(space)",
     test: hasMethods("suggest"),
+    holds: one("sampler"),
   },
   scheduler: {
     expected: "a scheduler: none(), median(), asha(), hyperband() or pbt()",
     test: hasMethods("decide"),
+    holds: one("scheduler"),
   },
   objective,
   objectives: is.arrayOf(objective),
@@ -122,15 +124,19 @@ const CHECKS: Readonly<Record<string, Check>> = {
   seed: is.whole,
   retries: is.wholeFrom(0),
   maxEqualFailures: is.wholeFrom(1),
-  dir: is.name,
-  hooks: is.array,
-  runner: { expected: "a runner: inProcess(), local() or bullmq()", test: hasMethods("open", "run", "close") },
+  dir: is.pathToWrite,
+  hooks: { ...is.array, holds: oneOrList("hook") },
+  runner: {
+    expected: "a runner: inProcess(), local() or bullmq()",
+    test: hasMethods("open", "run", "close"),
+    holds: one("runner"),
+  },
   signals: is.boolean,
   warn: is.function,
 };
 
 export function planStudy<S extends Space | SpaceTree>(options: StudyOptions<S>): StudyPlan {
-  checkOptions("Study", options, CHECKS, ["space"]);
+  checkOptions("Study", options, STUDY_CHECKS, ["space"]);
   const { name = "study", sampler: given, scheduler = none(), seed = 0, retries = 1, maxEqualFailures = 3 } = options;
   const { trials, seconds, steps, dir, signals = true } = options;
   const trial = options.trial as StudyPlan["trial"];

@@ -6,9 +6,9 @@ import * as optim from "hookline/optim";
 import * as tune from "hookline/tune";
 import * as main from "hookline";
 import { describe, expect, test } from "vitest";
-import { is, optionTable } from "../../src/core/options.ts";
+import type { Component } from "../../src/core/component.ts";
+import { is, type Kind } from "../../src/core/options.ts";
 import { rulesOf } from "../../src/experiment/build/component.ts";
-import type { Component, Kind } from "../../src/experiment/registry/component.ts";
 import { KINDS } from "../../src/experiment/registry/kinds.ts";
 
 /** Exports that make nothing a config could use, and why. */
@@ -58,17 +58,19 @@ describe.each(Object.entries({ main, nn, optim, loggers, experiment, tune }))("%
 
 test.each(all)("%s %s tells its options without being made", (_, __, component) => {
   const { checks, required } = rulesOf(component);
-  const { args = [], given = [] } = component;
-  for (const name of args.filter((each) => !given.includes(each))) expect(checks).toHaveProperty(name);
-  for (const name of given) expect(checks).not.toHaveProperty(name);
-  for (const name of Object.keys({ ...component.parts, ...component.files })) expect(checks).toHaveProperty(name);
+  const { args = {}, supplied = [] } = component.takes?.() ?? {};
+  for (const name of Object.keys(args).filter((each) => !supplied.includes(each))) expect(checks).toHaveProperty(name);
+  for (const name of supplied) expect(checks).not.toHaveProperty(name);
   for (const name of required) expect(checks).toHaveProperty(name);
 });
 
-test("arguments have the checks of their factory", () => {
-  const table = optionTable(nn.linear, 2);
-  expect(table.positional.map((check) => check?.expected)).toEqual(["a whole number ≥ 1", "a whole number ≥ 1"]);
-  expect(table.checks).toEqual({ bias: is.boolean });
+test("arguments and options of a config have the checks of the factory", () => {
+  const [, , linear] = all.find(([kind, name]) => kind === "model" && name === "linear")!;
+  expect(Object.entries(rulesOf(linear).checks).map(([name, { expected }]) => [name, expected])).toEqual([
+    ["in", "a whole number ≥ 1"],
+    ["out", "a whole number ≥ 1"],
+    ["bias", is.boolean.expected],
+  ]);
 });
 
 test.each(all)("%s %s says in words what it must be given", (_, __, component) => {

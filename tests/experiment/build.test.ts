@@ -9,7 +9,7 @@ import { prepareComponent } from "../../src/experiment/build/component.ts";
 import { Problems } from "../../src/experiment/build/problems.ts";
 import { ConfigError } from "../../src/experiment/config/config-error.ts";
 import { readConfig, type ReadConfigOptions } from "../../src/experiment/config/read-config.ts";
-import type { Kind } from "../../src/experiment/registry/component.ts";
+import type { Kind } from "../../src/core/options.ts";
 import { KINDS } from "../../src/experiment/registry/kinds.ts";
 import { tempDir } from "../support/temp-dir.ts";
 

@@ -74,8 +74,9 @@ test("only engines, models and programs compute with jax-js", () => {
 // What a user can write, a built-in can, and nothing else: then whatever a built-in does, a user's hook can do too.
 test("built-in hooks use only the public surface", () => {
   const open = new Set(Object.values(ENTRIES).flatMap(exportsOf));
-  // Checking options, choosing names, printing, drawing, sending, naming the process and Node's own modules are no power over the run.
+  // Describing themselves, checking options, choosing names, printing, drawing, sending, naming the process and Node's own modules are no power over the run.
   const helpers = [
+    "src/core/component.ts",
     "src/core/options.ts",
     "src/core/limits.ts",
     "src/core/redact.ts",

@@ -9,7 +9,7 @@ import { filePath } from "./paths.ts";
 import { checkExperiment, checkPlan } from "./check-plan.ts";
 import { buildPlan } from "./plan.ts";
 import { Problems } from "./problems.ts";
-import { CONFIG_CHECKS, CONFIG_PARTS, FILE_KEYS, LOADER_CHECKS, PLAN_CHECKS, PLAN_PARTS } from "./rules.ts";
+import { CONFIG_CHECKS, FILE_KEYS, LOADER_CHECKS, PLAN_CHECKS } from "./rules.ts";
 import { isMap } from "./is-map.ts";
 
 type Map = Readonly<Record<string, ConfigValue>>;
@@ -34,7 +34,7 @@ export async function buildExperiment(
   const problems = new Problems(doc, forRun);
   const { raw } = doc;
   const config = written(doc.value);
-  const top = { owner: "config", checks: CONFIG_CHECKS, required: ["data"], parts: CONFIG_PARTS };
+  const top = { owner: "config", checks: CONFIG_CHECKS, required: ["data"] };
   const made = await buildPlan(problems, top, entriesOf(config, "loader", "models", ...FILE_KEYS), []);
   const loader = loaderOf(problems, config.loader);
   const models = await modelsOf(problems, config, made, raw);
@@ -97,7 +97,7 @@ async function modelsOf(
       problems.add(path, `Expected the options of a model, got ${show(config)}.`);
       continue;
     }
-    const rules = { owner: path.join("."), checks: PLAN_CHECKS, parts: PLAN_PARTS };
+    const rules = { owner: path.join("."), checks: PLAN_CHECKS };
     const plan = await buildPlan(problems, rules, config, path);
     const ofModel = (key: string): ConfigPath | undefined =>
       Object.hasOwn(written(config), key) ? [...path, key] : ofAll(key);

@@ -1,9 +1,9 @@
 // One component of a config: `{ use: name, …options }`, a bare name, an export of the user's, or one that is ready made.
-import { is, optionTable, show, type Check, type OptionTable } from "../../core/options.ts";
+import type { Component } from "../../core/component.ts";
+import { show, type Check, type Kind } from "../../core/options.ts";
 import { didYouMean } from "../../core/suggest.ts";
 import { ConfigError, type ConfigPath } from "../config/config-error.ts";
 import { isModuleSpecifier } from "../config/modules.ts";
-import type { Component, Kind, Part } from "../registry/component.ts";
 import { expectedOf, KINDS } from "../registry/kinds.ts";
 import { prepareOptions, written } from "./options.ts";
 import { prepareOwn } from "./own.ts";
@@ -55,29 +55,26 @@ async function prepareBuiltin(
   path: ConfigPath,
   gives: Options,
 ): Promise<Recipe | undefined> {
-  const { make, args = [], spread = false, parts = {}, files = {}, given: asked = [], checkAround } = component;
-  const { checks, required, takesOptions } = rulesOf(component);
-  const { recipes, whole } = await prepareOptions(
-    problems,
-    { owner: use, checks, required, parts, files },
-    options,
-    path,
-  );
+  const { make, takes, checkEnvironment } = component;
+  const { args: positional = {}, spread = false, options: table, supplied = [] } = takes?.() ?? {};
+  const args = Object.keys(positional);
+  const { recipes, whole } = await prepareOptions(problems, { owner: use, ...rulesOf(component) }, options, path);
   if (!whole) return undefined;
-  if (checkAround && problems.forRun) await problems.attemptAsync(path, () => checkAround(written(options) as never));
+  if (checkEnvironment && problems.forRun)
+    await problems.attemptAsync(path, () => checkEnvironment(written(options) as never));
   return {
     needsSetup: Object.values(recipes).some(({ needsSetup }) => needsSetup),
     make(setup) {
       const made = Object.fromEntries([
         ...Object.entries(recipes).map(([key, recipe]) => [key, recipe.make(setup)] as const),
-        ...asked.filter((key) => Object.hasOwn(gives, key)).map((key) => [key, gives[key]] as const),
+        ...supplied.filter((key) => Object.hasOwn(gives, key)).map((key) => [key, gives[key]] as const),
       ]);
       const before = args.flatMap((name) =>
         spread && Array.isArray(made[name]) ? (made[name] as unknown[]) : [made[name]],
       );
       const rest = Object.fromEntries(Object.entries(made).filter(([key]) => !args.includes(key)));
       try {
-        return make(...([...before, ...(takesOptions ? [rest] : [])] as never[]));
+        return make(...([...before, ...(table ? [rest] : [])] as never[]));
       } catch (error) {
         if (error instanceof ConfigError) throw error;
         throw problems.at(path, error instanceof Error ? error.message : String(error), error);
@@ -86,23 +83,21 @@ async function prepareBuiltin(
   };
 }
 
-/** What is a component is checked when it is prepared. */
-const partCheck = (part: Part): Check => ({ expected: expectedOf(part), test: () => true });
-
-interface ComponentRules extends Pick<OptionTable, "checks" | "required"> {
-  readonly takesOptions: boolean;
+interface ComponentRules {
+  readonly checks: Readonly<Record<string, Check>>;
+  readonly required: readonly string[];
 }
 
-/** All that a component may be given in a config, arguments and options alike, by the name that it has there. */
-export function rulesOf({ make, args = [], spread = false, parts = {}, given: gives = [] }: Component): ComponentRules {
-  // One that takes any number of arguments has no options behind them.
-  const table = spread ? { checks: {}, required: [], positional: [] } : optionTable(make, args.length);
-  const positional = args.map((name, i): [string, Check] => [name, table.positional[i] ?? is.anything]);
-  const made = Object.entries(parts).map(([name, part]): [string, Check] => [name, partCheck(part)]);
-  const all = [...positional, ...Object.entries(table.checks), ...made];
+/** All that a config may give a component, arguments and options alike. */
+export function rulesOf({ takes }: Component): ComponentRules {
+  const { args = {}, options = {}, required = [], supplied = [] } = takes?.() ?? {};
+  const isGiven = (name: string): boolean => !supplied.includes(name);
   return {
-    checks: Object.fromEntries(all.filter(([name]) => !gives.includes(name))),
-    required: [...args, ...table.required].filter((name) => !gives.includes(name)),
-    takesOptions: Object.keys(table.checks).length > 0,
+    checks: Object.fromEntries(
+      Object.entries({ ...args, ...options })
+        .filter(([name]) => isGiven(name))
+        .map(([name, check]) => [name, check.holds ? { ...check, expected: expectedOf(check.holds) } : check]),
+    ),
+    required: [...Object.keys(args), ...required].filter(isGiven),
   };
 }

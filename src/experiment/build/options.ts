@@ -1,7 +1,6 @@
 // The options of one component or plan: each checked at its own place, with components, functions and files in it found.
 import { checkOptions, is, show, type Check } from "../../core/options.ts";
 import type { ConfigPath } from "../config/config-error.ts";
-import type { Files, Parts } from "../registry/component.ts";
 import { exportOf } from "./own.ts";
 import { filePath } from "./paths.ts";
 import { preparePart } from "./parts.ts";
@@ -13,8 +12,6 @@ export interface OptionRules {
   readonly owner: string;
   readonly checks: Readonly<Record<string, Check>>;
   readonly required?: readonly string[];
-  readonly parts?: Parts;
-  readonly files?: Files;
 }
 
 interface PreparedOptions {
@@ -30,20 +27,15 @@ export async function prepareOptions(
   options: Readonly<Record<string, unknown>>,
   path: ConfigPath,
 ): Promise<PreparedOptions> {
-  const { owner, checks, required = [], parts = {}, files = {} } = rules;
+  const { owner, checks, required = [] } = rules;
   const recipes: Record<string, Recipe> = {};
   let whole = true;
   for (const [key, value] of Object.entries(written(options))) {
     const at = [...path, key];
-    const part = Object.hasOwn(parts, key) ? parts[key] : undefined;
-    const recipe = part
-      ? await preparePart(problems, part, value, at)
-      : await plain(
-          problems,
-          { owner, checks, key, file: Object.hasOwn(files, key) ? files[key] : undefined },
-          value,
-          at,
-        );
+    const holds = Object.hasOwn(checks, key) ? checks[key]!.holds : undefined;
+    const recipe = holds
+      ? await preparePart(problems, holds, value, at)
+      : await plain(problems, { owner, checks, key }, value, at);
     if (recipe) recipes[key] = recipe;
     else whole = false;
   }
@@ -63,12 +55,11 @@ interface PlainOption {
   readonly owner: string;
   readonly checks: Readonly<Record<string, Check>>;
   readonly key: string;
-  readonly file: "read" | "write" | undefined;
 }
 
 async function plain(
   problems: Problems,
-  { owner, checks, key, file }: PlainOption,
+  { owner, checks, key }: PlainOption,
   value: unknown,
   path: ConfigPath,
 ): Promise<Recipe | undefined> {
@@ -85,8 +76,9 @@ async function plain(
     return "none";
   });
   if (problem === undefined) return undefined;
-  if (file === undefined || typeof value !== "string") return given(value);
-  const found = problems.attempt(path, () => filePath(problems, value, file, path));
+  const use = check?.path;
+  if (use === undefined || typeof value !== "string") return given(value);
+  const found = problems.attempt(path, () => filePath(problems, value, use, path));
   return found === undefined ? undefined : given(found);
 }
 

@@ -1,8 +1,7 @@
 // Components of the user's own: an export of a module, called with its options, or constructed when it is a class.
-import { show } from "../../core/options.ts";
+import { show, type Kind } from "../../core/options.ts";
 import type { ConfigPath } from "../config/config-error.ts";
 import { isModuleSpecifier, loadExport } from "../config/modules.ts";
-import type { Kind } from "../registry/component.ts";
 import { KINDS } from "../registry/kinds.ts";
 import { callOwn } from "./call-own.ts";
 import { unknownOption } from "./own-options.ts";

@@ -1,7 +1,6 @@
 // Options that hold components, in each of the forms that they may be written in.
-import { show } from "../../core/options.ts";
+import { show, type Holds, type Kind } from "../../core/options.ts";
 import type { ConfigPath } from "../config/config-error.ts";
-import type { Kind, Part } from "../registry/component.ts";
 import { expectedOf, KINDS } from "../registry/kinds.ts";
 import { prepareComponent } from "./component.ts";
 import type { Problems } from "./problems.ts";
@@ -16,7 +15,7 @@ const isNamed = (kind: Kind, value: unknown): value is Map =>
 
 export async function preparePart(
   problems: Problems,
-  part: Part,
+  part: Holds,
   value: unknown,
   path: ConfigPath,
 ): Promise<Recipe | undefined> {
@@ -43,7 +42,7 @@ export async function preparePart(
 /** A list of plain objects, each with components in it. */
 async function prepareEach(
   problems: Problems,
-  part: Extract<Part, { form: "each" }>,
+  part: Extract<Holds, { form: "each" }>,
   value: unknown,
   path: ConfigPath,
 ): Promise<Recipe | undefined> {
@@ -53,7 +52,7 @@ async function prepareEach(
   }
   const items = value.map(async (item: Map, i) => {
     const entries = Object.entries(item).map(async ([key, inner]) => {
-      const held = Object.hasOwn(part.parts, key) ? part.parts[key] : undefined;
+      const held = Object.hasOwn(part.options, key) ? part.options[key] : undefined;
       return [key, held ? await preparePart(problems, held, inner, [...path, i, key]) : given(inner)] as const;
     });
     const recipes = await Promise.all(entries);

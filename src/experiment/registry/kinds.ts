@@ -1,5 +1,7 @@
 // The kinds of components: what each is called, how one is recognised, and where the built-in ones are.
-import type { Components, Kind, Part } from "./component.ts";
+import { componentsIn, type Component } from "../../core/component.ts";
+import type { Holds, Kind } from "../../core/options.ts";
+import { described } from "./component.ts";
 
 export interface KindInfo {
   /** For messages: `a hook`. */
@@ -9,7 +11,7 @@ export interface KindInfo {
   /** Is this one, ready made? A TypeScript config may hold it in place of `{ use }`. */
   readonly test: (value: unknown) => boolean;
   /** Loaded when a config uses one: the first step of a run waits for nothing else. */
-  readonly load: () => Promise<Components>;
+  readonly load: () => Promise<Readonly<Record<string, Component>>>;
 }
 
 const has = (value: unknown, ...methods: readonly string[]): boolean =>
@@ -31,80 +33,80 @@ export const KINDS: Readonly<Record<Kind, KindInfo>> = {
     what: "a source of data",
     looks: "a function that returns the data, such as { x, y }",
     test: isFunction,
-    load: async () => (await import("./sources.ts")).sources,
+    load: async () => described("data", (await import("./sources.ts")).sources),
   },
   split: {
     what: "a split",
     looks: "a function (data, seed) that returns { main: { train, val, test } }",
     test: isFunction,
-    load: async () => (await import("./splits.ts")).splits,
+    load: async () => described("split", (await import("./splits.ts")).splits),
   },
   model: {
     what: "a model",
     looks: "an object with `init` and `apply`, or with `params` and `loss`",
     test: (value) => has(value, "init", "apply") || has(value, "loss"),
-    load: async () => (await import("./models.ts")).models,
+    load: async () => componentsIn(await import("../../nn/index.ts"), "model"),
   },
   loss: {
     what: "a loss",
     looks: "a function (outputs, targets) that returns a scalar",
     test: isFunction,
-    load: async () => (await import("./losses.ts")).losses,
+    load: async () => componentsIn(await import("../../nn/index.ts"), "loss"),
   },
   metric: {
     what: "a metric",
     looks: "an object with `update` and `compute`",
     test: (value) => has(value, "update", "compute"),
-    load: async () => (await import("./metrics.ts")).metrics,
+    load: async () => componentsIn(await import("../../nn/index.ts"), "metric"),
   },
   optimizer: {
     what: "an optimizer",
     looks: "what adamw() and its like return",
     test: (value) => has(value, "hyper", "leaf"),
-    load: async () => (await import("./optimizers.ts")).optimizers,
+    load: async () => described("optimizer", (await import("./optimizers.ts")).optimizers),
   },
   schedule: {
     what: "a schedule",
     looks: "an object with a `name`, an `interval` and `factor`",
     test: (value) => has(value, "factor"),
-    load: async () => (await import("./schedules.ts")).schedules,
+    load: async () => described("schedule", (await import("./schedules.ts")).schedules),
   },
   hook: {
     what: "a hook",
     looks: "an object with a `name` and methods such as `onStepEnd`",
     test: isHook,
-    load: async () => (await import("./hooks.ts")).hooks,
+    load: async () => described("hook", (await import("./hooks.ts")).hooks),
   },
   logger: {
     what: "a backend of the logger",
     looks: "an object with `open`, `log` and `close`",
     test: (value) => has(value, "log"),
-    load: async () => (await import("./loggers.ts")).loggers,
+    load: async () => described("logger", (await import("./loggers.ts")).loggers),
   },
   sampler: {
     what: "a sampler",
     looks: "an object with a `name` and `suggest`",
     test: (value) => has(value, "suggest"),
-    load: async () => (await import("./samplers.ts")).samplers,
+    load: async () => described("sampler", (await import("./samplers.ts")).samplers),
   },
   scheduler: {
     what: "a scheduler",
     looks: "an object with a `name` and `decide`",
     test: (value) => has(value, "decide"),
-    load: async () => (await import("./schedulers.ts")).schedulers,
+    load: async () => described("scheduler", (await import("./schedulers.ts")).schedulers),
   },
   runner: {
     what: "a runner",
     looks: "an object with `open`, `run` and `close`",
     test: (value) => has(value, "open", "run", "close"),
-    load: async () => (await import("./runners.ts")).runners,
+    load: async () => described("runner", (await import("./runners.ts")).runners),
   },
 };
 
-/** What an option with such a part holds, for messages and docs. */
-export function expectedOf(part: Part): string {
-  if (part.form === "each") return `a list of objects with ${Object.keys(part.parts).join(", ")}`;
-  const { what } = KINDS[part.kind];
+/** What an option that holds components expects, for messages and docs. */
+export function expectedOf(holds: Holds): string {
+  if (holds.form === "each") return `a list of objects with ${Object.keys(holds.options).join(", ")}`;
+  const { what } = KINDS[holds.kind];
   const phrases = {
     one: what,
     oneOrList: `${what}, or a list of them`,
@@ -112,5 +114,5 @@ export function expectedOf(part: Part): string {
     named: `several by name, each ${what}`,
     oneOrNamed: `${what}, or several by name`,
   };
-  return phrases[part.form];
+  return phrases[holds.form];
 }

@@ -6,17 +6,16 @@ import { prepareOptions, written } from "../../experiment/build/options.ts";
 import { Problems } from "../../experiment/build/problems.ts";
 import { FILE_KEYS } from "../../experiment/build/rules.ts";
 import { isModuleSpecifier } from "../../experiment/config/modules.ts";
-import { type Kind, type Parts, one, oneOrList } from "../../experiment/registry/component.ts";
 import { KINDS } from "../../experiment/registry/kinds.ts";
 import { builtin } from "../../platform/builtin.ts";
 import { loadTrial } from "../runners/load-trial.ts";
 import type { Runner } from "../runners/runner.ts";
 import type { Space } from "../space/space.ts";
-import { type StudyOptions, type StudyPlan, planStudy } from "../study-options.ts";
+import { planStudy, STUDY_CHECKS, type StudyOptions, type StudyPlan } from "../study-options.ts";
 import { checkExperiment } from "./preflight-sweep.ts";
 import type { SweepDocument } from "./read-sweep.ts";
 import { SWEEP_FILE } from "./sweep-record.ts";
-import { is, optionTable, type Check } from "../../core/options.ts";
+import { is, type Check, type Kind } from "../../core/options.ts";
 import type { Hook } from "../../core/hook.ts";
 import { type HookSource, ModuleHooks } from "../module-hooks.ts";
 import type { ConfigPath } from "../../experiment/config/config-error.ts";
@@ -42,7 +41,7 @@ export async function buildSweep(sweep: SweepDocument): Promise<StudyOptions<Spa
   const skipped: readonly string[] = ["space", "hooks", ...GIVEN, ...FILE_KEYS];
   const name = typeof config["name"] === "string" ? config["name"] : DEFAULT_NAME;
   const rest = Object.entries({ dir: `runs/${name}`, ...config }).filter(([key]) => !skipped.includes(key));
-  const rules = { owner: "sweep", checks: SWEEP_CHECKS, files: { dir: "write" } as const };
+  const rules = { owner: "sweep", checks: SWEEP_CHECKS };
   const { recipes } = await prepareOptions(problems, rules, Object.fromEntries(rest), []);
   if (config["space"] === undefined) problems.add([], "missing `space`: the parameters to search.");
   checkTrials(problems, config);
@@ -127,22 +126,11 @@ async function trialOf(
 
 // What may stand in a sweep: the options of a Study under their own names, and what its trials are.
 
-const { signals: _signals, warn: _warn, ...study } = optionTable(planStudy).checks;
+const { signals: _signals, warn: _warn, ...study } = STUDY_CHECKS;
 
 export const SWEEP_CHECKS: Readonly<Record<string, Check>> = {
   ...study,
-  experiment: {
-    expected: "the path of a config, or the config itself",
-    schema: is.or(is.name, is.object).schema!,
-    test: is.or(is.name, is.object).test,
-  },
-};
-
-export const SWEEP_PARTS: Parts = {
-  sampler: one("sampler"),
-  scheduler: one("scheduler"),
-  runner: one("runner"),
-  hooks: oneOrList("hook"),
+  experiment: { ...is.or(is.name, is.object), expected: "the path of a config, or the config itself" },
 };
 
 // The hooks of a sweep: built-in ones are made here, own ones by name, where trials run in processes of their own.

@@ -204,8 +204,8 @@ export const options: Cases = {
     "Did you mean `books`?",
   ),
   "mix: no weights": refused(() => trainer({ mix: { strategy: "weighted" } }), "mix", "`weights`"),
-  "layer: a size as a string": refused(() => nn.linear(wrong("3"), 1), "linear", "`inFeatures`", '`"3"` (string)'),
-  "layer: a size of 0": refused(() => nn.linear(3, 0), "linear", "`outFeatures`", "≥ 1"),
+  "layer: a size as a string": refused(() => nn.linear(wrong("3"), 1), "linear", "`in`", '`"3"` (string)'),
+  "layer: a size of 0": refused(() => nn.linear(3, 0), "linear", "`out`", "≥ 1"),
   "layer: heads that do not fit": refused(() => nn.multiHeadAttention(10, 3), "multiple of `heads`"),
   "layer: dropout of 1": refused(() => nn.dropout(1), "dropout", "`p`"),
   "sequential: an array": refused(
