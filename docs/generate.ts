@@ -1,15 +1,8 @@
 // Writes what is made from tables of the code: pages of docs/, and the JSON Schema of a config. Run it with `npm run docs`.
 import { readFileSync, writeFileSync } from "node:fs";
 import { pathToFileURL } from "node:url";
-import {
-  BUILTIN_EVENTS,
-  COMMON_FIELDS,
-  EVENTS,
-  methodOf,
-  PIPELINE_EVENTS,
-  TUNE_EVENTS,
-  type EventLevel,
-} from "../src/core/events.ts";
+import { COMMON_FIELDS, fieldsOf } from "../src/core/context.ts";
+import { BUILTIN_EVENTS, EVENTS, methodOf, PIPELINE_EVENTS, TUNE_EVENTS, type EventLevel } from "../src/core/events.ts";
 import { comingFromPage } from "./lib/coming-from-page.ts";
 import { componentsPage } from "./lib/components-page.ts";
 import { configSchema } from "./lib/config-schema.ts";
@@ -41,14 +34,13 @@ function eventsPage(): string {
     ]);
   const sections = levels.map((level) => {
     const rows = BUILTIN_EVENTS.filter((event) => EVENTS[event].level === level).map((event) => {
-      const { when, fields } = EVENTS[event];
-      return [code(event), code(methodOf(event)), when, fields.map(code).join(" ")];
+      return [code(event), code(methodOf(event)), EVENTS[event].when, fieldsOf(event).map(code).join(" ")];
     });
     return `## ${level.charAt(0).toUpperCase()}${level.slice(1)}\n\n${table(["event", "method", "fires", "own fields"], rows)}`;
   });
   return `# Events
 
-Every event of a run, and where the loop fires it. A hook listens to an event with the method of its name. Besides an event's own fields its context always has ${COMMON_FIELDS.map(code).join(", ")} and \`log()\`; reading another field throws and says where it is. This page is made from \`src/core/events.ts\` by \`npm run docs\`.
+Every event of a run, and where the loop fires it. A hook listens to an event with the method of its name. Besides an event's own fields its context always has ${COMMON_FIELDS.map(code).join(", ")} and \`log()\`; reading another field throws and says where it is. This page is made from \`src/core/events.ts\` and the fields in \`src/core/context.ts\` by \`npm run docs\`.
 
 \`[x]\`: only when due; ×: repeated.
 

@@ -32,7 +32,7 @@ export type { Grads, GradStats, GradStatsOptions } from "./core/grads.ts";
 export type { Activations, ActivationStats, ProbeRequest, ReplaceFn } from "./core/probes.ts";
 export type { PredictOptions } from "./trainer/predict.ts";
 export type { ProbedRun, RunWithProbesOptions } from "./trainer/probe-runner.ts";
-export type { Intervention } from "./core/audit.ts";
+export type { Intervention } from "./core/interventions.ts";
 export type {
   BadCheckpoint,
   CheckpointInfo,

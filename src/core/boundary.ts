@@ -131,8 +131,9 @@ function logNow({ run, hooks, work }: LoopParts, audience: Audience): void | Pro
   const { now } = run.clock;
   const shows = !run.skipped && now.step > 0;
   const values: Record<string, number> = {};
-  if (shows) values.loss = run.loss;
-  if (shows && run.knowsGradNorm) values.gradNorm = run.gradNorm;
+  if (shows) values.loss = run.stepLoss ?? work.shown.loss;
+  if (shows && (run.stepNorm !== undefined || work.plan.gradNorm))
+    values.gradNorm = run.stepNorm ?? work.shown.gradNorm;
   values.lr = work.lr(0);
   values.epoch = now.epoch - 1;
   run.log.begin(values, audience === "all");

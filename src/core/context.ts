@@ -1,236 +1,304 @@
-// The context: one live object per hook over the state of its trainer. It shows what the event allows and audits every verb.
+// The context that hooks see: one live object per hook over the state of its run. Its fields are the rows of FIELDS, its
+// verbs those of VERBS (verbs.ts); both are checked against the event that runs now. To add a field, add a row.
 import type { HostArray } from "./arrays.ts";
-import type { Intervention } from "./audit.ts";
-import { toBatch } from "./batch.ts";
 import type { Cadence } from "./cadence.ts";
-import type { ContextFields, LiveOptimizer, Metrics, Phase, RunStatus, UpdateFn, Verbs } from "./context.types.ts";
+import type { LiveOptimizer, Metrics, Phase, RunStatus } from "./context.types.ts";
 import { epochIdx } from "./counters.ts";
-import type { DeviceTensors, ParamsView } from "./device-tensors.ts";
+import type { ParamsView } from "./device-tensors.ts";
 import type { Diagnosis } from "./diagnosis.ts";
 import { DueRules } from "./due.ts";
 import { ContextError } from "./errors.ts";
+import { BUILTIN_EVENTS, type BuiltinEvent } from "./events.ts";
 import type { Grads } from "./grads.ts";
-import { HookTurn } from "./hook-turn.ts";
+import { HookTurn, type Intervention } from "./interventions.ts";
+import { isPromise } from "./maybe.ts";
 import { isMedia, type Media } from "./media.ts";
-import type { HostBatch, HostTensors, Loss, LossModel, Model } from "./model.ts";
-import type { NameFilter } from "./names.ts";
+import type { HostBatch, HostTensors, LossModel, Model } from "./model.ts";
 import { show } from "./options.ts";
-import { showsField, skipProblem } from "./permissions.ts";
 import type { Activations, ProbeRequest } from "./probes.ts";
 import type { HookRegistry } from "./registry.ts";
-import type { RunView } from "./run-view.ts";
-import {
-  type Checkpoints,
-  type FailedSave,
-  type Loading,
-  type ResumeReport,
-  type SaveOptions,
-  type SaveReason,
-  type SavedCheckpoint,
-  type Saving,
-  checkSaveOptions,
-} from "./saving.ts";
+import type { Run } from "./run.ts";
+import type { Checkpoints, FailedSave, Loading, ResumeReport, SavedCheckpoint, Saving } from "./saving.ts";
 import type { Shared } from "./shared.ts";
-import { SKIP_SCOPES, type SkipScope } from "./verbs.ts";
+import { VERBS, type VerbName, type Verbs } from "./verbs.ts";
 import { refuseAssignments } from "./write-guard.ts";
 
-export class Context implements ContextFields, Verbs {
-  readonly #hook: string;
-  readonly #run: RunView;
-  readonly #probes: ProbeRequest | undefined;
-  readonly #rules: DueRules;
-  readonly #turn: HookTurn;
+const WITH_OUTPUTS = ["batchEnd", "afterForward", "beforeBackward", "afterBackward", "evalBatchEnd"] as const;
+const WITH_BATCH = [
+  "batchBegin",
+  "beforeForward",
+  ...WITH_OUTPUTS,
+  "evalBatchBegin",
+  "predictBatchBegin",
+  "predictBatchEnd",
+] as const;
+const OPTIMIZER = ["beforeOptimizerStep", "gradientClip", "afterOptimizerStep"] as const;
 
-  constructor(hook: string, run: RunView, probes?: ProbeRequest, mainOnly = false) {
-    this.#hook = hook;
+type Read<T> = (run: Run, turn: HookTurn) => T;
+
+/** One field of the context. */
+export interface Field<Events extends readonly BuiltinEvent[] | "every event", T> {
+  /** Where it can be read. Custom events show only the fields of every event. */
+  readonly events: Events;
+  readonly read: Read<T>;
+  /** What changes it, for those who assign it. */
+  readonly instead?: string;
+  /** Must it be read while its hook runs, and not later? */
+  readonly inTurn?: boolean;
+  /** The error for another event. Default: the events that have it. */
+  readonly missing?: (event: string) => string;
+}
+
+type FieldOptions = Pick<Field<readonly [], unknown>, "instead" | "inTurn" | "missing">;
+
+const always = <T>(read: Read<T>, options: FieldOptions = {}): Field<"every event", T> => ({
+  events: "every event",
+  read,
+  ...options,
+});
+
+const only = <const Events extends readonly BuiltinEvent[], T>(
+  events: Events,
+  read: Read<T>,
+  options: FieldOptions = {},
+): Field<Events, T> => ({ events, read, ...options });
+
+const noGradients = (event: string): string =>
+  `There are no gradients in \`${event}\`. They live from afterBackward to afterOptimizerStep: use onAfterBackward (one micro-batch), onBeforeOptimizerStep (accumulated, before clipping) or onAfterOptimizerStep. For the norm alone, say needs: ["gradNorm"] and read ctx.gradNorm in onStepEnd.`;
+
+export const FIELDS = {
+  phase: always((run): Phase => run.phase),
+  /** From 0. */
+  epoch: always((run): number => epochIdx(run.clock.now)),
+  /** The number of the current step, from 1; 0 before the first. */
+  step: always((run): number => run.clock.now.step),
+  /** Undefined when the length of the run is not known. */
+  totalSteps: always((run): number | undefined => run.totalSteps),
+  /** Latest value of every metric, including what hooks logged. */
+  metrics: always((run): Metrics => run.log.metrics, { instead: "ctx.log({ name: value })" }),
+  tokensSeen: always((run): number => run.clock.now.tokens),
+  samplesSeen: always((run): number => run.clock.now.samples),
+  model: always((run): Model<never> | LossModel => run.host.model),
+  params: always((run): ParamsView => run.host.params(), { instead: "ctx.setParams(params)" }),
+  optimizers: always((run, turn): readonly LiveOptimizer[] => run.host.optimizersFor(turn), {
+    instead: "ctx.setLr(lr), or assign to ctx.optimizers[0].groups[0].lr",
+  }),
+  /** The engine that computes: `native`, `wasm`, `webgpu`, … */
+  device: always((run): string => run.host.device()),
+  /** Seconds that the engine has spent on compiling so far; undefined when it does not report them. */
+  compileSeconds: always((run): number | undefined => run.host.compileSeconds?.()),
+  paramCount: always((run): number => run.host.paramCount()),
+  /**
+   * The trainer's options. In an experiment `config.experiment` is the whole configuration: the config as it is written,
+   * or the options of the `Experiment`.
+   */
+  config: always((run): Readonly<Record<string, unknown>> => run.host.config),
+  status: always((run): RunStatus => run.status, { instead: "ctx.stop(reason)" }),
+  /** Seconds of training, including those before a resume. */
+  elapsed: always((run): number => run.elapsed),
+  shared: always((run): Shared => run.shared),
+  /** This process in its process group, from 0; 0 is the main one. */
+  rank: always((run): number => run.team?.rank ?? 0),
+  /** How many processes train together; 1 without a process group. */
+  worldSize: always((run): number => run.team?.size ?? 1),
+  /** Registration and cost of all hooks; changes take effect at the next event. */
+  hooks: always((run): HookRegistry => run.host.hooks()),
+  /** The run's checkpoints. */
+  checkpoints: always((run, { hook }): Checkpoints => run.host.checkpointsFor(hook)),
+  /** What hooks have changed so far in this run. */
+  interventions: always((run): readonly Intervention[] => run.audit.entries),
+
+  batch: only(WITH_BATCH, (run): HostBatch => run.batch, { instead: "ctx.replaceBatch(batch)" }),
+  /** From 0, within the epoch (or the evaluation). */
+  batchIdx: only([...WITH_BATCH, "beforeFetch"], (run): number => run.batchIdx),
+  loaderIdx: only([...WITH_BATCH, "beforeFetch"], (run): number => run.loaderIdx),
+  loaderName: only(
+    [...WITH_BATCH, "beforeFetch", "evalBegin", "evalEnd", "predictBegin", "predictEnd"],
+    (run): string => run.loaderName,
+  ),
+  optimizerIdx: only(OPTIMIZER, (run): number => run.optimizerIdx),
+  /** The rate this step uses: the first group of the first optimizer, or of the current one. */
+  lr: only(["stepBegin", "stepEnd", ...OPTIMIZER], (run): number => run.host.work().lr(run.optimizerIdx), {
+    instead: "ctx.setLr(lr)",
+  }),
+  grads: only(["afterBackward", ...OPTIMIZER], (run, turn) => gradsOf(run, turn), {
+    inTurn: true,
+    missing: noGradients,
+  }),
+  /**
+   * The micro-batch's loss; in `stepEnd` and the optimizer events the mean over the step's micro-batches; in `epochEnd`
+   * and `trainEnd` that of the last step; in `evalBatchEnd` that of the evaluation batch. NaN before there is one.
+   */
+  loss: only(
+    [...WITH_OUTPUTS, ...OPTIMIZER, "stepEnd", "epochEnd", "trainEnd"],
+    (run): number => (run.phase === "train" ? (run.stepLoss ?? run.host.work().shown.loss) : run.host.evalWork().loss),
+    { instead: "ctx.scaleLoss(k) or ctx.setLoss(loss)" },
+  ),
+  /** Host copies of the model's outputs; a hook that reads them says `needs: ["outputs"]`. */
+  outputs: only([...WITH_OUTPUTS, "predictBatchEnd"], (run): HostArray | HostTensors => {
+    if (run.phase === "predict") return run.predicted;
+    return run.phase === "train" ? run.host.work().shown.outputs : run.host.evalWork().outputs;
+  }),
+  /** Points inside the model, for hooks with `probes`: those of the last micro-batch, in the order of the program. */
+  activations: only([...WITH_OUTPUTS, "stepEnd"], (run, { probes }): Activations => {
+    if (probes) return (run.phase === "train" ? run.host.work().shown : run.host.evalWork()).activations(probes);
+    throw new ContextError(
+      `This hook did not ask for activations. Say probes: { match: "*" } on it; trainer.probePoints() lists the points.`,
+    );
+  }),
+  /** Mean loss of this epoch so far, weighted by samples; in `trainEnd` of the last epoch. NaN before there is one. */
+  avgLoss: only(["batchEnd", "stepEnd", "epochEnd", "trainEnd"], (run): number => run.host.work().shown.avgLoss),
+  /**
+   * The trainer's metrics of this batch alone: in `evalBatchEnd` of the evaluation batch, in `batchEnd` of the
+   * micro-batch, in `stepEnd` of all micro-batches of the step. In training a hook that reads them says
+   * `needs: ["batchMetrics"]`. Empty when the batch was skipped. In a process group a batch is this rank's part of it; in
+   * `stepEnd` the metrics are those of all ranks.
+   */
+  batchMetrics: only(["batchEnd", "stepEnd", "evalBatchEnd"], (run): Metrics => {
+    if (run.phase !== "train") return run.host.evalWork().batchMetrics;
+    const { plan, shown } = run.host.work();
+    if (plan.batchMetrics) return run.inStep ? shown.batchMetrics : shown.stepMetrics;
+    throw new ContextError(
+      `ctx.batchMetrics is not computed in this step. Say needs: ["batchMetrics"] on the hook that reads it.`,
+    );
+  }),
+  /** Global gradient norm before clipping; when clipping is on or a hook says `needs: ["gradNorm"]`. */
+  gradNorm: only(
+    ["gradientClip", "afterOptimizerStep", "stepEnd"],
+    (run): number => run.stepNorm ?? run.host.work().shown.gradNorm,
+  ),
+  clippedNorm: only(["gradientClip"], (run): number => run.host.work().shown.clippedNorm),
+  /** False when the step changed nothing because its loss or gradient is NaN or infinite; for hooks with `needs: ["finite"]`. */
+  finite: only(["stepEnd"], (run): boolean => isFiniteStep(run)),
+  /** Computes a step that is not finite once more, to find what was bad first; only when `finite` is false. */
+  diagnose: only(
+    ["stepEnd"],
+    (run) => (): Promise<Diagnosis> => {
+      if (!isFiniteStep(run)) return run.host.work().diagnose();
+      throw new ContextError(`ctx.diagnose looks at a step that is not finite; this one was. Check ctx.finite first.`);
+    },
+    { inTurn: true },
+  ),
+  skipped: only(["batchEnd", "stepEnd"], (run): boolean => run.skipped, { instead: 'ctx.skip("step")' }),
+  /** True when the epoch or the evaluation was interrupted. */
+  partial: only(["epochEnd", "evalEnd"], (run): boolean => run.partial),
+  /** The metrics of this evaluation. */
+  evalMetrics: only(["evalEnd"], (run): Metrics => run.evalMetrics),
+  /** What this boundary logs. */
+  logged: only(["log", "trainEnd"], (run): Metrics => run.log.logged),
+  /** Histograms, texts and images that hooks logged since the last boundary that logged. */
+  media: only(["log", "trainEnd"], (run): Readonly<Record<string, Media>> => run.log.media),
+  reason: only(["trainEnd"], (run): string => run.reason),
+  requestedBy: only(["trainEnd"], (run): string => run.requestedBy),
+  error: only(["exception"], (run): unknown => run.error),
+  /** What is about to be written. */
+  saving: only(["beforeSave"], (run): Saving => run.saving),
+  /** The checkpoint that has become durable, with the step and metrics of its snapshot. */
+  saved: only(["afterSave"], (run): SavedCheckpoint => run.saved),
+  failedSave: only(["saveError"], (run): FailedSave => run.failedSave),
+  loading: only(["beforeLoad"], (run): Loading => run.loading),
+  loaded: only(["afterLoad"], (run): ResumeReport => run.loaded),
+};
+
+export type FieldName = keyof typeof FIELDS;
+type ValueOf<F> = F extends Field<infer _Events, infer T> ? T : never;
+
+/** Every field by name; `B` is the type of the batches. */
+export type ContextFields<B = HostBatch> = {
+  readonly [F in FieldName]: F extends "batch" ? B : ValueOf<(typeof FIELDS)[F]>;
+};
+
+/** What is neither a field nor an intervention. */
+export interface ContextMethods {
+  /** Records metrics at this step: later hooks of the same event see them in `ctx.metrics`, loggers write them. */
+  log(values: Readonly<Record<string, number | Media>>): void;
+  /** Is this cadence due at this event? For a hook with a cadence for only some of what it does; for all of it, say `every`. */
+  due(cadence: Cadence): boolean;
+}
+
+const fieldNames = Object.keys(FIELDS) as FieldName[];
+const eventsWith = (field: FieldName): readonly string[] => FIELDS[field].events as readonly string[];
+
+/** The fields that every event has. */
+export const COMMON_FIELDS = fieldNames.filter((field) => FIELDS[field].events === "every event");
+
+/** The fields that an event has besides those. */
+export const fieldsOf = (event: string): FieldName[] =>
+  fieldNames.filter((field) => FIELDS[field].events !== "every event" && eventsWith(field).includes(event));
+
+function isFiniteStep({ host }: Run): boolean {
+  const { plan, finite } = host.work();
+  if (plan.finite) return finite;
+  throw new ContextError(`ctx.finite is not checked in this step. Say needs: ["finite"] on the hook that reads it.`);
+}
+
+function gradsOf(run: Run, turn: HookTurn): Grads {
+  // The gradients of a micro-batch are this rank's own; those of the step are joined, and must stay equal on all ranks.
+  const isOwn = run.turn.event === "afterBackward";
+  const record = (what: string): void => (isOwn ? turn.record(what) : turn.recordOnAllRanks(what));
+  const grads = run.host.work().grads(run.optimizerIdx, record);
+  if (grads) return grads;
+  throw new ContextError(noGradients(turn.event("grads")));
+}
+
+// oxlint-disable-next-line typescript/no-unsafe-declaration-merging -- the static block defines what is declared here
+export interface Context extends ContextFields, Verbs {}
+
+// oxlint-disable-next-line typescript/no-unsafe-declaration-merging -- see above
+export class Context implements ContextMethods {
+  readonly #run: Run;
+  readonly #turn: HookTurn;
+  readonly #rules: DueRules;
+  /** The event whose fields are shown instead of those of the current one. */
+  #recalled: string | undefined;
+
+  constructor(hook: string, run: Run, probes?: ProbeRequest, isMainOnly = false) {
     this.#run = run;
-    this.#probes = probes;
+    this.#turn = new HookTurn(this, run, hook, probes, isMainOnly);
     this.#rules = new DueRules(hook);
-    this.#turn = new HookTurn(hook, run, this, mainOnly);
+  }
+
+  static {
+    for (const name of fieldNames) this.#defineField(name);
+    for (const name of Object.keys(VERBS) as VerbName[]) {
+      const value = function (this: Context, ...args: readonly unknown[]): void {
+        this.#turn.call(name, args);
+      };
+      Object.defineProperty(this.prototype, name, { value, configurable: true });
+    }
+  }
+
+  static #defineField(name: FieldName): void {
+    const {
+      events,
+      read,
+      inTurn = false,
+      missing,
+    }: Field<readonly BuiltinEvent[] | "every event", unknown> = FIELDS[name];
+    const shownIn = events === "every event" ? undefined : new Set<string>(events);
+    function get(this: Context): unknown {
+      if (shownIn !== undefined) {
+        if (inTurn) this.#turn.event(name);
+        const event = this.#recalled ?? this.#run.turn.event;
+        if (event !== null && !shownIn.has(event)) {
+          const known = BUILTIN_EVENTS.filter((each) => shownIn.has(each));
+          const message = `ctx.${name} is not available in \`${event}\`. It is in: ${known.join(", ")}.`;
+          throw new ContextError(missing?.(event) ?? message);
+        }
+      }
+      return read(this.#run, this.#turn);
+    }
+    Object.defineProperty(this.prototype, name, { get, configurable: true });
   }
 
   /** The hook this context belongs to. */
   get hook(): string {
-    return this.#hook;
+    return this.#turn.hook;
   }
 
-  // Always valid.
-  get phase(): Phase {
-    return this.#run.phase;
-  }
-  get epoch(): number {
-    return epochIdx(this.#run.clock.now);
-  }
-  get step(): number {
-    return this.#run.clock.now.step;
-  }
-  get totalSteps(): number | undefined {
-    return this.#run.totalSteps;
-  }
-  get metrics(): Metrics {
-    return this.#run.metrics;
-  }
-  get tokensSeen(): number {
-    return this.#run.clock.now.tokens;
-  }
-  get samplesSeen(): number {
-    return this.#run.clock.now.samples;
-  }
-  get model(): Model<never> | LossModel {
-    return this.#run.model;
-  }
-  get params(): ParamsView {
-    return this.#run.params;
-  }
-  get optimizers(): readonly LiveOptimizer[] {
-    return this.#run.optimizersFor(this.#turn);
-  }
-  get device(): string {
-    return this.#run.device;
-  }
-  get compileSeconds(): number | undefined {
-    return this.#run.compileSeconds;
-  }
-  get paramCount(): number {
-    return this.#run.paramCount;
-  }
-  get config(): Readonly<Record<string, unknown>> {
-    return this.#run.config;
-  }
-  get status(): RunStatus {
-    return this.#run.status;
-  }
-  get elapsed(): number {
-    return this.#run.elapsed;
-  }
-  get shared(): Shared {
-    return this.#run.shared;
-  }
-
-  get rank(): number {
-    return this.#run.team?.rank ?? 0;
-  }
-  get worldSize(): number {
-    return this.#run.team?.size ?? 1;
-  }
-
-  get hooks(): HookRegistry {
-    return this.#run.hooks;
-  }
-
-  get interventions(): readonly Intervention[] {
-    return this.#run.interventions;
-  }
-
-  get checkpoints(): Checkpoints {
-    return this.#run.checkpointsFor(this.hook);
-  }
-
-  // Valid in the events whose row in EVENTS names them.
-  get batch(): HostBatch {
-    return this.#turn.showing("batch").batch;
-  }
-  get batchIdx(): number {
-    return this.#turn.showing("batchIdx").batchIdx;
-  }
-  get loaderIdx(): number {
-    return this.#turn.showing("loaderIdx").loaderIdx;
-  }
-  get loaderName(): string {
-    return this.#turn.showing("loaderName").loaderName;
-  }
-  get optimizerIdx(): number {
-    return this.#turn.showing("optimizerIdx").optimizerIdx;
-  }
-  get outputs(): HostArray | HostTensors {
-    return this.#turn.showing("outputs").outputs;
-  }
-  get loss(): number {
-    return this.#turn.showing("loss").loss;
-  }
-  get avgLoss(): number {
-    return this.#turn.showing("avgLoss").avgLoss;
-  }
-  get batchMetrics(): Metrics {
-    return this.#turn.showing("batchMetrics").batchMetrics;
-  }
-  get evalMetrics(): Metrics {
-    return this.#turn.showing("evalMetrics").evalMetrics;
-  }
-  get logged(): Metrics {
-    return this.#turn.showing("logged").logged;
-  }
-  get media(): Readonly<Record<string, Media>> {
-    return this.#turn.showing("media").media;
-  }
-  get lr(): number {
-    return this.#turn.showing("lr").lr;
-  }
-  get gradNorm(): number {
-    return this.#turn.showing("gradNorm").gradNorm;
-  }
-  get clippedNorm(): number {
-    return this.#turn.showing("clippedNorm").clippedNorm;
-  }
-  get finite(): boolean {
-    return this.#turn.showing("finite").finite;
-  }
-  get diagnose(): () => Promise<Diagnosis> {
-    this.#turn.event("diagnose");
-    return this.#turn.showing("diagnose").diagnose;
-  }
-
-  get skipped(): boolean {
-    return this.#turn.showing("skipped").skipped;
-  }
-  get partial(): boolean {
-    return this.#turn.showing("partial").partial;
-  }
-  get reason(): string {
-    return this.#turn.showing("reason").reason;
-  }
-  get requestedBy(): string {
-    return this.#turn.showing("requestedBy").requestedBy;
-  }
-  get error(): unknown {
-    return this.#turn.showing("error").error;
-  }
-  get saving(): Saving {
-    return this.#turn.showing("saving").saving;
-  }
-  get saved(): SavedCheckpoint {
-    return this.#turn.showing("saved").saved;
-  }
-  get failedSave(): FailedSave {
-    return this.#turn.showing("failedSave").failedSave;
-  }
-  get loading(): Loading {
-    return this.#turn.showing("loading").loading;
-  }
-  get loaded(): ResumeReport {
-    return this.#turn.showing("loaded").loaded;
-  }
+  /** What a custom event was fired with. */
   get payload(): unknown {
     return this.#run.payload;
-  }
-
-  get grads(): Grads {
-    const event = this.#turn.event("grads");
-    const grads = showsField(event, "grads") ? this.#run.gradsFor(this.#turn) : undefined;
-    if (grads === undefined) {
-      throw new ContextError(
-        `There are no gradients in \`${event}\`. They live from afterBackward to afterOptimizerStep: use onAfterBackward (one micro-batch), onBeforeOptimizerStep (accumulated, before clipping) or onAfterOptimizerStep. For the norm alone, say needs: ["gradNorm"] and read ctx.gradNorm in onStepEnd.`,
-      );
-    }
-    return grads;
-  }
-
-  get activations(): Activations {
-    const run = this.#turn.showing("activations");
-    if (this.#probes) return run.activationsFor(this.#probes);
-    throw new ContextError(
-      `This hook did not ask for activations. Say probes: { match: "*" } on it; trainer.probePoints() lists the points.`,
-    );
   }
 
   log(values: Readonly<Record<string, number | Media>>): void {
@@ -244,136 +312,34 @@ export class Context implements ContextFields, Verbs {
         `ctx.log takes numbers, histogram(…), text(…) and image(…), but \`${name}\` is ${show(value)}.`,
       );
     }
-    this.#run.actions.log(values);
+    this.#run.log.report(values);
   }
 
   due(cadence: Cadence): boolean {
-    return this.#rules.due(cadence, this.#turn.shown("due"), this.#run.moment);
+    const event = this.#turn.event("due");
+    return this.#rules.due(cadence, this.#recalled ?? event, this.#run.moment);
   }
 
-  stop(reason: string): void {
-    if (typeof reason !== "string" || reason === "") {
-      throw new ContextError(`ctx.stop takes a reason, which the run's result will show, got ${show(reason)}.`);
-    }
-    this.#turn.allow("stop");
-    this.#turn.request({ verb: "stop", reason }, "stop", reason);
-  }
-
-  skip(scope: SkipScope, reason?: string): void {
-    if (!Object.hasOwn(SKIP_SCOPES, scope)) {
-      const scopes = Object.keys(SKIP_SCOPES).map((name) => `"${name}"`);
-      throw new ContextError(`ctx.skip takes ${scopes.join(", ")}, got ${show(scope)}.`);
-    }
-    const event = this.#turn.event("skip");
-    const problem = skipProblem(scope, event);
-    if (problem !== undefined) throw new ContextError(problem);
-    this.#turn.allow("skip");
-    const { team, actions } = this.#run;
-    const what = `skip("${scope}")`;
-    // A batch is this process's share of one, and the main one alone saves.
-    if (!team || scope === "batch" || scope === "save") this.#turn.record(what, reason);
-    else team.ask({ ask: { verb: "skip", scope }, entry: this.#turn.entry(what, reason) });
-    // Once the gradients are joined, no process may leave the step before the others.
-    if (!team || (event !== "beforeOptimizerStep" && event !== "gradientClip")) actions.skip(scope);
-  }
-
-  replaceBatch(batch: HostBatch, reason?: string): void {
-    const checked = toBatch(batch, () => `ctx.replaceBatch`);
-    this.#turn.allow("replaceBatch");
-    this.#turn.record("replaceBatch", reason);
-    this.#run.actions.replaceBatch(checked);
-  }
-
-  scaleLoss(k: number, reason?: string): void {
-    if (typeof k !== "number" || !Number.isFinite(k))
-      throw new ContextError(`ctx.scaleLoss takes a finite number, got ${show(k)}.`);
-    this.#turn.allow("scaleLoss");
-    this.#turn.record(`scaleLoss(${k})`, reason);
-    this.#run.actions.scaleLoss(k);
-  }
-
-  setLoss(loss: Loss, reason?: string): void {
-    if (typeof loss !== "function") {
-      throw new ContextError(`ctx.setLoss takes a loss function such as crossEntropy(), got ${show(loss)}.`);
-    }
-    this.#turn.alike("setLoss");
-    this.#turn.allow("setLoss");
-    this.#turn.record(`setLoss(${loss.name || "anonymous"})`, reason);
-    this.#run.actions.setLoss(loss);
-  }
-
-  setLr(lr: number | ((current: number) => number), reason?: string): void {
-    this.#turn.allow("setLr");
-    const rates = this.#run.actions.ratesFor(lr);
-    this.#turn.request({ verb: "setLr", rates }, `setLr(${rates[0]})`, reason);
-  }
-
-  setUpdate(update: UpdateFn | null, reason?: string): void {
-    this.#turn.alike("setUpdate");
-    this.#turn.allow("setUpdate");
-    this.#turn.record(update === null ? "setUpdate(null)" : `setUpdate(${update.name || "anonymous"})`, reason);
-    this.#run.actions.setUpdate(update);
-  }
-
-  setTrainable(filter: NameFilter, reason?: string): void {
-    this.#turn.allow("setTrainable");
-    const frozen = this.#run.actions.frozenBy(filter);
-    const shown = typeof filter === "function" ? filter.name || "function" : JSON.stringify(filter);
-    this.#turn.request({ verb: "setTrainable", frozen }, `setTrainable(${shown})`, reason);
-  }
-
-  setAccumulate(n: number, reason?: string): void {
-    if (!Number.isSafeInteger(n) || n < 1)
-      throw new ContextError(`ctx.setAccumulate takes a whole number ≥ 1, got ${show(n)}.`);
-    this.#turn.allow("setAccumulate");
-    this.#turn.request({ verb: "setAccumulate", n }, `setAccumulate(${n})`, reason);
-  }
-
-  swapParams(params: HostTensors | DeviceTensors, reason?: string): void {
-    this.#turn.allow("swapParams");
-    this.#turn.alike("swapParams");
-    this.#run.actions.swapParams(params);
-    this.#turn.record("swapParams", reason);
-  }
-
-  setParams(params: HostTensors | DeviceTensors, reason?: string): void {
-    this.#turn.allow("setParams");
-    this.#turn.alike("setParams");
-    this.#run.actions.setParams(params);
-    this.#turn.record("setParams", reason);
-  }
-
-  requestEval(reason?: string): void {
-    this.#turn.allow("requestEval");
-    this.#turn.request({ verb: "requestEval" }, "requestEval", reason);
-  }
-
-  requestSave(reason: SaveReason = "request", options: SaveOptions = {}): void {
-    if (typeof reason !== "string" || reason === "") {
-      throw new ContextError(`ctx.requestSave takes a reason, which the checkpoint will show, got ${show(reason)}.`);
-    }
-    checkSaveOptions("ctx.requestSave", options);
-    const { at = "boundary", ...rest } = options;
-    this.#turn.allow("requestSave");
-    const request = { ...rest, reason, by: [this.hook] };
-    this.#turn.request(
-      { verb: "requestSave", request, at },
-      at === "end" ? "requestSave at the end" : "requestSave",
-      reason,
-    );
-  }
-
-  rollback(to?: string, reason?: string): void {
-    if (to !== undefined && (typeof to !== "string" || to === ""))
-      throw new ContextError(`ctx.rollback takes the name of a checkpoint, or nothing, got ${show(to)}.`);
-    this.#turn.allow("rollback");
-    this.#turn.request({ verb: "rollback", to, reason }, to === undefined ? "rollback" : `rollback("${to}")`, reason);
-  }
-
-  /** Shows the fields of `event`, as its last occasion left them, while `call` runs: for a cadence with `atEnd`. */
+  /**
+   * Shows the fields of `event`, as its last occasion left them, while `call` runs: for a cadence with `atEnd`. Verbs
+   * stay those of the current event.
+   */
   recall(event: string, call: () => void | Promise<void>): void | Promise<void> {
-    return this.#turn.recall(event, call);
+    const forget = (): void => void (this.#recalled = undefined);
+    this.#recalled = event;
+    let pending: Promise<void> | undefined;
+    try {
+      pending = call() ?? undefined;
+    } finally {
+      if (!isPromise(pending)) forget();
+    }
+    return isPromise(pending) ? pending.finally(forget) : undefined;
   }
 }
 
-refuseAssignments(Context);
+const instead = new Map<string, string>([["stop", "ctx.stop(reason)"]]);
+for (const name of fieldNames) {
+  const { instead: advice }: FieldOptions = FIELDS[name];
+  if (advice !== undefined) instead.set(name, advice);
+}
+refuseAssignments(Context, instead);

@@ -30,10 +30,8 @@ describe("the map", () => {
     );
   });
 
-  test.each(BUILTIN_EVENTS)("%s says when it fires, and repeats no field", (event) => {
-    const { when, fields } = EVENTS[event];
-    expect(when.length).toBeGreaterThan(10);
-    expect(new Set<string>(fields).size).toBe(fields.length);
+  test.each(BUILTIN_EVENTS)("%s says when it fires", (event) => {
+    expect(EVENTS[event].when.length).toBeGreaterThan(10);
   });
 
   test("a hook may have every method", () => {

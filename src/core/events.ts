@@ -59,129 +59,54 @@ interface EventInfo {
   readonly level: EventLevel;
   /** When it fires, for the docs table. */
   readonly when: string;
-  /** Context fields valid in this event, besides those that are always valid. */
-  readonly fields: readonly string[];
 }
 
-const BATCH = ["batch", "batchIdx", "loaderIdx", "loaderName"] as const;
-const LOSS = ["loss", "outputs", "activations"] as const;
-const OPTIMIZER = ["optimizerIdx", "lr", "grads", "loss"] as const;
-
 export const EVENTS = {
-  init: { level: "run", when: "once per `fit`, `evaluate` or `predict`, before anything else", fields: [] },
-  trainBegin: { level: "run", when: "before the first epoch", fields: [] },
-  trainEnd: {
-    level: "run",
-    when: "after the last epoch, on success, stop, interrupt and error alike",
-    fields: ["reason", "requestedBy", "loss", "avgLoss", "logged", "media"],
-  },
-  exception: { level: "run", when: "when the run failed, before `trainEnd`; reaches every hook", fields: ["error"] },
-  close: { level: "run", when: "last of all, always; reaches every hook, errors isolated", fields: [] },
-  epochBegin: { level: "epoch", when: "before the first step of an epoch", fields: [] },
-  epochEnd: {
-    level: "epoch",
-    when: "after the epoch's eval, with its metrics merged",
-    fields: ["loss", "avgLoss", "partial"],
-  },
-  stepBegin: { level: "step", when: "before the data of a step is fetched", fields: ["lr"] },
-  stepEnd: {
-    level: "step",
-    when: "after the update",
-    fields: ["loss", "avgLoss", "batchMetrics", "lr", "gradNorm", "finite", "diagnose", "activations", "skipped"],
-  },
-  beforeFetch: {
-    level: "batch",
-    when: "before a micro-batch is asked of its loader",
-    fields: ["batchIdx", "loaderIdx", "loaderName"],
-  },
-  batchBegin: { level: "batch", when: "with the micro-batch at hand, before it goes to the device", fields: BATCH },
-  batchEnd: {
-    level: "batch",
-    when: "after the micro-batch; for the one that closes a step, after the update",
-    fields: [...BATCH, ...LOSS, "avgLoss", "batchMetrics", "skipped"],
-  },
-  beforeForward: { level: "forward / backward", when: "before the forward pass", fields: BATCH },
-  afterForward: {
-    level: "forward / backward",
-    when: "with loss and outputs, before the backward pass",
-    fields: [...BATCH, ...LOSS],
-  },
-  beforeBackward: {
-    level: "forward / backward",
-    when: "the last chance to skip or scale the backward pass",
-    fields: [...BATCH, ...LOSS],
-  },
-  afterBackward: {
-    level: "forward / backward",
-    when: "with this micro-batch's gradients",
-    fields: [...BATCH, ...LOSS, "grads"],
-  },
-  beforeOptimizerStep: {
-    level: "optimizer",
-    when: "with the accumulated gradients, before clipping",
-    fields: OPTIMIZER,
-  },
-  gradientClip: {
-    level: "optimizer",
-    when: "after clipping, when it is on",
-    fields: [...OPTIMIZER, "gradNorm", "clippedNorm"],
-  },
-  afterOptimizerStep: {
-    level: "optimizer",
-    when: "after the update; the last event that sees the gradients",
-    fields: [...OPTIMIZER, "gradNorm"],
-  },
-  evalBegin: { level: "eval", when: "before an evaluation", fields: ["loaderName"] },
-  evalBatchBegin: { level: "eval", when: "before an evaluation batch", fields: BATCH },
-  evalBatchEnd: {
-    level: "eval",
-    when: "after an evaluation batch, with its own loss and metrics",
-    fields: [...BATCH, ...LOSS, "batchMetrics"],
-  },
-  evalEnd: {
-    level: "eval",
-    when: "after an evaluation, with its metrics merged",
-    fields: ["evalMetrics", "loaderName", "partial"],
-  },
-  predictBegin: { level: "predict", when: "before the first batch of `predict`", fields: ["loaderName"] },
-  predictBatchBegin: { level: "predict", when: "before a batch of `predict`", fields: BATCH },
-  predictBatchEnd: {
-    level: "predict",
-    when: "after a batch of `predict`, with the model's outputs",
-    fields: [...BATCH, "outputs"],
-  },
-  predictEnd: { level: "predict", when: "after the last batch of `predict`", fields: ["loaderName"] },
+  init: { level: "run", when: "once per `fit`, `evaluate` or `predict`, before anything else" },
+  trainBegin: { level: "run", when: "before the first epoch" },
+  trainEnd: { level: "run", when: "after the last epoch, on success, stop, interrupt and error alike" },
+  exception: { level: "run", when: "when the run failed, before `trainEnd`; reaches every hook" },
+  close: { level: "run", when: "last of all, always; reaches every hook, errors isolated" },
+  epochBegin: { level: "epoch", when: "before the first step of an epoch" },
+  epochEnd: { level: "epoch", when: "after the epoch's eval, with its metrics merged" },
+  stepBegin: { level: "step", when: "before the data of a step is fetched" },
+  stepEnd: { level: "step", when: "after the update" },
+  beforeFetch: { level: "batch", when: "before a micro-batch is asked of its loader" },
+  batchBegin: { level: "batch", when: "with the micro-batch at hand, before it goes to the device" },
+  batchEnd: { level: "batch", when: "after the micro-batch; for the one that closes a step, after the update" },
+  beforeForward: { level: "forward / backward", when: "before the forward pass" },
+  afterForward: { level: "forward / backward", when: "with loss and outputs, before the backward pass" },
+  beforeBackward: { level: "forward / backward", when: "the last chance to skip or scale the backward pass" },
+  afterBackward: { level: "forward / backward", when: "with this micro-batch's gradients" },
+  beforeOptimizerStep: { level: "optimizer", when: "with the accumulated gradients, before clipping" },
+  gradientClip: { level: "optimizer", when: "after clipping, when it is on" },
+  afterOptimizerStep: { level: "optimizer", when: "after the update; the last event that sees the gradients" },
+  evalBegin: { level: "eval", when: "before an evaluation" },
+  evalBatchBegin: { level: "eval", when: "before an evaluation batch" },
+  evalBatchEnd: { level: "eval", when: "after an evaluation batch, with its own loss and metrics" },
+  evalEnd: { level: "eval", when: "after an evaluation, with its metrics merged" },
+  predictBegin: { level: "predict", when: "before the first batch of `predict`" },
+  predictBatchBegin: { level: "predict", when: "before a batch of `predict`" },
+  predictBatchEnd: { level: "predict", when: "after a batch of `predict`, with the model's outputs" },
+  predictEnd: { level: "predict", when: "after the last batch of `predict`" },
   beforeSave: {
     level: "checkpoint",
     when: 'with what is about to be written, which may be changed; `ctx.skip("save")` keeps it from being written',
-    fields: ["saving"],
   },
   afterSave: {
     level: "checkpoint",
     when: "at the first boundary after the checkpoint is durable, before `trainEnd` at the latest",
-    fields: ["saved"],
   },
-  saveError: {
-    level: "checkpoint",
-    when: "in place of `afterSave`, when a checkpoint could not be written",
-    fields: ["failedSave"],
-  },
-  beforeLoad: {
-    level: "checkpoint",
-    when: "before a checkpoint is loaded, by `resume` or a rollback",
-    fields: ["loading"],
-  },
-  afterLoad: {
-    level: "checkpoint",
-    when: "after it was loaded, with what came back and what did not",
-    fields: ["loaded"],
-  },
-  log: {
-    level: "log",
-    when: "at a boundary that logs, with the metrics about to go to the loggers",
-    fields: ["logged", "media"],
-  },
+  saveError: { level: "checkpoint", when: "in place of `afterSave`, when a checkpoint could not be written" },
+  beforeLoad: { level: "checkpoint", when: "before a checkpoint is loaded, by `resume` or a rollback" },
+  afterLoad: { level: "checkpoint", when: "after it was loaded, with what came back and what did not" },
+  log: { level: "log", when: "at a boundary that logs, with the metrics about to go to the loggers" },
 } as const satisfies Record<string, EventInfo>;
+
+interface OuterEventInfo extends EventInfo {
+  /** What its context has besides the fields of every such event. */
+  readonly fields: readonly string[];
+}
 
 /**
  * Events around the calls of a trainer, fired by an Experiment. Their context is another one (pipeline.types.ts): there
@@ -210,7 +135,7 @@ export const PIPELINE_EVENTS = {
     when: "once per model, after it, with what the evaluation found",
     fields: ["model", "params", "trained", "results"],
   },
-} as const satisfies Record<string, EventInfo>;
+} as const satisfies Record<string, OuterEventInfo>;
 
 /** The events of an experiment. */
 export type PipelineEvent = keyof typeof PIPELINE_EVENTS;
@@ -255,36 +180,10 @@ export const TUNE_EVENTS = {
   trialRecover: { level: "tune", when: "when a trial failed and will be tried again", fields: ["trial", "error"] },
   trialError: { level: "tune", when: "when a trial failed for good", fields: ["trial", "error"] },
   experimentEnd: { level: "tune", when: "last of all, however the study ended", fields: ["status", "reason"] },
-} as const satisfies Record<string, EventInfo>;
+} as const satisfies Record<string, OuterEventInfo>;
 
 /** The events of a study. */
 export type TuneEvent = keyof typeof TUNE_EVENTS;
-
-/** Context fields valid in every event of the loop. */
-export const COMMON_FIELDS = [
-  "phase",
-  "epoch",
-  "step",
-  "totalSteps",
-  "metrics",
-  "tokensSeen",
-  "samplesSeen",
-  "model",
-  "params",
-  "optimizers",
-  "device",
-  "compileSeconds",
-  "paramCount",
-  "config",
-  "status",
-  "elapsed",
-  "shared",
-  "rank",
-  "worldSize",
-  "hooks",
-  "checkpoints",
-  "interventions",
-] as const;
 
 /** Events of the loop itself. */
 export type BuiltinEvent = keyof typeof EVENTS;

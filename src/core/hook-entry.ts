@@ -1,16 +1,16 @@
 // One registered hook: what it says about itself, with its context made and its cadence and scopes in place.
 import type { Cadence, Moment } from "./cadence.ts";
-import { Context } from "./context.ts";
+import { Context, fieldsOf } from "./context.ts";
 import type { Listener } from "./dispatch.ts";
 import { HookRegistrationError } from "./errors.ts";
-import { EVENTS, levelOf, type BuiltinEvent } from "./events.ts";
+import { EVENTS, levelOf } from "./events.ts";
 import { Gate } from "./gate.ts";
 import { LogRequest } from "./log-request.ts";
 import { readHook, type HookFacts } from "./hook-facts.ts";
 import type { ErrorPolicy, Hook, Need, Stage } from "./hook.ts";
 import type { Ordered } from "./order.ts";
 import { checkProbe, TRAIN_PROBE_EVENTS, type ProbeRequest } from "./probes.ts";
-import type { RunView } from "./run-view.ts";
+import type { Run } from "./run.ts";
 
 /** Listeners of these events decide into which programs a step is cut. */
 const PLAN_EVENTS = Object.keys(EVENTS).filter((event) => {
@@ -38,9 +38,9 @@ export class HookEntry implements Ordered {
   readonly #optimizers: ReadonlySet<string | number> | undefined;
   readonly #gate: Gate | undefined;
   readonly #logRequest: LogRequest | undefined;
-  readonly #run: RunView;
+  readonly #run: Run;
 
-  constructor(hook: Hook, run: RunView) {
+  constructor(hook: Hook, run: Run) {
     const { name, stage, before, after, policy, isReporter, methods } = readHook(hook);
     this.hook = hook;
     this.name = name;
@@ -126,7 +126,7 @@ export class HookEntry implements Ordered {
     let call: (ctx: Context) => unknown = own ? (own.bind(hook) as (ctx: Context) => unknown) : () => undefined;
     // Only these need to know that a call went well: it ends their row of failures. Calls that a scope keeps away do not.
     if (this.policy === "warn" && this.isReporter) call = this.#countingFailures(call);
-    const fields: readonly string[] = Object.hasOwn(EVENTS, event) ? EVENTS[event as BuiltinEvent].fields : [];
+    const fields: readonly string[] = fieldsOf(event);
     if (this.#loaders && fields.includes("loaderName"))
       call = onlyWhen((ctx) => this.#loaders!.has(ctx.loaderName), call);
     if (this.#optimizers && fields.includes("optimizerIdx")) {
@@ -146,9 +146,9 @@ export class HookEntry implements Ordered {
   #whenLogged(call: (ctx: Context) => unknown): (ctx: Context) => unknown {
     const run = this.#run;
     const request = this.#logRequest;
-    if (!request) return onlyWhen(() => run.logIsForAll, call);
+    if (!request) return onlyWhen(() => run.log.isForAll, call);
     // Behind a gate nothing else passes anyway.
-    return this.#gate ? call : onlyWhen(() => run.logIsForAll || request.isMet(run.moment), call);
+    return this.#gate ? call : onlyWhen(() => run.log.isForAll || request.isMet(run.moment), call);
   }
 
   #countingFailures(call: (ctx: Context) => unknown): (ctx: Context) => unknown {

@@ -263,7 +263,7 @@ async function batch(
   await fire.afterBackward!();
   if (run.skips("batch")) return skipBatch(parts);
   await work.keepBatch();
-  total.last = run.loss;
+  total.last = work.shown.loss;
   total.loss += total.last * weight;
   total.weight += weight;
   return true;

@@ -92,9 +92,15 @@ export class OuterHooks<C extends { [E in keyof C]: { stop(reason: string): void
   }
 }
 
+const INSTEAD = new Map([
+  ["stop", "ctx.stop(reason)"],
+  ["status", "ctx.stop(reason)"],
+  ["data", "the return value of onDataRead"],
+]);
+
 /** The fields as they are, getters included, with `stop`. */
 const withStop = (fields: object, stop: (reason: string) => void): object =>
-  withoutAssignments(Object.defineProperties({ stop }, Object.getOwnPropertyDescriptors(fields)));
+  withoutAssignments(Object.defineProperties({ stop }, Object.getOwnPropertyDescriptors(fields)), INSTEAD);
 
 function failed({ name, policy }: HookFacts, event: string, cause: unknown, state: OuterState): void {
   const error = new HookError(name, event, undefined, cause);

@@ -20,7 +20,7 @@ import type { Hook, Need, Stage } from "./hook.ts";
 import { callIsolated } from "./isolated.ts";
 import { orderHooks } from "./order.ts";
 import type { Probe } from "./probes.ts";
-import type { RunView } from "./run-view.ts";
+import type { Run } from "./run.ts";
 import { didYouMean } from "./suggest.ts";
 
 /** Told of one call of a hook: which, in which event, and how many milliseconds it took. */
@@ -57,7 +57,7 @@ export class HookRegistry implements DispatchHost {
   readonly failures: HookFailure[] = [];
   failureCount = 0;
   readonly #times = new HookTimes();
-  readonly #run: RunView;
+  readonly #run: Run;
   readonly #turn: Turn;
   readonly #warn: (message: string) => void;
   #rank = 0;
@@ -72,7 +72,7 @@ export class HookRegistry implements DispatchHost {
   /** Increases with every change, so that the trainer knows when to look at its plan again. */
   version = 0;
 
-  constructor(run: RunView, warn: (message: string) => void) {
+  constructor(run: Run, warn: (message: string) => void) {
     this.#run = run;
     this.#turn = run.turn;
     this.#warn = warn;

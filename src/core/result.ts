@@ -1,5 +1,5 @@
 // What `fit` resolves to.
-import type { Intervention } from "./audit.ts";
+import type { Intervention } from "./interventions.ts";
 import type { Metrics, RunStatus } from "./context.types.ts";
 import type { HookReport } from "./hook-report.ts";
 import type { HookFailure, HookRegistry } from "./registry.ts";
@@ -36,6 +36,7 @@ export interface RunResult {
 }
 
 export function makeResult(run: Run, hooks: HookRegistry): RunResult {
+  const compileSeconds = run.host.compileSeconds?.();
   return {
     status: run.status as RunResult["status"],
     reason: run.reason,
@@ -50,8 +51,8 @@ export function makeResult(run: Run, hooks: HookRegistry): RunResult {
     hookErrors: [...hooks.failures],
     hookErrorCount: hooks.failureCount,
     hookTimes: hooks.report(),
-    engine: run.device,
-    ...(run.compileSeconds !== undefined && { compileSeconds: run.compileSeconds }),
+    engine: run.host.device(),
+    ...(compileSeconds !== undefined && { compileSeconds }),
     ...(run.resumed && { resumed: run.resumed }),
   };
 }

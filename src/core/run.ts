@@ -1,24 +1,16 @@
 // The live state of a run: the counters, what is at hand now, and what hooks have asked for.
 import type { HostArray } from "./arrays.ts";
-import { Audit, type Intervention } from "./audit.ts";
 import type { Moment } from "./cadence.ts";
-import { ContextError } from "./errors.ts";
 import type { LiveOptimizer, Metrics, Phase, RunStatus } from "./context.types.ts";
 import { Clock, epochIdx } from "./counters.ts";
 import type { ParamsView } from "./device-tensors.ts";
-import type { Diagnosis } from "./diagnosis.ts";
 import type { Turn } from "./dispatch.ts";
-import type { Grads } from "./grads.ts";
-import type { HookTurn } from "./hook-turn.ts";
-import type { Media } from "./media.ts";
+import { Audit, type HookTurn, type Intervention } from "./interventions.ts";
 import type { HostBatch, HostTensors, LossModel, Model } from "./model.ts";
-import type { Activations, ProbeRequest } from "./probes.ts";
 import type { Share } from "./loader.ts";
 import type { HookRegistry } from "./registry.ts";
-import type { Checkpoints, FailedSave, Loading, ResumeReport, SaveRequest, SavedCheckpoint, Saving } from "./saving.ts";
-import { makeActions } from "./run-actions.ts";
+import type { Checkpoints, FailedSave, Loading, ResumeReport, SavedCheckpoint, SaveRequest, Saving } from "./saving.ts";
 import { RunLog } from "./run-log.ts";
-import type { Actions, RunView } from "./run-view.ts";
 import { Shared } from "./shared.ts";
 import type { Team } from "./team.ts";
 import type { SkipScope } from "./verbs.ts";
@@ -74,7 +66,7 @@ const noRequests = (): Requests => ({
   rollback: undefined,
 });
 
-export class Run implements RunView {
+export class Run {
   readonly clock = new Clock();
   readonly audit = new Audit();
   readonly turn: Turn = { event: null, ctx: null };
@@ -82,7 +74,6 @@ export class Run implements RunView {
   readonly requests = noRequests();
   readonly history: HistoryEntry[] = [];
   readonly log = new RunLog();
-  readonly actions: Actions;
 
   /** The processes that train together; undefined for one alone. */
   team: Team | undefined;
@@ -134,101 +125,22 @@ export class Run implements RunView {
   /** The last step's gradient norm, in a run that was resumed just after it. */
   stepNorm: number | undefined;
   #startedAt = 0;
-  readonly #host: RunHost;
+  readonly host: RunHost;
 
   constructor(host: RunHost) {
-    this.#host = host;
+    this.host = host;
     this.shared = host.shared ?? new Shared();
-    this.actions = makeActions(this, host);
   }
 
-  get model(): Model<never> | LossModel {
-    return this.#host.model;
-  }
-  get config(): Readonly<Record<string, unknown>> {
-    return this.#host.config;
-  }
   get metrics(): Metrics {
     return this.log.metrics;
-  }
-  get logged(): Metrics {
-    return this.log.logged;
-  }
-  get media(): Readonly<Record<string, Media>> {
-    return this.log.media;
-  }
-  get logIsForAll(): boolean {
-    return this.log.isForAll;
-  }
-  get params(): ParamsView {
-    return this.#host.params();
-  }
-  get compileSeconds(): number | undefined {
-    return this.#host.compileSeconds?.();
-  }
-
-  get device(): string {
-    return this.#host.device();
-  }
-  get paramCount(): number {
-    return this.#host.paramCount();
-  }
-  get loss(): number {
-    if (this.phase !== "train") return this.#host.evalWork().loss;
-    return this.stepLoss ?? this.#host.work().shown.loss;
-  }
-  get batchMetrics(): Metrics {
-    if (this.phase !== "train") return this.#host.evalWork().batchMetrics;
-    const { plan, shown } = this.#host.work();
-    if (plan.batchMetrics) return this.inStep ? shown.batchMetrics : shown.stepMetrics;
-    throw new ContextError(
-      `ctx.batchMetrics is not computed in this step. Say needs: ["batchMetrics"] on the hook that reads it.`,
-    );
-  }
-  get avgLoss(): number {
-    return this.#host.work().shown.avgLoss;
-  }
-  get outputs(): HostArray | HostTensors {
-    if (this.phase === "predict") return this.predicted;
-    return this.phase === "train" ? this.#host.work().shown.outputs : this.#host.evalWork().outputs;
-  }
-  /** Where someone needs it or gradients are clipped: then it comes with the step's own report. */
-  get knowsGradNorm(): boolean {
-    return this.stepNorm !== undefined || this.#host.work().plan.gradNorm;
-  }
-  get gradNorm(): number {
-    return this.stepNorm ?? this.#host.work().shown.gradNorm;
-  }
-  get interventions(): readonly Intervention[] {
-    return this.audit.entries;
-  }
-  get finite(): boolean {
-    const work = this.#host.work();
-    if (work.plan.finite) return work.finite;
-    throw new ContextError(`ctx.finite is not checked in this step. Say needs: ["finite"] on the hook that reads it.`);
-  }
-
-  readonly diagnose = (): Promise<Diagnosis> => {
-    if (!this.finite) return this.#host.work().diagnose();
-    throw new ContextError(`ctx.diagnose looks at a step that is not finite; this one was. Check ctx.finite first.`);
-  };
-
-  get clippedNorm(): number {
-    return this.#host.work().shown.clippedNorm;
-  }
-  get lr(): number {
-    return this.#host.work().lr(this.optimizerIdx);
   }
   get elapsed(): number {
     return this.clock.now.elapsed / 1000;
   }
-  get hooks(): HookRegistry {
-    return this.#host.hooks();
-  }
-
   get moment(): Moment {
     const { clock, totalSteps, epochBatches, accumulate } = this;
-    return { clock, seed: this.#host.seed, totalSteps, epochBatches, accumulate };
+    return { clock, seed: this.host.seed, totalSteps, epochBatches, accumulate };
   }
 
   /** Counts how far the step that begins takes the run through its data. */
@@ -237,26 +149,6 @@ export class Run implements RunView {
     const { now } = clock;
     now.progress = now.epochsDone;
     if (epochBatches) now.progress += Math.min(batchIdx + 1 + accumulate, epochBatches) / epochBatches;
-  }
-
-  optimizersFor(turn: HookTurn): readonly LiveOptimizer[] {
-    return this.#host.optimizersFor(turn);
-  }
-
-  checkpointsFor(hook: string): Checkpoints {
-    return this.#host.checkpointsFor(hook);
-  }
-
-  gradsFor(turn: HookTurn): Grads | undefined {
-    // A micro-batch's gradients are this process's own; those of the step have been joined.
-    const own = this.turn.event === "afterBackward";
-    return this.#host
-      .work()
-      .grads(this.optimizerIdx, (what) => void (own ? turn.record(what) : turn.recordAlike(what)));
-  }
-
-  activationsFor(request: ProbeRequest): Activations {
-    return (this.phase === "train" ? this.#host.work().shown : this.#host.evalWork()).activations(request);
   }
 
   startTimer(): void {

@@ -1,6 +1,6 @@
 // The processes that train one model together, as the loop and the context see them. A process alone has no team.
-import type { Asked } from "./ask.ts";
 import type { Interruption } from "./evaluate.ts";
+import type { HookRequest } from "./interventions.ts";
 import type { Loader, MaybePromise, Share } from "./loader.ts";
 import type { HostBatch } from "./model.ts";
 
@@ -19,7 +19,7 @@ export interface Team {
   /** Why the run must end, when any rank was told so. */
   readonly interruption: Interruption | undefined;
   /** Keeps a request until the ranks agree. */
-  ask(asked: Asked): void;
+  ask(request: HookRequest): void;
   /** All ranks tell what was asked of them since the last time, and do the same of it. */
   agree(logs?: boolean): MaybePromise<void>;
   /** Did any rank listen to this event, when they last agreed? */

@@ -1,5 +1,17 @@
-// Which verb is valid in which event: the one table behind the context's types, its run-time checks and the docs.
-import type { BuiltinEvent } from "./events.ts";
+// The verbs of the context, one row each: what it does, where it is valid, how its arguments are checked, and how it is
+// applied. The context's methods and their types, the requests that ranks exchange, the audit, the docs and the test
+// kit all derive from these rows. To add a verb, add a row.
+import { toBatch } from "./batch.ts";
+import type { DeviceTensors } from "./device-tensors.ts";
+import { ContextError } from "./errors.ts";
+import { isCustomEvent, type BuiltinEvent } from "./events.ts";
+import type { Intervention } from "./interventions.ts";
+import type { HostBatch, HostTensors, Loss } from "./model.ts";
+import type { NameFilter } from "./names.ts";
+import type { UpdateFn } from "./context.types.ts";
+import { show } from "./options.ts";
+import type { Run } from "./run.ts";
+import { checkSaveOptions, type SaveOptions, type SaveReason, type SaveRequest } from "./saving.ts";
 
 const BEFORE_FORWARD = ["batchBegin", "beforeForward"] as const;
 const BEFORE_BACKWARD = [...BEFORE_FORWARD, "afterForward", "beforeBackward"] as const;
@@ -11,53 +23,7 @@ const IN_EVAL = ["evalBegin", "evalBatchBegin", "evalBatchEnd", "evalEnd"] as co
 const IN_RUN = ["init", "trainBegin", ...IN_EPOCH, ...IN_EVAL, "log", "epochEnd"] as const;
 const SAVE_ENDED = ["afterSave", "saveError"] as const;
 
-/** A row: what the verb does, and the events in which it may be called. Own events allow what `stepEnd` allows. */
-interface VerbInfo {
-  readonly does: string;
-  readonly events: readonly BuiltinEvent[];
-}
-
-export const VERBS = {
-  stop: { does: "ends the run at the next boundary", events: [...IN_RUN, ...SAVE_ENDED] },
-  skip: {
-    does: "skips the batch, the step or the rest of the epoch; in `beforeSave`, the save",
-    events: [...IN_EPOCH, "beforeSave"],
-  },
-  replaceBatch: {
-    does: "uses another batch instead",
-    events: [...BEFORE_FORWARD, "evalBatchBegin", "predictBatchBegin"],
-  },
-  scaleLoss: { does: "multiplies this micro-batch's gradient", events: BEFORE_BACKWARD },
-  setLoss: { does: "another loss function from the next forward pass on", events: IN_RUN },
-  setLr: { does: "another learning rate, kept as a factor on the schedule", events: IN_RUN },
-  setUpdate: { does: "own optimizer step from the next update on", events: IN_RUN },
-  setTrainable: {
-    does: "which parameters are trained from the next step on; in `stepBegin`, from this one",
-    events: IN_RUN,
-  },
-  setAccumulate: {
-    does: "how many micro-batches make a step from the next one on; in `stepBegin`, from this one",
-    events: IN_RUN,
-  },
-  setParams: {
-    does: "puts other parameters in place for good, such as the best or averaged ones",
-    events: ["trainBegin", "stepEnd", "evalEnd", "log", "epochEnd", "trainEnd"],
-  },
-  swapParams: { does: "other parameters for this evaluation or prediction", events: ["evalBegin", "predictBegin"] },
-  requestEval: { does: "an evaluation at the next boundary", events: IN_RUN },
-  requestSave: {
-    does: "a checkpoint at the next boundary, or at the end of the run",
-    events: [...IN_RUN, ...SAVE_ENDED],
-  },
-  rollback: {
-    does: "goes back to a checkpoint at the next boundary: parameters, optimizer and model state; the run goes on",
-    events: ["batchEnd", "stepEnd", ...IN_EVAL, "log", "epochEnd"],
-  },
-} as const satisfies Record<string, VerbInfo>;
-
-export type VerbName = keyof typeof VERBS;
-
-/** Scopes of `ctx.skip`, each with the events in which it can still be skipped. */
+/** What `ctx.skip` can skip, each with the events in which it is not too late. */
 export const SKIP_SCOPES = {
   batch: IN_BATCH,
   step: BEFORE_UPDATE,
@@ -66,6 +32,276 @@ export const SKIP_SCOPES = {
 } as const satisfies Record<string, readonly BuiltinEvent[]>;
 
 export type SkipScope = keyof typeof SKIP_SCOPES;
+
+/**
+ * Which ranks of a process group apply a call.
+ * `all`: every rank, when the ranks next exchange their requests.
+ * `all, here now`: the same, but the calling rank does not wait.
+ * `own`: the calling rank alone.
+ * `alike`: the calling rank alone; the argument cannot be sent, so the hook must make the same call on every rank.
+ */
+type AppliedBy = "all" | "all, here now" | "own" | "alike";
+
+/** A call whose arguments are fine. */
+interface Call<Data> {
+  /** As the audit shows it, with its argument in short: `setLr(0.001)`. */
+  readonly what: string;
+  readonly why?: string | undefined;
+  /** What `apply` needs. Plain data, unless the verb is applied without being sent. */
+  readonly data: Data;
+}
+
+export interface Verb<Events, Args extends readonly unknown[], Data> {
+  /** For the docs. */
+  readonly does: string;
+  /** Where it may be called. Custom events allow what `stepEnd` allows. */
+  readonly events: Events;
+  /** Is it valid in `evaluate()` and `predict()` too? */
+  readonly withoutTraining?: boolean;
+  /** Default `all`. */
+  readonly appliedBy?: AppliedBy | ((data: NoInfer<Data>, event: string, run: Run) => AppliedBy);
+  /** Throws where the arguments are wrong in any run. */
+  readonly check?: NoInfer<(...args: Args) => void>;
+  /** Why this call is not valid in the event. Default: whether `events` names it. */
+  readonly problem?: NoInfer<(event: string, ...args: Args) => string | undefined>;
+  /** Turns the arguments into what is recorded and applied. Throws where they do not fit this run. */
+  readonly request: (run: Run, ...args: Args) => Call<Data>;
+  /** Changes the run. `entry` is the audit's record of the call. */
+  readonly apply: (run: Run, data: NoInfer<Data>, entry: Intervention) => void;
+}
+
+const verb = <const Events extends readonly BuiltinEvent[], Args extends readonly unknown[], Data>(
+  row: Verb<Events, Args, Data>,
+): Verb<Events, Args, Data> => row;
+
+export const VERBS = {
+  stop: verb({
+    does: "ends the run at the next boundary",
+    events: [...IN_RUN, ...SAVE_ENDED],
+    check: (reason) => checkReason("stop", reason, "which the run's result will show"),
+    request: (_run: Run, reason: string) => ({ what: "stop", why: reason, data: { reason } }),
+    apply: (run, { reason }, entry) => void (run.requests.stop ??= { reason, by: entry.who, entry }),
+  }),
+
+  skip: verb({
+    does: "skips the batch, the step or the rest of the epoch; in `beforeSave`, the save",
+    events: [...IN_EPOCH, "beforeSave"],
+    appliedBy({ scope }, event) {
+      // A batch is this rank's part of one, and the main rank alone saves.
+      if (scope === "batch" || scope === "save") return "own";
+      // Once the gradients are joined, no rank may leave the step before the others.
+      return event === "beforeOptimizerStep" || event === "gradientClip" ? "all" : "all, here now";
+    },
+    check(scope) {
+      if (Object.hasOwn(SKIP_SCOPES, scope)) return;
+      const scopes = Object.keys(SKIP_SCOPES).map((name) => `"${name}"`);
+      throw new ContextError(`ctx.skip takes ${scopes.join(", ")}, got ${show(scope)}.`);
+    },
+    problem(event, scope) {
+      const valid = SKIP_SCOPES[scope];
+      if (names(valid, event)) return undefined;
+      const hasNoBatchYet = ["epochBegin", "stepBegin", "beforeFetch"].includes(event);
+      const late = names(IN_EPOCH, event) || event === "beforeSave" ? "comes too late" : "is not valid";
+      return `ctx.skip("${scope}") ${hasNoBatchYet ? "comes too early" : late} in \`${event}\`; it works in ${valid.join(", ")}.`;
+    },
+    request: (_run: Run, scope: SkipScope, reason?: string) => ({
+      what: `skip("${scope}")`,
+      why: reason,
+      data: { scope },
+    }),
+    apply({ requests }, { scope }) {
+      const widest = Object.keys(SKIP_SCOPES);
+      const isWider = requests.skip === undefined || widest.indexOf(scope) >= widest.indexOf(requests.skip);
+      if (isWider) requests.skip = scope;
+    },
+  }),
+
+  replaceBatch: verb({
+    does: "uses another batch instead",
+    events: [...BEFORE_FORWARD, "evalBatchBegin", "predictBatchBegin"],
+    withoutTraining: true,
+    appliedBy: "own",
+    request: (_run: Run, batch: HostBatch, reason?: string) => ({
+      what: "replaceBatch",
+      why: reason,
+      data: { batch: toBatch(batch, () => `ctx.replaceBatch`) },
+    }),
+    apply: (run, { batch }) => void (run.requests.batch = batch),
+  }),
+
+  scaleLoss: verb({
+    does: "multiplies this micro-batch's gradient",
+    events: BEFORE_BACKWARD,
+    appliedBy: "own",
+    check(k) {
+      if (typeof k !== "number" || !Number.isFinite(k))
+        throw new ContextError(`ctx.scaleLoss takes a finite number, got ${show(k)}.`);
+    },
+    request: (_run: Run, k: number, reason?: string) => ({ what: `scaleLoss(${k})`, why: reason, data: { k } }),
+    apply: (run, { k }) => void (run.requests.scale *= k),
+  }),
+
+  setLoss: verb({
+    does: "another loss function from the next forward pass on",
+    events: IN_RUN,
+    appliedBy: "alike",
+    check(loss) {
+      if (typeof loss === "function") return;
+      throw new ContextError(`ctx.setLoss takes a loss function such as crossEntropy(), got ${show(loss)}.`);
+    },
+    request: (_run: Run, loss: Loss, reason?: string) => ({
+      what: `setLoss(${nameOf(loss)})`,
+      why: reason,
+      data: loss,
+    }),
+    apply: (run, loss) => run.host.settings().setLoss(loss),
+  }),
+
+  setLr: verb({
+    does: "another learning rate, kept as a factor on the schedule",
+    events: IN_RUN,
+    request(run: Run, lr: number | ((current: number) => number), reason?: string) {
+      const rates = run.host.settings().ratesFor(lr);
+      return { what: `setLr(${rates[0]})`, why: reason, data: { rates } };
+    },
+    apply: (run, { rates }) => run.host.settings().setRates(rates),
+  }),
+
+  /** `null` gives the step back to the optimizer. */
+  setUpdate: verb({
+    does: "your own optimizer step from the next update on; `null` gives it back to the optimizer",
+    events: IN_RUN,
+    appliedBy: "alike",
+    request: (_run: Run, update: UpdateFn | null, reason?: string) => ({
+      what: `setUpdate(${update === null ? "null" : nameOf(update)})`,
+      why: reason,
+      data: update,
+    }),
+    apply: (run, update) => run.host.settings().setUpdate(update),
+  }),
+
+  setTrainable: verb({
+    does: "which parameters are trained from the next step on; in `stepBegin`, from this one",
+    events: IN_RUN,
+    request(run: Run, filter: NameFilter, reason?: string) {
+      const shown = typeof filter === "function" ? filter.name || "function" : JSON.stringify(filter);
+      const frozen = run.host.settings().frozenBy(filter);
+      return { what: `setTrainable(${shown})`, why: reason, data: { frozen } };
+    },
+    apply: (run, { frozen }) => run.host.settings().freeze(frozen),
+  }),
+
+  setAccumulate: verb({
+    does: "how many micro-batches make a step from the next one on; in `stepBegin`, from this one",
+    events: IN_RUN,
+    check(n) {
+      if (!Number.isSafeInteger(n) || n < 1)
+        throw new ContextError(`ctx.setAccumulate takes a whole number ≥ 1, got ${show(n)}.`);
+    },
+    request: (_run: Run, n: number, reason?: string) => ({ what: `setAccumulate(${n})`, why: reason, data: { n } }),
+    apply: (run, { n }) => void (run.accumulate = n),
+  }),
+
+  setParams: verb({
+    does: "puts other parameters in place for good, such as the best or averaged ones",
+    events: ["trainBegin", "stepEnd", "evalEnd", "log", "epochEnd", "trainEnd"],
+    appliedBy: "alike",
+    request: (_run: Run, params: HostTensors | DeviceTensors, reason?: string) => ({
+      what: "setParams",
+      why: reason,
+      data: params,
+    }),
+    apply: (run, params) => run.host.settings().setParams(params),
+  }),
+
+  swapParams: verb({
+    does: "other parameters for this evaluation or prediction",
+    events: ["evalBegin", "predictBegin"],
+    withoutTraining: true,
+    appliedBy: "alike",
+    request: (_run: Run, params: HostTensors | DeviceTensors, reason?: string) => ({
+      what: "swapParams",
+      why: reason,
+      data: params,
+    }),
+    apply: (run, params) => run.host.evalWork().swapParams(params),
+  }),
+
+  requestEval: verb({
+    does: "an evaluation at the next boundary",
+    events: IN_RUN,
+    request: (_run: Run, reason?: string) => ({ what: "requestEval", why: reason, data: {} }),
+    apply: (run) => void (run.requests.eval = true),
+  }),
+
+  requestSave: verb({
+    does: "a checkpoint at the next boundary, or at the end of the run",
+    events: [...IN_RUN, ...SAVE_ENDED],
+    // The main rank alone writes: its own request need not wait.
+    appliedBy: (_data, _event, { team }) => (team?.rank === 0 ? "own" : "all"),
+    check(reason = "request", options = {}) {
+      checkReason("requestSave", reason, "which the checkpoint will show");
+      checkSaveOptions("ctx.requestSave", options);
+    },
+    request(_run: Run, reason: SaveReason = "request", options: SaveOptions = {}) {
+      const { at = "boundary", ...rest } = options;
+      const what = at === "end" ? "requestSave at the end" : "requestSave";
+      return { what, why: reason, data: { at, options: { ...rest, reason } } };
+    },
+    apply({ requests, team }, { at, options }, { who }) {
+      if (team && team.rank > 0) return;
+      const key = at === "end" ? "saveAtEnd" : "save";
+      requests[key] = mergeSaves(requests[key], { ...options, by: [who] });
+    },
+  }),
+
+  /** To the newest checkpoint, or to the one of this name. After `maxRollbacks` of them the run stops instead. */
+  rollback: verb({
+    does: "returns to a checkpoint at the next boundary: parameters, optimizer and model state; then training continues",
+    events: ["batchEnd", "stepEnd", ...IN_EVAL, "log", "epochEnd"],
+    check(to) {
+      if (to !== undefined && (typeof to !== "string" || to === ""))
+        throw new ContextError(`ctx.rollback takes the name of a checkpoint, or nothing, got ${show(to)}.`);
+    },
+    request: (_run: Run, to?: string, reason?: string) => ({
+      what: to === undefined ? "rollback" : `rollback("${to}")`,
+      why: reason,
+      data: { to, reason },
+    }),
+    apply: (run, { to, reason }, { who }) => void (run.requests.rollback ??= { to, by: who, reason }),
+  }),
+};
+
+export type VerbName = keyof typeof VERBS;
+
+/** What a hook assigned to a group of an optimizer. */
+export interface GroupAssignment {
+  readonly lr?: number;
+  readonly weightDecay?: number;
+  readonly momentum?: number;
+}
+
+/** Not a method of the context, but recorded, exchanged and applied as one: `ctx.optimizers[0].groups[0].lr = 0.1`. */
+const assign = verb({
+  does: "changes one number of a parameter group",
+  events: IN_RUN,
+  request: (_run: Run, optimizer: number, group: number, key: keyof GroupAssignment, value: number) => ({
+    what: `optimizers[${optimizer}].groups[${group}].${key} = ${value}`,
+    data: { optimizer, group, values: { [key]: value } satisfies GroupAssignment },
+  }),
+  apply: (run, { optimizer, group, values }) => run.host.settings().assign(optimizer, group, values),
+});
+
+/** Everything that hooks can ask of a run, by name. */
+export const REQUESTS = { ...VERBS, assign };
+export type RequestName = keyof typeof REQUESTS;
+
+/** The arguments of a verb, as hooks pass them. */
+export type ArgsOf<V extends RequestName> =
+  Parameters<(typeof REQUESTS)[V]["request"]> extends [Run, ...infer Args] ? Args : never;
+
+/** The verbs as methods of the context. */
+export type Verbs = { [V in VerbName]: (...args: ArgsOf<V>) => void };
 
 /** The verbs of one event, for its context type. */
 export type VerbsOf<E extends BuiltinEvent> = {
@@ -76,3 +312,39 @@ export type VerbsOf<E extends BuiltinEvent> = {
 export type SkipScopesOf<E extends BuiltinEvent> = {
   [S in SkipScope]: E extends (typeof SKIP_SCOPES)[S][number] ? S : never;
 }[SkipScope];
+
+/** Any row, for code that does not know which. */
+export interface AnyVerb extends Pick<Verb<readonly BuiltinEvent[], never[], never>, "check" | "problem" | "apply"> {
+  readonly withoutTraining?: boolean;
+  readonly appliedBy?: AppliedBy | ((data: never, event: string, run: Run) => AppliedBy);
+  readonly request: (run: Run, ...args: never[]) => Call<unknown>;
+}
+
+/** Is the event among `events`? Custom events count as `stepEnd`. */
+const names = (events: readonly string[], event: string): boolean =>
+  events.includes(isCustomEvent(event) ? "stepEnd" : event);
+
+/** Why a verb cannot be called with these arguments in an event; undefined when it can. */
+export function verbProblem(name: VerbName, event: string, args: readonly unknown[]): string | undefined {
+  const row: AnyVerb = VERBS[name];
+  const problem = row.problem?.(event, ...(args as never[]));
+  if (problem !== undefined) return problem;
+  if (names(VERBS[name].events, event)) return undefined;
+  return `ctx.${name} is not valid in \`${event}\`. It works in: ${VERBS[name].events.join(", ")}.`;
+}
+
+function checkReason(name: string, reason: unknown, purpose: string): void {
+  if (typeof reason === "string" && reason !== "") return;
+  throw new ContextError(`ctx.${name} takes a reason, ${purpose}, got ${show(reason)}.`);
+}
+
+const nameOf = (fn: object): string => (fn as { readonly name?: string }).name || "anonymous";
+
+/** Joins the saves of one boundary: the first request decides name and format; one that asks to verify is enough. */
+function mergeSaves(first: SaveRequest | undefined, next: SaveRequest): SaveRequest {
+  if (!first) return next;
+  const by = [...new Set([...first.by, ...next.by])];
+  // `best` and the like say more than a save that was merely due.
+  const reason = ["interval", "request"].includes(first.reason) ? next.reason : first.reason;
+  return { ...next, ...first, reason, by, verify: first.verify === true || next.verify === true };
+}

@@ -1,7 +1,6 @@
 // What the loop asks of the trainer's computing side. The loop knows when; this knows how.
 // A method returns a promise only on an engine that cannot finish synchronously.
 import type { HostArray } from "./arrays.ts";
-import type { GroupAssignment } from "./ask.ts";
 import type { Metrics, UpdateFn } from "./context.types.ts";
 import type { DeviceTensors } from "./device-tensors.ts";
 import type { Diagnosis } from "./diagnosis.ts";
@@ -10,6 +9,7 @@ import type { MaybePromise, Share } from "./loader.ts";
 import type { HostBatch, HostTensors, Loss } from "./model.ts";
 import type { NameFilter } from "./names.ts";
 import type { Activations, Probe, ProbeRequest } from "./probes.ts";
+import type { GroupAssignment } from "./verbs.ts";
 
 /** How a step is computed: in one program, with the gradients in between, or with the forward pass first. */
 type PlanKind = "fused" | "split" | "forwardFirst";

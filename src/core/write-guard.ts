@@ -4,18 +4,7 @@ import { ContextError } from "./errors.ts";
 import { nearest } from "./suggest.ts";
 
 /** What changes a field that cannot be assigned. */
-const INSTEAD: Readonly<Record<string, string>> = {
-  batch: "ctx.replaceBatch(batch)",
-  loss: "ctx.scaleLoss(k) or ctx.setLoss(loss)",
-  lr: "ctx.setLr(lr)",
-  metrics: "ctx.log({ name: value })",
-  optimizers: "ctx.setLr(lr), or assign to ctx.optimizers[0].groups[0].lr",
-  params: "ctx.setParams(params)",
-  skipped: 'ctx.skip("step")',
-  status: "ctx.stop(reason)",
-  stop: "ctx.stop(reason)",
-  data: "the return value of onDataRead",
-};
+export type Instead = ReadonlyMap<string, string>;
 
 /** How other systems say it, in lower case without underscores. */
 const ALIASES: Readonly<Record<string, string>> = {
@@ -28,49 +17,52 @@ const ALIASES: Readonly<Record<string, string>> = {
   shouldlog: "ctx.log({ name: value })",
 };
 
-function refuse(key: string, known: readonly string[]): never {
+function refuse(key: string, known: readonly string[], instead: Instead): never {
   if (known.includes(key)) {
-    const instead = INSTEAD[key];
-    throw new ContextError(`ctx.${key} cannot be assigned.${instead === undefined ? "" : ` Use ${instead}.`}`);
+    const advice = instead.has(key) ? ` Use ${instead.get(key)}.` : "";
+    throw new ContextError(`ctx.${key} cannot be assigned.${advice}`);
   }
-  const near = nearest(key, known);
-  const meant = ALIASES[key.toLowerCase().replaceAll("_", "")] ?? (near && (INSTEAD[near] ?? `ctx.${near}`));
+  // Of two that are equally near, the one that people do try to assign.
+  const near = nearest(key, [...instead.keys(), ...known]);
+  const meant = ALIASES[key.toLowerCase().replaceAll("_", "")] ?? (near && (instead.get(near) ?? `ctx.${near}`));
   throw new ContextError(
     `The context has no field \`${key}\` to assign.${meant === undefined ? "" : ` Did you mean ${meant}?`} What a hook keeps for itself belongs to the hook, or into ctx.shared.`,
   );
 }
 
 /** As the last prototype of an object it is asked about every assignment to a field that the object does not have. */
-function lastPrototype(known: readonly string[]): object {
+function lastPrototype(known: readonly string[], instead: Instead): object {
   return new Proxy(Object.prototype, {
-    set: (_, key) => (typeof key === "symbol" ? false : refuse(key, known)),
+    set: (_, key) => (typeof key === "symbol" ? false : refuse(key, known, instead)),
   });
 }
 
 /** The same property, read as before; assigning it is an error. */
-const readOnly = (key: string, { value, get }: PropertyDescriptor, known: readonly string[]): PropertyDescriptor => ({
+const readOnly = ({ value, get }: PropertyDescriptor, refused: () => never): PropertyDescriptor => ({
   get: get ?? (() => value as unknown),
-  set: () => refuse(key, known),
+  set: refused,
   enumerable: true,
   configurable: true,
 });
 
 /** Makes assignments to instances of a class errors: its fields must be accessors or private. */
-export function refuseAssignments(of: { readonly prototype: object }): void {
+export function refuseAssignments(of: { readonly prototype: object }, instead: Instead): void {
   const { prototype } = of;
   const fields = Object.entries(Object.getOwnPropertyDescriptors(prototype)).filter(([key]) => key !== "constructor");
   const known = fields.map(([key]) => key);
-  for (const [key, field] of fields)
-    Object.defineProperty(prototype, key, { ...readOnly(key, field, known), enumerable: false });
-  Object.setPrototypeOf(prototype, lastPrototype(known));
+  for (const [key, field] of fields) {
+    const descriptor = readOnly(field, () => refuse(key, known, instead));
+    Object.defineProperty(prototype, key, { ...descriptor, enumerable: false });
+  }
+  Object.setPrototypeOf(prototype, lastPrototype(known, instead));
 }
 
 /** An object with these fields, getters included, that cannot be assigned. */
-export function withoutAssignments(fields: object): object {
+export function withoutAssignments(fields: object, instead: Instead): object {
   const descriptors = Object.entries(Object.getOwnPropertyDescriptors(fields));
   const known = descriptors.map(([key]) => key);
-  const guarded = descriptors.map(([key, field]) => [key, readOnly(key, field, known)] as const);
-  return Object.create(lastPrototype(known), Object.fromEntries(guarded)) as object;
+  const guarded = descriptors.map(([key, field]) => [key, readOnly(field, () => refuse(key, known, instead))] as const);
+  return Object.create(lastPrototype(known, instead), Object.fromEntries(guarded)) as object;
 }
 
 /**

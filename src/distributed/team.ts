@@ -1,6 +1,6 @@
 // The ranks of a run as a team: what is asked on one happens on all, at the same step and in the same order.
-import { carryOut, type Asked } from "../core/ask.ts";
 import type { Interruption } from "../core/evaluate.ts";
+import { applyRequest, type HookRequest } from "../core/interventions.ts";
 import type { Loader, MaybePromise, Share } from "../core/loader.ts";
 import type { HostBatch } from "../core/model.ts";
 import type { HookRegistry } from "../core/registry.ts";
@@ -12,7 +12,7 @@ import type { Strategy } from "./strategy.ts";
 
 /** What a rank tells the others, when there is something to tell. */
 interface Message {
-  readonly asked: readonly Asked[];
+  readonly requests: readonly HookRequest[];
   readonly interruption?: Interruption;
 }
 
@@ -41,7 +41,7 @@ export class RankTeam implements Team {
   readonly #header: Float64Array;
   readonly #listens = new Set<AgreedEvent>();
   #interruptedHere: () => Interruption | undefined = () => undefined;
-  #asked: Asked[] = [];
+  #requests: HookRequest[] = [];
   #lengths: readonly number[] = [];
   #outgoing = new Uint8Array(0);
 
@@ -65,11 +65,11 @@ export class RankTeam implements Team {
 
   /** The run is over: what was asked since the last agreement is void. */
   end(): void {
-    this.#asked = [];
+    this.#requests = [];
   }
 
-  ask(asked: Asked): void {
-    this.#asked.push(asked);
+  ask(request: HookRequest): void {
+    this.#requests.push(request);
   }
 
   listens(event: AgreedEvent): boolean {
@@ -130,9 +130,9 @@ export class RankTeam implements Team {
 
   #nextMessage(): Uint8Array<ArrayBuffer> {
     const interruption = this.interruption ? undefined : this.#interruptedHere();
-    if (this.#asked.length === 0 && !interruption) return new Uint8Array(0);
-    const message: Message = { asked: this.#asked, ...(interruption && { interruption }) };
-    this.#asked = [];
+    if (this.#requests.length === 0 && !interruption) return new Uint8Array(0);
+    const message: Message = { requests: this.#requests, ...(interruption && { interruption }) };
+    this.#requests = [];
     return Uint8Array.from(encode(message));
   }
 
@@ -141,22 +141,18 @@ export class RankTeam implements Team {
     const messages = gathered.map(({ rank, said }) => ({ rank, said: said as Message }));
     this.interruption ??= messages.find(({ said }) => said.interruption)?.said.interruption;
     // The same, asked by several ranks, is one request: a hook that runs on all of them asks on all.
-    const requests: { asked: Asked; key: string; ranks: number[] }[] = [];
+    const merged: { request: HookRequest; key: string; ranks: number[] }[] = [];
     for (const { rank, said } of messages) {
-      for (const asked of said.asked) {
-        const key = JSON.stringify(asked);
-        const known = requests.find((other) => other.key === key && !other.ranks.includes(rank));
+      for (const request of said.requests) {
+        const key = JSON.stringify(request);
+        const known = merged.find((other) => other.key === key && !other.ranks.includes(rank));
         if (known) known.ranks.push(rank);
-        else requests.push({ asked, key, ranks: [rank] });
+        else merged.push({ request, key, ranks: [rank] });
       }
     }
-    for (const { asked, ranks } of requests) this.#do(asked, ranks);
-  }
-
-  #do({ ask, entry }: Asked, ranks: readonly number[]): void {
-    const recorded = this.#run.audit.add({ ...entry, ranks });
-    // The main rank alone writes.
-    if (ask.verb === "requestSave" && this.rank !== 0) return;
-    carryOut(this.#run.actions, { ask, entry: recorded });
+    for (const { request, ranks } of merged) {
+      const entry = this.#run.audit.add({ ...request.entry, ranks });
+      applyRequest(this.#run, { ...request, entry });
+    }
   }
 }

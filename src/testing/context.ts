@@ -15,7 +15,7 @@ import type { Hook } from "../core/hook.ts";
 import type { PipelineContexts } from "../core/pipeline.types.ts";
 import { Shared } from "../core/shared.ts";
 import type { TuneContexts } from "../core/tune.types.ts";
-import { SKIP_SCOPES, VERBS, type SkipScope, type VerbName } from "../core/verbs.ts";
+import { VERBS, verbProblem, type AnyVerb, type VerbName } from "../core/verbs.ts";
 import type { TraceEntry } from "./trace.ts";
 
 /** A verb that the hook under test called. */
@@ -81,12 +81,11 @@ function loopContext(event: BuiltinEvent, fields: object, shared: Shared): { ctx
   const calls: VerbCall[] = [];
   const metrics: Record<string, number> = { ...(fields as { metrics?: Record<string, number> }).metrics };
   const verbs = (Object.keys(VERBS) as VerbName[]).map((verb) => {
+    const row: AnyVerb = VERBS[verb];
     const call = (...args: unknown[]): void => {
-      const valid: readonly string[] = verb === "skip" ? (SKIP_SCOPES[args[0] as SkipScope] ?? []) : VERBS[verb].events;
-      if (!valid.includes(event))
-        throw new ContextError(
-          `ctx.${verb}(${args.map(String).join(", ")}) is not valid in \`${event}\`. It works in: ${valid.join(", ")}.`,
-        );
+      row.check?.(...(args as never[]));
+      const problem = verbProblem(verb, event, args);
+      if (problem !== undefined) throw new ContextError(problem);
       calls.push({ event, verb, args });
     };
     return [verb, call] as const;

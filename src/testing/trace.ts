@@ -1,5 +1,5 @@
 // Recording what a run fires: a hook that listens to everything, and the trace it leaves.
-import type { Context } from "../core/context.ts";
+import { fieldsOf, type Context } from "../core/context.ts";
 import {
   BUILTIN_EVENTS,
   EVENTS,
@@ -81,7 +81,8 @@ export function recordTrace({ events = ALL }: TraceOptions = {}): TraceHook {
 const isLoop = (event: TracedEvent): event is BuiltinEvent => Object.hasOwn(EVENTS, event);
 
 function loopFields(event: BuiltinEvent): (ctx: Context) => TraceEntry["fields"] {
-  const wanted = [...COMMON, ...(EVENTS[event].fields as readonly string[]).filter((field) => PLAIN.includes(field))];
+  const shown: readonly string[] = fieldsOf(event);
+  const wanted = [...COMMON, ...PLAIN.filter((field) => shown.includes(field))];
   return (ctx) => {
     const fields = wanted.map((field) => [field, structuredClone(ctx[field as keyof Context])] as const);
     return { ...Object.fromEntries(fields), metrics: { ...ctx.metrics } };

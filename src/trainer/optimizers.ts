@@ -1,8 +1,8 @@
 // The running optimizers: groups with their live values, schedules, and the scalars of each update.
-import type { GroupAssignment } from "../core/ask.ts";
 import type { LiveGroup, LiveOptimizer } from "../core/context.types.ts";
 import { ContextError, OptionError } from "../core/errors.ts";
-import type { HookTurn } from "../core/hook-turn.ts";
+import type { HookTurn } from "../core/interventions.ts";
+import type { GroupAssignment } from "../core/verbs.ts";
 import type { HostTensors } from "../core/model.ts";
 import { selectNames, type NameFilter } from "../core/names.ts";
 import type { GroupValues, Optimizer } from "../core/optimizer.ts";
@@ -279,11 +279,7 @@ export class OptimizerSet {
     const slot = this.slots[index]!;
     const where = `optimizers[${index}].groups[${at}]`;
     const rate = (): number => this.rate(index, at);
-    const request = (key: keyof GroupAssignment, value: number): void =>
-      turn.request(
-        { verb: "assign", optimizer: index, group: at, values: { [key]: value } },
-        `${where}.${key} = ${value}`,
-      );
+    const request = (key: keyof GroupAssignment, value: number): void => turn.request("assign", index, at, key, value);
     const assign = (key: "weightDecay" | "momentum", value: number): void => {
       if (typeof value !== "number" || !Number.isFinite(value) || value < 0)
         throw new ContextError(`${where}.${key} must be a finite number ≥ 0, got ${show(value)}.`);

@@ -1,14 +1,14 @@
-// Every conditional field × every event: it can be read exactly where EVENTS says so.
+// Every conditional field × every event: it can be read exactly where FIELDS says so.
 import { ContextError, type BuiltinEvent, type Grads, type Hook } from "hookline";
 import { linear, sequential } from "hookline/nn";
 import { DataLoader } from "hookline/data";
 import { testEngine, tinyData } from "hookline/testing";
 import { describe, expect, test } from "vitest";
-import type { Context } from "../../src/core/context.ts";
-import { BUILTIN_EVENTS, COMMON_FIELDS, EVENTS, methodOf } from "../../src/core/events.ts";
+import { COMMON_FIELDS, fieldsOf as fieldNamesOf, type Context } from "../../src/core/context.ts";
+import { BUILTIN_EVENTS, EVENTS, methodOf } from "../../src/core/events.ts";
 import { fullTrainer } from "../support/full-trainer.ts";
 
-const fieldsOf = (event: BuiltinEvent): readonly string[] => EVENTS[event].fields;
+const fieldsOf = (event: BuiltinEvent): readonly string[] => fieldNamesOf(event);
 const CONDITIONAL = [...new Set(BUILTIN_EVENTS.flatMap(fieldsOf))] as (keyof Context)[];
 const eventsWith = (field: string): BuiltinEvent[] => BUILTIN_EVENTS.filter((event) => fieldsOf(event).includes(field));
 

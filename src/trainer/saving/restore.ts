@@ -78,7 +78,7 @@ export async function rollBack(
       epoch: run.clock.now.epoch - 1,
       what: "stop",
     };
-    run.actions.stop(why, by, run.audit.add({ ...entry, why }));
+    run.requests.stop ??= { reason: why, by, entry: run.audit.add({ ...entry, why }) };
   };
   const because = reason === undefined ? "" : ` (${reason})`;
   if (run.rollbacks >= maxRollbacks)

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { Audit } from "./audit.ts";
+import { Audit } from "./interventions.ts";
 
 const entry = (step: number) => ({ who: "hook", event: "stepEnd", step, epoch: 0, what: "stop" });
 
