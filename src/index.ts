@@ -25,7 +25,14 @@ export {
 export type { Datasets, PipelineContexts, TrainedModel } from "./core/pipeline.types.ts";
 export type { TrialCheckpoint, TrialFailure, TrialInfo, TuneBudget, TuneContexts } from "./core/tune.types.ts";
 export type { BatchLimit } from "./core/limits.ts";
-export { boundaryEvent, checkCadence, type Cadence, type CadenceOptions, type Quantity } from "./core/cadence.ts";
+export {
+  boundaryEvent,
+  checkCadence,
+  withUnit,
+  type Cadence,
+  type CadenceOptions,
+  type Quantity,
+} from "./core/cadence.ts";
 export type { Diagnosis, NonFinite } from "./core/diagnosis.ts";
 export type { ComputeFn, DeviceTensors, ParamsView } from "./core/device-tensors.ts";
 export type { Grads, GradStats, GradStatsOptions } from "./core/grads.ts";
@@ -92,20 +99,25 @@ export type {
   Tensors,
   WeighFn,
 } from "./core/model.ts";
-export { directionOf, monitorValue, unknownMonitor } from "./core/monitor.ts";
+export { directionOf, evalLoaderNames, monitorValue, unknownMonitor } from "./core/monitor.ts";
 export type { NameFilter } from "./core/names.ts";
 export type { Engine } from "./engines/engine.ts";
 export {
   accumulateSchedule,
   type AccumulatePhase,
   type AccumulateScheduleOptions,
-} from "./hooks/accumulate-schedule.ts";
-export { customStep, type CustomStepOptions } from "./hooks/custom-step.ts";
+} from "./hooks/phases/accumulate-schedule.ts";
+export { customStep, type CustomStepOptions } from "./hooks/phases/custom-step.ts";
 export { debug, type DebugOptions } from "./hooks/debug.ts";
-export { earlyStopping, type CombineFn, type EarlyStoppingOptions, type PerMonitor } from "./hooks/early-stopping.ts";
-export { ema, type EmaOptions } from "./hooks/ema.ts";
-export { averagedParams } from "./hooks/lib/average.ts";
-export { freeze, type FreezeOptions, type FreezeRule } from "./hooks/freeze.ts";
+export {
+  earlyStopping,
+  type CombineFn,
+  type EarlyStoppingOptions,
+  type PerMonitor,
+} from "./hooks/early-stopping/early-stopping.ts";
+export { ema, type EmaOptions } from "./hooks/averaging/ema.ts";
+export { averagedParams } from "./hooks/averaging/average.ts";
+export { freeze, type FreezeOptions, type FreezeRule } from "./hooks/phases/freeze.ts";
 export {
   gradHistograms,
   gradientMonitor,
@@ -114,8 +126,8 @@ export {
 } from "./hooks/gradient-monitor.ts";
 export { gradientNoise, type GradientNoiseOptions } from "./hooks/gradient-noise.ts";
 export { heartbeat, type HeartbeatOptions } from "./hooks/heartbeat.ts";
-export { logger, type BackendName, type BackendSpec, type LoggerOptions } from "./hooks/logger.ts";
-export { lossSchedule, type LossPhase, type LossScheduleOptions } from "./hooks/loss-schedule.ts";
+export { logger, type BackendName, type BackendSpec, type LoggerOptions } from "./hooks/logger/logger.ts";
+export { lossSchedule, type LossPhase, type LossScheduleOptions } from "./hooks/phases/loss-schedule.ts";
 export { lossSpike, type LossSpikeOptions } from "./hooks/loss-spike.ts";
 export { lrMonitor, type LrMonitorOptions } from "./hooks/lr-monitor.ts";
 export {
@@ -123,15 +135,15 @@ export {
   modelCheckpoint,
   type BestCheckpoint,
   type ModelCheckpointOptions,
-} from "./hooks/model-checkpoint.ts";
+} from "./hooks/model-checkpoint/model-checkpoint.ts";
 export { nanGuard, type NanGuardOptions } from "./hooks/nan-guard.ts";
-export { predictionWriter, type PredictionWriterOptions } from "./hooks/prediction-writer.ts";
+export { predictionWriter, type PredictionWriterOptions } from "./hooks/prediction-writer/prediction-writer.ts";
 export { probe, probedStats, type ProbedStats, type ProbeOptions } from "./hooks/probe.ts";
-export { progressBar, type ProgressBarOptions } from "./hooks/progress-bar.ts";
-export { s3Upload, type S3UploadOptions } from "./hooks/s3-upload.ts";
+export { progressBar, type ProgressBarOptions } from "./hooks/progress-bar/progress-bar.ts";
+export { s3Upload, type S3UploadOptions } from "./hooks/s3-upload/s3-upload.ts";
 export { schedule } from "./hooks/schedule.ts";
 export { stopFile, type StopFileOptions } from "./hooks/stop-file.ts";
-export { swa, type SwaOptions } from "./hooks/swa.ts";
+export { swa, type SwaOptions } from "./hooks/averaging/swa.ts";
 export { systemStats, type SystemStatsOptions } from "./hooks/system-stats.ts";
 export { throughput, type ThroughputOptions } from "./hooks/throughput.ts";
 export { timeline, type TimelineOptions } from "./hooks/timeline.ts";

@@ -79,7 +79,9 @@ export function factoryDocs(folder: string, name: string): FactoryDocs {
     `(?:^/\\*\\*((?:(?!\\*/)[^])*)\\*/\\n)?^export (?:async )?(?:function|const) ${name}\\b([^]*?)(?:\\{\\n|=>)`,
     "m",
   );
-  const files = readdirSync(join(root, folder)).filter((file) => file.endsWith(".ts") && !file.includes(".test"));
+  const files = readdirSync(join(root, folder), { encoding: "utf8", recursive: true }).filter(
+    (file) => file.endsWith(".ts") && !file.includes(".test"),
+  );
   for (const file of files) {
     const path = join(folder, file);
     const source = read(path);

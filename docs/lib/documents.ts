@@ -34,12 +34,12 @@ export const DOCUMENTS: readonly Document[] = [
       {
         shows: "early stopping with its options",
         heading: "Early stopping",
-        test: "src/hooks/early-stopping.test.ts: stops after so many checks without improvement",
+        test: "src/hooks/early-stopping/early-stopping.test.ts: stops after so many checks without improvement",
       },
       {
         shows: "checkpoints by step or epoch, the best K, two formats (in words)",
         heading: "Checkpoints",
-        test: "src/hooks/lib/checkpoint-record.test.ts: saveTotalLimit: the best so many with a monitor",
+        test: "src/hooks/model-checkpoint/record.test.ts: saveTotalLimit: the best so many with a monitor",
       },
       {
         shows: "logging backends, what is logged, a progress bar (in words)",
@@ -235,7 +235,7 @@ export const DOCUMENTS: readonly Document[] = [
       {
         shows: "what needs a hook, and what a fork (in words)",
         heading: "What needed a fork",
-        test: "src/hooks/loss-schedule.test.ts: changes the loss exactly where it says",
+        test: "src/hooks/phases/loss-schedule.test.ts: changes the loss exactly where it says",
       },
       {
         shows: "a histogram of gradient norms",

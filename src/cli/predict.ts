@@ -1,7 +1,8 @@
 // hookline predict: a model's outputs for every sample of a part of the data.
 import { extname } from "node:path";
-import { PREDICTION_ENDINGS, PredictionRows } from "../hooks/lib/prediction-rows.ts";
-import { predictionWriter } from "../hooks/prediction-writer.ts";
+import { PredictionRows } from "../hooks/prediction-writer/prediction-file.ts";
+import { PREDICTION_ENDINGS } from "../hooks/prediction-writer/prediction-writer.ts";
+import { predictionWriter } from "../hooks/prediction-writer/prediction-writer.ts";
 import { printOut } from "../platform/print.ts";
 import { running, UsageError } from "./lib/exit.ts";
 import { checkNewFile } from "./lib/new-file.ts";

@@ -299,6 +299,24 @@ export function boundaryEvent(what: string, cadence: Cadence): "stepEnd" | "epoc
   return rest.every((quantity) => isWholeEpochs(parseQuantity(what, quantity, "epoch"))) ? "epochEnd" : "stepEnd";
 }
 
+/**
+ * The cadence with this unit on its bare numbers, which otherwise count the event at which the cadence is asked. For hooks
+ * that ask the same cadence at several events.
+ */
+export function withUnit(cadence: Cadence, unit: "steps" | "epochs"): Cadence {
+  const named = (quantity: Quantity): Quantity =>
+    /[a-z%]\s*$/i.test(String(quantity)) ? quantity : `${quantity} ${unit}`;
+  if (typeof cadence !== "object") return named(cadence);
+  const { every, from, until, at } = cadence;
+  return {
+    ...cadence,
+    ...(every !== undefined && { every: named(every) }),
+    ...(from !== undefined && { from: named(from) }),
+    ...(until !== undefined && { until: named(until) }),
+    ...(at && { at: at.map(named) }),
+  };
+}
+
 /** A cadence that the loop asks at its boundaries. */
 export function boundaryRule(what: string, cadence: Cadence): CadenceRule {
   // Made first: it checks the options.

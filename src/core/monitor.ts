@@ -29,3 +29,12 @@ export function directionOf(monitor: string): "min" | "max" {
     ? "max"
     : "min";
 }
+
+/**
+ * The names of the loaders in the trainer's option `eval`, in the order of evaluation; a single loader is called `val`.
+ * A hook that compares metrics does so after the last one, when every metric is of the same evaluation.
+ */
+export function evalLoaderNames(option: unknown): string[] {
+  const loaders = (option ?? {}) as Readonly<Record<string, unknown>>;
+  return typeof loaders.next === "function" ? ["val"] : Object.keys(loaders);
+}

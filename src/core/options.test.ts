@@ -1,4 +1,4 @@
-import { conv2d } from "../nn/conv2d.ts";
+import { conv2d } from "../nn/conv.ts";
 import { describe, expect, test } from "vitest";
 import { OptionError } from "./errors.ts";
 import { checkOptions, is, optionTable, show, type Check } from "./options.ts";

@@ -1,7 +1,7 @@
 // Which parameters a training ends with: those that a hook put in place, the best checkpoint's, or the last.
 import type { Hook } from "../core/hook.ts";
 import type { HostTensors } from "../core/model.ts";
-import { bestCheckpoint } from "../hooks/model-checkpoint.ts";
+import { bestCheckpoint } from "../hooks/model-checkpoint/model-checkpoint.ts";
 
 export interface BestParameters {
   /** Goes with the other hooks of the trainer. */

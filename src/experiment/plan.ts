@@ -7,7 +7,7 @@ import { checkName } from "../core/safe-name.ts";
 import { checkEngine } from "../engines/select.ts";
 import type { Hook } from "../core/hook.ts";
 import type { Json } from "../core/json.ts";
-import { plainOptions } from "../hooks/lib/run-facts.ts";
+import { plainOptions } from "../hooks/logger/run-facts.ts";
 import { TRAINER_CHECKS } from "../trainer/options.ts";
 import { DEFAULT_BATCH_SIZE } from "./default-loaders.ts";
 import { PipelineHooks } from "./pipeline-hooks.ts";

@@ -1,15 +1,14 @@
 // debug: what goes into the steps and what went wrong in them, in words.
 import { printLine } from "../platform/print.ts";
 import type { HostArray } from "../core/arrays.ts";
-import { checkCadence, type Cadence } from "../core/cadence.ts";
+import { checkCadence, withUnit, type Cadence } from "../core/cadence.ts";
 import type { ContextOf } from "../core/context.types.ts";
 import type { Diagnosis, NonFinite } from "../core/diagnosis.ts";
 import { OptionError } from "../core/errors.ts";
 import type { Hook } from "../core/hook.ts";
 import type { HostBatch } from "../core/model.ts";
 import { checkOptions, is } from "../core/options.ts";
-import { inSteps } from "./lib/in-steps.ts";
-import { toldBadStep } from "./lib/told-bad-step.ts";
+import { reportedBadStep } from "./nan-guard.ts";
 
 /** Options of `debug`. */
 export interface DebugOptions {
@@ -82,7 +81,7 @@ export function debug(options: DebugOptions = {}): Hook {
       "debug: `breakpoint` pauses at a step that is not finite, which `nan: false` does not look for.",
     );
   if (!enabled) return { name };
-  const cadence = options.every === undefined ? undefined : inSteps(options.every);
+  const cadence = options.every === undefined ? undefined : withUnit(options.every, "steps");
   const shown = new Set<string>();
 
   function report(ctx: { readonly step: number }, line: string): void {
@@ -112,7 +111,7 @@ export function debug(options: DebugOptions = {}): Hook {
     ...((nan || cadence !== undefined) && {
       onStepEnd(ctx: ContextOf<"stepEnd">) {
         if (nan && !ctx.finite) {
-          ctx.shared.set(toldBadStep, ctx.step);
+          ctx.shared.set(reportedBadStep, ctx.step);
           return ctx.diagnose().then((found) => reportBadStep(ctx, found));
         }
         if (cadence !== undefined && !ctx.skipped && ctx.due(cadence))

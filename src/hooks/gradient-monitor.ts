@@ -8,7 +8,7 @@ import { selectNames, type NameFilter } from "../core/names.ts";
 import { histogram } from "../core/media.ts";
 import { checkOptions, is } from "../core/options.ts";
 import { sharedKey, type SharedKey } from "../core/shared.ts";
-import { warnUser } from "./lib/warn-user.ts";
+import { warnUser } from "../platform/print.ts";
 
 /** Options of `gradientMonitor`. */
 export interface GradientMonitorOptions {

@@ -1,9 +1,8 @@
 // The gradient noise scale: about how large a batch may be before a larger one no longer pays.
-import { checkCadence, type Cadence } from "../core/cadence.ts";
+import { checkCadence, withUnit, type Cadence } from "../core/cadence.ts";
 import { OptionError } from "../core/errors.ts";
 import type { Hook } from "../core/hook.ts";
 import { checkOptions, is } from "../core/options.ts";
-import { inSteps } from "./lib/in-steps.ts";
 
 /** Options of `gradientNoise`. */
 export interface GradientNoiseOptions {
@@ -39,7 +38,7 @@ export function gradientNoise(options: GradientNoiseOptions = {}): Hook {
   return {
     name,
     stage: "monitor",
-    every: inSteps(every),
+    every: withUnit(every, "steps"),
     logs: ["grad/noiseScale", "grad/noiseTrace", "grad/signal"],
     onTrainBegin(ctx) {
       if (ctx.step === 0) averages = undefined;

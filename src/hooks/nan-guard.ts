@@ -4,8 +4,8 @@ import type { Diagnosis, NonFinite } from "../core/diagnosis.ts";
 import { HooklineError } from "../core/errors.ts";
 import type { Hook } from "../core/hook.ts";
 import { checkOptions, is } from "../core/options.ts";
-import { toldBadStep } from "./lib/told-bad-step.ts";
-import { warnUser } from "./lib/warn-user.ts";
+import { warnUser } from "../platform/print.ts";
+import { sharedKey } from "../core/shared.ts";
 
 /** Options of `nanGuard`. */
 export interface NanGuardOptions {
@@ -29,6 +29,9 @@ const CHECKS = {
   maxConsecutive: is.wholeFrom(1),
   rollbackAfter: is.wholeFrom(1),
 };
+
+/** The newest non-finite step that a hook has reported: other hooks need not report it again. */
+export const reportedBadStep = sharedKey<number>("reportedBadStep");
 
 /** Names enough to find the place; the rest is counted. */
 const SHOWN = 4;
@@ -88,7 +91,7 @@ export function nanGuard(options: NanGuardOptions = {}): Hook {
     if (action === "raise") throw new HooklineError(message);
     if (action === "stop") return ctx.stop(message);
     // Where a hook such as `debug` has told of this step, once is enough.
-    if (ctx.shared.get(toldBadStep) !== ctx.step) warnUser(ctx.config, `${name}: ${message}`);
+    if (ctx.shared.get(reportedBadStep) !== ctx.step) warnUser(ctx.config, `${name}: ${message}`);
     if (consecutive < (action === "skip" ? maxConsecutive : rollbackAfter)) return;
     const why = `${consecutive} bad steps in a row; the last: ${message}`;
     if (action === "skip") return ctx.stop(why);

@@ -3,8 +3,6 @@ import { checkCadence, type Cadence } from "../core/cadence.ts";
 import type { Hook } from "../core/hook.ts";
 import { checkOptions, is } from "../core/options.ts";
 import { builtinOrNone } from "../platform/builtin.ts";
-import { watchLag, type LagWatch } from "./lib/event-loop-lag.ts";
-import { watchGpus, type GpuWatch } from "./lib/nvidia-smi.ts";
 
 /** Options of `systemStats`. */
 export interface SystemStatsOptions {
@@ -87,4 +85,128 @@ export function systemStats(options: SystemStatsOptions = {}): Hook {
       await watch?.stop();
     },
   };
+}
+
+/** Between two timers of `watchLag`. */
+const LAG_TIMER_MS = 100;
+
+interface LagWatch {
+  /** The worst delay in milliseconds since the last look. */
+  read(): number;
+  stop(): void;
+}
+
+/** Measures how late timers fire: the event loop was blocked that long, for signals, sockets and clicks as well. */
+function watchLag(): LagWatch {
+  let worst = 0;
+  let last = performance.now();
+  const look = (): void => {
+    const now = performance.now();
+    worst = Math.max(worst, now - last - LAG_TIMER_MS);
+    last = now;
+  };
+  const timer = setInterval(look, LAG_TIMER_MS);
+  // In Node a timer is an object that can let the program end; in browsers it is a number.
+  (timer as { unref?(): void }).unref?.();
+  return {
+    read() {
+      // One that is overdue now has not been counted yet.
+      const lag = Math.max(worst, performance.now() - last - LAG_TIMER_MS);
+      worst = 0;
+      return lag;
+    },
+    stop: () => clearInterval(timer),
+  };
+}
+
+type ChildProcess = ReturnType<typeof process.getBuiltinModule<"node:child_process">>;
+
+/** What is asked of nvidia-smi, and the metrics it becomes. */
+const GPU_FIELDS = {
+  "utilization.gpu": "utilPercent",
+  "memory.used": "memoryMiB",
+  "temperature.gpu": "temperatureC",
+  "power.draw": "powerW",
+} as const;
+const GPU_METRICS = Object.values(GPU_FIELDS);
+
+/** How long nvidia-smi may take to end before it is killed. */
+const KILL_AFTER_MS = 1000;
+
+interface GpuWatch {
+  /** The latest numbers, as `gpu/<index>/<what>`; none when there is no GPU, or no nvidia-smi. */
+  read(): Record<string, number>;
+  stop(): Promise<void>;
+}
+
+/**
+ * One long-lived nvidia-smi that reports all GPUs every few seconds: starting one per look takes half a second of CPU.
+ * Any failure means that there is nothing to report; it is not an error.
+ */
+function watchGpus(seconds: number): GpuWatch {
+  const latest = new Map<string, number>();
+  const child = startNvidiaSmi(seconds);
+  // A process that never started has no pid, and killing it would kill our own process group.
+  if (child?.pid === undefined) {
+    child?.once("error", () => undefined);
+    return { read: () => ({}), stop: () => Promise.resolve() };
+  }
+
+  const node = builtinOrNone<Process>("node:process")!;
+  const kill = (): void => void child.kill("SIGKILL");
+  const ended = new Promise<void>((resolve) => {
+    const over = (): void => {
+      // Otherwise the last numbers would be reported forever.
+      latest.clear();
+      node.off("exit", kill);
+      resolve();
+    };
+    child.once("error", over);
+    child.once("exit", over);
+  });
+  // It must neither keep the program alive nor outlive one that exits without closing its hooks.
+  node.once("exit", kill);
+  child.unref();
+  let rest = "";
+  child.stdout.setEncoding("utf8");
+  child.stdout.on("data", (chunk: string) => {
+    const lines = (rest + chunk).split("\n");
+    rest = lines.pop()!;
+    for (const line of lines) takeLine(latest, line);
+  });
+  (child.stdout as { unref?(): void }).unref?.();
+
+  return {
+    read: () => Object.fromEntries(latest),
+    async stop() {
+      const late = setTimeout(kill, KILL_AFTER_MS);
+      child.kill();
+      await ended;
+      clearTimeout(late);
+    },
+  };
+}
+
+function startNvidiaSmi(seconds: number) {
+  const query = `--query-gpu=index,${Object.keys(GPU_FIELDS).join(",")}`;
+  try {
+    return builtinOrNone<ChildProcess>("node:child_process")?.spawn(
+      "nvidia-smi",
+      [query, "--format=csv,noheader,nounits", "-l", String(seconds)],
+      { stdio: ["ignore", "pipe", "ignore"], windowsHide: true },
+    );
+  } catch {
+    // Without the permission to start processes Node throws; a missing program is reported by an event later.
+    return undefined;
+  }
+}
+
+/** A line such as `0, 37, 1024, 55, 120.50`. A value that the GPU does not report is `[N/A]`, and is left out. */
+function takeLine(latest: Map<string, number>, line: string): void {
+  const [index, ...values] = line.split(",").map((part) => part.trim());
+  if (!/^\d+$/.test(index ?? "") || values.length !== GPU_METRICS.length) return;
+  for (const [i, text] of values.entries()) {
+    const value = Number.parseFloat(text);
+    if (Number.isFinite(value)) latest.set(`gpu/${index}/${GPU_METRICS[i]}`, value);
+  }
 }

@@ -4,7 +4,7 @@ import { OptionError } from "../core/errors.ts";
 import { alwaysPasses } from "../core/events.ts";
 import type { Hook } from "../core/hook.ts";
 import { checkOptions, is, show } from "../core/options.ts";
-import { wrapped } from "./lib/wrapped.ts";
+import { wrapHook } from "./schedule.ts";
 
 /** Sees what every event shows: step, epoch, metrics, … */
 export type Predicate = (ctx: ContextOf<"close">, event: string) => boolean;
@@ -23,7 +23,7 @@ export function when(predicate: Predicate, hook: Hook): Hook {
     if (typeof verdict === "boolean") return verdict;
     throw new OptionError(`when: the predicate must return true or false, got ${show(verdict)}`);
   };
-  return wrapped(hook, (method, event) =>
+  return wrapHook(hook, (method, event) =>
     alwaysPasses(event) ? method : (ctx: never) => (holds(ctx, event) ? method(ctx) : undefined),
   );
 }

@@ -4,9 +4,8 @@ import { component } from "../core/component.ts";
 import { OptionError, ProgramError } from "../core/errors.ts";
 import type { Tensor } from "../core/model.ts";
 import { is } from "../core/options.ts";
-import { dropout } from "./dropout.ts";
-import { fanInUniform, filled } from "./init.ts";
-import { showShape, type Layer } from "./layer.ts";
+import { dropout } from "./basic.ts";
+import { type Layer, fanInUniform, filled, showShape } from "./layer.ts";
 import { tap } from "./tap.ts";
 
 /** Options of `multiHeadAttention`. */

@@ -1,6 +1,6 @@
 // hookline/nn: layers, losses and metrics. Names, layouts and initial values are PyTorch's.
 import "../core/ambient.ts";
-export { accuracy, type AccuracyOptions } from "./accuracy.ts";
+export { type AccuracyOptions, type PerplexityOptions, accuracy, mae, perplexity, rmse } from "./metrics.ts";
 export {
   gelu,
   leakyRelu,
@@ -15,26 +15,27 @@ export {
   type SoftmaxOptions,
 } from "./activations.ts";
 export { multiHeadAttention, type AttentionOptions } from "./attention.ts";
-export { batchNorm, type BatchNormOptions } from "./batch-norm.ts";
-export { bceWithLogits, type BceWithLogitsOptions } from "./bce-with-logits.ts";
-export { block, type Calls, type Child } from "./block.ts";
-export { conv2d, type Conv2dOptions } from "./conv2d.ts";
-export { crossEntropy, type CrossEntropyOptions } from "./cross-entropy.ts";
-export { dropout } from "./dropout.ts";
-export { embedding } from "./embedding.ts";
-export { flatten } from "./flatten.ts";
-export { huber, type HuberOptions } from "./huber.ts";
+export {
+  type BatchNormOptions,
+  type LayerNormOptions,
+  type RmsNormOptions,
+  batchNorm,
+  layerNorm,
+  rmsNorm,
+} from "./norms.ts";
+export {
+  type BceWithLogitsOptions,
+  type CrossEntropyOptions,
+  type HuberOptions,
+  bceWithLogits,
+  crossEntropy,
+  huber,
+  l1,
+  mse,
+} from "./losses.ts";
+export { type Calls, type Child, block, residual, sequential } from "./block.ts";
+export { type Conv2dOptions, type PoolOptions, type Size2d, avgPool2d, conv2d, maxPool2d } from "./conv.ts";
+export { type LinearOptions, dropout, embedding, flatten, linear } from "./basic.ts";
 export { initKey, keyStream, stepKey } from "./key.ts";
-export { l1 } from "./l1.ts";
 export type { Layer } from "./layer.ts";
-export { layerNorm, type LayerNormOptions } from "./layer-norm.ts";
-export { linear, type LinearOptions } from "./linear.ts";
-export { mse } from "./mse.ts";
-export { perplexity, type PerplexityOptions } from "./perplexity.ts";
-export { avgPool2d, maxPool2d, type PoolOptions } from "./pool2d.ts";
-export { mae, rmse } from "./regression-metrics.ts";
-export { residual } from "./residual.ts";
-export { rmsNorm, type RmsNormOptions } from "./rms-norm.ts";
-export { sequential } from "./sequential.ts";
 export { tap } from "./tap.ts";
-export type { Size2d } from "./windows.ts";

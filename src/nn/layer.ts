@@ -1,7 +1,8 @@
-// What layers share: their type, how they check sizes and shapes, and how a layer without parameters is made.
+// What layers share: their type, checks of sizes and shapes, PyTorch's initial values.
 import { numpy as np } from "@jax-js/jax";
-import type { ApplyContext, Model, Tensor } from "../core/model.ts";
+import type { ApplyContext, InitKey, Model, Tensor } from "../core/model.ts";
 import { ProgramError } from "../core/errors.ts";
+import { sizeOf, type HostArray } from "../core/arrays.ts";
 
 /** A model from one array to one array. */
 export type Layer = Model<Tensor, Tensor>;
@@ -38,3 +39,14 @@ export function expectWhole(owner: string, what: string, x: Tensor): void {
       `${owner}: expected ${what} to be whole numbers (Int32Array or Uint32Array), got ${x.dtype} ${showShape(x)}`,
     );
 }
+
+/** PyTorch's default, kaiming_uniform(a = √5), which is U(±1/√fanIn): weights and biases of linear and convolution layers. */
+export function fanInUniform(key: InitKey, shape: readonly number[], fanIn: number): HostArray<Float32Array> {
+  const bound = 1 / Math.sqrt(fanIn);
+  return key.uniform(shape, -bound, bound);
+}
+
+export const filled = (shape: readonly number[], value: number): HostArray<Float32Array> => ({
+  data: new Float32Array(sizeOf(shape)).fill(value),
+  shape,
+});

@@ -3,9 +3,7 @@ import { beforeAll, describe, expect, it } from "vitest";
 import { floats, ints, noise, put, putAll, read, startWasm } from "../../tests/support/gradcheck.ts";
 import type { HostArray } from "../core/arrays.ts";
 import type { Metric, Tensors } from "../core/model.ts";
-import { accuracy } from "./accuracy.ts";
-import { perplexity } from "./perplexity.ts";
-import { mae, rmse } from "./regression-metrics.ts";
+import { accuracy, mae, perplexity, rmse } from "./metrics.ts";
 
 beforeAll(startWasm);
 

@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { adamw } from "./adamw.ts";
+import { adamw } from "./adam.ts";
 import { resolveGroups } from "./groups.ts";
 import { sgd } from "./sgd.ts";
 

@@ -1,21 +1,26 @@
 // hookline/optim: optimizers and learning-rate schedules.
 import "../core/ambient.ts";
-export { adam } from "./adam.ts";
-export { adamw } from "./adamw.ts";
-export { type AdamOptions } from "./adam-rule.ts";
+export { type AdamOptions, adam, adamw } from "./adam.ts";
 export { type CommonOptions } from "./common.ts";
 export { lion, type LionOptions } from "./lion.ts";
 export { rmsprop, type RmspropOptions } from "./rmsprop.ts";
 export { sgd, type SgdOptions } from "./sgd.ts";
-export { constant, type ConstantOptions } from "./schedules/constant.ts";
-export { cosine, type CosineOptions } from "./schedules/cosine.ts";
-export { exponential, type ExponentialOptions } from "./schedules/exponential.ts";
-export { linear, type LinearOptions } from "./schedules/linear.ts";
-export { oneCycle, type OneCycleOptions } from "./schedules/one-cycle.ts";
+export {
+  type ConstantOptions,
+  type CosineOptions,
+  type ExponentialOptions,
+  type LinearOptions,
+  type OneCycleOptions,
+  type StepOptions,
+  constant,
+  cosine,
+  exponential,
+  linear,
+  oneCycle,
+  step,
+} from "./schedules/curves.ts";
 export { plateau, type PlateauOptions } from "./schedules/plateau.ts";
-export { sequence, type SequencePart } from "./schedules/sequence.ts";
-export { step, type StepOptions } from "./schedules/step.ts";
+export { type SequencePart, type WarmupOptions, sequence, warmup } from "./schedules/composite.ts";
 export { type Amount, type Interval } from "./schedules/time.ts";
-export { warmup, type WarmupOptions } from "./schedules/warmup.ts";
 export { type GroupOptions, type GroupValues, type Optimizer } from "../core/optimizer.ts";
 export { type Schedule, type ScheduleTime } from "../core/schedule.ts";

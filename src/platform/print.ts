@@ -38,3 +38,9 @@ export const printWarning = (message: string): void => console.warn(safeText(`ho
 
 /** For an error that ends the process, in which Node would print it raw. */
 export const printFailure = (text: string): void => console.error(safeText(text));
+
+/** A hook's warning: to the trainer's option `warn`, else to the console like the trainer's own. */
+export function warnUser(config: { readonly warn?: unknown }, message: string): void {
+  if (typeof config.warn === "function") (config.warn as (message: string) => void)(message);
+  else printWarning(message);
+}

@@ -4,11 +4,11 @@ import type { Hook } from "../core/hook.ts";
 import type { Loader } from "../core/loader.ts";
 import type { HostBatch } from "../core/model.ts";
 import { DataLoader } from "../data/index.ts";
-import { earlyStopping } from "../hooks/early-stopping.ts";
+import { earlyStopping } from "../hooks/early-stopping/early-stopping.ts";
 import { lrMonitor } from "../hooks/lr-monitor.ts";
-import { modelCheckpoint } from "../hooks/model-checkpoint.ts";
+import { modelCheckpoint } from "../hooks/model-checkpoint/model-checkpoint.ts";
 import { accuracy, linear, relu, sequential } from "../nn/index.ts";
-import { mae } from "../nn/regression-metrics.ts";
+import { mae } from "../nn/metrics.ts";
 import { plateau, sequence, sgd } from "../optim/index.ts";
 import { tinyData, tinyTrainer, type TinyOptions } from "../testing/index.ts";
 

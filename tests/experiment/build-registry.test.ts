@@ -17,6 +17,7 @@ const NO_COMPONENTS = new Set<unknown>([
   main.alwaysPasses,
   main.boundaryEvent,
   main.checkCadence,
+  main.evalLoaderNames,
   main.defineEvent,
   main.directionOf,
   main.histogram,
@@ -26,6 +27,7 @@ const NO_COMPONENTS = new Set<unknown>([
   main.sharedKey,
   main.text,
   main.unknownMonitor,
+  main.withUnit,
   // For whoever writes models.
   nn.initKey,
   nn.keyStream,

@@ -8,7 +8,7 @@ import { openDirectoryStore } from "hookline/checkpoint";
 import { tinyTrainer } from "hookline/testing";
 import { S3mini } from "s3mini";
 import { expect, onTestFinished, test } from "vitest";
-import { s3Upload } from "../../src/hooks/s3-upload.ts";
+import { s3Upload } from "../../src/hooks/s3-upload/s3-upload.ts";
 
 const moto = "moto_server";
 const found = spawnSync(moto, ["--help"], { timeout: 120_000 }).status === 0;

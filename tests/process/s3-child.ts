@@ -1,6 +1,6 @@
 // Uploads in a process of its own, for s3-upload.test.ts: it is killed, its memory is measured, or its steps are timed.
 import { openDirectoryStore } from "../../src/checkpoint/index.ts";
-import { s3Upload, type S3UploadOptions } from "../../src/hooks/s3-upload.ts";
+import { s3Upload, type S3UploadOptions } from "../../src/hooks/s3-upload/s3-upload.ts";
 import { tinyTrainer } from "../../src/testing/index.ts";
 
 export interface S3ChildOptions {

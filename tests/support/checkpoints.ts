@@ -7,7 +7,7 @@ import { memoryStore, type CheckpointStore } from "hookline/checkpoint";
 import { DataLoader } from "hookline/data";
 import { tinyData, tinyTrainer, type TinyOptions } from "hookline/testing";
 import { onTestFinished } from "vitest";
-import { modelCheckpoint, type ModelCheckpointOptions } from "../../src/hooks/model-checkpoint.ts";
+import { modelCheckpoint, type ModelCheckpointOptions } from "../../src/hooks/model-checkpoint/model-checkpoint.ts";
 
 /** One batch. */
 export const loader = (): DataLoader => new DataLoader(tinyData(4, 2), { batchSize: 4 });

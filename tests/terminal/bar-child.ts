@@ -4,7 +4,7 @@ import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { memoryStore } from "../../src/checkpoint/index.ts";
 import { DataLoader } from "../../src/data/index.ts";
-import { progressBar, type ProgressBarOptions } from "../../src/hooks/progress-bar.ts";
+import { progressBar, type ProgressBarOptions } from "../../src/hooks/progress-bar/progress-bar.ts";
 import { Trainer, type Hook, type LossModel } from "../../src/index.ts";
 import { sgd } from "../../src/optim/index.ts";
 import { LoggerRun } from "./logger-run.ts";

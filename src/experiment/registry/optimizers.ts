@@ -1,6 +1,5 @@
 // The built-in optimizers by name.
-import { adam } from "../../optim/adam.ts";
-import { adamw } from "../../optim/adamw.ts";
+import { adam, adamw } from "../../optim/adam.ts";
 import { lion } from "../../optim/lion.ts";
 import { rmsprop } from "../../optim/rmsprop.ts";
 import { sgd } from "../../optim/sgd.ts";

@@ -1,13 +1,7 @@
 // The built-in schedules of the learning rate by name.
-import { constant } from "../../optim/schedules/constant.ts";
-import { cosine } from "../../optim/schedules/cosine.ts";
-import { exponential } from "../../optim/schedules/exponential.ts";
-import { linear } from "../../optim/schedules/linear.ts";
-import { oneCycle } from "../../optim/schedules/one-cycle.ts";
+import { constant, cosine, exponential, linear, oneCycle, step } from "../../optim/schedules/curves.ts";
 import { plateau } from "../../optim/schedules/plateau.ts";
-import { sequence } from "../../optim/schedules/sequence.ts";
-import { step } from "../../optim/schedules/step.ts";
-import { warmup } from "../../optim/schedules/warmup.ts";
+import { sequence, warmup } from "../../optim/schedules/composite.ts";
 import { each, one, type Components } from "./component.ts";
 
 export const schedules: Components = {

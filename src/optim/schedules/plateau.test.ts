@@ -1,8 +1,8 @@
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
-import { constant } from "./constant.ts";
+import { constant } from "./curves.ts";
 import { plateau } from "./plateau.ts";
-import { sequence } from "./sequence.ts";
+import { sequence } from "./composite.ts";
 
 const time = { step: 0, epoch: 0, totalSteps: undefined, totalEpochs: undefined };
 

@@ -1,0 +1,120 @@
+// A running average of the parameters that stays on the engine: what ema and swa share.
+import { boundaryEvent, type Cadence } from "../../core/cadence.ts";
+import type { ContextOf } from "../../core/context.types.ts";
+import type { ComputeFn, DeviceTensors, ParamsView } from "../../core/device-tensors.ts";
+import type { Hook, HookState } from "../../core/hook.ts";
+import type { HostTensors } from "../../core/model.ts";
+import { sharedKey } from "../../core/shared.ts";
+
+/**
+ * Averaged parameters by the name of the hook that keeps them: `ctx.shared.get(averagedParams)?.get("ema")`.
+ * They change with the next update: read or copy them within the event.
+ */
+export const averagedParams = sharedKey<ReadonlyMap<string, DeviceTensors>>("averagedParams");
+
+type AverageContext = Pick<ContextOf<"init">, "params" | "shared">;
+
+/**
+ * One function for all, so that it is compiled once; the share goes in as a number. Buffers such as batch norm's running
+ * statistics are averaged with the parameters they belong to; counts stay the newest, and so do buffers that the average
+ * of an older checkpoint does not have.
+ */
+const towards: ComputeFn = (params, average, { value: share }, buffers) =>
+  Object.fromEntries(
+    Object.entries({ ...params, ...buffers }).map(([name, now]) => {
+      const mean = average[name];
+      if ((mean?.dtype as string | undefined) !== "float32") return [name, now];
+      return [name, mean!.ref.add(now.sub(mean!).mul(share!.ref))];
+    }),
+  );
+
+/** A copy of parameters and buffers on the engine. */
+const wholeModel = (params: ParamsView): DeviceTensors => params.snapshot([...params.names, ...params.buffers]);
+
+export class ParamAverage {
+  readonly #name: string;
+  #tensors: DeviceTensors | undefined;
+  /** From a checkpoint, until the engine is there. */
+  #loaded: HostTensors | undefined;
+  /** Parameters averaged so far. */
+  count = 0;
+  /** The version of the parameters that were averaged last. */
+  #version = 0;
+
+  constructor(name: string) {
+    this.#name = name;
+  }
+
+  /** The average as it is now, for other hooks as well; undefined before the first parameters. */
+  tensors({ params, shared }: AverageContext): DeviceTensors | undefined {
+    // Gone with the engine: the trainer was closed or started over.
+    if (this.#tensors?.freed) this.#take(undefined, shared);
+    if (this.#loaded) this.#take(params.put(this.#loaded), shared);
+    this.#loaded = undefined;
+    return this.#tensors;
+  }
+
+  /** Moves the average this share of the way to the parameters; the first ones are taken as they are. */
+  async add(ctx: AverageContext, share: number): Promise<void> {
+    const { params } = ctx;
+    const before = this.tensors(ctx);
+    this.#take(before ? await this.#moved(params, before, share) : wholeModel(params), ctx.shared);
+    before?.free();
+    this.count++;
+    this.#version = ctx.params.version;
+  }
+
+  async #moved(params: ParamsView, before: DeviceTensors, share: number): Promise<DeviceTensors> {
+    const buffers = params.snapshot(params.buffers);
+    try {
+      return await params.compute(towards, before, share, buffers);
+    } finally {
+      buffers.free();
+    }
+  }
+
+  /** The average, unless someone has put other parameters in place since: then those are what the user wants to see. */
+  current(ctx: AverageContext): DeviceTensors | undefined {
+    const tensors = this.tensors(ctx);
+    return ctx.params.version === this.#version ? tensors : undefined;
+  }
+
+  /** The tensors as they are, not read: a checkpoint holds them and writes them into a file that others can load. */
+  state() {
+    const tensors = this.#loaded ?? (this.#tensors?.freed ? undefined : this.#tensors);
+    if (!tensors) return { json: { count: 0, version: 0 } };
+    const json = { count: this.count, version: this.#version };
+    // A name that cannot be part of a file's goes with those of all hooks.
+    return { json, tensors, ...(/^[\w.-]{1,60}$/.test(this.#name) && { file: `model-${this.#name}` }) };
+  }
+
+  load({ json, tensors }: HookState): void {
+    this.#tensors?.free();
+    this.#tensors = undefined;
+    this.#loaded = tensors;
+    ({ count: this.count, version: this.#version } = json as { count: number; version: number });
+  }
+
+  #take(tensors: DeviceTensors | undefined, shared: AverageContext["shared"]): void {
+    this.#tensors = tensors;
+    const all = new Map(shared.get(averagedParams));
+    if (tensors) all.set(this.#name, tensors);
+    else {
+      all.delete(this.#name);
+      this.count = 0;
+    }
+    shared.set(averagedParams, all);
+  }
+}
+
+/** The methods that call `add` when the cadence is due: at the end of epochs when it counts whole ones, otherwise after steps. */
+export function averageAt(
+  cadence: Cadence,
+  add: (ctx: ContextOf<"stepEnd"> | ContextOf<"epochEnd">) => Promise<void>,
+): Pick<Hook, "onStepEnd" | "onEpochEnd"> {
+  if (boundaryEvent("every", cadence) === "epochEnd") {
+    return { onEpochEnd: (ctx) => (!ctx.partial && ctx.due(cadence) ? add(ctx) : undefined) };
+  }
+  // A skipped step has moved nothing.
+  return { onStepEnd: (ctx) => (!ctx.skipped && ctx.due(cadence) ? add(ctx) : undefined) };
+}

@@ -1,0 +1,73 @@
+// ema: an exponential moving average of the parameters, kept on the engine and swapped in for evaluations.
+import { checkCadence, type Cadence, type CadenceOptions, type Quantity } from "../../core/cadence.ts";
+import type { ContextOf } from "../../core/context.types.ts";
+import type { Hook } from "../../core/hook.ts";
+import { checkOptions, is } from "../../core/options.ts";
+import { averageAt, ParamAverage } from "./average.ts";
+
+/** Options of `ema`. */
+export interface EmaOptions {
+  /** Default `ema`. */
+  readonly name?: string;
+  /** How much of the average stays at each update. Default 0.999. */
+  readonly decay?: number;
+  /** Begin with a smaller decay, (1 + n) / (10 + n) after n updates, so that the first parameters are soon forgotten. Default false. */
+  readonly warmup?: boolean;
+  /** How often the average is updated. Default every step. */
+  readonly every?: Cadence;
+  /** When it begins: `"2 epochs"`, `"10%"`. Default at once. */
+  readonly from?: Quantity;
+  /**
+   * `eval` (default): evaluations see the average; training, `predict` and `stateDict` keep the model's own parameters.
+   * `end`: the average also takes their place when training ends.
+   */
+  readonly apply?: "eval" | "end";
+}
+
+const CHECKS = {
+  name: is.name,
+  decay: is.fraction,
+  warmup: is.boolean,
+  every: is.cadence,
+  from: is.or(is.nonNegative, is.name),
+  apply: is.oneOf("eval", "end"),
+};
+
+/**
+ * The model trains on its own parameters; evaluations see the average, and so do other hooks, through `averagedParams`.
+ * @example
+ * new Trainer({ …, hooks: [ema({ decay: 0.9999, warmup: true })] });
+ */
+export function ema(options: EmaOptions = {}): Hook {
+  checkOptions("ema", options, CHECKS);
+  const { name = "ema", decay = 0.999, warmup = false, every = 1, from, apply = "eval" } = options;
+  const own: CadenceOptions = typeof every === "object" ? every : { every };
+  const cadence: CadenceOptions = from === undefined ? own : { ...own, from };
+  checkCadence("ema", cadence);
+  const average = new ParamAverage(name);
+
+  return {
+    name,
+    // Before monitors: a best model that one of them restores at the end must have the last word.
+    stage: "user",
+    // After a resume others find it before its next update.
+    onTrainBegin: (ctx) => void average.tensors(ctx),
+    ...averageAt(cadence, (ctx) => {
+      const { count } = average;
+      const kept = warmup ? Math.min(decay, (1 + count) / (10 + count)) : decay;
+      return average.add(ctx, 1 - kept);
+    }),
+    onEvalBegin(ctx) {
+      const tensors = average.current(ctx);
+      if (tensors) ctx.swapParams(tensors, "the moving average");
+    },
+    ...(apply === "end" && {
+      onTrainEnd(ctx: ContextOf<"trainEnd">) {
+        const tensors = average.current(ctx);
+        if (tensors && ctx.status !== "error") ctx.setParams(tensors, "the moving average");
+      },
+    }),
+    state: () => average.state(),
+    load: (state) => average.load(state),
+  };
+}

@@ -1,0 +1,62 @@
+// swa: stochastic weight averaging, the plain mean of the parameters from some point of the run on.
+import { checkCadence, type Cadence, type CadenceOptions, type Quantity } from "../../core/cadence.ts";
+import type { ContextOf } from "../../core/context.types.ts";
+import type { Hook } from "../../core/hook.ts";
+import { checkOptions, is } from "../../core/options.ts";
+import { averageAt, ParamAverage } from "./average.ts";
+
+/** Options of `swa`. */
+export interface SwaOptions {
+  /** Default `swa`. */
+  readonly name?: string;
+  /** When averaging begins: `"10 epochs"`, `"2000 steps"`. Default `"75%"`. */
+  readonly from?: Quantity;
+  /** How often parameters join the mean. Default `"1 epoch"`. */
+  readonly every?: Cadence;
+  /** `end` (default): the mean becomes the model's parameters when training ends, unless it failed. `eval`: evaluations see it, the model keeps its own. */
+  readonly apply?: "end" | "eval";
+}
+
+const CHECKS = {
+  name: is.name,
+  from: is.or(is.nonNegative, is.name),
+  every: is.cadence,
+  apply: is.oneOf("end", "eval"),
+};
+
+/**
+ * Buffers such as batch norm's running statistics are averaged with the parameters.
+ * @example
+ * new Trainer({ …, hooks: [swa({ from: "75%", every: "1 epoch" })] });
+ */
+export function swa(options: SwaOptions = {}): Hook {
+  checkOptions("swa", options, CHECKS);
+  const { name = "swa", from = "75%", every = "1 epoch", apply = "end" } = options;
+  const cadence: CadenceOptions = { ...(typeof every === "object" ? every : { every }), from };
+  checkCadence("swa", cadence);
+  const average = new ParamAverage(name);
+
+  return {
+    name,
+    // Before monitors: a best model that one of them restores at the end must have the last word.
+    stage: "user",
+    // After a resume others find it before its next update.
+    onTrainBegin: (ctx) => void average.tensors(ctx),
+    ...averageAt(cadence, (ctx) => average.add(ctx, 1 / (average.count + 1))),
+    ...(apply === "eval"
+      ? {
+          onEvalBegin(ctx: ContextOf<"evalBegin">) {
+            const tensors = average.current(ctx);
+            if (tensors) ctx.swapParams(tensors, `the mean of ${average.count}`);
+          },
+        }
+      : {
+          onTrainEnd(ctx: ContextOf<"trainEnd">) {
+            const tensors = average.current(ctx);
+            if (tensors && ctx.status !== "error") ctx.setParams(tensors, `the mean of ${average.count}`);
+          },
+        }),
+    state: () => average.state(),
+    load: (state) => average.load(state),
+  };
+}

@@ -1,0 +1,71 @@
+// customStep: your own optimizer step, for the whole run or a part of it.
+import { checkCadence, type Quantity } from "../../core/cadence.ts";
+import type { UpdateFn } from "../../core/context.types.ts";
+import type { Hook } from "../../core/hook.ts";
+import { checkOptions, is } from "../../core/options.ts";
+import { Applied } from "./phases.ts";
+
+/** Options of `customStep`. */
+export interface CustomStepOptions {
+  /** Default `customStep`. */
+  readonly name?: string;
+  /** From parameters and clipped gradients to new parameters: a pure jax-js function. */
+  readonly update: UpdateFn;
+  /** What it keeps for each parameter from step to step, by name; saved with checkpoints. See `UpdateFn`. */
+  readonly slots?: readonly string[];
+  /** Default from the start. */
+  readonly from?: Quantity;
+  /** The optimizer steps again after this. Default never. */
+  readonly until?: Quantity;
+}
+
+const CHECKS = {
+  name: is.name,
+  update: is.function,
+  slots: is.arrayOf(is.name),
+  from: is.or(is.nonNegative, is.name),
+  until: is.or(is.nonNegative, is.name),
+};
+
+/** Another function, so that the user's stays as it is; under its name, by which it is recorded. */
+const withSlots = (update: UpdateFn, slots: readonly string[]): UpdateFn =>
+  Object.defineProperties((...args: Parameters<UpdateFn>) => update(...args), {
+    name: { value: update.name },
+    slots: { value: slots },
+  });
+
+/**
+ * The optimizer's own state rests meanwhile. The step stays one program: the update is compiled into it.
+ * @example
+ * // sign descent
+ * customStep({
+ *   update: (params, grads, { lr }) =>
+ *     Object.fromEntries(Object.keys(params).map((k) => [k, params[k].sub(np.sign(grads[k]).mul(lr.ref))])),
+ * })
+ * // momentum
+ * customStep({
+ *   slots: ["velocity"],
+ *   update(params, grads, { lr, state: { velocity } }) {
+ *     const next = Object.fromEntries(Object.keys(params).map((k) => [k, velocity[k].mul(0.9).add(grads[k])]));
+ *     const moved = Object.keys(params).map((k) => [k, params[k].sub(next[k].ref.mul(lr.ref))]);
+ *     return [Object.fromEntries(moved), { velocity: next }];
+ *   },
+ * })
+ */
+export function customStep(options: CustomStepOptions): Hook {
+  checkOptions("customStep", options, CHECKS, ["update"]);
+  const { name = "customStep", slots, from, until } = options;
+  const update = slots ? withSlots(options.update, slots) : options.update;
+  const when = { ...(from !== undefined && { from }), ...(until !== undefined && { until }) };
+  checkCadence("customStep", when);
+  const applied = new Applied(false);
+
+  return {
+    name,
+    onTrainBegin: () => applied.renew(),
+    onStepBegin(ctx) {
+      const own = ctx.due(when);
+      if (applied.take(own)) ctx.setUpdate(own ? update : null, own ? "own step" : "back to the optimizer");
+    },
+  };
+}

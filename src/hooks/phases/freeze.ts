@@ -1,0 +1,98 @@
+// freeze: keeps parameters as they are, by name, for a part of the run or all of it.
+import { checkCadence, type CadenceOptions, type Quantity } from "../../core/cadence.ts";
+import { OptionError } from "../../core/errors.ts";
+import type { Hook } from "../../core/hook.ts";
+import { selectNames, type NameFilter } from "../../core/names.ts";
+import { checkOptions, is } from "../../core/options.ts";
+import { sharedKey } from "../../core/shared.ts";
+import { Applied } from "./phases.ts";
+
+/** Which parameters are frozen, and when. */
+export interface FreezeRule {
+  /** Which parameters: a name, a part of names, a glob, several of these, or a function. */
+  readonly params: NameFilter;
+  /** Frozen from here on. Default from the start. */
+  readonly from?: Quantity;
+  /** Trained again after this: `"2 epochs"`, `"500 steps"`, `"10%"`. Default never. */
+  readonly until?: Quantity;
+}
+
+/** Options of `freeze`. */
+export interface FreezeOptions extends Partial<FreezeRule> {
+  /** Default `freeze`. */
+  readonly name?: string;
+  /** Several rules, for gradual unfreezing; instead of `params`. */
+  readonly schedule?: readonly FreezeRule[];
+}
+
+const RULE = {
+  params: is.or(is.name, is.arrayOf(is.name), is.function),
+  from: is.or(is.nonNegative, is.name),
+  until: is.or(is.nonNegative, is.name),
+};
+const CHECKS = { name: is.name, ...RULE, schedule: is.arrayOf(is.object) };
+
+/** What each freeze hook of the trainer holds now: together they decide what is trained. */
+const frozenParams = sharedKey<ReadonlyMap<string, readonly string[]>>("frozenParams");
+
+function rulesOf({ params, from, until, schedule }: FreezeOptions): readonly FreezeRule[] {
+  const one = [params, from, until].some((option) => option !== undefined);
+  if (one === (schedule !== undefined) || (one && params === undefined)) {
+    throw new OptionError(
+      `freeze: say which parameters with either \`params\` or \`schedule\`, such as freeze({ params: "encoder", until: "2 epochs" }).`,
+    );
+  }
+  for (const each of schedule ?? []) checkOptions("freeze: schedule", each, RULE, ["params"]);
+  return schedule ?? [{ params: params!, ...window(from, until) }];
+}
+
+/** The part of the run between two points, as a cadence. */
+const window = (from: Quantity | undefined, until: Quantity | undefined): CadenceOptions => ({
+  ...(from !== undefined && { from }),
+  ...(until !== undefined && { until }),
+});
+
+/**
+ * Frozen parameters get no gradient and no weight decay: they stay bit for bit what they are.
+ * @example
+ * freeze({ params: "encoder", until: "2 epochs" })
+ * freeze({ schedule: [{ params: "encoder.0", until: "4 epochs" }, { params: "encoder", until: "2 epochs" }] })
+ */
+export function freeze(options: FreezeOptions): Hook {
+  checkOptions("freeze", options, CHECKS);
+  const { name = "freeze" } = options;
+  const rules = rulesOf(options).map(({ params, from, until }) => {
+    const when = window(from, until);
+    checkCadence("freeze", when);
+    return { params, when };
+  });
+  const applied = new Applied("");
+
+  return {
+    name,
+    onTrainBegin(ctx) {
+      applied.renew();
+      for (const { params } of rules) {
+        if (selectNames(params, ctx.params.names).length > 0) continue;
+        const filter = typeof params === "function" ? "the function" : JSON.stringify(params);
+        throw new OptionError(`${name}: ${filter} matches no parameter. Parameters: ${ctx.params.names.join(", ")}.`);
+      }
+    },
+    onStepBegin(ctx) {
+      const active = rules.filter(({ when }) => ctx.due(when));
+      // The rules in force stand for the names: nothing else is looked at in a step where they stay the same.
+      if (!applied.take(active.map((rule) => rules.indexOf(rule)).join())) return;
+      const { names } = ctx.params;
+      const mine = active.flatMap(({ params }) => selectNames(params, names));
+      const all = new Map(ctx.shared.get(frozenParams)).set(name, mine);
+      ctx.shared.set(frozenParams, all);
+      const frozen = new Set([...all.values()].flat());
+      if (frozen.size === names.length) throw new OptionError(`${name}: nothing is left to train.`);
+      const trained = names.filter((each) => !frozen.has(each));
+      ctx.setTrainable((each) => !frozen.has(each), `trains ${trained.length} of ${names.length} parameters`);
+    },
+    // A checkpoint keeps what is frozen: whoever goes on from it must know that it is this hook's to set free.
+    state: () => ({ json: applied.state() }),
+    load: ({ json }) => applied.load(json as string | null),
+  };
+}

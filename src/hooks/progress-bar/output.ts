@@ -1,0 +1,140 @@
+// Where a progress bar shows: live on a terminal, as plain lines, or nowhere.
+import {
+  type Ending,
+  endLines,
+  evalEndLines,
+  evalLine,
+  liveLines,
+  plainEnd,
+  plainEvalEnd,
+  plainEvalLine,
+  plainLine,
+} from "./lines.ts";
+import type { BarState } from "./state.ts";
+import { canRedraw, isQuiet, surroundings, wantsColor, wantsUnicode } from "../../terminal/env.ts";
+import type { Style } from "../../terminal/paint.ts";
+import { terminal, type Live, type Terminal } from "../../terminal/terminal.ts";
+
+export interface BarOutput {
+  /** Milliseconds between two looks. */
+  readonly gap: number;
+  /** Milliseconds before an evaluation is worth a word. */
+  readonly evalDelay: number;
+  /** A run begins, or an evaluation on its own. */
+  begin(): void;
+  show(): void;
+  epochEnd(): void;
+  end(ending: Ending): void;
+  endEvaluation(metrics: Readonly<Record<string, number>>): void;
+  /** Always the last; also without an end. */
+  close(): void;
+}
+
+export interface OutputOptions {
+  readonly live?: boolean;
+  readonly plainEvery?: number;
+  readonly quiet?: boolean;
+  readonly width?: number;
+  readonly color?: boolean;
+  readonly ascii?: boolean;
+  readonly write?: (text: string) => void;
+}
+
+/** Ten times a second is as often as an eye can follow. */
+const LIVE_GAP = 100;
+/** So that the time goes on while a step takes long. */
+const TICK = 1000;
+/** An evaluation that is over sooner gets no line: it would only flash. */
+const SHORT_EVALUATION = 0.3;
+/** Short epochs share a plain line. */
+const EPOCH_GAP = 1000;
+
+/** Undefined when there is nobody to show anything to. */
+export function barOutput(options: OutputOptions, state: BarState): BarOutput | undefined {
+  const around = surroundings();
+  const { quiet = around !== undefined && isQuiet(around), write } = options;
+  if (quiet) return undefined;
+  if (write) return plainOutput(options, state, write);
+  const screen = terminal();
+  if (around === undefined || screen === undefined) return undefined;
+  if (!(options.live ?? canRedraw(around))) return plainOutput(options, state, (text) => screen.print(text), screen);
+  const { color = wantsColor(around), ascii = !wantsUnicode(around) } = options;
+  return liveOutput(screen, state, { color, unicode: !ascii }, options.width ?? Infinity);
+}
+
+function liveOutput(screen: Terminal, state: BarState, style: Style, width: number): BarOutput {
+  let live: Live | undefined;
+  let tick: ReturnType<typeof setInterval> | undefined;
+  let unannounce: (() => void) | undefined;
+
+  const columns = (): number => Math.min(screen.columns, width);
+
+  function render(): readonly string[] {
+    const { evaluation } = state;
+    if (state.isAlone) return evaluation ? [evalLine(evaluation, style, columns())] : [];
+    const long = evaluation !== undefined && evaluation.seconds >= SHORT_EVALUATION;
+    return liveLines(state.progress, long ? evaluation : undefined, style, columns());
+  }
+
+  function close(last?: readonly string[]): void {
+    clearInterval(tick);
+    live?.close(last);
+    live = undefined;
+  }
+
+  return {
+    gap: LIVE_GAP,
+    evalDelay: 0,
+    begin() {
+      close();
+      unannounce ??= screen.announce();
+      live = screen.open(render);
+      tick = setInterval(() => live?.draw(), TICK);
+      tick.unref?.();
+    },
+    show: () => live?.draw(),
+    epochEnd: () => undefined,
+    end: (ending) => close(endLines(state.progress, ending, style, columns())),
+    endEvaluation: (metrics) => close(evalEndLines(state.evaluation!, Object.entries(metrics), style, columns())),
+    close() {
+      close();
+      unannounce?.();
+      unannounce = undefined;
+    },
+  };
+}
+
+function plainOutput(
+  { plainEvery = 5 }: OutputOptions,
+  state: BarState,
+  write: (text: string) => void,
+  screen?: Terminal,
+): BarOutput {
+  let epochAt = -Infinity;
+  let unannounce: (() => void) | undefined;
+  const line = (text: string): void => write(`${text}\n`);
+  return {
+    gap: 1000 * plainEvery,
+    evalDelay: 1000 * plainEvery,
+    begin() {
+      epochAt = -Infinity;
+      unannounce ??= screen?.announce();
+    },
+    show() {
+      const { evaluation } = state;
+      line(evaluation ? plainEvalLine(evaluation) : plainLine(state.progress));
+    },
+    epochEnd() {
+      const now = performance.now();
+      if (now - epochAt < EPOCH_GAP) return;
+      epochAt = now;
+      line(plainLine(state.progress));
+    },
+    end: (ending) => line(plainEnd(state.progress, ending)),
+    endEvaluation: (metrics) => line(plainEvalEnd(state.evaluation!, Object.entries(metrics))),
+    close() {
+      unannounce?.();
+      unannounce = undefined;
+    },
+  };
+}

@@ -1,0 +1,201 @@
+// What a progress bar knows of its run, gathered when it looks, for whoever draws it.
+import type { ContextOf } from "../../core/context.types.ts";
+import { evalLoaderNames } from "../../core/monitor.ts";
+import { selectNames, type NameFilter } from "../../core/names.ts";
+import type { EvalProgress, Progress } from "./lines.ts";
+import { Pace } from "../../terminal/eta.ts";
+import { Curve } from "../../terminal/sparkline.ts";
+import { batchesAllowed, type BatchLimit } from "../../core/limits.ts";
+
+type Seen = Pick<ContextOf<"trainBegin">, "step" | "epoch" | "totalSteps" | "metrics">;
+
+interface Evaluation {
+  readonly name: string;
+  readonly total: number | undefined;
+  readonly at: number;
+  /** On its own, outside a run. */
+  readonly alone: boolean;
+}
+
+const seconds = (ms: number): number => ms / 1000;
+
+export class BarState {
+  /** Batches of the evaluation that goes on. */
+  evalBatches = 0;
+  readonly #filter: NameFilter | undefined;
+  readonly #sparkline: boolean;
+  readonly #pace = new Pace();
+  readonly #curve = new Curve();
+  #seen: Seen = { step: 0, epoch: 0, totalSteps: undefined, metrics: {} };
+  #epochs: number | undefined;
+  #elapsedBefore = 0;
+  #startedAt = 0;
+  #loss: number | undefined;
+  #lookedAt = -1;
+  #lr: number | undefined;
+  #values: Progress["values"] = [];
+  /** Metrics of evaluations, in the order in which they came. */
+  #evalMetrics = new Set<string>();
+  #evaluation: Evaluation | undefined;
+
+  constructor({ metrics, sparkline = true }: { readonly metrics?: NameFilter; readonly sparkline?: boolean }) {
+    this.#filter = metrics;
+    this.#sparkline = sparkline;
+  }
+
+  begin(ctx: ContextOf<"trainBegin">): void {
+    this.#elapsedBefore = ctx.elapsed;
+    this.#startedAt = performance.now();
+    this.#epochs = epochsIn(ctx);
+    this.#pace.begin(ctx.step);
+    this.#curve.clear();
+    this.#loss = this.#lr = this.#evaluation = undefined;
+    const prefixes = evalLoaderNames(ctx.config.eval).map((name) => `${name}/`);
+    this.#evalMetrics = new Set(
+      Object.keys(ctx.metrics).filter((name) => prefixes.some((prefix) => name.startsWith(prefix))),
+    );
+    this.follow(ctx);
+  }
+
+  /** Reads what is shown, and only that: the loss comes from the device. */
+  look(ctx: ContextOf<"stepEnd">, now: number): void {
+    this.#pace.mark(ctx.step, seconds(now));
+    this.#lookedAt = ctx.step;
+    // A skipped step has the loss of an earlier one.
+    if (!ctx.skipped && (this.#sparkline || this.#shows("loss"))) {
+      this.#loss = ctx.loss;
+      if (this.#sparkline) this.#curve.add(ctx.loss);
+    }
+    if (this.#shows("lr")) this.#lr = ctx.lr;
+    this.follow(ctx);
+  }
+
+  /** Counters and metrics, which cost nothing. */
+  follow({ step, epoch, totalSteps, metrics }: Seen): void {
+    this.#seen = { step, epoch, totalSteps, metrics };
+    const known: Record<string, number | undefined> = { ...metrics, loss: this.#loss, lr: this.#lr };
+    const names = [...new Set(["loss", "lr", ...Object.keys(metrics)])].filter((name) => known[name] !== undefined);
+    const shown =
+      this.#filter === undefined
+        ? names.filter((name) => name === "loss" || name === "lr" || this.#evalMetrics.has(name))
+        : selectNames(this.#filter, names);
+    this.#values = shown.map((name) => [name, known[name]!]);
+  }
+
+  #shows(name: string): boolean {
+    return this.#filter === undefined || selectNames(this.#filter, [name]).length > 0;
+  }
+
+  evalBegin(ctx: ContextOf<"evalBegin">): void {
+    const { loaderName: name, phase, config } = ctx;
+    const alone = phase === "standalone";
+    if (!alone) {
+      this.#pace.mark(ctx.step, seconds(performance.now()));
+      this.follow(ctx);
+    }
+    this.evalBatches = 0;
+    // On its own it has another loader, whatever its name.
+    this.#evaluation = { name, total: alone ? undefined : evalBatchesIn(config, name), at: performance.now(), alone };
+  }
+
+  get isAlone(): boolean {
+    return this.#evaluation?.alone === true;
+  }
+
+  evalEnd(ctx: ContextOf<"evalEnd">): void {
+    const began = this.#evaluation;
+    if (began === undefined || began.alone) return;
+    this.#evaluation = undefined;
+    this.#pace.evaluated(ctx.step, seconds(performance.now() - began.at));
+    if (!ctx.partial) for (const name of Object.keys(ctx.evalMetrics)) this.#evalMetrics.add(name);
+    this.follow(ctx);
+  }
+
+  epochEnd(ctx: Seen): void {
+    this.#pace.mark(ctx.step, seconds(performance.now()));
+    this.follow(ctx);
+    this.#replaceStale(ctx);
+  }
+
+  /** The run is over, however: so is its evaluation. */
+  end(ctx: Seen): void {
+    this.#evaluation = undefined;
+    this.follow(ctx);
+    this.#replaceStale(ctx);
+    // What would have been the rate of a next step.
+    this.#values = this.#values.filter(([name]) => name !== "lr");
+  }
+
+  /** Loss and rate were those of the step at which we looked. At the end of an epoch there is something better: its mean. */
+  #replaceStale({ step, metrics }: Seen): void {
+    if (this.#lookedAt === step) return;
+    const mean = metrics["train/loss"];
+    this.#values = this.#values.flatMap(([name, value]) => {
+      if (name === "loss") return mean === undefined ? [] : [["train/loss", mean] as const];
+      return name === "lr" ? [] : [[name, value] as const];
+    });
+  }
+
+  get progress(): Progress {
+    const now = performance.now();
+    const { step, epoch, totalSteps } = this.#seen;
+    const epochs = this.#epochs === undefined || epoch >= this.#epochs ? undefined : this.#epochs;
+    return {
+      epoch: epoch + 1,
+      epochs,
+      step,
+      totalSteps,
+      elapsed: this.#elapsedBefore + seconds(now - this.#startedAt),
+      // While an evaluation goes on, the steps that are left do not get fewer.
+      left: totalSteps === undefined ? undefined : this.#pace.left(totalSteps, seconds(this.#evaluation?.at ?? now)),
+      secondsPerStep: this.#pace.secondsPerStep,
+      values: this.#values,
+      curve: this.#curve.points,
+    };
+  }
+
+  get evaluation(): EvalProgress | undefined {
+    if (this.#evaluation === undefined) return undefined;
+    const { name, total, at } = this.#evaluation;
+    return { name, total, batches: this.evalBatches, seconds: seconds(performance.now() - at) };
+  }
+}
+
+type Config = ContextOf<"trainBegin">["config"];
+
+interface Sized {
+  readonly length?: number;
+  readonly next?: unknown;
+}
+
+/** The loader, where there is just one. */
+const single = (option: unknown): Sized | undefined => {
+  const loader = option as Sized | undefined;
+  return typeof loader?.next === "function" ? loader : undefined;
+};
+
+const whole = (value: unknown): number | undefined => (Number.isSafeInteger(value) ? (value as number) : undefined);
+
+/** Batches that are used of so many. */
+function limited(length: number | undefined, of: "train" | "eval", { limitBatches }: Config): number | undefined {
+  // Data of unknown length may end before the limit.
+  if (length === undefined) return undefined;
+  return Math.min(length, batchesAllowed(limitBatches as BatchLimit | undefined, of, length, of));
+}
+
+/** Epochs of this run. By its steps where it can be: `fit({ epochs })` may ask for others than the trainer's options. */
+export function epochsIn({
+  config,
+  totalSteps,
+}: Pick<ContextOf<"trainBegin">, "config" | "totalSteps">): number | undefined {
+  const batches = limited(single(config.train)?.length, "train", config);
+  const { accumulate, epochs } = config;
+  if (batches === undefined || totalSteps === undefined) return whole(epochs);
+  const steps = Math.ceil(batches / (whole(accumulate) ?? 1));
+  return steps > 0 ? Math.ceil(totalSteps / steps) : undefined;
+}
+
+export function evalBatchesIn(config: Config, name: string): number | undefined {
+  const loader = single(config.eval) ?? (config.eval as Readonly<Record<string, Sized>> | undefined)?.[name];
+  return evalLoaderNames(config.eval).includes(name) ? limited(loader?.length, "eval", config) : undefined;
+}
