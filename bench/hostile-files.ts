@@ -4,7 +4,7 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { decodePt } from "../src/checkpoint/formats/pt.ts";
+import { decodePt } from "../src/checkpoint/formats/torch/pt.ts";
 import type { Report } from "./lib/report.ts";
 
 const ROUNDS = 5;

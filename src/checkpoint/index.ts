@@ -2,15 +2,19 @@
 // Reading never executes anything; a bad file is a CheckpointError.
 import "../core/ambient.ts";
 export { CheckpointError } from "../core/errors.ts";
-export { convertCheckpoint, type ConvertOptions } from "./convert.ts";
-export { openDirectoryStore, type DirectoryStoreOptions } from "./directory-store.ts";
-export { NameTemplate } from "./file-name.ts";
-export { fromHostArrays, rawValues, toHostArrays } from "./formats/host-arrays.ts";
-export { decodePt, encodePt } from "./formats/pt.ts";
-export { type PtValue } from "./formats/pt-value.ts";
+export {
+  type ConvertOptions,
+  type SaveWeightsOptions,
+  type WrittenWeights,
+  convertCheckpoint,
+  saveWeights,
+} from "./weights/write-weights.ts";
+export { openDirectoryStore, type DirectoryStoreOptions } from "./stores/directory-store.ts";
+export { NameTemplate } from "./name-template.ts";
+export { fromHostArrays, rawValues, toHostArrays } from "./formats/tensor-values.ts";
+export { decodePt, encodePt } from "./formats/torch/pt.ts";
 export { decodeSafetensors, encodeSafetensors, safetensorsParts } from "./formats/safetensors.ts";
-export { SafetensorsFile, type ByteSource } from "./formats/safetensors-file.ts";
-export { ShardedSafetensors } from "./formats/safetensors-shards.ts";
+export { type ByteSource, SafetensorsFile, ShardedSafetensors } from "./formats/safetensors-file.ts";
 export { type FileDType, type FileTensor, type FileTensors } from "./formats/tensor.ts";
 export {
   decodeTorchCheckpoint,
@@ -18,24 +22,25 @@ export {
   type ReadTorchCheckpoint,
   type ReadTorchOptions,
   type TorchCheckpoint,
-} from "./formats/torch-checkpoint.ts";
+} from "./formats/torch/torch-checkpoint.ts";
 export {
   type TorchGroup,
   type TorchOptimizer,
   type TorchOptimizerState,
   type TorchValues,
-} from "./formats/torch-optimizer.ts";
-export { inspectCheckpoint, type InspectedCheckpoint, type InspectOptions } from "./inspect.ts";
-export { describeCheckpoint } from "./inspect-describe.ts";
-export { type TensorSummary } from "./inspect-tensors.ts";
-export { MANIFEST } from "./manifest.ts";
-export { manifestText } from "./manifest-text.ts";
-export { memoryStore } from "./memory-store.ts";
-export { openOpfsStore } from "./opfs-store.ts";
-export { readWeights, type ReadWeightsOptions } from "./read-weights.ts";
+} from "./formats/torch/torch-optimizer.ts";
+export {
+  type InspectOptions,
+  type InspectedCheckpoint,
+  type TensorSummary,
+  describeCheckpoint,
+  inspectCheckpoint,
+} from "./weights/inspect.ts";
+export { MANIFEST, manifestText } from "./manifest.ts";
+export { memoryStore } from "./stores/memory-store.ts";
+export { openOpfsStore } from "./stores/opfs-store.ts";
+export { readWeights, type ReadWeightsOptions } from "./weights/read-weights.ts";
 export { retain, type KeepReason, type Retention, type RetentionEntry, type RetentionRules } from "./retention.ts";
-export { saveWeights, type SaveWeightsOptions } from "./save-weights.ts";
-export { sharedBytes } from "./shared-bytes.ts";
 export {
   type BadCheckpoint,
   type CheckpointFiles,
@@ -44,9 +49,10 @@ export {
   type FileEntry,
   type FileParts,
   type LentFiles,
-  type LoadedCheckpoint,
   type LoadOptions,
-  type SavedCheckpoint,
+  type LoadedCheckpoint,
   type SaveReason,
+  type SavedCheckpoint,
+  sharedBytes,
 } from "./store.ts";
-export { type WrittenWeights } from "./write-weights.ts";
+export type { PtValue } from "./formats/torch/pickle-writer.ts";

@@ -1,6 +1,7 @@
 // manifest.json: written last, so that its presence says complete; sizes and digests say intact.
 import { isSafeName } from "../core/safe-name.ts";
-import type { CheckpointInfo, FileEntry } from "./store.ts";
+import type { CheckpointInfo, FileEntry, SavedCheckpoint } from "./store.ts";
+import { CheckpointError } from "../core/errors.ts";
 
 /** The file that makes a directory a checkpoint. It is written last, with size and digest of all others. */
 export const MANIFEST = "manifest.json";
@@ -137,4 +138,26 @@ function readRecord<T>(
   return entries.every((entry): entry is [string, T] => entry[1] !== undefined)
     ? Object.fromEntries(entries)
     : undefined;
+}
+
+// The manifest of a checkpoint that lies in no directory, as a directory would have it: for those who copy one to a disk.
+
+/** The same text as the one on the disk. */
+export async function manifestText(saved: SavedCheckpoint): Promise<string> {
+  const body = manifestBody(saved);
+  return sealManifest(body, await digestOf(body));
+}
+
+// SHA-256 where there is no node:crypto: the browser computes it off the calling thread.
+
+export async function digestOf(data: Uint8Array | string): Promise<string> {
+  const bytes = typeof data === "string" ? new TextEncoder().encode(data) : data;
+  const { subtle } = globalThis.crypto as { subtle?: SubtleCrypto };
+  if (!subtle) {
+    throw new CheckpointError("crypto.subtle", "it is missing", "Serve the page over https or from localhost.");
+  }
+  // Digests of shared memory are refused: it could change meanwhile.
+  const own = bytes.buffer instanceof ArrayBuffer ? (bytes as Uint8Array<ArrayBuffer>) : bytes.slice();
+  const digest = new Uint8Array(await subtle.digest("SHA-256", own));
+  return Array.from(digest, (byte) => byte.toString(16).padStart(2, "0")).join("");
 }

@@ -1,5 +1,5 @@
 // hookline convert: weights from one kind of file into another.
-import { convertCheckpoint, type ConvertOptions } from "../checkpoint/convert.ts";
+import { convertCheckpoint, type ConvertOptions } from "../checkpoint/weights/write-weights.ts";
 import { UsageError } from "./lib/exit.ts";
 import { checkNewFile } from "./lib/new-file.ts";
 import { print, printJson } from "./lib/output.ts";

@@ -1,9 +1,8 @@
 // hookline inspect: what is in a run, a checkpoint or a file of weights, and whether it is whole.
 import { statSync } from "node:fs";
 import { join } from "node:path";
-import { describeCheckpoint } from "../checkpoint/inspect-describe.ts";
-import { inspectCheckpoint, type InspectedCheckpoint } from "../checkpoint/inspect.ts";
-import { checkpointsIn, NothingHere } from "../checkpoint/read-weights-place.ts";
+import { type InspectedCheckpoint, describeCheckpoint, inspectCheckpoint } from "../checkpoint/weights/inspect.ts";
+import { checkpointsIn, NothingHere } from "../checkpoint/weights/read-weights.ts";
 import type { SavedCheckpoint } from "../checkpoint/store.ts";
 import { formatDuration } from "../terminal/eta.ts";
 import { formatMetric } from "../terminal/format-number.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { memoryStore } from "../checkpoint/memory-store.ts";
+import { memoryStore } from "../checkpoint/stores/memory-store.ts";
 import type { Hook } from "../core/hook.ts";
 import type { Loader } from "../core/loader.ts";
 import type { HostBatch } from "../core/model.ts";

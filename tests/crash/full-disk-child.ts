@@ -1,6 +1,6 @@
 // Saves on a disk that is too small, then on one that cannot be written; what it saw goes to its output, a line each.
 import { readdirSync } from "node:fs";
-import { openDirectoryStore } from "../../src/checkpoint/directory-store.ts";
+import { openDirectoryStore } from "../../src/checkpoint/stores/directory-store.ts";
 import { filesOf, infoOf } from "./scenario.ts";
 
 const [root, mode] = process.argv.slice(2) as [string, string];

@@ -33,7 +33,7 @@ export async function killLoggedTraining(
 ): Promise<LoggedKills> {
   const home = newFolder();
   try {
-    const threads = ["src/loggers/logging-worker.ts", "src/checkpoint/disk-worker.ts"];
+    const threads = ["src/loggers/logging-worker.ts", "src/checkpoint/stores/disk-worker.ts"];
     await compile(
       home,
       "tests/crash/logged-training-child.ts",

@@ -1,5 +1,5 @@
 // Saves and prunes as fast as it can, with the writing thread, until it is killed.
-import { openDirectoryStore } from "../../src/checkpoint/directory-store.ts";
+import { openDirectoryStore } from "../../src/checkpoint/stores/directory-store.ts";
 import { retain } from "../../src/checkpoint/retention.ts";
 import { filesOf, infoOf } from "./scenario.ts";
 

@@ -1,5 +1,5 @@
 // What the OPFS tests run in a page or in a worker: saves that never end, a look at what they left, and single calls.
-import { openOpfsStore } from "../../src/checkpoint/opfs-store.ts";
+import { openOpfsStore } from "../../src/checkpoint/stores/opfs-store.ts";
 import type { CheckpointInfo, CheckpointStore } from "../../src/checkpoint/store.ts";
 
 const PATH = "runs/test/checkpoints";

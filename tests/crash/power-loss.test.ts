@@ -2,7 +2,7 @@
 import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { describe, afterAll, expect, test } from "vitest";
 import { nodeFs, type DiskFs } from "../../src/platform/durable-files.ts";
-import type { Disk } from "../../src/checkpoint/disk.ts";
+import type { Disk } from "../../src/checkpoint/stores/disk.ts";
 import { retain } from "../../src/checkpoint/retention.ts";
 import { LossyDisk, type Loss } from "../support/lossy-disk.ts";
 import { filesOf, findState, infoOf, newDisk, SCENARIOS, type Scenario } from "./scenario.ts";

@@ -8,7 +8,7 @@ import { compile, newFolder } from "./strace.ts";
 const kills = Number(process.argv[2] ?? 1000);
 const home = newFolder();
 const root = `${home}/checkpoints`;
-await compile(home, "tests/crash/loop-child.ts", "src/checkpoint/disk-worker.ts");
+await compile(home, "tests/crash/loop-child.ts", "src/checkpoint/stores/disk-worker.ts");
 
 /** Runs the child until a random moment after it has opened the store; returns the last step that it said was saved. */
 async function runAndKill(): Promise<number> {

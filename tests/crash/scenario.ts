@@ -2,10 +2,10 @@
 import { readdirSync } from "node:fs";
 import { CheckpointError } from "../../src/core/errors.ts";
 import { nodeFs } from "../../src/platform/durable-files.ts";
-import { Disk } from "../../src/checkpoint/disk.ts";
 import { lockDirectory } from "../../src/runs/lock.ts";
 import { retain, type RetentionRules } from "../../src/checkpoint/retention.ts";
 import type { CheckpointInfo } from "../../src/checkpoint/store.ts";
+import { Disk } from "../../src/checkpoint/stores/disk.ts";
 
 interface Save {
   readonly name: string;

@@ -1,5 +1,5 @@
 // One save through the writing thread, in a process of its own; its output says what was loaded.
-import { openDirectoryStore } from "../../src/checkpoint/directory-store.ts";
+import { openDirectoryStore } from "../../src/checkpoint/stores/directory-store.ts";
 import { filesOf, infoOf } from "./scenario.ts";
 
 const [root] = process.argv.slice(2) as [string];

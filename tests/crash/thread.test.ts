@@ -13,7 +13,7 @@ const run = (folder: string): Promise<{ stdout: string; stderr: string }> =>
 
 test("compiled, the thread's script lies beside the store, and an open store does not keep the process", async () => {
   const folder = `${home}/whole`;
-  await compile(folder, "tests/crash/thread-child.ts", "src/checkpoint/disk-worker.ts");
+  await compile(folder, "tests/crash/thread-child.ts", "src/checkpoint/stores/disk-worker.ts");
   expect(await run(folder)).toEqual({ stdout: "step-1", stderr: "" });
 });
 

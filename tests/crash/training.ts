@@ -8,7 +8,12 @@ import type { TrainingNote, TrainingOptions } from "./training-child.ts";
 export type Training = NotingChild<TrainingNote>;
 
 export const compileTraining = (home: string): Promise<void> =>
-  compile(home, "tests/crash/training-child.ts", "src/checkpoint/disk-worker.ts", "src/loggers/logging-worker.ts");
+  compile(
+    home,
+    "tests/crash/training-child.ts",
+    "src/checkpoint/stores/disk-worker.ts",
+    "src/loggers/logging-worker.ts",
+  );
 
 /** `around` is a command to run it with, such as strace and its options. */
 export function startTraining(home: string, options: TrainingOptions, around: readonly string[] = []): Training {

@@ -2,17 +2,20 @@
 // 100,000 files by default; HOOKLINE_FUZZ=1000000 npx vitest run tests/hostile/formats-fuzz for a million.
 import { readFileSync } from "node:fs";
 import { expect, it } from "vitest";
-import { joinBytes } from "../../src/checkpoint/formats/bytes.ts";
-import { badFile } from "../../src/checkpoint/formats/bad-file.ts";
-import { decodePt, encodePt } from "../../src/checkpoint/formats/pt.ts";
-import { isFileTensor, type PtValue } from "../../src/checkpoint/formats/pt-value.ts";
+import {
+  type FileTensor,
+  type FileTensors,
+  badFile,
+  joinBytes,
+  isFileTensor,
+} from "../../src/checkpoint/formats/tensor.ts";
+import { decodePt, encodePt } from "../../src/checkpoint/formats/torch/pt.ts";
 import { decodeSafetensors, encodeSafetensors } from "../../src/checkpoint/formats/safetensors.ts";
-import type { FileTensor, FileTensors } from "../../src/checkpoint/formats/tensor.ts";
-import { ZipFile } from "../../src/checkpoint/formats/zip-reader.ts";
-import { zipParts } from "../../src/checkpoint/formats/zip-writer.ts";
+import { ZipFile, zipParts } from "../../src/checkpoint/formats/torch/zip.ts";
 import { CheckpointError } from "../../src/core/errors.ts";
 import { Rng } from "../../src/data/random.ts";
 import { takesTooLong } from "./formats-measure.ts";
+import type { PtValue } from "../../src/checkpoint/formats/torch/pickle-writer.ts";
 
 const CASES = Number(process.env.HOOKLINE_FUZZ ?? 100_000);
 

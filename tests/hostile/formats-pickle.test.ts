@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { decodePt } from "../../src/checkpoint/formats/pt.ts";
+import { decodePt } from "../../src/checkpoint/formats/torch/pt.ts";
 import { CheckpointError } from "../../src/core/errors.ts";
 import { peakOf, takesTooLong } from "./formats-measure.ts";
 

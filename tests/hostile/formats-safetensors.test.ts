@@ -1,8 +1,7 @@
 // Hostile safetensors files: thirty tricks and the reference library's own negative cases, all refused with one error class.
 import { describe, expect, it } from "vitest";
 import { decodeSafetensors, encodeSafetensors } from "../../src/checkpoint/formats/safetensors.ts";
-import { ShardedSafetensors, parseShardIndex } from "../../src/checkpoint/formats/safetensors-shards.ts";
-import { SafetensorsFile } from "../../src/checkpoint/formats/safetensors-file.ts";
+import { SafetensorsFile, ShardedSafetensors, parseShardIndex } from "../../src/checkpoint/formats/safetensors-file.ts";
 import { CheckpointError } from "../../src/core/errors.ts";
 import { peakOf, takesTooLong } from "./formats-measure.ts";
 

@@ -2,7 +2,7 @@
 // For a PyTorch elsewhere: npx tsx tests/interop/checkpoints-runs.ts FOLDER
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { readWeights } from "../../src/checkpoint/read-weights.ts";
+import { readWeights } from "../../src/checkpoint/weights/read-weights.ts";
 import type { HostArray } from "../../src/core/arrays.ts";
 import type { HostTensors } from "../../src/core/model.ts";
 import type { Optimizer } from "../../src/core/optimizer.ts";

@@ -5,14 +5,15 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { rawValues, toHostArrays } from "../../src/checkpoint/formats/host-arrays.ts";
-import { decodePt } from "../../src/checkpoint/formats/pt.ts";
+import { rawValues, toHostArrays } from "../../src/checkpoint/formats/tensor-values.ts";
+import { decodePt } from "../../src/checkpoint/formats/torch/pt.ts";
 import { decodeSafetensors } from "../../src/checkpoint/formats/safetensors.ts";
-import { matchTensors, renameTensors, stateDictIn } from "../../src/checkpoint/formats/state-dict.ts";
+import { matchTensors, renameTensors } from "../../src/checkpoint/formats/state-dict.ts";
 import type { FileTensor, FileTensors } from "../../src/checkpoint/formats/tensor.ts";
 import { maxError } from "../support/gradcheck.ts";
 import { models, outputsOf, weightsOf } from "./formats-models.ts";
 import { writeOurs } from "./formats-write.ts";
+import { stateDictIn } from "../../src/checkpoint/formats/torch/torch-checkpoint.ts";
 
 const python = "/usr/bin/python3";
 const env = { ...process.env, OMP_NUM_THREADS: "1" };

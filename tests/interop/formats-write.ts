@@ -1,8 +1,8 @@
 // Writes our half of the exchange with PyTorch into a folder: npx tsx tests/interop/formats-write.ts FOLDER [CASES]
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { fromHostArrays } from "../../src/checkpoint/formats/host-arrays.ts";
-import { encodePt } from "../../src/checkpoint/formats/pt.ts";
+import { fromHostArrays } from "../../src/checkpoint/formats/tensor-values.ts";
+import { encodePt } from "../../src/checkpoint/formats/torch/pt.ts";
 import { decodeSafetensors, encodeSafetensors } from "../../src/checkpoint/formats/safetensors.ts";
 import type { FileTensor, FileTensors } from "../../src/checkpoint/formats/tensor.ts";
 import { Rng } from "../../src/data/random.ts";

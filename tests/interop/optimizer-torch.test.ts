@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { decodeTorchCheckpoint } from "../../src/checkpoint/formats/torch-checkpoint.ts";
+import { decodeTorchCheckpoint } from "../../src/checkpoint/formats/torch/torch-checkpoint.ts";
 import { writeBack } from "./optimizer-write.ts";
 
 const python = "/usr/bin/python3";

@@ -1,9 +1,9 @@
 // Reads PyTorch's full checkpoints and writes them again: npx tsx tests/interop/optimizer-write.ts FOLDER
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { convertCheckpoint } from "../../src/checkpoint/convert.ts";
-import { decodePt } from "../../src/checkpoint/formats/pt.ts";
-import { decodeTorchCheckpoint, encodeTorchCheckpoint } from "../../src/checkpoint/formats/torch-checkpoint.ts";
+import { convertCheckpoint } from "../../src/checkpoint/weights/write-weights.ts";
+import { decodePt } from "../../src/checkpoint/formats/torch/pt.ts";
+import { decodeTorchCheckpoint, encodeTorchCheckpoint } from "../../src/checkpoint/formats/torch/torch-checkpoint.ts";
 
 const params = [0, 2, 4].flatMap((layer) => [`${layer}.weight`, `${layer}.bias`]);
 const groups = ["weight", "bias"].map((kind) => params.filter((name) => name.endsWith(kind)));

@@ -1,6 +1,7 @@
-// A strict JSON reader over bytes. It checks while it reads, so a hostile header is refused before it is held in memory.
-import { quote, type BadFile } from "./bad-file.ts";
-import { isTrap } from "./tensor.ts";
+// A strict JSON reader for headers of files. JSON.parse would not do: it keeps the last of two equal keys, where another
+// reader may keep the first, and it builds the whole header (up to 100 MB of text) before anything can be refused. This
+// one reports duplicate keys and stops at the first contradiction, within twice the file's size in memory.
+import { type BadFile, isForbiddenName, quote } from "./tensor.ts";
 import type { Json } from "../../core/json.ts";
 
 const [TAB, LF, CR, SPACE, QUOTE, COMMA, ZERO, NINE, COLON, OPEN_LIST, BACKSLASH, CLOSE_LIST, OPEN, CLOSE] = [
@@ -33,7 +34,7 @@ export class JsonReader {
     for (;;) {
       const key = this.string();
       if (first.includes(key) || rest?.has(key)) throw this.#bad(`${this.#what} has the name ${quote(key)} twice`);
-      if (isTrap(key)) throw this.#bad(`${this.#what} has the forbidden name ${quote(key)}`);
+      if (isForbiddenName(key)) throw this.#bad(`${this.#what} has the forbidden name ${quote(key)}`);
       if (first.length < 8) first.push(key);
       else (rest ??= new Set()).add(key);
       this.#expect(COLON, ":");

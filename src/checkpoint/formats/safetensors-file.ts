@@ -1,9 +1,10 @@
-// Safetensors files from which single tensors are read, without the rest.
-import { badFile, quote, suggestName, type BadFile } from "./bad-file.ts";
-import { headerLength, parseHeader, type Header, type TensorInfo } from "./safetensors-header.ts";
-import type { FileTensor } from "./tensor.ts";
+// Safetensors files of which single tensors are read without the rest, and models split over several such files.
+import { type BadFile, type FileTensor, badFile, quote, suggestName } from "./tensor.ts";
+import { headerLength, parseHeader, type Header, type TensorInfo } from "./safetensors.ts";
+import { JsonReader } from "./json-reader.ts";
+import type { Json } from "../../core/json.ts";
 
-/** Where bytes come from: a file handle, a Blob, a server that knows ranges. */
+/** Where bytes come from: a file handle, a Blob, a server that supports ranges. */
 export interface ByteSource {
   readonly size: number;
   read(offset: number, length: number): Promise<Uint8Array>;
@@ -70,4 +71,89 @@ async function readFully(source: ByteSource, offset: number, length: number, bad
   if (bytes.length !== length)
     throw bad(`it gave ${bytes.length} of ${length} bytes at ${offset}, so it has become shorter since it was opened`);
   return bytes;
+}
+
+const MAX_INDEX = 100_000_000;
+
+interface ShardIndex {
+  /** The name of the file that has the tensor, for each tensor. */
+  readonly weightMap: ReadonlyMap<string, string>;
+  /** What the index says besides, `total_size` for example. */
+  readonly metadata: Json;
+}
+
+/** Reads a `model.safetensors.index.json`; `what` names it in errors. */
+export function parseShardIndex(bytes: Uint8Array, what: string): ShardIndex {
+  const bad = badFile(what);
+  if (bytes.length > MAX_INDEX) throw bad(`it has ${bytes.length} bytes, more than ${MAX_INDEX}`);
+  const json = new JsonReader(bytes, "the index", bad);
+  const weightMap = new Map<string, string>();
+  let metadata: Json = null;
+  json.object((key) => {
+    if (key === "weight_map") json.object((name) => void weightMap.set(name, fileName(json.string(), bad)));
+    else if (key === "metadata") metadata = json.value();
+    else throw bad(`the index has the unknown field ${quote(key)}`);
+  });
+  json.end();
+  if (weightMap.size === 0) throw bad("the index names no tensors in weight_map");
+  return { weightMap, metadata };
+}
+
+/** A shard is in its index's directory: with a path, the index could choose what is opened. */
+function fileName(name: string, bad: BadFile): string {
+  if (/^\w[\w.=-]{0,199}$/.test(name)) return name;
+  throw bad(`the index names the file ${quote(name)}, which is not a plain file name`);
+}
+
+/**
+ * The tensors of all shards as if they were in one file. Shards are opened when first needed.
+ * @example const model = new ShardedSafetensors(index, "model.safetensors.index.json", (name) => open(join(folder, name)));
+ */
+export class ShardedSafetensors {
+  readonly index: ShardIndex;
+  readonly #open: (fileName: string) => Promise<ByteSource>;
+  readonly #files = new Map<string, Promise<SafetensorsFile>>();
+  readonly #bad: BadFile;
+
+  constructor(index: Uint8Array, what: string, open: (fileName: string) => Promise<ByteSource>) {
+    this.index = parseShardIndex(index, what);
+    this.#open = open;
+    this.#bad = badFile(what);
+  }
+
+  get names(): string[] {
+    return [...this.index.weightMap.keys()];
+  }
+
+  async read(name: string): Promise<FileTensor> {
+    const fileName = this.index.weightMap.get(name);
+    if (fileName === undefined)
+      throw this.#bad(
+        `it has no tensor ${quote(name)}`,
+        `It names ${this.index.weightMap.size}.${suggestName(name, this.names)}`,
+      );
+    return (await this.#file(fileName)).read(name);
+  }
+
+  #file(fileName: string): Promise<SafetensorsFile> {
+    const known = this.#files.get(fileName);
+    if (known) return known;
+    const opened = this.#openShard(fileName);
+    this.#files.set(fileName, opened);
+    // The next read tries again.
+    opened.catch(() => this.#files.delete(fileName));
+    return opened;
+  }
+
+  /** A shard must have exactly what the index says: files of different models are easily mixed up. */
+  async #openShard(shard: string): Promise<SafetensorsFile> {
+    const file = await SafetensorsFile.open(await this.#open(shard), shard);
+    const names = new Set(file.names);
+    for (const [name, where] of this.index.weightMap)
+      if (where === shard && !names.delete(name))
+        throw this.#bad(`${shard} lacks tensor ${quote(name)}, which the index says it has`);
+    for (const name of names)
+      throw this.#bad(`${shard} has tensor ${quote(name)}, which the index does not name there`);
+    return file;
+  }
 }

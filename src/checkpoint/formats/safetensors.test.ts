@@ -2,10 +2,9 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { CheckpointError } from "../../core/errors.ts";
-import { fromHostArrays, toHostArrays } from "./host-arrays.ts";
+import { fromHostArrays, toHostArrays } from "./tensor-values.ts";
 import { decodeSafetensors, encodeSafetensors, safetensorsParts } from "./safetensors.ts";
-import { SafetensorsFile, type ByteSource } from "./safetensors-file.ts";
-import { ShardedSafetensors } from "./safetensors-shards.ts";
+import { type ByteSource, SafetensorsFile, ShardedSafetensors } from "./safetensors-file.ts";
 import { bytesPerElement, DTYPES, sizeInBytes, type FileTensor, type FileTensors } from "./tensor.ts";
 
 const floats = (values: number[], shape: number[]): FileTensor => ({

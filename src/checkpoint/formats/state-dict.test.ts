@@ -1,7 +1,8 @@
 // Names and shapes fitted to a model.
 import { describe, expect, it } from "vitest";
 import { CheckpointError, OptionError } from "../../core/errors.ts";
-import { matchTensors, renameTensors, stateDictIn, type RenameOptions } from "./state-dict.ts";
+import { matchTensors, renameTensors, type RenameOptions } from "./state-dict.ts";
+import { stateDictIn } from "./torch/torch-checkpoint.ts";
 
 const names = (tensors: Record<string, number>, options: RenameOptions) => ({
   ...renameTensors(tensors, options, "m.pt"),

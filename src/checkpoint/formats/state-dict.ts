@@ -1,9 +1,7 @@
-// Tensors by name, fitted to a model: taken out of a checkpoint, renamed, and compared with what the model wants.
+// Fits tensors of other software to a model: renames them, and compares names and shapes with the model's own.
 import { CheckpointError, OptionError } from "../../core/errors.ts";
 import { checkOptions, is, show } from "../../core/options.ts";
-import { badFile, quote, suggestName } from "./bad-file.ts";
-import { isFileTensor, type PtValue } from "./pt-value.ts";
-import type { FileTensors } from "./tensor.ts";
+import { quote, suggestName } from "./tensor.ts";
 
 export interface RenameOptions {
   /** Taken off the front of every name: `module.` of DataParallel, `model.` of Lightning. */
@@ -14,17 +12,15 @@ export interface RenameOptions {
   readonly strict?: boolean;
 }
 
+export const RENAME_CHECKS = { prefix: is.string, rename: is.or(is.object, is.function), strict: is.boolean };
+
 /** The same tensors under other names; `what` is where they come from, for errors. */
 export function renameTensors<T>(
   tensors: Readonly<Record<string, T>>,
   options: RenameOptions,
   what = "the tensors",
 ): Record<string, T> {
-  checkOptions("Renaming tensors", options, {
-    prefix: is.string,
-    rename: is.or(is.object, is.function),
-    strict: is.boolean,
-  });
+  checkOptions("Renaming tensors", options, RENAME_CHECKS);
   const { prefix = "", rename = {}, strict = true } = options;
   const used = new Set<string>();
   const newName = typeof rename === "function" ? rename : (name: string) => renamed(name, rename, used);
@@ -122,10 +118,10 @@ export function matchTensors<T extends Shaped>(
 /** How weights of other software are fitted to a model. */
 export type LoadStateDictOptions = RenameOptions;
 
-/** What did not find its counterpart: only with `strict: false` there can be any. */
+/** What had no counterpart. Empty unless `strict` is false. */
 export type LoadedStateDict = Pick<Match<never>, "missing" | "unexpected">;
 
-/** Renames and matches in one go, as `trainer.loadStateDict` does. */
+/** Renames, then matches, as `trainer.loadStateDict` does. */
 export function fitStateDict<T extends Shaped>(
   tensors: Readonly<Record<string, T>>,
   own: Readonly<Record<string, Shaped>>,
@@ -134,27 +130,4 @@ export function fitStateDict<T extends Shaped>(
   const what = "The state dict";
   const { strict = true } = options;
   return matchTensors(renameTensors(tensors, options, what), own, { strict }, what);
-}
-
-export const isStateDict = (value: PtValue | undefined): value is FileTensors =>
-  typeof value === "object" &&
-  value !== null &&
-  !ArrayBuffer.isView(value) &&
-  Object.values(value).length > 0 &&
-  Object.values(value).every(isFileTensor);
-
-/** The state dict in what a .pt file holds: the whole of it, or the part named `key` of a full checkpoint. */
-export function stateDictIn(value: PtValue, what: string, key?: string): FileTensors {
-  const bad = badFile(what);
-  const parts =
-    typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Record<string, PtValue>) : {};
-  const part = key === undefined ? value : Object.hasOwn(parts, key) ? parts[key] : undefined;
-  if (isStateDict(part)) return part;
-  const found = Object.keys(parts).filter((name) => isStateDict(parts[name]));
-  throw bad(
-    key === undefined ? "it holds more than tensors" : `it has no tensors under ${quote(key)}`,
-    found.length > 0
-      ? `Say which part to take: ${found.map(quote).join(", ")}.`
-      : "It has no part that is a state dict.",
-  );
 }

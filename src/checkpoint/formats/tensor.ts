@@ -1,5 +1,7 @@
-// A tensor as files keep it: a type, a shape and little-endian bytes in row-major order.
-import type { BadFile } from "./bad-file.ts";
+// What all formats share: a tensor as files keep it (type, shape, little-endian bytes in row-major order), its checks, and
+// the error for a file that is refused.
+import { CheckpointError } from "../../core/errors.ts";
+import { didYouMean } from "../../core/suggest.ts";
 
 /** Bits of one element, in the order of alignment in which the reference implementation sorts types. */
 const BITS = {
@@ -38,6 +40,13 @@ export interface FileTensor {
   readonly bytes: Uint8Array;
 }
 
+export const isFileTensor = (value: unknown): value is FileTensor =>
+  typeof value === "object" &&
+  value !== null &&
+  (value as FileTensor).bytes instanceof Uint8Array &&
+  typeof (value as FileTensor).dtype === "string" &&
+  Array.isArray((value as FileTensor).shape);
+
 /** The tensors of a file by name. */
 export type FileTensors = Record<string, FileTensor>;
 
@@ -45,10 +54,10 @@ export const DTYPES = Object.keys(BITS) as readonly FileDType[];
 
 export const isFileDType = (name: string): name is FileDType => Object.hasOwn(BITS, name);
 
-/** Bytes of one element; a fraction for the types that are packed. */
+/** Bytes of one element; a fraction for packed types. */
 export const bytesPerElement = (dtype: FileDType): number => BITS[dtype] / 8;
 
-/** More dimensions than any tensor library knows: a shape longer than this is an attack. */
+/** More dimensions than any tensor library supports: a longer shape is an attack. */
 export const MAX_DIMENSIONS = 64;
 
 /** The bytes that a tensor must have, or why there can be no such tensor. */
@@ -65,18 +74,58 @@ export function sizeInBytes(dtype: FileDType, shape: readonly number[]): number 
   return Number.isSafeInteger(size) ? size : `${elements} elements of ${dtype}, which do not fill whole bytes`;
 }
 
-/** A name that would be a trap as a property, alone or as a part between dots. */
-export const isTrap = (name: string): boolean => name.includes("__proto__") && name.split(".").includes("__proto__");
+/** `__proto__`, alone or between dots: as a property name it would change an object's prototype. */
+export const isForbiddenName = (name: string): boolean =>
+  name.includes("__proto__") && name.split(".").includes("__proto__");
 
-/** Checks a tensor that is to be written: what a user made may be wrong, and a wrong file is found too late. */
+/** Checks a tensor before it is written: a wrong file would be found too late. */
 export function checkWritable(name: string, { dtype, shape, bytes }: FileTensor, bad: BadFile): void {
   const fix = "Nothing was written: correct the tensor.";
   const what = `tensor ${JSON.stringify(name)}`;
-  if (isTrap(name)) throw bad(`${what} has a forbidden name`, fix);
+  if (isForbiddenName(name)) throw bad(`${what} has a forbidden name`, fix);
   if (!isFileDType(dtype)) throw bad(`${what} has the unknown type ${JSON.stringify(dtype)}`, fix);
   const size = sizeInBytes(dtype, shape);
   if (typeof size === "string") throw bad(`${what} has ${size}`, fix);
   if (size !== bytes.length) {
     throw bad(`${what} has ${bytes.length} bytes, but ${dtype} [${shape.join(", ")}] is ${size} bytes`, fix);
   }
+}
+
+/** Makes the error for one file, to be thrown: the reason (no full stop) and, unless it is the default, what to do. */
+export type BadFile = (reason: string, wayOut?: string, options?: ErrorOptions) => CheckpointError;
+
+const DAMAGED = "The file is damaged or was not made by a sound writer: use another copy or an earlier checkpoint.";
+
+export const badFile =
+  (file: string): BadFile =>
+  (reason, wayOut = DAMAGED, options) =>
+    new CheckpointError(file, reason, wayOut, options);
+
+/** A name from a file, safe to print: quoted, short, without control characters. */
+export function quote(name: string): string {
+  const short = name.length > 80 ? `${name.slice(0, 77)}…` : name;
+  return JSON.stringify(short);
+}
+
+/** Suggests the nearest of a file's names. Only names of similar length are compared: a file may have any number of any length. */
+export function suggestName(name: string, known: Iterable<string>): string {
+  const near: string[] = [];
+  for (const each of known) {
+    if (Math.abs(each.length - name.length) <= 3 && near.length < 1000) near.push(each);
+  }
+  return didYouMean(name, near);
+}
+
+/** The same memory as a plain Uint8Array: Node's Buffer has a `slice` that does not copy. */
+export const plainBytes = (bytes: Uint8Array): Uint8Array =>
+  new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+
+export function joinBytes(parts: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
+  const joined = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0));
+  let at = 0;
+  for (const part of parts) {
+    joined.set(part, at);
+    at += part.length;
+  }
+  return joined;
 }

@@ -1,8 +1,7 @@
 // A model of a run, put together again from the run's directory: its data, its parts, and its weights from a checkpoint.
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { checkpointsIn } from "../../checkpoint/read-weights-place.ts";
-import { readWeights } from "../../checkpoint/read-weights.ts";
+import { checkpointsIn, readWeights } from "../../checkpoint/weights/read-weights.ts";
 import type { Loader } from "../../core/loader.ts";
 import type { Datasets } from "../../core/pipeline.types.ts";
 import { Shared } from "../../core/shared.ts";

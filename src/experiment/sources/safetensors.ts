@@ -12,7 +12,7 @@ export interface SafetensorsOptions {
 export function safetensors(options: SafetensorsOptions): () => Promise<Arrays> {
   checkOptions("safetensors", options, { file: is.name }, ["file"]);
   return async () => {
-    const { readWeights } = await import("../../checkpoint/read-weights.ts");
+    const { readWeights } = await import("../../checkpoint/weights/read-weights.ts");
     return readWeights(options.file);
   };
 }

@@ -1,5 +1,4 @@
 import { describe, expect, it } from "vitest";
-import { memoryStore } from "../../checkpoint/memory-store.ts";
 import { thisProcess } from "../../runs/liveness.ts";
 import type { Hook } from "../../core/hook.ts";
 import { histogram, text } from "../../core/media.ts";
@@ -11,6 +10,7 @@ import { cosine } from "../../optim/index.ts";
 import { sgd } from "../../optim/sgd.ts";
 import { logger, type LoggerOptions } from "./logger.ts";
 import { modelCheckpoint } from "../model-checkpoint/model-checkpoint.ts";
+import { memoryStore } from "../../checkpoint/stores/memory-store.ts";
 
 interface Recorded extends LoggerBackend {
   readonly runs: RunFacts[];

@@ -1,5 +1,4 @@
 import { describe, expect, it } from "vitest";
-import { memoryStore } from "../../checkpoint/memory-store.ts";
 import type { CheckpointStore } from "../../checkpoint/store.ts";
 import type { Cadence } from "../../core/cadence.ts";
 import { CheckpointError, HookError } from "../../core/errors.ts";
@@ -9,6 +8,7 @@ import { tinyTrainer } from "../../testing/index.ts";
 import { watchBuffers } from "../../../tests/support/live-buffers.ts";
 import { failing, flaky, namesIn, savesOf, scripted, silent, stepsIn } from "../../../tests/support/checkpoints.ts";
 import { modelCheckpoint } from "./model-checkpoint.ts";
+import { memoryStore } from "../../checkpoint/stores/memory-store.ts";
 
 it("not strict: a metric that never comes is one warning, and one that comes late is none", async () => {
   const warned = async (monitor: string, strict = false): Promise<string[]> => {

@@ -1,8 +1,8 @@
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { openDirectoryStore } from "../../checkpoint/directory-store.ts";
-import { memoryStore } from "../../checkpoint/memory-store.ts";
+import { openDirectoryStore } from "../../checkpoint/stores/directory-store.ts";
+import { memoryStore } from "../../checkpoint/stores/memory-store.ts";
 import { script, scripted, best, namesIn, flaky, folder } from "../../../tests/support/checkpoints.ts";
 import { modelCheckpoint } from "./model-checkpoint.ts";
 

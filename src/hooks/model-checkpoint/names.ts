@@ -1,5 +1,5 @@
 // Names for a hook's checkpoints: from its template, and never one that would overwrite another checkpoint.
-import type { NameTemplate } from "../../checkpoint/file-name.ts";
+import type { NameTemplate } from "../../checkpoint/name-template.ts";
 import type { SavedCheckpoint } from "../../core/saving.ts";
 
 /** Leaves room in what a file system takes for what makes a name unique. */

@@ -1,5 +1,5 @@
 // The options of modelCheckpoint, checked and made into what the hook goes by.
-import { NameTemplate } from "../../checkpoint/file-name.ts";
+import { NameTemplate } from "../../checkpoint/name-template.ts";
 import type { RetentionRules } from "../../checkpoint/retention.ts";
 import { boundaryEvent, checkCadence, withUnit, type Cadence } from "../../core/cadence.ts";
 import { OptionError } from "../../core/errors.ts";

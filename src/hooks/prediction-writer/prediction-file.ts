@@ -1,11 +1,11 @@
 // A file of predictions that appears as a whole: it grows beside its name, and takes the name when it is complete.
 import { encodeSafetensors } from "../../checkpoint/formats/safetensors.ts";
-import { fromHostArrays } from "../../checkpoint/formats/host-arrays.ts";
 import { type HostArray, isHostArray } from "../../core/arrays.ts";
 import type { FileTensors } from "../../checkpoint/formats/tensor.ts";
 import { OptionError } from "../../core/errors.ts";
 import type { HostTensors } from "../../core/model.ts";
 import { builtin } from "../../platform/builtin.ts";
+import { fromHostArrays } from "../../checkpoint/formats/tensor-values.ts";
 
 type Fs = ReturnType<typeof process.getBuiltinModule<"node:fs/promises">>;
 type Path = ReturnType<typeof process.getBuiltinModule<"node:path">>;

@@ -4,8 +4,7 @@ import { CheckpointError } from "../../core/errors.ts";
 import type { SavedCheckpoint } from "../../core/saving.ts";
 import type { ContextOf } from "../../core/context.types.ts";
 import { builtinOrNone } from "../../platform/builtin.ts";
-import { manifestText } from "../../checkpoint/manifest-text.ts";
-import { MANIFEST } from "../../checkpoint/manifest.ts";
+import { MANIFEST, manifestText } from "../../checkpoint/manifest.ts";
 import type { PartSource } from "./part-reader.ts";
 
 type Fs = ReturnType<typeof process.getBuiltinModule<"node:fs/promises">>;

@@ -1,9 +1,9 @@
 // Between a snapshot and the files of a checkpoint. Loaded only when a checkpoint is written or read.
-import { toHostArrays } from "../../checkpoint/formats/host-arrays.ts";
+import { toHostArrays } from "../../checkpoint/formats/tensor-values.ts";
 import { decodeSafetensors, safetensorsParts } from "../../checkpoint/formats/safetensors.ts";
 import { matchTensors } from "../../checkpoint/formats/state-dict.ts";
 import type { FileTensors } from "../../checkpoint/formats/tensor.ts";
-import { torchCheckpointParts } from "../../checkpoint/formats/torch-checkpoint.ts";
+import { torchCheckpointParts } from "../../checkpoint/formats/torch/torch-checkpoint.ts";
 import type { CheckpointFiles, CheckpointStore, FileParts, LentFiles } from "../../checkpoint/store.ts";
 import { CheckpointError } from "../../core/errors.ts";
 import type { HostTensors } from "../../core/model.ts";

@@ -1,5 +1,5 @@
 // The tensors of one file of a checkpoint: references to what is on the engine, held until they are written.
-import { fromHostArrays } from "../../checkpoint/formats/host-arrays.ts";
+import { fromHostArrays } from "../../checkpoint/formats/tensor-values.ts";
 import type { FileDType, FileTensor, FileTensors } from "../../checkpoint/formats/tensor.ts";
 import { sizeOf, toHostArray, type HostArray } from "../../core/arrays.ts";
 import { ContextError } from "../../core/errors.ts";

@@ -250,7 +250,7 @@ async function removeIfEmpty(dir: string): Promise<void> {
 
 /** Only to be read, where there is no lock. */
 async function openDirectory(dir: string, lock: Lock | undefined): Promise<CheckpointStore> {
-  const { openDirectoryStore, openStore } = await import("../../checkpoint/directory-store.ts");
+  const { openDirectoryStore, openStore } = await import("../../checkpoint/stores/directory-store.ts");
   if (!lock) return openDirectoryStore(dir, { readOnly: true });
   const { resolve } = builtin<{ resolve(path: string): string }>("The run's directory", "node:path");
   // The lock outlives the store where hooks write to the run's directory.

@@ -1,9 +1,7 @@
 // What `fit({ resume })` names: the run's own newest checkpoint, one of them, or any checkpoint or weights on the disk.
-import { openDirectoryStore } from "../../checkpoint/directory-store.ts";
-import { bytesOf, nodePath } from "../../checkpoint/read-weights-disk.ts";
-import { verifyInCheckpoint } from "../../checkpoint/read-weights-manifest.ts";
-import { placeOf } from "../../checkpoint/read-weights-place.ts";
-import { readWeights } from "../../checkpoint/read-weights.ts";
+import { openDirectoryStore } from "../../checkpoint/stores/directory-store.ts";
+import { bytesOf, nodePath, verifyInCheckpoint } from "../../checkpoint/weights/files.ts";
+import { placeOf, readWeights } from "../../checkpoint/weights/read-weights.ts";
 import type { LoadedCheckpoint } from "../../checkpoint/store.ts";
 import { CheckpointError } from "../../core/errors.ts";
 import { NO_CHECKPOINT } from "../../core/saving.ts";

@@ -1,5 +1,5 @@
 // Memory for snapshots, used again from save to save: fresh memory costs several times what copying into it does.
-import { sharedBytes } from "../../checkpoint/shared-bytes.ts";
+import { sharedBytes } from "../../checkpoint/store.ts";
 
 /** Tensors begin at multiples of this, so that any number type can be read in place. */
 const ALIGN = 8;

@@ -1,15 +1,15 @@
 // Checkpoints as PyTorch keeps them: written for it to go on from, and read from it.
-import { toHostArrays } from "../../checkpoint/formats/host-arrays.ts";
-import { decodePt } from "../../checkpoint/formats/pt.ts";
-import type { PtValue } from "../../checkpoint/formats/pt-value.ts";
+import { toHostArrays } from "../../checkpoint/formats/tensor-values.ts";
+import { decodePt } from "../../checkpoint/formats/torch/pt.ts";
 import { renameTensors } from "../../checkpoint/formats/state-dict.ts";
 import type { FileTensors } from "../../checkpoint/formats/tensor.ts";
-import { decodeTorchCheckpoint, weightsIn, NO_OPTIMIZER } from "../../checkpoint/formats/torch-checkpoint.ts";
-import type { TorchOptimizer } from "../../checkpoint/formats/torch-optimizer.ts";
+import { decodeTorchCheckpoint, weightsIn, NO_OPTIMIZER } from "../../checkpoint/formats/torch/torch-checkpoint.ts";
+import type { TorchOptimizer } from "../../checkpoint/formats/torch/torch-optimizer.ts";
 import { CheckpointError } from "../../core/errors.ts";
 import type { HostTensors } from "../../core/model.ts";
 import type { OptimizerSet, OptimizerState, Slot } from "../optimizers.ts";
 import { paramOfSlot, slotName } from "../programs/programs.ts";
+import type { PtValue } from "../../checkpoint/formats/torch/pickle-writer.ts";
 
 /** The optimizers as they were at the snapshot that `slots` are of: by the time of writing, training has gone on. */
 export function torchOptimizers(

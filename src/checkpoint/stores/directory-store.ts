@@ -1,0 +1,146 @@
+// Checkpoints in a directory: locked for one writer, written by a thread, one call at a time.
+import { CheckpointError } from "../../core/errors.ts";
+import { checkOptions, is } from "../../core/options.ts";
+import { builtin } from "../../platform/builtin.ts";
+import { type DiskMethod, DiskThread } from "./disk-thread.ts";
+import { Disk } from "./disk.ts";
+import { withLentFiles } from "./lent-files.ts";
+import {
+  type CheckpointInfo,
+  type CheckpointStore,
+  type FileParts,
+  type LentFiles,
+  type LoadOptions,
+  type LoadedCheckpoint,
+  type SavedCheckpoint,
+  CallQueue,
+  toShared,
+} from "../store.ts";
+import { lockDirectory, type Lock } from "../../runs/lock.ts";
+
+/** Options of `openDirectoryStore`. */
+export interface DirectoryStoreOptions {
+  /** Only reads: takes no lock and removes nothing, so that a directory in use by a run can be read. */
+  readonly readOnly?: boolean;
+  /** `"sizes"` compares only the sizes of files, not their digests; default `"digests"`. */
+  readonly verify?: "digests" | "sizes";
+  /** False does the work in the calling thread; default true. */
+  readonly thread?: boolean;
+}
+
+const CHECKS = { readOnly: is.boolean, verify: is.oneOf("digests", "sizes"), thread: is.boolean };
+
+/** Opens the checkpoints in a directory, `runs/<name>/checkpoints`. Unless `readOnly`, it is created, locked and swept. */
+export async function openDirectoryStore(dir: string, options: DirectoryStoreOptions = {}): Promise<CheckpointStore> {
+  checkOptions("openDirectoryStore", { dir, ...options }, { dir: is.name, ...CHECKS }, ["dir"]);
+  const { readOnly = false, verify = "digests", thread = true } = options;
+  const { resolve } = builtin<{ resolve(path: string): string }>("The checkpoint directory", "node:path");
+  const root = resolve(dir);
+  const lock = readOnly ? undefined : lockDirectory(root);
+  return openStore(root, lock, { digests: verify === "digests", thread });
+}
+
+/** The same under a lock that the caller took. It is released when the store is closed. */
+export async function openStore(
+  root: string,
+  lock: Lock | undefined,
+  { digests, thread }: { readonly digests: boolean; readonly thread: boolean },
+): Promise<CheckpointStore> {
+  const disk = new DiskThread({ root, digests, fence: lock?.fence.mark }, { thread });
+  const store = new DirectoryStore(root, disk, lock);
+  try {
+    if (lock) await store.sweep();
+    return store;
+  } catch (error) {
+    await store.close();
+    throw error;
+  }
+}
+
+async function allShared(files: FileParts): Promise<FileParts> {
+  const shared: [string, readonly Uint8Array[]][] = [];
+  for (const [file, bytes] of Object.entries(files)) shared.push([file, await toShared(bytes)]);
+  return Object.fromEntries(shared);
+}
+
+class DirectoryStore implements CheckpointStore {
+  readonly #root: string;
+  readonly #disk: DiskThread;
+  readonly #lock: Lock | undefined;
+  readonly #calls: CallQueue;
+  readonly saveLent?: NonNullable<CheckpointStore["saveLent"]>;
+
+  constructor(root: string, disk: DiskThread, lock: Lock | undefined) {
+    this.#root = root;
+    this.#calls = new CallQueue(root);
+    this.#disk = disk;
+    this.#lock = lock;
+    const { platform } = builtin<{ platform: string }>("The checkpoint directory", "node:process");
+    // Windows renames no directory in which a file is open.
+    if (platform !== "win32") this.saveLent = (...args) => this.#saveLent(...args);
+  }
+
+  async save(name: string, files: FileParts, info: CheckpointInfo): Promise<SavedCheckpoint> {
+    this.#assertWritable();
+    return this.#calls.add(async () => {
+      const chunks = this.#disk.isThreaded ? await allShared(files) : files;
+      return this.#disk.call("save", name, chunks, info);
+    });
+  }
+
+  async list(): Promise<SavedCheckpoint[]> {
+    return this.#call("list");
+  }
+
+  async read(name: string, file: string): Promise<Uint8Array> {
+    return this.#call("read", name, file);
+  }
+
+  async load(options?: LoadOptions): Promise<LoadedCheckpoint> {
+    return this.#call("load", options);
+  }
+
+  async verify(name: string, files?: readonly string[]): Promise<void> {
+    return this.#call("verify", name, files);
+  }
+
+  async remove(names: readonly string[]): Promise<void> {
+    this.#assertWritable();
+    return this.#call("remove", names);
+  }
+
+  async sweep(): Promise<string[]> {
+    this.#assertWritable();
+    return this.#call("sweep");
+  }
+
+  async close(): Promise<void> {
+    await this.#calls.close();
+    await this.#disk.close();
+    this.#lock?.release();
+  }
+
+  async #saveLent(name: string, files: FileParts, lent: LentFiles, info: CheckpointInfo): Promise<SavedCheckpoint> {
+    this.#assertWritable();
+    return this.#calls.add(async () => {
+      const others = await allShared(files);
+      // In this thread, which then opens the files at once: a file system does not turn read-only while one is open.
+      const temp = this.#disk.here.begin(name, [...Object.keys(lent), ...Object.keys(files)]);
+      try {
+        return await withLentFiles(temp, lent, (sizes) => this.#disk.call("finish", temp, name, others, sizes, info));
+      } catch (error) {
+        await this.#disk.call("abandon", temp);
+        throw error instanceof CheckpointError ? error.inPlaceOf(temp, `${this.#root}/${name}`) : error;
+      }
+    });
+  }
+
+  #call<M extends DiskMethod>(method: M, ...args: Parameters<Disk[M]>): Promise<ReturnType<Disk[M]>> {
+    return this.#calls.add(() => this.#disk.call(method, ...args));
+  }
+
+  #assertWritable(): void {
+    if (this.#lock) return;
+    throw new CheckpointError(this.#root, "the store was opened to read only", "Open it without `readOnly`.");
+  }
+}
