@@ -17,6 +17,16 @@ export interface GroupOptions extends Partial<GroupValues> {
   readonly name?: string;
 }
 
+/** How PyTorch's `optimizer.state_dict()` keeps an optimizer, beyond its slots and hyper-parameters. */
+export interface TorchLayout {
+  /** Whether the state of each parameter has a `step`. */
+  readonly step: boolean;
+  /** Hyper-parameters that PyTorch needs to resume: a default might not be what the run was trained with. */
+  readonly needs: readonly string[];
+  /** Keys of a group that have no counterpart here: whatever PyTorch from 1.13 on looks up in a step. */
+  readonly group: Readonly<Record<string, number | boolean | null>>;
+}
+
 /** How parameters are updated: a pure function, its slots, and the values of its groups. */
 export interface Optimizer {
   readonly name: string;
@@ -31,6 +41,8 @@ export interface Optimizer {
   readonly schedule?: Schedule;
   /** What else it was made with (betas, eps, …), for files that other software goes on training from. */
   readonly constants?: Readonly<Record<string, number | boolean | readonly number[]>>;
+  /** How PyTorch keeps it, for checkpoints that PyTorch resumes from. Absent: each parameter's state has a `step`. */
+  readonly torch?: TorchLayout;
   /** State tensors kept per parameter, each zero at the start and of the parameter's shape, under PyTorch's names. */
   readonly slots: readonly string[];
   /** The scalars of update number `t` (from 1) for one group, computed on the host in float64. Always the same keys. */

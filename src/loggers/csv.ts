@@ -1,7 +1,8 @@
 // metrics.csv: the run's numbers as a table, for spreadsheets and whatever else reads nothing but tables.
+import { component } from "../core/component.ts";
 import { HooklineError } from "../core/errors.ts";
 import type { TextMedia } from "../core/media.ts";
-import { checkOptions, is } from "../core/options.ts";
+import { is } from "../core/options.ts";
 import { Fence } from "../runs/fence.ts";
 import {
   chunksOf,
@@ -27,8 +28,6 @@ export interface CsvOptions {
   readonly name?: string;
 }
 
-const CHECKS = { dir: is.name, name: is.name };
-
 /** Records wait until there are this many, or a flush: those who log first name most of the columns. */
 const MOST_WAITING = 500;
 /** A new column means a new file: names that never end must not make one at every step. */
@@ -41,11 +40,13 @@ const MOST_KEPT = 100_000;
  * written anew with one more column. A run that goes on from a checkpoint goes on in the same file.
  * @example csv()
  */
-export function csv(options: CsvOptions = {}): FileBackend {
-  checkOptions("csv", options, CHECKS);
-  const { name = "csv", dir } = options;
-  return threadedBackend({ name, kind: "csv", make: csvTable, settings: () => ({ name, dir }) });
-}
+export const csv = /* @__PURE__ */ component(
+  { kind: "logger", name: "csv", takes: () => ({ options: { dir: is.pathToWrite, name: is.name } }) },
+  (options: CsvOptions = {}): FileBackend => {
+    const { name = "csv", dir } = options;
+    return threadedBackend({ name, kind: "csv", make: csvTable, settings: () => ({ name, dir }) });
+  },
+);
 
 /** The table of one run. */
 export function csvTable({ name, dir }: FileSettings): FileBackend {

@@ -1,5 +1,6 @@
 // The run directory's own record: metrics.jsonl, events.jsonl and run.json. `readRun` reads them.
-import { checkOptions, is } from "../core/options.ts";
+import { component } from "../core/component.ts";
+import { is } from "../core/options.ts";
 import { Fence } from "../runs/fence.ts";
 import {
   chunksOf,
@@ -36,18 +37,18 @@ export interface JsonlOptions {
   readonly name?: string;
 }
 
-const CHECKS = { dir: is.name, name: is.name };
-
 /**
  * Writes every record as a line of JSON to `<runDir>/metrics.jsonl`, what happens to `events.jsonl`, and what the run is
  * to `run.json`. A run that goes on from a checkpoint goes on in the same files.
  * @example jsonl()
  */
-export function jsonl(options: JsonlOptions = {}): FileBackend {
-  checkOptions("jsonl", options, CHECKS);
-  const { name = "jsonl", dir } = options;
-  return threadedBackend({ name, kind: "jsonl", make: jsonlFiles, settings: () => ({ name, dir }) });
-}
+export const jsonl = /* @__PURE__ */ component(
+  { kind: "logger", name: "jsonl", takes: () => ({ options: { dir: is.pathToWrite, name: is.name } }) },
+  (options: JsonlOptions = {}): FileBackend => {
+    const { name = "jsonl", dir } = options;
+    return threadedBackend({ name, kind: "jsonl", make: jsonlFiles, settings: () => ({ name, dir }) });
+  },
+);
 
 /** The files of one run. */
 export function jsonlFiles({ name, dir: given }: FileSettings): FileBackend {

@@ -1,9 +1,10 @@
 // Adam and AdamW, as in torch.optim: Adam adds weight decay to the gradient, AdamW applies it to the parameter.
-import type { Optimizer } from "../core/optimizer.ts";
-import { checkOptions, is } from "../core/options.ts";
-import { type CommonOptions, betasCheck, common, commonChecks } from "./common.ts";
 import { numpy as np } from "@jax-js/jax";
+import { component } from "../core/component.ts";
 import type { Tensor, Tensors } from "../core/model.ts";
+import type { Optimizer, TorchLayout } from "../core/optimizer.ts";
+import { is } from "../core/options.ts";
+import { type CommonOptions, betasCheck, common, commonChecks, torchFlags } from "./common.ts";
 
 /** Options of `adam` and `adamw`. */
 export interface AdamOptions extends CommonOptions {
@@ -17,38 +18,58 @@ export interface AdamOptions extends CommonOptions {
  * Adam. Defaults: lr 1e-3, betas [0.9, 0.999], eps 1e-8, weightDecay 0 (L2; `adamw` decouples it).
  * @example adam({ lr: 3e-4 })
  */
-export function adam(options: AdamOptions = {}): Optimizer {
-  checkOptions("adam", options, { ...commonChecks, betas: betasCheck, eps: is.nonNegative });
-  const { betas = [0.9, 0.999], eps = 1e-8 } = options;
-  return {
-    ...common("adam", options, { lr: 1e-3, weightDecay: 0 }),
-    constants: { betas, eps },
-    slots: adamSlots,
-    hyper: ({ lr, weightDecay }, t) => ({ ...adamScalars(lr, t, betas, eps), weightDecay }),
-    leaf(p, g, slots, h) {
-      const d = g.add(p.ref.mul(h.weightDecay!.ref));
-      return adamStep(p, d, slots, h, betas);
-    },
-  };
-}
+export const adam = /* @__PURE__ */ component(
+  {
+    kind: "optimizer",
+    name: "adam",
+    takes: () => ({ options: { ...commonChecks, betas: betasCheck, eps: is.nonNegative } }),
+  },
+  (options: AdamOptions = {}): Optimizer => {
+    const { betas = [0.9, 0.999], eps = 1e-8 } = options;
+    return {
+      ...common("adam", options, { lr: 1e-3, weightDecay: 0 }),
+      constants: { betas, eps },
+      torch: torchAdam(false),
+      slots: adamSlots,
+      hyper: ({ lr, weightDecay }, t) => ({ ...adamScalars(lr, t, betas, eps), weightDecay }),
+      leaf(p, g, slots, h) {
+        const d = g.add(p.ref.mul(h.weightDecay!.ref));
+        return adamStep(p, d, slots, h, betas);
+      },
+    };
+  },
+);
 
 /**
  * Adam with decoupled weight decay. Defaults: lr 1e-3, betas [0.9, 0.999], eps 1e-8, weightDecay 0.01.
  * @example adamw({ lr: 1e-3, groups: [{ params: "bias", weightDecay: 0 }] })
  */
-export function adamw(options: AdamOptions = {}): Optimizer {
-  checkOptions("adamw", options, { ...commonChecks, betas: betasCheck, eps: is.nonNegative });
-  const { betas = [0.9, 0.999], eps = 1e-8 } = options;
-  return {
-    ...common("adamw", options, { lr: 1e-3, weightDecay: 0.01 }),
-    constants: { betas, eps },
-    slots: adamSlots,
-    hyper: ({ lr, weightDecay }, t) => ({ ...adamScalars(lr, t, betas, eps), keep: 1 - lr * weightDecay }),
-    leaf: (p, g, slots, h) => adamStep(p.mul(h.keep!.ref), g, slots, h, betas),
-  };
-}
+export const adamw = /* @__PURE__ */ component(
+  {
+    kind: "optimizer",
+    name: "adamw",
+    takes: () => ({ options: { ...commonChecks, betas: betasCheck, eps: is.nonNegative } }),
+  },
+  (options: AdamOptions = {}): Optimizer => {
+    const { betas = [0.9, 0.999], eps = 1e-8 } = options;
+    return {
+      ...common("adamw", options, { lr: 1e-3, weightDecay: 0.01 }),
+      constants: { betas, eps },
+      torch: torchAdam(true),
+      slots: adamSlots,
+      hyper: ({ lr, weightDecay }, t) => ({ ...adamScalars(lr, t, betas, eps), keep: 1 - lr * weightDecay }),
+      leaf: (p, g, slots, h) => adamStep(p.mul(h.keep!.ref), g, slots, h, betas),
+    };
+  },
+);
 
 const adamSlots = ["exp_avg", "exp_avg_sq"] as const;
+
+const torchAdam = (decoupled: boolean): TorchLayout => ({
+  step: true,
+  needs: ["betas", "eps"],
+  group: { ...torchFlags, amsgrad: false, capturable: false, fused: null, decoupled_weight_decay: decoupled },
+});
 
 /**
  * The bias corrections of update `t`, folded into two scalars:

@@ -2,7 +2,7 @@
 import { OptionError } from "../core/errors.ts";
 import type { NameFilter } from "../core/names.ts";
 import type { GroupOptions, GroupValues, Optimizer } from "../core/optimizer.ts";
-import { type Check, checkOptions, is } from "../core/options.ts";
+import { type Check, checkOptions, is, one } from "../core/options.ts";
 import type { Schedule } from "../core/schedule.ts";
 
 /** What all optimizers take. */
@@ -19,6 +19,9 @@ export interface CommonOptions {
   readonly schedule?: Schedule;
 }
 
+/** What every optimizer of PyTorch keeps in its groups. */
+export const torchFlags = { maximize: false, foreach: null, differentiable: false };
+
 const nameFilter: Check = {
   expected: "a name pattern, an array of them or a function",
   schema: is.or(is.name, is.arrayOf(is.name), is.function).schema!,
@@ -31,6 +34,7 @@ const nameFilter: Check = {
 export const isSchedule: Check = {
   expected: "a schedule such as `cosine()`",
   test: (v) => is.object.test(v) && typeof (v as Schedule).factor === "function",
+  holds: one("schedule"),
 };
 
 /** The checks of the options above; each optimizer adds its own. */

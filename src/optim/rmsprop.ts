@@ -1,9 +1,10 @@
 // RMSprop, as torch.optim.RMSprop: plain, with momentum, centered.
 import { numpy as np } from "@jax-js/jax";
+import { component } from "../core/component.ts";
 import type { Tensors } from "../core/model.ts";
 import type { Optimizer } from "../core/optimizer.ts";
-import { checkOptions, is } from "../core/options.ts";
-import { common, commonChecks, type CommonOptions, defaultMomentum } from "./common.ts";
+import { is } from "../core/options.ts";
+import { common, commonChecks, type CommonOptions, defaultMomentum, torchFlags } from "./common.ts";
 
 /** Options of `rmsprop`. */
 export interface RmspropOptions extends CommonOptions {
@@ -21,14 +22,24 @@ export interface RmspropOptions extends CommonOptions {
  * RMSprop. Defaults: lr 0.01, alpha 0.99, eps 1e-8, no momentum, weightDecay 0 (added to the gradient).
  * @example rmsprop({ lr: 1e-3, momentum: 0.9, centered: true })
  */
-export function rmsprop(options: RmspropOptions = {}): Optimizer {
-  checkOptions("rmsprop", options, {
-    ...commonChecks,
-    alpha: is.fraction,
-    eps: is.nonNegative,
-    momentum: is.nonNegative,
-    centered: is.boolean,
-  });
+export const rmsprop = /* @__PURE__ */ component(
+  {
+    kind: "optimizer",
+    name: "rmsprop",
+    takes: () => ({
+      options: {
+        ...commonChecks,
+        alpha: is.fraction,
+        eps: is.nonNegative,
+        momentum: is.nonNegative,
+        centered: is.boolean,
+      },
+    }),
+  },
+  makeRmsprop,
+);
+
+function makeRmsprop(options: RmspropOptions = {}): Optimizer {
   const { alpha = 0.99, eps = 1e-8, centered = false } = options;
   const momentum = defaultMomentum(options);
   const slots = ["square_avg"];
@@ -37,6 +48,11 @@ export function rmsprop(options: RmspropOptions = {}): Optimizer {
   return {
     ...common("rmsprop", options, { lr: 0.01, weightDecay: 0 }, { value: momentum }),
     constants: { alpha, eps, centered },
+    torch: {
+      step: true,
+      needs: ["alpha", "eps", "centered"],
+      group: { ...torchFlags, momentum: 0, capturable: false },
+    },
     slots,
     hyper(group) {
       const scalars: Record<string, number> = { lr: group.lr, weightDecay: group.weightDecay };

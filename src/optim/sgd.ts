@@ -1,8 +1,9 @@
 // Stochastic gradient descent with momentum, as torch.optim.SGD.
+import { component } from "../core/component.ts";
 import { OptionError } from "../core/errors.ts";
 import type { Optimizer } from "../core/optimizer.ts";
-import { checkOptions, is } from "../core/options.ts";
-import { common, commonChecks, type CommonOptions, defaultMomentum } from "./common.ts";
+import { is } from "../core/options.ts";
+import { common, commonChecks, type CommonOptions, defaultMomentum, torchFlags } from "./common.ts";
 
 /** Options of `sgd`. */
 export interface SgdOptions extends CommonOptions {
@@ -17,13 +18,23 @@ export interface SgdOptions extends CommonOptions {
  * Stochastic gradient descent. Defaults: lr 1e-3, no momentum, weightDecay 0 (added to the gradient).
  * @example sgd({ lr: 0.1, momentum: 0.9, nesterov: true })
  */
-export function sgd(options: SgdOptions = {}): Optimizer {
-  checkOptions("sgd", options, {
-    ...commonChecks,
-    momentum: is.nonNegative,
-    dampening: is.finite,
-    nesterov: is.boolean,
-  });
+export const sgd = /* @__PURE__ */ component(
+  {
+    kind: "optimizer",
+    name: "sgd",
+    takes: () => ({
+      options: {
+        ...commonChecks,
+        momentum: is.nonNegative,
+        dampening: is.finite,
+        nesterov: is.boolean,
+      },
+    }),
+  },
+  makeSgd,
+);
+
+function makeSgd(options: SgdOptions = {}): Optimizer {
   const { dampening = 0, nesterov = false } = options;
   const momentum = defaultMomentum(options);
   if (nesterov && (momentum === undefined || dampening !== 0)) {
@@ -32,6 +43,7 @@ export function sgd(options: SgdOptions = {}): Optimizer {
   const base = {
     ...common("sgd", options, { lr: 1e-3, weightDecay: 0 }, { value: momentum }),
     constants: { dampening, nesterov },
+    torch: { step: false, needs: ["dampening", "nesterov"], group: { ...torchFlags, momentum: 0, fused: null } },
   };
   if (momentum === undefined) {
     return {

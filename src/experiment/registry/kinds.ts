@@ -33,13 +33,13 @@ export const KINDS: Readonly<Record<Kind, KindInfo>> = {
     what: "a source of data",
     looks: "a function that returns the data, such as { x, y }",
     test: isFunction,
-    load: async () => described("data", (await import("./sources.ts")).sources),
+    load: async () => componentsIn(await import("../index.ts"), "data"),
   },
   split: {
     what: "a split",
     looks: "a function (data, seed) that returns { main: { train, val, test } }",
     test: isFunction,
-    load: async () => described("split", (await import("./splits.ts")).splits),
+    load: async () => componentsIn(await import("../index.ts"), "split"),
   },
   model: {
     what: "a model",
@@ -63,13 +63,13 @@ export const KINDS: Readonly<Record<Kind, KindInfo>> = {
     what: "an optimizer",
     looks: "what adamw() and its like return",
     test: (value) => has(value, "hyper", "leaf"),
-    load: async () => described("optimizer", (await import("./optimizers.ts")).optimizers),
+    load: async () => componentsIn(await import("../../optim/index.ts"), "optimizer"),
   },
   schedule: {
     what: "a schedule",
     looks: "an object with a `name`, an `interval` and `factor`",
     test: (value) => has(value, "factor"),
-    load: async () => described("schedule", (await import("./schedules.ts")).schedules),
+    load: async () => componentsIn(await import("../../optim/index.ts"), "schedule"),
   },
   hook: {
     what: "a hook",
@@ -81,25 +81,25 @@ export const KINDS: Readonly<Record<Kind, KindInfo>> = {
     what: "a backend of the logger",
     looks: "an object with `open`, `log` and `close`",
     test: (value) => has(value, "log"),
-    load: async () => described("logger", (await import("./loggers.ts")).loggers),
+    load: async () => componentsIn(await import("../../loggers/index.ts"), "logger"),
   },
   sampler: {
     what: "a sampler",
     looks: "an object with a `name` and `suggest`",
     test: (value) => has(value, "suggest"),
-    load: async () => described("sampler", (await import("./samplers.ts")).samplers),
+    load: async () => componentsIn(await import("../../tune/index.ts"), "sampler"),
   },
   scheduler: {
     what: "a scheduler",
     looks: "an object with a `name` and `decide`",
     test: (value) => has(value, "decide"),
-    load: async () => described("scheduler", (await import("./schedulers.ts")).schedulers),
+    load: async () => componentsIn(await import("../../tune/index.ts"), "scheduler"),
   },
   runner: {
     what: "a runner",
     looks: "an object with `open`, `run` and `close`",
     test: (value) => has(value, "open", "run", "close"),
-    load: async () => described("runner", (await import("./runners.ts")).runners),
+    load: async () => componentsIn(await import("../../tune/index.ts"), "runner"),
   },
 };
 

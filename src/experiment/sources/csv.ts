@@ -1,7 +1,8 @@
 // Data from a CSV file: chosen columns, each with its type, as arrays by field.
 import type { ArrayInput, TypedArray } from "../../core/arrays.ts";
+import { component } from "../../core/component.ts";
 import { DataError } from "../../core/errors.ts";
-import { checkOptions, is, type Check } from "../../core/options.ts";
+import { is, type Check } from "../../core/options.ts";
 import { didYouMean } from "../../core/suggest.ts";
 import type { Arrays } from "../../data/source.ts";
 import { builtin } from "../../platform/builtin.ts";
@@ -61,29 +62,36 @@ const columnsCheck: Check = {
     is.object.test(value) && Object.keys(value as object).length > 0 && Object.values(value as object).every(isColumn),
 };
 
-const CHECKS = { file: is.name, columns: columnsCheck, header: is.boolean, separator: is.name };
-
 /** @example data: csv({ file: "ratings.csv", columns: { user: "int32", item: "int32", rating: "float32" } }) */
-export function csv(options: CsvSourceOptions): () => Promise<Arrays> {
-  checkOptions("csv", options, CHECKS, ["file", "columns"]);
-  const { file, columns, header = true, separator = "," } = options;
-  const fields = Object.entries(columns).map(([field, column]) =>
-    typeof column === "string"
-      ? { field, type: column, of: [field], wide: false }
-      : { field, type: column.as ?? "float32", of: column.of, wide: true },
-  );
-  return async () => {
-    const rows = csvRows(await textOf(file), separator);
-    const names = header ? (rows.shift()?.cells ?? []) : fields.flatMap(({ of }) => of);
-    return Object.fromEntries(
-      fields.map(({ field, type, of, wide }): [string, ArrayInput] => {
-        const places = of.map((name) => placeOf(file, names, name));
-        const data = numbers(file, rows, { places, of, type });
-        return [field, wide ? { data, shape: [rows.length, of.length] } : data];
-      }),
+export const csv = /* @__PURE__ */ component(
+  {
+    kind: "data",
+    name: "csv",
+    takes: () => ({
+      options: { file: is.pathToRead, columns: columnsCheck, header: is.boolean, separator: is.name },
+      required: ["file", "columns"],
+    }),
+  },
+  (options: CsvSourceOptions): (() => Promise<Arrays>) => {
+    const { file, columns, header = true, separator = "," } = options;
+    const fields = Object.entries(columns).map(([field, column]) =>
+      typeof column === "string"
+        ? { field, type: column, of: [field], wide: false }
+        : { field, type: column.as ?? "float32", of: column.of, wide: true },
     );
-  };
-}
+    return async () => {
+      const rows = csvRows(await textOf(file), separator);
+      const names = header ? (rows.shift()?.cells ?? []) : fields.flatMap(({ of }) => of);
+      return Object.fromEntries(
+        fields.map(({ field, type, of, wide }): [string, ArrayInput] => {
+          const places = of.map((name) => placeOf(file, names, name));
+          const data = numbers(file, rows, { places, of, type });
+          return [field, wide ? { data, shape: [rows.length, of.length] } : data];
+        }),
+      );
+    };
+  },
+);
 
 async function textOf(file: string): Promise<string> {
   try {

@@ -1,5 +1,6 @@
 // Data from a file of tensors: .safetensors, or whatever else weights are kept in.
-import { checkOptions, is } from "../../core/options.ts";
+import { component } from "../../core/component.ts";
+import { is } from "../../core/options.ts";
 import type { Arrays } from "../../data/source.ts";
 
 /** Options of `safetensors`. */
@@ -9,10 +10,12 @@ export interface SafetensorsOptions {
 }
 
 /** @example data: safetensors({ file: "digits.safetensors" }) */
-export function safetensors(options: SafetensorsOptions): () => Promise<Arrays> {
-  checkOptions("safetensors", options, { file: is.name }, ["file"]);
-  return async () => {
-    const { readWeights } = await import("../../checkpoint/weights/read-weights.ts");
-    return readWeights(options.file);
-  };
-}
+export const safetensors = /* @__PURE__ */ component(
+  { kind: "data", name: "safetensors", takes: () => ({ options: { file: is.pathToRead }, required: ["file"] }) },
+  (options: SafetensorsOptions): (() => Promise<Arrays>) => {
+    return async () => {
+      const { readWeights } = await import("../../checkpoint/weights/read-weights.ts");
+      return readWeights(options.file);
+    };
+  },
+);

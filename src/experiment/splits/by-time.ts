@@ -1,6 +1,7 @@
 // byTime: trains on the past and is judged by the future.
+import { component } from "../../core/component.ts";
 import { OptionError } from "../../core/errors.ts";
-import { checkOptions, is } from "../../core/options.ts";
+import { is } from "../../core/options.ts";
 import { checkShares, datasetsOf, isShare, needRows, ordered, rowsOf, timesOf, type ArraySplit } from "./parts.ts";
 
 /** Options of `byTime`. */
@@ -17,16 +18,25 @@ export interface ByTimeOptions {
   readonly testFrom?: number;
 }
 
-const CHECKS = { field: is.name, val: isShare, test: isShare, valFrom: is.finite, testFrom: is.finite };
-
 /**
  * Rows of the same time are never parted, so a share is met as nearly as they allow.
  * @example
  * byTime({ field: "timestamp", val: 0.1, test: 0.1 })
  * byTime({ field: "timestamp", valFrom: Date.parse("2024-11-01") / 1000, testFrom: Date.parse("2024-12-01") / 1000 })
  */
-export function byTime(options: ByTimeOptions): ArraySplit {
-  checkOptions("byTime", options, CHECKS, ["field"]);
+export const byTime = /* @__PURE__ */ component(
+  {
+    kind: "split",
+    name: "byTime",
+    takes: () => ({
+      options: { field: is.name, val: isShare, test: isShare, valFrom: is.finite, testFrom: is.finite },
+      required: ["field"],
+    }),
+  },
+  makeByTime,
+);
+
+function makeByTime(options: ByTimeOptions): ArraySplit {
   const { field, valFrom, testFrom } = options;
   for (const part of ["val", "test"] as const) {
     if (options[part] !== undefined && options[`${part}From`] !== undefined)

@@ -1,5 +1,6 @@
 // holdout: some rows are kept for validation, some for the test, at random or from the end.
-import { checkOptions, is } from "../../core/options.ts";
+import { component } from "../../core/component.ts";
+import { is } from "../../core/options.ts";
 import { checkStratify, cutRows } from "./cut.ts";
 import { checkShares, datasetsOf, isShare, rowsOf, type ArraySplit } from "./parts.ts";
 
@@ -15,19 +16,23 @@ export interface HoldoutOptions {
   readonly stratify?: string;
 }
 
-const CHECKS = { val: isShare, test: isShare, shuffle: is.boolean, stratify: is.name };
-
 /**
  * @example
  * new Experiment({ data, split: holdout({ val: 0.1, test: 0.2, stratify: "y" }), … })
  */
-export function holdout(options: HoldoutOptions = {}): ArraySplit {
-  checkOptions("holdout", options, CHECKS);
-  const { val = 0.1, test = 0.1, shuffle = true, stratify } = options;
-  checkShares("holdout", val, test);
-  checkStratify("holdout", shuffle, stratify);
-  return (data, seed) => {
-    const rows = rowsOf("holdout", data);
-    return { main: datasetsOf(data, rows, cutRows("holdout", rows, { val, test, shuffle, stratify }, seed)) };
-  };
-}
+export const holdout = /* @__PURE__ */ component(
+  {
+    kind: "split",
+    name: "holdout",
+    takes: () => ({ options: { val: isShare, test: isShare, shuffle: is.boolean, stratify: is.name } }),
+  },
+  (options: HoldoutOptions = {}): ArraySplit => {
+    const { val = 0.1, test = 0.1, shuffle = true, stratify } = options;
+    checkShares("holdout", val, test);
+    checkStratify("holdout", shuffle, stratify);
+    return (data, seed) => {
+      const rows = rowsOf("holdout", data);
+      return { main: datasetsOf(data, rows, cutRows("holdout", rows, { val, test, shuffle, stratify }, seed)) };
+    };
+  },
+);

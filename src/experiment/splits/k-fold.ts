@@ -1,6 +1,7 @@
 // kFold: cross-validation. What is not for the test is cut into folds, each of which validates a model of the others.
+import { component } from "../../core/component.ts";
 import { DataError } from "../../core/errors.ts";
-import { checkOptions, is } from "../../core/options.ts";
+import { is } from "../../core/options.ts";
 import type { Rows } from "../../data/rows.ts";
 import { checkStratify, cutRows } from "./cut.ts";
 import { byClass, checkShares, datasetsOf, isShare, ordered, rowsOf, type RowParts, type ArraySplit } from "./parts.ts";
@@ -19,25 +20,31 @@ export interface KFoldOptions {
   readonly stratify?: string;
 }
 
-const CHECKS = { folds: is.wholeFrom(2), test: isShare, val: isShare, shuffle: is.boolean, stratify: is.name };
-
 /**
  * Each fold is trained and evaluated; then a model is trained on all that is not for the test.
  * @example
  * new Experiment({ data, split: kFold({ folds: 5 }), … })
  */
-export function kFold(options: KFoldOptions = {}): ArraySplit {
-  checkOptions("kFold", options, CHECKS);
-  const { folds: count = 5, test = 0.1, val = 0, shuffle = true, stratify } = options;
-  checkShares("kFold", val, test);
-  checkStratify("kFold", shuffle, stratify);
-  return (data, seed) => {
-    const rows = rowsOf("kFold", data);
-    const main = cutRows("kFold", rows, { val, test, shuffle, stratify }, seed);
-    const folds = foldsOf(rows, main, { count, shuffle, stratify }, seed);
-    return { main: datasetsOf(data, rows, main), folds: folds.map((parts) => datasetsOf(data, rows, parts)) };
-  };
-}
+export const kFold = /* @__PURE__ */ component(
+  {
+    kind: "split",
+    name: "kFold",
+    takes: () => ({
+      options: { folds: is.wholeFrom(2), test: isShare, val: isShare, shuffle: is.boolean, stratify: is.name },
+    }),
+  },
+  (options: KFoldOptions = {}): ArraySplit => {
+    const { folds: count = 5, test = 0.1, val = 0, shuffle = true, stratify } = options;
+    checkShares("kFold", val, test);
+    checkStratify("kFold", shuffle, stratify);
+    return (data, seed) => {
+      const rows = rowsOf("kFold", data);
+      const main = cutRows("kFold", rows, { val, test, shuffle, stratify }, seed);
+      const folds = foldsOf(rows, main, { count, shuffle, stratify }, seed);
+      return { main: datasetsOf(data, rows, main), folds: folds.map((parts) => datasetsOf(data, rows, parts)) };
+    };
+  },
+);
 
 interface FoldOptions {
   readonly count: number;

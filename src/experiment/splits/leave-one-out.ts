@@ -1,6 +1,7 @@
 // leaveOneOut: of each group, such as a user, the last row is for the test and the one before it for validation.
+import { component } from "../../core/component.ts";
 import { DataError } from "../../core/errors.ts";
-import { checkOptions, is } from "../../core/options.ts";
+import { is } from "../../core/options.ts";
 import { datasetsOf, ordered, rowsOf, timesOf, valuesOf, type ArraySplit } from "./parts.ts";
 
 /** Options of `leaveOneOut`. */
@@ -13,15 +14,21 @@ export interface LeaveOneOutOptions {
   readonly val?: boolean;
 }
 
-const CHECKS = { by: is.name, time: is.name, val: is.boolean };
-
 /**
  * Groups with too few rows to train on what is left stay in train as a whole.
  * @example
  * new Experiment({ data: ratings, split: leaveOneOut({ by: "user", time: "timestamp" }), … })
  */
-export function leaveOneOut(options: LeaveOneOutOptions): ArraySplit {
-  checkOptions("leaveOneOut", options, CHECKS, ["by"]);
+export const leaveOneOut = /* @__PURE__ */ component(
+  {
+    kind: "split",
+    name: "leaveOneOut",
+    takes: () => ({ options: { by: is.name, time: is.name, val: is.boolean }, required: ["by"] }),
+  },
+  makeLeaveOneOut,
+);
+
+function makeLeaveOneOut(options: LeaveOneOutOptions): ArraySplit {
   const { by, time, val = true } = options;
   const least = val ? 3 : 2;
   return (data, seed) => {

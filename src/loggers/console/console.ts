@@ -1,9 +1,10 @@
 // consoleLog: the run's numbers for people who watch it: columns on a terminal, one `key=value` line for each log elsewhere.
+import { component } from "../../core/component.ts";
 import { printLine } from "../../platform/print.ts";
 import { safeLine } from "../../core/safe-text.ts";
 import { selectNames, type NameFilter } from "../../core/names.ts";
 import { OptionError } from "../../core/errors.ts";
-import { checkOptions, is, show } from "../../core/options.ts";
+import { is, show } from "../../core/options.ts";
 import { canRedraw, isQuiet, surroundings, wantsColor, wantsUnicode } from "../../terminal/env.ts";
 import type { Style } from "../../terminal/paint.ts";
 import { terminal } from "../../terminal/terminal.ts";
@@ -29,16 +30,6 @@ export interface ConsoleOptions {
   readonly write?: (text: string) => void;
 }
 
-const CHECKS = {
-  metrics: is.or(is.name, is.arrayOf(is.name), is.function),
-  smoothing: is.object,
-  headerEvery: is.wholeFrom(1),
-  plain: is.boolean,
-  color: is.boolean,
-  quiet: is.boolean,
-  write: is.function,
-};
-
 /** Milliseconds between two writes: lines that come faster are written together. */
 const GAP = 50;
 const MOST_TITLES = 10_000;
@@ -47,8 +38,26 @@ const MOST_TITLES = 10_000;
  * Prints what is logged. On a terminal: columns, a line for each evaluation and epoch, and how the run ended.
  * @example logger([consoleLog({ metrics: ["loss", "val/*"], smoothing: { loss: 0.9 } })])
  */
-export function consoleLog(options: ConsoleOptions = {}): LoggerBackend {
-  checkOptions("consoleLog", options, CHECKS);
+export const consoleLog = /* @__PURE__ */ component(
+  {
+    kind: "logger",
+    name: "console",
+    takes: () => ({
+      options: {
+        metrics: is.or(is.name, is.arrayOf(is.name), is.function),
+        smoothing: is.object,
+        headerEvery: is.wholeFrom(1),
+        plain: is.boolean,
+        color: is.boolean,
+        quiet: is.boolean,
+        write: is.function,
+      },
+    }),
+  },
+  makeConsoleLog,
+);
+
+function makeConsoleLog(options: ConsoleOptions = {}): LoggerBackend {
   const { metrics, smoothing = {}, headerEvery = 25 } = options;
   for (const [metric, decay] of Object.entries(smoothing)) {
     if (!is.fraction.test(decay))

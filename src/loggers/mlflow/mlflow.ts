@@ -1,6 +1,7 @@
 // Logs to an MLflow tracking server: metrics, parameters and how the run ended, through a queue on disk.
+import { component } from "../../core/component.ts";
 import { OptionError } from "../../core/errors.ts";
-import { checkOptions, is, type Check } from "../../core/options.ts";
+import { is, type Check } from "../../core/options.ts";
 import { redact } from "../../core/redact.ts";
 import type { LoggerBackend } from "../backend.ts";
 import type { RunFacts } from "../../runs/types.ts";
@@ -35,27 +36,34 @@ export interface MlflowOptions extends RemoteOptions {
   readonly password?: string;
 }
 
-const CHECKS: Readonly<Record<keyof MlflowOptions, Check>> = {
-  ...REMOTE_CHECKS,
-  // Checked apart: they may hold a secret.
-  uri: { ...is.anything, expected: 'an address such as "http://127.0.0.1:5000"' },
-  token: { ...is.anything, expected: is.name.expected },
-  password: { ...is.anything, expected: is.name.expected },
-  username: is.name,
-  experiment: is.name,
-  runName: is.name,
-  tags: stringsOf,
-};
-
 /** A backend of `logger`: `logger([mlflow({ uri: "http://127.0.0.1:5000", experiment: "digits" })])`. */
-export function mlflow(options: MlflowOptions = {}): LoggerBackend {
-  checkOptions("mlflow", options, CHECKS);
-  checkSecrets("mlflow", options, ["uri", "token", "password"]);
-  // Copied: what the caller does to the object later must not matter.
-  const given = { ...options };
-  const settings = (run: RunFacts): RemoteSettings => settingsOf(given, run);
-  return threadedBackend({ name: "mlflow", kind: "mlflow", make: mlflowSender, settings, warn: given.warn });
-}
+export const mlflow = /* @__PURE__ */ component(
+  {
+    kind: "logger",
+    name: "mlflow",
+    takes: () => ({
+      options: {
+        ...REMOTE_CHECKS,
+        // Checked apart: they may hold a secret.
+        uri: { ...is.anything, expected: 'an address such as "http://127.0.0.1:5000"' },
+        token: { ...is.anything, expected: is.name.expected },
+        password: { ...is.anything, expected: is.name.expected },
+        username: is.name,
+        experiment: is.name,
+        runName: is.name,
+        tags: stringsOf,
+      } satisfies Record<keyof MlflowOptions, Check>,
+    }),
+    checkEnvironment: checkMlflow,
+  },
+  (options: MlflowOptions = {}): LoggerBackend => {
+    checkSecrets("mlflow", options, ["uri", "token", "password"]);
+    // Copied: what the caller does to the object later must not matter.
+    const given = { ...options };
+    const settings = (run: RunFacts): RemoteSettings => settingsOf(given, run);
+    return threadedBackend({ name: "mlflow", kind: "mlflow", make: mlflowSender, settings, warn: given.warn });
+  },
+);
 
 /** Throws when there is no server for a run to log to, or a key that may not travel there. */
 export function checkMlflow(options: MlflowOptions): void {

@@ -1,7 +1,8 @@
 // Event files for TensorBoard: scalars, histograms, texts, images and hyper-parameters.
+import { component } from "../../core/component.ts";
 import { OptionError } from "../../core/errors.ts";
 import type { ImageMedia } from "../../core/media.ts";
-import { checkOptions, is } from "../../core/options.ts";
+import { is } from "../../core/options.ts";
 import { builtin } from "../../platform/builtin.ts";
 import { Fence } from "../../runs/fence.ts";
 import type { FileSettings, LoggerBackend, Warn } from "../backend.ts";
@@ -34,8 +35,6 @@ export interface TensorboardOptions {
   readonly name?: string;
 }
 
-const CHECKS = { dir: is.name, name: is.name };
-
 /** Records are handed to the disk at this many bytes, flush or not. */
 const PIECE = 256 * 1024;
 
@@ -44,12 +43,14 @@ const PIECE = 256 * 1024;
  * of its own; a resumed one removes from the files before it what was logged after the checkpoint.
  * @example logger([tensorboard()])
  */
-export function tensorboard(options: TensorboardOptions = {}): LoggerBackend {
-  checkOptions("tensorboard", options, CHECKS);
-  const { name = "tensorboard", dir } = options;
-  const settings = (): FileSettings => ({ name, dir });
-  return threadedBackend({ name, kind: "tensorboard", make: eventFiles, settings, images: true });
-}
+export const tensorboard = /* @__PURE__ */ component(
+  { kind: "logger", name: "tensorboard", takes: () => ({ options: { dir: is.pathToWrite, name: is.name } }) },
+  (options: TensorboardOptions = {}): LoggerBackend => {
+    const { name = "tensorboard", dir } = options;
+    const settings = (): FileSettings => ({ name, dir });
+    return threadedBackend({ name, kind: "tensorboard", make: eventFiles, settings, images: true });
+  },
+);
 
 /** The event file of one part of a run. */
 export function eventFiles({ name, dir }: FileSettings, warn: Warn): LoggerBackend {

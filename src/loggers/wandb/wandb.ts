@@ -1,6 +1,7 @@
 // Logs to Weights & Biases: online through a queue on disk, or offline into files that `wandb sync` takes.
+import { component } from "../../core/component.ts";
 import { OptionError } from "../../core/errors.ts";
-import { checkOptions, is, type Check } from "../../core/options.ts";
+import { is, type Check } from "../../core/options.ts";
 import { redact } from "../../core/redact.ts";
 import type { LoggerBackend } from "../backend.ts";
 import type { RunFacts } from "../../runs/types.ts";
@@ -37,40 +38,47 @@ export interface WandbOptions extends RemoteOptions {
   readonly apiKey?: string;
 }
 
-const CHECKS: Readonly<Record<keyof WandbOptions, Check>> = {
-  ...REMOTE_CHECKS,
-  // Checked apart: they may hold a secret.
-  apiKey: { ...is.anything, expected: is.name.expected },
-  baseUrl: { ...is.anything, expected: 'an address such as "https://api.wandb.ai"' },
-  project: is.name,
-  entity: is.name,
-  name: is.name,
-  mode: is.oneOf("online", "offline"),
-  tags: is.arrayOf(is.name),
-};
-
 /** A backend of `logger`: `logger([wandb({ project: "digits" })])`. */
-export function wandb(options: WandbOptions = {}): LoggerBackend {
-  checkOptions("wandb", options, CHECKS);
-  checkSecrets("wandb", options, ["apiKey", "baseUrl"]);
-  // Copied: what the caller does to the object later must not matter.
-  const given = { ...options };
-  let chosen: LoggerBackend | undefined;
-  return {
+export const wandb = /* @__PURE__ */ component(
+  {
+    kind: "logger",
     name: "wandb",
-    open(run, warn) {
-      // Read when the run begins, not when the options are written.
-      const mode = modeOf(given);
-      if (mode === "disabled") return undefined;
-      chosen = mode === "offline" ? offline(given) : online(given);
-      return chosen.open(run, warn);
-    },
-    log: (record) => chosen?.log(record),
-    event: (event) => chosen?.event?.(event),
-    flush: () => chosen?.flush?.(),
-    close: (end) => chosen?.close(end),
-  };
-}
+    takes: () => ({
+      options: {
+        ...REMOTE_CHECKS,
+        // Checked apart: they may hold a secret.
+        apiKey: { ...is.anything, expected: is.name.expected },
+        baseUrl: { ...is.anything, expected: 'an address such as "https://api.wandb.ai"' },
+        project: is.name,
+        entity: is.name,
+        name: is.name,
+        mode: is.oneOf("online", "offline"),
+        tags: is.arrayOf(is.name),
+      } satisfies Record<keyof WandbOptions, Check>,
+    }),
+    checkEnvironment: checkWandb,
+  },
+  (options: WandbOptions = {}): LoggerBackend => {
+    checkSecrets("wandb", options, ["apiKey", "baseUrl"]);
+    // Copied: what the caller does to the object later must not matter.
+    const given = { ...options };
+    let chosen: LoggerBackend | undefined;
+    return {
+      name: "wandb",
+      open(run, warn) {
+        // Read when the run begins, not when the options are written.
+        const mode = modeOf(given);
+        if (mode === "disabled") return undefined;
+        chosen = mode === "offline" ? offline(given) : online(given);
+        return chosen.open(run, warn);
+      },
+      log: (record) => chosen?.log(record),
+      event: (event) => chosen?.event?.(event),
+      flush: () => chosen?.flush?.(),
+      close: (end) => chosen?.close(end),
+    };
+  },
+);
 
 /** Throws when there is no key for a run to log with, or none that may travel there. */
 export function checkWandb(options: WandbOptions): void {

@@ -1,6 +1,7 @@
 // Schedules made of schedules: `sequence` and `warmup`.
+import { component } from "../../core/component.ts";
 import { OptionError } from "../../core/errors.ts";
-import { checkOptions, is } from "../../core/options.ts";
+import { checkOptions, each, is, one } from "../../core/options.ts";
 import type { Schedule, ScheduleTime } from "../../core/schedule.ts";
 import { isSchedule } from "../common.ts";
 import { type Amount, type Interval, isAmount, isInterval, position, ramp, readAmount, totalOf } from "./time.ts";
@@ -21,8 +22,19 @@ const checks = { until: isAmount, schedule: isSchedule };
  * is its own length.
  * @example sequence([{ until: "10%", schedule: linear({ start: 0.1, end: 1 }) }, { schedule: cosine() }])
  */
-export function sequence(parts: readonly SequencePart[], options: { readonly interval?: Interval } = {}): Schedule {
-  checkOptions("sequence", options, { interval: isInterval });
+export const sequence = /* @__PURE__ */ component(
+  {
+    kind: "schedule",
+    name: "sequence",
+    takes: () => ({
+      args: { parts: { ...is.anything, holds: each({ schedule: one("schedule") }) } },
+      options: { interval: isInterval },
+    }),
+  },
+  makeSequence,
+);
+
+function makeSequence(parts: readonly SequencePart[], options: { readonly interval?: Interval } = {}): Schedule {
   const { interval = "step" } = options;
   if (!Array.isArray(parts) || parts.length === 0) {
     throw new OptionError("sequence: expected an array of { until, schedule }, with at least one part.");
@@ -72,24 +84,28 @@ export interface WarmupOptions {
  * A linear rise to 1, then `schedule`.
  * @example warmup({ steps: 500, schedule: linear() })
  */
-export function warmup(options: WarmupOptions): Schedule {
-  checkOptions(
-    "warmup",
-    options,
-    { steps: isAmount, from: is.nonNegative, schedule: isSchedule, interval: isInterval },
-    ["steps"],
-  );
-  const { interval = "step", schedule = constant() } = options;
-  const stepsOf = readAmount("warmup: steps", options.steps, interval);
-  return {
-    ...compose("warmup", interval, [schedule]),
-    factor(at) {
-      const steps = stepsOf(() => totalOf("warmup", undefined, at, interval));
-      const t = position(at, interval);
-      return t < steps ? ramp(t, steps, options.from) : schedule.factor(within(at, interval, steps));
-    },
-  };
-}
+export const warmup = /* @__PURE__ */ component(
+  {
+    kind: "schedule",
+    name: "warmup",
+    takes: () => ({
+      options: { steps: isAmount, from: is.nonNegative, schedule: isSchedule, interval: isInterval },
+      required: ["steps"],
+    }),
+  },
+  (options: WarmupOptions): Schedule => {
+    const { interval = "step", schedule = constant() } = options;
+    const stepsOf = readAmount("warmup: steps", options.steps, interval);
+    return {
+      ...compose("warmup", interval, [schedule]),
+      factor(at) {
+        const steps = stepsOf(() => totalOf("warmup", undefined, at, interval));
+        const t = position(at, interval);
+        return t < steps ? ramp(t, steps, options.from) : schedule.factor(within(at, interval, steps));
+      },
+    };
+  },
+);
 
 /** The time as a part sees it that runs from `start` up to `end` (absent: to the end of the run). */
 function within(at: ScheduleTime, interval: Interval, start: number, end?: number): ScheduleTime {

@@ -1,5 +1,6 @@
 // Learning-rate schedules that are a formula of the position in the run. Most have a counterpart in torch.
-import { checkOptions, is } from "../../core/options.ts";
+import { component } from "../../core/component.ts";
+import { is } from "../../core/options.ts";
 import type { Schedule } from "../../core/schedule.ts";
 import {
   type Amount,
@@ -24,11 +25,13 @@ export interface ConstantOptions {
  * A constant factor on the base rate.
  * @example constant()
  */
-export function constant(options: ConstantOptions = {}): Schedule {
-  checkOptions("constant", options, { factor: is.nonNegative });
-  const { factor = 1 } = options;
-  return { name: "constant", interval: "epoch", factor: () => factor };
-}
+export const constant = /* @__PURE__ */ component(
+  { kind: "schedule", name: "constant", takes: () => ({ options: { factor: is.nonNegative } }) },
+  (options: ConstantOptions = {}): Schedule => {
+    const { factor = 1 } = options;
+    return { name: "constant", interval: "epoch", factor: () => factor };
+  },
+);
 
 /** Options of `linear`. */
 export interface LinearOptions {
@@ -45,18 +48,24 @@ export interface LinearOptions {
  * From `start` to `end` in a straight line, then `end`, as torch's LinearLR.
  * @example warmup({ steps: "5%", schedule: linear() })
  */
-export function linear(options: LinearOptions = {}): Schedule {
-  checkOptions("linear", options, { start: is.nonNegative, end: is.nonNegative, total: isTotal, interval: isInterval });
-  const { start = 1, end = 0, interval = "step" } = options;
-  return {
+export const linear = /* @__PURE__ */ component(
+  {
+    kind: "schedule",
     name: "linear",
-    interval,
-    factor(at) {
-      const total = totalOf("linear", options.total, at, interval);
-      return start + ((end - start) * Math.min(position(at, interval), total)) / total;
-    },
-  };
-}
+    takes: () => ({ options: { start: is.nonNegative, end: is.nonNegative, total: isTotal, interval: isInterval } }),
+  },
+  (options: LinearOptions = {}): Schedule => {
+    const { start = 1, end = 0, interval = "step" } = options;
+    return {
+      name: "linear",
+      interval,
+      factor(at) {
+        const total = totalOf("linear", options.total, at, interval);
+        return start + ((end - start) * Math.min(position(at, interval), total)) / total;
+      },
+    };
+  },
+);
 
 /** Options of `step`. */
 export interface StepOptions {
@@ -72,11 +81,20 @@ export interface StepOptions {
  * The rate times `gamma` after every `every` epochs, as torch's StepLR.
  * @example step({ every: 30, gamma: 0.1 })
  */
-export function step(options: StepOptions): Schedule {
-  checkOptions("step", options, { every: is.wholeFrom(1), gamma: is.positive, interval: isInterval }, ["every"]);
-  const { every, gamma = 0.1, interval = "epoch" } = options;
-  return { name: "step", interval, factor: (at) => gamma ** Math.floor(position(at, interval) / every) };
-}
+export const step = /* @__PURE__ */ component(
+  {
+    kind: "schedule",
+    name: "step",
+    takes: () => ({
+      options: { every: is.wholeFrom(1), gamma: is.positive, interval: isInterval },
+      required: ["every"],
+    }),
+  },
+  (options: StepOptions): Schedule => {
+    const { every, gamma = 0.1, interval = "epoch" } = options;
+    return { name: "step", interval, factor: (at) => gamma ** Math.floor(position(at, interval) / every) };
+  },
+);
 
 /** Options of `exponential`. */
 export interface ExponentialOptions {
@@ -90,11 +108,17 @@ export interface ExponentialOptions {
  * The rate times `gamma` after every epoch, as torch's ExponentialLR.
  * @example exponential({ gamma: 0.95 })
  */
-export function exponential(options: ExponentialOptions): Schedule {
-  checkOptions("exponential", options, { gamma: is.positive, interval: isInterval }, ["gamma"]);
-  const { gamma, interval = "epoch" } = options;
-  return { name: "exponential", interval, factor: (at) => gamma ** position(at, interval) };
-}
+export const exponential = /* @__PURE__ */ component(
+  {
+    kind: "schedule",
+    name: "exponential",
+    takes: () => ({ options: { gamma: is.positive, interval: isInterval }, required: ["gamma"] }),
+  },
+  (options: ExponentialOptions): Schedule => {
+    const { gamma, interval = "epoch" } = options;
+    return { name: "exponential", interval, factor: (at) => gamma ** position(at, interval) };
+  },
+);
 
 /** Options of `cosine`. */
 export interface CosineOptions {
@@ -114,30 +138,38 @@ export interface CosineOptions {
  * `min`, then `min`.
  * @example cosine({ warmup: "5%", min: 0.1 })
  */
-export function cosine(options: CosineOptions = {}): Schedule {
-  checkOptions("cosine", options, {
-    warmup: isAmount,
-    min: is.nonNegative,
-    total: isTotal,
-    cycles: is.wholeFrom(1),
-    interval: isInterval,
-  });
-  const { warmup = 0, min = 0, cycles = 1, interval = "step" } = options;
-  const warmupOf = readAmount("cosine: warmup", warmup, interval);
-  return {
+export const cosine = /* @__PURE__ */ component(
+  {
+    kind: "schedule",
     name: "cosine",
-    interval,
-    factor(at) {
-      const total = totalOf("cosine", options.total, at, interval);
-      const rise = warmupOf(() => total);
-      const t = position(at, interval);
-      if (t < rise) return ramp(t, rise);
-      if (t >= total) return min;
-      const progress = ((t - rise) / (total - rise)) * cycles;
-      return cosineBetween(1, min, progress % 1);
-    },
-  };
-}
+    takes: () => ({
+      options: {
+        warmup: isAmount,
+        min: is.nonNegative,
+        total: isTotal,
+        cycles: is.wholeFrom(1),
+        interval: isInterval,
+      },
+    }),
+  },
+  (options: CosineOptions = {}): Schedule => {
+    const { warmup = 0, min = 0, cycles = 1, interval = "step" } = options;
+    const warmupOf = readAmount("cosine: warmup", warmup, interval);
+    return {
+      name: "cosine",
+      interval,
+      factor(at) {
+        const total = totalOf("cosine", options.total, at, interval);
+        const rise = warmupOf(() => total);
+        const t = position(at, interval);
+        if (t < rise) return ramp(t, rise);
+        if (t >= total) return min;
+        const progress = ((t - rise) / (total - rise)) * cycles;
+        return cosineBetween(1, min, progress % 1);
+      },
+    };
+  },
+);
 
 /** Options of `oneCycle`. */
 export interface OneCycleOptions {
@@ -156,26 +188,34 @@ export interface OneCycleOptions {
  * nothing.
  * @example oneCycle({ pctStart: 0.3 })
  */
-export function oneCycle(options: OneCycleOptions = {}): Schedule {
-  checkOptions("oneCycle", options, {
-    pctStart: is.between(0, 1),
-    divFactor: is.positive,
-    finalDivFactor: is.positive,
-    total: isTotal,
-    interval: isInterval,
-  });
-  const { pctStart = 0.3, divFactor = 25, finalDivFactor = 1e4, interval = "step" } = options;
-  const start = 1 / divFactor;
-  const end = start / finalDivFactor;
-  return {
+export const oneCycle = /* @__PURE__ */ component(
+  {
+    kind: "schedule",
     name: "oneCycle",
-    interval,
-    factor(at) {
-      const total = totalOf("oneCycle", options.total, at, interval);
-      const t = Math.min(position(at, interval), total - 1);
-      const peak = pctStart * total - 1;
-      if (t <= peak) return peak === 0 ? 1 : cosineBetween(start, 1, t / peak);
-      return cosineBetween(1, end, (t - peak) / (total - 1 - peak));
-    },
-  };
-}
+    takes: () => ({
+      options: {
+        pctStart: is.between(0, 1),
+        divFactor: is.positive,
+        finalDivFactor: is.positive,
+        total: isTotal,
+        interval: isInterval,
+      },
+    }),
+  },
+  (options: OneCycleOptions = {}): Schedule => {
+    const { pctStart = 0.3, divFactor = 25, finalDivFactor = 1e4, interval = "step" } = options;
+    const start = 1 / divFactor;
+    const end = start / finalDivFactor;
+    return {
+      name: "oneCycle",
+      interval,
+      factor(at) {
+        const total = totalOf("oneCycle", options.total, at, interval);
+        const t = Math.min(position(at, interval), total - 1);
+        const peak = pctStart * total - 1;
+        if (t <= peak) return peak === 0 ? 1 : cosineBetween(start, 1, t / peak);
+        return cosineBetween(1, end, (t - peak) / (total - 1 - peak));
+      },
+    };
+  },
+);

@@ -1,7 +1,8 @@
 // Lower the rate when a metric stops improving, as torch's ReduceLROnPlateau with its relative threshold.
+import { component } from "../../core/component.ts";
 import { OptionError } from "../../core/errors.ts";
 import type { Json } from "../../core/json.ts";
-import { checkOptions, is } from "../../core/options.ts";
+import { is } from "../../core/options.ts";
 import type { Schedule } from "../../core/schedule.ts";
 
 /** Options of `plateau`. */
@@ -37,16 +38,26 @@ const START: PlateauState = { factor: 1, best: null, bad: 0, cooling: 0 };
  * eval that decides it, whatever the epoch.
  * @example plateau({ monitor: "val/loss", patience: 3 })
  */
-export function plateau(options: PlateauOptions = {}): Schedule {
-  checkOptions("plateau", options, {
-    monitor: is.name,
-    mode: is.oneOf("min", "max"),
-    factor: is.fraction,
-    patience: is.wholeFrom(0),
-    threshold: is.nonNegative,
-    cooldown: is.wholeFrom(0),
-    minFactor: is.nonNegative,
-  });
+export const plateau = /* @__PURE__ */ component(
+  {
+    kind: "schedule",
+    name: "plateau",
+    takes: () => ({
+      options: {
+        monitor: is.name,
+        mode: is.oneOf("min", "max"),
+        factor: is.fraction,
+        patience: is.wholeFrom(0),
+        threshold: is.nonNegative,
+        cooldown: is.wholeFrom(0),
+        minFactor: is.nonNegative,
+      },
+    }),
+  },
+  makePlateau,
+);
+
+function makePlateau(options: PlateauOptions = {}): Schedule {
   const { monitor = "val/loss", mode = "min", patience = 10, threshold = 1e-4, cooldown = 0, minFactor = 0 } = options;
   const shrink = options.factor ?? 0.1;
   let state = START;

@@ -23,6 +23,7 @@ export function torchOptimizers(
     return {
       name,
       kind: optimizer.name,
+      ...(optimizer.torch && { layout: optimizer.torch }),
       updates,
       groups: groups.map(({ params }, j) => {
         const { values, factor } = saved[j]!;

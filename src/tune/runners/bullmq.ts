@@ -1,4 +1,5 @@
 // bullmq: trials run on any number of machines, by workers that take them from a queue in Redis.
+import { component } from "../../core/component.ts";
 import { checkOptions, is, type Check } from "../../core/options.ts";
 import type { StudyQueue } from "./bullmq/study-queue.ts";
 import { type Runner, checkElsewhere } from "./runner.ts";
@@ -34,33 +35,41 @@ export const keyOption: Check = {
   test: (value) => typeof value === "string" && value.length >= 16,
 };
 
-const CHECKS = {
-  key: keyOption,
-  redis: redisAddress,
-  lock: is.positive,
-  allowVolatile: is.boolean,
-  directory: is.name,
-};
-
 /** @example new Study({ …, trial: "./trial.ts#train", runner: bullmq({ redis: "redis://localhost:6379" }), concurrency: 16 }) */
-export function bullmq(options: BullmqOptions): Runner {
-  checkOptions("bullmq", options, CHECKS, ["redis"]);
-  const { redis, lock = 10, allowVolatile = false, directory, key } = options;
-  let queue: StudyQueue | undefined;
-  return {
+export const bullmq = /* @__PURE__ */ component(
+  {
+    kind: "runner",
     name: "bullmq",
-    ...(directory !== undefined && { directory }),
-    async open(study) {
-      const trial = checkElsewhere("bullmq", study);
-      const { openStudyQueue } = await import("./bullmq/study-queue.ts");
-      const place = directory ?? process.cwd();
-      const shared = { redis, allowVolatile, key: key ?? keyOfEnvironment() };
-      queue = await openStudyQueue({ ...shared, lockMs: lock * 1000, directory: place, trial, study });
-    },
-    run: (job, host) => queue!.run(job, host),
-    close: () => queue!.close(),
-  };
-}
+    takes: () => ({
+      options: {
+        key: keyOption,
+        redis: redisAddress,
+        lock: is.positive,
+        allowVolatile: is.boolean,
+        directory: is.name,
+      },
+      required: ["redis"],
+      supplied: ["directory"],
+    }),
+  },
+  (options: BullmqOptions): Runner => {
+    const { redis, lock = 10, allowVolatile = false, directory, key } = options;
+    let queue: StudyQueue | undefined;
+    return {
+      name: "bullmq",
+      ...(directory !== undefined && { directory }),
+      async open(study) {
+        const trial = checkElsewhere("bullmq", study);
+        const { openStudyQueue } = await import("./bullmq/study-queue.ts");
+        const place = directory ?? process.cwd();
+        const shared = { redis, allowVolatile, key: key ?? keyOfEnvironment() };
+        queue = await openStudyQueue({ ...shared, lockMs: lock * 1000, directory: place, trial, study });
+      },
+      run: (job, host) => queue!.run(job, host),
+      close: () => queue!.close(),
+    };
+  },
+);
 
 /** Empty is none, as where it is unset. */
 export function keyOfEnvironment(): string | undefined {

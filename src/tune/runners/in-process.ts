@@ -1,11 +1,12 @@
 // inProcess: trials run in this process, where closures work and one hook object listens to all there is.
+import { component } from "../../core/component.ts";
 import { OptionError } from "../../core/errors.ts";
 import { type TrialFunction, listensToTraining, runAttempt } from "../trial.ts";
 import type { Hook } from "../../core/hook.ts";
 import type { Runner } from "./runner.ts";
 
 /** @example new Study({ …, runner: inProcess() }) // the default for a trial that is a function */
-export function inProcess(): Runner {
+export const inProcess = /* @__PURE__ */ component({ kind: "runner", name: "inProcess" }, (): Runner => {
   let trial: TrialFunction<never> | undefined;
   let hooks: readonly Hook[] = [];
   return {
@@ -23,4 +24,4 @@ export function inProcess(): Runner {
     run: (job, host) => runAttempt(trial!, job, host, hooks),
     close: () => Promise.resolve(),
   };
-}
+});

@@ -1,5 +1,6 @@
 // local: trials run in processes of this machine, kept warm from one to the next.
-import { checkOptions, is } from "../../core/options.ts";
+import { component } from "../../core/component.ts";
+import { is } from "../../core/options.ts";
 import { ChildPool } from "./trial-processes.ts";
 import { type Runner, checkElsewhere } from "./runner.ts";
 
@@ -17,30 +18,37 @@ export interface LocalOptions {
   readonly directory?: string;
 }
 
-const CHECKS = {
-  processes: is.wholeFrom(1),
-  memory: is.positive,
-  timeout: is.positive,
-  recycle: is.wholeFrom(1),
-  directory: is.name,
-};
-
 /** @example new Study({ …, trial: "./trial.ts#train", runner: local({ processes: 4, timeout: 600 }) }) */
-export function local(options: LocalOptions = {}): Runner {
-  checkOptions("local", options, CHECKS);
-  const { processes, memory, timeout, recycle = 50 } = options;
-  let trial = "";
-  let pool: ChildPool | undefined;
-
-  return {
+export const local = /* @__PURE__ */ component(
+  {
+    kind: "runner",
     name: "local",
-    ...(processes !== undefined && { size: processes }),
-    ...(options.directory !== undefined && { directory: options.directory }),
-    open(study) {
-      trial = checkElsewhere("local", study);
-      pool = new ChildPool({ size: processes ?? study.concurrency, memory, timeout, recycle });
-    },
-    run: (job, host) => pool!.run(trial, options.directory ?? process.cwd(), job, host),
-    close: () => pool!.close("the study has ended"),
-  };
-}
+    takes: () => ({
+      options: {
+        processes: is.wholeFrom(1),
+        memory: is.positive,
+        timeout: is.positive,
+        recycle: is.wholeFrom(1),
+        directory: is.name,
+      },
+      supplied: ["directory"],
+    }),
+  },
+  (options: LocalOptions = {}): Runner => {
+    const { processes, memory, timeout, recycle = 50 } = options;
+    let trial = "";
+    let pool: ChildPool | undefined;
+
+    return {
+      name: "local",
+      ...(processes !== undefined && { size: processes }),
+      ...(options.directory !== undefined && { directory: options.directory }),
+      open(study) {
+        trial = checkElsewhere("local", study);
+        pool = new ChildPool({ size: processes ?? study.concurrency, memory, timeout, recycle });
+      },
+      run: (job, host) => pool!.run(trial, options.directory ?? process.cwd(), job, host),
+      close: () => pool!.close("the study has ended"),
+    };
+  },
+);

@@ -1,4 +1,5 @@
 // grid: every combination once, in the order of nested loops: the last parameter moves fastest.
+import { component } from "../../core/component.ts";
 import { OptionError } from "../../core/errors.ts";
 import { checkOptions, is } from "../../core/options.ts";
 import { didYouMean } from "../../core/suggest.ts";
@@ -17,29 +18,42 @@ export interface GridOptions {
 }
 
 /** @example grid({ lr: logUniform(1e-4, 1e-1), layers: int(1, 3) }, { points: 4 }) // 12 trials */
-export function grid(space: Space | SpaceTree, options: GridOptions = {}): Sampler {
-  checkOptions("grid", options, { points: is.or(is.wholeFrom(1), is.object) });
-  const whole = Space.of(space);
-  const axes = axesOf(whole, options.points);
-  const size = sizeOf(whole.root, axes);
-  if (!Number.isSafeInteger(size)) {
-    throw new OptionError(`grid: the space has ${size.toPrecision(3)} points, more than anyone can count. Use fewer.`, {
-      option: "points",
-    });
-  }
-  return {
+export const grid = /* @__PURE__ */ component(
+  {
+    kind: "sampler",
     name: "grid",
-    size,
-    suggest(number) {
-      if (number >= size) {
-        throw new OptionError(`grid: there are ${size} points, and no trial ${number}: they count from 0.`);
-      }
-      const chosen = new Map<number, number>();
-      choose(whole.root, number, axes, chosen);
-      return whole.build(({ index }) => chosen.get(index)!);
-    },
-  };
-}
+    takes: () => ({
+      args: { space: is.anything },
+      options: { points: is.or(is.wholeFrom(1), is.object) },
+      supplied: ["space"],
+    }),
+  },
+  (space: Space | SpaceTree, options: GridOptions = {}): Sampler => {
+    const whole = Space.of(space);
+    const axes = axesOf(whole, options.points);
+    const size = sizeOf(whole.root, axes);
+    if (!Number.isSafeInteger(size)) {
+      throw new OptionError(
+        `grid: the space has ${size.toPrecision(3)} points, more than anyone can count. Use fewer.`,
+        {
+          option: "points",
+        },
+      );
+    }
+    return {
+      name: "grid",
+      size,
+      suggest(number) {
+        if (number >= size) {
+          throw new OptionError(`grid: there are ${size} points, and no trial ${number}: they count from 0.`);
+        }
+        const chosen = new Map<number, number>();
+        choose(whole.root, number, axes, chosen);
+        return whole.build(({ index }) => chosen.get(index)!);
+      },
+    };
+  },
+);
 
 /** The values of a number, counted but not listed: there may be very many. */
 interface Axis {

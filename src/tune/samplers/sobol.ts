@@ -1,6 +1,7 @@
 // sobol: points spread evenly over the space, whatever the number of trials. Better than random where few trials must cover much.
+import { component } from "../../core/component.ts";
 import { OptionError } from "../../core/errors.ts";
-import { checkOptions, is } from "../../core/options.ts";
+import { is } from "../../core/options.ts";
 import { Rng } from "../../data/random.ts";
 import type { SpaceTree } from "../space/parameters.ts";
 import { Space } from "../space/space.ts";
@@ -16,25 +17,31 @@ export interface SobolOptions {
 const MAX_DIMENSIONS = 100;
 
 /** @example sobol({ lr: logUniform(1e-4, 1e-1), momentum: uniform(0, 0.99) }, { seed: 1 }) */
-export function sobol(space: Space | SpaceTree, options: SobolOptions = {}): Sampler {
-  checkOptions("sobol", options, { seed: is.whole });
-  const { seed = 0 } = options;
-  const whole = Space.of(space);
-  const dimensions = whole.parameters.length;
-  if (dimensions > MAX_DIMENSIONS) {
-    throw new OptionError(
-      `sobol: the space has ${dimensions} parameters, and the sequence is good for ${MAX_DIMENSIONS}. Use random.`,
-    );
-  }
-  const directions = sobolDirections(dimensions);
-  const keys = directions.map((_, d) => new Rng(seed, d).uint32());
-  return {
+export const sobol = /* @__PURE__ */ component(
+  {
+    kind: "sampler",
     name: "sobol",
-    suggest: (number) =>
-      // The middle of the smallest cell, so that a coordinate is never 0.
-      whole.fromUnit(directions.map((of, d) => (scramble(digits(of, number), keys[d]!) + 0.5) / 2 ** 32)),
-  };
-}
+    takes: () => ({ args: { space: is.anything }, options: { seed: is.whole }, supplied: ["space"] }),
+  },
+  (space: Space | SpaceTree, options: SobolOptions = {}): Sampler => {
+    const { seed = 0 } = options;
+    const whole = Space.of(space);
+    const dimensions = whole.parameters.length;
+    if (dimensions > MAX_DIMENSIONS) {
+      throw new OptionError(
+        `sobol: the space has ${dimensions} parameters, and the sequence is good for ${MAX_DIMENSIONS}. Use random.`,
+      );
+    }
+    const directions = sobolDirections(dimensions);
+    const keys = directions.map((_, d) => new Rng(seed, d).uint32());
+    return {
+      name: "sobol",
+      suggest: (number) =>
+        // The middle of the smallest cell, so that a coordinate is never 0.
+        whole.fromUnit(directions.map((of, d) => (scramble(digits(of, number), keys[d]!) + 0.5) / 2 ** 32)),
+    };
+  },
+);
 
 /** The coordinate of a point as 32 binary digits. */
 function digits(directions: Uint32Array, number: number): number {

@@ -1,6 +1,7 @@
 // tpe: the tree-structured Parzen estimator (Bergstra et al. 2011). It looks where trials that did well are dense and the
 // others are not.
-import { checkOptions, is } from "../../core/options.ts";
+import { component } from "../../core/component.ts";
+import { is } from "../../core/options.ts";
 import { Rng } from "../../data/random.ts";
 import type { SpaceParameter } from "../space/compile.ts";
 import type { SpaceTree } from "../space/parameters.ts";
@@ -24,36 +25,44 @@ export interface TpeOptions {
   readonly multivariate?: boolean;
 }
 
-const CHECKS = {
-  seed: is.whole,
-  startup: is.wholeFrom(1),
-  gamma: is.between(0.001, 0.999),
-  candidates: is.wholeFrom(1),
-  multivariate: is.boolean,
-};
-
 /** @example tpe({ lr: logUniform(1e-4, 1e-1), width: int(32, 512, { log: true }) }, { seed: 1 }) */
-export function tpe(space: Space | SpaceTree, options: TpeOptions = {}): Sampler {
-  checkOptions("tpe", options, CHECKS);
-  const { seed = 0, startup = 10, gamma = 0.2, candidates = 24, multivariate = true } = options;
-  const whole = Space.of(space);
-  const { parameters } = whole;
-  // Each on its own still follows the tree: a choice is made before what hangs on it.
-  const groups = multivariate ? [parameters] : parameters.map((parameter) => [parameter]);
-  return {
+export const tpe = /* @__PURE__ */ component(
+  {
+    kind: "sampler",
     name: "tpe",
-    suggest(number, trials, { objectives }) {
-      const rng = new Rng(seed, number);
-      const { good, bad, judged } = splitTrials(trials, objectives, gamma);
-      if (judged < startup) return drawParams(whole, rng);
-      const pointsOf = (some: readonly TrialRecord[]): Point[] => some.map(({ params }) => whole.values(params));
-      const [goodPoints, badPoints] = [pointsOf(good), pointsOf(bad)];
-      const point: (number | undefined)[] = parameters.map(() => undefined);
-      for (const group of groups) suggestGroup(group, goodPoints, badPoints, candidates, rng, point);
-      return whole.build(({ index }) => point[index]!);
-    },
-  };
-}
+    takes: () => ({
+      args: { space: is.anything },
+      options: {
+        seed: is.whole,
+        startup: is.wholeFrom(1),
+        gamma: is.between(0.001, 0.999),
+        candidates: is.wholeFrom(1),
+        multivariate: is.boolean,
+      },
+      supplied: ["space"],
+    }),
+  },
+  (space: Space | SpaceTree, options: TpeOptions = {}): Sampler => {
+    const { seed = 0, startup = 10, gamma = 0.2, candidates = 24, multivariate = true } = options;
+    const whole = Space.of(space);
+    const { parameters } = whole;
+    // Each on its own still follows the tree: a choice is made before what hangs on it.
+    const groups = multivariate ? [parameters] : parameters.map((parameter) => [parameter]);
+    return {
+      name: "tpe",
+      suggest(number, trials, { objectives }) {
+        const rng = new Rng(seed, number);
+        const { good, bad, judged } = splitTrials(trials, objectives, gamma);
+        if (judged < startup) return drawParams(whole, rng);
+        const pointsOf = (some: readonly TrialRecord[]): Point[] => some.map(({ params }) => whole.values(params));
+        const [goodPoints, badPoints] = [pointsOf(good), pointsOf(bad)];
+        const point: (number | undefined)[] = parameters.map(() => undefined);
+        for (const group of groups) suggestGroup(group, goodPoints, badPoints, candidates, rng, point);
+        return whole.build(({ index }) => point[index]!);
+      },
+    };
+  },
+);
 
 /** Of several draws from the good trials' density, the one that is likeliest there against the others'. */
 function suggestGroup(

@@ -1,7 +1,7 @@
 // asha: asynchronous successive halving (Li et al. 2020), in the form that stops trials. At each rung a trial goes on if it is
 // among the best of those that have come there so far; nobody waits for anybody.
+import { component } from "../../core/component.ts";
 import { OptionError } from "../../core/errors.ts";
-import { checkOptions } from "../../core/options.ts";
 import { lossOf } from "../ranking.ts";
 import type { Scheduler } from "../types.ts";
 import { firstObjective, isFactor, isSteps, lossWhenReaching, reportReaching } from "./curves.ts";
@@ -17,8 +17,16 @@ export interface AshaOptions {
 }
 
 /** @example asha({ grace: 1, maxSteps: 27, factor: 3 }) // judged at steps 1, 3 and 9 */
-export function asha(options: AshaOptions): Scheduler {
-  checkOptions("asha", options, { grace: isSteps, maxSteps: isSteps, factor: isFactor }, ["maxSteps"]);
+export const asha = /* @__PURE__ */ component(
+  {
+    kind: "scheduler",
+    name: "asha",
+    takes: () => ({ options: { grace: isSteps, maxSteps: isSteps, factor: isFactor }, required: ["maxSteps"] }),
+  },
+  makeAsha,
+);
+
+function makeAsha(options: AshaOptions): Scheduler {
   const { grace = 1, maxSteps, factor = 3 } = options;
   const rungs = ashaRungs(grace, maxSteps, factor);
   if (rungs.length === 0) {

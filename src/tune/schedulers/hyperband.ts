@@ -1,7 +1,7 @@
 // hyperband: successive halving in brackets, some with many short trials and some with a few long ones (Li et al. 2018). A
 // trial pauses at each rung until its bracket has come there, then the best go on.
+import { component } from "../../core/component.ts";
 import { OptionError } from "../../core/errors.ts";
-import { checkOptions } from "../../core/options.ts";
 import type { Objective, Scheduler, StudyView, TrialRecord } from "../types.ts";
 import { compareLosses, firstObjective, isFactor, isSteps, lossWhenReaching, reportReaching } from "./curves.ts";
 
@@ -14,8 +14,16 @@ export interface HyperbandOptions {
 }
 
 /** @example hyperband({ maxSteps: 81, factor: 3 }) */
-export function hyperband(options: HyperbandOptions): Scheduler {
-  checkOptions("hyperband", options, { maxSteps: isSteps, factor: isFactor }, ["maxSteps"]);
+export const hyperband = /* @__PURE__ */ component(
+  {
+    kind: "scheduler",
+    name: "hyperband",
+    takes: () => ({ options: { maxSteps: isSteps, factor: isFactor }, required: ["maxSteps"] }),
+  },
+  makeHyperband,
+);
+
+function makeHyperband(options: HyperbandOptions): Scheduler {
   const { maxSteps, factor = 3 } = options;
   if (maxSteps < factor) {
     throw new OptionError(

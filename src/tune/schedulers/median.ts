@@ -1,5 +1,6 @@
 // median: a trial ends when its best so far is worse than what half of the others had by the same step.
-import { checkOptions, is } from "../../core/options.ts";
+import { component } from "../../core/component.ts";
+import { is } from "../../core/options.ts";
 import type { Scheduler } from "../types.ts";
 import { firstObjective, leastLossUntil } from "./curves.ts";
 
@@ -12,27 +13,33 @@ export interface MedianOptions {
 }
 
 /** @example median({ grace: 3, minTrials: 5 }) */
-export function median(options: MedianOptions = {}): Scheduler {
-  checkOptions("median", options, { grace: is.nonNegative, minTrials: is.wholeFrom(1) });
-  const { grace = 1, minTrials = 5 } = options;
-  return {
+export const median = /* @__PURE__ */ component(
+  {
+    kind: "scheduler",
     name: "median",
-    decide(trial, report, trials, study) {
-      const objective = firstObjective(study);
-      const own = leastLossUntil(trial, report.step, objective);
-      if (own === undefined || report.step < grace) return { kind: "continue" };
-      const others = trials
-        .filter((other) => other.number !== trial.number && other.reports.some(({ step }) => step >= report.step))
-        .map((other) => leastLossUntil(other, report.step, objective))
-        .filter((loss) => loss !== undefined);
-      if (others.length < minTrials || own <= middle(others)) return { kind: "continue" };
-      return {
-        kind: "prune",
-        reason: `its best \`${objective.metric}\` by step ${report.step} is worse than the median of ${others.length} trials`,
-      };
-    },
-  };
-}
+    takes: () => ({ options: { grace: is.nonNegative, minTrials: is.wholeFrom(1) } }),
+  },
+  (options: MedianOptions = {}): Scheduler => {
+    const { grace = 1, minTrials = 5 } = options;
+    return {
+      name: "median",
+      decide(trial, report, trials, study) {
+        const objective = firstObjective(study);
+        const own = leastLossUntil(trial, report.step, objective);
+        if (own === undefined || report.step < grace) return { kind: "continue" };
+        const others = trials
+          .filter((other) => other.number !== trial.number && other.reports.some(({ step }) => step >= report.step))
+          .map((other) => leastLossUntil(other, report.step, objective))
+          .filter((loss) => loss !== undefined);
+        if (others.length < minTrials || own <= middle(others)) return { kind: "continue" };
+        return {
+          kind: "prune",
+          reason: `its best \`${objective.metric}\` by step ${report.step} is worse than the median of ${others.length} trials`,
+        };
+      },
+    };
+  },
+);
 
 /** Of an even number the better of the two in the middle would be too strict: their mean. */
 function middle(losses: readonly number[]): number {

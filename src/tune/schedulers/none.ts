@@ -1,9 +1,9 @@
 // none: every trial runs to its end.
-import { checkOptions } from "../../core/options.ts";
+import { component } from "../../core/component.ts";
 import type { Scheduler } from "../types.ts";
 
 /** Every trial runs to its end. */
-export function none(options: object = {}): Scheduler {
-  checkOptions("none", options, {});
-  return { name: "none", decide: () => ({ kind: "continue" }) };
-}
+export const none = /* @__PURE__ */ component(
+  { kind: "scheduler", name: "none", takes: () => ({ options: {} }) },
+  (_options: object = {}): Scheduler => ({ name: "none", decide: () => ({ kind: "continue" }) }),
+);

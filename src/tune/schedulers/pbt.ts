@@ -1,7 +1,8 @@
 // pbt: population-based training (Jaderberg et al. 2017). Now and then a trial that does badly goes on from one that does well,
 // with its parameters changed a little.
+import { component } from "../../core/component.ts";
 import { OptionError } from "../../core/errors.ts";
-import { checkOptions, is, type Check } from "../../core/options.ts";
+import { is, type Check } from "../../core/options.ts";
 import { Rng } from "../../data/random.ts";
 import { valueAt, type Space } from "../space/space.ts";
 import { lossOf } from "../ranking.ts";
@@ -28,17 +29,26 @@ const isQuantile: Check = {
   test: (value) => typeof value === "number" && value > 0 && value <= 0.5,
 };
 
-const CHECKS = {
-  every: isSteps,
-  quantile: isQuantile,
-  perturb: is.arrayOf(isSteps),
-  resample: is.between(0, 1),
-  seed: is.whole,
-};
-
 /** @example pbt({ every: 5, quantile: 0.25 }) */
-export function pbt(options: PbtOptions): Scheduler {
-  checkOptions("pbt", options, CHECKS, ["every"]);
+export const pbt = /* @__PURE__ */ component(
+  {
+    kind: "scheduler",
+    name: "pbt",
+    takes: () => ({
+      options: {
+        every: isSteps,
+        quantile: isQuantile,
+        perturb: is.arrayOf(isSteps),
+        resample: is.between(0, 1),
+        seed: is.whole,
+      },
+      required: ["every"],
+    }),
+  },
+  makePbt,
+);
+
+function makePbt(options: PbtOptions): Scheduler {
   const { every, quantile = 0.25, perturb = [0.8, 1.2], resample = 0.25, seed = 0 } = options;
   if (perturb.length === 0) {
     throw new OptionError("pbt: `perturb` is empty. Give at least one factor, such as [0.8, 1.2].", {

@@ -1,6 +1,8 @@
 // Full checkpoints of PyTorch's making, with optimizers. tests/interop/optimizer-torch has PyTorch itself train on from ours.
 import { describe, expect, it } from "vitest";
 import { CheckpointError } from "../../../core/errors.ts";
+import type { TorchLayout } from "../../../core/optimizer.ts";
+import { adam, adamw as adamwOptimizer, lion, rmsprop, sgd as sgdOptimizer } from "../../../optim/index.ts";
 import { decodePt, encodePt } from "./pt.ts";
 import type { FileTensor, FileTensors } from "../tensor.ts";
 import { decodeTorchCheckpoint, encodeTorchCheckpoint, weightsIn } from "./torch-checkpoint.ts";
@@ -36,8 +38,15 @@ const sgd: TorchOptimizer = {
   updates: 7,
   slots: slots("momentum_buffer"),
 };
-const written = (...optimizers: TorchOptimizer[]) =>
-  decodePt(encodeTorchCheckpoint({ model, optimizers, step: 9, epoch: 2 }), "c.pt") as Record<string, PtValue>;
+/** What the built-in optimizers say of themselves; another has no layout of its own. */
+const LAYOUTS: Readonly<Record<string, TorchLayout | undefined>> = Object.fromEntries(
+  [adam(), adamwOptimizer(), lion(), rmsprop(), sgdOptimizer()].map(({ name, torch }) => [name, torch]),
+);
+const written = (...optimizers: TorchOptimizer[]) => {
+  const described = optimizers.map((each) => ({ layout: LAYOUTS[each.kind], ...each }));
+  const bytes = encodeTorchCheckpoint({ model, optimizers: described, step: 9, epoch: 2 });
+  return decodePt(bytes, "c.pt") as Record<string, PtValue>;
+};
 const namesOf = ({ groups }: TorchOptimizer) => groups.map((group) => group.params);
 
 describe("written", () => {

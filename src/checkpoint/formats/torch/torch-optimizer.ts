@@ -1,5 +1,6 @@
 // Between optimizer state as it is named here, `<slot>/<parameter>`, and PyTorch's `optimizer.state_dict()`, which numbers
 // the parameters.
+import type { TorchLayout } from "../../../core/optimizer.ts";
 import { type BadFile, type FileTensor, type FileTensors, badFile, quote, isFileTensor } from "../tensor.ts";
 import { toHostArrays } from "../tensor-values.ts";
 import { type PtValue, asTuple } from "./pickle-writer.ts";
@@ -33,41 +34,26 @@ export interface TorchOptimizerState {
 
 /** An optimizer as it is written. */
 export interface TorchOptimizer extends TorchOptimizerState {
-  /** Which one: "adamw". */
+  /** Which one, for messages: "adamw". */
   readonly kind: string;
+  /** What the optimizer says of it: `adamw().torch`. Default: each parameter's state has a `step`. */
+  readonly layout?: TorchLayout;
 }
 
 /** Tells the shape of a parameter, as far as it is known. */
 export type ShapeOf = (param: string) => readonly number[] | undefined;
 
-interface Kind {
-  /** Does each parameter's state have a `step`? */
-  readonly step: boolean;
-  /** Without these PyTorch could not go on, and a default might not be what the run was trained with. */
-  readonly needs: readonly string[];
-  /** The keys of a group that have no counterpart here: whatever PyTorch from 1.13 to now looks up in a step. */
-  readonly group: Readonly<Record<string, PtValue>>;
-}
-
-const FLAGS = { maximize: false, foreach: null, differentiable: false };
-const ADAM = { ...FLAGS, amsgrad: false, capturable: false, fused: null };
-
-const KINDS: Readonly<Record<string, Kind>> = {
-  adam: { step: true, needs: ["betas", "eps"], group: { ...ADAM, decoupled_weight_decay: false } },
-  adamw: { step: true, needs: ["betas", "eps"], group: { ...ADAM, decoupled_weight_decay: true } },
-  sgd: { step: false, needs: ["dampening", "nesterov"], group: { ...FLAGS, momentum: 0, fused: null } },
-  rmsprop: { step: true, needs: ["alpha", "eps", "centered"], group: { ...FLAGS, momentum: 0, capturable: false } },
-  // PyTorch has no Lion of its own; this is how the common package (lion-pytorch) keeps it.
-  lion: { step: false, needs: ["betas"], group: {} },
-};
-const OTHER: Kind = { step: true, needs: [], group: {} };
+const DEFAULT_LAYOUT: TorchLayout = { step: true, needs: [], group: {} };
 
 const toSnake = (name: string): string => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 
 /** What `optimizer.load_state_dict` takes. */
-export function toTorchOptimizer({ name, kind, groups, updates, slots }: TorchOptimizer, shapeOf: ShapeOf): PtValue {
+export function toTorchOptimizer(
+  { name, kind, layout = DEFAULT_LAYOUT, groups, updates, slots }: TorchOptimizer,
+  shapeOf: ShapeOf,
+): PtValue {
   const bad = badFile(`the state of optimizer ${quote(name)} to be written`);
-  const { step, needs, group } = Object.hasOwn(KINDS, kind) ? KINDS[kind]! : OTHER;
+  const { step, needs, group } = layout;
   const names = groups.flatMap(({ params }) => params);
   const bySlot = slotsByParam(slots, new Set(names), shapeOf, bad);
   const state = new Map<number, PtValue>();
