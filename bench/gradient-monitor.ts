@@ -1,7 +1,6 @@
 // What gradientMonitor costs: in one run it is switched on and off in turns; the steps it looks at are counted apart.
-import { Trainer } from "hookline";
-import type { Loader } from "../src/core/loader.ts";
-import { gradientMonitor, type GradientMonitorOptions } from "hookline";
+import { type GradientMonitorOptions, Trainer, gradientMonitor } from "hookline";
+import type { Loader } from "../src/core/model.ts";
 import { mlp } from "./lib/models.ts";
 import type { Report } from "./lib/report.ts";
 import { median } from "./lib/stats.ts";

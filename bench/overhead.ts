@@ -1,6 +1,6 @@
 // What the trainer adds to a step: beside a hand-written loop around the same program, step by step in one process.
 import { Trainer, type Hook } from "hookline";
-import type { Loader } from "../src/core/loader.ts";
+import type { Loader } from "../src/core/model.ts";
 import { handLoop } from "./lib/hand-loop.ts";
 import { mlp, oneLayer, type Setup } from "./lib/models.ts";
 import type { Report } from "./lib/report.ts";

@@ -2,7 +2,8 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { pathToFileURL } from "node:url";
 import { COMMON_FIELDS, fieldsOf } from "../src/core/context.ts";
-import { BUILTIN_EVENTS, EVENTS, methodOf, PIPELINE_EVENTS, TUNE_EVENTS, type EventLevel } from "../src/core/events.ts";
+import { BUILTIN_EVENTS, EVENTS, methodOf, type EventLevel } from "../src/core/events.ts";
+import { PIPELINE_EVENTS, TUNE_EVENTS } from "../src/core/outer-events.ts";
 import { comingFromPage } from "./lib/coming-from-page.ts";
 import { componentsPage } from "./lib/components-page.ts";
 import { configSchema } from "./lib/config-schema.ts";

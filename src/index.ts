@@ -13,17 +13,19 @@ export type {
   UpdateFn,
   UpdateState,
 } from "./core/context.types.ts";
-export {
-  alwaysPasses,
-  defineEvent,
-  type BuiltinEvent,
-  type CustomEvents,
-  type EventName,
-  type PipelineEvent,
-  type TuneEvent,
-} from "./core/events.ts";
-export type { Datasets, PipelineContexts, TrainedModel } from "./core/pipeline.types.ts";
-export type { TrialCheckpoint, TrialFailure, TrialInfo, TuneBudget, TuneContexts } from "./core/tune.types.ts";
+export { alwaysPasses, defineEvent, type BuiltinEvent, type CustomEvents, type EventName } from "./core/events.ts";
+export type {
+  PipelineEvent,
+  TuneEvent,
+  Datasets,
+  PipelineContexts,
+  TrainedModel,
+  TrialCheckpoint,
+  TrialFailure,
+  TrialInfo,
+  TuneBudget,
+  TuneContexts,
+} from "./core/outer-events.ts";
 export type { BatchLimit } from "./core/limits.ts";
 export {
   boundaryEvent,
@@ -33,10 +35,20 @@ export {
   type CadenceOptions,
   type Quantity,
 } from "./core/cadence.ts";
-export type { Diagnosis, NonFinite } from "./core/diagnosis.ts";
-export type { ComputeFn, DeviceTensors, ParamsView } from "./core/device-tensors.ts";
-export type { Grads, GradStats, GradStatsOptions } from "./core/grads.ts";
-export type { Activations, ActivationStats, ProbeRequest, ReplaceFn } from "./core/probes.ts";
+export type {
+  Diagnosis,
+  NonFinite,
+  ComputeFn,
+  DeviceTensors,
+  ParamsView,
+  Grads,
+  GradStats,
+  GradStatsOptions,
+  Activations,
+  ActivationStats,
+  ProbeRequest,
+  ReplaceFn,
+} from "./core/inspection.ts";
 export type { PredictOptions } from "./trainer/predict.ts";
 export type { ProbedRun, RunWithProbesOptions } from "./trainer/probe-runner.ts";
 export type { Intervention } from "./core/interventions.ts";
@@ -68,9 +80,8 @@ export {
 } from "./core/media.ts";
 export { sharedKey, type SharedKey } from "./core/shared.ts";
 export type { HookReport } from "./core/hook-report.ts";
-export type { Disposer } from "./core/disposer.ts";
+export type { Disposer, HookInfo, HookFailure, HookRegistry } from "./core/registry.ts";
 export type { Strategy } from "./distributed/strategy.ts";
-export type { HookInfo, HookFailure, HookRegistry } from "./core/registry.ts";
 export {
   CheckpointError,
   ContextError,
@@ -84,7 +95,7 @@ export {
   OptionError,
   ProgramError,
 } from "./core/errors.ts";
-export type { Json } from "./core/json.ts";
+export type { Json } from "./core/options.ts";
 export { isHostArray, type ArrayInput, type DType, type HostArray, type TypedArray } from "./core/arrays.ts";
 export type {
   HostBatch,
@@ -99,8 +110,7 @@ export type {
   Tensors,
   WeighFn,
 } from "./core/model.ts";
-export { directionOf, evalLoaderNames, monitorValue, unknownMonitor } from "./core/monitor.ts";
-export type { NameFilter } from "./core/names.ts";
+export { directionOf, evalLoaderNames, monitorValue, unknownMonitor, type NameFilter } from "./core/names.ts";
 export type { Engine } from "./engines/engine.ts";
 export {
   accumulateSchedule,

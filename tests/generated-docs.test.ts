@@ -2,7 +2,8 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { generated, loopDrawing } from "../docs/generate.ts";
-import { BUILTIN_EVENTS, methodOf, PIPELINE_EVENTS } from "../src/core/events.ts";
+import { BUILTIN_EVENTS, methodOf } from "../src/core/events.ts";
+import { PIPELINE_EVENTS } from "../src/core/outer-events.ts";
 
 const all = await generated();
 

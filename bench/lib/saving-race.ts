@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Trainer, type Hook, type TrainerOptions } from "hookline";
 import { openDirectoryStore, type CheckpointStore } from "hookline/checkpoint";
-import type { Loader } from "../../src/core/loader.ts";
+import type { Loader } from "../../src/core/model.ts";
 import { large } from "./models.ts";
 import { Turns, withNext } from "./turns.ts";
 

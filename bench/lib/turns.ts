@@ -1,5 +1,5 @@
 // Trainers that take turns in one process, so that a busy or a slow moment meets all of them.
-import type { Loader } from "../../src/core/loader.ts";
+import type { Loader } from "../../src/core/model.ts";
 
 /** Who may run; the others wait for their batch. The first turn begins when all have come. */
 export class Turns {

@@ -1,6 +1,5 @@
 // The JSON Schema of a config, made of the tables that the checks themselves use.
-import type { Json } from "../../src/core/json.ts";
-import type { Check, Holds, Kind, SchemaPart } from "../../src/core/options.ts";
+import type { Check, Holds, Json, Kind, SchemaPart } from "../../src/core/options.ts";
 import { CONFIG_CHECKS, FUNCTIONS, LOADER_CHECKS, PLAN_CHECKS } from "../../src/experiment/build/rules.ts";
 import { KINDS } from "../../src/experiment/registry/kinds.ts";
 import { catalog, kinds, SWEEP_KINDS, type CatalogEntry } from "./catalog.ts";

@@ -1,7 +1,6 @@
 // Names of checkpoints from a template: `epoch_{epoch}_loss_{val/loss:.2f}`. What metrics put in is made safe afterwards.
 import { OptionError } from "../core/errors.ts";
-import { monitorValue } from "../core/monitor.ts";
-import { didYouMean } from "../core/suggest.ts";
+import { didYouMean, monitorValue } from "../core/names.ts";
 import { sanitizeName } from "../core/safe-name.ts";
 
 export interface NameTemplateOptions {

@@ -1,5 +1,5 @@
 // Which checkpoints stay: a pure function of what is there and of the rules, with a quota for each reason to keep one.
-import { monitorValue } from "../core/monitor.ts";
+import { monitorValue } from "../core/names.ts";
 import { byAge, type CheckpointInfo } from "./store.ts";
 
 /** Without any rule, all are kept. */

@@ -1,6 +1,7 @@
 // hookline hooks: events and built-in hooks as tables, or the order of a config's hooks at each event.
-import { EVENTS, hookEvents, methodOf, PIPELINE_EVENTS, TUNE_EVENTS, type EventName } from "../core/events.ts";
-import { didYouMean } from "../core/suggest.ts";
+import { EVENTS, hookEvents, methodOf, type EventName } from "../core/events.ts";
+import { OUTER_EVENTS } from "../core/outer-events.ts";
+import { didYouMean } from "../core/names.ts";
 import { UsageError } from "./lib/exit.ts";
 import { typed } from "./lib/hints.ts";
 import { builtinHooks } from "./lib/hook-list.ts";
@@ -17,7 +18,7 @@ interface Flags {
 export async function run(flags: Flags): Promise<void> {
   if (flags.explain !== undefined) return explain(flags.explain, flags);
   if (flags.event !== undefined) throw new UsageError("--event goes with --explain: give a config.");
-  const events = Object.entries({ ...EVENTS, ...PIPELINE_EVENTS, ...TUNE_EVENTS });
+  const events = Object.entries({ ...EVENTS, ...OUTER_EVENTS });
   if (flags.json) {
     return printJson({
       events: events.map(([event, info]) => ({ event, method: methodOf(event), ...info })),

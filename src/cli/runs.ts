@@ -2,8 +2,7 @@
 import { existsSync } from "node:fs";
 import { formatDuration } from "../terminal/eta.ts";
 import { formatMetric } from "../terminal/format-number.ts";
-import { directionOf } from "../core/monitor.ts";
-import { didYouMean } from "../core/suggest.ts";
+import { didYouMean, directionOf } from "../core/names.ts";
 import { readRun } from "../runs/read-run.ts";
 import { UsageError } from "./lib/exit.ts";
 import { typed } from "./lib/hints.ts";

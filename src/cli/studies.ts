@@ -1,7 +1,7 @@
 // hookline studies: a table of studies with how they stand and their best trials, or all that is known of one.
 import { existsSync } from "node:fs";
 import { join, relative } from "node:path";
-import type { TrialInfo } from "../core/tune.types.ts";
+import type { TrialInfo } from "../core/outer-events.ts";
 import { formatDuration } from "../terminal/eta.ts";
 import { importance } from "../tune/importance.ts";
 import { JOURNAL_FILE } from "../tune/journal.ts";

@@ -3,7 +3,7 @@ import type { Clock, Counters, Occasion } from "./counters.ts";
 import { OptionError } from "./errors.ts";
 import { levelOf } from "./events.ts";
 import { checkOptions, is, show } from "./options.ts";
-import { didYouMean } from "./suggest.ts";
+import { didYouMean } from "./names.ts";
 
 /**
  * How much: a bare number counts the unit of its event (epochs on epoch events, batches on batch events, else steps),
@@ -327,4 +327,34 @@ export function boundaryRule(what: string, cadence: Cadence): CadenceRule {
 /** Checks a cadence that a hook takes as an option and asks of `ctx.due`: a mistake is an error at construction. */
 export function checkCadence(what: string, cadence: Cadence): void {
   void new CadenceRule(what, cadence, "stepEnd");
+}
+
+// `ctx.due`: a hook's own cadences inside its methods, parsed once for each event.
+
+type Rules = Map<string, CadenceRule>;
+
+export class DueRules {
+  readonly #hook: string;
+  /** By event and, for a cadence that is a number or a string, its text. */
+  readonly #plain: Rules = new Map();
+  readonly #objects = new WeakMap<object, Rules>();
+
+  constructor(hook: string) {
+    this.#hook = hook;
+  }
+
+  due(cadence: Cadence, event: string, moment: Moment): boolean {
+    const isObject = typeof cadence === "object";
+    const rules = isObject ? this.#rulesOf(cadence) : this.#plain;
+    const key = isObject ? event : `${event} ${typeof cadence} ${cadence}`;
+    let rule = rules.get(key);
+    if (!rule) rules.set(key, (rule = new CadenceRule("ctx.due", cadence, event, this.#hook)));
+    return rule.due(moment);
+  }
+
+  #rulesOf(cadence: object): Rules {
+    let rules = this.#objects.get(cadence);
+    if (!rules) this.#objects.set(cadence, (rules = new Map()));
+    return rules;
+  }
 }

@@ -1,21 +1,17 @@
 // The context that hooks see: one live object per hook over the state of its run. Its fields are the rows of FIELDS, its
 // verbs those of VERBS (verbs.ts); both are checked against the event that runs now. To add a field, add a row.
 import type { HostArray } from "./arrays.ts";
-import type { Cadence } from "./cadence.ts";
+import { type Cadence, DueRules } from "./cadence.ts";
 import type { LiveOptimizer, Metrics, Phase, RunStatus } from "./context.types.ts";
 import { epochIdx } from "./counters.ts";
-import type { ParamsView } from "./device-tensors.ts";
-import type { Diagnosis } from "./diagnosis.ts";
-import { DueRules } from "./due.ts";
+import type { Activations, Diagnosis, Grads, ParamsView, ProbeRequest } from "./inspection.ts";
 import { ContextError } from "./errors.ts";
 import { BUILTIN_EVENTS, type BuiltinEvent } from "./events.ts";
-import type { Grads } from "./grads.ts";
 import { HookTurn, type Intervention } from "./interventions.ts";
 import { isPromise } from "./maybe.ts";
 import { isMedia, type Media } from "./media.ts";
 import type { HostBatch, HostTensors, LossModel, Model } from "./model.ts";
 import { show } from "./options.ts";
-import type { Activations, ProbeRequest } from "./probes.ts";
 import type { HookRegistry } from "./registry.ts";
 import type { Run } from "./run.ts";
 import type { Checkpoints, FailedSave, Loading, ResumeReport, SavedCheckpoint, Saving } from "./saving.ts";

@@ -2,9 +2,9 @@
 import { toBatch } from "./batch.ts";
 import { epochIdx } from "./counters.ts";
 import { DataError } from "./errors.ts";
-import type { Loader, MaybePromise } from "./loader.ts";
+import type { Loader, MaybePromise } from "./model.ts";
 import { chain } from "./maybe.ts";
-import { showFilter } from "./probes.ts";
+import { showFilter } from "./inspection.ts";
 import type { HookRegistry } from "./registry.ts";
 import type { Run } from "./run.ts";
 import type { Team } from "./team.ts";

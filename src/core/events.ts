@@ -38,6 +38,7 @@
 //   predict: init → predictBegin → (predictBatchBegin → predictBatchEnd) × → predictEnd → close
 
 import { HookRegistrationError } from "./errors.ts";
+import { OUTER_EVENTS, type OuterEvent } from "./outer-events.ts";
 
 /** Where an event belongs; the level decides the unit of a bare number in a cadence. */
 export type EventLevel =
@@ -55,7 +56,7 @@ export type EventLevel =
   | "tune"
   | "custom";
 
-interface EventInfo {
+export interface EventInfo {
   readonly level: EventLevel;
   /** When it fires, for the docs table. */
   readonly when: string;
@@ -103,88 +104,6 @@ export const EVENTS = {
   log: { level: "log", when: "at a boundary that logs, with the metrics about to go to the loggers" },
 } as const satisfies Record<string, EventInfo>;
 
-interface OuterEventInfo extends EventInfo {
-  /** What its context has besides the fields of every such event. */
-  readonly fields: readonly string[];
-}
-
-/**
- * Events around the calls of a trainer, fired by an Experiment. Their context is another one (pipeline.types.ts): there
- * may be no trainer yet. A hook with such methods may be given to any trainer, which leaves them alone.
- *
- *   dataRead → datasetCreated → for each model: ( fit, with all its events → trainingComplete → evaluationComplete )
- */
-export const PIPELINE_EVENTS = {
-  dataRead: {
-    level: "pipeline",
-    when: "once per experiment, when the data has been read; what it returns is the data from there on",
-    fields: ["data"],
-  },
-  datasetCreated: {
-    level: "pipeline",
-    when: "once per experiment, when the data has been split, before any model is made",
-    fields: ["datasets", "folds"],
-  },
-  trainingComplete: {
-    level: "pipeline",
-    when: "once per model, with its best parameters in place",
-    fields: ["model", "params", "trained", "result"],
-  },
-  evaluationComplete: {
-    level: "pipeline",
-    when: "once per model, after it, with what the evaluation found",
-    fields: ["model", "params", "trained", "results"],
-  },
-} as const satisfies Record<string, OuterEventInfo>;
-
-/** The events of an experiment. */
-export type PipelineEvent = keyof typeof PIPELINE_EVENTS;
-
-/**
- * Events of a study, in the process that controls it (tune.types.ts). The trials themselves are trainings with events of
- * their own, often in other processes.
- *
- *   tuneSetup → ( tuneStepBegin → trialStart | [trialRestore] | trialResult | trialCheckpoint → trialSave
- *                 | trialComplete | trialRecover | trialError … → tuneStepEnd ) × → experimentEnd
- */
-export const TUNE_EVENTS = {
-  tuneSetup: {
-    level: "tune",
-    when: "once, before the first trial; in a study that goes on, after its journal was read",
-    fields: ["objectives", "budget", "resumed"],
-  },
-  tuneStepBegin: { level: "tune", when: "before the controller looks for what to do next", fields: [] },
-  tuneStepEnd: {
-    level: "tune",
-    when: "after it has acted on one thing that happened, and written it down",
-    fields: [],
-  },
-  trialStart: { level: "tune", when: "when a trial is given to a runner, again with each attempt", fields: ["trial"] },
-  trialRestore: {
-    level: "tune",
-    when: "when a trial goes on from a checkpoint: its own after a failure or a pause, or another trial's",
-    fields: ["trial", "checkpoint"],
-  },
-  trialResult: {
-    level: "tune",
-    when: "with each report of a trial, before anyone decides by it; the values may be changed",
-    fields: ["trial", "result", "trialStep"],
-  },
-  trialCheckpoint: { level: "tune", when: "when a trial says that it has saved one", fields: ["trial", "checkpoint"] },
-  trialSave: {
-    level: "tune",
-    when: "when that is written down: the trial would go on from there",
-    fields: ["trial", "checkpoint"],
-  },
-  trialComplete: { level: "tune", when: "when a trial has ended, by itself or pruned", fields: ["trial", "result"] },
-  trialRecover: { level: "tune", when: "when a trial failed and will be tried again", fields: ["trial", "error"] },
-  trialError: { level: "tune", when: "when a trial failed for good", fields: ["trial", "error"] },
-  experimentEnd: { level: "tune", when: "last of all, however the study ended", fields: ["status", "reason"] },
-} as const satisfies Record<string, OuterEventInfo>;
-
-/** The events of a study. */
-export type TuneEvent = keyof typeof TUNE_EVENTS;
-
 /** Events of the loop itself. */
 export type BuiltinEvent = keyof typeof EVENTS;
 
@@ -212,7 +131,7 @@ const customEvents = new Set<string>();
 /** Makes an own event known, so that `onLabelDrift` is accepted and `trainer.emit("labelDrift", …)` reaches it. */
 export function defineEvent<E extends keyof CustomEvents & string>(event: E): E {
   const name: string = event;
-  if ([EVENTS, PIPELINE_EVENTS, TUNE_EVENTS].some((events) => Object.hasOwn(events, name)))
+  if ([EVENTS, OUTER_EVENTS].some((events) => Object.hasOwn(events, name)))
     throw new HookRegistrationError(`\`${name}\` is an event of hookline; give your own another name.`);
   if (!/^[a-z][A-Za-z0-9]*$/.test(name) || name === "error")
     throw new HookRegistrationError(
@@ -226,15 +145,10 @@ export const isCustomEvent = (event: string): boolean => customEvents.has(event)
 /** Every event that a trainer can fire now. */
 export const allEvents = (): string[] => [...BUILTIN_EVENTS, ...customEvents];
 /** Every event that a hook can have a method for. */
-export const hookEvents = (): string[] => [
-  ...allEvents(),
-  ...Object.keys(PIPELINE_EVENTS),
-  ...Object.keys(TUNE_EVENTS),
-];
+export const hookEvents = (): string[] => [...allEvents(), ...Object.keys(OUTER_EVENTS)];
 
 export function levelOf(event: string): EventLevel {
-  if (Object.hasOwn(PIPELINE_EVENTS, event)) return "pipeline";
-  if (Object.hasOwn(TUNE_EVENTS, event)) return "tune";
+  if (Object.hasOwn(OUTER_EVENTS, event)) return OUTER_EVENTS[event as OuterEvent].level;
   return Object.hasOwn(EVENTS, event) ? EVENTS[event as BuiltinEvent].level : "custom";
 }
 

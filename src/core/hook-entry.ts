@@ -1,15 +1,12 @@
 // One registered hook: what it says about itself, with its context made and its cadence and scopes in place.
-import type { Cadence, Moment } from "./cadence.ts";
+import { type Cadence, CadenceRule, type Moment, boundaryEvent } from "./cadence.ts";
 import { Context, fieldsOf } from "./context.ts";
 import type { Listener } from "./dispatch.ts";
 import { HookRegistrationError } from "./errors.ts";
-import { EVENTS, levelOf } from "./events.ts";
-import { Gate } from "./gate.ts";
-import { LogRequest } from "./log-request.ts";
-import { readHook, type HookFacts } from "./hook-facts.ts";
+import { EVENTS, alwaysPasses, levelOf } from "./events.ts";
+import { type HookFacts, type Ordered, readHook } from "./hook-facts.ts";
 import type { ErrorPolicy, Hook, Need, Stage } from "./hook.ts";
-import type { Ordered } from "./order.ts";
-import { checkProbe, TRAIN_PROBE_EVENTS, type ProbeRequest } from "./probes.ts";
+import { checkProbe, TRAIN_PROBE_EVENTS, type ProbeRequest } from "./inspection.ts";
 import type { Run } from "./run.ts";
 
 /** Listeners of these events decide into which programs a step is cut. */
@@ -164,4 +161,106 @@ export class HookEntry implements Ordered {
 
 function onlyWhen(test: (ctx: Context) => boolean, call: (ctx: Context) => unknown): (ctx: Context) => unknown {
   return (ctx) => (test(ctx) ? call(ctx) : undefined);
+}
+
+// The gate of a hook with a cadence: which of its events pass now, and what it missed at the very end.
+
+type Call = (ctx: Context) => unknown;
+
+class Gate {
+  readonly #cadences: readonly Cadence[];
+  readonly #hook: string;
+  readonly #moment: () => Moment;
+  readonly #rules = new Map<string, readonly CadenceRule[]>();
+  /** Events whose last occasion was let pass, to be made good at the end when the cadence says `atEnd`. */
+  readonly #passed = new Map<string, Call>();
+
+  /** Several cadences must all be due. */
+  constructor(cadences: readonly Cadence[], hook: string, moment: () => Moment) {
+    this.#cadences = cadences;
+    this.#hook = hook;
+    this.#moment = moment;
+    // A mistake in the cadence is an error now, not at the first event.
+    this.#rulesOf("stepEnd");
+  }
+
+  /** The call behind the gate. */
+  guard(event: string, call: Call): Call {
+    if (alwaysPasses(event)) return call;
+    const rules = this.#rulesOf(event);
+    const atEnd = rules.some((rule) => rule.atEnd);
+    return (ctx) => {
+      const due = rules.every((rule) => rule.due(this.#moment()));
+      if (!due && !atEnd) return undefined;
+      if (due) this.#passed.delete(event);
+      else this.#passed.set(event, call);
+      return due ? call(ctx) : undefined;
+    };
+  }
+
+  /** Whether `event` may pass in the step that begins; true when only the step itself will tell. */
+  mayPass(event: string): boolean {
+    const moment = this.#moment();
+    if (alwaysPasses(event) || this.#rulesOf(event).every((rule) => rule.mayBeDue(moment))) return true;
+    // The last step is what `atEnd` will look at.
+    return this.servesTheEnd && moment.clock.now.step === moment.totalSteps;
+  }
+
+  /** Serves the occasions that were let pass last, with the fields of their events. A failed run has none: its step was cut off. */
+  async finish(ctx: Context): Promise<void> {
+    const missed = [...this.#passed];
+    this.#passed.clear();
+    if (ctx.status === "error") return;
+    for (const [event, call] of missed) await ctx.recall(event, () => call(ctx) as void | Promise<void>);
+  }
+
+  get servesTheEnd(): boolean {
+    return this.#rulesOf("stepEnd").some((rule) => rule.atEnd);
+  }
+
+  #rulesOf(event: string): readonly CadenceRule[] {
+    let rules = this.#rules.get(event);
+    if (!rules) {
+      rules = this.#cadences.map(
+        (cadence) => new CadenceRule(`Hook \`${this.#hook}\`: every`, cadence, event, this.#hook),
+      );
+      this.#rules.set(event, rules);
+    }
+    return rules;
+  }
+}
+
+// A hook's own cadence for `log`: it makes the event fire in steps in which the trainer's `logEvery` is not due.
+
+/** Only these name points of the run; the others choose among the boundaries that log anyway. */
+const namesPoints = (cadence: Cadence): boolean =>
+  typeof cadence !== "object" || cadence.every !== undefined || cadence.at !== undefined;
+
+class LogRequest {
+  readonly #boundary: "stepEnd" | "epochEnd";
+  readonly #rules: readonly CadenceRule[];
+  readonly #logRules: readonly CadenceRule[];
+
+  /** The request that a hook's cadences make, all of which must be due; undefined when they name no points. */
+  static of(cadences: readonly Cadence[], hook: string): LogRequest | undefined {
+    return cadences.some(namesPoints) ? new LogRequest(cadences, hook) : undefined;
+  }
+
+  constructor(cadences: readonly Cadence[], hook: string) {
+    const what = `Hook \`${hook}\`: logEvery`;
+    const inEpochs = cadences.every((cadence) => boundaryEvent(what, cadence) === "epochEnd");
+    this.#boundary = inEpochs ? "epochEnd" : "stepEnd";
+    this.#rules = cadences.map((cadence) => new CadenceRule(what, cadence, this.#boundary, hook));
+    this.#logRules = cadences.map((cadence) => new CadenceRule(what, cadence, "log", hook));
+  }
+
+  /** Asked at a boundary: must `log` fire for this hook? */
+  due(boundary: "stepEnd" | "epochEnd", moment: Moment): boolean {
+    return boundary === this.#boundary && this.#rules.every((rule) => rule.due(moment));
+  }
+
+  /** Asked in `log`: does it fire for this hook? */
+  isMet(moment: Moment): boolean {
+    return this.#logRules.every((rule) => rule.due(moment));
+  }
 }

@@ -1,10 +1,11 @@
 // What a hook says about itself: its settings checked and completed, its methods found.
 import { HookRegistrationError } from "./errors.ts";
 import { hookEvents, methodOf } from "./events.ts";
-import { ERROR_POLICIES, HOOK_SETTINGS, NEEDS, STAGES, type ErrorPolicy, type Hook, type Stage } from "./hook.ts";
+import { ERROR_POLICIES, type ErrorPolicy, HOOK_SETTINGS, type Hook, NEEDS, STAGES, type Stage } from "./hook.ts";
 import { checkOptions, is, show } from "./options.ts";
-import type { Ordered } from "./order.ts";
-import { distance, nearest } from "./suggest.ts";
+import { didYouMean, distance, nearest } from "./names.ts";
+import { safeText } from "./safe-text.ts";
+import type { HookEntry } from "./hook-entry.ts";
 
 type AnyMethod = (this: unknown, ctx: never) => unknown;
 
@@ -155,4 +156,100 @@ function methodsOf(hook: Hook): Map<string, AnyMethod> {
     found.set(event, value as AnyMethod);
   }
   return found;
+}
+
+// The order of hooks at every event: stage, then registration, bent by before/after.
+
+export interface Ordered {
+  readonly name: string;
+  readonly stage: Stage;
+  readonly before: readonly string[];
+  readonly after: readonly string[];
+}
+
+/** Why a hook stands where it stands, for `hooks.explain()`. */
+interface Placed<T extends Ordered> {
+  readonly item: T;
+  readonly because: string;
+}
+
+/** One cycle among the items that could not be placed, as `a → b → a`. */
+function describeCycle(names: ReadonlySet<string>, mustFollow: ReadonlyMap<string, ReadonlySet<string>>): string {
+  const path: string[] = [];
+  let at = [...names][0]!;
+  while (!path.includes(at)) {
+    path.push(at);
+    at = [...mustFollow.get(at)!].find((name) => names.has(name))!;
+  }
+  return [...path.slice(path.indexOf(at)), at].toReversed().join(" → ");
+}
+
+/**
+ * Items by stage, then registration; one that must run before another is moved up to just ahead of it. Without this
+ * the other would have to wait for a later stage, and a user's hook would land behind the checkpoints.
+ */
+function inLine<T extends Ordered>(items: readonly T[]): T[] {
+  const sorted = items.toSorted((a, b) => STAGES.indexOf(a.stage) - STAGES.indexOf(b.stage));
+  const place = new Map(sorted.map((item, i) => [item.name, i]));
+  const little = 1 / (items.length + 1);
+  // As many rounds as the longest chain can have links; a cycle is found later.
+  for (let round = 0; round < items.length; round++) {
+    for (const { name, before } of sorted) {
+      for (const other of before) place.set(name, Math.min(place.get(name)!, place.get(other)! - little));
+    }
+  }
+  return sorted.sort((a, b) => place.get(a.name)! - place.get(b.name)!);
+}
+
+/** Sorts under the before/after constraints: always the first item in line all of whose predecessors are placed. */
+export function orderHooks<T extends Ordered>(items: readonly T[]): Placed<T>[] {
+  const byName = new Map(items.map((item) => [item.name, item]));
+  const mustFollow = new Map<string, Set<string>>(items.map((item) => [item.name, new Set<string>()]));
+  const reasons = new Map<string, string[]>();
+  const constrain = (first: string, second: string, asked: T, word: string, other: string): void => {
+    if (!byName.has(other)) {
+      throw new HookRegistrationError(
+        `Hook \`${asked.name}\` wants to run ${word} \`${other}\`, but no hook has that name.${didYouMean(other, byName.keys())} Registered: ${[...byName.keys()].join(", ")}.`,
+      );
+    }
+    mustFollow.get(second)!.add(first);
+    reasons.set(asked.name, [...(reasons.get(asked.name) ?? []), `${word} ${other}`]);
+  };
+  for (const item of items) {
+    for (const other of item.before) constrain(item.name, other, item, "before", other);
+    for (const other of item.after) constrain(other, item.name, item, "after", other);
+  }
+  const waiting = inLine(items);
+  const placed: Placed<T>[] = [];
+  const done = new Set<string>();
+  while (waiting.length > 0) {
+    const next = waiting.findIndex((item) => [...mustFollow.get(item.name)!].every((name) => done.has(name)));
+    if (next < 0) {
+      const names = new Set(waiting.map((item) => item.name));
+      throw new HookRegistrationError(
+        `The order of hooks has a cycle: ${describeCycle(names, mustFollow)}. Remove one of their \`before\`/\`after\` settings.`,
+      );
+    }
+    const [item] = waiting.splice(next, 1) as [T];
+    done.add(item.name);
+    placed.push({ item, because: [`stage ${item.stage}`, ...(reasons.get(item.name) ?? [])].join(", ") });
+  }
+  return placed;
+}
+
+// `hooks.explain()`: who runs at which event, in which order, and why.
+
+/** For one event, or for all that have listeners. */
+export function explainHooks(entries: readonly HookEntry[], event?: string): string {
+  const events = event === undefined ? hookEvents() : [event];
+  const placed = orderHooks(entries);
+  const blocks = events.map((name) => {
+    const rows = placed.filter(({ item }) => item.events.includes(name));
+    if (rows.length === 0) return event === undefined ? "" : `${name}\n  nobody listens`;
+    const lines = rows.map(
+      ({ item, because }, i) => `  ${i + 1}. ${item.name}${item.enabled ? "" : " (disabled)"}  [${because}]`,
+    );
+    return [name, ...lines].join("\n");
+  });
+  return safeText(blocks.filter(Boolean).join("\n"));
 }

@@ -1,13 +1,11 @@
 // What a hook is: a plain object (or class instance) with a name and any of the event methods.
 import type { Cadence } from "./cadence.ts";
 import type { ContextOf } from "./context.types.ts";
-import type { DeviceTensors } from "./device-tensors.ts";
-import type { EventName, MethodOf, PipelineEvent, TuneEvent } from "./events.ts";
-import type { Json } from "./json.ts";
+import type { DeviceTensors, ProbeRequest } from "./inspection.ts";
+import type { EventName, MethodOf } from "./events.ts";
+import type { Json } from "./options.ts";
 import type { HostBatch, HostTensors } from "./model.ts";
-import type { PipelineContexts } from "./pipeline.types.ts";
-import type { ProbeRequest } from "./probes.ts";
-import type { TuneContexts } from "./tune.types.ts";
+import type { OuterContexts, OuterEvent } from "./outer-events.ts";
 
 /** Order of kinds: whatever the time of registration, an earlier stage runs before a later one. */
 export const STAGES = ["user", "monitor", "checkpoint", "logger", "progress"] as const;
@@ -48,9 +46,9 @@ type HookMethods<B = HostBatch> = {
   [E in EventName as MethodOf<E>]?: Listener<E, B>;
 };
 
-/** The same of the events of an experiment. What `onDataRead` returns is the data from there on. */
-type PipelineMethods = {
-  [E in PipelineEvent as MethodOf<E>]?: { method(ctx: PipelineContexts[E]): unknown }["method"];
+/** The same of the events around training. What `onDataRead` returns replaces the data. */
+type OuterMethods = {
+  [E in OuterEvent as MethodOf<E>]?: { method(ctx: OuterContexts[E]): unknown }["method"];
 };
 
 interface HookSettings {
@@ -96,13 +94,8 @@ interface HookSettings {
   load?(state: HookState, version: number): void | Promise<void>;
 }
 
-/** And those of a study. */
-type TuneMethods = {
-  [E in TuneEvent as MethodOf<E>]?: { method(ctx: TuneContexts[E]): unknown }["method"];
-};
-
 /** A plain object with a unique `name` and a method for each event that it listens to: `onStepEnd(ctx)`. */
-export type Hook<B = HostBatch> = HookSettings & HookMethods<B> & PipelineMethods & TuneMethods;
+export type Hook<B = HostBatch> = HookSettings & HookMethods<B> & OuterMethods;
 
 /** Settings that are not event methods; everything else that starts with `on` must be an event. */
 export const HOOK_SETTINGS: readonly string[] = [

@@ -3,7 +3,7 @@
 import type { Context } from "./context.ts";
 import { epochIdx } from "./counters.ts";
 import { ContextError } from "./errors.ts";
-import type { ProbeRequest } from "./probes.ts";
+import type { ProbeRequest } from "./inspection.ts";
 import type { Run } from "./run.ts";
 import { REQUESTS, VERBS, verbProblem, type AnyVerb, type ArgsOf, type RequestName, type VerbName } from "./verbs.ts";
 

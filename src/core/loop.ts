@@ -16,7 +16,7 @@ import {
 import { DataError } from "./errors.ts";
 import { prefixed } from "./evaluate.ts";
 import type { BuiltinEvent } from "./events.ts";
-import type { MaybePromise } from "./loader.ts";
+import type { MaybePromise } from "./model.ts";
 import type { LoopParts } from "./loop-parts.ts";
 import { chain } from "./maybe.ts";
 import type { Run } from "./run.ts";

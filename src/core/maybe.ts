@@ -1,5 +1,5 @@
 // Synchronous when it can be: values that may or may not be promises, without paying a promise for plain ones.
-import type { MaybePromise } from "./loader.ts";
+import type { MaybePromise } from "./model.ts";
 
 export function isPromise<T>(value: MaybePromise<T>): value is Promise<T> {
   return typeof (value as Promise<T> | undefined)?.then === "function";

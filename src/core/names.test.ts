@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { selectNames, type NameFilter } from "./names.ts";
+import { didYouMean, evalLoaderNames, nearest, selectNames, type NameFilter } from "./names.ts";
 
 const NAMES = ["0.weight", "0.bias", "10.weight", "blocks.0.attn.qkv.weight", "blocks.0.norm.bias"];
 
@@ -58,4 +58,48 @@ describe("selectNames", () => {
   test("many stars do not take long", () => {
     expect(selectNames(`${"*a".repeat(30)}b`, ["a".repeat(2000)])).toEqual([]);
   });
+});
+
+const METHODS = ["onStepBegin", "onStepEnd", "onEpochEnd", "onLog"];
+
+describe("nearest", () => {
+  test.each([
+    ["onStepEnnd", "onStepEnd"],
+    ["onStpeEnd", "onStepEnd"],
+    ["onstepend", "onStepEnd"],
+    ["on_step_begin", "onStepBegin"],
+    ["OnEpochEnd", "onEpochEnd"],
+  ])("%s → %s", (typo, meant) => {
+    expect(nearest(typo, METHODS)).toBe(meant);
+  });
+
+  test("nothing when no name is close", () => {
+    expect(nearest("onCheckpointWritten", METHODS)).toBeUndefined();
+    expect(nearest("anything", [])).toBeUndefined();
+    expect(nearest("x", ["y", "lr"]), "another word, not a typo").toBeUndefined();
+  });
+
+  test("swapped neighbours are one mistake, so they beat two replaced letters", () => {
+    expect(nearest("abdc", ["axyc", "abcd"])).toBe("abcd");
+  });
+
+  test("the first of equally close names", () => {
+    expect(nearest("val1", ["val2", "val3"])).toBe("val2");
+  });
+
+  test("any iterable will do", () => {
+    expect(nearest("patiense", new Map([["patience", 1]]).keys())).toBe("patience");
+  });
+});
+
+test("didYouMean is ready to be appended", () => {
+  expect(didYouMean("patiense", ["patience"])).toBe(" Did you mean `patience`?");
+  expect(didYouMean("zzzzzzzz", ["patience"])).toBe("");
+});
+
+test("names of the evaluation loaders", () => {
+  const loader = { next: () => undefined };
+  expect(evalLoaderNames(undefined)).toEqual([]);
+  expect(evalLoaderNames(loader)).toEqual(["val"]);
+  expect(evalLoaderNames({ a: loader, b: loader })).toEqual(["a", "b"]);
 });

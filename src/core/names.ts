@@ -1,4 +1,5 @@
 // Choosing things by name: parameters for optimizer groups, monitors, freezing.
+import { OptionError } from "./errors.ts";
 
 /**
  * Which names are meant: one pattern, several (any may match), or a function.
@@ -48,4 +49,107 @@ export function selectNames(filter: NameFilter, names: readonly string[]): strin
   const patterns = typeof filter === "string" ? [filter] : filter;
   const tests = patterns.map((pattern) => matchPattern(pattern, names));
   return names.filter((name) => tests.some((test) => test(name)));
+}
+
+// Finding a monitored metric: by its name, or by one that other systems use for it.
+
+/** `eval_loss`, `eval/loss` and `val_loss` are other names of `val/loss`. */
+const EVAL_ALIASES = /^(?:eval_|eval\/|val_)(.+)$/;
+
+/** Whether a metric is one of evaluations, as far as its name tells. */
+export const isOfEvaluation = (monitor: string): boolean => /^(?:val|eval)[/_]/.test(monitor);
+
+/** The value of a monitored metric, or undefined when there is none of that name yet. */
+export function monitorValue(metrics: Readonly<Record<string, number>>, monitor: string): number | undefined {
+  if (Object.hasOwn(metrics, monitor)) return metrics[monitor];
+  const alias = EVAL_ALIASES.exec(monitor);
+  return alias ? metrics[`val/${alias[1]}`] : undefined;
+}
+
+/** The error for a monitor that does not exist: it lists what does. */
+export function unknownMonitor(owner: string, monitor: string, metrics: Readonly<Record<string, number>>): OptionError {
+  const known = Object.keys(metrics);
+  return new OptionError(
+    `${owner}: there is no metric \`${monitor}\`.${didYouMean(monitor, known)} Metrics so far: ${known.join(", ") || "none"}.`,
+  );
+}
+
+/** Whether more or less is better, guessed from a metric's name when the user does not say. */
+export function directionOf(monitor: string): "min" | "max" {
+  return /acc|auc|f1|precision|recall|map$|ndcg|mrr|hit|bleu|rouge|iou|dice|r2|score|psnr|ssim/i.test(monitor)
+    ? "max"
+    : "min";
+}
+
+// "Did you mean …?": the nearest known name, for every message about a name that does not exist.
+
+/** Edit distance with adjacent transpositions, the mistakes fingers make. */
+export function distance(a: string, b: string): number {
+  const rows = Array.from({ length: a.length + 1 }, (_, i) => Array.from({ length: b.length + 1 }, () => i));
+  for (let j = 0; j <= b.length; j++) rows[0]![j] = j;
+  for (let i = 1; i <= a.length; i++) {
+    for (let j = 1; j <= b.length; j++) {
+      const cost = a[i - 1] === b[j - 1] ? 0 : 1;
+      let best = Math.min(rows[i - 1]![j]! + 1, rows[i]![j - 1]! + 1, rows[i - 1]![j - 1]! + cost);
+      if (i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1])
+        best = Math.min(best, rows[i - 2]![j - 2]! + 1);
+      rows[i]![j] = best;
+    }
+  }
+  return rows[a.length]![b.length]!;
+}
+
+/** What other systems call it: no typo, but what a newcomer types. */
+const ALIASES: Readonly<Record<string, string>> = {
+  maxepochs: "epochs",
+  numepochs: "epochs",
+  numtrainepochs: "epochs",
+  maxsteps: "steps",
+  callbacks: "hooks",
+  learningrate: "lr",
+  warmupsteps: "warmup",
+  gradientclipval: "clipNorm",
+  maxgradnorm: "clipNorm",
+  accumulategradbatches: "accumulate",
+  gradientaccumulationsteps: "accumulate",
+  traindataloader: "train",
+  valdataloader: "eval",
+  onbatchstart: "onBatchBegin",
+  onepochstart: "onEpochBegin",
+  ontrainstart: "onTrainBegin",
+  onvalidationend: "onEvalEnd",
+  onvalidationstart: "onEvalBegin",
+  ontrainbatchend: "onBatchEnd",
+  ontrainbatchstart: "onBatchBegin",
+};
+
+/** The closest of `known` to `name`, or undefined when nothing is close enough to be a typo. */
+export function nearest(name: string, known: Iterable<string>): string | undefined {
+  const wanted = name.toLowerCase();
+  const options = [...known];
+  const alias = ALIASES[wanted.replaceAll("_", "")];
+  if (alias !== undefined && options.includes(alias)) return alias;
+  let best: string | undefined;
+  // More than half of a short name wrong is another word, not a typo.
+  let bestDistance = Math.min(Math.max(2, Math.floor(name.length / 3)) + 1, Math.ceil(name.length / 2));
+  for (const candidate of options) {
+    const d = distance(wanted, candidate.toLowerCase());
+    if (d < bestDistance) [best, bestDistance] = [candidate, d];
+  }
+  return best;
+}
+
+/** ` Did you mean \`x\`?` or an empty string, to append to a message. */
+export function didYouMean(name: string, known: Iterable<string>): string {
+  const hit = nearest(name, known);
+  return hit === undefined ? "" : ` Did you mean \`${hit}\`?`;
+}
+
+/**
+ * The names of the loaders in the trainer's option `eval`, in the order of evaluation; a single loader is called `val`.
+ * A hook that compares metrics does so after the last one, when every metric is of the same evaluation.
+ */
+export function evalLoaderNames(option: unknown): string[] {
+  const loaders = (option ?? {}) as Readonly<Record<string, unknown>>;
+  return typeof loaders.next === "function" ? ["val"] : Object.keys(loaders);
 }

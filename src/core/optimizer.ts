@@ -1,7 +1,7 @@
 // What the trainer needs of an optimizer: one pure rule per parameter, with every number that may change as an input.
 import type { Tensor, Tensors } from "./model.ts";
 import type { NameFilter } from "./names.ts";
-import type { Schedule } from "./schedule.ts";
+import type { Json } from "./options.ts";
 
 /** The numbers of one parameter group that can be read and assigned while the run goes on. */
 export interface GroupValues {
@@ -49,4 +49,32 @@ export interface Optimizer {
   hyper(group: Readonly<GroupValues>, t: number): Record<string, number>;
   /** One parameter's update inside a program: consumes all of its arguments but `h`, whose scalars it takes by `.ref`. */
   leaf(p: Tensor, g: Tensor, slots: Tensors, h: Tensors): [p: Tensor, slots: Tensors];
+}
+
+// What the trainer needs of a learning-rate schedule: a factor on the base rate, as a pure function of the counters.
+
+/** Where in the run a schedule is asked. */
+export interface ScheduleTime {
+  /** Steps done before this one: 0 at the first step. */
+  readonly step: number;
+  readonly epoch: number;
+  /** Undefined when the length of the run is not known (a stream, a time limit). */
+  readonly totalSteps: number | undefined;
+  readonly totalEpochs: number | undefined;
+}
+
+/** The learning rate over time, as a factor on the rate of each group. */
+export interface Schedule {
+  readonly name: string;
+  /** When the factor is taken anew: every step, or once at the start of each epoch. Never both. */
+  readonly interval: "step" | "epoch";
+  /** The factor on each group's base rate. */
+  factor(at: ScheduleTime): number;
+  /** The metric that `observe` wants after each eval (plateau). */
+  readonly monitor?: string;
+  observe?(value: number): void;
+  /** Forgets what it has observed: a new run begins. */
+  reset?(): void;
+  state?(): Json;
+  load?(state: Json): void;
 }

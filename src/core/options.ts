@@ -1,7 +1,6 @@
 // Options are checked once, at construction, with one form of message: Expected `x` to be …, got `v` (type).
 import { OptionError } from "./errors.ts";
-import type { Json } from "./json.ts";
-import { didYouMean } from "./suggest.ts";
+import { didYouMean } from "./names.ts";
 
 /** A part of a JSON Schema. `#/$defs/function` stands for a function: whoever joins the parts says how one is written. */
 export type SchemaPart = Readonly<Record<string, Json>>;
@@ -238,3 +237,6 @@ function meantAs(value: unknown, checks: Readonly<Record<string, Check>>, requir
   const text = typeof value === "function" ? undefined : JSON.stringify(value);
   return `. Write { ${option}: ${text === undefined || text.length > 60 ? "…" : text} }.`;
 }
+
+/** What state is made of: plain data that JSON keeps exactly. */
+export type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json };

@@ -1,8 +1,7 @@
 // Hooks in events that are not of the loop, those of an experiment and of a study: in their order, each under its own policy.
 import { ContextError, HookError, HookRegistrationError } from "./errors.ts";
-import { readHook, type HookFacts } from "./hook-facts.ts";
+import { type HookFacts, orderHooks, readHook } from "./hook-facts.ts";
 import type { Hook } from "./hook.ts";
-import { orderHooks } from "./order.ts";
 import type { HookFailure } from "./registry.ts";
 import { withoutAssignments } from "./write-guard.ts";
 

@@ -1,27 +1,26 @@
 // The registry behind `trainer.hooks`: who listens, in which order, under which policy.
 import type { Context } from "./context.ts";
-import { compileFire, nobody, type DispatchHost, type Fire, type Listener, type Turn } from "./dispatch.ts";
-import { disposer, type Disposer } from "./disposer.ts";
-import { attach, HookError, HookRegistrationError } from "./errors.ts";
 import {
-  allEvents,
-  BUILTIN_EVENTS,
-  EVENTS,
-  isCustomEvent,
-  levelOf,
-  type EventName,
-  type PipelineEvent,
-  type TuneEvent,
-} from "./events.ts";
-import { explainHooks } from "./explain-hooks.ts";
+  type DispatchHost,
+  type Fire,
+  type Listener,
+  type Turn,
+  callIsolated,
+  compileFire,
+  nobody,
+} from "./dispatch.ts";
+import { HookError, HookRegistrationError, attach } from "./errors.ts";
+import { BUILTIN_EVENTS, EVENTS, type EventName, allEvents, isCustomEvent, levelOf, methodOf } from "./events.ts";
+import { explainHooks, orderHooks } from "./hook-facts.ts";
 import { HookEntry } from "./hook-entry.ts";
 import { HookTimes, type HookReport } from "./hook-report.ts";
 import type { Hook, Need, Stage } from "./hook.ts";
-import { callIsolated } from "./isolated.ts";
-import { orderHooks } from "./order.ts";
-import type { Probe } from "./probes.ts";
+import type { Probe } from "./inspection.ts";
+import type { OuterEvent } from "./outer-events.ts";
 import type { Run } from "./run.ts";
-import { didYouMean } from "./suggest.ts";
+import { didYouMean } from "./names.ts";
+import type { Cadence } from "./cadence.ts";
+import { show } from "./options.ts";
 
 /** Told of one call of a hook: which, in which event, and how many milliseconds it took. */
 export type HookWatcher = (hook: string, event: string, ms: number) => void;
@@ -129,7 +128,7 @@ export class HookRegistry implements DispatchHost {
   }
 
   /** Who runs at which event, in which order, and why; for one event or for all that have listeners. */
-  explain(event?: EventName | PipelineEvent | TuneEvent): string {
+  explain(event?: EventName | OuterEvent): string {
     return explainHooks(this.#entries, event);
   }
 
@@ -345,3 +344,37 @@ const duplicate = (name: string): HookRegistrationError =>
   new HookRegistrationError(
     `There is already a hook named \`${name}\`. Give this one another \`name\`, or call hooks.add(hook, { replace: true }).`,
   );
+
+// `trainer.on`: a hook made of one function.
+
+type Fn = (ctx: never) => unknown;
+
+/** The arguments after the event: a function, with or without a cadence before it. */
+export type OnArguments = [fn: Fn] | [cadence: Cadence, fn: Fn];
+
+/** Adds it under a name of its own. */
+export function addFunction(hooks: HookRegistry, event: string, ...rest: OnArguments): Disposer {
+  const fn = rest.at(-1) as Fn;
+  if (typeof fn !== "function") {
+    throw new HookRegistrationError(
+      `on("${event}"): Expected a function of the context as the last argument, got ${show(fn)}`,
+    );
+  }
+  const method = { [methodOf(event)]: fn };
+  // The registry says it best: it knows the nearest event.
+  if (!allEvents().includes(event)) return hooks.add({ name: `on ${event}`, ...method });
+  const base = `${fn.name || "on"} ${event}`;
+  let name = base;
+  for (let n = 2; hooks.get(name); n++) name = `${base} ${n}`;
+  return hooks.add({ name, ...(rest.length === 2 && rest[0] !== undefined && { every: rest[0] }), ...method });
+}
+
+// The undo of a registration.
+
+/** Undo of a registration; works with `using`. */
+export interface Disposer {
+  (): void;
+  [Symbol.dispose](): void;
+}
+
+const disposer = (undo: () => void): Disposer => Object.assign(undo, { [Symbol.dispose]: undo });

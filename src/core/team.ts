@@ -1,8 +1,7 @@
 // The processes that train one model together, as the loop and the context see them. A process alone has no team.
 import type { Interruption } from "./evaluate.ts";
 import type { HookRequest } from "./interventions.ts";
-import type { Loader, MaybePromise, Share } from "./loader.ts";
-import type { HostBatch } from "./model.ts";
+import type { HostBatch, Loader, MaybePromise, Share } from "./model.ts";
 
 /** Events after which the ranks agree at once, when someone listens: what is asked there must hold in the same step. */
 export const AGREED_EVENTS = ["stepBegin", "beforeOptimizerStep", "gradientClip"] as const;

@@ -2,7 +2,7 @@
 // applied. The context's methods and their types, the requests that ranks exchange, the audit, the docs and the test
 // kit all derive from these rows. To add a verb, add a row.
 import { toBatch } from "./batch.ts";
-import type { DeviceTensors } from "./device-tensors.ts";
+import type { DeviceTensors } from "./inspection.ts";
 import { ContextError } from "./errors.ts";
 import { isCustomEvent, type BuiltinEvent } from "./events.ts";
 import type { Intervention } from "./interventions.ts";

@@ -2,13 +2,9 @@
 // A method returns a promise only on an engine that cannot finish synchronously.
 import type { HostArray } from "./arrays.ts";
 import type { Metrics, UpdateFn } from "./context.types.ts";
-import type { DeviceTensors } from "./device-tensors.ts";
-import type { Diagnosis } from "./diagnosis.ts";
-import type { Grads } from "./grads.ts";
-import type { MaybePromise, Share } from "./loader.ts";
-import type { HostBatch, HostTensors, Loss } from "./model.ts";
+import type { Activations, DeviceTensors, Diagnosis, Grads, Probe, ProbeRequest } from "./inspection.ts";
+import type { HostBatch, HostTensors, Loss, MaybePromise, Share } from "./model.ts";
 import type { NameFilter } from "./names.ts";
-import type { Activations, Probe, ProbeRequest } from "./probes.ts";
 import type { GroupAssignment } from "./verbs.ts";
 
 /** How a step is computed: in one program, with the gradients in between, or with the forward pass first. */

@@ -1,7 +1,7 @@
 // Assigning to a context is always a mistake, and plain JavaScript would ignore it without a word: here it is an error
 // that says what to do instead.
 import { ContextError } from "./errors.ts";
-import { nearest } from "./suggest.ts";
+import { nearest } from "./names.ts";
 
 /** What changes a field that cannot be assigned. */
 export type Instead = ReadonlyMap<string, string>;

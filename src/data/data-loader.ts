@@ -1,8 +1,7 @@
 // The loader that ships in the box: batches of arrays, data sets and streams, in an order that resumes exactly.
 import type { ArrayInput } from "../core/arrays.ts";
 import { DataError } from "../core/errors.ts";
-import type { Loader, LoaderState, MaybePromise, Share } from "../core/loader.ts";
-import type { HostBatch } from "../core/model.ts";
+import type { HostBatch, Loader, LoaderState, MaybePromise, Share } from "../core/model.ts";
 import { checkOptions, is } from "../core/options.ts";
 import type { DTypes, Sample } from "./collate.ts";
 import { chain, guard, isPromise, quiet } from "../core/maybe.ts";

@@ -10,5 +10,4 @@ export { split } from "./split.ts";
 export { type StreamFactory } from "./stream.ts";
 export { workerLoader, type WorkerLoaderOptions } from "./worker-loader.ts";
 export { type ArrayInput, type HostArray } from "../core/arrays.ts";
-export { type Loader, type LoaderState, type Share } from "../core/loader.ts";
-export { type HostBatch } from "../core/model.ts";
+export type { HostBatch, Loader, LoaderState, Share } from "../core/model.ts";

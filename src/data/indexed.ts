@@ -1,7 +1,6 @@
 // Data with a length and an index: arrays and data sets. Any batch can be made from its place in the epoch's order.
 import { DataError } from "../core/errors.ts";
-import type { MaybePromise } from "../core/loader.ts";
-import type { HostBatch } from "../core/model.ts";
+import type { HostBatch, MaybePromise } from "../core/model.ts";
 import { all, chain, guard, messageOf, quiet } from "../core/maybe.ts";
 import { permutation } from "./permutation.ts";
 import { Rng } from "./random.ts";

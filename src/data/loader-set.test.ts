@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import type { Loader } from "../core/loader.ts";
+import type { Loader } from "../core/model.ts";
 import { DataLoader } from "./data-loader.ts";
 import { LoaderSet } from "./loader-set.ts";
 import type { MixOptions } from "./mix.ts";

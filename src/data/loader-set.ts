@@ -1,10 +1,8 @@
 // All loaders of a phase as one: the loop asks which loader is next, then for the batch, whether there is one or many.
 import { isHostArray, isTypedArray } from "../core/arrays.ts";
 import { DataError, OptionError } from "../core/errors.ts";
-import type { Json } from "../core/json.ts";
-import type { Loader, LoaderState, MaybePromise, Share } from "../core/loader.ts";
-import type { HostBatch } from "../core/model.ts";
-import { show } from "../core/options.ts";
+import { type Json, show } from "../core/options.ts";
+import type { HostBatch, Loader, LoaderState, MaybePromise, Share } from "../core/model.ts";
 import { all, chain } from "../core/maybe.ts";
 import { advance, choose, type Mix, type MixOptions, type MixState, mixStart, readMix } from "./mix.ts";
 import { mixLength, mixSteps, type StepCount } from "./mix-length.ts";

@@ -1,6 +1,6 @@
 // One thread that makes batches, seen from the thread that trains on them.
 import { DataError } from "../core/errors.ts";
-import type { MaybePromise } from "../core/loader.ts";
+import type { MaybePromise } from "../core/model.ts";
 import { builtin } from "../platform/builtin.ts";
 import { startWorkerThread, type WorkerThread } from "../platform/worker-thread.ts";
 import type { FromThread, PassStart, ThreadStart, ToThread } from "./thread-messages.ts";

@@ -1,11 +1,10 @@
 // A thread that makes batches: it imports the user's module, and asks the loader there for the batches that are its own.
 import { isTypedArray, toHostArray } from "../core/arrays.ts";
 import { DataError, OptionError } from "../core/errors.ts";
-import type { Loader } from "../core/loader.ts";
+import type { HostBatch, Loader } from "../core/model.ts";
 import { messageOf, quiet } from "../core/maybe.ts";
-import type { HostBatch } from "../core/model.ts";
 import { show } from "../core/options.ts";
-import { didYouMean } from "../core/suggest.ts";
+import { didYouMean } from "../core/names.ts";
 import { builtin } from "../platform/builtin.ts";
 import { importModule } from "../platform/import-module.ts";
 import { isLoader } from "./loader-set.ts";

@@ -1,7 +1,7 @@
 // Which of several loaders gives the next batch, and when the epoch ends. Pure bookkeeping: it never touches the data.
 import { OptionError } from "../core/errors.ts";
 import { type Check, checkOptions, is, show } from "../core/options.ts";
-import { didYouMean } from "../core/suggest.ts";
+import { didYouMean } from "../core/names.ts";
 import { Rng } from "./random.ts";
 
 /** In which order several loaders give their batches. */

@@ -1,8 +1,7 @@
 // A loader whose first batch can be looked at before an epoch uses it. The batch is kept and handed out again, because
 // many sources can be read only once: generators, sockets, queues.
-import type { Loader, LoaderState, MaybePromise, Share } from "../core/loader.ts";
+import type { HostBatch, Loader, LoaderState, MaybePromise, Share } from "../core/model.ts";
 import { chain } from "../core/maybe.ts";
-import type { HostBatch } from "../core/model.ts";
 import { nextShare, shareOf } from "./share.ts";
 
 interface Preview {

@@ -1,6 +1,5 @@
 // What a DataLoader needs of its data: a reader per epoch that makes batches in order.
-import type { LoaderState, MaybePromise } from "../core/loader.ts";
-import type { HostBatch } from "../core/model.ts";
+import type { HostBatch, LoaderState, MaybePromise } from "../core/model.ts";
 import type { Part } from "./share.ts";
 
 export interface Made {

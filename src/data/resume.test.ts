@@ -1,7 +1,7 @@
 // Resuming at any point gives the batches that the uninterrupted run would have had, for every kind of data.
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import type { Loader } from "../core/loader.ts";
+import type { Loader } from "../core/model.ts";
 import { DataLoader, type DataLoaderOptions } from "./data-loader.ts";
 import type { Rng } from "./random.ts";
 

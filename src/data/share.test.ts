@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { DataLoader } from "./data-loader.ts";
 import { LoaderSet } from "./loader-set.ts";
-import type { Loader, Share } from "../core/loader.ts";
+import type { Loader, Share } from "../core/model.ts";
 import { cutShare, rowsOfPart } from "./share.ts";
 
 const COUNT = 11;

@@ -2,9 +2,8 @@
 // they have the batch as one alone would.
 import type { HostArray } from "../core/arrays.ts";
 import { samplesIn, toBatch } from "../core/batch.ts";
-import type { Loader, MaybePromise, Share } from "../core/loader.ts";
+import type { HostBatch, Loader, MaybePromise, Share } from "../core/model.ts";
 import { chain } from "../core/maybe.ts";
-import type { HostBatch } from "../core/model.ts";
 
 /** Which process, of how many. */
 export interface Part {

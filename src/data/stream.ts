@@ -1,6 +1,6 @@
 // Data that comes one after the other: iterables, synchronous or not, of samples or of ready batches.
 import { DataError } from "../core/errors.ts";
-import type { LoaderState, MaybePromise } from "../core/loader.ts";
+import type { LoaderState, MaybePromise } from "../core/model.ts";
 import { chain, isPromise, messageOf, quiet } from "../core/maybe.ts";
 import { Rng } from "./random.ts";
 import type { Made, Reader, Source } from "./reader.ts";

@@ -1,6 +1,5 @@
 // What a loader and its threads say to each other.
-import type { LoaderState } from "../core/loader.ts";
-import type { HostBatch } from "../core/model.ts";
+import type { HostBatch, LoaderState } from "../core/model.ts";
 
 /** What a thread is started with. */
 export interface ThreadStart {

@@ -1,8 +1,7 @@
 // A loader whose batches are made beside training by threads that take turns: in the same order and with the same bits.
 import { DataError } from "../core/errors.ts";
-import type { Loader, LoaderState, MaybePromise } from "../core/loader.ts";
+import type { HostBatch, Loader, LoaderState, MaybePromise } from "../core/model.ts";
 import { all, chain, guard } from "../core/maybe.ts";
-import type { HostBatch } from "../core/model.ts";
 import { builtin } from "../platform/builtin.ts";
 import { type Asked, LoaderThread } from "./loader-thread.ts";
 import type { FromThread } from "./thread-messages.ts";

@@ -1,8 +1,7 @@
 import { afterEach, describe, expect, test } from "vitest";
 import { arrays, dataset, late, stream } from "../../tests/support/thread-loaders.ts";
 import { DataError, OptionError } from "../core/errors.ts";
-import type { Loader } from "../core/loader.ts";
-import type { HostBatch } from "../core/model.ts";
+import type { HostBatch, Loader } from "../core/model.ts";
 import { workerLoader, type WorkerLoaderOptions } from "./worker-loader.ts";
 
 const module = (name: string): URL => new URL(`../../tests/support/thread-loaders.ts#${name}`, import.meta.url);

@@ -1,6 +1,6 @@
 // A loader that works in threads of its own: what a user calls. The rest is loaded when it is: browsers have no use for it.
 import { OptionError } from "../core/errors.ts";
-import type { Loader } from "../core/loader.ts";
+import type { Loader } from "../core/model.ts";
 import { checkOptions, is, show } from "../core/options.ts";
 
 /** Options of `workerLoader`. */

@@ -1,6 +1,6 @@
 // Many processes as one, through MPI: every operation is begun at once and then polled, so that none can hang a rank.
 import { DistributedError, OptionError } from "../core/errors.ts";
-import type { MaybePromise } from "../core/loader.ts";
+import type { MaybePromise } from "../core/model.ts";
 import { checkOptions, is, show } from "../core/options.ts";
 import { builtin } from "../platform/builtin.ts";
 import { type Environment, RANK_PROCESS, launchedSize } from "./environment.ts";

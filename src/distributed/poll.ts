@@ -1,6 +1,6 @@
 // Waits for something that must be asked again and again: at first without leaving the call, then between turns of the
 // event loop, so that signals and timers live, and never longer than allowed.
-import type { MaybePromise } from "../core/loader.ts";
+import type { MaybePromise } from "../core/model.ts";
 
 /** What comes within this time is had without a promise. It is also how long signals and timers may have to wait. */
 const SPIN_MS = 10;

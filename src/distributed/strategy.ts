@@ -1,8 +1,8 @@
 // The strategy seam: how many processes train together, which one this is, and how they agree.
-import type { MaybePromise } from "../core/loader.ts";
+import type { MaybePromise } from "../core/model.ts";
 import { OptionError } from "../core/errors.ts";
 import { show } from "../core/options.ts";
-import { didYouMean } from "../core/suggest.ts";
+import { didYouMean } from "../core/names.ts";
 import { builtinOrNone } from "../platform/builtin.ts";
 import { launchedSize, type Environment } from "./environment.ts";
 

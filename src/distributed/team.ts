@@ -1,8 +1,7 @@
 // The ranks of a run as a team: what is asked on one happens on all, at the same step and in the same order.
 import type { Interruption } from "../core/evaluate.ts";
 import { applyRequest, type HookRequest } from "../core/interventions.ts";
-import type { Loader, MaybePromise, Share } from "../core/loader.ts";
-import type { HostBatch } from "../core/model.ts";
+import type { HostBatch, Loader, MaybePromise, Share } from "../core/model.ts";
 import type { HookRegistry } from "../core/registry.ts";
 import type { Run } from "../core/run.ts";
 import { AGREED_EVENTS, type AgreedEvent, type Team } from "../core/team.ts";

@@ -1,7 +1,6 @@
 // The seam between the trainer and whatever computes: pure functions in, compiled programs out.
 import type { HostArray, TypedArray } from "../core/arrays.ts";
-import type { MaybePromise } from "../core/loader.ts";
-import type { Tensor } from "../core/model.ts";
+import type { MaybePromise, Tensor } from "../core/model.ts";
 
 /** An array that lives with an engine. Only the engine that made it knows what is inside. */
 export interface Buffer {

@@ -1,7 +1,7 @@
 // Which engine runs: by name, or the best one present.
 import { EngineError, OptionError } from "../core/errors.ts";
 import { show } from "../core/options.ts";
-import { didYouMean } from "../core/suggest.ts";
+import { didYouMean } from "../core/names.ts";
 import type { Engine } from "./engine.ts";
 import { JaxEngine } from "./jax/jax-engine.ts";
 

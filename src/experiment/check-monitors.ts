@@ -1,7 +1,7 @@
 // Rejects monitors on metrics that an experiment will not have, before any model is made.
 import { OptionError } from "../core/errors.ts";
-import { isOfEvaluation } from "../core/monitor.ts";
-import type { Datasets } from "../core/pipeline.types.ts";
+import { isOfEvaluation } from "../core/names.ts";
+import type { Datasets } from "../core/outer-events.ts";
 import { checkMonitors as checkProvided, metricNames, watchersOf, type Watcher } from "../trainer/preflight.ts";
 import type { PlannedModel } from "./plan.ts";
 

@@ -1,5 +1,5 @@
 // Datasets become loaders: batches of arrays, or of samples, unless the user makes loaders of their own.
-import type { Datasets } from "../core/pipeline.types.ts";
+import type { Datasets } from "../core/outer-events.ts";
 import { DataLoader, type DataLoaderOptions } from "../data/data-loader.ts";
 import type { DataSource } from "../data/source.ts";
 import type { LoaderOptions, Loaders } from "./types.ts";

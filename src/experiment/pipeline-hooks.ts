@@ -1,7 +1,7 @@
 // Hooks in the events of an experiment.
 import type { Hook } from "../core/hook.ts";
 import { OuterHooks } from "../core/outer-hooks.ts";
-import type { PipelineContexts } from "../core/pipeline.types.ts";
+import type { PipelineContexts } from "../core/outer-events.ts";
 
 export { OuterState as PipelineState } from "../core/outer-hooks.ts";
 

@@ -2,11 +2,10 @@
 import { OptionError } from "../core/errors.ts";
 import { readHook } from "../core/hook-facts.ts";
 import { Limits } from "../core/limits.ts";
-import { checkOptions, is, listOrNamed, one, oneOrList, oneOrNamed, show } from "../core/options.ts";
+import { checkOptions, is, listOrNamed, one, oneOrList, oneOrNamed, show, type Json } from "../core/options.ts";
 import { checkName } from "../core/safe-name.ts";
 import { checkEngine } from "../engines/select.ts";
 import type { Hook } from "../core/hook.ts";
-import type { Json } from "../core/json.ts";
 import { plainOptions } from "../hooks/logger/run-facts.ts";
 import { TRAINER_CHECKS } from "../trainer/options.ts";
 import { DEFAULT_BATCH_SIZE } from "./default-loaders.ts";

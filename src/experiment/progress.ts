@@ -1,5 +1,5 @@
 // How far an experiment is: what each model has come to, written down after every part that is done.
-import type { Json } from "../core/json.ts";
+import type { Json } from "../core/options.ts";
 import type { HookFailure } from "../core/registry.ts";
 import type { RunResult } from "../core/result.ts";
 import { foldStats } from "./fold-stats.ts";

@@ -1,8 +1,8 @@
 // One training of an experiment, of a model or of one of its folds: a trainer, its loaders, and what is made of it.
 import { attach, DataError, HookError, OptionError } from "../core/errors.ts";
-import { withDeadline } from "../core/isolated.ts";
+import { withDeadline } from "../core/dispatch.ts";
 import { is, show } from "../core/options.ts";
-import type { Datasets } from "../core/pipeline.types.ts";
+import type { Datasets } from "../core/outer-events.ts";
 import type { RunResult } from "../core/result.ts";
 import type { Shared } from "../core/shared.ts";
 import { isLoader } from "../data/loader-set.ts";

@@ -2,7 +2,7 @@
 import { checkCadence, type Cadence } from "../core/cadence.ts";
 import type { ContextOf } from "../core/context.types.ts";
 import { OptionError } from "../core/errors.ts";
-import type { GradStats } from "../core/grads.ts";
+import type { GradStats } from "../core/inspection.ts";
 import type { Hook } from "../core/hook.ts";
 import { selectNames, type NameFilter } from "../core/names.ts";
 import { histogram } from "../core/media.ts";

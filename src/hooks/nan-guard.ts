@@ -1,6 +1,6 @@
 // nanGuard: a step whose loss or gradient is NaN or infinite changes nothing; then stop, go on, go back, or raise.
 import type { ContextOf } from "../core/context.types.ts";
-import type { Diagnosis, NonFinite } from "../core/diagnosis.ts";
+import type { Diagnosis, NonFinite } from "../core/inspection.ts";
 import { HooklineError } from "../core/errors.ts";
 import type { Hook } from "../core/hook.ts";
 import { checkOptions, is } from "../core/options.ts";

@@ -3,7 +3,7 @@ import type { Cadence } from "../core/cadence.ts";
 import type { Hook } from "../core/hook.ts";
 import type { NameFilter } from "../core/names.ts";
 import { checkOptions, is } from "../core/options.ts";
-import type { ActivationStats } from "../core/probes.ts";
+import type { ActivationStats } from "../core/inspection.ts";
 import { sharedKey, type SharedKey } from "../core/shared.ts";
 
 const STATS = ["norm", "mean", "std", "min", "max", "nonFinite", "dead"] as const;

@@ -2,7 +2,7 @@
 import type { ContextOf } from "../core/context.types.ts";
 import type { Hook } from "../core/hook.ts";
 import { checkOptions, is } from "../core/options.ts";
-import type { Disposer } from "../core/disposer.ts";
+import type { Disposer } from "../core/registry.ts";
 import { builtin } from "../platform/builtin.ts";
 
 /** Options of `timeline`. */

@@ -1,6 +1,6 @@
 // Watches the parameters: how large they are, and how much of themselves a step changes.
 import { checkCadence, type Cadence } from "../core/cadence.ts";
-import type { ComputeFn, DeviceTensors } from "../core/device-tensors.ts";
+import type { ComputeFn, DeviceTensors } from "../core/inspection.ts";
 import { OptionError } from "../core/errors.ts";
 import type { Hook } from "../core/hook.ts";
 import type { HostTensors, Tensor, Tensors } from "../core/model.ts";

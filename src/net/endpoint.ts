@@ -2,7 +2,7 @@
 import { OptionError } from "../core/errors.ts";
 import { is, show } from "../core/options.ts";
 import { isAddress, isPublicAddress } from "./addresses.ts";
-import { redact, secretsOfEnvironment } from "../core/redact.ts";
+import { redact, secretsOfEnvironment } from "../platform/redact.ts";
 
 export interface EndpointOptions {
   /** `https:`; paths and query often hold a key, so no message shows more than the host. */

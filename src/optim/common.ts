@@ -1,9 +1,8 @@
 // What all optimizers share: the options about which parameters, when and at what rate, and their checks.
 import { OptionError } from "../core/errors.ts";
 import type { NameFilter } from "../core/names.ts";
-import type { GroupOptions, GroupValues, Optimizer } from "../core/optimizer.ts";
+import type { GroupOptions, GroupValues, Optimizer, Schedule } from "../core/optimizer.ts";
 import { type Check, checkOptions, is, one } from "../core/options.ts";
-import type { Schedule } from "../core/schedule.ts";
 
 /** What all optimizers take. */
 export interface CommonOptions {

@@ -1,8 +1,7 @@
 // Which parameter belongs to which group of an optimizer, decided once when the run starts.
 import { OptionError } from "../core/errors.ts";
-import { type NameFilter, selectNames } from "../core/names.ts";
+import { type NameFilter, didYouMean, selectNames } from "../core/names.ts";
 import type { GroupValues, Optimizer } from "../core/optimizer.ts";
-import { didYouMean } from "../core/suggest.ts";
 import { groupName } from "./common.ts";
 
 export interface ResolvedGroup {

@@ -22,5 +22,4 @@ export {
 export { plateau, type PlateauOptions } from "./schedules/plateau.ts";
 export { type SequencePart, type WarmupOptions, sequence, warmup } from "./schedules/composite.ts";
 export { type Amount, type Interval } from "./schedules/time.ts";
-export { type GroupOptions, type GroupValues, type Optimizer, type TorchLayout } from "../core/optimizer.ts";
-export { type Schedule, type ScheduleTime } from "../core/schedule.ts";
+export type { GroupOptions, GroupValues, Optimizer, TorchLayout, Schedule, ScheduleTime } from "../core/optimizer.ts";

@@ -1,5 +1,5 @@
 // The lines of metrics.jsonl and events.jsonl, and of what they are made: docs/run-directory.md publishes it.
-import type { Json } from "../core/json.ts";
+import type { Json } from "../core/options.ts";
 import type { Media } from "../core/media.ts";
 import type { LastRecord, LogRecord, RunEvent, RunFacts } from "./types.ts";
 

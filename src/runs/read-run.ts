@@ -1,6 +1,6 @@
 // Reads a run back: its metrics as typed arrays, fast, also while the run goes on; its events; what it is.
 import { HooklineError, OptionError } from "../core/errors.ts";
-import { didYouMean } from "../core/suggest.ts";
+import { didYouMean } from "../core/names.ts";
 import { codeOf } from "../platform/error-code.ts";
 import { nodeFs } from "./files.ts";
 import { logProblem } from "../platform/file-errors.ts";

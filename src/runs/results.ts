@@ -1,6 +1,6 @@
 // results.json: how far an experiment is and what came out of it, replaced as a whole each time.
 import { HooklineError } from "../core/errors.ts";
-import type { Json } from "../core/json.ts";
+import type { Json } from "../core/options.ts";
 import { writeAtomically } from "./files.ts";
 import { builtin } from "../platform/builtin.ts";
 import type { RunResult } from "../core/result.ts";

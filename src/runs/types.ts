@@ -1,5 +1,5 @@
 // What run.json says, apart from how it is written: users' types must not need Node's.
-import type { Json } from "../core/json.ts";
+import type { Json } from "../core/options.ts";
 import type { Media } from "../core/media.ts";
 import type { LockMark } from "../core/saving.ts";
 

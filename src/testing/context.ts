@@ -2,25 +2,17 @@
 import { CadenceRule, type Cadence } from "../core/cadence.ts";
 import type { ContextOf } from "../core/context.types.ts";
 import { Clock } from "../core/counters.ts";
-import {
-  EVENTS,
-  methodOf,
-  TUNE_EVENTS,
-  type BuiltinEvent,
-  type PipelineEvent,
-  type TuneEvent,
-} from "../core/events.ts";
+import { EVENTS, methodOf, type BuiltinEvent } from "../core/events.ts";
 import { ContextError } from "../core/errors.ts";
 import type { Hook } from "../core/hook.ts";
-import type { PipelineContexts } from "../core/pipeline.types.ts";
+import { TUNE_EVENTS, type OuterContexts, type OuterEvent } from "../core/outer-events.ts";
 import { Shared } from "../core/shared.ts";
-import type { TuneContexts } from "../core/tune.types.ts";
 import { VERBS, verbProblem, type AnyVerb, type VerbName } from "../core/verbs.ts";
 import type { TraceEntry } from "./trace.ts";
 
 /** A verb that the hook under test called. */
 export interface VerbCall {
-  readonly event: BuiltinEvent | PipelineEvent | TuneEvent;
+  readonly event: BuiltinEvent | OuterEvent;
   readonly verb: VerbName | "log";
   readonly args: readonly unknown[];
 }
@@ -55,18 +47,13 @@ export function testContext<E extends BuiltinEvent>(
   fields?: Partial<ContextOf<E>>,
   shared?: Shared,
 ): { ctx: ContextOf<E>; calls: VerbCall[] };
-export function testContext<E extends PipelineEvent>(
+export function testContext<E extends OuterEvent>(
   event: E,
-  fields?: Partial<PipelineContexts[E]>,
+  fields?: Partial<OuterContexts[E]>,
   shared?: Shared,
-): { ctx: PipelineContexts[E]; calls: VerbCall[] };
-export function testContext<E extends TuneEvent>(
-  event: E,
-  fields?: Partial<TuneContexts[E]>,
-  shared?: Shared,
-): { ctx: TuneContexts[E]; calls: VerbCall[] };
+): { ctx: OuterContexts[E]; calls: VerbCall[] };
 export function testContext(
-  event: BuiltinEvent | PipelineEvent | TuneEvent,
+  event: BuiltinEvent | OuterEvent,
   fields: object = {},
   shared: Shared = new Shared(),
 ): { ctx: unknown; calls: VerbCall[] } {

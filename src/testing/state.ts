@@ -1,6 +1,6 @@
 // The state of a hook as a checkpoint would give it back.
 import type { Hook, HookState } from "../core/hook.ts";
-import type { DeviceTensors } from "../core/device-tensors.ts";
+import type { DeviceTensors } from "../core/inspection.ts";
 import type { HostTensors } from "../core/model.ts";
 
 /**

@@ -1,18 +1,8 @@
 // Recording what a run fires: a hook that listens to everything, and the trace it leaves.
 import { fieldsOf, type Context } from "../core/context.ts";
-import {
-  BUILTIN_EVENTS,
-  EVENTS,
-  methodOf,
-  PIPELINE_EVENTS,
-  TUNE_EVENTS,
-  type BuiltinEvent,
-  type PipelineEvent,
-  type TuneEvent,
-} from "../core/events.ts";
+import { BUILTIN_EVENTS, EVENTS, methodOf, type BuiltinEvent } from "../core/events.ts";
 import type { Hook } from "../core/hook.ts";
-import type { PipelineContexts } from "../core/pipeline.types.ts";
-import type { TuneContexts } from "../core/tune.types.ts";
+import { OUTER_EVENTS, type OuterContexts, type OuterEvent } from "../core/outer-events.ts";
 
 /** Fields worth keeping in a trace: plain data, the same on every machine. */
 const COMMON = ["phase", "epoch", "step", "totalSteps", "samplesSeen", "tokensSeen", "status"] as const;
@@ -32,12 +22,9 @@ const PLAIN = [
 ];
 
 /** Of the loop, of an experiment around it, or of a study around that. */
-type TracedEvent = BuiltinEvent | PipelineEvent | TuneEvent;
+type TracedEvent = BuiltinEvent | OuterEvent;
 
-const ALL: readonly TracedEvent[] = [
-  ...BUILTIN_EVENTS,
-  ...(Object.keys({ ...PIPELINE_EVENTS, ...TUNE_EVENTS }) as (PipelineEvent | TuneEvent)[]),
-];
+const ALL: readonly TracedEvent[] = [...BUILTIN_EVENTS, ...(Object.keys(OUTER_EVENTS) as OuterEvent[])];
 
 /** One event, as it was recorded. */
 export interface TraceEntry {
@@ -90,7 +77,7 @@ function loopFields(event: BuiltinEvent): (ctx: Context) => TraceEntry["fields"]
 }
 
 /** Data, models and trials as they are; results as they were, since later hooks may change them. */
-function outerFields(ctx: PipelineContexts[PipelineEvent] | TuneContexts[TuneEvent]): TraceEntry["fields"] {
+function outerFields(ctx: OuterContexts[OuterEvent]): TraceEntry["fields"] {
   const { stop: _stop, shared: _shared, ...fields } = ctx;
   if ("results" in fields) return { ...fields, results: { ...fields.results } };
   if ("trialStep" in fields) return { ...fields, result: { ...fields.result } };

@@ -1,6 +1,6 @@
 // Averages of loss and metrics: over an epoch or an evaluation (`Totals`), and of single batches (`BatchMetrics`).
 import type { TypedArray } from "../core/arrays.ts";
-import type { MaybePromise } from "../core/loader.ts";
+import type { MaybePromise } from "../core/model.ts";
 import { chain } from "../core/maybe.ts";
 import type { Buffer, Engine } from "../engines/engine.ts";
 import type { SumsLayout } from "./programs/sums.ts";

@@ -1,12 +1,11 @@
 // What lives on the device between steps: parameters, optimizer state, model state. Flat maps in one canonical order.
 import type { LoadedStateDict, LoadStateDictOptions } from "../checkpoint/formats/state-dict.ts";
 import { type HostArray, type TypedArray, sizeOf, toHostArray } from "../core/arrays.ts";
-import type { DeviceTensors } from "../core/device-tensors.ts";
+import type { DeviceTensors } from "../core/inspection.ts";
 import { DataError } from "../core/errors.ts";
-import type { MaybePromise } from "../core/loader.ts";
-import type { HostTensors } from "../core/model.ts";
+import type { HostTensors, MaybePromise } from "../core/model.ts";
 import { is, show } from "../core/options.ts";
-import { didYouMean } from "../core/suggest.ts";
+import { didYouMean } from "../core/names.ts";
 import { freeAll, readBuffer, type Buffer, type Engine } from "../engines/engine.ts";
 import type { OptimizerSet } from "./optimizers.ts";
 import { TensorHandle } from "./hook-tensors.ts";

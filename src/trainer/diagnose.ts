@@ -1,5 +1,5 @@
 // Finds what was not finite in a guarded step: its micro-batches are computed once more.
-import type { Diagnosis, NonFinite } from "../core/diagnosis.ts";
+import type { Diagnosis, NonFinite } from "../core/inspection.ts";
 import type { Buffer, Engine } from "../engines/engine.ts";
 import type { Buffers } from "./device-state.ts";
 import type { Micro } from "./open-step.ts";

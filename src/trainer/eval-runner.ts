@@ -1,11 +1,9 @@
 // The computing side of an evaluation, and of predict.
 import type { HostArray } from "../core/arrays.ts";
 import type { Metrics } from "../core/context.types.ts";
-import type { DeviceTensors } from "../core/device-tensors.ts";
-import type { MaybePromise } from "../core/loader.ts";
+import type { Activations, DeviceTensors, Probe, ProbeRequest } from "../core/inspection.ts";
+import type { HostBatch, HostTensors, MaybePromise } from "../core/model.ts";
 import { chain } from "../core/maybe.ts";
-import type { HostBatch, HostTensors } from "../core/model.ts";
-import type { Activations, Probe, ProbeRequest } from "../core/probes.ts";
 import type { HookRegistry } from "../core/registry.ts";
 import type { EvalWork } from "../core/work.ts";
 import { freeAll, type Buffer, type Engine, type Tree } from "../engines/engine.ts";

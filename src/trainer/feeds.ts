@@ -2,10 +2,9 @@
 import { batchesAllowed } from "../core/limits.ts";
 import { OptionError } from "../core/errors.ts";
 import type { EvalFeed } from "../core/evaluate.ts";
-import type { Loader } from "../core/loader.ts";
-import type { HostBatch } from "../core/model.ts";
+import type { HostBatch, Loader } from "../core/model.ts";
 import { show } from "../core/options.ts";
-import { didYouMean } from "../core/suggest.ts";
+import { didYouMean } from "../core/names.ts";
 import { isLoader, LoaderSet } from "../data/loader-set.ts";
 import { PreviewedLoader } from "../data/previewed-loader.ts";
 import type { TrainerOptions } from "./options.ts";

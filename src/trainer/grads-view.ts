@@ -1,11 +1,10 @@
 // `ctx.grads`: gradients on the engine, seen and changed through programs.
 import type { HostArray } from "../core/arrays.ts";
 import { ContextError, OptionError } from "../core/errors.ts";
-import type { Grads, GradStats, GradStatsOptions } from "../core/grads.ts";
+import type { Grads, GradStats, GradStatsOptions } from "../core/inspection.ts";
 import type { Tensor, Tensors } from "../core/model.ts";
-import { selectNames } from "../core/names.ts";
+import { didYouMean, selectNames } from "../core/names.ts";
 import { checkOptions, is, show } from "../core/options.ts";
-import { didYouMean } from "../core/suggest.ts";
 import { freeAll, readBuffer, type Buffer, type Engine } from "../engines/engine.ts";
 import type { Buffers } from "./device-state.ts";
 import type { ProgramCache } from "./programs/compiled.ts";

@@ -1,9 +1,8 @@
 // The open step of the split plans: micro-batches, accumulated gradients and new parameters that are not part of the state yet.
 import { ContextError } from "../core/errors.ts";
-import type { Grads } from "../core/grads.ts";
-import type { MaybePromise } from "../core/loader.ts";
+import type { Grads } from "../core/inspection.ts";
+import type { HostBatch, MaybePromise, Tensors } from "../core/model.ts";
 import { chain } from "../core/maybe.ts";
-import type { HostBatch, Tensors } from "../core/model.ts";
 import { freeAll, leaves, type Buffer, type Engine, type Halfway, type Tree } from "../engines/engine.ts";
 import type { Buffers, DeviceState } from "./device-state.ts";
 import { GradsView } from "./grads-view.ts";

@@ -4,17 +4,14 @@ import { ContextError, OptionError } from "../core/errors.ts";
 import type { HookTurn } from "../core/interventions.ts";
 import type { GroupAssignment } from "../core/verbs.ts";
 import type { HostTensors } from "../core/model.ts";
-import { selectNames, type NameFilter } from "../core/names.ts";
-import type { GroupValues, Optimizer } from "../core/optimizer.ts";
-import { show } from "../core/options.ts";
-import type { Schedule, ScheduleTime } from "../core/schedule.ts";
-import { monitorValue, unknownMonitor } from "../core/monitor.ts";
+import { type NameFilter, monitorValue, selectNames, unknownMonitor } from "../core/names.ts";
+import type { GroupValues, Optimizer, Schedule, ScheduleTime } from "../core/optimizer.ts";
+import { type Json, show } from "../core/options.ts";
 import { assignOnly } from "../core/write-guard.ts";
 import { resolveGroups } from "../optim/groups.ts";
 import type { DeviceState } from "./device-state.ts";
 import type { ControlLayout } from "./inputs.ts";
 import { ownSlot, slotName, type UpdateRule } from "./programs/programs.ts";
-import type { Json } from "../core/json.ts";
 
 interface Group {
   readonly name: string;

@@ -4,10 +4,9 @@ import { type BatchLimit, LIMIT_CHECKS, type LimitOptions } from "../core/limits
 import type { Cadence } from "../core/cadence.ts";
 import { OptionError } from "../core/errors.ts";
 import type { Hook } from "../core/hook.ts";
-import type { Loader } from "../core/loader.ts";
-import type { HostBatch, Loss, LossModel, Metric, Model, WeighFn } from "../core/model.ts";
+import type { HostBatch, Loader, Loss, LossModel, Metric, Model, WeighFn } from "../core/model.ts";
 import { checkOptions, is, show, type Check } from "../core/options.ts";
-import type { Schedule } from "../core/schedule.ts";
+import type { Schedule } from "../core/optimizer.ts";
 import { Shared } from "../core/shared.ts";
 import type { MixOptions } from "../data/mix.ts";
 import { type Strategy, type StrategyName, checkStrategy } from "../distributed/strategy.ts";

@@ -3,8 +3,7 @@ import { type HostArray, type TypedArray, isHostArray } from "../core/arrays.ts"
 import { toBatch } from "../core/batch.ts";
 import { DataError } from "../core/errors.ts";
 import { beginReplacing, type EvalParts } from "../core/evaluate.ts";
-import type { Loader } from "../core/loader.ts";
-import type { HostTensors } from "../core/model.ts";
+import type { HostTensors, Loader } from "../core/model.ts";
 import type { EvalRunner } from "./eval-runner.ts";
 
 /** Options of `predict`. */

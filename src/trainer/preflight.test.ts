@@ -1,8 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { memoryStore } from "../checkpoint/stores/memory-store.ts";
 import type { Hook } from "../core/hook.ts";
-import type { Loader } from "../core/loader.ts";
-import type { HostBatch } from "../core/model.ts";
+import type { HostBatch, Loader } from "../core/model.ts";
 import { DataLoader } from "../data/index.ts";
 import { earlyStopping } from "../hooks/early-stopping/early-stopping.ts";
 import { lrMonitor } from "../hooks/lr-monitor.ts";

@@ -4,7 +4,7 @@ import { makeJaxpr, numpy as np } from "@jax-js/jax";
 import { dtypeOf, toHostArray, type HostArray } from "../core/arrays.ts";
 import { toBatch } from "../core/batch.ts";
 import type { HostBatch, HostTensors, Metric, Tensor, TensorBatch, Tensors } from "../core/model.ts";
-import { TRAIN_PROBE_EVENTS, type Probe } from "../core/probes.ts";
+import { TRAIN_PROBE_EVENTS, type Probe } from "../core/inspection.ts";
 import type { HookRegistry } from "../core/registry.ts";
 import { keyStream } from "../nn/key.ts";
 import type { Problem } from "./problem.ts";
@@ -13,10 +13,8 @@ import { sumsLayouts, type SumsLayout } from "./programs/sums.ts";
 import { explain } from "./programs/compiled.ts";
 import { OptionError } from "../core/errors.ts";
 import type { Hook } from "../core/hook.ts";
-import { isOfEvaluation, monitorValue } from "../core/monitor.ts";
-import { selectNames } from "../core/names.ts";
-import type { Schedule } from "../core/schedule.ts";
-import { nearest } from "../core/suggest.ts";
+import { isOfEvaluation, monitorValue, nearest, selectNames } from "../core/names.ts";
+import type { Schedule } from "../core/optimizer.ts";
 
 export interface TracedParts {
   readonly problem: Problem;

@@ -3,7 +3,7 @@ import type { HostArray } from "../core/arrays.ts";
 import type { HostBatch, HostTensors } from "../core/model.ts";
 import type { NameFilter } from "../core/names.ts";
 import { is } from "../core/options.ts";
-import { checkProbe, type Activations, type Probe, type ProbeRequest, type ReplaceFn } from "../core/probes.ts";
+import { checkProbe, type Activations, type Probe, type ProbeRequest, type ReplaceFn } from "../core/inspection.ts";
 import type { Plan } from "../core/work.ts";
 import { freeAll, readBuffer, type Buffer, type Engine, type Tree } from "../engines/engine.ts";
 import { outOfRange, type PlacedRange } from "../nn/indices.ts";

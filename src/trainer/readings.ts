@@ -1,10 +1,9 @@
 // What hooks read of a step: loss, norms, outputs, activations and the epoch's averages. Values stay on the device until a
 // hook reads them.
 import type { HostArray } from "../core/arrays.ts";
-import type { MaybePromise } from "../core/loader.ts";
+import type { HostTensors, MaybePromise } from "../core/model.ts";
 import type { Metrics } from "../core/context.types.ts";
-import type { HostTensors } from "../core/model.ts";
-import type { Activations, ProbeRequest } from "../core/probes.ts";
+import type { Activations, ProbeRequest } from "../core/inspection.ts";
 import type { Readings } from "../core/work.ts";
 import { type Buffer, type Engine, type Tree, freeAll, leaves } from "../engines/engine.ts";
 import { ActivationsView, type BufferGroups } from "./activations-view.ts";

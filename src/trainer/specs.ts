@@ -3,7 +3,7 @@ import type { UpdateFn } from "../core/context.types.ts";
 import { ContextError } from "../core/errors.ts";
 import type { HostBatch, Loss } from "../core/model.ts";
 import { selectNames, type NameFilter } from "../core/names.ts";
-import { type Probe, TRAIN_PROBE_EVENTS } from "../core/probes.ts";
+import { type Probe, TRAIN_PROBE_EVENTS } from "../core/inspection.ts";
 import type { Plan } from "../core/work.ts";
 import type { OptimizerSet } from "./optimizers.ts";
 import type { Problem } from "./problem.ts";

@@ -3,7 +3,7 @@
 import type { TypedArray } from "../core/arrays.ts";
 import { toBatch } from "../core/batch.ts";
 import type { Metric } from "../core/model.ts";
-import type { ScheduleTime } from "../core/schedule.ts";
+import type { ScheduleTime } from "../core/optimizer.ts";
 import type { PreviewedLoader } from "../data/previewed-loader.ts";
 import { type StartFacts, hashOf } from "../distributed/exchange.ts";
 import type { DeviceState } from "./device-state.ts";

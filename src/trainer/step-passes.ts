@@ -1,5 +1,5 @@
 // The forward and the backward pass of a micro-batch, where they run apart from the update.
-import type { MaybePromise } from "../core/loader.ts";
+import type { MaybePromise } from "../core/model.ts";
 import { chain } from "../core/maybe.ts";
 import type { Buffer, Halfway, Tree } from "../engines/engine.ts";
 import type { BufferGroups } from "./activations-view.ts";

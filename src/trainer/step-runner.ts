@@ -1,9 +1,7 @@
 // The computing side of a step: which programs run, on which buffers, and when their results become the state.
-import type { Diagnosis } from "../core/diagnosis.ts";
-import type { Grads } from "../core/grads.ts";
-import type { MaybePromise, Share } from "../core/loader.ts";
+import type { Diagnosis, Grads } from "../core/inspection.ts";
+import type { HostBatch, MaybePromise, Share } from "../core/model.ts";
 import { chain } from "../core/maybe.ts";
-import type { HostBatch } from "../core/model.ts";
 import type { HookRegistry } from "../core/registry.ts";
 import type { Plan, Work } from "../core/work.ts";
 import { freeAll, type Buffer, type Engine } from "../engines/engine.ts";

@@ -1,6 +1,6 @@
 // With whom a trainer trains: nobody, or the processes that were started with this one. What only those need is loaded with them.
 import type { Interruption } from "../core/evaluate.ts";
-import { redact, secretsOfEnvironment } from "../core/redact.ts";
+import { redact, secretsOfEnvironment } from "../platform/redact.ts";
 import type { HookRegistry } from "../core/registry.ts";
 import type { Run } from "../core/run.ts";
 import type { StartFacts } from "../distributed/exchange.ts";

@@ -3,10 +3,9 @@
 import { parseExact, stringifyExact } from "../runs/exact-json.ts";
 import { crc32 } from "../platform/crc32.ts";
 import { StudyError } from "./study-errors.ts";
-import type { Json } from "../core/json.ts";
-import type { TrialCheckpoint, TrialFailure } from "../core/tune.types.ts";
+import { type Json, is } from "../core/options.ts";
+import type { TrialCheckpoint, TrialFailure } from "../core/outer-events.ts";
 import type { Decision, Objective, Params, Result } from "./types.ts";
-import { is } from "../core/options.ts";
 import { failure, isRecord, numbers, shaped, wrongField, type Fields } from "./data-checks.ts";
 
 /** Version 1, up to hookline 0.1.0, had no checksums and no id. Such journals are continued with checksums. */

@@ -3,8 +3,7 @@
 import { HookRegistrationError } from "../core/errors.ts";
 import { readHook } from "../core/hook-facts.ts";
 import type { Hook } from "../core/hook.ts";
-import type { Json } from "../core/json.ts";
-import { show } from "../core/options.ts";
+import { type Json, show } from "../core/options.ts";
 import { callOwn } from "../experiment/build/call-own.ts";
 import { unknownOption } from "../experiment/build/own-options.ts";
 import { loadExport } from "../experiment/config/modules.ts";

@@ -1,7 +1,7 @@
 // Why a study ends: what it was asked to stop for, or a budget that is spent.
 import type { StudyStore } from "./study-store.ts";
 import type { StudyPlan } from "./study-options.ts";
-import type { TrialFailure } from "../core/tune.types.ts";
+import type { TrialFailure } from "../core/outer-events.ts";
 import { StudyError } from "./study-errors.ts";
 
 /** Why a study ended, or must. */

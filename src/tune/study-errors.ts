@@ -1,6 +1,6 @@
 // What can go wrong with a study, and how a trial hears that it must end.
 import { HooklineError } from "../core/errors.ts";
-import type { TrialFailure } from "../core/tune.types.ts";
+import type { TrialFailure } from "../core/outer-events.ts";
 
 /** A study that cannot begin or go on: another one lies in its directory, or its trials all fail alike. */
 export class StudyError extends HooklineError {

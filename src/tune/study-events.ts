@@ -1,10 +1,10 @@
 // The events of a study: dispatched one after another beside its trials, which wait for no hook longer than its budget.
 import type { Hook } from "../core/hook.ts";
-import type { TuneEvent } from "../core/events.ts";
+import type { TuneEvent } from "../core/outer-events.ts";
 import type { OuterHooks, OuterState } from "../core/outer-hooks.ts";
-import type { TuneContexts } from "../core/tune.types.ts";
+import type { TuneContexts } from "../core/outer-events.ts";
 import { HookError } from "../core/errors.ts";
-import type { Json } from "../core/json.ts";
+import type { Json } from "../core/options.ts";
 import { writeAtomically } from "../runs/files.ts";
 import { builtin } from "../platform/builtin.ts";
 import { StudyError } from "./study-errors.ts";

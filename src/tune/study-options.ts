@@ -1,7 +1,7 @@
 // What a study is given, checked and completed.
 import { OptionError } from "../core/errors.ts";
 import type { Hook } from "../core/hook.ts";
-import { directionOf } from "../core/monitor.ts";
+import { directionOf } from "../core/names.ts";
 import { type Check, checkOptions, is, one, oneOrList, show } from "../core/options.ts";
 import type { HookSource } from "./module-hooks.ts";
 import { inProcess } from "./runners/in-process.ts";

@@ -1,9 +1,9 @@
 // One run of a study: its runner, its events and its controller, from the setup to the end.
-import { TUNE_EVENTS, type TuneEvent } from "../core/events.ts";
+import { TUNE_EVENTS, type TuneEvent } from "../core/outer-events.ts";
 import { OuterHooks, OuterState } from "../core/outer-hooks.ts";
 import type { HookFailure } from "../core/registry.ts";
 import { Shared } from "../core/shared.ts";
-import type { TuneContexts } from "../core/tune.types.ts";
+import type { TuneContexts } from "../core/outer-events.ts";
 import { builtin } from "../platform/builtin.ts";
 import { currentPlatform } from "../platform/platform.ts";
 import { Interruptions } from "../trainer/interruptions.ts";

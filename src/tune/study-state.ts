@@ -1,5 +1,5 @@
 // The state of a study: a function of the lines of its journal, and of nothing else.
-import type { TrialCheckpoint, TrialInfo } from "../core/tune.types.ts";
+import type { TrialCheckpoint, TrialInfo } from "../core/outer-events.ts";
 import type { EndedEntry, JournalEntry, StudyEntry } from "./journal-format.ts";
 import type { Decision, Params, Report, TrialRecord } from "./types.ts";
 

@@ -1,8 +1,7 @@
 // What a trial's function is given: its parameters, and the way to say how it goes.
 import { OptionError } from "../core/errors.ts";
 import type { Hook } from "../core/hook.ts";
-import type { Json } from "../core/json.ts";
-import { checkOptions, is, show } from "../core/options.ts";
+import { type Json, checkOptions, is, show } from "../core/options.ts";
 import type { Params, Result } from "./types.ts";
 import { Rng } from "../data/random.ts";
 import { levelOf } from "../core/events.ts";
@@ -10,7 +9,7 @@ import { readHook } from "../core/hook-facts.ts";
 import type { TrialHost, TrialJob, TrialOutcome, Verdict } from "./runners/runner.ts";
 import { TrialPruned } from "./study-errors.ts";
 import type { ContextOf } from "../core/context.types.ts";
-import { monitorValue } from "../core/monitor.ts";
+import { monitorValue } from "../core/names.ts";
 
 /** What a trial function is given: its parameters, and how it reports and goes on. */
 export interface Trial<P = Params> {

@@ -1,5 +1,5 @@
 // What a study is made of: a space of parameters, a sampler that suggests points of it, a scheduler that ends trials early.
-import type { Json } from "../core/json.ts";
+import type { Json } from "../core/options.ts";
 import type { Space } from "./space/space.ts";
 
 /** Parameters of one trial, as plain data: nested as the space is. */

@@ -2,7 +2,8 @@
 import { ContextError, HookError, type Hook, type PipelineContexts, type PipelineEvent } from "hookline";
 import { recordTrace, replay, testContext } from "hookline/testing";
 import { describe, expect, it } from "vitest";
-import { methodOf, PIPELINE_EVENTS } from "../../src/core/events.ts";
+import { methodOf } from "../../src/core/events.ts";
+import { PIPELINE_EVENTS } from "../../src/core/outer-events.ts";
 import { tinyExperiment } from "../support/tiny-experiment.ts";
 
 const EVENTS = Object.keys(PIPELINE_EVENTS) as PipelineEvent[];

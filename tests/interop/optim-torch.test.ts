@@ -3,8 +3,7 @@ import { execFileSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import { adam, adamw, cosine, exponential, linear, oneCycle, plateau, rmsprop, sgd, step } from "hookline/optim";
 import { describe, expect, test } from "vitest";
-import type { Optimizer } from "../../src/core/optimizer.ts";
-import type { Schedule } from "../../src/core/schedule.ts";
+import type { Optimizer, Schedule } from "../../src/core/optimizer.ts";
 import { gradients, initial, relativeError, runOptimizer } from "./optim-run.ts";
 
 const total = 40;

@@ -2,7 +2,7 @@
 // Three runs: one is interrupted after its last checkpoint and resumed from it, one fails, one fails and is resumed.
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import type { Json } from "../../src/core/json.ts";
+import type { Json } from "../../src/core/options.ts";
 import { histogram, image, text, type Media } from "../../src/core/media.ts";
 import { Rng } from "../../src/data/random.ts";
 import type { RunEnd, RunFacts } from "../../src/runs/types.ts";

@@ -7,7 +7,7 @@ import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, it, onTestFinished } from "vitest";
-import { redact } from "../../src/core/redact.ts";
+import { redact } from "../../src/platform/redact.ts";
 import { temporaryFolder, textOf } from "./queue-runs.ts";
 import { plants } from "./secrets-plants.ts";
 

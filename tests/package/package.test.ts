@@ -3,7 +3,8 @@ import { execFile } from "node:child_process";
 import { promisify } from "node:util";
 import { beforeAll, describe, expect, test } from "vitest";
 import manifest from "../../package.json" with { type: "json" };
-import { EVENTS, PIPELINE_EVENTS, TUNE_EVENTS } from "../../src/core/events.ts";
+import { EVENTS } from "../../src/core/events.ts";
+import { PIPELINE_EVENTS, TUNE_EVENTS } from "../../src/core/outer-events.ts";
 import { ENTRIES } from "../support/bundle.ts";
 import { exportsOf, root } from "../support/sources.ts";
 

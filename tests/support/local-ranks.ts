@@ -1,5 +1,5 @@
 // Several ranks in one process, for tests of what they say to each other: each is a strategy, and they meet in memory.
-import type { MaybePromise } from "../../src/core/loader.ts";
+import type { MaybePromise } from "../../src/core/model.ts";
 import type { ReduceOp, Strategy } from "../../src/distributed/strategy.ts";
 
 type Values = Float32Array | Float64Array | Uint8Array;

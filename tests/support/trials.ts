@@ -1,5 +1,5 @@
 // Records of trials as samplers and schedulers see them, without a study.
-import type { TrialInfo } from "../../src/core/tune.types.ts";
+import type { TrialInfo } from "../../src/core/outer-events.ts";
 import type { SpaceTree } from "../../src/tune/space/parameters.ts";
 import { Space } from "../../src/tune/space/space.ts";
 import type { Params, Report, Sampler, StudyView, TrialRecord } from "../../src/tune/types.ts";

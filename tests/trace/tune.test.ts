@@ -4,7 +4,7 @@ import { DataLoader } from "hookline/data";
 import { recordTrace, tinyData, tinyTrainer, type TraceEntry } from "hookline/testing";
 import { grid, int, Study, uniform, type Scheduler, type StudyOptions, type Trial } from "hookline/tune";
 import { describe, expect, test } from "vitest";
-import { TUNE_EVENTS } from "../../src/core/events.ts";
+import { TUNE_EVENTS } from "../../src/core/outer-events.ts";
 import { tempDir } from "../support/temp-dir.ts";
 
 const events = Object.keys(TUNE_EVENTS) as TuneEvent[];

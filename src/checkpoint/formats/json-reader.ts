@@ -2,7 +2,7 @@
 // reader may keep the first, and it builds the whole header (up to 100 MB of text) before anything can be refused. This
 // one reports duplicate keys and stops at the first contradiction, within twice the file's size in memory.
 import { type BadFile, isForbiddenName, quote } from "./tensor.ts";
-import type { Json } from "../../core/json.ts";
+import type { Json } from "../../core/options.ts";
 
 const [TAB, LF, CR, SPACE, QUOTE, COMMA, ZERO, NINE, COLON, OPEN_LIST, BACKSLASH, CLOSE_LIST, OPEN, CLOSE] = [
   0x09, 0x0a, 0x0d, 0x20, 0x22, 0x2c, 0x30, 0x39, 0x3a, 0x5b, 0x5c, 0x5d, 0x7b, 0x7d,

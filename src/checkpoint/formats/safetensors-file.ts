@@ -2,7 +2,7 @@
 import { type BadFile, type FileTensor, badFile, quote, suggestName } from "./tensor.ts";
 import { headerLength, parseHeader, type Header, type TensorInfo } from "./safetensors.ts";
 import { JsonReader } from "./json-reader.ts";
-import type { Json } from "../../core/json.ts";
+import type { Json } from "../../core/options.ts";
 
 /** Where bytes come from: a file handle, a Blob, a server that supports ranges. */
 export interface ByteSource {

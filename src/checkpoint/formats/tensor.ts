@@ -1,7 +1,7 @@
 // What all formats share: a tensor as files keep it (type, shape, little-endian bytes in row-major order), its checks, and
 // the error for a file that is refused.
 import { CheckpointError } from "../../core/errors.ts";
-import { didYouMean } from "../../core/suggest.ts";
+import { didYouMean } from "../../core/names.ts";
 
 /** Bits of one element, in the order of alignment in which the reference implementation sorts types. */
 const BITS = {

@@ -1,7 +1,7 @@
 // What a scan of a store's folders found, in the order in which a load tries them, and the errors that name it.
 import { CheckpointError } from "../../core/errors.ts";
 import { NO_CHECKPOINT } from "../../core/saving.ts";
-import { didYouMean } from "../../core/suggest.ts";
+import { didYouMean } from "../../core/names.ts";
 import type { Manifest } from "../manifest.ts";
 import { byAge, bySave, lastRunFirst, type BadCheckpoint, type SavedCheckpoint } from "../store.ts";
 

@@ -1,6 +1,6 @@
 // Single files and checkpoint directories at paths that people give: read, verified, and written atomically.
 import { CheckpointError, HooklineError } from "../../core/errors.ts";
-import { didYouMean } from "../../core/suggest.ts";
+import { didYouMean } from "../../core/names.ts";
 import { builtin } from "../../platform/builtin.ts";
 import { codeOf } from "../../platform/error-code.ts";
 import type { ByteSource } from "../formats/safetensors-file.ts";

@@ -1,7 +1,7 @@
 // The error for a directory that does not exist, with the neighbour that was probably meant.
 import { readdirSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
-import { nearest } from "../../core/suggest.ts";
+import { nearest } from "../../core/names.ts";
 import { UsageError } from "./exit.ts";
 
 /** @param more what to do, as a sentence */

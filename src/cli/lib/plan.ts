@@ -1,5 +1,5 @@
 // What a config would train: data, split, models with their parameters, batches, metrics, hooks in their order.
-import type { Json } from "../../core/json.ts";
+import type { Json } from "../../core/options.ts";
 import type { ConfigDocument } from "../../experiment/config/document.ts";
 import { planModels } from "../../experiment/plan.ts";
 import type { ExperimentOptions } from "../../experiment/types.ts";

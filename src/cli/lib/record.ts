@@ -2,7 +2,7 @@
 import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { join, relative, resolve } from "node:path";
 import { thisProcess, type ProcessMark } from "../../runs/liveness.ts";
-import type { Json } from "../../core/json.ts";
+import type { Json } from "../../core/options.ts";
 import type { ConfigDocument } from "../../experiment/config/document.ts";
 import { recordable, withoutSecrets } from "../../experiment/config/recordable.ts";
 import { toJson } from "../../runs/log-lines.ts";

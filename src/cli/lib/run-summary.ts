@@ -3,7 +3,7 @@ import { statSync } from "node:fs";
 import { readdir } from "node:fs/promises";
 import { basename, dirname, join, relative, sep } from "node:path";
 import type { ProcessMark } from "../../runs/liveness.ts";
-import { directionOf } from "../../core/monitor.ts";
+import { directionOf } from "../../core/names.ts";
 import { readResults } from "../../runs/results.ts";
 import { nodeFs } from "../../runs/files.ts";
 import { readRun, type RunLog } from "../../runs/read-run.ts";

@@ -1,7 +1,7 @@
 // What a command says of a study: its trials, best first, and as data.
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import type { TrialInfo } from "../../core/tune.types.ts";
+import type { TrialInfo } from "../../core/outer-events.ts";
 import { formatMetric } from "../../terminal/format-number.ts";
 import { orderTrials, paretoFront, rankNote, rankTrials } from "../../tune/ranking.ts";
 import type { ReportedStudy } from "../../tune/report/study-report.ts";

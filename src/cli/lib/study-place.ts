@@ -5,7 +5,7 @@ import { checkUnlocked } from "../../runs/lock.ts";
 import { difference, newRecord, readRecord, writeRecord } from "../../tune/sweep/sweep-record.ts";
 import type { SweepDocument } from "../../tune/sweep/read-sweep.ts";
 import type { Objective } from "../../tune/types.ts";
-import type { TrialInfo } from "../../core/tune.types.ts";
+import type { TrialInfo } from "../../core/outer-events.ts";
 import { readStudy } from "../../tune/study-store.ts";
 import { UsageError } from "./exit.ts";
 import { typed } from "./hints.ts";

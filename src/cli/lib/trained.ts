@@ -2,10 +2,10 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { checkpointsIn, readWeights } from "../../checkpoint/weights/read-weights.ts";
-import type { Loader } from "../../core/loader.ts";
-import type { Datasets } from "../../core/pipeline.types.ts";
+import type { Loader } from "../../core/model.ts";
+import type { Datasets } from "../../core/outer-events.ts";
 import { Shared } from "../../core/shared.ts";
-import { didYouMean } from "../../core/suggest.ts";
+import { didYouMean } from "../../core/names.ts";
 import { DataLoader } from "../../data/data-loader.ts";
 import { isLoader } from "../../data/loader-set.ts";
 import type { Arrays, DataSource } from "../../data/source.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { TrialInfo } from "../../core/tune.types.ts";
+import type { TrialInfo } from "../../core/outer-events.ts";
 import { textWidth } from "../../terminal/width.ts";
 import { choice, logUniform } from "../../tune/space/parameters.ts";
 import { Space } from "../../tune/space/space.ts";

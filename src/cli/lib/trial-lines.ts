@@ -5,7 +5,7 @@ import { formatMetric } from "../../terminal/format-number.ts";
 import { sparkline } from "../../terminal/sparkline.ts";
 import { paint, type Paint, type Style } from "../../terminal/paint.ts";
 import { textWidth, truncate } from "../../terminal/width.ts";
-import type { TrialInfo } from "../../core/tune.types.ts";
+import type { TrialInfo } from "../../core/outer-events.ts";
 import { orderTrials, rankTrials } from "../../tune/ranking.ts";
 import type { Space } from "../../tune/space/space.ts";
 import { valueAtPath } from "../../tune/study-table.ts";

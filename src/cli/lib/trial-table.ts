@@ -1,7 +1,7 @@
 // How a study goes, while it does: a live table of its trials on a terminal, a line for each that has ended elsewhere.
 import { safeLine } from "../../core/safe-text.ts";
 import type { Hook } from "../../core/hook.ts";
-import type { TrialInfo, TuneContexts } from "../../core/tune.types.ts";
+import type { TrialInfo, TuneContexts } from "../../core/outer-events.ts";
 import { formatDuration } from "../../terminal/eta.ts";
 import { formatMetric } from "../../terminal/format-number.ts";
 import { canRedraw, surroundings, wantsColor, wantsUnicode } from "../../terminal/env.ts";

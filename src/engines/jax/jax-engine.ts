@@ -2,8 +2,7 @@
 import { blockUntilReady, defaultDevice, init, jit, numpy as np, tree, Array as JaxArray } from "@jax-js/jax";
 import { type HostArray, type TypedArray } from "../../core/arrays.ts";
 import { EngineError } from "../../core/errors.ts";
-import type { MaybePromise } from "../../core/loader.ts";
-import type { Tensor } from "../../core/model.ts";
+import type { MaybePromise, Tensor } from "../../core/model.ts";
 import { isRoutineOnView, writeRoutineInputs } from "./routine-inputs.ts";
 import type { Buffer, Engine, JitOptions, OnEngine, Tree } from "../engine.ts";
 

@@ -3,8 +3,7 @@ import { printWarning } from "../../platform/print.ts";
 import { dtypeOf, sizeOf, type HostArray, type TypedArray } from "../../core/arrays.ts";
 import { EngineError } from "../../core/errors.ts";
 import { checkOptions, is } from "../../core/options.ts";
-import type { MaybePromise } from "../../core/loader.ts";
-import type { Tensor } from "../../core/model.ts";
+import type { MaybePromise, Tensor } from "../../core/model.ts";
 import {
   leaves,
   type Buffer,

@@ -1,7 +1,7 @@
 // One component of a config: `{ use: name, …options }`, a bare name, an export of the user's, or one that is ready made.
 import type { Component } from "../../core/component.ts";
 import { show, type Check, type Kind } from "../../core/options.ts";
-import { didYouMean } from "../../core/suggest.ts";
+import { didYouMean } from "../../core/names.ts";
 import { ConfigError, type ConfigPath } from "../config/config-error.ts";
 import { isModuleSpecifier } from "../config/modules.ts";
 import { expectedOf, KINDS } from "../registry/kinds.ts";

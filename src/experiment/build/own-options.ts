@@ -1,6 +1,6 @@
 // Finds misspelt options of the user's own functions and classes. They declare no table of options, but where the first
 // parameter is a destructuring pattern, `function network({ width, layers })`, the source names all that they take.
-import { didYouMean } from "../../core/suggest.ts";
+import { didYouMean } from "../../core/names.ts";
 
 type Options = Readonly<Record<string, unknown>>;
 

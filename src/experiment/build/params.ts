@@ -1,5 +1,5 @@
 // The hyper-parameters of a model as plain data: what its config says, with environment variables as they are written.
-import type { Json } from "../../core/json.ts";
+import type { Json } from "../../core/options.ts";
 import type { ConfigValue } from "../config/document.ts";
 import { withoutSecrets } from "../config/recordable.ts";
 

@@ -1,5 +1,5 @@
 // What is wrong with a config, gathered so that one reading shows all of it.
-import { redact, secretsOfEnvironment } from "../../core/redact.ts";
+import { redact, secretsOfEnvironment } from "../../platform/redact.ts";
 import { ConfigError, type ConfigPath } from "../config/config-error.ts";
 import { configError, type ConfigDocument } from "../config/document.ts";
 

@@ -1,5 +1,5 @@
 // A config that has been read: one plain tree, made of a file, what it extends, the environment and the command line.
-import type { Json } from "../../core/json.ts";
+import type { Json } from "../../core/options.ts";
 import { ConfigError, type ConfigPath, type Position } from "./config-error.ts";
 
 /** A config as it was read: everything merged, and where each value stands. */

@@ -1,5 +1,5 @@
 // Environment variables in strings: ${NAME}, ${NAME:-default}, and $${ for a literal ${.
-import { didYouMean } from "../../core/suggest.ts";
+import { didYouMean } from "../../core/names.ts";
 import { ConfigError, type ConfigPath, type Position } from "./config-error.ts";
 import { isForbidden } from "./keys.ts";
 import { readScalar } from "./scalar.ts";

@@ -1,5 +1,5 @@
 // Own components of a config: the export of a user's module, or of a package.
-import { didYouMean } from "../../core/suggest.ts";
+import { didYouMean } from "../../core/names.ts";
 import { builtin } from "../../platform/builtin.ts";
 import { importModule } from "../../platform/import-module.ts";
 import { jitiFor } from "../../platform/jiti.ts";

@@ -1,5 +1,5 @@
 // The file that was probably meant: the ending says little, since all configs and all modules share theirs.
-import { nearest } from "../../core/suggest.ts";
+import { nearest } from "../../core/names.ts";
 
 const stem = (name: string): string => name.replace(/\.[^.]*$/, "");
 

@@ -1,6 +1,6 @@
 // `--set`: values from the command line, put into the tree. An entry of a list is meant by its index or by what it uses.
 import { show } from "../../core/options.ts";
-import { didYouMean } from "../../core/suggest.ts";
+import { didYouMean } from "../../core/names.ts";
 import { ConfigError, type ConfigPath } from "./config-error.ts";
 import { parseYaml } from "./parse-yaml.ts";
 import { parseSetting } from "./set-path.ts";

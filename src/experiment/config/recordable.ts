@@ -1,6 +1,6 @@
 // A config as plain data, for the record of what was run: without secrets, and with its modules relative to one place.
-import type { Json } from "../../core/json.ts";
-import { secretsOfEnvironment } from "../../core/redact.ts";
+import type { Json } from "../../core/options.ts";
+import { secretsOfEnvironment } from "../../platform/redact.ts";
 import { builtin } from "../../platform/builtin.ts";
 import type { ConfigPath } from "./config-error.ts";
 import type { ConfigDocument } from "./document.ts";

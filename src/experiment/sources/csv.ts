@@ -3,7 +3,7 @@ import type { ArrayInput, TypedArray } from "../../core/arrays.ts";
 import { component } from "../../core/component.ts";
 import { DataError } from "../../core/errors.ts";
 import { is, type Check } from "../../core/options.ts";
-import { didYouMean } from "../../core/suggest.ts";
+import { didYouMean } from "../../core/names.ts";
 import type { Arrays } from "../../data/source.ts";
 import { builtin } from "../../platform/builtin.ts";
 import { csvRows, type Row } from "./csv-rows.ts";

@@ -1,9 +1,9 @@
 // What the splits share: rows by their numbers, the values of one field, and how many rows a share of them is.
 import { isTypedArray, type ArrayInput, type TypedArray } from "../../core/arrays.ts";
 import { DataError, OptionError } from "../../core/errors.ts";
-import type { Datasets } from "../../core/pipeline.types.ts";
+import type { Datasets } from "../../core/outer-events.ts";
 import { is, show } from "../../core/options.ts";
-import { didYouMean } from "../../core/suggest.ts";
+import { didYouMean } from "../../core/names.ts";
 import { permutation } from "../../data/permutation.ts";
 import { gather, toRows, type Rows } from "../../data/rows.ts";
 import type { Arrays } from "../../data/source.ts";

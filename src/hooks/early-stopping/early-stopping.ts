@@ -2,11 +2,11 @@
 import { printLine, warnUser } from "../../platform/print.ts";
 import type { Cadence } from "../../core/cadence.ts";
 import type { ContextOf } from "../../core/context.types.ts";
-import type { DeviceTensors } from "../../core/device-tensors.ts";
+import type { DeviceTensors } from "../../core/inspection.ts";
 import { OptionError } from "../../core/errors.ts";
 import type { Hook } from "../../core/hook.ts";
 import type { HostTensors } from "../../core/model.ts";
-import { evalLoaderNames, monitorValue, unknownMonitor } from "../../core/monitor.ts";
+import { evalLoaderNames, monitorValue, unknownMonitor } from "../../core/names.ts";
 import { checkStopOptions, makeTrackers } from "./options.ts";
 import { type Tracker, type TrackerState, brief } from "./tracker.ts";
 

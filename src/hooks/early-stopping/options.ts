@@ -1,9 +1,8 @@
 // The options of earlyStopping, checked and made into one tracker for each metric.
 import { checkCadence } from "../../core/cadence.ts";
 import { OptionError } from "../../core/errors.ts";
-import { directionOf } from "../../core/monitor.ts";
+import { directionOf, didYouMean } from "../../core/names.ts";
 import { checkOptions, is, type Check } from "../../core/options.ts";
-import { didYouMean } from "../../core/suggest.ts";
 import type { EarlyStoppingOptions, PerMonitor } from "./early-stopping.ts";
 import { Tracker, type Patience } from "./tracker.ts";
 

@@ -1,10 +1,10 @@
 // What loggers tell of a run: its settings and where it runs, without anything that looks like a secret.
 import { thisProcess } from "../../runs/liveness.ts";
 import type { ContextOf } from "../../core/context.types.ts";
-import type { Json } from "../../core/json.ts";
+import type { Json } from "../../core/options.ts";
 import type { Optimizer } from "../../core/optimizer.ts";
 import { builtinOrNone } from "../../platform/builtin.ts";
-import { isSecret, redact, redactArguments } from "../../core/redact.ts";
+import { isSecret, redact, redactArguments } from "../../platform/redact.ts";
 
 type Around = Pick<ContextOf<"trainBegin">, "config" | "optimizers" | "device" | "paramCount" | "totalSteps">;
 

@@ -3,7 +3,7 @@ import type { Cadence } from "../../core/cadence.ts";
 import type { ContextOf } from "../../core/context.types.ts";
 import { CheckpointError, OptionError } from "../../core/errors.ts";
 import type { Hook } from "../../core/hook.ts";
-import { evalLoaderNames, monitorValue, unknownMonitor } from "../../core/monitor.ts";
+import { evalLoaderNames, monitorValue, unknownMonitor } from "../../core/names.ts";
 import { sharedKey } from "../../core/shared.ts";
 import { CheckpointNames } from "./names.ts";
 import { checkpointPlan, type Occasions } from "./options.ts";

@@ -3,7 +3,7 @@ import { NameTemplate } from "../../checkpoint/name-template.ts";
 import type { RetentionRules } from "../../checkpoint/retention.ts";
 import { boundaryEvent, checkCadence, withUnit, type Cadence } from "../../core/cadence.ts";
 import { OptionError } from "../../core/errors.ts";
-import { directionOf } from "../../core/monitor.ts";
+import { directionOf } from "../../core/names.ts";
 import { checkOptions, is } from "../../core/options.ts";
 import type { ModelCheckpointOptions } from "./model-checkpoint.ts";
 

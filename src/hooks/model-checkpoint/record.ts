@@ -1,7 +1,7 @@
 // What modelCheckpoint knows about its checkpoints besides what they say themselves, and what of them stays.
 import { retain, type KeepReason, type RetentionEntry } from "../../checkpoint/retention.ts";
 import type { HookState } from "../../core/hook.ts";
-import { monitorValue } from "../../core/monitor.ts";
+import { monitorValue } from "../../core/names.ts";
 import type { SavedCheckpoint } from "../../core/saving.ts";
 import type { BestCheckpoint } from "./model-checkpoint.ts";
 import type { CheckpointPlan } from "./options.ts";

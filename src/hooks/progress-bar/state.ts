@@ -1,7 +1,6 @@
 // What a progress bar knows of its run, gathered when it looks, for whoever draws it.
 import type { ContextOf } from "../../core/context.types.ts";
-import { evalLoaderNames } from "../../core/monitor.ts";
-import { selectNames, type NameFilter } from "../../core/names.ts";
+import { evalLoaderNames, selectNames, type NameFilter } from "../../core/names.ts";
 import type { EvalProgress, Progress } from "./lines.ts";
 import { Pace } from "../../terminal/eta.ts";
 import { Curve } from "../../terminal/sparkline.ts";

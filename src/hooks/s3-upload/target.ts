@@ -2,7 +2,7 @@
 import { OptionError } from "../../core/errors.ts";
 import { is, show, type Check } from "../../core/options.ts";
 import { isAddress, isPublicAddress } from "../../net/addresses.ts";
-import { redact, secretsOfEnvironment } from "../../core/redact.ts";
+import { redact, secretsOfEnvironment } from "../../platform/redact.ts";
 
 export interface S3TargetOptions {
   /** The service: `https://s3.eu-central-1.amazonaws.com`, `https://<account>.r2.cloudflarestorage.com`, … */

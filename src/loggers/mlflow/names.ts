@@ -1,5 +1,5 @@
 // What MLflow takes as names and values: its limits, and how ours are made to fit.
-import type { Json } from "../../core/json.ts";
+import type { Json } from "../../core/options.ts";
 
 export const MOST_METRICS = 1000;
 export const MOST_PARAMS = 100;

@@ -1,5 +1,5 @@
 // Brings what is queued to an MLflow server: the run, its parameters, its metrics in batches, and how it ended.
-import type { Json } from "../../core/json.ts";
+import type { Json } from "../../core/options.ts";
 import type { RunEnd } from "../../runs/types.ts";
 import type { Chunk } from "../remote/memory-queue.ts";
 import { type Latest, type LoggedLine, type Scalar, Seen, parseLine } from "../remote/record-lines.ts";

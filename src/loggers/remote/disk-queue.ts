@@ -3,7 +3,7 @@
 // `<dir>/00000003-000000001200.jsonl` is the third file, and 1200 records lie in those before it. Its first line says
 // which run the others belong to, so that each file can be read without those before it. `position.json` says how far
 // a service has taken them. A process never writes to a file of another: what a crash tore is always the last line.
-import type { Json } from "../../core/json.ts";
+import type { Json } from "../../core/options.ts";
 import { lockDirectory, type Lock } from "../../runs/lock.ts";
 import { messageOf } from "../../core/maybe.ts";
 import { builtin } from "../../platform/builtin.ts";

@@ -1,4 +1,4 @@
-import type { Json } from "../../core/json.ts";
+import type { Json } from "../../core/options.ts";
 
 // What waits to be sent: lines in order, each with the run it belongs to, and how far a service has acknowledged them.
 

@@ -1,4 +1,4 @@
-import type { Json } from "../../core/json.ts";
+import type { Json } from "../../core/options.ts";
 import type { Media } from "../../core/media.ts";
 import { builtin } from "../../platform/builtin.ts";
 import type { LogRecord, RunEnd } from "../../runs/types.ts";

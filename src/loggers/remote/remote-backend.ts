@@ -1,5 +1,4 @@
-import type { Json } from "../../core/json.ts";
-import { is, type Check } from "../../core/options.ts";
+import { type Check, type Json, is } from "../../core/options.ts";
 import type { LogRecord, RunFacts } from "../../runs/types.ts";
 import { type LoggerBackend, type Warn, inTimer } from "../backend.ts";
 import { DiskQueue } from "./disk-queue.ts";
@@ -8,7 +7,7 @@ import { endLine, RecordLines } from "./record-lines.ts";
 import { Sender, type Courier } from "./sender.ts";
 import { Service, type ServiceOptions } from "./service.ts";
 import { OptionError } from "../../core/errors.ts";
-import { secretsOfEnvironment } from "../../core/redact.ts";
+import { secretsOfEnvironment } from "../../platform/redact.ts";
 
 // A backend that sends to a service through a queue: what the services have in common.
 

@@ -1,5 +1,5 @@
 // Empties a queue behind the run's back: in order, one chunk at a time, again and again until the service has it.
-import type { Json } from "../../core/json.ts";
+import type { Json } from "../../core/options.ts";
 import { FLUSH_MS, pause } from "../../net/outbox.ts";
 import { SendError } from "../../net/post.ts";
 import type { Chunk, Queue } from "./memory-queue.ts";

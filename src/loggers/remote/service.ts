@@ -1,7 +1,7 @@
 // A service that speaks JSON over HTTP: one request and its answer, within a time limit, without redirects or secrets.
 import { OptionError } from "../../core/errors.ts";
 import { SendError } from "../../net/post.ts";
-import { redact } from "../../core/redact.ts";
+import { redact } from "../../platform/redact.ts";
 import { Transport } from "../../net/transport.ts";
 
 /** The service answered, and not well. */

@@ -1,6 +1,6 @@
 import type { HistogramMedia, ImageMedia } from "../../core/media.ts";
 import { blob, concat, double, message, putVarint, string, uint, varintSize } from "../../core/protobuf.ts";
-import type { Json } from "../../core/json.ts";
+import type { Json } from "../../core/options.ts";
 import type { RecordBuffer } from "./record.ts";
 
 // TensorBoard's events: which protocol buffer fields hold what. Scalars, which are many, have a file of their own.

@@ -1,4 +1,4 @@
-import type { Json } from "../../core/json.ts";
+import type { Json } from "../../core/options.ts";
 import type { HistogramMedia, TextMedia } from "../../core/media.ts";
 import type { RunEnd } from "../../runs/types.ts";
 import type { ImageLine, LoggedLine, Scalar } from "../remote/record-lines.ts";

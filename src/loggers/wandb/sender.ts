@@ -1,4 +1,4 @@
-import type { Json } from "../../core/json.ts";
+import type { Json } from "../../core/options.ts";
 import type { Chunk } from "../remote/memory-queue.ts";
 import { remoteBackend, type RemoteSettings } from "../remote/remote-backend.ts";
 import { type EndLine, type Latest, type LoggedLine, Seen, parseLine } from "../remote/record-lines.ts";

@@ -2,7 +2,7 @@
 import { component } from "../../core/component.ts";
 import { OptionError } from "../../core/errors.ts";
 import { is, type Check } from "../../core/options.ts";
-import { redact } from "../../core/redact.ts";
+import { redact } from "../../platform/redact.ts";
 import type { LoggerBackend } from "../backend.ts";
 import type { RunFacts } from "../../runs/types.ts";
 import {

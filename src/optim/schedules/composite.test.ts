@@ -1,6 +1,6 @@
 // warmup and sequence: schedules made of schedules.
 import { expect, test } from "vitest";
-import type { ScheduleTime } from "../../core/schedule.ts";
+import type { ScheduleTime } from "../../core/optimizer.ts";
 import { constant, cosine, exponential, linear, plateau, sequence, step, warmup } from "../index.ts";
 
 const at = (step: number, totalSteps?: number): ScheduleTime => ({

@@ -1,12 +1,11 @@
 // Schedules made of schedules: `sequence` and `warmup`.
 import { component } from "../../core/component.ts";
 import { OptionError } from "../../core/errors.ts";
-import { checkOptions, each, is, one } from "../../core/options.ts";
-import type { Schedule, ScheduleTime } from "../../core/schedule.ts";
+import { checkOptions, each, is, one, type Json } from "../../core/options.ts";
+import type { Schedule, ScheduleTime } from "../../core/optimizer.ts";
 import { isSchedule } from "../common.ts";
 import { type Amount, type Interval, isAmount, isInterval, position, ramp, readAmount, totalOf } from "./time.ts";
 import { constant } from "./curves.ts";
-import type { Json } from "../../core/json.ts";
 
 /** One schedule of a sequence, and where it ends. */
 export interface SequencePart {

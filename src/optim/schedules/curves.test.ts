@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { ScheduleTime } from "../../core/schedule.ts";
+import type { ScheduleTime } from "../../core/optimizer.ts";
 import { constant, cosine, exponential, linear, oneCycle, step } from "./curves.ts";
 
 describe("constant, linear, step, exponential and oneCycle", () => {

@@ -1,7 +1,7 @@
 // Learning-rate schedules that are a formula of the position in the run. Most have a counterpart in torch.
 import { component } from "../../core/component.ts";
 import { is } from "../../core/options.ts";
-import type { Schedule } from "../../core/schedule.ts";
+import type { Schedule } from "../../core/optimizer.ts";
 import {
   type Amount,
   type Interval,

@@ -1,9 +1,8 @@
 // Lower the rate when a metric stops improving, as torch's ReduceLROnPlateau with its relative threshold.
 import { component } from "../../core/component.ts";
 import { OptionError } from "../../core/errors.ts";
-import type { Json } from "../../core/json.ts";
-import { is } from "../../core/options.ts";
-import type { Schedule } from "../../core/schedule.ts";
+import { type Json, is } from "../../core/options.ts";
+import type { Schedule } from "../../core/optimizer.ts";
 
 /** Options of `plateau`. */
 export interface PlateauOptions {

@@ -1,7 +1,7 @@
 // The counters as schedules read them: the position, the length of the run, and amounts such as "5%" of it.
 import { OptionError } from "../../core/errors.ts";
 import { type Check, is } from "../../core/options.ts";
-import type { Schedule, ScheduleTime } from "../../core/schedule.ts";
+import type { Schedule, ScheduleTime } from "../../core/optimizer.ts";
 
 /** Whether a schedule goes on with every step or with every epoch. */
 export type Interval = Schedule["interval"];

@@ -1,6 +1,5 @@
 // Compiled programs: cached, run with errors that name the batch, and a warning for functions that are compiled over and over.
-import type { MaybePromise } from "../../core/loader.ts";
-import type { HostBatch, Tensor } from "../../core/model.ts";
+import type { HostBatch, MaybePromise, Tensor } from "../../core/model.ts";
 import type { Buffer, Engine, Halfway, JitOptions, Tree } from "../../engines/engine.ts";
 import { HooklineError, ProgramError } from "../../core/errors.ts";
 import { messageOf } from "../../core/maybe.ts";

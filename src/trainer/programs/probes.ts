@@ -2,9 +2,8 @@
 import { numpy as np } from "@jax-js/jax";
 import { OptionError, ProgramError } from "../../core/errors.ts";
 import type { Tensor, Tensors } from "../../core/model.ts";
-import { selectNames, type NameFilter } from "../../core/names.ts";
-import { showFilter, type ActivationStats, type Probe, type ProbeRequest } from "../../core/probes.ts";
-import { didYouMean } from "../../core/suggest.ts";
+import { type NameFilter, didYouMean, selectNames } from "../../core/names.ts";
+import { showFilter, type ActivationStats, type Probe, type ProbeRequest } from "../../core/inspection.ts";
 import { visitPoints } from "../../nn/tap.ts";
 import { readStats, statsOf, type StatsRequest } from "./stats.ts";
 

@@ -4,7 +4,7 @@ import type { UpdateFn } from "../../core/context.types.ts";
 import { ProgramError } from "../../core/errors.ts";
 import type { ApplyContext, Loss, Outputs, Tensor, TensorBatch, Tensors } from "../../core/model.ts";
 import type { Optimizer } from "../../core/optimizer.ts";
-import type { Probe } from "../../core/probes.ts";
+import type { Probe } from "../../core/inspection.ts";
 import { visitIndices, type PlacedRange } from "../../nn/indices.ts";
 import { keyStream } from "../../nn/key.ts";
 import { refAll, type Problem } from "../problem.ts";

@@ -1,6 +1,6 @@
 // Statistics of tensors, computed on the engine in one program; only numbers come back.
 import { numpy as np } from "@jax-js/jax";
-import type { GradStats } from "../../core/grads.ts";
+import type { GradStats } from "../../core/inspection.ts";
 import type { Tensor, Tensors } from "../../core/model.ts";
 
 export interface StatsRequest {

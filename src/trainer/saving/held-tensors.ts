@@ -4,7 +4,7 @@ import type { FileDType, FileTensor, FileTensors } from "../../checkpoint/format
 import { sizeOf, toHostArray, type HostArray } from "../../core/arrays.ts";
 import { ContextError } from "../../core/errors.ts";
 import type { SaveTensors } from "../../core/saving.ts";
-import { didYouMean } from "../../core/suggest.ts";
+import { didYouMean } from "../../core/names.ts";
 import { readBuffer, type Buffer, type Engine } from "../../engines/engine.ts";
 import type { Buffers } from "../device-state.ts";
 import type { SnapshotMemory } from "./snapshot-memory.ts";

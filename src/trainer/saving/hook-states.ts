@@ -1,7 +1,7 @@
 // What hooks keep in a checkpoint: plain data by name and version in state.json, tensors in files.
 import { HookError } from "../../core/errors.ts";
 import type { GivenState, Hook, HookState } from "../../core/hook.ts";
-import type { Json } from "../../core/json.ts";
+import type { Json } from "../../core/options.ts";
 import type { HostTensors } from "../../core/model.ts";
 import { TensorHandle } from "../hook-tensors.ts";
 import type { HeldTensors } from "./held-tensors.ts";

@@ -1,6 +1,6 @@
 // Where a run stands, as plain data: what state.json keeps.
 import type { ClockState } from "../../core/counters.ts";
-import type { Json } from "../../core/json.ts";
+import type { Json } from "../../core/options.ts";
 import type { HistoryEntry, Run } from "../../core/run.ts";
 import type { LoaderSet } from "../../data/loader-set.ts";
 import { type OptimizerSet, type OptimizerState, optimizerState } from "../optimizers.ts";

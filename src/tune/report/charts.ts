@@ -1,4 +1,4 @@
-import type { TrialInfo } from "../../core/tune.types.ts";
+import type { TrialInfo } from "../../core/outer-events.ts";
 import type { Objective } from "../types.ts";
 import { linearAxis, objectiveAxis } from "./axis.ts";
 import { type Facts, comparedValues, someOf, stepOf, valueOf } from "./facts.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, it, vi } from "vitest";
 import { trialInfo } from "../../../tests/support/trials.ts";
-import type { TrialInfo } from "../../core/tune.types.ts";
+import type { TrialInfo } from "../../core/outer-events.ts";
 import { choice, uniform } from "../space/parameters.ts";
 import { Space } from "../space/space.ts";
 import { columnsOf, comparedValues, factsOf, shortColumnsOf, someOf, summaryOf, trialList } from "./facts.ts";

@@ -1,6 +1,6 @@
 // What a report says about a study, worked out once for all its forms.
-import { redact, secretsOfEnvironment } from "../../core/redact.ts";
-import type { TrialInfo } from "../../core/tune.types.ts";
+import { redact, secretsOfEnvironment } from "../../platform/redact.ts";
+import type { TrialInfo } from "../../core/outer-events.ts";
 import { importance, type Importance } from "../importance.ts";
 import { orderTrials, paretoFront, rankTrials } from "../ranking.ts";
 import type { Objective, TrialStatus } from "../types.ts";

@@ -1,5 +1,5 @@
 // The report as one HTML file. It loads nothing, and is whole without its script.
-import type { TrialInfo } from "../../core/tune.types.ts";
+import type { TrialInfo } from "../../core/outer-events.ts";
 import { rankNote } from "../ranking.ts";
 import { type Column, type Facts, columnsOf, shortColumnsOf, summaryOf, trialList } from "./facts.ts";
 import { curvesChart, frontChart, historyChart } from "./charts.ts";

@@ -1,5 +1,5 @@
 // Parallel coordinates: an axis for each parameter and objective, and a line for each trial through its values.
-import type { TrialInfo } from "../../core/tune.types.ts";
+import type { TrialInfo } from "../../core/outer-events.ts";
 import { objectiveAxis, parameterAxis, type Axis } from "./axis.ts";
 import { comparedValues, someOf, valueOf, type Facts } from "./facts.ts";
 import { type Markup, PLOT_HEIGHT, html, lineOf, percent, stretched } from "./plot.ts";

@@ -1,6 +1,6 @@
 // The box of a chart: two axes with their ticks, and what is drawn between them. It is as wide as there is room: x is in
 // shares of the width and y in pixels, so that texts and points keep their size on any screen.
-import type { TrialInfo } from "../../core/tune.types.ts";
+import type { TrialInfo } from "../../core/outer-events.ts";
 import type { Axis } from "./axis.ts";
 import type { Facts } from "./facts.ts";
 import { safeText } from "../../core/safe-text.ts";

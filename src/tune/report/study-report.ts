@@ -1,5 +1,5 @@
 // studyReport: a study as a page to read, in Markdown and as one HTML file that needs nothing else.
-import type { TrialInfo } from "../../core/tune.types.ts";
+import type { TrialInfo } from "../../core/outer-events.ts";
 import type { Space } from "../space/space.ts";
 import type { Objective } from "../types.ts";
 import { type Facts, factsOf, shortColumnsOf, summaryOf, trialList } from "./facts.ts";

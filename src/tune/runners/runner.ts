@@ -1,11 +1,11 @@
 // The seam between a study and where its trials run: this process, processes of this machine, or other machines.
 import type { Hook } from "../../core/hook.ts";
-import type { Json } from "../../core/json.ts";
+import type { Json } from "../../core/options.ts";
 import type { HookFields, HookSource } from "../module-hooks.ts";
 import type { LeaveKind } from "../study-errors.ts";
 import type { TrialFunction } from "../trial.ts";
 import type { Params, Result } from "../types.ts";
-import type { TrialFailure } from "../../core/tune.types.ts";
+import type { TrialFailure } from "../../core/outer-events.ts";
 import { HookRegistrationError, OptionError } from "../../core/errors.ts";
 import { levelOf } from "../../core/events.ts";
 import { readHook } from "../../core/hook-facts.ts";

@@ -2,7 +2,7 @@
 import { component } from "../../core/component.ts";
 import { OptionError } from "../../core/errors.ts";
 import { checkOptions, is } from "../../core/options.ts";
-import { didYouMean } from "../../core/suggest.ts";
+import { didYouMean } from "../../core/names.ts";
 import type { Node, NumberEntry } from "../space/compile.ts";
 import type { SpaceTree } from "../space/parameters.ts";
 import { Space } from "../space/space.ts";

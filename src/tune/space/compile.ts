@@ -1,7 +1,6 @@
 // Reads a space as it is written into nodes, and lists its parameters in an order in which a choice comes before what hangs on it.
 import { OptionError } from "../../core/errors.ts";
-import type { Json } from "../../core/json.ts";
-import { show } from "../../core/options.ts";
+import { type Json, show } from "../../core/options.ts";
 import { isParameter, type NumberParameter, type Parameter } from "./parameters.ts";
 
 /** A parameter exists only where this choice has this option. */

@@ -1,7 +1,6 @@
 // What a space is made of: numbers in a range, and choices between options that may hold parameters of their own.
-import type { Json } from "../../core/json.ts";
+import { type Json, checkOptions, is, show } from "../../core/options.ts";
 import { OptionError } from "../../core/errors.ts";
-import { checkOptions, is, show } from "../../core/options.ts";
 
 /** Marks a parameter among the constants of a space. Registered, so that two copies of the package know each other's. */
 const PARAMETER: unique symbol = Symbol.for("hookline.tune.parameter");

@@ -1,7 +1,7 @@
 // A space from plain data: { lr: { use: logUniform, low: 1e-4, high: 1e-1 } }, as a config has it.
 import { OptionError } from "../../core/errors.ts";
-import { checkOptions, is, show } from "../../core/options.ts";
-import { nearest } from "../../core/suggest.ts";
+import { type Json, checkOptions, is, show } from "../../core/options.ts";
+import { nearest } from "../../core/names.ts";
 import {
   type NumberParameter,
   type SpaceTree,
@@ -14,7 +14,6 @@ import {
 } from "./parameters.ts";
 import { MAX_DEPTH, type Node, isPlainObject } from "./compile.ts";
 import { Space } from "./space.ts";
-import type { Json } from "../../core/json.ts";
 
 type Fields = Readonly<Record<string, unknown>>;
 type Tree = Record<string, SpaceValue | undefined>;

@@ -1,11 +1,10 @@
 // Space: what a study searches. It lists its parameters, checks params, and maps them to coordinates from 0 to 1 and back.
 import { OptionError } from "../../core/errors.ts";
-import type { Json } from "../../core/json.ts";
+import { type Json, show } from "../../core/options.ts";
 import type { Params } from "../types.ts";
 import { type Node, type SpaceParameter, compile, isPlainObject } from "./compile.ts";
 import type { SpaceTree } from "./parameters.ts";
-import { show } from "../../core/options.ts";
-import { didYouMean } from "../../core/suggest.ts";
+import { didYouMean } from "../../core/names.ts";
 
 /** Coordinates from 0 to 1, one for each parameter of the space; undefined where the parameter does not exist. */
 export type UnitPoint = readonly (number | undefined)[];

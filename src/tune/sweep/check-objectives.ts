@@ -1,7 +1,6 @@
 // Whether an experiment has the metrics that a sweep is after: told before anything is trained for them, as far as it is known.
 import { OptionError } from "../../core/errors.ts";
-import { monitorValue } from "../../core/monitor.ts";
-import { didYouMean } from "../../core/suggest.ts";
+import { didYouMean, monitorValue } from "../../core/names.ts";
 import { metricNames } from "../../experiment/build/plan.ts";
 import type { SplitData } from "../../experiment/types.ts";
 

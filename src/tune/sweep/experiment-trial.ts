@@ -1,6 +1,6 @@
 // The trial of a sweep over an experiment: the experiment with the trial's parameters in its config.
 import type { Hook } from "../../core/hook.ts";
-import { monitorValue } from "../../core/monitor.ts";
+import { monitorValue } from "../../core/names.ts";
 import { buildExperiment } from "../../experiment/build/build-experiment.ts";
 import type { ConfigDocument } from "../../experiment/config/document.ts";
 import type { ConfigTree } from "../../experiment/config/read-config.ts";

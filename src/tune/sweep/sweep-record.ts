@@ -1,5 +1,5 @@
 import { HooklineError } from "../../core/errors.ts";
-import type { Json } from "../../core/json.ts";
+import type { Json } from "../../core/options.ts";
 import { builtin, type Builtin } from "../../platform/builtin.ts";
 import { documentOf, type ConfigTree } from "../../experiment/config/read-config.ts";
 import { parseJson } from "../../experiment/config/parse-json.ts";

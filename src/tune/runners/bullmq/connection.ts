@@ -2,7 +2,7 @@
 // when it goes away for a while.
 import type { Redis, RedisOptions } from "ioredis";
 import { EngineError, HooklineError } from "../../../core/errors.ts";
-import { redact, secretsOfEnvironment } from "../../../core/redact.ts";
+import { redact, secretsOfEnvironment } from "../../../platform/redact.ts";
 import { StudyError } from "../../study-errors.ts";
 
 type RedisClass = new (url: string, options: RedisOptions) => Redis;

@@ -1,4 +1,4 @@
-import type { TrialFailure } from "../../../core/tune.types.ts";
+import type { TrialFailure } from "../../../core/outer-events.ts";
 import { stringifyExact } from "../../../runs/exact-json.ts";
 import type { FromTrial, TrialHost, TrialJob, TrialOutcome, Verdict } from "../runner.ts";
 import { TrialLost, toError } from "../../study-errors.ts";
