@@ -7,7 +7,8 @@ import type { Diagnosis, NonFinite } from "../core/inspection.ts";
 import { OptionError } from "../core/errors.ts";
 import type { Hook } from "../core/hook.ts";
 import type { HostBatch } from "../core/model.ts";
-import { checkOptions, is } from "../core/options.ts";
+import { component } from "../core/component.ts";
+import { is } from "../core/options.ts";
 import { reportedBadStep } from "./nan-guard.ts";
 
 /** Options of `debug`. */
@@ -25,15 +26,6 @@ export interface DebugOptions {
   /** Where the lines go. Default console.log. */
   readonly print?: (line: string) => void;
 }
-
-const CHECKS = {
-  name: is.name,
-  enabled: is.boolean,
-  every: is.cadence,
-  nan: is.boolean,
-  breakpoint: is.boolean,
-  print: is.function,
-};
 
 const short = (value: number): string => String(Number(value.toPrecision(4)));
 
@@ -71,8 +63,25 @@ function findings({ micro, loaderName, batch, params, index, activation, loss, g
  * @example
  * debug({ every: "500 steps", enabled: process.env.DEBUG !== undefined })
  */
-export function debug(options: DebugOptions = {}): Hook {
-  checkOptions("debug", options, CHECKS);
+export const debug = /* @__PURE__ */ component(
+  {
+    kind: "hook",
+    name: "debug",
+    takes: () => ({
+      options: {
+        name: is.name,
+        enabled: is.boolean,
+        every: is.cadence,
+        nan: is.boolean,
+        breakpoint: is.boolean,
+        print: is.function,
+      },
+    }),
+  },
+  makeDebug,
+);
+
+function makeDebug(options: DebugOptions = {}): Hook {
   const { name = "debug", enabled = true, nan = true, breakpoint = false } = options;
   const print = options.print ?? printLine;
   if (options.every !== undefined) checkCadence("debug: every", options.every);

@@ -6,7 +6,8 @@ import type { GradStats } from "../core/inspection.ts";
 import type { Hook } from "../core/hook.ts";
 import { selectNames, type NameFilter } from "../core/names.ts";
 import { histogram } from "../core/media.ts";
-import { checkOptions, is } from "../core/options.ts";
+import { component } from "../core/component.ts";
+import { is } from "../core/options.ts";
 import { sharedKey, type SharedKey } from "../core/shared.ts";
 import { warnUser } from "../platform/print.ts";
 
@@ -42,18 +43,6 @@ export const gradHistograms: SharedKey<GradHistograms> = sharedKey("gradHistogra
 
 const DEFAULT_BINS = 30;
 
-const CHECKS = {
-  name: is.name,
-  every: is.cadence,
-  norm: is.boolean,
-  histogram: is.or(is.boolean, is.wholeFrom(1)),
-  percentiles: is.arrayOf(is.between(0, 100)),
-  filter: is.or(is.name, is.arrayOf(is.name), is.function),
-  vanishing: is.positive,
-  exploding: is.positive,
-  action: is.oneOf("log", "warn", "stop"),
-};
-
 type Stats = Readonly<Record<string, GradStats>>;
 type Context = ContextOf<"beforeOptimizerStep">;
 
@@ -61,8 +50,28 @@ type Context = ContextOf<"beforeOptimizerStep">;
  * @example
  * gradientMonitor({ every: 50, percentiles: [5, 50, 95], filter: "*.weight", exploding: 1e3, action: "stop" })
  */
-export function gradientMonitor(options: GradientMonitorOptions = {}): Hook {
-  checkOptions(options?.name ?? "gradientMonitor", options, CHECKS);
+export const gradientMonitor = /* @__PURE__ */ component(
+  {
+    kind: "hook",
+    name: "gradientMonitor",
+    takes: () => ({
+      options: {
+        name: is.name,
+        every: is.cadence,
+        norm: is.boolean,
+        histogram: is.or(is.boolean, is.wholeFrom(1)),
+        percentiles: is.arrayOf(is.between(0, 100)),
+        filter: is.or(is.name, is.arrayOf(is.name), is.function),
+        vanishing: is.positive,
+        exploding: is.positive,
+        action: is.oneOf("log", "warn", "stop"),
+      },
+    }),
+  },
+  makeGradientMonitor,
+);
+
+function makeGradientMonitor(options: GradientMonitorOptions = {}): Hook {
   const { name = "gradientMonitor", every = 100, norm = true, percentiles = [], filter, action = "warn" } = options;
   checkCadence(`${name}: every`, every);
   const { vanishing = 0, exploding = Infinity } = options;

@@ -2,7 +2,8 @@
 import { checkCadence, withUnit, type Cadence } from "../core/cadence.ts";
 import { OptionError } from "../core/errors.ts";
 import type { Hook } from "../core/hook.ts";
-import { checkOptions, is } from "../core/options.ts";
+import { component } from "../core/component.ts";
+import { is } from "../core/options.ts";
 
 /** Options of `gradientNoise`. */
 export interface GradientNoiseOptions {
@@ -12,8 +13,6 @@ export interface GradientNoiseOptions {
   /** How much of the running averages stays at each measurement: single ones are very noisy. Default 0.95. */
   readonly decay?: number;
 }
-
-const CHECKS = { name: is.name, every: is.cadence, decay: is.fraction };
 
 /** Running averages of the two estimates. Their ratio is what is logged: each alone is unbiased, a single ratio is not. */
 type Averages = { readonly trace: number; readonly signal: number };
@@ -25,8 +24,16 @@ type Averages = { readonly trace: number; readonly signal: number };
  * @example
  * new Trainer({ …, accumulate: 4, hooks: [gradientNoise({ every: 50 })] })
  */
-export function gradientNoise(options: GradientNoiseOptions = {}): Hook {
-  checkOptions(options?.name ?? "gradientNoise", options, CHECKS);
+export const gradientNoise = /* @__PURE__ */ component(
+  {
+    kind: "hook",
+    name: "gradientNoise",
+    takes: () => ({ options: { name: is.name, every: is.cadence, decay: is.fraction } }),
+  },
+  makeGradientNoise,
+);
+
+function makeGradientNoise(options: GradientNoiseOptions = {}): Hook {
   const { name = "gradientNoise", every = 10, decay = 0.95 } = options;
   checkCadence(`${name}: every`, every);
   let averages: Averages | undefined;

@@ -3,7 +3,8 @@ import type { Cadence } from "../core/cadence.ts";
 import type { ContextOf } from "../core/context.types.ts";
 import { OptionError } from "../core/errors.ts";
 import type { Hook } from "../core/hook.ts";
-import { checkOptions, is } from "../core/options.ts";
+import { component } from "../core/component.ts";
+import { is } from "../core/options.ts";
 import { writeAtomically } from "../runs/files.ts";
 import { Endpoint, ENDPOINT_CHECKS, type EndpointOptions } from "../net/endpoint.ts";
 import { Outbox } from "../net/outbox.ts";
@@ -19,13 +20,6 @@ export interface HeartbeatOptions extends EndpointOptions {
   readonly every?: Cadence;
   readonly name?: string;
 }
-
-const CHECKS = {
-  ...ENDPOINT_CHECKS,
-  file: is.name,
-  every: is.cadence,
-  name: is.name,
-};
 
 /** One place that beats go to. Only the latest matters: one that waits is replaced by the next. */
 interface Target {
@@ -53,8 +47,23 @@ function targetsOf({ file, ...options }: HeartbeatOptions): Target[] {
  * Writes or posts `{ step, epoch, time, status }` at the beginning, now and then, and at the end of the run.
  * @example heartbeat({ file: "runs/digits/heartbeat.json", every: "10 s" })
  */
-export function heartbeat(options: HeartbeatOptions): Hook {
-  checkOptions("heartbeat", options, CHECKS);
+export const heartbeat = /* @__PURE__ */ component(
+  {
+    kind: "hook",
+    name: "heartbeat",
+    takes: () => ({
+      options: {
+        ...ENDPOINT_CHECKS,
+        file: is.pathToWrite,
+        every: is.cadence,
+        name: is.name,
+      },
+    }),
+  },
+  makeHeartbeat,
+);
+
+function makeHeartbeat(options: HeartbeatOptions): Hook {
   const { every = "30 s", name = "heartbeat" } = options;
   const targets = targetsOf(options);
   let outboxes: Outbox<string>[] | undefined;

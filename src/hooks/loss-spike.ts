@@ -2,7 +2,8 @@
 import type { ContextOf } from "../core/context.types.ts";
 import { OptionError } from "../core/errors.ts";
 import type { Hook } from "../core/hook.ts";
-import { checkOptions, is } from "../core/options.ts";
+import { component } from "../core/component.ts";
+import { is } from "../core/options.ts";
 
 /** Options of `lossSpike`. */
 export interface LossSpikeOptions {
@@ -27,25 +28,6 @@ export interface LossSpikeOptions {
   readonly cooldown?: number;
 }
 
-const CHECKS = {
-  name: is.name,
-  window: is.wholeFrom(3),
-  minHistory: is.wholeFrom(3),
-  factor: {
-    expected: "a number > 1",
-    schema: { type: "number", exclusiveMinimum: 1 },
-    test: (v: unknown) => typeof v === "number" && v > 1,
-  },
-  mad: is.positive,
-  action: is.oneOf("skip", "lowerLr", "rollback"),
-  lrFactor: {
-    expected: "a number between 0 and 1",
-    schema: { type: "number", exclusiveMinimum: 0, exclusiveMaximum: 1 },
-    test: (v: unknown) => typeof v === "number" && v > 0 && v < 1,
-  },
-  cooldown: is.wholeFrom(0),
-};
-
 /** Makes the median absolute deviation of normal noise its standard deviation. */
 const NORMAL = 1.4826;
 
@@ -62,8 +44,35 @@ function median(values: readonly number[]): number {
  * @example
  * lossSpike({ factor: 3, action: "lowerLr", cooldown: 100 })
  */
-export function lossSpike(options: LossSpikeOptions = {}): Hook {
-  checkOptions("lossSpike", options, CHECKS);
+export const lossSpike = /* @__PURE__ */ component(
+  {
+    kind: "hook",
+    name: "lossSpike",
+    takes: () => ({
+      options: {
+        name: is.name,
+        window: is.wholeFrom(3),
+        minHistory: is.wholeFrom(3),
+        factor: {
+          expected: "a number > 1",
+          schema: { type: "number", exclusiveMinimum: 1 },
+          test: (v: unknown) => typeof v === "number" && v > 1,
+        },
+        mad: is.positive,
+        action: is.oneOf("skip", "lowerLr", "rollback"),
+        lrFactor: {
+          expected: "a number between 0 and 1",
+          schema: { type: "number", exclusiveMinimum: 0, exclusiveMaximum: 1 },
+          test: (v: unknown) => typeof v === "number" && v > 0 && v < 1,
+        },
+        cooldown: is.wholeFrom(0),
+      },
+    }),
+  },
+  makeLossSpike,
+);
+
+function makeLossSpike(options: LossSpikeOptions = {}): Hook {
   const { name = "lossSpike", window = 50, minHistory = 10, mad, action = "skip", lrFactor = 0.5 } = options;
   const factor = options.factor ?? (mad === undefined ? 2 : undefined);
   const cooldown = options.cooldown ?? (action === "skip" ? 0 : 10);

@@ -2,7 +2,8 @@
 import { boundaryEvent, checkCadence, type Cadence } from "../core/cadence.ts";
 import type { ContextOf, LiveGroup } from "../core/context.types.ts";
 import type { Hook } from "../core/hook.ts";
-import { checkOptions, is } from "../core/options.ts";
+import { component } from "../core/component.ts";
+import { is } from "../core/options.ts";
 
 /** Options of `lrMonitor`. */
 export interface LrMonitorOptions {
@@ -15,13 +16,6 @@ export interface LrMonitorOptions {
   readonly weightDecay?: boolean;
 }
 
-const CHECKS = {
-  name: is.name,
-  every: is.cadence,
-  momentum: is.boolean,
-  weightDecay: is.boolean,
-};
-
 type Optimizers = ContextOf<"stepEnd">["optimizers"];
 
 /**
@@ -29,8 +23,23 @@ type Optimizers = ContextOf<"stepEnd">["optimizers"];
  * @example
  * lrMonitor({ every: "1 epoch", weightDecay: true })
  */
-export function lrMonitor(options: LrMonitorOptions = {}): Hook {
-  checkOptions(options?.name ?? "lrMonitor", options, CHECKS);
+export const lrMonitor = /* @__PURE__ */ component(
+  {
+    kind: "hook",
+    name: "lrMonitor",
+    takes: () => ({
+      options: {
+        name: is.name,
+        every: is.cadence,
+        momentum: is.boolean,
+        weightDecay: is.boolean,
+      },
+    }),
+  },
+  makeLrMonitor,
+);
+
+function makeLrMonitor(options: LrMonitorOptions = {}): Hook {
   const { name = "lrMonitor", every = 1, momentum = false, weightDecay = false } = options;
   checkCadence(`${name}: every`, every);
   const kinds = ["lr", ...(momentum ? ["momentum"] : []), ...(weightDecay ? ["weightDecay"] : [])] as const;

@@ -3,7 +3,8 @@ import type { ContextOf } from "../core/context.types.ts";
 import type { Diagnosis, NonFinite } from "../core/inspection.ts";
 import { HooklineError } from "../core/errors.ts";
 import type { Hook } from "../core/hook.ts";
-import { checkOptions, is } from "../core/options.ts";
+import { component } from "../core/component.ts";
+import { is } from "../core/options.ts";
 import { warnUser } from "../platform/print.ts";
 import { sharedKey } from "../core/shared.ts";
 
@@ -22,13 +23,6 @@ export interface NanGuardOptions {
   /** With `rollback`: after so many bad steps in a row, and again after as many more. Default 3. */
   readonly rollbackAfter?: number;
 }
-
-const CHECKS = {
-  name: is.name,
-  action: is.oneOf("stop", "skip", "raise", "rollback"),
-  maxConsecutive: is.wholeFrom(1),
-  rollbackAfter: is.wholeFrom(1),
-};
 
 /** The newest non-finite step that a hook has reported: other hooks need not report it again. */
 export const reportedBadStep = sharedKey<number>("reportedBadStep");
@@ -73,8 +67,23 @@ function firstBad(
  * new Trainer({ …, hooks: [nanGuard({ action: "skip" })] });
  * new Trainer({ …, runDir: "runs/digits", hooks: [nanGuard({ action: "rollback" })] });
  */
-export function nanGuard(options: NanGuardOptions = {}): Hook {
-  checkOptions("nanGuard", options, CHECKS);
+export const nanGuard = /* @__PURE__ */ component(
+  {
+    kind: "hook",
+    name: "nanGuard",
+    takes: () => ({
+      options: {
+        name: is.name,
+        action: is.oneOf("stop", "skip", "raise", "rollback"),
+        maxConsecutive: is.wholeFrom(1),
+        rollbackAfter: is.wholeFrom(1),
+      },
+    }),
+  },
+  makeNanGuard,
+);
+
+function makeNanGuard(options: NanGuardOptions = {}): Hook {
   const { name = "nanGuard", action = "stop", maxConsecutive = 10, rollbackAfter = 3 } = options;
   let consecutive = 0;
   let total = 0;

@@ -2,7 +2,8 @@
 import type { Cadence } from "../core/cadence.ts";
 import type { Hook } from "../core/hook.ts";
 import type { NameFilter } from "../core/names.ts";
-import { checkOptions, is } from "../core/options.ts";
+import { component } from "../core/component.ts";
+import { is } from "../core/options.ts";
 import type { ActivationStats } from "../core/inspection.ts";
 import { sharedKey, type SharedKey } from "../core/shared.ts";
 
@@ -40,22 +41,30 @@ export const probedStats: SharedKey<ProbedStats> = sharedKey("probedStats");
 
 const DEFAULT_BINS = 30;
 
-const CHECKS = {
-  name: is.name,
-  match: is.or(is.name, is.arrayOf(is.name), is.function),
-  stats: is.arrayOf(is.oneOf(...STATS)),
-  percentiles: is.arrayOf(is.between(0, 100)),
-  histogram: is.or(is.boolean, is.wholeFrom(1)),
-  every: is.cadence,
-  log: is.boolean,
-};
-
 /**
  * @example
  * probe({ match: "blocks.*.mlp", stats: ["std", "dead"], percentiles: [1, 99], every: 50 })
  */
-export function probe(options: ProbeOptions = {}): Hook {
-  checkOptions(options?.name ?? "probe", options, CHECKS);
+export const probe = /* @__PURE__ */ component(
+  {
+    kind: "hook",
+    name: "probe",
+    takes: () => ({
+      options: {
+        name: is.name,
+        match: is.or(is.name, is.arrayOf(is.name), is.function),
+        stats: is.arrayOf(is.oneOf(...STATS)),
+        percentiles: is.arrayOf(is.between(0, 100)),
+        histogram: is.or(is.boolean, is.wholeFrom(1)),
+        every: is.cadence,
+        log: is.boolean,
+      },
+    }),
+  },
+  makeProbe,
+);
+
+function makeProbe(options: ProbeOptions = {}): Hook {
   const { name = "probe", match = "*", stats = ["norm", "mean", "std"], percentiles = [], every = 100 } = options;
   const bins = options.histogram === true ? DEFAULT_BINS : options.histogram || 0;
 

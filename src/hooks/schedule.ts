@@ -1,7 +1,8 @@
 // schedule: any hook, at a cadence.
 import { checkCadence, type Cadence } from "../core/cadence.ts";
 import type { Hook } from "../core/hook.ts";
-import { checkOptions, is } from "../core/options.ts";
+import { component } from "../core/component.ts";
+import { is, one } from "../core/options.ts";
 
 /**
  * The hook with this cadence on top of its own: all must be due. Name, state, order and error policy stay the hook's,
@@ -9,8 +10,16 @@ import { checkOptions, is } from "../core/options.ts";
  * @example
  * schedule({ every: "500 steps", from: "1 epoch" }, new GradHistogram())
  */
-export function schedule(cadence: Cadence, hook: Hook): Hook {
-  checkOptions("schedule", { cadence, hook }, { cadence: is.cadence, hook: is.object });
+export const schedule = /* @__PURE__ */ component(
+  {
+    kind: "hook",
+    name: "schedule",
+    takes: () => ({ args: { cadence: is.cadence, hook: { ...is.object, holds: one("hook") } } }),
+  },
+  makeSchedule,
+);
+
+function makeSchedule(cadence: Cadence, hook: Hook): Hook {
   checkCadence("schedule", cadence);
   const own = hook.every === undefined ? [] : [hook.every].flat();
   return Object.defineProperty(

@@ -1,7 +1,8 @@
 // Ends the run when someone touches a file: from another shell, another machine, a job script.
 import type { Cadence } from "../core/cadence.ts";
 import type { Hook } from "../core/hook.ts";
-import { checkOptions, is } from "../core/options.ts";
+import { component } from "../core/component.ts";
+import { is } from "../core/options.ts";
 import { builtin } from "../platform/builtin.ts";
 
 /** Options of `stopFile`. */
@@ -15,8 +16,6 @@ export interface StopFileOptions {
   readonly name?: string;
 }
 
-const CHECKS = { path: is.name, every: is.cadence, save: is.boolean, name: is.name };
-
 type Fs = ReturnType<typeof process.getBuiltinModule<"node:fs/promises">>;
 
 /** A look at a local disk takes a fraction of this; a file server that hangs must not hold up the steps. */
@@ -27,8 +26,19 @@ const PATIENCE_MS = 20;
  * deleted.
  * @example stopFile({ path: "runs/digits/STOP" }) // later: touch runs/digits/STOP
  */
-export function stopFile(options: StopFileOptions): Hook {
-  checkOptions("stopFile", options, CHECKS, ["path"]);
+export const stopFile = /* @__PURE__ */ component(
+  {
+    kind: "hook",
+    name: "stopFile",
+    takes: () => ({
+      options: { path: is.pathToWrite, every: is.cadence, save: is.boolean, name: is.name },
+      required: ["path"],
+    }),
+  },
+  makeStopFile,
+);
+
+function makeStopFile(options: StopFileOptions): Hook {
   const { path, every = "1 s", save = true, name = "stopFile" } = options;
   /** The file as it was at the beginning; undefined when there was none. */
   let old: string | undefined;

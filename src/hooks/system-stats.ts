@@ -1,7 +1,8 @@
 // What the run takes of the machine: CPU, memory, responsiveness, and the GPUs where there are some.
 import { checkCadence, type Cadence } from "../core/cadence.ts";
 import type { Hook } from "../core/hook.ts";
-import { checkOptions, is } from "../core/options.ts";
+import { component } from "../core/component.ts";
+import { is } from "../core/options.ts";
 import { builtinOrNone } from "../platform/builtin.ts";
 
 /** Options of `systemStats`. */
@@ -14,13 +15,6 @@ export interface SystemStatsOptions {
   /** Seconds between its reports. Default 5. */
   readonly gpuInterval?: number;
 }
-
-const CHECKS = {
-  name: is.name,
-  every: is.cadence,
-  gpu: is.boolean,
-  gpuInterval: is.wholeFrom(1),
-};
 
 type Process = ReturnType<typeof process.getBuiltinModule<"node:process">>;
 
@@ -47,8 +41,23 @@ function memory(node: Process | undefined): Record<string, number> {
  * @example
  * systemStats({ every: "30 s" })
  */
-export function systemStats(options: SystemStatsOptions = {}): Hook {
-  checkOptions(options?.name ?? "systemStats", options, CHECKS);
+export const systemStats = /* @__PURE__ */ component(
+  {
+    kind: "hook",
+    name: "systemStats",
+    takes: () => ({
+      options: {
+        name: is.name,
+        every: is.cadence,
+        gpu: is.boolean,
+        gpuInterval: is.wholeFrom(1),
+      },
+    }),
+  },
+  makeSystemStats,
+);
+
+function makeSystemStats(options: SystemStatsOptions = {}): Hook {
   const { name = "systemStats", every = { every: "10 s", atEnd: true }, gpu = true, gpuInterval = 5 } = options;
   checkCadence(`${name}: every`, every);
   const node = builtinOrNone<Process>("node:process");

@@ -2,7 +2,8 @@
 import { OptionError } from "../core/errors.ts";
 import type { ContextOf } from "../core/context.types.ts";
 import type { Hook } from "../core/hook.ts";
-import { checkOptions, is } from "../core/options.ts";
+import { component } from "../core/component.ts";
+import { is } from "../core/options.ts";
 
 /** Options of `throughput`. */
 export interface ThroughputOptions {
@@ -14,13 +15,6 @@ export interface ThroughputOptions {
   /** What the hardware can do in a second: `perf/mfu` is the share in use (model FLOP utilisation). */
   readonly peakFlops?: number;
 }
-
-const CHECKS = {
-  name: is.name,
-  window: is.wholeFrom(1),
-  flopsPerSample: is.positive,
-  peakFlops: is.positive,
-};
 
 type Counted = Pick<ContextOf<"stepEnd">, "step" | "samplesSeen" | "tokensSeen">;
 
@@ -36,8 +30,23 @@ interface Mark extends Counted {
  * @example
  * throughput({ window: 100, flopsPerSample: 6 * paramCount * tokensPerSample, peakFlops: 312e12 })
  */
-export function throughput(options: ThroughputOptions = {}): Hook {
-  checkOptions(options?.name ?? "throughput", options, CHECKS);
+export const throughput = /* @__PURE__ */ component(
+  {
+    kind: "hook",
+    name: "throughput",
+    takes: () => ({
+      options: {
+        name: is.name,
+        window: is.wholeFrom(1),
+        flopsPerSample: is.positive,
+        peakFlops: is.positive,
+      },
+    }),
+  },
+  makeThroughput,
+);
+
+function makeThroughput(options: ThroughputOptions = {}): Hook {
   const { name = "throughput", window = 50, flopsPerSample, peakFlops } = options;
   if (peakFlops !== undefined && flopsPerSample === undefined)
     throw new OptionError(

@@ -1,7 +1,8 @@
 // Where the time goes: steps, waiting for data, evaluations and every call of a hook, as a file for chrome://tracing or Perfetto.
 import type { ContextOf } from "../core/context.types.ts";
 import type { Hook } from "../core/hook.ts";
-import { checkOptions, is } from "../core/options.ts";
+import { component } from "../core/component.ts";
+import { is } from "../core/options.ts";
 import type { Disposer } from "../core/registry.ts";
 import { builtin } from "../platform/builtin.ts";
 
@@ -16,8 +17,6 @@ export interface TimelineOptions {
   readonly name?: string;
 }
 
-const CHECKS = { file: is.name, from: is.wholeFrom(1), until: is.wholeFrom(1), name: is.name };
-
 const TRACKS = ["loop", "hooks"] as const;
 const [LOOP, HOOKS] = [0, 1];
 
@@ -28,8 +27,19 @@ type Scope = "epoch" | "step" | "eval" | "data wait";
  * it is without it; while it records, every call of a hook is measured.
  * @example timeline({ file: "runs/digits/timeline.json", from: 100, until: 120 })
  */
-export function timeline(options: TimelineOptions): Hook {
-  checkOptions("timeline", options, CHECKS, ["file"]);
+export const timeline = /* @__PURE__ */ component(
+  {
+    kind: "hook",
+    name: "timeline",
+    takes: () => ({
+      options: { file: is.pathToWrite, from: is.wholeFrom(1), until: is.wholeFrom(1), name: is.name },
+      required: ["file"],
+    }),
+  },
+  makeTimeline,
+);
+
+function makeTimeline(options: TimelineOptions): Hook {
   const { file, from = 1, until = Infinity, name = "timeline" } = options;
   let trace: TraceFile | undefined;
   /** Where a further fit goes on in the file, and the time that the file calls zero. */

@@ -3,8 +3,10 @@ import type { ContextOf } from "../core/context.types.ts";
 import { OptionError } from "../core/errors.ts";
 import type { CustomEvents, EventName } from "../core/events.ts";
 import type { Hook } from "../core/hook.ts";
-import { directionOf, monitorValue, nearest, unknownMonitor } from "../core/names.ts";
-import { checkOptions, is, show } from "../core/options.ts";
+import { directionOf, monitorValue, unknownMonitor } from "../core/names.ts";
+import { component } from "../core/component.ts";
+import { is, show } from "../core/options.ts";
+import { nearest } from "../core/names.ts";
 import { Endpoint, ENDPOINT_CHECKS, type EndpointOptions } from "../net/endpoint.ts";
 import { Outbox } from "../net/outbox.ts";
 import { post } from "../net/post.ts";
@@ -53,16 +55,6 @@ export interface WebhookOptions extends EndpointOptions {
   readonly name?: string;
 }
 
-const CHECKS = {
-  ...ENDPOINT_CHECKS,
-  on: is.arrayOf(is.name),
-  monitor: is.name,
-  mode: is.oneOf("min", "max", "auto"),
-  template: is.function,
-  retries: is.wholeFrom(0),
-  name: is.name,
-};
-
 /** How many notices may wait for a slow service. */
 const LIMIT = 256;
 
@@ -76,8 +68,27 @@ type AnyContext = Pick<ContextOf<"close">, "step" | "epoch" | "status" | "elapse
  * Sends a notice at the end of the run, at every new best value of a metric and when the run fails.
  * @example webhook({ url: process.env.SLACK_URL, on: ["trainEnd", "exception"] })
  */
-export function webhook(options: WebhookOptions): Hook {
-  checkOptions("webhook", options, CHECKS, ["url"]);
+export const webhook = /* @__PURE__ */ component(
+  {
+    kind: "hook",
+    name: "webhook",
+    takes: () => ({
+      options: {
+        ...ENDPOINT_CHECKS,
+        on: is.arrayOf(is.name),
+        monitor: is.name,
+        mode: is.oneOf("min", "max", "auto"),
+        template: is.function,
+        retries: is.wholeFrom(0),
+        name: is.name,
+      },
+      required: ["url"],
+    }),
+  },
+  makeWebhook,
+);
+
+function makeWebhook(options: WebhookOptions): Hook {
   const { on = ["trainEnd", "bestModel", "exception"], monitor = "val/loss", template, retries = 3 } = options;
   const { name = "webhook" } = options;
   const mode = options.mode === undefined || options.mode === "auto" ? directionOf(monitor) : options.mode;

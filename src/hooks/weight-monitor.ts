@@ -5,7 +5,8 @@ import { OptionError } from "../core/errors.ts";
 import type { Hook } from "../core/hook.ts";
 import type { HostTensors, Tensor, Tensors } from "../core/model.ts";
 import { selectNames, type NameFilter } from "../core/names.ts";
-import { checkOptions, is } from "../core/options.ts";
+import { component } from "../core/component.ts";
+import { is } from "../core/options.ts";
 
 /** Options of `weightMonitor`. */
 export interface WeightMonitorOptions {
@@ -23,22 +24,30 @@ export interface WeightMonitorOptions {
   readonly filter?: NameFilter;
 }
 
-const CHECKS = {
-  name: is.name,
-  every: is.cadence,
-  norm: is.boolean,
-  updateRatio: is.boolean,
-  filter: is.or(is.name, is.arrayOf(is.name), is.function),
-};
-
 const squares = (x: Tensor): Tensor => x.ref.mul(x).sum();
 
 /**
  * @example
  * weightMonitor({ every: 50, filter: "*.weight" })
  */
-export function weightMonitor(options: WeightMonitorOptions = {}): Hook {
-  checkOptions(options?.name ?? "weightMonitor", options, CHECKS);
+export const weightMonitor = /* @__PURE__ */ component(
+  {
+    kind: "hook",
+    name: "weightMonitor",
+    takes: () => ({
+      options: {
+        name: is.name,
+        every: is.cadence,
+        norm: is.boolean,
+        updateRatio: is.boolean,
+        filter: is.or(is.name, is.arrayOf(is.name), is.function),
+      },
+    }),
+  },
+  makeWeightMonitor,
+);
+
+function makeWeightMonitor(options: WeightMonitorOptions = {}): Hook {
   const { name = "weightMonitor", every = 100, norm = true, updateRatio = true, filter } = options;
   checkCadence(`${name}: every`, every);
   const chosen = (names: readonly string[]): readonly string[] =>

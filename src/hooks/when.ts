@@ -3,7 +3,8 @@ import type { ContextOf } from "../core/context.types.ts";
 import { OptionError } from "../core/errors.ts";
 import { alwaysPasses } from "../core/events.ts";
 import type { Hook } from "../core/hook.ts";
-import { checkOptions, is, show } from "../core/options.ts";
+import { component } from "../core/component.ts";
+import { is, one, show } from "../core/options.ts";
 import { wrapHook } from "./schedule.ts";
 
 /** Sees what every event shows: step, epoch, metrics, … */
@@ -16,8 +17,16 @@ export type Predicate = (ctx: ContextOf<"close">, event: string) => boolean;
  * @example
  * when((ctx) => (ctx.metrics["val/loss"] ?? Infinity) < 1, gradientMonitor())
  */
-export function when(predicate: Predicate, hook: Hook): Hook {
-  checkOptions("when", { predicate, hook }, { predicate: is.function, hook: is.object }, ["predicate"]);
+export const when = /* @__PURE__ */ component(
+  {
+    kind: "hook",
+    name: "when",
+    takes: () => ({ args: { predicate: is.function, hook: { ...is.object, holds: one("hook") } } }),
+  },
+  makeWhen,
+);
+
+function makeWhen(predicate: Predicate, hook: Hook): Hook {
   const holds = (ctx: ContextOf<"close">, event: string): boolean => {
     const verdict: unknown = predicate(ctx, event);
     if (typeof verdict === "boolean") return verdict;

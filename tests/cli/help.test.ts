@@ -2,7 +2,7 @@
 import { expect, test } from "vitest";
 import { builtinHooks } from "../../src/cli/lib/hook-list.ts";
 import { makeProgram } from "../../src/cli/program.ts";
-import { hooks } from "../../src/experiment/registry/hooks.ts";
+import { KINDS } from "../../src/experiment/registry/kinds.ts";
 
 const program = makeProgram(() => undefined);
 
@@ -26,9 +26,9 @@ test("every command has examples, and help says what exit codes mean", () => {
   expect(helpOf(program)).toMatch(/Exit codes:\n {2}0 .*\n {2}1 .*\n {2}2 .*\n {2}130, 143, 138 /);
 });
 
-test("`hookline hooks` lists every hook that a config can name, and says what each is for", () => {
+test("`hookline hooks` lists every hook that a config can name, and says what each is for", async () => {
   const listed = builtinHooks();
-  expect(listed.map(({ use }) => use).sort()).toEqual(Object.keys(hooks).sort());
+  expect(listed.map(({ use }) => use).sort()).toEqual(Object.keys(await KINDS.hook.load()).sort());
   for (const { use, what } of listed) expect(what, use).toMatch(/^[A-Z].{15,}\.$/);
   expect(listed.find(({ use }) => use === "gradientNoise")!.what).toContain("noise scale");
 });

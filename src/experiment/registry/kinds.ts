@@ -1,7 +1,6 @@
 // The kinds of components: what each is called, how one is recognised, and where the built-in ones are.
 import { componentsIn, type Component } from "../../core/component.ts";
 import type { Holds, Kind } from "../../core/options.ts";
-import { described } from "./component.ts";
 
 export interface KindInfo {
   /** For messages: `a hook`. */
@@ -75,7 +74,7 @@ export const KINDS: Readonly<Record<Kind, KindInfo>> = {
     what: "a hook",
     looks: "an object with a `name` and methods such as `onStepEnd`",
     test: isHook,
-    load: async () => described("hook", (await import("./hooks.ts")).hooks),
+    load: async () => componentsIn(await import("../../index.ts"), "hook"),
   },
   logger: {
     what: "a backend of the logger",

@@ -2,7 +2,8 @@
 import { checkCadence, type Cadence, type CadenceOptions, type Quantity } from "../../core/cadence.ts";
 import type { ContextOf } from "../../core/context.types.ts";
 import type { Hook } from "../../core/hook.ts";
-import { checkOptions, is } from "../../core/options.ts";
+import { component } from "../../core/component.ts";
+import { is } from "../../core/options.ts";
 import { averageAt, ParamAverage } from "./average.ts";
 
 /** Options of `ema`. */
@@ -24,22 +25,30 @@ export interface EmaOptions {
   readonly apply?: "eval" | "end";
 }
 
-const CHECKS = {
-  name: is.name,
-  decay: is.fraction,
-  warmup: is.boolean,
-  every: is.cadence,
-  from: is.or(is.nonNegative, is.name),
-  apply: is.oneOf("eval", "end"),
-};
-
 /**
  * The model trains on its own parameters; evaluations see the average, and so do other hooks, through `averagedParams`.
  * @example
  * new Trainer({ …, hooks: [ema({ decay: 0.9999, warmup: true })] });
  */
-export function ema(options: EmaOptions = {}): Hook {
-  checkOptions("ema", options, CHECKS);
+export const ema = /* @__PURE__ */ component(
+  {
+    kind: "hook",
+    name: "ema",
+    takes: () => ({
+      options: {
+        name: is.name,
+        decay: is.fraction,
+        warmup: is.boolean,
+        every: is.cadence,
+        from: is.or(is.nonNegative, is.name),
+        apply: is.oneOf("eval", "end"),
+      },
+    }),
+  },
+  makeEma,
+);
+
+function makeEma(options: EmaOptions = {}): Hook {
   const { name = "ema", decay = 0.999, warmup = false, every = 1, from, apply = "eval" } = options;
   const own: CadenceOptions = typeof every === "object" ? every : { every };
   const cadence: CadenceOptions = from === undefined ? own : { ...own, from };

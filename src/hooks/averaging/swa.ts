@@ -2,7 +2,8 @@
 import { checkCadence, type Cadence, type CadenceOptions, type Quantity } from "../../core/cadence.ts";
 import type { ContextOf } from "../../core/context.types.ts";
 import type { Hook } from "../../core/hook.ts";
-import { checkOptions, is } from "../../core/options.ts";
+import { component } from "../../core/component.ts";
+import { is } from "../../core/options.ts";
 import { averageAt, ParamAverage } from "./average.ts";
 
 /** Options of `swa`. */
@@ -17,20 +18,28 @@ export interface SwaOptions {
   readonly apply?: "end" | "eval";
 }
 
-const CHECKS = {
-  name: is.name,
-  from: is.or(is.nonNegative, is.name),
-  every: is.cadence,
-  apply: is.oneOf("end", "eval"),
-};
-
 /**
  * Buffers such as batch norm's running statistics are averaged with the parameters.
  * @example
  * new Trainer({ …, hooks: [swa({ from: "75%", every: "1 epoch" })] });
  */
-export function swa(options: SwaOptions = {}): Hook {
-  checkOptions("swa", options, CHECKS);
+export const swa = /* @__PURE__ */ component(
+  {
+    kind: "hook",
+    name: "swa",
+    takes: () => ({
+      options: {
+        name: is.name,
+        from: is.or(is.nonNegative, is.name),
+        every: is.cadence,
+        apply: is.oneOf("end", "eval"),
+      },
+    }),
+  },
+  makeSwa,
+);
+
+function makeSwa(options: SwaOptions = {}): Hook {
   const { name = "swa", from = "75%", every = "1 epoch", apply = "end" } = options;
   const cadence: CadenceOptions = { ...(typeof every === "object" ? every : { every }), from };
   checkCadence("swa", cadence);

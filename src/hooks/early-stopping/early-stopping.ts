@@ -3,11 +3,12 @@ import { printLine, warnUser } from "../../platform/print.ts";
 import type { Cadence } from "../../core/cadence.ts";
 import type { ContextOf } from "../../core/context.types.ts";
 import type { DeviceTensors } from "../../core/inspection.ts";
+import { component } from "../../core/component.ts";
 import { OptionError } from "../../core/errors.ts";
 import type { Hook } from "../../core/hook.ts";
 import type { HostTensors } from "../../core/model.ts";
 import { evalLoaderNames, monitorValue, unknownMonitor } from "../../core/names.ts";
-import { checkStopOptions, makeTrackers } from "./options.ts";
+import { checkStopOptions, EARLY_STOPPING_CHECKS, makeTrackers } from "./options.ts";
 import { type Tracker, type TrackerState, brief } from "./tracker.ts";
 
 /** One value for all monitored metrics, or one for each by its name. */
@@ -69,7 +70,12 @@ interface Saved {
  * @example
  * earlyStopping({ monitor: "val/loss", patience: 3, restoreBest: true })
  */
-export function earlyStopping(options: EarlyStoppingOptions = {}): Hook {
+export const earlyStopping = /* @__PURE__ */ component(
+  { kind: "hook", name: "earlyStopping", takes: () => ({ options: EARLY_STOPPING_CHECKS }) },
+  makeEarlyStopping,
+);
+
+function makeEarlyStopping(options: EarlyStoppingOptions = {}): Hook {
   checkStopOptions(options);
   const { name = "earlyStopping", combine = "any", strict = true, verbose = false } = options;
   const restoreBest = options.restoreBest === true ? "memory" : options.restoreBest;

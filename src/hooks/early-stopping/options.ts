@@ -1,8 +1,9 @@
 // The options of earlyStopping, checked and made into one tracker for each metric.
 import { checkCadence } from "../../core/cadence.ts";
 import { OptionError } from "../../core/errors.ts";
-import { directionOf, didYouMean } from "../../core/names.ts";
-import { checkOptions, is, type Check } from "../../core/options.ts";
+import { directionOf } from "../../core/names.ts";
+import { is, type Check } from "../../core/options.ts";
+import { didYouMean } from "../../core/names.ts";
 import type { EarlyStoppingOptions, PerMonitor } from "./early-stopping.ts";
 import { Tracker, type Patience } from "./tracker.ts";
 
@@ -22,7 +23,7 @@ const share: Check = {
   test: (value) => typeof value === "string" && Number.isFinite(Number(PERCENT.exec(value)?.[1])),
 };
 
-const CHECKS = {
+export const EARLY_STOPPING_CHECKS = {
   name: is.name,
   monitor: is.or(is.name, {
     expected: "an array of one or more metric names",
@@ -54,9 +55,9 @@ const PER_MONITOR = ["mode", "minDelta", "baseline", "stoppingThreshold", "diver
 const monitorsOf = ({ monitor = "val/loss" }: EarlyStoppingOptions): readonly string[] =>
   typeof monitor === "string" ? [monitor] : [...new Set(monitor)];
 
+/** What the checks of single options do not see: cadences, and metrics that are not monitored. */
 export function checkStopOptions(options: EarlyStoppingOptions): void {
-  const owner = options?.name ?? "earlyStopping";
-  checkOptions(owner, options, CHECKS);
+  const owner = options.name ?? "earlyStopping";
   if (options.every !== undefined) checkCadence(`${owner}: every`, options.every);
   if (options.startFrom !== undefined) checkCadence(`${owner}: startFrom`, { from: options.startFrom });
   const monitors = monitorsOf(options);

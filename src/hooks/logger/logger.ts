@@ -3,8 +3,9 @@ import { checkCadence, type Cadence } from "../../core/cadence.ts";
 import type { ContextOf } from "../../core/context.types.ts";
 import { OptionError } from "../../core/errors.ts";
 import type { Hook } from "../../core/hook.ts";
-import { type Json, checkOptions, is, show } from "../../core/options.ts";
+import { is, oneOrList, show, type Json } from "../../core/options.ts";
 import type { HeldLock } from "../../core/saving.ts";
+import { component } from "../../core/component.ts";
 import { didYouMean } from "../../core/names.ts";
 import type { LoggerBackend } from "../../loggers/backend.ts";
 import type { LastRecord, RunEvent } from "../../runs/types.ts";
@@ -45,15 +46,6 @@ export interface LoggerOptions {
   readonly hparams?: Readonly<Record<string, Json>> | readonly string[];
 }
 
-const CHECKS = {
-  name: is.name,
-  every: is.cadence,
-  flushEvery: is.nonNegative,
-  prefix: is.string,
-  run: is.name,
-  hparams: is.or(is.arrayOf(is.name), is.object),
-};
-
 type Opening = ContextOf<"trainBegin"> | ContextOf<"evalEnd">;
 
 /** What a checkpoint keeps of a logger. */
@@ -73,8 +65,26 @@ const NO_RECORD: LastRecord = { step: -1, count: 0 };
  * logger(["console", "jsonl", "tensorboard"])
  * logger(["console", wandb({ project: "digits" })], { hparams: { hidden: 256 } })
  */
-export function logger(backends: BackendSpec | readonly BackendSpec[], options: LoggerOptions = {}): Hook {
-  checkOptions("logger", options, CHECKS);
+export const logger = /* @__PURE__ */ component(
+  {
+    kind: "hook",
+    name: "logger",
+    takes: () => ({
+      args: { backends: { ...is.anything, holds: oneOrList("logger") } },
+      options: {
+        name: is.name,
+        every: is.cadence,
+        flushEvery: is.nonNegative,
+        prefix: is.string,
+        run: is.name,
+        hparams: is.or(is.arrayOf(is.name), is.object),
+      },
+    }),
+  },
+  makeLogger,
+);
+
+function makeLogger(backends: BackendSpec | readonly BackendSpec[], options: LoggerOptions = {}): Hook {
   const specs = (Array.isArray(backends) ? backends : [backends]) as readonly BackendSpec[];
   for (const spec of specs) checkBackend(spec);
   const { name = "logger", every, flushEvery = 2, prefix = "" } = options;

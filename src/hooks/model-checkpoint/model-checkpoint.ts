@@ -1,12 +1,13 @@
 // modelCheckpoint: when to save, under which name, and what of it to keep.
 import type { Cadence } from "../../core/cadence.ts";
 import type { ContextOf } from "../../core/context.types.ts";
+import { component } from "../../core/component.ts";
 import { CheckpointError, OptionError } from "../../core/errors.ts";
 import type { Hook } from "../../core/hook.ts";
 import { evalLoaderNames, monitorValue, unknownMonitor } from "../../core/names.ts";
 import { sharedKey } from "../../core/shared.ts";
 import { CheckpointNames } from "./names.ts";
-import { checkpointPlan, type Occasions } from "./options.ts";
+import { checkpointPlan, MODEL_CHECKPOINT_CHECKS, type Occasions } from "./options.ts";
 import { CheckpointRecord } from "./record.ts";
 import { warnUser } from "../../platform/print.ts";
 
@@ -71,7 +72,12 @@ type SaveOptions = NonNullable<Parameters<ContextOf<"stepEnd">["requestSave"]>[1
  * modelCheckpoint({ monitor: "val/accuracy", saveTopK: 3 })
  * modelCheckpoint({ every: "10 min", saveLast: 2, milestones: "10 epochs" })
  */
-export function modelCheckpoint(options: ModelCheckpointOptions = {}): Hook {
+export const modelCheckpoint = /* @__PURE__ */ component(
+  { kind: "hook", name: "modelCheckpoint", takes: () => ({ options: MODEL_CHECKPOINT_CHECKS }) },
+  makeModelCheckpoint,
+);
+
+function makeModelCheckpoint(options: ModelCheckpointOptions = {}): Hook {
   const plan = checkpointPlan(options);
   const { name, every, milestones, monitor, keepsNewest } = plan;
   const { format = "safetensors", verify = true, atEnd = true, maxFailures = 3, strict = true } = options;

@@ -4,10 +4,10 @@ import type { RetentionRules } from "../../checkpoint/retention.ts";
 import { boundaryEvent, checkCadence, withUnit, type Cadence } from "../../core/cadence.ts";
 import { OptionError } from "../../core/errors.ts";
 import { directionOf } from "../../core/names.ts";
-import { checkOptions, is } from "../../core/options.ts";
+import { is } from "../../core/options.ts";
 import type { ModelCheckpointOptions } from "./model-checkpoint.ts";
 
-const CHECKS = {
+export const MODEL_CHECKPOINT_CHECKS = {
   name: is.name,
   every: is.cadence,
   monitor: is.name,
@@ -44,8 +44,7 @@ export interface CheckpointPlan {
 }
 
 export function checkpointPlan(options: ModelCheckpointOptions): CheckpointPlan {
-  const name = options?.name ?? "modelCheckpoint";
-  checkOptions(name, options, CHECKS);
+  const { name = "modelCheckpoint" } = options;
   const { every, milestones, monitor, filename, saveTopK, saveTotalLimit, saveLast = true, atEnd = true } = options;
   if (every !== undefined) checkCadence(`${name}: every`, every);
   if (milestones !== undefined) checkCadence(`${name}: milestones`, milestones);

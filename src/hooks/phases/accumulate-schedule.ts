@@ -1,5 +1,6 @@
 // accumulateSchedule: more (or fewer) micro-batches in a step from some point of the run on.
 import type { Hook } from "../../core/hook.ts";
+import { component } from "../../core/component.ts";
 import { is } from "../../core/options.ts";
 import { phasesHook, type Phase } from "./phases.ts";
 
@@ -23,9 +24,14 @@ export interface AccumulateScheduleOptions {
  * @example
  * accumulateSchedule({ schedule: [{ from: "5 epochs", accumulate: 4 }, { from: "10 epochs", accumulate: 8 }] })
  */
-export function accumulateSchedule(options: AccumulateScheduleOptions): Hook {
-  const setting = { accumulate: is.wholeFrom(1) };
-  return phasesHook("accumulateSchedule", options, setting, (ctx, { accumulate }, why) => {
-    ctx.setAccumulate(accumulate, why);
-  });
-}
+export const accumulateSchedule = /* @__PURE__ */ component(
+  {
+    kind: "hook",
+    name: "accumulateSchedule",
+    takes: () => ({ options: { name: is.name, schedule: is.arrayOf(is.object) }, required: ["schedule"] }),
+  },
+  (options: AccumulateScheduleOptions): Hook =>
+    phasesHook("accumulateSchedule", options, { accumulate: is.wholeFrom(1) }, (ctx, { accumulate }, why) =>
+      ctx.setAccumulate(accumulate, why),
+    ),
+);

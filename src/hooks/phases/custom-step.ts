@@ -2,7 +2,8 @@
 import { checkCadence, type Quantity } from "../../core/cadence.ts";
 import type { UpdateFn } from "../../core/context.types.ts";
 import type { Hook } from "../../core/hook.ts";
-import { checkOptions, is } from "../../core/options.ts";
+import { component } from "../../core/component.ts";
+import { is } from "../../core/options.ts";
 import { Applied } from "./phases.ts";
 
 /** Options of `customStep`. */
@@ -18,14 +19,6 @@ export interface CustomStepOptions {
   /** The optimizer steps again after this. Default never. */
   readonly until?: Quantity;
 }
-
-const CHECKS = {
-  name: is.name,
-  update: is.function,
-  slots: is.arrayOf(is.name),
-  from: is.or(is.nonNegative, is.name),
-  until: is.or(is.nonNegative, is.name),
-};
 
 /** Another function, so that the user's stays as it is; under its name, by which it is recorded. */
 const withSlots = (update: UpdateFn, slots: readonly string[]): UpdateFn =>
@@ -52,8 +45,25 @@ const withSlots = (update: UpdateFn, slots: readonly string[]): UpdateFn =>
  *   },
  * })
  */
-export function customStep(options: CustomStepOptions): Hook {
-  checkOptions("customStep", options, CHECKS, ["update"]);
+export const customStep = /* @__PURE__ */ component(
+  {
+    kind: "hook",
+    name: "customStep",
+    takes: () => ({
+      options: {
+        name: is.name,
+        update: is.function,
+        slots: is.arrayOf(is.name),
+        from: is.or(is.nonNegative, is.name),
+        until: is.or(is.nonNegative, is.name),
+      },
+      required: ["update"],
+    }),
+  },
+  makeCustomStep,
+);
+
+function makeCustomStep(options: CustomStepOptions): Hook {
   const { name = "customStep", slots, from, until } = options;
   const update = slots ? withSlots(options.update, slots) : options.update;
   const when = { ...(from !== undefined && { from }), ...(until !== undefined && { until }) };

@@ -3,6 +3,7 @@ import { checkCadence, type CadenceOptions, type Quantity } from "../../core/cad
 import { OptionError } from "../../core/errors.ts";
 import type { Hook } from "../../core/hook.ts";
 import { selectNames, type NameFilter } from "../../core/names.ts";
+import { component } from "../../core/component.ts";
 import { checkOptions, is } from "../../core/options.ts";
 import { sharedKey } from "../../core/shared.ts";
 import { Applied } from "./phases.ts";
@@ -30,8 +31,6 @@ const RULE = {
   from: is.or(is.nonNegative, is.name),
   until: is.or(is.nonNegative, is.name),
 };
-const CHECKS = { name: is.name, ...RULE, schedule: is.arrayOf(is.object) };
-
 /** What each freeze hook of the trainer holds now: together they decide what is trained. */
 const frozenParams = sharedKey<ReadonlyMap<string, readonly string[]>>("frozenParams");
 
@@ -58,8 +57,16 @@ const window = (from: Quantity | undefined, until: Quantity | undefined): Cadenc
  * freeze({ params: "encoder", until: "2 epochs" })
  * freeze({ schedule: [{ params: "encoder.0", until: "4 epochs" }, { params: "encoder", until: "2 epochs" }] })
  */
-export function freeze(options: FreezeOptions): Hook {
-  checkOptions("freeze", options, CHECKS);
+export const freeze = /* @__PURE__ */ component(
+  {
+    kind: "hook",
+    name: "freeze",
+    takes: () => ({ options: { name: is.name, ...RULE, schedule: is.arrayOf(is.object) } }),
+  },
+  makeFreeze,
+);
+
+function makeFreeze(options: FreezeOptions): Hook {
   const { name = "freeze" } = options;
   const rules = rulesOf(options).map(({ params, from, until }) => {
     const when = window(from, until);

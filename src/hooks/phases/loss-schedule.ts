@@ -1,7 +1,8 @@
 // lossSchedule: another loss from some point of the run on.
 import type { Hook } from "../../core/hook.ts";
 import type { Loss } from "../../core/model.ts";
-import { is } from "../../core/options.ts";
+import { component } from "../../core/component.ts";
+import { each, is, one } from "../../core/options.ts";
 import { phasesHook, type Phase } from "./phases.ts";
 
 /** A part of the run, and the loss that it trains with. */
@@ -22,6 +23,15 @@ export interface LossScheduleOptions {
  * @example
  * lossSchedule({ schedule: [{ from: "5 epochs", loss: huber() }] })
  */
-export function lossSchedule(options: LossScheduleOptions): Hook {
-  return phasesHook("lossSchedule", options, { loss: is.function }, (ctx, { loss }, why) => ctx.setLoss(loss, why));
-}
+export const lossSchedule = /* @__PURE__ */ component(
+  {
+    kind: "hook",
+    name: "lossSchedule",
+    takes: () => ({
+      options: { name: is.name, schedule: { ...is.arrayOf(is.object), holds: each({ loss: one("loss") }) } },
+      required: ["schedule"],
+    }),
+  },
+  (options: LossScheduleOptions): Hook =>
+    phasesHook("lossSchedule", options, { loss: is.function }, (ctx, { loss }, why) => ctx.setLoss(loss, why)),
+);

@@ -49,7 +49,6 @@ export function phasesHook<P extends Phase>(
   setting: Readonly<Record<string, Check>>,
   apply: (ctx: ContextOf<"stepBegin"> | ContextOf<"trainBegin">, phase: P, why: string) => void,
 ): Hook {
-  checkOptions(owner, options, { name: is.name, schedule: is.arrayOf(is.object) }, ["schedule"]);
   const { name = owner, schedule } = options;
   const checks = { from: is.or(is.nonNegative, is.name), ...setting };
   const phases = schedule.map((phase) => {

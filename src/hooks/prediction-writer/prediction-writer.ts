@@ -1,7 +1,8 @@
 // predictionWriter: writes what `predict` finds out, batch by batch, into a file that appears when it is complete.
 import { OptionError } from "../../core/errors.ts";
 import type { Hook } from "../../core/hook.ts";
-import { checkOptions, is } from "../../core/options.ts";
+import { component } from "../../core/component.ts";
+import { is } from "../../core/options.ts";
 import type { PredictionFile } from "./prediction-file.ts";
 
 /** Options of `predictionWriter`. */
@@ -16,8 +17,6 @@ export interface PredictionWriterOptions {
 /** The endings of files that can hold predictions. */
 export const PREDICTION_ENDINGS: readonly string[] = [".jsonl", ".csv", ".safetensors"];
 
-const CHECKS = { file: is.name, overwrite: is.boolean, name: is.name };
-
 /**
  * Rows are written as they come: with `trainer.predict(loader, { collect: false })` the outputs are never all in memory.
  * Safetensors, whose header comes first, are kept until the end.
@@ -25,10 +24,20 @@ const CHECKS = { file: is.name, overwrite: is.boolean, name: is.name };
  * trainer.hooks.add(predictionWriter({ file: "runs/digits/predictions.csv" }));
  * await trainer.predict(loader, { collect: false });
  */
-export function predictionWriter(options: PredictionWriterOptions): Hook {
-  const name = options?.name ?? "predictionWriter";
-  checkOptions(name, options, CHECKS, ["file"]);
-  const { file, overwrite = true } = options;
+export const predictionWriter = /* @__PURE__ */ component(
+  {
+    kind: "hook",
+    name: "predictionWriter",
+    takes: () => ({
+      options: { file: is.pathToWrite, overwrite: is.boolean, name: is.name },
+      required: ["file"],
+    }),
+  },
+  makePredictionWriter,
+);
+
+function makePredictionWriter(options: PredictionWriterOptions): Hook {
+  const { file, overwrite = true, name = "predictionWriter" } = options;
   if (!PREDICTION_ENDINGS.some((ending) => file.toLowerCase().endsWith(ending)))
     throw new OptionError(`${name}: ${file} does not say what to write. End it in ${PREDICTION_ENDINGS.join(", ")}.`);
   let open: PredictionFile | undefined;

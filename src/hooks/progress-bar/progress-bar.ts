@@ -1,7 +1,8 @@
 // How far the run is: a live bar on a terminal, a plain line now and then elsewhere.
 import type { Hook } from "../../core/hook.ts";
 import type { NameFilter } from "../../core/names.ts";
-import { checkOptions, is } from "../../core/options.ts";
+import { component } from "../../core/component.ts";
+import { is } from "../../core/options.ts";
 import { barOutput, type BarOutput } from "./output.ts";
 import { BarState } from "./state.ts";
 
@@ -28,26 +29,34 @@ export interface ProgressBarOptions {
   readonly name?: string;
 }
 
-const CHECKS = {
-  metrics: is.or(is.name, is.arrayOf(is.name), is.function),
-  sparkline: is.boolean,
-  live: is.boolean,
-  plainEvery: is.positive,
-  quiet: is.boolean,
-  width: is.wholeFrom(1),
-  color: is.boolean,
-  ascii: is.boolean,
-  write: is.function,
-  name: is.name,
-};
-
 /**
  * Shows epoch, steps, speed, time left, the loss and what else you choose; evaluations have a bar of their own. What
  * others print meanwhile appears above it. It looks at the run at most ten times a second.
  * @example progressBar({ metrics: ["loss", "val/accuracy"] })
  */
-export function progressBar(options: ProgressBarOptions = {}): Hook {
-  checkOptions(options?.name ?? "progressBar", options, CHECKS);
+export const progressBar = /* @__PURE__ */ component(
+  {
+    kind: "hook",
+    name: "progressBar",
+    takes: () => ({
+      options: {
+        metrics: is.or(is.name, is.arrayOf(is.name), is.function),
+        sparkline: is.boolean,
+        live: is.boolean,
+        plainEvery: is.positive,
+        quiet: is.boolean,
+        width: is.wholeFrom(1),
+        color: is.boolean,
+        ascii: is.boolean,
+        write: is.function,
+        name: is.name,
+      },
+    }),
+  },
+  makeProgressBar,
+);
+
+function makeProgressBar(options: ProgressBarOptions = {}): Hook {
   const { name = "progressBar" } = options;
   const state = new BarState(options);
   const output = barOutput(options, state);

@@ -1,7 +1,8 @@
 // Copies checkpoints to a bucket as they become durable: in the background, so that no service can hold up the run.
 import type { ContextOf } from "../../core/context.types.ts";
 import type { Hook } from "../../core/hook.ts";
-import { checkOptions, is } from "../../core/options.ts";
+import { component } from "../../core/component.ts";
+import { is } from "../../core/options.ts";
 import type { SavedCheckpoint, SaveReason } from "../../core/saving.ts";
 import { S3_TARGET_CHECKS, S3Target, type S3TargetOptions } from "./target.ts";
 import { isReplaceable, UploadQueue } from "./upload-queue.ts";
@@ -26,17 +27,6 @@ export interface S3UploadOptions extends S3TargetOptions {
 
 const LEAST_PART = 5 << 20;
 
-const CHECKS = {
-  ...S3_TARGET_CHECKS,
-  only: is.or(is.function, is.arrayOf(is.name)),
-  partSize: is.wholeFrom(LEAST_PART),
-  concurrency: is.wholeFrom(1),
-  retries: is.wholeFrom(0),
-  timeout: is.positive,
-  flushTimeout: is.nonNegative,
-  name: is.name,
-};
-
 /** For breaking off: the loop's own deadline for a hook must not come first. */
 const MARGIN_MS = 1500;
 
@@ -47,8 +37,29 @@ type Around = Pick<ContextOf<"afterSave">, "checkpoints" | "config">;
  * Uploads every checkpoint, its manifest last, to a bucket of S3 or a service like it. Needs the package s3mini.
  * @example s3Upload({ endpoint: "https://s3.eu-central-1.amazonaws.com", bucket: "my-runs", only: ["best", "final"] })
  */
-export function s3Upload(options: S3UploadOptions): Hook {
-  checkOptions("s3Upload", options, CHECKS, ["endpoint"]);
+export const s3Upload = /* @__PURE__ */ component(
+  {
+    kind: "hook",
+    name: "s3Upload",
+    takes: () => ({
+      options: {
+        ...S3_TARGET_CHECKS,
+        only: is.or(is.function, is.arrayOf(is.name)),
+        partSize: is.wholeFrom(LEAST_PART),
+        concurrency: is.wholeFrom(1),
+        retries: is.wholeFrom(0),
+        timeout: is.positive,
+        flushTimeout: is.nonNegative,
+        name: is.name,
+      },
+      required: ["endpoint"],
+    }),
+    checkEnvironment: (options: S3UploadOptions) => checkEnvironment(new S3Target("s3Upload", options)),
+  },
+  makeS3Upload,
+);
+
+function makeS3Upload(options: S3UploadOptions): Hook {
   const { name = "s3Upload", partSize = 8 << 20, concurrency = 4, retries = 5 } = options;
   const { only, timeout = 30_000, flushTimeout = 60_000 } = options;
   const target = new S3Target("s3Upload", options);
@@ -102,7 +113,7 @@ export function s3Upload(options: S3UploadOptions): Hook {
     ranks: "main",
     logs: [`${name}/*`],
     // Whatever is missing is better known now than at the first checkpoint.
-    onTrainBegin: () => checkSurroundings(target),
+    onTrainBegin: () => checkEnvironment(target),
     onAfterLoad(ctx) {
       // The run that wrote them may have been killed before they had arrived; what is there is not sent again.
       if (ctx.loaded.why !== "resume") return;
@@ -135,15 +146,12 @@ export function s3Upload(options: S3UploadOptions): Hook {
   };
 }
 
-async function checkSurroundings(target: S3Target): Promise<void> {
+/** Throws when there are no keys for a run to upload with, or no package. */
+async function checkEnvironment(target: S3Target): Promise<void> {
   target.keys("s3Upload");
   const { loadS3mini } = await import("./bucket.ts");
   await loadS3mini("s3Upload");
 }
-
-/** Throws when there are no keys for a run to upload with, or no package. */
-export const checkS3Upload = (options: S3UploadOptions): Promise<void> =>
-  checkSurroundings(new S3Target("s3Upload", options));
 
 const patience = ({ closeTimeout }: Around["config"]): number =>
   Math.max(0, (typeof closeTimeout === "number" ? closeTimeout : 10_000) - MARGIN_MS);
