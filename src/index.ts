@@ -136,7 +136,8 @@ export {
 } from "./hooks/gradient-monitor.ts";
 export { gradientNoise, type GradientNoiseOptions } from "./hooks/gradient-noise.ts";
 export { heartbeat, type HeartbeatOptions } from "./hooks/heartbeat.ts";
-export { logger, type BackendName, type BackendSpec, type LoggerOptions } from "./hooks/logger/logger.ts";
+export { logger, type LoggerOptions } from "./hooks/logger/logger.ts";
+export type { BackendName, BackendSpec } from "./loggers/catalogue.ts";
 export { lossSchedule, type LossPhase, type LossScheduleOptions } from "./hooks/phases/loss-schedule.ts";
 export { lossSpike, type LossSpikeOptions } from "./hooks/loss-spike.ts";
 export { lrMonitor, type LrMonitorOptions } from "./hooks/lr-monitor.ts";

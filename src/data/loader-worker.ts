@@ -1,29 +1,18 @@
 // A thread that makes batches: it imports the user's module, and asks the loader there for the batches that are its own.
-import { isTypedArray, toHostArray } from "../core/arrays.ts";
+import { type HostArray, isTypedArray, toHostArray } from "../core/arrays.ts";
 import { DataError, OptionError } from "../core/errors.ts";
-import type { HostBatch, Loader } from "../core/model.ts";
-import { messageOf, quiet } from "../core/maybe.ts";
+import type { Loader, HostBatch } from "../core/model.ts";
+import { quiet } from "../core/maybe.ts";
 import { show } from "../core/options.ts";
 import { didYouMean } from "../core/names.ts";
 import { builtin } from "../platform/builtin.ts";
 import { importModule } from "../platform/import-module.ts";
+import { serve, threadData } from "../platform/thread.ts";
 import { isLoader } from "./loader-set.ts";
 import { allocateLike } from "./rows.ts";
-import type { Failure, FromThread, PassStart, ThreadStart, ToThread } from "./thread-messages.ts";
+import type { LoaderAnswer, LoaderRequest, LoaderThreadStart, PassStart } from "./threaded-loader.ts";
 
-interface Port {
-  on(event: "message", handler: (message: ToThread) => void): void;
-  postMessage(message: FromThread, transfer?: readonly ArrayBuffer[]): void;
-}
-
-type Files = ReturnType<typeof process.getBuiltinModule<"node:fs">>;
-type Url = ReturnType<typeof process.getBuiltinModule<"node:url">>;
-
-const { workerData } = builtin<{ workerData: ThreadStart & { port: Port } }>(
-  "A loader's thread",
-  "node:worker_threads",
-);
-const { port, shown } = workerData;
+const { module: moduleUrl, shown } = threadData() as LoaderThreadStart;
 
 /** Asked for by position: whatever lies before is passed over, since other threads make it. */
 class Batches {
@@ -65,11 +54,11 @@ class Batches {
 }
 
 async function findLoader(): Promise<Loader> {
-  const url = new URL(workerData.module);
+  const url = new URL(moduleUrl);
   const name = decodeURIComponent(url.hash.slice(1)) || "default";
-  const { fileURLToPath } = builtin<Url>("A loader's thread", "node:url");
+  const { fileURLToPath } = builtin("A loader's thread", "node:url");
   const file = fileURLToPath(url);
-  if (!builtin<Files>("A loader's thread", "node:fs").existsSync(file)) throw new OptionError("there is no such file.");
+  if (!builtin("A loader's thread", "node:fs").existsSync(file)) throw new OptionError("there is no such file.");
   const [module] = shown.split("#");
   const exports = await importModule(
     file,
@@ -91,9 +80,8 @@ async function findLoader(): Promise<Loader> {
 /** Memory that has moved: an array in it is empty now. */
 const moved = new WeakSet<ArrayBufferLike>();
 
-/** The batch with arrays that may leave this thread: their memory moves, and what shares memory with more is copied. */
-function detachable(batch: HostBatch): { batch: HostBatch; transfer: ArrayBuffer[] } {
-  const transfer = new Set<ArrayBuffer>();
+/** The batch with arrays whose memory can move to the other thread: an array in a larger buffer is copied. */
+function detachable(batch: HostBatch): HostBatch {
   const fields = Object.entries(batch).map(([name, given]): [string, HostBatch[string]] => {
     if (moved.has((isTypedArray(given) ? given : given.data).buffer)) {
       throw new DataError(
@@ -106,44 +94,40 @@ function detachable(batch: HostBatch): { batch: HostBatch; transfer: ArrayBuffer
       data = allocateLike(data, data.length);
       data.set(array.data);
     }
-    if (data.buffer instanceof ArrayBuffer) {
-      transfer.add(data.buffer);
-      moved.add(data.buffer);
-    }
+    if (data.buffer instanceof ArrayBuffer) moved.add(data.buffer);
     return [name, { ...array, data }];
   });
-  return { batch: Object.fromEntries(fields), transfer: [...transfer] };
+  return Object.fromEntries(fields);
 }
 
-async function answer(loader: Loader, making: Promise<HostBatch | undefined>): Promise<void> {
-  try {
-    const made = await making;
-    const state = loader.state();
-    if (made === undefined) return port.postMessage({ batch: undefined, state });
-    const { batch, transfer } = detachable(made);
-    return port.postMessage({ batch, state }, transfer);
-  } catch (error) {
-    return port.postMessage({ failure: failureOf(error) });
+const loading = findLoader().then((loader) => ({ loader, batches: new Batches(loader) }));
+/** One after the other: a loader makes one batch at a time. */
+let work: Promise<unknown> = loading.catch(() => undefined);
+
+async function answer(request: LoaderRequest): Promise<LoaderAnswer> {
+  const { loader, batches } = await loading;
+  if ("length" in request) return { length: loader.length };
+  if ("begin" in request) {
+    batches.begin(request.begin);
+    return undefined;
   }
+  if ("end" in request) {
+    batches.end();
+    return undefined;
+  }
+  const made = "open" in request ? await batches.open() : await batches.read(request.read);
+  return { batch: made && detachable(made), state: loader.state() };
 }
 
-const failureOf = (error: unknown): Failure => ({
-  message: messageOf(error),
-  stack: error instanceof Error ? error.stack : undefined,
-});
-
-try {
-  const loader = await findLoader();
-  const batches = new Batches(loader);
-  let work: Promise<unknown> = Promise.resolve();
-  port.on("message", (message) => {
-    work = work.then(() => {
-      if ("begin" in message) return batches.begin(message.begin);
-      if ("end" in message) return batches.end();
-      return answer(loader, "open" in message ? batches.open() : batches.read(message.read));
-    });
-  });
-  port.postMessage({ length: loader.length });
-} catch (error) {
-  port.postMessage({ failure: failureOf(error) });
+/** What `detachable` made is in memory of its own, so it moves to the other thread. */
+function buffersOf(answered: LoaderAnswer): ArrayBuffer[] {
+  const batch = answered && "batch" in answered ? answered.batch : undefined;
+  const buffers = Object.values((batch ?? {}) as Record<string, HostArray>).map(({ data }) => data.buffer);
+  return [...new Set(buffers)].filter((buffer) => buffer instanceof ArrayBuffer);
 }
+
+serve((request: LoaderRequest) => {
+  const answered = work.then(() => answer(request));
+  work = answered.catch(() => undefined);
+  return answered;
+}, buffersOf);

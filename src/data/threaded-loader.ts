@@ -1,18 +1,96 @@
-// A loader whose batches are made beside training by threads that take turns: in the same order and with the same bits.
+// A loader whose batches are made by threads that take turns, beside training: in the same order, with the same bits.
 import { DataError } from "../core/errors.ts";
-import type { HostBatch, Loader, LoaderState, MaybePromise } from "../core/model.ts";
-import { all, chain, guard } from "../core/maybe.ts";
+import type { Loader, LoaderState, MaybePromise, HostBatch } from "../core/model.ts";
+import { all, chain, guard, messageOf } from "../core/maybe.ts";
 import { builtin } from "../platform/builtin.ts";
-import { type Asked, LoaderThread } from "./loader-thread.ts";
-import type { FromThread } from "./thread-messages.ts";
+import { Thread, type Pending } from "../platform/thread.ts";
+
+/** What a thread is started with. */
+export interface LoaderThreadStart {
+  /** The URL of the module and, after the #, of its export. */
+  readonly module: string;
+  /** What messages call it. */
+  readonly shown: string;
+}
+
+/** Where a pass over the data begins. */
+export interface PassStart {
+  readonly epoch: number;
+  readonly seed: number;
+  readonly at: LoaderState | undefined;
+}
+
+/**
+ * To a thread: the loader's length; the start of a pass, which takes effect with the next `open` or `read`; going to
+ * that start; batch `read` (from 0, in ascending order); the end of the pass. `begin` and `end` have no answer.
+ */
+export type LoaderRequest =
+  | { readonly length: true }
+  | { readonly begin: PassStart }
+  | { readonly open: true }
+  | { readonly read: number }
+  | { readonly end: true };
+
+/** What a thread has made: a batch, or none at the end of the pass, and the position after it. */
+interface MadeBatch {
+  readonly batch: HostBatch | undefined;
+  readonly state: LoaderState;
+}
+
+export type LoaderAnswer = MadeBatch | { readonly length: number | undefined } | undefined;
+
+/** One of the threads, whose failures are errors of the loader. */
+class LoaderThread {
+  readonly #thread: Thread<LoaderRequest, LoaderAnswer>;
+  readonly #shown: string;
+
+  constructor(module: URL, shown: string) {
+    const data: LoaderThreadStart = { module: module.href, shown };
+    const script = { beside: import.meta.url, name: "loader-worker" };
+    this.#shown = shown;
+    this.#thread = new Thread({ name: "its thread", script, data });
+  }
+
+  get hasEnded(): boolean {
+    return this.#thread.hasEnded;
+  }
+
+  /** Resolves when the thread has imported the module. */
+  async length(): Promise<number | undefined> {
+    const answer = await this.wait(this.ask({ length: true }));
+    return (answer as { readonly length: number | undefined }).length;
+  }
+
+  ask(request: LoaderRequest): Pending<LoaderAnswer> {
+    return this.#thread.ask(request);
+  }
+
+  wait(pending: Pending<LoaderAnswer>): MaybePromise<LoaderAnswer> {
+    return guard(
+      () => this.#thread.wait(pending),
+      (cause) => {
+        throw new DataError(`Loader ${this.#shown}: ${messageOf(cause)}`, { cause });
+      },
+    );
+  }
+
+  /** A thread that has ended cannot be told, and need not be: the next read fails. */
+  send(request: LoaderRequest): void {
+    if (!this.#thread.hasEnded) this.#thread.send(request);
+  }
+
+  close(): Promise<void> {
+    return this.#thread.close();
+  }
+}
 
 /** A closed loader keeps its threads for this many milliseconds: the next evaluation often follows soon. */
-const LINGER = 5000;
+const IDLE_MS = 5000;
 
-/** One pass over the data: what was consumed, and what was asked for beyond it. */
+/** One pass over the data: what was consumed, and what was requested beyond it. */
 interface Pass {
   readonly seed: number;
-  readonly ahead: { readonly thread: LoaderThread; readonly asked: Asked }[];
+  readonly ahead: { readonly thread: LoaderThread; readonly pending: Pending<LoaderAnswer> }[];
   /** Those that have begun it, if any have. */
   threads: readonly LoaderThread[] | undefined;
   /** The consumed position. */
@@ -57,7 +135,7 @@ class ThreadedLoader implements Loader {
     this.#workers = threads.length;
     this.#prefetch = prefetch;
     this.#threads = threads;
-    this.#letGo();
+    this.#closeThreadsLater();
   }
 
   begin(epoch: number, seed: number): void {
@@ -67,10 +145,9 @@ class ThreadedLoader implements Loader {
 
   next(): MaybePromise<HostBatch | undefined> {
     const pass = this.#begun();
-    return chain(this.#read(pass), (answer) => {
-      if (!("batch" in answer) || answer.batch === undefined) return undefined;
-      pass.state = answer.state;
-      return answer.batch;
+    return chain(this.#read(pass), ({ batch, state }) => {
+      if (batch !== undefined) pass.state = state;
+      return batch;
     });
   }
 
@@ -86,15 +163,15 @@ class ThreadedLoader implements Loader {
     this.begin(state.epoch, this.#begun().seed);
     const pass = this.#begun();
     pass.state = state;
-    const opening = this.#threadsOf(pass).map((thread) => thread.wait(thread.open()));
+    const opening = this.#threadsOf(pass).map((thread) => thread.wait(thread.ask({ open: true })));
     return chain(all(opening), () => {});
   }
 
   close(): void {
     if (!this.#pass) return;
-    for (const thread of this.#pass.threads ?? []) thread.end();
+    for (const thread of this.#pass.threads ?? []) thread.send({ end: true });
     this.#pass = undefined;
-    this.#letGo();
+    this.#closeThreadsLater();
   }
 
   #begun(): Pass {
@@ -102,14 +179,14 @@ class ThreadedLoader implements Loader {
     throw new DataError("workerLoader: no epoch is open. Call `begin(epoch, seed)` first.");
   }
 
-  #read(pass: Pass): MaybePromise<FromThread> {
-    this.#ask(pass, 1);
+  #read(pass: Pass): MaybePromise<MadeBatch> {
+    this.#request(pass, 1);
     const first = pass.ahead.shift();
     // Past the end of a loader that knows its length.
     if (!first) return { batch: undefined, state: pass.state };
-    this.#ask(pass, this.#prefetch);
+    this.#request(pass, this.#prefetch);
     return guard(
-      () => first.thread.wait(first.asked),
+      () => first.thread.wait(first.pending) as MaybePromise<MadeBatch>,
       (cause) => {
         // A failed batch was not consumed: the next call asks for it again.
         pass.ahead.length = 0;
@@ -119,12 +196,12 @@ class ThreadedLoader implements Loader {
     );
   }
 
-  /** Asks for the batches after the consumed ones until `count` are on their way, each thread in its turn. */
-  #ask(pass: Pass, count: number): void {
+  /** Requests the batches after the consumed ones until `count` are on their way, from each thread in turn. */
+  #request(pass: Pass, count: number): void {
     const threads = this.#threadsOf(pass);
     while (pass.ahead.length < count && (this.length === undefined || pass.next < this.length)) {
       const thread = threads[pass.next % threads.length]!;
-      pass.ahead.push({ thread, asked: thread.read(pass.next++) });
+      pass.ahead.push({ thread, pending: thread.ask({ read: pass.next++ }) });
     }
   }
 
@@ -133,17 +210,18 @@ class ThreadedLoader implements Loader {
     const { seed, state } = pass;
     if (this.#threads?.some((thread) => thread.hasEnded)) this.#threads = undefined;
     const threads = (this.#threads ??= startThreads(this.#module, this.#workers));
-    for (const thread of threads) thread.begin({ epoch: state.epoch, seed, at: state.batches > 0 ? state : undefined });
+    for (const thread of threads)
+      thread.send({ begin: { epoch: state.epoch, seed, at: state.batches > 0 ? state : undefined } });
     pass.threads = threads;
     pass.next = state.batches;
     return threads;
   }
 
-  #letGo(): void {
+  #closeThreadsLater(): void {
     this.#linger = setTimeout(() => {
       for (const thread of this.#threads ?? []) void thread.close();
       this.#threads = undefined;
-    }, LINGER);
+    }, IDLE_MS);
     this.#linger.unref();
   }
 }

@@ -127,8 +127,8 @@ test("views are copied, and an array that was given away cannot be given again",
 test("a thread that ends is an error, and the next call starts another", async () => {
   const loader = await inThreads("leaving");
   loader.begin(0, 0);
-  await expect(nextOf(loader)).rejects.toThrow("thread-loaders.ts#leaving: its thread has ended");
-  await expect(nextOf(loader)).rejects.toThrow("thread-loaders.ts#leaving: its thread has ended");
+  await expect(nextOf(loader)).rejects.toThrow("thread-loaders.ts#leaving: its thread has failed: it stopped");
+  await expect(nextOf(loader)).rejects.toThrow("thread-loaders.ts#leaving: its thread has failed: it stopped");
 });
 
 test("closed, it keeps its thread for a while, and starts another when it begins again", async () => {

@@ -8,7 +8,7 @@ import { wait } from "./poll.ts";
 import type { ReduceOp, Strategy, StrategyOptions } from "./strategy.ts";
 import { printFailure } from "../platform/print.ts";
 import { type LibMpi, loadLibMpi } from "./libmpi.ts";
-import { startWorkerThread } from "../platform/worker-thread.ts";
+import { startWorkerThread } from "../platform/thread.ts";
 
 const TIMEOUT_VARIABLE = "HOOKLINE_MPI_TIMEOUT";
 const DEFAULT_TIMEOUT = 600;

@@ -17,8 +17,7 @@ import {
 import { AppendFile, flushAtExit } from "./append-file.ts";
 import type { FileBackend, FileSettings } from "./backend.ts";
 import type { LogRecord, RunFacts } from "../runs/types.ts";
-import { lastRecordOf } from "../runs/log-lines.ts";
-import { FIELDS, isRepeated, keyOf, microseconds } from "../runs/log-lines.ts";
+import { lastRecordOf, FIELDS, isRepeated, keyOf, microseconds } from "../runs/log-lines.ts";
 import { threadedBackend } from "./threaded-backend.ts";
 
 /** Options of `csv`. */

@@ -15,7 +15,7 @@ import {
 } from "../runs/files.ts";
 import { AppendFile } from "./append-file.ts";
 import type { FileBackend, FileSettings } from "./backend.ts";
-import type { RunFacts } from "../runs/types.ts";
+import type { RunFacts, RunInfo } from "../runs/types.ts";
 import {
   EVENTS_SCHEMA,
   METRICS_SCHEMA,
@@ -27,7 +27,6 @@ import {
   stepOfLine,
 } from "../runs/log-lines.ts";
 import { threadedBackend } from "./threaded-backend.ts";
-import type { RunInfo } from "../runs/types.ts";
 import { writeRunBegin, writeRunEnd } from "../runs/run-json.ts";
 
 /** Options of `jsonl`. */

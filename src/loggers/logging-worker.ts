@@ -1,36 +1,13 @@
-// The logging thread: backends that format, write and send, so that training does none of it.
-import { builtin } from "../platform/builtin.ts";
-import { toFailure } from "../platform/thread-failure.ts";
+// The logging thread: backends that format, write and send, so that the training thread does none of it.
+import { notify, serve, threadData } from "../platform/thread.ts";
 import type { LoggerBackend } from "./backend.ts";
-import { csvTable } from "./csv.ts";
-import { jsonlFiles } from "./jsonl.ts";
-import { mlflowSender } from "./mlflow/sender.ts";
-import { eventFiles } from "./tensorboard/tensorboard.ts";
-import { wandbSender } from "./wandb/sender.ts";
-import { wandbOffline } from "./wandb/offline.ts";
-import { type BackendKind, type MakeBackend, type RecordBatch, recordsOf } from "./threaded-backend.ts";
-import { FLUSH, FLUSHED, READY, TAKEN, type Call, type FromThread, type ToThread } from "./logging-thread.ts";
+import { makerOf } from "./catalogue.ts";
+import { FLUSH, FLUSHED, TAKEN, type BackendWarning, type Call, type LoggingRequest } from "./logging-thread.ts";
+import { recordsOf, type RecordBatch } from "./threaded-backend.ts";
 
-interface Threads {
-  readonly workerData: Int32Array;
-  readonly parentPort: {
-    on(event: "message", handler: (message: ToThread) => void): void;
-    postMessage(message: FromThread): void;
-  };
-}
-
-const KINDS = {
-  jsonl: jsonlFiles,
-  csv: csvTable,
-  tensorboard: eventFiles,
-  wandb: wandbSender,
-  wandbOffline,
-  mlflow: mlflowSender,
-} satisfies Record<BackendKind, MakeBackend<never>>;
-
-const { parentPort, workerData: cells } = builtin<Threads>("The logging thread", "node:worker_threads");
+const cells = threadData() as Int32Array;
 const backends = new Map<number, LoggerBackend>();
-/** What a backend threw when it was given a record: the next flush tells. */
+/** What a backend threw when it was given a record: the next call fails with it. */
 const failures = new Map<number, unknown>();
 
 function take(number: number, batch: RecordBatch): void {
@@ -50,8 +27,8 @@ function take(number: number, batch: RecordBatch): void {
 
 async function run(number: number, call: Call): Promise<void> {
   if (call.method === "open") {
-    const warn = (warning: string): void => parentPort.postMessage({ backend: number, warning });
-    const make = KINDS[call.kind as BackendKind] as MakeBackend<object>;
+    const warn = (warning: string): void => notify({ backend: number, warning } satisfies BackendWarning);
+    const make = await makerOf(call.kind);
     backends.set(number, make(call.settings, warn));
   }
   const backend = backends.get(number);
@@ -65,24 +42,20 @@ async function run(number: number, call: Call): Promise<void> {
   if (failure !== undefined) throw failure;
 }
 
-function tellFlushed(outcome: number): void {
+function wake(outcome: number): void {
   Atomics.store(cells, FLUSHED, outcome);
   Atomics.notify(cells, FLUSHED);
 }
 
-parentPort.on("message", ({ backend, batch, call }) => {
+serve(async ({ backend, batch, call }: LoggingRequest) => {
   if (batch) take(backend, batch);
   if (!call) return;
-  const isWaitedFor = call.method === "flush" && call.isWaitedFor === true;
-  run(backend, call).then(
-    () => {
-      if (isWaitedFor) tellFlushed(FLUSH.done);
-      parentPort.postMessage({ id: call.id });
-    },
-    (error: unknown) => {
-      if (isWaitedFor) tellFlushed(FLUSH.failed);
-      parentPort.postMessage({ id: call.id, failure: toFailure(error) });
-    },
-  );
+  const isSync = call.method === "flush" && call.isSync === true;
+  try {
+    await run(backend, call);
+    if (isSync) wake(FLUSH.done);
+  } catch (error) {
+    if (isSync) wake(FLUSH.failed);
+    throw error;
+  }
 });
-parentPort.postMessage({ id: READY });

@@ -1,20 +1,17 @@
+// A backend whose work the logging thread does: the training thread packs records and hands them over in batches.
 import { printWarning } from "../platform/print.ts";
+import type { LogRecord, RunEnd, RunEvent, RunFacts } from "../runs/types.ts";
 import { flushAtExit } from "./append-file.ts";
 import { type FileBackend, type LoggerBackend, type Warn, inTimer } from "./backend.ts";
-import type { LogRecord, RunEnd, RunEvent, RunFacts } from "../runs/types.ts";
 import { loggingThread, type LoggingThread } from "./logging-thread.ts";
-
-// A backend whose work another thread does: the training thread packs what is logged, and hands it over now and then.
-
-/** Those that the logging thread knows. */
-export type BackendKind = "jsonl" | "csv" | "tensorboard" | "wandb" | "wandbOffline" | "mlflow";
 
 /** The backend itself, on whichever thread. Settings are plain data. */
 export type MakeBackend<Settings> = (settings: Settings, warn: Warn) => LoggerBackend;
 
 interface Threaded {
   readonly name: string;
-  readonly kind: BackendKind;
+  /** Its name in the catalogue, where the thread finds it. */
+  readonly kind: string;
   /** Does it show images? */
   readonly images?: boolean;
 }
@@ -66,7 +63,7 @@ class OnThread implements FileBackend {
   readonly name: string;
   readonly #thread: LoggingThread;
   readonly #number: number;
-  readonly #kind: BackendKind;
+  readonly #kind: string;
   readonly #settings: object;
   readonly #batch: BatchWriter;
   #timer: ReturnType<typeof setInterval> | undefined;

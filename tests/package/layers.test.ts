@@ -84,6 +84,8 @@ test("built-in hooks use only the public surface", () => {
     "src/platform/builtin.ts",
     "src/platform/print.ts",
     "src/platform/redact.ts",
+    "src/platform/thread.ts",
+    "src/loggers/catalogue.ts",
     "src/runs/files.ts",
     "src/runs/liveness.ts",
   ];

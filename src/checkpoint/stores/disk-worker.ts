@@ -1,20 +1,10 @@
 // The thread that hashes, writes and syncs checkpoints.
-import { builtin } from "../../platform/builtin.ts";
-import { toFailure } from "../../platform/thread-failure.ts";
-import { callDisk, type DiskCall, type DiskReply } from "./disk-thread.ts";
 import { nodeFs } from "../../platform/durable-files.ts";
+import { serve, threadData } from "../../platform/thread.ts";
+import { callDisk, type DiskCall } from "./disk-thread.ts";
 import { Disk, type DiskOptions } from "./disk.ts";
 
-interface Threads {
-  readonly workerData: DiskOptions;
-  readonly parentPort: {
-    on(event: "message", handler: (call: DiskCall) => void): void;
-    postMessage(reply: DiskReply, transfer: readonly ArrayBuffer[]): void;
-  };
-}
-
-const { parentPort, workerData } = builtin<Threads>("The writing thread", "node:worker_threads");
-const disk = new Disk(nodeFs(), workerData);
+const disk = new Disk(nodeFs(), threadData() as DiskOptions);
 
 /** Buffers of files that were read: they are transferred to the calling thread, not copied. */
 function buffersIn(value: unknown): ArrayBuffer[] {
@@ -23,11 +13,4 @@ function buffersIn(value: unknown): ArrayBuffer[] {
   return Object.values(files ?? {}).flatMap((file) => (file instanceof Uint8Array ? [file.buffer as ArrayBuffer] : []));
 }
 
-parentPort.on("message", (call) => {
-  try {
-    const value = callDisk(disk, call);
-    parentPort.postMessage({ id: call.id, value }, buffersIn(value));
-  } catch (error) {
-    parentPort.postMessage({ id: call.id, failure: toFailure(error) }, []);
-  }
-});
+serve((call: DiskCall) => callDisk(disk, call), buffersIn);

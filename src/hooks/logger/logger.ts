@@ -1,42 +1,25 @@
-// logger: sends what each boundary logs to any number of backends. One that fails does not take the others with it.
+// logger: sends what each boundary logs to any number of backends. A backend that fails does not affect the others.
 import { checkCadence, type Cadence } from "../../core/cadence.ts";
 import type { ContextOf } from "../../core/context.types.ts";
-import { OptionError } from "../../core/errors.ts";
+import { LockLostError } from "../../core/errors.ts";
 import type { Hook } from "../../core/hook.ts";
-import { is, oneOrList, show, type Json } from "../../core/options.ts";
-import type { HeldLock } from "../../core/saving.ts";
 import { component } from "../../core/component.ts";
-import { didYouMean } from "../../core/names.ts";
-import type { LoggerBackend } from "../../loggers/backend.ts";
-import type { LastRecord, RunEvent } from "../../runs/types.ts";
-import { BackendGuard } from "./backend-guard.ts";
-import { endsLater, weightsStep } from "./experiment-run.ts";
-import { Rates, RunEvents } from "./since-last-record.ts";
+import { is, oneOrList, type Json } from "../../core/options.ts";
 import { redact, secretsOfEnvironment } from "../../platform/redact.ts";
-import { about, defaultHparams, withoutSecrets } from "./run-facts.ts";
+import type { HeldLock } from "../../core/saving.ts";
+import type { LoggerBackend } from "../../loggers/backend.ts";
+import { BACKENDS, checkBackend, type BackendSpec } from "../../loggers/catalogue.ts";
+import type { LastRecord, LogRecord, RunEnd, RunEvent, RunFacts } from "../../runs/types.ts";
 import { warnUser } from "../../platform/print.ts";
-
-/** Backends by name, made with their defaults. Each is loaded when it is used. */
-const BACKENDS = {
-  console: async () => (await import("../../loggers/console/console.ts")).consoleLog(),
-  jsonl: async () => (await import("../../loggers/jsonl.ts")).jsonl(),
-  csv: async () => (await import("../../loggers/csv.ts")).csv(),
-  tensorboard: async () => (await import("../../loggers/tensorboard/tensorboard.ts")).tensorboard(),
-  wandb: async () => (await import("../../loggers/wandb/wandb.ts")).wandb(),
-  mlflow: async () => (await import("../../loggers/mlflow/mlflow.ts")).mlflow(),
-} as const satisfies Record<string, () => Promise<LoggerBackend>>;
-
-/** The backends that need no options. */
-export type BackendName = keyof typeof BACKENDS;
-/** A backend by its name, or one that you have made. */
-export type BackendSpec = BackendName | LoggerBackend;
+import { endsLater, weightsStep } from "./experiment-run.ts";
+import { about, hparamsOf, withoutSecrets } from "./run-facts.ts";
 
 /** Options of `logger`. */
 export interface LoggerOptions {
   readonly name?: string;
   /** When a record is written, whatever the trainer's `logEvery` says; what comes in between is kept for the next one. Default: whenever the trainer logs. */
   readonly every?: Cadence;
-  /** Seconds after which what is buffered is handed to the system. Default 2; also before each checkpoint. */
+  /** Seconds after which buffered records are handed to the system. Default 2; also before each checkpoint. */
   readonly flushEvery?: number;
   /** Put before every metric's name. */
   readonly prefix?: string;
@@ -48,7 +31,7 @@ export interface LoggerOptions {
 
 type Opening = ContextOf<"trainBegin"> | ContextOf<"evalEnd">;
 
-/** What a checkpoint keeps of a logger. */
+/** A logger's part of a checkpoint. */
 interface SavedLogger {
   /** The run's. */
   readonly id: string;
@@ -90,32 +73,35 @@ function makeLogger(backends: BackendSpec | readonly BackendSpec[], options: Log
   const { name = "logger", every, flushEvery = 2, prefix = "" } = options;
   if (every !== undefined) checkCadence("logger", every);
   const rates = new Rates();
-  const events = new RunEvents();
-  let guards: BackendGuard[] | undefined;
-  let held: HeldLock | undefined;
+  const incidents = new Incidents();
+  let outputs: GuardedBackend[] | undefined;
+  let lock: HeldLock | undefined;
   let secrets: readonly string[] = [];
   let id = "";
-  /** The newest record; undefined after a checkpoint that does not say. */
+  /** The newest record; undefined after a checkpoint of 0.1.0. */
   let last: LastRecord | undefined = NO_RECORD;
   /** Whether the files end where this logger left them. */
   let isContinued = false;
   let flushedAt = 0;
   let scalars: Record<string, number> = {};
   let media: Record<string, ContextOf<"log">["media"][string]> = {};
+  let ended: Pick<RunEnd, "status" | "reason"> | undefined;
 
   async function open(ctx: Opening): Promise<void> {
     secrets = secretsOfEnvironment();
     const { config, totalSteps, step } = ctx;
     const resumedAt = step > 0 ? step : undefined;
-    // Of an older checkpoint: everything up to its step stays.
+    // After a checkpoint of 0.1.0, every record up to its step is kept.
     last = resumedAt === undefined ? NO_RECORD : (last ?? { step, count: Infinity });
     if (resumedAt === undefined) [scalars, media, isContinued] = [{}, {}, false];
     const dir = typeof config.runDir === "string" ? config.runDir : undefined;
     id ||= globalThis.crypto.randomUUID().slice(0, 8);
     const warn = (message: string): void => warnUser(config, redact(`${name}: ${message}`, secrets));
-    const made = await Promise.all(specs.map(async (spec) => (typeof spec === "string" ? BACKENDS[spec]() : spec)));
-    held?.release();
-    held = await ctx.checkpoints.lock();
+    const made = await Promise.all(
+      specs.map(async (spec) => (typeof spec === "string" ? BACKENDS[spec].load() : spec)),
+    );
+    lock?.release();
+    lock = await ctx.checkpoints.lock();
     const facts = {
       dir,
       name: redact(options.run ?? dir?.split(/[/\\]/).findLast(Boolean) ?? `run-${id}`, secrets),
@@ -127,32 +113,32 @@ function makeLogger(backends: BackendSpec | readonly BackendSpec[], options: Log
       hparams: (withoutSecrets(hparamsOf(ctx, options.hparams), secrets) ?? {}) as Record<string, Json>,
       about: await about(ctx, secrets),
       totalSteps,
-      lock: held && { file: held.file, text: held.text },
+      lock: lock && { file: lock.file, text: lock.text },
     };
-    guards = made.map((backend) => new BackendGuard(backend, warn));
-    // A backend that cannot be opened is an error of the program's: better known now.
-    for (const guard of guards) await guard.open(facts);
+    outputs = made.map((backend) => new GuardedBackend(backend, warn));
+    // A backend that cannot be opened is a mistake in the program, so it stops the run before the first step.
+    for (const output of outputs) await output.open(facts);
     isContinued = true;
     flushedAt = performance.now();
   }
 
-  function tell(event: RunEvent): void {
+  function emit(event: RunEvent): void {
     const clean = { ...event, details: (withoutSecrets(event.details, secrets) ?? {}) as Record<string, Json> };
-    for (const guard of guards ?? []) guard.event(clean);
+    for (const output of outputs ?? []) output.event(clean);
   }
 
   async function flush(): Promise<void> {
     flushedAt = performance.now();
-    await Promise.all((guards ?? []).map((guard) => guard.flush()));
+    await Promise.all((outputs ?? []).map((output) => output.flush()));
   }
 
-  /** In loops: this may be done at every step, and copies of objects take several times as long. */
+  /** Loops, not spread: this may run at every step, and copies of objects take several times as long. */
   function gather(ctx: Pick<ContextOf<"log">, "logged" | "media">): void {
-    const { logged, media: shown } = ctx;
-    // The record says the epoch by itself.
+    const { logged, media: added } = ctx;
+    // The record has a field for the epoch.
     for (const metric of Object.keys(logged)) if (metric !== "epoch") scalars[metric] = logged[metric]!;
-    for (const title in shown) {
-      const each = shown[title]!;
+    for (const title in added) {
+      const each = added[title]!;
       media[title] = each.kind === "text" ? { ...each, text: redact(each.text, secrets) } : each;
     }
   }
@@ -170,14 +156,14 @@ function makeLogger(backends: BackendSpec | readonly BackendSpec[], options: Log
     scalars = {};
     media = {};
     last = { step: ctx.step, count: ctx.step === last?.step ? last.count + 1 : 1 };
-    for (const guard of guards ?? []) guard.log(record);
+    for (const output of outputs ?? []) output.log(record);
   }
 
-  /** The end, as it stands now. */
-  function endOf(ctx: ContextOf<"close">): () => Promise<void> {
+  /** Closes the backends with the state of the run as it is now, even when called later. */
+  function closing(ctx: ContextOf<"close">): () => Promise<void> {
     const { step, elapsed, compileSeconds, metrics } = ctx;
-    const last = {
-      status: (ended?.status ?? "completed") as "completed",
+    const end = {
+      status: ended?.status ?? "completed",
       reason: redact(ended?.reason ?? "", secrets),
       step,
       elapsed,
@@ -185,83 +171,82 @@ function makeLogger(backends: BackendSpec | readonly BackendSpec[], options: Log
       metrics: { ...metrics },
     };
     return async () => {
-      const open = guards ?? [];
-      guards = undefined;
-      await Promise.all(open.map((guard) => guard.close({ ...last, time: Date.now() })));
-      held?.release();
-      held = undefined;
+      const open = outputs ?? [];
+      outputs = undefined;
+      await Promise.all(open.map((output) => output.close({ ...end, time: Date.now() })));
+      lock?.release();
+      lock = undefined;
     };
   }
 
-  let ended: { status: string; reason: string } | undefined;
   return {
     name,
     stage: "logger",
-    // Backends that fail are kept apart; what is left are mistakes in the program.
+    // Failures of backends are warnings; any other error is a mistake in the program.
     onError: "throw",
     ranks: "main",
     ...(every !== undefined && { logEvery: every }),
     async onTrainBegin(ctx) {
-      // Of an earlier training, which was left open for an evaluation.
+      // An earlier training may have been left open for its evaluation.
       await ctx.shared.get(endsLater)?.get(name)?.();
       ctx.shared.delete(weightsStep);
       ended = undefined;
       rates.begin(ctx);
-      events.begin();
+      incidents.begin();
       await open(ctx);
-      tell({ type: "start", step: ctx.step, time: Date.now(), details: { totalSteps: ctx.totalSteps ?? null } });
+      emit({ type: "start", step: ctx.step, time: Date.now(), details: { totalSteps: ctx.totalSteps ?? null } });
     },
     onEvalBegin: () => rates.pause(),
     async onEvalEnd(ctx) {
       rates.resume();
-      // On its own, after or without a training run: its metrics belong to where that run stands.
+      // A standalone evaluation, after or without a training: its metrics belong to the step at which the run stands.
       if (ctx.phase !== "standalone") return;
-      if (!guards) await open(ctx);
+      if (!outputs) await open(ctx);
       scalars = { ...ctx.evalMetrics };
       write(ctx, ctx.shared.get(weightsStep));
     },
     onLog(ctx) {
-      if (!guards) return undefined;
-      const lost = guards.find((guard) => guard.lost)?.lost;
+      if (!outputs) return undefined;
+      const lost = outputs.find((output) => output.lost)?.lost;
       if (lost) throw lost;
       gather(ctx);
       if (every !== undefined && !ctx.due(every)) return undefined;
       const now = performance.now();
       rates.addTo(scalars, ctx, now);
       write(ctx);
-      for (const event of events.news(ctx)) tell(event);
+      for (const event of incidents.since(ctx)) emit(event);
       if (now - flushedAt > flushEvery * 1000) void flush();
       return undefined;
     },
-    // What is logged up to a checkpoint must not be lost when the run goes on from it.
+    // A resumed run does not log again what came before its checkpoint, so that must not be lost.
     onBeforeSave: () => flush(),
     onAfterSave: ({ saved, step }) => {
       const { name: checkpoint, reason, step: of, dir = "" } = saved;
-      tell({ type: "save", step, time: Date.now(), details: { name: checkpoint, reason, step: of, dir } });
+      emit({ type: "save", step, time: Date.now(), details: { name: checkpoint, reason, step: of, dir } });
     },
     onSaveError: ({ failedSave, step }) => {
       const { name: checkpoint, reason, error } = failedSave;
-      tell({ type: "saveError", step, time: Date.now(), details: { name: checkpoint, reason, error: error.message } });
+      emit({ type: "saveError", step, time: Date.now(), details: { name: checkpoint, reason, error: error.message } });
     },
     onAfterLoad: ({ loaded, step }) => {
       const { from, why, restored, missing, orphaned } = loaded;
-      tell({ type: "load", step, time: Date.now(), details: { from, why, restored, missing, orphaned } });
+      emit({ type: "load", step, time: Date.now(), details: { from, why, restored, missing, orphaned } });
     },
     onTrainEnd(ctx) {
       const { status, reason, requestedBy } = ctx;
-      ended = { status, reason };
-      for (const event of events.news(ctx)) tell(event);
+      ended = { status: status as RunEnd["status"], reason };
+      for (const event of incidents.since(ctx)) emit(event);
       gather(ctx);
       if (Object.keys(scalars).length + Object.keys(media).length > 0) write(ctx);
-      tell({ type: "end", step: ctx.step, time: Date.now(), details: { status, reason, requestedBy } });
+      emit({ type: "end", step: ctx.step, time: Date.now(), details: { status, reason, requestedBy } });
     },
     async onClose(ctx) {
-      if (!guards) return;
-      const end = endOf(ctx);
+      if (!outputs) return;
+      const close = closing(ctx);
       const later = ctx.shared.get(endsLater);
-      if (!later) return end();
-      later.set(name, end);
-      // Whoever comes now may want to read it.
+      if (!later) return close();
+      later.set(name, close);
+      // The training is over, so someone may read its files now.
       await flush();
     },
     state: () => ({ json: { id, waiting: { ...scalars }, ...(last && { last: { ...last } }) } }),
@@ -275,33 +260,145 @@ function makeLogger(backends: BackendSpec | readonly BackendSpec[], options: Log
   };
 }
 
-/** One of one's own may be plain JavaScript, which no compiler has looked at. */
-function checkBackend(spec: BackendSpec): void {
-  const known = Object.keys(BACKENDS);
-  const isNamed = typeof spec === "string";
-  if (isNamed ? !known.includes(spec) : typeof spec?.log !== "function") {
-    const near = isNamed ? didYouMean(spec, known) : "";
-    throw new OptionError(
-      `logger: Expected a backend (${known.join(", ")}, or one such as tensorboard({ dir })), got ${show(spec)}.${near}`,
-    );
-  }
-  if (isNamed) return;
-  const missing = (["open", "close"] as const).find((method) => typeof spec[method] !== "function");
-  if (missing === undefined) return;
-  throw new OptionError(`logger: the backend \`${spec.name}\` has no \`${missing}\`; it needs open, log and close.`);
-}
-
-function hparamsOf(ctx: Opening, wanted: LoggerOptions["hparams"]): Record<string, Json> {
-  const all = defaultHparams(ctx);
-  if (wanted === undefined) return all;
-  if (!Array.isArray(wanted)) return wanted as Record<string, Json>;
-  const missing = (wanted as readonly string[]).find((key) => !Object.hasOwn(all, key));
-  if (missing !== undefined)
-    throw new OptionError(
-      `logger: there is no hyper-parameter \`${missing}\`.${didYouMean(missing, Object.keys(all))}`,
-    );
-  return Object.fromEntries((wanted as readonly string[]).map((key) => [key, all[key]!]));
-}
-
 const prefixed = <T>(values: Readonly<Record<string, T>>, prefix: string): Record<string, T> =>
   Object.fromEntries(Object.entries(values).map(([name, value]) => [prefix + name, value]));
+
+/** Failures in a row after which a backend is no longer called. */
+const MOST_FAILURES = 3;
+
+/** A backend whose failures are warnings. */
+class GuardedBackend {
+  readonly #backend: LoggerBackend;
+  readonly #warn: (message: string) => void;
+  /** Another process writes to the run's directory: that fails the whole run, not only this backend. */
+  lost: LockLostError | undefined;
+  #failures = 0;
+  #lastMessage = "";
+
+  constructor(backend: LoggerBackend, warn: (message: string) => void) {
+    this.#backend = backend;
+    this.#warn = warn;
+  }
+
+  async open(run: RunFacts): Promise<void> {
+    await this.#backend.open(run, (message) => this.#warn(`backend ${this.#backend.name}: ${message}`));
+  }
+
+  log(record: LogRecord): void {
+    if (this.#failures >= MOST_FAILURES) return;
+    try {
+      this.#backend.log(record);
+      this.#failures = 0;
+    } catch (error) {
+      this.#failed(error);
+    }
+  }
+
+  event(event: RunEvent): void {
+    if (this.#failures >= MOST_FAILURES) return;
+    try {
+      this.#backend.event?.(event);
+    } catch (error) {
+      this.#failed(error);
+    }
+  }
+
+  async flush(): Promise<void> {
+    if (this.#failures >= MOST_FAILURES) return;
+    try {
+      await this.#backend.flush?.();
+    } catch (error) {
+      this.#failed(error);
+    }
+  }
+
+  async close(end: RunEnd): Promise<void> {
+    try {
+      await this.#backend.close(end);
+    } catch (error) {
+      this.#failed(error);
+    }
+  }
+
+  #failed(error: unknown): void {
+    if (error instanceof LockLostError) this.lost = error;
+    this.#failures++;
+    const message = error instanceof Error ? error.message : String(error);
+    // A repeated failure is reported once.
+    if (message !== this.#lastMessage) this.#warn(`backend ${this.#backend.name}: ${message}`);
+    this.#lastMessage = message;
+    if (this.#failures === MOST_FAILURES)
+      this.#warn(
+        `backend ${this.#backend.name} is left alone after ${MOST_FAILURES} failures in a row; the others go on`,
+      );
+  }
+}
+
+type Counters = Pick<ContextOf<"log">, "step" | "samplesSeen" | "tokensSeen">;
+
+/** Training speed between two records, without the time of evaluations. */
+class Rates {
+  #last = { step: 0, samplesSeen: 0, tokensSeen: 0 };
+  #at = 0;
+  #pausedAt = 0;
+
+  begin({ step, samplesSeen, tokensSeen }: Counters, now = performance.now()): void {
+    this.#last = { step, samplesSeen, tokensSeen };
+    this.#at = now;
+  }
+
+  pause(): void {
+    this.#pausedAt = performance.now();
+  }
+
+  resume(): void {
+    this.#at += performance.now() - this.#pausedAt;
+  }
+
+  /** Adds steps, samples and tokens per second since the last call, unless a hook such as `throughput` has. */
+  addTo(logged: Record<string, number>, ctx: Counters, now: number): void {
+    const steps = ctx.step - this.#last.step;
+    const samples = ctx.samplesSeen - this.#last.samplesSeen;
+    const tokens = ctx.tokensSeen - this.#last.tokensSeen;
+    const seconds = (now - this.#at) / 1000;
+    if (steps === 0 || seconds <= 0) return;
+    this.begin(ctx, now);
+    if (Object.hasOwn(logged, "perf/stepsPerSec")) return;
+    logged["perf/stepsPerSec"] = steps / seconds;
+    logged["perf/samplesPerSec"] = samples / seconds;
+    if (tokens > 0) logged["perf/tokensPerSec"] = tokens / seconds;
+  }
+}
+
+const NONE: readonly RunEvent[] = [];
+
+/** Interventions of hooks, and errors that their policies caught. */
+class Incidents {
+  #last: unknown;
+  #failures = 0;
+
+  begin(): void {
+    this.#last = undefined;
+    this.#failures = 0;
+  }
+
+  /** Those since the last call. */
+  since({ interventions, hooks }: Pick<ContextOf<"log">, "interventions" | "hooks">): readonly RunEvent[] {
+    // Called at every log, and nearly always without any.
+    if (interventions.at(-1) === this.#last && hooks.failures.length === this.#failures) return NONE;
+    const time = Date.now();
+    const events: RunEvent[] = [];
+    if (interventions.at(-1) !== this.#last) {
+      const known = interventions.findLastIndex((each) => each === this.#last);
+      for (const { who, event, step, what, why = "" } of interventions.slice(known + 1))
+        events.push({ type: "intervention", step, time, details: { who, event, what, why } });
+      this.#last = interventions.at(-1);
+    }
+    for (const { hook, event, step, error } of hooks.failures.slice(this.#failures)) {
+      const message = error instanceof Error ? error.message : String(error);
+      events.push({ type: "hookError", step, time, details: { hook, event, message } });
+    }
+    this.#failures = hooks.failures.length;
+    return events;
+  }
+}

@@ -1,9 +1,11 @@
-// What loggers tell of a run: its settings and where it runs, without anything that looks like a secret.
+// What loggers record about a run: its settings and where it runs, without anything that looks like a secret.
 import { thisProcess } from "../../runs/liveness.ts";
 import type { ContextOf } from "../../core/context.types.ts";
+import { OptionError } from "../../core/errors.ts";
 import type { Json } from "../../core/options.ts";
 import type { Optimizer } from "../../core/optimizer.ts";
 import { builtinOrNone } from "../../platform/builtin.ts";
+import { didYouMean } from "../../core/names.ts";
 import { isSecret, redact, redactArguments } from "../../platform/redact.ts";
 
 type Around = Pick<ContextOf<"trainBegin">, "config" | "optimizers" | "device" | "paramCount" | "totalSteps">;
@@ -11,11 +13,11 @@ type Around = Pick<ContextOf<"trainBegin">, "config" | "optimizers" | "device" |
 /** Options that say nothing about the training. */
 const NOT_HPARAMS = new Set(["runDir", "signals", "signalGrace", "yieldEvery", "closeTimeout", "maxRollbacks", "save"]);
 
-/** Deeper than this nobody looks, and a ring would never end. */
+/** Nesting beyond this is left out; a cyclic object would never end. */
 const DEEPEST = 6;
 const LONGEST_LIST = 100;
 
-/** Plain data without secrets: by the names of their keys, and by their looks. What is no data is left out. */
+/** Plain data without secrets, recognized by their keys and by their form. Anything that is not data is left out. */
 export function withoutSecrets(value: unknown, secrets: readonly string[], depth = 0): Json | undefined {
   if (typeof value === "string") return redact(value, secrets);
   if (value === null || typeof value === "boolean") return value;
@@ -42,10 +44,26 @@ export function plainOptions(config: object): Record<string, Json> {
   return Object.fromEntries(plain);
 }
 
+/** The hyper-parameters that the user gave or named; all of them by default. */
+export function hparamsOf(
+  around: Around,
+  wanted: Readonly<Record<string, Json>> | readonly string[] | undefined,
+): Readonly<Record<string, Json>> {
+  const all = defaultHparams(around);
+  if (wanted === undefined) return all;
+  if (!Array.isArray(wanted)) return wanted as Record<string, Json>;
+  const missing = (wanted as readonly string[]).find((key) => !Object.hasOwn(all, key));
+  if (missing !== undefined)
+    throw new OptionError(
+      `logger: there is no hyper-parameter \`${missing}\`.${didYouMean(missing, Object.keys(all))}`,
+    );
+  return Object.fromEntries((wanted as readonly string[]).map((key) => [key, all[key]!]));
+}
+
 /** The trainer's options that are plain values, and what the optimizers were made with. */
-export function defaultHparams({ config, optimizers }: Around): Record<string, Json> {
+function defaultHparams({ config, optimizers }: Around): Record<string, Json> {
   const groups = optimizers.flatMap(({ name, groups: all }) => {
-    // Not as they are now: schedules and hooks change them, and a resumed run begins with changed ones.
+    // The initial values: schedules and hooks change them, and a resumed run begins with the changed ones.
     const { defaults, groups: given } = optimizerOf(config, name);
     return all.flatMap(({ name: group }, i) => {
       // The group of all other parameters, if there is one, comes last.
@@ -79,7 +97,7 @@ interface NodeProcess {
 /** Facts for run.json. */
 export async function about(around: Around, secrets: readonly string[]): Promise<Record<string, Json>> {
   const { device, paramCount } = around;
-  // The config of an experiment is recorded by whoever read it.
+  // The config of an experiment has a record of its own.
   const { experiment: _experiment, ...config } = around.config;
   const { process } = globalThis as { process?: NodeProcess };
   const os = builtinOrNone<{ cpus(): readonly { model: string }[]; totalmem(): number }>("node:os");
@@ -102,7 +120,7 @@ export async function about(around: Around, secrets: readonly string[]): Promise
   };
 }
 
-/** By directory. Asked once: what runs is what was there then, and starting git takes longer than many a step. */
+/** By directory. Git is asked once: the code that runs was loaded then, and starting git takes longer than many steps. */
 const asked = new Map<string, Promise<Json | undefined>>();
 
 function gitOf(directory: string): Promise<Json | undefined> {

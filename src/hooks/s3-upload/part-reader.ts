@@ -1,5 +1,6 @@
 // Reads a file part by part, in order, with the digests that an upload is judged by; large ones in a thread of their own.
 import { builtin } from "../../platform/builtin.ts";
+import { Thread } from "../../platform/thread.ts";
 
 type Crypto = ReturnType<typeof process.getBuiltinModule<"node:crypto">>;
 type Hash = ReturnType<Crypto["createHash"]>;
@@ -21,6 +22,51 @@ export interface Part {
   readonly md5: string;
 }
 
+/** To the thread that reads a file: fill the buffer from `position`, and digest it. */
+interface PartRequest {
+  readonly buffer: ArrayBuffer;
+  readonly position: number;
+  readonly length: number;
+  readonly last: boolean;
+}
+
+interface PartAnswer {
+  readonly buffer: ArrayBuffer;
+  readonly md5: string;
+  /** Of the whole file, with its last part. */
+  readonly sha256: string | undefined;
+}
+
+/**
+ * The script of that thread, as a text: a bundler would leave a file behind, and reading and digesting take 4 ms a
+ * megabyte, which must not interrupt training. Buffers travel there and back, and are never copied.
+ */
+const SCRIPT = `
+const names = ["node:worker_threads", "node:fs", "node:crypto"];
+const [{ workerData }, { readSync }, { createHash }] = names.map((name) => process.getBuiltinModule(name));
+const { port, data: { fd } } = workerData;
+const whole = createHash("sha256");
+function read({ buffer, position, length, last }) {
+  const bytes = new Uint8Array(buffer, 0, length);
+  for (let at = 0; at < length; ) {
+    const got = readSync(fd, bytes, at, length - at, position + at);
+    if (got === 0) throw new Error("the file is shorter than it was");
+    at += got;
+  }
+  const md5 = createHash("md5").update(bytes).digest("hex");
+  whole.update(bytes);
+  return { buffer, md5, sha256: last ? whole.digest("hex") : undefined };
+}
+port.on("message", ({ id, request, close }) => {
+  if (close) process.exit();
+  try {
+    port.postMessage({ id, answer: read(request) }, [request.buffer]);
+  } catch ({ message }) {
+    port.postMessage({ id, failure: { kind: "other", message } });
+  }
+});
+`;
+
 /** Read and digested at once by this thread: it takes about a millisecond. */
 const SLICE = 256 << 10;
 /** From here on a thread is worth its start. */
@@ -32,7 +78,7 @@ export class PartReader {
   readonly #source: PartSource;
   readonly #createHash: Crypto["createHash"];
   readonly #sha256: Hash;
-  #thread: PartThread | undefined;
+  #thread: Thread<PartRequest, PartAnswer> | undefined;
   #threadSha256: string | undefined;
   #turn: Promise<unknown> = Promise.resolve();
   #next = 0;
@@ -44,7 +90,7 @@ export class PartReader {
     this.#createHash = builtin<Crypto>(owner, "node:crypto").createHash;
     this.#sha256 = this.#createHash("sha256");
     const { fd } = source;
-    if (fd !== undefined && source.bytes >= WORTH_A_THREAD) this.#thread = startThread(owner, fd);
+    if (fd !== undefined && source.bytes >= WORTH_A_THREAD) this.#thread = startThread(fd);
   }
 
   /** The next part, in this buffer or in what has become of it; undefined after the last. May be asked for several at once. */
@@ -69,9 +115,10 @@ export class PartReader {
     const position = (number - 1) * this.partSize;
     const length = Math.min(this.partSize, this.#source.bytes - position);
     if (this.#thread) {
-      const { bytes, md5, sha256 } = await this.#thread.read(buffer, position, length, number === this.count);
+      const request = { buffer, position, length, last: number === this.count };
+      const { buffer: filled, md5, sha256 } = await this.#thread.request(request, [buffer]);
       this.#threadSha256 = sha256;
-      return { number, bytes, md5 };
+      return { number, bytes: new Uint8Array(filled, 0, length), md5 };
     }
     const md5 = this.#createHash("md5");
     const bytes = new Uint8Array(buffer, 0, length);
@@ -86,9 +133,9 @@ export class PartReader {
 }
 
 /** Where no thread can be had, this one does the work. */
-function startThread(owner: string, fd: number): PartThread | undefined {
+function startThread(fd: number): Thread<PartRequest, PartAnswer> | undefined {
   try {
-    return new PartThread(owner, fd);
+    return new Thread({ name: "the reading thread", script: { text: SCRIPT }, data: { fd } });
   } catch {
     return undefined;
   }
@@ -128,84 +175,4 @@ export function joinedTag(owner: string, digests: readonly string[]): string {
   const hash = createHash("md5");
   for (const digest of digests) hash.update(digest, "hex");
   return `${hash.digest("hex")}-${digests.length}`;
-}
-
-interface Worker {
-  on(event: "message", handler: (reply: Reply) => void): void;
-  on(event: "error", handler: (error: Error) => void): void;
-  on(event: "exit", handler: () => void): void;
-  postMessage(message: object, transfer: ArrayBuffer[]): void;
-  terminate(): Promise<unknown>;
-}
-
-type NewWorker = new (script: string, options: { eval: true; workerData: { fd: number } }) => Worker;
-
-type Reply =
-  | { readonly buffer: ArrayBuffer; readonly md5: string; readonly sha256?: string }
-  | { readonly failure: string };
-
-interface ReadPart {
-  readonly bytes: Uint8Array<ArrayBuffer>;
-  readonly md5: string;
-  /** Of the whole file, with its last part. */
-  readonly sha256: string | undefined;
-}
-
-/** A text, and not a file: a bundler would leave the file behind. Buffers travel there and back, and are never copied. */
-const SCRIPT = `
-const names = ["node:worker_threads", "node:fs", "node:crypto"];
-const [{ parentPort, workerData }, { readSync }, { createHash }] = names.map((name) => process.getBuiltinModule(name));
-const whole = createHash("sha256");
-parentPort.on("message", ({ buffer, position, length, last }) => {
-  try {
-    const bytes = new Uint8Array(buffer, 0, length);
-    for (let at = 0; at < length; ) {
-      const got = readSync(workerData.fd, bytes, at, length - at, position + at);
-      if (got === 0) throw new Error("the file is shorter than it was");
-      at += got;
-    }
-    const md5 = createHash("md5").update(bytes).digest("hex");
-    whole.update(bytes);
-    const sha256 = last ? whole.digest("hex") : undefined;
-    parentPort.postMessage({ buffer, md5, sha256 }, [buffer]);
-  } catch (error) {
-    parentPort.postMessage({ failure: error.message });
-  }
-});
-`;
-
-/** A thread that reads and digests large files: 4 ms per megabyte that the training thread is spared. */
-class PartThread {
-  readonly #worker: Worker;
-  #settle: { resolve(reply: Reply): void; reject(error: Error): void } | undefined;
-  #failed: Error | undefined;
-
-  constructor(owner: string, fd: number) {
-    const { Worker } = builtin<{ Worker: NewWorker }>(owner, "node:worker_threads");
-    this.#worker = new Worker(SCRIPT, { eval: true, workerData: { fd } });
-    this.#worker.on("message", (reply) => this.#settle?.resolve(reply));
-    this.#worker.on("error", (error) => this.#fail(error));
-    this.#worker.on("exit", () => this.#fail(new Error("the reading thread ended")));
-  }
-
-  /** One at a time. The buffer is gone afterwards: what comes back lies in its successor. */
-  async read(buffer: ArrayBuffer, position: number, length: number, last: boolean): Promise<ReadPart> {
-    if (this.#failed) throw this.#failed;
-    const reply = await new Promise<Reply>((resolve, reject) => {
-      this.#settle = { resolve, reject };
-      this.#worker.postMessage({ buffer, position, length, last }, [buffer]);
-    });
-    this.#settle = undefined;
-    if ("failure" in reply) throw new Error(reply.failure);
-    return { bytes: new Uint8Array(reply.buffer, 0, length), md5: reply.md5, sha256: reply.sha256 };
-  }
-
-  #fail(error: Error): void {
-    this.#failed ??= error;
-    this.#settle?.reject(error);
-  }
-
-  async close(): Promise<void> {
-    await this.#worker.terminate();
-  }
 }

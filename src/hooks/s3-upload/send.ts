@@ -6,8 +6,7 @@ import { joinedTag, PartReader, tagOf, type Part, type PartSource } from "./part
 import { SendError } from "../../net/post.ts";
 import { withRetries } from "../../net/retry.ts";
 import { Bucket, type PartTag, type Stored, loadS3mini } from "./bucket.ts";
-import type { SavedCheckpoint } from "../../core/saving.ts";
-import type { Checkpoints } from "../../core/saving.ts";
+import type { SavedCheckpoint, Checkpoints } from "../../core/saving.ts";
 import type { S3Target } from "./target.ts";
 import { Transport } from "../../net/transport.ts";
 

@@ -15,7 +15,11 @@ type Fs = ReturnType<typeof process.getBuiltinModule<"node:fs">>;
 /** So many records are written at once, if no flush comes first. */
 const MOST_RECORDS = 256;
 
-export const wandbOffline: MakeBackend<{ readonly head: WandbHead }> = ({ head }) => {
+export interface OfflineSettings {
+  readonly head: WandbHead;
+}
+
+export const wandbOffline: MakeBackend<OfflineSettings> = ({ head }) => {
   const lines = new RecordLines({ media: true });
   let file: OfflineFile | undefined;
   return {

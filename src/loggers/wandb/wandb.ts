@@ -15,10 +15,10 @@ import {
   mapTexts,
 } from "../remote/remote-backend.ts";
 import { checkUrl, type ServiceOptions } from "../remote/service.ts";
-import { threadedBackend } from "../threaded-backend.ts";
+import { threadedBackend, type MakeBackend } from "../threaded-backend.ts";
 import { wandbSender, type WandbHead } from "./sender.ts";
 import { safeId } from "./rows.ts";
-import { wandbOffline } from "./offline.ts";
+import { wandbOffline, type OfflineSettings } from "./offline.ts";
 
 /** Options of `wandb`. */
 export interface WandbOptions extends RemoteOptions {
@@ -62,23 +62,26 @@ export const wandb = /* @__PURE__ */ component(
     checkSecrets("wandb", options, ["apiKey", "baseUrl"]);
     // Copied: what the caller does to the object later must not matter.
     const given = { ...options };
-    let chosen: LoggerBackend | undefined;
-    return {
+    const backend = threadedBackend({
       name: "wandb",
-      open(run, warn) {
-        // Read when the run begins, not when the options are written.
-        const mode = modeOf(given);
-        if (mode === "disabled") return undefined;
-        chosen = mode === "offline" ? offline(given) : online(given);
-        return chosen.open(run, warn);
-      },
-      log: (record) => chosen?.log(record),
-      event: (event) => chosen?.event?.(event),
-      flush: () => chosen?.flush?.(),
-      close: (end) => chosen?.close(end),
-    };
+      kind: "wandb",
+      make: wandbRun,
+      settings: (run) => settingsOf(given, run),
+      warn: given.warn,
+      images: true,
+    });
+    // The environment is read when the run begins, not when the options are written.
+    const open: LoggerBackend["open"] = (run, warn) =>
+      modeOf(given) === "disabled" ? undefined : backend.open(run, warn);
+    return { ...backend, open };
   },
 );
+
+type WandbSettings = RemoteSettings | OfflineSettings;
+
+/** One run of it, on the logging thread. */
+export const wandbRun: MakeBackend<WandbSettings> = (settings, warn) =>
+  "service" in settings ? wandbSender(settings, warn) : wandbOffline(settings, warn);
 
 /** Throws when there is no key for a run to log with, or none that may travel there. */
 export function checkWandb(options: WandbOptions): void {
@@ -90,26 +93,6 @@ function modeOf(options: WandbOptions): "online" | "offline" | "disabled" {
   if (mode === "offline" || mode === "dryrun") return "offline";
   return mode === "disabled" ? mode : "online";
 }
-
-const online = (options: WandbOptions): LoggerBackend =>
-  threadedBackend({
-    name: "wandb",
-    kind: "wandb",
-    make: wandbSender,
-    settings: (run) => settingsOf(options, run),
-    warn: options.warn,
-    images: true,
-  });
-
-const offline = (options: WandbOptions): LoggerBackend =>
-  threadedBackend({
-    name: "wandb",
-    kind: "wandbOffline",
-    make: wandbOffline,
-    settings: (run) => ({ head: headOf(options, run, allSecrets()) }),
-    warn: options.warn,
-    images: true,
-  });
 
 function headOf(options: WandbOptions, run: RunFacts, secrets: readonly string[]): WandbHead {
   const env = environment();
@@ -141,7 +124,8 @@ function serviceOf(options: WandbOptions): ServiceOptions {
   return { owner: "wandb", url, headers: { authorization: `Basic ${basic}` }, secrets, timeout };
 }
 
-function settingsOf(options: WandbOptions, run: RunFacts): RemoteSettings {
+function settingsOf(options: WandbOptions, run: RunFacts): WandbSettings {
+  if (modeOf(options) === "offline") return { head: headOf(options, run, allSecrets()) };
   const service = serviceOf(options);
   const { sendEvery, backoff, queueBytes } = options;
   return { service, head: { ...headOf(options, run, service.secrets) }, sendEvery, backoff, queueBytes };

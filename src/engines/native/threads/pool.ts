@@ -1,7 +1,7 @@
 // The threads that share the steps of an engine's programs, seen from the first of them.
 import { EngineError, OptionError } from "../../../core/errors.ts";
 import { builtin } from "../../../platform/builtin.ts";
-import { startWorkerThread, type WorkerThread } from "../../../platform/worker-thread.ts";
+import { startWorkerThread, type WorkerThread } from "../../../platform/thread.ts";
 import type { EngineMemory } from "../memory.ts";
 import { Control } from "./control.ts";
 import type { Part, Run } from "./parts.ts";
