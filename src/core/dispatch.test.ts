@@ -1,6 +1,7 @@
 import { describe, expect, test, vi } from "vitest";
 import type { Context } from "./context.ts";
-import { compileFire, nobody, type DispatchHost, type Fire, type Listener, type Turn } from "./dispatch.ts";
+import type { HookEntry } from "./hook-entry.ts";
+import { compileFire, nobody, type Fire, type FireOptions, type Listener, type Turn } from "./dispatch.ts";
 
 /** What a listener does when it is called; it always notes its name first. */
 type Deed = () => unknown;
@@ -26,16 +27,17 @@ function bench(deeds: readonly (Deed | undefined)[], options: { hot?: boolean; f
       calls.push(`h${i}`);
       return deed?.();
     };
-    return { hook: `h${i}`, ctx, call };
+    return { hook: `h${i}`, entry: {} as HookEntry, ctx, call };
   });
-  const host: DispatchHost = {
+  const fireOptions: FireOptions = {
+    hot: options.hot ?? true,
     failed(listener, event, error) {
       failed.push(`${listener.hook} ${event} ${(error as Error).message}`);
       if (options.fatal) throw new Error(`fatal: ${(error as Error).message}`);
     },
     timed: (listener, _, ms, weight) => void timed.push({ hook: listener.hook, ms, weight }),
   };
-  return { fire: compileFire("stepEnd", listeners, turn, host, options.hot ?? true), calls, failed, timed, turn };
+  return { fire: compileFire("stepEnd", listeners, turn, fireOptions), calls, failed, timed, turn };
 }
 
 const names = (n: number): string[] => Array.from({ length: n }, (_, i) => `h${i}`);

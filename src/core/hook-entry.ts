@@ -1,11 +1,11 @@
-// One registered hook: what it says about itself, with its context made and its cadence and scopes in place.
-import { type Cadence, CadenceRule, type Moment, boundaryEvent } from "./cadence.ts";
+// One registered hook with its context: its methods behind its scopes and its cadence.
+import { boundaryEvent, CadenceRule, type Cadence, type Moment } from "./cadence.ts";
+import { CheckedHook } from "./checked-hook.ts";
 import { Context, fieldsOf } from "./context.ts";
 import type { Listener } from "./dispatch.ts";
 import { HookRegistrationError } from "./errors.ts";
-import { EVENTS, alwaysPasses, levelOf } from "./events.ts";
-import { type HookFacts, type Ordered, readHook } from "./hook-facts.ts";
-import type { ErrorPolicy, Hook, Need, Stage } from "./hook.ts";
+import { alwaysPasses, EVENTS, levelOf } from "./events.ts";
+import type { Hook, Need } from "./hook.ts";
 import { checkProbe, TRAIN_PROBE_EVENTS, type ProbeRequest } from "./inspection.ts";
 import type { Run } from "./run.ts";
 
@@ -15,22 +15,15 @@ const PLAN_EVENTS = Object.keys(EVENTS).filter((event) => {
   return level === "optimizer" || (level === "forward / backward" && event !== "beforeForward");
 });
 
-export class HookEntry implements Ordered {
-  readonly hook: Hook;
-  readonly name: string;
-  readonly stage: Stage;
-  readonly before: readonly string[];
-  readonly after: readonly string[];
-  readonly policy: ErrorPolicy;
-  /** Loggers and progress: their failures must not end a run. */
-  readonly isReporter: boolean;
+type Call = (ctx: Context) => unknown;
+
+export class HookEntry extends CheckedHook {
   readonly needs: readonly Need[];
   readonly probes: ProbeRequest | undefined;
   readonly context: Context;
   enabled = true;
-  /** Failures in a row, for hooks that are switched off after three. */
+  /** Consecutive failures, for hooks that are switched off after three. */
   failures = 0;
-  readonly #methods: HookFacts["methods"];
   readonly #loaders: ReadonlySet<string> | undefined;
   readonly #optimizers: ReadonlySet<string | number> | undefined;
   readonly #gate: Gate | undefined;
@@ -38,15 +31,7 @@ export class HookEntry implements Ordered {
   readonly #run: Run;
 
   constructor(hook: Hook, run: Run) {
-    const { name, stage, before, after, policy, isReporter, methods } = readHook(hook);
-    this.hook = hook;
-    this.name = name;
-    this.stage = stage;
-    this.before = before;
-    this.after = after;
-    this.policy = policy;
-    this.isReporter = isReporter;
-    this.#methods = methods;
+    super(hook);
     this.needs = hook.needs ?? [];
     this.probes = hook.probes;
     if (this.probes !== undefined) checkProbe(`Hook \`${hook.name}\`: probes`, this.probes);
@@ -57,18 +42,19 @@ export class HookEntry implements Ordered {
     const { every, logEvery } = hook;
     const cadences = every === undefined ? [] : Array.isArray(every) ? every : [every as Cadence];
     if (cadences.length > 0) this.#gate = new Gate(cadences, this.name, () => run.moment);
-    if (methods.has("log")) this.#logRequest = LogRequest.of(logEvery === undefined ? cadences : [logEvery], this.name);
+    if (this.methods.has("log"))
+      this.#logRequest = LogRequest.of(logEvery === undefined ? cadences : [logEvery], this.name);
     this.#checkReplace();
   }
 
   get events(): string[] {
-    return [...this.#methods.keys()];
+    return [...this.methods.keys()];
   }
 
   /** Has it a cadence that decides, from step to step, how the step must be computed? */
   get gatesPlan(): boolean {
     if (this.#gate === undefined) return false;
-    return this.needs.length > 0 || this.probes !== undefined || PLAN_EVENTS.some((event) => this.#methods.has(event));
+    return this.needs.length > 0 || this.probes !== undefined || PLAN_EVENTS.some((event) => this.methods.has(event));
   }
 
   /** Can its own cadence make `log` fire? */
@@ -83,13 +69,13 @@ export class HookEntry implements Ordered {
 
   /** Does it listen to `event` in the step that begins, as far as can be known? */
   listensNow(event: string): boolean {
-    return this.#methods.has(event) && (this.#gate?.mayPass(event) ?? true);
+    return this.methods.has(event) && (this.#gate?.mayPass(event) ?? true);
   }
 
   /** Does it need `need` in the step that begins? */
   needsNow(need: Need): boolean {
     if (!this.needs.includes(need)) return false;
-    return this.#gate === undefined || this.#methods.size === 0 || this.events.some((event) => this.listensNow(event));
+    return this.#gate === undefined || this.methods.size === 0 || this.events.some((event) => this.listensNow(event));
   }
 
   /** Does it look at activations in one of `events` in the step that begins? */
@@ -103,9 +89,9 @@ export class HookEntry implements Ordered {
     return this.#gate?.mayPass("evalBegin") ?? true;
   }
 
-  /** Training on replaced activations would be another model; a hook that expects to see them there must know. */
+  /** Activations are not replaced in training, so a hook that also looks at them there would see others than it expects. */
   #checkReplace(): void {
-    const event = TRAIN_PROBE_EVENTS.find((each) => this.#methods.has(each));
+    const event = TRAIN_PROBE_EVENTS.find((each) => this.methods.has(each));
     if (this.probes?.replace === undefined || event === undefined) return;
     throw new HookRegistrationError(
       `Hook \`${this.name}\` has probes.replace, which works in evaluation and predict only, and listens to \`${event}\` in training. Put what it does there into a hook of its own; to train another model, change the model.`,
@@ -114,14 +100,14 @@ export class HookEntry implements Ordered {
 
   /** This hook as a listener of `event`, or undefined when it does not listen. */
   listener(event: string): Listener | undefined {
-    const own = this.#methods.get(event);
+    const own = this.methods.get(event);
     const gate = this.#gate;
     const serves = event === "trainEnd" && gate?.servesTheEnd === true;
     if (!own && !serves) return undefined;
     const { hook, context } = this;
-    // Bound, not wrapped: a compiler sees through it to the method.
-    let call: (ctx: Context) => unknown = own ? (own.bind(hook) as (ctx: Context) => unknown) : () => undefined;
-    // Only these need to know that a call went well: it ends their row of failures. Calls that a scope keeps away do not.
+    // Bound, not wrapped: V8 inlines the method through `bind`.
+    let call: Call = own ? (own.bind(hook) as Call) : () => undefined;
+    // A call that succeeds resets the count of consecutive failures; one that a scope or a cadence holds back does not.
     if (this.policy === "warn" && this.isReporter) call = this.#countingFailures(call);
     const fields: readonly string[] = fieldsOf(event);
     if (this.#loaders && fields.includes("loaderName"))
@@ -136,19 +122,19 @@ export class HookEntry implements Ordered {
       const ended = call;
       call = (ctx) => gate.finish(ctx).then(() => ended(ctx));
     }
-    return { hook: this.name, call, ctx: context };
+    return { hook: this.name, entry: this, call, ctx: context };
   }
 
-  /** Keeps boundaries away that only other hooks asked for. */
-  #whenLogged(call: (ctx: Context) => unknown): (ctx: Context) => unknown {
+  /** Holds back boundaries that only other hooks asked for. */
+  #whenLogged(call: Call): Call {
     const run = this.#run;
     const request = this.#logRequest;
     if (!request) return onlyWhen(() => run.log.isForAll, call);
-    // Behind a gate nothing else passes anyway.
+    // A gate holds back everything else anyway.
     return this.#gate ? call : onlyWhen(() => run.log.isForAll || request.isMet(run.moment), call);
   }
 
-  #countingFailures(call: (ctx: Context) => unknown): (ctx: Context) => unknown {
+  #countingFailures(call: Call): Call {
     return (ctx) => {
       const result = call(ctx);
       if (this.failures === 0) return result;
@@ -159,21 +145,18 @@ export class HookEntry implements Ordered {
   }
 }
 
-function onlyWhen(test: (ctx: Context) => boolean, call: (ctx: Context) => unknown): (ctx: Context) => unknown {
+function onlyWhen(test: (ctx: Context) => boolean, call: Call): Call {
   return (ctx) => (test(ctx) ? call(ctx) : undefined);
 }
 
-// The gate of a hook with a cadence: which of its events pass now, and what it missed at the very end.
-
-type Call = (ctx: Context) => unknown;
-
+/** The cadence of a hook: which of its events pass now, and which it still has to see at the end of the run. */
 class Gate {
   readonly #cadences: readonly Cadence[];
   readonly #hook: string;
   readonly #moment: () => Moment;
   readonly #rules = new Map<string, readonly CadenceRule[]>();
-  /** Events whose last occasion was let pass, to be made good at the end when the cadence says `atEnd`. */
-  readonly #passed = new Map<string, Call>();
+  /** Events whose last occasion was held back: with `atEnd` they are called at the end of the run. */
+  readonly #heldBack = new Map<string, Call>();
 
   /** Several cadences must all be due. */
   constructor(cadences: readonly Cadence[], hook: string, moment: () => Moment) {
@@ -192,8 +175,8 @@ class Gate {
     return (ctx) => {
       const due = rules.every((rule) => rule.due(this.#moment()));
       if (!due && !atEnd) return undefined;
-      if (due) this.#passed.delete(event);
-      else this.#passed.set(event, call);
+      if (due) this.#heldBack.delete(event);
+      else this.#heldBack.set(event, call);
       return due ? call(ctx) : undefined;
     };
   }
@@ -206,10 +189,10 @@ class Gate {
     return this.servesTheEnd && moment.clock.now.step === moment.totalSteps;
   }
 
-  /** Serves the occasions that were let pass last, with the fields of their events. A failed run has none: its step was cut off. */
+  /** Calls what was held back last, with the fields of its event. Not after a failure: that step was interrupted. */
   async finish(ctx: Context): Promise<void> {
-    const missed = [...this.#passed];
-    this.#passed.clear();
+    const missed = [...this.#heldBack];
+    this.#heldBack.clear();
     if (ctx.status === "error") return;
     for (const [event, call] of missed) await ctx.recall(event, () => call(ctx) as void | Promise<void>);
   }
@@ -230,12 +213,11 @@ class Gate {
   }
 }
 
-// A hook's own cadence for `log`: it makes the event fire in steps in which the trainer's `logEvery` is not due.
-
-/** Only these name points of the run; the others choose among the boundaries that log anyway. */
+/** Does it name points of the run? Other cadences choose among the boundaries that log anyway. */
 const namesPoints = (cadence: Cadence): boolean =>
   typeof cadence !== "object" || cadence.every !== undefined || cadence.at !== undefined;
 
+/** A hook's own cadence for `log`: the event fires for it also where the trainer's `logEvery` is not due. */
 class LogRequest {
   readonly #boundary: "stepEnd" | "epochEnd";
   readonly #rules: readonly CadenceRule[];

@@ -96,25 +96,3 @@ interface HookSettings {
 
 /** A plain object with a unique `name` and a method for each event that it listens to: `onStepEnd(ctx)`. */
 export type Hook<B = HostBatch> = HookSettings & HookMethods<B> & OuterMethods;
-
-/** Settings that are not event methods; everything else that starts with `on` must be an event. */
-export const HOOK_SETTINGS: readonly string[] = [
-  "name",
-  "stage",
-  "before",
-  "after",
-  "onError",
-  "needs",
-  "monitors",
-  "logs",
-  "probes",
-  "every",
-  "logEvery",
-  "loaders",
-  "optimizers",
-  "ranks",
-  "budget",
-  "version",
-  "state",
-  "load",
-];

@@ -1,6 +1,7 @@
 // Hooks in events that are not of the loop, those of an experiment and of a study: in their order, each under its own policy.
 import { ContextError, HookError, HookRegistrationError } from "./errors.ts";
-import { type HookFacts, orderHooks, readHook } from "./hook-facts.ts";
+import { CheckedHook } from "./checked-hook.ts";
+import { orderHooks } from "./hook-order.ts";
 import type { Hook } from "./hook.ts";
 import type { HookFailure } from "./registry.ts";
 import { withoutAssignments } from "./write-guard.ts";
@@ -26,11 +27,6 @@ export class OuterState {
   }
 }
 
-interface Listener {
-  readonly facts: HookFacts;
-  readonly hook: Hook;
-}
-
 interface Calls {
   /** Gets what a hook returns; what it throws is that hook's error. */
   readonly returned?: (value: unknown, hook: Hook) => void;
@@ -39,28 +35,26 @@ interface Calls {
 }
 
 export class OuterHooks<C extends { [E in keyof C]: { stop(reason: string): void } }> {
-  readonly #listeners: readonly Listener[];
+  readonly #hooks: readonly CheckedHook[];
 
   /** Checks the hooks as a trainer would. `owner` is what they belong to, for messages. */
   constructor(owner: string, hooks: readonly Hook[]) {
-    const listeners = new Map<string, Listener>();
-    for (const hook of hooks) {
-      const facts = readHook(hook);
-      if (listeners.has(facts.name))
+    const checked = new Map<string, CheckedHook>();
+    for (const hook of hooks.map((each) => new CheckedHook(each))) {
+      const { name } = hook;
+      if (checked.has(name))
         throw new HookRegistrationError(
-          `There is already a hook named \`${facts.name}\` in this ${owner}. Give this one another \`name\`.`,
+          `There is already a hook named \`${name}\` in this ${owner}. Give this one another \`name\`.`,
         );
-      listeners.set(facts.name, { facts, hook });
+      checked.set(name, hook);
     }
-    const order = orderHooks([...listeners.values()].map(({ facts }) => facts));
-    this.#listeners = order.map(({ item }) => listeners.get(item.name)!);
+    this.#hooks = orderHooks([...checked.values()]).map(({ item }) => item);
   }
 
-  /** In their order. */
+  /** The hooks with a method for one of these events, in their order. */
   listening(...events: readonly (keyof C & string)[]): Hook[] {
-    return this.#listeners
-      .filter(({ facts }) => events.some((event) => facts.methods.has(event)))
-      .map(({ hook }) => hook);
+    const listening = this.#hooks.filter(({ methods }) => events.some((event) => methods.has(event)));
+    return listening.map(({ hook }) => hook);
   }
 
   /** Calls every listener in turn. `fields` is read anew for each, so that one sees what those before it have done. */
@@ -70,20 +64,21 @@ export class OuterHooks<C extends { [E in keyof C]: { stop(reason: string): void
     fields: () => Omit<C[E], "stop">,
     { returned = () => undefined, around = (_, call) => call() }: Calls = {},
   ): Promise<void> {
-    for (const { facts, hook } of this.#listeners) {
-      const method = facts.methods.get(event) as ((this: Hook, ctx: unknown) => unknown) | undefined;
+    for (const checked of this.#hooks) {
+      const { hook, name } = checked;
+      const method = checked.methods.get(event) as ((this: Hook, ctx: unknown) => unknown) | undefined;
       const isElsewhere = state.rank !== 0 && hook.ranks === "main";
-      if (!method || isElsewhere || state.off.has(facts.name)) continue;
+      if (!method || isElsewhere || state.off.has(name)) continue;
       let open = true;
       const stop = (reason: string): void => {
         if (!open)
           throw new ContextError(`ctx.stop() was called after \`${event}\` had ended: await what it waits for.`);
-        state.stop ??= { reason, requestedBy: facts.name };
+        state.stop ??= { reason, requestedBy: name };
       };
       try {
         returned(await around(hook, () => method.call(hook, withStop(fields(), stop))), hook);
       } catch (error) {
-        failed(facts, event, error, state);
+        failed(checked, event, error, state);
       } finally {
         open = false;
       }
@@ -101,7 +96,7 @@ const INSTEAD = new Map([
 const withStop = (fields: object, stop: (reason: string) => void): object =>
   withoutAssignments(Object.defineProperties({ stop }, Object.getOwnPropertyDescriptors(fields)), INSTEAD);
 
-function failed({ name, policy }: HookFacts, event: string, cause: unknown, state: OuterState): void {
+function failed({ name, policy }: CheckedHook, event: string, cause: unknown, state: OuterState): void {
   const error = new HookError(name, event, undefined, cause);
   if (policy === "throw") throw error;
   state.failures.push({ hook: name, event, step: error.step, error: cause });

@@ -1,17 +1,8 @@
 // The registry behind `trainer.hooks`: who listens, in which order, under which policy.
-import type { Context } from "./context.ts";
-import {
-  type DispatchHost,
-  type Fire,
-  type Listener,
-  type Turn,
-  callIsolated,
-  compileFire,
-  nobody,
-} from "./dispatch.ts";
+import { type Fire, type Listener, type Turn, callIsolated, compileFire, nobody } from "./dispatch.ts";
 import { HookError, HookRegistrationError, attach } from "./errors.ts";
 import { BUILTIN_EVENTS, EVENTS, type EventName, allEvents, isCustomEvent, levelOf, methodOf } from "./events.ts";
-import { explainHooks, orderHooks } from "./hook-facts.ts";
+import { explainHooks, orderHooks } from "./hook-order.ts";
 import { HookEntry } from "./hook-entry.ts";
 import { HookTimes, type HookReport } from "./hook-report.ts";
 import type { Hook, Need, Stage } from "./hook.ts";
@@ -50,7 +41,7 @@ const KEEP_FAILURES = 100;
 export type FireTable = Record<string, Fire>;
 
 /** The hooks of a trainer: `trainer.hooks` adds, removes, switches and explains them. */
-export class HookRegistry implements DispatchHost {
+export class HookRegistry {
   /** One function per event; replaced in place when hooks change, so a firing under way is not disturbed. */
   readonly fire: FireTable = Object.fromEntries(BUILTIN_EVENTS.map((event) => [event, nobody]));
   readonly failures: HookFailure[] = [];
@@ -60,8 +51,6 @@ export class HookRegistry implements DispatchHost {
   readonly #turn: Turn;
   readonly #warn: (message: string) => void;
   #rank = 0;
-  /** Also finds hooks that were removed or replaced while they ran. */
-  readonly #owners = new WeakMap<Context, HookEntry>();
   #entries: HookEntry[] = [];
   #ordered: HookEntry[] = [];
   #gated = false;
@@ -85,7 +74,7 @@ export class HookRegistry implements DispatchHost {
 
   /** Adds a hook. Inside an event it takes effect at the next event. */
   add(hook: Hook, options: { readonly replace?: boolean } = {}): Disposer {
-    const entry = this.#makeEntry(hook);
+    const entry = new HookEntry(hook, this.#run);
     const at = this.#entries.findIndex(({ name }) => name === entry.name);
     if (at >= 0 && !options.replace) throw duplicate(entry.name);
     this.#change(at >= 0 ? this.#entries.with(at, entry) : [...this.#entries, entry]);
@@ -98,7 +87,7 @@ export class HookRegistry implements DispatchHost {
   addAll(hooks: readonly Hook[]): void {
     const entries = [...this.#entries];
     for (const hook of hooks) {
-      const entry = this.#makeEntry(hook);
+      const entry = new HookEntry(hook, this.#run);
       if (entries.some(({ name }) => name === entry.name)) throw duplicate(entry.name);
       entries.push(entry);
     }
@@ -222,7 +211,7 @@ export class HookRegistry implements DispatchHost {
     const fatal: unknown[] = [];
     for (const listener of this.#listeners(event)) {
       try {
-        await compileFire(event, [listener], this.#turn, this, false)();
+        await this.#compileFire(event, [listener])();
       } catch (error) {
         fatal.push(error);
       }
@@ -260,8 +249,7 @@ export class HookRegistry implements DispatchHost {
     this.#warn(error.message);
   }
 
-  failed(listener: Listener, event: string, error: unknown): void {
-    const entry = this.#owners.get(listener.ctx)!;
+  #failed({ entry }: Listener, event: string, error: unknown): void {
     const { step } = this.#run.clock.now;
     const failure = error instanceof HookError ? error : new HookError(entry.name, event, step, error);
     if (entry.policy === "throw") throw failure;
@@ -285,15 +273,9 @@ export class HookRegistry implements DispatchHost {
     });
   }
 
-  timed(listener: Listener, event: string, ms: number, weight: number): void {
-    this.#times.add(listener.hook, event, ms, weight);
-    for (const watcher of this.#watchers) watcher(listener.hook, event, ms);
-  }
-
-  #makeEntry(hook: Hook): HookEntry {
-    const entry = new HookEntry(hook, this.#run);
-    this.#owners.set(entry.context, entry);
-    return entry;
+  #timed({ hook }: Listener, event: string, ms: number, weight: number): void {
+    this.#times.add(hook, event, ms, weight);
+    for (const watcher of this.#watchers) watcher(hook, event, ms);
   }
 
   #entry(name: string): HookEntry {
@@ -324,9 +306,17 @@ export class HookRegistry implements DispatchHost {
 
   #compile(): void {
     for (const event of allEvents()) {
-      const sampled = this.#watchers.length === 0 && HOT.has(levelOf(event));
-      this.fire[event] = compileFire(event, this.#listeners(event), this.#turn, this, sampled);
+      const isSampled = this.#watchers.length === 0 && HOT.has(levelOf(event));
+      this.fire[event] = this.#compileFire(event, this.#listeners(event), isSampled);
     }
+  }
+
+  #compileFire(event: string, listeners: readonly Listener[], hot = false): Fire {
+    return compileFire(event, listeners, this.#turn, {
+      hot,
+      failed: (...args) => this.#failed(...args),
+      timed: (...args) => this.#timed(...args),
+    });
   }
 
   /** Does the hook belong to this process? */

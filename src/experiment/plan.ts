@@ -1,6 +1,6 @@
 // The options of an experiment, checked before anything is read, and made into one plan for each model.
 import { OptionError } from "../core/errors.ts";
-import { readHook } from "../core/hook-facts.ts";
+import { CheckedHook } from "../core/checked-hook.ts";
 import { Limits } from "../core/limits.ts";
 import { checkOptions, is, listOrNamed, one, oneOrList, oneOrNamed, show, type Json } from "../core/options.ts";
 import { checkName } from "../core/safe-name.ts";
@@ -120,7 +120,7 @@ function planModel<D>(
 
 /** What would never be called must not be silent about it. */
 function checkOwnHook(owner: string, hook: Hook): void {
-  const { name, methods } = readHook(hook);
+  const { name, methods } = new CheckedHook(hook);
   const event = DATA_EVENTS.find((each) => methods.has(each));
   if (event === undefined) return;
   throw new OptionError(

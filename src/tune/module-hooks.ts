@@ -1,7 +1,7 @@
 // Hooks of a study that are named by their module's export: made in the study's process, and anew for every attempt at a
 // trial in the process that it runs in. What one of them sets is not there in another; reading it there is an error.
 import { HookRegistrationError } from "../core/errors.ts";
-import { readHook } from "../core/hook-facts.ts";
+import { CheckedHook } from "../core/checked-hook.ts";
 import type { Hook } from "../core/hook.ts";
 import { type Json, show } from "../core/options.ts";
 import { callOwn } from "../experiment/build/call-own.ts";
@@ -101,6 +101,6 @@ async function makeHook(source: HookSource, directory: string): Promise<Hook> {
   if (unknown) throw new HookRegistrationError(unknown.message);
   const made = (await callOwn(found, options)) as Hook;
   // What is wrong with it is an error here.
-  readHook(made);
+  void new CheckedHook(made);
   return made;
 }

@@ -5,7 +5,7 @@ import { type Json, checkOptions, is, show } from "../core/options.ts";
 import type { Params, Result } from "./types.ts";
 import { Rng } from "../data/random.ts";
 import { levelOf } from "../core/events.ts";
-import { readHook } from "../core/hook-facts.ts";
+import { CheckedHook } from "../core/checked-hook.ts";
 import type { TrialHost, TrialJob, TrialOutcome, Verdict } from "./runners/runner.ts";
 import { TrialPruned } from "./study-errors.ts";
 import type { ContextOf } from "../core/context.types.ts";
@@ -70,7 +70,7 @@ export const trialSeed = (seed: number, number: number): number => new Rng(seed,
 
 /** Whether a trainer or an experiment has something to call. */
 export const listensToTraining = (hook: Hook): boolean =>
-  [...readHook(hook).methods.keys()].some((event) => levelOf(event) !== "tune");
+  [...new CheckedHook(hook).methods.keys()].some((event) => levelOf(event) !== "tune");
 
 // One attempt at a trial, wherever it runs: calls the trial's function, and keeps what it is told.
 

@@ -8,7 +8,7 @@ import type { Params, Result } from "../types.ts";
 import type { TrialFailure } from "../../core/outer-events.ts";
 import { HookRegistrationError, OptionError } from "../../core/errors.ts";
 import { levelOf } from "../../core/events.ts";
-import { readHook } from "../../core/hook-facts.ts";
+import { CheckedHook } from "../../core/checked-hook.ts";
 
 type Stash = Readonly<Record<string, Json>>;
 
@@ -122,7 +122,7 @@ export function checkElsewhere(runner: string, { trial, hooks }: RunnerStudy): s
 
 /** A method that would never be called is a mistake, and what it would keep would be missing elsewhere. */
 function checkHere(hook: Hook): void {
-  const { name, methods } = readHook(hook);
+  const { name, methods } = new CheckedHook(hook);
   const deaf = [...methods.keys()].find((event) => levelOf(event) !== "tune");
   if (deaf === undefined) return;
   throw new HookRegistrationError(

@@ -12,7 +12,7 @@ import type { Objective, Params } from "../types.ts";
 import { checkSplit, problemOfObjective } from "./check-objectives.ts";
 import type { SweepDocument } from "./read-sweep.ts";
 import { placeOf, trainingHooks } from "./build-sweep.ts";
-import { readHook } from "../../core/hook-facts.ts";
+import { CheckedHook } from "../../core/checked-hook.ts";
 import { Rng } from "../../data/random.ts";
 import { documentOf } from "../../experiment/config/read-config.ts";
 import { drawParams } from "../samplers/random.ts";
@@ -122,10 +122,10 @@ function duplicateHook(experiment: readonly Hook[], sweep: readonly Hook[]): Dup
   const names = new Map<string, string>([
     [TRIAL_HOOK, "by every trial"],
     [CHECKS_HOOK, "by every trial"],
-    ...sweep.map((hook) => [readHook(hook).name, "by a hook of the sweep"] as const),
+    ...sweep.map((hook) => [new CheckedHook(hook).name, "by a hook of the sweep"] as const),
   ]);
   for (const [index, hook] of experiment.entries()) {
-    const { name } = readHook(hook);
+    const { name } = new CheckedHook(hook);
     const taken = names.get(name);
     if (taken !== undefined)
       return { index, message: `The name \`${name}\` of this hook is used ${taken} too. Give it another \`name\`.` };
