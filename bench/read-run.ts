@@ -2,8 +2,8 @@
 import { mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { readRun } from "hookline/loggers";
-import { headerLine, METRICS_SCHEMA, recordLine } from "../src/runs/log-lines.ts";
+import { readRun } from "hookline/runs";
+import { headerLine, recordLine } from "../src/runs/log-lines.ts";
 import type { Report } from "./lib/report.ts";
 import { median } from "./lib/stats.ts";
 
@@ -15,7 +15,7 @@ function writeRecords(file: string): void {
     const scalars = { "train/loss": Math.sin(i) / 3 };
     return recordLine({ step: i + 1, epoch: i >> 10, time: 1e12 + i, elapsed: i / 1000, scalars, media: {} });
   });
-  writeFileSync(file, headerLine(METRICS_SCHEMA, { id: "bench", startedAt: 1e12 }) + lines.join(""));
+  writeFileSync(file, headerLine("metrics", { id: "bench", startedAt: 1e12 }) + lines.join(""));
 }
 
 export async function run(): Promise<Report> {

@@ -4,7 +4,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { readRun } from "hookline/loggers";
+import { readRun } from "hookline/runs";
 import { hasTmux, Screen } from "../tests/terminal/tmux.ts";
 import { curveSvg } from "./lib/curve-svg.ts";
 import { terminalSvg } from "./lib/terminal-svg.ts";

@@ -6,7 +6,7 @@ import { fileURLToPath } from "node:url";
 import { earlyStopping, image, logger, modelCheckpoint, progressBar, Trainer, type Hook } from "hookline";
 import { DataLoader, split } from "hookline/data";
 import { numpy as np } from "hookline/jax";
-import { readRun } from "hookline/loggers";
+import { readRun } from "hookline/runs";
 import { accuracy, crossEntropy, linear, relu, sequential } from "hookline/nn";
 import { adamw, cosine } from "hookline/optim";
 import { mnistBytes } from "./data.ts";

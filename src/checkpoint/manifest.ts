@@ -2,6 +2,7 @@
 import { isSafeName } from "../core/safe-name.ts";
 import type { CheckpointInfo, FileEntry, SavedCheckpoint } from "./store.ts";
 import { CheckpointError } from "../core/errors.ts";
+import { numberFromJson, numberToJson } from "../runs/exact-json.ts";
 
 /** The file that makes a directory a checkpoint. It is written last, with size and digest of all others. */
 export const MANIFEST = "manifest.json";
@@ -22,14 +23,6 @@ export type ManifestText =
   | { readonly kind: "valid"; readonly manifest: Manifest; readonly body: string; readonly digest: string }
   | { readonly kind: "newer"; readonly schema: number; readonly step: number }
   | { readonly kind: "bad"; readonly reason: string };
-
-/** JSON has no NaN and no infinity, metrics do. */
-const numberToJson = (value: number): number | string => (Number.isFinite(value) ? value : String(value));
-
-function numberFromJson(value: unknown): number | undefined {
-  if (typeof value === "number") return value;
-  return value === "NaN" || value === "Infinity" || value === "-Infinity" ? Number(value) : undefined;
-}
 
 /** The text whose digest the manifest carries: a flipped bit in a metric must not go unnoticed either. */
 export function manifestBody({

@@ -8,7 +8,8 @@ import { formatDuration } from "../terminal/eta.ts";
 import { formatMetric } from "../terminal/format-number.ts";
 import { EXIT } from "./lib/exit.ts";
 import { print, printJson } from "./lib/output.ts";
-import { findRuns, summarize, type RunSummary } from "./lib/run-summary.ts";
+import { CHECKPOINTS, FORMATS } from "../runs/layout.ts";
+import { findDirectories, summarizeRun, type RunSummary } from "../runs/summary.ts";
 import { shortPaths } from "./lib/shown-path.ts";
 import { table } from "./lib/table.ts";
 
@@ -20,7 +21,7 @@ interface Flags {
 /** Exits with 1 when something is damaged. */
 export async function run(path: string, flags: Flags): Promise<number> {
   const isDirectory = statSync(path, { throwIfNoEntry: false })?.isDirectory();
-  const dirs = isDirectory ? await findRuns(path, "run.json") : [];
+  const dirs = isDirectory ? findDirectories(path, FORMATS.run.file) : [];
   const found = await Promise.all(dirs.map((dir) => inspectRun(path, dir, flags)));
   const parts =
     found.length > 0 ? found : [{ checkpoint: await inspectCheckpoint(path, { verifyDigests: flags.verify }) }];
@@ -37,10 +38,10 @@ interface InspectedRun {
 }
 
 async function inspectRun(root: string, dir: string, { verify }: Flags): Promise<InspectedRun> {
-  const run = await summarize(root, dir);
+  const run = await summarizeRun(dir, { exact: true }, root);
   try {
     const checkpoint = await inspectCheckpoint(dir, { verifyDigests: verify });
-    const { checkpoints } = await checkpointsIn(join(dir, "checkpoints"));
+    const { checkpoints } = await checkpointsIn(join(dir, CHECKPOINTS));
     return { run, checkpoints, checkpoint };
   } catch (error) {
     if (!(error instanceof NothingHere)) throw error;

@@ -222,6 +222,7 @@ runs --json`,
     .option("--metric <name...>", "the metrics to show; default: those of the evaluation")
     .option("--sort <by>", "started, name, steps, time, or a metric, the best first", "started")
     .option("--plot <metric>", "draw the curves of a metric")
+    .option("--exact", "read whole logs where run.json and the last records do not give the best of a run")
     .addOption(JSON_FLAG());
 
   command(

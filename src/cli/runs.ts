@@ -4,11 +4,12 @@ import { formatDuration } from "../terminal/eta.ts";
 import { formatMetric } from "../terminal/format-number.ts";
 import { didYouMean, directionOf } from "../core/names.ts";
 import { readRun } from "../runs/read-run.ts";
+import { listRuns, type RunSummary } from "../runs/summary.ts";
 import { UsageError } from "./lib/exit.ts";
 import { typed } from "./lib/hints.ts";
 import { print, printJson, say } from "./lib/output.ts";
 import { drawCurves } from "./lib/plot.ts";
-import { summarizeAll, type RunSummary } from "./lib/run-summary.ts";
+
 import { table } from "./lib/table.ts";
 import { noDirectory } from "./lib/no-directory.ts";
 
@@ -16,6 +17,7 @@ interface Flags {
   readonly metric?: readonly string[];
   readonly sort: string;
   readonly plot?: string;
+  readonly exact?: boolean;
   readonly json?: boolean;
 }
 
@@ -32,7 +34,7 @@ const ORDERS: Readonly<Record<string, (a: RunSummary, b: RunSummary) => number>>
 export async function run(given: string | undefined, flags: Flags): Promise<void> {
   const dir = given ?? "runs";
   if (given !== undefined && !existsSync(given)) throw noDirectory(given);
-  const found = await summarizeAll(dir);
+  const found = await listRuns(dir, { exact: flags.exact ?? false });
   const known = new Set(found.flatMap(({ best }) => Object.keys(best)));
   const runs = found.sort(orderBy(flags.sort, known));
   if (flags.json && flags.plot === undefined) return printJson(runs);
@@ -51,6 +53,8 @@ export async function run(given: string | undefined, flags: Flags): Promise<void
       { leaveOut: ["started", " time", " steps", ...columns.slice(1).toReversed()] },
     ),
   );
+  if (runs.some(({ exact, best }) => !exact && metrics.some((name) => best[name])))
+    say(`* the best of the last records only. \`--exact\` reads the whole logs.`);
 }
 
 const steps = ({ step, totalSteps }: RunSummary): string =>
@@ -61,9 +65,9 @@ const times = ({ elapsed, startedAt }: RunSummary): string[] => [
   new Date(startedAt).toISOString().slice(0, 16).replace("T", " "),
 ];
 
-function bestOf({ best }: RunSummary, name: string): string {
+function bestOf({ best, exact }: RunSummary, name: string): string {
   const found = best[name];
-  return found ? `${formatMetric(name, found.value)} @${found.step}` : "";
+  return found ? `${formatMetric(name, found.value)} @${found.step}${exact ? "" : "*"}` : "";
 }
 
 /** Those of evaluations say most; without any, the loss. */

@@ -4,13 +4,13 @@ import { join, relative } from "node:path";
 import type { TrialInfo } from "../core/outer-events.ts";
 import { formatDuration } from "../terminal/eta.ts";
 import { importance } from "../tune/importance.ts";
-import { JOURNAL_FILE } from "../tune/journal.ts";
+import { FORMATS } from "../runs/layout.ts";
+import { findStudies } from "../runs/summary.ts";
 import { readStudy, type ReadStudy } from "../tune/study-store.ts";
 import { StudyError } from "../tune/study-errors.ts";
 import { UsageError } from "./lib/exit.ts";
 import { typed } from "./lib/hints.ts";
 import { print, printJson, say } from "./lib/output.ts";
-import { findRuns } from "./lib/run-summary.ts";
 import { noDirectory } from "./lib/no-directory.ts";
 import { shownPath } from "./lib/shown-path.ts";
 import { bestOf, describeTrial, studyData, trialsTable, writeReport } from "./lib/study-answer.ts";
@@ -24,9 +24,10 @@ interface Flags {
 export async function run(given: string | undefined, flags: Flags): Promise<void> {
   const dir = given ?? "runs";
   if (given !== undefined && !existsSync(given)) throw noDirectory(given);
-  if (existsSync(join(dir, JOURNAL_FILE))) return showOne(dir, flags);
-  if (flags.report) throw new UsageError(`${dir} is no study: it has no ${JOURNAL_FILE}. --report is for one study.`);
-  const dirs = await findRuns(dir, JOURNAL_FILE);
+  if (existsSync(join(dir, FORMATS.journal.file))) return showOne(dir, flags);
+  if (flags.report)
+    throw new UsageError(`${dir} is no study: it has no ${FORMATS.journal.file}. --report is for one study.`);
+  const dirs = findStudies(dir);
   const damaged: string[] = [];
   const found = dirs.flatMap((each) => {
     try {

@@ -1,7 +1,8 @@
 // hookline unlock: removes the locks of a run or a study whose process is gone.
 import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
-import { breakLock, findLock, LOCK, sinceOf, type FoundLock } from "../runs/lock.ts";
+import { LOCK_FILE } from "../runs/layout.ts";
+import { breakLock, findLock, sinceOf, type FoundLock } from "../runs/lock.ts";
 import { UsageError } from "./lib/exit.ts";
 import { typed } from "./lib/hints.ts";
 import { say } from "./lib/output.ts";
@@ -51,6 +52,6 @@ function locksBelow(dir: string, depth = 0): LockIn[] {
   const folders = readdirSync(dir, { withFileTypes: true }).filter((entry) => entry.isDirectory());
   return [
     ...here,
-    ...folders.filter(({ name }) => name !== LOCK).flatMap(({ name }) => locksBelow(join(dir, name), depth + 1)),
+    ...folders.filter(({ name }) => name !== LOCK_FILE).flatMap(({ name }) => locksBelow(join(dir, name), depth + 1)),
   ];
 }

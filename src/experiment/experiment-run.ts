@@ -18,6 +18,7 @@ import { trainsOn } from "./longer-training.ts";
 import { PipelineState, type PipelineHooks } from "./pipeline-hooks.ts";
 import type { PlannedModel } from "./plan.ts";
 import { Progress, type Ending } from "./progress.ts";
+import { CHECKPOINTS, foldDirectory } from "../runs/layout.ts";
 import { readResults, type SavedModel } from "../runs/results.ts";
 import { roomFor } from "./run-place.ts";
 import { checkResults, Training } from "./training.ts";
@@ -129,7 +130,7 @@ export class ExperimentRun<D> {
 
   /** A process that is training there writes its own results: they must not be replaced by the refusal of this run. */
   #checkUnlocked(): void {
-    for (const { runDir } of this.#models) checkUnlocked(`${runDir!}/checkpoints`);
+    for (const { runDir } of this.#models) checkUnlocked(`${runDir!}/${CHECKPOINTS}`);
   }
 
   /** Why it ends before all is done; undefined when all is. */
@@ -234,7 +235,7 @@ export class ExperimentRun<D> {
   }
 
   async #fold(model: PlannedModel<D>, fold: Datasets<D>, number: number): Promise<Ending | undefined> {
-    const dir = model.runDir === undefined ? undefined : `${model.runDir}/fold-${number}`;
+    const dir = model.runDir === undefined ? undefined : foldDirectory(model.runDir, number);
     const training = await this.#prepare(model, fold, dir);
     return this.#closing(training, async () => {
       const result = await training.fit(this.#fitOptions("auto"));

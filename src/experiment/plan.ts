@@ -10,7 +10,7 @@ import { plainOptions } from "../hooks/logger/run-facts.ts";
 import { TRAINER_CHECKS } from "../trainer/options.ts";
 import { DEFAULT_BATCH_SIZE } from "./default-loaders.ts";
 import { PipelineHooks } from "./pipeline-hooks.ts";
-import { RESULTS_FILE } from "../runs/results.ts";
+import { FORMATS } from "../runs/layout.ts";
 import type { ExperimentOptions, ModelPlan } from "./types.ts";
 
 /** One model of the experiment: what it says itself over what is said for all. */
@@ -86,7 +86,8 @@ export function planModels<D>(options: ExperimentOptions<D>): PlannedModel<D>[] 
   if (entries.length === 0) throw new OptionError("Experiment: `models` is an empty object; give at least one model.");
   return entries.map(([name, own]) => {
     checkName("a model's name", name);
-    if (name === RESULTS_FILE) throw new OptionError(`Experiment: a model cannot be named \`${name}\`: a file is.`);
+    if (name === FORMATS.results.file)
+      throw new OptionError(`Experiment: a model cannot be named \`${name}\`: a file is.`);
     if (!is.object.test(own))
       throw new OptionError(`Experiment: Expected \`models.${name}\` to be an object, got ${show(own)}`);
     checkOptions(`Experiment: models.${name}`, own, PLAN_CHECKS);

@@ -1,15 +1,11 @@
 // The directory of an experiment when a new one begins there: two runs are never mixed, and none is lost.
 import { OptionError } from "../core/errors.ts";
 import { builtin } from "../platform/builtin.ts";
-import { readResults, RESULTS_FILE, type SavedResults } from "../runs/results.ts";
+import { foldDirectory, FORMATS, LOG_TRACES, RUN_TRACES } from "../runs/layout.ts";
+import { readResults, type SavedResults } from "../runs/results.ts";
 
 type Fs = ReturnType<typeof process.getBuiltinModule<"node:fs">>;
 type Path = ReturnType<typeof process.getBuiltinModule<"node:path">>;
-
-/** What a trainer or its loggers leave in a run's directory. */
-const TRACES = ["checkpoints", "run.json", "metrics.jsonl"];
-/** What else they leave that a new run would go on with, or keep under another name. */
-const MORE_TRACES = ["events.jsonl", "metrics.csv", "tb"];
 
 /**
  * How to make room for a new run: one that has ended is moved aside as a whole, or replaced when it had not done a step.
@@ -36,7 +32,7 @@ export async function roomFor(
   }
   const fs = builtin<Fs>("Experiment", "node:fs");
   const found = folders
-    .flatMap((folder) => TRACES.map((name) => `${folder}/${name}`))
+    .flatMap((folder) => RUN_TRACES.map((name) => `${folder}/${name}`))
     .find((path) => fs.existsSync(path));
   if (found === undefined) return () => undefined;
   throw new OptionError(
@@ -53,8 +49,8 @@ function replace(
   warn: (message: string) => void,
 ): void {
   const fs = builtin<Fs>("Experiment", "node:fs");
-  for (const folder of folders.flatMap((each) => [each, `${each}/fold-1`])) {
-    for (const name of [...TRACES, ...MORE_TRACES]) fs.rmSync(`${folder}/${name}`, { recursive: true, force: true });
+  for (const folder of folders.flatMap((each) => [each, foldDirectory(each, 1)])) {
+    for (const name of [...RUN_TRACES, ...LOG_TRACES]) fs.rmSync(`${folder}/${name}`, { recursive: true, force: true });
   }
   warn(`the last run in ${dir} (${status}) had not done a step: this one takes its place`);
 }
@@ -76,7 +72,7 @@ function checkMovable(dir: string): void {
   const rest = relative(resolve(dir), resolve("."));
   if (rest.startsWith("..") || isAbsolute(rest)) return;
   throw new OptionError(
-    `Experiment: ${dir} has a run that has ended (${RESULTS_FILE}) and cannot be moved aside: it is the current directory, or around it. Choose another \`runDir\`.`,
+    `Experiment: ${dir} has a run that has ended (${FORMATS.results.file}) and cannot be moved aside: it is the current directory, or around it. Choose another \`runDir\`.`,
     { option: "runDir" },
   );
 }

@@ -5,7 +5,7 @@ import { OptionError } from "../core/errors.ts";
 import type { Hook } from "../core/hook.ts";
 import { component } from "../core/component.ts";
 import { is } from "../core/options.ts";
-import { writeAtomically } from "../runs/files.ts";
+import { writeAtomically } from "../runs/atomic-write.ts";
 import { Endpoint, ENDPOINT_CHECKS, type EndpointOptions } from "../net/endpoint.ts";
 import { Outbox } from "../net/outbox.ts";
 import { post } from "../net/post.ts";
@@ -31,7 +31,7 @@ interface Target {
 function targetsOf({ file, ...options }: HeartbeatOptions): Target[] {
   const targets: Target[] = [];
   if (file !== undefined) {
-    const send = (beat: string): Promise<void> => writeAtomically("heartbeat", file, `${beat}\n`);
+    const send = (beat: string): Promise<void> => writeAtomically(file, `${beat}\n`, "heartbeat");
     targets.push({ shown: file, send, scrub: (message) => message });
   }
   if (options.url !== undefined) {

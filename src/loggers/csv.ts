@@ -19,6 +19,7 @@ import type { FileBackend, FileSettings } from "./backend.ts";
 import type { LogRecord, RunFacts } from "../runs/types.ts";
 import { lastRecordOf, FIELDS, isRepeated, keyOf, microseconds } from "../runs/log-lines.ts";
 import { threadedBackend } from "./threaded-backend.ts";
+import { CSV_FILE } from "../runs/layout.ts";
 
 /** Options of `csv`. */
 export interface CsvOptions {
@@ -82,7 +83,7 @@ class Table {
   constructor(owner: string, dir: string, run: RunFacts) {
     this.#owner = owner;
     this.#fs = nodeFs(owner);
-    this.#path = `${dir}/metrics.csv`;
+    this.#path = `${dir}/${CSV_FILE}`;
     this.#fence = run.lock && new Fence(run.lock);
     this.#fence?.check();
     makeDirectory(this.#fs, dir);

@@ -6,7 +6,5 @@ export { consoleLog, type ConsoleOptions } from "./console/console.ts";
 export { csv, type CsvOptions } from "./csv.ts";
 export { jsonl, type JsonlOptions } from "./jsonl.ts";
 export { mlflow, type MlflowOptions } from "./mlflow/mlflow.ts";
-export { readRun, type RunLog, type Series } from "../runs/read-run.ts";
-export type { RunInfo } from "../runs/types.ts";
 export { tensorboard, type TensorboardOptions } from "./tensorboard/tensorboard.ts";
 export { wandb, type WandbOptions } from "./wandb/wandb.ts";

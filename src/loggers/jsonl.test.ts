@@ -4,9 +4,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { logRecord, runEnd, runFacts } from "../../tests/support/logger-facts.ts";
 import { histogram, image, text } from "../core/media.ts";
-import { beforeEach, describe, expect, it, onTestFinished } from "vitest";
-import type { LogRecord, RunFacts } from "../runs/types.ts";
-import { jsonl } from "./jsonl.ts";
+import { beforeEach, describe, expect, it, onTestFinished, vi } from "vitest";
+import type { LogRecord, RunFacts, RunInfo } from "../runs/types.ts";
+import { jsonl, jsonlFiles } from "./jsonl.ts";
 
 let dir: string;
 beforeEach(() => {
@@ -97,6 +97,40 @@ describe("jsonl", () => {
     await backend.close(END);
   });
 
+  const infoNow = (): RunInfo => JSON.parse(read("run.json")) as RunInfo;
+
+  it("says in run.json what was best, also after going on from a checkpoint before it", async () => {
+    const losses = [5, 3, 4, 1, 2];
+    await run(losses.map((loss, i) => record(i + 1, { loss, lr: i })));
+    expect(infoNow().best).toEqual({ loss: { value: 1, step: 4 } });
+    // Nothing is cut, so what run.json says still holds.
+    await run([record(6, { loss: 9, "val/accuracy": 0.5 })], { resumedAt: 5 });
+    expect(infoNow().best).toEqual({ loss: { value: 1, step: 4 }, "val/accuracy": { value: 0.5, step: 6 } });
+    await run([record(4, { loss: 7 })], { resumedAt: 3 });
+    expect(infoNow().best).toEqual({ loss: { value: 3, step: 2 } });
+  });
+
+  it("says in run.json how far it is, some seconds after it began", async () => {
+    const backend = jsonlFiles({ name: "jsonl", dir: undefined });
+    await backend.open(facts());
+    const now = vi.spyOn(performance, "now");
+    onTestFinished(() => now.mockRestore());
+    backend.log(record(3, { loss: 2, lr: 1 }));
+    await backend.flush();
+    expect(infoNow().step).toBeUndefined();
+    now.mockReturnValue(performance.now() + 60_000);
+    await backend.flush();
+    expect(infoNow()).toMatchObject({
+      status: "running",
+      step: 3,
+      elapsed: 0.375,
+      metrics: { loss: 2, lr: 1 },
+      best: { loss: { value: 2, step: 3 } },
+    });
+    await backend.close(END);
+    expect(infoNow()).toMatchObject({ status: "completed", best: { loss: { value: 2, step: 3 } } });
+  });
+
   it("says in run.json what the run is and how it ended", async () => {
     const backend = jsonl();
     await backend.open(facts());
@@ -116,7 +150,7 @@ describe("jsonl", () => {
     expect(JSON.parse(read("run.json"))).toEqual(begun);
     await backend.close(END);
     const end = { status: "completed", reason: "done", step: 5, endedAt: 9000, elapsed: 2, metrics: { loss: "NaN" } };
-    expect(JSON.parse(read("run.json"))).toEqual({ ...begun, ...end });
+    expect(JSON.parse(read("run.json"))).toEqual({ ...begun, ...end, best: {} });
     await run([], { resumedAt: 3, startedAt: 7000 });
     expect(JSON.parse(read("run.json"))).toMatchObject({ startedAt: 1000, partStartedAt: 7000, resumedAt: 3 });
     expect(readdirSync(dir).sort()).toEqual(["events.jsonl", "metrics.jsonl", "run.json"]);

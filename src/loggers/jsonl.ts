@@ -1,7 +1,9 @@
 // The run directory's own record: metrics.jsonl, events.jsonl and run.json. `readRun` reads them.
 import { component } from "../core/component.ts";
 import { is } from "../core/options.ts";
+import { BestValues } from "../runs/best.ts";
 import { Fence } from "../runs/fence.ts";
+import { FORMATS } from "../runs/layout.ts";
 import {
   chunksOf,
   directoryOf,
@@ -15,10 +17,8 @@ import {
 } from "../runs/files.ts";
 import { AppendFile } from "./append-file.ts";
 import type { FileBackend, FileSettings } from "./backend.ts";
-import type { RunFacts, RunInfo } from "../runs/types.ts";
 import {
-  EVENTS_SCHEMA,
-  METRICS_SCHEMA,
+  METRICS_HEADER_START,
   eventLine,
   headerLine,
   lastRecordOf,
@@ -26,8 +26,9 @@ import {
   runOfHeader,
   stepOfLine,
 } from "../runs/log-lines.ts";
+import type { LogRecord, RunFacts, RunInfo } from "../runs/types.ts";
 import { threadedBackend } from "./threaded-backend.ts";
-import { writeRunBegin, writeRunEnd } from "../runs/run-json.ts";
+import { readRunJson, writeRunBegin, writeRunEnd, writeRunProgress } from "../runs/run-json.ts";
 
 /** Options of `jsonl`. */
 export interface JsonlOptions {
@@ -55,26 +56,47 @@ export function jsonlFiles({ name, dir: given }: FileSettings): FileBackend {
   let events: AppendFile | undefined;
   let info: RunInfo | undefined;
   let fence: Fence | undefined;
+  let values: BestValues | undefined = new BestValues();
+  let last: LogRecord | undefined;
+  let progressAt = 0;
   let dir = "";
+
+  /** Before a flush resolves, and not at each one. */
+  function noteProgress(): void {
+    const now = performance.now();
+    if (!info || !last || !values || now - progressAt < PROGRESS_MS) return;
+    progressAt = now;
+    fence?.check();
+    writeRunProgress(nodeFs(name), dir, info, { step: last.step, elapsed: last.elapsed, values });
+    last = undefined;
+  }
 
   return {
     name,
-    open(run) {
+    async open(run) {
       dir = directoryOf(name, given ?? run.dir);
       const fs = nodeFs(name);
       fence = run.lock && new Fence(run.lock);
       fence?.check();
       makeDirectory(fs, dir);
       if (run.resumedAt === undefined) for (const file of FILES) setAside(fs, `${dir}/${file}`);
+      const before = run.resumedAt === undefined ? undefined : readRunJson(fs, dir);
       info = writeRunBegin(fs, dir, run);
-      metrics = openMetrics(name, fs, `${dir}/metrics.jsonl`, run, fence);
-      events = AppendFile.open(name, `${dir}/events.jsonl`, { fence });
-      begin(events, headerLine(EVENTS_SCHEMA, run));
+      metrics = openMetrics(name, fs, `${dir}/${FORMATS.metrics.file}`, run, fence);
+      events = AppendFile.open(name, `${dir}/${FORMATS.events.file}`, { fence });
+      begin(events, headerLine("events", run));
+      if (run.resumedAt !== undefined) values = await bestSoFar(dir, run, before, metrics.size);
+      progressAt = performance.now();
     },
-    log: (record) => metrics?.append(recordLine(record)),
+    log(record) {
+      metrics?.append(recordLine(record));
+      last = record;
+      for (const metric in record.scalars) values?.add(metric, record.scalars[metric]!, record.step);
+    },
     event: (event) => events?.append(eventLine(event)),
     async flush() {
       await Promise.all([metrics?.flush(), events?.flush()]);
+      noteProgress();
     },
     flushSync() {
       metrics?.flushSync();
@@ -83,13 +105,36 @@ export function jsonlFiles({ name, dir: given }: FileSettings): FileBackend {
     async close(end) {
       const closed = await Promise.allSettled([metrics?.close(), events?.close()]);
       fence?.check();
-      if (info) writeRunEnd(nodeFs(name), dir, info, end);
+      if (info) writeRunEnd(nodeFs(name), dir, info, end, values);
       for (const result of closed) if (result.status === "rejected") throw result.reason;
     },
   };
 }
 
-const FILES = ["run.json", "metrics.jsonl", "events.jsonl"];
+/** How old the progress in run.json may get, in milliseconds. */
+const PROGRESS_MS = 10_000;
+
+const FILES = [FORMATS.run.file, FORMATS.metrics.file, FORMATS.events.file];
+
+/** A resume must not wait for a log that is longer than this, in bytes. */
+const MOST_READ = 32 * 1024 * 1024;
+
+/**
+ * The best values of a resumed run: from run.json when it covers all that is kept, otherwise from the log. Undefined
+ * when the log is too long: then run.json states none, and a list of runs says that it does not know.
+ */
+async function bestSoFar(
+  dir: string,
+  run: RunFacts,
+  before: RunInfo | undefined,
+  logSize: number,
+): Promise<BestValues | undefined> {
+  const isCovered = before?.id === run.id && before.status !== "running" && before.step! <= run.resumedAt!;
+  if (isCovered && before.best) return BestValues.of(before);
+  if (logSize > MOST_READ) return undefined;
+  const { readRun } = await import("../runs/read-run.ts");
+  return BestValues.in(await readRun(dir));
+}
 
 /** A header at once: what is wrong with the disk shows before the first step. */
 function begin(file: AppendFile, header: string): void {
@@ -100,11 +145,11 @@ function begin(file: AppendFile, header: string): void {
 
 /** What was logged after the checkpoint will be logged again, so it is removed. */
 function openMetrics(owner: string, fs: Fs, path: string, run: RunFacts, fence: Fence | undefined): AppendFile {
-  const header = headerLine(METRICS_SCHEMA, run);
+  const header = headerLine("metrics", run);
   const { text, isWhole } = firstLine(fs, path);
   const runBefore = isWhole ? runOfHeader(text) : undefined;
   // A kill may have come while the header was written.
-  const isTorn = !isWhole && header.startsWith(text.slice(0, `{"schema":"${METRICS_SCHEMA}"`.length));
+  const isTorn = !isWhole && header.startsWith(text.slice(0, METRICS_HEADER_START.length));
   if (runBefore === undefined && !isTorn) setAside(fs, path);
   else if (runBefore !== undefined && runBefore !== run.id) branchOff(fs, path, header, text);
   const file = AppendFile.open(owner, path, { fence });

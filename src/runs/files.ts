@@ -176,21 +176,3 @@ export function directoryOf(owner: string, dir: string | undefined): string {
 export function makeDirectory(fs: Fs, dir: string): void {
   guardedLog(dir, () => void fs.mkdirSync(dir, { recursive: true }));
 }
-
-type FsPromises = ReturnType<typeof process.getBuiltinModule<"node:fs/promises">>;
-type Path = ReturnType<typeof process.getBuiltinModule<"node:path">>;
-
-/** The same without blocking the thread, for text: makes the folder if there is none. */
-export async function writeAtomically(owner: string, file: string, text: string): Promise<void> {
-  const fs = builtin<FsPromises>(owner, "node:fs/promises");
-  const { dirname } = builtin<Path>(owner, "node:path");
-  const beside = `${file}.${crypto.randomUUID()}.tmp`;
-  try {
-    await fs.mkdir(dirname(file), { recursive: true });
-    await fs.writeFile(beside, text);
-    await fs.rename(beside, file);
-  } catch (error) {
-    await fs.rm(beside, { force: true });
-    throw error;
-  }
-}

@@ -3,6 +3,7 @@ import { codeOf } from "../platform/error-code.ts";
 
 // A process as files name it, so that a reader of such a file can tell whether the process still lives.
 
+/** A process, as files name it. */
 export interface ProcessMark {
   readonly pid: number;
   readonly host: string;

@@ -4,15 +4,16 @@ import { builtin } from "../platform/builtin.ts";
 import { codeOf } from "../platform/error-code.ts";
 import { Fence, readLock } from "./fence.ts";
 import { makeDirectory, nodeFs, type DiskFs } from "../platform/durable-files.ts";
+import { CHECKPOINTS, LOCK_FILE } from "./layout.ts";
 import { type Liveness, type ProcessMark, announce, ask, livenessOf, removeOthers, thisProcess } from "./liveness.ts";
 import { guarded, quietly } from "../platform/file-errors.ts";
 
-export const LOCK = ".lock";
 export const LOCK_TEMP = ".lock-";
 
 /** How often a lock that vanishes before it can be read is tried again. */
 const ATTEMPTS = 100;
 
+/** The process that took a lock. */
 export interface LockHolder extends ProcessMark {
   /** Milliseconds since 1970. */
   readonly time: number;
@@ -28,7 +29,7 @@ export interface Lock {
   release(): void;
 }
 
-/** A lock as it was found. */
+/** The lock of a directory, and whether the process that it names is alive. */
 export interface FoundLock {
   readonly file: string;
   /** Undefined when the file names nobody. */
@@ -41,7 +42,7 @@ const givenUp = new Set<string>();
 
 /** Takes the lock of a directory, which is made if need be; throws a CheckpointError that names the holder. */
 export function lockDirectory(dir: string, fs: DiskFs = nodeFs(), token: string = crypto.randomUUID()): Lock {
-  const file = `${dir}/${LOCK}`;
+  const file = `${dir}/${LOCK_FILE}`;
   const temp = `${dir}/${LOCK_TEMP}${token}`;
   const holder: LockHolder = { ...thisProcess(), time: Date.now(), token };
   const text = JSON.stringify(holder);
@@ -98,7 +99,7 @@ function take(fs: DiskFs, dir: string, { file, temp, text, holder }: Taking): vo
 
 /** The lock of a directory, if there is one. */
 export function findLock(dir: string): FoundLock | undefined {
-  const content = readLock(`${dir}/${LOCK}`);
+  const content = readLock(`${dir}/${LOCK_FILE}`);
   return content === undefined ? undefined : foundIn(dir, content);
 }
 
@@ -108,6 +109,12 @@ export function checkUnlocked(dir: string): void {
   if (found && found.liveness !== "dead") throw heldBy(dir, found, thisProcess());
 }
 
+/**
+ * The process that uses the directory of a run or of a study, as its lock names it; undefined when there is no lock. A
+ * run has one once it can save checkpoints.
+ */
+export const findOwner = (dir: string): FoundLock | undefined => findLock(dir) ?? findLock(`${dir}/${CHECKPOINTS}`);
+
 /** Whether a process holds the lock of a directory, or may hold it. */
 export function isLocked(dir: string): boolean {
   const found = findLock(dir);
@@ -116,12 +123,12 @@ export function isLocked(dir: string): boolean {
 
 /** Removes the lock of a directory, whoever holds it: a holder that lives notices before it writes again. */
 export function breakLock(dir: string): void {
-  const file = `${dir}/${LOCK}`;
+  const file = `${dir}/${LOCK_FILE}`;
   guarded(file, () => nodeFs().unlinkSync(file));
 }
 
 function foundIn(dir: string, content: string | null | undefined): FoundLock {
-  const file = `${dir}/${LOCK}`;
+  const file = `${dir}/${LOCK_FILE}`;
   const holder = parseHolder(content);
   // A lock that names nobody may be anybody's.
   if (!holder) return { file, holder, liveness: "unknown" };
@@ -229,7 +236,7 @@ function userDirectory(dir: string): string {
     "The lock of a directory",
     "node:path",
   );
-  const run = basename(dir) === "checkpoints" ? dirname(dir) : dir;
+  const run = basename(dir) === CHECKPOINTS ? dirname(dir) : dir;
   const shown = relative(".", run);
   return shown.startsWith("..") || shown === "" ? run : shown;
 }

@@ -1,12 +1,10 @@
-// The lines of metrics.jsonl and events.jsonl, and of what they are made: docs/run-directory.md publishes it.
+// The lines of metrics.jsonl and events.jsonl, as docs/run-directory.md publishes them.
+import { HooklineError } from "../core/errors.ts";
 import type { Json } from "../core/options.ts";
 import type { Media } from "../core/media.ts";
+import { toJson } from "./exact-json.ts";
+import { FORMATS } from "./layout.ts";
 import type { LastRecord, LogRecord, RunEvent, RunFacts } from "./types.ts";
-
-export const METRICS_SCHEMA = "hookline.metrics";
-export const EVENTS_SCHEMA = "hookline.events";
-/** Readers take files of this version and older ones. */
-export const VERSION = 1;
 
 /** The keys that every record has. */
 export const FIELDS = ["step", "epoch", "time", "elapsed"] as const;
@@ -17,15 +15,6 @@ export const keyOf = (name: string): string => (RESERVED.has(name) ? `${name}_` 
 
 /** Texts longer than this are cut: a line must stay one that can be read. */
 const LONGEST_TEXT = 1_000_000;
-
-/** JSON has no such numbers: they are strings there. */
-function nonFinite(value: unknown): unknown {
-  return typeof value === "number" && !Number.isFinite(value) ? String(value) : value;
-}
-
-/** JSON as a file has it. */
-export const toJson = (value: unknown, indent?: number): string =>
-  JSON.stringify(value, (_, inner: unknown) => nonFinite(inner), indent);
 
 const numberText = (value: number): string => (Number.isFinite(value) ? `${value}` : `"${value}"`);
 
@@ -42,19 +31,36 @@ function keyText(name: string): string {
   return text;
 }
 
-export function headerLine(schema: string, { id, startedAt }: Pick<RunFacts, "id" | "startedAt">): string {
-  return `${toJson({ schema, version: VERSION, run: id, startedAt })}\n`;
+type LogKind = "metrics" | "events";
+
+/** The first line of a log. */
+export function headerLine(kind: LogKind, { id, startedAt }: Pick<RunFacts, "id" | "startedAt">): string {
+  const { schema, version } = FORMATS[kind];
+  return `${toJson({ schema, version, run: id, startedAt })}\n`;
 }
+
+/** How the header of metrics.jsonl begins: a kill may leave only a part of it. */
+export const METRICS_HEADER_START = `{"schema":"${FORMATS.metrics.schema}"`;
 
 /** The run that a header line names; undefined when the line is none. */
 export function runOfHeader(line: string): string | undefined {
-  if (!line.startsWith(`{"schema":"${METRICS_SCHEMA}"`)) return undefined;
+  if (!line.startsWith(METRICS_HEADER_START)) return undefined;
   try {
     const { run } = JSON.parse(line) as { run?: unknown };
     return typeof run === "string" ? run : undefined;
   } catch {
     return undefined;
   }
+}
+
+/** Whether a parsed line is the header of metrics.jsonl. Throws on one of a newer version. */
+export function isHeader(path: string, { schema, version }: Readonly<Record<string, unknown>>): boolean {
+  const known = FORMATS.metrics;
+  if (schema !== known.schema || typeof version !== "number") return false;
+  if (version <= known.version) return true;
+  throw new HooklineError(
+    `${path}: it has version ${version}, and this hookline reads up to ${known.version}. Update hookline.`,
+  );
 }
 
 /** The step of a record's line; undefined for any other line. */

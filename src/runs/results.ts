@@ -1,15 +1,14 @@
 // results.json: how far an experiment is and what came out of it, replaced as a whole each time.
 import { HooklineError } from "../core/errors.ts";
 import type { Json } from "../core/options.ts";
-import { writeAtomically } from "./files.ts";
+import { fromJson, toJson } from "./exact-json.ts";
+import { writeAtomically } from "./atomic-write.ts";
+import { FORMATS } from "./layout.ts";
+import type { Numbers } from "./types.ts";
 import { builtin } from "../platform/builtin.ts";
 import type { RunResult } from "../core/result.ts";
 
-export const RESULTS_FILE = "results.json";
-const SCHEMA = "hookline.results";
-const VERSION = 1;
-
-type Numbers = Readonly<Record<string, number>>;
+const { file: FILE, schema: SCHEMA, version: VERSION } = FORMATS.results;
 
 /** How a training ended: the numbers of its RunResult. `onTrainingComplete` sees all of it, the run directory keeps the rest. */
 export type TrainingSummary = Pick<
@@ -59,28 +58,15 @@ export interface SavedResults {
 
 type Fs = ReturnType<typeof process.getBuiltinModule<"node:fs/promises">>;
 
-/** Numbers that JSON lacks are strings, as in run.json. */
-const toText = (value: unknown): string =>
-  JSON.stringify(
-    value,
-    (_, item: unknown) => (typeof item === "number" && !Number.isFinite(item) ? String(item) : item),
-    2,
-  );
-
-const NUMBERS: ReadonlySet<unknown> = new Set(["NaN", "Infinity", "-Infinity"]);
-
 export async function writeResults(dir: string, results: Omit<SavedResults, "schema" | "version">): Promise<void> {
-  await writeAtomically(
-    "Experiment",
-    `${dir}/${RESULTS_FILE}`,
-    `${toText({ schema: SCHEMA, version: VERSION, ...results })}\n`,
-  );
+  const text = `${toJson({ schema: SCHEMA, version: VERSION, ...results }, 2)}\n`;
+  await writeAtomically(`${dir}/${FILE}`, text, "Experiment");
 }
 
 /** Undefined when there is none. What is there and cannot be read is an error: nothing may be guessed from it. */
 export async function readResults(dir: string): Promise<SavedResults | undefined> {
   const { readFile } = builtin<Fs>("Experiment", "node:fs/promises");
-  const file = `${dir}/${RESULTS_FILE}`;
+  const file = `${dir}/${FILE}`;
   let text: string;
   try {
     text = await readFile(file, "utf8");
@@ -98,8 +84,8 @@ const is = (value: unknown): value is object => typeof value === "object" && val
 
 function parse(text: string): SavedResults | undefined {
   try {
-    // Only numbers are ever written as these words: names and reasons are longer.
-    const saved = JSON.parse(text, (_, item: unknown) => (NUMBERS.has(item) ? Number(item) : item)) as unknown;
+    // No name or reason in the file is one of the names of numbers.
+    const saved = fromJson(text);
     return is(saved) ? (saved as SavedResults) : undefined;
   } catch {
     return undefined;

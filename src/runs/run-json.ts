@@ -1,26 +1,27 @@
-// run.json: what a run is and how it ended, replaced as a whole each time.
+// run.json: what a run is, how far it is and how it ended. It is replaced as a whole each time.
 import { readRange, replaceFile, setAside, type Fs } from "./files.ts";
-import { RUN_SCHEMA, type RunEnd, type RunFacts, type RunInfo } from "./types.ts";
-import { toJson } from "./log-lines.ts";
+import type { RunEnd, RunFacts, RunInfo } from "./types.ts";
+import type { BestValues } from "./best.ts";
+import { toJson } from "./exact-json.ts";
+import { FORMATS } from "./layout.ts";
 
-const RUN_VERSION = 1;
-/** More than this is no file of ours. */
+/** A larger file is not one of ours. */
 const MOST_BYTES = 16 * 1024 * 1024;
 
-const pathIn = (dir: string): string => `${dir}/run.json`;
+const pathIn = (dir: string): string => `${dir}/${FORMATS.run.file}`;
 
 function write(fs: Fs, dir: string, info: RunInfo): void {
   replaceFile(fs, pathIn(dir), (put) => put(new TextEncoder().encode(`${toJson(info, 2)}\n`)));
 }
 
-/** Says that the run is running; returns what was written. */
+/** States that the run is running; returns what was written. */
 export function writeRunBegin(fs: Fs, dir: string, run: RunFacts): RunInfo {
   const before = run.resumedAt === undefined ? undefined : readRunJson(fs, dir);
-  // Another run branches off: what the one before was stays known.
+  // A run with another id branches off: the file of the first is kept.
   if (before && before.id !== run.id) setAside(fs, pathIn(dir));
   const info: RunInfo = {
-    schema: RUN_SCHEMA,
-    version: RUN_VERSION,
+    schema: FORMATS.run.schema,
+    version: FORMATS.run.version,
     id: run.id,
     name: run.name,
     status: "running",
@@ -35,13 +36,24 @@ export function writeRunBegin(fs: Fs, dir: string, run: RunFacts): RunInfo {
   return info;
 }
 
-export function writeRunEnd(fs: Fs, dir: string, begun: RunInfo, end: RunEnd): void {
-  const { status, reason, step, time, elapsed, compileSeconds, metrics } = end;
-  const compiled = compileSeconds !== undefined && { compileSeconds };
-  write(fs, dir, { ...begun, status, reason, step, endedAt: time, elapsed, ...compiled, metrics });
+/** While the run is running: how far it is, so that a list of runs need not read their logs. */
+export function writeRunProgress(
+  fs: Fs,
+  dir: string,
+  begun: RunInfo,
+  { step, elapsed, values }: { readonly step: number; readonly elapsed: number; readonly values: BestValues },
+): void {
+  write(fs, dir, { ...begun, step, elapsed, metrics: values.latest, best: values.best });
 }
 
-/** Undefined when there is none, or something else. */
+export function writeRunEnd(fs: Fs, dir: string, begun: RunInfo, end: RunEnd, values?: BestValues): void {
+  const { status, reason, step, time, elapsed, compileSeconds, metrics } = end;
+  const compiled = compileSeconds !== undefined && { compileSeconds };
+  const best = values && { best: values.best };
+  write(fs, dir, { ...begun, status, reason, step, endedAt: time, elapsed, ...compiled, metrics, ...best });
+}
+
+/** Undefined when there is no such file, or it is not a run.json. */
 export function readRunJson(fs: Fs, dir: string): RunInfo | undefined {
   try {
     const fd = fs.openSync(pathIn(dir), fs.constants.O_RDONLY | fs.constants.O_NONBLOCK);
@@ -49,7 +61,7 @@ export function readRunJson(fs: Fs, dir: string): RunInfo | undefined {
       const { size } = fs.fstatSync(fd);
       if (size > MOST_BYTES) return undefined;
       const info = JSON.parse(new TextDecoder().decode(readRange(fs, fd, 0, size))) as RunInfo | null;
-      return info?.schema === RUN_SCHEMA ? info : undefined;
+      return info?.schema === FORMATS.run.schema ? info : undefined;
     } finally {
       fs.closeSync(fd);
     }

@@ -1,13 +1,19 @@
-// What run.json says, apart from how it is written: users' types must not need Node's.
+// The data in the files of a run. Only types, and none of Node's: users' programs import them without @types/node.
 import type { Json } from "../core/options.ts";
 import type { Media } from "../core/media.ts";
 import type { LockMark } from "../core/saving.ts";
 
-export const RUN_SCHEMA = "hookline.run";
+export type Numbers = Readonly<Record<string, number>>;
 
-/** What run.json says. */
+/** The best value of a metric, and the step at which it was logged. */
+export interface BestValue {
+  readonly value: number;
+  readonly step: number;
+}
+
+/** Contents of run.json. Numbers that JSON lacks are strings there: "NaN", "Infinity", "-Infinity". */
 export interface RunInfo {
-  readonly schema: typeof RUN_SCHEMA;
+  readonly schema: "hookline.run";
   readonly version: number;
   readonly id: string;
   readonly name: string;
@@ -16,22 +22,25 @@ export interface RunInfo {
   /** Milliseconds since 1970: when the first part of the run began, and when the latest part did. */
   readonly startedAt: number;
   readonly partStartedAt: number;
-  /** The step from which the latest part went on; null if there is but one part. */
+  /** The step at which the latest part resumed; null when there is only one part. */
   readonly resumedAt: number | null;
   readonly totalSteps: number | null;
   readonly hparams: Readonly<Record<string, Json>>;
   /** Options, versions, command line, git commit, engine, host. */
   readonly about: Readonly<Record<string, Json>>;
-  /** Only of a run that has ended. */
-  readonly reason?: string;
+  /** How far the run is: as it ended, or while it is running as of some seconds ago. */
   readonly step?: number;
-  readonly endedAt?: number;
   /** Seconds of training, all parts together. */
   readonly elapsed?: number;
-  /** Seconds that the engine spent on compiling, in the latest part; where it says so. */
-  readonly compileSeconds?: number;
-  /** The latest value of every metric; numbers that JSON lacks are strings: "NaN", "Infinity", "-Infinity". */
+  /** The latest value of every metric. */
   readonly metrics?: Readonly<Record<string, number | string>>;
+  /** The best value of every metric that has one, up to `step`. Missing in files of older versions. */
+  readonly best?: Readonly<Record<string, { readonly value: number | string; readonly step: number }>>;
+  /** Only of a run that has ended. */
+  readonly reason?: string;
+  readonly endedAt?: number;
+  /** Seconds that the engine spent on compiling in the latest part, if it reports them. */
+  readonly compileSeconds?: number;
 }
 
 /** What is known of a run when it begins. Secrets are gone from all of it. */
@@ -92,7 +101,7 @@ export interface RunEvent {
   readonly details: Readonly<Record<string, Json>>;
 }
 
-/** How a run ended, for a logging backend. */
+/** How a run ended. */
 export interface RunEnd {
   readonly status: "completed" | "stopped" | "interrupted" | "error";
   readonly reason: string;

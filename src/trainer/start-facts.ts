@@ -9,6 +9,7 @@ import { type StartFacts, hashOf } from "../distributed/exchange.ts";
 import type { DeviceState } from "./device-state.ts";
 import type { OptimizerSet } from "./optimizers.ts";
 import type { FitOptions, TrainerOptions } from "./options.ts";
+import { numberToJson } from "../runs/exact-json.ts";
 
 /** How ranks compare an option: as a value, in a way of its own (below), or not, since it may differ from rank to rank. */
 const COMPARED = {
@@ -189,8 +190,7 @@ function valueText(value: unknown): string {
 
 function plainData(_: string, value: unknown): unknown {
   if (typeof value === "function") return functionText(value);
-  if (typeof value === "number" && !Number.isFinite(value)) return String(value);
-  return value;
+  return typeof value === "number" ? numberToJson(value) : value;
 }
 
 function functionText(fn: { readonly name?: string }): string {

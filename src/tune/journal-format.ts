@@ -7,9 +7,10 @@ import { type Json, is } from "../core/options.ts";
 import type { TrialCheckpoint, TrialFailure } from "../core/outer-events.ts";
 import type { Decision, Objective, Params, Result } from "./types.ts";
 import { failure, isRecord, numbers, shaped, wrongField, type Fields } from "./data-checks.ts";
+import { FORMATS } from "../runs/layout.ts";
 
-/** Version 1, up to hookline 0.1.0, had no checksums and no id. Such journals are continued with checksums. */
-export const JOURNAL_VERSION = 2;
+/** Journals of version 1, which have no checksums and no id, are continued with checksums. */
+const JOURNAL_VERSION = FORMATS.journal.version;
 
 const NEWLINE = 10;
 /** The last field of a line. */

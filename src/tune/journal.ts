@@ -1,5 +1,6 @@
 // A study's journal: a file with one JSON object per line, each synced to disk before anyone acts on it.
 import { nodeFs, syncDirectory, writeDurably } from "../platform/durable-files.ts";
+import { FORMATS } from "../runs/layout.ts";
 import { lockDirectory, type Lock } from "../runs/lock.ts";
 import { guarded, quietly } from "../platform/file-errors.ts";
 import { CheckpointError } from "../core/errors.ts";
@@ -7,7 +8,7 @@ import { builtin, type Builtin } from "../platform/builtin.ts";
 import { type JournalLine, type ReadLines, readLines, sealLine } from "./journal-format.ts";
 import { StudyError } from "./study-errors.ts";
 
-export const JOURNAL_FILE = "journal.jsonl";
+const JOURNAL_FILE = FORMATS.journal.file;
 
 const fileSystem = (): Builtin<"node:fs"> => builtin("A study's `dir`", "node:fs");
 

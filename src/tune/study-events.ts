@@ -5,7 +5,8 @@ import type { OuterHooks, OuterState } from "../core/outer-hooks.ts";
 import type { TuneContexts } from "../core/outer-events.ts";
 import { HookError } from "../core/errors.ts";
 import type { Json } from "../core/options.ts";
-import { writeAtomically } from "../runs/files.ts";
+import { writeAtomically } from "../runs/atomic-write.ts";
+import { STUDY_HOOKS_FILE } from "../runs/layout.ts";
 import { builtin } from "../platform/builtin.ts";
 import { StudyError } from "./study-errors.ts";
 
@@ -135,7 +136,7 @@ const describe = (fields: object): PropertyDescriptorMap => Object.getOwnPropert
 
 type States = Readonly<Record<string, { readonly version: number; readonly json: Json }>>;
 
-const fileIn = (dir: string): string => `${dir}/hooks.json`;
+const fileIn = (dir: string): string => `${dir}/${STUDY_HOOKS_FILE}`;
 
 export async function saveHookStates(dir: string, hooks: readonly Hook[]): Promise<void> {
   const states: Record<string, { version: number; json: Json }> = {};
@@ -143,7 +144,7 @@ export async function saveHookStates(dir: string, hooks: readonly Hook[]): Promi
     const state = await calling(hook, "state", () => hook.state?.());
     if (state?.json !== undefined) states[hook.name] = { version: hook.version ?? 1, json: state.json };
   }
-  if (Object.keys(states).length > 0) await writeAtomically("Study", fileIn(dir), `${JSON.stringify(states)}\n`);
+  if (Object.keys(states).length > 0) await writeAtomically(fileIn(dir), `${JSON.stringify(states)}\n`, "Study");
 }
 
 export async function loadHookStates(dir: string, hooks: readonly Hook[]): Promise<void> {

@@ -1,7 +1,7 @@
 // A study's journal and the state made of it. A line is on disk before the state includes it.
 import { builtin } from "../platform/builtin.ts";
-import { JOURNAL_VERSION, type JournalEntry, type StudyEntry } from "./journal-format.ts";
-import { JOURNAL_FILE, type Journal, memoryJournal, openJournal, readJournal } from "./journal.ts";
+import { type JournalEntry, type StudyEntry } from "./journal-format.ts";
+import { type Journal, memoryJournal, openJournal, readJournal } from "./journal.ts";
 import { StudyError } from "./study-errors.ts";
 import type { StudyPlan } from "./study-options.ts";
 import { describeSpace, spaceFromJournal } from "./space/space-data.ts";
@@ -9,10 +9,7 @@ import { StudyState, type TrialState, infoOf } from "./study-state.ts";
 import type { Params } from "./types.ts";
 import { isLocked } from "../runs/lock.ts";
 import type { ReportedStudy } from "./report/study-report.ts";
-
-/** `trial-007`: three digits, so that a listing is in order. */
-export const trialDirectory = (dir: string, number: number): string =>
-  `${dir}/trial-${String(number).padStart(3, "0")}`;
+import { FORMATS, trialDirectory, trialNumber } from "../runs/layout.ts";
 
 export class StudyStore {
   readonly state: StudyState;
@@ -92,7 +89,7 @@ export class StudyStore {
 function entryOf({ name, space, objectives, seed, sampler, scheduler }: StudyPlan): StudyEntry {
   return {
     type: "study",
-    version: JOURNAL_VERSION,
+    version: FORMATS.journal.version,
     id: crypto.randomUUID(),
     name,
     space: describeSpace(space.root),
@@ -107,10 +104,10 @@ function entryOf({ name, space, objectives, seed, sampler, scheduler }: StudyPla
 function checkDirectories(dir: string, trials: number): void {
   const lost = builtin("A study's `dir`", "node:fs")
     .readdirSync(dir)
-    .find((name) => /^trial-\d{3,}$/.test(name) && Number(name.slice("trial-".length)) >= trials);
+    .find((name) => (trialNumber(name) ?? -1) >= trials);
   if (lost === undefined) return;
   throw new StudyError(
-    `Study: ${dir}/${lost} exists, but ${dir}/${JOURNAL_FILE} does not know this trial: the journal, or the end of it, is missing. Restore it from a copy, or give the study another \`dir\`.`,
+    `Study: ${dir}/${lost} exists, but ${dir}/${FORMATS.journal.file} does not know this trial: the journal, or the end of it, is missing. Restore it from a copy, or give the study another \`dir\`.`,
   );
 }
 

@@ -5,7 +5,7 @@ import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { readWeights } from "hookline/checkpoint";
-import { readRun } from "hookline/loggers";
+import { readRun } from "hookline/runs";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { installHookline, type Installed } from "../cli/installed.ts";
 import { root } from "../support/sources.ts";

@@ -18,6 +18,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { readRun } from "../../src/runs/read-run.ts";
+import { tailRun, type RunTail } from "../../src/runs/tail.ts";
 import { compile, newFolder, straceWorks, Traced } from "./strace.ts";
 
 /** In two lanes, one for each core. */
@@ -102,28 +103,64 @@ function stepOfLine(line: string): number {
   return step;
 }
 
-async function killAgainAndAgain(dir: string): Promise<{ checkpoint: number; torn: number; metrics: Follower }> {
+/** A reader that holds its position while the run is killed and resumed: it must end up with what is in the file. */
+class Watcher {
+  readonly #tail: RunTail;
+  readonly steps: number[] = [];
+  restarts = 0;
+
+  constructor(dir: string) {
+    this.#tail = tailRun(dir);
+  }
+
+  async look(): Promise<void> {
+    const { restarted, records } = await this.#tail.next();
+    if (restarted) {
+      this.steps.splice(0);
+      this.restarts++;
+    }
+    for (const { step, values } of records) {
+      if (values["loss"] !== 1 / step) throw new Error(`step ${step} has the loss ${values["loss"]}`);
+      this.steps.push(step);
+    }
+    if (!this.steps.every((step, i) => step === i + 1)) throw new Error("steps are missing, or there twice");
+  }
+}
+
+interface Killed {
+  readonly checkpoint: number;
+  readonly torn: number;
+  readonly metrics: Follower;
+  readonly watcher: Watcher;
+}
+
+async function killAgainAndAgain(dir: string): Promise<Killed> {
+  const watcher = new Watcher(dir);
   const metrics = new Follower(`${dir}/metrics.jsonl`, stepOfLine);
   let checkpoint = 0;
   for (let kill = 1; kill <= KILLS; kill++) {
     const isEarly = kill % 5 === 0;
     const child = await start(dir, isEarly);
     await sleep(Math.random() * (isEarly ? 120 : 60));
+    // While it writes, and sometimes only when it has been resumed and has written more than was there.
+    if (kill % 10 === 0) await watcher.look();
     if ((await child.kill()) !== "SIGKILL") throw new Error(`kill ${kill}: the child ended by itself`);
     checkpoint = existsSync(`${dir}.checkpoint`) ? Number(readFileSync(`${dir}.checkpoint`, "utf8")) : 0;
     metrics.check(checkpoint, kill);
     // The system finishes a write that it has begun, nearly always: what it may leave is made here.
     if (kill % 3 === 0) metrics.tear();
   }
-  return { checkpoint, torn: metrics.torn, metrics };
+  return { checkpoint, torn: metrics.torn, metrics, watcher };
 }
 
 test.concurrent.each(["a", "b"])(`${KILLS} kills at random moments, lane %s`, { timeout: 600_000 }, async (lane) => {
   const dir = `${home}/run-${lane}`;
-  const { checkpoint, torn, metrics } = await killAgainAndAgain(dir);
+  const { checkpoint, torn, metrics, watcher } = await killAgainAndAgain(dir);
   const last = checkpoint + 1000;
   await promisify(execFile)(process.execPath, [`${home}/jsonl-child.js`, dir, "log", `${last}`]);
   metrics.check(last, KILLS + 1);
+  await watcher.look();
+  expect([watcher.steps.length, watcher.restarts > 0]).toEqual([last, true]);
   const run = await readRun(dir);
   expect(run.problems).toBe(0);
   expect(run.steps.length).toBe(last);

@@ -34,7 +34,6 @@ const NO_COMPONENTS = new Set<unknown>([
   nn.stepKey,
   nn.tap,
   // For whoever reads runs, or what a config itself becomes.
-  loggers.readRun,
   tune.studyReport,
   // What a space is made of.
   tune.choice,

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { buildExperiment, readConfig } from "hookline/config";
 import { Experiment } from "hookline/experiment";
-import { readRun } from "hookline/loggers";
+import { readRun } from "hookline/runs";
 import { tinyTrainer } from "hookline/testing";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 

@@ -86,7 +86,7 @@ test("built-in hooks use only the public surface", () => {
     "src/platform/redact.ts",
     "src/platform/thread.ts",
     "src/loggers/catalogue.ts",
-    "src/runs/files.ts",
+    "src/runs/exact-json.ts",
     "src/runs/liveness.ts",
   ];
   const found = edges("src/hooks")

@@ -12,6 +12,7 @@ export const ENTRIES: Readonly<Record<string, string>> = {
   "hookline/data": "src/data/index.ts",
   "hookline/checkpoint": "src/checkpoint/index.ts",
   "hookline/loggers": "src/loggers/index.ts",
+  "hookline/runs": "src/runs/index.ts",
   "hookline/experiment": "src/experiment/index.ts",
   "hookline/config": "src/config/index.ts",
   "hookline/jax": "src/jax/index.ts",

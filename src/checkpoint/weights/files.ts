@@ -17,6 +17,7 @@ type Crypto = ReturnType<typeof process.getBuiltinModule<"node:crypto">>;
 const OWNER = "Reading checkpoints from a path";
 /** How much of a file is in memory while its digest is computed. */
 const PIECE = 4 << 20;
+
 /** Systems refuse to read or write more than 2 GiB in one call. */
 const LARGEST_CALL = 1 << 30;
 
@@ -29,7 +30,7 @@ type Entry =
   | { readonly kind: "directory"; readonly names: readonly string[] };
 
 /** Runs `body`; what the system throws becomes a CheckpointError about `path`. */
-async function onDisk<T>(path: string, body: () => Promise<T>): Promise<T> {
+export async function onDisk<T>(path: string, body: () => Promise<T>): Promise<T> {
   try {
     return await body();
   } catch (error) {
@@ -162,43 +163,4 @@ export async function verifyFile(path: string, { bytes, sha256 }: FileEntry, dig
   if (file.kind !== "file") throw damaged(path, "it is not a plain file");
   if (file.bytes !== bytes) throw damaged(path, `it has ${file.bytes} bytes instead of ${bytes}`);
   if (digests && (await sha256OfFile(path)) !== sha256) throw damaged(path, "its SHA-256 is not the manifest's");
-}
-
-/**
- * Writes the chunks to a temporary file beside `path`, syncs, and renames: a crash leaves the old file or the new one,
- * never half of it.
- */
-export async function writeAtomically(path: string, chunks: readonly Uint8Array[]): Promise<void> {
-  const fs = builtin<Fs>("Writing a file of tensors", "node:fs/promises");
-  const beside = `${path}.${globalThis.crypto.randomUUID().slice(0, 13)}.tmp`;
-  await onDisk(path, async () => {
-    try {
-      await writeChunks(fs, beside, chunks);
-      await fs.rename(beside, path);
-    } catch (error) {
-      await fs.rm(beside, { force: true }).catch(() => undefined);
-      throw error;
-    }
-    await syncFolder(fs, nodePath().dirname(path));
-  });
-}
-
-async function writeChunks(fs: Fs, path: string, chunks: readonly Uint8Array[]): Promise<void> {
-  const handle = await fs.open(path, "wx");
-  try {
-    for (const chunk of chunks) {
-      for (let done = 0; done < chunk.length;)
-        done += (await handle.write(chunk, done, Math.min(chunk.length - done, LARGEST_CALL))).bytesWritten;
-    }
-    await handle.sync();
-  } finally {
-    await handle.close();
-  }
-}
-
-/** Makes the new name durable, where directories can be opened and synced. */
-async function syncFolder(fs: Fs, path: string): Promise<void> {
-  const handle = await fs.open(path, "r").catch(() => undefined);
-  await handle?.sync().catch(() => undefined);
-  await handle?.close();
 }

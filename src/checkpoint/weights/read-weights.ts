@@ -14,6 +14,7 @@ import { type BadCheckpoint, type SavedCheckpoint, lastRunFirst } from "../store
 import { currentPlatform } from "../../platform/platform.ts";
 import { openDirectoryStore } from "../stores/directory-store.ts";
 import { MANIFEST } from "../manifest.ts";
+import { CHECKPOINTS } from "../../runs/layout.ts";
 
 /** Options of `readWeights`. */
 export interface ReadWeightsOptions {
@@ -207,7 +208,7 @@ export async function placeOf(given: string): Promise<Place> {
   const { names } = entry;
   // A checkpoint that has lost its manifest must not pass for a directory of weights.
   if (names.includes(MANIFEST) || names.includes("state.json")) return { kind: "checkpoint", path };
-  if (names.includes("checkpoints")) return { kind: "checkpoints", path: join(path, "checkpoints") };
+  if (names.includes(CHECKPOINTS)) return { kind: "checkpoints", path: join(path, CHECKPOINTS) };
   const model = MODEL_FILES.find((name) => names.includes(name));
   if (model !== undefined) return { kind: kindOfFile(model)!, path: join(path, model) };
   return { kind: "checkpoints", path };

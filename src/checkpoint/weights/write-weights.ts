@@ -2,7 +2,8 @@
 import { CheckpointError, OptionError } from "../../core/errors.ts";
 import { checkOptions, is } from "../../core/options.ts";
 import { WEIGHT_FORMATS, type WeightFormat } from "../../core/saving.ts";
-import { entryAt, nodePath, writeAtomically } from "./files.ts";
+import { writeAtomically } from "../../runs/atomic-write.ts";
+import { entryAt, nodePath, onDisk } from "./files.ts";
 import { type FileTensors, badFile } from "../formats/tensor.ts";
 import { FLOAT_TYPES, type FloatType, castTensors, fromHostArrays } from "../formats/tensor-values.ts";
 import { ptParts } from "../formats/torch/pt.ts";
@@ -75,7 +76,7 @@ class NewWeightsFile {
     // Without `format` some readers (Hugging Face's transformers) refuse the file; names and layouts are PyTorch's.
     const parts = this.#format === "pt" ? ptParts(tensors) : safetensorsParts(tensors, { format: "pt", ...metadata });
     await mayWrite(this.#path, overwrite);
-    await writeAtomically(this.#path, parts);
+    await onDisk(this.#path, () => writeAtomically(this.#path, parts, "Writing a file of tensors"));
     return {
       path: this.#path,
       tensors: Object.keys(tensors).length,

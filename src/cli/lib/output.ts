@@ -1,5 +1,5 @@
 // What goes to stdout: the answer and nothing else, so that it can be piped.
-import { toJson } from "../../runs/log-lines.ts";
+import { toJson } from "../../runs/exact-json.ts";
 import { printError, printOut } from "../../platform/print.ts";
 import { isStyled } from "./paint.ts";
 

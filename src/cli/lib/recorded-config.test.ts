@@ -4,7 +4,8 @@ import { dirname, join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { readConfig } from "../../experiment/config/read-config.ts";
 import { recordable } from "../../experiment/config/recordable.ts";
-import { newRecord, readRecord, writeRecord } from "./record.ts";
+import { writeExperimentRecord } from "../../runs/experiment-json.ts";
+import { newRecord, readRecord } from "./record.ts";
 import { recordedConfig } from "./recorded-config.ts";
 
 let home: string;
@@ -29,7 +30,7 @@ async function recorded(set: readonly string[] = []): Promise<string> {
   );
   const file = write("project/hookline.yaml", 'extends: ./common/base.yaml\nseed: 1\nname: "${PROJECT:-none}"');
   const runDir = join(home, "project/runs/a");
-  writeRecord(runDir, newRecord(runDir, "none", await readConfig(file, { set, cwd: home }), set));
+  writeExperimentRecord(runDir, newRecord(runDir, "none", await readConfig(file, { set, cwd: home }), set));
   return runDir;
 }
 
@@ -74,6 +75,6 @@ test("what is no data cannot be written down: then the file is read again", asyn
   const doc = await readConfig(file);
   expect(recordable(doc)).toBeNull();
   const runDir = join(home, "project/runs/a");
-  writeRecord(runDir, newRecord(runDir, "none", doc, ["epochs=4"]));
+  writeExperimentRecord(runDir, newRecord(runDir, "none", doc, ["epochs=4"]));
   expect((await recordedConfig(runDir, readRecord(runDir), [])).value).toMatchObject({ epochs: 4 });
 });

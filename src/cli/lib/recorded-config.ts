@@ -5,7 +5,8 @@ import type { ConfigDocument } from "../../experiment/config/document.ts";
 import { parseJson } from "../../experiment/config/parse-json.ts";
 import { documentOf, readConfig } from "../../experiment/config/read-config.ts";
 import { UsageError } from "./exit.ts";
-import type { ExperimentRecord } from "./record.ts";
+import type { ExperimentRecord } from "../../runs/experiment-json.ts";
+import { FORMATS } from "../../runs/layout.ts";
 
 /** What was trained in `runDir`, with `set` on top. */
 export async function recordedConfig(
@@ -22,7 +23,7 @@ export async function recordedConfig(
   // Wherever the directory is now.
   const here = [...set, `runDir=${JSON.stringify(resolve(runDir))}`];
   if (raw === null) return readConfig(file, { set: [...overrides, ...here] });
-  const at = { file: join(runDir, "experiment.json") };
+  const at = { file: join(runDir, FORMATS.experiment.file) };
   const tree = parseJson({ text: JSON.stringify(raw), directory: dirname(file), at: () => at });
   return documentOf(tree, { file, project, set: here, cwd: process.cwd(), env: process.env });
 }

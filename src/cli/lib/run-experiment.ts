@@ -10,13 +10,14 @@ import { EXIT, running } from "./exit.ts";
 import { typed, typedResume } from "./hints.ts";
 import { keepStdoutFree, print, printJson } from "./output.ts";
 import { isMainRank } from "./ranks.ts";
-import { writeRecord, type ExperimentRecord } from "./record.ts";
+import { writeExperimentRecord } from "../../runs/experiment-json.ts";
+import type { NewRecord } from "./record.ts";
 import { table } from "./table.ts";
 
 export interface Task {
   readonly options: ExperimentOptions;
   readonly runDir: string;
-  readonly record: ExperimentRecord;
+  readonly record: NewRecord;
   readonly resume: boolean;
   readonly quiet?: boolean | undefined;
   readonly json?: boolean | undefined;
@@ -40,11 +41,11 @@ export async function runExperiment({ options, runDir, record, resume, quiet, js
 }
 
 /** Writes the record when the data is there, just before training begins: what fails before has left nothing behind. */
-const recordHook = (runDir: string, record: ExperimentRecord): Hook => ({
+const recordHook = (runDir: string, record: NewRecord): Hook => ({
   name: "experiment.json",
   stage: "progress",
   onError: "throw",
-  onDatasetCreated: () => writeRecord(runDir, record),
+  onDatasetCreated: () => writeExperimentRecord(runDir, record),
 });
 
 function describe({ status, reason, models }: ExperimentResult, runDir: string): string {

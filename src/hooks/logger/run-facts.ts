@@ -1,4 +1,5 @@
 // What loggers record about a run: its settings and where it runs, without anything that looks like a secret.
+import { numberToJson } from "../../runs/exact-json.ts";
 import { thisProcess } from "../../runs/liveness.ts";
 import type { ContextOf } from "../../core/context.types.ts";
 import { OptionError } from "../../core/errors.ts";
@@ -21,7 +22,7 @@ const LONGEST_LIST = 100;
 export function withoutSecrets(value: unknown, secrets: readonly string[], depth = 0): Json | undefined {
   if (typeof value === "string") return redact(value, secrets);
   if (value === null || typeof value === "boolean") return value;
-  if (typeof value === "number") return Number.isFinite(value) ? value : String(value);
+  if (typeof value === "number") return numberToJson(value);
   if (typeof value !== "object" || depth > DEEPEST) return undefined;
   if (ArrayBuffer.isView(value)) return `${value.constructor.name} of ${value.byteLength} bytes`;
   if (Array.isArray(value)) {

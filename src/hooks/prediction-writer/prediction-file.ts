@@ -6,6 +6,7 @@ import { OptionError } from "../../core/errors.ts";
 import type { HostTensors } from "../../core/model.ts";
 import { builtin } from "../../platform/builtin.ts";
 import { fromHostArrays } from "../../checkpoint/formats/tensor-values.ts";
+import { toJson } from "../../runs/exact-json.ts";
 
 type Fs = ReturnType<typeof process.getBuiltinModule<"node:fs/promises">>;
 type Path = ReturnType<typeof process.getBuiltinModule<"node:path">>;
@@ -105,10 +106,6 @@ function columnOf(name: string, { data, shape }: HostArray): Column {
   return { name, samples, width, row };
 }
 
-/** JSON has no numbers that are not finite: they are strings there. */
-const finiteOrText = (_: string, value: unknown): unknown =>
-  typeof value === "number" && !Number.isFinite(value) ? String(value) : value;
-
 /** Outputs as text: a line of JSON or a row of CSV for each sample, batch after batch. */
 export class PredictionRows {
   readonly #form: "jsonl" | "csv";
@@ -132,7 +129,7 @@ export class PredictionRows {
   #row(columns: readonly Column[], at: number, sample: number): string {
     if (this.#form === "csv") return [sample, ...columns.flatMap((column) => column.row(at))].join(",");
     const outputs = columns.map(({ name, width, row }) => [name, width === 1 ? row(at)[0] : row(at)] as const);
-    return JSON.stringify({ sample, ...Object.fromEntries(outputs) }, finiteOrText);
+    return toJson({ sample, ...Object.fromEntries(outputs) });
   }
 }
 

@@ -2,6 +2,7 @@ import type { HistogramMedia, ImageMedia } from "../../core/media.ts";
 import { blob, concat, double, message, putVarint, string, uint, varintSize } from "../../core/protobuf.ts";
 import type { Json } from "../../core/options.ts";
 import type { RecordBuffer } from "./record.ts";
+import { numberToJson } from "../../runs/exact-json.ts";
 
 // TensorBoard's events: which protocol buffer fields hold what. Scalars, which are many, have a file of their own.
 // The field numbers are those of tensorboard/compat/proto: event, summary, tensor, tensor_shape, types.
@@ -102,7 +103,7 @@ function flatten(hparams: Readonly<Record<string, Json>>, prefix = ""): [string,
     if (Array.isArray(value)) return [[name, JSON.stringify(value)]];
     if (typeof value === "object") return flatten(value as Readonly<Record<string, Json>>, `${name}.`);
     // TensorBoard leaves out numbers that JSON does not have.
-    return [[name, typeof value === "number" && !Number.isFinite(value) ? String(value) : value]];
+    return [[name, typeof value === "number" ? numberToJson(value) : value]];
   });
 }
 

@@ -6,6 +6,7 @@ import { type HeldLock, NO_CHECKPOINT, type SavedCheckpoint } from "../../core/s
 import { builtin } from "../../platform/builtin.ts";
 import { currentPlatform } from "../../platform/platform.ts";
 import { Once } from "../once.ts";
+import { CHECKPOINTS } from "../../runs/layout.ts";
 
 export interface PlaceOptions {
   readonly runDir?: string | undefined;
@@ -43,9 +44,9 @@ export class Place {
   parent: string | undefined;
 
   constructor({ runDir, store }: PlaceOptions, warn: (message: string) => void) {
-    this.dir = store || runDir === undefined ? undefined : `${runDir}/checkpoints`;
+    this.dir = store || runDir === undefined ? undefined : `${runDir}/${CHECKPOINTS}`;
     this.#given = store;
-    this.#lockDir = runDir === undefined ? undefined : `${runDir}/checkpoints`;
+    this.#lockDir = runDir === undefined ? undefined : `${runDir}/${CHECKPOINTS}`;
     this.#warn = warn;
   }
 

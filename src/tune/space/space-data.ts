@@ -14,6 +14,7 @@ import {
 } from "./parameters.ts";
 import { MAX_DEPTH, type Node, isPlainObject } from "./compile.ts";
 import { Space } from "./space.ts";
+import { numberToJson } from "../../runs/exact-json.ts";
 
 type Fields = Readonly<Record<string, unknown>>;
 type Tree = Record<string, SpaceValue | undefined>;
@@ -155,8 +156,6 @@ export function describeSpace(value: unknown): Json {
   if (typeof value !== "object" || value === null) return (value ?? null) as Json;
   const plain = Object.entries(value).filter(([, child]) => child !== undefined && typeof child !== "function");
   return Object.fromEntries(
-    plain.map(([key, child]) => [key, typeof child === "number" ? finiteOrText(child) : describeSpace(child)]),
+    plain.map(([key, child]) => [key, typeof child === "number" ? numberToJson(child) : describeSpace(child)]),
   );
 }
-
-const finiteOrText = (value: number): Json => (Number.isFinite(value) ? value : String(value));

@@ -5,7 +5,7 @@ import { buildExperiment } from "../../experiment/build/build-experiment.ts";
 import type { ConfigDocument } from "../../experiment/config/document.ts";
 import type { ConfigTree } from "../../experiment/config/read-config.ts";
 import { Experiment } from "../../experiment/experiment.ts";
-import { RESULTS_FILE } from "../../runs/results.ts";
+import { FORMATS } from "../../runs/layout.ts";
 import type { RunExperimentOptions } from "../../experiment/types.ts";
 import { builtin } from "../../platform/builtin.ts";
 import { StudyError, TrialPruned } from "../study-errors.ts";
@@ -78,7 +78,7 @@ const leaving = (trial: Trial, leave: AbortController): Trial => ({
 function resumption({ resume, runDir }: Trial): RunExperimentOptions {
   const { existsSync, rmSync } = builtin("A sweep", "node:fs");
   const { resolve, sep } = builtin("A sweep", "node:path");
-  const results = `${runDir}/${RESULTS_FILE}`;
+  const results = `${runDir}/${FORMATS.results.file}`;
   if (resume === undefined) return { resume: existsSync(results) };
   if (!resolve(resume).startsWith(resolve(runDir!) + sep)) rmSync(results, { force: true });
   return { resume };

@@ -6,7 +6,7 @@ import { type ConfigDocument, configError } from "../../experiment/config/docume
 import { Experiment } from "../../experiment/experiment.ts";
 import type { Split } from "../../experiment/types.ts";
 import type { Space } from "../space/space.ts";
-import { trialDirectory } from "../study-store.ts";
+import { trialDirectory } from "../../runs/layout.ts";
 import { planStudy, type StudyOptions } from "../study-options.ts";
 import type { Objective, Params } from "../types.ts";
 import { checkSplit, problemOfObjective } from "./check-objectives.ts";

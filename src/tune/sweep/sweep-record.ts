@@ -4,7 +4,8 @@ import { builtin, type Builtin } from "../../platform/builtin.ts";
 import { documentOf, type ConfigTree } from "../../experiment/config/read-config.ts";
 import { parseJson } from "../../experiment/config/parse-json.ts";
 import { RECORDED_MODULE, recordable, withoutSecrets } from "../../experiment/config/recordable.ts";
-import { writeAtomically } from "../../runs/files.ts";
+import { writeAtomically } from "../../runs/atomic-write.ts";
+import { FORMATS } from "../../runs/layout.ts";
 import { type SweepDocument, readSweep } from "./read-sweep.ts";
 import type { ConfigDocument } from "../../experiment/config/document.ts";
 import { failWithoutPlace } from "../../experiment/config/fail.ts";
@@ -12,9 +13,8 @@ import { insideProject } from "../../experiment/config/project.ts";
 
 // sweep.json: what the processes of a sweep's trials must know, and what it was begun with. It lies in the study's directory.
 
-export const SWEEP_FILE = "sweep.json";
-const SCHEMA = "hookline.sweep";
-const VERSION = 1;
+export const SWEEP_FILE = FORMATS.sweep.file;
+const { schema: SCHEMA, version: VERSION } = FORMATS.sweep;
 
 export interface SweepRecord {
   readonly schema: typeof SCHEMA;
@@ -72,7 +72,7 @@ export async function newRecord(
 }
 
 export const writeRecord = (dir: string, record: SweepRecord): Promise<void> =>
-  writeAtomically("A sweep", `${dir}/${SWEEP_FILE}`, `${JSON.stringify(record, null, 2)}\n`);
+  writeAtomically(`${dir}/${SWEEP_FILE}`, `${JSON.stringify(record, null, 2)}\n`, "A sweep");
 
 /** The experiment as it was when the sweep began, though its file may say something else by now. */
 export async function recordedExperiment(dir: string, record: SweepRecord): Promise<ConfigTree> {

@@ -5,7 +5,7 @@ import { builtin, type Builtin } from "../../../platform/builtin.ts";
 import { sweepModules } from "../../sweep/sweep-record.ts";
 import { sweepOf } from "../load-trial.ts";
 import { insideProject, projectOf } from "../../../experiment/config/project.ts";
-import { trialDirectory } from "../../study-store.ts";
+import { trialDirectory } from "../../../runs/layout.ts";
 import type { TrialJob } from "../runner.ts";
 import type { Claim } from "./claim.ts";
 

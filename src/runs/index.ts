@@ -1,0 +1,12 @@
+// hookline/runs: lists, reads and follows run directories; what the command line and a dashboard know of a run.
+import "../core/ambient.ts";
+export { FORMATS } from "./layout.ts";
+export { findStudies, listRuns, summarizeRun, type RunSummary, type SummaryOptions } from "./summary.ts";
+export { readRun, type RunLog, type Series } from "./read-run.ts";
+export { tailRun, type RunNews, type RunTail, type TailedRecord } from "./tail.ts";
+export { findOwner, type FoundLock, type LockHolder } from "./lock.ts";
+export type { Liveness, ProcessMark } from "./liveness.ts";
+export { readResults, type SavedModel, type SavedResults } from "./results.ts";
+export { fromJson, parseExact, stringifyExact, toJson } from "./exact-json.ts";
+export { writeAtomically } from "./atomic-write.ts";
+export type { BestValue, RunEvent, RunInfo } from "./types.ts";
