@@ -2,23 +2,7 @@
 import type { Check, Kind } from "../../src/core/options.ts";
 import { rulesOf } from "../../src/experiment/build/component.ts";
 import { KINDS } from "../../src/experiment/registry/kinds.ts";
-import { componentDocs, factoryDocs } from "./doc-comments.ts";
-
-/** Where the factories of a kind are declared. */
-const FOLDERS: Readonly<Record<Kind, string>> = {
-  data: "src/experiment/sources",
-  split: "src/experiment/splits",
-  model: "src/nn",
-  loss: "src/nn",
-  metric: "src/nn",
-  optimizer: "src/optim",
-  schedule: "src/optim/schedules",
-  hook: "src/hooks",
-  logger: "src/loggers",
-  sampler: "src/tune/samplers",
-  scheduler: "src/tune/schedulers",
-  runner: "src/tune/runners",
-};
+import { componentDocs } from "./doc-comments.ts";
 
 export interface CatalogOption {
   readonly name: string;
@@ -46,7 +30,7 @@ export async function catalog(): Promise<readonly CatalogEntry[]> {
     kinds.map(async (kind) =>
       Object.entries(await KINDS[kind].load()).map(([name, component]): CatalogEntry => {
         const { checks, required } = rulesOf(component);
-        const docs = componentDocs(kind, name) ?? factoryDocs(FOLDERS[kind], component.make.name);
+        const docs = componentDocs(kind, name);
         const options = Object.entries(checks).map(([option, check]) => ({
           name: option,
           check,

@@ -56,7 +56,7 @@ export interface FactoryDocs {
 }
 
 /** What the sources say of a component, found by the description at its definition. */
-export function componentDocs(kind: string, name: string): FactoryDocs | undefined {
+export function componentDocs(kind: string, name: string): FactoryDocs {
   const description = new RegExp(
     `(?:^/\\*\\*((?:(?!\\*/)[^])*)\\*/\\n)?^export const \\w+ = /\\* @__PURE__ \\*/ component\\(\\s*\\{\\s*kind: "${kind}",\\s*name: "${name}"`,
     "m",
@@ -70,31 +70,7 @@ export function componentDocs(kind: string, name: string): FactoryDocs | undefin
     const docs = options === undefined ? {} : optionDocs(file, options);
     return { purpose: purposeOf(source, name), summary: textOf(found[1]), options: docs };
   }
-  return undefined;
-}
-
-/** Of the function of this name that a file in `folder` exports. */
-export function factoryDocs(folder: string, name: string): FactoryDocs {
-  const declaration = new RegExp(
-    `(?:^/\\*\\*((?:(?!\\*/)[^])*)\\*/\\n)?^export (?:async )?(?:function|const) ${name}\\b([^]*?)(?:\\{\\n|=>)`,
-    "m",
-  );
-  const files = readdirSync(join(root, folder), { encoding: "utf8", recursive: true }).filter(
-    (file) => file.endsWith(".ts") && !file.includes(".test"),
-  );
-  for (const file of files) {
-    const path = join(folder, file);
-    const source = read(path);
-    const found = declaration.exec(source);
-    if (!found) continue;
-    const options = /\boptions\??: (\w+)/.exec(found[2]!)?.[1];
-    return {
-      purpose: purposeOf(source, name),
-      summary: textOf(found[1]),
-      options: options === undefined ? {} : optionDocs(path, options),
-    };
-  }
-  throw new Error(`No file in ${folder} exports ${name}.`);
+  throw new Error(`No file in src describes a ${kind} named ${name}.`);
 }
 
 /** Without the name, which stands beside it wherever it is shown. */

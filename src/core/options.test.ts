@@ -1,7 +1,7 @@
 import { conv2d } from "../nn/conv.ts";
 import { describe, expect, test } from "vitest";
 import { OptionError } from "./errors.ts";
-import { checkOptions, is, optionTable, show, type Check } from "./options.ts";
+import { checkOptions, is, show, type Check } from "./options.ts";
 
 describe("checks", () => {
   const cases: [name: string, check: Check, good: readonly unknown[], bad: readonly unknown[]][] = [
@@ -109,32 +109,4 @@ test("an error knows the option that is wrong", () => {
   };
   expect([optionOf({ a: 1 }), optionOf({ b: 1 }), optionOf({}, ["a"])]).toEqual(["a", "b", "a"]);
   expect(new OptionError("a combination").option).toBeUndefined();
-});
-
-describe("optionTable", () => {
-  const CHECKS = { bias: is.boolean };
-  let made = 0;
-  function layer(size: number, options: { readonly bias?: boolean } = {}): object {
-    checkOptions("layer", { size }, { size: is.wholeFrom(1) });
-    checkOptions("layer", options, CHECKS, ["bias"]);
-    made++;
-    return {};
-  }
-
-  test("is the factory's own, arguments included, and nothing is made", () => {
-    expect(optionTable(layer, 1)).toMatchObject({
-      checks: CHECKS,
-      required: ["bias"],
-      positional: [{ expected: "a whole number ≥ 1" }],
-    });
-    expect(made).toBe(0);
-  });
-
-  test("is empty for one that checks nothing; its own errors stay errors", () => {
-    expect(optionTable(() => ({}))).toEqual({ checks: {}, required: [], positional: [] });
-    const fails = (): never => {
-      throw new Error("mine");
-    };
-    expect(() => optionTable(fails)).toThrow("mine");
-  });
 });

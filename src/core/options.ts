@@ -137,57 +137,6 @@ export function show(value: unknown): string {
   return `\`${text.length > 60 ? `${text.slice(0, 57)}…` : text}\` (${typeof value})`;
 }
 
-/** How a factory checks what it is given. */
-export interface OptionTable {
-  readonly checks: Readonly<Record<string, Check>>;
-  readonly required: readonly string[];
-  /** Of the arguments before the options, where it has some for them. */
-  readonly positional: readonly (Check | undefined)[];
-}
-
-/** Stands for the options: `checkOptions` answers with its table instead of checking. */
-const QUESTION: object = Object.freeze({});
-
-/** Stands for an argument before them, and keeps the check that it met: apart, since a factory may look into it. */
-class Argument {
-  #check: Check | undefined;
-
-  get check(): Check | undefined {
-    return this.#check;
-  }
-
-  meet(check: Check): void {
-    this.#check = check;
-  }
-}
-
-/** Thrown: what comes after the check in a factory must not run. */
-class Answer {
-  readonly checks: Readonly<Record<string, Check>>;
-  readonly required: readonly string[];
-
-  constructor(checks: Readonly<Record<string, Check>>, required: readonly string[]) {
-    this.checks = checks;
-    this.required = required;
-  }
-}
-
-/**
- * The table of a factory that takes so many arguments before its options. Nothing is made: so the table in the factory
- * is the only one, whoever needs to know.
- */
-export function optionTable(factory: (...args: never[]) => unknown, positional = 0): OptionTable {
-  const before = Array.from({ length: positional }, () => new Argument());
-  let answer = new Answer({}, []);
-  try {
-    factory(...([...before, QUESTION] as unknown as never[]));
-  } catch (thrown) {
-    if (!(thrown instanceof Answer)) throw thrown;
-    answer = thrown;
-  }
-  return { checks: answer.checks, required: answer.required, positional: before.map(({ check }) => check) };
-}
-
 /**
  * Checks `options` against `checks`: unknown keys are errors with the nearest name, wrong values say what was expected.
  * `required` keys must be present; `undefined` counts as absent.
@@ -202,11 +151,6 @@ export function checkOptions(
     const meant = meantAs(options, checks, required);
     throw new OptionError(`${owner}: expected an object of options, got ${show(options)}${meant}`);
   }
-  if (options === QUESTION) {
-    // oxlint-disable-next-line typescript/only-throw-error -- an answer, and caught by the one who asked
-    throw new Answer(checks, required);
-  }
-  if (options instanceof Argument) return;
   for (const option of Object.keys(options)) {
     if (!Object.hasOwn(checks, option)) {
       const known = Object.keys(checks);
@@ -222,8 +166,7 @@ export function checkOptions(
   }
   for (const [option, check] of Object.entries(checks)) {
     const value = (options as Record<string, unknown>)[option];
-    if (value instanceof Argument) value.meet(check);
-    else if (value !== undefined && !check.test(value)) {
+    if (value !== undefined && !check.test(value)) {
       throw new OptionError(`${owner}: Expected \`${option}\` to be ${check.expected}, got ${show(value)}`, { option });
     }
   }
