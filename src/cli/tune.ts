@@ -2,7 +2,7 @@
 import type { Hook } from "../core/hook.ts";
 import { EXIT_CODES } from "../platform/platform.ts";
 import { readStudy } from "../tune/study-store.ts";
-import type { ReportedStudy } from "../tune/report/study-report.ts";
+import type { ReportedStudy } from "../tune/types.ts";
 import type { Space } from "../tune/space/space.ts";
 import { Study, type StudyResult } from "../tune/study.ts";
 import { buildSweep } from "../tune/sweep/build-sweep.ts";

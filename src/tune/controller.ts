@@ -1,18 +1,19 @@
-// The controller: starts trials, hears what they say, decides, writes it down, and then does it.
-import { type Ending, FailureStreak, spent, wakeWhenSpent } from "./study-end.ts";
-import { StudyError, TrialLost, errorOf } from "./study-errors.ts";
-import type { TrialHost, TrialOutcome, Verdict } from "./runners/runner.ts";
-import type { StudyStore } from "./study-store.ts";
+// The controller of a running study: it starts trials, and decides on what they report. Every decision is in the journal
+// before it takes effect.
+import { FailureStreak, spent, wakeWhenSpent, type Ending } from "./study-end.ts";
+import { errorOf, StudyError, TrialLost } from "./study-errors.ts";
 import type { StudyEvents } from "./study-events.ts";
 import type { StudyPlan } from "./study-options.ts";
 import { infoOf, type TrialState } from "./study-state.ts";
+import type { StudyStore } from "./study-store.ts";
+import type { TrialHost, TrialOutcome, Verdict } from "./runners/runner.ts";
 import { checkValues, trialSeed } from "./trial.ts";
 import type { Decision, Report, Result } from "./types.ts";
 
 type Stash = TrialState["stash"];
 
-/** A trial that takes its machine down with it is not tried for ever. */
-const MOST_LOST = 10;
+/** A trial that takes its machine down with it is not retried forever. */
+const MAX_LOST = 10;
 
 type Message = { readonly trial: number } & (
   | {
@@ -26,90 +27,92 @@ type Message = { readonly trial: number } & (
   | { readonly kind: "failed"; readonly error: unknown }
 );
 
-interface Parts {
+interface ControllerOptions {
   readonly plan: StudyPlan;
   readonly store: StudyStore;
   readonly events: StudyEvents;
-  /** Asked for a stop by a hook, a signal or the caller. */
+  /** The pending stop request of a hook, a signal or the caller. */
   readonly stopped: () => Ending | undefined;
   readonly warn: (message: string) => void;
 }
 
 export class Controller {
-  readonly #parts: Parts;
-  readonly #mailbox = new Mailbox<Message>();
+  readonly #options: ControllerOptions;
+  readonly #messages: Message[] = [];
+  #wake: () => void = () => undefined;
   readonly #running = new Map<number, AbortController>();
-  /** Trials that this controller has taken up: those of an earlier one are unfinished until then. */
-  readonly #mine = new Set<number>();
+  /** Trials that this controller started. Others with status `running` were left behind by an earlier one. */
+  readonly #started = new Set<number>();
   readonly #streak: FailureStreak;
   #failure: Error | undefined;
   #hasWarned = false;
   iteration = 0;
 
-  constructor(parts: Parts) {
-    this.#parts = parts;
-    this.#streak = new FailureStreak(parts.plan.maxEqualFailures);
+  constructor(options: ControllerOptions) {
+    this.#options = options;
+    this.#streak = new FailureStreak(options.plan.maxEqualFailures);
   }
 
-  /** Lets it look whether it must end. */
-  readonly wake = (): void => this.#mailbox.wake();
+  /** Makes the controller check whether the study must end. */
+  readonly wake = (): void => this.#wake();
 
-  /** Ends it with this error. */
+  /** Ends the study with this error. */
   fail(error: Error): void {
     this.#failure ??= error;
     this.wake();
   }
 
   async run(): Promise<Ending> {
-    const { events, store } = this.#parts;
-    const stopLooking = wakeWhenSpent(this.#parts.plan.budget, store, this.wake);
-    for (const number of store.carryOut()) if (store.trial(number).status === "pruned") this.#complete(number);
+    const { events, store, plan } = this.#options;
+    const cancelTimer = wakeWhenSpent(plan.budget, store, this.wake);
+    for (const number of store.carryOutPending()) if (store.trial(number).status === "pruned") this.#complete(number);
     try {
       for (;;) {
         events.post("tuneStepBegin", {});
         await this.#fill();
-        if (this.#running.size > 0) await this.#hear();
+        if (this.#running.size > 0) await this.#handleNext();
         events.post("tuneStepEnd", {});
-        if (this.#running.size === 0 && !this.#mayStart()) break;
+        if (this.#running.size === 0 && !this.#canStart()) break;
         this.iteration++;
       }
     } finally {
-      stopLooking();
+      cancelTimer();
     }
     if (this.#failure) throw this.#failure;
-    return this.#over() ?? { status: "completed", reason: this.#summary(), requestedBy: "" };
+    const { length } = store.state.trials;
+    const reason = length === 1 ? "1 trial" : `${length} trials`;
+    return this.#ending() ?? { status: "completed", reason, requestedBy: "" };
   }
 
-  /** Starts what may be started. */
+  /** Starts trials up to the study's concurrency. */
   async #fill(): Promise<void> {
-    const { plan, events } = this.#parts;
+    const { plan, events, store } = this.#options;
     while (this.#running.size < plan.concurrency) {
       // A hook may stop the study when a trial has ended, before the next one starts.
       await events.settled();
-      const trial = this.#over() ? undefined : (this.#waiting() ?? this.#parts.store.suggest());
+      const trial = this.#ending() ? undefined : (this.#waiting() ?? store.suggest());
       if (!trial) return;
       this.#start(trial);
     }
   }
 
-  /** Whether the next turn has something to start. */
-  #mayStart(): boolean {
-    if (this.#over()) return false;
-    const { totalTrials = Infinity } = this.#parts.plan;
-    return this.#waiting() !== undefined || this.#parts.store.state.trials.length < totalTrials;
+  #canStart(): boolean {
+    if (this.#ending()) return false;
+    const { plan, store } = this.#options;
+    return this.#waiting() !== undefined || store.state.trials.length < (plan.totalTrials ?? Infinity);
   }
 
-  /** A trial that was suggested and does not run: new, resumed, to be tried again, or left behind by another controller. */
+  /** A suggested trial that is not running: new, resumed, to be retried, or left behind by an earlier controller. */
   #waiting(): TrialState | undefined {
-    return this.#parts.store.state.trials.find(
+    return this.#options.store.state.trials.find(
       ({ number, status }) =>
-        ["waiting", "interrupted"].includes(status) || (status === "running" && !this.#mine.has(number)),
+        ["waiting", "interrupted"].includes(status) || (status === "running" && !this.#started.has(number)),
     );
   }
 
   #start({ number, attempts, checkpoint }: TrialState): void {
-    const { plan, store, events } = this.#parts;
-    this.#mine.add(number);
+    const { plan, store, events } = this.#options;
+    this.#started.add(number);
     const trial = store.start(number);
     events.post("trialStart", { trial: infoOf(trial) });
     if (checkpoint) events.post("trialRestore", { trial: infoOf(trial), checkpoint });
@@ -126,28 +129,36 @@ export class Controller {
       objectives: plan.objectives.map(({ metric }) => metric),
     };
     plan.runner.run(job, this.#host(number, abort.signal)).then(
-      (outcome) => this.#mailbox.push({ kind: "returned", trial: number, outcome }),
-      (error: unknown) => this.#mailbox.push({ kind: "failed", trial: number, error }),
+      (outcome) => this.#push({ kind: "returned", trial: number, outcome }),
+      (error: unknown) => this.#push({ kind: "failed", trial: number, error }),
     );
   }
 
-  #host(number: number, signal: AbortSignal): TrialHost {
+  #host(trial: number, signal: AbortSignal): TrialHost {
     return {
       signal,
       report: (step, values, stash) =>
-        new Promise((answer) =>
-          this.#mailbox.push({ kind: "report", trial: number, report: { step, values }, stash, answer }),
-        ),
+        new Promise((answer) => this.#push({ kind: "report", trial, report: { step, values }, stash, answer })),
       checkpoint: (path, stash) =>
-        new Promise((answer) => this.#mailbox.push({ kind: "checkpoint", trial: number, path, stash, answer })),
+        new Promise((answer) => this.#push({ kind: "checkpoint", trial, path, stash, answer })),
     };
   }
 
-  /** Deals with one thing that a trial said. */
-  async #hear(): Promise<void> {
-    this.#interruptIfOver();
-    const message = await this.#mailbox.next();
-    this.#interruptIfOver();
+  #push(message: Message): void {
+    this.#messages.push(message);
+    this.wake();
+  }
+
+  /** The next message of a trial; undefined when woken without one. */
+  async #nextMessage(): Promise<Message | undefined> {
+    if (this.#messages.length === 0) await new Promise<void>((resolve) => (this.#wake = resolve));
+    return this.#messages.shift();
+  }
+
+  async #handleNext(): Promise<void> {
+    this.#interruptIfEnding();
+    const message = await this.#nextMessage();
+    this.#interruptIfEnding();
     if (!message) return;
     const { trial } = message;
     if (message.kind === "report") message.answer(await this.#report(trial, message.report, message.stash));
@@ -162,10 +173,10 @@ export class Controller {
     this.#reschedule();
   }
 
-  /** Trials that watch the signal need not wait for their next report. */
-  #interruptIfOver(): void {
-    const over = this.#over();
-    if (over) this.abandon(over.reason);
+  /** Aborts the signals of running trials, so that those that use it do not wait for their next report. */
+  #interruptIfEnding(): void {
+    const ending = this.#ending();
+    if (ending) this.abandon(ending.reason);
   }
 
   abandon(reason: string): void {
@@ -173,99 +184,99 @@ export class Controller {
   }
 
   async #report(number: number, reported: Report, stash: Stash): Promise<Verdict> {
-    const { store } = this.#parts;
+    const { store } = this.#options;
     const trial = store.trial(number);
-    // A step that was reported before the trial was started again is known.
-    if (reported.step > lastStep(trial)) {
+    // A resumed trial repeats the steps after its checkpoint, which were reported before.
+    if (reported.step > (trial.reports.at(-1)?.step ?? 0)) {
       this.#checkStep(trial, reported);
       const report = await this.#result(trial, reported);
       const decision = this.#decide(trial, report);
       const checkpoint = decision.kind === "exploit" ? store.trial(decision.from).checkpoint : undefined;
-      const more = { ...(checkpoint && { checkpoint }), ...(changed(trial, stash) && { stash }) };
+      const more = { ...(checkpoint && { checkpoint }), ...changedStash(trial, stash) };
       store.write({ type: "report", trial: number, ...report, decision, ...more });
       if (decision.kind !== "continue") return decision;
     }
-    return this.#over() ? { kind: "interrupt", reason: "the study ends" } : { kind: "continue" };
+    return this.#ending() ? { kind: "interrupt", reason: "the study ends" } : { kind: "continue" };
   }
 
-  /** A scheduler that expects less than trials do has judged most of them at once, and the rest never. */
+  /** Warns once if trials run past the scheduler's `maxSteps`, after which it ends none of them early. */
   #checkStep({ number }: TrialState, { step }: Report): void {
-    const { plan, warn } = this.#parts;
+    const { plan, warn } = this.#options;
     const { name, maxSteps = Infinity } = plan.scheduler;
     if (step <= maxSteps || this.#hasWarned) return;
     this.#hasWarned = true;
     warn(
-      `${name}: trial ${number} has reported step ${step}, and \`maxSteps\` is ${maxSteps}: from there on no trial is ended early. Let \`maxSteps\` be the steps that a whole trial reports; those of a training are its optimizer steps, not its epochs.`,
+      `${name}: trial ${number} reported step ${step}, but \`maxSteps\` is ${maxSteps}: beyond it no trial is ended early. Set \`maxSteps\` to the steps that a whole trial reports; a training reports optimizer steps, not epochs.`,
     );
   }
 
-  /** What hooks made of a report. */
+  /** The report after hooks had the chance to change it. */
   async #result(trial: TrialState, { step, values: reported }: Report): Promise<Report> {
-    const { events } = this.#parts;
+    const { events } = this.#options;
     const values = { ...reported };
     const check = (): void => void checkValues("ctx.result", values);
-    const told = events.post("trialResult", { trial: infoOf(trial), result: values, trialStep: step }, check);
-    if (told) await events.settled();
+    const listens = events.post("trialResult", { trial: infoOf(trial), result: values, trialStep: step }, check);
+    if (listens) await events.settled();
     return { step, values: { ...values } };
   }
 
   #decide(trial: TrialState, report: Report): Decision {
-    const { plan, store } = this.#parts;
+    const { plan, store } = this.#options;
     const reporting = { ...trial, reports: [...trial.reports, report], result: report.values };
     const trials = store.state.trials.with(trial.number, reporting);
     const decision = plan.scheduler.decide(reporting, report, trials, plan);
-    // There is nothing to go on from yet.
+    // An exploit needs a checkpoint to continue from.
     if (decision.kind === "exploit" && !store.trial(decision.from).checkpoint) return { kind: "continue" };
     return decision;
   }
 
   #checkpoint(number: number, path: string, stash: Stash): void {
-    const { store, events } = this.#parts;
+    const { store, events } = this.#options;
     const checkpoint = { path, trial: number };
     const before = store.trial(number);
     events.post("trialCheckpoint", { trial: infoOf(before), checkpoint });
-    // One that goes on from another trial does not care for its own any more.
+    // A trial that will continue from another one no longer needs its own checkpoint.
     if (before.pending?.kind === "exploit") return;
-    store.write({ type: "checkpoint", trial: number, path, ...(changed(before, stash) && { stash }) });
+    store.write({ type: "checkpoint", trial: number, path, ...changedStash(before, stash) });
     events.post("trialSave", { trial: infoOf(store.trial(number)), checkpoint });
   }
 
   #returned(number: number, { result: returned, stash, interrupted }: TrialOutcome): void {
-    const { store, plan } = this.#parts;
+    const { store, plan } = this.#options;
     const trial = store.trial(number);
-    const more = changed(trial, stash) ? { stash } : {};
+    const more = changedStash(trial, stash);
     if (trial.pending) return this.#left(number, more);
-    // What was cut short by a signal looks like an end, and is none.
-    if (interrupted || this.#over()?.status === "interrupted") return;
+    // An interrupted trial returns as if it had finished.
+    if (interrupted || this.#ending()?.status === "interrupted") return;
     const result = returned ?? trial.result ?? {};
     const missing = plan.objectives.find(({ metric }) => result[metric] === undefined);
-    if (missing) return this.#lose(number, unreported(missing.metric, result), false);
+    if (missing) return this.#endFailed(number, unreported(missing.metric, result), false);
     store.write({ type: "completed", trial: number, result, ...more });
-    this.#streak.end();
+    this.#streak.reset();
     this.#complete(number);
   }
 
-  /** It has left, as was decided on its last report. */
+  /** The trial has ended, as was decided on its last report. */
   #left(number: number, more: { readonly stash?: Stash } = {}): void {
-    const { store } = this.#parts;
+    const { store } = this.#options;
     store.write({ type: "left", trial: number, ...more });
     if (store.trial(number).status !== "pruned") return;
-    this.#streak.end();
+    this.#streak.reset();
     this.#complete(number);
   }
 
   #failed(number: number, error: unknown): void {
-    const { plan, store } = this.#parts;
+    const { plan, store } = this.#options;
     const trial = store.trial(number);
     const isLost = error instanceof TrialLost;
-    // It had its result already; or it was about to leave, and has left.
+    // A pruned trial already has its result, and a lost one was about to leave anyway.
     if (trial.pending?.kind === "prune" || (trial.pending && isLost)) return this.#left(number);
-    if (this.#over()?.status === "interrupted") return;
-    this.#lose(number, error, isLost ? trial.lost < MOST_LOST : trial.failures < plan.retries, isLost);
+    if (this.#ending()?.status === "interrupted") return;
+    this.#endFailed(number, error, isLost ? trial.lost < MAX_LOST : trial.failures < plan.retries, isLost);
   }
 
-  #lose(number: number, thrown: unknown, retry: boolean, isLost = false): void {
-    const { store, events } = this.#parts;
+  #endFailed(number: number, thrown: unknown, retry: boolean, isLost = false): void {
+    const { store, events } = this.#options;
     const error = errorOf(thrown);
     store.write({ type: "failed", trial: number, error, retry, ...(isLost && { lost: true }) });
     const trial = infoOf(store.trial(number));
@@ -274,67 +285,38 @@ export class Controller {
   }
 
   #complete(number: number): void {
-    const trial = infoOf(this.#parts.store.trial(number));
-    this.#parts.events.post("trialComplete", { trial, result: trial.result ?? {} });
+    const trial = infoOf(this.#options.store.trial(number));
+    this.#options.events.post("trialComplete", { trial, result: trial.result ?? {} });
   }
 
-  /** Paused trials that go on, or never will. */
+  /** Asks the scheduler which paused trials resume, and which never will. */
   #reschedule(): void {
-    const { plan, store } = this.#parts;
+    const { plan, store } = this.#options;
     const { trials } = store.state;
-    const paused = (number: number): boolean => trials[number]?.status === "paused";
-    for (const trial of (plan.scheduler.resume?.(trials, plan) ?? []).filter(paused))
+    const isPaused = (number: number): boolean => trials[number]?.status === "paused";
+    for (const trial of (plan.scheduler.resume?.(trials, plan) ?? []).filter(isPaused))
       store.write({ type: "resumed", trial });
-    for (const trial of (plan.scheduler.drop?.(trials, plan) ?? []).filter(paused)) {
+    for (const trial of (plan.scheduler.drop?.(trials, plan) ?? []).filter(isPaused)) {
       store.write({ type: "dropped", trial });
       this.#complete(trial);
     }
   }
 
-  /** Why nothing more may begin. */
-  #over(): Ending | undefined {
-    const { plan, store, events, stopped } = this.#parts;
+  /** Why no more trials may start; undefined while they may. */
+  #ending(): Ending | undefined {
+    const { plan, store, events, stopped } = this.#options;
     if (this.#failure) return { status: "error", reason: this.#failure.message, requestedBy: "" };
     if (events.failure) return { status: "error", reason: errorOf(events.failure.error).message, requestedBy: "" };
     return stopped() ?? spent(plan.budget, store);
   }
-
-  #summary(): string {
-    const { length } = this.#parts.store.state.trials;
-    return length === 1 ? "1 trial" : `${length} trials`;
-  }
 }
 
-const lastStep = ({ reports }: TrialState): number => reports.at(-1)?.step ?? 0;
-
-const changed = (trial: TrialState, stash: Stash): boolean => JSON.stringify(trial.stash) !== JSON.stringify(stash);
+const changedStash = (trial: TrialState, stash: Stash): { readonly stash?: Stash } =>
+  JSON.stringify(trial.stash) === JSON.stringify(stash) ? {} : { stash };
 
 function unreported(metric: string, result: Result): StudyError {
   const known = Object.keys(result).join(", ") || "nothing";
   return new StudyError(
     `The trial never reported its objective \`${metric}\`. It reported: ${known}. Report it, or name another \`objective\`.`,
   );
-}
-
-// What trials say, in the order in which they said it, for one who reads it when it can.
-class Mailbox<T> {
-  readonly #messages: T[] = [];
-  #wake: (() => void) | undefined;
-
-  push(message: T): void {
-    this.#messages.push(message);
-    this.wake();
-  }
-
-  /** Lets who waits look around, though nothing was said. */
-  wake(): void {
-    this.#wake?.();
-  }
-
-  /** The next message; undefined when woken without one. */
-  async next(): Promise<T | undefined> {
-    if (this.#messages.length === 0) await new Promise<void>((resolve) => (this.#wake = resolve));
-    this.#wake = undefined;
-    return this.#messages.shift();
-  }
 }

@@ -1,11 +1,11 @@
-// Shapes of data that came from outside this process: what a journal or Redis holds is checked before it is used.
+// Checks of data from outside this process: what a journal or Redis holds is checked before it is used.
 import { is, type Check } from "../core/options.ts";
 
 export type Fields = Readonly<Record<string, Check>>;
 
 export const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> => is.object.test(value);
 
-/** The first field that is wrong. Fields that are not named are not looked at. */
+/** The first field that is wrong. Fields that are not named are ignored. */
 export function wrongField(
   value: Readonly<Record<string, unknown>>,
   fields: Fields,
@@ -23,11 +23,11 @@ export const shaped = (fields: Fields, optional: Fields = {}): Check => ({
   test: (value) => isRecord(value) && wrongField(value, fields, optional) === undefined,
 });
 
-/** NaN and the infinities included: a trial may report them. */
+/** Including NaN and the infinities, which a trial may report. */
 export const numbers: Check = {
   expected: "an object of numbers",
   test: (value) => isRecord(value) && Object.values(value).every((each) => typeof each === "number"),
 };
 
-/** What a trial threw, as plain data. */
+/** A trial's error as plain data. */
 export const failure = shaped({ name: is.string, message: is.string }, { stack: is.string });

@@ -25,7 +25,7 @@ export { hyperband, type HyperbandOptions } from "./schedulers/hyperband.ts";
 export { median, type MedianOptions } from "./schedulers/median.ts";
 export { none } from "./schedulers/none.ts";
 export { pbt, type PbtOptions } from "./schedulers/pbt.ts";
-export { studyReport, type ReportedStudy, type StudyReport } from "./report/study-report.ts";
+export { studyReport, type StudyReport } from "./report/study-report.ts";
 export { bullmq, type BullmqOptions } from "./runners/bullmq.ts";
 export { inProcess } from "./runners/in-process.ts";
 export { local, type LocalOptions } from "./runners/local.ts";
@@ -35,6 +35,7 @@ export type {
   Objective,
   Params,
   Report,
+  ReportedStudy,
   Result,
   Sampler,
   Scheduler,

@@ -1,34 +1,142 @@
-// The text of a study's journal: one JSON object per line, each with a checksum that covers the line and, through the
-// checksum before it, everything above. So a line that was changed, removed, repeated or moved is found where it is.
-import { parseExact, stringifyExact } from "../runs/exact-json.ts";
-import { crc32 } from "../platform/crc32.ts";
-import { StudyError } from "./study-errors.ts";
+// The format of a study's journal: one JSON object per line, each with a checksum of the line and of the checksum before
+// it. A line that was changed, removed, repeated or moved is therefore found where it is.
 import { type Json, is } from "../core/options.ts";
 import type { TrialCheckpoint, TrialFailure } from "../core/outer-events.ts";
-import type { Decision, Objective, Params, Result } from "./types.ts";
-import { failure, isRecord, numbers, shaped, wrongField, type Fields } from "./data-checks.ts";
+import { crc32 } from "../platform/crc32.ts";
+import { parseExact, stringifyExact } from "../runs/exact-json.ts";
 import { FORMATS } from "../runs/layout.ts";
+import { failure, isRecord, numbers, shaped, wrongField, type Fields } from "./data-checks.ts";
+import { StudyError } from "./study-errors.ts";
+import type { Decision, Objective, Params, Result } from "./types.ts";
 
 /** Journals of version 1, which have no checksums and no id, are continued with checksums. */
 const JOURNAL_VERSION = FORMATS.journal.version;
 
+type Stash = Readonly<Record<string, Json>>;
+
+/** The first line: what the study is, so that another study does not write to its journal. */
+export interface StudyEntry {
+  readonly type: "study";
+  /** Of the journal's format. */
+  readonly version: number;
+  /** Random: it makes the checksums of all lines specific to this study. Absent in version 1. */
+  readonly id?: string;
+  readonly name: string;
+  readonly space: Json;
+  readonly objectives: readonly Objective[];
+  readonly seed: number;
+  readonly sampler: string;
+  readonly scheduler: string;
+}
+
+type TrialEntry =
+  | { readonly type: "suggested"; readonly trial: number; readonly params: Params }
+  | { readonly type: "started"; readonly trial: number; readonly resume?: TrialCheckpoint }
+  | {
+      readonly type: "report";
+      readonly trial: number;
+      readonly step: number;
+      readonly values: Result;
+      readonly decision: Decision;
+      /** Of an exploit: the checkpoint to continue from. */
+      readonly checkpoint?: TrialCheckpoint;
+      readonly stash?: Stash;
+    }
+  | { readonly type: "checkpoint"; readonly trial: number; readonly path: string; readonly stash?: Stash }
+  | { readonly type: "completed"; readonly trial: number; readonly result: Result; readonly stash?: Stash }
+  /** The trial has ended as the decision on its last report said. */
+  | { readonly type: "left"; readonly trial: number; readonly stash?: Stash }
+  /** The scheduler resumes a paused trial. */
+  | { readonly type: "resumed"; readonly trial: number }
+  /** The scheduler will never resume it. */
+  | { readonly type: "dropped"; readonly trial: number }
+  | {
+      readonly type: "failed";
+      readonly trial: number;
+      readonly error: TrialFailure;
+      readonly retry: boolean;
+      /** The machine failed, which does not count against the trial. */
+      readonly lost?: true;
+    };
+
+/** The last line of a controller that was not killed. */
+export interface EndedEntry {
+  readonly type: "ended";
+  readonly status: "completed" | "stopped" | "interrupted" | "error";
+  readonly reason: string;
+}
+
+export type JournalEntry = StudyEntry | TrialEntry | EndedEntry;
+
+/** An entry as it is written: with the seconds that the study has run so far. */
+export type JournalLine = JournalEntry & { readonly at: number };
+
+const checkpoint = shaped({ path: is.string, trial: is.wholeFrom(0) });
+const objective = shaped({ metric: is.name, mode: is.oneOf("min", "max") });
+const reason = { reason: is.string };
+const decision = is.or(
+  shaped({ kind: is.oneOf("continue", "prune", "pause") }, reason),
+  shaped({ kind: is.oneOf("exploit"), from: is.wholeFrom(0), params: is.object }, reason),
+);
+const stash = { stash: is.object };
+
+const SHAPES: Readonly<Record<JournalEntry["type"], { readonly fields: Fields; readonly optional?: Fields }>> = {
+  study: {
+    fields: {
+      version: is.wholeFrom(1),
+      name: is.string,
+      objectives: is.arrayOf(objective),
+      seed: is.finite,
+    },
+    // A user's own sampler or scheduler may have no name.
+    optional: { id: is.name, sampler: is.string, scheduler: is.string },
+  },
+  suggested: { fields: { params: is.object } },
+  started: { fields: {}, optional: { resume: checkpoint } },
+  report: { fields: { step: is.finite, values: numbers, decision }, optional: { checkpoint, ...stash } },
+  checkpoint: { fields: { path: is.string }, optional: stash },
+  completed: { fields: { result: numbers }, optional: stash },
+  left: { fields: {}, optional: stash },
+  resumed: { fields: {} },
+  dropped: { fields: {} },
+  failed: { fields: { error: failure, retry: is.boolean }, optional: { lost: is.boolean } },
+  ended: { fields: { status: is.oneOf("completed", "stopped", "interrupted", "error"), reason: is.string } },
+};
+
+/**
+ * What is wrong with a line, or undefined.
+ * @param above how many lines come before it
+ * @param trials how many trials those suggest
+ */
+function wrongEntry(line: unknown, above: number, trials: number): string | undefined {
+  if (!isRecord(line) || typeof line["type"] !== "string" || !Object.hasOwn(SHAPES, line["type"]))
+    return above === 0 ? "it is not the header of a study" : "it is not a line of a study's journal";
+  const type = line["type"] as JournalLine["type"];
+  if ((type === "study") !== (above === 0))
+    return above === 0 ? "the header of the study is missing" : "a second study begins here";
+  const { fields, optional = {} } = SHAPES[type];
+  const wrong = wrongField(line, { ...fields, at: is.nonNegative }, optional);
+  if (wrong !== undefined) return `its \`${wrong}\` is not one of a line \`${type}\``;
+  if (type === "study" || type === "ended") return undefined;
+  const trial = line["trial"];
+  const isKnown = type === "suggested" ? trial === trials : is.wholeFrom(0).test(trial) && (trial as number) < trials;
+  return isKnown ? undefined : `there is no trial ${JSON.stringify(trial)} at this point`;
+}
+
 const NEWLINE = 10;
-/** The last field of a line. */
-const SEAL = /^(.*),"crc":"([0-9a-f]{8})"\}$/s;
+/** The checksum is the last field of a line. */
+const SEALED = /^(.*),"crc":"([0-9a-f]{8})"\}$/s;
 
 const checksum = (before: string, text: string): string =>
   crc32(new TextEncoder().encode(before + text))
     .toString(16)
     .padStart(8, "0");
 
-export interface SealedLine {
-  /** With its line break. */
-  readonly text: string;
-  readonly crc: string;
-}
-
-/** @param before the checksum of the line above; "" for the first line */
-export function sealLine(line: JournalLine, before: string): SealedLine {
+/**
+ * The text of a line, with its checksum and line break.
+ * @param before the checksum of the line above; "" for the first line
+ */
+export function sealLine(line: JournalLine, before: string): { readonly text: string; readonly crc: string } {
   const open = stringifyExact(line).slice(0, -1);
   const crc = checksum(before, open);
   return { text: `${open},"crc":"${crc}"}\n`, crc };
@@ -36,9 +144,9 @@ export function sealLine(line: JournalLine, before: string): SealedLine {
 
 export interface ReadLines {
   readonly lines: readonly JournalLine[];
-  /** Of the last line, for the one that comes next. */
+  /** The checksum of the last line. */
   readonly crc: string;
-  /** Bytes up to the last line break. Anything after it was being written when the controller was killed. */
+  /** Bytes up to the last line break. The rest was being written when the controller was killed. */
   readonly length: number;
 }
 
@@ -58,7 +166,7 @@ export function readLines(bytes: Uint8Array, file: string): ReadLines {
 class LineReader {
   readonly lines: JournalLine[] = [];
   readonly #file: string;
-  /** Of version 1, before the first line with a checksum: covered by that one. */
+  /** Lines of version 1 before the first line with a checksum, which covers them. */
   #unsealed = "";
   #crc = "";
   #trials = 0;
@@ -73,7 +181,7 @@ class LineReader {
 
   read(bytes: Uint8Array): void {
     const text = this.#decode(bytes);
-    const sealed = SEAL.exec(text);
+    const sealed = SEALED.exec(text);
     if (sealed) this.#checkSeal(sealed[1]!, sealed[2]!);
     const line = this.#parse(text);
     if (!sealed) this.#acceptUnsealed(line, text);
@@ -83,10 +191,10 @@ class LineReader {
     this.lines.push(line);
   }
 
-  /** What follows the last line break: nothing, or the beginning of a line. */
+  /** Checks what follows the last line break: nothing, or the beginning of a line. */
   checkTail(bytes: Uint8Array): void {
     if (this.lines.length === 0) this.#fail(bytes.length === 0 ? "the file is empty" : "it has no header of a study");
-    // A file system may have grown the file and not yet written to it.
+    // A file system may have grown the file before the data was written: the rest is zeros.
     const written = bytes.subarray(0, bytes.indexOf(0) === -1 ? bytes.length : bytes.indexOf(0));
     const text = new TextDecoder().decode(written);
     const isBeginning =
@@ -140,125 +248,3 @@ class LineReader {
     );
   }
 }
-
-// The lines of a study's journal: what was decided, in the order in which it was. The state of a study is made of them alone.
-
-type Stash = Readonly<Record<string, Json>>;
-
-/** The first line: what the study is, so that another one is not mixed with it. */
-export interface StudyEntry {
-  readonly type: "study";
-  /** Of the journal's format. */
-  readonly version: number;
-  /** Random: it makes the checksums of all lines those of this study. Absent in version 1. */
-  readonly id?: string;
-  readonly name: string;
-  readonly space: Json;
-  readonly objectives: readonly Objective[];
-  readonly seed: number;
-  readonly sampler: string;
-  readonly scheduler: string;
-}
-
-type TrialEntry =
-  | { readonly type: "suggested"; readonly trial: number; readonly params: Params }
-  | { readonly type: "started"; readonly trial: number; readonly resume?: TrialCheckpoint }
-  | {
-      readonly type: "report";
-      readonly trial: number;
-      readonly step: number;
-      readonly values: Result;
-      readonly decision: Decision;
-      /** Of an exploit: where it goes on from. */
-      readonly checkpoint?: TrialCheckpoint;
-      readonly stash?: Stash;
-    }
-  | { readonly type: "checkpoint"; readonly trial: number; readonly path: string; readonly stash?: Stash }
-  | { readonly type: "completed"; readonly trial: number; readonly result: Result; readonly stash?: Stash }
-  /** The trial has left as the decision on its last report said. */
-  | { readonly type: "left"; readonly trial: number; readonly stash?: Stash }
-  /** The scheduler lets a paused trial go on. */
-  | { readonly type: "resumed"; readonly trial: number }
-  /** The scheduler will never let it go on. */
-  | { readonly type: "dropped"; readonly trial: number }
-  | {
-      readonly type: "failed";
-      readonly trial: number;
-      readonly error: TrialFailure;
-      /** Whether it is tried again. */
-      readonly retry: boolean;
-      /** Whether it was the machine that failed, which does not count against the trial. */
-      readonly lost?: true;
-    };
-
-/** A controller has come to its end; one that was killed could not say so. */
-export interface EndedEntry {
-  readonly type: "ended";
-  readonly status: "completed" | "stopped" | "interrupted" | "error";
-  readonly reason: string;
-}
-
-export type JournalEntry = StudyEntry | TrialEntry | EndedEntry;
-
-/** As it is written: with the seconds that the study has run so far. */
-export type JournalLine = JournalEntry & { readonly at: number };
-
-// Whether a line of a journal is one that a study writes, at the place where it stands.
-
-const checkpoint = shaped({ path: is.string, trial: is.wholeFrom(0) });
-const objective = shaped({ metric: is.name, mode: is.oneOf("min", "max") });
-const reason = { reason: is.string };
-const decision = is.or(
-  shaped({ kind: is.oneOf("continue", "prune", "pause") }, reason),
-  shaped({ kind: is.oneOf("exploit"), from: is.wholeFrom(0), params: is.object }, reason),
-);
-const stash = { stash: is.object };
-
-interface Shape {
-  readonly fields: Fields;
-  readonly optional?: Fields;
-}
-
-const SHAPES: Readonly<Record<JournalEntry["type"], Shape>> = {
-  study: {
-    fields: {
-      version: is.wholeFrom(1),
-      name: is.string,
-      objectives: is.arrayOf(objective),
-      seed: is.finite,
-    },
-    // A sampler or scheduler of one's own may have no name.
-    optional: { id: is.name, sampler: is.string, scheduler: is.string },
-  },
-  suggested: { fields: { params: is.object } },
-  started: { fields: {}, optional: { resume: checkpoint } },
-  report: { fields: { step: is.finite, values: numbers, decision }, optional: { checkpoint, ...stash } },
-  checkpoint: { fields: { path: is.string }, optional: stash },
-  completed: { fields: { result: numbers }, optional: stash },
-  left: { fields: {}, optional: stash },
-  resumed: { fields: {} },
-  dropped: { fields: {} },
-  failed: { fields: { error: failure, retry: is.boolean }, optional: { lost: is.boolean } },
-  ended: { fields: { status: is.oneOf("completed", "stopped", "interrupted", "error"), reason: is.string } },
-};
-
-/**
- * What is wrong with it, or undefined.
- * @param place how many lines are above
- * @param trials how many trials those suggest
- */
-function wrongEntry(line: unknown, place: number, trials: number): string | undefined {
-  if (!isRecord(line) || typeof line["type"] !== "string" || !Object.hasOwn(SHAPES, line["type"]))
-    return place === 0 ? "it is not the header of a study" : "it is not a line of a study's journal";
-  const type = line["type"] as JournalLine["type"];
-  if ((type === "study") !== (place === 0))
-    return place === 0 ? "the header of the study is missing" : "a second study begins here";
-  const { fields, optional = {} } = SHAPES[type];
-  const wrong = wrongField(line, { ...fields, at: is.nonNegative }, optional);
-  if (wrong !== undefined) return `its \`${wrong}\` is not one of a line \`${type}\``;
-  if (type === "study" || type === "ended") return undefined;
-  const known = type === "suggested" ? line["trial"] === trials : isKnown(line["trial"], trials);
-  return known ? undefined : `there is no trial ${JSON.stringify(line["trial"])} at this point`;
-}
-
-const isKnown = (trial: unknown, trials: number): boolean => is.wholeFrom(0).test(trial) && (trial as number) < trials;

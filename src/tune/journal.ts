@@ -1,4 +1,4 @@
-// A study's journal: a file with one JSON object per line, each synced to disk before anyone acts on it.
+// A study's journal file. Each line is synced to disk before anyone acts on it.
 import { nodeFs, syncDirectory, writeDurably } from "../platform/durable-files.ts";
 import { FORMATS } from "../runs/layout.ts";
 import { lockDirectory, type Lock } from "../runs/lock.ts";
@@ -20,10 +20,10 @@ export interface Journal {
   close(): void;
 }
 
-/** For a study without a directory: it ends with its process. */
+/** For a study without a directory, which ends with its process. */
 export const memoryJournal = (): Journal => ({ lines: [], append: () => undefined, close: () => undefined });
 
-/** Opens the journal in a directory and keeps other controllers out of it. */
+/** Opens the journal in a directory and locks the directory against other controllers. */
 export function openJournal(dir: string): Journal {
   const lock = takeLock(dir);
   try {
@@ -34,7 +34,7 @@ export function openJournal(dir: string): Journal {
   }
 }
 
-/** Reads a journal while its controller may be writing to it; no lines before the first is written. */
+/** Reads a journal that its controller may be writing to. Before the first line there is no file, and no lines. */
 export function readJournal(dir: string): readonly JournalLine[] {
   return readFile(`${dir}/${JOURNAL_FILE}`)?.lines ?? [];
 }
@@ -62,7 +62,7 @@ class FileJournal implements Journal {
     if (!found) return;
     const fd = this.#fs.openSync(this.#file, "a");
     try {
-      // A torn last line goes: its controller was killed before anyone acted on it.
+      // A torn last line is cut off: its controller was killed before anyone acted on it.
       lock.fence.check();
       this.#fs.ftruncateSync(fd, this.#length);
       this.#fs.fsyncSync(fd);
@@ -90,7 +90,7 @@ class FileJournal implements Journal {
     this.#lock.release();
   }
 
-  /** With its header in one piece: an empty or torn file is damage, and never the trace of a crash. */
+  /** The file appears with its header complete, so that an empty or torn file is always damage, never a crash. */
   #create(header: Uint8Array): void {
     const temporary = `${this.#file}.new`;
     const disk = nodeFs();
@@ -106,7 +106,7 @@ class FileJournal implements Journal {
       for (let done = 0; done < bytes.length;) done += this.#fs.writeSync(fd, bytes, done);
       this.#fs.fdatasyncSync(fd);
     } catch (error) {
-      // Half a line must not stand before the next one.
+      // The next line must not follow half a line.
       this.#fs.ftruncateSync(fd, this.#length);
       throw error;
     }
@@ -118,7 +118,7 @@ function readFile(file: string): ReadLines | undefined {
   const fs = fileSystem();
   const found = fs.lstatSync(file, { throwIfNoEntry: false });
   if (!found) return undefined;
-  // Reading a pipe would wait for ever; without the file that a link names, the study would start over.
+  // Reading a pipe would block forever, and a dangling link taken for no journal would start the study over.
   if (fs.statSync(file, { throwIfNoEntry: false })?.isFile()) return readLines(fs.readFileSync(file), file);
   const what = found.isSymbolicLink() ? "a link that leads to no file" : "not a file";
   throw new StudyError(`Study: ${file} is ${what}. Restore the file from a copy, or give the study another \`dir\`.`);

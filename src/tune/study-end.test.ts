@@ -17,7 +17,7 @@ test("another failure begins anew, and so does a trial that went well", () => {
   const streak = new FailureStreak(2);
   expect(streak.add(failure("a"), undefined)).toBeUndefined();
   expect(streak.add(failure("b"), undefined)).toBeUndefined();
-  streak.end();
+  streak.reset();
   expect(streak.add(failure("b"), undefined)).toBeUndefined();
   expect(streak.add(failure("b"), undefined)).toBeDefined();
 });

@@ -1,21 +1,21 @@
-// What can go wrong with a study, and how a trial hears that it must end.
+// Errors of studies and trials, and a trial's error as plain data, which passes between processes.
 import { HooklineError } from "../core/errors.ts";
 import type { TrialFailure } from "../core/outer-events.ts";
 
-/** A study that cannot begin or go on: another one lies in its directory, or its trials all fail alike. */
+/** A study that cannot begin or continue: its directory holds another study, or its trials all fail alike. */
 export class StudyError extends HooklineError {
   override name = "StudyError";
 }
 
-/** An attempt that ended through no fault of the trial's: its machine or the way to it is gone. It is tried again. */
+/** An attempt that ended through no fault of the trial: its machine or the connection to it is lost. It is retried. */
 export class TrialLost extends HooklineError {
   override name = "TrialLost";
 }
 
-/** Why a trial is to leave: it is not worth going on, it waits, it goes on from another one, or the study ends. */
+/** Why a trial must end: it is not worth continuing, it waits, it continues from another trial, or the study ends. */
 export type LeaveKind = "prune" | "pause" | "exploit" | "interrupt";
 
-/** Thrown by `trial.report` when the trial is to end here. Let it pass: the study knows what to make of it. */
+/** Thrown by `trial.report` when the trial must end here. Do not catch it: the study handles it. */
 export class TrialPruned extends HooklineError {
   override name = "TrialPruned";
   readonly kind: LeaveKind;
@@ -26,15 +26,12 @@ export class TrialPruned extends HooklineError {
   }
 }
 
-// What a trial threw, as plain data: it may have been thrown in another process.
-
 export function errorOf(thrown: unknown): TrialFailure {
   if (!(thrown instanceof Error)) return { name: "Error", message: `threw ${String(thrown)}` };
   const { name, message, stack } = thrown;
   return { name, message, ...(stack !== undefined && { stack }) };
 }
 
-/** The same as an error again. */
 export function toError({ name, message, stack }: TrialFailure): Error {
   const error = new Error(message);
   error.name = name;

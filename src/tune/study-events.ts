@@ -1,65 +1,66 @@
-// The events of a study: dispatched one after another beside its trials, which wait for no hook longer than its budget.
-import type { Hook } from "../core/hook.ts";
-import type { TuneEvent } from "../core/outer-events.ts";
-import type { OuterHooks, OuterState } from "../core/outer-hooks.ts";
-import type { TuneContexts } from "../core/outer-events.ts";
+// The events of a study, dispatched in order beside its trials, and the state that its hooks keep from one controller to
+// the next. Trials wait for a hook no longer than the hook's budget.
 import { HookError } from "../core/errors.ts";
+import type { TuneContexts, TuneEvent } from "../core/outer-events.ts";
+import type { Hook } from "../core/hook.ts";
 import type { Json } from "../core/options.ts";
+import type { OuterHooks, OuterState } from "../core/outer-hooks.ts";
+import { builtin } from "../platform/builtin.ts";
 import { writeAtomically } from "../runs/atomic-write.ts";
 import { STUDY_HOOKS_FILE } from "../runs/layout.ts";
-import { builtin } from "../platform/builtin.ts";
 import { StudyError } from "./study-errors.ts";
 
-/** Milliseconds that trials wait for a hook, unless it says another `budget`. */
-const BUDGET = 500;
-/** Milliseconds for what is still to be dispatched when all trials have ended. */
+/** Milliseconds that trials wait for a hook, unless it sets its own `budget`. */
+const DEFAULT_BUDGET = 500;
+/** Milliseconds for the events that are left when all trials have ended. */
 const DEADLINE = 30_000;
 
 type Common = "study" | "seed" | "dir" | "iteration" | "trials" | "shared" | "stop";
 type Own<E extends TuneEvent> = Omit<TuneContexts[E], Common>;
 
-/** Events after which the hooks' state is kept. */
-const KEEP_AFTER: ReadonlySet<TuneEvent> = new Set(["trialComplete", "trialError", "experimentEnd"]);
+/** Events after which the hooks' state is saved. */
+const SAVE_AFTER: ReadonlySet<TuneEvent> = new Set(["trialComplete", "trialError", "experimentEnd"]);
 
-interface Parts {
+interface StudyEventsOptions {
   readonly hooks: OuterHooks<TuneContexts>;
   readonly state: OuterState;
+  /** The context fields of every event. */
   readonly common: () => Pick<TuneContexts["tuneStepBegin"], Exclude<Common, "stop">>;
-  /** Called when something has changed that the controller may wait for. */
+  /** Called when a hook failed or requested a stop. */
   readonly wake: () => void;
-  readonly keep: () => Promise<void>;
+  readonly save: () => Promise<void>;
 }
 
 export class StudyEvents {
-  readonly #parts: Parts;
+  readonly #options: StudyEventsOptions;
   #tail: Promise<void> = Promise.resolve();
-  #late = false;
+  /** A hook has exceeded its budget and is still running. */
+  #isLate = false;
   readonly #waiting = new Set<() => void>();
   readonly #warned = new Set<string>();
   /** The error of a hook that ends the study. */
   failure: { readonly error: unknown } | undefined;
 
-  constructor(parts: Parts) {
-    this.#parts = parts;
+  constructor(options: StudyEventsOptions) {
+    this.#options = options;
   }
 
-  /** Events come to hooks in the order in which they were posted. False when nobody listens. */
+  /** Dispatches an event after those posted before it. Returns false when no hook listens. */
   post<E extends TuneEvent>(event: E, own: Own<E>, returned?: () => void): boolean {
-    const listens = this.#parts.hooks.listening(event).length > 0;
-    if (!listens && !KEEP_AFTER.has(event)) return false;
-    const common = this.#parts.common();
-    // Later the study may be further on; the list of its trials is always that of now.
-    const fields = Object.defineProperties({}, { ...describe(common), ...describe(own) }) as Omit<
-      TuneContexts[E],
-      "stop"
-    >;
+    const listens = this.#options.hooks.listening(event).length > 0;
+    if (!listens && !SAVE_AFTER.has(event)) return false;
+    // Copied with their getters: `trials` is read when a hook asks for it, the other fields are those of now.
+    const fields = Object.defineProperties(
+      {},
+      { ...Object.getOwnPropertyDescriptors(this.#options.common()), ...Object.getOwnPropertyDescriptors(own) },
+    ) as Omit<TuneContexts[E], "stop">;
     this.#tail = this.#tail.then(() => this.#dispatch(event, fields, returned));
     return listens;
   }
 
-  /** What is posted has been dispatched; or a hook takes longer than its budget, and nobody waits for it. */
+  /** Resolves when all posted events are dispatched, or when a hook exceeds its budget. */
   settled(): Promise<void> {
-    if (this.#late) return Promise.resolve();
+    if (this.#isLate) return Promise.resolve();
     return new Promise((resolve) => {
       this.#waiting.add(resolve);
       void this.#tail.then(() => {
@@ -69,12 +70,12 @@ export class StudyEvents {
     });
   }
 
-  /** Everything has been dispatched; a hook that hangs does not keep a study that has ended for ever. */
+  /** Resolves when everything is dispatched, or after a deadline: a hook that hangs must not keep the study alive. */
   async drained(): Promise<void> {
     let timer: ReturnType<typeof setTimeout> | undefined;
     const late = new Promise<void>((resolve) => {
       timer = setTimeout(() => {
-        this.#parts.state.warn(`The study ends, though its hooks have not come to an end within ${DEADLINE} ms.`);
+        this.#options.state.warn(`The study ends, though its hooks did not finish within ${DEADLINE} ms.`);
         resolve();
       }, DEADLINE);
     });
@@ -87,15 +88,15 @@ export class StudyEvents {
     fields: Omit<TuneContexts[E], "stop">,
     returned?: () => void,
   ): Promise<void> {
-    // A study that a hook has failed ends: nothing but that is told.
+    // After a hook has failed the study, hooks only hear of its end.
     if (this.failure && event !== "experimentEnd") return;
-    const { hooks, state, wake, keep } = this.#parts;
+    const { hooks, state, wake, save } = this.#options;
     try {
       await hooks.fire(event, state, () => fields, {
         ...(returned && { returned }),
         around: (hook, call) => this.#timed(event, hook, call),
       });
-      if (KEEP_AFTER.has(event)) await keep();
+      if (SAVE_AFTER.has(event)) await save();
     } catch (error) {
       this.failure ??= { error };
     }
@@ -103,10 +104,10 @@ export class StudyEvents {
   }
 
   async #timed(event: string, hook: Hook, call: () => unknown): Promise<unknown> {
-    const budget = hook.budget ?? BUDGET;
+    const budget = hook.budget ?? DEFAULT_BUDGET;
     const begun = performance.now();
     const timer = setTimeout(() => {
-      this.#late = true;
+      this.#isLate = true;
       this.#warn(event, hook.name, budget);
       for (const resolve of this.#waiting) resolve();
       this.#waiting.clear();
@@ -115,7 +116,7 @@ export class StudyEvents {
       return await call();
     } finally {
       clearTimeout(timer);
-      this.#late = false;
+      this.#isLate = false;
       if (performance.now() - begun > budget) this.#warn(event, hook.name, budget);
     }
   }
@@ -123,34 +124,31 @@ export class StudyEvents {
   #warn(event: string, hook: string, budget: number): void {
     if (this.#warned.has(`${hook} ${event}`)) return;
     this.#warned.add(`${hook} ${event}`);
-    this.#parts.state.warn(
-      `Hook \`${hook}\` takes more than ${budget} ms in \`${event}\`. Trials go on without waiting for it; results that it changes later stay as they were reported.`,
+    this.#options.state.warn(
+      `Hook \`${hook}\` takes more than ${budget} ms in \`${event}\`. Trials continue without waiting for it; results that it changes later stay as they were reported.`,
     );
   }
 }
 
-/** Getters stay getters. */
-const describe = (fields: object): PropertyDescriptorMap => Object.getOwnPropertyDescriptors(fields);
+type SavedStates = Readonly<Record<string, { readonly version: number; readonly json: Json }>>;
 
-// What hooks of a study keep from one controller to the next: by name, in a file of the study's directory.
+const statesFile = (dir: string): string => `${dir}/${STUDY_HOOKS_FILE}`;
 
-type States = Readonly<Record<string, { readonly version: number; readonly json: Json }>>;
-
-const fileIn = (dir: string): string => `${dir}/${STUDY_HOOKS_FILE}`;
-
+/** Writes the state of a study's hooks, by name, to the study's directory. */
 export async function saveHookStates(dir: string, hooks: readonly Hook[]): Promise<void> {
   const states: Record<string, { version: number; json: Json }> = {};
   for (const hook of hooks) {
     const state = await calling(hook, "state", () => hook.state?.());
     if (state?.json !== undefined) states[hook.name] = { version: hook.version ?? 1, json: state.json };
   }
-  if (Object.keys(states).length > 0) await writeAtomically(fileIn(dir), `${JSON.stringify(states)}\n`, "Study");
+  if (Object.keys(states).length > 0) await writeAtomically(statesFile(dir), `${JSON.stringify(states)}\n`, "Study");
 }
 
 export async function loadHookStates(dir: string, hooks: readonly Hook[]): Promise<void> {
   const { existsSync, readFileSync } = builtin("Study", "node:fs");
-  if (!existsSync(fileIn(dir))) return;
-  const states = read(fileIn(dir), readFileSync(fileIn(dir), "utf8"));
+  const file = statesFile(dir);
+  if (!existsSync(file)) return;
+  const states = parseStates(file, readFileSync(file, "utf8"));
   for (const hook of hooks) {
     const state = Object.hasOwn(states, hook.name) ? states[hook.name] : undefined;
     if (state) await calling(hook, "load", () => hook.load?.({ json: state.json }, state.version));
@@ -165,9 +163,9 @@ async function calling<T>({ name }: Hook, method: string, call: () => T | Promis
   }
 }
 
-function read(file: string, text: string): States {
+function parseStates(file: string, text: string): SavedStates {
   try {
-    return JSON.parse(text) as States;
+    return JSON.parse(text) as SavedStates;
   } catch (cause) {
     throw new StudyError(`Study: ${file} is damaged. Remove it, and the hooks begin anew.`, { cause });
   }

@@ -1,4 +1,4 @@
-// What a study is given, checked and completed.
+// The options of a study, checked, with defaults filled in.
 import { OptionError } from "../core/errors.ts";
 import type { Hook } from "../core/hook.ts";
 import { directionOf } from "../core/names.ts";
@@ -14,7 +14,7 @@ import { Space } from "./space/space.ts";
 import type { TrialFunction } from "./trial.ts";
 import type { Objective, Params, Sampler, Scheduler, StudyView } from "./types.ts";
 
-/** A metric, by its name or with what is better; "min" or "max" is else guessed from the name, as monitors do. */
+/** A metric by its name, or with its mode. By default "min" or "max" is guessed from the name, as monitors do. */
 export type ObjectiveOption = string | { readonly metric: string; readonly mode?: "min" | "max" };
 
 /** The params that trials of a space get. */
@@ -25,33 +25,33 @@ export interface StudyOptions<S extends Space | SpaceTree = SpaceTree> {
   /** Default `study`. */
   readonly name?: string;
   readonly space: S;
-  /** A function; or for trials in other processes a module's export, `./trial.ts#train`. */
+  /** A function; for trials in other processes a module's export, `./trial.ts#train`. */
   readonly trial?: TrialFunction<TrialParams<S>> | string;
   /** Default: tpe with the study's seed. */
   readonly sampler?: Sampler;
-  /** Default: none, every trial runs to its end. */
+  /** Default: none, so that every trial runs to its end. */
   readonly scheduler?: Scheduler;
   /** Default `val/loss`. */
   readonly objective?: ObjectiveOption;
-  /** Several, in place of one. Schedulers go by the first. */
+  /** Several, instead of one. Schedulers use the first. */
   readonly objectives?: readonly ObjectiveOption[];
-  /** How many trials at most. A grid ends by itself. */
+  /** The most trials. A grid ends by itself. */
   readonly trials?: number;
-  /** Seconds, of all controllers of the study together: then running trials are interrupted. */
+  /** Seconds, including earlier controllers of the study; then running trials are interrupted. */
   readonly seconds?: number;
-  /** Steps that all trials report, together. */
+  /** Steps that all trials report together. */
   readonly steps?: number;
-  /** Trials at once. Default: as many as the runner says, else 1. */
+  /** Trials at once. Default: the runner's number, or 1. */
   readonly concurrency?: number;
   /** Default 0. */
   readonly seed?: number;
-  /** How often a trial that failed is tried again, from its last checkpoint. Default 1. */
+  /** How often a failed trial is retried, from its last checkpoint. Default 1. */
   readonly retries?: number;
-  /** The study ends when so many trials in a row have failed with the same error. Default 3. */
+  /** The study ends after this many consecutive trials failed with the same error. Default 3. */
   readonly maxEqualFailures?: number;
-  /** Where the journal and the trials' directories are. Default: none, the study is gone with its process. */
+  /** The directory for the journal and the trials' directories. Default: none, so that the study ends with its process. */
   readonly dir?: string;
-  /** Those that are named by their module's export are made in this process, and in those of the trials: `trial.hooks`. */
+  /** Hooks named by their module's export are made in this process, and in those of the trials: `trial.hooks`. */
   readonly hooks?: readonly (Hook | HookSource)[];
   /** Default: inProcess() for a function, local() for a module's export. */
   readonly runner?: Runner;
@@ -144,10 +144,7 @@ export function planStudy<S extends Space | SpaceTree>(options: StudyOptions<S>)
   const sampler = given ?? tpe(space, { seed });
   const ends = [trials, sampler.size].filter((count) => count !== undefined);
   if (ends.length === 0 && seconds === undefined && steps === undefined) {
-    throw new OptionError(
-      "Study: it would never end. Say how many `trials` there are to be, or give it `seconds` or `steps`.",
-      { option: "trials" },
-    );
+    throw new OptionError("Study: it would never end. Set `trials`, `seconds` or `steps`.", { option: "trials" });
   }
   const runner = options.runner ?? (typeof trial === "string" ? local() : inProcess());
   return {
@@ -189,6 +186,6 @@ function objectivesOf({
   });
   const twice = full.find(({ metric }, i) => full.findIndex((other) => other.metric === metric) < i);
   if (twice)
-    throw new OptionError(`Study: the objective \`${twice.metric}\` stands there twice.`, { option: "objectives" });
+    throw new OptionError(`Study: the objective \`${twice.metric}\` is given twice.`, { option: "objectives" });
   return full;
 }

@@ -1,52 +1,50 @@
-// One run of a study: its runner, its events and its controller, from the setup to the end.
-import { TUNE_EVENTS, type TuneEvent } from "../core/outer-events.ts";
+// One run of a study, from setup to end: connects its runner, its hooks and its controller.
+import { TUNE_EVENTS, type TuneContexts, type TuneEvent } from "../core/outer-events.ts";
 import { OuterHooks, OuterState } from "../core/outer-hooks.ts";
 import type { HookFailure } from "../core/registry.ts";
 import { Shared } from "../core/shared.ts";
-import type { TuneContexts } from "../core/outer-events.ts";
 import { builtin } from "../platform/builtin.ts";
 import { currentPlatform } from "../platform/platform.ts";
 import { Interruptions } from "../trainer/interruptions.ts";
 import { Controller } from "./controller.ts";
+import type { ModuleHooks } from "./module-hooks.ts";
 import type { Ending } from "./study-end.ts";
 import { errorOf } from "./study-errors.ts";
-import { StudyEvents, loadHookStates, saveHookStates } from "./study-events.ts";
-import type { ModuleHooks } from "./module-hooks.ts";
-import type { StudyStore } from "./study-store.ts";
+import { loadHookStates, saveHookStates, StudyEvents } from "./study-events.ts";
 import type { StudyPlan } from "./study-options.ts";
 import { infoOf } from "./study-state.ts";
+import type { StudyStore } from "./study-store.ts";
 
 /** How a study ended. */
 export interface StudyEnd {
   readonly status: Exclude<Ending["status"], "error">;
   /** Why it ended: its trials or another budget, a hook's stop, a signal. */
   readonly reason: string;
-  /** The hook or signal that asked for the end; empty when a budget did. */
+  /** The hook or signal that requested the end; empty when a budget did. */
   readonly requestedBy: string;
-  /** Errors that a hook's policy kept from ending the study. */
+  /** Errors that did not end the study, because of the hook's error policy. */
   readonly hookErrors: readonly HookFailure[];
 }
 
-interface Parts {
+interface RunOptions {
   readonly plan: StudyPlan;
   readonly store: StudyStore;
   readonly warn: (message: string) => void;
   readonly signal?: AbortSignal;
 }
 
-/** A process that was told to go is ended after so many milliseconds. */
+/** Milliseconds that a study may take to end after a signal. */
 const SIGNAL_GRACE = 30_000;
 const ALL = Object.keys(TUNE_EVENTS) as TuneEvent[];
 
-export async function runStudy({ plan, store, warn, signal }: Parts): Promise<StudyEnd> {
+export async function runStudy({ plan, store, warn, signal }: RunOptions): Promise<StudyEnd> {
   const { name, seed, dir, runner, objectives, budget, concurrency } = plan;
   const made = await makeModuleHooks(plan);
   const moduleHooks = made?.hooks ?? [];
   const hooks = new OuterHooks<TuneContexts>("study", [...plan.hooks, ...moduleHooks]);
   const listening = hooks.listening(...ALL);
-  // Before the runner is open: what cannot be read ends the run here, and nobody would close it.
+  // Before the runner is open: after an error here, nobody would close it.
   if (dir !== undefined && store.resumed) await loadHookStates(dir, listening);
-  const fail = (error: Error): void => controller.fail(error);
   await runner.open({
     name,
     dir,
@@ -56,7 +54,7 @@ export async function runStudy({ plan, store, warn, signal }: Parts): Promise<St
     hookSources: plan.hookSources,
     moduleHooks,
     warn,
-    fail,
+    fail: (error) => controller.fail(error),
   });
   const state = new OuterState(warn);
   const shared = new Shared();
@@ -80,10 +78,11 @@ export async function runStudy({ plan, store, warn, signal }: Parts): Promise<St
       },
     }),
     wake: () => controller.wake(),
-    keep: () => (dir === undefined ? Promise.resolve() : saveHookStates(dir, listening)),
+    save: () => (dir === undefined ? Promise.resolve() : saveHookStates(dir, listening)),
   });
-  const through = made?.through(runner, () => events.settled()) ?? runner;
-  const controller = new Controller({ plan: { ...plan, runner: through }, store, events, stopped, warn });
+  const isHere = runner.name === "inProcess";
+  const used = made && !isHere ? made.wrap(runner, () => events.settled(), warn) : runner;
+  const controller = new Controller({ plan: { ...plan, runner: used }, store, events, stopped, warn });
   events.post("tuneSetup", { objectives, budget, resumed: store.resumed });
   try {
     const running = controller.run();
@@ -109,10 +108,10 @@ export async function runStudy({ plan, store, warn, signal }: Parts): Promise<St
   }
 }
 
-/** Loaded where there are some: a browser has no modules to name. */
+/** Imported only when a study names hooks by module, which a browser cannot. */
 async function makeModuleHooks({ hookSources, runner }: StudyPlan): Promise<ModuleHooks | undefined> {
   if (hookSources.length === 0) return undefined;
   const { ModuleHooks: Made } = await import("./module-hooks.ts");
   const { cwd } = builtin("A hook that is named by its module", "node:process");
-  return Made.make(hookSources, runner.directory ?? cwd(), "study");
+  return Made.make(hookSources, runner.directory ?? cwd());
 }

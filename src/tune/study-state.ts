@@ -1,13 +1,13 @@
 // The state of a study: a function of the lines of its journal, and of nothing else.
-import type { TrialCheckpoint, TrialInfo } from "../core/outer-events.ts";
+import type { TrialInfo } from "../core/outer-events.ts";
 import type { EndedEntry, JournalEntry, StudyEntry } from "./journal-format.ts";
 import type { Decision, Params, Report, TrialRecord } from "./types.ts";
 
-/** A trial, never changed: each line of the journal makes a new one, and whoever holds one holds it as it was. */
+/** A trial. Immutable: each line of the journal makes a new one. */
 export interface TrialState extends TrialRecord, TrialInfo {
   readonly params: Params;
   readonly reports: readonly Report[];
-  /** What was decided on its last report and not carried out yet. */
+  /** The decision on its last report that is not carried out yet. */
   readonly pending: Exclude<Decision, { kind: "continue" }> | undefined;
   /** Attempts whose machine was lost. */
   readonly lost: number;
@@ -17,7 +17,7 @@ export class StudyState {
   /** The first line, once there is one. */
   study: StudyEntry | undefined;
   readonly trials: TrialState[] = [];
-  /** How its last controller ended; undefined while one is at work, or when it was killed. */
+  /** How the last controller ended; undefined while one is running, or when it was killed. */
   ended: EndedEntry | undefined;
   /** Steps of all trials. */
   steps = 0;
@@ -29,14 +29,14 @@ export class StudyState {
 
   apply(entry: JournalEntry): void {
     this.ended = entry.type === "ended" ? entry : undefined;
-    if (entry.type === "ended") this.interrupt();
+    if (entry.type === "ended") this.interruptRunning();
     else if (entry.type === "study") this.study = entry;
     else if (entry.type === "suggested") this.trials.push(this.#suggested(entry.trial, entry.params));
     else this.trials[entry.trial] = this.#next(this.trials[entry.trial]!, entry);
   }
 
-  /** Nobody runs trials any more: those that run were cut off. */
-  interrupt(): void {
+  /** Without a controller, trials that were running are interrupted. */
+  interruptRunning(): void {
     for (const [i, trial] of this.trials.entries())
       if (trial.status === "running") this.trials[i] = { ...trial, status: "interrupted" };
   }
@@ -60,8 +60,7 @@ export class StudyState {
   }
 
   #next(before: TrialState, entry: Exclude<JournalEntry, { type: "study" | "suggested" | "ended" }>): TrialState {
-    const stash = "stash" in entry && entry.stash ? { stash: entry.stash } : {};
-    const trial = { ...before, ...stash };
+    const trial = "stash" in entry && entry.stash ? { ...before, stash: entry.stash } : before;
     switch (entry.type) {
       case "started":
         return { ...trial, status: "running", attempts: trial.attempts + 1, reason: "" };
@@ -73,7 +72,7 @@ export class StudyState {
         return { ...trial, reports, result: values, pending, ...(checkpoint && { checkpoint }) };
       }
       case "checkpoint":
-        return { ...trial, checkpoint: { path: entry.path, trial: trial.number } satisfies TrialCheckpoint };
+        return { ...trial, checkpoint: { path: entry.path, trial: trial.number } };
       case "completed":
         return { ...trial, status: "completed", result: entry.result, pending: undefined };
       case "left":
@@ -98,7 +97,7 @@ function left(trial: TrialState): TrialState {
   return { ...after, status: pending?.kind === "pause" ? "paused" : "pruned" };
 }
 
-/** What a hook or a caller may see of a trial. */
+/** The part of a trial's state that hooks and callers see. */
 export function infoOf({ pending: _pending, lost: _lost, ...info }: TrialState): TrialInfo {
   return info;
 }

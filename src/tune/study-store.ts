@@ -1,19 +1,19 @@
-// A study's journal and the state made of it. A line is on disk before the state includes it.
+// A study's journal and the state made of it: opened by its controller, or only read by observers.
 import { builtin } from "../platform/builtin.ts";
+import { FORMATS, trialDirectory, trialNumber } from "../runs/layout.ts";
+import { isLocked } from "../runs/lock.ts";
+import { memoryJournal, openJournal, readJournal, type Journal } from "./journal.ts";
 import { type JournalEntry, type StudyEntry } from "./journal-format.ts";
-import { type Journal, memoryJournal, openJournal, readJournal } from "./journal.ts";
+import { describeSpace, spaceFromJournal } from "./space/space-data.ts";
 import { StudyError } from "./study-errors.ts";
 import type { StudyPlan } from "./study-options.ts";
-import { describeSpace, spaceFromJournal } from "./space/space-data.ts";
-import { StudyState, type TrialState, infoOf } from "./study-state.ts";
-import type { Params } from "./types.ts";
-import { isLocked } from "../runs/lock.ts";
-import type { ReportedStudy } from "./report/study-report.ts";
-import { FORMATS, trialDirectory, trialNumber } from "../runs/layout.ts";
+import { infoOf, StudyState, type TrialState } from "./study-state.ts";
+import type { Params, ReportedStudy } from "./types.ts";
 
+/** The controller's side: each line is on disk before the state includes it. */
 export class StudyStore {
   readonly state: StudyState;
-  /** Whether an earlier controller has begun the study. */
+  /** Whether an earlier controller began the study. */
   readonly resumed: boolean;
   readonly #plan: StudyPlan;
   readonly #journal: Journal;
@@ -40,7 +40,7 @@ export class StudyStore {
     }
   }
 
-  /** Seconds that the study has run, with earlier controllers. */
+  /** Seconds that the study has run, including earlier controllers. */
   get elapsed(): number {
     return this.#before + (performance.now() - this.#opened) / 1000;
   }
@@ -54,7 +54,7 @@ export class StudyStore {
     return this.state.trials[number]!;
   }
 
-  /** Parameters of a new trial; undefined when there are no more. */
+  /** A new trial; undefined when there are no more. */
   suggest(): TrialState | undefined {
     const { sampler, totalTrials = Infinity, space } = this.#plan;
     const { trials } = this.state;
@@ -66,14 +66,14 @@ export class StudyStore {
     return this.trial(number);
   }
 
-  /** Carries out what was decided about trials whose controller was killed before they had left; which ones. */
-  carryOut(): readonly number[] {
+  /** Carries out pending decisions of a controller that was killed before the trials ended. Returns their numbers. */
+  carryOutPending(): readonly number[] {
     const numbers = this.state.trials.filter(({ pending }) => pending).map(({ number }) => number);
     for (const trial of numbers) this.write({ type: "left", trial });
     return numbers;
   }
 
-  /** Writes down that the trial starts, and makes its directory. */
+  /** Records the start of a trial, and makes its directory. */
   start(number: number): TrialState {
     const { runDir, checkpoint } = this.trial(number);
     if (runDir !== undefined) builtin("A study's `dir`", "node:fs").mkdirSync(runDir, { recursive: true });
@@ -100,7 +100,7 @@ function entryOf({ name, space, objectives, seed, sampler, scheduler }: StudyPla
   };
 }
 
-/** A trial is in the journal before it has a directory: one that only has a directory was lost from the journal. */
+/** A trial is in the journal before it has a directory. A directory without a trial means that the journal lost lines. */
 function checkDirectories(dir: string, trials: number): void {
   const lost = builtin("A study's `dir`", "node:fs")
     .readdirSync(dir)
@@ -111,25 +111,24 @@ function checkDirectories(dir: string, trials: number): void {
   );
 }
 
-/** Suggestions of two spaces, seeds or samplers in one journal would be those of neither. */
+/** Rejects a journal that was begun with another space, seed or sampler: its trials could not be compared. */
 function checkSame(before: StudyEntry, now: StudyEntry, dir: string): void {
   for (const key of ["name", "space", "objectives", "seed", "sampler", "scheduler"] as const) {
-    const [then, here] = [JSON.stringify(before[key]), JSON.stringify(now[key])];
-    if (then === here) continue;
-    const both = key === "space" ? "" : `: ${then} there, ${here} here`;
+    const [there, here] = [JSON.stringify(before[key]), JSON.stringify(now[key])];
+    if (there === here) continue;
+    const both = key === "space" ? "" : `: ${there} there, ${here} here`;
     throw new StudyError(
       `Study: the study in ${dir} has another \`${key}\`${both}. Continue with the same one, give this study another \`dir\`, or move that one away: on the command line, \`--fresh\` does.`,
     );
   }
 }
 
-// A study as its directory tells it, for who looks on: nothing is locked and nothing is written.
-
+/** A study as its directory describes it. */
 export interface ReadStudy extends Required<ReportedStudy> {
   readonly dir: string;
 }
 
-/** Undefined when its controller has written nothing yet. */
+/** Reads a study without locking or writing anything. Undefined when its controller has written nothing yet. */
 export function readStudy(dir: string): ReadStudy | undefined {
   const lines = readJournal(dir);
   const state = new StudyState((number) => trialDirectory(dir, number));
@@ -137,8 +136,8 @@ export function readStudy(dir: string): ReadStudy | undefined {
   const { study, ended, trials } = state;
   if (!study) return undefined;
   const isRunning = isLocked(dir);
-  // One that was killed could not write it down.
-  if (!isRunning) state.interrupt();
+  // A killed controller wrote no last line.
+  if (!isRunning) state.interruptRunning();
   return {
     dir,
     name: study.name,

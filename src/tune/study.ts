@@ -1,4 +1,4 @@
-// The Study: searches a space by trials, and keeps a journal from which it goes on when its process was killed.
+// The Study: searches a space by trials, and keeps a journal from which it resumes after a crash.
 import { safeText } from "../core/safe-text.ts";
 import { ContextError, OptionError } from "../core/errors.ts";
 import { checkOptions } from "../core/options.ts";
@@ -20,18 +20,18 @@ import type { Objective, Result } from "./types.ts";
 
 /** What `run` of a study resolves to. */
 export interface StudyResult extends StudyEnd {
-  /** Of the completed trials the best one; with several objectives, the first of those that no other beats. */
+  /** The best completed trial; with several objectives, the first of those that no other beats. */
   readonly best: TrialInfo | undefined;
   readonly trials: readonly TrialInfo[];
 }
 
 /** Options of a study's `run`. */
 export interface RunStudyOptions {
-  /** Ends the study: trials leave at their next report, and go on when the study does. */
+  /** Ends the study: trials end at their next report, and resume with the study. */
   readonly signal?: AbortSignal;
 }
 
-/** A trial to be run by the caller: `study.tell(number, result)` says what came of it. */
+/** A trial to be run by the caller, who reports its result with `study.tell(number, result)`. */
 export interface AskedTrial<P> {
   readonly number: number;
   readonly params: P;
@@ -64,7 +64,7 @@ export class Study<const S extends Space | SpaceTree = SpaceTree> {
 
   constructor(options: StudyOptions<S>) {
     this.#plan = planStudy(options);
-    // What is wrong with one is an error here; those of modules are made when the study runs.
+    // Throws if a hook is invalid. Hooks named by module are made when the study runs.
     void new OuterHooks("study", this.#plan.hooks);
     this.options = options;
     const warn = options.warn ?? ((message: string) => this.#platform.warn(message));
@@ -83,7 +83,7 @@ export class Study<const S extends Space | SpaceTree = SpaceTree> {
     return this.#plan.objectives;
   }
 
-  /** Seconds that it has run, all its controllers together. */
+  /** Seconds that it has run, including earlier controllers. */
   get elapsed(): number {
     return this.#store?.elapsed ?? this.#elapsed;
   }
@@ -98,13 +98,13 @@ export class Study<const S extends Space | SpaceTree = SpaceTree> {
     const { objectives } = this.#plan;
     if (objectives.length > 1) return this.front[0];
     const completed = this.#states.filter(({ status }) => status === "completed");
-    const best = rankTrials(completed, objectives)[0] as TrialState | undefined;
+    const best = rankTrials(completed, objectives)[0];
     return best && infoOf(best);
   }
 
   /** The completed trials that no other beats in all objectives. */
   get front(): readonly TrialInfo[] {
-    return (paretoFront(this.#states, this.#plan.objectives) as readonly TrialState[]).map(infoOf);
+    return paretoFront(this.#states, this.#plan.objectives).map(infoOf);
   }
 
   /** The trials as a table of text, best first. */
@@ -112,7 +112,7 @@ export class Study<const S extends Space | SpaceTree = SpaceTree> {
     return studyTable(this.#states, this.#plan);
   }
 
-  /** Runs the study to its end, from where its journal stands. */
+  /** Runs the study to its end, from where its journal ends. */
   async run(options: RunStudyOptions = {}): Promise<StudyResult> {
     checkOptions("run", options, RUN_CHECKS);
     if (this.#running) throw new ContextError("run() was called while it is running. Await that call first.");
@@ -135,7 +135,7 @@ export class Study<const S extends Space | SpaceTree = SpaceTree> {
   ask(): AskedTrial<TrialParams<S>> | undefined {
     if (this.#running) throw new ContextError("ask() was called while run() is running: it asks for itself.");
     const store = this.#open();
-    if (this.#asked.size === 0) store.carryOut();
+    if (this.#asked.size === 0) store.carryOutPending();
     const unfinished = store.state.trials.find(
       ({ number, status }) => ["waiting", "running", "interrupted"].includes(status) && !this.#asked.has(number),
     );
@@ -146,7 +146,7 @@ export class Study<const S extends Space | SpaceTree = SpaceTree> {
     return { number, params: params as TrialParams<S>, seed: trialSeed(this.#plan.seed, number), runDir };
   }
 
-  /** What became of an asked trial: its result, or the error that it failed with. */
+  /** Reports the result of an asked trial, or the error that it failed with. */
   tell(number: number, result: Result | Error): void {
     if (!this.#asked.has(number)) {
       const open = [...this.#asked].join(", ") || "none";
@@ -168,9 +168,9 @@ export class Study<const S extends Space | SpaceTree = SpaceTree> {
     this.#asked.delete(number);
   }
 
-  /** Lets go of the study's directory, after ask and tell; run() does it itself. */
+  /** Releases the study's directory after ask and tell; run() does it itself. */
   close(): void {
-    // A study that is only in memory goes on where it stands.
+    // A study in memory stays open: its state would be lost.
     if (!this.#store || this.#plan.dir === undefined) return;
     this.#trials = this.#store.state.trials;
     this.#elapsed = this.#store.elapsed;

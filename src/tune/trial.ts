@@ -1,17 +1,17 @@
-// What a trial's function is given: its parameters, and the way to say how it goes.
+// The trial that a trial function gets, and one attempt at running it, in whichever process.
+import type { ContextOf } from "../core/context.types.ts";
 import { OptionError } from "../core/errors.ts";
-import type { Hook } from "../core/hook.ts";
-import { type Json, checkOptions, is, show } from "../core/options.ts";
-import type { Params, Result } from "./types.ts";
-import { Rng } from "../data/random.ts";
 import { levelOf } from "../core/events.ts";
 import { CheckedHook } from "../core/checked-hook.ts";
+import type { Hook } from "../core/hook.ts";
+import { type Json, checkOptions, is, show } from "../core/options.ts";
+import { monitorValue } from "../core/names.ts";
+import { Rng } from "../data/random.ts";
 import type { TrialHost, TrialJob, TrialOutcome, Verdict } from "./runners/runner.ts";
 import { TrialPruned } from "./study-errors.ts";
-import type { ContextOf } from "../core/context.types.ts";
-import { monitorValue } from "../core/names.ts";
+import type { Params, Result } from "./types.ts";
 
-/** What a trial function is given: its parameters, and how it reports and goes on. */
+/** What a trial function gets: its parameters, and how it reports and resumes. */
 export interface Trial<P = Params> {
   /** From 0, in the order in which trials were suggested. */
   readonly number: number;
@@ -22,18 +22,18 @@ export interface Trial<P = Params> {
   readonly attempt: number;
   /** The trial's own directory; undefined in a study without one. */
   readonly runDir: string | undefined;
-  /** The checkpoint to go on from, for `fit({ resume: trial.resume })`; undefined: from the beginning. */
+  /** The checkpoint to resume from, for `fit({ resume: trial.resume })`; undefined: from the beginning. */
   readonly resume: string | undefined;
-  /** Plain data of the trial's own: hooks of the study see it, and the next attempt has it again. */
+  /** Plain data of the trial's own. Hooks of the study see it, and the next attempt gets it again. */
   readonly stash: Record<string, Json>;
-  /** Aborted when the study ends before the trial does. Give it to `fit`, and the trial goes on another time. */
+  /** Aborted when the study ends before the trial does. Pass it to `fit`, and the trial can be resumed later. */
   readonly signal: AbortSignal;
   /**
-   * Says how it goes; `step` is the trial's own measure of progress, by default the number of the report. Throws a
-   * TrialPruned when the trial is to end here.
+   * Reports progress; `step` is the trial's own measure of it, by default the number of the report. Throws a
+   * TrialPruned when the trial must end here.
    */
   report(values: Result, step?: number): Promise<void>;
-  /** Says that it could go on from here. `trial.hook()` does it for the checkpoints of a trainer. */
+  /** Reports a checkpoint that the trial can resume from. `trial.hook()` does this for a trainer's checkpoints. */
   checkpoint(path: string): Promise<void>;
   /**
    * Hooks of the study that listen to a training, for its trainer: those of this process, and those named by their
@@ -44,10 +44,28 @@ export interface Trial<P = Params> {
   hook(options?: TrialHookOptions): Hook;
 }
 
-/** A trial. What it returns is its result; nothing: its last report is. */
+/** A trial. Its return value is its result; without one, its last report is. */
 export type TrialFunction<P = Params> = (trial: Trial<P>) => Promise<Result | void> | Result | void;
 
-/** Reported values, or the error that says which is wrong. A diverged trial's NaN is fine. */
+/** Options of `trial.hook()`. */
+export interface TrialHookOptions {
+  /** Which metrics are reported. Default: all. */
+  readonly metrics?: readonly string[];
+  /** Default `trial`. */
+  readonly name?: string;
+}
+
+/** Separates these draws from those of samplers, which are seeded with the same two numbers. */
+const TRIAL = 0x7121a1;
+
+/** The seed of a trial: a function of the study's seed and the trial's number. */
+export const trialSeed = (seed: number, number: number): number => new Rng(seed, number, TRIAL).int(2 ** 31);
+
+/** Whether a hook has methods for the study's own events, or for those of a trainer or an experiment. */
+export const listensTo = (hook: Hook, what: "study" | "training"): boolean =>
+  [...new CheckedHook(hook).methods.keys()].some((event) => (levelOf(event) === "tune") === (what === "study"));
+
+/** Returns reported values, or throws an error that names the wrong one. NaN is allowed: a trial may diverge. */
 export function checkValues(owner: string, values: unknown): Result {
   if (typeof values !== "object" || values === null || Array.isArray(values)) {
     throw new OptionError(`${owner}: expected an object of numbers, { "val/loss": 0.1 }, got ${show(values)}`);
@@ -59,98 +77,73 @@ export function checkValues(owner: string, values: unknown): Result {
   return { ...(values as Result) };
 }
 
-// The seed of a trial: a function of the study's seed and the trial's number.
-
-/** Keeps these draws apart from those of samplers, which begin with the same two numbers. */
-const TRIAL = 0x7121a1;
-
-export const trialSeed = (seed: number, number: number): number => new Rng(seed, number, TRIAL).int(2 ** 31);
-
-// Which hooks of a study are for the trainers of its trials too.
-
-/** Whether a trainer or an experiment has something to call. */
-export const listensToTraining = (hook: Hook): boolean =>
-  [...new CheckedHook(hook).methods.keys()].some((event) => levelOf(event) !== "tune");
-
-// One attempt at a trial, wherever it runs: calls the trial's function, and keeps what it is told.
-
-/** @param hooks of the study, for the trainer */
+/** @param hooks of the study; those that listen to a training go to the trial's trainer */
 export async function runAttempt(
   fn: TrialFunction<never>,
   job: TrialJob,
   host: TrialHost,
   hooks: readonly Hook[] = [],
 ): Promise<TrialOutcome> {
-  const { objectives, hooks: _sources, hookFields: _fields, ...given } = job;
+  const { objectives, hooks: _sources, ...given } = job;
   const stash = structuredClone(job.stash);
-  let told: Verdict = { kind: "continue" };
-  let watches = false;
-  let last = 0;
+  let verdict: Verdict = { kind: "continue" };
+  let usesSignal = false;
+  let lastStep = 0;
   const trial: Trial = {
     ...given,
-    hooks,
+    hooks: hooks.filter((hook) => listensTo(hook, "training")),
     stash,
     get signal() {
-      watches = true;
+      usesSignal = true;
       return host.signal;
     },
-    async report(values, step = last + 1) {
+    async report(values, step = lastStep + 1) {
       const checked = checkValues("trial.report", values);
       if (!is.positive.test(step) || !Number.isFinite(step))
         throw new OptionError(`trial.report: Expected \`step\` to be a finite number > 0, got ${show(step)}`);
-      if (told.kind === "continue") told = await host.report(step, checked, plain(stash));
-      last = step;
-      if (told.kind !== "continue") throw new TrialPruned(told.kind, told.reason);
+      if (verdict.kind === "continue") verdict = await host.report(step, checked, plainCopy(stash));
+      lastStep = step;
+      if (verdict.kind !== "continue") throw new TrialPruned(verdict.kind, verdict.reason);
     },
-    checkpoint: (path) => host.checkpoint(path, plain(stash)),
+    checkpoint: (path) => host.checkpoint(path, plainCopy(stash)),
     hook: (options) => trialHook(trial, objectives, options),
   };
-  const interrupted = (): boolean => told.kind === "interrupt" || (watches && host.signal.aborted);
+  const isInterrupted = (): boolean => verdict.kind === "interrupt" || (usesSignal && host.signal.aborted);
   try {
-    const result = await fn(trial as Trial<never>);
-    const checked = result === undefined || result === null ? undefined : checkValues("What a trial returns", result);
-    return { result: checked, stash: plain(stash), interrupted: interrupted() };
+    const returned = await fn(trial as Trial<never>);
+    const result = returned === undefined || returned === null ? undefined : checkValues("A trial's result", returned);
+    return { result, stash: plainCopy(stash), interrupted: isInterrupted() };
   } catch (error) {
-    // It was told to leave, and left this way.
-    if (told.kind === "continue" && !interrupted()) throw error;
-    if (!(error instanceof TrialPruned) && !interrupted()) throw error;
-    return { result: undefined, stash: plain(stash), interrupted: interrupted() };
+    // After the study ended the trial, a TrialPruned is the expected way out; after an interruption, any error is.
+    const wasEnded = verdict.kind !== "continue" && error instanceof TrialPruned;
+    if (!wasEnded && !isInterrupted()) throw error;
+    return { result: undefined, stash: plainCopy(stash), interrupted: isInterrupted() };
   }
 }
 
-/** A copy, and an error here rather than in a journal when it is no plain data. */
-function plain(stash: Trial["stash"]): Trial["stash"] {
+/** A copy of plain data; anything else is an error here, not later in the journal. */
+function plainCopy(stash: Trial["stash"]): Trial["stash"] {
   try {
     const text = JSON.stringify(stash);
     return JSON.parse(text) as Trial["stash"];
   } catch (cause) {
-    throw new OptionError("trial.stash holds something that is no plain data.", { cause });
+    throw new OptionError("trial.stash holds something other than plain data.", { cause });
   }
 }
 
-// trial.hook(): a trainer's evaluations and checkpoints, told to the study; and the study's will, done at a safe point.
-
-/** Options of `trial.hook()`. */
-export interface TrialHookOptions {
-  /** Which metrics are reported. Default: all that there are. */
-  readonly metrics?: readonly string[];
-  /** Default `trial`. */
-  readonly name?: string;
-}
-
-/** `objectives` are the study's metrics: an evaluation with one of them is reported at once, others with the epoch. */
+/** @param objectives the study's metrics: an evaluation with one of them is reported at once, others with the epoch */
 export function trialHook(trial: Trial, objectives: readonly string[], options: TrialHookOptions = {}): Hook {
   checkOptions("trial.hook", options, { metrics: is.arrayOf(is.name), name: is.name });
   const { metrics, name = "trial" } = options;
   let reportedAt = 0;
-  /** Checkpoints that the study knows of, which must stay: the newest, and the one before for who is just reading it. */
+  /** Checkpoints that must be kept: the newest that the study knows, and the one before, which may still be read. */
   let held: readonly string[] = [];
 
   const report = async (ctx: ContextOf<"evalEnd"> | ContextOf<"epochEnd">): Promise<void> => {
     if (ctx.step <= reportedAt) return;
     reportedAt = ctx.step;
     const values = { ...ctx.metrics };
-    // An objective may be called by another system's name.
+    // An objective may use another system's name for a metric.
     for (const metric of objectives) {
       const value = monitorValue(values, metric);
       if (value !== undefined) values[metric] = value;
@@ -160,9 +153,8 @@ export function trialHook(trial: Trial, objectives: readonly string[], options: 
       await trial.report(Object.fromEntries(wanted), ctx.step);
     } catch (error) {
       if (!(error instanceof TrialPruned)) throw error;
-      // It will go on from here: let it have a checkpoint to do so.
-      const goesOn = error.kind === "pause" || error.kind === "interrupt";
-      if (goesOn && ctx.checkpoints.enabled) ctx.requestSave(error.kind);
+      const resumes = error.kind === "pause" || error.kind === "interrupt";
+      if (resumes && ctx.checkpoints.enabled) ctx.requestSave(error.kind);
       ctx.stop(error.message);
     }
   };
@@ -171,15 +163,15 @@ export function trialHook(trial: Trial, objectives: readonly string[], options: 
     name,
     stage: "monitor",
     onTrainBegin(ctx) {
-      // Until there is a newer one, this is where the trial would go on from once more.
+      // Until there is a newer checkpoint, a retry resumes from this one too.
       const from = ctx.checkpoints.list().find(({ dir }) => dir !== undefined && dir === trial.resume);
       if (!from) return;
       held = [from.name];
       ctx.checkpoints.hold(held);
     },
     async onEvalEnd(ctx) {
-      const isOurs = objectives.some((metric) => monitorValue(ctx.evalMetrics, metric) !== undefined);
-      if (ctx.phase === "eval" && !ctx.partial && isOurs) await report(ctx);
+      const hasObjective = objectives.some((metric) => monitorValue(ctx.evalMetrics, metric) !== undefined);
+      if (ctx.phase === "eval" && !ctx.partial && hasObjective) await report(ctx);
     },
     async onEpochEnd(ctx) {
       if (!ctx.partial) await report(ctx);

@@ -28,6 +28,16 @@ export class Counts implements Hook {
   }
 }
 
+/** Counts steps, and listens to nothing else. */
+export class Steps implements Hook {
+  readonly name = "steps";
+  steps = 0;
+
+  onStepEnd(): void {
+    this.steps++;
+  }
+}
+
 /** Sets a field in the study, and reads it in the trial. */
 export class Wishes implements Hook {
   readonly name = "wishes";
@@ -38,7 +48,7 @@ export class Wishes implements Hook {
   }
 
   onStepEnd(): void {
-    if (this.wish === undefined) throw new Error("no wish, and no error either");
+    console.log(this.wish);
   }
 }
 

@@ -396,7 +396,7 @@ describe("hooks", () => {
     expect(ended).toBe(5);
     expect(seen).toEqual([0, 1, 2, 3, 4]);
     expect(warnings).toEqual([
-      expect.stringMatching(/^Hook `slow` takes more than 20 ms in `trialResult`\. Trials go on/),
+      expect.stringMatching(/^Hook `slow` takes more than 20 ms in `trialResult`\. Trials continue/),
     ]);
   });
 
@@ -447,14 +447,14 @@ describe("hooks", () => {
 
 describe("bad input", () => {
   test.each<[Record<string, unknown>, string]>([
-    [{ trials: undefined }, "Study: it would never end. Say how many `trials` there are to be"],
+    [{ trials: undefined }, "Study: it would never end. Set `trials`, `seconds` or `steps`"],
     [{ trails: 5 }, "Study: unknown option `trails`. Did you mean `trials`?"],
     [{ sampler: "bayes" }, "Study: Expected `sampler` to be a sampler: tpe(space), random(space)"],
     [{ space: { x: 1 } }, "space: there is no parameter to search, only constants"],
     [{ objective: { metric: "loss", mode: "least" } }, "Study: Expected `objective` to be a metric's name"],
     [{ objective: undefined, objectives: [] }, "Study: `objectives` is empty"],
     [{ objectives: ["a"] }, "Study: give `objective` or `objectives`, not both"],
-    [{ objective: undefined, objectives: ["a", "a"] }, "the objective `a` stands there twice"],
+    [{ objective: undefined, objectives: ["a", "a"] }, "the objective `a` is given twice"],
     [{ hooks: [{ name: "h", onTrialStarted: () => undefined }] }, "Did you mean `onTrialStart`?"],
   ])("%o", (options, message) => {
     expect(() => studyOf(options as Partial<StudyOptions<Tree>>)).toThrow(message);

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import type { TrialInfo } from "../../core/outer-events.ts";
 import { formatMetric } from "../../terminal/format-number.ts";
 import { orderTrials, paretoFront, rankNote, rankTrials } from "../../tune/ranking.ts";
-import type { ReportedStudy } from "../../tune/report/study-report.ts";
+import type { ReportedStudy } from "../../tune/types.ts";
 import { valueAtPath } from "../../tune/study-table.ts";
 import { table } from "./table.ts";
 

@@ -1,9 +1,9 @@
-// Axes: where a value lies between the two ends, and which values are written beside it.
+// Axes: the position of a value between the two ends, and which values are labelled.
 import type { SpaceParameter } from "../space/compile.ts";
 import type { Objective } from "../types.ts";
 
 export interface Axis {
-  /** From 0 at the low end to 1 at the high end; what lies beyond is at the end. */
+  /** From 0 at the low end to 1 at the high end; values beyond are placed at the end. */
   place(value: number): number;
   /** Whether it lies between the ends. */
   holds(value: number): boolean;
@@ -55,13 +55,10 @@ export function parameterAxis(parameter: SpaceParameter): Axis {
   return log ? logAxis(low, high) : linearAxis(low, high);
 }
 
-/** Beyond this ratio, most of a loss would lie on the zero line. */
+/** Beyond this ratio of the largest to the smallest, a linear axis would show most values at zero. */
 const LOG_FROM = 50;
 
-/**
- * For the values of an objective. A few that are far worse than the rest are left at the edge, or they would be all that
- * one sees.
- */
+/** For the values of an objective. Outliers that are far worse than the rest are placed at the edge. */
 export function objectiveAxis(values: readonly number[], { mode }: Pick<Objective, "mode">): Axis {
   if (values.length === 0) return linearAxis(0, 1);
   const [low, high] = [values.reduce((a, b) => Math.min(a, b)), values.reduce((a, b) => Math.max(a, b))];
@@ -71,12 +68,12 @@ export function objectiveAxis(values: readonly number[], { mode }: Pick<Objectiv
   const spread = 3 * (quantile(0.75) - quantile(0.25));
   const [from, to] =
     mode === "min" ? [low, Math.min(high, quantile(0.75) + spread)] : [Math.max(low, quantile(0.25) - spread), high];
-  // Equal values need some room, too.
+  // Also if all values are equal.
   const margin = to > from ? 0.04 * (to - from) : Math.abs(to) / 10 || 1;
   return linearAxis(from - margin, to + margin);
 }
 
-/** Multiples of 1, 2 or 5 times a power of ten, at most so many. */
+/** At most `most` multiples of 1, 2 or 5 times a power of ten. */
 function roundNumbers(low: number, high: number, most: number): readonly number[] {
   const width = high - low;
   if (!(width > 0) || !Number.isFinite(width)) return [low];

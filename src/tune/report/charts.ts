@@ -1,11 +1,16 @@
+// Charts of an objective: over the trials, over the steps of each trial, and against another objective.
 import type { TrialInfo } from "../../core/outer-events.ts";
 import type { Objective } from "../types.ts";
 import { linearAxis, objectiveAxis } from "./axis.ts";
-import { type Facts, comparedValues, someOf, stepOf, valueOf } from "./facts.ts";
-import { type Markup, PLOT_HEIGHT, cornersOf, html, lineOf, markOf, percent, plot, pointAt } from "./plot.ts";
+import { comparedValues, someOf, stepOf, valueOf, type Facts } from "./facts.ts";
+import { cornersOf, html, lineOf, markOf, percent, plot, PLOT_HEIGHT, pointAt, type Markup } from "./plot.ts";
 
-// The objective over the trials, in the order in which they were suggested, and the best so far.
+/** More curves than these hide each other. */
+const MOST_CURVES = 100;
+/** More corners than these cannot be told apart on a screen. */
+const MOST_CORNERS = 150;
 
+/** The objective over the trials, in the order in which they were suggested, and the best so far. */
 export function historyChart(facts: Facts, objective: Objective): Markup {
   const { trials } = facts;
   const y = objectiveAxis(comparedValues(trials, objective), objective);
@@ -45,7 +50,7 @@ export function historyChart(facts: Facts, objective: Objective): Markup {
     <p class="note">The line is the best so far.${early}${beyond}${failed}</p>`;
 }
 
-/** Where a completed trial was better than all before it. */
+/** The completed trials that were better than all before them. */
 function bestSoFar(trials: readonly TrialInfo[], objective: Objective): readonly (readonly [number, number])[] {
   const steps: (readonly [number: number, value: number])[] = [];
   const sign = objective.mode === "min" ? 1 : -1;
@@ -57,29 +62,17 @@ function bestSoFar(trials: readonly TrialInfo[], objective: Objective): readonly
   return steps;
 }
 
-// Learning curves: an objective over the steps of each trial.
-
-/** More than these, and one sees none of them. */
-const MOST_CURVES = 100;
-/** More than a screen can tell apart. */
-const MOST_CORNERS = 150;
-
-/** Undefined where no trial has reported twice. */
+/** Learning curves: an objective over the steps of each trial. Undefined where no trial has reported twice. */
 export function curvesChart(facts: Facts, objective: Objective): Markup | undefined {
   const curves = facts.ranked
-    .map((trial) => ({ trial, curve: curveOf(trial.reports, objective) }))
+    .map((trial) => ({ trial, curve: curveOf(trial, objective) }))
     .filter(({ curve }) => curve.length > 1);
   if (curves.length === 0) return undefined;
   const shown = someOf(curves, MOST_CURVES);
-  const y = objectiveAxis(
-    shown.flatMap(({ curve }) => curve.map(([, value]) => value)),
-    objective,
-  );
-  const x = linearAxis(
-    0,
-    shown.reduce((most, { trial }) => Math.max(most, stepOf(trial)), 0),
-  );
-  // The best last, so that they lie on top.
+  const values = shown.flatMap(({ curve }) => curve.map(([, value]) => value));
+  const lastStep = shown.reduce((most, { trial }) => Math.max(most, stepOf(trial)), 0);
+  const [x, y] = [linearAxis(0, lastStep), objectiveAxis(values, objective)];
+  // The best last, so that they are on top.
   const lines = shown.toReversed().map(({ trial, curve }) =>
     lineOf(
       facts,
@@ -95,7 +88,7 @@ export function curvesChart(facts: Facts, objective: Objective): Markup | undefi
     </p>`;
 }
 
-function curveOf(reports: Facts["trials"][number]["reports"], { metric }: Objective): (readonly [number, number])[] {
+function curveOf({ reports }: TrialInfo, { metric }: Objective): (readonly [number, number])[] {
   const curve = reports
     .map(({ step, values }) => [step, values[metric]] as const)
     .filter((corner): corner is readonly [number, number] => Number.isFinite(corner[1]));
@@ -103,20 +96,18 @@ function curveOf(reports: Facts["trials"][number]["reports"], { metric }: Object
   return curve.filter((_, i) => i % every === 0 || i === curve.length - 1);
 }
 
-// Two objectives against each other: the trials that no other beats, and the rest.
-
+/** Two objectives against each other, with a ring around each trial that no other beats. */
 export function frontChart(facts: Facts, across: Objective, up: Objective): Markup {
-  const judged = facts.ranked.flatMap((trial) => {
+  const axisOf = (objective: Objective) => objectiveAxis(comparedValues(facts.ranked, objective), objective);
+  const [x, y] = [axisOf(across), axisOf(up)];
+  const onFront = new Set(facts.front.map(({ number }) => number));
+  const points = facts.ranked.toReversed().map((trial) => {
     const [a, b] = [valueOf(trial, across), valueOf(trial, up)];
-    return a === undefined || b === undefined ? [] : [{ trial, a, b }];
-  });
-  const [x, y] = [across, up].map((objective) => objectiveAxis(comparedValues(facts.ranked, objective), objective));
-  const isFirst = new Set(facts.front.map(({ number }) => number));
-  const points = judged.toReversed().map(({ trial, a, b }) => {
-    const ring = isFirst.has(trial.number)
-      ? html`<circle class="ring" cx="${percent(x!.place(a))}" cy="${PLOT_HEIGHT * (1 - y!.place(b))}" r="7" />`
+    if (a === undefined || b === undefined) return undefined;
+    const ring = onFront.has(trial.number)
+      ? html`<circle class="ring" cx="${percent(x.place(a))}" cy="${PLOT_HEIGHT * (1 - y.place(b))}" r="7" />`
       : undefined;
-    return [ring, pointAt(facts, trial, x!.place(a), y!.place(b))];
+    return [ring, pointAt(facts, trial, x.place(a), y.place(b))];
   });
-  return plot({ label: `${up.metric} against ${across.metric}`, x: x!, y: y!, xTitle: across.metric, points });
+  return plot({ label: `${up.metric} against ${across.metric}`, x, y, xTitle: across.metric, points });
 }

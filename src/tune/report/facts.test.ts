@@ -31,8 +31,8 @@ describe("factsOf", () => {
       { status: "failed", count: 3 },
     ]);
     expect(facts.steps).toBe(21);
-    expect(facts.ranked.map(facts.place)).toEqual([0, 0.5, 1]);
-    expect(facts.place(trials[3]!)).toBeUndefined();
+    expect(facts.ranked.map(facts.rank)).toEqual([0, 0.5, 1]);
+    expect(facts.rank(trials[3]!)).toBeUndefined();
   });
 
   it("groups failures by their message, most frequent first", () => {

@@ -1,12 +1,11 @@
-// What a report says about a study, worked out once for all its forms.
+// What a report says about a study, computed once for all its forms.
 import { redact, secretsOfEnvironment } from "../../platform/redact.ts";
 import type { TrialInfo } from "../../core/outer-events.ts";
+import { formatDuration } from "../../terminal/eta.ts";
 import { importance, type Importance } from "../importance.ts";
 import { orderTrials, paretoFront, rankTrials } from "../ranking.ts";
-import type { Objective, TrialStatus } from "../types.ts";
-import type { ReportedStudy } from "./study-report.ts";
-import { formatDuration } from "../../terminal/eta.ts";
 import { numberText, valueAtPath } from "../study-table.ts";
+import type { Objective, ReportedStudy, TrialStatus } from "../types.ts";
 
 export interface Facts {
   readonly study: Omit<ReportedStudy, "trials">;
@@ -14,25 +13,28 @@ export interface Facts {
   readonly trials: readonly TrialInfo[];
   /** Trials that can be compared, best first. */
   readonly ranked: readonly TrialInfo[];
-  /** All, in the order of a table. */
+  /** All trials, in the order of a table. */
   readonly all: readonly TrialInfo[];
   readonly best: TrialInfo | undefined;
-  /** Completed trials that no other beats; of more than one objective only. */
+  /** Completed trials that no other beats; only with several objectives. */
   readonly front: readonly TrialInfo[];
   readonly counts: readonly { readonly status: TrialStatus; readonly count: number }[];
   /** Of all trials together. */
   readonly steps: number;
   readonly importance: Importance | undefined;
-  /** Those that failed for good, by what they failed with; most frequent first. */
+  /** Failed trials by their error, the most frequent first. */
   readonly failures: readonly Failure[];
   /** From 0, the best, to 1; undefined where a trial cannot be compared. */
-  place(trial: TrialInfo): number | undefined;
+  rank(trial: TrialInfo): number | undefined;
 }
 
 interface Failure {
   readonly message: string;
   readonly trials: readonly number[];
 }
+
+/** How many of the best trials a report lists. */
+export const BEST = 10;
 
 const STATUSES: readonly TrialStatus[] = [
   "completed",
@@ -47,9 +49,9 @@ const STATUSES: readonly TrialStatus[] = [
 export function factsOf(study: ReportedStudy): Facts {
   const { space, objectives } = study;
   const trials = withoutSecrets(study.trials);
-  const ranked = rankTrials(trials, objectives) as readonly TrialInfo[];
-  const places = new Map(ranked.map(({ number }, place) => [number, place / Math.max(1, ranked.length - 1)]));
-  const front = paretoFront(trials, objectives) as readonly TrialInfo[];
+  const ranked = rankTrials(trials, objectives);
+  const ranks = new Map(ranked.map(({ number }, place) => [number, place / Math.max(1, ranked.length - 1)]));
+  const front = paretoFront(trials, objectives);
   const first = objectives.length > 1 ? front[0] : ranked[0];
   return {
     study,
@@ -65,22 +67,22 @@ export function factsOf(study: ReportedStudy): Facts {
     steps: trials.reduce((sum, trial) => sum + stepOf(trial), 0),
     importance: importance(space, trials, objectives),
     failures: failuresOf(trials),
-    place: ({ number }) => places.get(number),
+    rank: ({ number }) => ranks.get(number),
   };
 }
 
-/** How far a trial came. */
+/** The last step that a trial reported. */
 export const stepOf = ({ reports }: TrialInfo): number => reports.at(-1)?.step ?? 0;
 
-/** The value of an objective; undefined where it is missing or no number that a chart could show. */
+/** The value of an objective; undefined where it is missing or not finite. */
 export function valueOf({ result }: TrialInfo, { metric }: Objective): number | undefined {
   const value = result?.[metric];
   return Number.isFinite(value) ? value : undefined;
 }
 
 /**
- * The values that an axis of results is made for: those of completed trials, if there are some. What others had when they
- * ended early is not comparable, and would take most of the room.
+ * The values that an axis of results must cover: those of completed trials, if there are some. Values of trials that
+ * ended early are not comparable, and would take most of the axis.
  */
 export function comparedValues(trials: readonly TrialInfo[], objective: Objective): readonly number[] {
   const valuesOf = (some: readonly TrialInfo[]): readonly number[] =>
@@ -89,7 +91,7 @@ export function comparedValues(trials: readonly TrialInfo[], objective: Objectiv
   return completed.length >= 3 ? completed : valuesOf(trials);
 }
 
-/** A report is made to be passed on, and an error may quote an address with a password in it. */
+/** Reports are passed on, and an error message may quote an address with a password. */
 function withoutSecrets(trials: readonly TrialInfo[]): readonly TrialInfo[] {
   const secrets = secretsOfEnvironment();
   return trials.map((trial) => (trial.reason === "" ? trial : { ...trial, reason: redact(trial.reason, secrets) }));
@@ -105,7 +107,7 @@ function failuresOf(trials: readonly TrialInfo[]): readonly Failure[] {
     .sort((a, b) => b.trials.length - a.trials.length);
 }
 
-/** At most so many: the better half of them, and of the rest every so-manieth. */
+/** At most `most`: the best half of them, and an even selection of the rest. */
 export function someOf<T>(ranked: readonly T[], most: number): readonly T[] {
   if (ranked.length <= most) return ranked;
   const best = Math.ceil(most / 2);
@@ -117,15 +119,14 @@ export function someOf<T>(ranked: readonly T[], most: number): readonly T[] {
   ];
 }
 
-// A study in a few lines: how it ended, what was best, what it took.
-
-interface SummaryLine {
+export interface SummaryLine {
   readonly title: string;
   readonly text: string;
 }
 
 const counted = (count: number, one: string): string => `${count.toLocaleString("en")} ${one}${count === 1 ? "" : "s"}`;
 
+/** A study in a few lines: the best values, and how many trials, steps and seconds it took. */
 export function summaryOf({ study, trials, counts, steps }: Facts): readonly SummaryLine[] {
   const { objectives, elapsed, status, reason } = study;
   const completed = trials.filter(({ status: each }) => each === "completed");
@@ -154,16 +155,14 @@ export function trialList(numbers: readonly number[], most = 8): string {
   return `${numbers.length === 1 ? "trial" : "trials"} ${shown}${left > 0 ? ` and ${left} more` : ""}`;
 }
 
-// What a table of trials says of each: its objectives, its parameters, and where there is something to say, how it went.
-
+/** A column of a table of trials. */
 export interface Column {
   readonly title: string;
   readonly kind: "number" | "text" | "long";
   text(trial: TrialInfo): string;
 }
 
-const isNumber = (text: string): boolean => text === "" || !Number.isNaN(Number(text));
-
+/** All columns that have something to show. */
 export function columnsOf({ study: { space, objectives }, trials }: Facts): readonly Column[] {
   const paths = [...new Set(space.parameters.map(({ path }) => path))];
   const columns: Omit<Column, "kind">[] = [
@@ -175,29 +174,20 @@ export function columnsOf({ study: { space, objectives }, trials }: Facts): read
     })),
     ...paths.map((path) => ({ title: path, text: (trial: TrialInfo) => valueAtPath(trial, path, space.parameters) })),
     { title: "steps", text: (trial) => numberText(stepOf(trial)) },
-    { title: "attempts", text: ({ attempts }) => String(attempts) },
-    { title: "why", text: ({ reason }) => reason },
   ];
-  return columns
-    .map((column) => {
-      const texts = trials.map((trial) => column.text(trial));
-      return {
-        column,
-        texts,
-        kind: column.title === "why" ? "long" : texts.every(isNumber) ? "number" : "text",
-      } as const;
-    })
-    .filter(({ column: { title }, texts }) =>
-      title === "attempts"
-        ? texts.some((text) => Number(text) > 1)
-        : title !== "why" || texts.some((text) => text !== ""),
-    )
-    .map(({ column, kind }) => ({ ...column, kind }));
+  if (trials.some(({ attempts }) => attempts > 1))
+    columns.push({ title: "attempts", text: ({ attempts }) => String(attempts) });
+  if (trials.some(({ reason }) => reason !== "")) columns.push({ title: "why", text: ({ reason }) => reason });
+  const isNumber = (text: string): boolean => text === "" || !Number.isNaN(Number(text));
+  return columns.map((column) => {
+    const hasNumbers = trials.every((trial) => isNumber(column.text(trial)));
+    return { ...column, kind: column.title === "why" ? "long" : hasNumbers ? "number" : "text" };
+  });
 }
 
-/** Of the best, all but how they went; where one of them ended early, that its value is no result. */
+/** The columns for the best trials: without `attempts` and `why`, and `status` only where one of them ended early. */
 export function shortColumnsOf(facts: Facts, shown: readonly TrialInfo[]): readonly Column[] {
-  const early = shown.some(({ status }) => status !== "completed");
-  const left = ["attempts", "why", ...(early ? [] : ["status"])];
-  return columnsOf(facts).filter(({ title }) => !left.includes(title));
+  const endedEarly = shown.some(({ status }) => status !== "completed");
+  const omitted = ["attempts", "why", ...(endedEarly ? [] : ["status"])];
+  return columnsOf(facts).filter(({ title }) => !omitted.includes(title));
 }

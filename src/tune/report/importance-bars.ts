@@ -1,4 +1,4 @@
-// How much each parameter matters, as bars: for a page, and in plain text.
+// The importance of each parameter as bars, in HTML and in plain text.
 import type { Importance } from "../importance.ts";
 import { html, type Markup } from "./plot.ts";
 
@@ -9,10 +9,10 @@ interface Bar {
 }
 
 const TEXT_WIDTH = 30;
-/** Below this the shares are mostly chance. */
+/** Below this R², the shares are mostly chance. */
 const LEAST_FIT = 0.2;
 
-/** Most important first, and last what only several together explain. */
+/** The most important first, and last what only several parameters explain together. */
 function barsOf({ parameters, interactions }: Importance): readonly Bar[] {
   const twins = (path: string): boolean => parameters.filter(({ parameter }) => parameter.path === path).length > 1;
   return [
@@ -26,13 +26,13 @@ function barsOf({ parameters, interactions }: Importance): readonly Bar[] {
 
 const percentOf = (share: number): string => `${Math.round(100 * share)} %`;
 
-/** What the shares are worth. */
+/** How much the shares can be trusted. */
 export function importanceNote({ fit, trials }: Importance): string {
   const fitText = fit.toFixed(2);
-  const said = `Shares of what the parameters explain of the trials' places, from ${trials} trials by functional ANOVA.`;
+  const method = `How much of the trials' ranking each parameter explains, from ${trials} trials by functional ANOVA.`;
   return fit < LEAST_FIT
-    ? `${said} They say little yet: its model foretells unseen trials hardly at all (R² ${fitText}).`
-    : `${said} Its model foretells unseen trials with an R² of ${fitText}.`;
+    ? `${method} They say little yet: the model hardly predicts unseen trials (R² ${fitText}).`
+    : `${method} The model predicts unseen trials with an R² of ${fitText}.`;
 }
 
 export function importanceBars(found: Importance): Markup {
@@ -48,7 +48,7 @@ export function importanceBars(found: Importance): Markup {
     <p class="note">${importanceNote(found)}</p>`;
 }
 
-/** Lines of equal bars, for a fixed font. */
+/** For a monospaced font. */
 export function importanceText(found: Importance): string {
   const bars = barsOf(found);
   const width = bars.reduce((most, { name }) => Math.max(most, name.length), 0);

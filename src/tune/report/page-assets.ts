@@ -1,4 +1,5 @@
-// How the page of a report looks, by day and by night.
+// The stylesheet and the script of a report's page. The script highlights a trial everywhere, sorts tables, and filters
+// by ranges on the axes. The page's policy allows it by its hash: a test compares the two.
 
 export const STYLE = `
 :root {
@@ -81,9 +82,6 @@ tr.on { background: var(--panel); }
   background: var(--paper); box-shadow: 0 4px 16px rgb(0 0 0 / 0.2); font-size: 12px; line-height: 1.4; pointer-events: none;
   white-space: pre-line; overflow-wrap: anywhere; font-variant-numeric: tabular-nums; }
 `;
-
-// The page's own script: what one points at is shown everywhere, tables are sorted by a click, and ranges are chosen on axes.
-// The page allows this script by its hash and no other, so a test compares the two.
 
 export const SCRIPT_HASH = "sha256-QbpZv11FtX9P2tmekk0/aSoKSjDx0E6PYGOxmdxSBdg=";
 

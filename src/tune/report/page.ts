@@ -1,15 +1,14 @@
-// The report as one HTML file. It loads nothing, and is whole without its script.
+// The report as one HTML file. It loads nothing, and is complete without its script.
 import type { TrialInfo } from "../../core/outer-events.ts";
 import { rankNote } from "../ranking.ts";
-import { type Column, type Facts, columnsOf, shortColumnsOf, summaryOf, trialList } from "./facts.ts";
+import { BEST, type Column, type Facts, columnsOf, shortColumnsOf, summaryOf, trialList } from "./facts.ts";
 import { curvesChart, frontChart, historyChart } from "./charts.ts";
 import { Markup, type Piece, html, markOf } from "./plot.ts";
 import { importanceBars } from "./importance-bars.ts";
 import { parallelChart } from "./parallel-chart.ts";
 import { SCRIPT, SCRIPT_HASH, STYLE } from "./page-assets.ts";
 
-const BEST = 10;
-/** Only this script may run: should a value ever get past the escaping, it stays text. */
+/** Allows only this script, so that a value that got past the escaping would still do nothing. */
 const POLICY = `default-src 'none'; style-src 'unsafe-inline'; script-src '${SCRIPT_HASH}'; base-uri 'none'; form-action 'none'`;
 
 export function htmlReport(facts: Facts): string {
@@ -105,8 +104,7 @@ function failures({ failures: all }: Facts): Piece {
   );
 }
 
-// Trials as a table of a page; a script of the page sorts it by any column.
-
+/** The page's script sorts it by any column. */
 export function trialsTable(facts: Facts, columns: readonly Column[], trials: readonly TrialInfo[]): Markup {
   const head = columns.map(({ title, kind }) => html`<th scope="col" class="${kind}"><button>${title}</button></th>`);
   const rows = trials.map((trial) => {

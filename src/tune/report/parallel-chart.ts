@@ -6,14 +6,14 @@ import { type Markup, PLOT_HEIGHT, html, lineOf, percent, stretched } from "./pl
 
 interface Upright extends Axis {
   readonly title: string;
-  /** Undefined where the trial does not have it. */
+  /** Undefined where the trial has no value. */
   readonly valueOf: (trial: TrialInfo) => number | undefined;
 }
 
 const MOST_LINES = 300;
-/** Narrower, and texts would run into each other: then it is scrolled. */
+/** Pixels per axis. In less, the texts would overlap; a wider chart scrolls. */
 const COLUMN = 110;
-/** What does not exist in a trial lies below its axis, at this place. */
+/** Where a line passes an axis whose parameter the trial does not have: below it. */
 const ABSENT = -0.12;
 const LONGEST = 16;
 
@@ -49,7 +49,7 @@ export function parallelChart(facts: Facts): Markup {
           role="img"
           aria-label="Each trial as a line through its parameters and objectives"
         >
-          ${stretched(PLOT_HEIGHT, lines)}${uprights}
+          ${stretched(lines)}${uprights}
         </svg>
       </div>
     </div>

@@ -1,30 +1,16 @@
-// studyReport: a study as a page to read, in Markdown and as one HTML file that needs nothing else.
-import type { TrialInfo } from "../../core/outer-events.ts";
-import type { Space } from "../space/space.ts";
-import type { Objective } from "../types.ts";
-import { type Facts, factsOf, shortColumnsOf, summaryOf, trialList } from "./facts.ts";
-import { htmlReport } from "./page.ts";
+// studyReport: a study as Markdown, and as one HTML file (page.ts) that needs nothing else.
 import { safeText } from "../../core/safe-text.ts";
-import { importanceNote, importanceText } from "./importance-bars.ts";
+import type { TrialInfo } from "../../core/outer-events.ts";
 import { rankNote } from "../ranking.ts";
-
-/** What is reported on: a Study is one, and so is what its journal tells. */
-export interface ReportedStudy {
-  readonly name: string;
-  readonly space: Space;
-  readonly objectives: readonly Objective[];
-  readonly trials: readonly TrialInfo[];
-  /** Seconds that it has run. */
-  readonly elapsed?: number;
-  /** How it ended, and why: as `run()` returned it. */
-  readonly status?: string;
-  readonly reason?: string;
-}
+import type { ReportedStudy } from "../types.ts";
+import { BEST, factsOf, shortColumnsOf, summaryOf, trialList, type Facts } from "./facts.ts";
+import { importanceNote, importanceText } from "./importance-bars.ts";
+import { htmlReport } from "./page.ts";
 
 /** The report of a study, in Markdown and as a page. */
 export interface StudyReport {
   readonly markdown: string;
-  /** A whole file: charts and styles are in it, nothing is loaded. */
+  /** A self-contained file: charts and styles are in it, nothing is loaded. */
   readonly html: string;
 }
 
@@ -34,9 +20,6 @@ export function studyReport(study: ReportedStudy): StudyReport {
   return { markdown: markdownReport(facts), html: htmlReport(facts) };
 }
 
-// The report in Markdown: for a pull request, a wiki, or a terminal.
-
-const BEST = 10;
 const LONGEST_MESSAGE = 300;
 
 function markdownReport(facts: Facts): string {
@@ -57,7 +40,7 @@ function markdownReport(facts: Facts): string {
   if (importance)
     parts.push("## What matters", fenced(importanceText(importance), ""), escape(importanceNote(importance)));
   if (failures.length > 0) {
-    const lines = failures.map(({ message, trials }) => `- ${trialList(trials)}: ${escape(cut(message))}`);
+    const lines = failures.map(({ message, trials }) => `- ${trialList(trials)}: ${escape(shorten(message))}`);
     parts.push("## Failures", lines.join("\n"));
   }
   return `${parts.join("\n\n")}\n`;
@@ -73,14 +56,14 @@ function table(facts: Facts, trials: readonly TrialInfo[]): string {
   ].join("\n");
 }
 
-/** What a trial is called or says is text: no markup, no link, and no end of the table's row. */
+/** Names and messages of trials are text: no markup, no link, and no end of the table's row. */
 const escape = (text: string): string =>
   safeText(text.replace(/\s+/g, " ").replace(/[\\`*[\]<>|&~]|(?<!\w)_|_(?!\w)/g, (mark) => `\\${mark}`));
 
-const cut = (message: string): string =>
+const shorten = (message: string): string =>
   message.length > LONGEST_MESSAGE ? `${message.slice(0, LONGEST_MESSAGE)}…` : message;
 
-/** As it is, in a fence longer than any in it. */
+/** Verbatim, in a fence longer than any in the text. */
 function fenced(text: string, language: string): string {
   const longest = (text.match(/`{3,}/g) ?? []).reduce((most, run) => Math.max(most, run.length), 2);
   const fence = "`".repeat(longest + 1);

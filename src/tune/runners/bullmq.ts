@@ -2,7 +2,7 @@
 import { component } from "../../core/component.ts";
 import { checkOptions, is, type Check } from "../../core/options.ts";
 import type { StudyQueue } from "./bullmq/study-queue.ts";
-import { type Runner, checkElsewhere } from "./runner.ts";
+import { type Runner, checkPortable } from "./runner.ts";
 
 /** Options of `bullmq`. */
 export interface BullmqOptions {
@@ -59,7 +59,7 @@ export const bullmq = /* @__PURE__ */ component(
       name: "bullmq",
       ...(directory !== undefined && { directory }),
       async open(study) {
-        const trial = checkElsewhere("bullmq", study);
+        const trial = checkPortable("bullmq", study);
         const { openStudyQueue } = await import("./bullmq/study-queue.ts");
         const place = directory ?? process.cwd();
         const shared = { redis, allowVolatile, key: key ?? keyOfEnvironment() };

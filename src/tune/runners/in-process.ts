@@ -1,7 +1,7 @@
-// inProcess: trials run in this process, where closures work and one hook object listens to all there is.
+// inProcess: trials run in this process, so that closures work and one hook object listens to everything.
 import { component } from "../../core/component.ts";
 import { OptionError } from "../../core/errors.ts";
-import { type TrialFunction, listensToTraining, runAttempt } from "../trial.ts";
+import { runAttempt, type TrialFunction } from "../trial.ts";
 import type { Hook } from "../../core/hook.ts";
 import type { Runner } from "./runner.ts";
 
@@ -19,7 +19,7 @@ export const inProcess = /* @__PURE__ */ component({ kind: "runner", name: "inPr
         );
       }
       trial = study.trial;
-      hooks = [...study.hooks, ...study.moduleHooks].filter(listensToTraining);
+      hooks = [...study.hooks, ...study.moduleHooks];
     },
     run: (job, host) => runAttempt(trial!, job, host, hooks),
     close: () => Promise.resolve(),

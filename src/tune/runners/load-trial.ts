@@ -1,9 +1,15 @@
-// The function of a trial that has a name: a module's export, or the experiment of a sweep.
+// Loads the function of a trial that is given by name: a module's export, or the experiment of a sweep.
 import { OptionError } from "../../core/errors.ts";
 import { show } from "../../core/options.ts";
 import { loadExport } from "../../experiment/config/modules.ts";
 import { projectOf } from "../../experiment/config/project.ts";
 import type { TrialFunction } from "../trial.ts";
+
+/** The name of a sweep's trial is the path of the sweep's record. No module has such a name. */
+const SWEEP = /^(.*)\/sweep\.json$/;
+
+/** The study's directory, if the trial is the experiment of a sweep; undefined for a module's export. */
+export const sweepOf = (trial: string): string | undefined => SWEEP.exec(trial)?.[1];
 
 /** @param directory what a module's path is relative to */
 export async function loadTrial(trial: string, directory: string): Promise<TrialFunction<never>> {
@@ -13,11 +19,3 @@ export async function loadTrial(trial: string, directory: string): Promise<Trial
   if (typeof fn === "function") return fn as TrialFunction<never>;
   throw new OptionError(`Expected \`trial\` (${trial}) to be a function, got ${show(fn)}`);
 }
-
-// Tells the experiment of a sweep from a module's export, where a trial has a name.
-
-/** A path of a sweep's record; modules end otherwise. */
-const SWEEP = /^(.*)\/sweep\.json$/;
-
-/** The directory of the study whose experiment it is; undefined of a module's export. */
-export const sweepOf = (trial: string): string | undefined => SWEEP.exec(trial)?.[1];

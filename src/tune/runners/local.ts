@@ -2,7 +2,7 @@
 import { component } from "../../core/component.ts";
 import { is } from "../../core/options.ts";
 import { ChildPool } from "./trial-processes.ts";
-import { type Runner, checkElsewhere } from "./runner.ts";
+import { type Runner, checkPortable } from "./runner.ts";
 
 /** Options of `local`. */
 export interface LocalOptions {
@@ -44,7 +44,7 @@ export const local = /* @__PURE__ */ component(
       ...(processes !== undefined && { size: processes }),
       ...(options.directory !== undefined && { directory: options.directory }),
       open(study) {
-        trial = checkElsewhere("local", study);
+        trial = checkPortable("local", study);
         pool = new ChildPool({ size: processes ?? study.concurrency, memory, timeout, recycle });
       },
       run: (job, host) => pool!.run(trial, options.directory ?? process.cwd(), job, host),

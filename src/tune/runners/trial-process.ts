@@ -1,7 +1,7 @@
-// The process of a trial: runs the attempts that it is given, one at a time, and ends with the study's process.
-import { type TrialFunction, listensToTraining, runAttempt } from "../trial.ts";
-import { errorOf } from "../study-errors.ts";
+// The process of a trial: runs the attempts that it is given, one at a time, and exits with the study's process.
 import { ModuleHooks } from "../module-hooks.ts";
+import { errorOf } from "../study-errors.ts";
+import { runAttempt, type TrialFunction } from "../trial.ts";
 import { loadTrial } from "./load-trial.ts";
 import type { FromTrial, ToTrial, TrialHost, Verdict } from "./runner.ts";
 
@@ -10,7 +10,7 @@ let questions = 0;
 let abort = new AbortController();
 let fn: TrialFunction<never> | undefined;
 
-/** What cannot be sent any more has nobody left to hear it. */
+/** Errors are ignored: if the message cannot be sent, the study's process is gone. */
 const send = (message: FromTrial): void => void process.send?.(message, undefined, undefined, () => undefined);
 
 const ask = (message: (id: number) => FromTrial): Promise<Verdict> =>
@@ -30,11 +30,10 @@ const hostOf = (made: ModuleHooks): TrialHost => ({
 async function run({ trial, directory, job }: Extract<ToTrial, { kind: "run" }>): Promise<void> {
   abort = new AbortController();
   try {
-    // The same one each time: what finding a module costs is paid once.
+    // A process only ever runs the trials of one study, so the function is loaded once.
     fn ??= await loadTrial(trial, directory);
-    const made = await ModuleHooks.make(job.hooks ?? [], directory, "trial");
-    made.setElsewhere(job.hookFields ?? {});
-    const outcome = await runAttempt(fn, job, hostOf(made), made.hooks.filter(listensToTraining));
+    const made = await ModuleHooks.make(job.hooks ?? [], directory);
+    const outcome = await runAttempt(fn, job, hostOf(made), made.hooks);
     send({ kind: "returned", outcome: { ...outcome, stash: made.pack(outcome.stash) } });
   } catch (error) {
     send({ kind: "failed", error: errorOf(error) });

@@ -20,7 +20,7 @@ import type { Hook } from "../../core/hook.ts";
 import { type HookSource, ModuleHooks } from "../module-hooks.ts";
 import type { ConfigPath } from "../../experiment/config/config-error.ts";
 import { spaceFromConfig } from "../space/space-data.ts";
-import { listensToTraining } from "../trial.ts";
+import { listensTo } from "../trial.ts";
 
 type Map = Readonly<Record<string, unknown>>;
 type Made = StudyOptions<Space> & { readonly experiment?: unknown };
@@ -199,6 +199,6 @@ export function placeOf(config: unknown, option: string): ConfigPath {
 
 /** Hooks that are named by their module's export are made once more, to know their names and events. */
 export async function trainingHooks({ hooks, hookSources }: StudyPlan, directory: string): Promise<readonly Hook[]> {
-  const { hooks: made } = await ModuleHooks.make(hookSources, directory, "study");
-  return [...hooks, ...made].filter(listensToTraining);
+  const { hooks: made } = await ModuleHooks.make(hookSources, directory);
+  return [...hooks, ...made].filter((hook) => listensTo(hook, "training"));
 }

@@ -1,7 +1,7 @@
 // Everything that comes from Redis passes here: signed if there is a key, of a known form, or dropped and counted.
 import { parseExact } from "../../../runs/exact-json.ts";
 import { is, type Check } from "../../../core/options.ts";
-import { failure, isRecord, numbers, shaped, type Fields } from "../../data-checks.ts";
+import { failure, numbers, shaped, type Fields } from "../../data-checks.ts";
 import type { TrialJob } from "../runner.ts";
 import type { Claim } from "./claim.ts";
 import type { DownMessage, Up } from "./exactly-once.ts";
@@ -67,10 +67,6 @@ const job = shaped(
     runDir: is.name,
     resume: is.string,
     hooks: is.arrayOf(is.or(is.name, shaped({ use: is.name }))),
-    hookFields: {
-      expected: "lists of fields by hook",
-      test: (value) => isRecord(value) && Object.values(value).every(is.arrayOf(is.name).test),
-    },
   },
 );
 
