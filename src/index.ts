@@ -1,6 +1,7 @@
 // hookline: the training loop that you can hook anywhere.
 import "./core/ambient.ts";
-export { Trainer, type Preflight } from "./trainer/trainer.ts";
+export { Trainer } from "./trainer/trainer.ts";
+export type { Preflight } from "./trainer/preflight.ts";
 export type { FitOptions, TrainerOptions } from "./trainer/options.ts";
 export type { RunResult } from "./core/result.ts";
 export type { GivenState, Hook, HookState, ErrorPolicy, Need, Stage } from "./core/hook.ts";

@@ -75,14 +75,14 @@ export const FIELDS = {
   tokensSeen: always((run): number => run.clock.now.tokens),
   samplesSeen: always((run): number => run.clock.now.samples),
   model: always((run): Model<never> | LossModel => run.host.model),
-  params: always((run): ParamsView => run.host.params(), { instead: "ctx.setParams(params)" }),
+  params: always((run): ParamsView => run.session.params, { instead: "ctx.setParams(params)" }),
   optimizers: always((run, turn): readonly LiveOptimizer[] => run.host.optimizersFor(turn), {
     instead: "ctx.setLr(lr), or assign to ctx.optimizers[0].groups[0].lr",
   }),
   /** The engine that computes: `native`, `wasm`, `webgpu`, … */
-  device: always((run): string => run.host.device()),
+  device: always((run): string => run.session.device),
   /** Seconds that the engine has spent on compiling so far; undefined when it does not report them. */
-  compileSeconds: always((run): number | undefined => run.host.compileSeconds?.()),
+  compileSeconds: always((run): number | undefined => run.session.compileSeconds),
   paramCount: always((run): number => run.host.paramCount()),
   /**
    * The trainer's options. In an experiment `config.experiment` is the whole configuration: the config as it is written,
@@ -94,9 +94,9 @@ export const FIELDS = {
   elapsed: always((run): number => run.elapsed),
   shared: always((run): Shared => run.shared),
   /** This process in its process group, from 0; 0 is the main one. */
-  rank: always((run): number => run.team?.rank ?? 0),
+  rank: always((run): number => run.group?.rank ?? 0),
   /** How many processes train together; 1 without a process group. */
-  worldSize: always((run): number => run.team?.size ?? 1),
+  worldSize: always((run): number => run.group?.size ?? 1),
   /** Registration and cost of all hooks; changes take effect at the next event. */
   hooks: always((run): HookRegistry => run.host.hooks()),
   /** The run's checkpoints. */
@@ -114,7 +114,7 @@ export const FIELDS = {
   ),
   optimizerIdx: only(OPTIMIZER, (run): number => run.optimizerIdx),
   /** The rate this step uses: the first group of the first optimizer, or of the current one. */
-  lr: only(["stepBegin", "stepEnd", ...OPTIMIZER], (run): number => run.host.work().lr(run.optimizerIdx), {
+  lr: only(["stepBegin", "stepEnd", ...OPTIMIZER], (run): number => run.session.optimizers.stepRate(run.optimizerIdx), {
     instead: "ctx.setLr(lr)",
   }),
   grads: only(["afterBackward", ...OPTIMIZER], (run, turn) => gradsOf(run, turn), {
@@ -127,23 +127,24 @@ export const FIELDS = {
    */
   loss: only(
     [...WITH_OUTPUTS, ...OPTIMIZER, "stepEnd", "epochEnd", "trainEnd"],
-    (run): number => (run.phase === "train" ? (run.stepLoss ?? run.host.work().shown.loss) : run.host.evalWork().loss),
+    (run): number =>
+      run.phase === "train" ? (run.stepLoss ?? run.session.readings.loss) : run.session.evaluation.loss,
     { instead: "ctx.scaleLoss(k) or ctx.setLoss(loss)" },
   ),
   /** Host copies of the model's outputs; a hook that reads them says `needs: ["outputs"]`. */
   outputs: only([...WITH_OUTPUTS, "predictBatchEnd"], (run): HostArray | HostTensors => {
     if (run.phase === "predict") return run.predicted;
-    return run.phase === "train" ? run.host.work().shown.outputs : run.host.evalWork().outputs;
+    return run.phase === "train" ? run.session.readings.outputs : run.session.evaluation.outputs;
   }),
   /** Points inside the model, for hooks with `probes`: those of the last micro-batch, in the order of the program. */
   activations: only([...WITH_OUTPUTS, "stepEnd"], (run, { probes }): Activations => {
-    if (probes) return (run.phase === "train" ? run.host.work().shown : run.host.evalWork()).activations(probes);
+    if (probes) return (run.phase === "train" ? run.session.readings : run.session.evaluation).activations(probes);
     throw new ContextError(
       `This hook did not ask for activations. Say probes: { match: "*" } on it; trainer.probePoints() lists the points.`,
     );
   }),
   /** Mean loss of this epoch so far, weighted by samples; in `trainEnd` of the last epoch. NaN before there is one. */
-  avgLoss: only(["batchEnd", "stepEnd", "epochEnd", "trainEnd"], (run): number => run.host.work().shown.avgLoss),
+  avgLoss: only(["batchEnd", "stepEnd", "epochEnd", "trainEnd"], (run): number => run.session.readings.avgLoss),
   /**
    * The trainer's metrics of this batch alone: in `evalBatchEnd` of the evaluation batch, in `batchEnd` of the
    * micro-batch, in `stepEnd` of all micro-batches of the step. In training a hook that reads them says
@@ -151,9 +152,9 @@ export const FIELDS = {
    * `stepEnd` the metrics are those of all ranks.
    */
   batchMetrics: only(["batchEnd", "stepEnd", "evalBatchEnd"], (run): Metrics => {
-    if (run.phase !== "train") return run.host.evalWork().batchMetrics;
-    const { plan, shown } = run.host.work();
-    if (plan.batchMetrics) return run.inStep ? shown.batchMetrics : shown.stepMetrics;
+    if (run.phase !== "train") return run.session.evaluation.batchMetrics;
+    const { step, readings } = run.session;
+    if (step.plan.batchMetrics) return run.inStep ? readings.batchMetrics : readings.stepMetrics;
     throw new ContextError(
       `ctx.batchMetrics is not computed in this step. Say needs: ["batchMetrics"] on the hook that reads it.`,
     );
@@ -161,16 +162,16 @@ export const FIELDS = {
   /** Global gradient norm before clipping; when clipping is on or a hook says `needs: ["gradNorm"]`. */
   gradNorm: only(
     ["gradientClip", "afterOptimizerStep", "stepEnd"],
-    (run): number => run.stepNorm ?? run.host.work().shown.gradNorm,
+    (run): number => run.stepNorm ?? run.session.readings.gradNorm,
   ),
-  clippedNorm: only(["gradientClip"], (run): number => run.host.work().shown.clippedNorm),
+  clippedNorm: only(["gradientClip"], (run): number => run.session.readings.clippedNorm),
   /** False when the step changed nothing because its loss or gradient is NaN or infinite; for hooks with `needs: ["finite"]`. */
   finite: only(["stepEnd"], (run): boolean => isFiniteStep(run)),
   /** Computes a step that is not finite once more, to find what was bad first; only when `finite` is false. */
   diagnose: only(
     ["stepEnd"],
     (run) => (): Promise<Diagnosis> => {
-      if (!isFiniteStep(run)) return run.host.work().diagnose();
+      if (!isFiniteStep(run)) return run.session.step.diagnose();
       throw new ContextError(`ctx.diagnose looks at a step that is not finite; this one was. Check ctx.finite first.`);
     },
     { inTurn: true },
@@ -222,9 +223,8 @@ export const COMMON_FIELDS = fieldNames.filter((field) => FIELDS[field].events =
 export const fieldsOf = (event: string): FieldName[] =>
   fieldNames.filter((field) => FIELDS[field].events !== "every event" && eventsWith(field).includes(event));
 
-function isFiniteStep({ host }: Run): boolean {
-  const { plan, finite } = host.work();
-  if (plan.finite) return finite;
+function isFiniteStep({ session: { step } }: Run): boolean {
+  if (step.plan.finite) return step.finite;
   throw new ContextError(`ctx.finite is not checked in this step. Say needs: ["finite"] on the hook that reads it.`);
 }
 
@@ -232,7 +232,7 @@ function gradsOf(run: Run, turn: HookTurn): Grads {
   // The gradients of a micro-batch are this rank's own; those of the step are joined, and must stay equal on all ranks.
   const isOwn = run.turn.event === "afterBackward";
   const record = (what: string): void => (isOwn ? turn.record(what) : turn.recordOnAllRanks(what));
-  const grads = run.host.work().grads(run.optimizerIdx, record);
+  const grads = run.session.step.grads(run.optimizerIdx, record);
   if (grads) return grads;
   throw new ContextError(noGradients(turn.event("grads")));
 }

@@ -1,23 +1,13 @@
-// One evaluation over one loader: inside a run, or on its own.
-import { toBatch } from "./batch.ts";
+// Evaluations: when one is due, and one evaluation over one loader, inside a run or on its own.
 import { epochIdx } from "./counters.ts";
+import type { CadenceRule } from "./cadence.ts";
 import { DataError } from "./errors.ts";
-import type { Loader, MaybePromise } from "./model.ts";
-import { chain } from "./maybe.ts";
+import type { Loader } from "./model.ts";
 import { showFilter } from "./inspection.ts";
 import type { HookRegistry } from "./registry.ts";
 import type { Run } from "./run.ts";
-import type { Team } from "./team.ts";
-import type { EvalWork } from "./work.ts";
-
-/** Batches of an evaluation after which several processes look for a signal that one of them was sent. */
-const AGREE_EVERY = 8;
-
-/** A signal to the process, or the caller's AbortSignal. */
-export interface Interruption {
-  readonly reason: string;
-  readonly requestedBy: string;
-}
+import { EVALUATION, fire, scope } from "./scope.ts";
+import type { Session } from "./session.ts";
 
 export interface EvalFeed {
   /** Prefix of its metrics: `val`, `test`, or the loader's name. */
@@ -27,98 +17,137 @@ export interface EvalFeed {
   readonly limitBatches: number;
 }
 
-export interface EvalParts {
+/** What an evaluation runs on. */
+export interface EvalLoop {
   readonly run: Run;
   readonly hooks: HookRegistry;
-  readonly evalWork: EvalWork;
+  readonly session: Session;
   readonly seed: number;
-  /** The processes that train together; undefined for one alone. */
-  readonly team: Team | undefined;
-  /** Why the run must end now, from a signal or the caller's AbortSignal. */
-  interrupted(): Interruption | undefined;
-  /** Lets timers, signals and I/O run, when it is time. */
-  breathe(): void | Promise<void>;
+}
+
+/** What decides when a run evaluates. */
+interface Evaluating extends EvalLoop {
+  readonly evals: readonly EvalFeed[];
+  readonly evalEvery: CadenceRule | undefined;
+  readonly evalAtStart: boolean;
+}
+
+export function evalDue({ run, evals, evalEvery }: Evaluating, at: "step" | "epoch"): boolean {
+  const isRequested = run.requests.eval;
+  run.requests.eval = false;
+  if (evals.length === 0 || run.evaluatedAt === run.clock.now.step) return false;
+  if (isRequested) return true;
+  if (evalEvery === undefined || (evalEvery.event === "epochEnd") !== (at === "epoch")) return false;
+  return evalEvery.due(run.moment);
+}
+
+/** Before the first step, or because a signal interrupted the evaluation that the run ended with. */
+export function firstEvalDue({ run, evals, evalAtStart }: Evaluating): boolean {
+  return (evalAtStart && run.clock.now.step === 0) || (run.evalOwed && evals.length > 0);
+}
+
+/** At the end: for a cadence with `atEnd`, or pending when the limits are reached already; unless it was just done. */
+export function lastEvalDue({ run, evals, evalEvery }: Evaluating): boolean {
+  const isWanted = evalEvery?.atEnd === true || run.evalOwed;
+  return isWanted && evals.length > 0 && run.status !== "interrupted" && run.evaluatedAt !== run.clock.now.step;
+}
+
+/** Evaluates all loaders. False when a signal interrupted it: then schedules do not see it, and it counts as not done. */
+export async function evaluateAll(loop: Evaluating): Promise<boolean> {
+  const { run, session, evals } = loop;
+  const before = run.evaluatedAt;
+  run.phase = "eval";
+  run.evaluatedAt = run.clock.now.step;
+  const { batch, batchIdx, loaderIdx, loaderName } = run;
+  try {
+    for (const feed of evals) await evaluateOnce(loop, feed);
+  } finally {
+    // A checkpoint that is written after a failure in here has the training's position.
+    Object.assign(run, { batch, batchIdx, loaderIdx, loaderName });
+  }
+  run.phase = "train";
+  if (run.partial) {
+    run.evaluatedAt = before;
+    return false;
+  }
+  run.clock.mark("eval");
+  session.optimizers.observe(run.metrics, "eval");
+  return true;
 }
 
 /** Fires the evaluation's events and returns its metrics; inside a run, merges them into it. */
-export async function evaluateOnce(parts: EvalParts, feed: EvalFeed): Promise<Record<string, number>> {
-  const { run, hooks, evalWork, team } = parts;
-  const { fire } = hooks;
-  run.loaderName = feed.name;
-  run.loaderIdx = feed.index;
-  run.partial = false;
-  evalWork.begin();
+export async function evaluateOnce(loop: EvalLoop, feed: EvalFeed): Promise<Record<string, number>> {
+  const { run, session } = loop;
+  const { evaluation } = session;
+  Object.assign(run, { loaderName: feed.name, loaderIdx: feed.index, partial: false });
+  evaluation.begin();
   try {
-    await fire.evalBegin!();
-    beginReplacing(parts, feed.name, "evalBegin");
-    feed.loader.begin(0, parts.seed);
-    for (run.batchIdx = 0; run.batchIdx < feed.limitBatches; run.batchIdx++) {
-      // An interrupted evaluation is worth nothing to a monitor: it ends at once and its metrics are not merged.
-      if (parts.interrupted() !== undefined && run.phase === "eval") {
-        run.partial = true;
-        break;
-      }
-      let found = takeBatch(parts, feed);
-      if (found instanceof Promise) found = await found;
-      if (!found) break;
-      run.requests.batch = undefined;
-      await fire.evalBatchBegin!();
-      run.replaceBatch();
-      const wait = evalWork.batch(run.batch, feed.name, run.batchIdx, run.share?.empty);
-      if (wait) await wait;
-      await fire.evalBatchEnd!();
-      if (team && run.phase === "eval" && run.batchIdx % AGREE_EVERY === AGREE_EVERY - 1) await team.agree();
-      await parts.breathe();
-    }
-    if (run.batchIdx === 0 && !run.partial) throw noBatches(feed.name);
-    const averages = await evalWork.end();
-    if (!averages && !run.partial) {
-      throw new DataError(
-        `Evaluation loader \`${feed.name}\` has no batch that weighs anything, so there is no loss to average. Are all its labels ignored, or does \`weigh\` return 0 for every batch?`,
-      );
-    }
-    run.evalMetrics = prefixed(
-      feed.name,
-      averages ? { loss: averages.loss, ...averages.metrics } : { loss: Number.NaN },
+    await scope(
+      loop,
+      EVALUATION,
+      async () => {
+        beginReplacing(loop, feed.name, "evalBegin");
+        await evaluateBatches(loop, feed);
+        run.evalMetrics = await averagesOf(loop, feed);
+        // A standalone evaluation does not touch the run's metrics.
+        if (run.partial || run.phase !== "eval") return;
+        run.log.report(run.evalMetrics);
+        run.remember(run.evalMetrics);
+      },
+      () => evaluation.restore(),
     );
-    // One on its own is none of the run's business.
-    if (!run.partial && run.phase === "eval") {
-      run.log.report(run.evalMetrics);
-      run.remember(run.evalMetrics);
-    }
-    await fire.evalEnd!();
-    return run.evalMetrics;
   } finally {
-    evalWork.restore();
     await feed.loader.close?.();
   }
+  return run.evalMetrics;
+}
+
+async function evaluateBatches(loop: EvalLoop, { name, loader, limitBatches }: EvalFeed): Promise<void> {
+  const { run, session } = loop;
+  const { evaluation } = session;
+  loader.begin(0, loop.seed);
+  for (run.batchIdx = 0; run.batchIdx < limitBatches; run.batchIdx++) {
+    // An interrupted evaluation is worth nothing to a monitor: it ends at once and its metrics are not merged.
+    if (run.interruption !== undefined && run.phase === "eval") {
+      run.partial = true;
+      break;
+    }
+    let fetched = evaluation.fetch(loader, name);
+    if (fetched instanceof Promise) fetched = await fetched;
+    if (!fetched) break;
+    run.show(fetched.batch, fetched.share);
+    run.requests.batch = undefined;
+    await fire(loop, "evalBatchBegin");
+    run.replaceBatch();
+    const wait = evaluation.batch(run.batch, name, run.batchIdx, run.share?.empty);
+    if (wait) await wait;
+    await fire(loop, "evalBatchEnd");
+    await session.breathe();
+  }
+  if (run.batchIdx === 0 && !run.partial) throw noBatches(name);
+}
+
+async function averagesOf({ run, session }: EvalLoop, { name }: EvalFeed): Promise<Record<string, number>> {
+  const averages = await session.evaluation.end();
+  if (!averages && !run.partial) {
+    throw new DataError(
+      `Evaluation loader \`${name}\` has no batch that weighs anything, so there is no loss to average. Are all its labels ignored, or does \`weigh\` return 0 for every batch?`,
+    );
+  }
+  return prefixed(name, averages ? { loss: averages.loss, ...averages.metrics } : { loss: Number.NaN });
 }
 
 export const noBatches = (loader: string): DataError =>
   new DataError(`Evaluation loader \`${loader}\` has no batches.`);
 
-/** Shows the next batch, or this process's share of it; false at the end. Synchronous where the loader is. */
-function takeBatch({ run, team }: EvalParts, { loader, name }: EvalFeed): MaybePromise<boolean> {
-  if (!team) {
-    return chain(loader.next(), (batch) => {
-      if (batch !== undefined) run.show(toBatch(batch, () => `Loader \`${name}\``));
-      return batch !== undefined;
-    });
-  }
-  return chain(team.nextShare(loader, name), (share) => {
-    if (share) run.show(share.batch, share);
-    return share !== undefined;
-  });
-}
-
 /** Lets hooks replace activations until `restore`. Decided once, so that an evaluation is of one model from end to end. */
 export function beginReplacing(
-  { run, hooks, evalWork }: Pick<EvalParts, "run" | "hooks" | "evalWork">,
+  { run, hooks, session }: Pick<EvalLoop, "run" | "hooks" | "session">,
   loader: string,
   event: string,
 ): void {
   const replacements = hooks.replacing(loader);
-  evalWork.replace(replacements);
+  session.evaluation.replace(replacements);
   const { now } = run.clock;
   for (const { hook, request } of replacements) {
     const what = `replace(${showFilter(request.match)}) in ${loader}`;

@@ -114,9 +114,9 @@ export class HookTurn {
     const { appliedBy = "all" } = row;
     const by = typeof appliedBy === "function" ? appliedBy(data as never, this.event(what), run) : appliedBy;
     if (by === "alike") this.#mustBeOnAllRanks(name);
-    if (run.team && by.startsWith("all")) {
+    if (run.group && by.startsWith("all")) {
       const entry = this.#entry(what, why);
-      run.team.ask({ name, data, entry });
+      run.group.ask({ name, data, entry });
       if (by === "all, here now") row.apply(run, data as never, entry);
       return;
     }
@@ -137,16 +137,16 @@ export class HookTurn {
   }
 
   #mustBeOnAllRanks(what: string): void {
-    if (!this.#run.team || !this.#isMainOnly) return;
+    if (!this.#run.group || !this.#isMainOnly) return;
     throw new ContextError(
-      `Hook \`${this.hook}\` runs on the main process only (\`ranks: "main"\`), but ctx.${what} must be called on all ${this.#run.team.size} alike, or their models would differ. Leave out \`ranks\`.`,
+      `Hook \`${this.hook}\` runs on the main process only (\`ranks: "main"\`), but ctx.${what} must be called on all ${this.#run.group.size} alike, or their models would differ. Leave out \`ranks\`.`,
     );
   }
 
   #ownEntry(what: string, why?: string): Intervention {
-    const { team } = this.#run;
+    const { group } = this.#run;
     const entry = this.#entry(what, why);
-    return team ? { ...entry, ranks: [team.rank] } : entry;
+    return group ? { ...entry, ranks: [group.rank] } : entry;
   }
 
   #entry(what: string, why?: string): Intervention {

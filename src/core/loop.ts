@@ -1,57 +1,54 @@
 // The training loop. It reads from top to bottom like the drawing in events.ts: run, epoch, step, batch, update.
-// Hot paths await only what is a promise: `if (p) await p` keeps a synchronous engine and synchronous hooks synchronous.
-import { measure, samplesIn, toBatch } from "./batch.ts";
-import {
-  actOnStop,
-  boundary,
-  ended,
-  epochLogDue,
-  evalDue,
-  evaluateAll,
-  evaluateAndLog,
-  firstEvalDue,
-  lastEvalDue,
-  log,
-} from "./boundary.ts";
+// Hot paths await only what is a promise: `if (wait) await wait` keeps a synchronous engine and synchronous hooks synchronous.
+import type { CadenceRule } from "./cadence.ts";
 import { DataError } from "./errors.ts";
-import { prefixed } from "./evaluate.ts";
+import { type EvalFeed, type EvalLoop, evalDue, evaluateAll, firstEvalDue, lastEvalDue, prefixed } from "./evaluate.ts";
 import type { BuiltinEvent } from "./events.ts";
+import type { Limits } from "./limits.ts";
 import type { MaybePromise } from "./model.ts";
-import type { LoopParts } from "./loop-parts.ts";
 import { chain } from "./maybe.ts";
-import type { Run } from "./run.ts";
-import type { Team } from "./team.ts";
+import { BATCH, EPOCH, fire, LOG, REST_OF_EPOCH, scope, STEP } from "./scope.ts";
+
+/** What the loop runs on: the state of the run, the hooks, the session that computes, and the user's limits and cadences. */
+export interface Loop extends EvalLoop {
+  readonly evals: readonly EvalFeed[];
+  readonly limits: Limits;
+  readonly evalEvery: CadenceRule | undefined;
+  readonly logEvery: CadenceRule;
+  readonly evalAtStart: boolean;
+  /** Batches of an epoch at most. */
+  readonly limitBatches: number;
+  readonly warn: (message: string) => void;
+}
 
 /** Runs epochs until a limit, a stop or an interruption; leaves the outcome in `run`. */
-export async function runLoop(parts: LoopParts): Promise<void> {
-  const { run, hooks, limits, team } = parts;
-  await hooks.fire.trainBegin!();
-  if (team) await team.agree();
-  await parts.saves.begin();
-  actOnStop(parts);
-  if (firstEvalDue(parts) && !ended(parts)) await evaluateAndLog(parts);
-  await epochs(parts);
-  if (lastEvalDue(parts)) await evaluateAndLog(parts);
-  // A signal has cut that one off.
-  if (run.evalOwed) ended(parts);
-  if (team) await team.agree();
+export async function runLoop(loop: Loop): Promise<void> {
+  const { run, session, limits } = loop;
+  await fire(loop, "trainBegin");
+  await session.saves.begin();
+  actOnStop(loop);
+  if (firstEvalDue(loop) && !ended(loop)) await evaluateAndLog(loop);
+  await epochs(loop);
+  if (lastEvalDue(loop)) await evaluateAndLog(loop);
+  // A signal may have interrupted that evaluation.
+  if (run.evalOwed) ended(loop);
+  await run.exchange("end");
   run.updateElapsed();
-  if (team) await team.compare(true);
-  await settled(parts, "trainEnd");
+  await settled(loop, "trainEnd");
   if (run.status === "training") {
     run.status = "completed";
     run.reason = limits.reached(run.clock.now) ?? `${limits.epochs} ${limits.epochs === 1 ? "epoch" : "epochs"}`;
   }
-  await parts.saves.end();
+  await session.saves.end();
 }
 
-async function epochs(parts: LoopParts): Promise<void> {
-  const { run, team, warn } = parts;
-  // Of several processes the main one says it for all.
-  let isSilent = team !== undefined && team.rank > 0;
-  while (!ended(parts)) {
-    const loss = await epoch(parts);
-    // A hook that ends the run says why by itself, and `nanGuard` keeps such steps out of the average.
+async function epochs(loop: Loop): Promise<void> {
+  const { run, warn } = loop;
+  // In a process group the main rank warns for all.
+  let isSilent = !run.isMain;
+  while (!ended(loop)) {
+    const loss = await epoch(loop);
+    // A hook that ends the run gives its own reason, and `nanGuard` keeps such steps out of the average.
     if (isSilent || loss === undefined || Number.isFinite(loss) || run.status !== "training") continue;
     isSilent = true;
     warn(
@@ -61,298 +58,320 @@ async function epochs(parts: LoopParts): Promise<void> {
 }
 
 /** Resolves to the average loss; to undefined where every step was skipped. */
-async function epoch(parts: LoopParts): Promise<number | undefined> {
-  const { run, hooks, work, feed, team } = parts;
-  const reopened = run.epochOpen;
-  if (!reopened) {
-    parts.saves.depart();
+async function epoch(loop: Loop): Promise<number | undefined> {
+  const { run, session } = loop;
+  const { saves } = session;
+  const isReopened = run.epochOpen;
+  if (!isReopened) {
+    saves.depart();
     run.clock.now.epoch++;
     run.epochOpen = true;
     run.batchIdx = -1;
-    feed.begin(run.clock.now.epoch - 1, parts.seed);
-    work.resetEpochMetrics();
-    parts.saves.arrive();
+    session.data.begin(run.clock.now.epoch - 1, loop.seed);
+    session.readings.resetEpoch();
+    saves.arrive();
   }
-  run.requests.skip = undefined;
-  // Resumed in the middle of an epoch, hooks have seen it begin.
-  if (!run.epochEntered) await hooks.fire.epochBegin!();
-  if (team) await team.agree();
-  run.epochEntered = true;
+  let loss: number | undefined;
+  await scope(loop, run.epochEntered ? REST_OF_EPOCH : EPOCH, async () => {
+    run.epochEntered = true;
+    const isWhole = await steps(loop, isReopened);
+    loss = await closeEpoch(loop, isWhole);
+  });
+  run.epochEntered = false;
+  await saves.rollback();
+  // The epoch has ended: a hook that fails while it is logged does not make the resumed run end and log it again.
+  saves.arrive();
+  const audience = epochLogDue(loop);
+  if (audience) await log(loop, audience);
+  await run.exchange("epochLog");
+  run.clock.mark("epoch");
+  if (saves.pending) await saves.boundary();
+  actOnStop(loop);
+  // Also here: epochs whose steps are all skipped must not starve signals and timers.
+  await session.breathe();
+  return loss;
+}
 
-  let next = await upcoming(parts);
+/** Steps until the data ends, the epoch is skipped or the run ends; false when data is left. */
+async function steps(loop: Loop, isReopened: boolean): Promise<boolean> {
+  const { run } = loop;
+  let next = await upcoming(loop);
   // An epoch that failed on its last batch has nothing left: it simply ends.
-  if (next === undefined && !reopened) {
+  if (next === undefined && !isReopened) {
     throw new DataError(
       `The training data has no batch in epoch ${run.clock.now.epoch}. Is the loader empty, or does dropLast drop its only batch?`,
     );
   }
-  while (next !== undefined && !run.skips("epoch") && !ended(parts)) {
-    await step(parts, next);
-    const after = upcoming(parts);
+  while (next !== undefined && !run.skips("epoch") && !ended(loop)) {
+    await step(loop, next);
+    const after = upcoming(loop);
     next = after instanceof Promise ? await after : after;
   }
+  return next === undefined;
+}
 
-  parts.saves.depart();
-  let cutShort = next !== undefined;
-  // A skipped epoch is over; one that a limit, a stop or a signal cut short is continued by a later fit.
-  run.epochOpen = cutShort && !run.skips("epoch");
-  const { progress } = run.clock.now;
-  if (!run.epochOpen) run.clock.now.progress = ++run.clock.now.epochsDone;
-  const averages = await work.shown.epochMetrics();
+/** Averages and evaluates before `epochEnd`. */
+async function closeEpoch(loop: Loop, isWhole: boolean): Promise<number | undefined> {
+  const { run, session } = loop;
+  const { now } = run.clock;
+  session.saves.depart();
+  let isCutShort = !isWhole;
+  // A skipped epoch counts as finished; an interrupted one is continued by the next `fit`.
+  run.epochOpen = isCutShort && !run.skips("epoch");
+  const { progress } = now;
+  if (!run.epochOpen) now.progress = ++now.epochsDone;
+  const averages = await session.readings.epochMetrics();
   // An epoch whose steps were all skipped has no average; one that went wrong has NaN, and shows it.
   if (averages) run.log.merge(prefixed("train", { loss: averages.loss, ...averages.metrics }));
-  if (!cutShort && run.status !== "interrupted" && evalDue(parts, "epoch") && !(await evaluateAll(parts))) {
-    // A signal has cut the evaluation off, so the epoch has not ended: a later fit evaluates, and then ends it.
-    cutShort = ended(parts);
+  if (!isCutShort && run.status !== "interrupted" && evalDue(loop, "epoch") && !(await evaluateAll(loop))) {
+    // A signal interrupted the evaluation, so the epoch has not ended: the next `fit` evaluates, and then ends it.
+    isCutShort = ended(loop);
     run.epochOpen = true;
-    run.clock.now.epochsDone--;
-    run.clock.now.progress = progress;
+    now.epochsDone--;
+    now.progress = progress;
   }
-  run.partial = cutShort;
-  if (!cutShort) work.observe(run.metrics, "epoch");
+  run.partial = isCutShort;
+  if (!isCutShort) session.optimizers.observe(run.metrics, "epoch");
   run.remember({ ...run.metrics });
-  await settled(parts, "epochEnd");
-  await hooks.fire.epochEnd!();
-  if (team) await team.agree();
-  run.epochEntered = false;
-  run.requests.skip = undefined;
-  await parts.saves.rollback();
-  // The epoch has ended: a hook that fails while it is logged does not make the resumed run end and log it again.
-  parts.saves.arrive();
-  const audience = epochLogDue(parts);
-  if (audience) await log(parts, audience);
-  if (team) await team.agree();
-  run.clock.mark("epoch");
-  if (parts.saves.pending) await parts.saves.boundary();
-  actOnStop(parts);
-  // Also here: epochs whose steps are all skipped must not starve signals and timers.
-  await parts.breathe();
+  await settled(loop, "epochEnd");
   return averages?.loss;
 }
 
-/** The losses of a step's kept micro-batches. */
-interface StepTotal {
-  /** Sum of loss × weight. */
-  loss: number;
-  weight: number;
-  /** Samples of the steps before this one. */
-  readonly seen: number;
-  /** The last one alone: a step of one micro-batch has exactly its loss. */
-  last: number;
+/** A step, whose first batch comes from loader `first`, and the boundary after it. */
+async function step(loop: Loop, first: number): Promise<void> {
+  const { run, session } = loop;
+  const { saves } = session;
+  saves.depart();
+  run.beginStep();
+  session.step.beginStep(run.clock.now.step, run.clock.now.epoch - 1);
+  await scope(loop, STEP, () => microBatches(loop, first));
+
+  // The boundary: a rollback, an evaluation, a log and a save, each where it is due, then a stop.
+  let wait = run.exchange("boundary", () => logDue(loop) !== undefined);
+  if (wait) await wait;
+  const evaluates = evalDue(loop, "step");
+  if (saves.pending) await saves.rollback();
+  if (evaluates) run.evalOwed = !(await evaluateAll(loop));
+  const audience = logDue(loop);
+  if (audience) await log(loop, audience);
+  wait = run.exchange("stepLog");
+  if (wait) await wait;
+  // A checkpoint holds the state after this boundary: a resumed run begins with the next step.
+  run.clock.mark();
+  if (saves.pending) await saves.boundary();
+  actOnStop(loop);
+  wait = session.breathe();
+  if (wait) await wait;
 }
 
-async function step(parts: LoopParts, loader: number): Promise<void> {
-  const { run, hooks, work, team } = parts;
-  const { fire } = hooks;
-  parts.saves.depart();
-  run.clock.now.step++;
+/** The micro-batches of a step. The update belongs to the last one, and comes before its `batchEnd`. */
+async function microBatches(loop: Loop, first: number): Promise<void> {
+  const { run, session } = loop;
+  // Requested later in the step, another number of micro-batches applies from the next step on.
+  const count = run.accumulate;
   run.countProgress();
-  run.skipped = false;
-  run.inStep = true;
-  run.stepLoss = undefined;
-  run.stepNorm = undefined;
-  run.optimizerIdx = 0;
-  run.requests.skip = undefined;
-  work.beginStep(run.clock.now.step, run.clock.now.epoch - 1);
-  let wait = fire.stepBegin!();
-  if (wait) await wait;
-  if (team?.listens("stepBegin")) await team.agree();
-  // Asked for later in the step, another number of micro-batches holds from the next one on.
-  const microBatches = run.accumulate;
-  run.countProgress();
-  work.planStep(microBatches);
-
-  const total: StepTotal = { loss: 0, weight: 0, last: Number.NaN, seen: run.clock.now.samples };
-  let open = false;
-  for (let micro = 0; micro < microBatches; micro++) {
+  session.step.planStep(count);
+  const seen = run.clock.now.samples;
+  let source: number | undefined = first;
+  for (let micro = 0; source !== undefined; micro++) {
     // With optimizers tied to loaders, all micro-batches of a step come from the loader of its first.
-    const from = micro > 0 && work.tied ? loader : undefined;
-    const source = micro === 0 ? loader : await upcoming(parts, from);
-    if (source === undefined) break;
-    if (open) {
-      wait = fire.batchEnd!();
-      if (wait) await wait;
-    }
+    const from = session.optimizers.tied ? first : undefined;
     run.batchIdx++;
-    open = run.skips("step") ? await passOver(parts, from) : await batch(parts, micro, source, from, total);
-  }
-
-  let updated = work.plan.kind === "fused" && total.weight > 0 && work.finite;
-  if (work.kept > 0 || team) {
-    updated = await update(parts, total, loader);
-    if (updated) await work.commit();
-    else work.abandon();
-    // The averages have changed with the commit.
-    await settled(parts, "batchEnd", "stepEnd");
-  }
-  parts.saves.arrive();
-  const skipped = !updated;
-  if (open) {
-    run.skipped ||= skipped;
-    wait = fire.batchEnd!();
+    let fetched = fetch(loop, source, micro === 0 ? undefined : from);
+    if (fetched instanceof Promise) fetched = await fetched;
+    let next: number | undefined;
+    const closeBatch = (): MaybePromise<void> =>
+      chain(micro + 1 < count ? upcoming(loop, from) : undefined, (found) => {
+        next = found;
+        return found === undefined ? update(loop, first, seen) : undefined;
+      });
+    const wait = fetched
+      ? scope(loop, BATCH, () => chain(compute(loop, micro), closeBatch))
+      : // Skipped before it was fetched: no batch has begun, and none ends.
+        closeBatch();
     if (wait) await wait;
+    source = next;
   }
-  run.skipped = skipped;
-  run.inStep = false;
-  if (skipped) run.skippedSteps++;
-  run.updateElapsed();
-  wait = fire.stepEnd!();
-  if (wait) await wait;
-  wait = boundary(parts);
-  if (wait) await wait;
+  run.endStep(session.step.updated);
 }
 
-/** Uses up a batch of a skipped step, or the next step would meet it again. No batch has begun: false. */
-async function passOver({ feed }: LoopParts, from: number | undefined): Promise<false> {
-  await feed.skip(from);
-  return false;
-}
-
-/** One micro-batch, up to but not including its `batchEnd`; false when it was skipped before it was fetched. */
-async function batch(
-  parts: LoopParts,
-  micro: number,
-  source: number,
-  from: number | undefined,
-  total: StepTotal,
-): Promise<boolean> {
-  const { run, hooks, work, feed, team } = parts;
-  const { fire } = hooks;
-  run.loaderIdx = source;
-  run.loaderName = feed.names[source]!;
-  run.requests.batch = undefined;
-  run.requests.scale = 1;
-  if (run.requests.skip === "batch") run.requests.skip = undefined;
-  run.skipped = false;
-  let wait = fire.beforeFetch!();
-  if (wait) await wait;
-  if (run.skips("step")) return passOver(parts, from);
-  wait = team && !parts.tokens ? fetchShare(parts, team, from) : fetch(parts, from);
-  if (wait) await wait;
-
-  wait = fire.batchBegin!();
-  if (wait) await wait;
-  if (!run.skips("batch")) {
-    wait = fire.beforeForward!();
-    if (wait) await wait;
-  }
-  run.replaceBatch();
-  if (run.skips("batch")) return skipBatch(parts);
-
-  const weight = work.takeBatch(run.batch, run.loaderName, micro, run.share);
-  // Nothing in it counts. Its gradient is 0, but an optimizer would still apply momentum and decay. Of several ranks
-  // one without anything takes part: all go through the same events.
-  if (weight === 0 && !team) return skipBatch(parts);
-  if (work.plan.kind === "fused") {
-    wait = work.fusedStep(run.requests.scale);
-    if (wait) await wait;
-    wait = settled(parts, "batchEnd", "stepEnd");
-    if (wait) await wait;
-    total.weight = weight;
-    return true;
-  }
-  if (work.plan.kind === "forwardFirst") {
-    await work.forward();
-    await settled(parts, "afterForward", "beforeBackward");
-    await fire.afterForward!();
-    if (!run.skips("batch")) await fire.beforeBackward!();
-    if (run.skips("batch")) return skipBatch(parts);
-  }
-  await work.backward(run.requests.scale);
-  await work.shown.settle();
-  await fire.afterBackward!();
-  if (run.skips("batch")) return skipBatch(parts);
-  await work.keepBatch();
-  total.last = work.shown.loss;
-  total.loss += total.last * weight;
-  total.weight += weight;
-  return true;
-}
-
-/** The next batch, counted. */
-function fetch({ run, feed, team, tokens }: LoopParts, from: number | undefined): MaybePromise<void> {
-  return chain(feed.next(from), (next) => {
-    const batch = toBatch(next, () => `Loader \`${run.loaderName}\``);
-    count(run, samplesIn(batch));
-    if (tokens) run.clock.now.tokens += measure("tokens", batch, tokens);
-    const share = team?.shareOf(batch);
-    run.show(share?.batch ?? batch, share);
+/** Fetches and counts a micro-batch; false when the step was skipped before. */
+function fetch({ run, hooks, session }: Loop, source: number, from: number | undefined): MaybePromise<boolean> {
+  // The skipped batch is used up, or the next step would meet it again.
+  const passOver = (): MaybePromise<boolean> => chain(session.data.skip(from), () => false);
+  if (run.skips("step")) return passOver();
+  run.beginBatch(source, session.data.names[source]!);
+  return chain(fire({ run, hooks }, "beforeFetch"), () => {
+    if (run.skips("step")) return passOver();
+    return chain(session.fetch(from), (fetched) => {
+      run.takeBatch(fetched);
+      return true;
+    });
   });
 }
 
-/** The same for one of several processes, whose loader need not make the rows of the others. */
-async function fetchShare({ run, feed }: LoopParts, team: Team, from: number | undefined): Promise<void> {
-  const share = (await feed.nextShare(team, from))!;
-  count(run, share.samples);
-  run.show(share.batch, share);
+/** Forward and backward pass of a micro-batch; in a fused step, the update too. */
+function compute(loop: Loop, micro: number): MaybePromise<void> {
+  const { run, session } = loop;
+  return chain(run.skips("batch") ? undefined : fire(loop, "beforeForward"), () => {
+    run.replaceBatch();
+    const isTaken =
+      !run.skips("batch") && session.step.takeBatch(run.batch, run.loaderName, micro, run.share) !== undefined;
+    if (!isTaken) return skipBatch(loop);
+    if (session.step.plan.kind !== "fused") return passes(loop);
+    return chain(session.step.fusedStep(run.requests.scale), () => settled(loop, "batchEnd", "stepEnd"));
+  });
 }
 
-function count({ clock }: Run, samples: number): void {
-  clock.mark("batch");
-  clock.now.batches++;
-  clock.now.samples += samples;
-}
-
-/** Reads what these events show, if someone listens and the engine cannot read on demand. */
-function settled({ hooks, work }: Pick<LoopParts, "hooks" | "work">, ...events: BuiltinEvent[]): void | Promise<void> {
-  return work.shown.syncRead || !hooks.firstListener(...events) ? undefined : work.shown.settle();
+/** The passes of a split step, with the events between them. */
+async function passes(loop: Loop): Promise<void> {
+  const { run, session } = loop;
+  if (session.step.plan.kind === "forwardFirst") {
+    await session.step.forward();
+    await settled(loop, "afterForward", "beforeBackward");
+    await fire(loop, "afterForward");
+    if (!run.skips("batch")) await fire(loop, "beforeBackward");
+    if (run.skips("batch")) return skipBatch(loop);
+  }
+  await session.step.backward(run.requests.scale);
+  await session.readings.settle();
+  await fire(loop, "afterBackward");
+  if (run.skips("batch")) return skipBatch(loop);
+  await session.step.keepBatch();
 }
 
 /** Leaves the batch out of the step; `batchEnd` shows it as skipped. */
-function skipBatch({ run, work }: LoopParts): true {
-  work.dropBatch();
+function skipBatch({ run, session }: Loop): void {
+  session.step.dropBatch();
   run.skipped = true;
-  return true;
+}
+
+/** Ends the step's computation: a split step is updated now, a fused one has been. */
+function update(loop: Loop, first: number, seen: number): MaybePromise<void> {
+  const { run, session } = loop;
+  return chain(session.step.isOpen ? splitUpdate(loop, first, seen) : undefined, () => {
+    session.saves.arrive();
+    run.skipped ||= !session.step.updated;
+  });
+}
+
+async function splitUpdate(loop: Loop, first: number, seen: number): Promise<void> {
+  const { step } = loop.session;
+  if (await optimize(loop, first, seen)) await step.commit();
+  else step.abandon();
+  // The averages have changed with the commit.
+  await settled(loop, "batchEnd", "stepEnd");
 }
 
 /** Optimizer by optimizer; until the first parameter moves a hook may still skip the step: false. */
-async function update(parts: LoopParts, total: StepTotal, loader: number): Promise<boolean> {
-  const { run, hooks, work, team } = parts;
-  const { fire } = hooks;
-  if (!(await (team ? join(parts, loader, total.seen) : gather(parts, total)))) return false;
-  for (const index of work.due) {
-    run.optimizerIdx = index;
-    await fire.beforeOptimizerStep!();
+async function optimize(loop: Loop, first: number, seen: number): Promise<boolean> {
+  const { run, session } = loop;
+  const { step } = session;
+  const skips = (): boolean => run.skips("step");
+  const loss = await step.gatherGrads(session.data.names[first]!, run.clock.now.samples - seen, skips);
+  if (loss === undefined) return false;
+  run.stepLoss = loss;
+  await fireForEach(loop, "beforeOptimizerStep");
+  if (skips() || !step.finite) return false;
+  if (step.clips) {
+    await step.clip();
+    await settled(loop, "gradientClip", "afterOptimizerStep", "stepEnd");
+    await fireForEach(loop, "gradientClip");
+    if (skips()) return false;
   }
-  if (team?.listens("beforeOptimizerStep")) await team.agree();
-  if (run.skips("step") || !work.finite) return false;
-  if (work.clips) {
-    await work.clip();
-    await settled({ hooks, work }, "gradientClip", "afterOptimizerStep", "stepEnd");
-    for (const index of work.due) {
-      run.optimizerIdx = index;
-      await fire.gradientClip!();
-    }
-    if (team?.listens("gradientClip")) await team.agree();
-    if (run.skips("step")) return false;
-  }
-  for (const index of work.due) {
+  for (const index of step.due) {
     run.optimizerIdx = index;
-    await work.update(index);
-    await fire.afterOptimizerStep!();
+    await step.update(index);
+    await fire(loop, "afterOptimizerStep");
   }
   run.optimizerIdx = 0;
   return true;
 }
 
-/** The step's loss and gradient; false when the step is skipped. */
-async function gather({ run, work }: LoopParts, total: StepTotal): Promise<boolean> {
-  if (run.skips("step")) return false;
-  run.stepLoss = work.kept > 1 ? total.loss / total.weight : total.last;
-  await work.gatherGrads();
-  return true;
+/** Fires an event for each optimizer that updates in this step. */
+async function fireForEach(loop: Loop, event: BuiltinEvent): Promise<void> {
+  for (const index of loop.session.step.due) {
+    loop.run.optimizerIdx = index;
+    await fire(loop, event);
+  }
 }
 
-/** The same over all processes. One that skips the step still takes part, and the others learn of it here. */
-async function join({ run, work, feed }: LoopParts, loader: number, seen: number): Promise<boolean> {
-  const loss = await work.joinGrads(feed.names[loader]!, !run.skips("step"), run.clock.now.samples - seen);
-  if (loss === undefined || run.skips("step")) return false;
-  run.stepLoss = loss;
-  await work.gatherGrads();
-  return true;
+/** Reads what these events show, if a hook listens and the engine cannot read on demand. */
+function settled({ hooks, session }: Loop, ...events: BuiltinEvent[]): MaybePromise<void> {
+  const { readings } = session;
+  return readings.syncRead || !hooks.firstListener(...events) ? undefined : readings.settle();
 }
 
-/** The loader of the next batch, or undefined when the epoch is over. */
-function upcoming({ feed, run, limitBatches }: LoopParts, from?: number): MaybePromise<number | undefined> {
-  return run.batchIdx + 1 < limitBatches ? feed.peek(from) : undefined;
+/** The loader of the next batch; undefined when the epoch is over. */
+function upcoming({ session, run, limitBatches }: Loop, from?: number): MaybePromise<number | undefined> {
+  return run.batchIdx + 1 < limitBatches ? session.data.peek(from) : undefined;
+}
+
+/** At the run's begin and end, where no boundary logs. */
+async function evaluateAndLog(loop: Loop): Promise<void> {
+  loop.run.evalOwed = !(await evaluateAll(loop));
+  if (loop.hooks.listens("log") && loop.run.log.news) await log(loop, "all");
+}
+
+/** Who is called at a boundary that logs: everyone, or only the hooks whose own cadence is due. */
+type Audience = "all" | "some";
+
+/** What hooks and evaluations logged is shown at the step where it belongs, whatever the cadence says. */
+function logDue({ run, hooks, logEvery }: Loop): Audience | undefined {
+  if (!hooks.listens("log")) return undefined;
+  if (run.log.news || (logEvery.event === "stepEnd" && logEvery.due(run.moment))) return "all";
+  return hooks.asksForLog("stepEnd") ? "some" : undefined;
+}
+
+/** Epochs always log, unless the cadence counts whole epochs itself. */
+function epochLogDue({ run, hooks, logEvery }: Loop): Audience | undefined {
+  if (!hooks.listens("log")) return undefined;
+  if (run.log.news || logEvery.event === "stepEnd" || logEvery.due(run.moment)) return "all";
+  return hooks.asksForLog("epochEnd") ? "some" : undefined;
+}
+
+async function log(loop: Loop, audience: Audience): Promise<void> {
+  const { run, session } = loop;
+  const { readings, step } = session;
+  const { now } = run.clock;
+  const wait = readings.settle();
+  if (wait) await wait;
+  const values: Record<string, number> = {};
+  if (!run.skipped && now.step > 0) {
+    values.loss = run.stepLoss ?? readings.loss;
+    if (run.stepNorm !== undefined || step.plan.gradNorm) values.gradNorm = run.stepNorm ?? readings.gradNorm;
+  }
+  values.lr = session.optimizers.stepRate(0);
+  values.epoch = now.epoch - 1;
+  await scope(
+    loop,
+    LOG,
+    () => run.log.begin(values, audience === "all"),
+    () => run.log.end(),
+  );
+  run.clock.mark("log");
+}
+
+/** Carries out or refuses a hook's stop; a refused one is forgotten, so that only a reason that persists ends the run. */
+function actOnStop({ run, limits }: Loop): void {
+  const { stop } = run.requests;
+  if (stop === undefined) return;
+  run.requests.stop = undefined;
+  // A run that a signal ends is not complete, whatever stops it now: it can be resumed.
+  const refused = run.status === "training" ? limits.tooEarly(run.clock.now) : `the run is ${run.status} already`;
+  if (refused !== undefined) {
+    stop.entry.refused = refused;
+    return;
+  }
+  Object.assign(run, { status: "stopped", reason: stop.reason, requestedBy: stop.by });
+}
+
+/** Is the run over, for whatever reason? */
+function ended({ run, limits }: Loop): boolean {
+  if (run.status !== "training") return true;
+  if (run.interruption !== undefined) {
+    Object.assign(run, { status: "interrupted", ...run.interruption });
+    return true;
+  }
+  return limits.reached(run.clock.now) !== undefined || run.clock.now.epochsDone >= limits.epochs;
 }

@@ -36,7 +36,7 @@ export interface RunResult {
 }
 
 export function makeResult(run: Run, hooks: HookRegistry): RunResult {
-  const compileSeconds = run.host.compileSeconds?.();
+  const compileSeconds = run.session.compileSeconds;
   return {
     status: run.status as RunResult["status"],
     reason: run.reason,
@@ -51,7 +51,7 @@ export function makeResult(run: Run, hooks: HookRegistry): RunResult {
     hookErrors: [...hooks.failures],
     hookErrorCount: hooks.failureCount,
     hookTimes: hooks.report(),
-    engine: run.host.device(),
+    engine: run.session.device,
     ...(compileSeconds !== undefined && { compileSeconds }),
     ...(run.resumed && { resumed: run.resumed }),
   };

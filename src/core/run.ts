@@ -3,32 +3,30 @@ import type { HostArray } from "./arrays.ts";
 import type { Moment } from "./cadence.ts";
 import type { LiveOptimizer, Metrics, Phase, RunStatus } from "./context.types.ts";
 import { Clock, epochIdx } from "./counters.ts";
-import type { ParamsView } from "./inspection.ts";
 import type { Turn } from "./dispatch.ts";
 import { Audit, type HookTurn, type Intervention } from "./interventions.ts";
-import type { HostBatch, HostTensors, LossModel, Model, Share } from "./model.ts";
+import type { HostBatch, HostTensors, LossModel, MaybePromise, Model, Share } from "./model.ts";
 import type { HookRegistry } from "./registry.ts";
 import type { Checkpoints, FailedSave, Loading, ResumeReport, SavedCheckpoint, SaveRequest, Saving } from "./saving.ts";
 import { RunLog } from "./run-log.ts";
 import { Shared } from "./shared.ts";
-import type { Team } from "./team.ts";
 import type { SkipScope } from "./verbs.ts";
-import type { EvalWork, Settings, Work } from "./work.ts";
+import {
+  type ExchangePoint,
+  type FetchedBatch,
+  type Interruption,
+  NOT_STARTED,
+  type ProcessGroup,
+  type Session,
+} from "./session.ts";
 
 /** What stays the same over a trainer's life and belongs to its surroundings. */
 export interface RunHost {
   readonly model: Model<never> | LossModel;
   readonly config: Readonly<Record<string, unknown>>;
-  /** The computing side; there is none before the first call. */
-  work(): Work;
-  evalWork(): EvalWork;
-  settings(): Settings;
-  params(): ParamsView;
   readonly seed: number;
   readonly shared: Shared | undefined;
   hooks(): HookRegistry;
-  device(): string;
-  compileSeconds?(): number | undefined;
   paramCount(): number;
   optimizersFor(turn: HookTurn): readonly LiveOptimizer[];
   checkpointsFor(hook: string): Checkpoints;
@@ -74,8 +72,12 @@ export class Run {
   readonly history: HistoryEntry[] = [];
   readonly log = new RunLog();
 
-  /** The processes that train together; undefined for one alone. */
-  team: Team | undefined;
+  /** What computes: there is none before the first call. */
+  session: Session = NOT_STARTED;
+  /** The process group; undefined for a process that trains alone. */
+  group: ProcessGroup | undefined;
+  /** Why the run must end now. In a process group, the same on all ranks. */
+  interruption: Interruption | undefined;
   phase: Phase = "train";
   status: RunStatus = "training";
   totalSteps: number | undefined;
@@ -160,7 +162,7 @@ export class Run {
   }
 
   updateElapsed(): void {
-    this.clock.now.elapsed = this.team ? this.team.elapsed : this.measureElapsed();
+    this.clock.now.elapsed = this.group ? this.group.elapsed : this.measureElapsed();
   }
 
   /** A new call of `fit`: the outcome is open again, counters and metrics go on. */
@@ -172,6 +174,7 @@ export class Run {
       reason: "",
       requestedBy: "",
       error: undefined,
+      interruption: undefined,
       skippedSteps: 0,
       epochEntered: false,
       resumed: undefined,
@@ -189,7 +192,53 @@ export class Run {
     this.history.length = 0;
   }
 
-  /** The batch at hand: of several processes, each has its rows. */
+  /** Is this the main rank, or a process that trains alone? */
+  get isMain(): boolean {
+    return this.group === undefined || this.group.rank === 0;
+  }
+
+  /** Exchanges requests with the other ranks of a process group. */
+  exchange(after: ExchangePoint, logs?: () => boolean): MaybePromise<void> {
+    return this.group?.exchange(after, logs);
+  }
+
+  beginStep(): void {
+    this.clock.now.step++;
+    this.countProgress();
+    this.skipped = false;
+    this.inStep = true;
+    this.stepLoss = undefined;
+    this.stepNorm = undefined;
+    this.optimizerIdx = 0;
+  }
+
+  endStep(updated: boolean): void {
+    this.skipped = !updated;
+    this.inStep = false;
+    if (!updated) this.skippedSteps++;
+    this.updateElapsed();
+  }
+
+  /** A micro-batch of this loader is about to be fetched. */
+  beginBatch(loader: number, name: string): void {
+    this.loaderIdx = loader;
+    this.loaderName = name;
+    this.requests.batch = undefined;
+    this.requests.scale = 1;
+    this.skipped = false;
+  }
+
+  /** Counts the micro-batch that was fetched. */
+  takeBatch({ batch, share, samples, tokens }: FetchedBatch): void {
+    const { clock } = this;
+    clock.mark("batch");
+    clock.now.batches++;
+    clock.now.samples += samples;
+    clock.now.tokens += tokens;
+    this.show(batch, share);
+  }
+
+  /** The batch at hand: each rank of a process group has its rows. */
   show(batch: HostBatch, share?: Share): void {
     this.batch = batch;
     this.share = share;

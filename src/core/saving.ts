@@ -147,24 +147,6 @@ export interface Checkpoints {
   release(names: readonly string[]): void;
 }
 
-/** The saving side of a run, as the loop drives it. */
-export interface Saves {
-  /** Has the boundary anything to do here? Asked after every step. */
-  readonly pending: boolean;
-  /** After `trainBegin`: a place that cannot be written to must be an error now, not after the first hour. */
-  begin(): Promise<void>;
-  /** Goes back, if a hook asked for it: first of all, so that what follows sees what training goes on with. */
-  rollback(): Promise<void>;
-  /** Saves, if a hook asked for it, and tells of what has become durable or has failed. */
-  boundary(): Promise<void>;
-  /** From here on the run is between two states: an emergency would save the one that it stands in now. */
-  depart(): void;
-  /** The state is whole again: from here on an emergency would save it as it then is. */
-  arrive(): void;
-  /** The last save, and the wait for what is under way. */
-  end(): Promise<void>;
-}
-
 // What a saved checkpoint says about itself: plain data, known to hooks and to stores alike.
 
 /** Why a checkpoint was written. */

@@ -154,17 +154,17 @@ export const VERBS = {
       why: reason,
       data: loss,
     }),
-    apply: (run, loss) => run.host.settings().setLoss(loss),
+    apply: (run, loss) => run.session.setLoss(loss),
   }),
 
   setLr: verb({
     does: "another learning rate, kept as a factor on the schedule",
     events: IN_RUN,
     request(run: Run, lr: number | ((current: number) => number), reason?: string) {
-      const rates = run.host.settings().ratesFor(lr);
+      const rates = run.session.optimizers.ratesFor(lr);
       return { what: `setLr(${rates[0]})`, why: reason, data: { rates } };
     },
-    apply: (run, { rates }) => run.host.settings().setRates(rates),
+    apply: (run, { rates }) => run.session.optimizers.setRates(rates),
   }),
 
   /** `null` gives the step back to the optimizer. */
@@ -177,7 +177,7 @@ export const VERBS = {
       why: reason,
       data: update,
     }),
-    apply: (run, update) => run.host.settings().setUpdate(update),
+    apply: (run, update) => run.session.setUpdate(update),
   }),
 
   setTrainable: verb({
@@ -185,10 +185,10 @@ export const VERBS = {
     events: IN_RUN,
     request(run: Run, filter: NameFilter, reason?: string) {
       const shown = typeof filter === "function" ? filter.name || "function" : JSON.stringify(filter);
-      const frozen = run.host.settings().frozenBy(filter);
+      const frozen = run.session.frozenBy(filter);
       return { what: `setTrainable(${shown})`, why: reason, data: { frozen } };
     },
-    apply: (run, { frozen }) => run.host.settings().freeze(frozen),
+    apply: (run, { frozen }) => run.session.freeze(frozen),
   }),
 
   setAccumulate: verb({
@@ -211,7 +211,7 @@ export const VERBS = {
       why: reason,
       data: params,
     }),
-    apply: (run, params) => run.host.settings().setParams(params),
+    apply: (run, params) => run.session.setParams(params),
   }),
 
   swapParams: verb({
@@ -224,7 +224,7 @@ export const VERBS = {
       why: reason,
       data: params,
     }),
-    apply: (run, params) => run.host.evalWork().swapParams(params),
+    apply: (run, params) => run.session.evaluation.swapParams(params),
   }),
 
   requestEval: verb({
@@ -238,7 +238,7 @@ export const VERBS = {
     does: "a checkpoint at the next boundary, or at the end of the run",
     events: [...IN_RUN, ...SAVE_ENDED],
     // The main rank alone writes: its own request need not wait.
-    appliedBy: (_data, _event, { team }) => (team?.rank === 0 ? "own" : "all"),
+    appliedBy: (_data, _event, { group }) => (group?.rank === 0 ? "own" : "all"),
     check(reason = "request", options = {}) {
       checkReason("requestSave", reason, "which the checkpoint will show");
       checkSaveOptions("ctx.requestSave", options);
@@ -248,8 +248,8 @@ export const VERBS = {
       const what = at === "end" ? "requestSave at the end" : "requestSave";
       return { what, why: reason, data: { at, options: { ...rest, reason } } };
     },
-    apply({ requests, team }, { at, options }, { who }) {
-      if (team && team.rank > 0) return;
+    apply({ requests, isMain }, { at, options }, { who }) {
+      if (!isMain) return;
       const key = at === "end" ? "saveAtEnd" : "save";
       requests[key] = mergeSaves(requests[key], { ...options, by: [who] });
     },
@@ -289,7 +289,7 @@ const assign = verb({
     what: `optimizers[${optimizer}].groups[${group}].${key} = ${value}`,
     data: { optimizer, group, values: { [key]: value } satisfies GroupAssignment },
   }),
-  apply: (run, { optimizer, group, values }) => run.host.settings().assign(optimizer, group, values),
+  apply: (run, { optimizer, group, values }) => run.session.optimizers.assign(optimizer, group, values),
 });
 
 /** Everything that hooks can ask of a run, by name. */

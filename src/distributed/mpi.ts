@@ -147,7 +147,7 @@ interface NodeProcess {
 }
 
 /** Something that all ranks do together, and that has begun. */
-export interface Operation {
+interface Operation {
   /** Which one it is, from 1: the same number on all ranks. */
   readonly nth: number;
   /** Asks MPI, which works on it while it is asked. */
@@ -157,7 +157,7 @@ export interface Operation {
 let joined: World | undefined;
 
 /** Joins the others when it is called first, and waits `limit` seconds for them. */
-export function theWorld(limit: number): World {
+function theWorld(limit: number): World {
   joined ??= join(loadLibMpi(), limit);
   return joined;
 }
@@ -198,7 +198,7 @@ function endWith(process: NodeProcess, world: World): void {
   });
 }
 
-export class World {
+class World {
   readonly mpi: LibMpi;
   readonly rank: number;
   readonly size: number;
@@ -283,9 +283,9 @@ function checkSize(size: number, launched: number | undefined, library: string):
 /** hookline sends nothing else from rank to rank. */
 const TAG = 1;
 /** In place of an operation: the rank has failed, and waits for nothing any more. */
-export const FAILED = -1;
+const FAILED = -1;
 
-export class RollCall {
+class RollCall {
   readonly #mpi: LibMpi;
   readonly #rank: number;
   readonly #size: number;
@@ -350,7 +350,7 @@ export interface JoinWatch {
 }
 
 /** Returns what ends the watch. */
-export function watchJoining(size: number, limit: number): () => void {
+function watchJoining(size: number, limit: number): () => void {
   const message = `error: this process has waited ${limit} s for all ${size} to come to MPI. One of them hangs before it, or does something long first; HOOKLINE_MPI_TIMEOUT allows more seconds. All end now.\n`;
   const watch: JoinWatch = { limit, message };
   const thread = startWorkerThread(import.meta.url, "join-watch-worker", watch);

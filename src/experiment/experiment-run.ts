@@ -12,7 +12,7 @@ import { openStrategy } from "../distributed/strategy.ts";
 import { currentPlatform } from "../platform/platform.ts";
 import { Interruptions } from "../trainer/interruptions.ts";
 import type { FitOptions } from "../trainer/options.ts";
-import type { Preflight } from "../trainer/trainer.ts";
+import type { Preflight } from "../trainer/preflight.ts";
 import { checkMonitors } from "./check-monitors.ts";
 import { trainsOn } from "./longer-training.ts";
 import { PipelineState, type PipelineHooks } from "./pipeline-hooks.ts";

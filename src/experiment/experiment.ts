@@ -2,7 +2,7 @@
 import { ContextError, OptionError } from "../core/errors.ts";
 import { checkOptions, is } from "../core/options.ts";
 import type { Arrays } from "../data/source.ts";
-import type { Preflight } from "../trainer/trainer.ts";
+import type { Preflight } from "../trainer/preflight.ts";
 import { ExperimentRun } from "./experiment-run.ts";
 import { PipelineHooks } from "./pipeline-hooks.ts";
 import { planModels, type PlannedModel } from "./plan.ts";

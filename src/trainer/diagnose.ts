@@ -4,7 +4,7 @@ import type { Buffer, Engine } from "../engines/engine.ts";
 import type { Buffers } from "./device-state.ts";
 import type { Micro } from "./open-step.ts";
 import type { ProbeRunner } from "./probe-runner.ts";
-import type { ProgramCache } from "./programs/compiled.ts";
+import type { ProgramCache } from "./programs/run.ts";
 import { nonFiniteCounts } from "./programs/stats.ts";
 import type { StepSpec } from "./specs.ts";
 import type { HostBatch } from "../core/model.ts";

@@ -2,21 +2,23 @@
 import type { HostArray } from "../core/arrays.ts";
 import type { Metrics } from "../core/context.types.ts";
 import type { Activations, DeviceTensors, Probe, ProbeRequest } from "../core/inspection.ts";
-import type { HostBatch, HostTensors, MaybePromise } from "../core/model.ts";
+import { toBatch } from "../core/batch.ts";
+import type { HostBatch, HostTensors, Loader, MaybePromise } from "../core/model.ts";
 import { chain } from "../core/maybe.ts";
 import type { HookRegistry } from "../core/registry.ts";
-import type { EvalWork } from "../core/work.ts";
+import type { FetchedBatch } from "../core/session.ts";
+import { nextShare } from "../data/share.ts";
+import type { Strategy } from "../distributed/strategy.ts";
 import { freeAll, type Buffer, type Engine, type Tree } from "../engines/engine.ts";
 import { stepKey } from "../nn/key.ts";
 import { ActivationsView, type BufferGroups } from "./activations-view.ts";
-import { BatchInput } from "./inputs.ts";
+import { BatchInput, ProgramCache, runProgram } from "./programs/run.ts";
 import type { DeviceState, ModelBuffers } from "./device-state.ts";
-import { type Averages, BatchMetrics, Totals } from "./averages.ts";
+import { type Averages, BatchMetrics } from "./batch-metrics.ts";
 import { type Specs, type StepSpec, choosePlan } from "./specs.ts";
-import { ProgramCache, runProgram } from "./programs/compiled.ts";
 import { evalBatch, predictBatch } from "./programs/programs.ts";
 import type { SumsLayout } from "./programs/sums.ts";
-import { OutputsView, readTree } from "./readings.ts";
+import { OutputsView, readTree, Totals } from "./readings.ts";
 
 interface EvalResult {
   readonly sums: Buffer;
@@ -25,7 +27,7 @@ interface EvalResult {
   readonly activations: BufferGroups;
 }
 
-export class EvalRunner implements EvalWork {
+export class EvalRunner {
   readonly #engine: Engine;
   readonly #state: DeviceState;
   readonly #specs: Specs;
@@ -36,8 +38,8 @@ export class EvalRunner implements EvalWork {
   readonly #metrics: BatchMetrics;
   readonly #outputs: OutputsView;
   readonly #activations: ActivationsView;
-  /** Adds up the vectors of all processes, where several share an evaluation. */
-  readonly #sum: ((values: Float64Array) => MaybePromise<void>) | undefined;
+  /** Set in a process group, whose ranks share each evaluation. */
+  readonly #strategy: Strategy | undefined;
   /** Parameters, and perhaps buffers, put in place for this evaluation only. */
   #swapped: ModelBuffers | undefined;
   #replacements: readonly Probe[] = [];
@@ -49,7 +51,7 @@ export class EvalRunner implements EvalWork {
     sums: SumsLayout,
     hooks: HookRegistry,
     warn: (message: string) => void,
-    sum?: (values: Float64Array) => MaybePromise<void>,
+    strategy?: Strategy,
   ) {
     this.#engine = engine;
     this.#state = state;
@@ -61,11 +63,21 @@ export class EvalRunner implements EvalWork {
     this.#metrics = new BatchMetrics(engine, sums);
     this.#outputs = new OutputsView(engine);
     this.#activations = new ActivationsView(engine);
-    this.#sum = sum;
+    this.#strategy = strategy;
   }
 
   begin(): void {
     this.#totals.reset();
+  }
+
+  /** A loader's next batch, or this rank's share of it; undefined at its end. */
+  fetch(loader: Loader, name: string): MaybePromise<Pick<FetchedBatch, "batch" | "share"> | undefined> {
+    if (this.#strategy)
+      return chain(nextShare(loader, name, this.#strategy), (share) => share && { batch: share.batch, share });
+    return chain(loader.next(), (batch) => {
+      if (batch === undefined) return undefined;
+      return { batch: toBatch(batch, () => `Loader \`${name}\``), share: undefined };
+    });
   }
 
   swapParams(params: HostTensors | DeviceTensors): void {
@@ -125,7 +137,8 @@ export class EvalRunner implements EvalWork {
   }
 
   end(): MaybePromise<Averages | undefined> {
-    return this.#sum ? this.#totals.readAll(this.#sum) : this.#totals.read();
+    const strategy = this.#strategy;
+    return strategy ? this.#totals.readAll((values) => strategy.allReduce(values)) : this.#totals.read();
   }
 
   get outputs(): HostArray | HostTensors {

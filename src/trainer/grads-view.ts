@@ -7,7 +7,7 @@ import { didYouMean, selectNames } from "../core/names.ts";
 import { checkOptions, is, show } from "../core/options.ts";
 import { freeAll, readBuffer, type Buffer, type Engine } from "../engines/engine.ts";
 import type { Buffers } from "./device-state.ts";
-import type { ProgramCache } from "./programs/compiled.ts";
+import type { ProgramCache } from "./programs/run.ts";
 import { mapTensors, normOf } from "./programs/programs.ts";
 import { readStats, tensorNorms, tensorStats } from "./programs/stats.ts";
 

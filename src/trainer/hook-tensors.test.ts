@@ -4,7 +4,7 @@ import { JaxEngine } from "../engines/jax/jax-engine.ts";
 import type { Buffers, DeviceState } from "./device-state.ts";
 import { GradsView } from "./grads-view.ts";
 import { HookTensors } from "./hook-tensors.ts";
-import { ProgramCache } from "./programs/compiled.ts";
+import { ProgramCache } from "./programs/run.ts";
 
 let engine: JaxEngine;
 let buffers: Buffers;

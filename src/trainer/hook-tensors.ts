@@ -6,7 +6,7 @@ import type { HostTensors } from "../core/model.ts";
 import { didYouMean } from "../core/names.ts";
 import { type Engine, freeAll, readBuffer } from "../engines/engine.ts";
 import type { Buffers, DeviceState, ModelBuffers } from "./device-state.ts";
-import { type FunctionWatch, ProgramCache } from "./programs/compiled.ts";
+import { type FunctionWatch, ProgramCache } from "./programs/run.ts";
 
 export class HookTensors implements ParamsView {
   readonly #engine: Engine;

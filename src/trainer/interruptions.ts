@@ -1,5 +1,5 @@
 // What can end a run from outside: a signal to the process, an error that nothing caught, or the caller's AbortSignal.
-import type { Interruption } from "../core/evaluate.ts";
+import type { Interruption } from "../core/session.ts";
 import { EXIT_CODES, type Platform } from "../platform/platform.ts";
 
 export class Interruptions {
@@ -9,6 +9,7 @@ export class Interruptions {
   /** By a signal or an uncaught error. */
   #bySignal: Interruption | undefined;
   #wake: (() => void) | undefined;
+  #tell: (() => void) | undefined;
 
   /** Listens to signals and uncaught errors unless `grace` is undefined: milliseconds until a process that does not end is ended. */
   constructor(platform: Platform, abort: AbortSignal | undefined, grace: number | undefined) {
@@ -18,6 +19,7 @@ export class Interruptions {
     const interrupt = (reason: string, requestedBy: string): void => {
       this.#bySignal ??= { reason, requestedBy };
       this.#wake?.();
+      this.#tell?.();
     };
     this.#undo = [
       platform.onSignals((name) => interrupt(name, name), grace),
@@ -35,6 +37,13 @@ export class Interruptions {
   /** Why the run must end now. */
   readonly now = (): Interruption | undefined =>
     this.#bySignal ?? (this.#abort?.aborted ? aborted(this.#abort) : undefined);
+
+  /** Calls `tell` when the run must end, or now if it must already. */
+  listen(tell: (interruption: Interruption) => void): void {
+    this.#tell = () => tell(this.now()!);
+    this.#abort?.addEventListener("abort", this.#tell, { once: true });
+    if (this.now()) this.#tell();
+  }
 
   /** What `work` comes to; undefined when an interruption comes first, and then nobody hears of it any more. */
   async orSooner<T>(work: Promise<T>): Promise<T | undefined> {
@@ -54,6 +63,7 @@ export class Interruptions {
 
   stopListening(): void {
     for (const undo of this.#undo) undo();
+    if (this.#tell) this.#abort?.removeEventListener("abort", this.#tell);
   }
 
   /** A signal that came too late to cut the run short, or to another process of it, still decides how this one ends. */

@@ -1,6 +1,6 @@
 // A step of several processes: their gradients, model state and sums become those of the whole batch, in one exchange.
 import { type TypedArray, sizeOf } from "../core/arrays.ts";
-import type { RankTeam } from "../distributed/team.ts";
+import type { RankGroup } from "../distributed/process-group.ts";
 import type { Buffer, Engine } from "../engines/engine.ts";
 import type { Buffers, DeviceState } from "./device-state.ts";
 import type { OpenStep } from "./open-step.ts";
@@ -24,17 +24,17 @@ export class JointStep {
   readonly size: number;
   readonly #engine: Engine;
   readonly #device: DeviceState;
-  readonly #team: RankTeam;
+  readonly #group: RankGroup;
   readonly #sumsSize: number;
   /** Kept from step to step. */
   #memory = new Float32Array(0);
 
-  constructor(engine: Engine, device: DeviceState, team: RankTeam, sumsSize: number) {
-    this.rank = team.rank;
-    this.size = team.size;
+  constructor(engine: Engine, device: DeviceState, group: RankGroup, sumsSize: number) {
+    this.rank = group.rank;
+    this.size = group.size;
     this.#engine = engine;
     this.#device = device;
-    this.#team = team;
+    this.#group = group;
     this.#sumsSize = sumsSize;
   }
 
@@ -45,9 +45,9 @@ export class JointStep {
    */
   async join(open: OpenStep, names: readonly string[], keeps: boolean, samples: number): Promise<number | undefined> {
     await open.gather();
-    const team = this.#team;
+    const group = this.#group;
     const own = keeps ? open.weight : 0;
-    const weightAt = team.headerSize;
+    const weightAt = group.headerSize;
     const sumsAt = weightAt + 1;
     const tensorsAt = sumsAt + this.#sumsSize;
     const { params, state } = this.#device;
@@ -57,7 +57,7 @@ export class JointStep {
     const length = endOf(states, statesAt);
     const numbers = this.#ofLength(length);
     numbers.fill(own, weightAt, sumsAt);
-    team.writeHeader(numbers);
+    group.writeHeader(numbers);
     if (own === 0) numbers.fill(0, sumsAt);
     else {
       numbers.set(await this.#engine.read(open.sums!), sumsAt);
@@ -66,11 +66,11 @@ export class JointStep {
       scale(numbers, open.inPart ? statesAt : tensorsAt, own / samples);
     }
     for (let at = 0; at < length; at += BUCKET) {
-      const wait = team.strategy.allReduce(numbers.subarray(at, Math.min(length, at + BUCKET)));
+      const wait = group.strategy.allReduce(numbers.subarray(at, Math.min(length, at + BUCKET)));
       if (wait) await wait;
     }
     const weight = numbers[weightAt]!;
-    await team.readHeader(numbers);
+    await group.readHeader(numbers);
     if (weight === 0) return undefined;
     // Where rows were left out or replaced, there are more or fewer than expected.
     if (weight !== samples) scale(numbers, tensorsAt, samples / weight);

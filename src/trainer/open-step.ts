@@ -3,12 +3,12 @@ import { ContextError } from "../core/errors.ts";
 import type { Grads } from "../core/inspection.ts";
 import type { HostBatch, MaybePromise, Tensors } from "../core/model.ts";
 import { chain } from "../core/maybe.ts";
-import { freeAll, leaves, type Buffer, type Engine, type Halfway, type Tree } from "../engines/engine.ts";
+import { freeAll, leaves, type Buffer, type Engine, type Halfway } from "../engines/engine.ts";
 import type { Buffers, DeviceState } from "./device-state.ts";
 import { GradsView } from "./grads-view.ts";
-import { type ProgramCache, runProgram } from "./programs/compiled.ts";
+import type { ProgramCache } from "./programs/run.ts";
 import { accumulate, finishAccumulation, startAccumulation } from "./programs/programs.ts";
-import type { Totals } from "./averages.ts";
+import type { Totals } from "./readings.ts";
 
 /** The micro-batch at hand. Its results wait here until they are kept or dropped. */
 export interface Micro {
@@ -30,6 +30,9 @@ export interface Micro {
 interface Open {
   kept: number;
   weight: number;
+  /** Sum of loss × weight, and the loss of the last micro-batch: a step of one has exactly that loss. */
+  lossSum: number;
+  lastLoss: number;
   /** The only micro-batch's own gradients, the weighted sum of several, and from `gather` on the mean. */
   grads: Buffers;
   state: Buffers | undefined;
@@ -45,6 +48,8 @@ interface Open {
 const nothing = (): Open => ({
   kept: 0,
   weight: 0,
+  lossSum: 0,
+  lastLoss: Number.NaN,
   grads: {},
   state: undefined,
   sums: undefined,
@@ -71,6 +76,13 @@ export class OpenStep {
     return this.#open.kept;
   }
 
+  /** The weighted mean over the micro-batches that were kept; undefined when there are none. */
+  get loss(): number | undefined {
+    const { kept, lossSum, weight, lastLoss } = this.#open;
+    if (kept === 0) return undefined;
+    return kept > 1 ? lossSum / weight : lastLoss;
+  }
+
   get grads(): Buffers {
     return this.#open.grads;
   }
@@ -84,28 +96,20 @@ export class OpenStep {
     return this.#open.sums;
   }
 
-  /** Runs a program of the step. Should it fail, the error names the micro-batch at hand. */
-  run<T>(
-    what: string,
-    { loader }: { readonly loader: string },
-    program: (...args: Tree<Buffer>[]) => MaybePromise<T>,
-    ...args: Tree<Buffer>[]
-  ): MaybePromise<T> {
-    return runProgram(program, { what, loader, host: this.micro?.host ?? {} }, ...args);
-  }
-
   /** The micro-batch's results, open for `afterBackward`. */
   finish(result: NonNullable<Micro["result"]>): void {
     this.micro!.result = result;
     this.#window++;
   }
 
-  /** Adds the micro-batch to the step. */
-  keep(): MaybePromise<void> {
+  /** Adds the micro-batch, which has this loss, to the step. */
+  keep(loss: number): MaybePromise<void> {
     const open = this.#open;
     const { weight, part, result } = this.micro!;
     const { grads, state, sums } = result!;
     const before = open.weight;
+    open.lossSum += loss * weight;
+    open.lastLoss = loss;
     freeAll(this.#engine, open.state ?? {});
     Object.assign(open, { state, kept: open.kept + 1, weight: before + weight, inPart: part !== undefined });
     // A batch without weight is one of another process, there only to have been computed.

@@ -10,7 +10,7 @@ import { type Json, show } from "../core/options.ts";
 import { assignOnly } from "../core/write-guard.ts";
 import { resolveGroups } from "../optim/groups.ts";
 import type { DeviceState } from "./device-state.ts";
-import type { ControlLayout } from "./inputs.ts";
+import type { ControlLayout } from "./programs/run.ts";
 import { ownSlot, slotName, type UpdateRule } from "./programs/programs.ts";
 
 interface Group {

@@ -2,9 +2,10 @@
 import { type HostArray, type TypedArray, isHostArray } from "../core/arrays.ts";
 import { toBatch } from "../core/batch.ts";
 import { DataError } from "../core/errors.ts";
-import { beginReplacing, type EvalParts } from "../core/evaluate.ts";
+import { beginReplacing, type EvalLoop } from "../core/evaluate.ts";
+import { fire, PREDICTION, scope } from "../core/scope.ts";
 import type { HostTensors, Loader } from "../core/model.ts";
-import type { EvalRunner } from "./eval-runner.ts";
+import type { Session } from "./session.ts";
 
 /** Options of `predict`. */
 export interface PredictOptions {
@@ -12,46 +13,45 @@ export interface PredictOptions {
   readonly collect?: boolean;
 }
 
-interface PredictParts extends EvalParts {
-  readonly evalWork: EvalRunner;
+interface PredictLoop extends EvalLoop {
+  readonly session: Session;
 }
 
 /** Fires the events of a prediction and returns the outputs, joined; undefined when they are not collected. */
 export async function predictAll(
-  parts: PredictParts,
+  loop: PredictLoop,
   loader: Loader,
   collect: boolean,
 ): Promise<HostArray | HostTensors | undefined> {
-  const { run, hooks, evalWork, seed } = parts;
-  const { fire } = hooks;
+  const { run, session } = loop;
   const outputs: (HostArray | HostTensors)[] = [];
   Object.assign(run, { loaderName: "predict", loaderIdx: 0, batchIdx: 0 });
-  try {
-    await fire.predictBegin!();
-    beginReplacing(parts, "predict", "predictBegin");
-    loader.begin(0, seed);
+  const predictBatches = async (): Promise<void> => {
+    beginReplacing(loop, "predict", "predictBegin");
+    loader.begin(0, loop.seed);
     for (let batch = await loader.next(); batch !== undefined; batch = await loader.next()) {
       run.show(toBatch(batch, () => "predict: the loader"));
       run.requests.batch = undefined;
-      await fire.predictBatchBegin!();
+      await fire(loop, "predictBatchBegin");
       run.replaceBatch();
-      run.predicted = await evalWork.predict(run.batch, "predict", run.batchIdx);
+      run.predicted = await session.evaluation.predict(run.batch, "predict", run.batchIdx);
       if (collect) outputs.push(run.predicted);
-      await fire.predictBatchEnd!();
+      await fire(loop, "predictBatchEnd");
       run.batchIdx++;
-      await parts.breathe();
+      await session.breathe();
     }
     if (run.batchIdx === 0) throw new DataError(`predict: the loader has no batches.`);
-    await fire.predictEnd!();
+  };
+  try {
+    await scope(loop, PREDICTION, predictBatches, () => {
+      run.predicted = {};
+      session.evaluation.restore();
+    });
   } finally {
-    run.predicted = {};
-    evalWork.restore();
     await loader.close?.();
   }
   return collect ? joinOutputs(outputs) : undefined;
 }
-
-// Joining the outputs of many batches along the first dimension.
 
 function joinArrays(parts: readonly HostArray[]): HostArray {
   const first = parts[0]!;

@@ -7,26 +7,61 @@ import type { HostBatch, HostTensors, Metric, Tensor, TensorBatch, Tensors } fro
 import { TRAIN_PROBE_EVENTS, type Probe } from "../core/inspection.ts";
 import type { HookRegistry } from "../core/registry.ts";
 import { keyStream } from "../nn/key.ts";
+import { noBatches } from "../core/evaluate.ts";
+import type { PreviewedLoader } from "../data/previewed-loader.ts";
 import type { Problem } from "./problem.ts";
 import { PointCollector } from "./programs/probes.ts";
 import { sumsLayouts, type SumsLayout } from "./programs/sums.ts";
-import { explain } from "./programs/compiled.ts";
+import { explain } from "./programs/run.ts";
 import { OptionError } from "../core/errors.ts";
 import type { Hook } from "../core/hook.ts";
 import { isOfEvaluation, monitorValue, nearest, selectNames } from "../core/names.ts";
 import type { Schedule } from "../core/optimizer.ts";
 
-export interface TracedParts {
+interface TracedParts {
   readonly problem: Problem;
   readonly initial: { readonly params: HostTensors; readonly state: HostTensors };
   readonly metrics: Readonly<Record<string, Metric>>;
   readonly hooks: HookRegistry;
 }
 
+/** What `preflight` found. */
+export interface Preflight {
+  /** The first batch of each loader, by its name. */
+  readonly batches: Readonly<Record<"train" | "eval", Readonly<Record<string, HostBatch>>>>;
+  /** Metrics that hooks and schedules can watch, besides those that hooks log. */
+  readonly metrics: readonly string[];
+  /** A table of the model's parameters. */
+  readonly parameters: string;
+}
+
+interface NamedLoader {
+  readonly name: string;
+  readonly loader: PreviewedLoader;
+}
+
+/** Traces the first batch of each of these loaders. */
+export async function traceLoaders(
+  parts: TracedParts,
+  loaders: { readonly train: readonly NamedLoader[]; readonly eval: readonly NamedLoader[] },
+  seed: number,
+): Promise<Preflight["batches"]> {
+  const batches: Record<Phase, Record<string, HostBatch>> = { train: {}, eval: {} };
+  for (const phase of ["train", "eval"] as const) {
+    for (const { name, loader } of loaders[phase]) {
+      const batch = await loader.preview(0, seed);
+      if (batch !== undefined) batches[phase][name] = traceBatch(parts, phase, name, batch);
+      // An empty training loader is an error of the epoch, unless others make up for it.
+      else if (phase === "eval") throw noBatches(name);
+    }
+  }
+  return batches;
+}
+
 type Phase = "train" | "eval";
 
 /** Checks that the model, the loss and the metrics accept a batch of this loader; returns the batch, normalized. */
-export function traceBatch(parts: TracedParts, phase: Phase, loader: string, given: unknown): HostBatch {
+function traceBatch(parts: TracedParts, phase: Phase, loader: string, given: unknown): HostBatch {
   const host = toBatch(given, () => `Loader \`${loader}\``);
   // A hook may put another batch in its place.
   if (parts.hooks.listens(...REPLACED_IN[phase])) return host;

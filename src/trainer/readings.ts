@@ -1,62 +1,80 @@
 // What hooks read of a step: loss, norms, outputs, activations and the epoch's averages. Values stay on the device until a
-// hook reads them.
-import type { HostArray } from "../core/arrays.ts";
-import type { HostTensors, MaybePromise } from "../core/model.ts";
+// hook reads them; engines that cannot read synchronously read them in `settle`, before the event.
+import type { HostArray, TypedArray } from "../core/arrays.ts";
 import type { Metrics } from "../core/context.types.ts";
+import { ContextError } from "../core/errors.ts";
+import type { HostTensors, MaybePromise } from "../core/model.ts";
+import { chain } from "../core/maybe.ts";
 import type { Activations, ProbeRequest } from "../core/inspection.ts";
-import type { Readings } from "../core/work.ts";
 import { type Buffer, type Engine, type Tree, freeAll, leaves } from "../engines/engine.ts";
 import { ActivationsView, type BufferGroups } from "./activations-view.ts";
-import { type Averages, BatchMetrics, type Totals } from "./averages.ts";
+import { type Averages, BatchMetrics } from "./batch-metrics.ts";
 import type { SumsLayout } from "./programs/sums.ts";
-import { ContextError } from "../core/errors.ts";
-import { chain } from "../core/maybe.ts";
 
-export class StepReadings implements Readings {
+/** What a program shows that has run the model on a batch. */
+export interface ShownPass {
+  readonly report: Buffer;
+  readonly outputs: Tree<Buffer>;
+  readonly activations?: BufferGroups;
+}
+
+export class StepReadings {
+  /** Can values be read on demand, without `settle`? */
   readonly syncRead: boolean;
   readonly scalars: Scalars;
   readonly metrics: BatchMetrics;
-  readonly #totals: Totals;
+  /** Sums over the epoch so far. */
+  readonly totals: Totals;
   readonly #outputs: OutputsView;
   readonly #activations: ActivationsView;
+  /** Has a pass of this step returned activations? */
+  #probed = false;
 
-  constructor(engine: Engine, totals: Totals, sums: SumsLayout) {
+  constructor(engine: Engine, sums: SumsLayout) {
     this.syncRead = engine.syncRead;
-    this.#totals = totals;
+    this.totals = new Totals(engine, sums);
     this.scalars = new Scalars(engine);
     this.metrics = new BatchMetrics(engine, sums);
     this.#outputs = new OutputsView(engine);
     this.#activations = new ActivationsView(engine);
   }
 
-  /** A new step: nothing of the last one may be seen as its own. */
-  beginStep(): void {
+  /** A new step: hooks must not read the last one's values as its own. `metered`: did the last one have batch metrics? */
+  beginStep(metered: boolean): void {
     this.scalars.clear();
-    this.metrics.free();
-    this.#activations.free();
+    if (metered) this.metrics.free();
+    if (this.#probed) this.#activations.free();
+    this.#probed = false;
   }
 
-  /** Takes over what a pass over the model left; without `activations` those of an earlier pass stay. */
-  show(pass: { readonly report: Buffer; readonly outputs: Tree<Buffer>; readonly activations?: BufferGroups }): void {
+  /** Takes over what a pass returned; without `activations` those of an earlier pass stay. */
+  show(pass: ShownPass): void {
     this.scalars.set("pass", pass.report);
     this.#outputs.set(pass.outputs);
-    if (pass.activations) this.#activations.set(pass.activations);
+    for (const _ in pass.activations) {
+      this.#activations.set(pass.activations);
+      this.#probed = true;
+      break;
+    }
   }
 
+  /** Reads everything, on engines that must await; does nothing elsewhere. */
   settle(): MaybePromise<void> {
     if (this.syncRead) return undefined;
     const views = [this.scalars, this.metrics, this.#outputs, this.#activations].map((view) => view.settle());
-    return Promise.all([this.#totals.read(), ...views]).then(() => undefined);
+    return Promise.all([this.totals.read(), ...views]).then(() => undefined);
   }
 
   get loss(): number {
     return this.scalars.loss;
   }
 
+  /** Metrics of the last micro-batch, when the plan computes them. */
   get batchMetrics(): Metrics {
     return this.metrics.batch.metrics;
   }
 
+  /** Metrics of the whole step, when the plan computes them. */
   get stepMetrics(): Metrics {
     return this.metrics.step.metrics;
   }
@@ -77,24 +95,30 @@ export class StepReadings implements Readings {
     return this.scalars.clippedNorm;
   }
 
+  /** Mean loss of the epoch so far; on engines that must await, as of the last `settle`. */
   get avgLoss(): number {
-    const averages = this.syncRead ? (this.#totals.read() as Averages | undefined) : this.#totals.last;
+    const averages = this.syncRead ? (this.totals.read() as Averages | undefined) : this.totals.last;
     return averages?.loss ?? Number.NaN;
   }
 
+  /** Mean loss and training metrics of the epoch so far; undefined when there is nothing to average. */
   epochMetrics(): MaybePromise<Averages | undefined> {
-    return this.#totals.read();
+    return this.totals.read();
+  }
+
+  /** A new epoch: its averages begin. */
+  resetEpoch(): void {
+    this.totals.reset();
   }
 
   free(): void {
     this.scalars.free();
     this.metrics.free();
+    this.totals.free();
     this.#outputs.free();
     this.#activations.free();
   }
 }
-
-// Numbers that a step leaves for its events: loss and norms. Read from the device only when someone looks.
 
 type Field = "loss" | "norm" | "clippedNorm";
 
@@ -129,7 +153,7 @@ class Scalars {
     for (const field of REPORTS[report].slice(0, vector.shape[0])) this.#values[field] = undefined;
   }
 
-  /** The loss of the whole step, where this process computed only a part of it. */
+  /** The loss of the whole step, where this rank computed only a part of it. */
   setLoss(loss: number): void {
     this.#unread.delete("pass");
     this.#values.loss = loss;
@@ -207,8 +231,6 @@ class Scalars {
   }
 }
 
-// A model's outputs of the last batch: on the device until someone looks.
-
 export class OutputsView {
   readonly #engine: Engine;
   #buffers: Tree<Buffer> | undefined;
@@ -261,4 +283,116 @@ export function readTree(engine: Engine, outputs: Tree<Buffer>): MaybePromise<Ho
   const wrap = (data: HostArray["data"], i: number): HostArray => ({ data, shape: [...buffers[i]!.shape] });
   if (engine.syncRead) return pack((values as HostArray["data"][]).map(wrap));
   return Promise.all(values.map(async (value) => value)).then((all) => pack(all.map(wrap)));
+}
+
+/** Batches after which the device's sums are moved. A count, never a reader, decides: looking must not change a bit. */
+const MOVE_EVERY = 256;
+
+export interface TotalsState {
+  readonly totals: readonly number[];
+  readonly weight: number;
+  readonly batches: number;
+  readonly sums: readonly number[];
+}
+
+export class Totals {
+  readonly #engine: Engine;
+  readonly #layout: SumsLayout;
+  readonly #totals: Float64Array;
+  #weight = 0;
+  #batches = 0;
+  /** The vector that goes into the next program. */
+  sums: Buffer;
+  /** What `read` found last, for events on engines that cannot read on demand. */
+  last: Averages | undefined;
+
+  constructor(engine: Engine, layout: SumsLayout) {
+    this.#engine = engine;
+    this.#layout = layout;
+    this.#totals = new Float64Array(layout.size);
+    this.sums = this.#zeros();
+  }
+
+  #zeros(): Buffer {
+    return this.#engine.put({ data: new Float32Array(this.#layout.size), shape: [this.#layout.size] });
+  }
+
+  /** Takes the vector that a program returned, `weight` richer. */
+  accept(sums: Buffer, weight: number, donated: boolean): MaybePromise<void> {
+    if (!donated) this.#engine.free(this.sums);
+    this.sums = sums;
+    this.#weight += weight;
+    return ++this.#batches % MOVE_EVERY === 0 ? this.#move() : undefined;
+  }
+
+  /** Adds what several processes have counted together, which is on the host already. */
+  add(sums: Float32Array, weight: number): void {
+    for (let i = 0; i < sums.length; i++) this.#totals[i]! += sums[i]!;
+    this.#weight += weight;
+  }
+
+  #move(): MaybePromise<void> {
+    const taken = this.sums;
+    this.sums = this.#zeros();
+    return chain(this.#engine.read(taken), (values: TypedArray) => {
+      for (let i = 0; i < values.length; i++) this.#totals[i]! += values[i]!;
+      this.#engine.free(taken);
+    });
+  }
+
+  /** Averages over everything so far; undefined when there is nothing. */
+  read(): MaybePromise<Averages | undefined> {
+    if (this.#weight === 0) return (this.last = undefined);
+    const weight = this.#weight;
+    return chain(this.#engine.read(this.sums), (values: TypedArray) => {
+      const totals = this.#totals.map((total, i) => total + values[i]!);
+      return (this.last = this.#layout.compute(totals, weight));
+    });
+  }
+
+  /** The same over what several processes have counted, each its part: `sum` adds up their vectors. */
+  async readAll(sum: (values: Float64Array) => MaybePromise<void>): Promise<Averages | undefined> {
+    const values = await this.#engine.read(this.sums);
+    const all = Float64Array.from([...this.#totals.map((total, i) => total + values[i]!), this.#weight]);
+    await sum(all);
+    const weight = all.at(-1)!;
+    return weight === 0 ? undefined : this.#layout.compute(all.subarray(0, -1), weight);
+  }
+
+  /** Everything, as plain numbers; JSON keeps float32 and float64 exactly. */
+  state(): MaybePromise<TotalsState> {
+    const [totals, weight, batches] = [[...this.#totals], this.#weight, this.#batches];
+    return chain(this.#engine.read(this.sums), (values: TypedArray) => ({
+      totals,
+      weight,
+      batches,
+      sums: [...values],
+    }));
+  }
+
+  /** False when these are the sums of other metrics: then there is nothing to go on from. */
+  load({ totals, weight, batches, sums }: TotalsState): boolean {
+    this.reset();
+    const { size } = this.#layout;
+    if (totals.length !== size || sums.length !== size) return false;
+    this.#totals.set(totals);
+    this.#weight = weight;
+    this.#batches = batches;
+    this.#engine.free(this.sums);
+    this.sums = this.#engine.put({ data: Float32Array.from(sums), shape: [size] });
+    return true;
+  }
+
+  reset(): void {
+    this.#engine.free(this.sums);
+    this.sums = this.#zeros();
+    this.#totals.fill(0);
+    this.#weight = 0;
+    this.#batches = 0;
+    this.last = undefined;
+  }
+
+  free(): void {
+    this.#engine.free(this.sums);
+  }
 }

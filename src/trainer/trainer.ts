@@ -8,7 +8,7 @@ import { boundaryRule, type Cadence, type CadenceRule } from "../core/cadence.ts
 import type { ContextOf } from "../core/context.types.ts";
 import { type Disposer, HookRegistry, type OnArguments, addFunction } from "../core/registry.ts";
 import { ContextError } from "../core/errors.ts";
-import { evaluateOnce, noBatches, type EvalParts, type Interruption } from "../core/evaluate.ts";
+import { evaluateOnce } from "../core/evaluate.ts";
 import type { CustomEvents, EventName } from "../core/events.ts";
 import type { HostBatch, HostTensors, Loader } from "../core/model.ts";
 import { runLoop } from "../core/loop.ts";
@@ -16,16 +16,16 @@ import { checkOptions, is } from "../core/options.ts";
 import { redact, secretsOfEnvironment } from "../platform/redact.ts";
 import { makeResult, type RunResult } from "../core/result.ts";
 import { Run } from "../core/run.ts";
+import { NOT_STARTED, notStarted } from "../core/session.ts";
 import { LoaderSet } from "../data/loader-set.ts";
 import { PreviewedLoader } from "../data/previewed-loader.ts";
 import type { StartFacts } from "../distributed/exchange.ts";
 import { currentPlatform } from "../platform/platform.ts";
-import { Interruptions, breather } from "./interruptions.ts";
+import { Interruptions } from "./interruptions.ts";
 import { Calls } from "./calls.ts";
-import { checkMonitors, metricNames, traceBatch, watchersOf } from "./preflight.ts";
+import { checkMonitors, metricNames, type Preflight, traceLoaders, watchersOf } from "./preflight.ts";
 import { checkLoader, checkLossWeights, evalFeeds, firstBatch, type WatchedFeed } from "./feeds.ts";
-import { FunctionWatch } from "./programs/compiled.ts";
-import { buildMachine, freeMachine, type Machine } from "./machine.ts";
+import { Session } from "./session.ts";
 import { Once } from "./once.ts";
 import { OptimizerSet } from "./optimizers.ts";
 import { Place } from "./saving/place.ts";
@@ -36,17 +36,7 @@ import { choosePlan, describePlan } from "./specs.ts";
 import { predictAll, type PredictOptions } from "./predict.ts";
 import { type Problem, defineProblem, describeParams } from "./problem.ts";
 import type { ProbedRun, RunWithProbesOptions } from "./probe-runner.ts";
-import { Together } from "./together.ts";
-
-/** What `preflight` found. */
-export interface Preflight {
-  /** The first batch of each loader, by its name. */
-  readonly batches: Readonly<Record<"train" | "eval", Readonly<Record<string, HostBatch>>>>;
-  /** Metrics that hooks and schedules can watch, besides those that hooks log. */
-  readonly metrics: readonly string[];
-  /** A table of the model's parameters. */
-  readonly parameters: string;
-}
+import { GroupMembership } from "./group-membership.ts";
 
 /** Runs the loop. Everything else is a hook, what ships in the box too. */
 export class Trainer {
@@ -62,16 +52,15 @@ export class Trainer {
   readonly #run: Run;
   readonly #warn: (message: string) => void;
   readonly #calls: Calls;
-  readonly #breathe: () => void | Promise<void>;
   readonly #evalEvery: CadenceRule;
   readonly #logEvery: CadenceRule;
   readonly #place: Place;
   readonly #saver: Saver;
-  readonly #together: Together;
+  readonly #membership: GroupMembership;
   #initial: { params: HostTensors; state: HostTensors };
   #optimizers: OptimizerSet;
   /** One for all calls: a second would have parameters of its own. */
-  readonly #machine = new Once(() => this.#build());
+  readonly #session = new Once(() => this.#open());
   #limits: Limits | undefined;
   /** Have the loaders been checked against the model? */
   #checked = false;
@@ -99,17 +88,16 @@ export class Trainer {
     this.hooks = new HookRegistry(this.#run, this.#warn);
     this.hooks.addAll(options.hooks ?? []);
     this.#place = new Place(options, this.#warn);
-    this.#together = new Together(options.strategy ?? "auto", {
+    this.#membership = new GroupMembership(options.strategy ?? "auto", {
       run: this.#run,
       hooks: this.hooks,
       place: this.#place,
       platform: this.#platform,
-      state: () => this.#need().state,
+      state: () => this.#started().state,
     });
     const { save = "async", maxRollbacks = 3, closeTimeout: deadline = 10_000 } = options;
     this.#saver = new Saver(this.#subject(), this.#place, { save, maxRollbacks, deadline }, this.#warn);
     this.#calls = new Calls(this.hooks, this.#run, deadline, this.#place);
-    this.#breathe = breather(this.#platform, options.yieldEvery ?? 20);
     this.#evalEvery = boundaryRule("evalEvery", options.evalEvery ?? "1 epoch");
     this.#logEvery = boundaryRule("logEvery", options.logEvery ?? 10);
   }
@@ -133,17 +121,17 @@ export class Trainer {
       const { signals = true, signalGrace = 30_000 } = this.options;
       const interruptions = new Interruptions(this.#platform, signal, signals ? signalGrace : undefined);
       const rescue = async (failure: unknown): Promise<void> => {
-        this.#machine.now?.steps.dropOpenStep();
+        this.#session.now?.step.dropOpenStep();
         await this.#saver.emergency(failure);
       };
       try {
-        const train = () => this.#train(limits, interruptions.now, options);
-        await this.#calls.training(() => this.#together.announcingFailure(train), rescue);
+        const train = () => this.#train(limits, interruptions, options);
+        await this.#calls.training(() => this.#membership.announcingFailure(train), rescue);
       } finally {
         interruptions.stopListening();
         await this.#releasePreviews();
       }
-      interruptions.setExitCode(this.#together.team?.interruption);
+      interruptions.setExitCode(run.interruption);
     });
     return makeResult(this.#run, this.hooks);
   }
@@ -167,17 +155,12 @@ export class Trainer {
       checkLoader("evaluate", loader);
       const { name = "test" } = options;
       const feed = { name, index: 0, loader: new PreviewedLoader(name, loader), limitBatches: Infinity };
-      await this.#start();
-      await this.#together.compareStarts(async () => {
+      const loop = this.#evalLoop(await this.#start());
+      await this.#membership.compareStarts(async () => {
         const { loaderFacts } = await import("./start-facts.ts");
         return loaderFacts([feed], this.#seed, true);
       });
-      return this.#calls.standalone("standalone", () =>
-        evaluateOnce(
-          this.#evalParts(() => undefined),
-          feed,
-        ),
-      );
+      return this.#calls.standalone("standalone", () => evaluateOnce(loop, feed));
     });
   }
 
@@ -191,9 +174,8 @@ export class Trainer {
     return this.#call("predict", async () => {
       checkOptions("predict", options, { collect: is.boolean });
       checkLoader("predict", loader);
-      const { evals } = await this.#start();
-      const parts = { ...this.#evalParts(() => undefined), evalWork: evals };
-      return this.#calls.standalone("predict", () => predictAll(parts, loader, options.collect ?? true));
+      const loop = this.#evalLoop(await this.#start());
+      return this.#calls.standalone("predict", () => predictAll(loop, loader, options.collect ?? true));
     });
   }
 
@@ -256,7 +238,7 @@ export class Trainer {
   /** Which plan the next step follows, and because of which hook. */
   explainPlan(): string {
     const clips = this.options.clipNorm !== undefined || this.options.clipValue !== undefined;
-    return describePlan(choosePlan(this.hooks, this.#run.accumulate, clips, this.#together.team?.size), this.hooks);
+    return describePlan(choosePlan(this.hooks, this.#run.accumulate, clips, this.#membership.group?.size), this.hooks);
   }
 
   /** A table of the parameters. */
@@ -277,13 +259,14 @@ export class Trainer {
     await this.close();
   }
 
-  async #train(limits: Limits, interrupted: () => Interruption | undefined, options: FitOptions): Promise<void> {
+  async #train(limits: Limits, interruptions: Interruptions, options: FitOptions): Promise<void> {
     const run = this.#run;
     const { resume } = options;
     run.totalSteps = limits.totalSteps(this.#stepsPerEpoch());
-    const { steps } = await this.#start();
-    await this.#together.compareStarts(() => this.#startFacts(options));
-    const { team } = this.#together;
+    const session = await this.#start();
+    await this.#membership.compareStarts(() => this.#startFacts(options));
+    // In a process group the ranks exchange interruptions first, so that all end at the same step.
+    if (!run.group) interruptions.listen((interruption) => void (run.interruption ??= interruption));
     // A resumed run begins elsewhere in the training data.
     if (!this.#checked) await this.#traceAll(run.clock.now.step === 0 && resume === undefined);
     // Before any hook: loggers move and cut the files of earlier runs when training begins.
@@ -292,22 +275,18 @@ export class Trainer {
     if (this.#place.runId === "") this.#place.begin();
     if (resume !== undefined) await this.#saver.resume(resume);
     run.startTimer();
-    await this.#together.begin(interrupted);
+    await this.#membership.begin(interruptions.now);
     await runLoop({
-      ...this.#evalParts(team ? () => team.interruption : interrupted),
-      work: steps,
-      feed: this.#feed,
-      saves: this.#saver,
+      ...this.#evalLoop(session),
       evals: this.#evals,
       limits,
       evalEvery: this.#evalEvery,
       logEvery: this.#logEvery,
       evalAtStart: this.options.evalAtStart ?? false,
       limitBatches: this.#limitBatches,
-      tokens: this.options.tokens,
       warn: this.#warn,
     });
-    await this.#together.end();
+    await this.#membership.end();
   }
 
   async #startFacts(fit: FitOptions): Promise<StartFacts> {
@@ -318,7 +297,7 @@ export class Trainer {
       train: this.#feed.loaders,
       evals: this.#evals,
       optimizers: this.#optimizers,
-      device: this.#need().state,
+      device: this.#started().state,
       step: this.#run.clock.now.step,
       totals: this.#stepOptions().totals(),
     });
@@ -345,23 +324,10 @@ export class Trainer {
 
   /** Traces the first batch of each evaluation loader, and of each training loader unless the run is under way. */
   async #traceAll(trains: boolean): Promise<Preflight["batches"]> {
-    const parts = {
-      problem: this.#problem,
-      initial: this.#initial,
-      metrics: this.options.metrics ?? {},
-      hooks: this.hooks,
-    };
-    const batches: Record<"train" | "eval", Record<string, HostBatch>> = { train: {}, eval: {} };
-    for (const { name, loader } of trains ? this.#feed.loaders : []) {
-      const batch = await loader.preview(0, this.#seed);
-      // An empty loader is an error of the epoch, unless others make up for it.
-      if (batch !== undefined) batches.train[name] = traceBatch(parts, "train", name, batch);
-    }
-    for (const { name, loader } of this.#evals) {
-      const batch = await loader.preview(0, this.#seed);
-      if (batch === undefined) throw noBatches(name);
-      batches.eval[name] = traceBatch(parts, "eval", name, batch);
-    }
+    const { metrics = {} } = this.options;
+    const parts = { problem: this.#problem, initial: this.#initial, metrics, hooks: this.hooks };
+    const loaders = { train: trains ? this.#feed.loaders : [], eval: this.#evals };
+    const batches = await traceLoaders(parts, loaders, this.#seed);
     this.#checked = true;
     return batches;
   }
@@ -376,8 +342,8 @@ export class Trainer {
       hooks: this.hooks,
       feed: this.#feed,
       options: { accumulate: this.options.accumulate ?? 1, seed: this.#seed },
-      share: (find) => this.#together.share(find),
-      machine: () => this.#need(),
+      share: (find) => this.#membership.share(find),
+      session: () => this.#started(),
       optimizers: () => this.#optimizers,
     };
   }
@@ -396,33 +362,35 @@ export class Trainer {
     try {
       return await this.#calls.bracket(name, body);
     } catch (error) {
-      await this.#together.failed(error);
+      await this.#membership.failed(error);
       throw error;
     }
   }
 
-  #start(): Promise<Machine> {
-    return this.#machine.get();
+  #start(): Promise<Session> {
+    return this.#session.get();
   }
 
-  async #build(): Promise<Machine> {
-    return buildMachine(
-      this.options,
-      this.#initial,
-      this.#problem,
-      this.#optimizers,
-      this.hooks,
-      this.#stepOptions(),
-      this.#warn,
-      new FunctionWatch(this.#warn, () => this.#run.turn.ctx?.hook),
-      await this.#together.join(),
-    );
+  async #open(): Promise<Session> {
+    const session = await Session.open({
+      options: this.options,
+      initial: this.#initial,
+      problem: this.#problem,
+      optimizers: this.#optimizers,
+      run: this.#run,
+      hooks: this.hooks,
+      loaders: this.#feed,
+      saver: this.#saver,
+      group: await this.#membership.join(),
+      stepOptions: this.#stepOptions(),
+      warn: this.#warn,
+    });
+    this.#run.session = session;
+    return session;
   }
 
-  #need(): Machine {
-    const machine = this.#machine.now;
-    if (machine) return machine;
-    throw new ContextError(`This needs the engine, which starts with the first fit(), evaluate() or predict().`);
+  #started(): Session {
+    return this.#session.now ?? notStarted();
   }
 
   async #restart(): Promise<void> {
@@ -432,9 +400,9 @@ export class Trainer {
     this.#place.begin();
     this.#saver.reset();
     this.#run.accumulate = this.options.accumulate ?? 1;
-    // Last, since it waits: a machine that is asked for meanwhile is one of the new start.
-    const machine = await this.#machine.take();
-    if (machine) await freeMachine(machine, machine.engine !== this.options.engine);
+    // Last, since it waits: a session that is requested meanwhile is one of the new start.
+    this.#run.session = NOT_STARTED;
+    await (await this.#session.take())?.close();
   }
 
   #makeOptimizers(): OptimizerSet {
@@ -446,17 +414,11 @@ export class Trainer {
     return new Run({
       model: this.options.model,
       config: this.options as unknown as Readonly<Record<string, unknown>>,
-      work: () => this.#need().steps,
-      evalWork: () => this.#need().evals,
-      settings: () => this.#need().settings,
-      params: () => this.#need().tensors,
       seed: this.#seed,
       shared: this.options.shared,
       hooks: () => this.hooks,
-      device: () => this.#machine.now?.engine.name ?? "not started",
-      compileSeconds: () => this.#machine.now?.engine.compileSeconds,
       paramCount: () => Object.values(this.#initial.params).reduce((sum, { shape }) => sum + sizeOf(shape), 0),
-      optimizersFor: (turn) => this.#optimizers.live(turn, () => this.#need().state),
+      optimizersFor: (turn) => this.#optimizers.live(turn, () => this.#started().state),
       checkpointsFor: (hook) => this.#saver.view(hook),
     });
   }
@@ -479,15 +441,7 @@ export class Trainer {
     });
   }
 
-  #evalParts(interrupted: () => Interruption | undefined): EvalParts {
-    return {
-      run: this.#run,
-      hooks: this.hooks,
-      evalWork: this.#need().evals,
-      seed: this.#seed,
-      team: this.#together.team,
-      interrupted,
-      breathe: this.#breathe,
-    };
+  #evalLoop(session: Session) {
+    return { run: this.#run, hooks: this.hooks, session, seed: this.#seed };
   }
 }

@@ -4,7 +4,7 @@ import type { ConfigDocument } from "../../experiment/config/document.ts";
 import { planModels } from "../../experiment/plan.ts";
 import type { ExperimentOptions } from "../../experiment/types.ts";
 import { tinyTrainer } from "../../testing/tiny.ts";
-import type { Preflight } from "../../trainer/trainer.ts";
+import type { Preflight } from "../../trainer/preflight.ts";
 
 interface Plan {
   readonly name: string;

@@ -8,7 +8,7 @@ import type { Probe } from "../../core/inspection.ts";
 import { visitIndices, type PlacedRange } from "../../nn/indices.ts";
 import { keyStream } from "../../nn/key.ts";
 import { refAll, type Problem } from "../problem.ts";
-import type { ControlLayout, IndexRules } from "../inputs.ts";
+import type { ControlLayout, IndexRules } from "./run.ts";
 import { gradWithAux } from "./grad-with-aux.ts";
 import { PointCollector, pointNames, type ProbeGroups } from "./probes.ts";
 import type { SumsLayout, SumsLayouts } from "./sums.ts";

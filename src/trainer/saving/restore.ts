@@ -35,7 +35,7 @@ export async function restoreRun(subject: Subject, { read, from, checkpoint, ski
     loadRun(run, state, options.accumulate);
     report.restored.push("counters", "metrics");
     noteChanges(subject, state, report);
-    const { steps, state: device } = subject.machine();
+    const { step: steps, state: device } = subject.session();
     device.version = state.paramsVersion;
     (steps.load(state.step) ? report.restored : report.missing).push("epoch averages");
     if (run.epochOpen) {
@@ -122,7 +122,7 @@ async function readFromPlace(place: Place, name: string, optimizers: OptimizerSe
 
 /** Parameters, buffers and the optimizers' tensors. A model of another shape is an error; optimizers may differ. */
 function restoreModel(subject: Subject, read: ReadCheckpoint, report: Report): void {
-  const { state } = subject.machine();
+  const { state } = subject.session();
   state.load(fitModel(read, state.own));
   report.restored.push("model");
   const { missing, orphaned } = state.loadOptimizers(read.optimizer);
@@ -149,8 +149,8 @@ function beginsAnew({ optimizer, groups }: Slot, { missing }: Report): boolean {
   return names.length > 0 && names.every((name) => missing.includes(`optimizer ${name}`));
 }
 
-function noteChanges({ options, machine }: Subject, { options: then }: SavedState, report: Report): void {
-  const now = { ...options, engine: machine().engine.name };
+function noteChanges({ options, session }: Subject, { options: then }: SavedState, report: Report): void {
+  const now = { ...options, engine: session().engine.name };
   for (const key of ["accumulate", "seed", "engine"] as const)
     if (now[key] !== then[key]) report.changed.push(`${key}: ${now[key]} instead of ${then[key]}`);
 }

@@ -16,7 +16,7 @@ export async function resumeRun(subject: Subject, place: Place, resume: string, 
   const { run, hooks } = subject;
   const source = await subject.share(() => findSource(place, resume, subject.optimizers()));
   if (!source) return;
-  for (const { file, reason } of run.team?.rank ? [] : source.skipped)
+  for (const { file, reason } of !run.isMain ? [] : source.skipped)
     listeners.warn(`a newer checkpoint is damaged: ${file}: ${reason}`);
   run.loading = { from: source.from, why: "resume" };
   await hooks.fire.beforeLoad!();

@@ -4,7 +4,7 @@ import type { Json } from "../../core/options.ts";
 import type { HistoryEntry, Run } from "../../core/run.ts";
 import type { LoaderSet } from "../../data/loader-set.ts";
 import { type OptimizerSet, type OptimizerState, optimizerState } from "../optimizers.ts";
-import type { StepState } from "../step-parts.ts";
+import type { StepState } from "../step.ts";
 import type { SavedHook } from "./hook-states.ts";
 
 /** What an open step changes: captured when the state is whole, so that a run that fails in mid-step can replay it. */

@@ -1,7 +1,7 @@
 // Saving beside training: one snapshot at a time goes to the disk while the steps go on.
 import { attach, CheckpointError, HookError, isLockLost } from "../../core/errors.ts";
 import type { BuiltinEvent } from "../../core/events.ts";
-import type { Checkpoints, FailedSave, ResumeReport, SaveRequest, SavedCheckpoint, Saves } from "../../core/saving.ts";
+import type { Checkpoints, FailedSave, ResumeReport, SaveRequest, SavedCheckpoint } from "../../core/saving.ts";
 import { checkName } from "../../core/safe-name.ts";
 import type { Place } from "./place.ts";
 import { positionOf, type Position } from "./run-state.ts";
@@ -19,7 +19,7 @@ export interface SaverOptions {
   readonly deadline: number;
 }
 
-export class Saver implements Saves {
+export class Saver {
   readonly #subject: Subject;
   readonly #place: Place;
   readonly #options: SaverOptions;

@@ -62,7 +62,7 @@ export class SnapshotWriter {
       };
       // The fastest copy is none. A file for PyTorch has checksums among its bytes, which are read here anyway.
       const lends = this.#beside && format === "safetensors" && store.saveLent;
-      const given = lends ? await toLentFiles(snapshot, this.#subject.machine().engine, files) : undefined;
+      const given = lends ? await toLentFiles(snapshot, this.#subject.session().engine, files) : undefined;
       const saved = given
         ? await store.saveLent!(name, given.files, given.lent, info)
         : await store.save(

@@ -2,7 +2,7 @@
 import type { Run } from "../../core/run.ts";
 import type { HookRegistry } from "../../core/registry.ts";
 import type { LoaderSet } from "../../data/loader-set.ts";
-import type { Machine } from "../machine.ts";
+import type { Session } from "../session.ts";
 import type { OptimizerSet } from "../optimizers.ts";
 import { HeldTensors } from "./held-tensors.ts";
 import { takeHookStates } from "./hook-states.ts";
@@ -17,7 +17,7 @@ export interface Subject {
   readonly options: { readonly accumulate: number; readonly seed: number };
   /** What the run goes on from; of several processes the main one finds it, and all have it. */
   share(find: () => Promise<Source | undefined>): Promise<Source | undefined>;
-  machine(): Machine;
+  session(): Session;
   optimizers(): OptimizerSet;
 }
 
@@ -34,7 +34,7 @@ export interface Snapshot {
 /** Takes one. `position` is where the run stands, or, after a failure, where it stood when the state was last whole. */
 export async function takeSnapshot(subject: Subject, position?: Position): Promise<Snapshot> {
   const { run, hooks, feed, options } = subject;
-  const { engine, state, steps } = subject.machine();
+  const { engine, state, step: steps } = subject.session();
   const at = position ?? positionOf(run, feed, subject.optimizers());
   const { step, epoch } = at.clock.now;
   const tensors: Record<string, HeldTensors> = {};
@@ -43,7 +43,7 @@ export async function takeSnapshot(subject: Subject, position?: Position): Promi
   try {
     fileOf("model").hold(state.params).hold(state.state);
     fileOf("optimizer").hold(state.opt);
-    await steps.shown.settle();
+    await steps.readings.settle();
     const fields = runFields(run);
     // After a failure nobody knows what the step at hand has left of the last one's readings.
     const shows = step > 0 && !run.skipped && !position;
@@ -61,8 +61,8 @@ export async function takeSnapshot(subject: Subject, position?: Position): Promi
         position: at,
         options: { ...options, engine: engine.name },
         step: stepState,
-        loss: shows ? (run.stepLoss ?? steps.shown.loss) : null,
-        gradNorm: shows ? (run.stepNorm ?? (steps.plan.gradNorm ? steps.shown.gradNorm : null)) : null,
+        loss: shows ? (run.stepLoss ?? steps.readings.loss) : null,
+        gradNorm: shows ? (run.stepNorm ?? (steps.plan.gradNorm ? steps.readings.gradNorm : null)) : null,
         paramsVersion: state.version,
         ...fields,
         hooks: hookStates,

@@ -1,11 +1,10 @@
-// The ranks of a run as a team: what is asked on one happens on all, at the same step and in the same order.
-import type { Interruption } from "../core/evaluate.ts";
+// The ranks of a run as a process group: what a hook requests on one rank happens on all, at the same step and in the same
+// order.
 import { applyRequest, type HookRequest } from "../core/interventions.ts";
-import type { HostBatch, Loader, MaybePromise, Share } from "../core/model.ts";
+import type { MaybePromise } from "../core/model.ts";
 import type { HookRegistry } from "../core/registry.ts";
 import type { Run } from "../core/run.ts";
-import { AGREED_EVENTS, type AgreedEvent, type Team } from "../core/team.ts";
-import { cutShare, nextShare } from "../data/share.ts";
+import type { ExchangePoint, Interruption, ProcessGroup } from "../core/session.ts";
 import { type TensorHash, encode, findDesync, gatherMessages } from "./exchange.ts";
 import type { Strategy } from "./strategy.ts";
 
@@ -17,28 +16,35 @@ interface Message {
 
 type Numbers = Float32Array | Float64Array;
 
+/** Events after which the ranks exchange requests at once, if a rank listens: they must be applied in the same step. */
+const IN_STEP = ["stepBegin", "beforeOptimizerStep", "gradientClip"] as const;
+/** Points that always have an exchange. */
+const ALWAYS: readonly ExchangePoint[] = ["trainBegin", "epochBegin", "epochEnd", "epochLog"];
+/** Batches of an evaluation after which the ranks look for a signal that one of them was sent. */
+const EVAL_BATCHES = 8;
 /** Steps after which the ranks compare their parameters. */
 const COMPARE_EVERY = 100;
 /** Where each thing is in a header; after these, the length of each rank's message. */
 const [ELAPSED, ELAPSED_REST, LOGS, LISTENS] = [0, 1, 2, 3];
-const LENGTHS = LISTENS + AGREED_EVENTS.length;
-/** Of these the main rank's count: a rank that was first to skip a step has not seen all of its batches. */
+const LENGTHS = LISTENS + IN_STEP.length;
+/** The main rank's count applies: a rank that was first to skip a step has not seen all of its batches. */
 const COUNTERS = ["batches", "samples", "tokens"] as const;
 
-export class RankTeam implements Team {
+export class RankGroup implements ProcessGroup {
   readonly rank: number;
   readonly size: number;
   /** Numbers in a header. */
   readonly headerSize: number;
   readonly strategy: Strategy;
   elapsed = 0;
-  logs = false;
-  interruption: Interruption | undefined;
   readonly #run: Run;
   readonly #hooks: HookRegistry;
   readonly #hashes: () => Promise<TensorHash[]>;
   readonly #header: Float64Array;
-  readonly #listens = new Set<AgreedEvent>();
+  /** Events of IN_STEP to which a rank listened at the last exchange. */
+  readonly #listened = new Set<ExchangePoint>();
+  /** Does a rank log at this boundary, for its cadence or because of an evaluation? */
+  #logs = false;
   #interruptedHere: () => Interruption | undefined = () => undefined;
   #requests: HookRequest[] = [];
   #lengths: readonly number[] = [];
@@ -58,11 +64,10 @@ export class RankTeam implements Team {
   /** A new call of `fit`. */
   begin(interruptedHere: () => Interruption | undefined): void {
     this.#interruptedHere = interruptedHere;
-    this.interruption = undefined;
     this.elapsed = this.#run.clock.now.elapsed;
   }
 
-  /** The run is over: what was asked since the last agreement is void. */
+  /** The run is over: requests since the last exchange are void. */
   end(): void {
     this.#requests = [];
   }
@@ -71,19 +76,33 @@ export class RankTeam implements Team {
     this.#requests.push(request);
   }
 
-  listens(event: AgreedEvent): boolean {
-    return this.#listens.has(event);
+  exchange(after: ExchangePoint, logs?: () => boolean): MaybePromise<void> {
+    const { phase, batchIdx } = this.#run;
+    switch (after) {
+      case "boundary":
+        return this.#boundary(logs!());
+      case "stepLog":
+        return this.#logs ? this.#exchange() : undefined;
+      case "evalBatchEnd":
+        return phase === "eval" && batchIdx % EVAL_BATCHES === EVAL_BATCHES - 1 ? this.#exchange() : undefined;
+      case "evalEnd":
+        if (phase !== "eval") return undefined;
+        this.#logs = true;
+        return this.#exchange();
+      case "end":
+        return this.#exchange().then(() => this.#compare());
+      default:
+        return ALWAYS.includes(after) || this.#listened.has(after) ? this.#exchange() : undefined;
+    }
   }
 
-  shareOf(batch: HostBatch): Share {
-    return cutShare(batch, this);
+  async #boundary(logs: boolean): Promise<void> {
+    if (this.#run.clock.now.step % COMPARE_EVERY === 0) await this.#compare();
+    await this.#exchange(logs);
+    this.#logs = this.#header[LOGS]! > 0;
   }
 
-  nextShare(loader: Loader, name: string): MaybePromise<Share | undefined> {
-    return nextShare(loader, name, this);
-  }
-
-  async agree(logs = false): Promise<void> {
+  async #exchange(logs = false): Promise<void> {
     const header = this.#header;
     const { now } = this.#run.clock;
     this.writeHeader(header, logs);
@@ -103,32 +122,30 @@ export class RankTeam implements Team {
       into[ELAPSED_REST] = elapsed - Math.fround(elapsed);
     }
     into[LOGS] = Number(logs);
-    AGREED_EVENTS.forEach((event, i) => void (into[LISTENS + i] = Number(this.#hooks.listens(event))));
+    IN_STEP.forEach((event, i) => void (into[LISTENS + i] = Number(this.#hooks.listens(event))));
     this.#outgoing = this.#nextMessage();
     into[LENGTHS + this.rank] = this.#outgoing.length;
   }
 
-  /** Takes in what all have told, and does what anyone asked. */
+  /** Takes in what all ranks have told, and applies their requests. */
   async readHeader(from: Numbers): Promise<void> {
     this.elapsed = from[ELAPSED]! + from[ELAPSED_REST]!;
-    this.logs = from[LOGS]! > 0;
-    AGREED_EVENTS.forEach((event, i) => {
-      if (from[LISTENS + i]! > 0) this.#listens.add(event);
-      else this.#listens.delete(event);
+    IN_STEP.forEach((event, i) => {
+      if (from[LISTENS + i]! > 0) this.#listened.add(event);
+      else this.#listened.delete(event);
     });
     this.#lengths = Array.from(from.subarray(LENGTHS, this.headerSize));
     if (this.#lengths.some((length) => length > 0)) await this.#hearAll();
   }
 
-  async compare(now = false): Promise<void> {
-    const { step } = this.#run.clock.now;
-    if (!now && step % COMPARE_EVERY !== 0) return;
-    const error = await findDesync(this.strategy, await this.#hashes(), step);
+  /** Fails on all ranks alike where their parameters differ. */
+  async #compare(): Promise<void> {
+    const error = await findDesync(this.strategy, await this.#hashes(), this.#run.clock.now.step);
     if (error) throw error;
   }
 
   #nextMessage(): Uint8Array<ArrayBuffer> {
-    const interruption = this.interruption ? undefined : this.#interruptedHere();
+    const interruption = this.#run.interruption ? undefined : this.#interruptedHere();
     if (this.#requests.length === 0 && !interruption) return new Uint8Array(0);
     const message: Message = { requests: this.#requests, ...(interruption && { interruption }) };
     this.#requests = [];
@@ -138,8 +155,8 @@ export class RankTeam implements Team {
   async #hearAll(): Promise<void> {
     const gathered = await gatherMessages(this.strategy, this.#outgoing, this.#lengths);
     const messages = gathered.map(({ rank, said }) => ({ rank, said: said as Message }));
-    this.interruption ??= messages.find(({ said }) => said.interruption)?.said.interruption;
-    // The same, asked by several ranks, is one request: a hook that runs on all of them asks on all.
+    this.#run.interruption ??= messages.find(({ said }) => said.interruption)?.said.interruption;
+    // The same request from several ranks is one: a hook that runs on all of them makes it on all.
     const merged: { request: HookRequest; key: string; ranks: number[] }[] = [];
     for (const { rank, said } of messages) {
       for (const request of said.requests) {

@@ -3,17 +3,17 @@ import { currentPlatform } from "../platform/platform.ts";
 import { fakeRegistry } from "../../tests/support/fake-run.ts";
 import { localRanks } from "../../tests/support/local-ranks.ts";
 import { Place } from "./saving/place.ts";
-import { Together } from "./together.ts";
+import { GroupMembership } from "./group-membership.ts";
 
-test("all who ask at once join the same team", async () => {
+test("all who ask at once join the same process group", async () => {
   const { run, hooks } = fakeRegistry();
   const state = (): never => {
     throw new Error("there is none");
   };
   const parts = { run, hooks, place: new Place({}, () => undefined), platform: currentPlatform(), state };
-  const together = new Together(localRanks(2)[0]!, parts);
-  const [one, two] = await Promise.all([together.join(), together.join()]);
+  const membership = new GroupMembership(localRanks(2)[0]!, parts);
+  const [one, two] = await Promise.all([membership.join(), membership.join()]);
   expect(one).toBeDefined();
   expect(two).toBe(one);
-  expect([together.team, run.team, await together.join()]).toEqual([one, one, one]);
+  expect([membership.group, run.group, await membership.join()]).toEqual([one, one, one]);
 });

@@ -1,11 +1,11 @@
-// With whom a trainer trains: nobody, or the processes that were started with this one. What only those need is loaded with them.
-import type { Interruption } from "../core/evaluate.ts";
+// Joins a trainer to its process group, if any. What only a group needs is loaded when there is one.
 import { redact, secretsOfEnvironment } from "../platform/redact.ts";
 import type { HookRegistry } from "../core/registry.ts";
 import type { Run } from "../core/run.ts";
 import type { StartFacts } from "../distributed/exchange.ts";
 import { type Strategy, type StrategyName, openStrategy } from "../distributed/strategy.ts";
-import type { RankTeam } from "../distributed/team.ts";
+import type { RankGroup } from "../distributed/process-group.ts";
+import type { Interruption } from "../core/session.ts";
 import type { Platform } from "../platform/platform.ts";
 import type { DeviceState } from "./device-state.ts";
 import { Once } from "./once.ts";
@@ -20,7 +20,7 @@ const LOOK_MS = 20;
 /** A launcher that tells a process to go kills it within this time. mpirun waits for a second. */
 const KILLED_WITHIN_MS = 3000;
 
-interface TogetherParts {
+interface MembershipParts {
   readonly run: Run;
   readonly hooks: HookRegistry;
   readonly place: Place;
@@ -28,71 +28,71 @@ interface TogetherParts {
   state(): DeviceState;
 }
 
-export class Together {
+export class GroupMembership {
   readonly #choice: StrategyName | Strategy;
-  readonly #parts: TogetherParts;
+  readonly #parts: MembershipParts;
   readonly #joined = new Once(() => this.#find());
-  /** Undefined for a process alone, and until `join` knows. */
-  team: RankTeam | undefined;
+  /** Undefined for a process that trains alone, and before `join`. */
+  group: RankGroup | undefined;
   #interruptedHere: () => Interruption | undefined = () => undefined;
 
-  constructor(choice: StrategyName | Strategy, parts: TogetherParts) {
+  constructor(choice: StrategyName | Strategy, parts: MembershipParts) {
     this.#choice = choice;
     this.#parts = parts;
   }
 
-  /** Finds out, once. */
-  join(): Promise<RankTeam | undefined> {
+  /** Finds the group, once. */
+  join(): Promise<RankGroup | undefined> {
     return this.#joined.get();
   }
 
-  async #find(): Promise<RankTeam | undefined> {
+  async #find(): Promise<RankGroup | undefined> {
     const strategy = await openStrategy(this.#choice);
     if (strategy.size === 1) return undefined;
     const { run, hooks, place, state } = this.#parts;
-    const [{ RankTeam }, { hashState }] = await Promise.all([
-      import("../distributed/team.ts"),
+    const [{ RankGroup }, { hashState }] = await Promise.all([
+      import("../distributed/process-group.ts"),
       import("./joint-step.ts"),
     ]);
-    this.team = new RankTeam(strategy, run, hooks, () => hashState(state()));
-    run.team = this.team;
+    this.group = new RankGroup(strategy, run, hooks, () => hashState(state()));
+    run.group = this.group;
     hooks.joinAs(strategy.rank);
     if (strategy.rank > 0) place.follow([]);
-    return this.team;
+    return this.group;
   }
 
   /** Fails on all ranks alike where they were not started alike. */
   async compareStarts(facts: () => Promise<StartFacts>): Promise<void> {
-    if (!this.team) return;
+    if (!this.group) return;
     const { findUnlikeStarts } = await import("../distributed/exchange.ts");
-    const error = await findUnlikeStarts(this.team.strategy, await facts());
+    const error = await findUnlikeStarts(this.group.strategy, await facts());
     if (error) throw error;
   }
 
-  /** What a run goes on from: the main process finds it, and all have it. */
+  /** What a run is resumed from: the main rank finds it and gives it to all. */
   async share(find: () => Promise<Source | undefined>): Promise<Source | undefined> {
-    if (!this.team) return find();
+    if (!this.group) return find();
     const { shareSource } = await import("./saving/shared-source.ts");
-    return shareSource(this.team.strategy, find);
+    return shareSource(this.group.strategy, find);
   }
 
-  /** A run begins, from the same numbers everywhere. */
+  /** A run begins, with the same parameters on all ranks. */
   async begin(interruptedHere: () => Interruption | undefined): Promise<void> {
-    if (!this.team) return;
+    if (!this.group) return;
     const { shareState } = await import("./joint-step.ts");
-    await shareState(this.team.strategy, this.#parts.state());
+    await shareState(this.group.strategy, this.#parts.state());
     this.#interruptedHere = interruptedHere;
-    this.team.begin(interruptedHere);
+    this.group.begin(interruptedHere);
   }
 
-  /** The run is over and its last checkpoint written: all know what there is. */
+  /** The run is over and its last checkpoint written: all ranks learn which checkpoints there are. */
   async end(): Promise<void> {
-    if (!this.team) return;
+    if (!this.group) return;
     const { shareList } = await import("./saving/shared-source.ts");
     const { place } = this.#parts;
-    const saved = await shareList(this.team.strategy, place.list());
-    if (this.team.rank > 0) place.follow(saved);
-    this.team.end();
+    const saved = await shareList(this.group.strategy, place.list());
+    if (this.group.rank > 0) place.follow(saved);
+    this.group.end();
   }
 
   /** Announces a failure of the main rank at once: the other ranks must not end it during its emergency save. */
@@ -100,16 +100,16 @@ export class Together {
     try {
       return await body();
     } catch (error) {
-      if (this.team?.rank === 0) this.team.strategy.announceFailure?.();
+      if (this.group?.rank === 0) this.group.strategy.announceFailure?.();
       throw error;
     }
   }
 
-  /** Of several processes, one that fails ends all: the others would wait for it. */
+  /** A rank that fails ends all: the others would wait for it. */
   async failed(error: unknown): Promise<void> {
-    if (!this.team) return;
-    const { rank, size, strategy } = this.team;
-    if (rank > 0) await this.#waitForMain(strategy);
+    if (!this.group) return;
+    const { rank, size, strategy } = this.group;
+    if (rank > 0 && strategy.mainHasFailed) await this.#waitForMain(strategy);
     const shown = error instanceof Error ? (error.stack ?? error.message) : String(error);
     const message = `rank ${rank} of ${size} has failed, and ends all: ${shown}`;
     this.#parts.platform.warn(redact(message, secretsOfEnvironment()));
@@ -118,17 +118,17 @@ export class Together {
 
   /**
    * Where all ranks fail, such as in a hook that each has, the main rank saves, reports it and ends the others: the
-   * launcher sends them SIGTERM, and a moment later SIGKILL.
+   * launcher sends them SIGTERM, and a moment later SIGKILL. Only for strategies that can tell that the main rank failed.
    */
   async #waitForMain(strategy: Strategy): Promise<void> {
-    const told = new AbortController();
-    if (this.#interruptedHere()) told.abort();
-    const unlisten = this.#parts.platform.onSignals(() => told.abort(), KILLED_WITHIN_MS);
+    const interrupted = new AbortController();
+    if (this.#interruptedHere()) interrupted.abort();
+    const unlisten = this.#parts.platform.onSignals(() => interrupted.abort(), KILLED_WITHIN_MS);
     const began = performance.now();
     const limit = (): number => (strategy.mainHasFailed?.() ? MAIN_SAVES_MS : MAIN_FIRST_MS);
-    while (!told.signal.aborted && performance.now() - began < limit()) await sleep(LOOK_MS);
+    while (!interrupted.signal.aborted && performance.now() - began < limit()) await sleep(LOOK_MS);
     unlisten();
-    if (told.signal.aborted) await sleep(KILLED_WITHIN_MS);
+    if (interrupted.signal.aborted) await sleep(KILLED_WITHIN_MS);
   }
 }
 

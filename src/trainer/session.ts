@@ -1,0 +1,148 @@
+// A session: everything that a started trainer works with. Made with the engine at the first call, freed by `close()`.
+import type { UpdateFn } from "../core/context.types.ts";
+import type { DeviceTensors } from "../core/inspection.ts";
+import type { HostTensors, Loss, MaybePromise } from "../core/model.ts";
+import type { NameFilter } from "../core/names.ts";
+import type { HookRegistry } from "../core/registry.ts";
+import type { Run } from "../core/run.ts";
+import type { FetchedBatch, Session as SessionPort } from "../core/session.ts";
+import type { LoaderSet } from "../data/loader-set.ts";
+import type { RankGroup } from "../distributed/process-group.ts";
+import type { Engine } from "../engines/engine.ts";
+import { selectEngine } from "../engines/select.ts";
+import { currentPlatform } from "../platform/platform.ts";
+import { DeviceState } from "./device-state.ts";
+import { EvalRunner } from "./eval-runner.ts";
+import { HookTensors } from "./hook-tensors.ts";
+import { breather } from "./interruptions.ts";
+import type { JointStep } from "./joint-step.ts";
+import type { OptimizerSet } from "./optimizers.ts";
+import type { TrainerOptions } from "./options.ts";
+import { ProbeRunner } from "./probe-runner.ts";
+import type { Problem } from "./problem.ts";
+import { ControlLayout, fetcher, FunctionWatch, type StepOptions } from "./programs/run.ts";
+import { sumsLayouts } from "./programs/sums.ts";
+import type { StepReadings } from "./readings.ts";
+import type { Saver } from "./saving/saver.ts";
+import { Specs } from "./specs.ts";
+import { TrainStep } from "./step.ts";
+
+export interface SessionParts {
+  readonly options: TrainerOptions;
+  readonly initial: { readonly params: HostTensors; readonly state: HostTensors };
+  readonly problem: Problem;
+  readonly optimizers: OptimizerSet;
+  readonly run: Run;
+  readonly hooks: HookRegistry;
+  readonly loaders: LoaderSet;
+  readonly saver: Saver;
+  /** Undefined for a process that trains alone. */
+  readonly group: RankGroup | undefined;
+  readonly stepOptions: StepOptions;
+  readonly warn: (message: string) => void;
+}
+
+export class Session implements SessionPort {
+  readonly engine: Engine;
+  readonly state: DeviceState;
+  readonly step: TrainStep;
+  readonly readings: StepReadings;
+  readonly evaluation: EvalRunner;
+  readonly optimizers: OptimizerSet;
+  readonly params: HookTensors;
+  readonly probes: ProbeRunner;
+  readonly data: LoaderSet;
+  readonly saves: Saver;
+  readonly fetch: (from?: number) => MaybePromise<FetchedBatch>;
+  readonly breathe: () => MaybePromise<void>;
+  readonly #specs: Specs;
+  readonly #functions: FunctionWatch;
+  readonly #ownsEngine: boolean;
+
+  static async open(parts: SessionParts): Promise<Session> {
+    const { options, group, warn } = parts;
+    const engine = await selectEngine(options.engine ?? "auto", warn);
+    try {
+      // Loaded where it is used: a process that trains alone never needs it.
+      const joint = group && (await import("./joint-step.ts")).JointStep;
+      return new Session(engine, parts, joint);
+    } catch (error) {
+      // No owner exists yet to close the engine.
+      if (engine !== options.engine) await engine.close();
+      throw error;
+    }
+  }
+
+  private constructor(engine: Engine, parts: SessionParts, Joint: typeof JointStep | undefined) {
+    const { options, initial, optimizers, run, hooks, group, stepOptions, warn } = parts;
+    const { clipNorm, clipValue } = options;
+    const sums = sumsLayouts(options.metrics ?? {});
+    const control = new ControlLayout(["scale", "weight", "clipNorm", "clipValue", ...optimizers.controlNames()]);
+    const clip = { clipNorm: clipNorm !== undefined, clipValue: clipValue !== undefined };
+    const names = Object.keys(initial.params);
+    const specs = new Specs(names, parts.problem, optimizers, sums, control, clip, warn);
+    const functions = new FunctionWatch(warn, () => run.turn.ctx?.hook);
+    const state = new DeviceState(engine, initial, optimizers);
+    const probes = new ProbeRunner(engine, state, specs, stepOptions.seed);
+    const joint = group && Joint && new Joint(engine, state, group, sums.train.size);
+    const made = { engine, state, optimizers, specs, sums: sums.train, control, hooks, probes, joint, warn, functions };
+    this.engine = engine;
+    this.state = state;
+    this.probes = probes;
+    this.optimizers = optimizers;
+    this.step = new TrainStep({ ...made, options: stepOptions });
+    this.readings = this.step.readings;
+    this.evaluation = new EvalRunner(engine, state, specs, sums.eval, hooks, warn, group?.strategy);
+    this.params = new HookTensors(engine, state, () => this.evaluation.current, functions);
+    this.data = parts.loaders;
+    this.saves = parts.saver;
+    this.fetch = fetcher(parts.loaders, options.tokens, group);
+    this.breathe = breather(currentPlatform(), options.yieldEvery ?? 20);
+    this.#specs = specs;
+    this.#functions = functions;
+    this.#ownsEngine = engine !== options.engine;
+  }
+
+  get device(): string {
+    return this.engine.name;
+  }
+
+  get compileSeconds(): number | undefined {
+    return this.engine.compileSeconds;
+  }
+
+  setLoss(loss: Loss): void {
+    this.#functions.note("setLoss", loss);
+    this.#specs.setLoss(loss);
+  }
+
+  setUpdate(update: UpdateFn | null): void {
+    if (update) this.#functions.note("setUpdate", update);
+    if (update?.slots) {
+      this.optimizers.addOwnSlots(update.slots);
+      this.state.addSlots(this.optimizers.slotNames);
+    }
+    this.#specs.setUpdate(update);
+  }
+
+  frozenBy(filter: NameFilter): readonly string[] {
+    return this.#specs.frozenBy(filter);
+  }
+
+  freeze(names: readonly string[]): void {
+    this.#specs.freeze(names);
+  }
+
+  setParams(params: HostTensors | DeviceTensors): void {
+    this.state.setParams(params);
+  }
+
+  /** Frees everything on the device; an engine that the user brought stays open. */
+  async close(): Promise<void> {
+    this.params.free();
+    this.step.free();
+    this.evaluation.free();
+    this.state.free();
+    if (this.#ownsEngine) await this.engine.close();
+  }
+}
