@@ -2,6 +2,7 @@
 import type { Check, Kind } from "../../src/core/options.ts";
 import { rulesOf } from "../../src/experiment/build/component.ts";
 import { KINDS } from "../../src/experiment/registry/kinds.ts";
+import { loadBuiltins } from "../../src/tune/sweep/build-sweep.ts";
 import { componentDocs } from "./doc-comments.ts";
 
 export interface CatalogOption {
@@ -23,12 +24,15 @@ export interface CatalogEntry {
 export const kinds = Object.keys(KINDS) as Kind[];
 
 /** Those of sweeps, which an experiment has no use for. */
-export const SWEEP_KINDS: readonly Kind[] = ["sampler", "scheduler", "runner"];
+export const SWEEP_KINDS: readonly Kind[] = kinds.filter((kind) => KINDS[kind].load === undefined);
+
+const builtins = (kind: Kind): ReturnType<typeof loadBuiltins> =>
+  KINDS[kind].load?.() ?? loadBuiltins(kind as Parameters<typeof loadBuiltins>[0]);
 
 export async function catalog(): Promise<readonly CatalogEntry[]> {
   const byKind = await Promise.all(
     kinds.map(async (kind) =>
-      Object.entries(await KINDS[kind].load()).map(([name, component]): CatalogEntry => {
+      Object.entries(await builtins(kind)).map(([name, component]): CatalogEntry => {
         const { checks, required } = rulesOf(component);
         const docs = componentDocs(kind, name);
         const options = Object.entries(checks).map(([option, check]) => ({

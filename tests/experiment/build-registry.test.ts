@@ -9,6 +9,7 @@ import { describe, expect, test } from "vitest";
 import type { Component } from "../../src/core/component.ts";
 import { is, type Kind } from "../../src/core/options.ts";
 import { rulesOf } from "../../src/experiment/build/component.ts";
+import { builtinsOf } from "../support/builtins.ts";
 import { KINDS } from "../../src/experiment/registry/kinds.ts";
 
 /** Exports that make nothing a config could use, and why. */
@@ -44,7 +45,7 @@ const NO_COMPONENTS = new Set<unknown>([
 
 const all: [kind: Kind, name: string, component: Component][] = [];
 for (const kind of Object.keys(KINDS) as Kind[])
-  for (const [name, component] of Object.entries(await KINDS[kind].load())) all.push([kind, name, component]);
+  for (const [name, component] of Object.entries(await builtinsOf(kind))) all.push([kind, name, component]);
 
 const makers = new Set<unknown>(all.map(([, , { make }]) => make));
 

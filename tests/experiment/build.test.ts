@@ -10,6 +10,7 @@ import { Problems } from "../../src/experiment/build/problems.ts";
 import { ConfigError } from "../../src/experiment/config/config-error.ts";
 import { readConfig, type ReadConfigOptions } from "../../src/experiment/config/read-config.ts";
 import type { Kind } from "../../src/core/options.ts";
+import { builtinsOf } from "../support/builtins.ts";
 import { KINDS } from "../../src/experiment/registry/kinds.ts";
 import { tempDir } from "../support/temp-dir.ts";
 
@@ -115,7 +116,8 @@ describe("every built-in component can be made", () => {
     "runner.bullmq": { redis: "redis://localhost:6379" },
   };
   test.each(Object.keys(KINDS) as Kind[])("%s", async (kind) => {
-    const { load, test: isOne } = KINDS[kind];
+    const { test: isOne } = KINDS[kind];
+    const load = (): ReturnType<typeof builtinsOf> => builtinsOf(kind);
     const dir = tempDir();
     writeFileSync(join(dir, "package.json"), "{}");
     writeFileSync(join(dir, "own.ts"), OWN);
@@ -124,7 +126,7 @@ describe("every built-in component can be made", () => {
     const problems = new Problems(await readConfig("c.yaml", { cwd: dir }));
     const gives = { space: new Space({ layers: int(1, 3) }), directory: dir };
     for (const use of Object.keys(await load())) {
-      const recipe = await prepareComponent(problems, kind, { use, ...needed[`${kind}.${use}`] }, [], gives);
+      const recipe = await prepareComponent(problems, kind, { use, ...needed[`${kind}.${use}`] }, [], gives, load);
       problems.check();
       const made = recipe!.make();
       expect(isOne(made), use).toBe(true);

@@ -4,7 +4,7 @@ import { show, type Check, type Kind } from "../../core/options.ts";
 import { didYouMean } from "../../core/names.ts";
 import { ConfigError, type ConfigPath } from "../config/config-error.ts";
 import { isModuleSpecifier } from "../config/modules.ts";
-import { expectedOf, KINDS } from "../registry/kinds.ts";
+import { expectedOf, KINDS, type LoadComponents } from "../registry/kinds.ts";
 import { prepareOptions, written } from "./options.ts";
 import { prepareOwn } from "./own.ts";
 import type { Problems } from "./problems.ts";
@@ -13,15 +13,19 @@ import { isMap } from "./is-map.ts";
 
 type Options = Readonly<Record<string, unknown>>;
 
-/** @param gives what the config does not say, for those that ask for it */
+/**
+ * @param gives what the config does not say, for those that ask for it
+ * @param load where the built-in ones are, for kinds that are not an experiment's
+ */
 export async function prepareComponent(
   problems: Problems,
   kind: Kind,
   value: unknown,
   path: ConfigPath,
   gives: Options = {},
+  load: LoadComponents | undefined = KINDS[kind].load,
 ): Promise<Recipe | undefined> {
-  const { what, test, load } = KINDS[kind];
+  const { what, test } = KINDS[kind];
   if (typeof value !== "string" && !(isMap(value) && Object.hasOwn(value, "use"))) {
     if (test(value)) return given(value);
     const missing = isMap(value) ? " It has no `use`." : "";
@@ -36,7 +40,7 @@ export async function prepareComponent(
     return undefined;
   }
   if (isModuleSpecifier(use)) return prepareOwn(problems, kind, use, options, place);
-  const components = await load();
+  const components = (await load?.()) ?? {};
   if (Object.hasOwn(components, use)) return prepareBuiltin(problems, use, components[use]!, options, path, gives);
   const known = Object.keys(components);
   const noun = what.replace(/^an? /, "");

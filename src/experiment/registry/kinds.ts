@@ -2,6 +2,8 @@
 import { componentsIn, type Component } from "../../core/component.ts";
 import type { Holds, Kind } from "../../core/options.ts";
 
+export type LoadComponents = () => Promise<Readonly<Record<string, Component>>>;
+
 export interface KindInfo {
   /** For messages: `a hook`. */
   readonly what: string;
@@ -9,8 +11,11 @@ export interface KindInfo {
   readonly looks: string;
   /** Is this one, ready made? A TypeScript config may hold it in place of `{ use }`. */
   readonly test: (value: unknown) => boolean;
-  /** Loaded when a config uses one: the first step of a run waits for nothing else. */
-  readonly load: () => Promise<Readonly<Record<string, Component>>>;
+  /**
+   * The built-in ones, loaded when a config uses one. Absent for kinds of sweeps: those are in src/tune, which passes
+   * its own loader to `prepareComponent`.
+   */
+  readonly load?: LoadComponents;
 }
 
 const has = (value: unknown, ...methods: readonly string[]): boolean =>
@@ -86,19 +91,16 @@ export const KINDS: Readonly<Record<Kind, KindInfo>> = {
     what: "a sampler",
     looks: "an object with a `name` and `suggest`",
     test: (value) => has(value, "suggest"),
-    load: async () => componentsIn(await import("../../tune/index.ts"), "sampler"),
   },
   scheduler: {
     what: "a scheduler",
     looks: "an object with a `name` and `decide`",
     test: (value) => has(value, "decide"),
-    load: async () => componentsIn(await import("../../tune/index.ts"), "scheduler"),
   },
   runner: {
     what: "a runner",
     looks: "an object with `open`, `run` and `close`",
     test: (value) => has(value, "open", "run", "close"),
-    load: async () => componentsIn(await import("../../tune/index.ts"), "runner"),
   },
 };
 

@@ -1,4 +1,5 @@
 // From a sweep that has been read to the options of a Study. Everything is checked before anything runs.
+import { type Component, componentsIn } from "../../core/component.ts";
 import { OptionError } from "../../core/errors.ts";
 import { isMap } from "../../experiment/build/is-map.ts";
 import { prepareComponent, rulesOf } from "../../experiment/build/component.ts";
@@ -6,7 +7,6 @@ import { prepareOptions, written } from "../../experiment/build/options.ts";
 import { Problems } from "../../experiment/build/problems.ts";
 import { FILE_KEYS } from "../../experiment/build/rules.ts";
 import { isModuleSpecifier } from "../../experiment/config/modules.ts";
-import { KINDS } from "../../experiment/registry/kinds.ts";
 import { builtin } from "../../platform/builtin.ts";
 import { loadTrial } from "../runners/load-trial.ts";
 import type { Runner } from "../runners/runner.ts";
@@ -15,7 +15,7 @@ import { planStudy, STUDY_CHECKS, type StudyOptions, type StudyPlan } from "../s
 import { checkExperiment } from "./preflight-sweep.ts";
 import type { SweepDocument } from "./read-sweep.ts";
 import { SWEEP_FILE } from "./sweep-record.ts";
-import { is, type Check, type Kind } from "../../core/options.ts";
+import { is, type Check } from "../../core/options.ts";
 import type { Hook } from "../../core/hook.ts";
 import { type HookSource, ModuleHooks } from "../module-hooks.ts";
 import type { ConfigPath } from "../../experiment/config/config-error.ts";
@@ -25,8 +25,13 @@ import { listensTo } from "../trial.ts";
 type Map = Readonly<Record<string, unknown>>;
 type Made = StudyOptions<Space> & { readonly experiment?: unknown };
 
-/** Made here, since they are given what no config says: the space, the seed, the directory. */
-const GIVEN: readonly Kind[] = ["sampler", "scheduler", "runner"];
+/** Kinds of components that only sweeps have. They get what no config says: the space, the seed, the directory. */
+const SWEEP_KINDS = ["sampler", "scheduler", "runner"] as const;
+type SweepKind = (typeof SWEEP_KINDS)[number];
+
+/** The built-in samplers, schedulers or runners by name. */
+export const loadBuiltins = async (kind: SweepKind): Promise<Readonly<Record<string, Component>>> =>
+  componentsIn(await import("../index.ts"), kind);
 const DEFAULT_NAME = "study";
 
 /**
@@ -38,7 +43,7 @@ export async function buildSweep(sweep: SweepDocument): Promise<StudyOptions<Spa
   const problems = new Problems(doc);
   const config = written(doc.value);
   const space = config["space"] === undefined ? undefined : readSpace(problems, config["space"]);
-  const skipped: readonly string[] = ["space", "hooks", ...GIVEN, ...FILE_KEYS];
+  const skipped: readonly string[] = ["space", "hooks", ...SWEEP_KINDS, ...FILE_KEYS];
   const name = typeof config["name"] === "string" ? config["name"] : DEFAULT_NAME;
   const rest = Object.entries({ dir: `runs/${name}`, ...config }).filter(([key]) => !skipped.includes(key));
   const rules = { owner: "sweep", checks: SWEEP_CHECKS };
@@ -72,10 +77,12 @@ async function partsOf(
 ): Promise<Pick<StudyOptions, "sampler" | "scheduler" | "runner" | "hooks">> {
   const parts: Record<string, unknown> = {};
   // Without a space there is no sampler to make, and the space's error has been told.
-  for (const kind of space ? GIVEN : []) {
+  for (const kind of space ? SWEEP_KINDS : []) {
     if (config[kind] === undefined) continue;
     const value = await withSeed(kind, config[kind], config["seed"]);
-    const recipe = await prepareComponent(problems, kind, value, [kind], { space, directory });
+    const recipe = await prepareComponent(problems, kind, value, [kind], { space, directory }, () =>
+      loadBuiltins(kind),
+    );
     const made = recipe && (await problems.attemptAsync([kind], () => recipe.make()));
     if (made !== undefined) parts[kind] = made;
   }
@@ -97,12 +104,12 @@ function checkTrials(problems: Problems, config: Map): void {
 }
 
 /** The study's seed is that of its parts, unless they have their own. */
-async function withSeed(kind: Kind, value: unknown, seed: unknown): Promise<unknown> {
+async function withSeed(kind: SweepKind, value: unknown, seed: unknown): Promise<unknown> {
   const component = typeof value === "string" ? { use: value } : value;
   if (seed === undefined || !isMap(component)) return value;
   const { use } = component;
   if (typeof use !== "string" || isModuleSpecifier(use)) return value;
-  const components = await KINDS[kind].load();
+  const components = await loadBuiltins(kind);
   const known = Object.hasOwn(components, use) ? components[use] : undefined;
   return known && Object.hasOwn(rulesOf(known).checks, "seed") ? { seed, ...component } : value;
 }
