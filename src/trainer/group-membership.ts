@@ -9,8 +9,8 @@ import type { Interruption } from "../core/session.ts";
 import type { Platform } from "../platform/platform.ts";
 import type { DeviceState } from "./device-state.ts";
 import { Once } from "./once.ts";
-import type { Place } from "./saving/place.ts";
-import type { Source } from "./saving/restore.ts";
+import type { RunCheckpoints } from "./saving/run-checkpoints.ts";
+import type { ResumeSource } from "./saving/restore.ts";
 
 /** How long a rank that has failed waits to hear whether the main rank has failed too. */
 const MAIN_FIRST_MS = 3000;
@@ -23,7 +23,7 @@ const KILLED_WITHIN_MS = 3000;
 interface MembershipParts {
   readonly run: Run;
   readonly hooks: HookRegistry;
-  readonly place: Place;
+  readonly place: RunCheckpoints;
   readonly platform: Platform;
   state(): DeviceState;
 }
@@ -70,9 +70,9 @@ export class GroupMembership {
   }
 
   /** What a run is resumed from: the main rank finds it and gives it to all. */
-  async share(find: () => Promise<Source | undefined>): Promise<Source | undefined> {
+  async share(find: () => Promise<ResumeSource | undefined>): Promise<ResumeSource | undefined> {
     if (!this.group) return find();
-    const { shareSource } = await import("./saving/shared-source.ts");
+    const { shareSource } = await import("./saving/broadcast-source.ts");
     return shareSource(this.group.strategy, find);
   }
 
@@ -88,7 +88,7 @@ export class GroupMembership {
   /** The run is over and its last checkpoint written: all ranks learn which checkpoints there are. */
   async end(): Promise<void> {
     if (!this.group) return;
-    const { shareList } = await import("./saving/shared-source.ts");
+    const { shareList } = await import("./saving/broadcast-source.ts");
     const { place } = this.#parts;
     const saved = await shareList(this.group.strategy, place.list());
     if (this.group.rank > 0) place.follow(saved);

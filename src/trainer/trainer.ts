@@ -28,9 +28,9 @@ import { checkLoader, checkLossWeights, evalFeeds, firstBatch, type WatchedFeed 
 import { Session } from "./session.ts";
 import { Once } from "./once.ts";
 import { OptimizerSet } from "./optimizers.ts";
-import { Place } from "./saving/place.ts";
+import { RunCheckpoints } from "./saving/run-checkpoints.ts";
 import { Saver } from "./saving/saver.ts";
-import type { Subject } from "./saving/snapshot.ts";
+import type { TrainingState } from "./saving/saved-state.ts";
 import { checkFitOptions, checkTrainerOptions, type FitOptions, type TrainerOptions } from "./options.ts";
 import { choosePlan, describePlan } from "./specs.ts";
 import { predictAll, type PredictOptions } from "./predict.ts";
@@ -54,7 +54,7 @@ export class Trainer {
   readonly #calls: Calls;
   readonly #evalEvery: CadenceRule;
   readonly #logEvery: CadenceRule;
-  readonly #place: Place;
+  readonly #place: RunCheckpoints;
   readonly #saver: Saver;
   readonly #membership: GroupMembership;
   #initial: { params: HostTensors; state: HostTensors };
@@ -87,7 +87,7 @@ export class Trainer {
       this.#run.totalSteps = new Limits(options).totalSteps(this.#stepsPerEpoch());
     this.hooks = new HookRegistry(this.#run, this.#warn);
     this.hooks.addAll(options.hooks ?? []);
-    this.#place = new Place(options, this.#warn);
+    this.#place = new RunCheckpoints(options, this.#warn);
     this.#membership = new GroupMembership(options.strategy ?? "auto", {
       run: this.#run,
       hooks: this.hooks,
@@ -96,7 +96,7 @@ export class Trainer {
       state: () => this.#started().state,
     });
     const { save = "async", maxRollbacks = 3, closeTimeout: deadline = 10_000 } = options;
-    this.#saver = new Saver(this.#subject(), this.#place, { save, maxRollbacks, deadline }, this.#warn);
+    this.#saver = new Saver(this.#trainingState(), this.#place, { save, maxRollbacks, deadline }, this.#warn);
     this.#calls = new Calls(this.hooks, this.#run, deadline, this.#place);
     this.#evalEvery = boundaryRule("evalEvery", options.evalEvery ?? "1 epoch");
     this.#logEvery = boundaryRule("logEvery", options.logEvery ?? 10);
@@ -336,7 +336,7 @@ export class Trainer {
     for (const { loader } of [...this.#feed.loaders, ...this.#evals]) await loader.release();
   }
 
-  #subject(): Subject {
+  #trainingState(): TrainingState {
     return {
       run: this.#run,
       hooks: this.hooks,

@@ -91,6 +91,7 @@ describe("asynchronous saving", () => {
       steps: 8,
       epochs: 4,
       store: reading,
+      engine: "native",
       hooks: [saveAt(2), watch],
       yieldEvery: 0,
     });

@@ -1,15 +1,23 @@
-// Saving beside training: one snapshot at a time goes to the disk while the steps go on.
+// Saves a run while it trains: takes a snapshot between two steps, and writes one snapshot at a time in the background.
 import { attach, CheckpointError, HookError, isLockLost } from "../../core/errors.ts";
 import type { BuiltinEvent } from "../../core/events.ts";
-import type { Checkpoints, FailedSave, ResumeReport, SaveRequest, SavedCheckpoint } from "../../core/saving.ts";
 import { checkName } from "../../core/safe-name.ts";
-import type { Place } from "./place.ts";
-import { positionOf, type Position } from "./run-state.ts";
-import { SnapshotWriter } from "./snapshot-writer.ts";
-import type { Snapshot, Subject } from "./snapshot.ts";
+import type { Checkpoints, FailedSave, ResumeReport, SavedCheckpoint, SaveRequest, Saving } from "../../core/saving.ts";
+import type { toFiles, toLentFiles } from "./checkpoint-files.ts";
+import type { RunCheckpoints } from "./run-checkpoints.ts";
+import { type Position, positionOf, type TrainingState } from "./saved-state.ts";
+import type { Snapshot, SnapshotMemory, takeSnapshot } from "./snapshot.ts";
 
-/** How a save ended, until the next boundary tells the hooks. */
+/** How a save ended, kept until the next boundary reports it to the hooks. */
 type Outcome = { readonly saved: SavedCheckpoint } | { readonly failed: FailedSave };
+
+/** The code that saves, and memory for snapshots. */
+interface SavingCode {
+  readonly takeSnapshot: typeof takeSnapshot;
+  readonly toFiles: typeof toFiles;
+  readonly toLentFiles: typeof toLentFiles;
+  readonly memory: SnapshotMemory;
+}
 
 export interface SaverOptions {
   /** `sync` waits for the disk at the boundary of the save itself. */
@@ -19,75 +27,91 @@ export interface SaverOptions {
   readonly deadline: number;
 }
 
+/** A save after a failure. */
+interface Emergency {
+  /** Where the run stood before the step that failed; undefined if the failure was between two steps. */
+  readonly position: Position | undefined;
+  readonly failure: unknown;
+}
+
 export class Saver {
-  readonly #subject: Subject;
-  readonly #place: Place;
+  readonly #training: TrainingState;
+  readonly #checkpoints: RunCheckpoints;
   readonly #options: SaverOptions;
   readonly #warn: (message: string) => void;
-  readonly #writer: SnapshotWriter;
+  #code: SavingCode | undefined;
   #inFlight: Promise<void> | undefined;
   readonly #outcomes: Outcome[] = [];
-  /** Where the run stood before the step at hand; between steps it is where it is. */
+  /** Where the run stood before the current step; undefined between steps. */
   #before: Position | undefined;
-  /** Is the state whole, as it is between steps? Before training begins there is none to save. */
-  #whole = false;
-  /** Which state was saved last: one that did not change needs no second checkpoint. */
-  #savedState = "";
+  /** Whether the state is consistent, as it is between steps. Before training begins there is none to save. */
+  #consistent = false;
+  /** The key of the state that was saved last: an unchanged state needs no second checkpoint. */
+  #savedKey = "";
 
-  constructor(subject: Subject, place: Place, options: SaverOptions, warn: (message: string) => void) {
-    this.#subject = subject;
-    this.#place = place;
+  constructor(
+    training: TrainingState,
+    checkpoints: RunCheckpoints,
+    options: SaverOptions,
+    warn: (message: string) => void,
+  ) {
+    this.#training = training;
+    this.#checkpoints = checkpoints;
     this.#options = options;
     this.#warn = warn;
-    this.#writer = new SnapshotWriter(subject, place, options.save === "async");
   }
 
   get pending(): boolean {
-    const { save, rollback } = this.#subject.run.requests;
+    const { save, rollback } = this.#training.run.requests;
     return save !== undefined || rollback !== undefined || this.#outcomes.length > 0;
   }
 
   async begin(): Promise<void> {
-    if (this.#subject.run.requests.saveAtEnd) await this.#place.open();
-    this.#whole = true;
+    if (this.#training.run.requests.saveAtEnd) await this.#checkpoints.open();
+    this.#consistent = true;
   }
 
   depart(): void {
-    this.#before = this.#subject.run.requests.saveAtEnd ? this.#here() : undefined;
-    this.#whole = false;
+    this.#before = this.#training.run.requests.saveAtEnd ? positionOf(this.#training) : undefined;
+    this.#consistent = false;
   }
 
   arrive(): void {
     this.#before = undefined;
-    this.#whole = true;
+    this.#consistent = true;
   }
 
-  #here(): Position {
-    const { run, feed, optimizers } = this.#subject;
-    return positionOf(run, feed, optimizers());
+  /** A run begins or is resumed. If it is resumed from its own checkpoints, its state is saved already. */
+  reset(loaded?: ResumeReport): void {
+    this.#before = undefined;
+    this.#consistent = false;
+    const isSaved = loaded?.checkpoint && this.#checkpoints.has(loaded.checkpoint.name);
+    this.#savedKey = isSaved ? keyOf(positionOf(this.#training)) : "";
   }
 
-  /** Goes on from a checkpoint, or from nothing where `from` finds none. */
+  /** Resumes from a checkpoint, or starts a new run if `from` is `auto` and there is none. */
   async resume(from: string): Promise<void> {
-    const { resumeRun } = await import("./resume.ts");
-    const restored = (report: ResumeReport): void => this.reset(report);
-    await resumeRun(this.#subject, this.#place, from, { warn: this.#warn, restored });
+    const { resumeRun } = await import("./restore.ts");
+    await resumeRun(this.#training, this.#checkpoints, from, {
+      warn: this.#warn,
+      restored: (report) => this.reset(report),
+    });
   }
 
   async rollback(): Promise<void> {
-    const { run } = this.#subject;
+    const { run } = this.#training;
     const request = run.requests.rollback;
     if (!request) return;
     run.requests.rollback = undefined;
     await this.#inFlight;
     const { rollBack } = await import("./restore.ts");
-    await rollBack(this.#subject, this.#place, request, this.#options.maxRollbacks);
+    await rollBack(this.#training, this.#checkpoints, request, this.#options.maxRollbacks);
     this.arrive();
   }
 
   async boundary(): Promise<void> {
     await this.#announce();
-    const { requests } = this.#subject.run;
+    const { requests } = this.#training.run;
     const request = requests.save;
     requests.save = undefined;
     if (request) await this.#save(request);
@@ -95,40 +119,40 @@ export class Saver {
   }
 
   async end(): Promise<void> {
-    const { run } = this.#subject;
-    // A run that never saves must not end well either after another process has taken its directory.
-    this.#place.assertHeld();
+    const { run } = this.#training;
+    // Even a run that never saves must not succeed after another process has taken its directory.
+    this.#checkpoints.assertHeld();
     await this.boundary();
     await this.#settle();
     const request = run.requests.saveAtEnd;
     const reason = run.status === "interrupted" ? "emergency" : "final";
-    if (request && this.#stateKey() !== this.#savedState) await this.#save({ ...request, reason });
+    if (request && keyOf(positionOf(this.#training)) !== this.#savedKey) await this.#save({ ...request, reason });
     await this.#settle();
-    // A hook that tries again after a failure: it decides how often.
+    // A hook may retry a save that failed, as often as it wants.
     while (run.requests.save) {
       await this.boundary();
       await this.#settle();
     }
   }
 
-  /** After a failure: the last whole state, if a hook asked for it. What goes wrong is attached to the failure. */
+  /** Saves the last consistent state after a failure, if a hook asked for it. Further errors are attached to the failure. */
   async emergency(failure: unknown): Promise<void> {
-    const { run } = this.#subject;
+    const { run } = this.#training;
     const request = run.requests.saveAtEnd;
     run.requests.save = undefined;
-    // The directory is another process's now.
+    // The directory belongs to another process now.
     if (isLockLost(failure)) return;
     try {
       await this.#settle(failure);
-      const position = this.#before ?? (this.#whole ? this.#here() : undefined);
-      // Before the first step nothing is trained, and a checkpoint would keep a model that may be what is wrong.
+      const position = this.#before ?? (this.#consistent ? positionOf(this.#training) : undefined);
+      // Before the first step nothing is trained, and the model itself may be the cause of the failure.
       const isWorthIt = position !== undefined && position.clock.now.step > 0;
-      if (request && isWorthIt && stateKey(position) !== this.#savedState)
+      if (request && isWorthIt && keyOf(position) !== this.#savedKey)
         await this.#save({ ...request, reason: "emergency" }, { position: this.#before, failure });
       await this.#settle(failure);
     } catch (error) {
       const lost = new CheckpointError(
-        this.#place.dir ?? "checkpoints",
+        this.#checkpoints.dir ?? "checkpoints",
         `there is no emergency checkpoint of step ${(this.#before?.clock ?? run.clock).now.step}: ${(error as Error).message}`,
         "The program that failed had taken the parameters with it; earlier checkpoints are as they were.",
         { cause: error },
@@ -138,62 +162,51 @@ export class Saver {
     }
   }
 
-  /** The checkpoints as one hook sees them. */
+  /** The run's checkpoints as `ctx.checkpoints` of one hook. */
   view(hook: string): Checkpoints {
-    const place = this.#place;
+    const checkpoints = this.#checkpoints;
     return {
-      enabled: place.exists,
-      dir: place.dir,
-      list: () => place.list(),
-      read: async (name, file) => (await place.open()).read(name, file),
+      enabled: checkpoints.enabled,
+      dir: checkpoints.dir,
+      list: () => checkpoints.list(),
+      read: async (name, file) => (await checkpoints.open()).read(name, file),
       weights: async (name, options = {}) => {
-        const { weightsIn } = await import("./checkpoint-files.ts");
-        return weightsIn(await place.open(), name, options, this.#subject.optimizers());
+        const { weightsOf } = await import("./checkpoint-files.ts");
+        return weightsOf(await checkpoints.open(), name, options, this.#training.optimizers());
       },
-      lock: () => place.holdLock(),
-      hold: (names) => place.hold(hook, names),
-      release: (names) => place.release(hook, names),
+      lock: () => checkpoints.holdLock(),
+      hold: (names) => checkpoints.hold(hook, names),
+      release: (names) => checkpoints.release(hook, names),
     };
   }
 
-  /** A run begins, or goes on from a checkpoint: of this place, then its state is saved already. */
-  reset(loaded?: ResumeReport): void {
-    this.#before = undefined;
-    this.#whole = false;
-    this.#savedState = loaded?.checkpoint && this.#place.has(loaded.checkpoint.name) ? this.#stateKey() : "";
-  }
-
-  /** In an emergency, `position` is where the run stood before the step that failed; undefined where it is whole. */
-  async #save(
-    request: SaveRequest,
-    emergency?: { readonly position: Position | undefined; readonly failure: unknown },
-  ): Promise<void> {
-    await this.#place.open();
+  async #save(request: SaveRequest, emergency?: Emergency): Promise<void> {
+    await this.#checkpoints.open();
     await this.#settle(emergency?.failure);
-    const snapshot = await this.#writer.take(emergency?.position);
+    const { takeSnapshot } = await this.#loadCode();
+    const snapshot = await takeSnapshot(this.#training, emergency?.position);
     const { step, epoch, metrics, tensors } = snapshot;
     const { reason, by } = request;
-    const { run } = this.#subject;
-    const name = this.#place.freeName(nameOf(request, snapshot), by);
+    const { run } = this.#training;
+    const name = this.#checkpoints.freeName(nameOf(request, snapshot), by);
     run.saving = { name, reason, step, epoch, metrics, tensors, files: {} };
     if (!(await this.#allowed(snapshot, emergency?.failure))) return;
     const { saving } = run;
-    const key = stateKey(snapshot.state.position);
-    const { format = "safetensors", verify = false } = request;
-    this.#inFlight = this.#writer.write(snapshot, { ...saving, by, format, verify }).then(
+    const key = keyOf(snapshot.state.position);
+    this.#inFlight = this.#write(snapshot, saving, request).then(
       (saved) => {
-        this.#savedState = key;
+        this.#savedKey = key;
         this.#outcomes.push({ saved });
       },
       (error: Error) => void this.#outcomes.push({ failed: { name: saving.name, reason, step, by, error } }),
     );
   }
 
-  /** Fires `beforeSave`; false when a hook vetoes. */
+  /** Fires `beforeSave`; false if a hook vetoes. */
   async #allowed(snapshot: Snapshot, failure: unknown): Promise<boolean> {
-    const { requests } = this.#subject.run;
-    // A skip of the epoch that is already asked for stays so.
-    const asked = requests.skip;
+    const { requests } = this.#training.run;
+    // A pending skip of the epoch is kept.
+    const pending = requests.skip;
     requests.skip = undefined;
     try {
       await this.#fire("beforeSave", failure);
@@ -204,18 +217,61 @@ export class Saver {
       snapshot.free();
       throw error;
     } finally {
-      requests.skip = asked;
+      requests.skip = pending;
     }
   }
 
-  /** Waits for what is being written and tells the hooks. */
+  /** Writes the snapshot and frees it, whatever happens. */
+  async #write(snapshot: Snapshot, saving: Saving, request: SaveRequest): Promise<SavedCheckpoint> {
+    try {
+      const { name, step, epoch, reason, metrics, files } = saving;
+      const { by, format = "safetensors", verify = false } = request;
+      const { toFiles, toLentFiles, memory } = await this.#loadCode();
+      const store = await this.#checkpoints.open();
+      const info = { step, epoch, reason, metrics, by, time: Date.now(), ...this.#checkpoints.nextSave() };
+      // Tensors are lent to the store, not copied, if training continues meanwhile. A .pt file has checksums among its
+      // bytes, so its tensors are read here anyway.
+      const lends = this.#options.save === "async" && format === "safetensors" && store.saveLent;
+      const given = lends ? await toLentFiles(snapshot, this.#training.session().engine, files) : undefined;
+      const saved = given
+        ? await store.saveLent!(name, given.files, given.lent, info)
+        : await store.save(name, await toFiles(snapshot, memory, files, format, this.#training.optimizers()), info);
+      if (verify) {
+        // A checkpoint that cannot be read must not pass for the newest. Lent files were read back for their digests.
+        const unread = given && Object.keys(given.files);
+        await store
+          .verify(name, unread)
+          .catch((error: unknown) => store.remove([name]).then(() => Promise.reject(error)));
+      }
+      this.#checkpoints.add(saved);
+      return saved;
+    } finally {
+      snapshot.free();
+    }
+  }
+
+  /**
+   * Loaded with the first save: a run without checkpoints does not need this code. Kept, since a module loader with
+   * hooks, such as tsx, answers every import in a later turn of the event loop, and by then another step would have run
+   * before the snapshot is copied.
+   */
+  async #loadCode(): Promise<SavingCode> {
+    if (this.#code) return this.#code;
+    const [{ takeSnapshot, SnapshotMemory }, { toFiles, toLentFiles }] = await Promise.all([
+      import("./snapshot.ts"),
+      import("./checkpoint-files.ts"),
+    ]);
+    return (this.#code = { takeSnapshot, toFiles, toLentFiles, memory: new SnapshotMemory() });
+  }
+
+  /** Waits for the save in progress and reports it to the hooks. */
   async #settle(failure?: unknown): Promise<void> {
     await this.#inFlight;
     await this.#announce(failure);
   }
 
   async #announce(failure?: unknown): Promise<void> {
-    const { run } = this.#subject;
+    const { run } = this.#training;
     for (let outcome = this.#outcomes.shift(); outcome; outcome = this.#outcomes.shift()) {
       if ("saved" in outcome) {
         run.saved = outcome.saved;
@@ -230,20 +286,15 @@ export class Saver {
     }
   }
 
-  /** After a failure no hook may keep the others from knowing. */
+  /** After a failure, an error of one hook must not keep the event from the others. */
   async #fire(event: BuiltinEvent, failure: unknown): Promise<void> {
-    const { hooks } = this.#subject;
+    const { hooks } = this.#training;
     if (failure === undefined) await hooks.fire[event]!();
     else attach(failure, await hooks.fireIsolated(event, this.#options.deadline));
   }
-
-  #stateKey(): string {
-    const { run, feed, optimizers } = this.#subject;
-    return stateKey(positionOf(run, feed, optimizers()));
-  }
 }
 
-/** The name that was asked for. A function that fails is the hook's error. */
+/** The name that was asked for. An error in a function that makes it is the hook's. */
 function nameOf({ name, by }: SaveRequest, { step, epoch, metrics, free }: Snapshot): string {
   if (typeof name === "string") return name;
   if (name === undefined) return `step-${String(step).padStart(6, "0")}`;
@@ -255,5 +306,5 @@ function nameOf({ name, by }: SaveRequest, { step, epoch, metrics, free }: Snaps
   }
 }
 
-const stateKey = ({ clock, epochOpen, epochEntered }: Position): string =>
+const keyOf = ({ clock, epochOpen, epochEntered }: Position): string =>
   [clock.now.step, clock.now.epochsDone, epochOpen, epochEntered].join();

@@ -1,14 +1,14 @@
-// What a run goes on from, given by the main process to all: only that one needs to reach the disk.
+// In a process group, the main rank reads the checkpoint to resume from and broadcasts it: only that rank needs the disk.
 import type { HostTensors } from "../../core/model.ts";
 import type { SavedCheckpoint } from "../../core/saving.ts";
 import type { Strategy } from "../../distributed/strategy.ts";
 import { parseExact, stringifyExact } from "../../runs/exact-json.ts";
-import type { Source } from "./restore.ts";
+import type { ResumeSource } from "./restore.ts";
 
 const TYPES = { Float32Array, Float64Array, Int32Array, Uint32Array, Int16Array, Uint16Array, Int8Array, Uint8Array };
 
-/** A tensor among the bytes. */
-interface Place {
+/** A tensor whose data follows. */
+interface BroadcastTensor {
   readonly file: string;
   readonly name: string;
   readonly type: keyof typeof TYPES;
@@ -16,29 +16,29 @@ interface Place {
   readonly dtype?: HostTensors[string]["dtype"];
 }
 
-type Told = Pick<Source, "from" | "checkpoint" | "skipped"> &
-  Pick<Source["read"], "where" | "state" | "updates"> & { readonly tensors: readonly Place[] };
+type Description = Pick<ResumeSource, "from" | "checkpoint" | "skipped"> &
+  Pick<ResumeSource["read"], "where" | "state" | "updates"> & { readonly tensors: readonly BroadcastTensor[] };
 
-/** The main process finds it, and every process has it; undefined when there is none. */
+/** Calls `find` on the main rank and returns its result on every rank. */
 export async function shareSource(
   strategy: Strategy,
-  find: () => Promise<Source | undefined>,
-): Promise<Source | undefined> {
+  find: () => Promise<ResumeSource | undefined>,
+): Promise<ResumeSource | undefined> {
   const source = strategy.rank === 0 ? await find() : undefined;
   const files = source ? filesOf(source) : {};
-  const told = await shareJson(strategy, source ? toTell(source, files) : null);
-  if (told === null) return undefined;
+  const description = await shareJson(strategy, source ? describe(source, files) : null);
+  if (description === null) return undefined;
   const given: Record<string, HostTensors> = {};
-  for (const { file, name, type, shape, dtype } of told.tensors) {
+  for (const { file, name, type, shape, dtype } of description.tensors) {
     const length = shape.reduce((product, n) => product * n, 1);
     const data = new TYPES[type](length);
-    // A copy: what was read may lie in the middle of a file's bytes.
+    // A copy: what was read may be a view of a file's bytes.
     if (source) data.set(files[file]![name]!.data);
     await strategy.broadcast(new Uint8Array(data.buffer));
     (given[file] ??= {})[name] = dtype === undefined ? { data, shape } : { data, shape, dtype };
   }
   if (source) return source;
-  const { from, checkpoint, skipped, where, state, updates } = told;
+  const { from, checkpoint, skipped, where, state, updates } = description;
   const tensorsIn = (file: string): HostTensors => given[file] ?? {};
   const read = { where, model: tensorsIn("model"), optimizer: tensorsIn("optimizer"), tensorsIn };
   return {
@@ -49,31 +49,34 @@ export async function shareSource(
   };
 }
 
-/** The main process's checkpoints, for the others to know of. Also where they wait for its last save. */
+/** Returns the main rank's list on every rank. The others wait here for its last save. */
 export const shareList = (strategy: Strategy, list: readonly SavedCheckpoint[]): Promise<readonly SavedCheckpoint[]> =>
   shareJson(strategy, list);
 
-/** Everything that hooks may ask for besides the model and the optimizers. */
-function filesOf({ read }: Source): Record<string, HostTensors> {
+/** The tensors of the model, the optimizers and the hooks, by file. */
+function filesOf({ read }: ResumeSource): Record<string, HostTensors> {
   const ofHooks = Object.values(read.state?.hooks ?? {}).flatMap(({ tensors }) => tensors?.file ?? []);
   const files: Record<string, HostTensors> = { model: read.model, optimizer: read.optimizer };
   for (const file of new Set(ofHooks)) files[file] ??= read.tensorsIn(file);
   return files;
 }
 
-function toTell({ from, checkpoint, skipped, read }: Source, files: Readonly<Record<string, HostTensors>>): Told {
+function describe(
+  { from, checkpoint, skipped, read }: ResumeSource,
+  files: Readonly<Record<string, HostTensors>>,
+): Description {
   const tensors = Object.entries(files).flatMap(([file, inside]) =>
-    Object.entries(inside).map(([name, { data, shape, dtype }]): Place => {
+    Object.entries(inside).map(([name, { data, shape, dtype }]): BroadcastTensor => {
       const type = data[Symbol.toStringTag] as keyof typeof TYPES;
       return { file, name, type, shape, ...(dtype !== undefined && { dtype }) };
     }),
   );
   const { where, state, updates } = read;
-  const told = { from, skipped, where, tensors, ...(checkpoint && { checkpoint }) };
-  return { ...told, ...(state && { state }), ...(updates && { updates }) };
+  const description = { from, skipped, where, tensors, ...(checkpoint && { checkpoint }) };
+  return { ...description, ...(state && { state }), ...(updates && { updates }) };
 }
 
-/** The main process's value, on all. */
+/** Returns the main rank's value on every rank. */
 async function shareJson<T>(strategy: Strategy, value: T): Promise<T> {
   const text = new TextEncoder().encode(stringifyExact(value));
   const length = Float64Array.of(text.length);

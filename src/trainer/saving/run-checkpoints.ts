@@ -1,75 +1,76 @@
-// Where a run's checkpoints are: the store, opened when it is first needed, what lies in it, and who still needs what.
+// A run's checkpoints: the store, opened when it is first needed, the checkpoints in it, and which hooks still need them.
 import type { Lock } from "../../runs/lock.ts";
 import { type CheckpointStore, type LoadedCheckpoint, byAge } from "../../checkpoint/store.ts";
 import { CheckpointError } from "../../core/errors.ts";
 import { type HeldLock, NO_CHECKPOINT, type SavedCheckpoint } from "../../core/saving.ts";
 import { builtin } from "../../platform/builtin.ts";
 import { currentPlatform } from "../../platform/platform.ts";
-import { Once } from "../once.ts";
 import { CHECKPOINTS } from "../../runs/layout.ts";
+import { Once } from "../once.ts";
 
-export interface PlaceOptions {
+export interface RunCheckpointsOptions {
   readonly runDir?: string | undefined;
   readonly store?: CheckpointStore | undefined;
 }
 
-export class Place {
+export class RunCheckpoints {
   readonly dir: string | undefined;
   readonly #given: CheckpointStore | undefined;
-  /** The directory whose lock covers everything in the run's directory, wherever the checkpoints are. */
+  /** Its lock covers the whole run directory, even if the checkpoints are elsewhere. */
   readonly #lockDir: string | undefined;
   #lock: Lock | undefined;
-  /** Hooks that write to the directory, also between calls. */
+  /** One object for each hook that holds the lock, which may be longer than a call. */
   readonly #holders = new Set<object>();
   readonly #warn: (message: string) => void;
   readonly #store = new Once(() => this.#openStore());
-  /** Is a call of the trainer running? Otherwise this place is only read, and others may write to it. */
+  /** Whether a call of the trainer is running. Between calls the store is only read, and other processes may write. */
   #inCall = false;
-  /** Whether the store was opened to be written to. */
+  /** Whether the store was opened for writing. */
   #wrote = false;
   #saved: SavedCheckpoint[] = [];
   #lastSerial = 0;
-  /** Runs that this one branched off from, each with the step up to which it did. */
+  /** Runs that this one branched off from, each with the step at which it did. */
   readonly #ancestors = new Map<string, number>();
-  /** Who needs a checkpoint no longer, by its name. */
+  /** Hooks that no longer need a checkpoint, by its name. */
   readonly #released = new Map<string, Set<string>>();
-  /** Who needs one though it did not ask for it, by the checkpoint's name. */
+  /** Hooks that need a checkpoint though they did not ask for it, by its name. */
   readonly #held = new Map<string, Set<string>>();
   #removing: Promise<void> = Promise.resolve();
-  /** What the main process has saved, in another one, which only reads. */
+  /** On other ranks, which only read: the checkpoints of the main rank. */
   #followed: readonly SavedCheckpoint[] | undefined;
-  /** The run that writes here, once it has a name. */
+  /** The run that saves here; empty before the first one begins. */
   runId = "";
-  /** The checkpoint from which it went on. */
+  /** The checkpoint from which it was resumed. */
   parent: string | undefined;
 
-  constructor({ runDir, store }: PlaceOptions, warn: (message: string) => void) {
+  constructor({ runDir, store }: RunCheckpointsOptions, warn: (message: string) => void) {
     this.dir = store || runDir === undefined ? undefined : `${runDir}/${CHECKPOINTS}`;
     this.#given = store;
     this.#lockDir = runDir === undefined ? undefined : `${runDir}/${CHECKPOINTS}`;
     this.#warn = warn;
   }
 
-  get exists(): boolean {
+  /** Whether there is a store or a directory. */
+  get enabled(): boolean {
     return this.#given !== undefined || this.dir !== undefined;
   }
 
-  /** A call begins: what was opened to read between calls cannot be written to. */
+  /** A call begins: a store that was opened between calls is read-only, so it is opened again. */
   async enter(): Promise<void> {
     this.#inCall = true;
     await this.#closeStore();
   }
 
   /**
-   * Takes the lock of the run's directory, so that no other process writes there during this call. Undefined where there
-   * is no directory, or where another process of the group writes to it.
+   * Takes the lock of the run directory, so that no other process writes there during this call. Undefined if there is no
+   * directory, or if another rank writes to it.
    */
   async claim(): Promise<Lock | undefined> {
     if (!this.#inCall || this.#followed || currentPlatform().name !== "node") return undefined;
     return this.#takeLock();
   }
 
-  /** The same until it is released: a hook's files may stay open from one call to the next. */
+  /** The same until it is released: a hook's files may stay open between calls. */
   async holdLock(): Promise<HeldLock | undefined> {
     const mark = (await this.claim())?.fence.mark;
     if (!mark) return undefined;
@@ -89,7 +90,7 @@ export class Place {
     return (this.#lock ??= lockDirectory(resolve(this.#lockDir)));
   }
 
-  /** Throws a LockLostError when another process has taken the run's directory. */
+  /** Throws a LockLostError if another process has taken the run directory. */
   assertHeld(): void {
     this.#lock?.fence.check();
   }
@@ -99,7 +100,7 @@ export class Place {
   }
 
   async #openStore(): Promise<CheckpointStore> {
-    if (!this.exists) {
+    if (!this.enabled) {
       throw new CheckpointError(
         "checkpoints",
         "the trainer has no place for them",
@@ -118,20 +119,15 @@ export class Place {
     }
   }
 
-  /** Those of this run, and of the runs it goes on from up to where it does, oldest first. */
+  /** The checkpoints of this run, and of the runs it branched off from up to that point, oldest first. */
   list(): readonly SavedCheckpoint[] {
     if (this.#followed) return this.#followed;
     return this.#saved.filter(({ runId, step }) => runId === this.runId || step <= (this.#ancestors.get(runId) ?? -1));
   }
 
-  /** This is not the main process: these are that one's checkpoints, and nothing is written from here. */
+  /** On other ranks than the main one: sets the list of checkpoints. Nothing is written from here. */
   follow(saved: readonly SavedCheckpoint[]): void {
     this.#followed = saved;
-  }
-
-  /** Those of every run that has written here. */
-  all(): readonly SavedCheckpoint[] {
-    return this.#saved;
   }
 
   has(name: string): boolean {
@@ -139,8 +135,8 @@ export class Place {
   }
 
   /**
-   * A new run, or one that goes on from a checkpoint: the same run from its newest one, another one that branches off
-   * from an older one. What was saved beyond the branch stays, and is none of its business.
+   * Begins a run. Resumed from its newest checkpoint, a run keeps its id; from an older one, a new run branches off.
+   * Checkpoints past the branch point are kept but ignored.
    */
   begin(from?: SavedCheckpoint): void {
     const newest = from && this.#saved.findLast(({ runId }) => runId === from.runId);
@@ -160,7 +156,7 @@ export class Place {
     return found && found.runId !== runId && !this.#ancestors.has(found.runId) ? found : undefined;
   }
 
-  /** A name that no checkpoint has but one that belongs to these hooks and this run, which is then replaced. */
+  /** The name, or the name with a number if it belongs to another run's or other hooks' checkpoint. */
   freeName(name: string, by: readonly string[]): string {
     const there = this.#saved.find((saved) => saved.name === name);
     if (!there || (there.runId === this.runId && there.by?.every((owner) => by.includes(owner)))) return name;
@@ -169,9 +165,11 @@ export class Place {
     return `${name.slice(0, 90)}-${n}`;
   }
 
-  /** The number of the next save in this place, whichever run it is. */
-  nextSerial(): number {
-    return (this.#lastSerial = 1 + Math.max(this.#lastSerial, ...this.#saved.map(({ serial = 0 }) => serial)));
+  /** What the next save records: its number among all saves in this store, the run and its parent. */
+  nextSave(): Pick<SavedCheckpoint, "serial" | "runId" | "parent"> {
+    this.#lastSerial = 1 + Math.max(this.#lastSerial, ...this.#saved.map(({ serial = 0 }) => serial));
+    const { runId, parent } = this;
+    return { serial: this.#lastSerial, runId, ...(parent !== undefined && { parent }) };
   }
 
   add(saved: SavedCheckpoint): void {
@@ -183,7 +181,7 @@ export class Place {
     for (const name of names) this.#held.set(name, new Set(this.#held.get(name)).add(hook));
   }
 
-  /** Removes, in the background, what nobody needs any longer. */
+  /** Removes, in the background, checkpoints that no hook needs any longer. */
   release(hook: string, names: readonly string[]): void {
     for (const name of names) {
       this.#held.get(name)?.delete(hook);
@@ -197,13 +195,13 @@ export class Place {
     if (needless.length === 0) return;
     const gone = new Set(needless.map(({ name }) => name));
     this.#saved = this.#saved.filter((saved) => !gone.has(saved.name));
-    // By its turn a new one may have taken the name.
+    // A new checkpoint may have taken the name by then.
     const stillGone = (): string[] => [...gone].filter((name) => !this.has(name));
     this.#removing = this.#removing
       .then(() => (this.#inCall ? this.#store.now?.remove(stillGone()) : undefined))
       .catch((error: unknown) => {
         this.#warn(`old checkpoints could not be removed: ${(error as Error).message}`);
-        // Still there: the next release tries again.
+        // They still exist: the next release retries.
         for (const saved of needless) if (!this.has(saved.name)) this.#saved = [...this.#saved, saved].sort(byAge);
       });
   }
@@ -215,13 +213,13 @@ export class Place {
     try {
       return await store.load();
     } catch (error) {
-      // An empty place is no damage: the run begins at its beginning.
+      // An empty store is no error: a new run begins.
       if (error instanceof CheckpointError && error.reason === NO_CHECKPOINT) return undefined;
       throw error;
     }
   }
 
-  /** Waits for what is under way. A store that the user brought stays open. */
+  /** Waits for pending work. A store that the user gave stays open. */
   async close(): Promise<void> {
     await this.#removing;
     this.#inCall = false;
@@ -234,7 +232,7 @@ export class Place {
     if (!lock || this.#holders.size > 0) return;
     this.#lock = undefined;
     lock.release();
-    // A folder that was made for the lock alone goes with it; one with checkpoints in it stays.
+    // Remove a directory that was made for the lock alone.
     if (!this.#wrote) await removeIfEmpty(this.#lockDir!);
   }
 
@@ -249,11 +247,11 @@ async function removeIfEmpty(dir: string): Promise<void> {
   await rmdir(dir).catch(() => undefined);
 }
 
-/** Only to be read, where there is no lock. */
+/** Read-only without a lock. */
 async function openDirectory(dir: string, lock: Lock | undefined): Promise<CheckpointStore> {
   const { openDirectoryStore, openStore } = await import("../../checkpoint/stores/directory-store.ts");
   if (!lock) return openDirectoryStore(dir, { readOnly: true });
   const { resolve } = builtin<{ resolve(path: string): string }>("The run's directory", "node:path");
-  // The lock outlives the store where hooks write to the run's directory.
+  // Not released with the store: hooks may still write to the run directory.
   return openStore(resolve(dir), { ...lock, release: () => undefined }, { digests: true, thread: true });
 }
