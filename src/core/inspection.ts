@@ -163,6 +163,14 @@ export interface ParamsView {
    * Numbers that change go in as arguments, not through the closure: `(params, ema, decay) => …` with `compute(fn, ema, 0.99)`.
    */
   compute(fn: ComputeFn, ...inputs: readonly (DeviceTensors | number)[]): Promise<DeviceTensors>;
+  /**
+   * A copy of a model's tensors whose buffers are recomputed for its parameters, like torch's `update_bn`: batch norm's
+   * running statistics become those of `batches` training batches (default 100, at most an epoch). Reads the first batches
+   * of the first epoch and fires no events; the training, its data position and its random numbers are not touched.
+   * Undefined for a model without buffers, and where the training data is a stream, which is not read twice. In a process
+   * group every rank must call it.
+   */
+  recomputeBuffers(tensors: DeviceTensors, batches?: number): Promise<DeviceTensors | undefined>;
 }
 
 /** `inputs` are maps of tensors for DeviceTensors, and `{ value }` with a scalar for numbers. */

@@ -40,6 +40,11 @@ export interface ApplyContext {
   readonly state: Tensors;
   /** The name of the loader that the batch came from. */
   readonly loader: string;
+  /**
+   * While running statistics are recomputed, the share of this batch in them: 1, 1/2, 1/3, … makes them the mean over all
+   * batches. In place of the layer's own momentum.
+   */
+  readonly momentum?: Tensor;
 }
 
 /**

@@ -38,7 +38,7 @@ function makeBatchNorm(features: number, options: BatchNormOptions = {}): Layer 
       running_var: filled([features], 1),
       num_batches_tracked: { data: new Int32Array(1), shape: [] },
     }),
-    apply(params, x, { train, state }) {
+    apply(params, x, { train, state, momentum: given }) {
       if (x.ndim < 2 || x.shape[1] !== features)
         throw new ProgramError(`${owner}: expected [batch, ${features}, …], got ${showShape(x)}`);
       const perChannel = x.shape.map((_, i) => (i === 1 ? features : 1));
@@ -56,8 +56,11 @@ function makeBatchNorm(features: number, options: BatchNormOptions = {}): Layer 
       const others = x.shape.map((_, i) => i).filter((i) => i !== 1);
       const mean = x.ref.mean(others);
       const variance = np.square(x.ref.sub(spread(mean.ref))).mean(others);
-      const blend = (running: Tensor, batch: Tensor) =>
-        running.mul(1 - momentum).add(lax.stopGradient(batch).mul(momentum));
+      const blend = (running: Tensor, batch: Tensor) => {
+        const now = lax.stopGradient(batch);
+        if (!given) return running.mul(1 - momentum).add(now.mul(momentum));
+        return running.mul(np.subtract(1, given.ref)).add(now.mul(given.ref));
+      };
       const next: Tensors = {
         running_mean: blend(state.running_mean!, mean.ref),
         running_var: blend(state.running_var!, variance.ref.mul(count / (count - 1))),

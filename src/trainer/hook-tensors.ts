@@ -4,9 +4,11 @@ import type { ComputeFn, DeviceTensors, ParamsView } from "../core/inspection.ts
 import { ContextError } from "../core/errors.ts";
 import type { HostTensors } from "../core/model.ts";
 import { didYouMean } from "../core/names.ts";
+import { show } from "../core/options.ts";
 import { type Engine, freeAll, readBuffer } from "../engines/engine.ts";
 import type { Buffers, DeviceState, ModelBuffers } from "./device-state.ts";
 import { type FunctionWatch, ProgramCache } from "./programs/run.ts";
+import type { BufferRecomputer } from "./recompute-buffers.ts";
 
 export class HookTensors implements ParamsView {
   readonly #engine: Engine;
@@ -14,13 +16,21 @@ export class HookTensors implements ParamsView {
   /** The parameters and buffers in use: an evaluation may run on others. */
   readonly #current: () => ModelBuffers;
   readonly #programs: ProgramCache;
+  readonly #recomputer: BufferRecomputer | undefined;
   readonly #open = new Set<TensorHandle>();
 
-  constructor(engine: Engine, state: DeviceState, current: () => ModelBuffers, functions?: FunctionWatch) {
+  constructor(
+    engine: Engine,
+    state: DeviceState,
+    current: () => ModelBuffers,
+    functions?: FunctionWatch,
+    recomputer?: BufferRecomputer,
+  ) {
     this.#engine = engine;
     this.#state = state;
     this.#current = current;
     this.#programs = new ProgramCache(engine, functions);
+    this.#recomputer = recomputer;
   }
 
   get names(): readonly string[] {
@@ -72,6 +82,25 @@ export class HookTensors implements ParamsView {
       return this.#keep(result as Buffers);
     } finally {
       freeAll(this.#engine, scalars);
+    }
+  }
+
+  async recomputeBuffers(tensors: DeviceTensors, batches = 100): Promise<DeviceTensors | undefined> {
+    const what = "ctx.params.recomputeBuffers";
+    if (!Number.isSafeInteger(batches) || batches < 1)
+      throw new ContextError(`${what}: expected \`batches\` to be a whole number ≥ 1, got ${show(batches)}.`);
+    if (this.buffers.length === 0 || !this.#recomputer?.isPossible) return undefined;
+    const { params, state } = this.#state.modelFrom(what, tensors);
+    const missing = Object.entries(this.#state.state).filter(([name]) => !Object.hasOwn(state, name));
+    const copies = missing.map(([name, buffer]) => [name, this.#engine.copy(buffer)] as const);
+    const all = { ...state, ...Object.fromEntries(copies) };
+    const inOrder = Object.fromEntries(this.buffers.map((name) => [name, all[name]!]));
+    try {
+      const buffers = await this.#recomputer.recompute({ params, state: inOrder }, batches);
+      return this.#keep({ ...params, ...buffers });
+    } catch (error) {
+      freeAll(this.#engine, params);
+      throw error;
     }
   }
 

@@ -24,6 +24,7 @@ import { ControlLayout, fetcher, FunctionWatch, type StepOptions } from "./progr
 import { sumsLayouts } from "./programs/sums.ts";
 import type { StepReadings } from "./readings.ts";
 import type { Saver } from "./saving/saver.ts";
+import { BufferRecomputer } from "./recompute-buffers.ts";
 import { Specs } from "./specs.ts";
 import { TrainStep } from "./step.ts";
 
@@ -93,8 +94,10 @@ export class Session implements SessionPort {
     this.step = new TrainStep({ ...made, options: stepOptions });
     this.readings = this.step.readings;
     this.evaluation = new EvalRunner(engine, state, specs, sums.eval, hooks, warn, group?.strategy);
-    this.params = new HookTensors(engine, state, () => this.evaluation.current, functions);
     this.data = parts.loaders;
+    const { seed } = stepOptions;
+    const recomputer = new BufferRecomputer({ engine, specs, data: this.data, seed, strategy: group?.strategy, warn });
+    this.params = new HookTensors(engine, state, () => this.evaluation.current, functions, recomputer);
     this.saves = parts.saver;
     this.fetch = fetcher(parts.loaders, options.tokens, group);
     this.breathe = breather(currentPlatform(), options.yieldEvery ?? 20);

@@ -53,6 +53,18 @@ describe("what all ranks have", () => {
     expect(mean!.some((value) => value !== 0)).toBe(true);
   });
 
+  it("recomputed statistics of averaged weights: those of all ranks' batches", async () => {
+    const model = sequential(linear(3, 4), batchNorm(4), tanh(), linear(4, 1));
+    const options = { model, samples: 24, batchSize: 8, epochs: 2 };
+    const { trainers } = await train(2, () => ({ ...options, hooks: [ema({ decay: 0.5, apply: "end" })] }));
+    const { "1.running_mean": mean } = await sameWeights(trainers);
+    await using alone = tinyTrainer({ ...options, hooks: [ema({ decay: 0.5, apply: "end" })] });
+    await alone.fit();
+    // Statistics of half a batch vary more, but their mean is near that of whole batches.
+    const { "1.running_mean": expected } = await weights(alone);
+    for (const [i, value] of expected!.entries()) expect(mean![i]).toBeCloseTo(value, 1);
+  });
+
   it("dropout of each rank's own", async () => {
     const masks: string[] = [];
     const model = sequential(dropout(0.5), linear(3, 1));

@@ -2,7 +2,7 @@
 import { earlyStopping, ema, swa, Trainer, type Hook, type HostTensors, type TrainerOptions } from "hookline";
 import { decodeSafetensors, memoryStore, toHostArrays } from "hookline/checkpoint";
 import { DataLoader } from "hookline/data";
-import { batchNorm, crossEntropy, linear, relu, sequential } from "hookline/nn";
+import { batchNorm, crossEntropy, dropout, linear, relu, sequential } from "hookline/nn";
 import { sgd } from "hookline/optim";
 import { savedState, testEngine } from "hookline/testing";
 import { describe, expect, test } from "vitest";
@@ -119,4 +119,62 @@ test("earlyStopping puts the statistics of the best step back with its parameter
   const best = Math.min(...losses);
   expect(losses.at(-1)).toBeGreaterThan(best);
   expect(await lossOf(await trainer.stateDict())).toBe(best);
+});
+
+const withDropout = () =>
+  sequential(linear(8, 16), batchNorm(16), relu(), dropout(0.2), linear(16, 16), batchNorm(16), linear(16, 3));
+
+/** Evaluates, and so recomputes, in the middle of epochs. */
+const often = { eval: val, evalEvery: 3, epochs: 3, model: withDropout() } as const;
+
+test("the training is the same, bit for bit, with and without recomputed statistics", async () => {
+  await using plain = make(often);
+  await plain.fit();
+  await using averaged = make({ ...often, hooks: [ema({ decay: 0.9 })] });
+  await averaged.fit();
+  expect(await averaged.stateDict()).toEqual(await plain.stateDict());
+});
+
+test("a resumed run recomputes the same statistics", async () => {
+  const run = async (store: ReturnType<typeof memoryStore>, resume?: string) => {
+    const save: Hook = { name: "save", onStepEnd: (ctx) => void (ctx.step === 10 && ctx.requestSave()) };
+    const hook = ema({ decay: 0.9, apply: "end" });
+    await using trainer = make({ ...often, store, save: "sync", hooks: [hook, save] });
+    const { metrics } = await trainer.fit(resume === undefined ? {} : { resume });
+    return { metrics, weights: await trainer.stateDict(), state: (await savedState(hook)).tensors };
+  };
+  const store = memoryStore();
+  const whole = await run(store);
+  expect(await run(store, "step-000010")).toEqual(whole);
+});
+
+test("a stream is not read a second time: its statistics are averages", async () => {
+  let passes = 0;
+  const stream = () => {
+    passes++;
+    return Array.from({ length: ROWS }, (_, i) => ({
+      x: data.x.data.slice(8 * i, 8 * i + 8),
+      y: { data: Int32Array.of(data.y[i]!), shape: [] },
+    }));
+  };
+  const hook = ema({ decay: 0.9, apply: "end" });
+  let own: HostTensors = {};
+  const watch: Hook = {
+    name: "watch",
+    before: "ema",
+    onTrainEnd: async ({ params }) => void (own = await params.snapshot(params.buffers).read()),
+  };
+  await using trainer = make({ train: new DataLoader(stream, { batchSize: 32 }), epochs: 2, hooks: [hook, watch] });
+  await trainer.fit();
+  expect(passes).toBe(2);
+  expect((await trainer.stateDict())["1.running_mean"]!.data).not.toEqual(own["1.running_mean"]!.data);
+});
+
+test("wrong numbers of batches are errors", async () => {
+  const hook: Hook = {
+    name: "recompute",
+    onTrainEnd: async ({ params }) => void (await params.recomputeBuffers(params.snapshot(), 0)),
+  };
+  await using trainer = make({ epochs: 1, hooks: [hook] });
+  await expect(trainer.fit()).rejects.toThrow("expected `batches` to be a whole number ≥ 1, got `0` (number)");
 });

@@ -15,9 +15,8 @@ export const averagedParams = sharedKey<ReadonlyMap<string, DeviceTensors>>("ave
 type AverageContext = Pick<ContextOf<"init">, "params" | "shared">;
 
 /**
- * One function for all, so that it is compiled once; the share goes in as a number. Buffers such as batch norm's running
- * statistics are averaged with the parameters they belong to; counts stay the newest, and so do buffers that the average
- * of an older checkpoint does not have.
+ * One function for all, so that it is compiled once; the share goes in as a number. Running statistics are averaged too,
+ * for when they cannot be recomputed; counts stay the newest, and so do buffers that an older checkpoint does not have.
  */
 const towards: ComputeFn = (params, average, { value: share }, buffers) =>
   Object.fromEntries(
@@ -40,6 +39,8 @@ export class ParamAverage {
   count = 0;
   /** The version of the parameters that were averaged last. */
   #version = 0;
+  /** Do the buffers fit the averaged parameters? */
+  #recomputed = false;
 
   constructor(name: string) {
     this.#name = name;
@@ -62,6 +63,7 @@ export class ParamAverage {
     before?.free();
     this.count++;
     this.#version = ctx.params.version;
+    this.#recomputed = false;
   }
 
   async #moved(params: ParamsView, before: DeviceTensors, share: number): Promise<DeviceTensors> {
@@ -73,10 +75,20 @@ export class ParamAverage {
     }
   }
 
-  /** The average, unless someone has put other parameters in place since: then those are what the user wants to see. */
-  current(ctx: AverageContext): DeviceTensors | undefined {
+  /**
+   * The average as a model to evaluate or to keep: running statistics, which no average of others can replace, are
+   * recomputed for its parameters. Undefined where other parameters were put in place since: they are what counts then.
+   */
+  async model(ctx: AverageContext): Promise<DeviceTensors | undefined> {
     const tensors = this.tensors(ctx);
-    return ctx.params.version === this.#version ? tensors : undefined;
+    if (!tensors || ctx.params.version !== this.#version) return undefined;
+    if (this.#recomputed) return tensors;
+    const model = await ctx.params.recomputeBuffers(tensors);
+    this.#recomputed = true;
+    if (!model) return tensors;
+    this.#take(model, ctx.shared);
+    tensors.free();
+    return model;
   }
 
   /** The tensors as they are, not read: a checkpoint holds them and writes them into a file that others can load. */
@@ -91,6 +103,7 @@ export class ParamAverage {
   load({ json, tensors }: HookState): void {
     this.#tensors?.free();
     this.#tensors = undefined;
+    this.#recomputed = false;
     this.#loaded = tensors;
     ({ count: this.count, version: this.#version } = json as { count: number; version: number });
   }

@@ -27,6 +27,8 @@ export interface EmaOptions {
 
 /**
  * The model trains on its own parameters; evaluations see the average, and so do other hooks, through `averagedParams`.
+ * Batch norm's running statistics are recomputed for the average before it is used (see `ctx.params.recomputeBuffers`);
+ * with a stream as training data they are averaged instead.
  * @example
  * new Trainer({ …, hooks: [ema({ decay: 0.9999, warmup: true })] });
  */
@@ -66,14 +68,14 @@ function makeEma(options: EmaOptions = {}): Hook {
       const kept = warmup ? Math.min(decay, (1 + count) / (10 + count)) : decay;
       return average.add(ctx, 1 - kept);
     }),
-    onEvalBegin(ctx) {
-      const tensors = average.current(ctx);
-      if (tensors) ctx.swapParams(tensors, "the moving average");
+    async onEvalBegin(ctx) {
+      const model = await average.model(ctx);
+      if (model) ctx.swapParams(model, "the moving average");
     },
     ...(apply === "end" && {
-      onTrainEnd(ctx: ContextOf<"trainEnd">) {
-        const tensors = average.current(ctx);
-        if (tensors && ctx.status !== "error") ctx.setParams(tensors, "the moving average");
+      async onTrainEnd(ctx: ContextOf<"trainEnd">) {
+        const model = ctx.status === "error" ? undefined : await average.model(ctx);
+        if (model) ctx.setParams(model, "the moving average");
       },
     }),
     state: () => average.state(),

@@ -19,7 +19,8 @@ export interface SwaOptions {
 }
 
 /**
- * Buffers such as batch norm's running statistics are averaged with the parameters.
+ * Batch norm's running statistics are recomputed for the mean before it is used (see `ctx.params.recomputeBuffers`); with
+ * a stream as training data they are averaged instead.
  * @example
  * new Trainer({ …, hooks: [swa({ from: "75%", every: "1 epoch" })] });
  */
@@ -54,15 +55,15 @@ function makeSwa(options: SwaOptions = {}): Hook {
     ...averageAt(cadence, (ctx) => average.add(ctx, 1 / (average.count + 1))),
     ...(apply === "eval"
       ? {
-          onEvalBegin(ctx: ContextOf<"evalBegin">) {
-            const tensors = average.current(ctx);
-            if (tensors) ctx.swapParams(tensors, `the mean of ${average.count}`);
+          async onEvalBegin(ctx: ContextOf<"evalBegin">) {
+            const model = await average.model(ctx);
+            if (model) ctx.swapParams(model, `the mean of ${average.count}`);
           },
         }
       : {
-          onTrainEnd(ctx: ContextOf<"trainEnd">) {
-            const tensors = average.current(ctx);
-            if (tensors && ctx.status !== "error") ctx.setParams(tensors, `the mean of ${average.count}`);
+          async onTrainEnd(ctx: ContextOf<"trainEnd">) {
+            const model = ctx.status === "error" ? undefined : await average.model(ctx);
+            if (model) ctx.setParams(model, `the mean of ${average.count}`);
           },
         }),
     state: () => average.state(),

@@ -294,6 +294,14 @@ export const evalBatch =
     };
   };
 
+/** The model's buffers after one more batch in training mode, of which it has the given share. */
+export const nextBuffers =
+  (spec: ProgramSpec) =>
+  (params: Tensors, state: Tensors, batch: TensorBatch, key: Tensor, momentum: Tensor): Tensors => {
+    const ctx = { ...context(spec, true, state, key), momentum };
+    return inOrder(Object.keys(state), forwardPass(spec, inOrder(spec.names, params), batch, ctx).state);
+  };
+
 /** The outputs of a batch, in evaluation or (`train`) as training sees it, and what probes make of the pass. */
 export const predictBatch =
   (spec: ProgramSpec, train = false) =>
