@@ -3,11 +3,10 @@ import type { ArrayInput } from "../core/arrays.ts";
 import { DataError } from "../core/errors.ts";
 import type { HostBatch, Loader, LoaderState, MaybePromise, Share } from "../core/model.ts";
 import { checkOptions, is } from "../core/options.ts";
-import type { DTypes, Sample } from "./collate.ts";
+import { type DTypes, type DataSource, type Sample, toSource } from "./source.ts";
 import { chain, guard, isPromise, quiet } from "../core/maybe.ts";
 import type { Made, Reader, Reading, Source } from "./reader.ts";
 import { cutShare, type Part, rowsOfPart } from "./share.ts";
-import { type DataSource, toSource } from "./source.ts";
 
 /** Options of `DataLoader`. */
 export interface DataLoaderOptions<S extends object = Sample> {

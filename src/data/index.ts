@@ -1,11 +1,10 @@
 // hookline/data: loaders over arrays, data sets and streams.
 import "../core/ambient.ts";
-export { type FieldValue, type Sample } from "./collate.ts";
+export type { Arrays, DataSource, FieldValue, Sample } from "./source.ts";
 export { DataLoader, type DataLoaderOptions } from "./data-loader.ts";
 export { type Dataset } from "./indexed.ts";
 export { type MixOptions, type MixStrategy } from "./mix.ts";
 export { Rng } from "./random.ts";
-export { type Arrays, type DataSource } from "./source.ts";
 export { split } from "./split.ts";
 export { type StreamFactory } from "./stream.ts";
 export { workerLoader, type WorkerLoaderOptions } from "./worker-loader.ts";

@@ -1,13 +1,11 @@
-// All loaders of a phase as one: the loop asks which loader is next, then for the batch, whether there is one or many.
-import { isHostArray, isTypedArray } from "../core/arrays.ts";
-import { DataError, OptionError } from "../core/errors.ts";
-import { type Json, show } from "../core/options.ts";
+// All loaders of a phase as one: which loader gives the next batch, the batch itself, and the position to resume from.
+import { DataError } from "../core/errors.ts";
+import type { Json } from "../core/options.ts";
 import type { HostBatch, Loader, LoaderState, MaybePromise, Share } from "../core/model.ts";
 import { all, chain } from "../core/maybe.ts";
-import { advance, choose, type Mix, type MixOptions, type MixState, mixStart, readMix } from "./mix.ts";
-import { mixLength, mixSteps, type StepCount } from "./mix-length.ts";
-import { PreviewedLoader } from "./previewed-loader.ts";
-import { type Part, shareOf } from "./share.ts";
+import { type Mix, type MixOptions, readLoaders, readMix } from "./mix.ts";
+import { Rng } from "./random.ts";
+import { type Part, nextShare, shareOf } from "./share.ts";
 
 /** One loader of the set, and where its current pass stands. */
 interface Track {
@@ -33,28 +31,6 @@ const hasMore = ({ loader, given, ahead }: Track): boolean =>
 /** Every pass has an epoch number of its own, so that a loader that starts again has a new order. */
 const passEpoch = (epoch: number, passes: number): number => epoch + passes * 0x1_0000_0000;
 
-export function isLoader(value: unknown): value is Loader {
-  const { begin, next } = (value ?? {}) as Partial<Loader>;
-  return typeof begin === "function" && typeof next === "function";
-}
-
-function readLoaders(train: Loader | Readonly<Record<string, Loader>>): Record<string, Loader> {
-  if (isLoader(train)) return { train };
-  if (typeof train !== "object" || train === null || Object.keys(train).length === 0) {
-    throw new OptionError(`Expected a loader or loaders by name, such as { a: new DataLoader(…) }, got ${show(train)}`);
-  }
-  for (const [name, loader] of Object.entries(train)) {
-    if (isLoader(loader)) continue;
-    const arrays = isTypedArray(loader) || isHostArray(loader);
-    throw new OptionError(
-      arrays
-        ? `Expected a loader, got arrays (${Object.keys(train).join(", ")}). Cut them into batches: new DataLoader({ ${Object.keys(train).join(", ")} }, { batchSize: 32 })`
-        : `Expected loader \`${name}\` to be a loader such as new DataLoader(…), got ${show(loader)}`,
-    );
-  }
-  return train;
-}
-
 /**
  * One loader, named "train", or several by name, in the order that `mix` says. Calls must not overlap.
  * @example new LoaderSet({ web, books }, { strategy: "weighted", weights: { web: 3, books: 1 } })
@@ -62,7 +38,7 @@ function readLoaders(train: Loader | Readonly<Record<string, Loader>>): Record<s
 export class LoaderSet {
   readonly names: readonly string[];
   readonly #tracks: readonly Track[];
-  readonly #mix: Mix;
+  readonly mix: Mix;
   #key = { epoch: 0, seed: 0 };
   #order: MixState = mixStart;
   #source: number | undefined;
@@ -71,7 +47,7 @@ export class LoaderSet {
   constructor(train: Loader | Readonly<Record<string, Loader>>, mix?: MixOptions) {
     const loaders = Object.entries(readLoaders(train));
     this.names = loaders.map(([name]) => name);
-    this.#mix = readMix(this.names, mix);
+    this.mix = readMix(this.names, mix);
     this.#tracks = loaders.map(([name, loader]) => ({
       name,
       loader: new PreviewedLoader(name, loader),
@@ -80,19 +56,9 @@ export class LoaderSet {
     }));
   }
 
-  /** Batches in an epoch; undefined when streams or chance decide it. */
-  get length(): number | undefined {
-    return mixLength(this.#mix, this.#lengths());
-  }
-
   /** Which loader the last batch came from. */
   get source(): number | undefined {
     return this.#source;
-  }
-
-  /** Steps in an epoch; undefined when streams or chance decide it. */
-  stepsPerEpoch(count: StepCount = {}): number | undefined {
-    return mixSteps(this.#mix, this.#lengths(), count);
   }
 
   /** The loaders by name. Of one that is previewed at epoch 0, the first epoch begins with the preview. */
@@ -109,23 +75,23 @@ export class LoaderSet {
   }
 
   /**
-   * The loader of the next batch, or undefined at the end. Exact: a loader of unknown length is read one batch ahead for
-   * it. With `from`, one more batch of that loader is meant (a step whose batches must come from one): undefined when
-   * it has none left, though others may.
+   * The loader of the next batch, or undefined at the end. This is exact: a loader of unknown length is read one batch
+   * ahead. With `from`, it asks for one more batch of that loader, for a step whose batches must come from one loader:
+   * undefined when that loader has none left, though others may.
    */
   peek(from?: number): MaybePromise<number | undefined> {
-    // Asked twice for each batch, by the loop and by `next`: the answer holds until a batch is drawn.
+    // Called twice for each batch, by the loop and by `next`: the answer holds until a batch is drawn.
     const known = this.#peeked;
     if (known !== undefined && known.from === from) return known.index;
     return chain(this.#lookAhead(), () => {
       const lanes = this.#tracks.map((track) => ({ more: hasMore(track), passes: track.passes }));
-      const index = choose(this.#mix, this.#order, lanes, this.#key, from);
+      const index = choose(this.mix, this.#order, lanes, this.#key, from);
       this.#peeked = { from, index };
       return index;
     });
   }
 
-  /** The next batch, from the loader that `peek` with the same argument told. */
+  /** The next batch, from the loader that `peek` returned for the same argument. */
   next(from?: number): MaybePromise<HostBatch | undefined> {
     return this.#draw(from, undefined, (track) => {
       const { ahead } = track;
@@ -134,7 +100,7 @@ export class LoaderSet {
     });
   }
 
-  /** The same for one of several processes: its rows alone. */
+  /** The next batch for one rank of a process group: only its rows. */
   nextShare(part: Part, from?: number): MaybePromise<Share | undefined> {
     return this.#draw(from, undefined, (track) => {
       const { ahead, name, loader } = track;
@@ -143,7 +109,7 @@ export class LoaderSet {
     });
   }
 
-  /** Passes over the next batch; false at the end. */
+  /** Skips the next batch; false at the end. */
   skip(from?: number): MaybePromise<boolean> {
     return this.#draw(from, false, (track): MaybePromise<true | undefined> => {
       const { ahead } = track;
@@ -179,10 +145,6 @@ export class LoaderSet {
 
   async close(): Promise<void> {
     await all(this.#tracks.map((track) => track.loader.close()));
-  }
-
-  #lengths(): (number | undefined)[] {
-    return this.#tracks.map(({ loader }) => loader.length);
   }
 
   #beginPass(track: Track, passes: number): void {
@@ -221,7 +183,7 @@ export class LoaderSet {
           );
         }
         track.given++;
-        this.#order = advance(this.#order, index, from !== undefined, this.#mix.shares);
+        this.#order = advance(this.#order, index, from !== undefined, this.mix.shares);
         this.#source = index;
         return taken;
       });
@@ -237,5 +199,179 @@ export class LoaderSet {
       );
     }
     return saved;
+  }
+}
+
+/** The facts about a loader that the order of a mix depends on. */
+export interface Lane {
+  /** Whether the current pass has another batch. */
+  readonly more: boolean;
+  /** Passes finished before the current one. */
+  readonly passes: number;
+}
+
+/** The position in the order of a mix. */
+export interface MixState {
+  /** Batches of this epoch so far. */
+  readonly batches: number;
+  /** Draws so far; batches drawn from a given loader, for the step that it began, are part of its draw. */
+  readonly draws: number;
+  /** The loader of the last draw, and how many draws in a row it had. */
+  readonly turn: number;
+  readonly row: number;
+}
+
+export const mixStart: MixState = { batches: 0, draws: 0, turn: 0, row: 0 };
+
+function byWeight(usable: readonly boolean[], weights: readonly number[], rng: Rng): number {
+  const total = weights.reduce((sum, weight, i) => sum + (usable[i] ? weight : 0), 0);
+  let left = rng.next() * total;
+  let last = -1;
+  for (const [i, weight] of weights.entries()) {
+    if (!usable[i]) continue;
+    last = i;
+    left -= weight;
+    if (left < 0) break;
+  }
+  return last;
+}
+
+/** The loader of the next batch, or undefined at the end. `from` asks for one more from that loader. */
+export function choose(
+  mix: Mix,
+  state: MixState,
+  lanes: readonly Lane[],
+  key: { readonly epoch: number; readonly seed: number },
+  from?: number,
+): number | undefined {
+  const { length, strategy, shares } = mix;
+  if (typeof length === "number" && state.batches >= length) return undefined;
+  if (length === "max" && lanes.every((lane) => lane.passes > 0 || !lane.more)) return undefined;
+  if (length === "sum" && !lanes.some((lane) => lane.more)) return undefined;
+  const restarts = length === "max" || typeof length === "number";
+  if (from !== undefined) return restarts || lanes[from]!.more ? from : undefined;
+  // Under "min" a loader at its end still gets its turn, which ends the epoch.
+  const usable = lanes.map((lane) => restarts || length === "min" || lane.more);
+  const { turn, row } = state;
+  let next = turn;
+  if (strategy === "weighted") next = byWeight(usable, shares, new Rng(mix.seed ?? key.seed, key.epoch, state.draws));
+  else if (row >= shares[turn]! || !(strategy === "sequential" ? lanes[turn]!.more : usable[turn])) {
+    do next = (next + 1) % lanes.length;
+    while (!usable[next]);
+  }
+  return length === "min" && !lanes[next]!.more ? undefined : next;
+}
+
+/** The position after a batch from loader `index`; `held` when that loader was requested by name. */
+export function advance(state: MixState, index: number, held: boolean, shares: readonly number[]): MixState {
+  const batches = state.batches + 1;
+  if (held) return { ...state, batches };
+  const again = index === state.turn && state.row < shares[index]!;
+  return { batches, draws: state.draws + 1, turn: index, row: again ? state.row + 1 : 1 };
+}
+
+interface Preview {
+  readonly epoch: number;
+  readonly seed: number;
+  readonly batch: HostBatch | undefined;
+  /** The loader's position after the preview. If it differs later, somebody else has used the loader. */
+  readonly after: LoaderState | undefined;
+}
+
+/**
+ * A loader whose first batch can be looked at before an epoch uses it. The batch is kept and returned again, because many
+ * sources can be read only once: generators, sockets, queues.
+ */
+export class PreviewedLoader implements Loader {
+  readonly #name: string;
+  readonly #loader: Loader;
+  #preview: Preview | undefined;
+  /** True between `begin` and the first read, when that read returns the previewed batch. */
+  #replays = false;
+
+  constructor(name: string, loader: Loader) {
+    this.#name = name;
+    this.#loader = loader;
+  }
+
+  get length(): number | undefined {
+    return this.#loader.length;
+  }
+
+  /** The first batch of an epoch; undefined when the epoch is empty. The next `begin` with these arguments starts there. */
+  preview(epoch: number, seed: number): MaybePromise<HostBatch | undefined> {
+    if (this.#isAt(epoch, seed)) return this.#preview!.batch;
+    this.#loader.begin(epoch, seed);
+    return chain(this.#loader.next(), (batch) => {
+      this.#preview = { epoch, seed, batch, after: this.#position() };
+      return batch;
+    });
+  }
+
+  /** Closes the loader if no epoch has begun with the preview. */
+  async release(): Promise<void> {
+    if (this.#preview === undefined || this.#replays) return;
+    this.#forget();
+    await this.#loader.close?.();
+  }
+
+  begin(epoch: number, seed: number): void {
+    this.#replays = this.#isAt(epoch, seed);
+    if (this.#replays) return;
+    this.#forget();
+    this.#loader.begin(epoch, seed);
+  }
+
+  next(): MaybePromise<HostBatch | undefined> {
+    return this.#replays ? this.#take() : this.#loader.next();
+  }
+
+  nextShare(rank: number, size: number): MaybePromise<Share | undefined> {
+    const part = { rank, size };
+    if (!this.#replays) return nextShare(this.#loader, this.#name, part);
+    const batch = this.#take();
+    return batch && shareOf(batch, this.#name, part);
+  }
+
+  skip(): MaybePromise<boolean> {
+    return this.#replays ? this.#take() !== undefined : this.#loader.skip();
+  }
+
+  state(): LoaderState {
+    return this.#replays ? { epoch: this.#preview!.epoch, batches: 0, samples: 0 } : this.#loader.state();
+  }
+
+  load(state: LoaderState): MaybePromise<void> {
+    this.#forget();
+    return this.#loader.load(state);
+  }
+
+  close(): MaybePromise<void> {
+    this.#forget();
+    return this.#loader.close?.();
+  }
+
+  #isAt(epoch: number, seed: number): boolean {
+    const preview = this.#preview;
+    if (preview?.epoch !== epoch || preview.seed !== seed) return false;
+    const now = this.#position();
+    const { after } = preview;
+    return now?.epoch === after?.epoch && now?.batches === after?.batches && now?.samples === after?.samples;
+  }
+
+  /** A loader written by hand may lack `state`: only checkpoints need it. */
+  #position(): LoaderState | undefined {
+    return (this.#loader as Partial<Loader>).state?.();
+  }
+
+  #take(): HostBatch | undefined {
+    const batch = this.#preview?.batch;
+    this.#forget();
+    return batch;
+  }
+
+  #forget(): void {
+    this.#preview = undefined;
+    this.#replays = false;
   }
 }

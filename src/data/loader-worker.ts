@@ -8,8 +8,8 @@ import { didYouMean } from "../core/names.ts";
 import { builtin } from "../platform/builtin.ts";
 import { importModule } from "../platform/import-module.ts";
 import { serve, threadData } from "../platform/thread.ts";
-import { isLoader } from "./loader-set.ts";
-import { allocateLike } from "./rows.ts";
+import { isLoader } from "./mix.ts";
+import { allocateLike } from "./indexed.ts";
 import type { LoaderAnswer, LoaderRequest, LoaderThreadStart, PassStart } from "./threaded-loader.ts";
 
 const { module: moduleUrl, shown } = threadData() as LoaderThreadStart;

@@ -1,8 +1,9 @@
-// Which of several loaders gives the next batch, and when the epoch ends. Pure bookkeeping: it never touches the data.
+// The options of a phase's data: one loader or several by name, and how several are mixed.
+import { isHostArray, isTypedArray } from "../core/arrays.ts";
 import { OptionError } from "../core/errors.ts";
+import type { Loader } from "../core/model.ts";
 import { type Check, checkOptions, is, show } from "../core/options.ts";
 import { didYouMean } from "../core/names.ts";
-import { Rng } from "./random.ts";
 
 /** In which order several loaders give their batches. */
 export type MixStrategy = "sequential" | "roundRobin" | "weighted" | "alternating";
@@ -88,70 +89,25 @@ export function readMix(names: readonly string[], options: MixOptions = {}): Mix
   return { strategy, length, seed, shares: names.map(() => (strategy === "sequential" ? Infinity : 1)) };
 }
 
-/** What the order needs to know of a loader. */
-export interface Lane {
-  /** Whether the current pass has another batch. */
-  readonly more: boolean;
-  /** Passes finished before the current one. */
-  readonly passes: number;
+export function isLoader(value: unknown): value is Loader {
+  const { begin, next } = (value ?? {}) as Partial<Loader>;
+  return typeof begin === "function" && typeof next === "function";
 }
 
-/** Where the order stands. */
-export interface MixState {
-  /** Batches of this epoch so far. */
-  readonly batches: number;
-  /** Draws so far; batches drawn from a given loader, for the step that it began, are part of its draw. */
-  readonly draws: number;
-  /** The loader of the last draw, and how many draws in a row it had. */
-  readonly turn: number;
-  readonly row: number;
-}
-
-export const mixStart: MixState = { batches: 0, draws: 0, turn: 0, row: 0 };
-
-function byWeight(usable: readonly boolean[], weights: readonly number[], rng: Rng): number {
-  const total = weights.reduce((sum, weight, i) => sum + (usable[i] ? weight : 0), 0);
-  let left = rng.next() * total;
-  let last = -1;
-  for (const [i, weight] of weights.entries()) {
-    if (!usable[i]) continue;
-    last = i;
-    left -= weight;
-    if (left < 0) break;
+/** The loaders of a phase by name; a single one is called "train". */
+export function readLoaders(train: Loader | Readonly<Record<string, Loader>>): Record<string, Loader> {
+  if (isLoader(train)) return { train };
+  if (typeof train !== "object" || train === null || Object.keys(train).length === 0) {
+    throw new OptionError(`Expected a loader or loaders by name, such as { a: new DataLoader(…) }, got ${show(train)}`);
   }
-  return last;
-}
-
-/** The loader of the next batch, or undefined at the end. `from` asks for one more from that loader. */
-export function choose(
-  mix: Mix,
-  state: MixState,
-  lanes: readonly Lane[],
-  key: { readonly epoch: number; readonly seed: number },
-  from?: number,
-): number | undefined {
-  const { length, strategy, shares } = mix;
-  if (typeof length === "number" && state.batches >= length) return undefined;
-  if (length === "max" && lanes.every((lane) => lane.passes > 0 || !lane.more)) return undefined;
-  if (length === "sum" && !lanes.some((lane) => lane.more)) return undefined;
-  const restarts = length === "max" || typeof length === "number";
-  if (from !== undefined) return restarts || lanes[from]!.more ? from : undefined;
-  // Under "min" a loader at its end still gets its turn: that is what ends the epoch.
-  const usable = lanes.map((lane) => restarts || length === "min" || lane.more);
-  const { turn, row } = state;
-  let next = turn;
-  if (strategy === "weighted") next = byWeight(usable, shares, new Rng(mix.seed ?? key.seed, key.epoch, state.draws));
-  else if (row >= shares[turn]! || !(strategy === "sequential" ? lanes[turn]!.more : usable[turn])) {
-    do next = (next + 1) % lanes.length;
-    while (!usable[next]);
+  for (const [name, loader] of Object.entries(train)) {
+    if (isLoader(loader)) continue;
+    const arrays = isTypedArray(loader) || isHostArray(loader);
+    throw new OptionError(
+      arrays
+        ? `Expected a loader, got arrays (${Object.keys(train).join(", ")}). Cut them into batches: new DataLoader({ ${Object.keys(train).join(", ")} }, { batchSize: 32 })`
+        : `Expected loader \`${name}\` to be a loader such as new DataLoader(…), got ${show(loader)}`,
+    );
   }
-  return length === "min" && !lanes[next]!.more ? undefined : next;
-}
-
-/** The state after a batch from loader `index`; `held` when it was asked for by name. */
-export function advance(state: MixState, index: number, held: boolean, shares: readonly number[]): MixState {
-  const batches = state.batches + 1;
-  if (held) return { ...state, batches };
-  const again = index === state.turn && state.row < shares[index]!;
-  return { batches, draws: state.draws + 1, turn: index, row: again ? state.row + 1 : 1 };
+  return train;
 }

@@ -1,8 +1,8 @@
 // Cutting arrays into parts at random, for those who have no validation set.
 import { OptionError } from "../core/errors.ts";
 import type { HostBatch } from "../core/model.ts";
-import { permutation } from "./permutation.ts";
-import { gather, toRows } from "./rows.ts";
+import { permutation } from "./random.ts";
+import { gather, toRows } from "./indexed.ts";
 import type { Arrays } from "./source.ts";
 
 /**

@@ -5,7 +5,7 @@ import { is, show } from "../core/options.ts";
 import type { Datasets } from "../core/outer-events.ts";
 import type { RunResult } from "../core/result.ts";
 import type { Shared } from "../core/shared.ts";
-import { isLoader } from "../data/loader-set.ts";
+import { isLoader } from "../data/mix.ts";
 import type { Agreement } from "../distributed/exchange.ts";
 import { averagedParams } from "../hooks/averaging/average.ts";
 import { endsLater, weightsStep } from "../hooks/logger/experiment-run.ts";

@@ -5,8 +5,8 @@ import type { EvalFeed } from "../core/evaluate.ts";
 import type { HostBatch, Loader } from "../core/model.ts";
 import { show } from "../core/options.ts";
 import { didYouMean } from "../core/names.ts";
-import { isLoader, LoaderSet } from "../data/loader-set.ts";
-import { PreviewedLoader } from "../data/previewed-loader.ts";
+import { LoaderSet, PreviewedLoader } from "../data/loader-set.ts";
+import { isLoader } from "../data/mix.ts";
 import type { TrainerOptions } from "./options.ts";
 
 export function checkLossWeights(weights: Readonly<Record<string, number>>, loaders: readonly string[]): void {

@@ -8,7 +8,7 @@ import { TRAIN_PROBE_EVENTS, type Probe } from "../core/inspection.ts";
 import type { HookRegistry } from "../core/registry.ts";
 import { keyStream } from "../nn/key.ts";
 import { noBatches } from "../core/evaluate.ts";
-import type { PreviewedLoader } from "../data/previewed-loader.ts";
+import type { PreviewedLoader } from "../data/loader-set.ts";
 import type { Problem } from "./problem.ts";
 import { PointCollector } from "./programs/probes.ts";
 import { sumsLayouts, type SumsLayout } from "./programs/sums.ts";

@@ -4,7 +4,7 @@ import type { TypedArray } from "../core/arrays.ts";
 import { toBatch } from "../core/batch.ts";
 import type { Metric } from "../core/model.ts";
 import type { ScheduleTime } from "../core/optimizer.ts";
-import type { PreviewedLoader } from "../data/previewed-loader.ts";
+import type { PreviewedLoader } from "../data/loader-set.ts";
 import { type StartFacts, hashOf } from "../distributed/exchange.ts";
 import type { DeviceState } from "./device-state.ts";
 import type { OptimizerSet } from "./optimizers.ts";

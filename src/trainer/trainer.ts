@@ -17,8 +17,8 @@ import { redact, secretsOfEnvironment } from "../platform/redact.ts";
 import { makeResult, type RunResult } from "../core/result.ts";
 import { Run } from "../core/run.ts";
 import { NOT_STARTED, notStarted } from "../core/session.ts";
-import { LoaderSet } from "../data/loader-set.ts";
-import { PreviewedLoader } from "../data/previewed-loader.ts";
+import { epochLength, stepsPerEpoch } from "../data/epoch-length.ts";
+import { LoaderSet, PreviewedLoader } from "../data/loader-set.ts";
 import type { StartFacts } from "../distributed/exchange.ts";
 import { currentPlatform } from "../platform/platform.ts";
 import { Interruptions } from "./interruptions.ts";
@@ -74,7 +74,7 @@ export class Trainer {
     this.#problem = defineProblem(options.model, options.loss, options.inputs, options.weigh);
     this.#initial = this.#problem.init(this.#seed);
     this.#feed = new LoaderSet(options.train, options.mix);
-    const { length } = this.#feed;
+    const length = epochLength(this.#feed);
     this.#limitBatches = batchesAllowed(options.limitBatches, "train", length, "the training data");
     checkLossWeights(options.lossWeights ?? {}, this.#feed.names);
     this.#evals = evalFeeds(options);
@@ -433,7 +433,7 @@ export class Trainer {
   }
 
   #stepsPerEpoch(): number | undefined {
-    return this.#feed.stepsPerEpoch({
+    return stepsPerEpoch(this.#feed, {
       // As given, not as a hook has it now: the length of the run must not depend on when one asks.
       accumulate: this.options.accumulate ?? 1,
       held: this.#optimizers.tied,

@@ -7,7 +7,7 @@ import type { Datasets } from "../../core/outer-events.ts";
 import { Shared } from "../../core/shared.ts";
 import { didYouMean } from "../../core/names.ts";
 import { DataLoader } from "../../data/data-loader.ts";
-import { isLoader } from "../../data/loader-set.ts";
+import { isLoader } from "../../data/mix.ts";
 import type { Arrays, DataSource } from "../../data/source.ts";
 import { Agreement } from "../../distributed/exchange.ts";
 import { single } from "../../distributed/strategy.ts";

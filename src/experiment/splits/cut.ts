@@ -1,6 +1,6 @@
 // Cuts rows into train, val and test by their shares: what holdout and kFold do first.
 import { OptionError } from "../../core/errors.ts";
-import type { Rows } from "../../data/rows.ts";
+import type { Rows } from "../../data/indexed.ts";
 import { byClass, needRows, ordered, type RowParts } from "./parts.ts";
 
 export interface CutOptions {

@@ -2,7 +2,7 @@
 import { component } from "../../core/component.ts";
 import { DataError } from "../../core/errors.ts";
 import { is } from "../../core/options.ts";
-import type { Rows } from "../../data/rows.ts";
+import type { Rows } from "../../data/indexed.ts";
 import { checkStratify, cutRows } from "./cut.ts";
 import { byClass, checkShares, datasetsOf, isShare, ordered, rowsOf, type RowParts, type ArraySplit } from "./parts.ts";
 

@@ -4,8 +4,8 @@ import { DataError, OptionError } from "../../core/errors.ts";
 import type { Datasets } from "../../core/outer-events.ts";
 import { is, show } from "../../core/options.ts";
 import { didYouMean } from "../../core/names.ts";
-import { permutation } from "../../data/permutation.ts";
-import { gather, toRows, type Rows } from "../../data/rows.ts";
+import { permutation } from "../../data/random.ts";
+import { gather, toRows, type Rows } from "../../data/indexed.ts";
 import type { Arrays } from "../../data/source.ts";
 import type { SplitData } from "../types.ts";
 

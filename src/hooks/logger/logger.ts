@@ -304,17 +304,16 @@ class GuardedBackend {
   }
 
   async flush(): Promise<void> {
-    if (this.#failures >= MOST_FAILURES) return;
-    try {
-      await this.#backend.flush?.();
-    } catch (error) {
-      this.#failed(error);
-    }
+    if (this.#failures < MOST_FAILURES) await this.#attempt(() => this.#backend.flush?.());
   }
 
   async close(end: RunEnd): Promise<void> {
+    await this.#attempt(() => this.#backend.close(end));
+  }
+
+  async #attempt(call: () => void | Promise<void>): Promise<void> {
     try {
-      await this.#backend.close(end);
+      await call();
     } catch (error) {
       this.#failed(error);
     }

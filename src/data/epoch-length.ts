@@ -1,5 +1,6 @@
-// How long an epoch over several loaders is, in batches and in steps, found by walking the very order that the run takes.
-import { advance, choose, type Lane, type Mix, mixStart } from "./mix.ts";
+// The length of an epoch over several loaders, in batches and in steps, found by going through the order of the run.
+import { advance, choose, type Lane, type LoaderSet, mixStart } from "./loader-set.ts";
+import type { Mix } from "./mix.ts";
 
 /** What the number of steps in an epoch follows from, besides its batches. */
 export interface StepCount {
@@ -15,7 +16,7 @@ type Lengths = readonly (number | undefined)[];
 
 const allKnown = (lengths: Lengths): lengths is readonly number[] => lengths.every((length) => length !== undefined);
 
-function walk(mix: Mix, lengths: readonly number[], { accumulate = 1, held = false, limit = Infinity }: StepCount) {
+function simulate(mix: Mix, lengths: readonly number[], { accumulate = 1, held = false, limit = Infinity }: StepCount) {
   const given = lengths.map(() => 0);
   const passes = lengths.map(() => 0);
   let state = mixStart;
@@ -40,18 +41,24 @@ function walk(mix: Mix, lengths: readonly number[], { accumulate = 1, held = fal
   return { batches: state.batches, steps };
 }
 
-/** Batches in an epoch; undefined when streams or chance decide it. */
-export function mixLength(mix: Mix, lengths: Lengths): number | undefined {
+const lengthsOf = (set: LoaderSet): Lengths => set.loaders.map(({ loader }) => loader.length);
+
+/** Batches in an epoch; undefined when it depends on streams or on chance. */
+export function epochLength(set: LoaderSet): number | undefined {
+  const { mix } = set;
+  const lengths = lengthsOf(set);
   if (typeof mix.length === "number") return mix.length;
   if (!allKnown(lengths)) return undefined;
   if (mix.length === "sum") return lengths.reduce((sum, length) => sum + length, 0);
-  return mix.strategy === "weighted" ? undefined : walk(mix, lengths, {}).batches;
+  return mix.strategy === "weighted" ? undefined : simulate(mix, lengths, {}).batches;
 }
 
-/** Optimizer steps in an epoch; undefined when streams or chance decide it. */
-export function mixSteps(mix: Mix, lengths: Lengths, count: StepCount): number | undefined {
+/** Optimizer steps in an epoch; undefined when it depends on streams or on chance. */
+export function stepsPerEpoch(set: LoaderSet, count: StepCount = {}): number | undefined {
+  const { mix } = set;
+  const lengths = lengthsOf(set);
   const { accumulate = 1, held = false, limit = Infinity } = count;
-  const length = mixLength(mix, lengths);
+  const length = epochLength(set);
   // Loaders that start again never leave a step short, so holding changes nothing.
   if (!held || typeof mix.length === "number" || lengths.length === 1) {
     return length === undefined ? undefined : Math.ceil(Math.min(length, limit) / accumulate);
@@ -60,5 +67,5 @@ export function mixSteps(mix: Mix, lengths: Lengths, count: StepCount): number |
   if (mix.length === "sum" && limit >= length!) {
     return lengths.reduce((sum, each) => sum + Math.ceil(each / accumulate), 0);
   }
-  return mix.strategy === "weighted" ? undefined : walk(mix, lengths, count).steps;
+  return mix.strategy === "weighted" ? undefined : simulate(mix, lengths, count).steps;
 }

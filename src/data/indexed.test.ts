@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { gather, toRows } from "./rows.ts";
+import { gather, toRows } from "./indexed.ts";
 
 const wide = Float32Array.from({ length: 4 * 30 }, (_, i) => i);
 

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { type Sample, stackSamples } from "./collate.ts";
+import { type Sample, stackSamples } from "./source.ts";
 
 const stack = (samples: readonly Sample[], dtypes = {}) =>
   stackSamples(samples, dtypes, (place) => `sample ${100 + place}`);
