@@ -5,7 +5,7 @@
 //   init
 //   [beforeLoad → afterLoad]
 //   trainBegin
-//   [eval … → log]                              before the first step, or one that a signal had cut off
+//   [eval … → log]                              before the first step, or one that a signal interrupted
 //   for each epoch:
 //     epochBegin
 //     for each step:
