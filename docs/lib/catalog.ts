@@ -1,8 +1,7 @@
 // Every component that a config can name, with its options: what is checked, and what the sources say of it.
 import type { Check, Kind } from "../../src/core/options.ts";
-import { rulesOf } from "../../src/experiment/build/component.ts";
-import { KINDS } from "../../src/experiment/registry/kinds.ts";
-import { loadBuiltins } from "../../src/tune/sweep/build-sweep.ts";
+import { rulesOf } from "../../src/experiment/build/kinds.ts";
+import { OWN_KINDS, SWEEP_KINDS as KINDS } from "../../src/tune/sweep/sweep-kinds.ts";
 import { componentDocs } from "./doc-comments.ts";
 
 export interface CatalogOption {
@@ -24,16 +23,13 @@ export interface CatalogEntry {
 export const kinds = Object.keys(KINDS) as Kind[];
 
 /** Those of sweeps, which an experiment has no use for. */
-export const SWEEP_KINDS: readonly Kind[] = kinds.filter((kind) => KINDS[kind].load === undefined);
-
-const builtins = (kind: Kind): ReturnType<typeof loadBuiltins> =>
-  KINDS[kind].load?.() ?? loadBuiltins(kind as Parameters<typeof loadBuiltins>[0]);
+export const sweepKinds = Object.keys(OWN_KINDS) as Kind[];
 
 export async function catalog(): Promise<readonly CatalogEntry[]> {
   const byKind = await Promise.all(
     kinds.map(async (kind) =>
-      Object.entries(await builtins(kind)).map(([name, component]): CatalogEntry => {
-        const { checks, required } = rulesOf(component);
+      Object.entries(await KINDS[kind].load()).map(([name, component]): CatalogEntry => {
+        const { checks, required } = rulesOf(KINDS, component);
         const docs = componentDocs(kind, name);
         const options = Object.entries(checks).map(([option, check]) => ({
           name: option,

@@ -1,8 +1,8 @@
 // The JSON Schema of a config, made of the tables that the checks themselves use.
 import type { Check, Holds, Json, Kind, SchemaPart } from "../../src/core/options.ts";
-import { CONFIG_CHECKS, FUNCTIONS, LOADER_CHECKS, PLAN_CHECKS } from "../../src/experiment/build/rules.ts";
-import { KINDS } from "../../src/experiment/registry/kinds.ts";
-import { catalog, kinds, SWEEP_KINDS, type CatalogEntry } from "./catalog.ts";
+import { CONFIG_CHECKS, FUNCTIONS, LOADER_CHECKS, PLAN_CHECKS } from "../../src/experiment/build/build-experiment.ts";
+import { SWEEP_KINDS as KINDS } from "../../src/tune/sweep/sweep-kinds.ts";
+import { catalog, kinds, sweepKinds, type CatalogEntry } from "./catalog.ts";
 import { optionDocs } from "./doc-comments.ts";
 
 /** A text with a variable of the environment in it. */
@@ -132,7 +132,7 @@ export function kindSchemas(some: readonly Kind[], all: readonly CatalogEntry[])
 
 export async function configSchema(): Promise<SchemaPart> {
   const all = await catalog();
-  const own = kinds.filter((kind) => !SWEEP_KINDS.includes(kind));
+  const own = kinds.filter((kind) => !sweepKinds.includes(kind));
   const docs = optionDocs("src/experiment/types.ts", "ExperimentOptions");
   const functions = Object.fromEntries(
     FUNCTIONS.map((key) => [key, described(orNull(FUNCTION_SCHEMA), docs[key] ?? "")]),

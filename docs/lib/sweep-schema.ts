@@ -1,7 +1,7 @@
 // The JSON Schema of a sweep; what it shares with a config, it refers to.
 import type { SchemaPart } from "../../src/core/options.ts";
 import { SWEEP_CHECKS } from "../../src/tune/sweep/build-sweep.ts";
-import { catalog, SWEEP_KINDS } from "./catalog.ts";
+import { catalog, sweepKinds } from "./catalog.ts";
 import { anyOf, described, kindSchemas, orNull, properties, ref } from "./config-schema.ts";
 import { optionDocs } from "./doc-comments.ts";
 
@@ -87,7 +87,7 @@ export async function sweepSchema(): Promise<SchemaPart> {
     $defs: {
       ...Object.fromEntries(SHARED.map((name) => [name, { $ref: `${CONFIG}#/$defs/${name}` }])),
       ...spaceSchemas(),
-      ...kindSchemas(SWEEP_KINDS, await catalog()),
+      ...kindSchemas(sweepKinds, await catalog()),
     },
   };
 }

@@ -19,7 +19,7 @@ import { checkOptions, show, type Check, type Kind } from "./options.ts";
 type Checks = Readonly<Record<string, Check>>;
 
 /** What a factory takes, by the names that a config uses. */
-export interface Takes {
+interface Takes {
   /** The arguments before the options, in order. */
   readonly args?: Checks;
   /** The factory takes any number of arguments, and a config gives them as the list `args` names. */

@@ -5,8 +5,8 @@ import { HookRegistrationError } from "../core/errors.ts";
 import { CheckedHook } from "../core/checked-hook.ts";
 import type { Hook } from "../core/hook.ts";
 import { type Json, show } from "../core/options.ts";
-import { callOwn } from "../experiment/build/call-own.ts";
-import { unknownOption } from "../experiment/build/own-options.ts";
+import { callExport } from "../experiment/build/user-exports.ts";
+import { unknownOption } from "../experiment/build/user-exports.ts";
 import { loadExport } from "../experiment/config/modules.ts";
 import { projectOf } from "../experiment/config/project.ts";
 import type { Runner, TrialJob } from "./runners/runner.ts";
@@ -130,7 +130,7 @@ async function makeHook(source: HookSource, directory: string): Promise<Hook> {
   }
   const unknown = unknownOption(found, use, options);
   if (unknown) throw new HookRegistrationError(unknown.message);
-  const made = (await callOwn(found, options)) as Hook;
+  const made = (await callExport(found, options)) as Hook;
   // Throws if it is not a valid hook.
   void new CheckedHook(made);
   return made;

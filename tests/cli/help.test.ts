@@ -2,7 +2,7 @@
 import { expect, test } from "vitest";
 import { builtinHooks } from "../../src/cli/lib/hook-list.ts";
 import { makeProgram } from "../../src/cli/program.ts";
-import { KINDS } from "../../src/experiment/registry/kinds.ts";
+import { CONFIG_KINDS } from "../../src/experiment/build/kinds.ts";
 
 const program = makeProgram(() => undefined);
 
@@ -28,7 +28,7 @@ test("every command has examples, and help says what exit codes mean", () => {
 
 test("`hookline hooks` lists every hook that a config can name, and says what each is for", async () => {
   const listed = builtinHooks();
-  expect(listed.map(({ use }) => use).sort()).toEqual(Object.keys(await KINDS.hook.load!()).sort());
+  expect(listed.map(({ use }) => use).sort()).toEqual(Object.keys(await CONFIG_KINDS.hook.load()).sort());
   for (const { use, what } of listed) expect(what, use).toMatch(/^[A-Z].{15,}\.$/);
   expect(listed.find(({ use }) => use === "gradientNoise")!.what).toContain("noise scale");
 });

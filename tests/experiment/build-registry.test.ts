@@ -8,9 +8,8 @@ import * as main from "hookline";
 import { describe, expect, test } from "vitest";
 import type { Component } from "../../src/core/component.ts";
 import { is, type Kind } from "../../src/core/options.ts";
-import { rulesOf } from "../../src/experiment/build/component.ts";
-import { builtinsOf } from "../support/builtins.ts";
-import { KINDS } from "../../src/experiment/registry/kinds.ts";
+import { rulesOf } from "../../src/experiment/build/kinds.ts";
+import { SWEEP_KINDS as KINDS } from "../../src/tune/sweep/sweep-kinds.ts";
 
 /** Exports that make nothing a config could use, and why. */
 const NO_COMPONENTS = new Set<unknown>([
@@ -45,7 +44,7 @@ const NO_COMPONENTS = new Set<unknown>([
 
 const all: [kind: Kind, name: string, component: Component][] = [];
 for (const kind of Object.keys(KINDS) as Kind[])
-  for (const [name, component] of Object.entries(await builtinsOf(kind))) all.push([kind, name, component]);
+  for (const [name, component] of Object.entries(await KINDS[kind].load())) all.push([kind, name, component]);
 
 const makers = new Set<unknown>(all.map(([, , { make }]) => make));
 
@@ -59,7 +58,7 @@ describe.each(Object.entries({ main, nn, optim, loggers, experiment, tune }))("%
 });
 
 test.each(all)("%s %s tells its options without being made", (_, __, component) => {
-  const { checks, required } = rulesOf(component);
+  const { checks, required } = rulesOf(KINDS, component);
   const { args = {}, supplied = [] } = component.takes?.() ?? {};
   for (const name of Object.keys(args).filter((each) => !supplied.includes(each))) expect(checks).toHaveProperty(name);
   for (const name of supplied) expect(checks).not.toHaveProperty(name);
@@ -68,7 +67,7 @@ test.each(all)("%s %s tells its options without being made", (_, __, component) 
 
 test("arguments and options of a config have the checks of the factory", () => {
   const [, , linear] = all.find(([kind, name]) => kind === "model" && name === "linear")!;
-  expect(Object.entries(rulesOf(linear).checks).map(([name, { expected }]) => [name, expected])).toEqual([
+  expect(Object.entries(rulesOf(KINDS, linear).checks).map(([name, { expected }]) => [name, expected])).toEqual([
     ["in", "a whole number ≥ 1"],
     ["out", "a whole number ≥ 1"],
     ["bias", is.boolean.expected],
@@ -76,6 +75,6 @@ test("arguments and options of a config have the checks of the factory", () => {
 });
 
 test.each(all)("%s %s says in words what it must be given", (_, __, component) => {
-  const { checks, required } = rulesOf(component);
+  const { checks, required } = rulesOf(KINDS, component);
   for (const name of required) expect(checks[name]!.expected).not.toBe("anything");
 });

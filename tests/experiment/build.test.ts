@@ -5,13 +5,12 @@ import { Experiment, type ModelPlan } from "hookline/experiment";
 import { int, Space } from "hookline/tune";
 import { beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import { buildExperiment } from "../../src/experiment/build/build-experiment.ts";
-import { prepareComponent } from "../../src/experiment/build/component.ts";
-import { Problems } from "../../src/experiment/build/problems.ts";
+import { prepareComponent } from "../../src/experiment/build/build-component.ts";
+import { BuildContext } from "../../src/experiment/build/build-context.ts";
 import { ConfigError } from "../../src/experiment/config/config-error.ts";
 import { readConfig, type ReadConfigOptions } from "../../src/experiment/config/read-config.ts";
 import type { Kind } from "../../src/core/options.ts";
-import { builtinsOf } from "../support/builtins.ts";
-import { KINDS } from "../../src/experiment/registry/kinds.ts";
+import { SWEEP_KINDS as KINDS } from "../../src/tune/sweep/sweep-kinds.ts";
 import { tempDir } from "../support/temp-dir.ts";
 
 const OWN = `
@@ -116,17 +115,16 @@ describe("every built-in component can be made", () => {
     "runner.bullmq": { redis: "redis://localhost:6379" },
   };
   test.each(Object.keys(KINDS) as Kind[])("%s", async (kind) => {
-    const { test: isOne } = KINDS[kind];
-    const load = (): ReturnType<typeof builtinsOf> => builtinsOf(kind);
+    const { load, test: isOne } = KINDS[kind];
     const dir = tempDir();
     writeFileSync(join(dir, "package.json"), "{}");
     writeFileSync(join(dir, "own.ts"), OWN);
     writeFileSync(join(dir, "c.yaml"), "name: x");
     for (const file of ["a.csv", "a.safetensors"]) writeFileSync(join(dir, file), "");
-    const problems = new Problems(await readConfig("c.yaml", { cwd: dir }));
+    const problems = new BuildContext(await readConfig("c.yaml", { cwd: dir }), KINDS);
     const gives = { space: new Space({ layers: int(1, 3) }), directory: dir };
     for (const use of Object.keys(await load())) {
-      const recipe = await prepareComponent(problems, kind, { use, ...needed[`${kind}.${use}`] }, [], gives, load);
+      const recipe = await prepareComponent(problems, kind, { use, ...needed[`${kind}.${use}`] }, [], gives);
       problems.check();
       const made = recipe!.make();
       expect(isOne(made), use).toBe(true);

@@ -1,12 +1,10 @@
 // From a sweep that has been read to the options of a Study. Everything is checked before anything runs.
-import { type Component, componentsIn } from "../../core/component.ts";
 import { OptionError } from "../../core/errors.ts";
-import { isMap } from "../../experiment/build/is-map.ts";
-import { prepareComponent, rulesOf } from "../../experiment/build/component.ts";
-import { prepareOptions, written } from "../../experiment/build/options.ts";
-import { Problems } from "../../experiment/build/problems.ts";
-import { FILE_KEYS } from "../../experiment/build/rules.ts";
+import { prepareComponent, prepareOptions, withoutNulls } from "../../experiment/build/build-component.ts";
+import { BuildContext, isMap } from "../../experiment/build/build-context.ts";
+import { FILE_KEYS } from "../../experiment/build/build-experiment.ts";
 import { isModuleSpecifier } from "../../experiment/config/modules.ts";
+import { rulesOf } from "../../experiment/build/kinds.ts";
 import { builtin } from "../../platform/builtin.ts";
 import { loadTrial } from "../runners/load-trial.ts";
 import type { Runner } from "../runners/runner.ts";
@@ -14,6 +12,7 @@ import type { Space } from "../space/space.ts";
 import { planStudy, STUDY_CHECKS, type StudyOptions, type StudyPlan } from "../study-options.ts";
 import { checkExperiment } from "./preflight-sweep.ts";
 import type { SweepDocument } from "./read-sweep.ts";
+import { OWN_KINDS, SWEEP_KINDS } from "./sweep-kinds.ts";
 import { SWEEP_FILE } from "./sweep-record.ts";
 import { is, type Check } from "../../core/options.ts";
 import type { Hook } from "../../core/hook.ts";
@@ -25,13 +24,8 @@ import { listensTo } from "../trial.ts";
 type Map = Readonly<Record<string, unknown>>;
 type Made = StudyOptions<Space> & { readonly experiment?: unknown };
 
-/** Kinds of components that only sweeps have. They get what no config says: the space, the seed, the directory. */
-const SWEEP_KINDS = ["sampler", "scheduler", "runner"] as const;
-type SweepKind = (typeof SWEEP_KINDS)[number];
-
-/** The built-in samplers, schedulers or runners by name. */
-export const loadBuiltins = async (kind: SweepKind): Promise<Readonly<Record<string, Component>>> =>
-  componentsIn(await import("../index.ts"), kind);
+/** Made here, since they are given what no config says: the space, the seed, the directory. */
+const GIVEN = Object.keys(OWN_KINDS) as (keyof typeof OWN_KINDS)[];
 const DEFAULT_NAME = "study";
 
 /**
@@ -40,94 +34,89 @@ const DEFAULT_NAME = "study";
  */
 export async function buildSweep(sweep: SweepDocument): Promise<StudyOptions<Space> & { readonly dir: string }> {
   const { doc } = sweep;
-  const problems = new Problems(doc);
-  const config = written(doc.value);
-  const space = config["space"] === undefined ? undefined : readSpace(problems, config["space"]);
-  const skipped: readonly string[] = ["space", "hooks", ...SWEEP_KINDS, ...FILE_KEYS];
+  const context = new BuildContext(doc, SWEEP_KINDS);
+  const config = withoutNulls(doc.value);
+  const space = config["space"] === undefined ? undefined : readSpace(context, config["space"]);
+  const skipped: readonly string[] = ["space", "hooks", ...GIVEN, ...FILE_KEYS];
   const name = typeof config["name"] === "string" ? config["name"] : DEFAULT_NAME;
   const rest = Object.entries({ dir: `runs/${name}`, ...config }).filter(([key]) => !skipped.includes(key));
   const rules = { owner: "sweep", checks: SWEEP_CHECKS };
-  const { recipes } = await prepareOptions(problems, rules, Object.fromEntries(rest), []);
-  if (config["space"] === undefined) problems.add([], "missing `space`: the parameters to search.");
-  checkTrials(problems, config);
+  const { recipes } = await prepareOptions(context, rules, Object.fromEntries(rest), []);
+  if (config["space"] === undefined) context.add([], "missing `space`: the parameters to search.");
+  checkTrials(context, config);
   const directory = doc.directoryOf(["trial"]);
-  const parts = await partsOf(problems, config, space, directory);
-  problems.check();
+  const parts = await partsOf(context, config, space, directory);
+  context.check();
   const made = Object.fromEntries(Object.entries(recipes).map(([key, recipe]) => [key, recipe.make()]));
   const { experiment: _experiment, ...options } = { space: space!, ...parts, ...made } as Made;
-  const trial = await trialOf(problems, options, directory);
+  const trial = await trialOf(context, options, directory);
   const built = { ...options, dir: options.dir!, trial };
   let plan: StudyPlan | undefined;
   try {
     plan = planStudy(built);
   } catch (error) {
     if (!(error instanceof OptionError)) throw error;
-    problems.add(error.option === undefined ? [] : [error.option], error.message, error);
+    context.add(error.option === undefined ? [] : [error.option], error.message, error);
   }
-  problems.check();
+  context.check();
   if (sweep.experiment) await checkExperiment(sweep, space!, plan!.objectives, await trainingHooks(plan!, directory));
   return built;
 }
 
 async function partsOf(
-  problems: Problems,
+  context: BuildContext,
   config: Map,
   space: Space | undefined,
   directory: string,
 ): Promise<Pick<StudyOptions, "sampler" | "scheduler" | "runner" | "hooks">> {
   const parts: Record<string, unknown> = {};
   // Without a space there is no sampler to make, and the space's error has been told.
-  for (const kind of space ? SWEEP_KINDS : []) {
+  for (const kind of space ? GIVEN : []) {
     if (config[kind] === undefined) continue;
     const value = await withSeed(kind, config[kind], config["seed"]);
-    const recipe = await prepareComponent(problems, kind, value, [kind], { space, directory }, () =>
-      loadBuiltins(kind),
-    );
-    const made = recipe && (await problems.attemptAsync([kind], () => recipe.make()));
+    const recipe = await prepareComponent(context, kind, value, [kind], { space, directory });
+    const made = recipe && (await context.attemptAsync([kind], () => recipe.make()));
     if (made !== undefined) parts[kind] = made;
   }
   const isHere = (parts["runner"] as Runner | undefined)?.name === "inProcess";
   if (config["hooks"] !== undefined)
-    parts["hooks"] = await sweepHooks(problems, config["hooks"], isHere ? undefined : directory);
+    parts["hooks"] = await sweepHooks(context, config["hooks"], isHere ? undefined : directory);
   return parts;
 }
 
-function checkTrials(problems: Problems, config: Map): void {
+function checkTrials(context: BuildContext, config: Map): void {
   const [trial, experiment] = [config["trial"], config["experiment"]];
   if (trial !== undefined && experiment !== undefined)
-    problems.add(["trial"], "A sweep has a `trial` or an `experiment`, not both.");
+    context.add(["trial"], "A sweep has a `trial` or an `experiment`, not both.");
   if (trial === undefined && experiment === undefined)
-    problems.add(
-      [],
-      "missing `trial` (./trial.ts#train), or `experiment`: the config of the experiment to sweep over.",
-    );
+    context.add([], "missing `trial` (./trial.ts#train), or `experiment`: the config of the experiment to sweep over.");
 }
 
 /** The study's seed is that of its parts, unless they have their own. */
-async function withSeed(kind: SweepKind, value: unknown, seed: unknown): Promise<unknown> {
+async function withSeed(kind: keyof typeof OWN_KINDS, value: unknown, seed: unknown): Promise<unknown> {
   const component = typeof value === "string" ? { use: value } : value;
   if (seed === undefined || !isMap(component)) return value;
   const { use } = component;
   if (typeof use !== "string" || isModuleSpecifier(use)) return value;
-  const components = await loadBuiltins(kind);
+  const components = await OWN_KINDS[kind].load();
   const known = Object.hasOwn(components, use) ? components[use] : undefined;
-  return known && Object.hasOwn(rulesOf(known).checks, "seed") ? { seed, ...component } : value;
+  return known && Object.hasOwn(rulesOf(SWEEP_KINDS, known).checks, "seed") ? { seed, ...component } : value;
 }
 
 /** As its runner takes it: by name, or as a function in this process. What has no such export is told now. */
 async function trialOf(
-  problems: Problems,
+  context: BuildContext,
   { dir, trial, runner }: StudyOptions<Space>,
   directory: string,
 ): Promise<StudyOptions<Space>["trial"]> {
   const isHere = runner?.name === "inProcess";
-  const { trial: named } = problems.doc.value;
+  const { trial: named } = context.doc.value;
   if (named === undefined) {
     const record = `${builtin("A sweep", "node:path").resolve(dir!)}/${SWEEP_FILE}`;
     return isHere ? async (job) => (await loadTrial(record, directory))(job as never) : record;
   }
   if (typeof named !== "string") return trial;
-  const found = await problems.attemptAsync(["trial"], () => loadTrial(named, directory));
+  const found = await context.attemptAsync(["trial"], () => loadTrial(named, directory));
   return isHere ? (found as StudyOptions<Space>["trial"]) : named;
 }
 
@@ -144,7 +133,7 @@ export const SWEEP_CHECKS: Readonly<Record<string, Check>> = {
 
 /** @param directory what names of modules are to be relative to; undefined: all hooks are made here */
 async function sweepHooks(
-  problems: Problems,
+  context: BuildContext,
   config: unknown,
   directory: string | undefined,
 ): Promise<readonly (Hook | HookSource)[]> {
@@ -152,10 +141,10 @@ async function sweepHooks(
   const hooks: (Hook | HookSource)[] = [];
   for (const [i, value] of (isList ? (config as readonly unknown[]) : [config]).entries()) {
     const path = isList ? ["hooks", i] : ["hooks"];
-    const recipe = await prepareComponent(problems, "hook", value, path);
+    const recipe = await prepareComponent(context, "hook", value, path);
     if (!recipe) continue;
-    const source = directory === undefined ? undefined : sourceOf(problems, value, path, directory);
-    const hook = source ?? (await problems.attemptAsync(path, () => recipe.make()));
+    const source = directory === undefined ? undefined : sourceOf(context, value, path, directory);
+    const hook = source ?? (await context.attemptAsync(path, () => recipe.make()));
     if (hook !== undefined) hooks.push(hook as Hook | HookSource);
   }
   return hooks;
@@ -163,7 +152,7 @@ async function sweepHooks(
 
 /** Of an own component: relative to `directory`, wherever it was written. */
 function sourceOf(
-  { doc }: Problems,
+  { doc }: BuildContext,
   value: unknown,
   path: readonly (string | number)[],
   directory: string,
@@ -181,14 +170,14 @@ function sourceOf(
 // The space of a sweep, and where each of its paths was written.
 
 /** Undefined when something is wrong with it, which is a problem then. */
-function readSpace(problems: Problems, config: unknown): Space | undefined {
+function readSpace(context: BuildContext, config: unknown): Space | undefined {
   try {
     return spaceFromConfig(config);
   } catch (error) {
     if (!(error instanceof OptionError)) throw error;
     const path = placeOf(config, error.option ?? "");
     // The place says which one.
-    problems.add(path, error.message.replace(/^space: (?:`[^`]*`: )?/, ""), error);
+    context.add(path, error.message.replace(/^space: (?:`[^`]*`: )?/, ""), error);
     return undefined;
   }
 }

@@ -1,7 +1,7 @@
 // Whether an experiment has the metrics that a sweep is after: told before anything is trained for them, as far as it is known.
 import { OptionError } from "../../core/errors.ts";
 import { didYouMean, monitorValue } from "../../core/names.ts";
-import { metricNames } from "../../experiment/build/plan.ts";
+import { metricNames } from "../../experiment/build/build-experiment.ts";
 import type { SplitData } from "../../experiment/types.ts";
 
 type Config = Readonly<Record<string, unknown>>;

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { optionNames, unknownOption } from "./own-options.ts";
+import { optionNames, unknownOption } from "./user-exports.ts";
 
 /** A function as its source says, so that no compiler changes it. */
 // oxlint-disable-next-line no-implied-eval

@@ -1,24 +1,24 @@
-// The kinds of components: what each is called, how one is recognised, and where the built-in ones are.
+// The kinds of components that a config can name: what each is called, how one is recognised, and which module exports the
+// built-in ones. A sweep adds kinds of its own.
 import { componentsIn, type Component } from "../../core/component.ts";
-import type { Holds, Kind } from "../../core/options.ts";
-
-export type LoadComponents = () => Promise<Readonly<Record<string, Component>>>;
+import type { Check, Holds, Kind } from "../../core/options.ts";
 
 export interface KindInfo {
   /** For messages: `a hook`. */
   readonly what: string;
-  /** What one looks like, for whoever writes their own. */
+  /** What one looks like, for users who write their own. */
   readonly looks: string;
-  /** Is this one, ready made? A TypeScript config may hold it in place of `{ use }`. */
+  /** Whether a value is an instance. A TypeScript config may hold one in place of `{ use }`. */
   readonly test: (value: unknown) => boolean;
-  /**
-   * The built-in ones, loaded when a config uses one. Absent for kinds of sweeps: those are in src/tune, which passes
-   * its own loader to `prepareComponent`.
-   */
-  readonly load?: LoadComponents;
+  /** The built-in ones. Loaded when a config uses the kind: a run waits for nothing else before its first step. */
+  readonly load: () => Promise<Readonly<Record<string, Component>>>;
 }
 
-const has = (value: unknown, ...methods: readonly string[]): boolean =>
+/** The kinds that one sort of file can name. */
+export type Kinds = Readonly<Partial<Record<Kind, KindInfo>>>;
+
+/** Whether a value is an object with these methods. */
+export const hasMethods = (value: unknown, ...methods: readonly string[]): boolean =>
   typeof value === "object" &&
   value !== null &&
   methods.every((method) => typeof (value as Record<string, unknown>)[method] === "function");
@@ -32,7 +32,8 @@ const isHook = (value: unknown): boolean =>
   typeof (value as { name?: unknown }).name === "string" &&
   (Object.getPrototypeOf(value) !== Object.prototype || Object.values(value).some(isFunction));
 
-export const KINDS: Readonly<Record<Kind, KindInfo>> = {
+/** What the config of an experiment can name. */
+export const CONFIG_KINDS = {
   data: {
     what: "a source of data",
     looks: "a function that returns the data, such as { x, y }",
@@ -48,7 +49,7 @@ export const KINDS: Readonly<Record<Kind, KindInfo>> = {
   model: {
     what: "a model",
     looks: "an object with `init` and `apply`, or with `params` and `loss`",
-    test: (value) => has(value, "init", "apply") || has(value, "loss"),
+    test: (value) => hasMethods(value, "init", "apply") || hasMethods(value, "loss"),
     load: async () => componentsIn(await import("../../nn/index.ts"), "model"),
   },
   loss: {
@@ -60,19 +61,19 @@ export const KINDS: Readonly<Record<Kind, KindInfo>> = {
   metric: {
     what: "a metric",
     looks: "an object with `update` and `compute`",
-    test: (value) => has(value, "update", "compute"),
+    test: (value) => hasMethods(value, "update", "compute"),
     load: async () => componentsIn(await import("../../nn/index.ts"), "metric"),
   },
   optimizer: {
     what: "an optimizer",
     looks: "what adamw() and its like return",
-    test: (value) => has(value, "hyper", "leaf"),
+    test: (value) => hasMethods(value, "hyper", "leaf"),
     load: async () => componentsIn(await import("../../optim/index.ts"), "optimizer"),
   },
   schedule: {
     what: "a schedule",
     looks: "an object with a `name`, an `interval` and `factor`",
-    test: (value) => has(value, "factor"),
+    test: (value) => hasMethods(value, "factor"),
     load: async () => componentsIn(await import("../../optim/index.ts"), "schedule"),
   },
   hook: {
@@ -84,30 +85,21 @@ export const KINDS: Readonly<Record<Kind, KindInfo>> = {
   logger: {
     what: "a backend of the logger",
     looks: "an object with `open`, `log` and `close`",
-    test: (value) => has(value, "log"),
+    test: (value) => hasMethods(value, "log"),
     load: async () => componentsIn(await import("../../loggers/index.ts"), "logger"),
   },
-  sampler: {
-    what: "a sampler",
-    looks: "an object with a `name` and `suggest`",
-    test: (value) => has(value, "suggest"),
-  },
-  scheduler: {
-    what: "a scheduler",
-    looks: "an object with a `name` and `decide`",
-    test: (value) => has(value, "decide"),
-  },
-  runner: {
-    what: "a runner",
-    looks: "an object with `open`, `run` and `close`",
-    test: (value) => has(value, "open", "run", "close"),
-  },
-};
+} satisfies Kinds;
+
+export function kindInfo(kinds: Kinds, kind: Kind): KindInfo {
+  const info = kinds[kind];
+  if (!info) throw new Error(`This kind of file has no components of the kind ${kind}.`);
+  return info;
+}
 
 /** What an option that holds components expects, for messages and docs. */
-export function expectedOf(holds: Holds): string {
+export function expectedOf(kinds: Kinds, holds: Holds): string {
   if (holds.form === "each") return `a list of objects with ${Object.keys(holds.options).join(", ")}`;
-  const { what } = KINDS[holds.kind];
+  const { what } = kindInfo(kinds, holds.kind);
   const phrases = {
     one: what,
     oneOrList: `${what}, or a list of them`,
@@ -116,4 +108,23 @@ export function expectedOf(holds: Holds): string {
     oneOrNamed: `${what}, or several by name`,
   };
   return phrases[holds.form];
+}
+
+interface ComponentRules {
+  readonly checks: Readonly<Record<string, Check>>;
+  readonly required: readonly string[];
+}
+
+/** All that a config may give a component, arguments and options alike. */
+export function rulesOf(kinds: Kinds, { takes }: Component): ComponentRules {
+  const { args = {}, options = {}, required = [], supplied = [] } = takes?.() ?? {};
+  const isGiven = (name: string): boolean => !supplied.includes(name);
+  return {
+    checks: Object.fromEntries(
+      Object.entries({ ...args, ...options })
+        .filter(([name]) => isGiven(name))
+        .map(([name, check]) => [name, check.holds ? { ...check, expected: expectedOf(kinds, check.holds) } : check]),
+    ),
+    required: [...Object.keys(args), ...required].filter(isGiven),
+  };
 }
