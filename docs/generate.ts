@@ -1,7 +1,8 @@
 // Writes what is made from tables of the code: pages of docs/, and the JSON Schema of a config. Run it with `npm run docs`.
 import { readFileSync, writeFileSync } from "node:fs";
 import { pathToFileURL } from "node:url";
-import { COMMON_FIELDS, fieldsOf } from "../src/core/context.ts";
+import { COMMON_FIELDS } from "../src/core/common-fields.ts";
+import { fieldsOf } from "../src/core/context.ts";
 import { BUILTIN_EVENTS, EVENTS, methodOf, type EventLevel } from "../src/core/events.ts";
 import { PIPELINE_EVENTS, TUNE_EVENTS } from "../src/core/outer-events.ts";
 import { comingFromPage } from "./lib/coming-from-page.ts";

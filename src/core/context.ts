@@ -1,21 +1,20 @@
-// The context that hooks see: one live object per hook over the state of its run. Its fields are the rows of FIELDS, its
-// verbs those of VERBS (verbs.ts); both are checked against the event that runs now. To add a field, add a row.
+// The context that hooks see: one live object per hook over the state of its run. Every event has the CommonFields
+// (common-fields.ts); those of FIELDS and the verbs of VERBS (verbs.ts) are checked against the event that runs now. To add
+// a field, add a row.
 import type { HostArray } from "./arrays.ts";
-import { type Cadence, DueRules } from "./cadence.ts";
-import type { LiveOptimizer, Metrics, Phase, RunStatus } from "./context.types.ts";
-import { epochIdx } from "./counters.ts";
-import type { Activations, Diagnosis, Grads, ParamsView, ProbeRequest } from "./inspection.ts";
+import { DueRules, type Cadence } from "./cadence.ts";
+import { COMMON_INSTEAD, CommonFields } from "./common-fields.ts";
+import type { Metrics } from "./context.types.ts";
 import { ContextError } from "./errors.ts";
 import { BUILTIN_EVENTS, type BuiltinEvent } from "./events.ts";
-import { HookTurn, type Intervention } from "./interventions.ts";
+import type { Activations, Diagnosis, Grads, ProbeRequest } from "./inspection.ts";
+import { HookTurn } from "./interventions.ts";
 import { isPromise } from "./maybe.ts";
 import { isMedia, type Media } from "./media.ts";
-import type { HostBatch, HostTensors, LossModel, Model } from "./model.ts";
+import type { HostBatch, HostTensors } from "./model.ts";
 import { show } from "./options.ts";
-import type { HookRegistry } from "./registry.ts";
 import type { Run } from "./run.ts";
-import type { Checkpoints, FailedSave, Loading, ResumeReport, SavedCheckpoint, Saving } from "./saving.ts";
-import type { Shared } from "./shared.ts";
+import type { FailedSave, Loading, ResumeReport, SavedCheckpoint, Saving } from "./saving.ts";
 import { VERBS, type VerbName, type Verbs } from "./verbs.ts";
 import { refuseAssignments } from "./write-guard.ts";
 
@@ -32,9 +31,8 @@ const OPTIMIZER = ["beforeOptimizerStep", "gradientClip", "afterOptimizerStep"] 
 
 type Read<T> = (run: Run, turn: HookTurn) => T;
 
-/** One field of the context. */
-export interface Field<Events extends readonly BuiltinEvent[] | "every event", T> {
-  /** Where it can be read. Custom events show only the fields of every event. */
+/** A field that only some events have. */
+export interface Field<Events extends readonly BuiltinEvent[], T> {
   readonly events: Events;
   readonly read: Read<T>;
   /** What changes it, for those who assign it. */
@@ -47,12 +45,6 @@ export interface Field<Events extends readonly BuiltinEvent[] | "every event", T
 
 type FieldOptions = Pick<Field<readonly [], unknown>, "instead" | "inTurn" | "missing">;
 
-const always = <T>(read: Read<T>, options: FieldOptions = {}): Field<"every event", T> => ({
-  events: "every event",
-  read,
-  ...options,
-});
-
 const only = <const Events extends readonly BuiltinEvent[], T>(
   events: Events,
   read: Read<T>,
@@ -62,48 +54,8 @@ const only = <const Events extends readonly BuiltinEvent[], T>(
 const noGradients = (event: string): string =>
   `There are no gradients in \`${event}\`. They live from afterBackward to afterOptimizerStep: use onAfterBackward (one micro-batch), onBeforeOptimizerStep (accumulated, before clipping) or onAfterOptimizerStep. For the norm alone, say needs: ["gradNorm"] and read ctx.gradNorm in onStepEnd.`;
 
+/** The fields that only some events have, by name. */
 export const FIELDS = {
-  phase: always((run): Phase => run.phase),
-  /** From 0. */
-  epoch: always((run): number => epochIdx(run.clock.now)),
-  /** The number of the current step, from 1; 0 before the first. */
-  step: always((run): number => run.clock.now.step),
-  /** Undefined when the length of the run is not known. */
-  totalSteps: always((run): number | undefined => run.totalSteps),
-  /** Latest value of every metric, including what hooks logged. */
-  metrics: always((run): Metrics => run.log.metrics, { instead: "ctx.log({ name: value })" }),
-  tokensSeen: always((run): number => run.clock.now.tokens),
-  samplesSeen: always((run): number => run.clock.now.samples),
-  model: always((run): Model<never> | LossModel => run.host.model),
-  params: always((run): ParamsView => run.session.params, { instead: "ctx.setParams(params)" }),
-  optimizers: always((run, turn): readonly LiveOptimizer[] => run.host.optimizersFor(turn), {
-    instead: "ctx.setLr(lr), or assign to ctx.optimizers[0].groups[0].lr",
-  }),
-  /** The engine that computes: `native`, `wasm`, `webgpu`, … */
-  device: always((run): string => run.session.device),
-  /** Seconds that the engine has spent on compiling so far; undefined when it does not report them. */
-  compileSeconds: always((run): number | undefined => run.session.compileSeconds),
-  paramCount: always((run): number => run.host.paramCount()),
-  /**
-   * The trainer's options. In an experiment `config.experiment` is the whole configuration: the config as it is written,
-   * or the options of the `Experiment`.
-   */
-  config: always((run): Readonly<Record<string, unknown>> => run.host.config),
-  status: always((run): RunStatus => run.status, { instead: "ctx.stop(reason)" }),
-  /** Seconds of training, including those before a resume. */
-  elapsed: always((run): number => run.elapsed),
-  shared: always((run): Shared => run.shared),
-  /** This process in its process group, from 0; 0 is the main one. */
-  rank: always((run): number => run.group?.rank ?? 0),
-  /** How many processes train together; 1 without a process group. */
-  worldSize: always((run): number => run.group?.size ?? 1),
-  /** Registration and cost of all hooks; changes take effect at the next event. */
-  hooks: always((run): HookRegistry => run.host.hooks()),
-  /** The run's checkpoints. */
-  checkpoints: always((run, { hook }): Checkpoints => run.host.checkpointsFor(hook)),
-  /** What hooks have changed so far in this run. */
-  interventions: always((run): readonly Intervention[] => run.audit.entries),
-
   batch: only(WITH_BATCH, (run): HostBatch => run.batch, { instead: "ctx.replaceBatch(batch)" }),
   /** From 0, within the epoch (or the evaluation). */
   batchIdx: only([...WITH_BATCH, "beforeFetch"], (run): number => run.batchIdx),
@@ -200,8 +152,8 @@ export const FIELDS = {
 export type FieldName = keyof typeof FIELDS;
 type ValueOf<F> = F extends Field<infer _Events, infer T> ? T : never;
 
-/** Every field by name; `B` is the type of the batches. */
-export type ContextFields<B = HostBatch> = {
+/** Their types; `B` is the type of the batches. */
+export type EventFields<B = HostBatch> = {
   readonly [F in FieldName]: F extends "batch" ? B : ValueOf<(typeof FIELDS)[F]>;
 };
 
@@ -214,14 +166,10 @@ export interface ContextMethods {
 }
 
 const fieldNames = Object.keys(FIELDS) as FieldName[];
-const eventsWith = (field: FieldName): readonly string[] => FIELDS[field].events as readonly string[];
 
-/** The fields that every event has. */
-export const COMMON_FIELDS = fieldNames.filter((field) => FIELDS[field].events === "every event");
-
-/** The fields that an event has besides those. */
+/** The fields that an event has besides the common ones. */
 export const fieldsOf = (event: string): FieldName[] =>
-  fieldNames.filter((field) => FIELDS[field].events !== "every event" && eventsWith(field).includes(event));
+  fieldNames.filter((field) => (FIELDS[field].events as readonly string[]).includes(event));
 
 function isFiniteStep({ session: { step } }: Run): boolean {
   if (step.plan.finite) return step.finite;
@@ -238,10 +186,10 @@ function gradsOf(run: Run, turn: HookTurn): Grads {
 }
 
 // oxlint-disable-next-line typescript/no-unsafe-declaration-merging -- the static block defines what is declared here
-export interface Context extends ContextFields, Verbs {}
+export interface Context extends EventFields, Verbs {}
 
 // oxlint-disable-next-line typescript/no-unsafe-declaration-merging -- see above
-export class Context implements ContextMethods {
+export class Context extends CommonFields implements ContextMethods {
   readonly #run: Run;
   readonly #turn: HookTurn;
   readonly #rules: DueRules;
@@ -249,8 +197,11 @@ export class Context implements ContextMethods {
   #recalled: string | undefined;
 
   constructor(hook: string, run: Run, probes?: ProbeRequest, isMainOnly = false) {
+    const turn = new HookTurn(run, hook, probes, isMainOnly);
+    super(run, turn);
+    turn.ctx = this;
     this.#run = run;
-    this.#turn = new HookTurn(this, run, hook, probes, isMainOnly);
+    this.#turn = turn;
     this.#rules = new DueRules(hook);
   }
 
@@ -265,24 +216,14 @@ export class Context implements ContextMethods {
   }
 
   static #defineField(name: FieldName): void {
-    const {
-      events,
-      read,
-      inTurn = false,
-      missing,
-    }: Field<readonly BuiltinEvent[] | "every event", unknown> = FIELDS[name];
-    const shownIn = events === "every event" ? undefined : new Set<string>(events);
+    const { events, read, inTurn = false, missing }: Field<readonly BuiltinEvent[], unknown> = FIELDS[name];
+    const shownIn = new Set<string>(events);
     function get(this: Context): unknown {
-      if (shownIn !== undefined) {
-        if (inTurn) this.#turn.event(name);
-        const event = this.#recalled ?? this.#run.turn.event;
-        if (event !== null && !shownIn.has(event)) {
-          const known = BUILTIN_EVENTS.filter((each) => shownIn.has(each));
-          const message = `ctx.${name} is not available in \`${event}\`. It is in: ${known.join(", ")}.`;
-          throw new ContextError(missing?.(event) ?? message);
-        }
-      }
-      return read(this.#run, this.#turn);
+      if (inTurn) this.#turn.event(name);
+      const event = this.#recalled ?? this.#run.turn.event;
+      if (event === null || shownIn.has(event)) return read(this.#run, this.#turn);
+      const known = BUILTIN_EVENTS.filter((each) => shownIn.has(each)).join(", ");
+      throw new ContextError(missing?.(event) ?? `ctx.${name} is not available in \`${event}\`. It is in: ${known}.`);
     }
     Object.defineProperty(this.prototype, name, { get, configurable: true });
   }
@@ -333,7 +274,7 @@ export class Context implements ContextMethods {
   }
 }
 
-const instead = new Map<string, string>([["stop", "ctx.stop(reason)"]]);
+const instead = new Map<string, string>([["stop", "ctx.stop(reason)"], ...Object.entries(COMMON_INSTEAD)]);
 for (const name of fieldNames) {
   const { instead: advice }: FieldOptions = FIELDS[name];
   if (advice !== undefined) instead.set(name, advice);

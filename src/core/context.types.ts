@@ -1,5 +1,6 @@
 // The types of the context: what each event shows and allows. They derive from the rows of FIELDS and VERBS.
-import type { ContextFields, ContextMethods, FieldName, FIELDS } from "./context.ts";
+import type { CommonFields } from "./common-fields.ts";
+import type { ContextMethods, EventFields, FieldName, FIELDS } from "./context.ts";
 import type { BuiltinEvent, CustomEvents, EventName } from "./events.ts";
 import type { HostBatch, HostTensors, Tensors } from "./model.ts";
 import type { NameFilter } from "./names.ts";
@@ -55,20 +56,16 @@ export interface UpdateFn {
   readonly slots?: readonly string[];
 }
 
-/** The fields that every event has. */
-type CommonField = { [F in FieldName]: (typeof FIELDS)[F]["events"] extends "every event" ? F : never }[FieldName];
+/** What every event has. */
+type CommonContext = ContextMethods & Pick<CommonFields, keyof CommonFields>;
 
-/** Those that an event has besides. */
+/** The fields that an event has besides. */
 type FieldsOf<E extends BuiltinEvent> = {
-  [F in FieldName]: (typeof FIELDS)[F]["events"] extends readonly (infer Shown)[]
-    ? E extends Shown
-      ? F
-      : never
-    : never;
+  [F in FieldName]: E extends (typeof FIELDS)[F]["events"][number] ? F : never;
 }[FieldName];
 
-type BuiltinContext<E extends BuiltinEvent, B> = ContextMethods &
-  Pick<ContextFields<B>, CommonField | FieldsOf<E>> &
+type BuiltinContext<E extends BuiltinEvent, B> = CommonContext &
+  Pick<EventFields<B>, FieldsOf<E>> &
   Pick<Verbs, Exclude<VerbsOf<E>, "skip">> &
   (SkipScopesOf<E> extends never ? unknown : { skip(scope: SkipScopesOf<E>, reason?: string): void });
 
@@ -76,8 +73,7 @@ type BuiltinContext<E extends BuiltinEvent, B> = ContextMethods &
 export type ContextOf<E extends EventName, B = HostBatch> = E extends BuiltinEvent
   ? BuiltinContext<E, B>
   : E extends keyof CustomEvents
-    ? ContextMethods &
-        Pick<ContextFields<B>, CommonField> &
+    ? CommonContext &
         Pick<Verbs, Exclude<VerbsOf<"stepEnd">, "skip">> & {
           skip(scope: SkipScopesOf<"stepEnd">, reason?: string): void;
           readonly payload: CustomEvents[E];

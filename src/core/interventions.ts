@@ -67,13 +67,12 @@ export class Audit {
 export class HookTurn {
   readonly hook: string;
   readonly probes: ProbeRequest | undefined;
+  /** The hook's own, set when it is made. The run keeps the context of the hook that runs now. */
+  ctx: Context | undefined;
   readonly #run: Run;
-  /** The hook's own: the run keeps the context of the hook that runs now. */
-  readonly #ctx: Context;
   readonly #isMainOnly: boolean;
 
-  constructor(ctx: Context, run: Run, hook: string, probes: ProbeRequest | undefined, isMainOnly: boolean) {
-    this.#ctx = ctx;
+  constructor(run: Run, hook: string, probes: ProbeRequest | undefined, isMainOnly: boolean) {
     this.#run = run;
     this.hook = hook;
     this.probes = probes;
@@ -83,7 +82,7 @@ export class HookTurn {
   /** The event that runs now, if it is this hook's turn. */
   event(member: string): string {
     const { turn } = this.#run;
-    if (turn.ctx !== this.#ctx || turn.event === null) {
+    if (turn.ctx !== this.ctx || turn.event === null) {
       throw new ContextError(
         `Hook \`${this.hook}\` called ctx.${member} after its event had ended. Await your work inside the method, or keep a flag and act in the next event; to stop from outside, pass an AbortSignal to fit().`,
       );

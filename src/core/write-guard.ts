@@ -45,16 +45,20 @@ const readOnly = ({ value, get }: PropertyDescriptor, refused: () => never): Pro
   configurable: true,
 });
 
-/** Makes assignments to instances of a class errors: its fields must be accessors or private. */
+/** Makes assignments to instances of a class errors: its fields and those of its base class are accessors or private. */
 export function refuseAssignments(of: { readonly prototype: object }, instead: Instead): void {
-  const { prototype } = of;
-  const fields = Object.entries(Object.getOwnPropertyDescriptors(prototype)).filter(([key]) => key !== "constructor");
-  const known = fields.map(([key]) => key);
-  for (const [key, field] of fields) {
-    const descriptor = readOnly(field, () => refuse(key, known, instead));
-    Object.defineProperty(prototype, key, { ...descriptor, enumerable: false });
-  }
-  Object.setPrototypeOf(prototype, lastPrototype(known, instead));
+  const prototypes = [of.prototype, Object.getPrototypeOf(of.prototype) as object];
+  const fields = prototypes.map((prototype) =>
+    Object.entries(Object.getOwnPropertyDescriptors(prototype)).filter(([key]) => key !== "constructor"),
+  );
+  const known = fields.flat().map(([key]) => key);
+  prototypes.forEach((prototype, i) => {
+    for (const [key, field] of fields[i]!) {
+      const descriptor = readOnly(field, () => refuse(key, known, instead));
+      Object.defineProperty(prototype, key, { ...descriptor, enumerable: false });
+    }
+  });
+  Object.setPrototypeOf(prototypes[1]!, lastPrototype(known, instead));
 }
 
 /** An object with these fields, getters included, that cannot be assigned. */

@@ -4,7 +4,8 @@ import { linear, sequential } from "hookline/nn";
 import { DataLoader } from "hookline/data";
 import { testEngine, tinyData } from "hookline/testing";
 import { describe, expect, test } from "vitest";
-import { COMMON_FIELDS, fieldsOf as fieldNamesOf, type Context } from "../../src/core/context.ts";
+import { COMMON_FIELDS } from "../../src/core/common-fields.ts";
+import { fieldsOf as fieldNamesOf, type Context } from "../../src/core/context.ts";
 import { BUILTIN_EVENTS, EVENTS, methodOf } from "../../src/core/events.ts";
 import { fullTrainer } from "../support/full-trainer.ts";
 
