@@ -1,7 +1,7 @@
 // local: trials run in processes of this machine, kept warm from one to the next.
 import { component } from "../../core/component.ts";
 import { is } from "../../core/options.ts";
-import { ChildPool } from "./trial-processes.ts";
+import { ProcessPool } from "./trial-processes.ts";
 import { type Runner, checkPortable } from "./runner.ts";
 
 /** Options of `local`. */
@@ -37,7 +37,7 @@ export const local = /* @__PURE__ */ component(
   (options: LocalOptions = {}): Runner => {
     const { processes, memory, timeout, recycle = 50 } = options;
     let trial = "";
-    let pool: ChildPool | undefined;
+    let pool: ProcessPool | undefined;
 
     return {
       name: "local",
@@ -45,7 +45,7 @@ export const local = /* @__PURE__ */ component(
       ...(options.directory !== undefined && { directory: options.directory }),
       open(study) {
         trial = checkPortable("local", study);
-        pool = new ChildPool({ size: processes ?? study.concurrency, memory, timeout, recycle });
+        pool = new ProcessPool({ size: processes ?? study.concurrency, memory, timeout, recycle });
       },
       run: (job, host) => pool!.run(trial, options.directory ?? process.cwd(), job, host),
       close: () => pool!.close("the study has ended"),

@@ -1,7 +1,7 @@
 // The pool of warm processes: what waits for one when it is closed must not start another.
 import { expect, test } from "vitest";
 import { HooklineError } from "../../core/errors.ts";
-import { ChildPool } from "./trial-processes.ts";
+import { ProcessPool } from "./trial-processes.ts";
 import type { TrialHost, TrialJob } from "./runner.ts";
 
 const job: TrialJob = {
@@ -16,7 +16,7 @@ const job: TrialJob = {
 };
 
 test("one that is closed starts no more processes, for those who wait and for those who come later", async () => {
-  const pool = new ChildPool({ size: 1, recycle: 50, memory: undefined, timeout: undefined });
+  const pool = new ProcessPool({ size: 1, recycle: 50, memory: undefined, timeout: undefined });
   const taken: ((reason: string) => void)[] = [];
   const host: TrialHost = {
     signal: new AbortController().signal,

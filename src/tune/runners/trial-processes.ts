@@ -1,10 +1,10 @@
-// A warm process for trials: started once, given one attempt after another, watched while it runs one.
+// Warm processes for trials: each is started once, runs one attempt after another, and is watched while it does.
 import { HooklineError } from "../../core/errors.ts";
 import { builtin, type Builtin } from "../../platform/builtin.ts";
 import { toError } from "../study-errors.ts";
 import type { FromTrial, ToTrial, TrialHost, TrialJob, TrialOutcome } from "./runner.ts";
 
-export interface ChildLimits {
+interface ProcessLimits {
   /** Megabytes. */
   readonly memory: number | undefined;
   /** Seconds. */
@@ -12,38 +12,112 @@ export interface ChildLimits {
   readonly threads: number;
 }
 
+export interface PoolOptions extends Omit<ProcessLimits, "threads"> {
+  readonly size: number;
+  /** A process is replaced after this many trials. */
+  readonly recycle: number;
+}
+
 const OWNER = "local";
-/** How long a trial may take to leave when the study ends: to write a checkpoint. */
+/** How long a trial may take to end with its study, including a checkpoint. */
 const LEAVE_MS = 10_000;
 const LOOK_EVERY_MS = 200;
 const MB = 2 ** 20;
-/** Of Linux on most machines; elsewhere only the heap is limited. */
+/** The page size of Linux on most machines. Elsewhere only the heap is limited. */
 const PAGE = 4096;
 
-export class TrialChild {
-  readonly #limits: ChildLimits;
+/** At most `size` processes: each attempt takes one, and returns it for the next attempt. */
+export class ProcessPool {
+  readonly #options: PoolOptions;
+  readonly #threads: number;
+  readonly #idle: TrialProcess[] = [];
+  readonly #all = new Set<TrialProcess>();
+  readonly #waiting: (() => void)[] = [];
+  /** Why the pool is closed, once it is. */
+  #closed: string | undefined;
+
+  constructor(options: PoolOptions) {
+    this.#options = options;
+    const cores = builtin(OWNER, "node:os").availableParallelism();
+    this.#threads = Math.max(1, Math.floor(cores / options.size));
+  }
+
+  /** Runs one attempt. `begun` gets a function that kills its process. */
+  async run(
+    trial: string,
+    directory: string,
+    job: TrialJob,
+    host: TrialHost,
+    begun: (kill: (reason: string) => void) => void = () => undefined,
+  ): Promise<TrialOutcome> {
+    const child = await this.#take();
+    try {
+      begun((reason) => child.kill(reason));
+      return await child.run(trial, directory, job, host);
+    } finally {
+      this.#giveBack(child);
+    }
+  }
+
+  async close(reason: string): Promise<void> {
+    this.#closed = reason;
+    const exited = [...this.#all].map((child) => child.exited());
+    for (const child of this.#all) child.kill(reason);
+    this.#all.clear();
+    this.#idle.length = 0;
+    for (const wake of this.#waiting.splice(0)) wake();
+    await Promise.all(exited);
+  }
+
+  /** An idle process, or a new one; waits while all are busy. */
+  async #take(): Promise<TrialProcess> {
+    const { size, memory, timeout } = this.#options;
+    while (this.#closed === undefined && this.#idle.length === 0 && this.#all.size >= size)
+      await new Promise<void>((resolve) => void this.#waiting.push(resolve));
+    // Nobody would end a process that is started after close().
+    if (this.#closed !== undefined) throw new HooklineError(`The trial did not begin: ${this.#closed}.`);
+    const idle = this.#idle.pop();
+    if (idle?.alive) return idle;
+    if (idle) this.#all.delete(idle);
+    const child = new TrialProcess({ memory, timeout, threads: this.#threads });
+    this.#all.add(child);
+    return child;
+  }
+
+  #giveBack(child: TrialProcess): void {
+    if (child.alive && child.runs < this.#options.recycle) this.#idle.push(child);
+    else {
+      child.kill("it is replaced by a new one");
+      this.#all.delete(child);
+    }
+    this.#waiting.shift()?.();
+  }
+}
+
+class TrialProcess {
+  readonly #limits: ProcessLimits;
   readonly #process: ReturnType<Builtin<"node:child_process">["fork"]>;
   readonly #fs = builtin(OWNER, "node:fs");
-  /** Where its output goes: that of the attempt at hand, and until the next one begins. */
+  /** The file for its output: that of the current attempt, until the next one begins. */
   #log: string | undefined;
   /** Why it is being killed. */
   #killedFor: string | undefined;
   #ended = false;
-  /** Attempts it was given. */
+  /** Attempts that it was given. */
   runs = 0;
 
-  constructor(limits: ChildLimits) {
+  constructor(limits: ProcessLimits) {
     this.#limits = limits;
     const { fork } = builtin(OWNER, "node:child_process");
     const isSource = import.meta.url.endsWith(".ts");
     const heap = limits.memory === undefined ? [] : [`--max-old-space-size=${Math.ceil(limits.memory)}`];
     this.#process = fork(new URL(isSource ? "./trial-process.ts" : "./trial-process.js", import.meta.url), [], {
-      // From the sources: tsx, which our tests and examples use, reads the script too.
+      // Tests and examples run from the sources, which tsx compiles.
       execArgv: [...(isSource ? ["--import", "tsx"] : []), ...heap],
-      // Numbers that JSON has no words for pass too.
+      // Passes NaN and the infinities, which JSON cannot.
       serialization: "advanced",
       stdio: ["ignore", "pipe", "pipe", "ipc"],
-      // A Ctrl-C is for the study, which tells its trials.
+      // Ctrl-C must only reach the study, which then interrupts its trials.
       detached: true,
       env: { HOOKLINE_THREADS: String(limits.threads), ...process.env },
     });
@@ -52,7 +126,7 @@ export class TrialChild {
     this.#process.on("exit", () => (this.#ended = true));
     this.#process.on("error", ({ message }) => {
       this.#killedFor ??= message;
-      // One that could not be started has no exit.
+      // A process that could not be started does not exit.
       if (this.#process.pid === undefined) this.#ended = true;
     });
   }
@@ -94,19 +168,18 @@ export class TrialChild {
     } finally {
       for (const each of undo) each();
       for (const timer of timers) clearTimeout(timer);
-      // What it printed last may come after what it said last.
+      // Its last output may arrive after its last message.
       await new Promise((resolve) => void setImmediate(resolve));
     }
   }
 
-  /** Ends it at once; an attempt at hand fails with this reason. */
+  /** Ends it at once; a running attempt fails with this reason. */
   kill(reason: string): void {
     this.#killedFor ??= reason;
     this.#process.kill("SIGKILL");
   }
 
-  /** Resolves when it is gone. */
-  gone(): Promise<void> {
+  exited(): Promise<void> {
     if (this.#ended) return Promise.resolve();
     return new Promise((resolve) => void this.#process.once("exit", () => resolve()));
   }
@@ -125,7 +198,7 @@ export class TrialChild {
     timers.push(setInterval(look, LOOK_EVERY_MS));
   }
 
-  /** Megabytes; 0 where the system does not say. */
+  /** Megabytes; 0 where /proc does not exist. */
   #memory(): number {
     try {
       const [, pages] = this.#fs.readFileSync(`/proc/${this.#process.pid}/statm`, "utf8").split(" ");
@@ -146,7 +219,7 @@ export class TrialChild {
     }
   }
 
-  /** To one that has just died it goes nowhere: its exit says so. */
+  /** A message to a process that has just died is lost: its exit is handled. */
   #send(message: ToTrial): void {
     if (this.#process.connected) this.#process.send(message, undefined, undefined, () => undefined);
   }
@@ -161,80 +234,5 @@ export class TrialChild {
     const why = this.#killedFor ?? `it ended ${how}`;
     const log = this.#log === undefined ? "" : ` Its output is in ${this.#log}.`;
     return new HooklineError(`The process of the trial is gone: ${why}.${log}`);
-  }
-}
-
-// Warm processes for trials: so many at most, each taken for one attempt, kept for the next, and replaced now and then.
-
-export interface PoolOptions extends Omit<ChildLimits, "threads"> {
-  readonly size: number;
-  /** A process is replaced by a new one after so many trials. */
-  readonly recycle: number;
-}
-
-export class ChildPool {
-  readonly #options: PoolOptions;
-  readonly #threads: number;
-  readonly #idle: TrialChild[] = [];
-  readonly #all = new Set<TrialChild>();
-  readonly #queue: (() => void)[] = [];
-  /** Why there are no more processes, once it is closed. */
-  #closed: string | undefined;
-
-  constructor(options: PoolOptions) {
-    this.#options = options;
-    const cores = builtin("local", "node:os").availableParallelism();
-    this.#threads = Math.max(1, Math.floor(cores / options.size));
-  }
-
-  /** One attempt; `kill` is called with the way to end its process at once. */
-  async run(
-    trial: string,
-    directory: string,
-    job: TrialJob,
-    host: TrialHost,
-    kill: (kill: (reason: string) => void) => void = () => undefined,
-  ): Promise<TrialOutcome> {
-    const child = await this.#take();
-    try {
-      kill((reason) => child.kill(reason));
-      return await child.run(trial, directory, job, host);
-    } finally {
-      this.#giveBack(child);
-    }
-  }
-
-  async close(reason: string): Promise<void> {
-    this.#closed = reason;
-    const gone = [...this.#all].map((child) => child.gone());
-    for (const child of this.#all) child.kill(reason);
-    this.#all.clear();
-    this.#idle.length = 0;
-    for (const wake of this.#queue.splice(0)) wake();
-    await Promise.all(gone);
-  }
-
-  /** One that is warm, or a new one; waits while all are busy. */
-  async #take(): Promise<TrialChild> {
-    const { size, memory, timeout } = this.#options;
-    while (this.#closed === undefined && this.#idle.length === 0 && this.#all.size >= size)
-      await new Promise<void>((resolve) => void this.#queue.push(resolve));
-    // A process that is started now, nobody would end.
-    if (this.#closed !== undefined) throw new HooklineError(`The trial did not begin: ${this.#closed}.`);
-    const warm = this.#idle.pop();
-    if (warm?.alive) return warm;
-    if (warm) this.#all.delete(warm);
-    const child = new TrialChild({ memory, timeout, threads: this.#threads });
-    this.#all.add(child);
-    return child;
-  }
-
-  #giveBack(child: TrialChild): void {
-    if (child.alive && child.runs < this.#options.recycle) this.#idle.push(child);
-    else {
-      child.kill("it is replaced by a new one");
-      this.#all.delete(child);
-    }
-    this.#queue.shift()?.();
   }
 }

@@ -5,7 +5,7 @@ import { expect, test } from "vitest";
 import { thisProcess } from "../../../runs/liveness.ts";
 import { stringifyExact } from "../../../runs/exact-json.ts";
 import { ClaimKey, type Claim } from "./claim.ts";
-import { Dropped, Inbox, Seal } from "./inbox.ts";
+import { DroppedMessages, Inbox, Signer } from "./inbox.ts";
 
 const claim = (run: string, changes: Partial<Claim> = {}): Claim => ({
   ...thisProcess(),
@@ -35,8 +35,8 @@ function heldBy(holder: Claim): Redis {
 }
 
 const taken = async (holder: Claim): Promise<string | undefined> => {
-  const seal = new Seal(undefined);
-  const key = new ClaimKey(heldBy(holder), "key", seal, new Inbox(seal, new Dropped("test", () => undefined)));
+  const seal = new Signer(undefined);
+  const key = new ClaimKey(heldBy(holder), "key", seal, new Inbox(seal, new DroppedMessages("test", () => undefined)));
   await key.take(claim("new"), "digits");
   return (await key.read())?.run;
 };

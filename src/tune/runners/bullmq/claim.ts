@@ -1,20 +1,20 @@
-// Which process controls a study: a key in Redis that its controller keeps alive, so that there is only one, and workers
-// know for which controller they work.
+// The claim of a study: a key in Redis that its controller keeps alive, so that a study has only one controller, and
+// workers know for which one they work.
 import type { Redis } from "ioredis";
-import { isAlive, type ProcessMark } from "../../../runs/liveness.ts";
 import { stringifyExact } from "../../../runs/exact-json.ts";
+import { isAlive, type ProcessMark } from "../../../runs/liveness.ts";
 import { StudyError } from "../../study-errors.ts";
+import type { Inbox, Signer } from "./inbox.ts";
 import type { Code } from "./trusted-code.ts";
-import type { Inbox, Seal } from "./inbox.ts";
 
 /** The process is the controller's. */
 export interface Claim extends ProcessMark {
-  /** Of this controller alone: messages for another one are ignored. */
+  /** Identifies this controller: messages for another one are ignored. */
   readonly run: string;
   readonly lockMs: number;
   /** The trial's module and export. */
   readonly trial: string;
-  /** Whose code must be the same everywhere: the trial, and hooks that are named by their module's export. */
+  /** The modules whose code must be the same everywhere: the trial's, and those of hooks named by module. */
   readonly modules: readonly string[];
   readonly code: Code;
   /** The study's directory, absolute. */
@@ -23,7 +23,7 @@ export interface Claim extends ProcessMark {
 
 const LOOK_EVERY_MS = 200;
 
-/** Takes the key when it is free or its value is `ARGV[3]`; keeps it alive when it is ours. Only a string is a claim. */
+/** Takes the key when it is free or its value is `ARGV[3]`, or renews it when it is ours. Only a string is a claim. */
 const TAKE = `local kind = redis.call("type", KEYS[1])["ok"]
 if kind ~= "string" then redis.call("del", KEYS[1]) end
 local held = redis.call("get", KEYS[1])
@@ -33,31 +33,30 @@ return 1`;
 const RELEASE = `if redis.call("get", KEYS[1]) == ARGV[1] then return redis.call("del", KEYS[1]) end
 return 0`;
 
-/** The key with a study's claim. */
 export class ClaimKey {
   readonly #client: Redis;
   readonly #key: string;
-  readonly #seal: Seal;
+  readonly #signer: Signer;
   readonly #inbox: Inbox;
 
-  constructor(client: Redis, key: string, seal: Seal, inbox: Inbox) {
+  constructor(client: Redis, key: string, signer: Signer, inbox: Inbox) {
     this.#client = client;
     this.#key = key;
-    this.#seal = seal;
+    this.#signer = signer;
     this.#inbox = inbox;
   }
 
-  /** Takes the study; waits for a holder that may have died, and refuses when it turns out to be alive. */
+  /** Takes the study. Waits for a holder that may have died; throws when the holder turns out to be alive. */
   async take(claim: Claim, study: string): Promise<void> {
     let least = Infinity;
     for (;;) {
       const text = await this.#text();
       const holder = text === undefined ? undefined : this.#inbox.claim(this.#key, text);
-      // One that is no claim holds nothing.
+      // A text that is not a claim holds nothing.
       const isFree = text !== undefined && (!holder || !isAlive(holder));
       if (await this.#set(claim, isFree ? text : "")) return;
       const left = await this.#client.pttl(this.#key);
-      // A holder that lives has prolonged it.
+      // A live holder has renewed it.
       if (holder && left > least) {
         throw new StudyError(
           `bullmq: another controller is at work on the study \`${study}\` (process ${holder.pid} on ${holder.host}). A study has one: wait for it or stop it, or give this study another \`name\`.`,
@@ -68,7 +67,7 @@ export class ClaimKey {
     }
   }
 
-  /** Whether it is still ours; takes it again where Redis has lost it, or somebody has written over it. */
+  /** Returns whether it is still ours. Takes it again where Redis has lost it, or someone has overwritten it. */
   async renew(claim: Claim): Promise<boolean> {
     if (await this.#set(claim)) return true;
     const text = await this.#text();
@@ -80,25 +79,25 @@ export class ClaimKey {
     await this.#client.eval(RELEASE, 1, this.#key, this.#textOf(claim));
   }
 
-  /** Undefined when there is none, and when it is not one. */
+  /** Undefined when there is no valid claim. */
   async read(): Promise<Claim | undefined> {
     const text = await this.#text();
     return text === undefined ? undefined : this.#inbox.claim(this.#key, text);
   }
 
-  async #set(claim: Claim, instead = ""): Promise<boolean> {
-    return (await this.#client.eval(TAKE, 1, this.#key, this.#textOf(claim), claim.lockMs, instead)) === 1;
+  async #set(claim: Claim, replaced = ""): Promise<boolean> {
+    return (await this.#client.eval(TAKE, 1, this.#key, this.#textOf(claim), claim.lockMs, replaced)) === 1;
   }
 
   #textOf(claim: Claim): string {
-    return this.#seal.sign(this.#key, stringifyExact(claim));
+    return this.#signer.sign(this.#key, stringifyExact(claim));
   }
 
   async #text(): Promise<string | undefined> {
     try {
       return (await this.#client.get(this.#key)) ?? undefined;
     } catch (error) {
-      // Something else than a string stands there.
+      // The value is not a string, and so not a claim.
       if ((error as Error).message.startsWith("WRONGTYPE")) return "";
       throw error;
     }

@@ -1,5 +1,5 @@
-// The connection to Redis: the packages it needs, the first contact, whether it keeps what it is told, and what is said
-// when it goes away for a while.
+// The connection to Redis: the optional packages, the first contact, a check that Redis is durable, and a warning when it
+// goes away for a while.
 import type { Redis, RedisOptions } from "ioredis";
 import { EngineError, HooklineError } from "../../../core/errors.ts";
 import { redact, secretsOfEnvironment } from "../../../platform/redact.ts";
@@ -8,7 +8,7 @@ import { StudyError } from "../../study-errors.ts";
 type RedisClass = new (url: string, options: RedisOptions) => Redis;
 type BullMq = typeof import("bullmq");
 
-/** Of who connects, for messages. */
+/** Who connects, for messages. */
 export interface Caller {
   readonly owner: string;
   warn(message: string): void;
@@ -16,10 +16,10 @@ export interface Caller {
 
 const FIRST_CONTACT_MS = 5000;
 
-/** One of the packages that only this runner needs. */
+/** Loads an optional package that only this runner needs. */
 async function load<T>(owner: string, name: string): Promise<T> {
   try {
-    // Not a literal: a bundler would look for the package, which few have, and stop when there is none.
+    // Not a literal, or a bundler would fail when the package is not installed.
     return (await import(/* @vite-ignore */ /* webpackIgnore: true */ name)) as T;
   } catch (error) {
     throw new EngineError(`${owner} needs the packages bullmq and ioredis. Install them: npm install bullmq ioredis`, {
@@ -44,14 +44,14 @@ export class Connection {
     this.#all.add(client);
   }
 
-  /** One more, for what needs one of its own. */
+  /** Another connection, for subscriptions. */
   another(): Redis {
     const client = this.#make();
     this.#all.add(client);
     return client;
   }
 
-  /** What cannot be said now is not kept: whoever needs an answer says it again. */
+  /** While Redis is away, messages are dropped: senders that need an answer repeat theirs. */
   publish(channel: string, text: string): void {
     if (this.client.status === "ready") void this.client.publish(channel, text).catch(() => undefined);
   }
@@ -61,7 +61,7 @@ export class Connection {
   }
 }
 
-/** Connects, or says why that is not possible. Afterwards it waits for a Redis that goes away, with one warning. */
+/** Connects, or throws. Afterwards it reconnects whenever Redis goes away, with a warning each time. */
 export async function connect(url: string, { owner, warn }: Caller): Promise<Connection> {
   const bullmq = await load<BullMq>(owner, "bullmq");
   const { Redis: RedisClient } = await load<{ Redis: RedisClass }>(owner, "ioredis");
@@ -69,7 +69,7 @@ export async function connect(url: string, { owner, warn }: Caller): Promise<Con
   let connected = false;
   let last: Error | undefined;
   const options: RedisOptions = {
-    // What is asked of it waits, however long it is away.
+    // Requests wait, however long Redis is away.
     maxRetriesPerRequest: null,
     connectTimeout: FIRST_CONTACT_MS,
     keepAlive: FIRST_CONTACT_MS,
@@ -100,8 +100,8 @@ export async function connect(url: string, { owner, warn }: Caller): Promise<Con
   return new Connection(shown, bullmq, client, make);
 }
 
-/** A Redis that forgets would lose trials. */
-export async function checkKeeps({ client, url }: Connection): Promise<void> {
+/** Throws if Redis may lose keys, and with them trials. */
+export async function checkDurable({ client, url }: Connection): Promise<void> {
   const info = await client.info();
   const of = (name: string): string => new RegExp(`^${name}:(.*?)\\r?$`, "m").exec(info)?.[1] ?? "";
   const problems: string[] = [];

@@ -66,9 +66,9 @@ test("every message is applied once and in order, whatever the channel does", as
     fc.asyncProperty(fates, async (stream) => {
       const next = (): Fate => stream.next().value;
       const applied: Applied = { steps: [], checkpoints: [] };
-      const down = new BadChannel<DownMessage>(next, (message) => conversation.hear(message));
+      const down = new BadChannel<DownMessage>(next, (message) => conversation.receive(message));
       const attempts = new Attempts("run", (_, message) => down.send(message));
-      const up = new BadChannel<UpMessage>(next, (message) => attempts.hear(message));
+      const up = new BadChannel<UpMessage>(next, (message) => attempts.receive(message));
       const ended = attempts.begin(job, hostOf(applied), () => undefined);
       const conversation = new Conversation({ trial: 3, attempt: 1 }, (message) =>
         up.send({ run: "run", worker: "w", ...message }),
@@ -109,7 +109,7 @@ test("an attempt has one worker; another one hears that it is gone, and what it 
   const applied: Applied = { steps: [], checkpoints: [] };
   const ended = attempts.begin(job, hostOf(applied), () => undefined);
   const say = async (worker: string, seq: number, said: UpMessage["said"], attempt = 1): Promise<void> => {
-    attempts.hear({ run: "run", worker, trial: 3, attempt, seq, open: seq, said });
+    attempts.receive({ run: "run", worker, trial: 3, attempt, seq, open: seq, said });
     await turn();
     await turn();
   };

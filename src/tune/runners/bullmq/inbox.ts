@@ -1,15 +1,98 @@
-// Everything that comes from Redis passes here: signed if there is a key, of a known form, or dropped and counted.
-import { parseExact } from "../../../runs/exact-json.ts";
+// Everything that comes from Redis passes through the inbox: it must be signed, if there is a key, and of a known form.
+// Anything else is dropped and counted.
 import { is, type Check } from "../../../core/options.ts";
+import { builtin } from "../../../platform/builtin.ts";
+import { parseExact } from "../../../runs/exact-json.ts";
 import { failure, numbers, shaped, type Fields } from "../../data-checks.ts";
 import type { TrialJob } from "../runner.ts";
 import type { Claim } from "./claim.ts";
 import type { DownMessage, Up } from "./exactly-once.ts";
-import { builtin } from "../../../platform/builtin.ts";
 
-/** Names a channel. */
+const KEY_VARIABLE = "HOOKLINE_QUEUE_KEY";
+
+const SIGNED = /^([0-9a-f]{64}) (.*)$/s;
+
+/**
+ * Signs what goes through Redis with a key that the study and its workers share. A signature covers where the text
+ * belongs (channel, key or job), so that a copy of it is not valid elsewhere.
+ */
+export class Signer {
+  readonly #key: string | undefined;
+  readonly #crypto = builtin("bullmq", "node:crypto");
+
+  /** @param key undefined: nothing is signed */
+  constructor(key: string | undefined) {
+    this.#key = key;
+  }
+
+  sign(place: string, text: string): string {
+    return this.#key === undefined ? text : `${this.#mac(place, text).toString("hex")} ${text}`;
+  }
+
+  /** The text that was signed, or why it cannot be trusted. */
+  open(place: string, signed: string): { readonly text: string } | { readonly wrong: "unsigned" | "keyless" } {
+    const [, mac, text] = SIGNED.exec(signed) ?? [];
+    if (this.#key === undefined) return text === undefined ? { text: signed } : { wrong: "keyless" };
+    if (text === undefined) return { wrong: "unsigned" };
+    const isValid = this.#crypto.timingSafeEqual(Buffer.from(mac!, "hex"), this.#mac(place, text));
+    return isValid ? { text } : { wrong: "unsigned" };
+  }
+
+  #mac(place: string, text: string): Buffer {
+    return this.#crypto.createHmac("sha256", this.#key!).update(`${place}\0${text}`).digest();
+  }
+}
+
+const REASONS = {
+  malformed: "of no form that a study or a worker sends",
+  unsigned: "not signed with this process's key",
+  keyless: `signed, while this process has no key (${KEY_VARIABLE})`,
+  changed: "in the queue's own keys, which were changed",
+  refused: "of a study that this worker may not run",
+} as const;
+
+/** Milliseconds after the first dropped message until the warning, which counts those that arrive together. */
+const COLLECT_MS = 1000;
+
+/** Counts dropped messages: one warning when they begin, and the total at the end. */
+export class DroppedMessages {
+  readonly #owner: string;
+  readonly #warn: (message: string) => void;
+  readonly #counts = new Map<keyof typeof REASONS, number>();
+  #timer: ReturnType<typeof setTimeout> | undefined;
+  #reported = 0;
+
+  constructor(owner: string, warn: (message: string) => void) {
+    this.#owner = owner;
+    this.#warn = warn;
+  }
+
+  add(reason: keyof typeof REASONS): void {
+    this.#counts.set(reason, (this.#counts.get(reason) ?? 0) + 1);
+    if (this.#reported === 0) this.#timer ??= setTimeout(() => this.#report(), COLLECT_MS).unref();
+  }
+
+  /** Warns of those that no warning has counted yet. */
+  close(): void {
+    clearTimeout(this.#timer);
+    this.#report();
+  }
+
+  #report(): void {
+    const total = [...this.#counts.values()].reduce((sum, count) => sum + count, 0);
+    if (total === this.#reported) return;
+    this.#reported = total;
+    const each = [...this.#counts].map(([reason, count]) => `${count} ${REASONS[reason]}`).join(", ");
+    const what = total === 1 ? "1 message" : `${total} messages`;
+    this.#warn(
+      `${this.#owner}: dropped ${what} from Redis so far: ${each}. Someone else writes to this Redis, or a study and its workers differ in version or key.`,
+    );
+  }
+}
+
+/** Part of the name of a channel. */
 const id: Check = { expected: "an id", test: (value) => typeof value === "string" && /^[\w-]{1,64}$/.test(value) };
-/** Shown to a person: a line of text. */
+/** Shown to a person. */
 const line: Check = {
   expected: "a line of text",
   test: (value) => typeof value === "string" && /^[^\p{Cc}]{0,4000}$/u.test(value),
@@ -48,7 +131,7 @@ const claimFields = shaped(
     pid: is.wholeFrom(1),
     host: line,
     started: is.string,
-    // A timer takes no more.
+    // The limit of timers.
     lockMs: is.between(1, 2 ** 31 - 1),
     trial: is.name,
     modules: is.arrayOf(is.name),
@@ -58,30 +141,26 @@ const claimFields = shaped(
 );
 const claim: Check = {
   expected: "a claim",
-  // The digest of the code must cover the trial: that of an empty list would be the same for all code.
+  // The hash of the code must cover the trial: the hash of an empty list would be the same for all code.
   test: (value) => claimFields.test(value) && (value as Claim).modules[0] === (value as Claim).trial,
 };
 const job = shaped(
   { number: count, attempt: count, seed: is.finite, params: is.object, ...stash, objectives: is.arrayOf(is.name) },
-  {
-    runDir: is.name,
-    resume: is.string,
-    hooks: is.arrayOf(is.or(is.name, shaped({ use: is.name }))),
-  },
+  { runDir: is.name, resume: is.string, hooks: is.arrayOf(is.or(is.name, shaped({ use: is.name }))) },
 );
-
 const news = shaped({ what: is.oneOf("come", "over"), run: id });
 
+/** Whether a controller begins or ends. */
 export interface News extends Pick<Claim, "run"> {
   readonly what: "come" | "over";
 }
 
 export class Inbox {
-  readonly #seal: Seal;
-  readonly #dropped: Dropped;
+  readonly #signer: Signer;
+  readonly #dropped: DroppedMessages;
 
-  constructor(seal: Seal, dropped: Dropped) {
-    this.#seal = seal;
+  constructor(signer: Signer, dropped: DroppedMessages) {
+    this.#signer = signer;
     this.#dropped = dropped;
   }
 
@@ -97,7 +176,7 @@ export class Inbox {
     return this.#open(key, text, claim) as Claim | undefined;
   }
 
-  /** @param data as BullMQ has it */
+  /** @param data as BullMQ returns it */
   job(jobId: string, data: unknown): TrialJob | undefined {
     if (typeof data === "string") return this.#open(jobId, data, job) as TrialJob | undefined;
     this.#dropped.add("malformed");
@@ -108,112 +187,23 @@ export class Inbox {
     return this.#open(channel, text, news) as News | undefined;
   }
 
-  #open(place: string, sealed: string, form: Check): unknown {
-    const opened = this.#seal.open(place, sealed);
+  #open(place: string, signed: string, form: Check): unknown {
+    const opened = this.#signer.open(place, signed);
     if ("wrong" in opened) {
       this.#dropped.add(opened.wrong);
       return undefined;
     }
-    const value = parsed(opened.text);
+    const value = parse(opened.text);
     if (form.test(value)) return value;
     this.#dropped.add("malformed");
     return undefined;
   }
 }
 
-function parsed(text: string): unknown {
+function parse(text: string): unknown {
   try {
     return parseExact(text);
   } catch {
     return undefined;
-  }
-}
-
-// Signatures of what goes through Redis, with a key that the study and its workers share. Each signature covers where the
-// text belongs (channel, key or job), so that a copy of it counts nowhere else.
-
-const SIGNED = /^([0-9a-f]{64}) (.*)$/s;
-
-const KEY_VARIABLE = "HOOKLINE_QUEUE_KEY";
-
-type Opened = { readonly text: string } | { readonly wrong: "unsigned" | "keyless" };
-
-export class Seal {
-  readonly #key: string | undefined;
-  readonly #crypto = builtin("bullmq", "node:crypto");
-
-  /** @param key undefined: nothing is signed */
-  constructor(key: string | undefined) {
-    this.#key = key;
-  }
-
-  sign(place: string, text: string): string {
-    return this.#key === undefined ? text : `${this.#mac(place, text).toString("hex")} ${text}`;
-  }
-
-  /** The text that was signed, or why it cannot be trusted. */
-  open(place: string, sealed: string): Opened {
-    const [, mac, text] = SIGNED.exec(sealed) ?? [];
-    if (this.#key === undefined) return text === undefined ? { text: sealed } : { wrong: "keyless" };
-    if (text === undefined) return { wrong: "unsigned" };
-    const isOurs = this.#crypto.timingSafeEqual(Buffer.from(mac!, "hex"), this.#mac(place, text));
-    return isOurs ? { text } : { wrong: "unsigned" };
-  }
-
-  #mac(place: string, text: string): Buffer {
-    return this.#crypto.createHmac("sha256", this.#key!).update(`${place}\0${text}`).digest();
-  }
-}
-
-// Counts what came from Redis and was not used: one warning when it begins, and the whole count at the end.
-
-const REASONS = {
-  malformed: "of no form that a study or a worker sends",
-  unsigned: "not signed with this process's key",
-  keyless: `signed, while this process has no key (${KEY_VARIABLE})`,
-  changed: "in the queue's own keys, which were changed",
-  refused: "of a study that this worker may not run",
-} as const;
-
-type DropReason = keyof typeof REASONS;
-
-/** Those that come together are counted together. */
-const COLLECT_MS = 1000;
-
-export class Dropped {
-  readonly #owner: string;
-  readonly #warn: (message: string) => void;
-  readonly #counts = new Map<DropReason, number>();
-  #timer: ReturnType<typeof setTimeout> | undefined;
-  #warned = 0;
-
-  constructor(owner: string, warn: (message: string) => void) {
-    this.#owner = owner;
-    this.#warn = warn;
-  }
-
-  get total(): number {
-    return [...this.#counts.values()].reduce((sum, count) => sum + count, 0);
-  }
-
-  add(reason: DropReason): void {
-    this.#counts.set(reason, (this.#counts.get(reason) ?? 0) + 1);
-    if (this.#warned === 0) this.#timer ??= setTimeout(() => this.#say(), COLLECT_MS).unref();
-  }
-
-  /** Says how many there were in the end, where that is not known yet. */
-  close(): void {
-    clearTimeout(this.#timer);
-    if (this.total > this.#warned) this.#say();
-  }
-
-  #say(): void {
-    const each = [...this.#counts].map(([reason, count]) => `${count} ${REASONS[reason]}`).join(", ");
-    const { total } = this;
-    const what = total === 1 ? "1 message" : `${total} messages`;
-    this.#warned = total;
-    this.#warn(
-      `${this.#owner}: dropped ${what} from Redis so far: ${each}. Someone else writes to this Redis, or a study and its workers differ in version or key.`,
-    );
   }
 }

@@ -1,13 +1,12 @@
+// The keys and channels of a study in Redis, and the repair of BullMQ's own keys.
 import type { Redis } from "ioredis";
 
-// What a study's things are called in Redis.
-
-/** What BullMQ's keys begin with. */
+/** The prefix of BullMQ's keys. */
 export const PREFIX = "hookline";
 
-export interface Names {
+export interface RedisKeys {
   readonly queue: string;
-  /** What all keys of BullMQ's queue begin with. */
+  /** The prefix of all keys of BullMQ's queue. */
   readonly queueKeys: string;
   /** BullMQ's own key of a job. */
   job(id: string): string;
@@ -17,25 +16,12 @@ export interface Names {
   readonly up: string;
   /** Channel: to one worker. */
   down(worker: string): string;
-  /** Channel: to all workers, when the controller comes or goes. */
+  /** Channel: to all workers, when a controller comes or goes. */
   readonly news: string;
 }
 
-/** Matches the claims of all studies. */
-export const ALL_CLAIMS = `${PREFIX}-study:*:claim`;
-
-/** The study of a claim's key; undefined where the key is not one that a study makes. */
-export function studyOf(claim: string): string | undefined {
-  try {
-    const name = decodeURIComponent(claim.split(":")[1]!);
-    return encodeURIComponent(name) === claim.split(":")[1] && !/\p{Cc}/u.test(name) ? name : undefined;
-  } catch {
-    return undefined;
-  }
-}
-
-export function namesOf(study: string): Names {
-  // BullMQ parts its keys by colons, which a study's name may have.
+export function keysOf(study: string): RedisKeys {
+  // BullMQ separates its keys by colons, which a study's name may contain.
   const queue = encodeURIComponent(study);
   const ours = `${PREFIX}-study:${queue}`;
   return {
@@ -49,8 +35,18 @@ export function namesOf(study: string): Names {
   };
 }
 
-// Puts BullMQ's own keys right where somebody has written to them: a key of another type, or a setting that no study makes,
-// would stop the queue for good.
+/** A pattern for the claims of all studies. */
+export const ALL_CLAIMS = `${PREFIX}-study:*:claim`;
+
+/** The study of a claim's key; undefined for keys that no study makes. */
+export function studyOf(claim: string): string | undefined {
+  try {
+    const name = decodeURIComponent(claim.split(":")[1]!);
+    return encodeURIComponent(name) === claim.split(":")[1] && !/\p{Cc}/u.test(name) ? name : undefined;
+  } catch {
+    return undefined;
+  }
+}
 
 const TYPES: Readonly<Record<string, string>> = {
   active: "list",
@@ -70,14 +66,18 @@ const TYPES: Readonly<Record<string, string>> = {
   id: "string",
 };
 
-/** Keys of features that a study does not use: limits of rates, priorities. */
+/** Keys of features that a study does not use: rate limits and priorities. */
 const UNUSED = ["limiter", "pc"];
-/** Fields that BullMQ writes for a queue as a study makes it. Others pause it or limit it. */
+/** The fields that BullMQ writes for a study's queue. Others pause or limit it. */
 const META = /^(?:version|opts\.maxLenEvents)$/;
 
 type Replies = readonly (readonly [Error | null, unknown])[];
 
-/** @returns how many things were put right */
+/**
+ * Deletes keys of the wrong type and settings that no study makes: written by someone else, they would stop the queue
+ * for good.
+ * @returns how many were deleted
+ */
 export async function repairQueue(client: Redis, queueKeys: string): Promise<number> {
   const names = Object.keys(TYPES);
   const look = client.pipeline();
@@ -87,15 +87,13 @@ export async function repairQueue(client: Redis, queueKeys: string): Promise<num
   look.hkeys(`${queueKeys}meta`);
   for (const name of UNUSED) look.exists(queueKeys + name);
   const replies = ((await look.exec()) ?? []) as Replies;
-  const reply = (i: number): unknown => replies[i]?.[1];
-  const wrong = names.filter((name, i) => !["none", TYPES[name]].includes(reply(i) as string));
-  const more = names.length;
-  const id = reply(more);
+  const values = replies.map(([, value]) => value);
+  const wrong = names.filter((name, i) => !["none", TYPES[name]].includes(values[i] as string));
+  const [id, stalledTtl, meta, ...unused] = values.slice(names.length);
   if (typeof id === "string" && !/^\d{1,15}$/.test(id)) wrong.push("id");
-  // It expires, or nobody would ever look for lost workers again.
-  if (reply(more + 1) === -1) wrong.push("stalled-check");
-  wrong.push(...UNUSED.filter((_, i) => reply(more + 3 + i) === 1));
-  const meta = reply(more + 2);
+  // Without an expiry, nobody would ever look for lost workers again.
+  if (stalledTtl === -1) wrong.push("stalled-check");
+  wrong.push(...UNUSED.filter((_, i) => unused[i] === 1));
   const fields = Array.isArray(meta) ? (meta as readonly string[]).filter((field) => !META.test(field)) : [];
   if (wrong.length > 0) await client.del(...wrong.map((name) => queueKeys + name));
   if (fields.length > 0) await client.hdel(`${queueKeys}meta`, ...fields);

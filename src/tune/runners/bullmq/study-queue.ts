@@ -1,19 +1,19 @@
-// The controller's side of a study whose trials run elsewhere: puts attempts into a queue, talks to the workers that have
-// them, and notices when one is lost.
+// The controller's side of a study whose trials run on other machines: it puts attempts into a queue, talks to the
+// workers that run them, and notices when one is lost.
 import type { Queue, Worker } from "bullmq";
-import { thisProcess } from "../../../runs/liveness.ts";
 import { builtin } from "../../../platform/builtin.ts";
+import { stringifyExact } from "../../../runs/exact-json.ts";
+import { thisProcess } from "../../../runs/liveness.ts";
 import { StudyError } from "../../study-errors.ts";
 import type { RunnerStudy, TrialHost, TrialJob, TrialOutcome } from "../runner.ts";
-import { type Attempt, Attempts, Batch, type DownMessage } from "./exactly-once.ts";
-import { stringifyExact } from "../../../runs/exact-json.ts";
 import { ClaimKey, type Claim } from "./claim.ts";
+import { checkDurable, connect, type Connection } from "./connection.ts";
+import { Attempts, Batch, type Attempt, type DownMessage } from "./exactly-once.ts";
+import { DroppedMessages, Inbox, Signer, type News } from "./inbox.ts";
+import { keysOf, PREFIX, repairQueue, type RedisKeys } from "./redis-keys.ts";
 import { codeOf } from "./trusted-code.ts";
-import { checkKeeps, connect, type Connection } from "./connection.ts";
-import { Dropped, Inbox, type News, Seal } from "./inbox.ts";
-import { type Names, PREFIX, namesOf, repairQueue } from "./redis-keys.ts";
 
-interface Options {
+interface StudyQueueOptions {
   readonly redis: string;
   readonly lockMs: number;
   readonly allowVolatile: boolean;
@@ -23,24 +23,24 @@ interface Options {
   readonly key: string | undefined;
 }
 
-/** Jobs that Redis did not take are offered again so often, after its keys were put right. */
-const MOST_REFUSALS = 5;
-/** Somebody who writes to Redis may cause any number of them. */
-const MOST_COMPLAINTS = 5;
+/** How often in a row Redis may refuse jobs. After each refusal the queue's keys are repaired. */
+const MAX_REFUSALS = 5;
+/** An attacker who writes to Redis can cause any number of errors. */
+const MAX_WARNINGS = 5;
 /** States in which a worker can take a job. */
 const CAN_BE_TAKEN: readonly string[] = ["waiting", "active"];
-
-/** An interruption is said again until the trial has left. */
+/** An interruption is repeated until the trial has ended. */
 const REPEAT_MS = 1000;
-/** A Redis that is away must not keep a study that has ended. */
-const LEAVE_MS = 5000;
+/** Closing gives up after this time, in case Redis is away. */
+const CLOSE_MS = 5000;
 
-export async function openStudyQueue(options: Options): Promise<StudyQueue> {
+const pause = (ms: number): Promise<void> => new Promise((resolve) => void setTimeout(resolve, ms));
+
+export async function openStudyQueue(options: StudyQueueOptions): Promise<StudyQueue> {
   const { redis, lockMs, allowVolatile, directory, trial, study, key } = options;
   const connection = await connect(redis, { owner: "bullmq", warn: (message) => study.warn(message) });
   try {
-    if (!allowVolatile) await checkKeeps(connection);
-    const { resolve } = builtin("bullmq", "node:path");
+    if (!allowVolatile) await checkDurable(connection);
     const modules = [trial, ...study.hookSources.map((source) => (typeof source === "string" ? source : source.use))];
     const claim: Claim = {
       run: crypto.randomUUID().slice(0, 13),
@@ -49,19 +49,19 @@ export async function openStudyQueue(options: Options): Promise<StudyQueue> {
       trial,
       modules,
       code: codeOf(modules, directory),
-      dir: study.dir === undefined ? undefined : resolve(study.dir),
+      dir: study.dir === undefined ? undefined : builtin("bullmq", "node:path").resolve(study.dir),
     };
-    const names = namesOf(study.name);
-    const ears = connection.another();
-    // A worker may have something to say as soon as it sees the claim.
-    await ears.subscribe(names.up);
-    const seal = new Seal(key);
-    const dropped = new Dropped("bullmq", (message) => study.warn(message));
-    const inbox = new Inbox(seal, dropped);
-    const claimKey = new ClaimKey(connection.client, names.claim, seal, inbox);
+    const keys = keysOf(study.name);
+    const subscriber = connection.another();
+    // Before the claim: a worker may send something as soon as it sees it.
+    await subscriber.subscribe(keys.up);
+    const signer = new Signer(key);
+    const dropped = new DroppedMessages("bullmq", (message) => study.warn(message));
+    const inbox = new Inbox(signer, dropped);
+    const claimKey = new ClaimKey(connection.client, keys.claim, signer, inbox);
     await claimKey.take(claim, study.name);
-    const queue = new StudyQueue({ connection, names, claim, claimKey, study, seal, inbox, dropped });
-    ears.on("message", (_, text) => queue.hear(text));
+    const queue = new StudyQueue({ connection, keys, claim, claimKey, study, signer, inbox, dropped });
+    subscriber.on("message", (_, text) => queue.receive(text));
     await queue.begin().catch(async (error: unknown) => {
       await queue.close();
       throw error;
@@ -73,95 +73,83 @@ export async function openStudyQueue(options: Options): Promise<StudyQueue> {
   }
 }
 
-interface Parts {
+interface QueueContext {
   readonly connection: Connection;
-  readonly names: Names;
+  readonly keys: RedisKeys;
   readonly claim: Claim;
   readonly claimKey: ClaimKey;
   readonly study: RunnerStudy;
-  readonly seal: Seal;
+  readonly signer: Signer;
   readonly inbox: Inbox;
-  readonly dropped: Dropped;
+  readonly dropped: DroppedMessages;
 }
 
 export class StudyQueue {
-  readonly #connection: Connection;
-  readonly #names: Names;
-  readonly #claim: Claim;
-  readonly #claimKey: ClaimKey;
-  readonly #study: RunnerStudy;
-  readonly #seal: Seal;
-  readonly #inbox: Inbox;
-  readonly #dropped: Dropped;
+  readonly #context: QueueContext;
   /** A job is text, so that it can be signed. */
   readonly #queue: Queue<string>;
-  /** Takes no jobs: it looks for those whose worker is lost. */
-  readonly #watch: Worker;
+  /** Takes no jobs: it looks for jobs whose worker is lost. */
+  readonly #stalledWatch: Worker;
   readonly #attempts: Attempts;
   readonly #down = new Map<string, Batch<DownMessage>>();
-  /** Attempts to put into the queue together. */
+  /** Attempts to add to the queue together. */
   #toAdd: Attempt[] = [];
-  /** Attempts whose job was missing, or where no worker finds it, when last looked for. */
+  /** Attempts whose job was missing, or not where workers look for it, at the last check. */
   #missing = new Set<Attempt>();
-  /** How often in a row Redis did not take jobs. */
+  /** How often in a row Redis refused jobs. */
   #refusals = 0;
-  readonly #complaints = new Set<string>();
-  #tick: ReturnType<typeof setInterval> | undefined;
-  /** Undefined while it does not look. */
-  #looking: Promise<void> | undefined;
-  #isLost = false;
+  readonly #warnings = new Set<string>();
+  #timer: ReturnType<typeof setInterval> | undefined;
+  /** The check that is running. */
+  #checking: Promise<void> | undefined;
+  /** Another controller has taken the study. */
+  #isOvertaken = false;
 
-  constructor({ connection, names, claim, claimKey, study, seal, inbox, dropped }: Parts) {
-    this.#connection = connection;
-    this.#names = names;
-    this.#claim = claim;
-    this.#claimKey = claimKey;
-    this.#study = study;
-    this.#seal = seal;
-    this.#inbox = inbox;
-    this.#dropped = dropped;
-    this.#attempts = new Attempts(claim.run, (worker, message) => this.#tell(worker, message));
+  constructor(context: QueueContext) {
+    this.#context = context;
+    const { connection, keys, claim } = context;
+    this.#attempts = new Attempts(claim.run, (worker, message) => this.#send(worker, message));
     const { Queue: QueueClass, Worker: WorkerClass } = connection.bullmq;
     const common = { connection: connection.client, prefix: PREFIX };
-    // Nobody reads BullMQ's events.
-    this.#queue = new QueueClass(names.queue, { ...common, streams: { events: { maxLen: 10 } } });
+    // BullMQ's own events are not used.
+    this.#queue = new QueueClass(keys.queue, { ...common, streams: { events: { maxLen: 10 } } });
     const timing = { lockDuration: claim.lockMs, stalledInterval: claim.lockMs / 2, maxStalledCount: 1e9 };
-    this.#watch = new WorkerClass(names.queue, undefined, { ...common, autorun: false, ...timing });
-    this.#queue.on("error", this.#complain);
-    this.#watch.on("error", this.#complain);
-    this.#watch.on("stalled", (jobId: string) => this.#stalled(jobId));
+    this.#stalledWatch = new WorkerClass(keys.queue, undefined, { ...common, autorun: false, ...timing });
+    this.#queue.on("error", this.#warnOnce);
+    this.#stalledWatch.on("error", this.#warnOnce);
+    this.#stalledWatch.on("stalled", (jobId: string) => this.#stalled(jobId));
   }
 
-  /** Clears away what an earlier controller has left, once nothing of it runs any more. */
+  /** Waits until no trial of an earlier controller runs any more, and clears the queue. */
   async begin(): Promise<void> {
-    const { client } = this.#connection;
-    const { lockMs } = this.#claim;
-    this.#tick = setInterval(() => {
-      this.#looking ??= this.#look()
-        .catch(this.#complain)
-        .finally(() => (this.#looking = undefined));
-    }, lockMs / 3);
+    const { connection, claim, study } = this.#context;
+    this.#timer = setInterval(() => {
+      this.#checking ??= this.#check()
+        .catch(this.#warnOnce)
+        .finally(() => (this.#checking = undefined));
+    }, claim.lockMs / 3);
     await this.#repair();
-    await this.#watch.startStalledCheckTimer();
-    await this.#say("come");
+    await this.#stalledWatch.startStalledCheckTimer();
+    await this.#announce("come");
     const begun = performance.now();
-    let told = false;
+    let hasWarned = false;
     for (;;) {
       await this.#queue.drain();
       if ((await this.#queue.getActiveCount()) === 0) break;
-      if (performance.now() - begun > 4 * lockMs) break;
-      if (!told) this.#study.warn("bullmq: waiting for trials of the study's last controller to end.");
-      told = true;
-      await new Promise((resolve) => void setTimeout(resolve, 100));
+      if (performance.now() - begun > 4 * claim.lockMs) break;
+      if (!hasWarned) study.warn("bullmq: waiting for trials of the study's last controller to end.");
+      hasWarned = true;
+      await pause(100);
     }
     await this.#queue.obliterate({ force: true });
-    // What Redis was told just before it went away, it may have forgotten.
-    client.on("ready", () => this.#addAgain());
+    // Redis may have lost what was written just before it went away. A job that is there is not added twice.
+    connection.client.on("ready", () => {
+      for (const attempt of this.#attempts.all) if (attempt.worker === undefined) this.#add(attempt);
+    });
   }
 
   run(job: TrialJob, host: TrialHost): Promise<TrialOutcome> {
-    const { resolve } = builtin("bullmq", "node:path");
-    const runDir = job.runDir === undefined ? undefined : resolve(job.runDir);
+    const runDir = job.runDir === undefined ? undefined : builtin("bullmq", "node:path").resolve(job.runDir);
     return this.#attempts.begin({ ...job, runDir }, host, (attempt) => {
       this.#add(attempt);
       if (host.signal.aborted) this.#interrupt(attempt, host.signal);
@@ -169,55 +157,58 @@ export class StudyQueue {
     });
   }
 
-  /** Lets go of everything, and tells workers to do so. */
   async close(): Promise<void> {
-    clearInterval(this.#tick);
+    clearInterval(this.#timer);
     for (const attempt of this.#attempts.all) this.#attempts.withdraw(attempt);
     let timer: ReturnType<typeof setTimeout>;
-    const late = new Promise<void>((resolve) => (timer = setTimeout(resolve, LEAVE_MS)));
-    await Promise.race([this.#leave().catch(() => undefined), late]);
+    const late = new Promise<void>((resolve) => (timer = setTimeout(resolve, CLOSE_MS)));
+    await Promise.race([this.#release().catch(() => undefined), late]);
     clearTimeout(timer!);
-    await this.#watch.close(true);
+    await this.#stalledWatch.close(true);
     await this.#queue.close();
-    this.#connection.close();
-    this.#dropped.close();
+    this.#context.connection.close();
+    this.#context.dropped.close();
   }
 
-  async #leave(): Promise<void> {
-    // It would take the claim again, and add jobs.
-    await this.#looking;
-    // Another controller may have taken the study: what is there is its own then.
-    if (this.#isLost) return;
-    await this.#claimKey.release(this.#claim);
-    await this.#say("over");
+  /** Releases the study, tells the workers, and empties the queue. */
+  async #release(): Promise<void> {
+    const { claimKey, claim } = this.#context;
+    // A running check would take the claim again, and add jobs.
+    await this.#checking;
+    // The claim and the queue may belong to another controller by now.
+    if (this.#isOvertaken) return;
+    await claimKey.release(claim);
+    await this.#announce("over");
     await this.#repair();
     await this.#queue.drain();
-    while ((await this.#queue.getActiveCount()) > 0) await new Promise((resolve) => void setTimeout(resolve, 20));
+    while ((await this.#queue.getActiveCount()) > 0) await pause(20);
     await this.#queue.obliterate({ force: true });
   }
 
-  async #say(what: News["what"]): Promise<void> {
-    const { news } = this.#names;
-    const text = stringifyExact({ what, run: this.#claim.run } satisfies News);
-    await this.#connection.client.publish(news, this.#seal.sign(news, text));
+  async #announce(what: News["what"]): Promise<void> {
+    const { connection, claim, signer, keys } = this.#context;
+    const text = stringifyExact({ what, run: claim.run } satisfies News);
+    await connection.client.publish(keys.news, signer.sign(keys.news, text));
   }
 
-  hear(text: string): void {
-    for (const message of this.#inbox.up(this.#names.up, text)) {
-      if (message.run !== this.#claim.run) continue;
-      if ("refused" in message) this.#study.warn(`bullmq: ${message.refused}`);
-      else this.#attempts.hear(message);
+  receive(text: string): void {
+    const { inbox, keys, claim, study } = this.#context;
+    for (const message of inbox.up(keys.up, text)) {
+      if (message.run !== claim.run) continue;
+      if ("refused" in message) study.warn(`bullmq: ${message.refused}`);
+      else this.#attempts.receive(message);
     }
   }
 
-  #tell(worker: string, message: DownMessage): void {
+  #send(worker: string, message: DownMessage): void {
+    const { connection, keys, signer } = this.#context;
     let batch = this.#down.get(worker);
     if (!batch) {
-      const channel = this.#names.down(worker);
+      const channel = keys.down(worker);
       batch = new Batch((text) => {
-        // Ids of workers come from Redis: none is kept for longer than it is needed.
+        // Ids of workers come from Redis, so none is kept for longer than needed.
         this.#down.delete(worker);
-        this.#connection.publish(channel, this.#seal.sign(channel, text));
+        connection.publish(channel, signer.sign(channel, text));
       });
       this.#down.set(worker, batch);
     }
@@ -231,95 +222,95 @@ export class StudyQueue {
       this.#toAdd = [];
       const jobs = all.map(({ jobId, job }) => ({
         name: "attempt",
-        data: this.#seal.sign(jobId, stringifyExact(job)),
+        data: this.#context.signer.sign(jobId, stringifyExact(job)),
         opts: { jobId, removeOnComplete: true, removeOnFail: true },
       }));
       this.#queue.addBulk(jobs).then(
         () => (this.#refusals = 0),
-        (error: Error) => void this.#refused(error).catch(this.#complain),
+        (error: Error) => void this.#refused(error).catch(this.#warnOnce),
       );
     });
   }
 
-  /** Somebody may have changed the queue's keys; what is not in it is added when it is next looked at. */
+  /** Someone may have changed the queue's keys. After a repair, the next check adds the jobs again. */
   async #refused(error: Error): Promise<void> {
-    if (this.#refusals++ < MOST_REFUSALS && (await this.#repair()) > 0) return;
-    const why = `bullmq: Redis at ${this.#connection.url} does not take trials: ${error.message}`;
-    this.#study.fail(new StudyError(why, { cause: error }));
+    if (this.#refusals++ < MAX_REFUSALS && (await this.#repair()) > 0) return;
+    const { connection, study } = this.#context;
+    const why = `bullmq: Redis at ${connection.url} does not accept trials: ${error.message}`;
+    study.fail(new StudyError(why, { cause: error }));
   }
 
   async #repair(): Promise<number> {
-    const repaired = await repairQueue(this.#connection.client, this.#names.queueKeys);
-    for (let i = 0; i < repaired; i++) this.#dropped.add("changed");
+    const { connection, keys, dropped } = this.#context;
+    const repaired = await repairQueue(connection.client, keys.queueKeys);
+    for (let i = 0; i < repaired; i++) dropped.add("changed");
     return repaired;
-  }
-
-  /** A job that is there already is not added twice. */
-  #addAgain(): void {
-    for (const attempt of this.#attempts.all) if (attempt.worker === undefined) this.#add(attempt);
   }
 
   #interrupt(attempt: Attempt, signal: AbortSignal): void {
     if (!this.#attempts.all.includes(attempt)) return;
-    if (attempt.worker === undefined || this.#isLost) {
+    if (attempt.worker === undefined || this.#isOvertaken) {
       this.#attempts.withdraw(attempt);
-      // One that a worker has just taken stays: that worker hears that it is gone.
+      // If a worker has just taken the job, it is told that the attempt is gone.
       void this.#queue.remove(attempt.jobId).catch(() => undefined);
       return;
     }
-    this.#tell(attempt.worker, { kind: "interrupt", ...attempt.key, reason: String(signal.reason) });
+    this.#send(attempt.worker, { kind: "interrupt", ...attempt.key, reason: String(signal.reason) });
     setTimeout(() => this.#interrupt(attempt, signal), REPEAT_MS).unref();
   }
 
   #stalled(jobId: string): void {
     const attempt = this.#attempts.all.find((each) => each.jobId === jobId);
-    // One that was never begun waits in the queue again.
+    // A job that was never begun is back in the queue.
     if (attempt && attempt.worker === undefined) return;
     void this.#queue.remove(jobId).catch(() => undefined);
     if (attempt) this.#attempts.lose(attempt, `The worker of the trial is gone: ${attempt.where}.`);
   }
 
-  /** Keeps the study ours, and looks whether Redis still has the jobs of all attempts. */
-  async #look(): Promise<void> {
-    if (!(await this.#claimKey.renew(this.#claim))) return this.#overtaken();
+  /** Renews the claim, and checks that Redis still has the jobs of all attempts. */
+  async #check(): Promise<void> {
+    const { claimKey, claim } = this.#context;
+    if (!(await claimKey.renew(claim))) return this.#overtaken();
     await this.#repair();
     const attempts = this.#attempts.all;
-    const there = await Promise.all(attempts.map((attempt) => this.#isThere(attempt)));
-    const missing = new Set(attempts.filter((_, i) => !there[i]));
-    // Only those that were missing before: one may be on its way.
+    const found = await Promise.all(attempts.map((attempt) => this.#hasJob(attempt)));
+    const missing = new Set(attempts.filter((_, i) => !found[i]));
+    // Only those that were missing at the last check too: a job may be on its way.
     for (const attempt of missing) if (this.#missing.has(attempt)) await this.#replace(attempt);
     this.#missing = missing;
   }
 
-  /** One that runs must be known to Redis, one that waits must be where workers look for it. */
-  async #isThere({ jobId, worker }: Attempt): Promise<boolean> {
-    if (worker !== undefined) return (await this.#connection.client.exists(this.#names.job(jobId))) === 1;
+  /** The job of a running attempt must exist; that of a waiting one must be where workers look for it. */
+  async #hasJob({ jobId, worker }: Attempt): Promise<boolean> {
+    const { connection, keys } = this.#context;
+    if (worker !== undefined) return (await connection.client.exists(keys.job(jobId))) === 1;
     return CAN_BE_TAKEN.includes(await this.#queue.getJobState(jobId));
   }
 
   async #replace(attempt: Attempt): Promise<void> {
     if (attempt.worker !== undefined)
-      return this.#attempts.lose(attempt, `Redis has forgotten the trial that ${attempt.where} was at.`);
-    await this.#connection.client.del(this.#names.job(attempt.jobId));
-    this.#dropped.add("changed");
+      return this.#attempts.lose(attempt, `Redis has lost the trial that ${attempt.where} was running.`);
+    const { connection, keys, dropped } = this.#context;
+    await connection.client.del(keys.job(attempt.jobId));
+    dropped.add("changed");
     if (this.#attempts.all.includes(attempt)) this.#add(attempt);
   }
 
-  /** Once for each thing that Redis refuses; when it is away, the connection says so. */
-  readonly #complain = ({ name, message }: Error): void => {
-    if (name !== "ReplyError" || this.#complaints.has(message) || this.#complaints.size >= MOST_COMPLAINTS) return;
-    this.#complaints.add(message);
-    this.#study.warn(`bullmq: Redis at ${this.#connection.url}: ${message}`);
+  /** Warns once for each error of Redis. When Redis is away, the connection warns. */
+  readonly #warnOnce = ({ name, message }: Error): void => {
+    if (name !== "ReplyError" || this.#warnings.has(message) || this.#warnings.size >= MAX_WARNINGS) return;
+    this.#warnings.add(message);
+    this.#context.study.warn(`bullmq: Redis at ${this.#context.connection.url}: ${message}`);
   };
 
   #overtaken(): void {
-    if (this.#isLost) return;
-    this.#isLost = true;
-    clearInterval(this.#tick);
-    const seconds = this.#claim.lockMs / 1000;
-    this.#study.fail(
+    if (this.#isOvertaken) return;
+    this.#isOvertaken = true;
+    clearInterval(this.#timer);
+    const { claim, study } = this.#context;
+    study.fail(
       new StudyError(
-        `bullmq: another controller has taken the study \`${this.#study.name}\`, since this one was not heard of for ${seconds} s. Start it again when the other one has ended.`,
+        `bullmq: another controller has taken the study \`${study.name}\`, because this one did not renew its claim for ${claim.lockMs / 1000} s. Start it again when the other one has ended.`,
       ),
     );
   }

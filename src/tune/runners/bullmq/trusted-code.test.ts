@@ -3,7 +3,7 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { expect, test } from "vitest";
 import { tempDir } from "../../../../tests/support/temp-dir.ts";
-import { codeOf, otherCode } from "./trusted-code.ts";
+import { codeOf, codeDifference } from "./trusted-code.ts";
 
 const files = {
   "trial.ts": 'import { a } from "./lib/a.ts";\nimport "some-package";\nexport const train = () => ({ loss: a });\n',
@@ -64,11 +64,11 @@ test("of a sweep, all modules that its experiment and its space name by path cou
 
 test("what is different is said of both sides", () => {
   const study = { hookline: "1.0.0", trial: "aaaaaaaaaaaa" };
-  expect(otherCode(study, { ...study })).toBeUndefined();
-  expect(otherCode(study, { hookline: "1.1.0", trial: "aaaaaaaaaaaa" })).toBe(
+  expect(codeDifference(study, { ...study })).toBeUndefined();
+  expect(codeDifference(study, { hookline: "1.1.0", trial: "aaaaaaaaaaaa" })).toBe(
     "the study runs hookline 1.0.0 with trial code aaaaaaaaaaaa, this worker hookline 1.1.0 with trial code aaaaaaaaaaaa",
   );
-  expect(otherCode(study, { ...study, trial: "bbbbbbbbbbbb" })).toContain(
+  expect(codeDifference(study, { ...study, trial: "bbbbbbbbbbbb" })).toContain(
     "this worker hookline 1.0.0 with trial code b",
   );
 });

@@ -1,23 +1,23 @@
-// A worker's session with one controller of a study: takes its attempts from the queue and runs each in a warm process, so
-// that this one always has time to renew its locks.
+// A worker's session with one controller of a study: takes attempts from the queue and runs each in a warm process, so
+// that this process is never too busy to renew its locks.
 import type { Job, Worker } from "bullmq";
-import { hostName } from "../../../runs/liveness.ts";
 import { builtin } from "../../../platform/builtin.ts";
-import { StudyError, errorOf } from "../../study-errors.ts";
-import { ChildPool, type PoolOptions } from "../trial-processes.ts";
-import type { TrialHost, TrialJob, TrialOutcome } from "../runner.ts";
-import { isClaimed } from "./trusted-code.ts";
+import { hostName } from "../../../runs/liveness.ts";
+import { errorOf, StudyError } from "../../study-errors.ts";
+import type { TrialHost, TrialJob } from "../runner.ts";
+import { ProcessPool, type PoolOptions } from "../trial-processes.ts";
 import type { Claim } from "./claim.ts";
 import type { Connection } from "./connection.ts";
-import { type AttemptKey, Batch, Conversation, type Said, type UpMessage, keyOf } from "./exactly-once.ts";
-import type { Dropped, Inbox, Seal } from "./inbox.ts";
-import { PREFIX, type Names } from "./redis-keys.ts";
+import { Batch, Conversation, keyOf, type AttemptKey, type Said, type UpMessage } from "./exactly-once.ts";
+import type { DroppedMessages, Inbox, Signer } from "./inbox.ts";
+import { PREFIX, type RedisKeys } from "./redis-keys.ts";
+import { isClaimed } from "./trusted-code.ts";
 
-/** An attempt that this worker has. */
-interface Held {
+/** An attempt that this worker runs. */
+interface HeldAttempt {
   readonly conversation: Conversation;
   readonly abort: AbortController;
-  /** When Redis last said that it is ours. */
+  /** When Redis last confirmed the lock. */
   renewedAt: number;
   /** Why it is given up, once it is. */
   lost: string | undefined;
@@ -26,97 +26,84 @@ interface Held {
 
 export interface SessionOptions extends PoolOptions {
   readonly directory: string;
-  readonly seal: Seal;
+  readonly signer: Signer;
   readonly inbox: Inbox;
-  readonly dropped: Dropped;
+  readonly dropped: DroppedMessages;
   readonly warn: (message: string) => void;
 }
 
-/** Somebody who writes to Redis may cause any number of them. */
-const MOST_COMPLAINTS = 5;
-/** When BullMQ's loop has failed. */
+/** An attacker who writes to Redis can cause any number of errors. */
+const MAX_WARNINGS = 5;
+/** After BullMQ's loop has failed. */
 const RETRY_MS = 500;
-/** Of the lock's time: a worker that has not renewed it by then is done with the trial before another can have it. */
+/** The share of a lock's time after which a worker gives up a trial whose lock it could not renew: before another gets it. */
 const SAFE = 0.9;
 
-export class Session {
+export class WorkerSession {
   readonly claim: Claim;
   readonly #connection: Connection;
-  readonly #names: Names;
-  readonly #directory: string;
-  readonly #warn: (message: string) => void;
-  readonly #inbox: Inbox;
-  readonly #dropped: Dropped;
-  readonly #pool: ChildPool;
+  readonly #keys: RedisKeys;
+  readonly #options: SessionOptions;
+  readonly #pool: ProcessPool;
   readonly #worker: Worker<unknown>;
-  readonly #complaints = new Set<string>();
+  readonly #warnings = new Set<string>();
   readonly #id = crypto.randomUUID().slice(0, 13);
   readonly #up: Batch<UpMessage>;
-  readonly #held = new Map<string, Held>();
+  readonly #held = new Map<string, HeldAttempt>();
   readonly #timer: ReturnType<typeof setInterval>;
   readonly #onReady = (): void => this.#repeat(true);
   #isLeaving = false;
   #isClosed = false;
 
-  constructor(connection: Connection, names: Names, claim: Claim, options: SessionOptions) {
+  constructor(connection: Connection, keys: RedisKeys, claim: Claim, options: SessionOptions) {
     this.claim = claim;
     this.#connection = connection;
-    this.#names = names;
-    this.#directory = options.directory;
-    this.#warn = options.warn;
-    this.#inbox = options.inbox;
-    this.#dropped = options.dropped;
-    this.#pool = new ChildPool(options);
-    this.#up = new Batch((text) => connection.publish(names.up, options.seal.sign(names.up, text)));
-    this.#worker = new connection.bullmq.Worker<unknown>(names.queue, (job) => this.#process(job), {
+    this.#keys = keys;
+    this.#options = options;
+    this.#pool = new ProcessPool(options);
+    this.#up = new Batch((text) => connection.publish(keys.up, options.signer.sign(keys.up, text)));
+    this.#worker = new connection.bullmq.Worker<unknown>(keys.queue, (job) => this.#process(job), {
       connection: connection.client,
       prefix: PREFIX,
       concurrency: options.size,
       lockDuration: claim.lockMs,
-      // The controller looks for lost ones.
+      // The controller looks for lost workers.
       skipStalledCheck: true,
-      runRetryDelay: 500,
+      runRetryDelay: RETRY_MS,
       autorun: false,
     });
-    // Locks that are gone are dealt with below, and the connection says when Redis is away.
-    this.#worker.on("error", ({ name, message }) => void (name === "ReplyError" && this.#complain(message)));
+    // Lost locks are handled below, and the connection warns when Redis is away.
+    this.#worker.on("error", ({ name, message }) => void (name === "ReplyError" && this.#warnOnce(message)));
     this.#worker.on("locksRenewed", ({ jobIds }) => this.#renewed(jobIds));
     this.#worker.on("lockRenewalFailed", (jobIds) => jobIds.forEach((id) => this.#loseJob(id)));
     connection.client.on("ready", this.#onReady);
-    this.#timer = setInterval(() => this.#look(), Math.min(500, claim.lockMs / 10));
+    this.#timer = setInterval(() => this.#check(), Math.min(500, claim.lockMs / 10));
   }
 
-  /** The channel on which it is spoken to. */
+  /** The channel of messages to this worker. */
   get channel(): string {
-    return this.#names.down(this.#id);
+    return this.#keys.down(this.#id);
   }
 
   begin(): void {
     void this.#worker.run().catch(({ message }: Error) => {
-      this.#complain(message);
+      this.#warnOnce(message);
       if (!this.#isClosed) setTimeout(() => this.begin(), RETRY_MS).unref();
     });
   }
 
-  hear(text: string): void {
-    for (const message of this.#inbox.down(this.channel, text))
-      this.#held.get(this.#jobOf(message))?.conversation.hear(message);
+  receive(text: string): void {
+    for (const message of this.#options.inbox.down(this.channel, text))
+      this.#held.get(this.#jobOf(message))?.conversation.receive(message);
   }
 
-  /** Once for each thing that Redis refuses. */
-  #complain(message: string): void {
-    if (this.#complaints.has(message) || this.#complaints.size >= MOST_COMPLAINTS) return;
-    this.#complaints.add(message);
-    this.#warn(`worker: ${message}`);
-  }
-
-  /** The controller is gone: nobody wants what is at hand. */
+  /** Ends the session when the controller is gone: its attempts are of no use any more. */
   async abandon(): Promise<void> {
     for (const { conversation } of this.#held.values()) conversation.end();
     await this.#close();
   }
 
-  /** This worker is to go: trials leave in good order, and go on elsewhere. */
+  /** Ends the session when this worker must stop: its trials end at their next report, and resume on other workers. */
   async leave(reason: string): Promise<void> {
     this.#isLeaving = true;
     for (const { abort } of this.#held.values()) abort.abort(reason);
@@ -131,21 +118,27 @@ export class Session {
     await this.#pool.close("the worker is done with the study");
   }
 
+  #warnOnce(message: string): void {
+    if (this.#warnings.has(message) || this.#warnings.size >= MAX_WARNINGS) return;
+    this.#warnings.add(message);
+    this.#options.warn(`worker: ${message}`);
+  }
+
   #jobOf(key: AttemptKey): string {
     return `${this.claim.run}-${keyOf(key)}`;
   }
 
   async #process({ id = "", data }: Job<unknown>): Promise<void> {
-    // Left behind by an earlier controller; or it was lost and comes again, while the first is about to end.
+    // Left by an earlier controller; or lost and offered again while the first attempt is still ending here.
     if (!id.startsWith(`${this.claim.run}-`) || this.#held.has(id)) return;
-    const job = this.#inbox.job(id, data);
+    const job = this.#options.inbox.job(id, data);
     if (!job) return;
     const key = { trial: job.number, attempt: job.attempt };
-    if (id !== this.#jobOf(key) || !isClaimed(this.claim, job)) return this.#dropped.add("refused");
-    const send = (message: Omit<UpMessage, "run" | "worker">): void =>
-      this.#up.add({ run: this.claim.run, worker: this.#id, ...message });
-    const conversation = new Conversation(key, send);
-    const held: Held = {
+    if (id !== this.#jobOf(key) || !isClaimed(this.claim, job)) return this.#options.dropped.add("refused");
+    const conversation = new Conversation(key, (message) =>
+      this.#up.add({ run: this.claim.run, worker: this.#id, ...message }),
+    );
+    const held: HeldAttempt = {
       conversation,
       abort: new AbortController(),
       renewedAt: performance.now(),
@@ -163,40 +156,33 @@ export class Session {
     }
   }
 
-  /** What came of it. */
-  async #attempt(job: TrialJob, held: Held): Promise<Said> {
+  /** Runs an attempt, and returns the last message about it. */
+  async #attempt(job: TrialJob, held: HeldAttempt): Promise<Said> {
     const { conversation, abort } = held;
     const host: TrialHost = {
       signal: abort.signal,
       report: async (step, values, stash) => {
         const verdict = await conversation.say({ kind: "report", step, values, stash });
         if (!verdict) return new Promise(() => undefined);
-        const goes = verdict.kind === "continue" && this.#isLeaving;
-        return goes ? { kind: "interrupt", reason: "the worker is stopped" } : verdict;
+        const mustLeave = verdict.kind === "continue" && this.#isLeaving;
+        return mustLeave ? { kind: "interrupt", reason: "the worker is stopped" } : verdict;
       },
       checkpoint: async (path, stash) => void (await conversation.say({ kind: "checkpoint", path, stash })),
     };
     const stopped = `The worker of the trial was stopped: process ${process.pid} on ${hostName()}.`;
     try {
       if (this.#isLeaving) return { kind: "lost", reason: stopped };
-      this.#checkShared(job);
-      const outcome: TrialOutcome = await this.#pool.run(this.claim.trial, this.#directory, job, host, (kill) => {
+      checkShared(job);
+      const outcome = await this.#pool.run(this.claim.trial, this.#options.directory, job, host, (kill) => {
         held.kill = kill;
         if (held.lost !== undefined || conversation.isGone) kill("it is given up");
       });
-      const isCut = outcome.interrupted && this.#isLeaving;
-      return isCut ? { kind: "lost", reason: stopped } : { kind: "returned", outcome };
+      const isCutShort = outcome.interrupted && this.#isLeaving;
+      return isCutShort ? { kind: "lost", reason: stopped } : { kind: "returned", outcome };
     } catch (error) {
       if (held.lost !== undefined) return { kind: "lost", reason: held.lost };
       return this.#isLeaving ? { kind: "lost", reason: stopped } : { kind: "failed", error: errorOf(error) };
     }
-  }
-
-  #checkShared({ runDir }: TrialJob): void {
-    if (runDir === undefined || builtin("worker", "node:fs").existsSync(runDir)) return;
-    throw new StudyError(
-      `There is no directory ${runDir} on ${hostName()}. The study's \`dir\` must be on a disk that all machines share, at the same path.`,
-    );
   }
 
   #renewed(jobIds: readonly string[]): void {
@@ -206,7 +192,7 @@ export class Session {
     }
   }
 
-  #look(): void {
+  #check(): void {
     const late = performance.now() - this.claim.lockMs * SAFE;
     for (const [id, { renewedAt }] of this.#held) if (renewedAt < late) this.#loseJob(id);
     this.#repeat(false);
@@ -222,4 +208,11 @@ export class Session {
   #repeat(all: boolean): void {
     for (const { conversation } of this.#held.values()) conversation.repeat(all);
   }
+}
+
+function checkShared({ runDir }: TrialJob): void {
+  if (runDir === undefined || builtin("worker", "node:fs").existsSync(runDir)) return;
+  throw new StudyError(
+    `There is no directory ${runDir} on ${hostName()}. The study's \`dir\` must be on a disk that all machines share, at the same path.`,
+  );
 }
