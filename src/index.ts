@@ -113,52 +113,5 @@ export type {
 } from "./core/model.ts";
 export { directionOf, evalLoaderNames, monitorValue, unknownMonitor, type NameFilter } from "./core/names.ts";
 export type { Engine } from "./engines/engine.ts";
-export {
-  accumulateSchedule,
-  type AccumulatePhase,
-  type AccumulateScheduleOptions,
-} from "./hooks/phases/accumulate-schedule.ts";
-export { customStep, type CustomStepOptions } from "./hooks/phases/custom-step.ts";
-export { debug, type DebugOptions } from "./hooks/debug.ts";
-export {
-  earlyStopping,
-  type CombineFn,
-  type EarlyStoppingOptions,
-  type PerMonitor,
-} from "./hooks/early-stopping/early-stopping.ts";
-export { ema, type EmaOptions } from "./hooks/averaging/ema.ts";
-export { averagedParams } from "./hooks/averaging/average.ts";
-export { freeze, type FreezeOptions, type FreezeRule } from "./hooks/phases/freeze.ts";
-export {
-  gradHistograms,
-  gradientMonitor,
-  type GradHistograms,
-  type GradientMonitorOptions,
-} from "./hooks/gradient-monitor.ts";
-export { gradientNoise, type GradientNoiseOptions } from "./hooks/gradient-noise.ts";
-export { heartbeat, type HeartbeatOptions } from "./hooks/heartbeat.ts";
-export { logger, type LoggerOptions } from "./hooks/logger/logger.ts";
+export * from "./hooks/index.ts";
 export type { BackendName, BackendSpec } from "./loggers/catalogue.ts";
-export { lossSchedule, type LossPhase, type LossScheduleOptions } from "./hooks/phases/loss-schedule.ts";
-export { lossSpike, type LossSpikeOptions } from "./hooks/loss-spike.ts";
-export { lrMonitor, type LrMonitorOptions } from "./hooks/lr-monitor.ts";
-export {
-  bestCheckpoint,
-  modelCheckpoint,
-  type BestCheckpoint,
-  type ModelCheckpointOptions,
-} from "./hooks/model-checkpoint/model-checkpoint.ts";
-export { nanGuard, type NanGuardOptions } from "./hooks/nan-guard.ts";
-export { predictionWriter, type PredictionWriterOptions } from "./hooks/prediction-writer/prediction-writer.ts";
-export { probe, probedStats, type ProbedStats, type ProbeOptions } from "./hooks/probe.ts";
-export { progressBar, type ProgressBarOptions } from "./hooks/progress-bar/progress-bar.ts";
-export { s3Upload, type S3UploadOptions } from "./hooks/s3-upload/s3-upload.ts";
-export { schedule } from "./hooks/schedule.ts";
-export { stopFile, type StopFileOptions } from "./hooks/stop-file.ts";
-export { swa, type SwaOptions } from "./hooks/averaging/swa.ts";
-export { systemStats, type SystemStatsOptions } from "./hooks/system-stats.ts";
-export { throughput, type ThroughputOptions } from "./hooks/throughput.ts";
-export { timeline, type TimelineOptions } from "./hooks/timeline.ts";
-export { webhook, type WebhookEvent, type WebhookInfo, type WebhookOptions } from "./hooks/webhook.ts";
-export { weightMonitor, type WeightMonitorOptions } from "./hooks/weight-monitor.ts";
-export { when, type Predicate } from "./hooks/when.ts";

@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { ENTRIES } from "../support/bundle.ts";
-import { exportsOf, importsOf, root } from "../support/sources.ts";
+import { barrelsOf, exportsOf, importsOf, root } from "../support/sources.ts";
 
 /** Where a name is declared, and whether a comment stands before it; undefined when it is not one of ours. */
 function declared(file: string, name: string): { readonly file: string; readonly documented: boolean } | undefined {
@@ -21,7 +21,11 @@ const entries = Object.entries(ENTRIES).filter(([name]) => name !== "hookline/ja
 
 test.each(entries)("%s", (_, barrel) => {
   const names = exportsOf(barrel);
-  const places = names.map((name) => ({ name, place: declared(barrel, name) }));
+  const barrels = barrelsOf(barrel);
+  const places = names.map((name) => ({
+    name,
+    place: barrels.map((file) => declared(file, name)).find((place) => place !== undefined),
+  }));
   expect(places.filter(({ place }) => !place).map(({ name }) => name)).toEqual([]);
   expect(
     places.filter(({ place }) => !place!.documented).map(({ name, place }) => `${name} in ${place!.file}`),

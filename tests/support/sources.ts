@@ -52,14 +52,23 @@ export function importsOf(file: string): Import[] {
   ];
 }
 
+/** The barrel, and those of which it exports everything. */
+export function barrelsOf(barrel: string): string[] {
+  const text = readFileSync(join(root, barrel), "utf8");
+  const others = [...text.matchAll(/^export \* from "(\.[^"]+)"/gm)].map(([, from]) => join(dirname(barrel), from!));
+  return [barrel, ...others.flatMap(barrelsOf)];
+}
+
 /** The names that a barrel exports, types too. */
 export function exportsOf(barrel: string): string[] {
-  const text = readFileSync(join(root, barrel), "utf8");
-  return [...text.matchAll(/^export (?:type )?\{([^}]*)\}/gm)].flatMap(([, list]) =>
-    list!
-      .split(",")
-      .map((item) => item.trim().replace(/^type\s+/, ""))
-      .filter(Boolean)
-      .map((item) => item.split(/\s+as\s+/).at(-1)!),
-  );
+  return barrelsOf(barrel).flatMap((file) => {
+    const text = readFileSync(join(root, file), "utf8");
+    return [...text.matchAll(/^export (?:type )?\{([^}]*)\}/gm)].flatMap(([, list]) =>
+      list!
+        .split(",")
+        .map((item) => item.trim().replace(/^type\s+/, ""))
+        .filter(Boolean)
+        .map((item) => item.split(/\s+as\s+/).at(-1)!),
+    );
+  });
 }

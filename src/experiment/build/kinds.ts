@@ -80,7 +80,7 @@ export const CONFIG_KINDS = {
     what: "a hook",
     looks: "an object with a `name` and methods such as `onStepEnd`",
     test: isHook,
-    load: async () => componentsIn(await import("../../index.ts"), "hook"),
+    load: async () => componentsIn(await import("../../hooks/index.ts"), "hook"),
   },
   logger: {
     what: "a backend of the logger",
