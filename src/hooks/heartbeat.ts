@@ -8,7 +8,7 @@ import { is } from "../core/options.ts";
 import { writeAtomically } from "../runs/atomic-write.ts";
 import { Endpoint, ENDPOINT_CHECKS, type EndpointOptions } from "../net/endpoint.ts";
 import { Outbox } from "../net/outbox.ts";
-import { post } from "../net/post.ts";
+import { post } from "../net/http.ts";
 
 /** Options of `heartbeat`. */
 export interface HeartbeatOptions extends EndpointOptions {

@@ -9,7 +9,7 @@ import { is, show } from "../core/options.ts";
 import { nearest } from "../core/names.ts";
 import { Endpoint, ENDPOINT_CHECKS, type EndpointOptions } from "../net/endpoint.ts";
 import { Outbox } from "../net/outbox.ts";
-import { post } from "../net/post.ts";
+import { post } from "../net/http.ts";
 
 const EVENTS = ["trainBegin", "trainEnd", "exception", "epochEnd", "evalEnd"] as const;
 

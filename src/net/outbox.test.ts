@@ -1,10 +1,17 @@
 // The queue behind notices: bounded, in order, tries again where it makes sense, and ends on time.
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { FLUSH_MS, Outbox } from "./outbox.ts";
-import { SendError } from "./post.ts";
+import { SendError } from "./retry.ts";
 
-beforeEach(() => void vi.useFakeTimers());
-afterEach(() => void vi.useRealTimers());
+beforeEach(() => {
+  vi.useFakeTimers();
+  // Waits as long as they can be.
+  vi.spyOn(Math, "random").mockReturnValue(1);
+});
+afterEach(() => {
+  vi.useRealTimers();
+  vi.restoreAllMocks();
+});
 
 /** Hangs until it is aborted. */
 const hang = (_item: string, signal: AbortSignal): Promise<void> =>

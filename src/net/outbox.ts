@@ -1,5 +1,5 @@
 // A bounded queue that sends behind the run's back: whoever puts something in never waits, and the end is bounded too.
-import { SendError } from "./post.ts";
+import { withRetries } from "./retry.ts";
 
 export interface OutboxOptions<T> {
   /** Sends one; a SendError says whether trying again makes sense. Must give up when `signal` is aborted. */
@@ -11,9 +11,6 @@ export interface OutboxOptions<T> {
   /** Milliseconds before the second attempt; doubled each time. */
   readonly backoff: number;
 }
-
-/** Never wait longer than this between two attempts, whatever the server asks for. */
-const LONGEST_WAIT = 60_000;
 
 /** The end of a run: what has not gone out by then is lost. Below 5 s, so that the process is gone within 5 s. */
 export const FLUSH_MS = 4000;
@@ -86,31 +83,6 @@ export class Outbox<T> {
   async #deliver(item: T): Promise<void> {
     const { send, retries, backoff } = this.#options;
     const { signal } = this.#end;
-    for (let attempt = 0; ; attempt++) {
-      try {
-        await send(item, signal);
-        return;
-      } catch (error) {
-        const again = error instanceof SendError && error.retry && attempt < retries && !signal.aborted;
-        if (!again) throw error;
-        this.lastError = error.message;
-        await pause(Math.min(error.wait ?? backoff * 2 ** attempt, LONGEST_WAIT), signal);
-        // Over while it waited: the reason is still what the last attempt met.
-        if (signal.aborted) throw error;
-      }
-    }
+    await withRetries({ retries, backoff, signal }, () => send(item, signal));
   }
-}
-
-/** Waits; ends early when aborted. */
-export function pause(ms: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    const done = (): void => {
-      clearTimeout(timer);
-      signal.removeEventListener("abort", done);
-      resolve();
-    };
-    const timer = setTimeout(done, ms);
-    signal.addEventListener("abort", done);
-  });
 }

@@ -1,7 +1,6 @@
 // Attempts and the pauses between them.
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
-import { SendError } from "./post.ts";
-import { withRetries } from "./retry.ts";
+import { SendError, retryAfterMs, withRetries } from "./retry.ts";
 
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => {
@@ -22,7 +21,7 @@ async function attempts(errors: readonly Error[], random = 1): Promise<{ at: num
     if (error) throw error;
   };
   const trying = withRetries({ retries: 3, backoff: 100, signal }, work).catch((error: unknown) => error);
-  await vi.advanceTimersByTimeAsync(100_000);
+  await vi.advanceTimersByTimeAsync(200_000);
   return { at, error: await trying };
 }
 
@@ -39,7 +38,7 @@ it("gives the last error when the attempts are used up", async () => {
 });
 
 it("waits as long as the server asks for, within reason", async () => {
-  expect((await attempts([new SendError("", true, 700), new SendError("", true, 1e9)])).at).toEqual([0, 700, 30_700]);
+  expect((await attempts([new SendError("", true, 700), new SendError("", true, 1e9)])).at).toEqual([0, 700, 60_700]);
 });
 
 it("does not repeat what cannot succeed", async () => {
@@ -56,3 +55,27 @@ it("ends its pause when it is aborted, with what the last attempt met", async ()
   expect(await failed).toBe(passing);
   expect(vi.getTimerCount()).toBe(0);
 });
+
+const NOW = Date.parse("Mon, 01 Jun 2026 12:00:00 GMT");
+
+it.each([
+  ["120", 120_000],
+  [" 0.5 ", 500],
+  ["Mon, 01 Jun 2026 12:00:30 GMT", 30_000],
+  ["9".repeat(400), Infinity],
+])("%j is a time to wait", (header, ms) => expect(retryAfterMs(header, NOW)).toBe(ms));
+
+it.each([
+  "-5",
+  "0",
+  "",
+  "  ",
+  "NaN",
+  "-Infinity",
+  "1e400",
+  "soon",
+  "Mon, 01 Jun 2026 11:59:59 GMT",
+  "Thu, 01 Jan 1970 00:00:00 GMT",
+  null,
+  undefined,
+])("%j leaves it to the sender", (header) => expect(retryAfterMs(header, NOW)).toBeUndefined());

@@ -1,8 +1,8 @@
 // The few things an upload asks of a bucket, through s3mini: each is one request, and fails as a SendError.
-import { retryAfterMs } from "../../net/retry-after.ts";
+import { retryAfterMs } from "../../net/retry.ts";
 import { EngineError } from "../../core/errors.ts";
-import { SendError } from "../../net/post.ts";
-import type { S3Request, Transport } from "../../net/transport.ts";
+import { SendError } from "../../net/retry.ts";
+import type { HttpRequest, HttpClient } from "../../net/http.ts";
 
 /** The part of s3mini that is used: its own types would be in ours, and not everybody has it installed. */
 export interface S3mini {
@@ -57,10 +57,10 @@ export async function loadS3mini(owner: string): Promise<S3miniClass> {
 export class Bucket {
   readonly #S3mini: S3miniClass;
   readonly #config: S3miniConfig;
-  readonly #transport: Transport;
+  readonly #transport: HttpClient;
   readonly #free: Client[] = [];
 
-  constructor(S3mini: S3miniClass, config: S3miniConfig, transport: Transport) {
+  constructor(S3mini: S3miniClass, config: S3miniConfig, transport: HttpClient) {
     this.#S3mini = S3mini;
     this.#config = config;
     this.#transport = transport;
@@ -134,7 +134,7 @@ export class Bucket {
 
   #newClient(): Client {
     const send = async (url: unknown, init?: object): Promise<Response> =>
-      (client.response = await this.#transport.send(String(url), init as S3Request, client.signal!));
+      (client.response = await this.#transport.send(String(url), init as HttpRequest, client.signal!));
     const client: Client = {
       s3: new this.#S3mini({ ...this.#config, fetch: send }),
       signal: undefined,

@@ -3,12 +3,12 @@ import { type CheckpointSource, type SourceFile, openCheckpoint } from "./checkp
 import { GoneError } from "./upload-queue.ts";
 import { MANIFEST } from "../../checkpoint/manifest.ts";
 import { joinedTag, PartReader, tagOf, type Part, type PartSource } from "./part-reader.ts";
-import { SendError } from "../../net/post.ts";
+import { SendError } from "../../net/retry.ts";
 import { withRetries } from "../../net/retry.ts";
 import { Bucket, type PartTag, type Stored, loadS3mini } from "./bucket.ts";
 import type { SavedCheckpoint, Checkpoints } from "../../core/saving.ts";
 import type { S3Target } from "./target.ts";
-import { Transport } from "../../net/transport.ts";
+import { HttpClient } from "../../net/http.ts";
 
 interface SendOptions {
   readonly owner: string;
@@ -273,12 +273,12 @@ export async function sendCheckpoint(
   { timeout, ...how }: SendHow,
 ): Promise<number> {
   const source = await openCheckpoint(saved, checkpoints);
-  let transport: Transport | undefined;
+  let transport: HttpClient | undefined;
   try {
     const config = { endpoint: target.url.href, region: target.region, ...target.keys(OWNER) };
     const S3mini = await loadS3mini(OWNER);
     const { url, allowPrivate } = target;
-    transport = new Transport(OWNER, { url, allowPrivate, timeout, sockets: how.concurrency });
+    transport = new HttpClient(OWNER, { url, allowPrivate, timeout, sockets: how.concurrency });
     const bucket = new Bucket(S3mini, config, transport);
     const keyOf = (file: string): string => target.keyOf(saved.runId, saved.name, file);
     return await new Sender({ ...how, owner: OWNER, backoff: BACKOFF_MS, bucket, keyOf }).send(source);

@@ -1,7 +1,7 @@
 // Where uploads go: endpoint, bucket, prefix and keys, checked once, and how to speak of them without giving keys away.
 import { OptionError } from "../../core/errors.ts";
 import { is, show, type Check } from "../../core/options.ts";
-import { isAddress, isPublicAddress } from "../../net/addresses.ts";
+import { isAddress, isPublicAddress } from "../../net/endpoint.ts";
 import { redact, secretsOfEnvironment } from "../../platform/redact.ts";
 
 export interface S3TargetOptions {

@@ -1,15 +1,15 @@
-// Empties a queue behind the run's back: in order, one chunk at a time, again and again until the service has it.
+// Empties a queue in the background: in order, one chunk at a time, with retries until the service has acknowledged it.
 import type { Json } from "../../core/options.ts";
-import { FLUSH_MS, pause } from "../../net/outbox.ts";
-import { SendError } from "../../net/post.ts";
+import { FLUSH_MS } from "../../net/outbox.ts";
+import { pause, retryWait, SendError } from "../../net/retry.ts";
 import type { Chunk, Queue } from "./memory-queue.ts";
 import { ServiceError } from "./service.ts";
 
-/** Brings chunks to a service, and knows what has arrived there. */
+/** Sends chunks to a service, and knows what has arrived there. */
 export interface Courier {
   /** What has arrived, to be stored with the position in the queue. Changes only when the service has answered. */
   readonly state: Json;
-  /** Resolves when all of it has arrived. After an error it may have, all or in part: the next call must find out. */
+  /** Resolves when all of it has arrived. After an error, some or all of it may have: the next call must find out. */
   send(chunk: Chunk, signal: AbortSignal): Promise<void>;
   /** Tells the service that the run is alive. */
   beat?(signal: AbortSignal): Promise<void>;
@@ -28,11 +28,10 @@ export interface SenderOptions {
 }
 
 const MOST_LINES = 1000;
-/** A chunk is handled in one go: where there is no thread for it, it must not show in a step. */
+/** A chunk is handled at once: without a logging thread it must not delay a training step noticeably. */
 const MOST_BYTES = 128 << 10;
-/** With more than this behind it, the sender does not wait. */
+/** With more lines than this waiting, the sender does not pause between chunks. */
 const BACKLOG = 500;
-const LONGEST_WAIT = 60_000;
 /** At the end of a run there is no time for long waits. */
 const LAST_WAIT = 250;
 const HEARTBEAT = 30_000;
@@ -57,7 +56,7 @@ export class Sender {
     this.#working ??= this.#work();
   }
 
-  /** What is left has until the deadline; nothing is under way afterwards. */
+  /** Sends what is left, until a deadline; nothing is under way afterwards. */
   async finish(ms = FLUSH_MS): Promise<void> {
     this.#finishing.abort();
     const deadline = setTimeout(() => this.#end.abort(), ms);
@@ -68,11 +67,11 @@ export class Sender {
   async #work(): Promise<void> {
     const { queue, courier, sendEvery } = this.#options;
     const { signal } = this.#end;
-    // The same chunk until it has arrived: what is sent twice must be the same twice.
+    // The same chunk until it has arrived: a repeated request must be identical.
     let chunk: Chunk | undefined;
     try {
       while (!signal.aborted) {
-        // Asked before the queue is: what was added since is not missed.
+        // Read before the queue is, so that nothing added meanwhile is missed.
         const over = this.#finishing.signal.aborted;
         chunk ??= await queue.next({ lines: this.#lines, bytes: MOST_BYTES });
         if (chunk === undefined) {
@@ -94,7 +93,7 @@ export class Sender {
         if (queue.waiting < BACKLOG) await this.#idle(sendEvery);
       }
     } catch (error) {
-      this.#say(error);
+      this.#report(error);
     }
   }
 
@@ -104,27 +103,26 @@ export class Sender {
     this.#lastSent = performance.now();
   }
 
-  /** Waits; false when there is no point in going on. */
+  /** Waits before the next attempt; false when there is none. */
   async #failed(error: unknown, chunk: Chunk): Promise<boolean> {
     const { queue, courier, backoff } = this.#options;
     if (this.#end.signal.aborted) return false;
     if (error instanceof ServiceError && error.refused) {
-      // One of many is bad: halves until it is alone, and goes without the others.
+      // One of many lines is bad: the chunk is halved until that line is alone and can be left out.
       if (chunk.lines.length > 1) {
         this.#lines = Math.max(1, Math.floor(chunk.lines.length / 2));
         return true;
       }
-      if (chunk.lines.length === 0) return this.#give(error);
+      if (chunk.lines.length === 0) return this.#giveUp(error);
       this.refused++;
       this.lastError = error.message;
       if (this.refused === 1) this.#options.warn(`${this.#options.shown} refused a record: ${error.message}`);
       await queue.acknowledge(chunk.end, courier.state);
       return true;
     }
-    if (!(error instanceof SendError) || !error.retry) return this.#give(error);
-    if (this.#attempt === 0) this.#say(error);
-    const jittered = backoff * 2 ** Math.min(this.#attempt++, 20) * (0.5 + Math.random() / 2);
-    const wait = Math.min(error.wait ?? jittered, LONGEST_WAIT);
+    if (!(error instanceof SendError) || !error.retry) return this.#giveUp(error);
+    if (this.#attempt === 0) this.#report(error);
+    const wait = retryWait(error, this.#attempt++, backoff);
     if (!this.#finishing.signal.aborted) await this.#idle(wait);
     else await pause(Math.min(wait, LAST_WAIT), this.#end.signal);
     return true;
@@ -135,20 +133,20 @@ export class Sender {
     if (!this.#finishing.signal.aborted) await pause(ms, this.#finishing.signal);
   }
 
-  /** What would fail again the same way is left for the next start: a wrong key, say. */
-  #give(error: unknown): false {
-    this.#say(error);
+  /** A failure that a retry cannot fix, such as a wrong key: the rest is left for the next start. */
+  #giveUp(error: unknown): false {
+    this.#report(error);
     return false;
   }
 
-  /** The same again and again is said once. */
-  #say(error: unknown): void {
+  /** A repeated problem is reported once. */
+  #report(error: unknown): void {
     const { warn, shown, queue } = this.#options;
     const reason = error instanceof Error ? error.message : String(error);
     if (reason === this.lastError) return;
     this.lastError = reason;
     const passing = error instanceof SendError && error.retry;
-    const then = passing ? "It is tried again" : "No more is sent before the next start";
+    const then = passing ? "It will be retried" : "No more is sent before the next start";
     const where = queue.dir === undefined ? "in memory" : `in ${queue.dir}`;
     warn(`${shown}: ${reason}. ${then}; what is logged waits ${where}.`);
   }
@@ -157,7 +155,7 @@ export class Sender {
     const { courier } = this.#options;
     if (!courier.beat || performance.now() - this.#lastSent < HEARTBEAT || this.#finishing.signal.aborted) return;
     this.#lastSent = performance.now();
-    // The next one makes up for it.
+    // A missed heartbeat does no harm: the next one follows.
     await courier.beat(this.#end.signal).catch(() => undefined);
   }
 }

@@ -1,10 +1,10 @@
-// A service that speaks JSON over HTTP: one request and its answer, within a time limit, without redirects or secrets.
+// A logging service that speaks JSON over HTTP. Its errors hold no secrets.
 import { OptionError } from "../../core/errors.ts";
-import { SendError } from "../../net/post.ts";
+import { mayRetry, retryAfterMs, SendError } from "../../net/retry.ts";
 import { redact } from "../../platform/redact.ts";
-import { Transport } from "../../net/transport.ts";
+import { HttpClient } from "../../net/http.ts";
 
-/** The service answered, and not well. */
+/** The service answered with an error. */
 export class ServiceError extends SendError {
   override name = "ServiceError";
   readonly status: number;
@@ -12,12 +12,12 @@ export class ServiceError extends SendError {
   readonly code: string;
 
   constructor(message: string, status: number, code: string, wait?: number) {
-    super(message, status >= 500 || status === 429 || status === 408, wait);
+    super(message, mayRetry(status), wait);
     this.status = status;
     this.code = code;
   }
 
-  /** What was sent is wrong, and will be next time: less of it may not be. */
+  /** The request itself is wrong, so repeating it is useless; a smaller one may be accepted. */
   get refused(): boolean {
     return this.status === 400 || this.status === 413 || this.status === 422;
   }
@@ -36,13 +36,13 @@ export interface ServiceOptions {
   readonly timeout: number;
 }
 
-/** An answer that drips is given up at last: this many times the limit. */
+/** An answer that comes very slowly is given up after this many times the limit. */
 const SLOWEST = 4;
 const LONGEST_TEXT = 300;
 
 export class Service {
   readonly #options: ServiceOptions;
-  readonly #transport: Transport;
+  readonly #client: HttpClient;
   readonly #url: URL;
   readonly #base: string;
 
@@ -52,11 +52,11 @@ export class Service {
     this.#options = options;
     this.#url = url;
     this.#base = `${url.origin}${url.pathname.replace(/\/$/, "")}`;
-    // Such a service is the user's own, often in a private network: there is nothing to be kept out of.
-    this.#transport = new Transport(owner, { url, allowPrivate: true, timeout, sockets: 1 });
+    // The service is the user's own choice and often in a private network.
+    this.#client = new HttpClient(owner, { url, allowPrivate: true, timeout, sockets: 1 });
   }
 
-  /** How messages call it. */
+  /** Its name in messages. */
   get shown(): string {
     return this.#url.host;
   }
@@ -74,7 +74,7 @@ export class Service {
     let response: Response;
     try {
       const text = body === undefined ? "" : JSON.stringify(body);
-      response = await this.#transport.send(`${this.#base}${path}`, { method, headers, body: text }, either);
+      response = await this.#client.send(`${this.#base}${path}`, { method, headers, body: text }, either);
     } catch (error) {
       if (late.aborted && !signal.aborted) throw new SendError("the answer took too long", true);
       const { message, retry } = error as SendError;
@@ -84,8 +84,8 @@ export class Service {
   }
 
   /**
-   * Brings a file to an address that the service gave, which may be another machine's: our own headers stay here, and
-   * what travels encrypted to the service does not travel in the open to others.
+   * Uploads a file to an address that the service gave, which may be another machine's: so it gets none of our headers,
+   * and the address must be encrypted if the service's is.
    */
   async put(
     to: string,
@@ -97,16 +97,12 @@ export class Service {
     const isOpen = url.protocol !== "https:" && url.protocol !== this.#url.protocol;
     if (isOpen) throw new ServiceError(`it wants the file at an address of ${url.protocol}, which is refused`, 0, "");
     const { owner, timeout } = this.#options;
-    const transport = new Transport(owner, { url, allowPrivate: true, timeout, sockets: 1 });
+    const client = new HttpClient(owner, { url, allowPrivate: true, timeout, sockets: 1 });
     try {
-      const { status } = await transport.send(
-        url.href,
-        { method: "PUT", headers: { ...headers }, body: bytes },
-        signal,
-      );
+      const { status } = await client.send(url.href, { method: "PUT", headers: { ...headers }, body: bytes }, signal);
       if (status >= 300) throw new ServiceError(`HTTP ${status} for a file`, status, "");
     } finally {
-      transport.close();
+      client.close();
     }
   }
 
@@ -115,23 +111,23 @@ export class Service {
     return redact(message, this.#options.secrets);
   }
 
-  /** Leaves no connection open. */
+  /** Closes all connections. */
   close(): void {
-    this.#transport.close();
+    this.#client.close();
   }
 
   #judge({ status, headers }: Response, text: string): unknown {
     const answer = asObject(text);
     if (status >= 200 && status < 300) {
       if (answer) return answer;
-      // Not from the service, but from something between: a login page of the network, say.
+      // Not from the service but from something in between, such as a login page of the network.
       throw new SendError(`HTTP ${status} with something that is no JSON`, true);
     }
     if (status >= 300 && status < 400)
       throw new ServiceError(`HTTP ${status}: it redirects, which is refused`, status, "");
     const { error_code: code = "", message } = (answer ?? {}) as { error_code?: unknown; message?: unknown };
     const said = typeof message === "string" && message !== "" ? `: ${this.scrub(message).slice(0, LONGEST_TEXT)}` : "";
-    throw new ServiceError(`HTTP ${status}${said}`, status, String(code), waitOf(headers.get("retry-after")));
+    throw new ServiceError(`HTTP ${status}${said}`, status, String(code), retryAfterMs(headers.get("retry-after")));
   }
 }
 
@@ -144,16 +140,9 @@ function asObject(text: string): object | undefined {
   }
 }
 
-/** Milliseconds: the header has seconds, or a date. */
-function waitOf(header: string | null): number | undefined {
-  if (header === null) return undefined;
-  const ms = /^\d+$/.test(header.trim()) ? Number(header) * 1000 : Date.parse(header) - Date.now();
-  return Number.isNaN(ms) ? undefined : Math.max(0, ms);
-}
-
 const LOOPBACK = /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/;
 
-/** An address that is checked once; its user and password go into a header. A key must not travel in the open. */
+/** Checks an address, and returns it without user and password. A key must not be sent unencrypted. */
 export function checkUrl(
   owner: string,
   option: string,
@@ -162,7 +151,7 @@ export function checkUrl(
 ): string {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (!url?.host || !["http:", "https:"].includes(url.protocol)) {
-    // It may hold a password, so that no more than its beginning is shown.
+    // It may hold a password, so only its beginning is shown.
     const kind = /^[\w+-]{1,20}:/.exec(text)?.[0] ?? "a text that is none";
     throw new OptionError(`${owner}: Expected ${option} to be an address such as "https://example.com", got ${kind}`);
   }

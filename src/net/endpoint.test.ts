@@ -2,7 +2,7 @@
 import { BlockList } from "node:net";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { isAddress, isPublicAddress } from "./addresses.ts";
+import { isAddress, isPublicAddress } from "./endpoint.ts";
 
 const words = (text: string): string[] => text.trim().split(/\s+/);
 
