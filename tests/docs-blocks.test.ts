@@ -4,7 +4,7 @@ import { execFileSync } from "node:child_process";
 import { parse as parseToml } from "smol-toml";
 import { describe, expect, test } from "vitest";
 import { parse as parseYaml } from "yaml";
-import { makeProgram } from "../src/cli/program.ts";
+import { COMMAND_NAMES, makeProgram } from "../src/cli/program.ts";
 import { PAGES, readPage } from "./support/pages.ts";
 
 interface Block {
@@ -38,7 +38,7 @@ function callOf(line: string): string[] | undefined {
 
 /** Reads them as the command line does, and runs nothing. */
 async function understand(args: readonly string[]): Promise<void> {
-  const program = makeProgram(() => undefined);
+  const program = await makeProgram(COMMAND_NAMES, () => undefined);
   for (const command of program.commands) command.action(() => undefined);
   await program.parseAsync(args, { from: "user" });
 }

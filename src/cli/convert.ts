@@ -1,9 +1,25 @@
 // hookline convert: weights from one kind of file into another.
 import { convertCheckpoint, type ConvertOptions } from "../checkpoint/weights/write-weights.ts";
-import { UsageError } from "./lib/exit.ts";
-import { checkNewFile } from "./lib/new-file.ts";
-import { print, printJson } from "./lib/output.ts";
-import { shownPath } from "./lib/shown-path.ts";
+import { UsageError, checkNewFile } from "./errors.ts";
+import { print, printJson, shownPath } from "./output.ts";
+import { type CommandDescription, jsonFlag } from "./command.ts";
+
+export const command: CommandDescription = {
+  examples: `convert runs/digits digits.safetensors
+convert runs/digits/checkpoints/step-000500 digits.pt
+convert pytorch_model.bin small.safetensors --dtype BF16 --prefix model.`,
+  flags: (program) =>
+    program
+      .argument("<from>", "a run's directory, a checkpoint, a .safetensors or .pt file")
+      .argument("<to>", "the new file: .safetensors, .pt, .pth, .bin or .ckpt")
+      .option("--dtype <type>", "the type of all floating-point tensors: F32, F16 or BF16")
+      .option("--prefix <text>", "a prefix to remove from all names")
+      .option("--averaged <name>", "which averaged weights (ema, swa), if there are several")
+      .option("--raw", "the model's own weights, also if there are averaged ones")
+      .option("--key <name>", "the part of a .pt file that has the weights")
+      .option("--overwrite", "replace an existing file")
+      .addOption(jsonFlag()),
+};
 
 interface Flags extends Pick<ConvertOptions, "dtype" | "prefix" | "key" | "overwrite"> {
   readonly averaged?: string;

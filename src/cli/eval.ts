@@ -1,10 +1,24 @@
 // hookline eval: evaluates a model of a run.
 import { formatMetric } from "../terminal/format-number.ts";
-import { running } from "./lib/exit.ts";
-import { keepStdoutFree, print, printJson } from "./lib/output.ts";
-import { shownPath } from "./lib/shown-path.ts";
-import { table } from "./lib/table.ts";
-import { openTrained, type Wanted } from "./lib/trained.ts";
+import { running } from "./errors.ts";
+import { keepStdoutFree, print, printJson, shownPath } from "./output.ts";
+import { table } from "./table.ts";
+import { openTrained, type Wanted } from "./trained-model.ts";
+import { Option } from "commander";
+import { type CommandDescription, checkpointFlag, jsonFlag, modelFlag } from "./command.ts";
+
+export const command: CommandDescription = {
+  examples: `eval runs/digits
+eval runs/digits --checkpoint step-000500 --on val
+eval runs/compare --model large --json`,
+  flags: (program) =>
+    program
+      .argument("<runDir>", "the run's directory")
+      .addOption(checkpointFlag())
+      .addOption(new Option("--on <part>", "the data to evaluate on").choices(["test", "val"]).default("test"))
+      .addOption(modelFlag())
+      .addOption(jsonFlag()),
+};
 
 interface Flags extends Wanted {
   readonly json?: boolean;

@@ -6,12 +6,23 @@ import { checkpointsIn, NothingHere } from "../checkpoint/weights/read-weights.t
 import type { SavedCheckpoint } from "../checkpoint/store.ts";
 import { formatDuration } from "../terminal/eta.ts";
 import { formatMetric } from "../terminal/format-number.ts";
-import { EXIT } from "./lib/exit.ts";
-import { print, printJson } from "./lib/output.ts";
+import { EXIT } from "./errors.ts";
+import { print, printJson, shortPaths } from "./output.ts";
 import { CHECKPOINTS, FORMATS } from "../runs/layout.ts";
 import { findDirectories, summarizeRun, type RunSummary } from "../runs/summary.ts";
-import { shortPaths } from "./lib/shown-path.ts";
-import { table } from "./lib/table.ts";
+import { table } from "./table.ts";
+import { type CommandDescription, jsonFlag } from "./command.ts";
+
+export const command: CommandDescription = {
+  examples: `inspect runs/digits
+inspect runs/digits/checkpoints/step-000500
+inspect model.safetensors --json`,
+  flags: (program) =>
+    program
+      .argument("<path>", "a run's directory, a checkpoint, a .safetensors or .pt file")
+      .option("--no-verify", "trust files of the right size without reading them")
+      .addOption(jsonFlag()),
+};
 
 interface Flags {
   readonly verify: boolean;

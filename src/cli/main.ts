@@ -1,8 +1,8 @@
 #!/usr/bin/env node
 // The bin: runs a command and ends with its exit code. What a command needs is loaded when it is called.
-import { EXIT, reportError } from "./lib/exit.ts";
-import { ignoreClosedPipes } from "./lib/output.ts";
-import { hearStandIns, myTurn } from "./lib/ranks.ts";
+import { EXIT, reportError } from "./errors.ts";
+import { ignoreClosedPipes } from "./output.ts";
+import { hearStandIns, myTurn } from "./ranks.ts";
 import { runProgram } from "./program.ts";
 
 ignoreClosedPipes();

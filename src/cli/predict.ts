@@ -1,14 +1,27 @@
 // hookline predict: a model's outputs for every sample of a part of the data.
 import { extname } from "node:path";
 import { PredictionRows } from "../hooks/prediction-writer/prediction-file.ts";
-import { PREDICTION_ENDINGS } from "../hooks/prediction-writer/prediction-writer.ts";
-import { predictionWriter } from "../hooks/prediction-writer/prediction-writer.ts";
+import { PREDICTION_ENDINGS, predictionWriter } from "../hooks/prediction-writer/prediction-writer.ts";
 import { printOut } from "../platform/print.ts";
-import { running, UsageError } from "./lib/exit.ts";
-import { checkNewFile } from "./lib/new-file.ts";
-import { keepStdoutFree, say } from "./lib/output.ts";
-import { shownPath } from "./lib/shown-path.ts";
-import { openTrained, type Wanted } from "./lib/trained.ts";
+import { UsageError, checkNewFile, running } from "./errors.ts";
+import { keepStdoutFree, say, shownPath } from "./output.ts";
+import { openTrained, type Wanted } from "./trained-model.ts";
+import { Option } from "commander";
+import { type CommandDescription, checkpointFlag, modelFlag } from "./command.ts";
+
+export const command: CommandDescription = {
+  examples: `predict runs/digits --out predictions.safetensors
+predict runs/digits --on val --out val.csv
+predict runs/digits --checkpoint last > predictions.jsonl`,
+  flags: (program) =>
+    program
+      .argument("<runDir>", "the run's directory")
+      .addOption(checkpointFlag())
+      .addOption(new Option("--on <part>", "the data").choices(["test", "val", "train"]).default("test"))
+      .option("--out <file>", ".safetensors, .csv or .jsonl; default: JSON lines on stdout")
+      .option("--overwrite", "replace an existing file")
+      .addOption(modelFlag()),
+};
 
 interface Flags extends Wanted {
   readonly out?: string;

@@ -8,13 +8,22 @@ import { FORMATS } from "../runs/layout.ts";
 import { findStudies } from "../runs/summary.ts";
 import { readStudy, type ReadStudy } from "../tune/study-store.ts";
 import { StudyError } from "../tune/study-errors.ts";
-import { UsageError } from "./lib/exit.ts";
-import { typed } from "./lib/hints.ts";
-import { print, printJson, say } from "./lib/output.ts";
-import { noDirectory } from "./lib/no-directory.ts";
-import { shownPath } from "./lib/shown-path.ts";
-import { bestOf, describeTrial, studyData, trialsTable, writeReport } from "./lib/study-answer.ts";
-import { table } from "./lib/table.ts";
+import { UsageError, noDirectory } from "./errors.ts";
+import { print, printJson, say, shownPath, typed } from "./output.ts";
+import { bestOf, describeTrial, studyData, trialsTable, writeReport } from "./tune/study-output.ts";
+import { table } from "./table.ts";
+import { type CommandDescription, jsonFlag } from "./command.ts";
+
+export const command: CommandDescription = {
+  examples: `studies
+studies runs/digits-sweep
+studies runs/digits-sweep --report`,
+  flags: (program) =>
+    program
+      .argument("[dir]", "a directory with studies, or the directory of one (default: runs)")
+      .option("--report", "write report.md and report.html into the study's directory")
+      .addOption(jsonFlag()),
+};
 
 interface Flags {
   readonly report?: boolean;

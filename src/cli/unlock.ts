@@ -3,11 +3,18 @@ import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { LOCK_FILE } from "../runs/layout.ts";
 import { breakLock, findLock, sinceOf, type FoundLock } from "../runs/lock.ts";
-import { UsageError } from "./lib/exit.ts";
-import { typed } from "./lib/hints.ts";
-import { say } from "./lib/output.ts";
-import { noDirectory } from "./lib/no-directory.ts";
-import { shownPath } from "./lib/shown-path.ts";
+import { UsageError, noDirectory } from "./errors.ts";
+import { say, shownPath, typed } from "./output.ts";
+import type { CommandDescription } from "./command.ts";
+
+export const command: CommandDescription = {
+  examples: `unlock runs/digits
+unlock studies/digits --force`,
+  flags: (program) =>
+    program
+      .argument("<dir>", "the directory of the run or the study")
+      .option("--force", "also if the process may be running; it then ends with an error before it writes again"),
+};
 
 interface Flags {
   readonly force?: boolean;

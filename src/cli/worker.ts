@@ -2,8 +2,23 @@
 import { currentPlatform, EXIT_CODES } from "../platform/platform.ts";
 import { keyOfEnvironment } from "../tune/runners/bullmq.ts";
 import { work } from "../tune/runners/bullmq/worker.ts";
-import { running } from "./lib/exit.ts";
-import { say } from "./lib/output.ts";
+import { running } from "./errors.ts";
+import { say } from "./output.ts";
+import { type CommandDescription, nonEmpty, wholeFrom } from "./command.ts";
+
+export const command: CommandDescription = {
+  examples: `worker --redis redis://localhost:6379 --study digits
+worker --redis rediss://user:password@queue.example:6380 --study digits --concurrency 4 --timeout 3600`,
+  flags: (program) =>
+    program
+      .requiredOption("--redis <url>", "the study's Redis", nonEmpty)
+      .option("--study <name>", "the study's name", nonEmpty, "study")
+      .option("--concurrency <n>", "trials at a time, each in a process of its own", wholeFrom(1), 1)
+      .option("--memory <MB>", "megabytes that a trial may use", wholeFrom(1))
+      .option("--timeout <s>", "seconds that an attempt at a trial may take", wholeFrom(1))
+      .option("--recycle <n>", "replace a process after so many trials", wholeFrom(1), 50)
+      .option("--allow <export...>", "run these exports only, such as ./trial.ts#train"),
+};
 
 interface Flags {
   readonly redis: string;

@@ -1,6 +1,7 @@
 // The directory of an experiment when a new one begins there: two runs are never mixed, and none is lost.
 import { OptionError } from "../core/errors.ts";
 import { builtin } from "../platform/builtin.ts";
+import { moveDirectoryAside } from "../runs/files.ts";
 import { foldDirectory, FORMATS, LOG_TRACES, RUN_TRACES } from "../runs/layout.ts";
 import { readResults, type SavedResults } from "../runs/results.ts";
 
@@ -57,13 +58,9 @@ function replace(
 
 export function moveAside(dir: string, saved: SavedResults, warn: (message: string) => void): void {
   checkMovable(dir);
-  const fs = builtin<Fs>("Experiment", "node:fs");
-  const full = builtin<Path>("Experiment", "node:path").resolve(dir);
-  let n = 1;
-  while (fs.existsSync(`${full}.${n}`)) n++;
-  fs.renameSync(full, `${full}.${n}`);
+  const moved = moveDirectoryAside(dir);
   const way = saved.status === "completed" ? "" : "; to go on with it instead, rename it back and say `resume`";
-  warn(`the last run in ${dir} (${saved.status}) is in ${dir.replace(/\/+$/, "")}.${n} now${way}`);
+  warn(`the last run in ${dir} (${saved.status}) is in ${moved} now${way}`);
 }
 
 /** The directory that we are in, or one around it, has more in it than a run. */

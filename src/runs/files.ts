@@ -127,6 +127,16 @@ export function setAside(fs: Fs, path: string): void {
   });
 }
 
+/** Renames a directory to the first free `<dir>.1`, `<dir>.2`, …; returns its new path, written as `dir` is. */
+export function moveDirectoryAside(dir: string): string {
+  const fs = nodeFs("A run directory");
+  const full = builtin("A run directory", "node:path").resolve(dir);
+  let n = 1;
+  while (fs.existsSync(`${full}.${n}`)) n++;
+  fs.renameSync(full, `${full}.${n}`);
+  return `${dir.replace(/\/+$/, "")}.${n}`;
+}
+
 /** Gives the file a second name, so that it stays when its first one is taken. */
 export function keepUnderOtherName(fs: Fs, path: string): void {
   guardedLog(path, () => {

@@ -1,10 +1,10 @@
 // The surface of the command line: commands, flags and their help are promises, so they are pinned.
 import { expect, test } from "vitest";
-import { builtinHooks } from "../../src/cli/lib/hook-list.ts";
-import { makeProgram } from "../../src/cli/program.ts";
+import { builtinHooks } from "../../src/cli/hooks.ts";
+import { COMMAND_NAMES, makeProgram } from "../../src/cli/program.ts";
 import { CONFIG_KINDS } from "../../src/experiment/build/kinds.ts";
 
-const program = makeProgram(() => undefined);
+const program = await makeProgram(COMMAND_NAMES, () => undefined);
 
 function helpOf(command: typeof program): string {
   let text = "";

@@ -32,7 +32,7 @@ test("Ctrl-C ends a run in good order, a new one does not pass over it, and resu
   const { code, stdout } = await interrupted(dir, "SIGINT");
   expect(code).toBe(130);
   expect(stdout).toContain(
-    "interrupted (SIGINT). Its files are in runs/tiny.\nGo on with it: npx hookline resume runs/tiny",
+    "interrupted (SIGINT). Its files are in runs/tiny.\nResume it: npx hookline resume runs/tiny",
   );
 
   const another = await installed.hookline(dir, "train");
@@ -108,6 +108,6 @@ test("resume to fewer epochs than there were: nothing is left to train, and it s
   const { code, stderr } = await installed.hookline(dir, "resume", "runs/tiny", "--set", "epochs=1");
   expect(code).toBe(0);
   expect(stderr).toMatch(
-    /^Nothing was left to train: the run stood at step \d+, in epoch \d+, and ends after 1 epoch\.\n$/,
+    /^Nothing was left to train: the run was at step \d+, in epoch \d+, and ends after 1 epoch\.\n$/,
   );
 });

@@ -64,7 +64,7 @@ describe.skipIf(!mpirunWorks)("hookline launch", () => {
     const { code, stdout, stderr } = await interrupted(dir, "SIGINT");
     expect({ code, stderr }).toEqual({ code: 130, stderr: "one step is done\n".repeat(2) });
     expect(stdout.replaceAll("\r", "")).toBe(
-      "interrupted (SIGINT). Its files are in runs/tiny.\nGo on with it: npx hookline launch -n 2 resume runs/tiny\n",
+      "interrupted (SIGINT). Its files are in runs/tiny.\nResume it: npx hookline launch -n 2 resume runs/tiny\n",
     );
     expect(resultsIn(join(dir, "runs/tiny"))).toMatchObject({ status: "interrupted", reason: "SIGINT" });
     const another = await installed.hookline(dir, "launch", "-n", "3", "train");

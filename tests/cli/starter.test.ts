@@ -15,7 +15,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import manifest from "../../package.json" with { type: "json" };
-import { specifierFor } from "../../src/cli/lib/origin.ts";
+import { specifierFor } from "../../src/cli/init/init.ts";
 import { readPage } from "../support/pages.ts";
 import { root } from "../support/sources.ts";
 import { installHookline, type Installed } from "./installed.ts";

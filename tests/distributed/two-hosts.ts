@@ -3,7 +3,7 @@ import { execFileSync, spawnSync } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { mpirunArguments } from "../../src/cli/lib/mpirun-arguments.ts";
+import { mpirunArguments } from "../../src/cli/launch/mpirun.ts";
 import { NOTES_VARIABLE } from "./notes.ts";
 import { mpirunWorks, startRanks, type RanksOptions, type RunningRanks } from "./ranks.ts";
 

@@ -7,7 +7,7 @@ import { parse } from "yaml";
 import sweepSchema from "../../schema/hookline-sweep.schema.json" with { type: "json" };
 import schema from "../../schema/hookline.schema.json" with { type: "json" };
 import { is, type Check } from "../../src/core/options.ts";
-import { config as starter } from "../../src/cli/starter/config.ts";
+import { config as starter } from "../../src/cli/init/starter.ts";
 import { root } from "../support/sources.ts";
 
 const ajv = new Ajv({ allErrors: true, allowUnionTypes: true });

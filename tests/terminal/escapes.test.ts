@@ -19,11 +19,11 @@ test("only these files print, and each says why", () => {
     "src/platform/print.ts": "sanitizes",
     "src/terminal/terminal.ts": "sanitizes, and draws live lines",
     "src/terminal/patch.ts": "stands before what others print",
-    "src/cli/lib/output.ts": "turns stdout over to stderr",
-    "src/cli/launch.ts": "passes on what mpirun's processes print",
+    "src/cli/output.ts": "turns stdout over to stderr",
+    "src/cli/launch/launch.ts": "passes on what mpirun's processes print",
     "src/tune/runners/trial-processes.ts": "passes on what a trial's process prints",
     "src/distributed/join-watch-worker.ts": "speaks for a main thread that hangs, of numbers alone",
-    "src/cli/starter/hook.ts": "a file of the user's",
+    "src/cli/init/starter.ts": "a file of the user's",
   };
   const prints =
     /\bconsole\.(?:log|info|warn|error|debug|dir|table|trace)\b|\b(?:stdout|stderr)\.write\b|\bwriteSync\(\s*[12]\b/;

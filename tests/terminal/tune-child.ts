@@ -3,7 +3,7 @@
 import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { asha, choice, logUniform, random, Space, Study } from "hookline/tune";
-import { trialTable } from "../../src/cli/lib/trial-table.ts";
+import { trialTable } from "../../src/cli/tune/trial-table.ts";
 
 export interface TuneChild {
   readonly folder: string;

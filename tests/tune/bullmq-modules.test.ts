@@ -3,7 +3,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { bullmq, Study, type StudyOptions } from "hookline/tune";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
-import { recordSweep } from "../../src/cli/lib/study-place.ts";
+import { recordSweep } from "../../src/cli/tune/study-output.ts";
 import type { SavedResults } from "../../src/runs/results.ts";
 import type { Space } from "../../src/tune/space/space.ts";
 import { buildSweep } from "../../src/tune/sweep/build-sweep.ts";

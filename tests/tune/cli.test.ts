@@ -208,7 +208,7 @@ describe("a sweep over an experiment", () => {
     expect(interrupted.stdout).toContain("interrupted (SIGINT). Its files are in runs/tiny-sweep");
     expect(interrupted.stdout).toMatch(/^ +\d +interrupted /m);
     expect(interrupted.stdout).toContain(
-      "Go on with it: the same command. Interrupted trials go on from their last checkpoints.\n",
+      "Resume it with the same command. Interrupted trials resume from their last checkpoints.\n",
     );
     const report = readFileSync(join(dir, "runs/tiny-sweep/report.md"), "utf8");
     expect(report).toMatch(/\*\*\d trials?\*\*: .*1 interrupted\n/);

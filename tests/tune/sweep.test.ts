@@ -3,7 +3,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { Study, type Scheduler, type StudyOptions, type StudyResult } from "hookline/tune";
 import { describe, expect, test, vi } from "vitest";
-import { recordSweep } from "../../src/cli/lib/study-place.ts";
+import { recordSweep } from "../../src/cli/tune/study-output.ts";
 import type { SavedResults } from "../../src/runs/results.ts";
 import type { Space } from "../../src/tune/space/space.ts";
 import { buildSweep } from "../../src/tune/sweep/build-sweep.ts";

@@ -1,0 +1,126 @@
+// hookline launch: starts a command as several processes that train together, with Open MPI's mpirun.
+import { spawn } from "node:child_process";
+import { availableParallelism, constants } from "node:os";
+import { EXIT_CODES } from "../../platform/platform.ts";
+import { UsageError } from "../errors.ts";
+import { LAUNCH_VARIABLE } from "../output.ts";
+import { BannerFilter, mpirunArguments } from "./mpirun.ts";
+import { STAND_INS } from "../ranks.ts";
+import { checkProgram } from "../program.ts";
+import { type CommandDescription, nonEmpty, wholeFrom } from "../command.ts";
+
+export const command: CommandDescription = {
+  examples: `launch -n 4 train digits.yaml --epochs 20
+launch -n 8 --hosts node1,node2 resume runs/digits
+launch -n 2 --mpirun "--report-bindings" train`,
+  flags: (program) =>
+    program
+      .requiredOption("-n, --ranks <n>", "how many processes", wholeFrom(1))
+      .option("--hosts <list>", "where they run: host or host:slots, separated by commas; default: here", nonEmpty)
+      .option("--mpirun <flags>", "further flags for mpirun, as one word", nonEmpty)
+      .argument("<command...>", "train or resume, with its own arguments and flags")
+      .passThroughOptions(),
+};
+
+interface Flags {
+  readonly ranks: number;
+  readonly hosts?: string;
+  readonly mpirun?: string;
+}
+
+const COMMANDS = ["train", "resume"];
+
+/** What comes this soon after the first signal is its echo. */
+const ECHO_MS = 500;
+/** A process that mpirun has started and left behind may keep its stderr open. */
+const LAST_WORDS_MS = 1000;
+
+export async function run(command: readonly string[], flags: Flags): Promise<number> {
+  if (!COMMANDS.includes(command[0]!))
+    throw new UsageError(`\`launch\` starts \`train\` or \`resume\`, not \`${command[0]}\`.`);
+  process.env[LAUNCH_VARIABLE] = ownPart(flags);
+  // What cannot be used is told once, and before anything is started.
+  const ended = await checkProgram(command);
+  if (ended !== undefined) return ended;
+  const { ranks, hosts, mpirun = "" } = flags;
+  const args = mpirunArguments({
+    ranks,
+    cores: availableParallelism(),
+    hosts: hosts?.split(","),
+    further: mpirun.split(/\s+/).filter(Boolean),
+    pass: Object.keys(process.env).filter((name) => name.startsWith("HOOKLINE_")),
+    program: [process.execPath, ...process.execArgv, process.argv[1]!, ...command],
+  });
+  return runMpirun(args);
+}
+
+const ownPart = ({ ranks, hosts, mpirun }: Flags): string =>
+  `launch -n ${ranks}${hosts === undefined ? "" : ` --hosts ${hosts}`}${mpirun === undefined ? "" : ` --mpirun ${JSON.stringify(mpirun)}`}`;
+
+function runMpirun(args: readonly string[]): Promise<number> {
+  const asRoot = process.getuid?.() === 0 && { OMPI_ALLOW_RUN_AS_ROOT: "1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM: "1" };
+  // mpirun gives the ranks a terminal though it has none itself.
+  const plain = !process.stdout.isTTY && { NO_COLOR: "1", TERM: "dumb" };
+  const child = spawn("mpirun", args, {
+    env: { ...process.env, ...asRoot, ...plain },
+    stdio: ["ignore", "inherit", "pipe"],
+    // A session of its own: Ctrl-C would reach mpirun too, which kills the ranks within a second.
+    detached: true,
+  });
+  const banners = new BannerFilter();
+  child.stderr.setEncoding("utf8").on("data", (text: string) => void process.stderr.write(banners.pass(text)));
+  child.on("exit", () => setTimeout(() => child.stderr.destroy(), LAST_WORDS_MS).unref());
+  const signals = passSignals((signal) => void child.kill(signal));
+  return new Promise((resolve, reject) => {
+    child.on("error", (error: NodeJS.ErrnoException) => {
+      signals.stop();
+      reject(error.code === "ENOENT" ? new UsageError(MISSING) : error);
+    });
+    child.on("close", (code, signal) => {
+      signals.stop();
+      process.stderr.write(banners.end());
+      resolve(signals.codeOf(code ?? 128 + constants.signals[signal!]));
+    });
+  });
+}
+
+const MISSING =
+  "`mpirun` is not there. Install Open MPI (`apt-get install openmpi-bin`), or load your cluster's module for it.";
+
+interface Passing {
+  /** The code to end with where mpirun has ended with `ended`. */
+  codeOf(ended: number): number;
+  stop(): void;
+}
+
+/** What is sent to mpirun for each signal. For the ranks, a terminal that was closed is a wish to end like any other. */
+const SENT: Readonly<Record<string, NodeJS.Signals>> = { ...STAND_INS, SIGHUP: STAND_INS.SIGTERM! };
+
+/** The first signal is for the ranks, which then save and stop. A second one is meant for mpirun. */
+function passSignals(send: (signal: NodeJS.Signals) => void): Passing {
+  let first: { readonly signal: string; readonly at: number } | undefined;
+  let isUrgent = false;
+  const undo = Object.keys(SENT).map((signal) => {
+    const handler = (): void => {
+      if (!first) {
+        first = { signal, at: performance.now() };
+        send(SENT[signal]!);
+      } else if (performance.now() - first.at > ECHO_MS) {
+        isUrgent = true;
+        send("SIGTERM");
+      }
+    };
+    process.on(signal, handler);
+    return () => process.off(signal, handler);
+  });
+  return {
+    codeOf(ended) {
+      if (!first) return ended;
+      // It came before anyone could hear it.
+      const isUnheard = ended === 128 + constants.signals[SENT[first.signal]!];
+      const isHangUp = first.signal === "SIGHUP" && ended === EXIT_CODES.SIGTERM;
+      return isUrgent || isUnheard || isHangUp ? EXIT_CODES[first.signal]! : ended;
+    },
+    stop: () => undo.forEach((each) => each()),
+  };
+}
