@@ -27,7 +27,7 @@ export type {
   TuneBudget,
   TuneContexts,
 } from "./core/outer-events.ts";
-export type { BatchLimit } from "./core/limits.ts";
+export type { BatchLimit } from "./core/counters.ts";
 export {
   boundaryEvent,
   checkCadence,

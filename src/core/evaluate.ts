@@ -6,7 +6,7 @@ import type { Loader } from "./model.ts";
 import { showFilter } from "./inspection.ts";
 import type { HookRegistry } from "./registry.ts";
 import type { Run } from "./run.ts";
-import { EVALUATION, fire, scope } from "./scope.ts";
+import { EVALUATION, fire, scope } from "./dispatch.ts";
 import type { Session } from "./session.ts";
 
 export interface EvalFeed {
@@ -30,15 +30,6 @@ interface Evaluating extends EvalLoop {
   readonly evals: readonly EvalFeed[];
   readonly evalEvery: CadenceRule | undefined;
   readonly evalAtStart: boolean;
-}
-
-export function evalDue({ run, evals, evalEvery }: Evaluating, at: "step" | "epoch"): boolean {
-  const isRequested = run.requests.eval;
-  run.requests.eval = false;
-  if (evals.length === 0 || run.evaluatedAt === run.clock.now.step) return false;
-  if (isRequested) return true;
-  if (evalEvery === undefined || (evalEvery.event === "epochEnd") !== (at === "epoch")) return false;
-  return evalEvery.due(run.moment);
 }
 
 /** Before the first step, or because a signal interrupted the evaluation that the run ended with. */

@@ -1,7 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { zeroCounters } from "./counters.ts";
+import { type LimitOptions, Limits, zeroCounters } from "./counters.ts";
 import { OptionError } from "./errors.ts";
-import { Limits, type LimitOptions } from "./limits.ts";
 
 const at = (counters: Partial<ReturnType<typeof zeroCounters>>) => ({ ...zeroCounters(), ...counters });
 

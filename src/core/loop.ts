@@ -2,12 +2,12 @@
 // Hot paths await only what is a promise: `if (wait) await wait` keeps a synchronous engine and synchronous hooks synchronous.
 import type { CadenceRule } from "./cadence.ts";
 import { DataError } from "./errors.ts";
-import { type EvalFeed, type EvalLoop, evalDue, evaluateAll, firstEvalDue, lastEvalDue, prefixed } from "./evaluate.ts";
+import { type EvalFeed, type EvalLoop, evaluateAll, firstEvalDue, lastEvalDue, prefixed } from "./evaluate.ts";
 import type { BuiltinEvent } from "./events.ts";
-import type { Limits } from "./limits.ts";
+import type { Limits } from "./counters.ts";
 import type { MaybePromise } from "./model.ts";
 import { chain } from "./maybe.ts";
-import { BATCH, EPOCH, fire, LOG, REST_OF_EPOCH, scope, STEP } from "./scope.ts";
+import { BATCH, EPOCH, fire, LOG, REST_OF_EPOCH, scope, STEP } from "./dispatch.ts";
 
 /** What the loop runs on: the state of the run, the hooks, the session that computes, and the user's limits and cadences. */
 export interface Loop extends EvalLoop {
@@ -305,6 +305,15 @@ function settled({ hooks, session }: Loop, ...events: BuiltinEvent[]): MaybeProm
 /** The loader of the next batch; undefined when the epoch is over. */
 function upcoming({ session, run, limitBatches }: Loop, from?: number): MaybePromise<number | undefined> {
   return run.batchIdx + 1 < limitBatches ? session.data.peek(from) : undefined;
+}
+
+function evalDue({ run, evals, evalEvery }: Loop, at: "step" | "epoch"): boolean {
+  const isRequested = run.requests.eval;
+  run.requests.eval = false;
+  if (evals.length === 0 || run.evaluatedAt === run.clock.now.step) return false;
+  if (isRequested) return true;
+  if (evalEvery === undefined || (evalEvery.event === "epochEnd") !== (at === "epoch")) return false;
+  return evalEvery.due(run.moment);
 }
 
 /** At the run's begin and end, where no boundary logs. */

@@ -81,6 +81,7 @@ export class Run {
   phase: Phase = "train";
   status: RunStatus = "training";
   totalSteps: number | undefined;
+  totalEpochs: number | undefined;
   /** Batches in an epoch; undefined where streams or chance decide it. */
   epochBatches: number | undefined;
   accumulate = 1;

@@ -1,7 +1,7 @@
 // The verbs of the context, one row each: what it does, where it is valid, how its arguments are checked, and how it is
 // applied. The context's methods and their types, the requests that ranks exchange, the audit, the docs and the test
 // kit all derive from these rows. To add a verb, add a row.
-import { toBatch } from "./batch.ts";
+import { toBatch } from "./arrays.ts";
 import type { DeviceTensors } from "./inspection.ts";
 import { ContextError } from "./errors.ts";
 import { isCustomEvent, type BuiltinEvent } from "./events.ts";

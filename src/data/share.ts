@@ -1,7 +1,6 @@
 // A process's rows of a batch, where several train together: neighbours, in the order of the processes, so that together
 // they have the batch as one alone would.
-import type { HostArray } from "../core/arrays.ts";
-import { samplesIn, toBatch } from "../core/batch.ts";
+import { type HostArray, samplesIn, toBatch } from "../core/arrays.ts";
 import type { HostBatch, Loader, MaybePromise, Share } from "../core/model.ts";
 import { chain } from "../core/maybe.ts";
 

@@ -4,7 +4,7 @@ import { component } from "../core/component.ts";
 import type { HostBatch, Loss, Outputs, Tensor } from "../core/model.ts";
 import { classify, difference, expectSameShape, single } from "./targets.ts";
 import { is } from "../core/options.ts";
-import { samplesIn } from "../core/batch.ts";
+import { samplesIn } from "../core/arrays.ts";
 
 /** The mean of (outputs − targets)². */
 export const mse = /* @__PURE__ */ component(

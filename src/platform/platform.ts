@@ -124,3 +124,17 @@ export function currentPlatform(): Platform {
   const { process } = globalThis as { process?: NodeProcess };
   return process?.versions?.node ? nodePlatform(process) : browserPlatform();
 }
+
+/**
+ * In a synchronous run, signals, timers and I/O would starve. The function lets them run when it is called, if it last
+ * did so at least `everyMs` milliseconds ago.
+ */
+export function breather(platform: Platform, everyMs: number): () => void | Promise<void> {
+  let last = 0;
+  return () => {
+    const now = performance.now();
+    if (now - last < everyMs) return undefined;
+    last = now;
+    return platform.yieldToEvents();
+  };
+}

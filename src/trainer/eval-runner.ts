@@ -1,8 +1,7 @@
 // The computing side of an evaluation, and of predict.
-import type { HostArray } from "../core/arrays.ts";
+import { type HostArray, toBatch } from "../core/arrays.ts";
 import type { Metrics } from "../core/context.types.ts";
 import type { Activations, DeviceTensors, Probe, ProbeRequest } from "../core/inspection.ts";
-import { toBatch } from "../core/batch.ts";
 import type { HostBatch, HostTensors, Loader, MaybePromise } from "../core/model.ts";
 import { chain } from "../core/maybe.ts";
 import type { HookRegistry } from "../core/registry.ts";

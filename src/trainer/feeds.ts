@@ -1,5 +1,5 @@
 // The loaders that a trainer is given: checked, and the evaluation's put in order.
-import { batchesAllowed } from "../core/limits.ts";
+import { batchesAllowed } from "../core/counters.ts";
 import { OptionError } from "../core/errors.ts";
 import type { EvalFeed } from "../core/evaluate.ts";
 import type { HostBatch, Loader } from "../core/model.ts";

@@ -11,6 +11,7 @@ import type { DeviceState } from "./device-state.ts";
 import { Once } from "./once.ts";
 import type { RunCheckpoints } from "./saving/run-checkpoints.ts";
 import type { ResumeSource } from "./saving/restore.ts";
+import type * as Facts from "./start-facts.ts";
 
 /** How long a rank that has failed waits to hear whether the main rank has failed too. */
 const MAIN_FIRST_MS = 3000;
@@ -62,10 +63,13 @@ export class GroupMembership {
   }
 
   /** Fails on all ranks alike where they were not started alike. */
-  async compareStarts(facts: () => Promise<StartFacts>): Promise<void> {
+  async compareStarts(describe: (facts: typeof Facts) => Promise<StartFacts>): Promise<void> {
     if (!this.group) return;
-    const { findUnlikeStarts } = await import("../distributed/exchange.ts");
-    const error = await findUnlikeStarts(this.group.strategy, await facts());
+    const [{ findUnlikeStarts }, facts] = await Promise.all([
+      import("../distributed/exchange.ts"),
+      import("./start-facts.ts"),
+    ]);
+    const error = await findUnlikeStarts(this.group.strategy, await describe(facts));
     if (error) throw error;
   }
 

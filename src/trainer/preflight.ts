@@ -1,8 +1,7 @@
 // Traces one batch through model, loss and metrics without computing anything, so that data that does not fit the model
 // is found before the first step.
 import { makeJaxpr, numpy as np } from "@jax-js/jax";
-import { dtypeOf, toHostArray, type HostArray } from "../core/arrays.ts";
-import { toBatch } from "../core/batch.ts";
+import { type HostArray, dtypeOf, toBatch, toHostArray } from "../core/arrays.ts";
 import type { HostBatch, HostTensors, Metric, Tensor, TensorBatch, Tensors } from "../core/model.ts";
 import { TRAIN_PROBE_EVENTS, type Probe } from "../core/inspection.ts";
 import type { HookRegistry } from "../core/registry.ts";
@@ -143,6 +142,18 @@ export function watchersOf(hooks: readonly Hook[], schedules: readonly Schedule[
       monitors.map((monitor): Watcher => ({ kind: "hook", name, monitor })),
     ),
   ];
+}
+
+/** Checks what the enabled hooks and the schedules of a trainer watch. */
+export function checkAllMonitors(
+  registry: HookRegistry,
+  schedules: readonly Schedule[],
+  metrics: readonly string[],
+  evaluates: boolean,
+): void {
+  const enabled = registry.list().filter((hook) => hook.enabled);
+  const hooks = enabled.map(({ name }) => registry.get(name)!);
+  checkMonitors(watchersOf(hooks, schedules), { metrics, logs: hooks.flatMap(({ logs = [] }) => logs), evaluates });
 }
 
 export function checkMonitors(watchers: readonly Watcher[], provided: ProvidedMetrics): void {

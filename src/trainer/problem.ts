@@ -2,7 +2,6 @@
 import { OptionError, ProgramError } from "../core/errors.ts";
 import {
   type ApplyContext,
-  type HostBatch,
   type HostTensors,
   type Loss,
   type LossModel,
@@ -15,7 +14,6 @@ import {
   isTensor,
 } from "../core/model.ts";
 import { sizeOf, toHostArray } from "../core/arrays.ts";
-import { measure, samplesIn } from "../core/batch.ts";
 import { messageOf } from "../core/maybe.ts";
 import { show } from "../core/options.ts";
 import { initKey } from "../nn/key.ts";
@@ -39,10 +37,8 @@ export interface Problem {
   init(seed: number): Initial;
   /** `loss` replaces the problem's own loss when a hook has set one. */
   forward(params: Tensors, batch: TensorBatch, ctx: ApplyContext, loss: Loss | undefined): Forward;
-  /** How much a batch counts next to others; `loss` as in `forward`. */
-  weigh(batch: HostBatch, loss: Loss | undefined): number;
-  /** Is that what the loss or the user says, rather than the number of samples? */
-  isWeighed(loss: Loss | undefined): boolean;
+  /** How much a batch counts next to others, with the loss as in `forward`; undefined: by its samples. */
+  weighBy(loss: Loss | undefined): WeighFn | undefined;
   /** The outputs alone. */
   predict(params: Tensors, batch: TensorBatch, ctx: ApplyContext): Outputs;
 }
@@ -70,9 +66,6 @@ export function defineProblem(
     );
   return modelProblem(model, loss, inputs ?? inputX, weigh);
 }
-
-const weightOf = (batch: HostBatch, weigh: WeighFn | undefined): number =>
-  weigh ? measure("weigh", batch, weigh) : samplesIn(batch);
 
 function inputX(batch: TensorBatch): Tensor {
   if (batch.x) return batch.x;
@@ -103,8 +96,7 @@ function modelProblem(model: Model<never>, ownLoss: Loss, inputs: InputsFn, weig
       const value = callLoss(loss, refAll(outputs), kept(batch));
       return { loss: scalar(value), outputs, state };
     },
-    weigh: (batch, loss = ownLoss) => weightOf(batch, weigh ?? loss.weigh),
-    isWeighed: (loss = ownLoss) => (weigh ?? loss.weigh) !== undefined,
+    weighBy: (loss = ownLoss) => weigh ?? loss.weigh,
     predict: (params, batch, ctx) => apply(params, batch, ctx)[0],
   };
 }
@@ -146,8 +138,7 @@ function lossProblem(model: LossModel, weigh: WeighFn | undefined): Problem {
         );
       return forward(params, batch, ctx);
     },
-    weigh: (batch) => weightOf(batch, weigh),
-    isWeighed: () => weigh !== undefined,
+    weighBy: () => weigh,
     predict: (params, batch, ctx) => forward(params, batch, ctx).outputs,
   };
 }

@@ -10,17 +10,16 @@ import type { LoaderSet } from "../data/loader-set.ts";
 import type { RankGroup } from "../distributed/process-group.ts";
 import type { Engine } from "../engines/engine.ts";
 import { selectEngine } from "../engines/select.ts";
-import { currentPlatform } from "../platform/platform.ts";
+import { breather, currentPlatform } from "../platform/platform.ts";
 import { DeviceState } from "./device-state.ts";
 import { EvalRunner } from "./eval-runner.ts";
 import { HookTensors } from "./hook-tensors.ts";
-import { breather } from "./interruptions.ts";
 import type { JointStep } from "./joint-step.ts";
 import type { OptimizerSet } from "./optimizers.ts";
 import type { TrainerOptions } from "./options.ts";
 import { ProbeRunner } from "./probe-runner.ts";
 import type { Problem } from "./problem.ts";
-import { ControlLayout, fetcher, FunctionWatch, type StepOptions } from "./programs/run.ts";
+import { ControlLayout, fetcher, FunctionWatch } from "./programs/run.ts";
 import { sumsLayouts } from "./programs/sums.ts";
 import type { StepReadings } from "./readings.ts";
 import type { Saver } from "./saving/saver.ts";
@@ -39,7 +38,6 @@ export interface SessionParts {
   readonly saver: Saver;
   /** Undefined for a process that trains alone. */
   readonly group: RankGroup | undefined;
-  readonly stepOptions: StepOptions;
   readonly warn: (message: string) => void;
 }
 
@@ -75,27 +73,27 @@ export class Session implements SessionPort {
   }
 
   private constructor(engine: Engine, parts: SessionParts, Joint: typeof JointStep | undefined) {
-    const { options, initial, optimizers, run, hooks, group, stepOptions, warn } = parts;
-    const { clipNorm, clipValue } = options;
+    const { options, initial, optimizers, run, hooks, group, warn } = parts;
+    const { seed = 0, clipNorm, clipValue, lossWeights = {} } = options;
     const sums = sumsLayouts(options.metrics ?? {});
     const control = new ControlLayout(["scale", "weight", "clipNorm", "clipValue", ...optimizers.controlNames()]);
     const clip = { clipNorm: clipNorm !== undefined, clipValue: clipValue !== undefined };
+    const totals = () => ({ totalSteps: run.totalSteps, totalEpochs: run.totalEpochs });
     const names = Object.keys(initial.params);
     const specs = new Specs(names, parts.problem, optimizers, sums, control, clip, warn);
     const functions = new FunctionWatch(warn, () => run.turn.ctx?.hook);
     const state = new DeviceState(engine, initial, optimizers);
-    const probes = new ProbeRunner(engine, state, specs, stepOptions.seed);
+    const probes = new ProbeRunner(engine, state, specs, seed);
     const joint = group && Joint && new Joint(engine, state, group, sums.train.size);
     const made = { engine, state, optimizers, specs, sums: sums.train, control, hooks, probes, joint, warn, functions };
     this.engine = engine;
     this.state = state;
     this.probes = probes;
     this.optimizers = optimizers;
-    this.step = new TrainStep({ ...made, options: stepOptions });
+    this.step = new TrainStep({ ...made, options: { seed, clipNorm, clipValue, lossWeights, totals } });
     this.readings = this.step.readings;
     this.evaluation = new EvalRunner(engine, state, specs, sums.eval, hooks, warn, group?.strategy);
     this.data = parts.loaders;
-    const { seed } = stepOptions;
     const recomputer = new BufferRecomputer({ engine, specs, data: this.data, seed, strategy: group?.strategy, warn });
     this.params = new HookTensors(engine, state, () => this.evaluation.current, functions, recomputer);
     this.saves = parts.saver;

@@ -1,7 +1,8 @@
 // Program specs: what a step's programs are made of now, and the settings of hooks that change it.
 import type { UpdateFn } from "../core/context.types.ts";
 import { ContextError } from "../core/errors.ts";
-import type { HostBatch, Loss } from "../core/model.ts";
+import { measure, samplesIn } from "../core/arrays.ts";
+import type { HostBatch, Loss, WeighFn } from "../core/model.ts";
 import { selectNames, type NameFilter } from "../core/names.ts";
 import { type Probe, TRAIN_PROBE_EVENTS } from "../core/inspection.ts";
 import type { Plan } from "../core/session.ts";
@@ -37,6 +38,7 @@ export class Specs {
   readonly #warn: (message: string) => void;
   #toldOfMasks = false;
   #loss: Loss | undefined;
+  #weighBy: WeighFn | undefined;
   #update: UpdateFn | null = null;
   #frozen: ReadonlySet<string> = new Set();
   /** Asked for in the middle of a step; its gradients must stay those of one set of parameters. */
@@ -55,6 +57,7 @@ export class Specs {
   ) {
     this.names = names;
     this.#problem = problem;
+    this.#weighBy = problem.weighBy(undefined);
     this.#optimizers = optimizers;
     this.#sums = sums;
     this.#control = control;
@@ -70,13 +73,15 @@ export class Specs {
 
   setLoss(loss: Loss): void {
     this.#loss = loss;
+    this.#weighBy = this.#problem.weighBy(loss);
     this.#last = undefined;
   }
 
   /** How much a batch counts next to others under the current loss. */
   weigh(batch: HostBatch, { indices }: StepSpec): number {
-    if (!this.#toldOfMasks && !this.#problem.isWeighed(this.#loss)) this.#warnOfMasks(indices.masked(batch));
-    return this.#problem.weigh(batch, this.#loss);
+    if (this.#weighBy) return measure("weigh", batch, this.#weighBy);
+    if (!this.#toldOfMasks) this.#warnOfMasks(indices.masked(batch));
+    return samplesIn(batch);
   }
 
   #warnOfMasks(masked: ReturnType<IndexRules["masked"]>): void {

@@ -1,7 +1,6 @@
 // What a training is made of, as texts by name: ranks compare them before the first step. Values of parameters are not
 // among them, since all ranks take the main one's. Functions are compared by their source: what they capture is unknown.
-import type { TypedArray } from "../core/arrays.ts";
-import { toBatch } from "../core/batch.ts";
+import { type TypedArray, toBatch } from "../core/arrays.ts";
 import type { Metric } from "../core/model.ts";
 import type { ScheduleTime } from "../core/optimizer.ts";
 import type { PreviewedLoader } from "../data/loader-set.ts";

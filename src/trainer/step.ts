@@ -101,13 +101,13 @@ export class TrainStep {
     this.#open = new OpenStep(engine, this.#programs);
     this.#suspects = new Suspects(engine, this.#programs, parts.probes);
     this.clips = options.clipNorm !== undefined || options.clipValue !== undefined;
-    this.plan = this.#choosePlan(1);
+    this.plan = choosePlan(parts.hooks, 1, this.clips, parts.joint?.size);
     this.#spec = parts.specs.get(this.plan, "");
   }
 
   /** Is there a gradient to update with? In a process group every rank takes part, with or without one of its own. */
   get isOpen(): boolean {
-    return this.#open.kept > 0 || this.#parts.joint !== undefined;
+    return this.plan.kind !== "fused" && (this.#open.kept > 0 || this.#parts.joint !== undefined);
   }
 
   /** False when the plan guards the step and its loss or gradient is not finite. */
@@ -128,10 +128,10 @@ export class TrainStep {
 
   /** Chooses the plan of the step, once `stepBegin` is over. */
   planStep(accumulate: number): void {
-    const { hooks, specs } = this.#parts;
+    const { hooks, specs, joint } = this.#parts;
     const { version } = hooks;
     if (hooks.gatesPlan || this.#planned.hooks !== version || this.#planned.accumulate !== accumulate) {
-      const plan = this.#choosePlan(accumulate);
+      const plan = choosePlan(hooks, accumulate, this.clips, joint?.size);
       // An equal plan keeps its identity, and with it the spec that was found for it.
       if (!samePlan(plan, this.plan)) this.plan = plan;
       this.#planned = { hooks: version, accumulate };
@@ -139,24 +139,20 @@ export class TrainStep {
     specs.beginStep();
   }
 
-  #choosePlan(accumulate: number): Plan {
-    const { hooks, joint } = this.#parts;
-    return choosePlan(hooks, accumulate, this.clips, joint?.size);
-  }
-
   /**
    * Moves a micro-batch, or this rank's share of one, to the device; returns its weight. Undefined when nothing in it
-   * counts: its gradient is 0, but an optimizer would still apply momentum and decay. A rank of a process group takes
-   * such a batch too, since all ranks go through the same events.
+   * counts: an optimizer would still apply momentum and decay. In a process group all ranks take the same batches.
    */
   takeBatch(host: HostBatch, loader: string, micro: number, share?: Share): number | undefined {
-    const { specs, joint } = this.#parts;
+    const { specs, joint, options } = this.#parts;
     const spec = (this.#spec = specs.get(this.plan, loader));
     const weight = share?.empty ? 0 : specs.weigh(host, spec);
     this.due = spec.due;
     spec.indices.check(host);
     const batch = this.#input.put(host, loader);
-    const key = this.#engine.put({ data: this.#key(micro), shape: [2] });
+    // Each rank draws its own random numbers; rank 0 draws those of a single process.
+    const data = stepKey(options.seed, this.#step, micro + (joint?.rank ?? 0) * RANK_STRIDE);
+    const key = this.#engine.put({ data, shape: [2] });
     const part = share && this.#partInLoss(weight / share.samples);
     this.#open.micro = { host, loader, index: micro, weight, part, batch, key };
     return weight === 0 && !joint ? undefined : weight;
@@ -169,12 +165,6 @@ export class TrainStep {
   #partInLoss(part: number): number | undefined {
     const free = this.#planned.accumulate === 1 && !this.#parts.hooks.firstListener("afterBackward");
     return free && part > 0 && Number.isInteger(Math.log2(part)) ? part : undefined;
-  }
-
-  /** Each rank draws its own random numbers; rank 0 draws those of a single process. */
-  #key(micro: number): Uint32Array {
-    const rank = this.#parts.joint?.rank ?? 0;
-    return stepKey(this.#parts.options.seed, this.#step, micro + rank * RANK_STRIDE);
   }
 
   /** The whole step in one program; its result becomes the state, unless the plan guards the step and it is not finite. */
@@ -200,10 +190,8 @@ export class TrainStep {
     const step = chain(done, (out) => {
       const result = out as unknown as FusedResult;
       this.readings.show(result);
-      if (result.batchSums) {
-        this.readings.metrics.set(result.batchSums, weight);
-        this.readings.metrics.keep();
-      }
+      if (result.batchSums) this.readings.metrics.set(result.batchSums, weight);
+      if (result.batchSums) this.readings.metrics.keep();
       if (!guarded && whole) {
         this.#state.replace(result.params, result.opt, result.state);
         return this.#count(result.sums, weight, true);
@@ -364,7 +352,7 @@ export class TrainStep {
     return this.#open.view(this.#parts.specs.trainedBy(this.#spec, optimizer), record);
   }
 
-  /** Computes the step at hand, which was not finite and changed nothing, once more. */
+  /** Computes the step at hand once more: it was not finite, and changed nothing. */
   diagnose(): Promise<Diagnosis> {
     return this.#suspects.diagnose(this.#step, this.#spec.loader, this.#state.params, async (suspect, look) => {
       this.takeBatch(suspect.host, suspect.loader, suspect.index);

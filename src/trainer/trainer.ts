@@ -1,17 +1,16 @@
 // The Trainer: what a user holds. It joins model, data, optimizers, engine and hooks, and brackets every call with init and close.
 import { safeText } from "../core/safe-text.ts";
-import { sizeOf, type ArrayInput, type HostArray } from "../core/arrays.ts";
+import { type ArrayInput, type HostArray, sizeOf, toBatch } from "../core/arrays.ts";
 import type { LoadedStateDict, LoadStateDictOptions } from "../checkpoint/formats/state-dict.ts";
-import { Limits, batchesAllowed } from "../core/limits.ts";
-import { toBatch } from "../core/batch.ts";
-import { boundaryRule, type Cadence, type CadenceRule } from "../core/cadence.ts";
+import { Limits, batchesAllowed } from "../core/counters.ts";
+import { boundaryRule, type Cadence } from "../core/cadence.ts";
 import type { ContextOf } from "../core/context.types.ts";
 import { type Disposer, HookRegistry, type OnArguments, addFunction } from "../core/registry.ts";
 import { ContextError } from "../core/errors.ts";
 import { evaluateOnce } from "../core/evaluate.ts";
 import type { CustomEvents, EventName } from "../core/events.ts";
-import type { HostBatch, HostTensors, Loader } from "../core/model.ts";
-import { runLoop } from "../core/loop.ts";
+import type { HostTensors, Loader } from "../core/model.ts";
+import { type Loop, runLoop } from "../core/loop.ts";
 import { checkOptions, is } from "../core/options.ts";
 import { redact, secretsOfEnvironment } from "../platform/redact.ts";
 import { makeResult, type RunResult } from "../core/result.ts";
@@ -19,11 +18,10 @@ import { Run } from "../core/run.ts";
 import { NOT_STARTED, notStarted } from "../core/session.ts";
 import { epochLength, stepsPerEpoch } from "../data/epoch-length.ts";
 import { LoaderSet, PreviewedLoader } from "../data/loader-set.ts";
-import type { StartFacts } from "../distributed/exchange.ts";
 import { currentPlatform } from "../platform/platform.ts";
 import { Interruptions } from "./interruptions.ts";
 import { Calls } from "./calls.ts";
-import { checkMonitors, metricNames, type Preflight, traceLoaders, watchersOf } from "./preflight.ts";
+import { checkAllMonitors, metricNames, type Preflight, traceLoaders } from "./preflight.ts";
 import { checkLoader, checkLossWeights, evalFeeds, firstBatch, type WatchedFeed } from "./feeds.ts";
 import { Session } from "./session.ts";
 import { Once } from "./once.ts";
@@ -44,16 +42,14 @@ export class Trainer {
   readonly hooks: HookRegistry;
   readonly options: TrainerOptions;
   readonly #platform = currentPlatform();
+  readonly #seed: number;
   readonly #problem: Problem;
   readonly #feed: LoaderSet;
   readonly #evals: readonly WatchedFeed[];
-  /** Batches of an epoch at most. */
-  readonly #limitBatches: number;
   readonly #run: Run;
   readonly #warn: (message: string) => void;
   readonly #calls: Calls;
-  readonly #evalEvery: CadenceRule;
-  readonly #logEvery: CadenceRule;
+  readonly #loopOptions: Pick<Loop, "evals" | "evalEvery" | "logEvery" | "evalAtStart" | "limitBatches" | "warn">;
   readonly #place: RunCheckpoints;
   readonly #saver: Saver;
   readonly #membership: GroupMembership;
@@ -61,13 +57,13 @@ export class Trainer {
   #optimizers: OptimizerSet;
   /** One for all calls: a second would have parameters of its own. */
   readonly #session = new Once(() => this.#open());
-  #limits: Limits | undefined;
   /** Have the loaders been checked against the model? */
   #checked = false;
 
   constructor(options: TrainerOptions) {
     checkTrainerOptions(options);
     this.options = options;
+    this.#seed = options.seed ?? 0;
     const warn = options.warn ?? ((message: string) => this.#platform.warn(message));
     // What a hook throws may quote a URL or a header, and warnings end up in files.
     this.#warn = (message) => warn(safeText(redact(message, secretsOfEnvironment())));
@@ -75,13 +71,21 @@ export class Trainer {
     this.#initial = this.#problem.init(this.#seed);
     this.#feed = new LoaderSet(options.train, options.mix);
     const length = epochLength(this.#feed);
-    this.#limitBatches = batchesAllowed(options.limitBatches, "train", length, "the training data");
+    const limitBatches = batchesAllowed(options.limitBatches, "train", length, "the training data");
     checkLossWeights(options.lossWeights ?? {}, this.#feed.names);
     this.#evals = evalFeeds(options);
+    this.#loopOptions = {
+      evals: this.#evals,
+      evalEvery: boundaryRule("evalEvery", options.evalEvery ?? "1 epoch"),
+      logEvery: boundaryRule("logEvery", options.logEvery ?? 10),
+      evalAtStart: options.evalAtStart ?? false,
+      limitBatches,
+      warn: this.#warn,
+    };
     this.#optimizers = this.#makeOptimizers();
     this.#run = this.#makeRun();
     this.#run.accumulate = options.accumulate ?? 1;
-    if (length !== undefined) this.#run.epochBatches = Math.min(length, this.#limitBatches);
+    if (length !== undefined) this.#run.epochBatches = Math.min(length, limitBatches);
     // As far as it is known before fit() has its say: cadences in percent ask for it, in explainPlan() and evaluate() too.
     if (options.epochs !== undefined || options.steps !== undefined)
       this.#run.totalSteps = new Limits(options).totalSteps(this.#stepsPerEpoch());
@@ -98,12 +102,6 @@ export class Trainer {
     const { save = "async", maxRollbacks = 3, closeTimeout: deadline = 10_000 } = options;
     this.#saver = new Saver(this.#trainingState(), this.#place, { save, maxRollbacks, deadline }, this.#warn);
     this.#calls = new Calls(this.hooks, this.#run, deadline, this.#place);
-    this.#evalEvery = boundaryRule("evalEvery", options.evalEvery ?? "1 epoch");
-    this.#logEvery = boundaryRule("logEvery", options.logEvery ?? 10);
-  }
-
-  get #seed(): number {
-    return this.options.seed ?? 0;
   }
 
   /** Trains until a limit, a stop or an interruption. A second call continues towards its own limits. */
@@ -112,9 +110,7 @@ export class Trainer {
     this.#checkMonitors();
     const { restart, resume: _resume, signal, ...given } = options;
     const limits = new Limits({ ...this.options, ...given });
-    await this.#callAndRethrow("fit", async () => {
-      // Not before: a call that is refused must not change those of the run under way.
-      this.#limits = limits;
+    const train = async (): Promise<void> => {
       if (restart) await this.#restart();
       const run = this.#run;
       run.reopen();
@@ -125,14 +121,20 @@ export class Trainer {
         await this.#saver.emergency(failure);
       };
       try {
-        const train = () => this.#train(limits, interruptions, options);
-        await this.#calls.training(() => this.#membership.announcingFailure(train), rescue);
+        const body = () => this.#train(limits, interruptions, options);
+        await this.#calls.training(() => this.#membership.announcingFailure(body), rescue);
       } finally {
         interruptions.stopListening();
         await this.#releasePreviews();
       }
       interruptions.setExitCode(run.interruption);
-    });
+    };
+    try {
+      await this.#call("fit", train);
+    } finally {
+      // An uncaught error ends the process once everything is saved and closed.
+      await this.#platform.rethrowUncaught();
+    }
     return makeResult(this.#run, this.hooks);
   }
 
@@ -156,10 +158,7 @@ export class Trainer {
       const { name = "test" } = options;
       const feed = { name, index: 0, loader: new PreviewedLoader(name, loader), limitBatches: Infinity };
       const loop = this.#evalLoop(await this.#start());
-      await this.#membership.compareStarts(async () => {
-        const { loaderFacts } = await import("./start-facts.ts");
-        return loaderFacts([feed], this.#seed, true);
-      });
+      await this.#membership.compareStarts(({ loaderFacts }) => loaderFacts([feed], this.#seed, true));
       return this.#calls.standalone("standalone", () => evaluateOnce(loop, feed));
     });
   }
@@ -197,15 +196,12 @@ export class Trainer {
   /** Names of the points that probes can see, in the order of the program. Default batch: the last one, or a first one. */
   async probePoints(batch?: Readonly<Record<string, ArrayInput>>): Promise<readonly string[]> {
     const { probes } = await this.#start();
-    return probes.points(batch ? toBatch(batch, () => "probePoints: the caller") : await this.#someBatch());
-  }
-
-  async #someBatch(): Promise<HostBatch> {
-    if (Object.keys(this.#run.batch).length > 0) return this.#run.batch;
+    if (batch) return probes.points(toBatch(batch, () => "probePoints: the caller"));
+    if (Object.keys(this.#run.batch).length > 0) return probes.points(this.#run.batch);
     // An evaluation starts its loader anew, and so does an epoch: looking at a first batch takes nothing away.
     const loader = this.#evals[0]?.loader ?? (this.#run.epochOpen ? undefined : this.#feed);
     if (!loader) throw new ContextError(`probePoints() needs a batch here: an epoch is open, and its data must wait.`);
-    return toBatch(await firstBatch(loader, this.#seed), () => "probePoints: the loader");
+    return probes.points(toBatch(await firstBatch(loader, this.#seed), () => "probePoints: the loader"));
   }
 
   /** Parameters and buffers by name, as host copies. */
@@ -263,8 +259,20 @@ export class Trainer {
     const run = this.#run;
     const { resume } = options;
     run.totalSteps = limits.totalSteps(this.#stepsPerEpoch());
+    run.totalEpochs = Number.isFinite(limits.epochs) ? limits.epochs : undefined;
     const session = await this.#start();
-    await this.#membership.compareStarts(() => this.#startFacts(options));
+    await this.#membership.compareStarts(({ startFacts }) =>
+      startFacts({
+        options: this.options,
+        fit: options,
+        train: this.#feed.loaders,
+        evals: this.#evals,
+        optimizers: this.#optimizers,
+        device: session.state,
+        step: run.clock.now.step,
+        totals: run,
+      }),
+    );
     // In a process group the ranks exchange interruptions first, so that all end at the same step.
     if (!run.group) interruptions.listen((interruption) => void (run.interruption ??= interruption));
     // A resumed run begins elsewhere in the training data.
@@ -276,50 +284,19 @@ export class Trainer {
     if (resume !== undefined) await this.#saver.resume(resume);
     run.startTimer();
     await this.#membership.begin(interruptions.now);
-    await runLoop({
-      ...this.#evalLoop(session),
-      evals: this.#evals,
-      limits,
-      evalEvery: this.#evalEvery,
-      logEvery: this.#logEvery,
-      evalAtStart: this.options.evalAtStart ?? false,
-      limitBatches: this.#limitBatches,
-      warn: this.#warn,
-    });
+    await runLoop({ ...this.#evalLoop(session), ...this.#loopOptions, limits });
     await this.#membership.end();
   }
 
-  async #startFacts(fit: FitOptions): Promise<StartFacts> {
-    const { startFacts } = await import("./start-facts.ts");
-    return startFacts({
-      options: this.options,
-      fit,
-      train: this.#feed.loaders,
-      evals: this.#evals,
-      optimizers: this.#optimizers,
-      device: this.#started().state,
-      step: this.#run.clock.now.step,
-      totals: this.#stepOptions().totals(),
-    });
-  }
-
   #checkMonitors(): void {
-    const enabled = this.hooks.list().filter((hook) => hook.enabled);
-    const hooks = enabled.map(({ name }) => this.hooks.get(name)!);
     const schedules = this.#optimizers.slots.flatMap(({ schedule }) => schedule ?? []);
-    checkMonitors(watchersOf(hooks, schedules), {
-      metrics: this.#metricNames(),
-      logs: hooks.flatMap(({ logs = [] }) => logs),
-      evaluates: this.#evals.length > 0,
-    });
+    checkAllMonitors(this.hooks, schedules, this.#metricNames(), this.#evals.length > 0);
   }
 
   /** Metrics of training and of every evaluation. */
   #metricNames(): string[] {
-    return metricNames(
-      this.options.metrics ?? {},
-      this.#evals.map(({ name }) => name),
-    );
+    const evals = this.#evals.map(({ name }) => name);
+    return metricNames(this.options.metrics ?? {}, evals);
   }
 
   /** Traces the first batch of each evaluation loader, and of each training loader unless the run is under way. */
@@ -348,15 +325,6 @@ export class Trainer {
     };
   }
 
-  /** A call that was ended by an uncaught error ends the process when all is saved and closed. */
-  async #callAndRethrow(name: string, body: () => Promise<void>): Promise<void> {
-    try {
-      await this.#call(name, body);
-    } finally {
-      await this.#platform.rethrowUncaught();
-    }
-  }
-
   /** A public call. */
   async #call<T>(name: string, body: () => Promise<T>): Promise<T> {
     try {
@@ -367,12 +335,12 @@ export class Trainer {
     }
   }
 
-  #start(): Promise<Session> {
-    return this.#session.get();
+  async #start(): Promise<Session> {
+    return (this.#run.session = await this.#session.get());
   }
 
   async #open(): Promise<Session> {
-    const session = await Session.open({
+    return Session.open({
       options: this.options,
       initial: this.#initial,
       problem: this.#problem,
@@ -382,11 +350,8 @@ export class Trainer {
       loaders: this.#feed,
       saver: this.#saver,
       group: await this.#membership.join(),
-      stepOptions: this.#stepOptions(),
       warn: this.#warn,
     });
-    this.#run.session = session;
-    return session;
   }
 
   #started(): Session {
@@ -423,21 +388,12 @@ export class Trainer {
     });
   }
 
-  #stepOptions() {
-    const { clipNorm, clipValue, lossWeights = {} } = this.options;
-    const totals = () => ({
-      totalSteps: this.#run.totalSteps,
-      totalEpochs: Number.isFinite(this.#limits!.epochs) ? this.#limits!.epochs : undefined,
-    });
-    return { seed: this.#seed, clipNorm, clipValue, lossWeights, totals };
-  }
-
   #stepsPerEpoch(): number | undefined {
     return stepsPerEpoch(this.#feed, {
       // As given, not as a hook has it now: the length of the run must not depend on when one asks.
       accumulate: this.options.accumulate ?? 1,
       held: this.#optimizers.tied,
-      limit: this.#limitBatches,
+      limit: this.#loopOptions.limitBatches,
     });
   }
 

@@ -3,12 +3,11 @@ import type { HostBatch, MaybePromise, Tensor, TensorBatch, Tensors } from "../.
 import type { Buffer, Engine, Halfway, JitOptions, Tree } from "../../engines/engine.ts";
 import { DataError, HooklineError, ProgramError } from "../../core/errors.ts";
 import { chain, messageOf } from "../../core/maybe.ts";
-import { measure, samplesIn, toBatch } from "../../core/batch.ts";
+import { type HostArray, isHostArray, measure, samplesIn, toBatch } from "../../core/arrays.ts";
 import type { FetchedBatch } from "../../core/session.ts";
 import type { LoaderSet } from "../../data/loader-set.ts";
 import { cutShare, type Part } from "../../data/share.ts";
 import { layerOf } from "../../nn/tap.ts";
-import { isHostArray, type HostArray } from "../../core/arrays.ts";
 import type { Buffers } from "../device-state.ts";
 import type { Micro } from "../open-step.ts";
 import { outOfRange, visitIndices, type PlacedRange } from "../../nn/indices.ts";
