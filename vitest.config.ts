@@ -12,7 +12,8 @@ export default defineConfig({
   },
   test: {
     include: ["src/**/*.test.ts", "tests/**/*.test.ts"],
-    exclude: ["tests/soak/**"],
+    exclude: ["tests/soak/**", "tests/.programs/**"],
+    globalSetup: "./tests/support/compile-programs.ts",
     // Only to end a test that hangs: how long one takes depends on what else the machine does.
     testTimeout: 180_000,
     hookTimeout: 180_000,

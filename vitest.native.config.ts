@@ -10,7 +10,7 @@ export default defineConfig({
       "tests/trace/**/*.test.ts",
       "tests/resume/{every-step,rollback,saving}.test.ts",
       "tests/hooks/{document*,reference}.test.ts",
-      "src/hooks/{custom-step,ema,freeze,gradient-*,loss-*,nan-guard,probe,swa,weight-monitor}.test.ts",
+      "src/hooks/**/{custom-step,ema,freeze,gradient-*,loss-*,nan-guard,probe,swa,weight-monitor}.test.ts",
     ],
     // Hundreds of runs that are about events, not about numbers.
     exclude: ["tests/trace/{completeness,error-policy,verbs}.test.ts"],

@@ -4,8 +4,8 @@ import { randomUUID } from "node:crypto";
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { setTimeout as sleep } from "node:timers/promises";
-import { fileURLToPath } from "node:url";
 import { NOTES_VARIABLE, type RankNote } from "./notes.ts";
+import { compiled } from "../support/programs.ts";
 
 /** For `describe.skipIf(!mpirunWorks)`. */
 export const mpirunWorks = spawnSync("mpirun", ["--version"]).status === 0;
@@ -57,7 +57,7 @@ export function startRanks(
 ): RunningRanks {
   const marker = `ranks-${randomUUID()}`;
   const folder = mkdtempSync(`${tmpdir()}/hookline-ranks-`);
-  const program = [process.execPath, "--import", "tsx", fileURLToPath(script), ...args, marker];
+  const program = [process.execPath, compiled(script), ...args, marker];
   const [file, ...rest] = command(n, program);
   const child = spawn(file!, rest, {
     stdio: ["ignore", "pipe", "pipe"],

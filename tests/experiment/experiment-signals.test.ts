@@ -1,15 +1,14 @@
 // Signals to a process with an experiment, and an AbortSignal: whatever it is doing, it ends in time and keeps what is complete.
-import { fileURLToPath } from "node:url";
 import type { Hook } from "hookline";
 import { describe, expect, it } from "vitest";
 import type { ExperimentChildOptions, ExperimentNote } from "../process/experiment-child.ts";
 import { startNoting } from "../support/noting-child.ts";
 import { tinyExperiment } from "../support/tiny-experiment.ts";
 import { tinyData } from "hookline/testing";
+import { compiled } from "../support/programs.ts";
 
-const script = fileURLToPath(new URL("../process/experiment-child.ts", import.meta.url));
-const start = (options: ExperimentChildOptions) =>
-  startNoting<ExperimentNote>(["--import", "tsx", script, JSON.stringify(options)]);
+const script = compiled(new URL("../process/experiment-child.ts", import.meta.url));
+const start = (options: ExperimentChildOptions) => startNoting<ExperimentNote>([script, JSON.stringify(options)]);
 
 describe("a signal", () => {
   it.each([

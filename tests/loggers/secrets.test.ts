@@ -5,11 +5,11 @@ import { existsSync, readdirSync } from "node:fs";
 import { createServer, type IncomingMessage } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { expect, it, onTestFinished } from "vitest";
 import { redact } from "../../src/platform/redact.ts";
 import { temporaryFolder, textOf } from "./queue-runs.ts";
 import { plants } from "./secrets-plants.ts";
+import { compiled } from "../support/programs.ts";
 
 /** W&B's, MLflow's and a webhook's service in one, that writes down all it gets but what it must get: their own keys. */
 async function services(): Promise<{ readonly url: string; readonly received: string[] }> {
@@ -36,11 +36,11 @@ async function services(): Promise<{ readonly url: string; readonly received: st
   return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, received };
 }
 
-const script = fileURLToPath(new URL("./secrets-child.ts", import.meta.url));
+const script = compiled(new URL("./secrets-child.ts", import.meta.url));
 
 async function train(how: string, dir: string, url: string): Promise<string> {
   const { env, args } = plants();
-  const child = spawn(process.execPath, ["--import", "tsx", script, how, dir, url, ...args], {
+  const child = spawn(process.execPath, [script, how, dir, url, ...args], {
     env: { ...process.env, ...env },
   });
   let output = "";

@@ -1,9 +1,8 @@
-// Starts train-child.ts, from its source.
-import { fileURLToPath } from "node:url";
+// Starts train-child.ts.
+import { compiled } from "../support/programs.ts";
 import { startNoting, type NotingChild } from "../support/noting-child.ts";
 import type { ChildOptions, Note } from "./train-child.ts";
 
-const script = fileURLToPath(new URL("./train-child.ts", import.meta.url));
+const script = compiled(new URL("./train-child.ts", import.meta.url));
 
-export const startChild = (options: ChildOptions): NotingChild<Note> =>
-  startNoting(["--import", "tsx", script, JSON.stringify(options)]);
+export const startChild = (options: ChildOptions): NotingChild<Note> => startNoting([script, JSON.stringify(options)]);

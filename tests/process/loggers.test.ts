@@ -1,14 +1,14 @@
 // Loggers that send, in processes that are killed or end while the service is down: nothing lost, nothing twice.
 import { spawn } from "node:child_process";
-import { fileURLToPath } from "node:url";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { downHalfOfTheTime, type Fault, type FaultyServer } from "../loggers/queue-faults.ts";
 import { range, temporaryFolder, textOf } from "../loggers/queue-runs.ts";
 import { mlflowServer } from "../support/mlflow-server.ts";
 import { parseExtended, wandbServer } from "../support/wandb-server.ts";
 import type { LoggersChild } from "./loggers-child.ts";
+import { compiled } from "../support/programs.ts";
 
-const script = fileURLToPath(new URL("./loggers-child.ts", import.meta.url));
+const script = compiled(new URL("./loggers-child.ts", import.meta.url));
 const KEY = "k".repeat(40);
 
 interface Target {
@@ -41,7 +41,7 @@ type Child = Omit<LoggersChild, "apiKey" | "timeout">;
 
 function start(child: Child): { readonly kill: () => void; readonly ended: Promise<Outcome> } {
   const options: LoggersChild = { ...child, apiKey: KEY, timeout: 3000 };
-  const started = spawn(process.execPath, ["--import", "tsx", script, JSON.stringify(options)]);
+  const started = spawn(process.execPath, [script, JSON.stringify(options)]);
   let output = "";
   for (const stream of [started.stdout, started.stderr]) stream.on("data", (text) => (output += String(text)));
   const ended = new Promise<Outcome>((resolve) => {

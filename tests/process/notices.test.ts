@@ -1,17 +1,17 @@
 // Hooks that send notices must not keep the process: whatever the service does, it ends soon after the run.
 import { spawn } from "node:child_process";
-import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
 import { noticeServer, type Mode } from "../support/notice-server.ts";
+import { compiled } from "../support/programs.ts";
 
-const script = fileURLToPath(new URL("./notice-child.ts", import.meta.url));
+const script = compiled(new URL("./notice-child.ts", import.meta.url));
 
 /** It takes less than 5 s where the machine is free. What hangs would never end. */
 const AT_LAST = 60_000;
 
 /** Milliseconds from the end of the run to the end of the process. */
 async function lingering(url: string): Promise<number> {
-  const child = spawn(process.execPath, ["--import", "tsx", script, url], { stdio: ["ignore", "pipe", "inherit"] });
+  const child = spawn(process.execPath, [script, url], { stdio: ["ignore", "pipe", "inherit"] });
   let output = "";
   child.stdout.on("data", (chunk) => (output += String(chunk)));
   const code = await new Promise((resolve) => void child.on("close", resolve));

@@ -1,10 +1,10 @@
 // The progress bar and the console log where there is no terminal: golden output, and silence where it is asked for.
 import { spawn } from "node:child_process";
-import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
 import type { BarChild } from "../terminal/bar-child.ts";
+import { compiled } from "../support/programs.ts";
 
-const script = fileURLToPath(new URL("../terminal/bar-child.ts", import.meta.url));
+const script = compiled(new URL("../terminal/bar-child.ts", import.meta.url));
 
 interface Output {
   readonly out: string;
@@ -17,11 +17,10 @@ function run(
   { env = {}, args = [] }: { env?: NodeJS.ProcessEnv; args?: string[] } = {},
 ): Promise<Output> {
   const { NO_COLOR: _, FORCE_COLOR: __, HOOKLINE_QUIET: ___, ...inherited } = process.env;
-  const child = spawn(
-    process.execPath,
-    ["--import", "tsx", script, JSON.stringify({ folder: "", ...options }), ...args],
-    { env: { ...inherited, ...env }, stdio: ["ignore", "pipe", "pipe"] },
-  );
+  const child = spawn(process.execPath, [script, JSON.stringify({ folder: "", ...options }), ...args], {
+    env: { ...inherited, ...env },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
   let [out, err] = ["", ""];
   child.stdout.setEncoding("utf8").on("data", (text: string) => (out += text));
   child.stderr.setEncoding("utf8").on("data", (text: string) => (err += text));
@@ -66,7 +65,7 @@ describe("without a terminal", () => {
 });
 
 it("a reader that goes away does not end the run", async () => {
-  const child = spawn(process.execPath, ["--import", "tsx", script, JSON.stringify({ bar: { plainEvery: 0.1 } })], {
+  const child = spawn(process.execPath, [script, JSON.stringify({ bar: { plainEvery: 0.1 } })], {
     stdio: ["ignore", "pipe", "pipe"],
   });
   child.stdout.once("data", () => child.stdout.destroy());

@@ -3,13 +3,13 @@ import { spawn, type ChildProcess } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { openDirectoryStore } from "hookline/checkpoint";
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { s3Server, type S3Server } from "../support/s3-server.ts";
 import type { S3ChildOptions, S3ChildReport } from "./s3-child.ts";
+import { compiled } from "../support/programs.ts";
 
-const script = fileURLToPath(new URL("./s3-child.ts", import.meta.url));
+const script = compiled(new URL("./s3-child.ts", import.meta.url));
 const MB = 1 << 20;
 
 let bucket: S3Server;
@@ -29,7 +29,7 @@ function start(
   ...args: string[]
 ): ChildProcess {
   const options: S3ChildOptions = { mode, folder, upload: { ...bucket.options, run: "r", ...more } };
-  return spawn(process.execPath, ["--import", "tsx", script, JSON.stringify(options), ...args], {
+  return spawn(process.execPath, [script, JSON.stringify(options), ...args], {
     stdio: ["ignore", "pipe", "inherit"],
   });
 }

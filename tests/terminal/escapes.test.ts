@@ -2,13 +2,13 @@
 import { execFile, spawnSync } from "node:child_process";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { encodeSafetensors } from "../../src/checkpoint/formats/safetensors.ts";
 import { installHookline, type Ended, type Installed } from "../cli/installed.ts";
 import { CONFIG, tinyProject } from "../cli/tiny-project.ts";
 import { root, sources } from "../support/sources.ts";
 import { PLANTED, unsafeIn } from "./planted.ts";
+import { compiled } from "../support/programs.ts";
 
 vi.setConfig({ testTimeout: 120_000 });
 
@@ -34,8 +34,8 @@ test("only these files print, and each says why", () => {
 });
 
 describe("a program", () => {
-  const child = fileURLToPath(new URL("./escapes-child.ts", import.meta.url));
-  const command = [process.execPath, "--import", "tsx", child];
+  const child = compiled(new URL("./escapes-child.ts", import.meta.url));
+  const command = [process.execPath, child];
   const hasScript = spawnSync("script", ["--version"]).status === 0;
 
   /** What it prints, both streams together. */

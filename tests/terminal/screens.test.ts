@@ -3,12 +3,12 @@ import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { fileURLToPath } from "node:url";
 import { describe, expect, it, onTestFinished } from "vitest";
 import type { BarChild } from "./bar-child.ts";
 import { hasTmux, Screen, type ScreenOptions } from "./tmux.ts";
+import { compiled } from "../support/programs.ts";
 
-const script = fileURLToPath(new URL("./bar-child.ts", import.meta.url));
+const script = compiled(new URL("./bar-child.ts", import.meta.url));
 
 class Run {
   readonly screen: Screen;
@@ -17,10 +17,7 @@ class Run {
   constructor(options: Omit<BarChild, "folder">, size: ScreenOptions) {
     const folder = mkdtempSync(join(tmpdir(), "hookline-"));
     this.#folder = folder;
-    this.screen = new Screen(
-      [process.execPath, "--import", "tsx", script, JSON.stringify({ ...options, folder })],
-      size,
-    );
+    this.screen = new Screen([process.execPath, script, JSON.stringify({ ...options, folder })], size);
     onTestFinished(() => {
       this.screen.close();
       rmSync(folder, { recursive: true, force: true });

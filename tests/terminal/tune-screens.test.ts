@@ -3,12 +3,12 @@ import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { fileURLToPath } from "node:url";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { hasTmux, Screen, type ScreenOptions } from "./tmux.ts";
 import type { TuneChild } from "./tune-child.ts";
+import { compiled } from "../support/programs.ts";
 
-const script = fileURLToPath(new URL("./tune-child.ts", import.meta.url));
+const script = compiled(new URL("./tune-child.ts", import.meta.url));
 const golden = (name: string): string => `golden/tune-${name}.txt`;
 
 if (!hasTmux) console.warn("No tmux, so no screens: apt-get install tmux");
@@ -17,7 +17,7 @@ if (!hasTmux) console.warn("No tmux, so no screens: apt-get install tmux");
 async function startAt(point: string, size: ScreenOptions) {
   const folder = mkdtempSync(join(tmpdir(), "hookline-"));
   const child: TuneChild = { folder, holds: [point] };
-  const screen = new Screen([process.execPath, "--import", "tsx", script, JSON.stringify(child)], size);
+  const screen = new Screen([process.execPath, script, JSON.stringify(child)], size);
   onTestFinished(() => {
     screen.close();
     rmSync(folder, { recursive: true, force: true });
