@@ -1,7 +1,8 @@
-// hookline/checkpoint: the files that models are kept in, and stores that a crash cannot tear.
-// Reading never executes anything; a bad file is a CheckpointError.
+// hookline/checkpoint: files of weights, and stores of checkpoints that survive crashes. Reading never runs code from a
+// file; a bad file is a CheckpointError.
 import "../core/ambient.ts";
 export { CheckpointError } from "../core/errors.ts";
+export { WEIGHT_FORMATS, type WeightsFormatName } from "../core/saving.ts";
 export {
   type ConvertOptions,
   type SaveWeightsOptions,
@@ -14,8 +15,8 @@ export { NameTemplate } from "./name-template.ts";
 export { fromHostArrays, rawValues, toHostArrays } from "./formats/tensor-values.ts";
 export { decodePt, encodePt } from "./formats/torch/pt.ts";
 export { decodeSafetensors, encodeSafetensors, safetensorsParts } from "./formats/safetensors.ts";
-export { type ByteSource, SafetensorsFile, ShardedSafetensors } from "./formats/safetensors-file.ts";
-export { type FileDType, type FileTensor, type FileTensors } from "./formats/tensor.ts";
+export { SafetensorsFile, ShardedSafetensors } from "./formats/safetensors-file.ts";
+export { type FileDType, type FileTensor, type FileTensors, type ByteSource } from "./formats/tensor.ts";
 export {
   decodeTorchCheckpoint,
   encodeTorchCheckpoint,
@@ -32,7 +33,6 @@ export {
 export {
   type InspectOptions,
   type InspectedCheckpoint,
-  type TensorSummary,
   describeCheckpoint,
   inspectCheckpoint,
 } from "./weights/inspect.ts";
@@ -56,3 +56,4 @@ export {
   sharedBytes,
 } from "./store.ts";
 export type { PtValue } from "./formats/torch/pickle-writer.ts";
+export type { TensorSummary } from "./formats/weights-formats.ts";

@@ -63,13 +63,13 @@ async function epoch(loop: Loop): Promise<number | undefined> {
   const { saves } = session;
   const isReopened = run.epochOpen;
   if (!isReopened) {
-    saves.depart();
+    saves.markInconsistent();
     run.clock.now.epoch++;
     run.epochOpen = true;
     run.batchIdx = -1;
     session.data.begin(run.clock.now.epoch - 1, loop.seed);
     session.readings.resetEpoch();
-    saves.arrive();
+    saves.markConsistent();
   }
   let loss: number | undefined;
   await scope(loop, run.epochEntered ? REST_OF_EPOCH : EPOCH, async () => {
@@ -80,7 +80,7 @@ async function epoch(loop: Loop): Promise<number | undefined> {
   run.epochEntered = false;
   await saves.rollback();
   // The epoch has ended: a hook that fails while it is logged does not make the resumed run end and log it again.
-  saves.arrive();
+  saves.markConsistent();
   const audience = epochLogDue(loop);
   if (audience) await log(loop, audience);
   await run.exchange("epochLog");
@@ -114,7 +114,7 @@ async function steps(loop: Loop, isReopened: boolean): Promise<boolean> {
 async function closeEpoch(loop: Loop, isWhole: boolean): Promise<number | undefined> {
   const { run, session } = loop;
   const { now } = run.clock;
-  session.saves.depart();
+  session.saves.markInconsistent();
   let isCutShort = !isWhole;
   // A skipped epoch counts as finished; an interrupted one is continued by the next `fit`.
   run.epochOpen = isCutShort && !run.skips("epoch");
@@ -141,7 +141,7 @@ async function closeEpoch(loop: Loop, isWhole: boolean): Promise<number | undefi
 async function step(loop: Loop, first: number): Promise<void> {
   const { run, session } = loop;
   const { saves } = session;
-  saves.depart();
+  saves.markInconsistent();
   run.beginStep();
   session.step.beginStep(run.clock.now.step, run.clock.now.epoch - 1);
   await scope(loop, STEP, () => microBatches(loop, first));
@@ -250,7 +250,7 @@ function skipBatch({ run, session }: Loop): void {
 function update(loop: Loop, first: number, seen: number): MaybePromise<void> {
   const { run, session } = loop;
   return chain(session.step.isOpen ? splitUpdate(loop, first, seen) : undefined, () => {
-    session.saves.arrive();
+    session.saves.markConsistent();
     run.skipped ||= !session.step.updated;
   });
 }

@@ -4,9 +4,10 @@ import type { HostTensors } from "./model.ts";
 import { checkOptions, is } from "./options.ts";
 import { checkName } from "./safe-name.ts";
 
-/** In what weights are written. */
+/** The names of the formats of weights. */
 export const WEIGHT_FORMATS = ["safetensors", "pt"] as const;
-export type WeightFormat = (typeof WEIGHT_FORMATS)[number];
+/** The name of a format of weights. */
+export type WeightsFormatName = (typeof WEIGHT_FORMATS)[number];
 
 /** What a checkpoint is named after. */
 export interface SaveMoment {
@@ -20,7 +21,7 @@ export interface SaveOptions {
   /** Default `step-000500`. A function is asked when the boundary's evaluation is done, and sees its metrics. */
   readonly name?: string | ((moment: SaveMoment) => string);
   /** `pt` keeps model and optimizer as PyTorch does, in `checkpoint.pt`. Default `safetensors`. */
-  readonly format?: WeightFormat;
+  readonly format?: WeightsFormatName;
   /** Reads back what was written before it counts as saved. Default false. */
   readonly verify?: boolean;
   /**

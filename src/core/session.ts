@@ -173,19 +173,19 @@ export interface Session {
 
   /** Saves and restores the run. */
   readonly saves: {
-    /** Has the boundary anything to do here? Asked after every step. */
+    /** Whether `boundary` or `rollback` has anything to do. Read after every step. */
     readonly pending: boolean;
-    /** After `trainBegin`: a place that cannot be written to must be an error now, not after the first hour. */
+    /** After `trainBegin`. A directory that cannot be written is an error now, not after the first hour. */
     begin(): Promise<void>;
     /** Returns to a checkpoint, if a hook requested it: before anything else that a boundary does. */
     rollback(): Promise<void>;
     /** Saves, if a hook requested it, and reports what has become durable or has failed. */
     boundary(): Promise<void>;
-    /** The run leaves a state that could be saved: an emergency would save the state as it is now. */
-    depart(): void;
-    /** The state can be saved again. */
-    arrive(): void;
-    /** The last save, and the wait for what is under way. */
+    /** The state begins to change: until `markConsistent`, an emergency saves it as it is now. */
+    markInconsistent(): void;
+    /** The state is consistent again and can be saved. */
+    markConsistent(): void;
+    /** Does the last save and waits for the one in progress. */
     end(): Promise<void>;
   };
 

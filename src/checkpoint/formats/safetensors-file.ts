@@ -1,14 +1,17 @@
-// Safetensors files of which single tensors are read without the rest, and models split over several such files.
-import { type BadFile, type FileTensor, badFile, quote, suggestName } from "./tensor.ts";
-import { headerLength, parseHeader, type Header, type TensorInfo } from "./safetensors.ts";
+// Safetensors files of which single tensors are read without the rest, models split over several such files, and the
+// description of the format.
+import { type BadFile, badFile, type ByteSource, countNumbers, type FileTensor, quote, suggestName } from "./tensor.ts";
+import type { WeightsFormat } from "./weights-formats.ts";
+import {
+  decodeSafetensors,
+  type Header,
+  headerLength,
+  parseHeader,
+  safetensorsParts,
+  type TensorInfo,
+} from "./safetensors.ts";
 import { JsonReader } from "./json-reader.ts";
 import type { Json } from "../../core/options.ts";
-
-/** Where bytes come from: a file handle, a Blob, a server that supports ranges. */
-export interface ByteSource {
-  readonly size: number;
-  read(offset: number, length: number): Promise<Uint8Array>;
-}
 
 /**
  * A safetensors file opened for reading one tensor at a time: only the header is in memory.
@@ -145,15 +148,36 @@ export class ShardedSafetensors {
     return opened;
   }
 
-  /** A shard must have exactly what the index says: files of different models are easily mixed up. */
   async #openShard(shard: string): Promise<SafetensorsFile> {
     const file = await SafetensorsFile.open(await this.#open(shard), shard);
-    const names = new Set(file.names);
-    for (const [name, where] of this.index.weightMap)
-      if (where === shard && !names.delete(name))
-        throw this.#bad(`${shard} lacks tensor ${quote(name)}, which the index says it has`);
-    for (const name of names)
-      throw this.#bad(`${shard} has tensor ${quote(name)}, which the index does not name there`);
+    checkShard(this.index, shard, file.names, this.#bad);
     return file;
   }
 }
+
+/** A shard must have exactly what the index says: files of different models are easily mixed up. */
+export function checkShard({ weightMap }: ShardIndex, shard: string, found: readonly string[], bad: BadFile): void {
+  const names = new Set(found);
+  for (const [name, where] of weightMap)
+    if (where === shard && !names.delete(name))
+      throw bad(`${shard} lacks tensor ${quote(name)}, which the index says it has`);
+  for (const name of names) throw bad(`${shard} has tensor ${quote(name)}, which the index does not name there`);
+}
+
+export const safetensors: WeightsFormat = {
+  name: "safetensors",
+  endings: [".safetensors"],
+  modelFile: "model.safetensors",
+  checkpointFile: { name: "model.safetensors" },
+  read: decodeSafetensors,
+  // Some readers (Hugging Face's transformers) refuse a file without `format`. Names and layouts are PyTorch's.
+  encode: (tensors, metadata) => safetensorsParts(tensors, { format: "pt", ...metadata }),
+  async inspect(source, path) {
+    const file = await SafetensorsFile.open(source, path);
+    const tensors = file.names.map((name) => {
+      const { dtype, shape, begin, end } = file.info(name);
+      return { name, dtype, shape, bytes: end - begin };
+    });
+    return { tensors, parameters: countNumbers(tensors) };
+  },
+};

@@ -4,8 +4,8 @@ import { describe, expect, it } from "vitest";
 import { CheckpointError } from "../../core/errors.ts";
 import { fromHostArrays, toHostArrays } from "./tensor-values.ts";
 import { decodeSafetensors, encodeSafetensors, safetensorsParts } from "./safetensors.ts";
-import { type ByteSource, SafetensorsFile, ShardedSafetensors } from "./safetensors-file.ts";
-import { bytesPerElement, DTYPES, sizeInBytes, type FileTensor, type FileTensors } from "./tensor.ts";
+import { SafetensorsFile, ShardedSafetensors } from "./safetensors-file.ts";
+import { bytesPerElement, DTYPES, sizeInBytes, type FileTensor, type FileTensors, type ByteSource } from "./tensor.ts";
 
 const floats = (values: number[], shape: number[]): FileTensor => ({
   dtype: "F32",

@@ -50,6 +50,12 @@ export const isFileTensor = (value: unknown): value is FileTensor =>
 /** The tensors of a file by name. */
 export type FileTensors = Record<string, FileTensor>;
 
+/** Where bytes come from: a file handle, a Blob, a server that supports ranges. */
+export interface ByteSource {
+  readonly size: number;
+  read(offset: number, length: number): Promise<Uint8Array>;
+}
+
 export const DTYPES = Object.keys(BITS) as readonly FileDType[];
 
 export const isFileDType = (name: string): name is FileDType => Object.hasOwn(BITS, name);
@@ -73,6 +79,10 @@ export function sizeInBytes(dtype: FileDType, shape: readonly number[]): number 
   const size = (elements / 8) * BITS[dtype];
   return Number.isSafeInteger(size) ? size : `${elements} elements of ${dtype}, which do not fill whole bytes`;
 }
+
+/** How many numbers tensors have in all. */
+export const countNumbers = (tensors: readonly { readonly shape: readonly number[] }[]): number =>
+  tensors.reduce((sum, { shape }) => sum + shape.reduce((a, b) => a * b, 1), 0);
 
 /** `__proto__`, alone or between dots: as a property name it would change an object's prototype. */
 export const isForbiddenName = (name: string): boolean =>

@@ -3,11 +3,11 @@ import { CheckpointError, HooklineError } from "../../core/errors.ts";
 import { didYouMean } from "../../core/names.ts";
 import { builtin } from "../../platform/builtin.ts";
 import { codeOf } from "../../platform/error-code.ts";
-import type { ByteSource } from "../formats/safetensors-file.ts";
 import { damaged, problem } from "../../platform/file-errors.ts";
 import { LARGEST_MANIFEST, MANIFEST, digestOf, parseManifest } from "../manifest.ts";
 import { newerVersion } from "../stores/scan.ts";
 import type { FileEntry, SavedCheckpoint } from "../store.ts";
+import type { ByteSource } from "../formats/tensor.ts";
 
 type Fs = ReturnType<typeof process.getBuiltinModule<"node:fs/promises">>;
 type Handle = Awaited<ReturnType<Fs["open"]>>;

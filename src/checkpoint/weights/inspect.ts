@@ -1,19 +1,17 @@
-// What is in a checkpoint or a file of tensors, and whether it can be trusted: plain data for people and tools.
+// Inspects a checkpoint or a file of tensors: what is in it, and whether it is damaged, as data and as text.
 import { CheckpointError } from "../../core/errors.ts";
 import { checkOptions, is } from "../../core/options.ts";
-import { OpenFiles, bytesOf, entryAt, manifestOf, nodePath, verifyFile, verifyInCheckpoint } from "./files.ts";
-import { type FileKind, NothingHere, checkpointsIn, kindOfFile, placeOf } from "./read-weights.ts";
-import type { BadCheckpoint, CheckpointInfo } from "../store.ts";
-import { SafetensorsFile, parseShardIndex } from "../formats/safetensors-file.ts";
-import { decodePt } from "../formats/torch/pt.ts";
-import { type FileDType, isFileTensor } from "../formats/tensor.ts";
-import { weightsIn } from "../formats/torch/torch-checkpoint.ts";
-import type { PtValue } from "../formats/torch/pickle-writer.ts";
 import { safeLine } from "../../core/safe-text.ts";
+import type { WeightsFormatName } from "../../core/saving.ts";
+import { parseShardIndex } from "../formats/safetensors-file.ts";
+import { formatOfFile, type TensorSummary } from "../formats/weights-formats.ts";
+import type { BadCheckpoint, CheckpointInfo } from "../store.ts";
+import { bytesOf, entryAt, manifestOf, nodePath, OpenFiles, verifyFile, verifyInCheckpoint } from "./files.ts";
+import { CHECKPOINT_FILES, checkpointsIn, locate, NothingHere, type WeightsFile } from "./read-weights.ts";
 
 /** Options of `inspectCheckpoint`. */
 export interface InspectOptions {
-  /** False trusts files of the right size without reading them through; default true. */
+  /** False compares only the sizes of files, not their digests; default true. */
   readonly verifyDigests?: boolean;
 }
 
@@ -21,9 +19,9 @@ export interface InspectOptions {
 export interface InspectedCheckpoint extends Partial<
   Pick<CheckpointInfo, "step" | "epoch" | "reason" | "metrics" | "time">
 > {
-  /** What was looked at: of a run, its newest intact checkpoint. */
+  /** What was inspected: of a run, its newest intact checkpoint. */
   readonly path: string;
-  readonly kind: "checkpoint" | FileKind;
+  readonly kind: "checkpoint" | WeightsFormatName | `${WeightsFormatName}-index`;
   /** Whether there are no problems. */
   readonly valid: boolean;
   /** Each begins with the file that is to blame. */
@@ -39,21 +37,19 @@ export interface InspectedCheckpoint extends Partial<
 }
 
 /**
- * Looks at a checkpoint, a run, or a file of tensors. Damage is reported, not thrown. Of safetensors only headers are
- * read, and everything once more for the digests.
+ * Inspects a checkpoint, a run, or a file of tensors. Damage is reported, not thrown. Apart from the comparison of
+ * digests, only the headers of safetensors files are read.
  * @example console.log(describeCheckpoint(await inspectCheckpoint("runs/mnist")));
  */
 export async function inspectCheckpoint(path: string, options: InspectOptions = {}): Promise<InspectedCheckpoint> {
   checkOptions("inspectCheckpoint", { path, ...options }, { path: is.name, verifyDigests: is.boolean }, ["path"]);
   const { verifyDigests = true } = options;
-  const place = await placeOf(path);
-  if (place.kind === "checkpoints") return inspectNewest(place.path, verifyDigests);
-  return place.kind === "checkpoint"
-    ? inspectFolder(place.path, verifyDigests)
-    : inspectFile(place.kind, place.path, verifyDigests);
+  const at = await locate(path);
+  if (at.kind === "checkpoints") return inspectNewest(at.path, verifyDigests);
+  return at.kind === "checkpoint" ? inspectFolder(at.path, verifyDigests) : inspectFile(at, verifyDigests);
 }
 
-/** A run that is going on removes checkpoints while one looks: then it is looked at again. */
+/** Retries: a run that is training may remove checkpoints meanwhile. */
 async function inspectNewest(root: string, digests: boolean, attempts = 3): Promise<InspectedCheckpoint> {
   try {
     return await inspectNewestNow(root, digests);
@@ -63,7 +59,7 @@ async function inspectNewest(root: string, digests: boolean, attempts = 3): Prom
   }
 }
 
-/** The newest that is intact; if none is, the newest. */
+/** The newest intact checkpoint, or the newest if none is intact. */
 async function inspectNewestNow(root: string, digests: boolean): Promise<InspectedCheckpoint> {
   const problems = new Problems();
   const found = await problems.catch(() => checkpointsIn(root));
@@ -91,13 +87,13 @@ async function inspectFolder(dir: string, digests: boolean): Promise<InspectedCh
     if (problems.list.length > before) damaged.add(name);
   }
   const files = await filesIn(dir);
-  const contents: [name: string, contents: FileContents][] = [];
+  const contents: [name: string, contents: Contents][] = [];
   for (const { name } of files) {
-    const kind = kindOfFile(name);
-    if (kind === undefined) continue;
-    // A damaged file may still have a sound header that says what was in it; that it is damaged has been said.
+    const format = formatOfFile(name);
+    if (!format) continue;
+    // The header of a damaged file may still be readable. The damage itself is reported already.
     const known = damaged.has(name) ? new Problems() : problems;
-    const found = await known.catch(() => contentsOf(kind, join(dir, name)));
+    const found = await known.catch(() => contentsOf({ path: join(dir, name), ...format }));
     if (found) contents.push([name, found]);
   }
   const { step, epoch, reason, metrics, time } = manifest ?? {};
@@ -105,27 +101,28 @@ async function inspectFolder(dir: string, digests: boolean): Promise<InspectedCh
   return { ...report(dir, "checkpoint", files, contents, problems), ...(about as object) };
 }
 
-async function inspectFile(kind: FileKind, path: string, digests: boolean): Promise<InspectedCheckpoint> {
+async function inspectFile(at: WeightsFile, digests: boolean): Promise<InspectedCheckpoint> {
+  const { path, format, isIndex } = at;
   const { basename, dirname } = nodePath();
   const problems = new Problems();
   if (digests) await problems.catch(() => verifyInCheckpoint(path));
-  const found = await problems.catch(() => contentsOf(kind, path));
+  const found = await problems.catch(() => contentsOf(at));
   const names = new Set([basename(path), ...(found?.tensors ?? []).map(({ file }) => file)]);
   const files = (await filesIn(dirname(path))).filter(({ name }) => names.has(name));
+  const kind = isIndex ? (`${format.name}-index` as const) : format.name;
   return report(path, kind, files, found ? [[basename(path), found]] : [], problems);
 }
-
-/** The files that have a checkpoint's own weights. */
-const MODEL = ["model.safetensors", "checkpoint.pt"];
 
 function report(
   path: string,
   kind: InspectedCheckpoint["kind"],
   files: InspectedCheckpoint["files"],
-  contents: readonly (readonly [name: string, contents: FileContents])[],
+  contents: readonly (readonly [name: string, contents: Contents])[],
   { list }: Problems,
 ): InspectedCheckpoint {
-  const model = contents.filter(([name]) => kind !== "checkpoint" || MODEL.includes(name));
+  const model = contents.filter(
+    ([name]) => kind !== "checkpoint" || CHECKPOINT_FILES.some((file) => file.name === name),
+  );
   return {
     path,
     kind,
@@ -149,7 +146,7 @@ async function filesIn(dir: string): Promise<{ name: string; bytes: number }[]> 
   return (await Promise.all(found)).flat();
 }
 
-/** Turns what is wrong with files into findings. */
+/** Collects errors about files. */
 class Problems {
   readonly list: string[] = [];
 
@@ -164,87 +161,33 @@ class Problems {
   }
 }
 
-// The tensors of a file without their numbers: from headers where the format has them.
-
-/** A tensor that `inspectCheckpoint` found. */
-export interface TensorSummary {
-  readonly file: string;
-  /** In a .pt file, the way to it: `optimizer.state.0.exp_avg`. */
-  readonly name: string;
-  readonly dtype: FileDType;
-  readonly shape: readonly number[];
-  readonly bytes: number;
-}
-
-interface FileContents {
+/** The tensors of a file, or of all files of an index. */
+interface Contents {
   readonly tensors: readonly TensorSummary[];
-  /** Numbers in the model's tensors. */
   readonly parameters: number;
 }
 
-const elements = (shape: readonly number[]): number => shape.reduce((a, b) => a * b, 1);
-const countAll = (tensors: readonly { readonly shape: readonly number[] }[]): number =>
-  tensors.reduce((sum, { shape }) => sum + elements(shape), 0);
-
-/** What is in a file, or in all the files of an index. */
-async function contentsOf(kind: FileKind, path: string): Promise<FileContents> {
+async function contentsOf({ path, format, isIndex }: Omit<WeightsFile, "kind">): Promise<Contents> {
   const { basename, dirname, join } = nodePath();
-  if (kind === "safetensors") {
-    const tensors = await headerOf(path);
-    return { tensors, parameters: countAll(tensors) };
+  if (isIndex) {
+    const { weightMap } = parseShardIndex(await bytesOf(path), path);
+    const shards = [...new Set(weightMap.values())].map((name) => join(dirname(path), name));
+    const found = await Promise.all(shards.map((shard) => contentsOf({ path: shard, format, isIndex: false })));
+    return {
+      tensors: found.flatMap(({ tensors }) => tensors),
+      parameters: found.reduce((sum, { parameters }) => sum + parameters, 0),
+    };
   }
-  if (kind === "pt") {
-    const value = decodePt(await bytesOf(path), path);
-    const tensors: TensorSummary[] = [];
-    collect(value, "", basename(path), tensors);
-    return { tensors, parameters: countAll(modelIn(value)) };
-  }
-  const { weightMap } = parseShardIndex(await bytesOf(path), path);
-  const shardKind = kind === "pt-index" ? "pt" : "safetensors";
-  const shards = [...new Set(weightMap.values())].map((name) => contentsOf(shardKind, join(dirname(path), name)));
-  const found = await Promise.all(shards);
-  return {
-    tensors: found.flatMap(({ tensors }) => tensors),
-    parameters: found.reduce((sum, { parameters }) => sum + parameters, 0),
-  };
-}
-
-async function headerOf(path: string): Promise<TensorSummary[]> {
   const files = new OpenFiles();
   try {
-    const opened = await SafetensorsFile.open(await files.open(path), path);
-    const file = nodePath().basename(path);
-    return opened.names.map((name) => {
-      const { dtype, shape, begin, end } = opened.info(name);
-      return { file, name, dtype, shape, bytes: end - begin };
-    });
+    const { tensors, parameters } = await format.inspect(await files.open(path), path);
+    return { tensors: tensors.map((tensor) => ({ file: basename(path), ...tensor })), parameters };
   } finally {
     await files.close();
   }
 }
 
-function collect(value: PtValue, name: string, file: string, into: TensorSummary[]): void {
-  if (isFileTensor(value)) {
-    const { dtype, shape, bytes } = value;
-    into.push({ file, name, dtype, shape, bytes: bytes.length });
-  } else if (typeof value === "object" && value !== null && !ArrayBuffer.isView(value)) {
-    const parts = value instanceof Map ? value : Object.entries(value as Record<string, PtValue>);
-    for (const [key, part] of parts) collect(part, name === "" ? String(key) : `${name}.${key}`, file, into);
-  }
-}
-
-function modelIn(value: PtValue): readonly { readonly shape: readonly number[] }[] {
-  try {
-    return Object.values(weightsIn(value, "a file"));
-  } catch {
-    // Tensors of something else than a model: there is nothing to count.
-    return [];
-  }
-}
-
-// An inspected checkpoint as text for people: what it is, what is wrong with it, and aligned tables of its contents.
-
-/** A model may have thousands of tensors: each file's first ones say how they look. */
+/** A model may have thousands of tensors; this many of each file are listed. */
 const MOST_ROWS = 100;
 
 const UNITS = ["B", "kB", "MB", "GB", "TB"] as const;
@@ -252,12 +195,12 @@ const UNITS = ["B", "kB", "MB", "GB", "TB"] as const;
 function showBytes(bytes: number): string {
   if (bytes < 1000) return `${bytes} B`;
   let [value, unit] = [bytes / 1000, 1];
-  // What would round to 1000 is one of the next.
+  // 999.5 would be shown as 1000.
   for (; value >= 999.5 && unit < UNITS.length - 1; unit++) value /= 1000;
   return `${value.toPrecision(3)} ${UNITS[unit]}`;
 }
 
-/** A name from a file might fill a terminal. */
+/** A name from a file, cut to a line's length. */
 const short = (name: string): string => {
   const safe = safeLine(name);
   return safe.length > 80 ? `${safe.slice(0, 79)}…` : safe;
@@ -265,12 +208,12 @@ const short = (name: string): string => {
 
 const showCount = (count: number): string => count.toLocaleString("en-US");
 
-/** The manifest has all digits; people want a few. */
+/** Five digits of a metric. */
 const brief = (value: number): string => (Number.isFinite(value) ? String(Number(value.toPrecision(5))) : `${value}`);
 
 type Row = readonly string[];
 
-/** Columns to the left, but those whose heading begins with a space to the right. */
+/** Aligns columns: to the right if the heading begins with a space, else to the left. */
 function table(head: Row, rows: readonly Row[]): string[] {
   const all = [head, ...rows];
   const widths = head.map((_, i) => Math.max(...all.map((row) => row[i]!.length)));

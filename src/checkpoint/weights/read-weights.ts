@@ -1,38 +1,39 @@
-// Weights from whatever people have: a file of tensors, a checkpoint, a run.
+// Reads weights from a file, a checkpoint or a run, and finds out what a path stands for.
 import { CheckpointError } from "../../core/errors.ts";
 import type { HostTensors } from "../../core/model.ts";
 import { checkOptions, is } from "../../core/options.ts";
-import { toHostArrays } from "../formats/tensor-values.ts";
-import { decodePt } from "../formats/torch/pt.ts";
-import { decodeSafetensors } from "../formats/safetensors.ts";
-import { parseShardIndex, ShardedSafetensors } from "../formats/safetensors-file.ts";
-import { matchTensors } from "../formats/state-dict.ts";
-import type { FileTensors } from "../formats/tensor.ts";
-import { weightsIn } from "../formats/torch/torch-checkpoint.ts";
-import { OpenFiles, bytesOf, entryAt, manifestOf, nodePath, verifyFile, verifyInCheckpoint } from "./files.ts";
-import { type BadCheckpoint, type SavedCheckpoint, lastRunFirst } from "../store.ts";
 import { currentPlatform } from "../../platform/platform.ts";
-import { openDirectoryStore } from "../stores/directory-store.ts";
-import { MANIFEST } from "../manifest.ts";
 import { CHECKPOINTS } from "../../runs/layout.ts";
+import { checkShard, parseShardIndex } from "../formats/safetensors-file.ts";
+import { badFile, type FileTensors } from "../formats/tensor.ts";
+import { toHostArrays } from "../formats/tensor-values.ts";
+import {
+  averageIn,
+  type FileWeights,
+  FORMATS,
+  formatOfFile,
+  INDEX_ENDING,
+  type WeightsFormat,
+} from "../formats/weights-formats.ts";
+import { MANIFEST } from "../manifest.ts";
+import { type BadCheckpoint, lastRunFirst, type SavedCheckpoint } from "../store.ts";
+import { openDirectoryStore } from "../stores/directory-store.ts";
+import { bytesOf, entryAt, manifestOf, nodePath, verifyFile, verifyInCheckpoint } from "./files.ts";
 
 /** Options of `readWeights`. */
 export interface ReadWeightsOptions {
   /**
-   * Of a checkpoint with averaged weights (`ema`, `swa`), those are read. False reads the model's own; a name chooses
-   * where there are several averages; true makes their absence an error.
+   * If a checkpoint has averaged weights (`ema`, `swa`), those are read. False reads the model's own; a name chooses one
+   * of several averages; true makes their absence an error.
    */
   readonly averaged?: boolean | string;
-  /** The part of a .pt file that has the weights, where it has several. */
+  /** The part of a .pt file that has the weights, if it has several. */
   readonly key?: string;
 }
 
 export const READ_CHECKS = { averaged: is.or(is.boolean, is.name), key: is.name };
 
-export interface Weights {
-  readonly tensors: FileTensors;
-  /** Of a safetensors file. */
-  readonly metadata: Readonly<Record<string, string>>;
+export interface Weights extends FileWeights {
   /** The file that they are from, for errors. */
   readonly file: string;
 }
@@ -50,21 +51,17 @@ export async function readWeights(path: string, options: ReadWeightsOptions = {}
 
 /** The same as files keep them. */
 export async function weightsAt(path: string, options: ReadWeightsOptions): Promise<Weights> {
-  const place = await placeOf(path);
-  if (place.kind === "checkpoint") return ofCheckpoint(await manifestOf(place.path), options);
-  if (place.kind === "checkpoints") return ofNewest(place.path, options);
+  const at = await locate(path);
+  if (at.kind === "checkpoint") return ofCheckpoint(await manifestOf(at.path), options);
+  if (at.kind === "checkpoints") return ofNewest(at.path, options);
   if (options.averaged !== undefined && options.averaged !== false) {
-    throw new CheckpointError(
-      place.path,
-      "only checkpoints have averaged weights beside others",
-      "Leave out `averaged`.",
-    );
+    throw new CheckpointError(at.path, "only checkpoints have averaged weights beside others", "Leave out `averaged`.");
   }
-  await verifyInCheckpoint(place.path);
-  return ofFile(place.kind, place.path, options);
+  await verifyInCheckpoint(at.path);
+  return ofFile(at, options.key);
 }
 
-/** Digests are checked only when a file is read, so one may turn out damaged: then the one before it is taken. */
+/** Digests are compared only when a file is read. If it is damaged, the checkpoint before it is used. */
 async function ofNewest(root: string, options: ReadWeightsOptions): Promise<Weights> {
   const { checkpoints, skipped } = await checkpointsIn(root);
   const damaged: BadCheckpoint[] = [...skipped];
@@ -72,7 +69,7 @@ async function ofNewest(root: string, options: ReadWeightsOptions): Promise<Weig
   for (const checkpoint of checkpoints) {
     const file = weightsFile(checkpoint, options.averaged);
     try {
-      const weights = await readVerified(checkpoint, file, options);
+      const weights = await readVerified(checkpoint, file, options.key);
       warnSkipped(checkpoint.name, damaged);
       return weights;
     } catch (error) {
@@ -85,143 +82,117 @@ async function ofNewest(root: string, options: ReadWeightsOptions): Promise<Weig
 }
 
 const ofCheckpoint = (checkpoint: SavedCheckpoint, options: ReadWeightsOptions): Promise<Weights> =>
-  readVerified(checkpoint, weightsFile(checkpoint, options.averaged), options);
+  readVerified(checkpoint, weightsFile(checkpoint, options.averaged), options.key);
 
-async function readVerified(
-  { dir, files }: SavedCheckpoint,
-  name: string,
-  { key }: ReadWeightsOptions,
-): Promise<Weights> {
+async function readVerified({ dir, files }: SavedCheckpoint, name: string, key?: string): Promise<Weights> {
   const path = nodePath().join(dir!, name);
   await verifyFile(path, files[name]!, true);
-  return ofFile(kindOfFile(name)!, path, { key: key ?? ownKey(name) });
+  const own = CHECKPOINT_FILES.find((file) => file.name === name);
+  return ofFile({ path, ...formatOfFile(name)! }, key ?? own?.key);
 }
 
-/** In a checkpoint of ours the weights have their place. */
-const ownKey = (name: string): string | undefined => (name === "checkpoint.pt" ? "model" : undefined);
+/** The files that have a checkpoint's own weights. */
+export const CHECKPOINT_FILES = Object.values(FORMATS).map(({ checkpointFile }) => checkpointFile);
 
-const AVERAGED = /^model-(.+)\.safetensors$/;
-
-/** Which of a checkpoint's files has the weights that are wanted. */
+/** Which of a checkpoint's files has the wanted weights. */
 function weightsFile({ dir, name, files }: SavedCheckpoint, averaged: boolean | string | undefined): string {
   const where = dir ?? name;
   const names = Object.keys(files);
-  const averages = names.flatMap((file) => AVERAGED.exec(file)?.[1] ?? []);
-  const has = `It has: ${averages.join(", ") || "none"}.`;
+  const averages = new Map(names.flatMap((file) => [[averageIn(file), file] as const]));
+  averages.delete(undefined);
+  const list = [...averages.keys()].join(", ");
+  const [first] = averages.values();
   if (typeof averaged === "string") {
-    if (averages.includes(averaged)) return `model-${averaged}.safetensors`;
-    throw new CheckpointError(where, `it has no averaged weights named \`${averaged}\``, has);
+    const found = averages.get(averaged);
+    if (found !== undefined) return found;
+    throw new CheckpointError(where, `it has no averaged weights named \`${averaged}\``, `It has: ${list || "none"}.`);
   }
-  if (averaged === true && averages.length === 0)
+  if (averaged === true && first === undefined)
     throw new CheckpointError(where, "it has no averaged weights", "Leave out `averaged` to take the model's own.");
-  if (averaged !== false && averages.length > 1) {
-    const reason = `it has several averaged weights (${averages.join(", ")})`;
-    throw new CheckpointError(where, reason, `Choose: { averaged: "${averages[0]}" }, or false for the model's own.`);
+  if (averaged !== false && averages.size > 1) {
+    const reason = `it has several averaged weights (${list})`;
+    throw new CheckpointError(
+      where,
+      reason,
+      `Choose: { averaged: "${[...averages.keys()][0]}" }, or false for the model's own.`,
+    );
   }
-  if (averaged !== false && averages[0] !== undefined) return `model-${averages[0]}.safetensors`;
-  const own = ["model.safetensors", "checkpoint.pt"].find((file) => names.includes(file));
-  if (own !== undefined) return own;
+  if (averaged !== false && first !== undefined) return first;
+  const own = CHECKPOINT_FILES.find((file) => names.includes(file.name));
+  if (own) return own.name;
   throw new CheckpointError(where, "it has no weights", `Its files are: ${names.join(", ") || "none"}.`);
 }
 
-async function ofFile(kind: FileKind, path: string, { key }: ReadWeightsOptions): Promise<Weights> {
-  if (kind === "safetensors") return { ...decodeSafetensors(await bytesOf(path), path), file: path };
-  const tensors =
-    kind === "safetensors-index"
-      ? await ofShards(path)
-      : kind === "pt-index"
-        ? await ofPtShards(path)
-        : weightsIn(decodePt(await bytesOf(path), path), path, key);
-  return { tensors, metadata: {}, file: path };
+async function ofFile({ path, format, isIndex }: Omit<WeightsFile, "kind">, key?: string): Promise<Weights> {
+  if (isIndex) return { tensors: await readShards(format, path), metadata: {}, file: path };
+  return { ...format.read(await bytesOf(path), path, key), file: path };
 }
 
-async function ofShards(path: string): Promise<FileTensors> {
+/** The tensors of all files that an index names. */
+async function readShards(format: WeightsFormat, path: string): Promise<FileTensors> {
   const { dirname, join } = nodePath();
-  const files = new OpenFiles();
-  try {
-    const model = new ShardedSafetensors(await bytesOf(path), path, (name) => files.open(join(dirname(path), name)));
-    const tensors = Object.create(null) as FileTensors;
-    for (const name of model.names) tensors[name] = await model.read(name);
-    return tensors;
-  } finally {
-    await files.close();
-  }
-}
-
-/** Shards as older models on Hugging Face have them: the same index over .bin files. */
-async function ofPtShards(path: string): Promise<FileTensors> {
-  const { dirname, join } = nodePath();
-  const { weightMap } = parseShardIndex(await bytesOf(path), path);
-  const tensors = Object.create(null) as FileTensors;
-  for (const name of new Set(weightMap.values())) {
+  const index = parseShardIndex(await bytesOf(path), path);
+  const read: FileTensors = Object.create(null) as FileTensors;
+  for (const name of new Set(index.weightMap.values())) {
     const shard = join(dirname(path), name);
-    const found = weightsIn(decodePt(await bytesOf(shard), shard), shard);
-    const wanted = [...weightMap.keys()].filter((tensor) => weightMap.get(tensor) === name);
-    // The index has no shapes: each tensor is compared with itself, and names alone count.
-    const own = Object.fromEntries(wanted.map((tensor) => [tensor, found[tensor] ?? { shape: [] }]));
-    Object.assign(tensors, matchTensors(found, own, {}, shard).tensors);
+    const { tensors } = format.read(await bytesOf(shard), shard);
+    checkShard(index, name, Object.keys(tensors), badFile(path));
+    Object.assign(read, tensors);
   }
-  return tensors;
+  return read;
 }
 
-// What a path stands for: a file of tensors, a checkpoint, or a directory with several of them.
-
-export const SAFETENSORS = ".safetensors";
-export const PT_ENDINGS: readonly string[] = [".pt", ".pth", ".bin", ".ckpt"];
-const INDEX = ".index.json";
-const ENDINGS = `${SAFETENSORS}, ${SAFETENSORS}${INDEX}, ${PT_ENDINGS.join(", ")}`;
-
-/** How files of a model are named in directories that are no checkpoints of ours, those of Hugging Face for example. */
-const MODEL_FILES = [
-  "model.safetensors",
-  "model.safetensors.index.json",
-  "pytorch_model.bin",
-  "pytorch_model.bin.index.json",
-];
-
-export type FileKind = "safetensors" | "safetensors-index" | "pt" | "pt-index";
-
-export interface Place {
-  readonly kind: "checkpoint" | "checkpoints" | FileKind;
+/** A file of weights, or the index of several. */
+export interface WeightsFile {
+  readonly kind: "file";
   readonly path: string;
+  readonly format: WeightsFormat;
+  readonly isIndex: boolean;
 }
 
-/** The kind of a file by its name. */
-export function kindOfFile(name: string): FileKind | undefined {
-  const lower = name.toLowerCase();
-  const isIndex = lower.endsWith(INDEX);
-  const plain = isIndex ? lower.slice(0, -INDEX.length) : lower;
-  if (plain.endsWith(SAFETENSORS)) return isIndex ? "safetensors-index" : "safetensors";
-  if (PT_ENDINGS.some((ending) => plain.endsWith(ending))) return isIndex ? "pt-index" : "pt";
-  return undefined;
-}
+/** What a path stands for: a file, one checkpoint, or a directory of checkpoints. */
+export type WeightsLocation =
+  | WeightsFile
+  | { readonly kind: "checkpoint"; readonly path: string }
+  | { readonly kind: "checkpoints"; readonly path: string };
 
-export async function placeOf(given: string): Promise<Place> {
+/** A model's files in directories that are no checkpoints, such as Hugging Face's. */
+const MODEL_FILES = Object.values(FORMATS).flatMap(({ modelFile }) => [modelFile, modelFile + INDEX_ENDING]);
+export const ENDINGS = Object.values(FORMATS)
+  .flatMap(({ endings }) => endings)
+  .join(", ");
+
+/** Finds out what a path stands for. */
+export async function locate(given: string): Promise<WeightsLocation> {
   const { join, resolve } = nodePath();
   const path = resolve(given);
   const entry = await entryAt(path);
   if (entry.kind === "file") {
-    const kind = kindOfFile(path);
-    if (kind !== undefined) return { kind, path };
-    throw new CheckpointError(path, "its ending does not say what it is", `Files of tensors end in ${ENDINGS}.`);
+    const found = formatOfFile(path);
+    if (found) return { kind: "file", path, ...found };
+    throw new CheckpointError(
+      path,
+      "its ending does not say what it is",
+      `Files of tensors end in ${ENDINGS}, the index of several in ${INDEX_ENDING}.`,
+    );
   }
   const { names } = entry;
-  // A checkpoint that has lost its manifest must not pass for a directory of weights.
+  // A checkpoint without its manifest must not pass for a directory of weights.
   if (names.includes(MANIFEST) || names.includes("state.json")) return { kind: "checkpoint", path };
   if (names.includes(CHECKPOINTS)) return { kind: "checkpoints", path: join(path, CHECKPOINTS) };
   const model = MODEL_FILES.find((name) => names.includes(name));
-  if (model !== undefined) return { kind: kindOfFile(model)!, path: join(path, model) };
+  if (model !== undefined) return { kind: "file", path: join(path, model), ...formatOfFile(model)! };
   return { kind: "checkpoints", path };
 }
 
 export interface Newest {
   /** Newest first. */
   readonly checkpoints: readonly SavedCheckpoint[];
-  /** Those newer than the first that cannot be trusted. */
+  /** Damaged ones that are newer than the first. */
   readonly skipped: readonly BadCheckpoint[];
 }
 
-/** The checkpoints in a directory whose sizes are right; that none is intact, or none there at all, is an error. */
+/** The checkpoints in a directory whose files have the right sizes. It is an error if there are none. */
 export async function checkpointsIn(root: string): Promise<Newest> {
   const { names } = (await entryAt(root)) as { names?: readonly string[] };
   const { join } = nodePath();
@@ -232,7 +203,7 @@ export async function checkpointsIn(root: string): Promise<Newest> {
   }
   const store = await openDirectoryStore(root, { readOnly: true, thread: false });
   try {
-    // Without any file it reads manifests and sizes only, and says what it had to skip.
+    // Without any file it reads manifests and sizes only, and returns what it skipped.
     const { skipped } = await store.load({ files: [] });
     return { checkpoints: lastRunFirst(await store.list()), skipped };
   } finally {
@@ -240,10 +211,10 @@ export async function checkpointsIn(root: string): Promise<Newest> {
   }
 }
 
-/** Not a damaged checkpoint: none. */
+/** There is no checkpoint at all, rather than a damaged one. */
 export class NothingHere extends CheckpointError {}
 
-/** Says once that an older checkpoint stands in for newer ones: the numbers are not those that were expected. */
+/** Warns that the weights are of an older checkpoint than expected. */
 function warnSkipped(used: string, skipped: readonly BadCheckpoint[]): void {
   if (skipped.length === 0) return;
   const list = skipped.map(({ file, reason }) => `${file}: ${reason}`).join("; ");

@@ -5,6 +5,7 @@ import { component } from "../../core/component.ts";
 import { CheckpointError, OptionError } from "../../core/errors.ts";
 import type { Hook } from "../../core/hook.ts";
 import { evalLoaderNames, monitorValue, unknownMonitor } from "../../core/names.ts";
+import type { WeightsFormatName } from "../../core/saving.ts";
 import { sharedKey } from "../../core/shared.ts";
 import { CheckpointNames } from "./names.ts";
 import { checkpointPlan, MODEL_CHECKPOINT_CHECKS, type Occasions } from "./options.ts";
@@ -39,7 +40,7 @@ export interface ModelCheckpointOptions {
   /** `{val/loss:.2f}` becomes `val_loss=0.31` instead of `0.31`. Default true. */
   readonly autoInsertMetricName?: boolean;
   /** `pt` keeps model and optimizer as PyTorch does. Default `safetensors`. */
-  readonly format?: "safetensors" | "pt";
+  readonly format?: WeightsFormatName;
   /** Reads a checkpoint back before it counts as saved and older ones go; the steps do not wait for it. Default true. */
   readonly verify?: boolean;
   /** Also saves how the run ends: the last state, or after an error or a signal the last that is whole. Default true. */

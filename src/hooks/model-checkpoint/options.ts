@@ -1,4 +1,5 @@
 // The options of modelCheckpoint, checked and made into what the hook goes by.
+import { WEIGHT_FORMATS } from "../../core/saving.ts";
 import { NameTemplate } from "../../checkpoint/name-template.ts";
 import type { RetentionRules } from "../../checkpoint/retention.ts";
 import { boundaryEvent, checkCadence, withUnit, type Cadence } from "../../core/cadence.ts";
@@ -19,7 +20,7 @@ export const MODEL_CHECKPOINT_CHECKS = {
   saveOnTrainEpochEnd: is.boolean,
   filename: is.name,
   autoInsertMetricName: is.boolean,
-  format: is.oneOf("safetensors", "pt"),
+  format: is.oneOf(...WEIGHT_FORMATS),
   verify: is.boolean,
   atEnd: is.boolean,
   maxFailures: is.wholeFrom(1),

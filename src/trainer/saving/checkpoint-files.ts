@@ -1,38 +1,38 @@
 // Between a snapshot and the files of a checkpoint. Loaded with the first checkpoint that is written or read.
-import { toHostArrays } from "../../checkpoint/formats/tensor-values.ts";
-import { decodeSafetensors, safetensorsParts } from "../../checkpoint/formats/safetensors.ts";
 import { matchTensors, renameTensors } from "../../checkpoint/formats/state-dict.ts";
 import type { FileTensors } from "../../checkpoint/formats/tensor.ts";
+import { toHostArrays } from "../../checkpoint/formats/tensor-values.ts";
+import type { PtValue } from "../../checkpoint/formats/torch/pickle-writer.ts";
+import { decodePt } from "../../checkpoint/formats/torch/pt.ts";
 import {
-  NO_OPTIMIZER,
   decodeTorchCheckpoint,
+  NO_OPTIMIZER,
   torchCheckpointParts,
   weightsIn,
 } from "../../checkpoint/formats/torch/torch-checkpoint.ts";
+import type { TorchOptimizer } from "../../checkpoint/formats/torch/torch-optimizer.ts";
+import { averageIn, FORMATS, formatOfFile, type WeightsFormat } from "../../checkpoint/formats/weights-formats.ts";
 import type { CheckpointFiles, CheckpointStore, FileParts, LentFiles } from "../../checkpoint/store.ts";
 import { CheckpointError } from "../../core/errors.ts";
 import type { HostTensors } from "../../core/model.ts";
-import type { WeightFormat, WeightsOptions } from "../../core/saving.ts";
+import type { WeightsFormatName, WeightsOptions } from "../../core/saving.ts";
 import type { Engine } from "../../engines/engine.ts";
-import type { OptimizerSet, OptimizerState, Slot } from "../optimizers.ts";
 import { parseExact, stringifyExact } from "../../runs/exact-json.ts";
-import { STATE_SCHEMA, type SavedState } from "./saved-state.ts";
-import type { Snapshot, SnapshotMemory } from "./snapshot.ts";
-import { decodePt } from "../../checkpoint/formats/torch/pt.ts";
-import type { TorchOptimizer } from "../../checkpoint/formats/torch/torch-optimizer.ts";
+import type { OptimizerSet, OptimizerState, Slot } from "../optimizers.ts";
 import { paramOfSlot, slotName } from "../programs/programs.ts";
-import type { PtValue } from "../../checkpoint/formats/torch/pickle-writer.ts";
+import { type SavedState, STATE_SCHEMA } from "./saved-state.ts";
+import type { Snapshot, SnapshotMemory } from "./snapshot.ts";
 
 const STATE_FILE = "state.json";
-const TORCH_FILE = "checkpoint.pt";
-const ENDING = ".safetensors";
+const { safetensors, pt } = FORMATS;
+const TORCH_FILE = pt.checkpointFile.name;
 
-/** The files of a checkpoint, in parts that lie in `memory`, which the writing thread sees. */
+/** The files of a checkpoint, as chunks in `memory`, which the writing thread sees too. */
 export async function toFiles(
   snapshot: Snapshot,
   memory: SnapshotMemory,
   more: CheckpointFiles,
-  format: WeightFormat,
+  format: WeightsFormatName,
   optimizers: OptimizerSet,
 ): Promise<FileParts> {
   const all = Object.values(snapshot.tensors);
@@ -42,29 +42,27 @@ export async function toFiles(
   );
   const tensors: Record<string, FileTensors> = {};
   for (const [file, held] of Object.entries(snapshot.tensors)) tensors[file] = await held.toWrite(memory);
-  const files: Record<string, Uint8Array | readonly Uint8Array[]> = { ...more };
-  if (format === "pt") {
-    const { model, optimizer, ...others } = tensors;
-    const { step, epoch } = snapshot;
-    const states = torchOptimizers(optimizers, snapshot.state.position.optimizers, optimizer!);
-    files[TORCH_FILE] = torchCheckpointParts({ model: model!, optimizers: states, step, epoch });
-    addFiles(files, others);
-  } else addFiles(files, tensors);
-  return { ...files, ...stateFile(snapshot) };
+  if (format !== "pt") return { ...more, ...tensorFiles(tensors, FORMATS[format]), ...stateFile(snapshot) };
+  // A .pt file has the model and its optimizers together, as PyTorch programs keep them.
+  const { model, optimizer, ...others } = tensors;
+  const { step, epoch, state } = snapshot;
+  const states = torchOptimizers(optimizers, state.position.optimizers, optimizer!);
+  const torch = torchCheckpointParts({ model: model!, optimizers: states, step, epoch });
+  return { ...more, [TORCH_FILE]: torch, ...tensorFiles(others, safetensors), ...stateFile(snapshot) };
 }
 
-/** The same with the tensors left where they are, for as long as the snapshot is not freed; undefined when it must be copied. */
+/** The same without copies: the store reads the tensors in place until the snapshot is freed. Undefined if it cannot. */
 export async function toLentFiles(
   snapshot: Snapshot,
   engine: Engine,
   more: CheckpointFiles,
 ): Promise<{ files: FileParts; lent: LentFiles } | undefined> {
-  const placeOf = engine.lend?.(Object.values(snapshot.tensors).flatMap((held) => held.lendable));
-  if (!placeOf) return undefined;
+  const bytesOf = engine.lend?.(Object.values(snapshot.tensors).flatMap((held) => held.lendable));
+  if (!bytesOf) return undefined;
   const lent: Record<string, LentFiles[string]> = {};
   for (const [file, held] of Object.entries(snapshot.tensors)) {
-    const tensors = await held.toLend(placeOf);
-    lent[file + ENDING] = () => fileOf(tensors());
+    const tensors = await held.toLend(bytesOf);
+    lent[file + safetensors.endings[0]!] = () => safetensors.encode(tensors());
   }
   return { files: { ...more, ...stateFile(snapshot) }, lent };
 }
@@ -73,29 +71,25 @@ const stateFile = ({ state }: Snapshot): CheckpointFiles => ({
   [STATE_FILE]: new TextEncoder().encode(stringifyExact(state)),
 });
 
-/** Some readers ask which library the tensors' names are of. */
-const fileOf = (tensors: FileTensors): Uint8Array[] => safetensorsParts(tensors, { format: "pt" });
+const tensorFiles = (tensors: Readonly<Record<string, FileTensors>>, { endings, encode }: WeightsFormat): FileParts =>
+  Object.fromEntries(Object.entries(tensors).map(([file, each]) => [file + endings[0]!, encode(each)]));
 
-function addFiles(files: Record<string, FileParts[string]>, tensors: Readonly<Record<string, FileTensors>>): void {
-  for (const [file, each] of Object.entries(tensors)) files[file + ENDING] = fileOf(each);
-}
-
-/** What a checkpoint, or a file of other software, has for a run. */
+/** The decoded contents of a checkpoint, or of a file of other software. */
 export interface ReadCheckpoint {
-  /** Its place, for errors. */
+  /** The checkpoint or file, for errors. */
   readonly where: string;
   readonly model: HostTensors;
   readonly optimizer: HostTensors;
   /** Undefined in files of other software. */
   readonly state?: SavedState;
-  /** Updates that the optimizers have done, by name, where there is no state to tell. */
+  /** Updates that the optimizers have done, by name, if there is no `state`. */
   readonly updates?: Readonly<Record<string, number>>;
-  /** Why the optimizers cannot go on from what it has of them: told when the model fits. */
+  /** Why the optimizers' state cannot be used: thrown once the model fits. */
   readonly unfit?: CheckpointError;
   tensorsIn(file: string): HostTensors;
 }
 
-/** The tensors that a model wants, in its order; a CheckpointError when names or shapes differ, or else the optimizers. */
+/** The model's tensors, in its order. Throws a CheckpointError if names or shapes differ, or the optimizers do not fit. */
 export function fitModel({ model, where, unfit }: ReadCheckpoint, own: HostTensors): HostTensors {
   let tensors: HostTensors;
   try {
@@ -104,7 +98,7 @@ export function fitModel({ model, where, unfit }: ReadCheckpoint, own: HostTenso
     const [names, wanted] = [Object.keys(model), Object.keys(own)];
     const alike = names.length === wanted.length && wanted.every((name) => Object.hasOwn(model, name));
     if (alike || !(error instanceof CheckpointError)) throw error;
-    // A resume has no options for names, so those of loadStateDict are told.
+    // Resuming has no options for names, so the error suggests loadStateDict.
     const prefix = prefixOf(names, wanted);
     const options = prefix === undefined ? "strict: false" : `prefix: ${JSON.stringify(prefix)}, strict: false`;
     throw new CheckpointError(
@@ -117,14 +111,18 @@ export function fitModel({ model, where, unfit }: ReadCheckpoint, own: HostTenso
   return tensors;
 }
 
-/** Takes a checkpoint's files apart; `where` is its place, for errors. */
+/** Decodes a checkpoint's files; `where` names it in errors. */
 export function fromFiles(files: CheckpointFiles, where: string, optimizers: OptimizerSet): ReadCheckpoint {
   const bytesOf = (file: string): Uint8Array => {
     const bytes = Object.hasOwn(files, file) ? files[file] : undefined;
     if (bytes) return bytes;
     throw new CheckpointError(`${where}/${file}`, "the checkpoint has no such file", "Use another checkpoint.");
   };
-  const tensorsIn = (file: string): HostTensors => readTensors(bytesOf(file + ENDING), `${where}/${file}${ENDING}`);
+  const tensorsIn = (name: string): HostTensors => {
+    const names = Object.values(FORMATS).map(({ endings }) => name + endings[0]!);
+    const file = names.find((each) => Object.hasOwn(files, each)) ?? names[0]!;
+    return readTensors(file, bytesOf(file), `${where}/${file}`);
+  };
   const state = readState(bytesOf(STATE_FILE), `${where}/${STATE_FILE}`);
   const weights = Object.hasOwn(files, TORCH_FILE)
     ? fromTorch(bytesOf(TORCH_FILE), `${where}/${TORCH_FILE}`, optimizers)
@@ -132,7 +130,7 @@ export function fromFiles(files: CheckpointFiles, where: string, optimizers: Opt
   return { where, ...weights, state, tensorsIn };
 }
 
-/** The weights in one of a store's checkpoints: averaged ones where a hook keeps some, unless they are not wanted. */
+/** The weights in one of a store's checkpoints: averaged ones if a hook keeps some, unless `averaged` is false. */
 export async function weightsOf(
   store: CheckpointStore,
   name: string,
@@ -140,22 +138,22 @@ export async function weightsOf(
   optimizers: OptimizerSet,
 ): Promise<HostTensors> {
   const { files } = await store.load({ name });
-  const isAverage = (file: string): boolean =>
-    typeof averaged === "string"
-      ? file === `model-${averaged}${ENDING}`
-      : file.startsWith("model-") && file.endsWith(ENDING);
-  const found = averaged === false ? undefined : Object.keys(files).find(isAverage);
-  if (found !== undefined) return readTensors(files[found]!, `${name}/${found}`);
+  const isWanted = (file: string): boolean => {
+    const average = averageIn(file);
+    return average !== undefined && (typeof averaged !== "string" || average === averaged);
+  };
+  const found = averaged === false ? undefined : Object.keys(files).find(isWanted);
+  if (found !== undefined) return readTensors(found, files[found]!, `${name}/${found}`);
   return fromFiles(files, name, optimizers).model;
 }
 
-const readTensors = (bytes: Uint8Array, path: string): HostTensors =>
-  toHostArrays(decodeSafetensors(bytes, path).tensors, path);
+const readTensors = (file: string, bytes: Uint8Array, path: string): HostTensors =>
+  toHostArrays(formatOfFile(file)!.format.read(bytes, path).tensors, path);
 
 function readState(bytes: Uint8Array, path: string): SavedState {
   let state: SavedState;
   try {
-    // A copy: the bytes may be in shared memory, which decoders refuse.
+    // A copy: decoders refuse shared memory.
     state = parseExact(new TextDecoder().decode(new Uint8Array(bytes))) as SavedState;
   } catch (error) {
     throw new CheckpointError(path, "it is not valid JSON", "Use another checkpoint.", { cause: error });
@@ -169,12 +167,8 @@ function readState(bytes: Uint8Array, path: string): SavedState {
   return state;
 }
 
-/** The optimizers as they were at the snapshot that `slots` are of: by the time of writing, training has gone on. */
-export function torchOptimizers(
-  set: OptimizerSet,
-  then: readonly OptimizerState[],
-  slots: FileTensors,
-): TorchOptimizer[] {
+/** The optimizers at the time of the snapshot that `slots` are from: training has continued since. */
+function torchOptimizers(set: OptimizerSet, then: readonly OptimizerState[], slots: FileTensors): TorchOptimizer[] {
   return set.slots.map(({ name, optimizer, groups }, i) => {
     const mine = set.paramsOf(i);
     const { updates, scheduled, groups: saved } = then[i]!;
@@ -196,11 +190,11 @@ export interface TorchFile {
   readonly model: HostTensors;
   readonly optimizer: HostTensors;
   readonly updates: Readonly<Record<string, number>>;
-  /** Why the optimizers cannot go on from what it has of them. */
+  /** Why the optimizers' state cannot be used. */
   readonly unfit?: CheckpointError;
 }
 
-/** A .pt file, ours or of a PyTorch program. Without any state of optimizers it has the weights alone. */
+/** Reads a .pt file of hookline or of a PyTorch program. It may have weights alone. */
 export function fromTorch(bytes: Uint8Array, path: string, set: OptimizerSet): TorchFile {
   const value = decodePt(bytes, path);
   const weights = unwrapped(weightsIn(value, path), set);
@@ -213,7 +207,7 @@ export function fromTorch(bytes: Uint8Array, path: string, set: OptimizerSet): T
   }
 }
 
-/** Optimizers that begin anew. */
+/** Optimizers that start fresh. */
 export const noOptimizers = ({ slots }: OptimizerSet): Omit<TorchFile, "model"> => ({
   optimizer: {},
   updates: Object.fromEntries(slots.map(({ name }) => [name, 0])),
@@ -228,19 +222,19 @@ function optimizersIn(
   const paramNames = Object.fromEntries(slots.map(({ name, groups }) => [name, groups.map(({ params }) => params)]));
   const { optimizers } = decodeTorchCheckpoint(value, path, { paramNames, shapes });
   const states: FileTensors = Object.assign({}, ...optimizers.map((each) => each.slots));
-  const goesOn = ({ optimizer, groups }: Slot): boolean =>
+  const continues = ({ optimizer, groups }: Slot): boolean =>
     groups.some(({ params }) =>
       params.some((param) => optimizer.slots.some((slot) => Object.hasOwn(states, slotName(slot, param)))),
     );
   return {
     optimizer: toHostArrays(states, path),
-    // After another kind of optimizer this one begins anew: it must count its updates from there.
-    updates: Object.fromEntries(optimizers.map(({ name, updates }, i) => [name, goesOn(slots[i]!) ? updates : 0])),
+    // After another kind of optimizer this one starts fresh and counts its updates from there.
+    updates: Object.fromEntries(optimizers.map(({ name, updates }, i) => [name, continues(slots[i]!) ? updates : 0])),
   };
 }
 
-/** The prefix with which all wanted names are among these, such as Lightning's `model.`. */
-export const prefixOf = (names: readonly string[], wanted: readonly string[]): string | undefined => {
+/** The prefix that makes all wanted names be among these, such as Lightning's `model.`. */
+const prefixOf = (names: readonly string[], wanted: readonly string[]): string | undefined => {
   const [first] = wanted;
   const known = new Set(names);
   return names
@@ -249,7 +243,7 @@ export const prefixOf = (names: readonly string[], wanted: readonly string[]): s
     .find((prefix) => wanted.every((name) => known.has(prefix + name)));
 };
 
-/** The weights of a model that was part of another, and all there is of it (Lightning, DataParallel), by its own names. */
+/** Removes the prefix of a wrapped model (Lightning, DataParallel), if all names have it. */
 export function unwrapped<T>(tensors: Record<string, T>, { slots }: OptimizerSet): Record<string, T> {
   const params = slots.flatMap(({ groups }) => groups.flatMap((group) => group.params));
   const names = Object.keys(tensors);

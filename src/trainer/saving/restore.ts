@@ -2,14 +2,22 @@
 import { openDirectoryStore } from "../../checkpoint/stores/directory-store.ts";
 import type { LoadedCheckpoint } from "../../checkpoint/store.ts";
 import { bytesOf, nodePath, verifyInCheckpoint } from "../../checkpoint/weights/files.ts";
-import { placeOf, readWeights } from "../../checkpoint/weights/read-weights.ts";
+import { locate, readWeights, type WeightsFile } from "../../checkpoint/weights/read-weights.ts";
 import { CheckpointError } from "../../core/errors.ts";
 import { isSafeName } from "../../core/safe-name.ts";
 import { type Loading, NO_CHECKPOINT, type ResumeReport } from "../../core/saving.ts";
 import { currentPlatform } from "../../platform/platform.ts";
 import { loadOptimizer, type OptimizerSet, rewindOptimizer, type Slot } from "../optimizers.ts";
 import { slotName } from "../programs/programs.ts";
-import { fitModel, fromFiles, fromTorch, noOptimizers, type ReadCheckpoint, unwrapped } from "./checkpoint-files.ts";
+import {
+  fitModel,
+  fromFiles,
+  fromTorch,
+  noOptimizers,
+  type ReadCheckpoint,
+  type TorchFile,
+  unwrapped,
+} from "./checkpoint-files.ts";
 import type { RunCheckpoints } from "./run-checkpoints.ts";
 import { loadRun, type SavedState, type TrainingState } from "./saved-state.ts";
 import { loadHookStates } from "./snapshot.ts";
@@ -172,25 +180,30 @@ async function findSource(
   if (resume === "auto") return fromOwn(checkpoints, undefined, optimizers);
   if (checkpoints.enabled && isSafeName(resume) && !(await isFile(resume)))
     return fromOwn(checkpoints, resume, optimizers);
-  const { kind, path } = await placeOf(resume);
+  const at = await locate(resume);
+  const { path } = at;
   const { basename, dirname } = nodePath();
-  if (kind === "checkpoint") return fromDirectory(checkpoints, dirname(path), basename(path), optimizers);
-  if (kind === "checkpoints") return fromDirectory(checkpoints, path, undefined, optimizers);
-  if (kind === "pt") await verifyInCheckpoint(path);
-  const weights =
-    kind === "pt"
-      ? fromTorch(await bytesOf(path), path, optimizers)
-      : { model: unwrapped(await readWeights(path), optimizers), ...noOptimizers(optimizers) };
+  if (at.kind === "checkpoint") return fromDirectory(checkpoints, dirname(path), basename(path), optimizers);
+  if (at.kind === "checkpoints") return fromDirectory(checkpoints, path, undefined, optimizers);
+  const weights = await readFile(at, optimizers);
   const tensorsIn = (): never => {
     throw new CheckpointError(path, "it has no state of hooks", "Resume from a checkpoint of hookline.");
   };
   return { from: path, read: { where: path, ...weights, tensorsIn }, skipped: [] };
 }
 
+/** Of a .pt file also the optimizers' state, if it has any. */
+async function readFile({ path, format, isIndex }: WeightsFile, optimizers: OptimizerSet): Promise<TorchFile> {
+  if (format.name !== "pt" || isIndex)
+    return { model: unwrapped(await readWeights(path), optimizers), ...noOptimizers(optimizers) };
+  await verifyInCheckpoint(path);
+  return fromTorch(await bytesOf(path), path, optimizers);
+}
+
 /** Names of checkpoints and of files look alike. */
 async function isFile(path: string): Promise<boolean> {
   if (currentPlatform().name === "browser") return false;
-  return placeOf(path).then(
+  return locate(path).then(
     () => true,
     () => false,
   );

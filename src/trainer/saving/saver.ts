@@ -71,12 +71,12 @@ export class Saver {
     this.#consistent = true;
   }
 
-  depart(): void {
+  markInconsistent(): void {
     this.#before = this.#training.run.requests.saveAtEnd ? positionOf(this.#training) : undefined;
     this.#consistent = false;
   }
 
-  arrive(): void {
+  markConsistent(): void {
     this.#before = undefined;
     this.#consistent = true;
   }
@@ -106,7 +106,7 @@ export class Saver {
     await this.#inFlight;
     const { rollBack } = await import("./restore.ts");
     await rollBack(this.#training, this.#checkpoints, request, this.#options.maxRollbacks);
-    this.arrive();
+    this.markConsistent();
   }
 
   async boundary(): Promise<void> {

@@ -167,7 +167,7 @@ const fileTensor = ({ dtype, shape }: Buffer, bytes: Uint8Array): FileTensor => 
   bytes,
 });
 
-export class SnapshotTensors implements SaveTensors {
+class SnapshotTensors implements SaveTensors {
   readonly #engine: Engine;
   readonly #held = new Map<string, Held>();
   /** Being read in place by the store: hooks can no longer change them. */

@@ -1,5 +1,7 @@
-// Full checkpoints as PyTorch programs keep them: the weights, the optimizers' state dicts, and how far training was.
-import { type BadFile, type FileTensors, badFile, isFileTensor, joinBytes, quote } from "../tensor.ts";
+// Full checkpoints as PyTorch programs keep them (weights, optimizers' state dicts, counters), and the description of the
+// format.
+import { type BadFile, badFile, countNumbers, type FileTensors, isFileTensor, joinBytes, quote } from "../tensor.ts";
+import type { FileContents, WeightsFormat } from "../weights-formats.ts";
 import { decodePt, ptParts } from "./pt.ts";
 import {
   type TorchOptimizer,
@@ -156,3 +158,36 @@ function paired(
 }
 
 const isList = (value: object): value is ParamNames => Array.isArray(value);
+
+/** All tensors in a value, each with the path to it. */
+function* tensorsIn(value: PtValue, name = ""): Generator<FileContents["tensors"][number]> {
+  if (isFileTensor(value)) {
+    const { dtype, shape, bytes } = value;
+    yield { name, dtype, shape, bytes: bytes.length };
+  } else if (typeof value === "object" && value !== null && !ArrayBuffer.isView(value)) {
+    const parts = value instanceof Map ? value : Object.entries(value as Record<string, PtValue>);
+    for (const [key, part] of parts) yield* tensorsIn(part, name === "" ? String(key) : `${name}.${key}`);
+  }
+}
+
+/** The model's weights; none in a file of something else. */
+function modelIn(value: PtValue): FileTensors {
+  try {
+    return weightsIn(value, "a file");
+  } catch {
+    return {};
+  }
+}
+
+export const pt: WeightsFormat = {
+  name: "pt",
+  endings: [".pt", ".pth", ".bin", ".ckpt"],
+  modelFile: "pytorch_model.bin",
+  checkpointFile: { name: "checkpoint.pt", key: "model" },
+  read: (bytes, path, key) => ({ tensors: weightsIn(decodePt(bytes, path), path, key), metadata: {} }),
+  encode: ptParts,
+  async inspect(file, path) {
+    const value = decodePt(await file.read(0, file.size), path);
+    return { tensors: [...tensorsIn(value)], parameters: countNumbers(Object.values(modelIn(value))) };
+  },
+};
