@@ -3,7 +3,7 @@ import "./core/ambient.ts";
 export { Trainer } from "./trainer/trainer.ts";
 export type { Preflight } from "./trainer/preflight.ts";
 export type { FitOptions, TrainerOptions } from "./trainer/options.ts";
-export type { RunResult } from "./core/result.ts";
+export type { RunResult } from "./core/loop/result.ts";
 export type { GivenState, Hook, HookState, ErrorPolicy, Need, Stage } from "./core/hook.ts";
 export type {
   ContextOf,
@@ -27,7 +27,7 @@ export type {
   TuneBudget,
   TuneContexts,
 } from "./core/outer-events.ts";
-export type { BatchLimit } from "./core/counters.ts";
+export type { BatchLimit } from "./core/loop/counters.ts";
 export {
   boundaryEvent,
   checkCadence,
@@ -80,8 +80,8 @@ export {
   type TextMedia,
 } from "./core/media.ts";
 export { sharedKey, type SharedKey } from "./core/shared.ts";
-export type { HookReport } from "./core/hook-report.ts";
-export type { Disposer, HookInfo, HookFailure, HookRegistry } from "./core/registry.ts";
+export type { HookReport } from "./core/registry/hook-report.ts";
+export type { Disposer, HookInfo, HookFailure, HookRegistry } from "./core/registry/registry.ts";
 export type { Strategy } from "./distributed/strategy.ts";
 export {
   CheckpointError,

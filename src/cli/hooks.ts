@@ -7,7 +7,7 @@ import { print, printJson, typed } from "./output.ts";
 import { table } from "./table.ts";
 import { readFileSync } from "node:fs";
 import { packageUrl } from "./package.ts";
-import type { HookRegistry } from "../core/registry.ts";
+import type { HookRegistry } from "../core/registry/registry.ts";
 import { type CommandDescription, jsonFlag, setFlag } from "./command.ts";
 
 export const command: CommandDescription = {

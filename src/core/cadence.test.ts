@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { bareUnit, boundaryRule, CadenceRule, parseQuantity, type Cadence, type Moment } from "./cadence.ts";
-import { Clock, type ClockState } from "./counters.ts";
+import { Clock, type ClockState } from "./loop/counters.ts";
 import { OptionError } from "./errors.ts";
 import type { BuiltinEvent } from "./events.ts";
 

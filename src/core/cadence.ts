@@ -1,5 +1,5 @@
 // Cadence: one grammar for how often, for hooks and for eval, save and log alike.
-import type { Clock, Counters, Occasion } from "./counters.ts";
+import type { Clock, Counters, Occasion } from "./loop/counters.ts";
 import { OptionError } from "./errors.ts";
 import { levelOf } from "./events.ts";
 import { checkOptions, is, show } from "./options.ts";

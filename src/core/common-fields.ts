@@ -1,12 +1,12 @@
 // The fields of the context that every event has. They are getters of a class, and not rows of a table, because hooks read
 // them in every step: V8 inlines a getter of its own, but not a function that all fields share.
 import type { LiveOptimizer, Metrics, Phase, RunStatus } from "./context.types.ts";
-import { epochIdx } from "./counters.ts";
+import { epochIdx } from "./loop/counters.ts";
 import type { ParamsView } from "./inspection.ts";
 import type { HookTurn, Intervention } from "./interventions.ts";
 import type { LossModel, Model } from "./model.ts";
-import type { HookRegistry } from "./registry.ts";
-import type { Run } from "./run.ts";
+import type { HookRegistry } from "./registry/registry.ts";
+import type { Run } from "./loop/run.ts";
 import type { Checkpoints } from "./saving.ts";
 import type { Shared } from "./shared.ts";
 

@@ -13,7 +13,7 @@ import { isPromise } from "./maybe.ts";
 import { isMedia, type Media } from "./media.ts";
 import type { HostBatch, HostTensors } from "./model.ts";
 import { show } from "./options.ts";
-import type { Run } from "./run.ts";
+import type { Run } from "./loop/run.ts";
 import type { FailedSave, Loading, ResumeReport, SavedCheckpoint, Saving } from "./saving.ts";
 import { VERBS, type VerbName, type Verbs } from "./verbs.ts";
 import { refuseAssignments } from "./write-guard.ts";

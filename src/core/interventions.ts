@@ -1,10 +1,10 @@
 // Interventions: what hooks change in a run. A verb is checked against the event, recorded in the audit, and applied:
 // at once, or in a process group by every rank when they next exchange their requests.
 import type { Context } from "./context.ts";
-import { epochIdx } from "./counters.ts";
+import { epochIdx } from "./loop/counters.ts";
 import { ContextError } from "./errors.ts";
 import type { ProbeRequest } from "./inspection.ts";
-import type { Run } from "./run.ts";
+import type { Run } from "./loop/run.ts";
 import { REQUESTS, VERBS, verbProblem, type AnyVerb, type ArgsOf, type RequestName, type VerbName } from "./verbs.ts";
 
 /** A verb that a hook called: who, when, what and why. */

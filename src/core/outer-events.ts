@@ -6,7 +6,7 @@ import type { HostArray } from "./arrays.ts";
 import type { EventInfo } from "./events.ts";
 import type { HostTensors, Loader } from "./model.ts";
 import type { Json } from "./options.ts";
-import type { RunResult } from "./result.ts";
+import type { RunResult } from "./loop/result.ts";
 import type { Shared } from "./shared.ts";
 
 interface OuterEventInfo extends EventInfo {

@@ -10,7 +10,7 @@ import type { HostBatch, HostTensors, Loss } from "./model.ts";
 import type { NameFilter } from "./names.ts";
 import type { UpdateFn } from "./context.types.ts";
 import { show } from "./options.ts";
-import type { Run } from "./run.ts";
+import type { Run } from "./loop/run.ts";
 import { checkSaveOptions, type SaveOptions, type SaveReason, type SaveRequest } from "./saving.ts";
 
 const BEFORE_FORWARD = ["batchBegin", "beforeForward"] as const;

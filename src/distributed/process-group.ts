@@ -2,9 +2,9 @@
 // order.
 import { applyRequest, type HookRequest } from "../core/interventions.ts";
 import type { MaybePromise } from "../core/model.ts";
-import type { HookRegistry } from "../core/registry.ts";
-import type { Run } from "../core/run.ts";
-import type { ExchangePoint, Interruption, ProcessGroup } from "../core/session.ts";
+import type { HookRegistry } from "../core/registry/registry.ts";
+import type { Run } from "../core/loop/run.ts";
+import type { ExchangePoint, Interruption, ProcessGroup } from "../core/loop/session.ts";
 import { type TensorHash, encode, findDesync, gatherMessages } from "./exchange.ts";
 import type { Strategy } from "./strategy.ts";
 

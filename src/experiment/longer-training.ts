@@ -1,5 +1,5 @@
 // Extending a run: a model that is complete trains on when its limits allow more than it has done.
-import { type LimitOptions, Limits, zeroCounters } from "../core/counters.ts";
+import { type LimitOptions, Limits, zeroCounters } from "../core/loop/counters.ts";
 import { planModels } from "./plan.ts";
 import type { SavedModel, SavedResults } from "../runs/results.ts";
 import type { ExperimentOptions } from "./types.ts";

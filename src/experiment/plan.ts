@@ -1,7 +1,7 @@
 // The options of an experiment, checked before anything is read, and made into one plan for each model.
 import { OptionError } from "../core/errors.ts";
-import { CheckedHook } from "../core/checked-hook.ts";
-import { Limits } from "../core/counters.ts";
+import { CheckedHook } from "../core/registry/checked-hook.ts";
+import { Limits } from "../core/loop/counters.ts";
 import { checkOptions, is, listOrNamed, one, oneOrList, oneOrNamed, show, type Json } from "../core/options.ts";
 import { checkName } from "../core/safe-name.ts";
 import { checkEngine } from "../engines/select.ts";

@@ -1,7 +1,7 @@
 // How far an experiment is: what each model has come to, written down after every part that is done.
 import type { Json } from "../core/options.ts";
-import type { HookFailure } from "../core/registry.ts";
-import type { RunResult } from "../core/result.ts";
+import type { HookFailure } from "../core/registry/registry.ts";
+import type { RunResult } from "../core/loop/result.ts";
 import { foldStats } from "./fold-stats.ts";
 import type { PlannedModel } from "./plan.ts";
 import { type SavedModel, type SavedResults, type TrainingSummary, writeResults } from "../runs/results.ts";

@@ -1,9 +1,9 @@
 // One training of an experiment, of a model or of one of its folds: a trainer, its loaders, and what is made of it.
 import { attach, DataError, HookError, OptionError } from "../core/errors.ts";
-import { withDeadline } from "../core/dispatch.ts";
+import { withDeadline } from "../core/registry/dispatch.ts";
 import { is, show } from "../core/options.ts";
 import type { Datasets } from "../core/outer-events.ts";
-import type { RunResult } from "../core/result.ts";
+import type { RunResult } from "../core/loop/result.ts";
 import type { Shared } from "../core/shared.ts";
 import { isLoader } from "../data/mix.ts";
 import type { Agreement } from "../distributed/exchange.ts";

@@ -3,7 +3,7 @@ import type { ContextOf } from "../core/context.types.ts";
 import type { Hook } from "../core/hook.ts";
 import { component } from "../core/component.ts";
 import { is } from "../core/options.ts";
-import type { Disposer } from "../core/registry.ts";
+import type { Disposer } from "../core/registry/registry.ts";
 import { builtin } from "../platform/builtin.ts";
 
 /** Options of `timeline`. */

@@ -6,7 +6,7 @@ import { writeAtomically } from "./atomic-write.ts";
 import { FORMATS } from "./layout.ts";
 import type { Numbers } from "./types.ts";
 import { builtin } from "../platform/builtin.ts";
-import type { RunResult } from "../core/result.ts";
+import type { RunResult } from "../core/loop/result.ts";
 
 const { file: FILE, schema: SCHEMA, version: VERSION } = FORMATS.results;
 

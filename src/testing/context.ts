@@ -1,7 +1,7 @@
 // A ready context for testing one method of a hook, and replaying a whole trace into it.
 import { CadenceRule, type Cadence } from "../core/cadence.ts";
 import type { ContextOf } from "../core/context.types.ts";
-import { Clock } from "../core/counters.ts";
+import { Clock } from "../core/loop/counters.ts";
 import { EVENTS, methodOf, type BuiltinEvent } from "../core/events.ts";
 import { ContextError } from "../core/errors.ts";
 import type { Hook } from "../core/hook.ts";

@@ -1,7 +1,7 @@
 // The brackets around public calls: one at a time, `init` first, `close` last, and every hook told of a failure.
 import { attach, ContextError, HookError } from "../core/errors.ts";
-import type { HookRegistry } from "../core/registry.ts";
-import type { Run } from "../core/run.ts";
+import type { HookRegistry } from "../core/registry/registry.ts";
+import type { Run } from "../core/loop/run.ts";
 
 /** What is open as long as a call is running. */
 interface Surroundings {

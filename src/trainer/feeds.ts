@@ -1,7 +1,7 @@
 // The loaders that a trainer is given: checked, and the evaluation's put in order.
-import { batchesAllowed } from "../core/counters.ts";
+import { batchesAllowed } from "../core/loop/counters.ts";
 import { OptionError } from "../core/errors.ts";
-import type { EvalFeed } from "../core/evaluate.ts";
+import type { EvalFeed } from "../core/loop/evaluate.ts";
 import type { HostBatch, Loader } from "../core/model.ts";
 import { show } from "../core/options.ts";
 import { didYouMean } from "../core/names.ts";

@@ -1,11 +1,11 @@
 // Joins a trainer to its process group, if any. What only a group needs is loaded when there is one.
 import { redact, secretsOfEnvironment } from "../platform/redact.ts";
-import type { HookRegistry } from "../core/registry.ts";
-import type { Run } from "../core/run.ts";
+import type { HookRegistry } from "../core/registry/registry.ts";
+import type { Run } from "../core/loop/run.ts";
 import type { StartFacts } from "../distributed/exchange.ts";
 import { type Strategy, type StrategyName, openStrategy } from "../distributed/strategy.ts";
 import type { RankGroup } from "../distributed/process-group.ts";
-import type { Interruption } from "../core/session.ts";
+import type { Interruption } from "../core/loop/session.ts";
 import type { Platform } from "../platform/platform.ts";
 import type { DeviceState } from "./device-state.ts";
 import { Once } from "./once.ts";

@@ -1,5 +1,5 @@
 // What can end a run from outside: a signal to the process, an error that nothing caught, or the caller's AbortSignal.
-import type { Interruption } from "../core/session.ts";
+import type { Interruption } from "../core/loop/session.ts";
 import { EXIT_CODES, type Platform } from "../platform/platform.ts";
 
 export class Interruptions {

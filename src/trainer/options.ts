@@ -1,6 +1,6 @@
 // The trainer's options: their types, their defaults and their checks.
 import type { CheckpointStore } from "../checkpoint/store.ts";
-import { type BatchLimit, LIMIT_CHECKS, type LimitOptions } from "../core/counters.ts";
+import { type BatchLimit, LIMIT_CHECKS, type LimitOptions } from "../core/loop/counters.ts";
 import type { Cadence } from "../core/cadence.ts";
 import { OptionError } from "../core/errors.ts";
 import type { Hook } from "../core/hook.ts";

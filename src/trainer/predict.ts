@@ -1,8 +1,8 @@
 // predict(): the model's outputs over a loader, batch by batch.
 import { type HostArray, type TypedArray, isHostArray, toBatch } from "../core/arrays.ts";
 import { DataError } from "../core/errors.ts";
-import { beginReplacing, type EvalLoop } from "../core/evaluate.ts";
-import { fire, PREDICTION, scope } from "../core/dispatch.ts";
+import { beginReplacing, type EvalLoop } from "../core/loop/evaluate.ts";
+import { fire, PREDICTION, scope } from "../core/registry/dispatch.ts";
 import type { HostTensors, Loader } from "../core/model.ts";
 import type { Session } from "./session.ts";
 

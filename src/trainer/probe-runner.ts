@@ -4,7 +4,7 @@ import type { HostBatch, HostTensors } from "../core/model.ts";
 import type { NameFilter } from "../core/names.ts";
 import { is } from "../core/options.ts";
 import { checkProbe, type Activations, type Probe, type ProbeRequest, type ReplaceFn } from "../core/inspection.ts";
-import type { Plan } from "../core/session.ts";
+import type { Plan } from "../core/loop/session.ts";
 import { freeAll, readBuffer, type Buffer, type Engine, type Tree } from "../engines/engine.ts";
 import { outOfRange, type PlacedRange } from "../nn/indices.ts";
 import { stepKey } from "../nn/key.ts";

@@ -1,7 +1,7 @@
 // Recomputes the buffers of a model for given parameters, as torch's `update_bn` does. Batch norm's running statistics
 // belong to the parameters they were measured with, so an average of parameters needs statistics of its own.
 import type { HostBatch } from "../core/model.ts";
-import type { Plan } from "../core/session.ts";
+import type { Plan } from "../core/loop/session.ts";
 import type { LoaderSet } from "../data/loader-set.ts";
 import type { Strategy } from "../distributed/strategy.ts";
 import { freeAll, readBuffer, type Engine } from "../engines/engine.ts";

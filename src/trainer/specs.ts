@@ -5,14 +5,14 @@ import { measure, samplesIn } from "../core/arrays.ts";
 import type { HostBatch, Loss, WeighFn } from "../core/model.ts";
 import { selectNames, type NameFilter } from "../core/names.ts";
 import { type Probe, TRAIN_PROBE_EVENTS } from "../core/inspection.ts";
-import type { Plan } from "../core/session.ts";
+import type { Plan } from "../core/loop/session.ts";
 import type { OptimizerSet } from "./optimizers.ts";
 import type { Problem } from "./problem.ts";
 import { type ControlLayout, IndexRules } from "./programs/run.ts";
 import { paramOfSlot, type ProgramSpec } from "./programs/programs.ts";
 import type { SumsLayouts } from "./programs/sums.ts";
 import { safeText } from "../core/safe-text.ts";
-import type { HookRegistry } from "../core/registry.ts";
+import type { HookRegistry } from "../core/registry/registry.ts";
 
 /** A spec with the split of the parameters it implies. */
 export interface StepSpec extends ProgramSpec {

@@ -3,8 +3,8 @@
 import type { Diagnosis, Grads } from "../core/inspection.ts";
 import type { HostBatch, MaybePromise, Share } from "../core/model.ts";
 import { chain } from "../core/maybe.ts";
-import type { HookRegistry } from "../core/registry.ts";
-import type { Plan } from "../core/session.ts";
+import type { HookRegistry } from "../core/registry/registry.ts";
+import type { Plan } from "../core/loop/session.ts";
 import { freeAll, type Buffer, type Engine, type Tree } from "../engines/engine.ts";
 import { stepKey } from "../nn/key.ts";
 import type { Buffers, DeviceState } from "./device-state.ts";

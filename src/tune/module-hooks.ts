@@ -2,11 +2,10 @@
 // one per attempt in the process of its trial. The instances share no fields. A hook that listens on both sides and
 // changes a field on one of them gets a warning, because the other side does not see the change.
 import { HookRegistrationError } from "../core/errors.ts";
-import { CheckedHook } from "../core/checked-hook.ts";
+import { CheckedHook } from "../core/registry/checked-hook.ts";
 import type { Hook } from "../core/hook.ts";
 import { type Json, show } from "../core/options.ts";
-import { callExport } from "../experiment/build/user-exports.ts";
-import { unknownOption } from "../experiment/build/user-exports.ts";
+import { callExport, unknownOption } from "../experiment/build/user-exports.ts";
 import { loadExport } from "../experiment/config/modules.ts";
 import { projectOf } from "../experiment/config/project.ts";
 import type { Runner, TrialJob } from "./runners/runner.ts";

@@ -4,7 +4,7 @@ import { HookError } from "../core/errors.ts";
 import type { TuneContexts, TuneEvent } from "../core/outer-events.ts";
 import type { Hook } from "../core/hook.ts";
 import type { Json } from "../core/options.ts";
-import type { OuterHooks, OuterState } from "../core/outer-hooks.ts";
+import type { OuterHooks, OuterState } from "../core/registry/outer-hooks.ts";
 import { builtin } from "../platform/builtin.ts";
 import { writeAtomically } from "../runs/atomic-write.ts";
 import { STUDY_HOOKS_FILE } from "../runs/layout.ts";

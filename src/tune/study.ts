@@ -2,7 +2,7 @@
 import { safeText } from "../core/safe-text.ts";
 import { ContextError, OptionError } from "../core/errors.ts";
 import { checkOptions } from "../core/options.ts";
-import { OuterHooks } from "../core/outer-hooks.ts";
+import { OuterHooks } from "../core/registry/outer-hooks.ts";
 import { redact, secretsOfEnvironment } from "../platform/redact.ts";
 import type { TrialInfo } from "../core/outer-events.ts";
 import { currentPlatform } from "../platform/platform.ts";

@@ -2,7 +2,7 @@
 import type { ContextOf } from "../core/context.types.ts";
 import { OptionError } from "../core/errors.ts";
 import { levelOf } from "../core/events.ts";
-import { CheckedHook } from "../core/checked-hook.ts";
+import { CheckedHook } from "../core/registry/checked-hook.ts";
 import type { Hook } from "../core/hook.ts";
 import { type Json, checkOptions, is, show } from "../core/options.ts";
 import { monitorValue } from "../core/names.ts";

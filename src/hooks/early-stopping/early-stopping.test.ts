@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { DataLoader } from "../../data/data-loader.ts";
 import type { Hook, HookState } from "../../core/hook.ts";
-import type { RunResult } from "../../core/result.ts";
+import type { RunResult } from "../../core/loop/result.ts";
 import { savedState, testContext, tinyData, tinyTrainer, type TinyOptions } from "../../testing/index.ts";
 import type { Trainer } from "../../trainer/trainer.ts";
 import { earlyStopping, type EarlyStoppingOptions } from "./early-stopping.ts";

@@ -4,7 +4,7 @@ import { evalLoaderNames, selectNames, type NameFilter } from "../../core/names.
 import type { EvalProgress, Progress } from "./lines.ts";
 import { Pace } from "../../terminal/eta.ts";
 import { Curve } from "../../terminal/sparkline.ts";
-import { batchesAllowed, type BatchLimit } from "../../core/counters.ts";
+import { batchesAllowed, type BatchLimit } from "../../core/loop/counters.ts";
 
 type Seen = Pick<ContextOf<"trainBegin">, "step" | "epoch" | "totalSteps" | "metrics">;
 

@@ -4,7 +4,7 @@ import type { Buffer, Engine, Halfway, JitOptions, Tree } from "../../engines/en
 import { DataError, HooklineError, ProgramError } from "../../core/errors.ts";
 import { chain, messageOf } from "../../core/maybe.ts";
 import { type HostArray, isHostArray, measure, samplesIn, toBatch } from "../../core/arrays.ts";
-import type { FetchedBatch } from "../../core/session.ts";
+import type { FetchedBatch } from "../../core/loop/session.ts";
 import type { LoaderSet } from "../../data/loader-set.ts";
 import { cutShare, type Part } from "../../data/share.ts";
 import { layerOf } from "../../nn/tap.ts";

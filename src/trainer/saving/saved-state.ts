@@ -1,8 +1,8 @@
 // The state of a run as plain data: what state.json keeps, taken from a run and given back to one.
-import type { ClockState } from "../../core/counters.ts";
+import type { ClockState } from "../../core/loop/counters.ts";
 import type { Json } from "../../core/options.ts";
-import type { HookRegistry } from "../../core/registry.ts";
-import type { HistoryEntry, Run } from "../../core/run.ts";
+import type { HookRegistry } from "../../core/registry/registry.ts";
+import type { HistoryEntry, Run } from "../../core/loop/run.ts";
 import type { LoaderSet } from "../../data/loader-set.ts";
 import type { Session } from "../session.ts";
 import { type OptimizerSet, optimizerState, type OptimizerState } from "../optimizers.ts";

@@ -1,7 +1,7 @@
 // Between a study and the place where its trials run: this process, other processes of this machine, or other machines.
 import { HookRegistrationError, OptionError } from "../../core/errors.ts";
 import { levelOf } from "../../core/events.ts";
-import { CheckedHook } from "../../core/checked-hook.ts";
+import { CheckedHook } from "../../core/registry/checked-hook.ts";
 import type { Hook } from "../../core/hook.ts";
 import type { Json } from "../../core/options.ts";
 import type { TrialFailure } from "../../core/outer-events.ts";

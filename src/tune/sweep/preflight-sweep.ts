@@ -12,7 +12,7 @@ import type { Objective, Params } from "../types.ts";
 import { checkSplit, problemOfObjective } from "./check-objectives.ts";
 import type { SweepDocument } from "./read-sweep.ts";
 import { placeOf, trainingHooks } from "./build-sweep.ts";
-import { CheckedHook } from "../../core/checked-hook.ts";
+import { CheckedHook } from "../../core/registry/checked-hook.ts";
 import { Rng } from "../../data/random.ts";
 import { documentOf } from "../../experiment/config/read-config.ts";
 import { drawParams } from "../samplers/random.ts";

@@ -1,12 +1,12 @@
 // Evaluations: when one is due, and one evaluation over one loader, inside a run or on its own.
 import { epochIdx } from "./counters.ts";
-import type { CadenceRule } from "./cadence.ts";
-import { DataError } from "./errors.ts";
-import type { Loader } from "./model.ts";
-import { showFilter } from "./inspection.ts";
-import type { HookRegistry } from "./registry.ts";
+import type { CadenceRule } from "../cadence.ts";
+import { DataError } from "../errors.ts";
+import type { Loader } from "../model.ts";
+import { showFilter } from "../inspection.ts";
+import type { HookRegistry } from "../registry/registry.ts";
 import type { Run } from "./run.ts";
-import { EVALUATION, fire, scope } from "./dispatch.ts";
+import { EVALUATION, fire, scope } from "../registry/dispatch.ts";
 import type { Session } from "./session.ts";
 
 export interface EvalFeed {

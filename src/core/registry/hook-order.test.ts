@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { HookRegistrationError } from "./errors.ts";
-import { STAGES, type Stage } from "./hook.ts";
+import { HookRegistrationError } from "../errors.ts";
+import { STAGES, type Stage } from "../hook.ts";
 import { orderHooks, type Ordered } from "./hook-order.ts";
 
 const item = (name: string, stage: Stage = "user", rest: Partial<Ordered> = {}): Ordered => ({

@@ -1,15 +1,15 @@
 // The one port between core and what computes: a started run as the loop, the context and the verbs use it. The trainer's
 // `Session` is its only implementation; core knows when things happen, the session knows how.
 // A method returns a promise only where the engine or the data cannot finish synchronously.
-import type { HostArray } from "./arrays.ts";
-import type { HookRequest } from "./interventions.ts";
-import type { GroupAssignment } from "./verbs.ts";
-import type { Metrics, UpdateFn } from "./context.types.ts";
-import type { Activations, DeviceTensors, Diagnosis, Grads, ParamsView, Probe, ProbeRequest } from "./inspection.ts";
-import { ContextError } from "./errors.ts";
-import type { BuiltinEvent } from "./events.ts";
-import type { HostBatch, HostTensors, Loader, Loss, MaybePromise, Share } from "./model.ts";
-import type { NameFilter } from "./names.ts";
+import type { HostArray } from "../arrays.ts";
+import type { HookRequest } from "../interventions.ts";
+import type { GroupAssignment } from "../verbs.ts";
+import type { Metrics, UpdateFn } from "../context.types.ts";
+import type { Activations, DeviceTensors, Diagnosis, Grads, ParamsView, Probe, ProbeRequest } from "../inspection.ts";
+import { ContextError } from "../errors.ts";
+import type { BuiltinEvent } from "../events.ts";
+import type { HostBatch, HostTensors, Loader, Loss, MaybePromise, Share } from "../model.ts";
+import type { NameFilter } from "../names.ts";
 
 /** How a step is computed: in one program, with the gradients in between, or with the forward pass first. */
 export interface Plan {

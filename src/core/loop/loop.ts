@@ -1,13 +1,13 @@
 // The training loop. It reads from top to bottom like the drawing in events.ts: run, epoch, step, batch, update.
 // Hot paths await only what is a promise: `if (wait) await wait` keeps a synchronous engine and synchronous hooks synchronous.
-import type { CadenceRule } from "./cadence.ts";
-import { DataError } from "./errors.ts";
+import type { CadenceRule } from "../cadence.ts";
+import { DataError } from "../errors.ts";
 import { type EvalFeed, type EvalLoop, evaluateAll, firstEvalDue, lastEvalDue, prefixed } from "./evaluate.ts";
-import type { BuiltinEvent } from "./events.ts";
+import type { BuiltinEvent } from "../events.ts";
 import type { Limits } from "./counters.ts";
-import type { MaybePromise } from "./model.ts";
-import { chain } from "./maybe.ts";
-import { BATCH, EPOCH, fire, LOG, REST_OF_EPOCH, scope, STEP } from "./dispatch.ts";
+import type { MaybePromise } from "../model.ts";
+import { chain } from "../maybe.ts";
+import { BATCH, EPOCH, fire, LOG, REST_OF_EPOCH, scope, STEP } from "../registry/dispatch.ts";
 
 /** What the loop runs on: the state of the run, the hooks, the session that computes, and the user's limits and cadences. */
 export interface Loop extends EvalLoop {

@@ -1,10 +1,10 @@
 // What `fit` resolves to.
-import type { Intervention } from "./interventions.ts";
-import type { Metrics, RunStatus } from "./context.types.ts";
-import type { HookReport } from "./hook-report.ts";
-import type { HookFailure, HookRegistry } from "./registry.ts";
+import type { Intervention } from "../interventions.ts";
+import type { Metrics, RunStatus } from "../context.types.ts";
+import type { HookReport } from "../registry/hook-report.ts";
+import type { HookFailure, HookRegistry } from "../registry/registry.ts";
 import type { HistoryEntry, Run } from "./run.ts";
-import type { ResumeReport } from "./saving.ts";
+import type { ResumeReport } from "../saving.ts";
 
 /** What `fit` resolves to. */
 export interface RunResult {

@@ -1,7 +1,7 @@
 // The run's counters: the only clock that cadences, limits and schedules look at. Plain numbers, saved and restored as they are.
-import { parseQuantity, type Quantity } from "./cadence.ts";
-import { OptionError } from "./errors.ts";
-import { is, show } from "./options.ts";
+import { parseQuantity, type Quantity } from "../cadence.ts";
+import { OptionError } from "../errors.ts";
+import { is, show } from "../options.ts";
 
 export interface Counters {
   /** Optimizer steps, the one at hand included once it began. */

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { type LimitOptions, Limits, zeroCounters } from "./counters.ts";
-import { OptionError } from "./errors.ts";
+import { OptionError } from "../errors.ts";
 
 const at = (counters: Partial<ReturnType<typeof zeroCounters>>) => ({ ...zeroCounters(), ...counters });
 

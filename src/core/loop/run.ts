@@ -1,16 +1,24 @@
 // The live state of a run: the counters, what is at hand now, and what hooks have asked for.
-import type { HostArray } from "./arrays.ts";
-import type { Moment } from "./cadence.ts";
-import type { LiveOptimizer, Metrics, Phase, RunStatus } from "./context.types.ts";
+import type { HostArray } from "../arrays.ts";
+import type { Moment } from "../cadence.ts";
+import type { LiveOptimizer, Metrics, Phase, RunStatus } from "../context.types.ts";
 import { Clock, epochIdx } from "./counters.ts";
-import type { Turn } from "./dispatch.ts";
-import { Audit, type HookTurn, type Intervention } from "./interventions.ts";
-import type { HostBatch, HostTensors, LossModel, MaybePromise, Model, Share } from "./model.ts";
-import type { HookRegistry } from "./registry.ts";
-import type { Checkpoints, FailedSave, Loading, ResumeReport, SavedCheckpoint, SaveRequest, Saving } from "./saving.ts";
+import type { Turn } from "../registry/dispatch.ts";
+import { Audit, type HookTurn, type Intervention } from "../interventions.ts";
+import type { HostBatch, HostTensors, LossModel, MaybePromise, Model, Share } from "../model.ts";
+import type { HookRegistry } from "../registry/registry.ts";
+import type {
+  Checkpoints,
+  FailedSave,
+  Loading,
+  ResumeReport,
+  SavedCheckpoint,
+  SaveRequest,
+  Saving,
+} from "../saving.ts";
 import { RunLog } from "./run-log.ts";
-import { Shared } from "./shared.ts";
-import type { SkipScope } from "./verbs.ts";
+import { Shared } from "../shared.ts";
+import type { SkipScope } from "../verbs.ts";
 import {
   type ExchangePoint,
   type FetchedBatch,

@@ -1,12 +1,12 @@
 // Dispatch: one function per event that calls just the hooks that listen. Built when hooks change, not when events fire.
-import type { Context } from "./context.ts";
+import type { Context } from "../context.ts";
 import type { HookEntry } from "./hook-entry.ts";
-import { isPromise } from "./maybe.ts";
-import type { BuiltinEvent } from "./events.ts";
-import type { MaybePromise } from "./model.ts";
+import { isPromise } from "../maybe.ts";
+import type { BuiltinEvent } from "../events.ts";
+import type { MaybePromise } from "../model.ts";
 import type { HookRegistry } from "./registry.ts";
-import type { Run } from "./run.ts";
-import type { SkipScope } from "./verbs.ts";
+import type { Run } from "../loop/run.ts";
+import type { SkipScope } from "../verbs.ts";
 
 /** One hook's method for one event, ready to be called. */
 export interface Listener {

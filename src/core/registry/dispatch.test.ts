@@ -1,5 +1,5 @@
 import { describe, expect, test, vi } from "vitest";
-import type { Context } from "./context.ts";
+import type { Context } from "../context.ts";
 import type { HookEntry } from "./hook-entry.ts";
 import { compileFire, nobody, type Fire, type FireOptions, type Listener, type Turn } from "./dispatch.ts";
 

@@ -1,6 +1,6 @@
 // The metrics of a run: the latest value of each, and what waits for the next boundary that logs.
-import type { Metrics } from "./context.types.ts";
-import type { Media } from "./media.ts";
+import type { Metrics } from "../context.types.ts";
+import type { Media } from "../media.ts";
 
 export class RunLog {
   /** Latest value of every metric. */

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { text } from "./media.ts";
+import { text } from "../media.ts";
 import { RunLog } from "./run-log.ts";
 
 test("a boundary logs what was merged and reported before it, and nothing twice", () => {

@@ -1,10 +1,10 @@
 // The order of hooks at every event: by stage, then by registration, under the constraints of `before` and `after`.
-import { HookRegistrationError } from "./errors.ts";
-import { hookEvents } from "./events.ts";
+import { HookRegistrationError } from "../errors.ts";
+import { hookEvents } from "../events.ts";
 import type { HookEntry } from "./hook-entry.ts";
-import { STAGES, type Stage } from "./hook.ts";
-import { didYouMean } from "./names.ts";
-import { safeText } from "./safe-text.ts";
+import { STAGES, type Stage } from "../hook.ts";
+import { didYouMean } from "../names.ts";
+import { safeText } from "../safe-text.ts";
 
 export interface Ordered {
   readonly name: string;

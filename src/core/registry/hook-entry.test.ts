@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
-import { fakeRegistry } from "../../tests/support/fake-run.ts";
-import { tinyTrainer } from "../testing/tiny.ts";
-import type { Cadence } from "./cadence.ts";
-import { HookRegistrationError, OptionError } from "./errors.ts";
-import type { Hook } from "./hook.ts";
+import { fakeRegistry } from "../../../tests/support/fake-run.ts";
+import { tinyTrainer } from "../../testing/tiny.ts";
+import type { Cadence } from "../cadence.ts";
+import { HookRegistrationError, OptionError } from "../errors.ts";
+import type { Hook } from "../hook.ts";
 
 const register = (hook: unknown): void => void fakeRegistry().hooks.add(hook as Hook);
 

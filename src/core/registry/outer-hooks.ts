@@ -1,10 +1,10 @@
 // Hooks in events that are not of the loop, those of an experiment and of a study: in their order, each under its own policy.
-import { ContextError, HookError, HookRegistrationError } from "./errors.ts";
+import { ContextError, HookError, HookRegistrationError } from "../errors.ts";
 import { CheckedHook } from "./checked-hook.ts";
 import { orderHooks } from "./hook-order.ts";
-import type { Hook } from "./hook.ts";
+import type { Hook } from "../hook.ts";
 import type { HookFailure } from "./registry.ts";
-import { withoutAssignments } from "./write-guard.ts";
+import { withoutAssignments } from "../write-guard.ts";
 
 /** Who asked for the end, and why. */
 export interface StopRequest {

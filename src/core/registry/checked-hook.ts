@@ -1,10 +1,10 @@
 // A hook with its settings checked and completed, and its methods found. Mistakes are errors that name the hook.
-import { HookRegistrationError } from "./errors.ts";
-import { hookEvents, methodOf } from "./events.ts";
+import { HookRegistrationError } from "../errors.ts";
+import { hookEvents, methodOf } from "../events.ts";
 import type { Ordered } from "./hook-order.ts";
-import { ERROR_POLICIES, NEEDS, STAGES, type ErrorPolicy, type Hook, type Stage } from "./hook.ts";
-import { distance, nearest } from "./names.ts";
-import { checkOptions, is, show } from "./options.ts";
+import { ERROR_POLICIES, NEEDS, STAGES, type ErrorPolicy, type Hook, type Stage } from "../hook.ts";
+import { distance, nearest } from "../names.ts";
+import { checkOptions, is, show } from "../options.ts";
 
 type AnyMethod = (this: unknown, ctx: never) => unknown;
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
-import { fakeRegistry } from "../../tests/support/fake-run.ts";
-import { HookError, HooklineError, HookRegistrationError } from "./errors.ts";
-import type { Hook } from "./hook.ts";
+import { fakeRegistry } from "../../../tests/support/fake-run.ts";
+import { HookError, HooklineError, HookRegistrationError } from "../errors.ts";
+import type { Hook } from "../hook.ts";
 import type { HookRegistry } from "./registry.ts";
 
 const listed = (hooks: HookRegistry): string[] => hooks.list().map(({ name }) => name);

@@ -1,17 +1,17 @@
 // The registry behind `trainer.hooks`: who listens, in which order, under which policy.
 import { type Fire, type Listener, type Turn, callIsolated, compileFire, nobody } from "./dispatch.ts";
-import { HookError, HookRegistrationError, attach } from "./errors.ts";
-import { BUILTIN_EVENTS, EVENTS, type EventName, allEvents, isCustomEvent, levelOf, methodOf } from "./events.ts";
+import { HookError, HookRegistrationError, attach } from "../errors.ts";
+import { BUILTIN_EVENTS, EVENTS, type EventName, allEvents, isCustomEvent, levelOf, methodOf } from "../events.ts";
 import { explainHooks, orderHooks } from "./hook-order.ts";
 import { HookEntry } from "./hook-entry.ts";
 import { HookTimes, type HookReport } from "./hook-report.ts";
-import type { Hook, Need, Stage } from "./hook.ts";
-import type { Probe } from "./inspection.ts";
-import type { OuterEvent } from "./outer-events.ts";
-import type { Run } from "./run.ts";
-import { didYouMean } from "./names.ts";
-import type { Cadence } from "./cadence.ts";
-import { show } from "./options.ts";
+import type { Hook, Need, Stage } from "../hook.ts";
+import type { Probe } from "../inspection.ts";
+import type { OuterEvent } from "../outer-events.ts";
+import type { Run } from "../loop/run.ts";
+import { didYouMean } from "../names.ts";
+import type { Cadence } from "../cadence.ts";
+import { show } from "../options.ts";
 
 /** Told of one call of a hook: which, in which event, and how many milliseconds it took. */
 export type HookWatcher = (hook: string, event: string, ms: number) => void;

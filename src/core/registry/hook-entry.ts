@@ -1,13 +1,13 @@
 // One registered hook with its context: its methods behind its scopes and its cadence.
-import { boundaryEvent, CadenceRule, type Cadence, type Moment } from "./cadence.ts";
+import { boundaryEvent, CadenceRule, type Cadence, type Moment } from "../cadence.ts";
 import { CheckedHook } from "./checked-hook.ts";
-import { Context, fieldsOf } from "./context.ts";
+import { Context, fieldsOf } from "../context.ts";
 import type { Listener } from "./dispatch.ts";
-import { HookRegistrationError } from "./errors.ts";
-import { alwaysPasses, EVENTS, levelOf } from "./events.ts";
-import type { Hook, Need } from "./hook.ts";
-import { checkProbe, TRAIN_PROBE_EVENTS, type ProbeRequest } from "./inspection.ts";
-import type { Run } from "./run.ts";
+import { HookRegistrationError } from "../errors.ts";
+import { alwaysPasses, EVENTS, levelOf } from "../events.ts";
+import type { Hook, Need } from "../hook.ts";
+import { checkProbe, TRAIN_PROBE_EVENTS, type ProbeRequest } from "../inspection.ts";
+import type { Run } from "../loop/run.ts";
 
 /** Listeners of these events decide into which programs a step is cut. */
 const PLAN_EVENTS = Object.keys(EVENTS).filter((event) => {
