@@ -1,9 +1,9 @@
-// How much each parameter matters: functional ANOVA on a random forest (Hutter et al. 2014). The forest learns the trials'
-// places from best to worst, and its variance over the whole space is shared out among the parameters.
+// The importance of each parameter: functional ANOVA on a random forest (Hutter et al. 2014). The forest learns the
+// ranks of the trials, and its variance over the whole space is attributed to the parameters.
 //
-// Places and not values, so that a few trials that went astray do not drown the rest, a loss and its logarithm give the same
-// answer, and trials that ended early have a place too. A parameter's share is what it explains on its own, whatever the
-// others are; what only some together explain is left over as `interactions`.
+// Ranks instead of values, so that a few diverged trials do not dominate, a loss and its logarithm give the same result,
+// and trials that ended early have a rank too. A parameter's share is what it explains on its own, averaged over the
+// others; what only several explain together is left over as `interactions`.
 import { Rng } from "../data/random.ts";
 import { rankTrials } from "./ranking.ts";
 import type { SpaceParameter } from "./space/compile.ts";
@@ -16,7 +16,8 @@ export interface Importance {
   /** The share that no parameter explains on its own. */
   readonly interactions: number;
   /**
-   * How well the forest foretells trials it was not grown from: 1 is perfectly, 0 not at all. Near 0, the shares say nothing.
+   * How well the forest predicts trials that it was not grown from: 1 perfectly, 0 not at all. Near 0, the shares mean
+   * nothing.
    */
   readonly fit: number;
   /** How many trials it learned from. */
@@ -35,7 +36,7 @@ export function importance(
   const ranked = rankTrials(trials, objectives);
   if (ranked.length < LEAST_TRIALS) return undefined;
   const rng = new Rng(ranked.length);
-  // Where a parameter does not exist it makes no difference: any coordinate will do, so one is drawn.
+  // A parameter that the trial does not have makes no difference, so its coordinate is random.
   const rows = ranked.map(({ params }) => Float64Array.from(space.toUnit(params), (unit) => unit ?? rng.next()));
   const places = Float64Array.from(ranked, (_, place) => place / (ranked.length - 1));
   const forest = growForest(rows, places, TREES);
@@ -55,7 +56,7 @@ const mean = (values: readonly number[]): number => values.reduce((sum, value) =
 /** The share of a tree's variance that one dimension explains on its own. */
 function mainEffect({ leaves }: Tree, dimension: number): number {
   let [average, square] = [0, 0];
-  // What the prediction is on average over the other dimensions changes only at the boxes' edges.
+  // Averaged over the other dimensions, the prediction changes only at the edges of boxes.
   const steps = new Map<number, number>();
   for (const { from, to, value } of leaves) {
     const width = to[dimension]! - from[dimension]!;
@@ -77,7 +78,7 @@ function mainEffect({ leaves }: Tree, dimension: number): number {
   return explained / variance;
 }
 
-/** R² of what the trees say together about rows that they were not grown from. */
+/** R² of the mean prediction of the trees that were not grown from a row. */
 function fitOf(forest: readonly Tree[], rows: readonly Float64Array[], places: Float64Array): number {
   let [error, spread] = [0, 0];
   for (const [row, point] of rows.entries()) {
@@ -89,9 +90,7 @@ function fitOf(forest: readonly Tree[], rows: readonly Float64Array[], places: F
   return spread === 0 ? 0 : Math.max(0, 1 - error / spread);
 }
 
-// A random forest for regression over coordinates from 0 to 1, grown to ask how its predictions vary with each of them.
-
-/** Where a tree predicts the same: a box, by its lower and upper corner. */
+/** A box in which a tree predicts one value, by its lower and upper corner. */
 interface Leaf {
   readonly from: Float64Array;
   readonly to: Float64Array;
@@ -100,14 +99,14 @@ interface Leaf {
 
 interface Tree {
   readonly leaves: readonly Leaf[];
-  /** The rows that it was not grown from: what it says about them, it has not been told. */
+  /** The rows that it was not grown from. */
   readonly unseen: ReadonlySet<number>;
 }
 
-/** Fewer rows than this are not split any further: two are noise. */
+/** Fewer rows than this are not split any further. */
 const LEAST_ROWS = 6;
 
-/** Grows trees, each from as many rows as there are, drawn with replacement. */
+/** Grows a random forest for regression over coordinates from 0 to 1: each tree from a bootstrap sample of the rows. */
 function growForest(rows: readonly Float64Array[], targets: Float64Array, trees: number): readonly Tree[] {
   return Array.from({ length: trees }, (_, i) => {
     const rng = new Rng(i);
@@ -145,7 +144,7 @@ function predict({ leaves }: Tree, row: Float64Array): number {
 const meanOf = (members: readonly number[], targets: Float64Array): number =>
   members.reduce((sum, row) => sum + targets[row]!, 0) / members.length;
 
-/** The cut after which the two sides' sums of squares are least; undefined where nothing can be cut. */
+/** The split with the least sums of squares on its two sides; undefined where nothing can be split. */
 function bestSplit(
   members: readonly number[],
   rows: readonly Float64Array[],
@@ -153,7 +152,7 @@ function bestSplit(
 ): { readonly dimension: number; readonly at: number } | undefined {
   const total = members.reduce((sum, row) => sum + targets[row]!, 0);
   let best: { readonly dimension: number; readonly at: number } | undefined;
-  // The sums of squares are least where this is most; without a cut it is what the whole has.
+  // The sums of squares are least where this is largest. It starts with its value without a split.
   let most = (total * total) / members.length + 1e-9;
   for (let dimension = 0; dimension < rows[0]!.length; dimension++) {
     const x = (row: number): number => rows[row]![dimension]!;

@@ -1,4 +1,4 @@
-// A study as a table of text: its trials, best first.
+// The trials of a study as a table of text, best first.
 import { safeLine } from "../core/safe-text.ts";
 import { textWidth } from "../terminal/width.ts";
 import type { SpaceParameter } from "./space/compile.ts";
@@ -25,7 +25,7 @@ export function studyTable(trials: readonly TrialRecord[], { space, objectives }
   return cells.map(line).join("\n");
 }
 
-/** Five digits, with an exponent where there would be more zeros than digits. */
+/** Five digits; with an exponent below 0.001. */
 export function numberText(value: number | undefined): string {
   if (value === undefined) return "";
   const short = Number(value.toPrecision(5));
@@ -38,7 +38,7 @@ export function valueAtPath({ params }: TrialRecord, path: string, parameters: r
   for (const key of path.split(".")) value = (value as Record<string, unknown> | undefined)?.[key];
   if (value === undefined) return "";
   if (typeof value === "number") return numberText(value);
-  // Of an option that is an object, what it is called.
+  // An option that is an object is shown by the component that it uses.
   const isChoice = parameters.some((parameter) => parameter.path === path && parameter.kind === "choice");
   if (isChoice && typeof value === "object" && value !== null && "use" in value) return String(value.use);
   return typeof value === "string" ? value : JSON.stringify(value);

@@ -155,7 +155,12 @@ describe("what is wrong is told at its place", () => {
       "{ use: ./hookline.yaml, hooks: [{ use: earlyStopping, monitor: val/loss, name: trial }] }",
       "hooks.0: The name `trial` of this hook is used by every trial too. Give it another `name`.",
     ],
-    ["an experiment that extends", "./hookline.yaml", "{ extends: ./hookline.yaml }", "Say `use` for the config"],
+    [
+      "an experiment that extends",
+      "./hookline.yaml",
+      "{ extends: ./hookline.yaml }",
+      "Name the config that it changes with `use`",
+    ],
   ])("%s", async (_, from, to, message) => {
     expect(SWEEP).toContain(from);
     expect(await messageOf(built(SWEEP.replace(from, to)))).toContain(message);

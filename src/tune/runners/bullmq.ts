@@ -9,19 +9,19 @@ export interface BullmqOptions {
   /** `redis://user:password@host:6379/0`, or `rediss://` for TLS. */
   readonly redis: string;
   /**
-   * Seconds after which a worker that is not heard of has lost its trial, which then goes on elsewhere. A worker that
-   * cannot reach Redis for so long gives it up by itself. Default 10.
+   * Seconds after which a silent worker loses its trial, which then resumes on another worker. A worker that cannot reach
+   * Redis for this long gives its trial up by itself. Default 10.
    */
   readonly lock?: number;
-  /** Accepts a Redis that forgets: one without an append-only file, or one that evicts keys. Default false. */
+  /** Accepts a Redis that may lose keys: one without an append-only file, or one that evicts keys. Default false. */
   readonly allowVolatile?: boolean;
   /**
-   * Signs all that the study and its workers send through Redis, so that nobody without the key can forge it. At least 16
-   * characters, the same for all of them. Default: the environment variable `HOOKLINE_QUEUE_KEY`; without it, nothing is
-   * signed.
+   * Signs everything that the study and its workers send through Redis, so that nobody without the key can forge it. At
+   * least 16 characters, the same for all of them. Default: the environment variable `HOOKLINE_QUEUE_KEY`; without it,
+   * nothing is signed.
    */
   readonly key?: string;
-  /** What the module of the trial is relative to. Default: where the process was started. */
+  /** What the module of the trial is relative to. Default: the working directory. */
   readonly directory?: string;
 }
 
@@ -71,7 +71,7 @@ export const bullmq = /* @__PURE__ */ component(
   },
 );
 
-/** Empty is none, as where it is unset. */
+/** An empty variable counts as unset. */
 export function keyOfEnvironment(): string | undefined {
   const key = process.env["HOOKLINE_QUEUE_KEY"] || undefined;
   if (key !== undefined) checkOptions("HOOKLINE_QUEUE_KEY", { key }, { key: keyOption });

@@ -1,4 +1,4 @@
-// local: trials run in processes of this machine, kept warm from one to the next.
+// local: trials run in processes of this machine, which are reused from one trial to the next.
 import { component } from "../../core/component.ts";
 import { is } from "../../core/options.ts";
 import { ProcessPool } from "./trial-processes.ts";
@@ -6,15 +6,15 @@ import { type Runner, checkPortable } from "./runner.ts";
 
 /** Options of `local`. */
 export interface LocalOptions {
-  /** How many processes, each of which runs one trial at a time. Default: the study's `concurrency`. */
+  /** How many processes; each runs one trial at a time. Default: the study's `concurrency`. */
   readonly processes?: number;
-  /** Megabytes that a trial may use; one that uses more is ended and has failed. Default: no limit. */
+  /** Megabytes that a trial may use; a trial that uses more is killed and fails. Default: no limit. */
   readonly memory?: number;
   /** Seconds that an attempt at a trial may take. Default: no limit. */
   readonly timeout?: number;
-  /** A process is replaced by a new one after so many trials. Default 50. */
+  /** A process is replaced after this many trials. Default 50. */
   readonly recycle?: number;
-  /** What the module of the trial is relative to. Default: where the process was started. */
+  /** What the module of the trial is relative to. Default: the working directory. */
   readonly directory?: string;
 }
 

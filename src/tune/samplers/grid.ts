@@ -1,4 +1,4 @@
-// grid: every combination once, in the order of nested loops: the last parameter moves fastest.
+// grid: every combination once, in the order of nested loops: the last parameter changes fastest.
 import { component } from "../../core/component.ts";
 import { OptionError } from "../../core/errors.ts";
 import { checkOptions, is } from "../../core/options.ts";
@@ -11,8 +11,8 @@ import type { Sampler } from "../types.ts";
 /** Options of `grid`. */
 export interface GridOptions {
   /**
-   * How many values of each continuous parameter, both ends among them and evenly on its scale; or by path, also for
-   * whole numbers, of which otherwise all are tried.
+   * How many values of each continuous parameter, evenly spaced on its scale and including both ends; or by path, also for
+   * whole numbers, of which all are tried by default.
    */
   readonly points?: number | Readonly<Record<string, number>>;
 }
@@ -33,12 +33,9 @@ export const grid = /* @__PURE__ */ component(
     const axes = axesOf(whole, options.points);
     const size = sizeOf(whole.root, axes);
     if (!Number.isSafeInteger(size)) {
-      throw new OptionError(
-        `grid: the space has ${size.toPrecision(3)} points, more than anyone can count. Use fewer.`,
-        {
-          option: "points",
-        },
-      );
+      throw new OptionError(`grid: the space has ${size.toPrecision(3)} points, which is too many. Use fewer.`, {
+        option: "points",
+      });
     }
     return {
       name: "grid",
@@ -55,13 +52,13 @@ export const grid = /* @__PURE__ */ component(
   },
 );
 
-/** The values of a number, counted but not listed: there may be very many. */
+/** The values of a number. They are computed when needed, since there may be very many. */
 interface Axis {
   readonly count: number;
   at(place: number): number;
 }
 
-/** By place in the list of parameters; undefined for a choice. */
+/** By the parameter's index; undefined for a choice. */
 type Axes = readonly (Axis | undefined)[];
 
 function axesOf(space: Space, points: GridOptions["points"]): Axes {
@@ -104,7 +101,7 @@ function wholeAxis({ domain }: NumberEntry, count = domain.size): Axis {
   const spread = Array.from({ length: count }, (_, i) =>
     count === 1 ? 0.5 : first + ((last - first) * i) / (count - 1),
   );
-  // On a logarithmic scale, several may fall on one small number.
+  // On a logarithmic scale, several may round to the same small number.
   const values = [...new Set(spread.map((unit) => domain.fromUnit(unit)))];
   return { count: values.length, at: (place) => values[place]! };
 }
@@ -122,7 +119,7 @@ function sizeOf(node: Node, axes: Axes): number {
   }
 }
 
-/** Writes down the values at this place of the node's own grid. */
+/** Adds the values at this position of the node's own grid to `chosen`. */
 function choose(node: Node, place: number, axes: Axes, chosen: Map<number, number>): void {
   if (node.kind === "number") chosen.set(node.entry.index, axes[node.entry.index]!.at(place));
   else if (node.kind === "object") {

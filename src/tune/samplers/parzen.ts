@@ -1,24 +1,24 @@
-// A Parzen estimator: a density over some of a space's parameters, as a sum of kernels, one around each trial and a wide one
-// for what nobody has tried.
+// A Parzen estimator: a density over some parameters of a space, as a sum of kernels: one around each trial, and a wide one
+// as the prior.
 import type { Rng } from "../../data/random.ts";
 import type { ChoiceEntry, NumberEntry, SpaceParameter } from "../space/compile.ts";
 import { exists, valueAt } from "../space/space.ts";
 
-/** By place in the list of parameters: a number, or the place of an option; undefined where it does not exist. */
+/** By the parameter's index: a number, or the index of an option; undefined where the parameter does not exist. */
 export type Point = readonly (number | undefined)[];
 
-/** How much the wide kernel counts against a trial's. */
+/** The weight of the prior kernel, relative to a trial's. */
 const PRIOR_WEIGHT = 1;
 
 export interface Parzen {
-  /** Adds a draw of the estimator's parameters that exist to a point that has those before them. */
+  /** Draws the estimator's parameters, as far as they exist, into a point that has the parameters before them. */
   draw(rng: Rng, point: (number | undefined)[]): void;
   /** The log of the density at a point. */
   logDensity(point: Point): number;
 }
 
-/** One parameter's part of each kernel. */
-interface Part {
+/** One parameter's factor of each kernel. */
+interface KernelFactor {
   readonly parameter: SpaceParameter;
   draw(rng: Rng, kernel: number): number;
   /** Adds the log of each kernel's density at the value. */
@@ -26,15 +26,14 @@ interface Part {
 }
 
 /**
- * Kernels are joint over `parameters`. Where a trial does not have a parameter, its kernel is the wide one there: it says
- * nothing about it.
+ * Kernels are joint over `parameters`. Where a trial does not have a parameter, its kernel is as wide as the prior there.
  */
 export function parzen(parameters: readonly SpaceParameter[], trials: readonly Point[]): Parzen {
-  const parts = parameters.map((parameter) => {
+  const factors = parameters.map((parameter) => {
     const values = trials.map((trial) => trial[parameter.index]);
     return parameter.kind === "choice"
-      ? choicePart(parameter, values)
-      : numberPart(parameter, values, parameters.length);
+      ? choiceFactor(parameter, values)
+      : numberFactor(parameter, values, parameters.length);
   });
   const totalWeight = trials.length + PRIOR_WEIGHT;
   const logWeights = new Float64Array(trials.length + 1).fill(-Math.log(totalWeight));
@@ -43,15 +42,15 @@ export function parzen(parameters: readonly SpaceParameter[], trials: readonly P
   return {
     draw(rng, point) {
       const kernel = Math.min(trials.length, Math.floor(rng.next() * totalWeight));
-      for (const part of parts) {
-        if (exists(part.parameter, point)) point[part.parameter.index] = part.draw(rng, kernel);
+      for (const factor of factors) {
+        if (exists(factor.parameter, point)) point[factor.parameter.index] = factor.draw(rng, kernel);
       }
     },
     logDensity(point) {
       logs.set(logWeights);
-      for (const part of parts) {
-        const value = point[part.parameter.index];
-        if (value !== undefined) part.addLogDensities(value, logs);
+      for (const factor of factors) {
+        const value = point[factor.parameter.index];
+        if (value !== undefined) factor.addLogDensities(value, logs);
       }
       return logSumExp(logs);
     },
@@ -62,13 +61,13 @@ function logSumExp(logs: Float64Array): number {
   let most = -Infinity;
   for (const log of logs) most = Math.max(most, log);
   let sum = 0;
-  // What is 40 below the most does not show in the sum, and most are.
+  // Terms that are 40 below the largest, which most are, do not change the sum.
   for (const log of logs) if (log > most - 40) sum += Math.exp(log - most);
   return most + Math.log(sum);
 }
 
-/** An option that was tried has the most of its kernel; what the others have shrinks with the number of trials. */
-function choicePart(parameter: ChoiceEntry, values: readonly (number | undefined)[]): Part {
+/** The trial's own option has most of the kernel's mass; the share of the others shrinks with the number of trials. */
+function choiceFactor(parameter: ChoiceEntry, values: readonly (number | undefined)[]): KernelFactor {
   const options = parameter.labels.length;
   const spread = PRIOR_WEIGHT / (values.length + 1);
   const tried = 1 / (1 + spread * options);
@@ -89,8 +88,8 @@ function choicePart(parameter: ChoiceEntry, values: readonly (number | undefined
   };
 }
 
-/** Normal on the parameter's own scale, cut to its range. The wide one stands in the middle, as wide as the range. */
-function numberPart(parameter: NumberEntry, values: readonly (number | undefined)[], together: number): Part {
+/** Normal on the parameter's own scale, truncated to its range. The prior is centred, and as wide as the range. */
+function numberFactor(parameter: NumberEntry, values: readonly (number | undefined)[], together: number): KernelFactor {
   const { domain } = parameter;
   const units = values.map((value) => (value === undefined ? undefined : domain.toUnit(value)));
   const widths = together === 1 ? widthsByNeighbours(units) : widthsByNumber(units, together);
@@ -122,7 +121,7 @@ function numberPart(parameter: NumberEntry, values: readonly (number | undefined
 
 const leastWidth = (trials: number): number => 1 / Math.min(100, trials + 2);
 
-/** As far as the farther neighbour, the ends and the middle of the range among them (Bergstra et al. 2011). */
+/** The distance to the farther neighbour; the ends and the middle of the range count as points (Bergstra et al. 2011). */
 function widthsByNeighbours(units: readonly (number | undefined)[]): readonly number[] {
   const all = [...units.map((unit) => unit ?? 0.5), 0.5];
   const order = all.map((_, i) => i).sort((a, b) => all[a]! - all[b]!);
@@ -136,30 +135,28 @@ function widthsByNeighbours(units: readonly (number | undefined)[]): readonly nu
   return widths;
 }
 
-/** The same for all, narrower with more trials: Scott's rule on a fifth of the range. */
+/** The same for all: Scott's rule on a fifth of the range. */
 function widthsByNumber(units: readonly (number | undefined)[], together: number): readonly number[] {
   const width = Math.max(0.2 * units.length ** (-1 / (together + 4)), leastWidth(units.length));
   return units.map(() => width);
 }
 
-// The normal distribution, cut to the coordinates from 0 to 1.
-
-/** The part of the standard normal distribution between two numbers. */
+/** The mass of the standard normal distribution between two numbers. */
 export function normalMass(from: number, to: number): number {
-  // Of two that are close, the difference would be nothing but rounding: one whole number among a million is so narrow.
+  // For close bounds the difference below would be mostly rounding error.
   if (to - from < 1e-3) return ((to - from) * Math.exp(-(((from + to) / 2) ** 2) / 2)) / Math.sqrt(2 * Math.PI);
   return Math.max(0, normalCdf(to) - normalCdf(from));
 }
 
-/** The part of the standard normal distribution below x. */
+/** The cumulative distribution function of the standard normal distribution. */
 function normalCdf(x: number): number {
-  // Beyond this lies less than one part in 10¹⁵, and most of what is asked for.
+  // The tail beyond is below 10⁻¹⁵.
   if (Math.abs(x) > 8) return x > 0 ? 1 : 0;
   const tail = 0.5 * erfcOfPositive(Math.abs(x) / Math.SQRT2);
   return x > 0 ? 1 - tail : tail;
 }
 
-/** By its continued fraction far out, by its series near zero: both converge fast where they are used. */
+/** A series near zero and a continued fraction beyond: each converges fast where it is used. */
 function erfcOfPositive(x: number): number {
   if (x < 2) {
     let term = x;
@@ -175,9 +172,9 @@ function erfcOfPositive(x: number): number {
   return Math.exp(-x * x) / Math.sqrt(Math.PI) / (x + fraction);
 }
 
-/** A draw from the normal distribution around a mean in [0, 1], of what falls into [0, 1]. */
+/** A draw from a normal distribution with a mean in [0, 1], truncated to [0, 1]. */
 export function drawInUnit(rng: Rng, mean: number, deviation: number): number {
-  // At worst a third of the draws fall inside; a bound, since nothing may ever hang.
+  // At least a third of the draws fall inside, so the bound is never reached in practice.
   for (let i = 0; i < 1000; i++) {
     const draw = mean + deviation * rng.normal();
     if (draw >= 0 && draw <= 1) return draw;

@@ -1,4 +1,4 @@
-// random: every trial's parameters drawn on their own. The measure of the others, and hard to beat with many machines.
+// random: the parameters of each trial are drawn independently. The baseline for other samplers.
 import { component } from "../../core/component.ts";
 import { is } from "../../core/options.ts";
 import { Rng } from "../../data/random.ts";
@@ -26,7 +26,7 @@ export const random = /* @__PURE__ */ component(
   },
 );
 
-/** Params drawn at random. A coordinate for every parameter, so that a choice does not move those that follow it. */
+/** Draws a coordinate for every parameter, so that a choice does not change the draws of those after it. */
 export function drawParams(space: Space, rng: Rng): Params {
   return space.fromUnit(space.parameters.map(() => rng.next()));
 }

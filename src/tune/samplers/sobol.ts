@@ -1,4 +1,4 @@
-// sobol: points spread evenly over the space, whatever the number of trials. Better than random where few trials must cover much.
+// sobol: a low-discrepancy sequence, which covers the space evenly with any number of trials. Better than random with few.
 import { component } from "../../core/component.ts";
 import { OptionError } from "../../core/errors.ts";
 import { is } from "../../core/options.ts";
@@ -9,11 +9,11 @@ import type { Sampler } from "../types.ts";
 
 /** Options of `sobol`. */
 export interface SobolOptions {
-  /** Default 0. Another seed gives other points, spread as evenly. */
+  /** Default 0. Another seed gives other points, which are as even. */
   readonly seed?: number;
 }
 
-/** Judging pairs of dimensions takes the square of their number. */
+/** The search for direction numbers compares all pairs of dimensions. */
 const MAX_DIMENSIONS = 100;
 
 /** @example sobol({ lr: logUniform(1e-4, 1e-1), momentum: uniform(0, 0.99) }, { seed: 1 }) */
@@ -51,9 +51,9 @@ function digits(directions: Uint32Array, number: number): number {
 }
 
 /**
- * Owen's scrambling: every digit is flipped or not by those before it, so that cells stay cells and points within them
- * move. On the reversed digits a carry runs only upwards, so a hash of additions and of products with even numbers does it
- * (Laine and Karras 2011).
+ * Owen scrambling: each digit is flipped depending on those before it, which moves points but keeps one in each cell. On
+ * reversed digits a carry only runs upwards, so a hash of additions and products with even numbers does it (Laine and
+ * Karras 2011).
  */
 function scramble(word: number, key: number): number {
   let x = reverse(word);
@@ -74,9 +74,10 @@ function reverse(word: number): number {
   return ((x >>> 16) | (x << 16)) >>> 0;
 }
 
-// The direction numbers of a Sobol sequence, found rather than tabulated: a primitive polynomial for each dimension, and of
-// several starts for it the one that lies best in a plane with each dimension before it.
-
+/**
+ * Direction numbers are computed rather than tabulated: a primitive polynomial for each dimension and, of several random
+ * starts, the one whose plane with each earlier dimension is most even.
+ */
 interface Dimension {
   /** 32 direction numbers, as fractions of 2³². */
   readonly directions: Uint32Array;
@@ -84,14 +85,14 @@ interface Dimension {
   readonly matrices: readonly (readonly number[])[];
 }
 
-/** How many starts are looked at for each dimension. */
+/** How many random starts are tried for each dimension. */
 const STARTS = 16;
-/** Where pairs are judged: the first 2⁴, 2⁶ and 2⁸ points. */
+/** Pairs of dimensions are compared by their first 2⁴, 2⁶ and 2⁸ points. */
 const JUDGED_BITS = [4, 6, 8] as const;
 
 const found: Dimension[] = [];
 
-/** The direction numbers of the first so many dimensions. They are the same in every run, and are found once. */
+/** The direction numbers of each dimension. They are the same in every run, and computed once. */
 export function sobolDirections(dimensions: number): readonly Uint32Array[] {
   if (found.length === 0) found.push(dimensionOf(Uint32Array.from({ length: 32 }, (_, bit) => 2 ** (31 - bit))));
   while (found.length < dimensions) found.push(bestDimension(found.length));
@@ -122,7 +123,7 @@ const dimensionOf = (directions: Uint32Array): Dimension => ({
 
 const primitive: number[] = [];
 
-/** The polynomials over two elements, lowest first, with a bit for each coefficient; the first is x + 1. */
+/** The primitive polynomials over GF(2), lowest first, with a bit for each coefficient; the first is x + 1. */
 function primitivePolynomial(place: number): number {
   for (let candidate = (primitive.at(-1) ?? 1) + 2; primitive.length < place; candidate += 2) {
     if (isPrimitive(candidate)) primitive.push(candidate);
@@ -130,7 +131,7 @@ function primitivePolynomial(place: number): number {
   return primitive[place - 1]!;
 }
 
-/** Whether the powers of x run through everything below the polynomial's degree before they come back to 1. */
+/** Whether the powers of x take all values modulo the polynomial before they return to 1. */
 function isPrimitive(polynomial: number): boolean {
   const degree = degreeOf(polynomial);
   const order = 2 ** degree - 1;
@@ -145,7 +146,7 @@ function isPrimitive(polynomial: number): boolean {
 
 const degreeOf = (polynomial: number): number => 31 - Math.clz32(polynomial);
 
-/** Bratley and Fox's recurrence, from odd numbers drawn at random. */
+/** The recurrence of Bratley and Fox, started with random odd numbers. */
 function extend(polynomial: number, rng: Rng): Uint32Array {
   const degree = degreeOf(polynomial);
   const directions = new Uint32Array(32);
@@ -161,7 +162,7 @@ function extend(polynomial: number, rng: Rng): Uint32Array {
   return directions;
 }
 
-/** By how much the first points miss having one in each cell, summed over the ways to cut the plane into as many cells. */
+/** How far the first points are from having one in each cell, summed over all divisions of the plane into cells. */
 function planeDefects(a: Dimension, b: Dimension): number {
   let defects = 0;
   for (const [i, bits] of JUDGED_BITS.entries()) {
@@ -170,7 +171,7 @@ function planeDefects(a: Dimension, b: Dimension): number {
   return defects;
 }
 
-/** For each leading digit of the coordinate, which bits of the point's number it hangs on. */
+/** For each leading digit of the coordinate, the bits of the point's number that it depends on. */
 function generatorRows(directions: Uint32Array, bits: number): number[] {
   return Array.from({ length: bits }, (_, digit) => {
     let row = 0;
@@ -181,7 +182,7 @@ function generatorRows(directions: Uint32Array, bits: number): number[] {
 
 const basis = new Uint32Array(JUDGED_BITS.at(-1)!);
 
-/** The rank, over two elements, of the first rows of both together. */
+/** The rank over GF(2) of the first rows of both matrices together. */
 function jointRank(a: readonly number[], rowsOfA: number, b: readonly number[], rowsOfB: number): number {
   let rank = 0;
   for (let i = 0; i < rowsOfA + rowsOfB; i++) {

@@ -1,5 +1,5 @@
-// tpe: the tree-structured Parzen estimator (Bergstra et al. 2011). It looks where trials that did well are dense and the
-// others are not.
+// tpe: the tree-structured Parzen estimator (Bergstra et al. 2011). It samples where good trials are dense and the others
+// are not.
 import { component } from "../../core/component.ts";
 import { is } from "../../core/options.ts";
 import { Rng } from "../../data/random.ts";
@@ -17,11 +17,11 @@ export interface TpeOptions {
   readonly seed?: number;
   /** Trials drawn at random before there is enough to learn from. Default 10. */
   readonly startup?: number;
-  /** Which share of the trials counts as good; never more than 25 trials. Default 0.2. */
+  /** The share of the trials that counts as good; at most 25 trials. Default 0.2. */
   readonly gamma?: number;
   /** How many candidates are drawn for each suggestion. Default 24. */
   readonly candidates?: number;
-  /** Parameters are looked at together, so that what goes well with what is seen. Default true; false: each on its own. */
+  /** Models parameters jointly, and so their interactions. Default true; false: each on its own. */
   readonly multivariate?: boolean;
 }
 
@@ -46,7 +46,7 @@ export const tpe = /* @__PURE__ */ component(
     const { seed = 0, startup = 10, gamma = 0.2, candidates = 24, multivariate = true } = options;
     const whole = Space.of(space);
     const { parameters } = whole;
-    // Each on its own still follows the tree: a choice is made before what hangs on it.
+    // Each on its own still follows the tree: a choice comes before the parameters that depend on it.
     const groups = multivariate ? [parameters] : parameters.map((parameter) => [parameter]);
     return {
       name: "tpe",
@@ -64,7 +64,7 @@ export const tpe = /* @__PURE__ */ component(
   },
 );
 
-/** Of several draws from the good trials' density, the one that is likeliest there against the others'. */
+/** Draws candidates from the density of the good trials, and keeps the one with the best ratio to that of the others. */
 function suggestGroup(
   group: readonly SpaceParameter[],
   good: readonly Point[],
@@ -75,7 +75,7 @@ function suggestGroup(
 ): void {
   const [only] = group;
   if (group.length === 1 && !exists(only!, point)) return;
-  // A parameter on its own learns from those trials alone that have it.
+  // A parameter on its own learns only from trials that have it.
   const having = (points: readonly Point[]): readonly Point[] =>
     group.length === 1 ? points.filter((at) => at[only!.index] !== undefined) : points;
   const [likely, unlikely] = [parzen(group, having(good)), parzen(group, having(bad))];
@@ -90,21 +90,19 @@ function suggestGroup(
   for (const { index } of group) point[index] = best[index];
 }
 
-// TPE's two sets: trials that did well, and all others.
-
 interface SplitTrials {
   readonly good: readonly TrialRecord[];
   readonly bad: readonly TrialRecord[];
-  /** How many can be compared: what there is to learn from. */
+  /** How many trials can be compared. */
   readonly judged: number;
 }
 
-/** No more than this many are good, however many there are: the best of very many lie close together. */
+/** At most this many are good: the best of very many trials are close together. */
 const MOST_GOOD = 25;
 
 /**
- * Those that run or wait are taken for bad until they are known, so that parallel suggestions keep apart; failed ones too,
- * since whatever made them fail is likeliest near them.
+ * Good and bad trials. Unfinished ones count as bad, so that parallel suggestions stay apart; failed ones too, since other
+ * trials near them are likely to fail.
  */
 function splitTrials(trials: readonly TrialRecord[], objectives: readonly Objective[], gamma: number): SplitTrials {
   const ranked = rankTrials(trials, objectives);

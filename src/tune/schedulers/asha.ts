@@ -1,5 +1,5 @@
-// asha: asynchronous successive halving (Li et al. 2020), in the form that stops trials. At each rung a trial goes on if it is
-// among the best of those that have come there so far; nobody waits for anybody.
+// asha: asynchronous successive halving (Li et al. 2020), in the variant that stops trials. At each rung a trial continues
+// if it is among the best of those that have reached it so far. No trial waits for another.
 import { component } from "../../core/component.ts";
 import { OptionError } from "../../core/errors.ts";
 import { lossOf } from "../ranking.ts";
@@ -10,9 +10,9 @@ import { firstObjective, isFactor, isSteps, lossWhenReaching, reportReaching } f
 export interface AshaOptions {
   /** The first rung: no trial ends before this step. Default 1. */
   readonly grace?: number;
-  /** How many steps a whole trial has. */
+  /** The steps of a whole trial. */
   readonly maxSteps: number;
-  /** One of so many goes on from each rung, for so many times the steps. Default 3. */
+  /** One in `factor` trials continues from each rung, for `factor` times the steps. Default 3. */
   readonly factor?: number;
 }
 
@@ -41,7 +41,7 @@ function makeAsha(options: AshaOptions): Scheduler {
     decide(trial, report, trials, study) {
       const objective = firstObjective(study);
       for (const rung of rungs) {
-        // A rung is judged once, with the report that comes to it; one report may come to several.
+        // A rung is decided once, by the report that reaches it; one report may reach several.
         if (reportReaching(trial, rung, objective)?.step !== report.step) continue;
         const own = lossOf(report.values, objective)!;
         const others = trials
@@ -62,7 +62,7 @@ function makeAsha(options: AshaOptions): Scheduler {
   };
 }
 
-/** The steps at which trials are judged: grace, grace · factor, … below maxSteps. */
+/** The steps at which trials are compared: grace, grace · factor, … below maxSteps. */
 export function ashaRungs(grace: number, maxSteps: number, factor: number): readonly number[] {
   const rungs: number[] = [];
   for (let rung = grace; rung < maxSteps; rung *= factor) rungs.push(rung);

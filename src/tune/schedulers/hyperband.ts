@@ -1,5 +1,5 @@
 // hyperband: successive halving in brackets, some with many short trials and some with a few long ones (Li et al. 2018). A
-// trial pauses at each rung until its bracket has come there, then the best go on.
+// trial pauses at each rung until its whole bracket has reached it; then the best continue.
 import { component } from "../../core/component.ts";
 import { OptionError } from "../../core/errors.ts";
 import type { Objective, Scheduler, StudyView, TrialRecord } from "../types.ts";
@@ -7,9 +7,9 @@ import { compareLosses, firstObjective, isFactor, isSteps, lossWhenReaching, rep
 
 /** Options of `hyperband`. */
 export interface HyperbandOptions {
-  /** How many steps a whole trial has. The shortest have 1 step or a little more. */
+  /** The steps of a whole trial. The shortest have 1 step or a little more. */
   readonly maxSteps: number;
-  /** One of so many goes on from each rung, for so many times the steps. Default 3. */
+  /** One in `factor` trials continues from each rung, for `factor` times the steps. Default 3. */
   readonly factor?: number;
 }
 
@@ -35,7 +35,7 @@ function makeHyperband(options: HyperbandOptions): Scheduler {
   const bracketFor = (number: number, { totalTrials }: StudyView): Bracket =>
     bracketOf(number, brackets, factor, totalTrials);
 
-  /** What becomes of the paused trials: for each whether it goes on, or undefined while its bracket is not there yet. */
+  /** For each paused trial of a bracket that is complete at its rung, whether it continues. */
   const verdicts = (trials: readonly TrialRecord[], study: StudyView): ReadonlyMap<number, boolean> => {
     const found = new Map<number, boolean>();
     const byFirst = new Map<number, Bracket>();
@@ -57,7 +57,7 @@ function makeHyperband(options: HyperbandOptions): Scheduler {
     maxSteps,
     decide(trial, report, _trials, study) {
       const objective = firstObjective(study);
-      // At the last rung a trial runs to its end.
+      // From the last rung a trial runs to its end.
       const pauses = bracketFor(trial.number, study).rungs.slice(0, -1);
       const rung = pauses.findLast(({ step }) => reportReaching(trial, step, objective)?.step === report.step);
       if (rung === undefined) return { kind: "continue" };
@@ -70,7 +70,7 @@ function makeHyperband(options: HyperbandOptions): Scheduler {
 
 const ENDED: ReadonlySet<string> = new Set(["completed", "pruned", "failed"]);
 
-/** The verdict on each paused trial of a bracket that can be judged. */
+/** Whether each paused trial of a bracket continues, as far as that can be decided. */
 function judge(
   { first, end, rungs }: Bracket,
   trials: readonly TrialRecord[],
@@ -87,7 +87,7 @@ function judge(
       (trial) => !ENDED.has(trial.status) && !there.some(({ number }) => number === trial.number),
     );
     if (waiting) return verdicts;
-    // A place that one leaves who cannot go on is for the next, if that one has not been dropped.
+    // The place of a trial that cannot continue goes to the next best, unless that one was dropped.
     const promoted = there
       .filter(({ trial, loss }) => trial.status !== "failed" && trial.status !== "pruned" && loss !== Infinity)
       .sort(compareLosses)
@@ -102,17 +102,15 @@ function judge(
   return verdicts;
 }
 
-// Hyperband's plan: which trial belongs to which bracket, and how many go how far in each.
-
-/** So many trials go to this step. */
+/** How many trials of a bracket run to this step. */
 interface Rung {
   readonly trials: number;
   readonly step: number;
 }
 
-/** From the bracket that tries most trials shortest, to the one that runs a few to their end: as Li et al. (2018), table 1. */
+/** From the bracket with the most and shortest trials to the one with a few whole ones: Li et al. (2018), table 1. */
 export function hyperbandBrackets(maxSteps: number, factor: number): readonly (readonly Rung[])[] {
-  // A whole power, which the logarithm may miss by a rounding.
+  // The logarithm of an exact power may be rounded down.
   const most = Math.floor(Math.log(maxSteps) / Math.log(factor) + 1e-9);
   return Array.from({ length: most + 1 }, (_, i) => {
     const halvings = most - i;
@@ -137,8 +135,8 @@ interface Bracket {
 }
 
 /**
- * The bracket of a trial. When all have had their turn they begin again. `totalTrials` cuts the last one short: its rungs
- * would wait forever for trials that never come.
+ * The bracket of a trial. After the last bracket the first follows again. `totalTrials` shortens the last one, whose rungs
+ * would otherwise wait forever for trials that never start.
  */
 export function bracketOf(
   number: number,

@@ -1,4 +1,4 @@
-// median: a trial ends when its best so far is worse than what half of the others had by the same step.
+// median: a trial ends when its best value so far is worse than the median of the others at the same step.
 import { component } from "../../core/component.ts";
 import { is } from "../../core/options.ts";
 import type { Scheduler } from "../types.ts";
@@ -8,7 +8,7 @@ import { firstObjective, leastLossUntil } from "./curves.ts";
 export interface MedianOptions {
   /** No trial ends before this step. Default 1. */
   readonly grace?: number;
-  /** How many other trials must have come as far before one is ended. Default 5. */
+  /** How many other trials must have reached a step before a trial is ended there. Default 5. */
   readonly minTrials?: number;
 }
 
@@ -41,7 +41,7 @@ export const median = /* @__PURE__ */ component(
   },
 );
 
-/** Of an even number the better of the two in the middle would be too strict: their mean. */
+/** The median; of an even number, the mean of the two in the middle. */
 function middle(losses: readonly number[]): number {
   const sorted = losses.toSorted((a, b) => (a < b ? -1 : 1));
   const [low, high] = [sorted[Math.ceil(sorted.length / 2) - 1]!, sorted[Math.floor(sorted.length / 2)]!];

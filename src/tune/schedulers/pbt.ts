@@ -1,5 +1,5 @@
-// pbt: population-based training (Jaderberg et al. 2017). Now and then a trial that does badly goes on from one that does well,
-// with its parameters changed a little.
+// pbt: population-based training (Jaderberg et al. 2017). At intervals, a bad trial continues from the checkpoint of a good
+// one, with slightly changed parameters.
 import { component } from "../../core/component.ts";
 import { OptionError } from "../../core/errors.ts";
 import { is, type Check } from "../../core/options.ts";
@@ -11,13 +11,13 @@ import { compareLosses, firstObjective, isSteps, stepBefore } from "./curves.ts"
 
 /** Options of `pbt`. */
 export interface PbtOptions {
-  /** How many steps lie between two looks at a trial. */
+  /** Steps between two comparisons of a trial with the others. */
   readonly every: number;
-  /** The worst of this share go on from one of the best of this share. Default 0.25. */
+  /** The worst of this share continue from one of the best of this share. Default 0.25. */
   readonly quantile?: number;
   /** A number is multiplied by one of these. Default [0.8, 1.2]. Options of a choice have no order: they change by `resample`. */
   readonly perturb?: readonly number[];
-  /** How likely a parameter is drawn anew instead. Default 0.25. */
+  /** The probability that a parameter is drawn anew instead. Default 0.25. */
   readonly resample?: number;
   /** Default 0. */
   readonly seed?: number;
@@ -79,7 +79,7 @@ function makePbt(options: PbtOptions): Scheduler {
   };
 }
 
-/** Numbers of the trials, best first, as they stood at this step: one that is ahead is not better for it. */
+/** Numbers of the trials, best first, by their reports up to this step: being ahead is no advantage. */
 function rank(trials: readonly TrialRecord[], step: number, objective: Objective): number[] {
   return trials
     .filter(({ status }) => status !== "failed" && status !== "pruned")
@@ -92,19 +92,19 @@ function rank(trials: readonly TrialRecord[], step: number, objective: Objective
     .map(({ number }) => number);
 }
 
-/** New params near these. What a newly chosen option brings with it is drawn. */
+/** Parameters near the given ones. Those that come with a newly chosen option are drawn. */
 function explore(space: Space, params: Params, rng: Rng, factors: readonly number[], resample: number): Params {
   const values = space.values(params);
   return space.build((parameter) => {
     const value = values[parameter.index];
-    // All three are drawn whether they are used or not, so that one parameter's luck does not hang on another's.
+    // All three are drawn whether they are used or not, so that the draws of one parameter do not affect another's.
     const [anew, factor, unit] = [rng.next() < resample, factors[rng.int(factors.length)]!, rng.next()];
     if (value === undefined || anew) return valueAt(parameter, unit);
     if (parameter.kind === "choice") return value;
     const { domain } = parameter;
     const moved = domain.clamp(value * factor);
     if (moved !== value || domain.step === undefined) return moved;
-    // A small whole number would never move.
+    // A small whole number would otherwise never change.
     return domain.clamp(value + domain.step * Math.sign(factor - 1));
   });
 }

@@ -1,39 +1,39 @@
-// Reads a space as it is written into nodes, and lists its parameters in an order in which a choice comes before what hangs on it.
+// Compiles a space to nodes, and lists its parameters in an order in which a choice comes before those that depend on it.
 import { OptionError } from "../../core/errors.ts";
 import { type Json, show } from "../../core/options.ts";
 import { isParameter, type NumberParameter, type Parameter } from "./parameters.ts";
 
 /** A parameter exists only where this choice has this option. */
 interface Condition {
-  /** The choice's place in the list of parameters. */
+  /** The index of the choice. */
   readonly index: number;
   readonly path: string;
-  /** The option's place among the choice's. */
+  /** The index of the option. */
   readonly option: number;
-  /** How the option is shown. */
+  /** The option as text. */
   readonly label: string;
 }
 
-interface Place {
-  /** Its place in the list: with options that hold the same key, two parameters have the same path. */
+interface Entry {
+  /** Its index in the list of parameters. Paths are not unique: options may hold the same key. */
   readonly index: number;
-  /** Where it stands in the params: `optimizer.lr`. */
+  /** Where it is in the params: `optimizer.lr`. */
   readonly path: string;
   readonly condition: Condition | undefined;
 }
 
-export interface NumberEntry extends Place {
+export interface NumberEntry extends Entry {
   readonly kind: NumberParameter["kind"];
   readonly domain: NumberParameter;
 }
 
-export interface ChoiceEntry extends Place {
+export interface ChoiceEntry extends Entry {
   readonly kind: "choice";
-  /** One for each option, to show. */
+  /** One for each option. */
   readonly labels: readonly string[];
 }
 
-/** A parameter and where it stands. */
+/** A parameter, and where it is. */
 export type SpaceParameter = NumberEntry | ChoiceEntry;
 
 export type Node =
@@ -47,13 +47,13 @@ export interface Compiled {
   readonly parameters: readonly SpaceParameter[];
 }
 
-/** Deeper than anyone nests, and an object that holds itself ends here. */
+/** Ends the recursion into an object that holds itself. */
 export const MAX_DEPTH = 32;
 
 interface Position {
   /** Among the params. */
   readonly path: string;
-  /** In what the user wrote: with the options' places, `optimizer[1].lr`. */
+  /** As the user wrote it, with indices of options: `optimizer[1].lr`. */
   readonly written: string;
   readonly depth: number;
   readonly condition: Condition | undefined;
@@ -65,11 +65,11 @@ const problem = (written: string, what: string): OptionError =>
 export const isPlainObject = (value: unknown): value is Readonly<Record<string, unknown>> => {
   if (typeof value !== "object" || value === null || Array.isArray(value)) return false;
   const prototype: unknown = Object.getPrototypeOf(value);
-  // One step to null: also an object of another realm, such as a test runner's.
+  // Also true for objects of another realm, such as a test runner's.
   return prototype === null || Object.getPrototypeOf(prototype) === null;
 };
 
-/** How an option is shown: by the component it uses, by its value, or as JSON without its parameters. */
+/** An option as text: the component that it uses, its value, or JSON without its parameters. */
 function labelOf(option: unknown): string {
   if (typeof option === "string") return option;
   if (isPlainObject(option) && typeof option.use === "string") return option.use;

@@ -1,11 +1,11 @@
 // What a space is made of: numbers in a range, and choices between options that may hold parameters of their own.
-import { type Json, checkOptions, is, show } from "../../core/options.ts";
 import { OptionError } from "../../core/errors.ts";
+import { checkOptions, is, show, type Json } from "../../core/options.ts";
 
-/** Marks a parameter among the constants of a space. Registered, so that two copies of the package know each other's. */
+/** Marks a parameter among the constants of a space. Registered, so that copies of the package recognise each other's. */
 const PARAMETER: unique symbol = Symbol.for("hookline.tune.parameter");
 
-/** A number in a range. Samplers see all of them alike, as a coordinate from 0 to 1 on the scale they are searched on. */
+/** A number in a range. To samplers all are alike: a coordinate from 0 to 1, on the scale that is searched. */
 export interface NumberParameter {
   readonly [PARAMETER]: true;
   readonly kind: "uniform" | "logUniform" | "int";
@@ -20,12 +20,12 @@ export interface NumberParameter {
   /** For messages: "a number from 0 to 1". */
   readonly expected: string;
   has(value: number): boolean;
-  /** The nearest value there is. */
+  /** The nearest value in the range. */
   clamp(value: number): number;
-  /** The middle of the part of [0, 1] that stands for this value. */
+  /** The middle of the part of [0, 1] that maps to this value. */
   toUnit(value: number): number;
   fromUnit(unit: number): number;
-  /** The part of [0, 1] that stands for this value; of no width where values are continuous. */
+  /** The part of [0, 1] that maps to this value; of no width where values are continuous. */
   cell(value: number): readonly [from: number, to: number];
 }
 
@@ -38,15 +38,15 @@ export interface Choice<T = unknown> {
 
 export type Parameter = NumberParameter | Choice;
 
-/** What may stand in a space: a parameter, a constant, or an object of these. */
+/** What a space may hold: a parameter, a constant, or an object of these. */
 export type SpaceValue = Parameter | Json | SpaceTree;
 
-/** A space as it is written: a plain object, nested as the params are to be. A key with undefined counts as absent. */
+/** A space as a plain object, nested as the params will be. A key with undefined counts as absent. */
 export interface SpaceTree {
   readonly [key: string]: SpaceValue | undefined;
 }
 
-/** The params that a space gives: `ParamsOf<typeof space>`. */
+/** The params of a space: `ParamsOf<typeof space>`. */
 export type ParamsOf<T> = T extends NumberParameter
   ? number
   : T extends Choice<infer Option>
@@ -60,69 +60,22 @@ export type ParamsOf<T> = T extends NumberParameter
 export const isParameter = (value: unknown): value is Parameter =>
   typeof value === "object" && value !== null && (value as { [PARAMETER]?: unknown })[PARAMETER] === true;
 
-// What all ranges share, and what those of any number share.
-
-/** Both ends are finite, in order, and not the same. */
-function checkRange(owner: string, low: number, high: number): void {
-  checkOptions(owner, { low, high }, { low: is.finite, high: is.finite }, ["low", "high"]);
-  if (low > high) {
-    throw new OptionError(`${owner}: \`low\` (${low}) is above \`high\` (${high}). Swap them.`, { option: "low" });
-  }
-  if (low === high) {
-    throw new OptionError(`${owner}: from ${low} to ${high} there is nothing to search. Write ${low} as a constant.`, {
-      option: "high",
-    });
-  }
-  if (!Number.isFinite(high - low)) {
-    throw new OptionError(`${owner}: from ${low} to ${high} is more than a number can span.`, { option: "high" });
-  }
-}
-
-const clampTo =
-  (low: number, high: number) =>
-  (value: number): number =>
-    Math.min(high, Math.max(low, value));
-
-/** Any number from `low` to `high`, on the scale that the two functions say. */
-function continuous(
-  kind: "uniform" | "logUniform",
-  low: number,
-  high: number,
-  { toUnit, fromUnit }: Pick<NumberParameter, "toUnit" | "fromUnit">,
-): NumberParameter {
-  return {
-    [PARAMETER]: true,
-    kind,
-    low,
-    high,
-    log: kind === "logUniform",
-    step: undefined,
-    size: Infinity,
-    expected: `a number from ${low} to ${high}`,
-    has: (value) => value >= low && value <= high,
-    clamp: clampTo(low, high),
-    toUnit,
-    fromUnit,
-    cell: (value) => [toUnit(value), toUnit(value)],
-  };
-}
-
-// uniform: any number in a range, each part of it as likely as another.
-
-/** @example { dropout: uniform(0, 0.5) } */
+/**
+ * Any number in a range, on a linear scale.
+ * @example { dropout: uniform(0, 0.5) }
+ */
 export function uniform(low: number, high: number): NumberParameter {
   checkRange("uniform", low, high);
-  const clamp = clampTo(low, high);
   return continuous("uniform", low, high, {
     toUnit: (value) => (value - low) / (high - low),
-    // Rounding may step over an end.
-    fromUnit: (unit) => clamp(low + unit * (high - low)),
+    fromUnit: (unit) => low + unit * (high - low),
   });
 }
 
-// logUniform: any number in a range, each order of magnitude as likely as another. For learning rates and the like.
-
-/** @example { lr: logUniform(1e-4, 1e-1) } */
+/**
+ * Any number in a range, on a logarithmic scale: for learning rates and the like.
+ * @example { lr: logUniform(1e-4, 1e-1) }
+ */
 export function logUniform(low: number, high: number): NumberParameter {
   checkRange("logUniform", low, high);
   if (low <= 0) {
@@ -136,15 +89,58 @@ export function logUniform(low: number, high: number): NumberParameter {
       option: "high",
     });
   }
-  const clamp = clampTo(low, high);
   return continuous("logUniform", low, high, {
     toUnit: (value) => (Math.log(value) - from) / width,
-    // The ends as they were given: through the logarithm they come back a little changed.
-    fromUnit: (unit) => (unit <= 0 ? low : unit >= 1 ? high : clamp(Math.exp(from + unit * width))),
+    // The ends exactly: rounding would change them on the way through the logarithm.
+    fromUnit: (unit) => (unit <= 0 ? low : unit >= 1 ? high : Math.exp(from + unit * width)),
   });
 }
 
-// int: a whole number in a range, both ends included.
+/** Both ends are finite, in order, and different. */
+function checkRange(owner: string, low: number, high: number): void {
+  checkOptions(owner, { low, high }, { low: is.finite, high: is.finite }, ["low", "high"]);
+  checkOrder(owner, low, high);
+  if (low === high) {
+    throw new OptionError(`${owner}: from ${low} to ${high} there is nothing to search. Write ${low} as a constant.`, {
+      option: "high",
+    });
+  }
+  if (!Number.isFinite(high - low)) {
+    throw new OptionError(`${owner}: from ${low} to ${high} is more than a number can span.`, { option: "high" });
+  }
+}
+
+function checkOrder(owner: string, low: number, high: number): void {
+  if (low > high) {
+    throw new OptionError(`${owner}: \`low\` (${low}) is above \`high\` (${high}). Swap them.`, { option: "low" });
+  }
+}
+
+/** Any number from `low` to `high`, on the scale of the two functions. */
+function continuous(
+  kind: "uniform" | "logUniform",
+  low: number,
+  high: number,
+  { toUnit, fromUnit }: Pick<NumberParameter, "toUnit" | "fromUnit">,
+): NumberParameter {
+  const clamp = (value: number): number => Math.min(high, Math.max(low, value));
+  return {
+    [PARAMETER]: true,
+    kind,
+    low,
+    high,
+    log: kind === "logUniform",
+    step: undefined,
+    size: Infinity,
+    expected: `a number from ${low} to ${high}`,
+    has: (value) => value >= low && value <= high,
+    clamp,
+    toUnit,
+    // Rounding may exceed an end.
+    fromUnit: (unit) => clamp(fromUnit(unit)),
+    cell: (value) => [toUnit(value), toUnit(value)],
+  };
+}
 
 export interface IntOptions {
   /** From one value to the next, counted from `low`. Default 1. */
@@ -153,14 +149,15 @@ export interface IntOptions {
   readonly log?: boolean;
 }
 
-/** @example { layers: int(1, 4), width: int(32, 512, { step: 32 }), batch: int(8, 512, { log: true }) } */
+/**
+ * A whole number in a range, including both ends.
+ * @example { layers: int(1, 4), width: int(32, 512, { step: 32 }), batch: int(8, 512, { log: true }) }
+ */
 export function int(low: number, high: number, options: IntOptions = {}): NumberParameter {
   const bounds = { low: is.whole, high: is.whole, step: is.wholeFrom(1), log: is.boolean };
   checkOptions("int", { ...options, low, high }, bounds, ["low", "high"]);
   const { step = 1, log = false } = options;
-  if (low > high) {
-    throw new OptionError(`int: \`low\` (${low}) is above \`high\` (${high}). Swap them.`, { option: "low" });
-  }
+  checkOrder("int", low, high);
   if (!Number.isSafeInteger(high - low)) {
     throw new OptionError(`int: from ${low} to ${high} is more than whole numbers can span.`, { option: "high" });
   }
@@ -177,7 +174,7 @@ export function int(low: number, high: number, options: IntOptions = {}): Number
   const nearest = (value: number): number =>
     Math.min(last, Math.max(low, low + Math.round((value - low) / step) * step));
   const scale = log ? logScale(low, last) : linearScale(low, last, step);
-  const toUnit = (value: number): number => (scale.unit(value - step / 2) + scale.unit(value + step / 2)) / 2;
+  const cell = (value: number) => [scale.unit(value - step / 2), scale.unit(value + step / 2)] as const;
   return {
     [PARAMETER]: true,
     kind: "int",
@@ -186,15 +183,15 @@ export function int(low: number, high: number, options: IntOptions = {}): Number
     log,
     step,
     size,
-    expected:
-      step === 1
-        ? `a whole number from ${low} to ${last}`
-        : `a whole number from ${low} to ${last} in steps of ${step}`,
+    expected: `a whole number from ${low} to ${last}${step === 1 ? "" : ` in steps of ${step}`}`,
     has: (value) => value >= low && value <= last && (value - low) % step === 0,
     clamp: nearest,
-    toUnit,
+    toUnit(value) {
+      const [from, to] = cell(value);
+      return (from + to) / 2;
+    },
     fromUnit: (unit) => nearest(scale.value(unit)),
-    cell: (value) => [scale.unit(value - step / 2), scale.unit(value + step / 2)],
+    cell,
   };
 }
 
@@ -203,7 +200,7 @@ interface Scale {
   value(unit: number): number;
 }
 
-/** Half a step beyond both ends, or the ends would be half as likely as the rest. */
+/** Extended by half a step at both ends, which would otherwise be half as likely as the other values. */
 function linearScale(low: number, high: number, step: number): Scale {
   const [from, width] = [low - step / 2, high - low + step];
   return { unit: (value) => (value - from) / width, value: (unit) => from + unit * width };
@@ -214,9 +211,8 @@ function logScale(low: number, high: number): Scale {
   return { unit: (value) => (Math.log(value) - from) / width, value: (unit) => Math.exp(from + unit * width) };
 }
 
-// choice: one of several options. Options that are objects may hold parameters, which exist only where they are chosen.
-
 /**
+ * One of several options. Options that are objects may hold parameters, which exist only where the option is chosen.
  * @example
  * {
  *   activation: choice(["relu", "gelu"]),

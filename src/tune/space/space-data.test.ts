@@ -84,7 +84,7 @@ describe("spaceFromConfig", () => {
     ],
     [
       { a: { use: "int", low: 0, high: 1 }, "a.b": 2 },
-      "space: `a.b` lies within `a`, which is a value of its own. Leave one out.",
+      "space: `a.b` lies within `a`, which is a value itself. Leave one out.",
       "a.b",
     ],
     [{ "a..b": 1 }, "`a..b` is no path: names with dots between them, such as optimizer.lr.", "a..b"],

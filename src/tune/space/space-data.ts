@@ -1,4 +1,4 @@
-// A space from plain data: { lr: { use: logUniform, low: 1e-4, high: 1e-1 } }, as a config has it.
+// Spaces as plain data: { lr: { use: logUniform, low: 1e-4, high: 1e-1 } } in a config, and in a study's journal.
 import { OptionError } from "../../core/errors.ts";
 import { type Json, checkOptions, is, show } from "../../core/options.ts";
 import { nearest } from "../../core/names.ts";
@@ -19,7 +19,7 @@ import { numberToJson } from "../../runs/exact-json.ts";
 type Fields = Readonly<Record<string, unknown>>;
 type Tree = Record<string, SpaceValue | undefined>;
 
-/** How each is read from its fields; their values are checked by the function itself. */
+/** Makes each kind of parameter from its fields, whose values the function checks. */
 const KINDS: Readonly<Record<string, (fields: Fields, path: string) => SpaceValue>> = {
   uniform: (fields) => uniform(...bounds("uniform", fields)),
   logUniform: (fields) => logUniform(...bounds("logUniform", fields)),
@@ -53,7 +53,7 @@ export function spaceFromConfig(config: unknown): Space {
 }
 
 function readValue(value: unknown, path: string): SpaceValue {
-  // What is no object, or too deep, is for Space to accept or refuse.
+  // Space accepts or rejects anything that is not an object, or is too deep.
   if (!isPlainObject(value) || path.split(".").length > MAX_DEPTH) return value as SpaceValue;
   const { use, ...fields } = value;
   if (typeof use === "string") {
@@ -73,7 +73,7 @@ function readParameter(use: string, fields: Fields, path: string): SpaceValue {
   }
 }
 
-/** A component of the user's own has any name; one that looks like a parameter and is none is a slip. */
+/** Rejects a mistyped parameter: a component of the user's own may have any name, but not the fields of a parameter. */
 function refuseTypo(use: string, fields: Fields, path: string): void {
   const meant = nearest(use, Object.keys(KINDS));
   const looksLikeOne = "low" in fields || "high" in fields || Array.isArray(fields.options);
@@ -102,7 +102,7 @@ function put(tree: Tree, path: string, value: SpaceValue): void {
   join(at, keys.at(-1)!, value, path);
 }
 
-/** What is nested may stand beside what is a path; one thing may not be said by both. */
+/** A space may use both nested keys and paths, but not for the same value. */
 function join(tree: Tree, key: string, value: SpaceValue, path: string): void {
   if (!Object.hasOwn(tree, key)) {
     tree[key] = value;
@@ -119,15 +119,12 @@ const clash = (path: string, other: string): OptionError =>
   new OptionError(
     path === other
       ? `space: \`${path}\` is given twice, once as a path and once nested. Leave one out.`
-      : `space: \`${path}\` lies within \`${other}\`, which is a value of its own. Leave one out.`,
+      : `space: \`${path}\` lies within \`${other}\`, which is a value itself. Leave one out.`,
     { option: path },
   );
 
-// A space from the first line of a study's journal: for who looks at a study without the program that made it.
-
-/** The counterpart of describeSpace. */
+/** The space in the first line of a journal, for reading a study without the program that made it. */
 export function spaceFromJournal(described: Json): Space {
-  // As describeSpace wrote it: all of a node but its functions.
   return new Space(treeOf(described as unknown as Node) as SpaceTree);
 }
 
@@ -150,7 +147,7 @@ function numberOf({ kind, low, high, step, log }: NumberParameter): NumberParame
   return int(low, high, log ? { log } : { step: step ?? 1 });
 }
 
-/** A space as plain data, to compare it with the one in a journal. */
+/** A space as plain data, for a journal: its nodes without functions. */
 export function describeSpace(value: unknown): Json {
   if (Array.isArray(value)) return value.map(describeSpace);
   if (typeof value !== "object" || value === null) return (value ?? null) as Json;

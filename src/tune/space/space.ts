@@ -15,7 +15,7 @@ export type UnitPoint = readonly (number | undefined)[];
  * space.parameters.map(({ path }) => path); // ["lr", "optimizer", "optimizer.momentum"]
  */
 export class Space {
-  /** All there are, a choice before what hangs on it. */
+  /** All parameters; a choice comes before those that depend on it. */
   readonly parameters: readonly SpaceParameter[];
   readonly #root: Node;
 
@@ -25,22 +25,22 @@ export class Space {
     this.parameters = parameters;
   }
 
-  /** The space of a tree; a space is its own. */
+  /** Compiles a tree; returns a space unchanged. */
   static of(space: Space | SpaceTree): Space {
     return space instanceof Space ? space : new Space(space);
   }
 
-  /** How the parameters nest, for those who walk them in turn. */
+  /** The tree of parameters and constants. */
   get root(): Node {
     return this.#root;
   }
 
-  /** Throws if the params are not of this space, and says where. */
+  /** Throws if the params are not of this space. */
   check(params: Params): void {
     this.values(params);
   }
 
-  /** Each parameter's number, or the place of its option; undefined where it does not exist. */
+  /** For each parameter its number, or the index of its option; undefined where it does not exist. */
   values(params: Params): readonly (number | undefined)[] {
     const values: Values = this.parameters.map(() => undefined);
     const mismatch = match(this.#root, params, "", values);
@@ -48,7 +48,7 @@ export class Space {
     throw new OptionError(`params: \`${mismatch.path}\` ${mismatch.message}`, { option: mismatch.path });
   }
 
-  /** The params for these values. `value` is asked for the parameters that exist, a choice before what hangs on it. */
+  /** The params for these values. `value` is called for the parameters that exist, in the order of `parameters`. */
   build(value: (parameter: SpaceParameter) => number): Params {
     return build(this.#root, value) as Params;
   }
@@ -61,7 +61,7 @@ export class Space {
     });
   }
 
-  /** Coordinates of parameters that do not exist are not looked at. */
+  /** Coordinates of parameters that do not exist are ignored. */
   fromUnit(point: UnitPoint): Params {
     return this.build((parameter) => {
       const unit = point[parameter.index];
@@ -76,7 +76,7 @@ export class Space {
   }
 }
 
-/** The value (of a choice: the place of the option) at a coordinate from 0 to 1. */
+/** The value at a coordinate from 0 to 1; for a choice, the index of the option. */
 export function valueAt(parameter: SpaceParameter, unit: number): number {
   if (parameter.kind !== "choice") return parameter.domain.fromUnit(unit);
   return Math.min(parameter.labels.length - 1, Math.floor(unit * parameter.labels.length));
@@ -100,9 +100,6 @@ function build(node: Node, value: (parameter: SpaceParameter) => number): Json {
   }
 }
 
-// Reads params by the nodes of their space: which options they chose, and the value of every parameter there is.
-
-/** For each parameter its number, or the place of its option; undefined where it does not exist. */
 type Values = (number | undefined)[];
 
 interface Mismatch {
@@ -110,7 +107,7 @@ interface Mismatch {
   readonly message: string;
 }
 
-/** Fills `values`, or says what does not fit. */
+/** Fills `values` from params; returns what does not fit the space. */
 function match(node: Node, value: unknown, path: string, values: Values): Mismatch | undefined {
   switch (node.kind) {
     case "constant":
@@ -150,7 +147,7 @@ function matchObject(
   return { path: join(unknown), message: `is not in the space.${didYouMean(unknown, known)}` };
 }
 
-/** The first option that fits. */
+/** Takes the first option that fits. */
 function matchChoice(
   { entry, options }: Extract<Node, { kind: "choice" }>,
   value: unknown,
@@ -166,7 +163,7 @@ function matchChoice(
       for (const [index, found] of attempt.entries()) if (found !== undefined) values[index] = found;
       return undefined;
     }
-    // The option that was meant: its constants fit, and what does not is one of its parameters.
+    // If its constants fit, this option was probably meant, and one of its parameters is wrong.
     if (constantsFit(option, value)) deeper ??= mismatch;
   }
   return deeper ?? { path, message: `expected one of ${entry.labels.join(", ")}, got ${show(value)}` };

@@ -1,4 +1,4 @@
-// From a sweep that has been read to the options of a Study. Everything is checked before anything runs.
+// Turns a sweep that was read into the options of a Study. Everything is checked before anything runs.
 import { OptionError } from "../../core/errors.ts";
 import { prepareComponent, prepareOptions, withoutNulls } from "../../experiment/build/build-component.ts";
 import { BuildContext, isMap } from "../../experiment/build/build-context.ts";
@@ -10,27 +10,34 @@ import { loadTrial } from "../runners/load-trial.ts";
 import type { Runner } from "../runners/runner.ts";
 import type { Space } from "../space/space.ts";
 import { planStudy, STUDY_CHECKS, type StudyOptions, type StudyPlan } from "../study-options.ts";
-import { checkExperiment } from "./preflight-sweep.ts";
+import { checkExperiment, trainingHooks } from "./preflight-sweep.ts";
 import type { SweepDocument } from "./read-sweep.ts";
 import { OWN_KINDS, SWEEP_KINDS } from "./sweep-kinds.ts";
 import { SWEEP_FILE } from "./sweep-record.ts";
 import { is, type Check } from "../../core/options.ts";
 import type { Hook } from "../../core/hook.ts";
-import { type HookSource, ModuleHooks } from "../module-hooks.ts";
-import type { ConfigPath } from "../../experiment/config/config-error.ts";
+import type { HookSource } from "../module-hooks.ts";
 import { spaceFromConfig } from "../space/space-data.ts";
-import { listensTo } from "../trial.ts";
+import { pathInSweep } from "./trial-config.ts";
 
 type Map = Readonly<Record<string, unknown>>;
 type Made = StudyOptions<Space> & { readonly experiment?: unknown };
 
-/** Made here, since they are given what no config says: the space, the seed, the directory. */
+/** Components that also get what no config says: the space, the seed, the directory. */
 const GIVEN = Object.keys(OWN_KINDS) as (keyof typeof OWN_KINDS)[];
 const DEFAULT_NAME = "study";
 
+const { signals: _signals, warn: _warn, ...study } = STUDY_CHECKS;
+
+/** What a sweep may contain: the options of a Study, and the experiment that its trials run. */
+export const SWEEP_CHECKS: Readonly<Record<string, Check>> = {
+  ...study,
+  experiment: { ...is.or(is.name, is.object), expected: "the path of a config, or the config itself" },
+};
+
 /**
- * The options of the study that a sweep describes; it has a directory, `runs/<name>` by default.
- * @throws ConfigError with what is wrong, each at its place
+ * The options of the study that a sweep describes. Its directory is `runs/<name>` by default.
+ * @throws ConfigError with every problem at its place in the file
  */
 export async function buildSweep(sweep: SweepDocument): Promise<StudyOptions<Space> & { readonly dir: string }> {
   const { doc } = sweep;
@@ -70,7 +77,7 @@ async function partsOf(
   directory: string,
 ): Promise<Pick<StudyOptions, "sampler" | "scheduler" | "runner" | "hooks">> {
   const parts: Record<string, unknown> = {};
-  // Without a space there is no sampler to make, and the space's error has been told.
+  // Without a space no sampler can be made; the space's own problem is known already.
   for (const kind of space ? GIVEN : []) {
     if (config[kind] === undefined) continue;
     const value = await withSeed(kind, config[kind], config["seed"]);
@@ -92,7 +99,7 @@ function checkTrials(context: BuildContext, config: Map): void {
     context.add([], "missing `trial` (./trial.ts#train), or `experiment`: the config of the experiment to sweep over.");
 }
 
-/** The study's seed is that of its parts, unless they have their own. */
+/** Components that take a `seed` get the study's, unless the config gives them their own. */
 async function withSeed(kind: keyof typeof OWN_KINDS, value: unknown, seed: unknown): Promise<unknown> {
   const component = typeof value === "string" ? { use: value } : value;
   if (seed === undefined || !isMap(component)) return value;
@@ -103,7 +110,7 @@ async function withSeed(kind: keyof typeof OWN_KINDS, value: unknown, seed: unkn
   return known && Object.hasOwn(rulesOf(SWEEP_KINDS, known).checks, "seed") ? { seed, ...component } : value;
 }
 
-/** As its runner takes it: by name, or as a function in this process. What has no such export is told now. */
+/** The trial as its runner takes it: by name, or as a function in this process. A missing export is a problem here. */
 async function trialOf(
   context: BuildContext,
   { dir, trial, runner }: StudyOptions<Space>,
@@ -120,18 +127,10 @@ async function trialOf(
   return isHere ? (found as StudyOptions<Space>["trial"]) : named;
 }
 
-// What may stand in a sweep: the options of a Study under their own names, and what its trials are.
-
-const { signals: _signals, warn: _warn, ...study } = STUDY_CHECKS;
-
-export const SWEEP_CHECKS: Readonly<Record<string, Check>> = {
-  ...study,
-  experiment: { ...is.or(is.name, is.object), expected: "the path of a config, or the config itself" },
-};
-
-// The hooks of a sweep: built-in ones are made here, own ones by name, where trials run in processes of their own.
-
-/** @param directory what names of modules are to be relative to; undefined: all hooks are made here */
+/**
+ * The hooks of a sweep. Built-in ones are made here; the user's own stay names, for trials in processes of their own.
+ * @param directory what the names become relative to; undefined: all hooks are made here
+ */
 async function sweepHooks(
   context: BuildContext,
   config: unknown,
@@ -150,7 +149,7 @@ async function sweepHooks(
   return hooks;
 }
 
-/** Of an own component: relative to `directory`, wherever it was written. */
+/** The user's own hook by name, relative to `directory` wherever it was written; undefined for a built-in one. */
 function sourceOf(
   { doc }: BuildContext,
   value: unknown,
@@ -163,38 +162,19 @@ function sourceOf(
   const { relative, resolve } = builtin("A sweep", "node:path");
   const { use } = component;
   if (!/^\.{1,2}\//.test(use)) return { ...component, use };
-  const way = relative(directory, resolve(doc.directoryOf(path), use)).replaceAll("\\", "/");
-  return { ...component, use: way.startsWith(".") ? way : `./${way}` };
+  const file = relative(directory, resolve(doc.directoryOf(path), use)).replaceAll("\\", "/");
+  return { ...component, use: file.startsWith(".") ? file : `./${file}` };
 }
 
-// The space of a sweep, and where each of its paths was written.
-
-/** Undefined when something is wrong with it, which is a problem then. */
+/** The sweep's space; undefined, with a problem in the context, when it is wrong. */
 function readSpace(context: BuildContext, config: unknown): Space | undefined {
   try {
     return spaceFromConfig(config);
   } catch (error) {
     if (!(error instanceof OptionError)) throw error;
-    const path = placeOf(config, error.option ?? "");
-    // The place says which one.
-    context.add(path, error.message.replace(/^space: (?:`[^`]*`: )?/, ""), error);
+    // The place in the file replaces the name in the message.
+    const message = error.message.replace(/^space: (?:`[^`]*`: )?/, "");
+    context.add(pathInSweep(config, error.option ?? ""), message, error);
     return undefined;
   }
-}
-
-/** The path in a sweep of what the space has at `option`: a key at its top may be a path itself. */
-export function placeOf(config: unknown, option: string): ConfigPath {
-  const keys = isMap(config) ? Object.keys(config) : [];
-  const key = keys.find((one) => option === one || option.startsWith(`${one}.`) || option.startsWith(`${one}[`));
-  if (key === undefined) return ["space"];
-  const rest = option.slice(key.length).replaceAll(/\[(\d+)\]/g, ".options.$1");
-  return ["space", key, ...rest.split(".").filter(Boolean)];
-}
-
-// The hooks of a sweep that listen to the training of each trial.
-
-/** Hooks that are named by their module's export are made once more, to know their names and events. */
-export async function trainingHooks({ hooks, hookSources }: StudyPlan, directory: string): Promise<readonly Hook[]> {
-  const { hooks: made } = await ModuleHooks.make(hookSources, directory);
-  return [...hooks, ...made].filter((hook) => listensTo(hook, "training"));
 }

@@ -1,4 +1,4 @@
-// Whether an experiment has the metrics that a sweep is after: told before anything is trained for them, as far as it is known.
+// Checks that an experiment produces the metrics of a sweep's objectives, as far as that is known before training.
 import { OptionError } from "../../core/errors.ts";
 import { didYouMean, monitorValue } from "../../core/names.ts";
 import { metricNames } from "../../experiment/build/build-experiment.ts";
@@ -8,14 +8,14 @@ type Config = Readonly<Record<string, unknown>>;
 
 const PARTS = ["train", "val", "test"] as const;
 
-/** Whether code of the user's own has a say in what is logged: then any metric may come. */
+/** Whether the user's own code takes part in what is logged: then any metric is possible. */
 function isOpen({ loaders, evaluate, metrics, hooks }: Config): boolean {
   return isThere(loaders) || isThere(evaluate) || typeof metrics === "function" || isOwn(hooks);
 }
 
 const isThere = (value: unknown): boolean => value !== undefined && value !== null;
 
-/** A hook that a module exports or a TypeScript config has made, or that a built-in one wraps. */
+/** A hook that a module exports, that a TypeScript config made, or that a built-in hook wraps. */
 function isOwn(hooks: unknown): boolean {
   if (typeof hooks === "string") return /#|^\.{1,2}\//.test(hooks);
   if (typeof hooks !== "object" || hooks === null) return typeof hooks === "function";
@@ -23,9 +23,9 @@ function isOwn(hooks: unknown): boolean {
   return !isPlain || Object.values(hooks).some(isOwn);
 }
 
-/** Why a metric will not come; undefined where it will, or where nobody can tell yet. */
+/** Why a metric will be missing; undefined where it will not, or where that is not known yet. */
 function whyMissing(metric: string, config: Config, has: (part: "val" | "test") => boolean): string | undefined {
-  // That of another prefix is some hook's.
+  // A metric with another prefix comes from a hook.
   if (/^(?!(?:train|val|eval|test)\/)[^/]+\//.test(metric)) return undefined;
   const names = PARTS.flatMap((part) => ["loss", ...metricNames(config["metrics"])].map((name) => `${part}/${name}`));
   if (monitorValue(Object.fromEntries(names.map((name) => [name, 0])), metric) === undefined) {
@@ -40,21 +40,21 @@ function whyMissing(metric: string, config: Config, has: (part: "val" | "test") 
 }
 
 /**
- * What is wrong with an objective, by its config alone.
- * @param sweep whose hooks may change results
+ * What is wrong with an objective, by the configs alone.
+ * @param sweep its hooks may change results
  */
 export function problemOfObjective(metric: string, experiment: Config, sweep: Config): string | undefined {
   if (isOpen(experiment) || isOwn(sweep["hooks"])) return undefined;
   return whyMissing(metric, experiment, () => isThere(experiment["split"]));
 }
 
-/** Checks what is known only once the data is there: a split need not make all parts. */
+/** Checks what is known once the data is split: a split need not make all parts. */
 export function checkSplit(
   objectives: readonly string[],
   experiment: Config,
   { main, folds = [] }: Partial<SplitData<unknown>>,
 ): void {
-  // Folds would report one after the other, as if each were the whole trial.
+  // Each fold would report as if it were the whole trial.
   if (folds.length > 0)
     throw new OptionError("A sweep trains on one split, but `split` makes folds. Choose another, such as holdout.");
   if (isOpen(experiment)) return;

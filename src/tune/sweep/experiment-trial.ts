@@ -1,4 +1,4 @@
-// The trial of a sweep over an experiment: the experiment with the trial's parameters in its config.
+// The trial function of a sweep over an experiment: runs the experiment with the trial's parameters in its config.
 import type { Hook } from "../../core/hook.ts";
 import { monitorValue } from "../../core/names.ts";
 import { buildExperiment } from "../../experiment/build/build-experiment.ts";
@@ -19,7 +19,7 @@ import { trialConfig } from "./trial-config.ts";
 /** @param dir of the study */
 export async function experimentTrial(dir: string): Promise<TrialFunction> {
   const record = readRecord(dir);
-  if (!record) throw new StudyError(`${dir} has no ${SWEEP_FILE}: it is no sweep of \`hookline tune\`.`);
+  if (!record) throw new StudyError(`${dir} has no ${SWEEP_FILE}: it is not a sweep of \`hookline tune\`.`);
   const source = await recordedExperiment(dir, record);
   return (trial) => run(dir, record, source, trial);
 }
@@ -45,7 +45,7 @@ async function run(dir: string, record: SweepRecord, source: ConfigTree, trial: 
 }
 
 /**
- * With the final evaluation, where it has an objective that no report of the training has; undefined: the last report is
+ * The result, where the final evaluation has an objective that the training's reports lack. Undefined: the last report is
  * the result.
  */
 function finalResult(objectives: readonly string[], training: Result, results: Result): Result | undefined {
@@ -53,14 +53,14 @@ function finalResult(objectives: readonly string[], training: Result, results: R
     monitorValue(training, metric) === undefined && monitorValue(results, metric) !== undefined;
   const all = { ...training, ...results };
   if (!objectives.every((metric) => results[metric] !== undefined) && !objectives.some(isFinal)) return undefined;
-  // An objective may be called by another system's name.
+  // An objective may use another system's name for a metric.
   const named = objectives.map((metric) => [metric, monitorValue(all, metric)] as const);
   return { ...all, ...Object.fromEntries(named.filter((each): each is [string, number] => each[1] !== undefined)) };
 }
 
 /**
- * The same trial, which leaves as an experiment is interrupted: a stop would be the end of the training, to be evaluated,
- * and would not go on another time.
+ * The same trial, except that it ends by interrupting the experiment. A stop would count as the end of the training: the
+ * experiment would be evaluated, and could not be resumed.
  */
 const leaving = (trial: Trial, leave: AbortController): Trial => ({
   ...trial,
@@ -74,7 +74,7 @@ const leaving = (trial: Trial, leave: AbortController): Trial => ({
   },
 });
 
-/** From its own last checkpoint, or from that of another trial, whose results are not its own. */
+/** Resumes from the trial's own last checkpoint, or from another trial's, whose results must not be kept. */
 function resumption({ resume, runDir }: Trial): RunExperimentOptions {
   const { existsSync, rmSync } = builtin("A sweep", "node:fs");
   const { resolve, sep } = builtin("A sweep", "node:path");
@@ -84,7 +84,7 @@ function resumption({ resume, runDir }: Trial): RunExperimentOptions {
   return { resume };
 }
 
-/** The preflight of the study may have been on other data, or left out. */
+/** Checks again in the trial: the preflight may have used other data, or been skipped. */
 const checks = ({ value }: ConfigDocument, objectives: readonly string[]): Hook => ({
   name: CHECKS_HOOK,
   onError: "throw",

@@ -1,25 +1,101 @@
-// Finds an experiment of which every trial would fail, before the first trial: a loader that does not fit the model,
-// layers that do not fit each other, a monitor that nothing provides, data that cannot be read or split.
+// Checks the experiment of a sweep before the first trial: whether it can be built wherever in the space a trial is, and
+// whether it works at all, with its data, its loaders and its layers.
+import { CheckedHook } from "../../core/registry/checked-hook.ts";
 import type { Hook } from "../../core/hook.ts";
+import { Rng } from "../../data/random.ts";
 import { buildExperiment } from "../../experiment/build/build-experiment.ts";
-import { type ConfigDocument, configError } from "../../experiment/config/document.ts";
+import { configError, type ConfigDocument } from "../../experiment/config/document.ts";
 import { Experiment } from "../../experiment/experiment.ts";
 import type { Split } from "../../experiment/types.ts";
-import type { Space } from "../space/space.ts";
 import { trialDirectory } from "../../runs/layout.ts";
-import { planStudy, type StudyOptions } from "../study-options.ts";
+import { ModuleHooks } from "../module-hooks.ts";
+import { drawParams } from "../samplers/random.ts";
+import type { Space } from "../space/space.ts";
+import { planStudy, type StudyOptions, type StudyPlan } from "../study-options.ts";
+import { listensTo } from "../trial.ts";
 import type { Objective, Params } from "../types.ts";
 import { checkSplit, problemOfObjective } from "./check-objectives.ts";
 import type { SweepDocument } from "./read-sweep.ts";
-import { placeOf, trainingHooks } from "./build-sweep.ts";
-import { CheckedHook } from "../../core/registry/checked-hook.ts";
-import { Rng } from "../../data/random.ts";
-import { documentOf } from "../../experiment/config/read-config.ts";
-import { drawParams } from "../samplers/random.ts";
-import { applyParams } from "./trial-config.ts";
+import { configAt } from "./trial-config.ts";
 
-/** Some models do not fit at some points of a space. A sweep is refused only when this many points fail. */
-const POINTS = 8;
+/** The names of the hooks that every trial of a sweep adds. */
+export const TRIAL_HOOK = "trial";
+export const CHECKS_HOOK = "sweep";
+
+/** The most options of a choice that are checked. */
+const MAX_OPTIONS = 20;
+/** A model may not fit at some points of a space. A sweep is rejected only when it fails at this many points. */
+const PREFLIGHT_POINTS = 8;
+
+/** The hooks of a sweep that listen to the training of each trial. Those named by module are made to find out. */
+export async function trainingHooks({ hooks, hookSources }: StudyPlan, directory: string): Promise<readonly Hook[]> {
+  const { hooks: made } = await ModuleHooks.make(hookSources, directory);
+  return [...hooks, ...made].filter((hook) => listensTo(hook, "training"));
+}
+
+/**
+ * Builds the experiment at the corners of the space.
+ * @param hooks of the sweep that listen to a training
+ */
+export async function checkExperiment(
+  sweep: SweepDocument,
+  space: Space,
+  objectives: readonly Objective[],
+  hooks: readonly Hook[],
+): Promise<void> {
+  const { doc } = sweep;
+  for (const params of corners(space)) {
+    const built = await configAt(sweep, space, params);
+    if (built.value["models"] !== undefined)
+      throw configError(
+        built,
+        ["models"],
+        "A sweep is over one model, not over several. Give each a sweep of its own.",
+      );
+    const { hooks: own = [] } = await buildExperiment(built);
+    const duplicate = duplicateHook(own, hooks);
+    if (duplicate) {
+      const path = Array.isArray(built.value["hooks"]) ? ["hooks", duplicate.index] : ["hooks"];
+      throw configError(built, path, duplicate.message);
+    }
+    for (const [i, { metric }] of objectives.entries()) {
+      const problem = problemOfObjective(metric, built.value, doc.value);
+      const place = doc.value["objectives"] === undefined ? ["objective"] : ["objectives", i];
+      if (problem !== undefined) throw configError(doc, place, problem);
+    }
+  }
+}
+
+/** A hook of the experiment whose name a hook of the sweep or of every trial has too, by its index. */
+function duplicateHook(
+  experiment: readonly Hook[],
+  sweep: readonly Hook[],
+): { readonly index: number; readonly message: string } | undefined {
+  const names = new Map<string, string>([
+    [TRIAL_HOOK, "by every trial"],
+    [CHECKS_HOOK, "by every trial"],
+    ...sweep.map((hook) => [new CheckedHook(hook).name, "by a hook of the sweep"] as const),
+  ]);
+  for (const [index, hook] of experiment.entries()) {
+    const { name } = new CheckedHook(hook);
+    const user = names.get(name);
+    if (user !== undefined)
+      return { index, message: `The name \`${name}\` of this hook is used ${user} too. Give it another \`name\`.` };
+  }
+  return undefined;
+}
+
+/** Points that together have both ends of every number, and every option of every choice. */
+function* corners(space: Space): Iterable<Params> {
+  const options = space.parameters.map((parameter) => (parameter.kind === "choice" ? parameter.labels.length : 2));
+  const count = Math.min(MAX_OPTIONS, Math.max(...options));
+  for (let i = 0; i < count; i++) {
+    yield space.build((parameter) => {
+      if (parameter.kind === "choice") return Math.min(i, parameter.labels.length - 1);
+      return i % 2 === 0 ? parameter.domain.low : parameter.domain.high;
+    });
+  }
+}
 
 /**
  * Reads the data and traces one batch of every loader, at the first point of the space where that works. Trials of a
@@ -34,7 +110,7 @@ export async function preflightSweep(
   const plan = planStudy(options);
   const hooks = await trainingHooks(plan, sweep.doc.directoryOf(["trial"]));
   const metrics = hooks.length > 0 ? [] : plan.objectives.map(({ metric }) => metric);
-  const points = pointsOf(plan.space, POINTS);
+  const points = preflightPoints(plan.space);
   let first: { readonly params: Params; readonly error: unknown } | undefined;
   for (const params of points) {
     try {
@@ -55,6 +131,13 @@ export async function preflightSweep(
   );
 }
 
+/** The first two corners, then random points, always the same ones. */
+function preflightPoints(space: Space): readonly Params[] {
+  const ends = [...corners(space)].slice(0, 2);
+  const drawn = Array.from({ length: PREFLIGHT_POINTS - ends.length }, (_, i) => drawParams(space, new Rng(0, i)));
+  return [...new Map([...ends, ...drawn].map((params) => [JSON.stringify(params), params])).values()];
+}
+
 async function preflightAt(
   config: ConfigDocument,
   dir: string,
@@ -73,96 +156,4 @@ async function preflightAt(
     runDir: trialDirectory(dir, 0),
     hooks: [...(options.hooks ?? []), ...hooks],
   }).preflight();
-}
-
-// Whether the experiment of a sweep can be built wherever in the space a trial is: told before the first one runs.
-
-/** @param hooks of the sweep that listen to a training */
-export async function checkExperiment(
-  sweep: SweepDocument,
-  space: Space,
-  objectives: readonly Objective[],
-  hooks: readonly Hook[],
-): Promise<void> {
-  const { doc } = sweep;
-  for (const params of corners(space)) {
-    const built = await configAt(sweep, space, params);
-    if (built.value["models"] !== undefined)
-      throw configError(
-        built,
-        ["models"],
-        "A sweep is over one model, not over several. Give each a sweep of its own.",
-      );
-    const { hooks: own = [] } = await buildExperiment(built);
-    const twice = duplicateHook(own, hooks);
-    if (twice)
-      throw configError(built, Array.isArray(built.value["hooks"]) ? ["hooks", twice.index] : ["hooks"], twice.message);
-    for (const [i, { metric }] of objectives.entries()) {
-      const problem = problemOfObjective(metric, built.value, doc.value);
-      const place = doc.value["objectives"] === undefined ? ["objective"] : ["objectives", i];
-      if (problem !== undefined) throw configError(doc, place, problem);
-    }
-  }
-}
-
-// Whether the hooks of a sweep's trials have different names: those of the experiment, which are compared among each other
-// when it is built, those of the sweep that listen to a training, and those that every trial adds.
-
-export const TRIAL_HOOK = "trial";
-export const CHECKS_HOOK = "sweep";
-
-interface Duplicate {
-  /** Which of the experiment's hooks it is. */
-  readonly index: number;
-  readonly message: string;
-}
-
-/** @param sweep hooks of the sweep that listen to a training */
-function duplicateHook(experiment: readonly Hook[], sweep: readonly Hook[]): Duplicate | undefined {
-  const names = new Map<string, string>([
-    [TRIAL_HOOK, "by every trial"],
-    [CHECKS_HOOK, "by every trial"],
-    ...sweep.map((hook) => [new CheckedHook(hook).name, "by a hook of the sweep"] as const),
-  ]);
-  for (const [index, hook] of experiment.entries()) {
-    const { name } = new CheckedHook(hook);
-    const taken = names.get(name);
-    if (taken !== undefined)
-      return { index, message: `The name \`${name}\` of this hook is used ${taken} too. Give it another \`name\`.` };
-  }
-  return undefined;
-}
-
-// Points of a sweep's space at which its experiment is checked before the first trial, and the config at such a point.
-
-/** At most so many options of a choice are visited. */
-const MOST = 20;
-
-/** Both ends of every number, and every option of every choice. */
-function* corners(space: Space): Iterable<Params> {
-  const options = space.parameters.map((parameter) => (parameter.kind === "choice" ? parameter.labels.length : 2));
-  const count = Math.min(MOST, Math.max(...options));
-  for (let i = 0; i < count; i++) {
-    yield space.build((parameter) =>
-      parameter.kind === "choice"
-        ? Math.min(i, parameter.labels.length - 1)
-        : i % 2 === 0
-          ? parameter.domain.low
-          : parameter.domain.high,
-    );
-  }
-}
-
-/** The first two corners, then points drawn at random, always the same ones. */
-function pointsOf(space: Space, count: number): readonly Params[] {
-  const ends = [...corners(space)].slice(0, 2);
-  const drawn = Array.from({ length: count - ends.length }, (_, i) => drawParams(space, new Rng(0, i)));
-  return [...new Map([...ends, ...drawn].map((params) => [JSON.stringify(params), params])).values()];
-}
-
-/** The config of the experiment with these parameters. */
-function configAt({ doc, experiment }: SweepDocument, space: Space, params: Params): Promise<ConfigDocument> {
-  const directory = doc.directoryOf(["space"]);
-  const at = (path: readonly string[]) => doc.locate(placeOf(doc.value["space"], path.join("."))) ?? { file: doc.file };
-  return documentOf(applyParams(experiment!.tree, space, params, { at, directory }), { ...experiment!, set: [] });
 }

@@ -1,4 +1,4 @@
-// Reads a sweep: the file with what it extends and the command line sets, and the config of the experiment that it names.
+// Reads a sweep's file, with what it extends and what the command line sets, and the config of the experiment it names.
 import { show } from "../../core/options.ts";
 import { ConfigError } from "../../experiment/config/config-error.ts";
 import type { ConfigDocument } from "../../experiment/config/document.ts";
@@ -12,11 +12,11 @@ import { builtin } from "../../platform/builtin.ts";
 
 export interface SweepDocument {
   readonly doc: ConfigDocument;
-  /** What its trials run, where that is an experiment. */
+  /** The experiment that its trials run, if they run one. */
   readonly experiment: ConfigTree | undefined;
 }
 
-/** Nothing is checked but that it can be read; nothing is written. */
+/** Only reads: the content is checked by buildSweep. */
 export async function readSweep(file: string, options: ReadConfigOptions = {}): Promise<SweepDocument> {
   const sweep = await readTree(file, options);
   const doc = await documentOf(sweep.tree, { ...sweep, set: [] });
@@ -24,14 +24,14 @@ export async function readSweep(file: string, options: ReadConfigOptions = {}): 
   return { doc, experiment: node && (await experimentOf(sweep, node)) };
 }
 
-/** `./config.yaml`, `{ use: ./config.yaml, epochs: 2 }`, or a config itself; undefined for what is none. */
+/** `./config.yaml`, `{ use: ./config.yaml, epochs: 2 }`, or a config itself; undefined for anything else. */
 async function experimentOf(sweep: ConfigTree, node: ConfigNode): Promise<ConfigTree | undefined> {
   const map = asComponent(node);
   if (map.kind !== "map") return undefined;
   const inner = map.entries.get("extends");
   if (inner)
     throw new ConfigError(
-      "An experiment within a sweep extends nothing. Say `use` for the config that it is put over.",
+      "An experiment within a sweep cannot use `extends`. Name the config that it changes with `use`.",
       ["experiment", "extends"],
       inner.at,
     );

@@ -1,8 +1,8 @@
-// The kinds of components that a sweep can name: its own, and those that a config can.
+// The kinds of components that a sweep can name: its own, and those of any config.
 import { componentsIn } from "../../core/component.ts";
 import { CONFIG_KINDS, hasMethods, type Kinds } from "../../experiment/build/kinds.ts";
 
-/** What only a sweep can name. */
+/** Those that only a sweep can name. */
 export const OWN_KINDS = {
   sampler: {
     what: "a sampler",

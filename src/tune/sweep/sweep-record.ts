@@ -1,25 +1,26 @@
-import { HooklineError } from "../../core/errors.ts";
+// sweep.json, in a study's directory: what a sweep was begun with. The processes of its trials make the experiment from
+// it, a resumed sweep is compared with it, and a worker checks it against its own project.
 import type { Json } from "../../core/options.ts";
-import { builtin, type Builtin } from "../../platform/builtin.ts";
-import { documentOf, type ConfigTree } from "../../experiment/config/read-config.ts";
-import { parseJson } from "../../experiment/config/parse-json.ts";
-import { RECORDED_MODULE, recordable, withoutSecrets } from "../../experiment/config/recordable.ts";
-import { writeAtomically } from "../../runs/atomic-write.ts";
-import { FORMATS } from "../../runs/layout.ts";
-import { type SweepDocument, readSweep } from "./read-sweep.ts";
+import { HooklineError } from "../../core/errors.ts";
 import type { ConfigDocument } from "../../experiment/config/document.ts";
 import { failWithoutPlace } from "../../experiment/config/fail.ts";
+import { parseJson } from "../../experiment/config/parse-json.ts";
 import { insideProject } from "../../experiment/config/project.ts";
-
-// sweep.json: what the processes of a sweep's trials must know, and what it was begun with. It lies in the study's directory.
+import { documentOf, type ConfigTree } from "../../experiment/config/read-config.ts";
+import { recordable, RECORDED_MODULE, withoutSecrets } from "../../experiment/config/recordable.ts";
+import { builtin, type Builtin } from "../../platform/builtin.ts";
+import { writeAtomically } from "../../runs/atomic-write.ts";
+import { FORMATS } from "../../runs/layout.ts";
+import { readSweep, type SweepDocument } from "./read-sweep.ts";
 
 export const SWEEP_FILE = FORMATS.sweep.file;
 const { schema: SCHEMA, version: VERSION } = FORMATS.sweep;
+const OWNER = "A sweep";
 
 export interface SweepRecord {
   readonly schema: typeof SCHEMA;
   readonly version: number;
-  /** From the study's directory: moved together, they stay together. */
+  /** Relative to the study's directory, so that both can be moved together. */
   readonly config: { readonly file: string; readonly project: string };
   readonly overrides: readonly string[];
   /** As the sweep has it. */
@@ -27,14 +28,16 @@ export interface SweepRecord {
   readonly objectives: readonly string[];
   readonly experiment: {
     readonly file: string;
-    /** Null when it holds what is no data; then the sweep is read again. */
+    /** Null when it holds something that is not data; then the sweep's file is read again. */
     readonly raw: Json;
   };
 }
 
+const paths = (): Builtin<"node:path"> => builtin(OWNER, "node:path");
+
 /** Undefined where there is none. */
 export function readRecord(dir: string): SweepRecord | undefined {
-  const { existsSync, readFileSync } = builtin("A sweep", "node:fs");
+  const { existsSync, readFileSync } = builtin(OWNER, "node:fs");
   const file = `${dir}/${SWEEP_FILE}`;
   if (!existsSync(file)) return undefined;
   let record: SweepRecord | undefined;
@@ -47,9 +50,8 @@ export function readRecord(dir: string): SweepRecord | undefined {
   throw new HooklineError(`${file} is damaged, or was written by a newer hookline.`);
 }
 
-// What a sweep was begun with, written down for the processes of its trials, and the experiment made from it again.
-
-const paths = (): Builtin<"node:path"> => builtin("A sweep", "node:path");
+export const writeRecord = (dir: string, record: SweepRecord): Promise<void> =>
+  writeAtomically(`${dir}/${SWEEP_FILE}`, `${JSON.stringify(record, null, 2)}\n`, OWNER);
 
 export async function newRecord(
   dir: string,
@@ -71,13 +73,10 @@ export async function newRecord(
   };
 }
 
-export const writeRecord = (dir: string, record: SweepRecord): Promise<void> =>
-  writeAtomically(`${dir}/${SWEEP_FILE}`, `${JSON.stringify(record, null, 2)}\n`, "A sweep");
-
-/** The experiment as it was when the sweep began, though its file may say something else by now. */
+/** The experiment as it was when the sweep began, even if its file has changed since. */
 export async function recordedExperiment(dir: string, record: SweepRecord): Promise<ConfigTree> {
   const { dirname, resolve } = paths();
-  const { env, cwd } = builtin("A sweep", "node:process");
+  const { env, cwd } = builtin(OWNER, "node:process");
   const { config, overrides, experiment } = record;
   if (experiment.raw === null) return (await readSweep(resolve(dir, config.file), { set: overrides })).experiment!;
   const file = resolve(dir, experiment.file);
@@ -86,36 +85,13 @@ export async function recordedExperiment(dir: string, record: SweepRecord): Prom
   return { tree, file, project: resolve(dir, config.project), cwd: cwd(), env };
 }
 
-// The first thing in which two configs differ.
-
-export interface Difference {
-  readonly path: string;
-  readonly before: string;
-  readonly now: string;
-}
-
-/** The same in another order is no difference. */
-export function difference(before: Json | undefined, now: Json | undefined, path: string = ""): Difference | undefined {
-  const [then, here] = [JSON.stringify(before), JSON.stringify(now)];
-  if (then === here) return undefined;
-  const isTree = (value: unknown): value is Readonly<Record<string, Json>> =>
-    typeof value === "object" && value !== null;
-  if (!isTree(before) || !isTree(now)) return { path, before: then ?? "not there", now: here ?? "not there" };
-  for (const key of new Set([...Object.keys(before), ...Object.keys(now)])) {
-    const found = difference(before[key], now[key], path === "" ? key : `${path}.${key}`);
-    if (found) return found;
-  }
-  return undefined;
-}
-
-// The modules that a sweep's experiment and space name by path: the code of its trials.
-
 /**
- * Their files, absolute. A config that is a program is one of them itself.
+ * The files of the modules that a sweep's experiment and space name by path, absolute. A config that is a program is one
+ * of them itself.
  * @param dir of the study
  */
 export function sweepModules(dir: string): string[] {
-  const { resolve } = builtin("A sweep", "node:path");
+  const { resolve } = paths();
   const record = readRecord(dir);
   if (!record) return [];
   const { config, experiment, space } = record;
@@ -132,9 +108,28 @@ function stringsIn(value: Json): string[] {
   return typeof value === "object" && value !== null ? Object.values(value).flatMap(stringsIn) : [];
 }
 
-// Whether a sweep that somebody names is one that a file of this project describes, as it stands.
+interface Difference {
+  readonly path: string;
+  readonly before: string;
+  readonly now: string;
+}
+
+/** The first difference between two configs. The order of keys does not count. */
+export function difference(before: Json | undefined, now: Json | undefined, path: string = ""): Difference | undefined {
+  const [there, here] = [JSON.stringify(before), JSON.stringify(now)];
+  if (there === here) return undefined;
+  const isTree = (value: unknown): value is Readonly<Record<string, Json>> =>
+    typeof value === "object" && value !== null;
+  if (!isTree(before) || !isTree(now)) return { path, before: there ?? "not there", now: here ?? "not there" };
+  for (const key of new Set([...Object.keys(before), ...Object.keys(now)])) {
+    const found = difference(before[key], now[key], path === "" ? key : `${path}.${key}`);
+    if (found) return found;
+  }
+  return undefined;
+}
 
 /**
+ * Throws unless the record is what a sweep file of this project describes now.
  * @param dir of the study
  * @param hooks named by their module's export, relative to `directory`
  */
@@ -144,24 +139,22 @@ export async function checkOwnSweep(
   hooks: readonly string[],
   directory: string,
 ): Promise<void> {
-  const { resolve } = builtin("A sweep", "node:path");
   const record = readRecord(dir);
   if (!record) throw failWithoutPlace(`There is no ${SWEEP_FILE} in ${dir}.`);
-  const file = insideProject(project, resolve(dir, record.config.file));
+  const file = insideProject(project, paths().resolve(dir, record.config.file));
   const { overrides, objectives } = record;
   const sweep = await readSweep(file, { set: overrides });
   if (!sweep.experiment) throw failWithoutPlace(`${file} sweeps over no experiment.`);
   const now = await newRecord(dir, sweep, overrides, objectives);
-  for (const part of ["space", "experiment"] as const) {
-    const other = difference(
-      part === "space" ? record.space : record.experiment.raw,
-      part === "space" ? now.space : now.experiment.raw,
+  const checkPart = (part: string, before: Json, current: Json): void => {
+    const other = difference(before, current);
+    if (!other) return;
+    throw failWithoutPlace(
+      `${dir}/${SWEEP_FILE} is not what ${file} says: \`${other.path}\` of the ${part} is ${other.before} there and ${other.now} here.`,
     );
-    if (other)
-      throw failWithoutPlace(
-        `${dir}/${SWEEP_FILE} is not what ${file} says: \`${other.path}\` of the ${part} is ${other.before} there and ${other.now} here.`,
-      );
-  }
+  };
+  checkPart("space", record.space, now.space);
+  checkPart("experiment", record.experiment.raw, now.experiment.raw);
   const named = hooksOf(sweep.doc);
   const foreign = hooks.find((hook) => !named.has(absolute(hook, directory)));
   if (foreign !== undefined) throw failWithoutPlace(`${file} names no hook \`${foreign}\`.`);
@@ -177,4 +170,4 @@ function hooksOf(doc: ConfigDocument): ReadonlySet<string> {
 }
 
 const absolute = (use: string, directory: string): string =>
-  /^\.{1,2}\//.test(use) ? builtin("A sweep", "node:path").resolve(directory, use) : use;
+  /^\.{1,2}\//.test(use) ? paths().resolve(directory, use) : use;
