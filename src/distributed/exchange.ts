@@ -173,9 +173,9 @@ function unlikeError(ranks: readonly StartFacts[]): DistributedError {
 function whoHasWhat(ranks: readonly StartFacts[], name: string): string {
   const ranksOf = new Map<string | undefined, number[]>();
   ranks.forEach((facts, rank) => ranksOf.set(facts[name], [...(ranksOf.get(facts[name]) ?? []), rank]));
-  const told = [...ranksOf].map(
+  const values = [...ranksOf].map(
     ([value, list]) =>
       `${list.length === 1 ? `rank ${list[0]} has` : `ranks ${list.join(", ")} have`} ${value ?? "none"}`,
   );
-  return [...told.slice(1), told[0]].join(", ");
+  return [...values.slice(1), values[0]].join(", ");
 }

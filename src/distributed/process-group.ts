@@ -8,7 +8,7 @@ import type { ExchangePoint, Interruption, ProcessGroup } from "../core/loop/ses
 import { type TensorHash, encode, findDesync, gatherMessages } from "./exchange.ts";
 import type { Strategy } from "./strategy.ts";
 
-/** What a rank tells the others, when there is something to tell. */
+/** What a rank sends to the others, when there is something to send. */
 interface Message {
   readonly requests: readonly HookRequest[];
   readonly interruption?: Interruption;
@@ -112,7 +112,7 @@ export class RankGroup implements ProcessGroup {
     await this.readHeader(header);
   }
 
-  /** What this rank has to tell, as numbers that are added up over the ranks. */
+  /** What this rank sends, as numbers that are added up over the ranks. */
   writeHeader(into: Numbers, logs = false): void {
     into.fill(0, 0, this.headerSize);
     if (this.rank === 0) {
@@ -127,7 +127,7 @@ export class RankGroup implements ProcessGroup {
     into[LENGTHS + this.rank] = this.#outgoing.length;
   }
 
-  /** Takes in what all ranks have told, and applies their requests. */
+  /** Reads what all ranks have sent, and applies their requests. */
   async readHeader(from: Numbers): Promise<void> {
     this.elapsed = from[ELAPSED]! + from[ELAPSED_REST]!;
     IN_STEP.forEach((event, i) => {

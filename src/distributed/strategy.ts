@@ -24,7 +24,7 @@ export interface Strategy {
   announceFailure?(): void;
   /** Has the main rank announced its failure? */
   mainHasFailed?(): boolean;
-  /** This rank has failed and cannot go on: ends all of them. */
+  /** This rank has failed: ends all of them. */
   abort(exitCode: number): void;
   close(): MaybePromise<void>;
 }

@@ -10,7 +10,7 @@ import { groupOf, keyOfPoint, pointOfKey, readActivationStats, statsRequest } fr
 
 export type BufferGroups = Readonly<Record<string, Buffers>>;
 
-/** What one pass collected. Whoever keeps it too long finds what was read, and an error for the rest. */
+/** What one pass collected. Used after its event, it still has what was read, and throws for the rest. */
 export class Collected {
   readonly #engine: Engine;
   readonly #groups: BufferGroups;

@@ -11,7 +11,7 @@ export interface Averages {
   readonly metrics: Readonly<Record<string, number>>;
 }
 
-/** Of a batch that was skipped, or that weighs nothing. */
+/** Of a batch that was skipped, or has no weight. */
 const NONE: Averages = { loss: Number.NaN, metrics: {} };
 
 /** The sums of one batch: on the device until they are read. */
@@ -55,18 +55,18 @@ export class BatchMetrics {
     this.#layout = layout;
   }
 
-  /** Takes over the sums of the batch at hand; undefined from a program that nobody asked for them. */
+  /** Takes over the sums of the current batch. */
   set(sums: Buffer | undefined, weight: number): void {
     this.drop();
     if (sums) this.#last = new BatchSums(this.#engine, sums, weight);
   }
 
-  /** The batch at hand is part of the step. */
+  /** The current batch is part of the step. */
   keep(): void {
     if (this.#last) this.#kept.push(this.#last);
   }
 
-  /** The batch at hand was skipped, or another one follows. */
+  /** The current batch was skipped, or another one follows. */
   drop(): void {
     if (this.#last && !this.#kept.includes(this.#last)) this.#last.free();
     this.#last = undefined;

@@ -1,9 +1,9 @@
-// The brackets around public calls: one at a time, `init` first, `close` last, and every hook told of a failure.
+// What surrounds public calls: one at a time, `init` first, `close` last, and failures reported to every hook.
 import { attach, ContextError, HookError } from "../core/errors.ts";
 import type { HookRegistry } from "../core/registry/registry.ts";
 import type { Run } from "../core/loop/run.ts";
 
-/** What is open as long as a call is running. */
+/** Opened before a call and closed after it. */
 interface Surroundings {
   enter(): Promise<void>;
   close(): Promise<void>;
@@ -17,7 +17,7 @@ export class Calls {
   /** The call under way; two at once would train on each other's state. */
   #busy: string | undefined;
 
-  /** `around` is closed when even `close` is over. */
+  /** `around` is closed after the event `close`. */
   constructor(hooks: HookRegistry, run: Run, deadline: number, around: Surroundings) {
     this.#around = around;
     this.#hooks = hooks;
@@ -71,20 +71,20 @@ export class Calls {
     );
   }
 
-  /** A training run: `trainEnd` fires however it ends. After a failure hooks are told of it, then `rescue` saves what it can. */
+  /** A training run: `trainEnd` fires however it ends. A failure is reported to the hooks, then `rescue` saves what it can. */
   async training(body: () => Promise<void>, rescue: (failure: unknown) => Promise<void>): Promise<void> {
     try {
       await body();
     } catch (error) {
-      await this.#tell(error, "exception");
+      await this.#report(error, "exception");
       await rescue(error);
-      await this.#logging(() => this.#tell(error, "trainEnd"));
+      await this.#logging(() => this.#report(error, "trainEnd"));
       throw error;
     }
     try {
       await this.#logging(() => this.#hooks.fireToAll("trainEnd"));
     } catch (error) {
-      await this.#tell(error, "exception");
+      await this.#report(error, "exception");
       throw error;
     }
   }
@@ -112,8 +112,8 @@ export class Calls {
     }
   }
 
-  /** Tells every hook of a failure; their own errors are attached to it. */
-  async #tell(error: unknown, event: "exception" | "trainEnd"): Promise<void> {
+  /** Reports a failure to every hook; their own errors are attached to it. */
+  async #report(error: unknown, event: "exception" | "trainEnd"): Promise<void> {
     const reason = error instanceof Error ? error.message : String(error);
     const requestedBy = error instanceof HookError ? error.hook : "";
     Object.assign(this.#run, { status: "error", error, reason, requestedBy });

@@ -3,7 +3,7 @@ import type { LoadedStateDict, LoadStateDictOptions } from "../checkpoint/format
 import { type HostArray, type TypedArray, sizeOf, toHostArray } from "../core/arrays.ts";
 import type { DeviceTensors } from "../core/inspection.ts";
 import { DataError } from "../core/errors.ts";
-import type { HostTensors, MaybePromise } from "../core/model.ts";
+import type { HostTensors } from "../core/model.ts";
 import { is, show } from "../core/options.ts";
 import { didYouMean } from "../core/names.ts";
 import { freeAll, readBuffer, type Buffer, type Engine } from "../engines/engine.ts";
@@ -65,16 +65,8 @@ export class DeviceState {
     this[part] = all;
   }
 
-  /** Replaces all of it by what a program made of it; nothing is left to free. */
-  replace(params: Buffers, opt: Buffers, state: Buffers): void {
-    this.params = params;
-    this.opt = opt;
-    this.state = state;
-  }
-
   /** A step has given the state to its program; it is whole again when `step` ends. */
-  take(step: MaybePromise<unknown>): void {
-    if (!(step instanceof Promise)) return;
+  take(step: Promise<unknown>): void {
     const over = (): void => void (this.taken = undefined);
     this.taken = step.then(over, over);
   }
@@ -131,7 +123,7 @@ export class DeviceState {
     return { ...this.#own.params, ...this.#own.state };
   }
 
-  /** Takes what fits of saved optimizer state; the rest begins anew. */
+  /** Loads the saved optimizer state that fits; the rest starts from zeros. */
   loadOptimizers(tensors: HostTensors): { missing: string[]; orphaned: string[] } {
     const fits = (name: string): boolean => tensors[name]?.shape.join() === this.opt[name]!.shape.join();
     const names = Object.keys(this.opt);

@@ -10,7 +10,7 @@ import type { ProgramCache } from "./programs/run.ts";
 import { accumulate, finishAccumulation, startAccumulation } from "./programs/programs.ts";
 import type { Totals } from "./readings.ts";
 
-/** The micro-batch at hand. Its results wait here until they are kept or dropped. */
+/** The current micro-batch. Its results wait here until they are kept or dropped. */
 export interface Micro {
   readonly host: HostBatch;
   readonly loader: string;

@@ -21,7 +21,7 @@ interface Group {
   readonly option: Readonly<GroupValues>;
   /** The same, as they are now: weight decay and momentum may be assigned. */
   readonly values: GroupValues;
-  /** What hooks made of the rate: a factor that stays while the schedule goes on. */
+  /** What hooks made of the rate: a factor on the schedule. */
   factor: number;
 }
 
@@ -343,7 +343,7 @@ export const optimizerState = ({ name, updates, scheduled, used, schedule, group
   })),
 });
 
-/** Goes on from a saved state; tells of each option that is another one now. */
+/** Loads a saved state; reports each option that differs from the saved one. */
 export function loadOptimizer(slot: Slot, saved: OptimizerState, changed: (what: string) => void): void {
   rewindOptimizer(slot, saved);
   slot.scheduled = saved.scheduled;

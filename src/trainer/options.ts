@@ -74,7 +74,7 @@ export interface TrainerOptions extends LimitOptions {
   readonly runDir?: string;
   /** Where checkpoints go instead of `<runDir>/checkpoints`: memoryStore(), or openOpfsStore() in a browser. */
   readonly store?: CheckpointStore;
-  /** `async` (default): a checkpoint is written while training goes on. `sync`: training waits for the disk. */
+  /** `async` (default): a checkpoint is written while training continues. `sync`: training waits for the disk. */
   readonly save?: "async" | "sync";
   /** How often hooks may roll the run back before it stops. Default 3. */
   readonly maxRollbacks?: number;
@@ -101,11 +101,11 @@ export interface FitOptions extends LimitOptions {
   /** Start over: counters, parameters, optimizer and metrics as in a new trainer. */
   readonly restart?: boolean;
   /**
-   * Goes on from a checkpoint: `"auto"` from the newest of this run, if there is one; or the name of one, the path of
+   * Resumes from a checkpoint: `"auto"` from the newest of this run, if there is one; or the name of one, the path of
    * one, of a run's directory, or of a file of weights (.safetensors, .pt).
    */
   readonly resume?: string;
-  /** Ends the run after the step at hand. */
+  /** Ends the run after the current step. */
   readonly signal?: AbortSignal;
 }
 
@@ -213,5 +213,5 @@ export const FIT_CHECKS = {
 export function checkFitOptions(options: FitOptions): void {
   checkOptions("fit", options, FIT_CHECKS);
   if (options.restart && options.resume !== undefined)
-    throw new OptionError("fit: `restart` starts over and `resume` goes on: give one of them.");
+    throw new OptionError("fit: `restart` starts over and `resume` continues: give one of them.");
 }

@@ -370,7 +370,7 @@ export class Totals {
     }));
   }
 
-  /** False when these are the sums of other metrics: then there is nothing to go on from. */
+  /** False when these are the sums of other metrics: then the averages start over. */
   load({ totals, weight, batches, sums }: TotalsState): boolean {
     this.reset();
     const { size } = this.#layout;

@@ -109,10 +109,7 @@ export class BufferRecomputer {
   async #join(strategy: Strategy, buffers: Buffers, names: readonly string[], count: number): Promise<Buffers> {
     const { engine } = this.#parts;
     const host = await Promise.all(names.map((name) => readBuffer(engine, buffers[name]!)));
-    const values = Float64Array.from([
-      count,
-      ...host.flatMap(({ data }) => Array.from(data, (x) => count * Number(x))),
-    ]);
+    const values = Float64Array.from([count, ...host.flatMap(({ data }) => Array.from(data, (x) => count * x))]);
     await strategy.allReduce(values);
     let at = 1;
     const joined = names.map((name, i) => {

@@ -43,7 +43,7 @@ export class Specs {
   #frozen: ReadonlySet<string> = new Set();
   /** Asked for in the middle of a step; its gradients must stay those of one set of parameters. */
   #nextFrozen: ReadonlySet<string> = new Set();
-  /** What `get` told last: nearly always what it will be asked next. */
+  /** The last result of `get`: nearly always the next one too. */
   #last: { readonly plan: Plan; readonly loader: string; readonly spec: StepSpec } | undefined;
 
   constructor(
@@ -169,7 +169,7 @@ export class Specs {
     };
   }
 
-  /** Equal requests are equal words, whoever makes them: a hook that comes back finds its program. */
+  /** Equal requests have equal keys, whichever hook makes them: a hook that is enabled again finds its program. */
   #probesKey(probes: readonly Probe[]): string {
     if (probes.length === 0) return "";
     return JSON.stringify(
@@ -216,7 +216,7 @@ const PROGRAMS: Record<Plan["kind"], string> = {
   fused: "one program: forward, backward and update; gradients never leave the device",
   split: "loss and gradients, then the update",
   forwardFirst:
-    "the forward pass first, then loss and gradients (native goes on from there, the others compute it again), then the update",
+    "the forward pass first, then loss and gradients (native continues from there, the others compute it again), then the update",
 };
 
 function normReason(plan: Plan, hooks: HookRegistry): string {

@@ -72,7 +72,7 @@ export class TrainStep {
   plan: Plan;
   /** Optimizers that update in this step, by index. */
   due: readonly number[] = [];
-  /** Has the step at hand updated the parameters? */
+  /** Has the current step updated the parameters? */
   updated = false;
   readonly #parts: StepParts;
   readonly #engine: Engine;
@@ -172,7 +172,8 @@ export class TrainStep {
     const spec = this.#spec;
     const { optimizers, control: layout } = this.#parts;
     const { batch, key, weight } = this.#open.micro!;
-    const { params, opt, state } = this.#state;
+    const device = this.#state;
+    const { params, opt, state } = device;
     for (const i of this.due) optimizers.fill(layout, i);
     const guarded = this.plan.finite;
     // Mostly nothing is frozen: then everything goes in as it is.
@@ -193,7 +194,9 @@ export class TrainStep {
       if (result.batchSums) this.readings.metrics.set(result.batchSums, weight);
       if (result.batchSums) this.readings.metrics.keep();
       if (!guarded && whole) {
-        this.#state.replace(result.params, result.opt, result.state);
+        device.params = result.params;
+        device.opt = result.opt;
+        device.state = result.state;
         return this.#count(result.sums, weight, true);
       }
       if (!guarded) return this.#accept(result, weight, true);
@@ -203,7 +206,7 @@ export class TrainStep {
         freeAll(this.#engine, [params, opt, state, sums]);
       });
     });
-    if (!guarded) this.#state.take(step);
+    if (!guarded && step instanceof Promise) device.take(step);
     return step;
   }
 
@@ -352,7 +355,7 @@ export class TrainStep {
     return this.#open.view(this.#parts.specs.trainedBy(this.#spec, optimizer), record);
   }
 
-  /** Computes the step at hand once more: it was not finite, and changed nothing. */
+  /** Computes the current step once more: it was not finite, and changed nothing. */
   diagnose(): Promise<Diagnosis> {
     return this.#suspects.diagnose(this.#step, this.#spec.loader, this.#state.params, async (suspect, look) => {
       this.takeBatch(suspect.host, suspect.loader, suspect.index);
@@ -377,7 +380,7 @@ export class TrainStep {
     return this.readings.totals.load(totals);
   }
 
-  /** After a failure: frees what the step at hand has left. */
+  /** After a failure: frees what the current step has left. */
   dropOpenStep(): void {
     this.#open.forget();
   }
@@ -388,7 +391,7 @@ export class TrainStep {
     this.readings.free();
   }
 
-  /** Runs a program of the step. Should it fail, the error names the micro-batch at hand. */
+  /** Runs a program of the step. If it fails, the error names the current micro-batch. */
   #run<T>(what: string, program: (...args: Tree<Buffer>[]) => MaybePromise<T>, ...args: Tree<Buffer>[]) {
     const source = { what, loader: this.#spec.loader, host: this.#open.micro?.host ?? {} };
     return runProgram(program, source, ...args);

@@ -198,7 +198,7 @@ export class Trainer {
     const { probes } = await this.#start();
     if (batch) return probes.points(toBatch(batch, () => "probePoints: the caller"));
     if (Object.keys(this.#run.batch).length > 0) return probes.points(this.#run.batch);
-    // An evaluation starts its loader anew, and so does an epoch: looking at a first batch takes nothing away.
+    // Evaluations and epochs start their loaders from the beginning, so reading a first batch here takes nothing away.
     const loader = this.#evals[0]?.loader ?? (this.#run.epochOpen ? undefined : this.#feed);
     if (!loader) throw new ContextError(`probePoints() needs a batch here: an epoch is open, and its data must wait.`);
     return probes.points(toBatch(await firstBatch(loader, this.#seed), () => "probePoints: the loader"));
@@ -257,7 +257,6 @@ export class Trainer {
 
   async #train(limits: Limits, interruptions: Interruptions, options: FitOptions): Promise<void> {
     const run = this.#run;
-    const { resume } = options;
     run.totalSteps = limits.totalSteps(this.#stepsPerEpoch());
     run.totalEpochs = Number.isFinite(limits.epochs) ? limits.epochs : undefined;
     const session = await this.#start();
@@ -276,12 +275,12 @@ export class Trainer {
     // In a process group the ranks exchange interruptions first, so that all end at the same step.
     if (!run.group) interruptions.listen((interruption) => void (run.interruption ??= interruption));
     // A resumed run begins elsewhere in the training data.
-    if (!this.#checked) await this.#traceAll(run.clock.now.step === 0 && resume === undefined);
+    if (!this.#checked) await this.#traceAll(run.clock.now.step === 0 && options.resume === undefined);
     // Before any hook: loggers move and cut the files of earlier runs when training begins.
     await this.#place.claim();
     await this.hooks.fire.init!();
     if (this.#place.runId === "") this.#place.begin();
-    if (resume !== undefined) await this.#saver.resume(resume);
+    if (options.resume !== undefined) await this.#saver.resume(options.resume);
     run.startTimer();
     await this.#membership.begin(interruptions.now);
     await runLoop({ ...this.#evalLoop(session), ...this.#loopOptions, limits });
@@ -293,7 +292,6 @@ export class Trainer {
     checkAllMonitors(this.hooks, schedules, this.#metricNames(), this.#evals.length > 0);
   }
 
-  /** Metrics of training and of every evaluation. */
   #metricNames(): string[] {
     const evals = this.#evals.map(({ name }) => name);
     return metricNames(this.options.metrics ?? {}, evals);
@@ -325,7 +323,6 @@ export class Trainer {
     };
   }
 
-  /** A public call. */
   async #call<T>(name: string, body: () => Promise<T>): Promise<T> {
     try {
       return await this.#calls.bracket(name, body);

@@ -33,7 +33,7 @@ describe("functions that a hook writes anew at every step", () => {
     const result = await tinyTrainer({ steps: 12, warn, hooks: [{ name: "inline", ...methods }] }).fit();
     expect(result).toMatchObject({ status: "completed", steps: 12 });
     expect(warnings).toEqual([
-      `Hook \`inline\` has passed 9 different functions to ctx.${verb}. Each is compiled anew, even if its text is the same. Create the function once, outside the hook's method, and pass that one every time.`,
+      `Hook \`inline\` has passed 9 different functions to ctx.${verb}. Each is compiled, even if its text is the same. Create the function once, outside the hook's method, and pass that one every time.`,
     ]);
   });
 

@@ -4,18 +4,18 @@ import { OptionError } from "../errors.ts";
 import { is, show } from "../options.ts";
 
 export interface Counters {
-  /** Optimizer steps, the one at hand included once it began. */
+  /** Optimizer steps, including the current one. */
   step: number;
-  /** Epochs, the one at hand included once it began. */
+  /** Epochs, including the current one. */
   epoch: number;
-  /** Whole epochs. The one at hand counts from its last step on, so its evaluation already sees it. */
+  /** Finished epochs. The current one counts from its last step on, so its evaluation already sees it. */
   epochsDone: number;
   /**
-   * Epochs with a fraction: how far the data is used once the step at hand is done. `epochsDone` where the length of an
+   * Epochs with a fraction: how much of the data is used once the current step is done. `epochsDone` where the length of an
    * epoch is not known.
    */
   progress: number;
-  /** Micro-batches, the one at hand included once it was fetched. */
+  /** Micro-batches, including the current one once it is fetched. */
   batches: number;
   samples: number;
   tokens: number;
@@ -34,10 +34,10 @@ export const zeroCounters = (): Counters => ({
   elapsed: 0,
 });
 
-/** The epoch at hand as users count: from 0, and 0 before the first too. */
+/** The current epoch, counted from 0; also 0 before the first. */
 export const epochIdx = ({ epoch }: Readonly<Counters>): number => Math.max(0, epoch - 1);
 
-/** What comes again and again: between two of a kind a cadence looks for a multiple. */
+/** What recurs: a cadence looks for a multiple between two occasions of a kind. */
 export type Occasion = "batch" | "step" | "epoch" | "eval" | "log";
 
 /** Everything a clock remembers, as plain data: what a checkpoint keeps, so that cadences are exact after resume. */
@@ -67,7 +67,7 @@ export class Clock {
   now = zeroCounters();
   #marks = marksAt(zeroCounters());
 
-  /** At the end of the last occasion of this kind; for a batch, just before the one at hand was fetched. */
+  /** At the end of the last occasion of this kind; for a batch, just before the current one was fetched. */
   before(occasion: Occasion): Counters {
     return this.#marks[occasion].before;
   }
@@ -77,7 +77,7 @@ export class Clock {
     return this.#marks[occasion].earlier;
   }
 
-  /** Closes an occasion's account, once everything that belongs to it has run. */
+  /** Ends an occasion, once everything that belongs to it has run. */
   mark(occasion: Occasion = "step"): void {
     const mark = this.#marks[occasion];
     const { earlier } = mark;
@@ -133,7 +133,7 @@ export interface LimitOptions {
   readonly maxSamples?: number;
   /** The same in tokens, which `tokens` counts. */
   readonly maxTokens?: number;
-  /** Time of training, that before a resume included: `"10 min"`, `"2 h"`, or milliseconds. */
+  /** Training time, including time before a resume: `"10 min"`, `"2 h"`, or milliseconds. */
   readonly maxTime?: Quantity;
   /** A stop that a hook asks for earlier is refused; the hook may ask again later. */
   readonly minEpochs?: number;
@@ -179,7 +179,7 @@ export class Limits {
     this.#maxTime = time?.value ?? Infinity;
   }
 
-  /** The limit within an epoch that is reached, in words; undefined when the run may go on. */
+  /** The limit that is reached, in words; undefined when the run may continue. Limits on epochs are not among them. */
   reached(now: Counters): string | undefined {
     if (now.step >= this.#steps) return `${this.#steps} steps`;
     if (now.samples >= this.#maxSamples) return `${this.#maxSamples} samples`;

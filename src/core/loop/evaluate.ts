@@ -34,12 +34,12 @@ interface Evaluating extends EvalLoop {
 
 /** Before the first step, or because a signal interrupted the evaluation that the run ended with. */
 export function firstEvalDue({ run, evals, evalAtStart }: Evaluating): boolean {
-  return (evalAtStart && run.clock.now.step === 0) || (run.evalOwed && evals.length > 0);
+  return (evalAtStart && run.clock.now.step === 0) || (run.evalPending && evals.length > 0);
 }
 
 /** At the end: for a cadence with `atEnd`, or pending when the limits are reached already; unless it was just done. */
 export function lastEvalDue({ run, evals, evalEvery }: Evaluating): boolean {
-  const isWanted = evalEvery?.atEnd === true || run.evalOwed;
+  const isWanted = evalEvery?.atEnd === true || run.evalPending;
   return isWanted && evals.length > 0 && run.status !== "interrupted" && run.evaluatedAt !== run.clock.now.step;
 }
 

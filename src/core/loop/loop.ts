@@ -31,7 +31,7 @@ export async function runLoop(loop: Loop): Promise<void> {
   await epochs(loop);
   if (lastEvalDue(loop)) await evaluateAndLog(loop);
   // A signal may have interrupted that evaluation.
-  if (run.evalOwed) ended(loop);
+  if (run.evalPending) ended(loop);
   await run.exchange("end");
   run.updateElapsed();
   await settled(loop, "trainEnd");
@@ -151,7 +151,7 @@ async function step(loop: Loop, first: number): Promise<void> {
   if (wait) await wait;
   const evaluates = evalDue(loop, "step");
   if (saves.pending) await saves.rollback();
-  if (evaluates) run.evalOwed = !(await evaluateAll(loop));
+  if (evaluates) run.evalPending = !(await evaluateAll(loop));
   const audience = logDue(loop);
   if (audience) await log(loop, audience);
   wait = run.exchange("stepLog");
@@ -318,7 +318,7 @@ function evalDue({ run, evals, evalEvery }: Loop, at: "step" | "epoch"): boolean
 
 /** At the run's begin and end, where no boundary logs. */
 async function evaluateAndLog(loop: Loop): Promise<void> {
-  loop.run.evalOwed = !(await evaluateAll(loop));
+  loop.run.evalPending = !(await evaluateAll(loop));
   if (loop.hooks.listens("log") && loop.run.log.news) await log(loop, "all");
 }
 

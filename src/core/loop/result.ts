@@ -31,7 +31,7 @@ export interface RunResult {
   readonly engine: string;
   /** Seconds that went into compiling programs, where the engine can tell. */
   readonly compileSeconds?: number;
-  /** What this run went on from, and what came back. */
+  /** What this run was resumed from, and what was restored. */
   readonly resumed?: ResumeReport;
 }
 

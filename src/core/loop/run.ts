@@ -1,4 +1,4 @@
-// The live state of a run: the counters, what is at hand now, and what hooks have asked for.
+// The live state of a run: counters, the current step and batch, and what hooks have requested.
 import type { HostArray } from "../arrays.ts";
 import type { Moment } from "../cadence.ts";
 import type { LiveOptimizer, Metrics, Phase, RunStatus } from "../context.types.ts";
@@ -47,7 +47,7 @@ export interface HistoryEntry {
   readonly metrics: Metrics;
 }
 
-/** Requests of hooks that the loop has not acted upon yet. */
+/** Pending requests of hooks. */
 interface Requests {
   stop: { reason: string; by: string; entry: Intervention } | undefined;
   skip: SkipScope | undefined;
@@ -95,9 +95,9 @@ export class Run {
   accumulate = 1;
   /** The step after which the last evaluation ran: one per boundary is enough. */
   evaluatedAt = -1;
-  /** A signal has cut off the evaluation after the last step. */
-  evalOwed = false;
-  /** True between `epochBegin` and a whole epoch's end: a later `fit` goes on in the same epoch. */
+  /** A signal interrupted the evaluation after the last step: the resumed run evaluates first. */
+  evalPending = false;
+  /** True between `epochBegin` and a whole epoch's end: a later `fit` continues the same epoch. */
   epochOpen = false;
   /** True from `epochBegin` to `epochEnd`: a run that is resumed in between does not fire `epochBegin` again. */
   epochEntered = false;
@@ -106,10 +106,10 @@ export class Run {
   loaderName = "";
   optimizerIdx = 0;
   batch: HostBatch = {};
-  /** What this process has of the batch at hand, where several share it. */
+  /** This rank's share of the current batch, in a process group. */
   share: Share | undefined;
   skipped = false;
-  /** True until the step's last `batchEnd`: the metrics at hand are those of a micro-batch. */
+  /** True until the step's last `batchEnd`: until then batch metrics are those of a micro-batch. */
   inStep = false;
   partial = false;
   skippedSteps = 0;
@@ -123,12 +123,12 @@ export class Run {
   failedSave!: FailedSave;
   loading!: Loading;
   loaded!: ResumeReport;
-  /** What this call of `fit` went on from. */
+  /** What this call of `fit` was resumed from. */
   resumed: ResumeReport | undefined;
   /** Rollbacks done since the run began. */
   rollbacks = 0;
   evalMetrics: Metrics = {};
-  /** What `predict` has computed of the batch at hand. */
+  /** What `predict` has computed of the current batch. */
   predicted: HostArray | HostTensors = {};
   /** The step's loss: the weighted mean over its micro-batches, once there are several. */
   stepLoss: number | undefined;
@@ -174,7 +174,7 @@ export class Run {
     this.clock.now.elapsed = this.group ? this.group.elapsed : this.measureElapsed();
   }
 
-  /** A new call of `fit`: the outcome is open again, counters and metrics go on. */
+  /** A new call of `fit`: the outcome is open again, counters and metrics continue. */
   reopen(): void {
     Object.assign(this.requests, noRequests());
     Object.assign(this, {
@@ -197,7 +197,7 @@ export class Run {
     this.clock.reset();
     this.log.clear();
     Object.assign(this, { epochOpen: false, epochEntered: false, stepLoss: undefined, stepNorm: undefined });
-    Object.assign(this, { evaluatedAt: -1, evalOwed: false, rollbacks: 0 });
+    Object.assign(this, { evaluatedAt: -1, evalPending: false, rollbacks: 0 });
     this.history.length = 0;
   }
 
@@ -247,7 +247,7 @@ export class Run {
     this.show(batch, share);
   }
 
-  /** The batch at hand: each rank of a process group has its rows. */
+  /** Sets the current batch: each rank of a process group has its own rows. */
   show(batch: HostBatch, share?: Share): void {
     this.batch = batch;
     this.share = share;

@@ -59,7 +59,7 @@ export interface Session {
     /** Passes over the next batch; false at the end of the epoch. */
     skip(from?: number): MaybePromise<boolean>;
   };
-  /** The next training batch, from the loader that `data.peek` with the same argument told. */
+  /** The next training batch, from the loader that `data.peek` returned for the same argument. */
   fetch(from?: number): MaybePromise<FetchedBatch>;
 
   /** Computes training steps. */
@@ -73,7 +73,7 @@ export interface Session {
     readonly isOpen: boolean;
     /** False when the plan guards the step and its loss or gradient is not finite. */
     readonly finite: boolean;
-    /** Has the step at hand updated the parameters? */
+    /** Has the current step updated the parameters? */
     readonly updated: boolean;
     /** Sets the learning rates of the step that begins. */
     beginStep(step: number, epoch: number): void;
@@ -103,7 +103,7 @@ export interface Session {
     abandon(): void;
     /** The micro-batch's gradients, or one optimizer's share of the step's; undefined where there are none. */
     grads(optimizer: number, record: (what: string) => void): Grads | undefined;
-    /** Computes the step at hand, which was not finite and changed nothing, once more. */
+    /** Computes the current step once more: it was not finite, and changed nothing. */
     diagnose(): Promise<Diagnosis>;
   };
 
@@ -153,7 +153,7 @@ export interface Session {
   readonly optimizers: {
     /** Do optimizers learn from one loader each, so that a step's micro-batches must come from one? */
     readonly tied: boolean;
-    /** The first group's rate in the step at hand. */
+    /** The first group's rate in the current step. */
     stepRate(optimizer: number): number;
     /** Gives schedules that watch a metric its new value. */
     observe(metrics: Metrics, after: "eval" | "epoch"): void;

@@ -273,7 +273,7 @@ export const STEP: Scope = { begin: "stepBegin", end: "stepEnd", skips: ["batch"
 export const BATCH: Scope = { begin: "batchBegin", end: "batchEnd", skips: ["batch"] };
 export const EVALUATION: Scope = { begin: "evalBegin", end: "evalEnd", skips: [] };
 export const PREDICTION: Scope = { begin: "predictBegin", end: "predictEnd", skips: [] };
-/** What hooks log while `log` fires belongs to the boundary at hand. */
+/** What hooks log while `log` fires belongs to the current boundary. */
 export const LOG: Scope = { end: "log", skips: [] };
 
 /** Fires an event; in a process group the ranks then exchange what hooks requested in it. */

@@ -25,7 +25,7 @@ export class ProgramCache {
   readonly #owned = new WeakMap<object, Map<string, Compiled>>();
   readonly #cut = new WeakMap<object, Cut>();
 
-  /** `functions` is told of every user's function that a program is made of. */
+  /** `functions` counts the users' functions that programs are made of. */
   constructor(engine: Engine, functions?: FunctionWatch) {
     this.#engine = engine;
     this.#functions = functions;
@@ -133,7 +133,7 @@ export class FunctionWatch {
     if (++seen.count !== MANY_FUNCTIONS + 1) return;
     const who = hook === undefined ? "This program" : `Hook \`${hook}\``;
     this.#warn(
-      `${who} has passed ${seen.count} different functions to ctx.${verb}. Each is compiled anew, even if its text is the same. Create the function once, outside the hook's method, and pass that one every time.`,
+      `${who} has passed ${seen.count} different functions to ctx.${verb}. Each is compiled, even if its text is the same. Create the function once, outside the hook's method, and pass that one every time.`,
     );
   }
 }
@@ -193,7 +193,7 @@ export class BatchInput {
     seen.add(shape);
     if (seen.size !== MANY_SHAPES + 1) return;
     this.#warn(
-      `Loader \`${loader}\` has given batches of ${seen.size} different shapes, the last ${describeBatch(batch)}. Each is compiled anew; pad or bucket them to a few shapes.`,
+      `Loader \`${loader}\` has given batches of ${seen.size} different shapes, the last ${describeBatch(batch)}. Each is compiled separately; pad or bucket them to a few shapes.`,
     );
   }
 }
@@ -282,7 +282,7 @@ export class ControlLayout {
   /** Places by prefix (up to the dot) and the rest of the name: groups are written in every step. */
   readonly #groups = new Map<string, Map<string, number>>();
   readonly values: Float32Array<ArrayBuffer>;
-  /** Set when a number changes, for whoever keeps a copy on the device to reset. */
+  /** Set when a number changes; reset when the vector is sent to the device. */
   changed = true;
 
   constructor(names: Iterable<string>) {

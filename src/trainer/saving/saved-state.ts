@@ -80,10 +80,20 @@ export function positionOf({ run, feed, optimizers }: TrainingState): Position {
 
 /** Sets the run to the saved state. If `accumulate` was changed since, the new value is kept. */
 export function loadRun(run: Run, saved: SavedState, accumulateNow: number): void {
-  const { position, loss, skipped, evaluatedAt, evalOwed = false, rollbacks, metrics, unlogged, history } = saved;
+  const {
+    position,
+    loss,
+    skipped,
+    evaluatedAt,
+    evalOwed: evalPending = false,
+    rollbacks,
+    metrics,
+    unlogged,
+    history,
+  } = saved;
   const { clock, epochOpen, epochEntered, batchIdx, accumulate } = position;
   run.clock.load(clock);
-  Object.assign(run, { epochOpen, epochEntered, batchIdx, skipped, evaluatedAt, evalOwed, rollbacks });
+  Object.assign(run, { epochOpen, epochEntered, batchIdx, skipped, evaluatedAt, evalPending, rollbacks });
   run.log.load(metrics, unlogged);
   run.stepLoss = loss ?? undefined;
   run.stepNorm = saved.gradNorm ?? undefined;

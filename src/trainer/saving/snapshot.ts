@@ -44,7 +44,7 @@ export async function takeSnapshot(training: TrainingState, failedAt?: Position)
     fileOf("model").hold(state.params).hold(state.state);
     fileOf("optimizer").hold(state.opt);
     await steps.readings.settle();
-    const { skipped, evaluatedAt, evalOwed, rollbacks } = run;
+    const { skipped, evaluatedAt, evalPending: evalOwed, rollbacks } = run;
     const metrics = { ...run.log.metrics };
     const unlogged = { ...run.log.unlogged };
     const history = [...run.history];
