@@ -89,7 +89,7 @@ function verbsPage(): string {
   ]);
   return `# Verbs
 
-Hooks change a run only through the verbs of their context, so every change is recorded in the run's result with the hook, the event, the step and the reason. This table says which verb is valid in which event; elsewhere it is a compile error, and at run time an error that says where it works. Own events allow what \`stepEnd\` allows. This page is made from \`src/core/verbs.ts\` by \`npm run docs\`.
+Hooks change a run only through the verbs of their context, so every change is recorded in the run's result with the hook, the event, the step and the reason. This table says which verb is valid in which event; elsewhere it is a compile error, and at run time an error that says where it works. Custom events allow what \`stepEnd\` allows. This page is made from \`src/core/verbs.ts\` by \`npm run docs\`.
 
 ${table(
   ["verb", "what it does"],

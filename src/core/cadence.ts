@@ -1,4 +1,4 @@
-// Cadence: one grammar for how often, for hooks and for eval, save and log alike.
+// Cadence: one grammar for how often something happens, for hooks, evaluation, saves and logs alike.
 import type { Clock, Counters, Occasion } from "./loop/counters.ts";
 import { OptionError } from "./errors.ts";
 import { levelOf } from "./events.ts";
@@ -11,14 +11,14 @@ import { didYouMean } from "./names.ts";
  */
 export type Quantity = number | string;
 
-/** A cadence in full: how often, between which points, and where besides. */
+/** A cadence in full: how often, between which points, and at which others. */
 export interface CadenceOptions {
   readonly every?: Quantity;
   /** Not before this much has passed. */
   readonly from?: Quantity;
   /** Not after this much has passed. */
   readonly until?: Quantity;
-  /** Just at these points; joined with `every` when both are given. */
+  /** At exactly these points; joined with `every` when both are given. */
   readonly at?: readonly Quantity[];
   /** The share of occasions, from 0 to 1, chosen by a hash of seed, hook and step. */
   readonly sample?: number;
@@ -29,14 +29,14 @@ export interface CadenceOptions {
 /** How often, wherever that is asked: `100`, `"2 epochs"`, `"10%"`, `{ every: 100, from: "1 epoch" }`. */
 export type Cadence = Quantity | CadenceOptions;
 
-/** What a cadence may look at when it is asked. */
+/** What decides whether a cadence is due. */
 export interface Moment {
   readonly clock: Clock;
   readonly seed: number;
   readonly totalSteps: number | undefined;
   /** Batches in an epoch; undefined where streams or chance decide it. */
   readonly epochBatches: number | undefined;
-  /** Micro-batches that the step at hand takes at most. */
+  /** Micro-batches in the current step, at most. */
   readonly accumulate: number;
 }
 
@@ -228,7 +228,7 @@ export class CadenceRule {
     return !reaches(before, value) && reaches(now, value);
   }
 
-  /** So many epochs have passed when the next one begins, so the step that completes them does not count yet. */
+  /** An epoch has passed when the next one begins, so the step that completes it does not count yet. */
   #hasBegun({ value, unit }: CountedAmount, moment: Moment, ahead: boolean): boolean {
     const isInside = this.#occasion === "batch" || this.#occasion === "step";
     if (unit !== "epoch" || !isInside) return reaches(this.#span(unit, moment, ahead)[1], value);
@@ -238,7 +238,7 @@ export class CadenceRule {
 
   #isOver({ value, unit }: CountedAmount, moment: Moment, ahead: boolean): boolean {
     const { now } = moment.clock;
-    // Without a length, the epoch at hand counts as a whole.
+    // Without a known length, the current epoch counts as whole.
     if (unit === "epoch")
       return !reaches(
         value,

@@ -47,12 +47,12 @@ export class ProgramError extends HooklineError {
   override name = "ProgramError";
 }
 
-/** An engine or an optional package that is not there. */
+/** An engine or an optional package that is not available. */
 export class EngineError extends HooklineError {
   override name = "EngineError";
 }
 
-/** The processes that train together cannot go on together: one of them is gone, hangs or differs. */
+/** The process group cannot continue: a rank is gone, hangs or differs from the others. */
 export class DistributedError extends HooklineError {
   override name = "DistributedError";
 }
@@ -72,7 +72,7 @@ export class CheckpointError extends HooklineError {
     this.#wayOut = wayOut;
   }
 
-  /** The same of another path: what was met in a temporary place is told of the place that the user knows. */
+  /** The same error with `shown` in place of `path`: for a temporary file that stands for one the user knows. */
   inPlaceOf(path: string, shown: string): CheckpointError {
     const { file, reason, cause } = this;
     if (!file.startsWith(path)) return this;
@@ -80,7 +80,7 @@ export class CheckpointError extends HooklineError {
   }
 }
 
-/** The lock of a directory is no longer this process's: another one may write there, so this one must not. */
+/** This process has lost the lock of a directory: another one may write there, so this one must not. */
 export class LockLostError extends CheckpointError {
   override name = "LockLostError";
 
@@ -105,7 +105,7 @@ export class HookError extends HooklineError {
   readonly event: string;
   readonly step: number;
 
-  /** Without a step where none is at hand: around the training itself. */
+  /** Without a step for events outside the loop. */
   constructor(hook: string, event: string, step: number | undefined, cause: unknown) {
     const what = cause instanceof Error ? `${cause.name}: ${cause.message}` : `threw ${describe(cause)}`;
     super(`Hook \`${hook}\` failed in \`${event}\`${step === undefined ? "" : ` at step ${step}`}: ${what}`, { cause });
@@ -115,7 +115,7 @@ export class HookError extends HooklineError {
   }
 }
 
-/** Something that was thrown and is no Error. */
+/** For a thrown value that is not an Error. */
 function describe(thrown: unknown): string {
   if (typeof thrown === "string") return `"${thrown}"`;
   try {
@@ -125,7 +125,7 @@ function describe(thrown: unknown): string {
   }
 }
 
-/** Keeps errors that came on top of the first with it, as `hookErrors`. */
+/** Attaches later errors to the first one, as `hookErrors`. */
 export function attach(error: unknown, more: readonly Error[]): void {
   if (more.length === 0 || !(error instanceof Error)) return;
   const known = (error as { hookErrors?: readonly Error[] }).hookErrors ?? [];

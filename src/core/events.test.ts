@@ -92,7 +92,7 @@ describe("own events", () => {
     defineEvent("eventsTestDrift");
     const { hooks } = fakeRegistry();
     expect(() => hooks.fireCustom("eventsTestDrfit")).toThrow(
-      'There is no own event `eventsTestDrfit`. Did you mean `eventsTestDrift`? Make it known with defineEvent("eventsTestDrfit").',
+      'There is no custom event `eventsTestDrfit`. Did you mean `eventsTestDrift`? Define it with defineEvent("eventsTestDrfit").',
     );
     expect(() => hooks.fireCustom("stepEnd")).toThrow("only the loop fires it");
   });

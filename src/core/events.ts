@@ -1,4 +1,4 @@
-// The one map of events: hook methods, context types, docs and the completeness test all derive from it.
+// The table of events: hook methods, context types, docs and the completeness test derive from it. To add one, add a row.
 //
 // The loop, with every event where it fires ( [x] = only when due; × = repeated ):
 //
@@ -65,15 +65,18 @@ export interface EventInfo {
 export const EVENTS = {
   init: { level: "run", when: "once per `fit`, `evaluate` or `predict`, before anything else" },
   trainBegin: { level: "run", when: "before the first epoch" },
-  trainEnd: { level: "run", when: "after the last epoch, on success, stop, interrupt and error alike" },
+  trainEnd: {
+    level: "run",
+    when: "after the last epoch, whether the run completed, stopped, was interrupted or failed",
+  },
   exception: { level: "run", when: "when the run failed, before `trainEnd`; reaches every hook" },
-  close: { level: "run", when: "last of all, always; reaches every hook, errors isolated" },
+  close: { level: "run", when: "last of all, always; reaches every hook, even when another one fails" },
   epochBegin: { level: "epoch", when: "before the first step of an epoch" },
-  epochEnd: { level: "epoch", when: "after the epoch's eval, with its metrics merged" },
+  epochEnd: { level: "epoch", when: "after the epoch's evaluation, with its metrics merged" },
   stepBegin: { level: "step", when: "before the data of a step is fetched" },
   stepEnd: { level: "step", when: "after the update" },
-  beforeFetch: { level: "batch", when: "before a micro-batch is asked of its loader" },
-  batchBegin: { level: "batch", when: "with the micro-batch at hand, before it goes to the device" },
+  beforeFetch: { level: "batch", when: "before a micro-batch is fetched from its loader" },
+  batchBegin: { level: "batch", when: "with the fetched micro-batch, before it goes to the device" },
   batchEnd: { level: "batch", when: "after the micro-batch; for the one that closes a step, after the update" },
   beforeForward: { level: "forward / backward", when: "before the forward pass" },
   afterForward: { level: "forward / backward", when: "with loss and outputs, before the backward pass" },
@@ -92,7 +95,7 @@ export const EVENTS = {
   predictEnd: { level: "predict", when: "after the last batch of `predict`" },
   beforeSave: {
     level: "checkpoint",
-    when: 'with what is about to be written, which may be changed; `ctx.skip("save")` keeps it from being written',
+    when: 'with what is about to be written, which may be changed; `ctx.skip("save")` cancels the save',
   },
   afterSave: {
     level: "checkpoint",
@@ -100,15 +103,15 @@ export const EVENTS = {
   },
   saveError: { level: "checkpoint", when: "in place of `afterSave`, when a checkpoint could not be written" },
   beforeLoad: { level: "checkpoint", when: "before a checkpoint is loaded, by `resume` or a rollback" },
-  afterLoad: { level: "checkpoint", when: "after it was loaded, with what came back and what did not" },
+  afterLoad: { level: "checkpoint", when: "after it was loaded, with what was restored and what was not" },
   log: { level: "log", when: "at a boundary that logs, with the metrics about to go to the loggers" },
 } as const satisfies Record<string, EventInfo>;
 
-/** Events of the loop itself. */
+/** The events of the training loop. */
 export type BuiltinEvent = keyof typeof EVENTS;
 
 /**
- * Own events: name → payload. Add to it by module augmentation, and call `defineEvent` once:
+ * Custom events: name → payload. Add to it by module augmentation, and call `defineEvent` once:
  * `declare module "hookline" { interface CustomEvents { labelDrift: { drift: number } } }`
  */
 // oxlint-disable-next-line typescript/no-empty-object-type -- an empty interface is what augmentation needs
@@ -128,11 +131,11 @@ export const BUILTIN_EVENTS = Object.keys(EVENTS) as BuiltinEvent[];
 
 const customEvents = new Set<string>();
 
-/** Makes an own event known, so that `onLabelDrift` is accepted and `trainer.emit("labelDrift", …)` reaches it. */
+/** Defines a custom event, so that `onLabelDrift` is accepted and `trainer.emit("labelDrift", …)` reaches it. */
 export function defineEvent<E extends keyof CustomEvents & string>(event: E): E {
   const name: string = event;
   if ([EVENTS, OUTER_EVENTS].some((events) => Object.hasOwn(events, name)))
-    throw new HookRegistrationError(`\`${name}\` is an event of hookline; give your own another name.`);
+    throw new HookRegistrationError(`\`${name}\` is an event of hookline; give yours another name.`);
   if (!/^[a-z][A-Za-z0-9]*$/.test(name) || name === "error")
     throw new HookRegistrationError(
       `An event's name is in camelCase, so that \`on\` + its name is a method, and not \`error\`, since \`onError\` is a setting; got \`${name}\`.`,
@@ -153,8 +156,8 @@ export function levelOf(event: string): EventLevel {
 }
 
 /**
- * No cadence holds these back: a hook must see the beginning and the end of what it takes part in, and every checkpoint;
- * and nothing that a cadence counts moves in `predict`.
+ * No cadence holds these back: a hook must see the beginning and the end of what it takes part in, and every checkpoint.
+ * In `predict` nothing changes that a cadence counts.
  */
 export const alwaysPasses = (event: string): boolean =>
   ["run", "predict", "checkpoint", "pipeline", "tune"].includes(levelOf(event));

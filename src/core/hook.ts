@@ -12,9 +12,9 @@ export const STAGES = ["user", "monitor", "checkpoint", "logger", "progress"] as
 /** When a hook runs within an event: stage by stage, in this order. */
 export type Stage = (typeof STAGES)[number];
 
-/** What happens when a hook throws: end the run, warn and go on, or switch the hook off. */
+/** What happens when a hook throws: end the run, warn and continue, or switch the hook off. */
 export const ERROR_POLICIES = ["throw", "warn", "disable"] as const;
-/** What happens when a hook throws: end the run, warn and go on, or switch the hook off. */
+/** What happens when a hook throws: end the run, warn and continue, or switch the hook off. */
 export type ErrorPolicy = (typeof ERROR_POLICIES)[number];
 
 /**

@@ -1,9 +1,9 @@
+// What hooks can look at inside a step: gradients, activations, the parameters on the engine, and the diagnosis of a step
+// that is not finite. Arrays stay on the engine; only the numbers that are asked for come back.
 import type { HostArray } from "./arrays.ts";
 import type { HostTensors, Tensor, Tensors } from "./model.ts";
 import type { NameFilter } from "./names.ts";
 import { checkOptions, is, type Check } from "./options.ts";
-
-// What a hook sees of the gradients. The arrays stay on the engine; only the numbers asked for come back.
 
 /** Which statistics, and of which parameters. */
 export interface GradStatsOptions {
@@ -28,7 +28,7 @@ export interface GradStats {
   readonly histogram?: { readonly edges: readonly number[]; readonly counts: readonly number[] };
 }
 
-/** The gradients of the step at hand. They stay on the engine: what is asked of them comes back as a promise. */
+/** The gradients of the current step. They stay on the engine: their values come back as promises. */
 export interface Grads {
   /** Parameters that have a gradient here, in canonical order. */
   readonly names: readonly string[];
@@ -48,12 +48,10 @@ export interface Grads {
   map(fn: (grad: Tensor, name: string) => Tensor): Promise<void>;
 }
 
-// What a look at a bad step finds: everything in it that is not finite, in the order in which a step computes it.
-
 /** How many values are NaN or infinite, by name in canonical order; names without any are left out. */
 export type NonFinite = Readonly<Record<string, number>>;
 
-/** The first micro-batch of the step with something that is not finite; the last one when there is none. */
+/** The first micro-batch of the step with something that is not finite, or the last one: its values in the order of computation. */
 export interface Diagnosis {
   /** Which of the step's micro-batches, from 0. */
   readonly micro: number;
@@ -69,8 +67,6 @@ export interface Diagnosis {
   readonly activation: string | undefined;
   readonly grads: NonFinite;
 }
-
-// Probes: what a hook may ask of the points inside a model, and what it sees of them.
 
 /** What flows on instead of `x`: a pure jax-js function, with the same shape and type. */
 export type ReplaceFn = (x: Tensor, name: string) => Tensor;
@@ -131,9 +127,7 @@ export const TRAIN_PROBE_EVENTS = ["afterForward", "beforeBackward", "afterBackw
 export const showFilter = (filter: NameFilter): string =>
   typeof filter === "function" ? filter.name || "a predicate" : JSON.stringify(filter);
 
-// Tensors that a hook keeps on the engine: snapshots of the parameters and what it computes from them.
-
-/** Tensors that stay with the engine. Who made them frees them; what is left is freed with the trainer. */
+/** Tensors that a hook keeps on the engine. It frees them; those that are left are freed with the trainer. */
 export interface DeviceTensors {
   readonly names: readonly string[];
   /** True once they are gone, for example with the trainer's engine. */

@@ -99,7 +99,7 @@ export class HookTurn {
     const isTraining = this.#run.phase === "train" || this.#run.phase === "eval";
     if (!isTraining && !row.withoutTraining) {
       throw new ContextError(
-        `ctx.${name} changes a training run, and none is going on in evaluate() or predict(). Check ctx.phase first.`,
+        `ctx.${name} changes a training run, but evaluate() and predict() do not train. Check ctx.phase first.`,
       );
     }
     this.request(name, ...(args as never));

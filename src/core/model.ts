@@ -1,4 +1,4 @@
-// What the trainer needs of a model, a loss and a metric: pure functions over jax-js arrays.
+// What the trainer needs of a model, a loss and a metric (pure functions over jax-js arrays), and of a data loader.
 import type { Array as JaxArray } from "@jax-js/jax";
 import type { HostArray } from "./arrays.ts";
 
@@ -85,8 +85,6 @@ export interface Metric {
   compute(sums: Readonly<Record<string, number>>): number;
 }
 
-// What the loop needs of a data loader: batches of an epoch in a known order, and a position to come back to.
-
 export type MaybePromise<T> = T | Promise<T>;
 
 /** A position in the data: enough to continue with the very next sample. */
@@ -98,16 +96,16 @@ export interface LoaderState {
   readonly samples: number;
 }
 
-/** A process's part of a batch, where several train together. */
+/** A rank's part of a batch, in a process group. */
 export interface Share<B = HostBatch> {
   readonly batch: B;
   /** Samples of the whole batch. */
   readonly samples: number;
-  /** It has none of the batch's rows: `batch` is one of another process's, and counts for nothing. */
+  /** The rank has none of the batch's rows: `batch` has rows of another rank, which do not count. */
   readonly empty: boolean;
 }
 
-/** Where batches come from. Its position is plain data, so that a run goes on with the batch it would have had. */
+/** Where batches come from. Its position is plain data, so that a resumed run continues with the very next batch. */
 export interface Loader<B = HostBatch> {
   /** Batches in one epoch; undefined when only the end of the stream will tell. */
   readonly length: number | undefined;
@@ -116,8 +114,8 @@ export interface Loader<B = HostBatch> {
   /** The next batch, or undefined at the end of the epoch. A promise only when the data really is asynchronous. */
   next(): MaybePromise<B | undefined>;
   /**
-   * `next` for one of several processes that train together: makes only its rows, while the position counts the whole
-   * batch. Without this method the whole batch is made, and cut.
+   * `next` for one rank of a process group: makes only its rows, while the position counts the whole batch. Without
+   * this method the whole batch is made, and then split.
    */
   nextShare?(rank: number, size: number): MaybePromise<Share<B> | undefined>;
   /** Passes over a batch without making it, where the data allows; false at the end of the epoch. */

@@ -3,7 +3,7 @@ import type { Tensor, Tensors } from "./model.ts";
 import type { NameFilter } from "./names.ts";
 import type { Json } from "./options.ts";
 
-/** The numbers of one parameter group that can be read and assigned while the run goes on. */
+/** The numbers of one parameter group that can be read and assigned during a run. */
 export interface GroupValues {
   lr: number;
   weightDecay: number;
@@ -39,7 +39,7 @@ export interface Optimizer {
   readonly loader?: string;
   /** Overrides the trainer's schedule for this optimizer. */
   readonly schedule?: Schedule;
-  /** What else it was made with (betas, eps, …), for files that other software goes on training from. */
+  /** What else it was made with (betas, eps, …), for files from which other software continues training. */
   readonly constants?: Readonly<Record<string, number | boolean | readonly number[]>>;
   /** How PyTorch keeps it, for checkpoints that PyTorch resumes from. Absent: each parameter's state has a `step`. */
   readonly torch?: TorchLayout;
@@ -66,7 +66,7 @@ export interface ScheduleTime {
 /** The learning rate over time, as a factor on the rate of each group. */
 export interface Schedule {
   readonly name: string;
-  /** When the factor is taken anew: every step, or once at the start of each epoch. Never both. */
+  /** When the factor is computed: every step, or once at the start of each epoch. Never both. */
   readonly interval: "step" | "epoch";
   /** The factor on each group's base rate. */
   factor(at: ScheduleTime): number;

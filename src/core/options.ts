@@ -2,7 +2,7 @@
 import { OptionError } from "./errors.ts";
 import { didYouMean } from "./names.ts";
 
-/** A part of a JSON Schema. `#/$defs/function` stands for a function: whoever joins the parts says how one is written. */
+/** A part of a JSON Schema. `#/$defs/function` stands for a function: the schema that contains the part defines it. */
 export type SchemaPart = Readonly<Record<string, Json>>;
 
 /** What a config can name with `use`; the last three are for sweeps. */

@@ -41,12 +41,12 @@ export const PIPELINE_EVENTS = {
 /** The events of an experiment. */
 export type PipelineEvent = keyof typeof PIPELINE_EVENTS;
 
-/** The parts that the data of an experiment was cut into. */
+/** The parts of an experiment's data after the split. */
 export interface Datasets<D = unknown> {
   readonly train: D;
-  /** Watched while training; decides which parameters are the best. */
+  /** For validation during training; decides which parameters are the best. */
   readonly val?: D;
-  /** Looked at once, when a model is complete. */
+  /** Evaluated once, when a model is complete. */
   readonly test?: D;
 }
 
@@ -132,13 +132,13 @@ export const TUNE_EVENTS = {
 /** The events of a study. */
 export type TuneEvent = keyof typeof TUNE_EVENTS;
 
-/** A trial as it stood when the event came about. */
+/** A trial as it was when the event fired. */
 export interface TrialInfo {
   /** From 0, in the order in which they were suggested. */
   readonly number: number;
-  /** Those it runs with: after an exploit, the new ones. */
+  /** The parameters it runs with; after an exploit, the new ones. */
   readonly params: Readonly<Record<string, Json>>;
-  /** An interrupted one was cut off with its study, and goes on when that does. */
+  /** `interrupted`: stopped with its study, and continued when the study is resumed. */
   readonly status: "waiting" | "running" | "interrupted" | "paused" | "completed" | "pruned" | "failed";
   /** What it reported, at growing steps. */
   readonly reports: readonly { readonly step: number; readonly values: Readonly<Record<string, number>> }[];
@@ -150,7 +150,7 @@ export interface TrialInfo {
   readonly attempts: number;
   /** How often it failed so far. */
   readonly failures: number;
-  /** The last checkpoint it told of; after an exploit, that of the other trial. */
+  /** The last checkpoint it reported; after an exploit, that of the other trial. */
   readonly checkpoint: TrialCheckpoint | undefined;
   /** What the trial put there: plain data, since it may run in another process. */
   readonly stash: Readonly<Record<string, Json>>;
@@ -158,7 +158,7 @@ export interface TrialInfo {
   readonly runDir: string | undefined;
 }
 
-/** Where a trial could go on from. */
+/** What a trial can resume from. */
 export interface TrialCheckpoint {
   /** What `trial.resume` gives to `fit({ resume })`. */
   readonly path: string;
@@ -179,7 +179,7 @@ interface TuneContext {
   readonly seed: number;
   /** The study's directory. */
   readonly dir: string | undefined;
-  /** Which turn of the study it is, from 0: in each, something that a trial said is dealt with. */
+  /** The iteration of the controller, from 0: in each it handles one message of a trial. */
   readonly iteration: number;
   /** All trials so far, as they are now. */
   readonly trials: readonly TrialInfo[];
@@ -193,7 +193,7 @@ interface TrialContext extends TuneContext {
   readonly trial: TrialInfo;
 }
 
-/** What ends a study: whichever is used up first. */
+/** What ends a study: the limit that is reached first. */
 export interface TuneBudget {
   readonly trials?: number;
   /** Of all its controllers together. */
@@ -207,7 +207,7 @@ export interface TuneContexts {
   tuneSetup: TuneContext & {
     readonly objectives: readonly { readonly metric: string; readonly mode: "min" | "max" }[];
     readonly budget: TuneBudget;
-    /** Whether the study goes on from its journal. */
+    /** Is the study resumed from its journal? */
     readonly resumed: boolean;
   };
   tuneStepBegin: TuneContext;
@@ -215,7 +215,7 @@ export interface TuneContexts {
   trialStart: TrialContext;
   trialRestore: TrialContext & { readonly checkpoint: TrialCheckpoint };
   trialResult: TrialContext & {
-    /** What was reported; what it is changed to counts for the scheduler, the sampler and the journal. */
+    /** What was reported. Changes count for the scheduler, the sampler and the journal. */
     readonly result: Record<string, number>;
     /** The trial's own measure of progress. */
     readonly trialStep: number;

@@ -226,7 +226,7 @@ export class Trainer {
     return addFunction(this.hooks, event, ...rest);
   }
 
-  /** Fires an own event, made known by `defineEvent`. */
+  /** Fires a custom event, defined with `defineEvent`. */
   emit<E extends keyof CustomEvents & string>(event: E, payload: CustomEvents[E]): void | Promise<void> {
     return this.hooks.fireCustom(event, payload);
   }

@@ -151,7 +151,7 @@ function methodsOf(hook: Hook): Map<string, AnyMethod> {
     if (event === undefined) {
       const near = nearest(key, methods.keys());
       throw new HookRegistrationError(
-        `Hook \`${hook.name}\` has a method \`${key}\`, but there is no such event.${near ? ` Did you mean \`${near}\`?` : ""} Own events are made known by defineEvent().`,
+        `Hook \`${hook.name}\` has a method \`${key}\`, but there is no such event.${near ? ` Did you mean \`${near}\`?` : ""} Define custom events with defineEvent().`,
       );
     }
     if (value === undefined) continue;

@@ -16,7 +16,8 @@ describe("registration", () => {
     ["onepochends", "onEpochEnd"],
     ["onFlush", undefined],
   ])("a method %s is an error; nearest: %s", (method, near) => {
-    const hint = near === undefined ? "no such event. Own events" : `no such event. Did you mean \`${near}\`?`;
+    const hint =
+      near === undefined ? "no such event. Define custom events" : `no such event. Did you mean \`${near}\`?`;
     expect(() => register({ name: "mine", [method]() {} })).toThrow(HookRegistrationError);
     expect(() => register({ name: "mine", [method]() {} })).toThrow(
       `Hook \`mine\` has a method \`${method}\`, but there is ${hint}`,

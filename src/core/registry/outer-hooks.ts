@@ -1,4 +1,4 @@
-// Hooks in events that are not of the loop, those of an experiment and of a study: in their order, each under its own policy.
+// Calls hooks at the events of experiments and studies: in their order, each under its own error policy.
 import { ContextError, HookError, HookRegistrationError } from "../errors.ts";
 import { CheckedHook } from "./checked-hook.ts";
 import { orderHooks } from "./hook-order.ts";
@@ -15,10 +15,10 @@ export interface StopRequest {
 /** What hooks have done so far. */
 export class OuterState {
   readonly failures: HookFailure[] = [];
-  /** Hooks that are switched off, in the trainings to come too. */
+  /** Hooks that are switched off, also in later trainings. */
   readonly off = new Set<string>();
   stop: StopRequest | undefined;
-  /** Of the processes that train together, which one this is: hooks for the main one listen in 0 only. */
+  /** Of this process in its process group: hooks with `ranks: "main"` are called on rank 0 only. */
   rank = 0;
   readonly warn: (message: string) => void;
 
@@ -57,7 +57,7 @@ export class OuterHooks<C extends { [E in keyof C]: { stop(reason: string): void
     return listening.map(({ hook }) => hook);
   }
 
-  /** Calls every listener in turn. `fields` is read anew for each, so that one sees what those before it have done. */
+  /** Calls every listener in turn. `fields` is called for each, so that a hook sees what those before it have changed. */
   async fire<E extends keyof C & string>(
     event: E,
     state: OuterState,

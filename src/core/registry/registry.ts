@@ -1,4 +1,4 @@
-// The registry behind `trainer.hooks`: who listens, in which order, under which policy.
+// The registry behind `trainer.hooks`: which hooks listen, in which order and under which error policy.
 import { type Fire, type Listener, type Turn, callIsolated, compileFire, nobody } from "./dispatch.ts";
 import { HookError, HookRegistrationError, attach } from "../errors.ts";
 import { BUILTIN_EVENTS, EVENTS, type EventName, allEvents, isCustomEvent, levelOf, methodOf } from "../events.ts";
@@ -13,10 +13,10 @@ import { didYouMean } from "../names.ts";
 import type { Cadence } from "../cadence.ts";
 import { show } from "../options.ts";
 
-/** Told of one call of a hook: which, in which event, and how many milliseconds it took. */
+/** Called after each call of a hook, with how many milliseconds it took. */
 export type HookWatcher = (hook: string, event: string, ms: number) => void;
 
-/** What `trainer.hooks.list()` tells of a hook. */
+/** A hook as `trainer.hooks.list()` describes it. */
 export interface HookInfo {
   readonly name: string;
   readonly stage: Stage;
@@ -33,7 +33,7 @@ export interface HookFailure {
 }
 
 const HOT = new Set(["step", "batch", "forward / backward", "optimizer"]);
-/** How many failures in a row a reporting hook may have. */
+/** After so many consecutive failures a reporting hook is switched off. */
 const PATIENCE = 3;
 /** How many failures of the run are kept in full; the rest are counted. */
 const KEEP_FAILURES = 100;
@@ -42,7 +42,7 @@ export type FireTable = Record<string, Fire>;
 
 /** The hooks of a trainer: `trainer.hooks` adds, removes, switches and explains them. */
 export class HookRegistry {
-  /** One function per event; replaced in place when hooks change, so a firing under way is not disturbed. */
+  /** One function per event; replaced in place when hooks change, so that a running one is not disturbed. */
   readonly fire: FireTable = Object.fromEntries(BUILTIN_EVENTS.map((event) => [event, nobody]));
   readonly failures: HookFailure[] = [];
   failureCount = 0;
@@ -57,7 +57,7 @@ export class HookRegistry {
   /** Hooks whose own cadence makes `log` fire. */
   #logRequests: readonly HookEntry[] = [];
   #watchers: readonly HookWatcher[] = [];
-  /** Increases with every change, so that the trainer knows when to look at its plan again. */
+  /** Increases with every change, so that the trainer knows when to choose its plan again. */
   version = 0;
 
   constructor(run: Run, warn: (message: string) => void) {
@@ -66,7 +66,7 @@ export class HookRegistry {
     this.#warn = warn;
   }
 
-  /** This process is one of several that train together: hooks for the main one do not listen elsewhere. */
+  /** This process is a rank of a process group: hooks with `ranks: "main"` listen on rank 0 only. */
   joinAs(rank: number): void {
     this.#rank = rank;
     this.#change(this.#entries);
@@ -129,7 +129,7 @@ export class HookRegistry {
     return this.#times.report(new Map(budgets));
   }
 
-  /** Hooks that keep something in a checkpoint, in order; disabled ones too, for they may be enabled again. */
+  /** Hooks with state for checkpoints, in order; disabled ones too, since they may be enabled again. */
   stateful(): Hook[] {
     const keeping = this.#ordered.filter((entry) => this.#isHere(entry) && (entry.hook.state || entry.hook.load));
     return keeping.map(({ hook }) => hook);
@@ -144,14 +144,14 @@ export class HookRegistry {
     return this.#gated;
   }
 
-  /** Does the own cadence of a hook ask for a log at this boundary? */
+  /** Does a hook's own cadence request a log at this boundary? */
   asksForLog(boundary: "stepEnd" | "epochEnd"): boolean {
     if (this.#logRequests.length === 0) return false;
     const { moment } = this.#run;
     return this.#logRequests.some((entry) => entry.asksForLog(boundary, moment));
   }
 
-  /** The first hook, in order, that listens in this step to one of `events`: the reason for a plan. */
+  /** The first hook that listens to one of `events` in this step: the reason for a plan. */
   firstListener(...events: EventName[]): { hook: string; event: string } | undefined {
     for (const event of events) {
       const entry = this.#ordered.find((other) => other.enabled && other.listensNow(event));
@@ -165,12 +165,12 @@ export class HookRegistry {
     return this.#ordered.find((entry) => entry.enabled && entry.needsNow(need))?.name;
   }
 
-  /** Who looks at activations in one of `events` of this step. */
+  /** Hooks that look at activations in one of `events` of this step. */
   probing(...events: EventName[]): Probe[] {
     return this.#probes((entry) => entry.probesNow(events));
   }
 
-  /** Who replaces activations in an evaluation of this loader that begins. */
+  /** Hooks that replace activations in the evaluation of this loader. */
   replacing(loader: string): Probe[] {
     return this.#probes((entry) => entry.replacesNow(loader));
   }
@@ -180,19 +180,19 @@ export class HookRegistry {
     return mine.map(({ name, probes }) => ({ hook: name, request: probes! }));
   }
 
-  /** Fires an own event, perhaps from inside another one, whose hook then goes on with its own turn and payload. */
+  /** Fires a custom event, perhaps from inside another event, whose turn and payload are restored afterwards. */
   fireCustom(event: string, payload?: unknown): void | Promise<void> {
     if (!isCustomEvent(event)) {
       if (Object.hasOwn(EVENTS, event)) {
         throw new HookRegistrationError(`\`${event}\` is an event of the loop: only the loop fires it.`);
       }
       throw new HookRegistrationError(
-        `There is no own event \`${event}\`.${didYouMean(event, allEvents())} Make it known with defineEvent("${event}").`,
+        `There is no custom event \`${event}\`.${didYouMean(event, allEvents())} Define it with defineEvent("${event}").`,
       );
     }
     const run = this.#run;
     const outer = { payload: run.payload, turn: { ...this.#turn } };
-    const giveBack = (): void => {
+    const restore = (): void => {
       run.payload = outer.payload;
       Object.assign(this.#turn, outer.turn);
     };
@@ -201,12 +201,12 @@ export class HookRegistry {
     try {
       pending = (this.fire[event] ?? nobody)() ?? undefined;
     } finally {
-      if (!pending) giveBack();
+      if (!pending) restore();
     }
-    return pending?.finally(giveBack);
+    return pending?.finally(restore);
   }
 
-  /** Fires an event that no hook may miss because an earlier one threw; then the first error, with the others attached. */
+  /** Fires an event that must reach every hook even if one throws; then throws the first error, with the others attached. */
   async fireToAll(event: EventName): Promise<void> {
     const fatal: unknown[] = [];
     for (const listener of this.#listeners(event)) {
@@ -221,10 +221,10 @@ export class HookRegistry {
     throw fatal[0];
   }
 
-  /** Reaches every hook, each in its own try and with a deadline; resolves to what went wrong. */
+  /** Calls every hook in its own try and with a deadline; resolves to their errors. */
   async fireIsolated(event: EventName, deadlineMs: number): Promise<HookError[]> {
     const errors: HookError[] = [];
-    // Disabled hooks too: what they opened must be closed.
+    // Disabled hooks too: they must close what they have opened.
     const mine = this.#ordered.filter((entry) => this.#isHere(entry));
     const listeners = mine.flatMap((entry) => entry.listener(event) ?? []);
     await callIsolated(event, listeners, this.#turn, deadlineMs, (hook, error) => {
@@ -233,7 +233,7 @@ export class HookRegistry {
     return errors;
   }
 
-  /** Forgets times and failures: a new run begins. */
+  /** Resets times and failures for a new run. */
   beginRun(): void {
     this.#times.clear();
     this.failures.length = 0;
@@ -263,7 +263,7 @@ export class HookRegistry {
     }
   }
 
-  /** Calls `fn` after every single call of a hook, until undone. While someone watches, every call is measured. */
+  /** Calls `fn` after every call of a hook, until undone. Meanwhile every call is measured, not only samples. */
   watch(fn: HookWatcher): Disposer {
     this.#watchers = [...this.#watchers, fn];
     this.#compile();
@@ -319,7 +319,7 @@ export class HookRegistry {
     });
   }
 
-  /** Does the hook belong to this process? */
+  /** Does the hook listen on this rank? */
   #isHere(entry: HookEntry): boolean {
     return this.#rank === 0 || entry.hook.ranks !== "main";
   }
@@ -335,14 +335,12 @@ const duplicate = (name: string): HookRegistrationError =>
     `There is already a hook named \`${name}\`. Give this one another \`name\`, or call hooks.add(hook, { replace: true }).`,
   );
 
-// `trainer.on`: a hook made of one function.
-
 type Fn = (ctx: never) => unknown;
 
 /** The arguments after the event: a function, with or without a cadence before it. */
 export type OnArguments = [fn: Fn] | [cadence: Cadence, fn: Fn];
 
-/** Adds it under a name of its own. */
+/** Adds a hook made of one function, under a name of its own: `trainer.on`. */
 export function addFunction(hooks: HookRegistry, event: string, ...rest: OnArguments): Disposer {
   const fn = rest.at(-1) as Fn;
   if (typeof fn !== "function") {
@@ -351,15 +349,13 @@ export function addFunction(hooks: HookRegistry, event: string, ...rest: OnArgum
     );
   }
   const method = { [methodOf(event)]: fn };
-  // The registry says it best: it knows the nearest event.
+  // The registry's error names the nearest event.
   if (!allEvents().includes(event)) return hooks.add({ name: `on ${event}`, ...method });
   const base = `${fn.name || "on"} ${event}`;
   let name = base;
   for (let n = 2; hooks.get(name); n++) name = `${base} ${n}`;
   return hooks.add({ name, ...(rest.length === 2 && rest[0] !== undefined && { every: rest[0] }), ...method });
 }
-
-// The undo of a registration.
 
 /** Undo of a registration; works with `using`. */
 export interface Disposer {
