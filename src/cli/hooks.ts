@@ -90,7 +90,7 @@ async function hooksOf(config: string, set: readonly string[]): Promise<HooksOfM
   const [{ buildExperiment }, { readConfig }, { planModels }, { tinyTrainer }] = await Promise.all([
     import("../experiment/build/build-experiment.ts"),
     import("../experiment/config/read-config.ts"),
-    import("../experiment/plan.ts"),
+    import("../experiment/experiment-options.ts"),
     import("../testing/tiny.ts"),
   ]);
   const options = await buildExperiment(await readConfig(config, { set }));

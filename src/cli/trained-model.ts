@@ -12,16 +12,18 @@ import type { Arrays, DataSource } from "../data/source.ts";
 import { Agreement } from "../distributed/exchange.ts";
 import { single } from "../distributed/strategy.ts";
 import { buildExperiment } from "../experiment/build/build-experiment.ts";
-import { DEFAULT_BATCH_SIZE, defaultLoaders } from "../experiment/default-loaders.ts";
-import { PipelineHooks, PipelineState } from "../experiment/pipeline-hooks.ts";
-import { planModels, type PlannedModel } from "../experiment/plan.ts";
+import { DEFAULT_BATCH_SIZE } from "../experiment/experiment-options.ts";
+import { defaultLoaders } from "../experiment/training.ts";
+import { PipelineHooks } from "../experiment/experiment-options.ts";
+import { OuterState } from "../core/registry/outer-hooks.ts";
+import { planModels, type PlannedModel } from "../experiment/experiment-options.ts";
 import { CHECKPOINTS } from "../runs/layout.ts";
 import { readResults } from "../runs/results.ts";
 import { Training } from "../experiment/training.ts";
 import type { ExperimentOptions, Loaders } from "../experiment/types.ts";
 import { UsageError } from "./errors.ts";
 import { say, shownPath } from "./output.ts";
-import type { ConfigDocument } from "../experiment/config/document.ts";
+import type { ConfigDocument } from "../experiment/config/config-tree.ts";
 import { readStudy } from "../tune/study-store.ts";
 import { readRecord as readSweepRecord, recordedExperiment } from "../tune/sweep/sweep-record.ts";
 import { trialConfig } from "../tune/sweep/trial-config.ts";
@@ -112,7 +114,7 @@ async function chooseCheckpoint(
 async function readDatasets(options: ExperimentOptions, runDir: string, shared: Shared): Promise<Datasets<Arrays>> {
   const { name: experiment = "experiment", seed = 0, split } = options;
   const hooks = new PipelineHooks(options.hooks ?? []);
-  const state = new PipelineState(say);
+  const state = new OuterState(say);
   const common = { experiment, seed, runDir, shared };
   let data = await options.data();
   const replace = (changed: unknown): void => {

@@ -13,15 +13,13 @@ import { currentPlatform } from "../platform/platform.ts";
 import { Interruptions } from "../trainer/interruptions.ts";
 import type { FitOptions } from "../trainer/options.ts";
 import type { Preflight } from "../trainer/preflight.ts";
-import { checkMonitors } from "./check-monitors.ts";
-import { trainsOn } from "./longer-training.ts";
-import { PipelineState, type PipelineHooks } from "./pipeline-hooks.ts";
-import type { PlannedModel } from "./plan.ts";
+import { OuterState } from "../core/registry/outer-hooks.ts";
+import type { PipelineHooks, PlannedModel } from "./experiment-options.ts";
 import { Progress, type Ending } from "./progress.ts";
 import { CHECKPOINTS, foldDirectory } from "../runs/layout.ts";
 import { readResults, type SavedModel } from "../runs/results.ts";
-import { roomFor } from "./run-place.ts";
-import { checkResults, Training } from "./training.ts";
+import { roomFor, trainsOn } from "./previous-run.ts";
+import { checkMonitors, checkResults, Training } from "./training.ts";
 import type { ExperimentOptions, ExperimentResult, RunExperimentOptions, SplitData } from "./types.ts";
 
 const ONLY_MAIN_HAS_IT =
@@ -34,7 +32,7 @@ export class ExperimentRun<D> {
   readonly #resume: boolean | string;
   readonly #signal: AbortSignal | undefined;
   readonly #platform = currentPlatform();
-  readonly #state: PipelineState;
+  readonly #state: OuterState;
   /** One for the whole experiment. */
   readonly #shared = new Shared();
   #agreement!: Agreement;
@@ -55,7 +53,7 @@ export class ExperimentRun<D> {
     this.#resume = resume;
     this.#signal = signal;
     const warn = options.warn ?? ((message: string) => this.#platform.warn(message));
-    this.#state = new PipelineState((message) => warn(safeText(redact(message, secretsOfEnvironment()))));
+    this.#state = new OuterState((message) => warn(safeText(redact(message, secretsOfEnvironment()))));
   }
 
   async run(): Promise<ExperimentResult> {

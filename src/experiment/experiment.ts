@@ -4,8 +4,7 @@ import { checkOptions, is } from "../core/options.ts";
 import type { Arrays } from "../data/source.ts";
 import type { Preflight } from "../trainer/preflight.ts";
 import { ExperimentRun } from "./experiment-run.ts";
-import { PipelineHooks } from "./pipeline-hooks.ts";
-import { planModels, type PlannedModel } from "./plan.ts";
+import { PipelineHooks, type PlannedModel, planModels } from "./experiment-options.ts";
 import type { ExperimentOptions, ExperimentResult, RunExperimentOptions } from "./types.ts";
 
 const RUN_CHECKS = {

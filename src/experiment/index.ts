@@ -1,12 +1,17 @@
 // hookline/experiment: from data to results, one or several models.
 import "../core/ambient.ts";
 export { Experiment } from "./experiment.ts";
-export { csv, type CsvSourceOptions } from "./sources/csv.ts";
-export { safetensors, type SafetensorsOptions } from "./sources/safetensors.ts";
-export { byTime, type ByTimeOptions } from "./splits/by-time.ts";
-export { holdout, type HoldoutOptions } from "./splits/holdout.ts";
-export { kFold, type KFoldOptions } from "./splits/k-fold.ts";
-export { leaveOneOut, type LeaveOneOutOptions } from "./splits/leave-one-out.ts";
+export { type CsvSourceOptions, type SafetensorsOptions, csv, safetensors } from "./sources.ts";
+export {
+  type ByTimeOptions,
+  type HoldoutOptions,
+  type KFoldOptions,
+  type LeaveOneOutOptions,
+  byTime,
+  holdout,
+  kFold,
+  leaveOneOut,
+} from "./splits.ts";
 export type {
   ExperimentOptions,
   ExperimentResult,

@@ -2,9 +2,14 @@
 import type { Json } from "../core/options.ts";
 import type { HookFailure } from "../core/registry/registry.ts";
 import type { RunResult } from "../core/loop/result.ts";
-import { foldStats } from "./fold-stats.ts";
-import type { PlannedModel } from "./plan.ts";
-import { type SavedModel, type SavedResults, type TrainingSummary, writeResults } from "../runs/results.ts";
+import type { PlannedModel } from "./experiment-options.ts";
+import {
+  writeResults,
+  type FoldStats,
+  type SavedModel,
+  type SavedResults,
+  type TrainingSummary,
+} from "../runs/results.ts";
 import type { ExperimentResult, ModelResult } from "./types.ts";
 
 type Planned = Pick<PlannedModel<unknown>, "name" | "runDir">;
@@ -133,4 +138,16 @@ function modelResult(model: string, saved: SavedModel, runDir: string | undefine
 function summaryOf(result: RunResult): TrainingSummary {
   const { status, reason, requestedBy, steps, skippedSteps, epochs, elapsed, metrics, engine } = result;
   return { status, reason, requestedBy, steps, skippedSteps, epochs, elapsed, metrics, engine };
+}
+
+/** Mean and standard deviation over the folds of each metric that every fold has. */
+function foldStats(results: readonly Readonly<Record<string, number>>[]): Record<string, FoldStats> {
+  const names = Object.keys(results[0] ?? {}).filter((name) => results.every((each) => Object.hasOwn(each, name)));
+  return Object.fromEntries(names.map((name) => [name, statsOf(results.map((each) => each[name]!))]));
+}
+
+function statsOf(values: readonly number[]): FoldStats {
+  const mean = values.reduce((sum, value) => sum + value, 0) / values.length;
+  const squares = values.reduce((sum, value) => sum + (value - mean) ** 2, 0);
+  return { mean, std: values.length > 1 ? Math.sqrt(squares / (values.length - 1)) : 0 };
 }

@@ -1,20 +1,23 @@
 // One training of an experiment, of a model or of one of its folds: a trainer, its loaders, and what is made of it.
 import { attach, DataError, HookError, OptionError } from "../core/errors.ts";
 import { withDeadline } from "../core/registry/dispatch.ts";
+import { isOfEvaluation } from "../core/names.ts";
 import { is, show } from "../core/options.ts";
 import type { Datasets } from "../core/outer-events.ts";
 import type { RunResult } from "../core/loop/result.ts";
 import type { Shared } from "../core/shared.ts";
+import { DataLoader, type DataLoaderOptions } from "../data/data-loader.ts";
 import { isLoader } from "../data/mix.ts";
+import type { DataSource } from "../data/source.ts";
 import type { Agreement } from "../distributed/exchange.ts";
 import { averagedParams } from "../hooks/averaging/average.ts";
 import { endsLater, weightsStep } from "../hooks/logger/experiment-run.ts";
 import { bestCheckpoint } from "../hooks/model-checkpoint/model-checkpoint.ts";
 import type { FitOptions } from "../trainer/options.ts";
+import { checkMonitors as checkProvided, metricNames, watchersOf, type Watcher } from "../trainer/preflight.ts";
 import { Trainer } from "../trainer/trainer.ts";
 import { bestParameters, type BestParameters } from "./best-parameters.ts";
-import { defaultLoaders } from "./default-loaders.ts";
-import type { PlannedModel } from "./plan.ts";
+import { DEFAULT_BATCH_SIZE, type PlannedModel } from "./experiment-options.ts";
 import type { LoaderOptions, Loaders, Setup } from "./types.ts";
 
 export interface TrainingPlace {
@@ -153,4 +156,52 @@ export function checkResults(owner: string, results: unknown): Record<string, nu
       throw new DataError(`${owner}: Expected results to be numbers, but \`${name}\` is ${show(value)}`);
   }
   return results as Record<string, number>;
+}
+
+/** Loaders for datasets of arrays or samples, unless the user makes their own. */
+export function defaultLoaders<D>({ train, val, test }: Datasets<D>, options: LoaderOptions = {}): Loaders {
+  const { batchSize = DEFAULT_BATCH_SIZE, evalBatchSize = batchSize, shuffle = true, dropLast, ...more } = options;
+  const load = (data: D, how: DataLoaderOptions): DataLoader => new DataLoader(data as DataSource, { ...more, ...how });
+  // What is left out must stay out: in evaluations every row counts.
+  const whole = { batchSize: evalBatchSize };
+  return {
+    train: load(train, { batchSize, shuffle, ...(dropLast !== undefined && { dropLast }) }),
+    ...(val !== undefined && { eval: load(val, whole) }),
+    ...(test !== undefined && { test: load(test, whole) }),
+  };
+}
+
+/**
+ * Rejects monitors on metrics that an experiment will not have, before any model is made. The trainer makes the same check,
+ * but only when its turn comes: with folds, after all of them were trained.
+ */
+export function checkMonitors<D>(
+  { plan, hooks }: Pick<PlannedModel<D>, "plan" | "hooks">,
+  { val }: Datasets<D>,
+  folds: number,
+): void {
+  // The user's own loaders decide what is evaluated.
+  if (plan.loaders) return;
+  const watchers = watchersOf(hooks, plan.schedule ? [plan.schedule] : []);
+  const missing = val === undefined ? watchers.find(({ monitor }) => isOfEvaluation(monitor)) : undefined;
+  if (missing) throw noValidation(missing, folds);
+  // Metrics that are made from the data are not known yet.
+  const { metrics = {} } = plan;
+  if (typeof metrics === "function") return;
+  checkProvided(watchers, {
+    metrics: metricNames(metrics, val === undefined ? [] : ["val"]),
+    logs: hooks.flatMap(({ logs = [] }) => logs),
+    evaluates: val !== undefined,
+  });
+}
+
+function noValidation({ kind, name, monitor }: Watcher, folds: number): OptionError {
+  const where =
+    folds > 0
+      ? "which the folds have and the main training has not. Give it data to validate on: kFold({ val: 0.1 })"
+      : "and there is no data to validate on. Give the split a share for it: holdout({ val: 0.1 })";
+  const instead = kind === "schedule" ? "" : "; or, where a hook of yours logs it, say `strict: false`";
+  return new OptionError(
+    `Experiment: ${kind === "hook" ? `hook \`${name}\`` : "the schedule"} watches \`${monitor}\`, ${where}${instead}.`,
+  );
 }

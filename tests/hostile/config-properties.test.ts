@@ -6,7 +6,7 @@ import { stringify as toYaml } from "yaml";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { isForbidden } from "../../src/experiment/config/keys.ts";
+import { isForbidden } from "../../src/experiment/config/config-tree.ts";
 import { readConfig, type ReadConfigOptions } from "../../src/experiment/config/read-config.ts";
 import { write } from "../support/config-files.ts";
 

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { onTestFinished } from "vitest";
 import { ConfigError } from "../../src/experiment/config/config-error.ts";
-import type { ConfigDocument } from "../../src/experiment/config/document.ts";
+import type { ConfigDocument } from "../../src/experiment/config/config-tree.ts";
 import { readConfig, type ReadConfigOptions } from "../../src/experiment/config/read-config.ts";
 
 export type Files = Readonly<Record<string, string | Uint8Array>>;

@@ -1,7 +1,7 @@
 // Which config is meant, and what the command line changes in it.
 import { existsSync, statSync } from "node:fs";
 import { join } from "node:path";
-import type { ConfigDocument } from "../../experiment/config/document.ts";
+import type { ConfigDocument } from "../../experiment/config/config-tree.ts";
 import { UsageError } from "../errors.ts";
 import { typed } from "../output.ts";
 

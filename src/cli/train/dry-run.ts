@@ -1,7 +1,7 @@
 // What a config would train: data, split, models with their parameters, batches, metrics, hooks in their order.
 import type { Json } from "../../core/options.ts";
-import type { ConfigDocument } from "../../experiment/config/document.ts";
-import { planModels } from "../../experiment/plan.ts";
+import type { ConfigDocument } from "../../experiment/config/config-tree.ts";
+import { planModels } from "../../experiment/experiment-options.ts";
 import type { ExperimentOptions } from "../../experiment/types.ts";
 import { tinyTrainer } from "../../testing/tiny.ts";
 import type { Preflight } from "../../trainer/preflight.ts";

@@ -1,13 +1,13 @@
 // hookline resume: continues a run with the config it was started with, or extends one that is complete.
 import { thisProcess } from "../../runs/liveness.ts";
 import { buildExperiment } from "../../experiment/build/build-experiment.ts";
-import { hasMoreToTrain } from "../../experiment/longer-training.ts";
+import { hasMoreToTrain } from "../../experiment/previous-run.ts";
 import { readResults, type SavedResults } from "../../runs/results.ts";
 import { overridesOf } from "./config-file.ts";
 import { UsageError } from "../errors.ts";
 import { shownPath, typed } from "../output.ts";
 import { checkNobodyThere, readRecord, recordedConfig } from "./run-directory.ts";
-import { recordable, withoutSecrets } from "../../experiment/config/recordable.ts";
+import { recordable, withoutSecrets } from "../../experiment/config/config-record.ts";
 import { checkJoining, nothingLeft, runExperiment } from "./run-experiment.ts";
 import { isMainRank } from "../ranks.ts";
 import { type CommandDescription, jsonFlag, quietFlag, setFlag, wholeFrom } from "../command.ts";

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { readConfig } from "../../experiment/config/read-config.ts";
-import { recordable } from "../../experiment/config/recordable.ts";
+import { recordable } from "../../experiment/config/config-record.ts";
 import { writeExperimentRecord } from "../../runs/experiment-json.ts";
 import { newRecord, readRecord, recordedConfig } from "../train/run-directory.ts";
 

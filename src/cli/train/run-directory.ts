@@ -2,8 +2,8 @@
 // config in it, and what happens to an unfinished run.
 import { existsSync, readdirSync } from "node:fs";
 import { dirname, join, relative, resolve } from "node:path";
-import type { ConfigDocument } from "../../experiment/config/document.ts";
-import { recordable, withoutSecrets } from "../../experiment/config/recordable.ts";
+import type { ConfigDocument } from "../../experiment/config/config-tree.ts";
+import { recordable, withoutSecrets } from "../../experiment/config/config-record.ts";
 import { type ExperimentRecord, readExperimentRecord } from "../../runs/experiment-json.ts";
 import { CHECKPOINTS, FORMATS } from "../../runs/layout.ts";
 import { thisProcess } from "../../runs/liveness.ts";
@@ -13,9 +13,9 @@ import { readManifest } from "../package.ts";
 import { parseJson } from "../../experiment/config/parse-json.ts";
 import { documentOf, readConfig } from "../../experiment/config/read-config.ts";
 import { checkUnlocked } from "../../runs/lock.ts";
-import { sentence } from "../../experiment/config/sentence.ts";
+import { sentence } from "../../experiment/config/config-error.ts";
 import { readResults, type SavedResults } from "../../runs/results.ts";
-import { moveAside } from "../../experiment/run-place.ts";
+import { moveAside } from "../../experiment/previous-run.ts";
 
 export type NewRecord = Omit<ExperimentRecord, "schema" | "version">;
 

@@ -4,7 +4,7 @@ import { OptionError } from "../../core/errors.ts";
 import { builtin } from "../../platform/builtin.ts";
 import { redact, secretsOfEnvironment } from "../../platform/redact.ts";
 import { ConfigError, type ConfigPath } from "../config/config-error.ts";
-import { configError, type ConfigDocument } from "../config/document.ts";
+import { configError, type ConfigDocument } from "../config/config-tree.ts";
 import { insideProject } from "../config/project.ts";
 import type { Setup } from "../types.ts";
 import type { Kinds } from "./kinds.ts";

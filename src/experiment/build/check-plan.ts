@@ -3,7 +3,7 @@ import { checkCadence } from "../../core/cadence.ts";
 import { HookRegistrationError, OptionError } from "../../core/errors.ts";
 import { checkTrainerOptions, type TrainerOptions } from "../../trainer/options.ts";
 import type { ConfigPath } from "../config/config-error.ts";
-import { planModels } from "../plan.ts";
+import { planModels } from "../experiment-options.ts";
 import type { ExperimentOptions } from "../types.ts";
 import type { BuildContext } from "./build-context.ts";
 

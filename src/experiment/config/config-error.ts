@@ -40,3 +40,14 @@ export class ConfigError extends HooklineError {
     return Object.assign(all, { path: first!.path, position: first!.position, errors });
   }
 }
+
+// How a check makes its error: who calls it knows the place in the config, the check does not.
+
+export type Fail = (message: string, cause?: unknown) => ConfigError;
+
+/** For what is not of a config. */
+export const failWithoutPlace: Fail = (message, cause) =>
+  new ConfigError(message, [], undefined, cause === undefined ? undefined : { cause });
+
+/** A message of a parser as a sentence. */
+export const sentence = (message: string): string => `${message.replace(/[.!?\s]+$/, "")}.`;

@@ -1,9 +1,7 @@
 // Environment variables in strings: ${NAME}, ${NAME:-default}, and $${ for a literal ${.
 import { didYouMean } from "../../core/names.ts";
 import { ConfigError, type ConfigPath, type Position } from "./config-error.ts";
-import { isForbidden } from "./keys.ts";
-import { readScalar } from "./scalar.ts";
-import type { ConfigNode, LeafNode } from "./tree.ts";
+import { isForbidden, type ConfigNode, type LeafNode } from "./config-tree.ts";
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -57,4 +55,16 @@ export function fillTree(node: ConfigNode, env: Environment, path: ConfigPath = 
     ([key, { at, value }]) => [key, { at, value: fillTree(value, env, [...path, key]) }] as const,
   );
   return { ...node, entries: new Map(entries) };
+}
+
+/** A text without quotes as YAML 1.2 reads it: null, a boolean, a number, else the text. */
+function readScalar(text: string): string | number | boolean | null {
+  if (/^(?:~|null|Null|NULL)?$/.test(text)) return null;
+  if (/^(?:true|True|TRUE)$/.test(text)) return true;
+  if (/^(?:false|False|FALSE)$/.test(text)) return false;
+  if (/^0x[0-9a-fA-F]+$|^0o[0-7]+$/.test(text)) return Number(text);
+  if (/^[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?$/.test(text)) return Number(text);
+  if (/^[-+]?\.(?:inf|Inf|INF)$/.test(text)) return text.startsWith("-") ? -Infinity : Infinity;
+  if (/^\.(?:nan|NaN|NAN)$/.test(text)) return Number.NaN;
+  return text;
 }

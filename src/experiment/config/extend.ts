@@ -1,16 +1,11 @@
 // A config file with all that it extends: read, each in its format, and merged.
 import { show } from "../../core/options.ts";
 import { builtin } from "../../platform/builtin.ts";
-import { ConfigError, type ConfigPath } from "./config-error.ts";
+import { ConfigError, type ConfigPath, type Fail, failWithoutPlace } from "./config-error.ts";
 import { fillText, type Environment } from "./environment.ts";
-import { failWithoutPlace, type Fail } from "./fail.ts";
-import { merge } from "./merge.ts";
 import { parseFile } from "./parse-file.ts";
 import { insideProject } from "./project.ts";
-import { toPlain, type ConfigNode, type MapNode } from "./tree.ts";
-
-type Fs = ReturnType<typeof process.getBuiltinModule<"node:fs">>;
-type Paths = ReturnType<typeof process.getBuiltinModule<"node:path">>;
+import { type ConfigNode, type MapNode, asComponent, toPlain, useOf } from "./config-tree.ts";
 
 /** Files that one config is made of, and how far they may reach behind each other. */
 const MOST_FILES = 100;
@@ -52,7 +47,7 @@ export class ExtendingReader {
   }
 
   #parent(node: ConfigNode, path: ConfigPath, child: Link): Link {
-    const { dirname, join } = builtin<Paths>("A config", "node:path");
+    const { dirname, join } = builtin("A config", "node:path");
     const value = toPlain(node);
     const file = typeof value === "string" ? fillText(value, this.#env, path, node.at) : value;
     if (typeof file !== "string" || file === "")
@@ -64,7 +59,7 @@ export class ExtendingReader {
   }
 
   #same(a: string, b: string): boolean {
-    const { existsSync, realpathSync } = builtin<Fs>("A config", "node:fs");
+    const { existsSync, realpathSync } = builtin("A config", "node:fs");
     return a === b || (existsSync(a) && existsSync(b) && realpathSync(a) === realpathSync(b));
   }
 }
@@ -86,4 +81,28 @@ function checkRoot(node: ConfigNode): MapNode {
   const value = toPlain(node);
   const found = value === null ? "the file is empty" : `got ${show(value)}`;
   throw new ConfigError(`Expected a map of options, as \`epochs: 5\` is one; ${found}.`, [], node.at);
+}
+
+// One config over another: maps merge deeply, lists replace, a component with another `use` replaces wholly.
+
+/** The same text in another directory is another module. */
+function sameUse(a: ConfigNode, b: ConfigNode): boolean {
+  const [one, other] = [useOf(a), useOf(b)];
+  if (!one || !other || one.value !== other.value) return false;
+  return !/^\.{1,2}\//.test(one.value) || one.directory === other.directory;
+}
+
+/** `over` wins; both stay as they are. */
+export function merge(base: ConfigNode, over: ConfigNode): ConfigNode {
+  // A bare string says which component; the options below it are still meant.
+  if (over.kind === "leaf") return base.kind === "map" && sameUse(base, over) ? base : over;
+  const under = asComponent(base);
+  if (over.kind === "list" || under.kind !== "map") return over;
+  if (over.entries.has("use") && !sameUse(under, over)) return over;
+  const entries = new Map(under.entries);
+  for (const [key, { at, value }] of over.entries) {
+    const known = entries.get(key);
+    entries.set(key, { at, value: known ? merge(known.value, value) : value });
+  }
+  return { ...over, entries };
 }

@@ -3,17 +3,9 @@ import { didYouMean } from "../../core/names.ts";
 import { builtin } from "../../platform/builtin.ts";
 import { importModule } from "../../platform/import-module.ts";
 import { jitiFor } from "../../platform/jiti.ts";
-import { failWithoutPlace, type Fail } from "./fail.ts";
-import { didYouMeanFile } from "./nearest-file.ts";
-import { checkOneCopy } from "./one-copy.ts";
-import { insideProject } from "./project.ts";
-import { parseSpecifier } from "./specifier.ts";
-
-export { isModuleSpecifier } from "./specifier.ts";
-
-type Fs = ReturnType<typeof process.getBuiltinModule<"node:fs">>;
-type Paths = ReturnType<typeof process.getBuiltinModule<"node:path">>;
-type Url = ReturnType<typeof process.getBuiltinModule<"node:url">>;
+import { type Fail, failWithoutPlace } from "./config-error.ts";
+import { didYouMeanFile, insideProject } from "./project.ts";
+import { isForbidden } from "./config-tree.ts";
 
 /** What holds a program. Others may be imported by one. */
 export const MODULE_EXTENSIONS = [".ts", ".mts", ".cts", ".js", ".mjs", ".cjs"];
@@ -33,7 +25,7 @@ export async function loadExport(
 ): Promise<unknown> {
   const { kind, module, name } = parseSpecifier(specifier, fail);
   const file = kind === "file" ? fileOf(module, directory, project, fail) : await packageFile(module, directory, fail);
-  checkOneCopy(builtin<Paths>("A config", "node:path").dirname(file), fail);
+  checkOneCopy(builtin("A config", "node:path").dirname(file), fail);
   const exports = await importModule(file, module, project, fail);
   if (Object.hasOwn(exports, name)) return exports[name];
   const known = Object.keys(exports);
@@ -46,8 +38,8 @@ export async function loadExport(
 }
 
 function fileOf(module: string, directory: string, project: string, fail: Fail): string {
-  const { existsSync, readdirSync, statSync } = builtin<Fs>("A config", "node:fs");
-  const { basename, dirname, extname } = builtin<Paths>("A config", "node:path");
+  const { existsSync, readdirSync, statSync } = builtin("A config", "node:fs");
+  const { basename, dirname, extname } = builtin("A config", "node:path");
   const file = insideProject(project, module, { from: directory, fail });
   if (!existsSync(file)) {
     const names = existsSync(dirname(file)) ? readdirSync(dirname(file)) : [];
@@ -59,9 +51,9 @@ function fileOf(module: string, directory: string, project: string, fail: Fail):
 }
 
 async function packageFile(name: string, directory: string, fail: Fail): Promise<string> {
-  const { existsSync } = builtin<Fs>("A config", "node:fs");
-  const { join } = builtin<Paths>("A config", "node:path");
-  const { fileURLToPath } = builtin<Url>("A config", "node:url");
+  const { existsSync } = builtin("A config", "node:fs");
+  const { join } = builtin("A config", "node:path");
+  const { fileURLToPath } = builtin("A config", "node:url");
   const jiti = await jitiFor(join(directory, "config.js"));
   try {
     return fileURLToPath(jiti.esmResolve(name));
@@ -69,4 +61,89 @@ async function packageFile(name: string, directory: string, fail: Fail): Promise
     const hint = existsSync(join(directory, name)) ? ` If the file is meant, write ./${name}` : " Is it installed?";
     throw fail(`There is no package ${name} in ${directory} or above.${hint}`, cause);
   }
+}
+
+// Names of own components: `./file.ts#Export` or `package#Export`. Everything else that Node could import is refused.
+
+export interface Specifier {
+  readonly kind: "file" | "package";
+  /** `./file.ts`, or `package`, or `package/part`. */
+  readonly module: string;
+  /** The name of the export; `default` for a path without one. */
+  readonly name: string;
+}
+
+const IDENTIFIER = /^[\p{ID_Start}$_][\p{ID_Continue}$]*$/u;
+const PACKAGE = /^(?:@[a-z0-9~-][a-z0-9._~-]*\/)?[a-z0-9~-][a-z0-9._~-]*(?:\/[\w~-][\w.~-]*)*$/i;
+
+/** Whether a `use` names an own component: the names of built-in ones are plain words. */
+export const isModuleSpecifier = (use: string): boolean => /[#/\\:%\0]|^\./.test(use);
+
+export function parseSpecifier(text: string, fail: Fail): Specifier {
+  const refuse = (why: string): never => {
+    throw fail(`Expected \`./file.ts#Export\` or \`package#Export\`, got ${JSON.stringify(text)}: ${why}.`);
+  };
+  // oxlint-disable-next-line no-control-regex -- finding them is the purpose
+  if (/[\0-\x1f\x7f]/.test(text)) refuse("it has a control character");
+  if (text.includes("\\")) refuse("write / for \\");
+  if (/^[A-Za-z][A-Za-z0-9+.-]*:/.test(text)) refuse("URLs and modules of Node's own are not loaded from a config");
+  if (/^[/~]/.test(text)) refuse("a path begins with ./, relative to the config");
+  if (/%[0-9a-f]{2}/i.test(text)) refuse("it has an escape of URLs; write the character itself");
+  if (/[?*]/.test(text)) refuse("`?` and `*` mean nothing here");
+  const [module = "", name, ...more] = text.split("#");
+  if (more.length > 0) refuse("it has more than one #");
+  if (name !== undefined && !IDENTIFIER.test(name)) refuse("an export's name comes after the #");
+  if (name !== undefined && isForbidden(name)) refuse(`\`${name}\` is no export`);
+  if (/^\.{1,2}\//.test(module)) return { kind: "file", module, name: name ?? "default" };
+  if (!PACKAGE.test(module)) refuse("it is neither a path that begins with ./ nor the name of a package");
+  if (builtin("A config", "node:module").isBuiltin(module))
+    refuse("modules of Node's own are not loaded from a config");
+  if (name === undefined) refuse(`say which export of the package: ${module}#default, or its name`);
+  return { kind: "package", module, name: name! };
+}
+
+// A module that imports another copy of hookline than the one that runs has other classes, other events and another engine:
+// what it makes would fail in ways that nobody understands. So it is an error before it is loaded.
+
+const ONCE = ["hookline", "@jax-js/jax"];
+
+interface Found {
+  readonly directory: string;
+  readonly version: string;
+}
+
+export function checkOneCopy(directory: string, fail: Fail): void {
+  // From the sources, what loads TypeScript also says what `hookline` is.
+  if (import.meta.url.endsWith(".ts")) return;
+  const { dirname } = builtin("A config", "node:path");
+  const here = dirname(builtin("A config", "node:url").fileURLToPath(import.meta.url));
+  for (const name of ONCE) {
+    const [theirs, ours] = [find(name, directory), find(name, here)];
+    // Whether it is needed at all, only the module's imports would say.
+    if (!theirs || !ours || theirs.directory === ours.directory) continue;
+    const advice =
+      name === "hookline"
+        ? "Run the project's own with `npx hookline`"
+        : `Install ${name}@${ours.version} there, the version that hookline needs`;
+    throw fail(
+      `${directory} would import another copy of ${name} (${theirs.directory}, ${theirs.version}) than the one that runs (${ours.directory}, ${ours.version}). ${advice}.`,
+    );
+  }
+}
+
+/** The package that `name` means in a directory, as Node looks for it: the package around it, or one in node_modules. */
+function find(name: string, from: string): Found | undefined {
+  const { dirname, join } = builtin("A config", "node:path");
+  for (let here = from; ; here = dirname(here)) {
+    const found = packageIn(here, name) ?? packageIn(join(here, "node_modules", name), name);
+    if (found || dirname(here) === here) return found;
+  }
+}
+
+function packageIn(directory: string, name: string): Found | undefined {
+  const { existsSync, readFileSync, realpathSync } = builtin("A config", "node:fs");
+  const file = builtin("A config", "node:path").join(directory, "package.json");
+  if (!existsSync(file)) return undefined;
+  const manifest = JSON.parse(readFileSync(file, "utf8")) as { name?: string; version?: string };
+  return manifest.name === name ? { directory: realpathSync(directory), version: manifest.version ?? "?" } : undefined;
 }

@@ -1,10 +1,18 @@
 // `--set`: values from the command line, put into the tree. An entry of a list is meant by its index or by what it uses.
 import { show } from "../../core/options.ts";
 import { didYouMean } from "../../core/names.ts";
-import { ConfigError, type ConfigPath } from "./config-error.ts";
+import { ConfigError, type ConfigPath, type Position } from "./config-error.ts";
 import { parseYaml } from "./parse-yaml.ts";
-import { parseSetting } from "./set-path.ts";
-import { asComponent, checkDepth, toPlain, useOf, type ConfigNode, type ListNode, type MapNode } from "./tree.ts";
+import {
+  type ConfigNode,
+  type ListNode,
+  type MapNode,
+  asComponent,
+  checkDepth,
+  checkKey,
+  toPlain,
+  useOf,
+} from "./config-tree.ts";
 
 /** The tree with every setting in it, one after the other. `directory`: where they were written. */
 export async function applySettings(
@@ -98,4 +106,32 @@ const shortName = (use: string): string => use.slice(use.indexOf("#") + 1);
 function usesName(node: ConfigNode, name: string): boolean {
   const use = useOf(node)?.value;
   return use !== undefined && (use === name || shortName(use) === name);
+}
+
+// The text of `--set`: `path=value`. Dots part the path; a backslash makes the next character one of a key.
+
+interface Setting {
+  readonly path: readonly string[];
+  readonly value: string;
+}
+
+function parseSetting(text: string, at: Position): Setting {
+  const path: string[] = [];
+  let key = "";
+  let i = 0;
+  for (; i < text.length && text[i] !== "="; i++) {
+    if (text[i] === "\\") key += text[++i] ?? "";
+    else if (text[i] !== ".") key += text[i];
+    else {
+      path.push(key);
+      key = "";
+    }
+  }
+  path.push(key);
+  if (i >= text.length) throw new ConfigError("Expected `path=value`, as in `optimizer.lr=1e-3`.", [], at);
+  path.forEach((name, depth) => checkKey(name, path.slice(0, depth + 1), at));
+  if (path.includes("")) throw new ConfigError("A part of the path is empty.", path, at);
+  if (path[0] === "extends")
+    throw new ConfigError("`extends` is of a file: it cannot be set. Name another config instead.", path, at);
+  return { path, value: text.slice(i + 1) };
 }

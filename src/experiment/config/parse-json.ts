@@ -1,8 +1,15 @@
 // JSON, strict, as a tree with positions, which JSON.parse does not tell.
 import { ConfigError, type ConfigPath, type Position } from "./config-error.ts";
-import { checkKey, checkTwice } from "./keys.ts";
-import { checkExact } from "./scalar.ts";
-import { checkDepth, type ConfigNode, type Entry, type LeafNode, type Source } from "./tree.ts";
+import {
+  type ConfigNode,
+  type Entry,
+  type LeafNode,
+  type Source,
+  checkDepth,
+  checkKey,
+  checkTwice,
+} from "./config-tree.ts";
+import { checkExact } from "./config-tree.ts";
 
 const SPACE = /[ \t\n\r]*/y;
 const NUMBER = /-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?/y;

@@ -1,11 +1,19 @@
 // YAML 1.2 as a tree with positions. Of YAML's surprises there are none: no custom tags, no merge keys, no key twice.
-import type { Alias, Document, Node, Pair, Scalar, YAMLMap } from "yaml";
+import type { Alias, CST, Document, Node, Pair, Scalar, YAMLMap } from "yaml";
 import { ConfigError, type ConfigPath, type Position } from "./config-error.ts";
-import { checkKey, checkTwice } from "./keys.ts";
-import { checkExact } from "./scalar.ts";
-import { sentence } from "./sentence.ts";
-import { checkDepth, DEEPEST, tooDeep, type ConfigNode, type Entry, type ListNode, type Source } from "./tree.ts";
-import { tooDeepAt } from "./yaml-depth.ts";
+import {
+  type ConfigNode,
+  DEEPEST,
+  type Entry,
+  type ListNode,
+  type Source,
+  checkDepth,
+  checkKey,
+  checkTwice,
+  tooDeep,
+} from "./config-tree.ts";
+import { checkExact } from "./config-tree.ts";
+import { sentence } from "./config-error.ts";
 
 type Yaml = typeof import("yaml");
 
@@ -153,4 +161,22 @@ function compose(yaml: Yaml, source: Source, path: ConfigPath): Document {
   if (second)
     throw new ConfigError("A config is one document; there is another after `---`.", path, source.at(second.range[0]));
   return first!;
+}
+
+// How deep a YAML text is nested, before anything that recurses sees it: the parser that follows would overflow its stack,
+// and from there it can take the process with it.
+
+/** The offset of the first value whose path has more than `deepest` parts. */
+export function tooDeepAt(tokens: readonly CST.Token[], deepest: number): number | undefined {
+  let level = tokens;
+  // The documents themselves are above the root of a path.
+  for (let depth = -1; level.length > 0; depth++) {
+    if (depth > deepest) return level[0]!.offset;
+    const collections = level.flatMap((token) => ("items" in token ? [token] : []));
+    level = [
+      ...level.flatMap((token) => (token.type === "document" && token.value ? [token.value] : [])),
+      ...collections.flatMap(({ items }) => items.flatMap(({ key, value }) => [key, value])),
+    ].filter((token) => token !== undefined && token !== null);
+  }
+  return undefined;
 }

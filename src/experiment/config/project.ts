@@ -1,16 +1,14 @@
 // The project of a config, which paths in it may not leave: not by `..`, and not through symbolic links.
 import { builtin } from "../../platform/builtin.ts";
-import { failWithoutPlace, type Fail } from "./fail.ts";
-
-type Fs = ReturnType<typeof process.getBuiltinModule<"node:fs">>;
-type Paths = ReturnType<typeof process.getBuiltinModule<"node:path">>;
+import { failWithoutPlace, type Fail } from "./config-error.ts";
+import { nearest } from "../../core/names.ts";
 
 const OWNER = "A config";
 
 /** The directory of the nearest package.json above a config, or its own when there is none. */
 export function projectOf(directory: string): string {
-  const { existsSync } = builtin<Fs>(OWNER, "node:fs");
-  const { dirname, join } = builtin<Paths>(OWNER, "node:path");
+  const { existsSync } = builtin(OWNER, "node:fs");
+  const { dirname, join } = builtin(OWNER, "node:path");
   let here = directory;
   while (!existsSync(join(here, "package.json"))) {
     const above = dirname(here);
@@ -32,7 +30,7 @@ export function insideProject(
   path: string,
   { from = project, fail = failWithoutPlace }: Inside = {},
 ): string {
-  const { resolve, relative } = builtin<Paths>(OWNER, "node:path");
+  const { resolve, relative } = builtin(OWNER, "node:path");
   const bad = whyNoPath(path);
   if (bad !== undefined) throw fail(`Expected a path in the project, got ${JSON.stringify(path)}: ${bad}.`);
   const target = resolve(from, path);
@@ -57,8 +55,8 @@ function whyNoPath(path: string): string | undefined {
 
 /** The real path of what exists of it, and the rest as written. */
 function realPath(path: string, fail: Fail): string {
-  const { lstatSync, realpathSync } = builtin<Fs>(OWNER, "node:fs");
-  const { basename, dirname, join } = builtin<Paths>(OWNER, "node:path");
+  const { lstatSync, realpathSync } = builtin(OWNER, "node:fs");
+  const { basename, dirname, join } = builtin(OWNER, "node:path");
   try {
     return realpathSync(path);
   } catch (error) {
@@ -70,4 +68,16 @@ function realPath(path: string, fail: Fail): string {
       throw fail(`\`${path}\` is a symbolic link to nothing.`);
     return join(realPath(dirname(path), fail), basename(path));
   }
+}
+
+// The file that was probably meant: the ending says little, since all configs and all modules share theirs.
+
+const stem = (name: string): string => name.replace(/\.[^.]*$/, "");
+
+/** ` Did you mean \`x\`?` or an empty string, to append to a message. */
+export function didYouMeanFile(name: string, files: readonly string[]): string {
+  const wanted = stem(name);
+  const close = files.find((file) => stem(file) === wanted) ?? nearest(wanted, files.map(stem));
+  const file = close && files.find((each) => each === close || stem(each) === close);
+  return file === undefined ? "" : ` Did you mean \`${file}\`?`;
 }

@@ -1,13 +1,9 @@
 // Reads a config: a file, what it extends, the environment, and what the command line sets.
 import { builtin } from "../../platform/builtin.ts";
-import type { ConfigDocument } from "./document.ts";
+import { type ConfigDocument, type ConfigNode, nearestAt, toPlain, useOf } from "./config-tree.ts";
 import { fillTree, type Environment } from "./environment.ts";
 import { ExtendingReader } from "./extend.ts";
 import { projectOf } from "./project.ts";
-import { nearestAt, toPlain, useOf, type ConfigNode } from "./tree.ts";
-
-type Process = ReturnType<typeof process.getBuiltinModule<"node:process">>;
-type Paths = ReturnType<typeof process.getBuiltinModule<"node:path">>;
 
 /** Options of `readConfig`. */
 export interface ReadConfigOptions {
@@ -34,8 +30,8 @@ export interface ConfigTree extends Pick<ConfigDocument, "file" | "project"> {
 
 /** The files merged, with what the command line sets. */
 export async function readTree(file: string, options: ReadConfigOptions = {}): Promise<ConfigTree> {
-  const node = builtin<Process>("readConfig", "node:process");
-  const { dirname, resolve } = builtin<Paths>("readConfig", "node:path");
+  const node = builtin("readConfig", "node:process");
+  const { dirname, resolve } = builtin("readConfig", "node:path");
   const { set = [], cwd = node.cwd(), env = node.env } = options;
   const path = resolve(cwd, file);
   const project = projectOf(dirname(path));

@@ -2,7 +2,7 @@
 import type { Hook } from "../../core/hook.ts";
 import { monitorValue } from "../../core/names.ts";
 import { buildExperiment } from "../../experiment/build/build-experiment.ts";
-import type { ConfigDocument } from "../../experiment/config/document.ts";
+import type { ConfigDocument } from "../../experiment/config/config-tree.ts";
 import type { ConfigTree } from "../../experiment/config/read-config.ts";
 import { Experiment } from "../../experiment/experiment.ts";
 import { FORMATS } from "../../runs/layout.ts";

@@ -4,7 +4,7 @@ import { CheckedHook } from "../../core/registry/checked-hook.ts";
 import type { Hook } from "../../core/hook.ts";
 import { Rng } from "../../data/random.ts";
 import { buildExperiment } from "../../experiment/build/build-experiment.ts";
-import { configError, type ConfigDocument } from "../../experiment/config/document.ts";
+import { configError, type ConfigDocument } from "../../experiment/config/config-tree.ts";
 import { Experiment } from "../../experiment/experiment.ts";
 import type { Split } from "../../experiment/types.ts";
 import { trialDirectory } from "../../runs/layout.ts";

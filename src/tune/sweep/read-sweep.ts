@@ -1,13 +1,17 @@
 // Reads a sweep's file, with what it extends and what the command line sets, and the config of the experiment it names.
 import { show } from "../../core/options.ts";
 import { ConfigError } from "../../experiment/config/config-error.ts";
-import type { ConfigDocument } from "../../experiment/config/document.ts";
+import {
+  type ConfigDocument,
+  type ConfigNode,
+  type MapNode,
+  asComponent,
+  useOf,
+} from "../../experiment/config/config-tree.ts";
 import { fillText } from "../../experiment/config/environment.ts";
-import { ExtendingReader } from "../../experiment/config/extend.ts";
-import { merge } from "../../experiment/config/merge.ts";
+import { ExtendingReader, merge } from "../../experiment/config/extend.ts";
 import { insideProject } from "../../experiment/config/project.ts";
 import { documentOf, readTree, type ConfigTree, type ReadConfigOptions } from "../../experiment/config/read-config.ts";
-import { asComponent, useOf, type ConfigNode, type MapNode } from "../../experiment/config/tree.ts";
 import { builtin } from "../../platform/builtin.ts";
 
 export interface SweepDocument {

@@ -2,12 +2,12 @@
 // it, a resumed sweep is compared with it, and a worker checks it against its own project.
 import type { Json } from "../../core/options.ts";
 import { HooklineError } from "../../core/errors.ts";
-import type { ConfigDocument } from "../../experiment/config/document.ts";
-import { failWithoutPlace } from "../../experiment/config/fail.ts";
+import type { ConfigDocument } from "../../experiment/config/config-tree.ts";
+import { failWithoutPlace } from "../../experiment/config/config-error.ts";
 import { parseJson } from "../../experiment/config/parse-json.ts";
 import { insideProject } from "../../experiment/config/project.ts";
 import { documentOf, type ConfigTree } from "../../experiment/config/read-config.ts";
-import { recordable, RECORDED_MODULE, withoutSecrets } from "../../experiment/config/recordable.ts";
+import { recordable, RECORDED_MODULE, withoutSecrets } from "../../experiment/config/config-record.ts";
 import { builtin, type Builtin } from "../../platform/builtin.ts";
 import { writeAtomically } from "../../runs/atomic-write.ts";
 import { FORMATS } from "../../runs/layout.ts";

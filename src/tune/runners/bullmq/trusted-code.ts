@@ -1,9 +1,9 @@
 // Which code a worker runs. A claim in Redis names code, which alone is no reason to run it: a sweep must be one that a
 // file of the worker's own project describes, other trials and hooks must be exports of that project's files, and all of
 // the code must be the same as the study's.
-import { failWithoutPlace } from "../../../experiment/config/fail.ts";
+import { failWithoutPlace } from "../../../experiment/config/config-error.ts";
 import { insideProject, projectOf } from "../../../experiment/config/project.ts";
-import { parseSpecifier } from "../../../experiment/config/specifier.ts";
+import { parseSpecifier } from "../../../experiment/config/modules.ts";
 import { builtin } from "../../../platform/builtin.ts";
 import { trialDirectory } from "../../../runs/layout.ts";
 import { checkOwnSweep, sweepModules } from "../../sweep/sweep-record.ts";

@@ -1,19 +1,16 @@
-// A config as plain data, for the record of what was run: without secrets, and with its modules relative to one place.
+// A config as plain data, for the record of what was run: without secrets, and with its modules relative to its own file.
 import type { Json } from "../../core/options.ts";
-import { secretsOfEnvironment } from "../../platform/redact.ts";
 import { builtin } from "../../platform/builtin.ts";
+import { secretsOfEnvironment } from "../../platform/redact.ts";
 import type { ConfigPath } from "./config-error.ts";
-import type { ConfigDocument } from "./document.ts";
-
-type Paths = ReturnType<typeof process.getBuiltinModule<"node:path">>;
-type Process = ReturnType<typeof process.getBuiltinModule<"node:process">>;
+import type { ConfigDocument } from "./config-tree.ts";
 
 /** `./data.ts#digits`, `../hooks.ts`: what a config imports, relative to the file it is written in. */
 export const RECORDED_MODULE = /^\.{1,2}\/.*(?:#|\.[cm]?[jt]sx?$)/;
 
 /** The merged config as plain data, its modules relative to its own file; null when a TypeScript config holds more than data. */
 export function recordable(doc: ConfigDocument): Json {
-  const { dirname, relative, resolve, sep } = builtin<Paths>("A record", "node:path");
+  const { dirname, relative, resolve, sep } = builtin("A record", "node:path");
   const home = dirname(resolve(doc.file));
   const plain = (value: unknown, path: ConfigPath): Json | undefined => {
     if (typeof value === "string" && !RECORDED_MODULE.test(value)) return withoutSecrets(value);
@@ -32,10 +29,10 @@ export function recordable(doc: ConfigDocument): Json {
   return plain(doc.raw, []) ?? null;
 }
 
-/** A secret that a shell filled in (`--set hooks.webhook.token=$TOKEN`) is written down as `${TOKEN}`, and read from there again. */
+/** A secret that the shell expanded (`--set hooks.webhook.token=$TOKEN`) is recorded as `${TOKEN}`, to be read from the environment again. */
 export function withoutSecrets(text: string): string {
   const secrets = new Set(secretsOfEnvironment());
-  const named = Object.entries(builtin<Process>("A record", "node:process").env).filter(
+  const named = Object.entries(builtin("A record", "node:process").env).filter(
     ([, value]) => value !== undefined && secrets.has(value),
   );
   return named.reduce((left, [name, value]) => left.replaceAll(value!, `\${${name}}`), text);

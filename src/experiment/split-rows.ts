@@ -1,13 +1,13 @@
-// What the splits share: rows by their numbers, the values of one field, and how many rows a share of them is.
-import { isTypedArray, type ArrayInput, type TypedArray } from "../../core/arrays.ts";
-import { DataError, OptionError } from "../../core/errors.ts";
-import type { Datasets } from "../../core/outer-events.ts";
-import { is, show } from "../../core/options.ts";
-import { didYouMean } from "../../core/names.ts";
-import { permutation } from "../../data/random.ts";
-import { gather, toRows, type Rows } from "../../data/indexed.ts";
-import type { Arrays } from "../../data/source.ts";
-import type { SplitData } from "../types.ts";
+// What the splits share: rows by number, the values of a field, and cutting rows into train, val and test.
+import { isTypedArray, type ArrayInput, type TypedArray } from "../core/arrays.ts";
+import { DataError, OptionError } from "../core/errors.ts";
+import type { Datasets } from "../core/outer-events.ts";
+import { is, show } from "../core/options.ts";
+import { didYouMean } from "../core/names.ts";
+import { permutation } from "../data/random.ts";
+import { type Rows, gather, toRows } from "../data/indexed.ts";
+import type { Arrays } from "../data/source.ts";
+import type { SplitData } from "./types.ts";
 
 /** A split of arrays by name, whatever their names: each part is of the data's own type. */
 export type ArraySplit = <D extends object & { readonly [K in keyof D]: ArrayInput }>(
@@ -32,7 +32,7 @@ export function checkShares(owner: string, val: number, test: number): void {
   );
 }
 
-/** Checks that the data is arrays by name; what else there is has no rows that could be counted. */
+/** Checks that the data is arrays by name: other data has no rows to count. */
 export function rowsOf(owner: string, data: object): Rows {
   if (!is.object.test(data) || isTypedArray(data)) {
     throw new DataError(
@@ -59,7 +59,7 @@ export function valuesOf(owner: string, option: string, rows: Rows, field: strin
   return data;
 }
 
-/** Times that can be told apart: no NaN among them. */
+/** Times, none of which may be NaN. */
 export function timesOf(owner: string, option: string, rows: Rows, field: string): TypedArray {
   const times = valuesOf(owner, option, rows, field);
   const bad = times.findIndex((time) => Number.isNaN(time));
@@ -67,11 +67,11 @@ export function timesOf(owner: string, option: string, rows: Rows, field: string
   throw new DataError(`${owner}: \`${field}\` of row ${bad} is NaN: every row needs a time.`);
 }
 
-/** The numbers of the rows: in random order, a function of the seed, or as they come. */
+/** The numbers of the rows: shuffled by the seed, or in order. */
 export const ordered = (count: number, shuffle: boolean, seed: number): number[] =>
   shuffle ? [...permutation(count, seed, 0)] : Array.from({ length: count }, (_, i) => i);
 
-/** The rows of the same value together, in the order of the values; within each as they were. */
+/** The rows sorted by their value in a field; rows of the same value keep their order. */
 export function byClass(owner: string, rows: Rows, field: string, order: readonly number[]): number[] {
   const values = valuesOf(owner, "stratify", rows, field);
   const classes = new Set(values).size;
@@ -83,7 +83,7 @@ export function byClass(owner: string, rows: Rows, field: string, order: readonl
   return order.toSorted((a, b) => values[a]! - values[b]!);
 }
 
-/** Gathers the parts, in the order in which their rows stand in the data; a part without rows is left out. */
+/** The datasets, with rows in the order of the data; a part without rows is left out. */
 export function datasetsOf<D extends object>(data: D, rows: Rows, parts: RowParts): Datasets<D> {
   const { train, val, test } = parts;
   return {
@@ -93,7 +93,7 @@ export function datasetsOf<D extends object>(data: D, rows: Rows, parts: RowPart
   };
 }
 
-/** The same kind of record: a bare typed array stays one. */
+/** A record of the same type: a bare typed array stays one. */
 function pick<D extends object>(data: D, rows: Rows, numbers: readonly number[]): D {
   const order = Uint32Array.from(numbers).sort();
   const picked = Object.entries(gather(rows, order, 0, order.length));
@@ -105,4 +105,50 @@ function pick<D extends object>(data: D, rows: Rows, numbers: readonly number[])
 export function needRows(owner: string, part: string, wanted: string, count: number, of: number): void {
   if (count > 0) return;
   throw new DataError(`${owner}: of ${of} rows, \`${part}\` (${wanted}) would have none.`);
+}
+
+interface CutOptions {
+  readonly val: number;
+  readonly test: number;
+  readonly shuffle: boolean;
+  readonly stratify: string | undefined;
+}
+
+export function checkStratify(owner: string, shuffle: boolean, stratify: string | undefined): void {
+  if (shuffle || stratify === undefined) return;
+  throw new OptionError(`${owner}: \`stratify\` draws rows of each class at random: leave out \`shuffle: false\`.`);
+}
+
+/** Cuts rows into train, val and test by their shares. Without `shuffle` they stay in order: train first, test last. */
+export function cutRows(owner: string, rows: Rows, options: CutOptions, seed: number): RowParts {
+  const { val, test, shuffle, stratify } = options;
+  const { count } = rows;
+  const order = ordered(count, shuffle, seed);
+  const parts =
+    stratify === undefined ? inLine(order, val, test) : evenly(byClass(owner, rows, stratify, order), val, test);
+  if (val > 0) needRows(owner, "val", `${val}`, parts.val.length, count);
+  if (test > 0) needRows(owner, "test", `${test}`, parts.test.length, count);
+  needRows(owner, "train", "the rest", parts.train.length, count);
+  return parts;
+}
+
+function inLine(order: readonly number[], val: number, test: number): RowParts {
+  const tested = Math.round(order.length * test);
+  const end = order.length - tested;
+  const start = Math.max(0, end - Math.round(order.length * val));
+  return { train: order.slice(0, start), val: order.slice(start, end), test: order.slice(end) };
+}
+
+/** Each row goes to the part that is furthest below its share, so that every class is cut in the same proportions. */
+function evenly(line: readonly number[], val: number, test: number): RowParts {
+  const parts = [
+    { share: 1 - val - test, rows: [] as number[] },
+    { share: val, rows: [] as number[] },
+    { share: test, rows: [] as number[] },
+  ] as const;
+  for (const [i, row] of line.entries()) {
+    const lacking = parts.map(({ share, rows }) => share * (i + 1) - rows.length);
+    parts[lacking.indexOf(Math.max(...lacking))]!.rows.push(row);
+  }
+  return { train: parts[0].rows, val: parts[1].rows, test: parts[2].rows };
 }

@@ -1,7 +1,7 @@
 // A config between its text and its use: every value knows where it was written, and in which directory.
 // Keys are in Maps, so no key of a file can mean anything to JavaScript on the way.
 import { ConfigError, type ConfigPath, type Position } from "./config-error.ts";
-import type { ConfigValue } from "./document.ts";
+import type { Json } from "../../core/options.ts";
 
 interface Written {
   /** Where the value begins. */
@@ -98,4 +98,67 @@ export function nearestAt(root: ConfigNode, path: ConfigPath): Found {
     found = { at: next.at, node: next.value };
   }
   return found;
+}
+
+// A config that has been read: one plain tree, made of a file, what it extends, the environment and the command line.
+
+/** A config as it was read: everything merged, and where each value stands. */
+export interface ConfigDocument {
+  /** The file it was read from, as the user named it. */
+  readonly file: string;
+  /** Directory that module paths and data files are relative to, and may not leave: that of the nearest package.json, or of the file. */
+  readonly project: string;
+  /** Everything merged; environment variables filled in. */
+  readonly value: Readonly<Record<string, ConfigValue>>;
+  /** The same with `${NAME}` as written, for records: a secret from the environment is not written down. */
+  readonly raw: Readonly<Record<string, ConfigValue>>;
+  /** Where a value was written: of the key at `path`, or of the nearest thing around it. */
+  locate(path: ConfigPath): Position | undefined;
+  /** Directory of the file that the value at `path` was written in: its `./module.ts` is relative to this. */
+  directoryOf(path: ConfigPath): string;
+}
+
+/** Plain data, or what a TypeScript config may hold besides: functions and objects of its own. */
+export type ConfigValue = Json | object;
+
+/** An error at a place in a config. */
+export function configError(doc: ConfigDocument, path: ConfigPath, message: string, cause?: unknown): ConfigError {
+  return new ConfigError(message, path, doc.locate(path), cause === undefined ? undefined : { cause });
+}
+
+// Keys that would reach into JavaScript itself if an object were assigned by them. No option is called so.
+
+const FORBIDDEN: ReadonlySet<string> = new Set(["__proto__", "constructor", "prototype"]);
+
+export const isForbidden = (name: string): boolean => FORBIDDEN.has(name);
+
+/** @param key as it reads when quotes and escapes are gone */
+export function checkKey(key: string, path: ConfigPath, at: Position): void {
+  if (!isForbidden(key)) return;
+  throw new ConfigError(
+    `\`${key}\` cannot be a key: it names a part of JavaScript's objects. Use another name.`,
+    path,
+    at,
+  );
+}
+
+/** A key that a map has already: whichever of the two were taken, the other is a mistake. */
+export function checkTwice(first: Position | undefined, key: string, path: ConfigPath, at: Position): void {
+  if (first === undefined) return;
+  const where = first.line === undefined ? "" : `; the first is in line ${first.line}`;
+  throw new ConfigError(`\`${key}\` is written twice${where}. Remove one.`, path, at);
+}
+
+const INTEGER = /^[-+]?[0-9]+$/;
+
+/** Rejects a whole number with more digits than a number keeps, such as a long id: it would silently become another. */
+export function checkExact(text: string, value: number, path: ConfigPath, at: Position): void {
+  if (!INTEGER.test(text)) return;
+  // Hundreds of digits are Infinity, which BigInt rejects.
+  if (Number.isFinite(value) && BigInt(text.replace("+", "")) === BigInt(value)) return;
+  throw new ConfigError(
+    `${text.length > 40 ? `${text.slice(0, 40)}…` : text} has more digits than a number keeps: it would be ${value}. Put it in quotes if it is a name.`,
+    path,
+    at,
+  );
 }

@@ -1,14 +1,11 @@
-// Data from a CSV file: chosen columns, each with its type, as arrays by field.
-import type { ArrayInput, TypedArray } from "../../core/arrays.ts";
-import { component } from "../../core/component.ts";
-import { DataError } from "../../core/errors.ts";
-import { is, type Check } from "../../core/options.ts";
-import { didYouMean } from "../../core/names.ts";
-import type { Arrays } from "../../data/source.ts";
-import { builtin } from "../../platform/builtin.ts";
-import { csvRows, type Row } from "./csv-rows.ts";
-
-type Files = ReturnType<typeof process.getBuiltinModule<"node:fs/promises">>;
+// The built-in sources of data: CSV files and files of tensors.
+import type { ArrayInput, TypedArray } from "../core/arrays.ts";
+import { component } from "../core/component.ts";
+import { DataError } from "../core/errors.ts";
+import { type Check, is } from "../core/options.ts";
+import { didYouMean } from "../core/names.ts";
+import type { Arrays } from "../data/source.ts";
+import { builtin } from "../platform/builtin.ts";
 
 const TYPES = { float32: Float32Array, float64: Float64Array, int32: Int32Array, uint32: Uint32Array } as const;
 
@@ -19,7 +16,7 @@ type Column = ColumnType | { readonly of: readonly string[]; readonly as?: Colum
 
 /** Options of `csv`. */
 export interface CsvSourceOptions {
-  /** In a config relative to it and in its project, in code to the working directory. */
+  /** In a config: relative to the config, and inside its project. In code: relative to the working directory. */
   readonly file: string;
   /**
    * Fields and their columns: `rating: float32` is the column of that name, `x: { of: [width, height], as: float32 }`
@@ -28,7 +25,7 @@ export interface CsvSourceOptions {
   readonly columns: Readonly<Record<string, Column>>;
   /** The first line has the names. Default true; without, columns are in the order in which they are written here. */
   readonly header?: boolean;
-  /** What parts the cells: `","` by default, `"\t"`, `"::"`. */
+  /** Between the cells: `","` by default, `"\t"`, `"::"`. */
   readonly separator?: string;
 }
 
@@ -62,7 +59,10 @@ const columnsCheck: Check = {
     is.object.test(value) && Object.keys(value as object).length > 0 && Object.values(value as object).every(isColumn),
 };
 
-/** @example data: csv({ file: "ratings.csv", columns: { user: "int32", item: "int32", rating: "float32" } }) */
+/**
+ * Data from a CSV file: chosen columns, each with its type, as arrays by field.
+ * @example data: csv({ file: "ratings.csv", columns: { user: "int32", item: "int32", rating: "float32" } })
+ */
 export const csv = /* @__PURE__ */ component(
   {
     kind: "data",
@@ -93,9 +93,29 @@ export const csv = /* @__PURE__ */ component(
   },
 );
 
+/** Options of `safetensors`. */
+export interface SafetensorsOptions {
+  /** In a config: relative to the config, and inside its project. In code: relative to the working directory. Its tensors are the fields, each with the samples in its first dimension. */
+  readonly file: string;
+}
+
+/**
+ * Data from a file of tensors: .safetensors, or another format of weights.
+ * @example data: safetensors({ file: "digits.safetensors" })
+ */
+export const safetensors = /* @__PURE__ */ component(
+  { kind: "data", name: "safetensors", takes: () => ({ options: { file: is.pathToRead }, required: ["file"] }) },
+  (options: SafetensorsOptions): (() => Promise<Arrays>) => {
+    return async () => {
+      const { readWeights } = await import("../checkpoint/weights/read-weights.ts");
+      return readWeights(options.file);
+    };
+  },
+);
+
 async function textOf(file: string): Promise<string> {
   try {
-    return await builtin<Files>("csv", "node:fs/promises").readFile(file, "utf8");
+    return await builtin("csv", "node:fs/promises").readFile(file, "utf8");
   } catch (cause) {
     const { code } = cause as { code?: string };
     const why = code === "ENOENT" ? "there is no such file" : (cause as Error).message;
@@ -135,4 +155,52 @@ function numbers(file: string, rows: readonly Row[], { places, of, type }: Wante
     }
   }
   return data;
+}
+
+interface Row {
+  readonly cells: readonly string[];
+  /** From 1, for messages. */
+  readonly line: number;
+}
+
+/** Empty lines are skipped. Cells that hold a separator, a quote or a line break are quoted. */
+function csvRows(text: string, separator: string): Row[] {
+  const clean = text.startsWith("\uFEFF") ? text.slice(1) : text;
+  if (clean.includes('"')) return quotedRows(clean, separator);
+  const rows: Row[] = [];
+  for (const [i, line] of clean.split(/\r\n|\n|\r/).entries())
+    if (line.trim() !== "") rows.push({ cells: line.split(separator), line: i + 1 });
+  return rows;
+}
+
+function quotedRows(text: string, separator: string): Row[] {
+  const rows: Row[] = [];
+  let cells: string[] = [];
+  let cell = "";
+  let [line, began] = [1, 1];
+  let quoted = false;
+  const endRow = (): void => {
+    cells.push(cell);
+    if (cells.some((each) => each.trim() !== "")) rows.push({ cells, line: began });
+    [cells, cell, began] = [[], "", line];
+  };
+  for (let i = 0; i < text.length; i++) {
+    const char = text[i]!;
+    if (char === "\n") line++;
+    if (quoted) {
+      if (char !== '"') cell += char;
+      else if (text[i + 1] === '"') {
+        cell += '"';
+        i++;
+      } else quoted = false;
+    } else if (char === '"') quoted = true;
+    else if (text.startsWith(separator, i)) {
+      cells.push(cell);
+      cell = "";
+      i += separator.length - 1;
+    } else if (char === "\n") endRow();
+    else if (char !== "\r") cell += char;
+  }
+  if (cell !== "" || cells.length > 0) endRow();
+  return rows;
 }

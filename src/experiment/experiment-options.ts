@@ -1,4 +1,4 @@
-// The options of an experiment, checked before anything is read, and made into one plan for each model.
+// The options of an experiment: checked before any data is read, and resolved into one plan for each model.
 import { OptionError } from "../core/errors.ts";
 import { CheckedHook } from "../core/registry/checked-hook.ts";
 import { Limits } from "../core/loop/counters.ts";
@@ -8,22 +8,30 @@ import { checkEngine } from "../engines/select.ts";
 import type { Hook } from "../core/hook.ts";
 import { plainOptions } from "../hooks/logger/run-facts.ts";
 import { TRAINER_CHECKS } from "../trainer/options.ts";
-import { DEFAULT_BATCH_SIZE } from "./default-loaders.ts";
-import { PipelineHooks } from "./pipeline-hooks.ts";
 import { FORMATS } from "../runs/layout.ts";
 import type { ExperimentOptions, ModelPlan } from "./types.ts";
+import { OuterHooks } from "../core/registry/outer-hooks.ts";
+import type { PipelineContexts } from "../core/outer-events.ts";
 
-/** One model of the experiment: what it says itself over what is said for all. */
+/** One model of the experiment: its own options over those for all models. */
 export interface PlannedModel<D> {
   readonly name: string;
   readonly plan: ModelPlan<D>;
-  /** Those of the experiment, then its own. */
+  /** Those of the experiment, then those of the model. */
   readonly hooks: readonly Hook[];
   readonly pipeline: PipelineHooks;
   readonly params: Readonly<Record<string, Json>>;
   readonly runDir: string | undefined;
 }
 
+/** Hooks in the events of an experiment. */
+export class PipelineHooks extends OuterHooks<PipelineContexts> {
+  constructor(hooks: readonly Hook[]) {
+    super("experiment", hooks);
+  }
+}
+
+export const DEFAULT_BATCH_SIZE = 32;
 /** The name of the only model. */
 const ONLY = "model";
 const DATA_EVENTS = ["dataRead", "datasetCreated"] as const;
@@ -87,7 +95,7 @@ export function planModels<D>(options: ExperimentOptions<D>): PlannedModel<D>[] 
   return entries.map(([name, own]) => {
     checkName("a model's name", name);
     if (name === FORMATS.results.file)
-      throw new OptionError(`Experiment: a model cannot be named \`${name}\`: a file is.`);
+      throw new OptionError(`Experiment: a model cannot be named \`${name}\`: a file has that name.`);
     if (!is.object.test(own))
       throw new OptionError(`Experiment: Expected \`models.${name}\` to be an object, got ${show(own)}`);
     checkOptions(`Experiment: models.${name}`, own, PLAN_CHECKS);
@@ -110,7 +118,7 @@ function planModel<D>(
       throw new OptionError(`${owner}: missing option \`${key}\` (${PLAN_CHECKS[key].expected}).`);
   }
   if (plan.engine !== undefined) checkEngine(plan.engine);
-  // Says how long to train, or is an error that asks for it.
+  // Throws when the options do not limit how long to train.
   void new Limits(plan);
   const hooks = [...(all.hooks ?? []), ...(own.hooks ?? [])];
   const pipeline = new PipelineHooks(hooks);
@@ -119,7 +127,7 @@ function planModel<D>(
   return { name, plan, hooks, pipeline, params, runDir: dir };
 }
 
-/** What would never be called must not be silent about it. */
+/** Rejects a hook that would never be called. */
 function checkOwnHook(owner: string, hook: Hook): void {
   const { name, methods } = new CheckedHook(hook);
   const event = DATA_EVENTS.find((each) => methods.has(each));

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DataError } from "hookline";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { csv, type CsvSourceOptions } from "./csv.ts";
+import { csv, type CsvSourceOptions } from "./sources.ts";
 
 let dir: string;
 beforeAll(async () => void (dir = await mkdtemp(join(tmpdir(), "csv-"))));
