@@ -31,7 +31,9 @@ interface Flags extends Wanted {
 export async function run(runDir: string, { out, overwrite, ...wanted }: Flags): Promise<void> {
   if (out !== undefined) {
     if (!PREDICTION_ENDINGS.includes(extname(out).toLowerCase()))
-      throw new UsageError(`${out} does not say what to write. End it in ${PREDICTION_ENDINGS.join(", ")}.`);
+      throw new UsageError(
+        `${out} has no known format. Its extension must be one of ${PREDICTION_ENDINGS.join(", ")}.`,
+      );
     checkNewFile(out, overwrite);
   }
   const giveStdoutBack = keepStdoutFree();

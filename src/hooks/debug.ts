@@ -1,4 +1,4 @@
-// debug: what goes into the steps and what went wrong in them, in words.
+// debug: prints shapes and ranges of batches, and what in a step is NaN or infinite.
 import { printLine } from "../platform/print.ts";
 import type { HostArray } from "../core/arrays.ts";
 import { checkCadence, withUnit, type Cadence } from "../core/cadence.ts";
@@ -15,15 +15,15 @@ import { reportedBadStep } from "./nan-guard.ts";
 export interface DebugOptions {
   /** Default `debug`. */
   readonly name?: string;
-  /** False: it listens to nothing, so the line can stay in the program. Default true. */
+  /** False turns the hook off, so that it can stay in the program. Default true. */
   readonly enabled?: boolean;
-  /** Shapes, types and ranges of batches, with the step's loss, also at this cadence; the first batch of each loader is always shown. */
+  /** How often to print a batch's shapes, types and ranges with the step's loss. The first batch of each loader is always printed. */
   readonly every?: Cadence;
-  /** Says what in a bad step is NaN or infinite, by name; such a step then changes nothing, so that its cause is still there to look at. Default true. */
+  /** Prints which tensors of a step are NaN or infinite. Such a step changes nothing, so that its cause can be inspected. Default true. */
   readonly nan?: boolean;
-  /** Pauses in an attached debugger at a step that is not finite, after it was reported. Default false. */
+  /** Pauses an attached debugger at a non-finite step, after reporting it. Default false. */
   readonly breakpoint?: boolean;
-  /** Where the lines go. Default console.log. */
+  /** Receives the lines. Default console.log. */
   readonly print?: (line: string) => void;
 }
 
@@ -86,9 +86,7 @@ function makeDebug(options: DebugOptions = {}): Hook {
   const print = options.print ?? printLine;
   if (options.every !== undefined) checkCadence("debug: every", options.every);
   if (breakpoint && !nan)
-    throw new OptionError(
-      "debug: `breakpoint` pauses at a step that is not finite, which `nan: false` does not look for.",
-    );
+    throw new OptionError("debug: `breakpoint` pauses at a non-finite step, which `nan: false` does not detect.");
   if (!enabled) return { name };
   const cadence = options.every === undefined ? undefined : withUnit(options.every, "steps");
   const shown = new Set<string>();
@@ -100,7 +98,7 @@ function makeDebug(options: DebugOptions = {}): Hook {
   /** `ctx` is an argument so that the debugger shows it. */
   function reportBadStep(ctx: { readonly step: number }, found: Diagnosis): void {
     report(ctx, `not finite, ${findings(found)}`);
-    // oxlint-disable-next-line no-debugger -- asked for by an option
+    // oxlint-disable-next-line no-debugger -- the purpose of the option
     if (breakpoint) debugger;
   }
 

@@ -1,4 +1,4 @@
-// Watches gradients before they are clipped: norms, percentiles, histograms, and what vanishes or explodes.
+// gradientMonitor: logs norms, percentiles and histograms of gradients before clipping, and detects vanishing or exploding ones.
 import { checkCadence, type Cadence } from "../core/cadence.ts";
 import type { ContextOf } from "../core/context.types.ts";
 import { OptionError } from "../core/errors.ts";
@@ -14,21 +14,21 @@ import { warnUser } from "../platform/print.ts";
 /** Options of `gradientMonitor`. */
 export interface GradientMonitorOptions {
   readonly name?: string;
-  /** Steps between two looks, or another cadence. Default 100. Steps in between cost nothing. */
+  /** Steps between measurements, or another cadence. Default 100. Steps in between cost nothing. */
   readonly every?: Cadence;
   /** `grad/norm` over all parameters and `grad/norm/<parameter>` of each. Default true. */
   readonly norm?: boolean;
   /** Histograms with this many bins (`true`: 30), for hooks that read `gradHistograms`. Default false. */
   readonly histogram?: boolean | number;
-  /** `grad/p<percentile>/<parameter>`: each from 0 to 100. They sort the values: on a large model look less often. Default none. */
+  /** `grad/p<percentile>/<parameter>`: each from 0 to 100. They need sorting, so measure large models less often. Default none. */
   readonly percentiles?: readonly number[];
-  /** Which parameters: part of a name, a glob, several of them, or a function. Default all. */
+  /** Which parameters: part of a name, a glob, a list of these, or a function. Default all. */
   readonly filter?: NameFilter;
-  /** A parameter whose gradient norm is below this vanishes. */
+  /** A gradient norm below this counts as vanishing. */
   readonly vanishing?: number;
-  /** A parameter whose gradient norm is above this, or not finite, explodes. */
+  /** A gradient norm above this, or not finite, counts as exploding. */
   readonly exploding?: number;
-  /** What follows: a count in the metrics, that and a warning (the default), or the end of the run. */
+  /** On detection: log a count, log and warn (default), or stop the run. */
   readonly action?: "log" | "warn" | "stop";
 }
 
@@ -38,7 +38,7 @@ export interface GradHistograms {
   readonly histograms: Readonly<Record<string, NonNullable<GradStats["histogram"]>>>;
 }
 
-/** Where gradientMonitor leaves its histograms: they are no numbers to log. */
+/** Where other hooks find the histograms of gradientMonitor. */
 export const gradHistograms: SharedKey<GradHistograms> = sharedKey("gradHistograms");
 
 const DEFAULT_BINS = 30;
@@ -77,7 +77,7 @@ function makeGradientMonitor(options: GradientMonitorOptions = {}): Hook {
   const { vanishing = 0, exploding = Infinity } = options;
   const bins = options.histogram === true ? DEFAULT_BINS : options.histogram || 0;
   const detects = options.vanishing !== undefined || options.exploding !== undefined;
-  /** Several optimizers come one after the other: the norm over all is known with the last. */
+  /** Optimizers follow one another: the norm over all parameters is complete with the last. */
   let total = { step: -1, squares: 0 };
   const warned = new Set<string>();
 
@@ -116,7 +116,7 @@ function makeGradientMonitor(options: GradientMonitorOptions = {}): Hook {
     const more = found.length > shown.length ? ` and ${found.length - shown.length} more` : "";
     const message = `${name}: ${what} gradients, norm ${side}: ${shown.join(", ")}${more}`;
     if (action === "stop") return ctx.stop(message);
-    // Once for each parameter: what goes on for a thousand steps is no news.
+    // Warn once per parameter.
     const news = found.filter(([param]) => !warned.has(`${what} ${param}`));
     for (const [param] of news) warned.add(`${what} ${param}`);
     if (news.length > 0) warnUser(ctx.config, `${message}, at step ${ctx.step}`);
@@ -135,7 +135,7 @@ function makeGradientMonitor(options: GradientMonitorOptions = {}): Hook {
     },
     async onBeforeOptimizerStep(ctx) {
       const { grads } = ctx;
-      // Chosen here: a filter may concern none of this optimizer's parameters, or only frozen ones.
+      // The filter may match none of this optimizer's parameters, or only frozen ones.
       const names = filter === undefined ? grads.names : selectNames(filter, grads.names);
       const stats =
         names.length === 0

@@ -1,4 +1,4 @@
-// The gradient noise scale: about how large a batch may be before a larger one no longer pays.
+// gradientNoise: logs the gradient noise scale, about the batch size above which a larger one no longer pays off.
 import { checkCadence, withUnit, type Cadence } from "../core/cadence.ts";
 import { OptionError } from "../core/errors.ts";
 import type { Hook } from "../core/hook.ts";
@@ -10,11 +10,11 @@ export interface GradientNoiseOptions {
   readonly name?: string;
   /** Steps between two measurements, or another cadence. Default 10. */
   readonly every?: Cadence;
-  /** How much of the running averages stays at each measurement: single ones are very noisy. Default 0.95. */
+  /** The weight of the old averages at each measurement: single measurements are very noisy. Default 0.95. */
   readonly decay?: number;
 }
 
-/** Running averages of the two estimates. Their ratio is what is logged: each alone is unbiased, a single ratio is not. */
+/** Running averages of the two estimates. The ratio of averages is logged: the ratio of a single step would be biased. */
 type Averages = { readonly trace: number; readonly signal: number };
 
 /**
@@ -62,7 +62,7 @@ function makeGradientNoise(options: GradientNoiseOptions = {}): Hook {
       samplesBefore = ctx.samplesSeen;
     },
     async onAfterBackward(ctx) {
-      // Several processes share a micro-batch: the gradient is of this one's rows until the step's is made.
+      // In a process group this is the gradient of this rank's rows, until the ranks' gradients are joined.
       const samples = (ctx.samplesSeen - samplesBefore) / ctx.worldSize;
       micro.push({ samples, square: (await ctx.grads.norm()) ** 2 });
     },
@@ -78,7 +78,7 @@ function makeGradientNoise(options: GradientNoiseOptions = {}): Hook {
         ? { trace: mix(averages.trace, estimate.trace), signal: mix(averages.signal, estimate.signal) }
         : estimate;
       const { trace, signal } = averages;
-      // Close to a minimum the estimate of |G|² may be negative: there is no scale to speak of then.
+      // Close to a minimum the estimate of |G|² may be negative; the scale is undefined then.
       const known = signal > 0 && trace > 0;
       ctx.log({ ...(known && { "grad/noiseScale": trace / signal }), "grad/noiseTrace": trace, "grad/signal": signal });
     },
@@ -89,7 +89,7 @@ function makeGradientNoise(options: GradientNoiseOptions = {}): Hook {
   };
 }
 
-/** Both estimates from one step; undefined when its micro-batches are not alike, as in the last step of an epoch. */
+/** Both estimates from one step; undefined when its micro-batches differ in size, as in the last step of an epoch. */
 export function estimateNoise(
   micro: readonly { readonly samples: number; readonly square: number }[],
   whole: number,

@@ -112,7 +112,7 @@ describe("heartbeat", () => {
   });
 
   it.each([
-    [{}, /needs `file`, `url` or both/],
+    [{}, /give `file`, `url` or both/],
     [{ file: "x", evry: 3 }, /unknown option `evry`. Did you mean `every`\?/],
     [{ url: "http://example.com" }, /begin with https/],
     [{ url: "https://10.0.0.1" }, /allowPrivate/],

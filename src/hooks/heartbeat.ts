@@ -1,4 +1,4 @@
-// A sign of life for whoever watches from outside: a small file, a request, or both, now and then.
+// heartbeat: writes a small file, sends a request, or both at intervals, so that a monitor outside can see that the run is alive.
 import type { Cadence } from "../core/cadence.ts";
 import type { ContextOf } from "../core/context.types.ts";
 import { OptionError } from "../core/errors.ts";
@@ -12,16 +12,16 @@ import { post } from "../net/http.ts";
 
 /** Options of `heartbeat`. */
 export interface HeartbeatOptions extends EndpointOptions {
-  /** Replaced as a whole at every beat, so a reader never finds half of it. */
+  /** Replaced atomically at every beat, so that a reader never sees part of it. */
   readonly file?: string;
-  /** Gets the same JSON as a POST request. */
+  /** Receives the same JSON as a POST request. */
   readonly url?: string | URL;
-  /** Beats come with steps: allow for a long evaluation between two of them. Default `"30 s"`. */
+  /** Beats come with steps, so an evaluation can delay one. Default `"30 s"`. */
   readonly every?: Cadence;
   readonly name?: string;
 }
 
-/** One place that beats go to. Only the latest matters: one that waits is replaced by the next. */
+/** A destination of beats. Only the latest matters: a pending beat is replaced by the next. */
 interface Target {
   readonly shown: string;
   readonly send: (beat: string, signal: AbortSignal) => Promise<void>;
@@ -40,11 +40,11 @@ function targetsOf({ file, ...options }: HeartbeatOptions): Target[] {
     targets.push({ shown: endpoint.shown, send, scrub: (message) => endpoint.scrub(message) });
   }
   if (targets.length > 0) return targets;
-  throw new OptionError("heartbeat: needs `file`, `url` or both: where should the beats go?");
+  throw new OptionError("heartbeat: give `file`, `url` or both.");
 }
 
 /**
- * Writes or posts `{ step, epoch, time, status }` at the beginning, now and then, and at the end of the run.
+ * Writes or posts `{ step, epoch, time, status }` at the start, at intervals, and at the end of the run.
  * @example heartbeat({ file: "runs/digits/heartbeat.json", every: "10 s" })
  */
 export const heartbeat = /* @__PURE__ */ component(
@@ -73,7 +73,7 @@ function makeHeartbeat(options: HeartbeatOptions): Hook {
     const text = JSON.stringify({ step, epoch, time: new Date().toISOString(), status });
     outboxes ??= targets.map(({ send }) => new Outbox({ send, limit: 1, retries: 0, backoff: 0 }));
     for (const outbox of outboxes) outbox.push(text);
-    // Said once while the run goes on, and summed up at its end.
+    // Report the first failure during the run, and the total at its end.
     if (!complained) complain(outboxes);
   }
 
@@ -88,7 +88,7 @@ function makeHeartbeat(options: HeartbeatOptions): Hook {
 
   return {
     name,
-    // Only reports: its failures are warnings.
+    // In this stage, failures are warnings.
     stage: "logger",
     ranks: "main",
     every,

@@ -1,4 +1,4 @@
-// lossSpike: a loss far above the running median; the batch is left out, the learning rate goes down, or the run goes back.
+// lossSpike: when the loss is far above its running median, skips the batch, lowers the learning rate, or rolls back.
 import type { ContextOf } from "../core/context.types.ts";
 import { OptionError } from "../core/errors.ts";
 import type { Hook } from "../core/hook.ts";
@@ -9,22 +9,22 @@ import { is } from "../core/options.ts";
 export interface LossSpikeOptions {
   /** Default `lossSpike`. */
   readonly name?: string;
-  /** Losses that the median is of. Default 50. */
+  /** How many losses the median covers. Default 50. */
   readonly window?: number;
-  /** Losses that must be there before one can be a spike. Default 10. */
+  /** How many losses are needed before one can be a spike. Default 10. */
   readonly minHistory?: number;
-  /** A spike is above the median by this factor. Default 2, unless `mad` is given; with both, it must be above both. */
+  /** A spike exceeds the median by this factor. Default 2, unless `mad` is given; with both, a spike exceeds both. */
   readonly factor?: number;
-  /** A spike is so many (normalised) median absolute deviations above the median. */
+  /** A spike exceeds the median by this many normalized median absolute deviations. */
   readonly mad?: number;
   /**
-   * `skip` (default) leaves the batch out; `lowerLr` multiplies the learning rate by `lrFactor`; `rollback` goes back to
-   * the newest checkpoint, without the step that has learned the spike.
+   * `skip` (default) skips the batch; `lowerLr` multiplies the learning rate by `lrFactor`; `rollback` returns to the newest
+   * checkpoint, from before the step with the spike.
    */
   readonly action?: "skip" | "lowerLr" | "rollback";
-  /** Default 0.5. */
+  /** The factor of `lowerLr`. Default 0.5. */
   readonly lrFactor?: number;
-  /** Steps after a spike in which none is looked for. Default 0 for `skip`, else 10. */
+  /** Steps after a spike without detection. Default 0 for `skip`, otherwise 10. */
   readonly cooldown?: number;
 }
 
@@ -38,9 +38,9 @@ function median(values: readonly number[]): number {
 }
 
 /**
- * Spikes join the window like all losses: a few do not move its median, and a lasting rise becomes the new normal.
- * `skip` must see the loss before the update, so each step computes its forward pass twice; the others cost nothing.
- * A loss of NaN is not its business: see nanGuard.
+ * Spikes enter the window like all losses: a few do not move the median, and a lasting rise becomes the new level.
+ * `skip` needs the loss before the update, so each step computes its forward pass twice; the other actions cost nothing.
+ * NaN is left to `nanGuard`.
  * @example
  * lossSpike({ factor: 3, action: "lowerLr", cooldown: 100 })
  */
@@ -82,7 +82,7 @@ function makeLossSpike(options: LossSpikeOptions = {}): Hook {
   /** The last step of the cooldown. */
   let quietUntil = 0;
 
-  /** Why this loss is a spike; undefined when it is none. */
+  /** Why this loss is a spike; undefined if it is not. */
   function judge(loss: number, step: number): string | undefined {
     if (losses.length < minHistory || step <= quietUntil) return undefined;
     const middle = median(losses);

@@ -1,4 +1,4 @@
-// Logs the learning rate of every group of every optimizer.
+// lrMonitor: logs the learning rate of every parameter group of every optimizer.
 import { boundaryEvent, checkCadence, type Cadence } from "../core/cadence.ts";
 import type { ContextOf, LiveGroup } from "../core/context.types.ts";
 import type { Hook } from "../core/hook.ts";
@@ -8,11 +8,11 @@ import { is } from "../core/options.ts";
 /** Options of `lrMonitor`. */
 export interface LrMonitorOptions {
   readonly name?: string;
-  /** Steps between two entries, or another cadence; one in epochs logs at their ends. Default 1. */
+  /** Steps between entries, or another cadence; one in epochs logs at epoch ends. Default 1. */
   readonly every?: Cadence;
-  /** Also `momentum`, of the groups that have one. Default false. */
+  /** Also log `momentum`, for groups that have one. Default false. */
   readonly momentum?: boolean;
-  /** Also `weightDecay`. Default false. */
+  /** Also log `weightDecay`. Default false. */
   readonly weightDecay?: boolean;
 }
 
@@ -62,7 +62,7 @@ function makeLrMonitor(options: LrMonitorOptions = {}): Hook {
   };
 }
 
-/** Every group with what tells it from the others. */
+/** Every group with the suffix that distinguishes it. */
 function groupsOf(optimizers: Optimizers): [suffix: string, group: LiveGroup][] {
   return optimizers.flatMap(({ name, groups }) =>
     groups.map((group): [string, LiveGroup] => {

@@ -94,7 +94,7 @@ test("maxConsecutive ends a run that only skips; a good step in between starts t
   });
   const result = await trainer.fit();
   expect(result).toMatchObject({ status: "stopped", steps: 6, skippedSteps: 5 });
-  expect(result.reason).toMatch(/^3 bad steps in a row; the last: step 6/);
+  expect(result.reason).toMatch(/^3 consecutive non-finite steps; the last: step 6/);
   expect(warn).toHaveBeenCalledTimes(5);
   expect(warn.mock.calls[0]![0]).toContain("nanGuard: step 1 (loader `train`) changed nothing");
 });
@@ -210,7 +210,7 @@ test("counts go on after a resume", async () => {
     },
   };
   await using resumed = make(() => batches([0]), [second, resume]);
-  expect((await resumed.fit()).reason).toMatch(/^3 bad steps in a row/);
+  expect((await resumed.fit()).reason).toMatch(/^3 consecutive non-finite steps/);
   expect(begun).toBe(true);
 });
 
@@ -247,7 +247,9 @@ test("rollback: bad steps change nothing, three in a row lead back to the checkp
   expect(loaded).toEqual([seen.get(2)]);
   const { why, ...rest } = result.interventions.find(({ who }) => who === "nanGuard")!;
   expect(rest).toMatchObject({ event: "stepEnd", step: 6, what: expect.stringContaining("rollback") as string });
-  expect(why).toMatch(/^3 bad steps in a row; the last: step 6 \(loader `train`\) changed nothing: the batch has/);
+  expect(why).toMatch(
+    /^3 consecutive non-finite steps; the last: step 6 \(loader `train`\) changed nothing: the batch has/,
+  );
 
   // What follows is what a run without the third step would have done: the optimizer went back as well.
   await using without = make(() => batches([2, 3, 4, 5], true), []);
@@ -275,7 +277,9 @@ test("rollback: it counts anew, training goes on well, and after maxRollbacks th
 
   const limited = await run(3);
   expect(limited.result).toMatchObject({ status: "stopped", steps: 13, requestedBy: "nanGuard" });
-  expect(limited.result.reason).toMatch(/another rollback after 3, which is `maxRollbacks` \(2 bad steps in a row/);
+  expect(limited.result.reason).toMatch(
+    /another rollback after 3, which is `maxRollbacks` \(2 consecutive non-finite steps/,
+  );
 });
 
 test("rollback: a checkpoint of which only bad steps come is bad itself: to the one before, until a good step", async () => {
@@ -310,7 +314,7 @@ test("rollback: without a checkpoint the run stops, and says why", async () => {
     await using trainer = make(() => batches([2, 3, 4]), [nanGuard({ action: "rollback" })], options);
     const result = await trainer.fit();
     expect(result).toMatchObject({ status: "stopped", steps: 5, requestedBy: "nanGuard" });
-    expect(result.reason).toMatch(/no checkpoint yet \(3 bad steps in a row; the last: step 5/);
+    expect(result.reason).toMatch(/no checkpoint yet \(3 consecutive non-finite steps; the last: step 5/);
   }
 });
 

@@ -1,4 +1,4 @@
-// nanGuard: a step whose loss or gradient is NaN or infinite changes nothing; then stop, go on, go back, or raise.
+// nanGuard: discards a step whose loss or gradient is NaN or infinite, then stops, skips, raises or rolls back.
 import type { ContextOf } from "../core/context.types.ts";
 import type { Diagnosis, NonFinite } from "../core/inspection.ts";
 import { HooklineError } from "../core/errors.ts";
@@ -13,21 +13,21 @@ export interface NanGuardOptions {
   /** Default `nanGuard`. */
   readonly name?: string;
   /**
-   * After a bad step, which never changes anything: end the run, go on with the next step, throw, or go on and after
-   * `rollbackAfter` of them go back to the newest checkpoint, and to the one before when no good step has come of that.
-   * Default `stop`.
+   * After a non-finite step, which never changes anything: end the run (`stop`, the default), continue with the next step
+   * (`skip`), throw (`raise`), or continue and after `rollbackAfter` such steps return to the newest checkpoint (`rollback`);
+   * if no finite step follows, to the one before.
    */
   readonly action?: "stop" | "skip" | "raise" | "rollback";
-  /** With `skip`: so many bad steps in a row end the run all the same. Default 10. */
+  /** With `skip`: this many consecutive non-finite steps end the run. Default 10. */
   readonly maxConsecutive?: number;
-  /** With `rollback`: after so many bad steps in a row, and again after as many more. Default 3. */
+  /** With `rollback`: how many consecutive non-finite steps cause one. Default 3. */
   readonly rollbackAfter?: number;
 }
 
 /** The newest non-finite step that a hook has reported: other hooks need not report it again. */
 export const reportedBadStep = sharedKey<number>("reportedBadStep");
 
-/** Names enough to find the place; the rest is counted. */
+/** How many names a message lists before it counts the rest. */
 const SHOWN = 4;
 
 function list(counts: NonFinite): string {
@@ -36,13 +36,13 @@ function list(counts: NonFinite): string {
   return [...names.slice(0, SHOWN), ...(more > 0 ? [`${more} more`] : [])].join(", ");
 }
 
-/** One that was saved before that step; undefined, which is the newest, where there is none. */
+/** A checkpoint from before this step; undefined, which means the newest, if there is none. */
 const olderThan = (step: number, { checkpoints }: Pick<ContextOf<"stepEnd">, "checkpoints">): string | undefined =>
   checkpoints.list().findLast((saved) => saved.step < step)?.name;
 
 type StepEnd = Pick<ContextOf<"stepEnd">, "gradNorm" | "rank" | "worldSize">;
 
-/** What was bad first, in the order in which a step computes: what comes later is only its consequence. */
+/** The first non-finite value in the order of computation; later ones are its consequences. */
 function firstBad(
   { batch, params, loss, index, activation, grads }: Diagnosis,
   { gradNorm, rank, worldSize }: StepEnd,
@@ -57,12 +57,13 @@ function firstBad(
   }
   if (any(grads)) return `the loss is finite, gradients are not: ${list(grads)}`;
   if (worldSize > 1)
-    return `the gradient norm is ${gradNorm}, though all is finite in the rows of rank ${rank}: look at what the other ${worldSize - 1} of the ${worldSize} processes say`;
+    return `the gradient norm is ${gradNorm}, though all is finite in the rows of rank ${rank}: see the messages of the other ${worldSize - 1} of ${worldSize} ranks`;
   return `the gradient norm is ${gradNorm}, though every gradient is finite: it overflows, or a hook changed the gradients`;
 }
 
 /**
- * Loss and gradient norm come with the step's own report: nothing else is read. Only a bad step is looked at again.
+ * Loss and gradient norm come with the step's own report, so a finite step costs nothing more; a non-finite one is
+ * computed again to find the cause.
  * @example
  * new Trainer({ …, hooks: [nanGuard({ action: "skip" })] });
  * new Trainer({ …, runDir: "runs/digits", hooks: [nanGuard({ action: "rollback" })] });
@@ -87,7 +88,7 @@ function makeNanGuard(options: NanGuardOptions = {}): Hook {
   const { name = "nanGuard", action = "stop", maxConsecutive = 10, rollbackAfter = 3 } = options;
   let consecutive = 0;
   let total = 0;
-  /** The step of the checkpoint that the run went back to, until a good step comes of it. */
+  /** The step of the checkpoint that was rolled back to, until a finite step follows. */
   let wentBackTo: number | undefined;
 
   async function onBadStep(ctx: ContextOf<"stepEnd">): Promise<void> {
@@ -99,10 +100,10 @@ function makeNanGuard(options: NanGuardOptions = {}): Hook {
     ctx.log({ "nan/steps": total });
     if (action === "raise") throw new HooklineError(message);
     if (action === "stop") return ctx.stop(message);
-    // Where a hook such as `debug` has told of this step, once is enough.
+    // A hook such as `debug` may have reported this step already.
     if (ctx.shared.get(reportedBadStep) !== ctx.step) warnUser(ctx.config, `${name}: ${message}`);
     if (consecutive < (action === "skip" ? maxConsecutive : rollbackAfter)) return;
-    const why = `${consecutive} bad steps in a row; the last: ${message}`;
+    const why = `${consecutive} consecutive non-finite steps; the last: ${message}`;
     if (action === "skip") return ctx.stop(why);
     consecutive = 0;
     ctx.rollback(wentBackTo === undefined ? undefined : olderThan(wentBackTo, ctx), why);

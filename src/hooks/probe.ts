@@ -1,4 +1,4 @@
-// Watches points inside the model: statistics of activations, dead units, values that are not finite.
+// probe: logs statistics of activations inside the model: norms, dead units, non-finite values.
 import type { Cadence } from "../core/cadence.ts";
 import type { Hook } from "../core/hook.ts";
 import type { NameFilter } from "../core/names.ts";
@@ -13,7 +13,7 @@ type Stat = (typeof STATS)[number];
 /** Options of `probe`. */
 export interface ProbeOptions {
   readonly name?: string;
-  /** Which points: a name, part of one, a glob, several of them, or a function. Default all. */
+  /** Which points: a name or part of one, a glob, a list of these, or a function. Default all. */
   readonly match?: NameFilter;
   /**
    * What is logged as `act/<stat>/<point>`: norm, mean, std, min, max, nonFinite (a count), dead (the share of units that
@@ -24,9 +24,9 @@ export interface ProbeOptions {
   readonly percentiles?: readonly number[];
   /** Histograms with this many bins (`true`: 30), for hooks that read `probedStats`. Default false. */
   readonly histogram?: boolean | number;
-  /** Steps between two looks, or another cadence. Default 100. Steps in between run the program without probes. */
+  /** Steps between measurements, or another cadence. Default 100. Steps in between run the program without probes. */
   readonly every?: Cadence;
-  /** Whether the numbers become metrics; hooks find them in `probedStats` anyway. Default true. */
+  /** Log the statistics as metrics; hooks find them in `probedStats` in any case. Default true. */
   readonly log?: boolean;
 }
 
@@ -36,7 +36,7 @@ export interface ProbedStats {
   readonly stats: Readonly<Record<string, ActivationStats>>;
 }
 
-/** Where probe leaves all it has seen, histograms too: they are no numbers to log. */
+/** Where other hooks find all statistics of probe, histograms included. */
 export const probedStats: SharedKey<ProbedStats> = sharedKey("probedStats");
 
 const DEFAULT_BINS = 30;
@@ -81,7 +81,7 @@ function makeProbe(options: ProbeOptions = {}): Hook {
     probes: { match, percentiles, ...(bins > 0 && { histogram: bins }) },
     onStepEnd(ctx) {
       const { activations, step } = ctx;
-      // A step that was skipped before its forward pass has none.
+      // A step skipped before its forward pass has no activations.
       if (activations.names.length === 0) return;
       const all = activations.names.map((point) => [point, activations.stats(point)] as const);
       ctx.shared.set(probedStats, { step, stats: Object.fromEntries(all) });

@@ -1,12 +1,12 @@
-// schedule: any hook, at a cadence.
+// schedule: runs a hook at a cadence.
 import { checkCadence, type Cadence } from "../core/cadence.ts";
 import type { Hook } from "../core/hook.ts";
 import { component } from "../core/component.ts";
 import { is, one } from "../core/options.ts";
 
 /**
- * The hook with this cadence on top of its own: all must be due. Name, state, order and error policy stay the hook's,
- * and run-level events always reach it. Between times the hook costs nothing, not even a plan with gradients.
+ * The hook with this cadence in addition to its own: both must be due. Name, state, order and error policy stay the hook's,
+ * and run-level events always reach it. In between, the hook costs nothing: steps are not split for it.
  * @example
  * schedule({ every: "500 steps", from: "1 epoch" }, new GradHistogram())
  */
@@ -31,7 +31,7 @@ function makeSchedule(cadence: Cadence, hook: Hook): Hook {
 
 type Properties = Record<string, unknown>;
 
-/** Every property of the hook and of its class, up to Object. */
+/** The properties of the hook and of its classes. */
 function propertyNames(hook: object): Set<string> {
   const found = new Set<string>();
   for (let at: object | null = hook; at && at !== Object.prototype; at = Object.getPrototypeOf(at) as object | null) {

@@ -1,4 +1,4 @@
-// Ends the run when someone touches a file: from another shell, another machine, a job script.
+// stopFile: ends the run when a file is touched, from another shell, another machine or a job script.
 import type { Cadence } from "../core/cadence.ts";
 import type { Hook } from "../core/hook.ts";
 import { component } from "../core/component.ts";
@@ -7,23 +7,22 @@ import { builtin } from "../platform/builtin.ts";
 
 /** Options of `stopFile`. */
 export interface StopFileOptions {
-  /** `touch` it to stop the run. A file that is there when the run begins counts once it is touched again. */
+  /** `touch` it to stop the run. A file that exists at the start counts once it is touched again. */
   readonly path: string;
-  /** How often to look. Default `"1 s"`. */
+  /** How often to check. Default `"1 s"`. */
   readonly every?: Cadence;
-  /** Leaves a checkpoint of where the run was stopped, if the trainer has a place for checkpoints. Default true. */
+  /** Save a checkpoint when the run is stopped, if the trainer has a `runDir` or `store`. Default true. */
   readonly save?: boolean;
   readonly name?: string;
 }
 
 type Fs = ReturnType<typeof process.getBuiltinModule<"node:fs/promises">>;
 
-/** A look at a local disk takes a fraction of this; a file server that hangs must not hold up the steps. */
+/** A local disk answers much faster; a file server that hangs must not block training. */
 const PATIENCE_MS = 20;
 
 /**
- * Stops the run, with a reason that names the file, when the file appears or is touched, and saves first. Nothing is
- * deleted.
+ * Saves and stops the run when the file appears or is touched; the reason names the file. The file is not deleted.
  * @example stopFile({ path: "runs/digits/STOP" }) // later: touch runs/digits/STOP
  */
 export const stopFile = /* @__PURE__ */ component(
@@ -40,14 +39,14 @@ export const stopFile = /* @__PURE__ */ component(
 
 function makeStopFile(options: StopFileOptions): Hook {
   const { path, every = "1 s", save = true, name = "stopFile" } = options;
-  /** The file as it was at the beginning; undefined when there was none. */
+  /** The file's version at the start; undefined if it did not exist. */
   let old: string | undefined;
   let touched = false;
   let asked = false;
   let looking: Promise<void> | undefined;
 
   async function look(): Promise<void> {
-    // A disk that is out of reach for a moment is no wish to stop.
+    // A disk that is temporarily unreachable must not stop the run.
     const now = await versionOf(path).catch(() => undefined);
     touched = now !== undefined && now !== old;
     looking = undefined;
@@ -62,19 +61,19 @@ function makeStopFile(options: StopFileOptions): Hook {
       old = await versionOf(path);
     },
     async onStepEnd(ctx) {
-      // A look that takes longer is not waited for again: its answer counts at the next one.
+      // A slow check is not awaited again: its result counts at the next one.
       if (looking === undefined) await upTo(PATIENCE_MS, (looking = look()));
       if (!touched) return;
       ctx.stop(`the file ${path} was touched`);
       if (!save || !ctx.checkpoints.enabled) return;
-      // Asked a second time, the stop has been refused, by minEpochs for one: a save at every look would fill the disk.
+      // A second request means that the stop was refused, for example by `minEpochs`: do not save at every check.
       ctx.requestSave("stop file", { at: asked ? "end" : "boundary" });
       asked = true;
     },
   };
 }
 
-/** Changes when the file is written, touched or replaced; undefined when there is none. */
+/** Changes when the file is written, touched or replaced; undefined if it does not exist. */
 async function versionOf(path: string): Promise<string | undefined> {
   try {
     const { ino, mtimeMs } = await builtin<Fs>("stopFile", "node:fs/promises").stat(path);

@@ -1,4 +1,4 @@
-// What the run takes of the machine: CPU, memory, responsiveness, and the GPUs where there are some.
+// systemStats: logs CPU, memory, event-loop lag and GPU use.
 import { checkCadence, type Cadence } from "../core/cadence.ts";
 import type { Hook } from "../core/hook.ts";
 import { component } from "../core/component.ts";
@@ -8,23 +8,23 @@ import { builtinOrNone } from "../platform/builtin.ts";
 /** Options of `systemStats`. */
 export interface SystemStatsOptions {
   readonly name?: string;
-  /** Default every 10 s and at the end. */
+  /** How often to log. Default every 10 s and at the end. */
   readonly every?: Cadence;
-  /** Ask nvidia-smi, when there is one. Default true. */
+  /** Run nvidia-smi, if it is installed. Default true. */
   readonly gpu?: boolean;
-  /** Seconds between its reports. Default 5. */
+  /** Seconds between reports of nvidia-smi. Default 5. */
   readonly gpuInterval?: number;
 }
 
 type Process = ReturnType<typeof process.getBuiltinModule<"node:process">>;
 
-/** CPU time used so far, in milliseconds; 0 where it cannot be known. */
+/** CPU time used so far, in milliseconds; 0 where it is not available. */
 function cpuTime(node: Process | undefined): number {
   const used = node?.cpuUsage();
   return used ? (used.user + used.system) / 1000 : 0;
 }
 
-/** Resident memory and heap; of a page only the heap, and only in some browsers. */
+/** Resident memory and heap; in browsers only the heap, and not in all of them. */
 function memory(node: Process | undefined): Record<string, number> {
   const MiB = 2 ** 20;
   if (node) {
@@ -36,8 +36,8 @@ function memory(node: Process | undefined): Record<string, number> {
 }
 
 /**
- * Logs `system/cpuPercent` (100 is one core), `system/rssMiB`, `system/heapMiB`, `system/lagMs` (the longest that timers
- * had to wait) and for each GPU `gpu/0/utilPercent`, `memoryMiB`, `temperatureC` and `powerW`.
+ * Logs `system/cpuPercent` (100 is one core), `system/rssMiB`, `system/heapMiB`, `system/lagMs` (the longest delay of a
+ * timer) and for each GPU `gpu/0/utilPercent`, `memoryMiB`, `temperatureC` and `powerW`.
  * @example
  * systemStats({ every: "30 s" })
  */
@@ -100,7 +100,7 @@ function makeSystemStats(options: SystemStatsOptions = {}): Hook {
 const LAG_TIMER_MS = 100;
 
 interface LagWatch {
-  /** The worst delay in milliseconds since the last look. */
+  /** The longest delay in milliseconds since the last call. */
   read(): number;
   stop(): void;
 }
@@ -115,11 +115,11 @@ function watchLag(): LagWatch {
     last = now;
   };
   const timer = setInterval(look, LAG_TIMER_MS);
-  // In Node a timer is an object that can let the program end; in browsers it is a number.
+  // In Node, `unref` lets the program end; in browsers a timer is a number.
   (timer as { unref?(): void }).unref?.();
   return {
     read() {
-      // One that is overdue now has not been counted yet.
+      // Include a timer that is overdue now.
       const lag = Math.max(worst, performance.now() - last - LAG_TIMER_MS);
       worst = 0;
       return lag;
@@ -130,7 +130,7 @@ function watchLag(): LagWatch {
 
 type ChildProcess = ReturnType<typeof process.getBuiltinModule<"node:child_process">>;
 
-/** What is asked of nvidia-smi, and the metrics it becomes. */
+/** The fields queried from nvidia-smi, and their metrics. */
 const GPU_FIELDS = {
   "utilization.gpu": "utilPercent",
   "memory.used": "memoryMiB",

@@ -109,5 +109,5 @@ test("a real run: a slow loader shows as waiting, and tokens only when they are 
 
 test("options are checked", () => {
   expect(() => throughput({ windwo: 5 } as ThroughputOptions)).toThrow(/Did you mean `window`\?/);
-  expect(() => throughput({ peakFlops: 1 })).toThrow(/give `flopsPerSample` as well/);
+  expect(() => throughput({ peakFlops: 1 })).toThrow(/`peakFlops` needs `flopsPerSample`/);
 });

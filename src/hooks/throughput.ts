@@ -1,4 +1,4 @@
-// How fast the run goes: steps, samples and tokens a second, and how much of the time is spent waiting for data.
+// throughput: logs steps, samples and tokens per second, and the share of time spent waiting for data.
 import { OptionError } from "../core/errors.ts";
 import type { ContextOf } from "../core/context.types.ts";
 import type { Hook } from "../core/hook.ts";
@@ -8,25 +8,24 @@ import { is } from "../core/options.ts";
 /** Options of `throughput`. */
 export interface ThroughputOptions {
   readonly name?: string;
-  /** Steps that each report covers. Default 50. */
+  /** Steps per report. Default 50. */
   readonly window?: number;
-  /** Floating-point operations of one sample, forward and backward: `perf/flops` is what the run does a second. */
+  /** Floating-point operations per sample, forward and backward. Adds `perf/flops`, operations per second. */
   readonly flopsPerSample?: number;
-  /** What the hardware can do in a second: `perf/mfu` is the share in use (model FLOP utilisation). */
+  /** Peak operations per second of the hardware. Adds `perf/mfu`, the share in use (model FLOP utilization). */
   readonly peakFlops?: number;
 }
 
 type Counted = Pick<ContextOf<"stepEnd">, "step" | "samplesSeen" | "tokensSeen">;
 
-/** Where a window began. Differences only: what a resumed run did before is not speed. */
+/** The start of a window. Only differences count, since a resumed run has counters of the past. */
 interface Mark extends Counted {
   readonly at: number;
 }
 
 /**
  * Logs `perf/stepsPerSec`, `perf/samplesPerSec`, `perf/tokensPerSec` (when tokens are counted) and `perf/dataWait`, the
- * share of the time between asking for a batch and having it. Evaluations are left out, and so is the first step of a
- * run, which compiles.
+ * share of time spent waiting for batches. Evaluations and the first step of a run, which compiles, are excluded.
  * @example
  * throughput({ window: 100, flopsPerSample: 6 * paramCount * tokensPerSample, peakFlops: 312e12 })
  */
@@ -49,9 +48,7 @@ export const throughput = /* @__PURE__ */ component(
 function makeThroughput(options: ThroughputOptions = {}): Hook {
   const { name = "throughput", window = 50, flopsPerSample, peakFlops } = options;
   if (peakFlops !== undefined && flopsPerSample === undefined)
-    throw new OptionError(
-      `${name}: \`peakFlops\` is compared with what the run does: give \`flopsPerSample\` as well.`,
-    );
+    throw new OptionError(`${name}: \`peakFlops\` needs \`flopsPerSample\`.`);
   let mark: Mark | undefined;
   let reported = false;
   let waited = 0;
@@ -108,7 +105,7 @@ function makeThroughput(options: ThroughputOptions = {}): Hook {
       begin(ctx);
     },
     onTrainEnd(ctx) {
-      // A run shorter than a window has a speed too.
+      // Report a run that is shorter than a window.
       if (!reported && mark !== undefined && ctx.step > mark.step) report(ctx, mark);
     },
   };

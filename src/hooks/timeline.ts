@@ -1,4 +1,4 @@
-// Where the time goes: steps, waiting for data, evaluations and every call of a hook, as a file for chrome://tracing or Perfetto.
+// timeline: records steps, data waits, evaluations and hook calls as a trace for Perfetto or chrome://tracing.
 import type { ContextOf } from "../core/context.types.ts";
 import type { Hook } from "../core/hook.ts";
 import { component } from "../core/component.ts";
@@ -8,7 +8,7 @@ import { builtin } from "../platform/builtin.ts";
 
 /** Options of `timeline`. */
 export interface TimelineOptions {
-  /** The trace, about 100 bytes for each step and call. Open it in ui.perfetto.dev or chrome://tracing. */
+  /** The trace file, about 100 bytes per step and hook call. Open it in ui.perfetto.dev or chrome://tracing. */
   readonly file: string;
   /** The first step to record. Default 1. */
   readonly from?: number;
@@ -23,8 +23,8 @@ const [LOOP, HOOKS] = [0, 1];
 type Scope = "epoch" | "step" | "eval" | "data wait";
 
 /**
- * Records a trace of the run. It listens to nothing between the forward pass and the update, so the step stays what
- * it is without it; while it records, every call of a hook is measured.
+ * Listens to no event between the forward pass and the update, so steps stay fused. While it records, every call of a
+ * hook is measured.
  * @example timeline({ file: "runs/digits/timeline.json", from: 100, until: 120 })
  */
 export const timeline = /* @__PURE__ */ component(
@@ -42,13 +42,13 @@ export const timeline = /* @__PURE__ */ component(
 function makeTimeline(options: TimelineOptions): Hook {
   const { file, from = 1, until = Infinity, name = "timeline" } = options;
   let trace: TraceFile | undefined;
-  /** Where a further fit goes on in the file, and the time that the file calls zero. */
+  /** Where the next `fit` continues in the file, and the file's time zero. */
   let end = 0;
   let zero = 0;
   let watching: Disposer | undefined;
   /** When the open scopes began. */
   const began = new Map<Scope, number>();
-  /** When the first hook of these events was called: there the wait for data ended and the step began. */
+  /** When the first hook of an event was called: the end of the data wait, or the start of the step. */
   const firstCall = new Map<string, number>();
 
   const now = (): number => performance.now() - zero;
@@ -70,7 +70,7 @@ function makeTimeline(options: TimelineOptions): Hook {
     trace.add({ name: hook, track: HOOKS, start: at - ms, end: at, args: { event } });
   }
 
-  /** Records from the step `from` on, until the one after `until` begins. */
+  /** Records from step `from` until the step after `until` begins. */
   function follow({ hooks }: Pick<ContextOf<"stepBegin">, "hooks">, step: number): void {
     const wanted = trace !== undefined && step >= from && step <= until;
     if (wanted === (watching !== undefined)) return;
@@ -85,7 +85,7 @@ function makeTimeline(options: TimelineOptions): Hook {
 
   return {
     name,
-    // Last, so that its scopes end after the other hooks' calls in them.
+    // Last, so that its scopes include the calls of other hooks.
     stage: "progress",
     ranks: "main",
     async onTrainBegin(ctx) {
@@ -114,7 +114,7 @@ function makeTimeline(options: TimelineOptions): Hook {
     onEpochEnd: (ctx) => finish("epoch", { epoch: ctx.epoch }),
     async onClose() {
       stopWatching();
-      // A run that failed leaves scopes open: they end here, with it.
+      // After a failure, scopes are still open: close them here.
       for (const scope of began.keys()) finish(scope, { cutOff: true });
       firstCall.clear();
       const last = trace;
@@ -129,13 +129,13 @@ type Path = ReturnType<typeof process.getBuiltinModule<"node:path">>;
 type Stream = ReturnType<Fs["createWriteStream"]>;
 
 const END = "\n]\n";
-/** Events are written in pieces of this many characters, or when they have waited this long. */
+/** Events are written in pieces of this many characters, or after this time. */
 const PIECE = 64 * 1024;
 const LONGEST_WAIT_MS = 1000;
-/** How many bytes the disk may be behind before the run waits for it. */
+/** How many bytes may be buffered before the run waits for the disk. */
 const MOST_BEHIND = 1024 * 1024;
 
-/** A span of time on one of the tracks, in milliseconds since the beginning. */
+/** A time span on one of the tracks, in milliseconds since time zero. */
 interface Span {
   readonly name: string;
   readonly track: number;
@@ -150,7 +150,7 @@ interface Span {
  */
 class TraceFile {
   readonly #stream: Stream;
-  /** Where in the file this part begins. */
+  /** Where this part begins in the file. */
   readonly #start: number;
   #lines: string[] = [];
   #size = 0;
@@ -163,7 +163,7 @@ class TraceFile {
     stream.on("error", (error) => (this.#error ??= error));
   }
 
-  /** A new file with these tracks; with `at`, goes on in the file that `close` left there. */
+  /** Opens a new file with these tracks; with `at`, continues the file that `close` left. */
   static async open(owner: string, file: string, tracks: readonly string[], at = 0): Promise<TraceFile> {
     const fs = builtin<Fs>(owner, "node:fs");
     await fs.promises.mkdir(builtin<Path>(owner, "node:path").dirname(file), { recursive: true });
@@ -190,14 +190,14 @@ class TraceFile {
     this.#add(`{"name":${JSON.stringify(name)},"ph":"X",${times},"pid":1,"tid":${track + 1}${more}}`);
   }
 
-  /** Hands over what is due; a promise when the disk is behind, so that memory stays bounded. Throws what went wrong. */
+  /** Writes what is due; a promise when the disk is behind, so that memory stays bounded. Throws earlier errors. */
   settle(): void | Promise<void> {
     if (this.#error) throw this.#error;
     if (this.#size < PIECE && performance.now() - this.#flushedAt < LONGEST_WAIT_MS) return undefined;
     return this.#flush();
   }
 
-  /** Completes the file; resolves to where `open` can go on. */
+  /** Completes the file; resolves to the position at which `open` can continue. */
   async close(): Promise<number> {
     this.#put(END);
     void this.#flush();
@@ -219,7 +219,7 @@ class TraceFile {
     this.#size += text.length;
   }
 
-  /** A promise when the disk is behind; a failure ends it too, and shows in `settle` and `close`. */
+  /** A promise when the disk is behind. A failure resolves it too, and is thrown by `settle` and `close`. */
   #flush(): void | Promise<void> {
     const text = this.#lines.join("");
     this.#lines = [];
@@ -232,5 +232,5 @@ class TraceFile {
   }
 }
 
-/** Microseconds with three decimals: a hook's call may take less than one. */
+/** Microseconds with three decimals, since a hook call may take less than one. */
 const micros = (ms: number): number => Math.round(ms * 1e6) / 1e3;

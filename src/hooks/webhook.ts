@@ -1,4 +1,4 @@
-// Tells a web service, Slack for one, how the run is doing: in the background, so that a dead service cannot hold it up.
+// webhook: sends notices about the run to a web service such as Slack, in the background.
 import type { ContextOf } from "../core/context.types.ts";
 import { OptionError } from "../core/errors.ts";
 import type { CustomEvents, EventName } from "../core/events.ts";
@@ -13,10 +13,10 @@ import { post } from "../net/http.ts";
 
 const EVENTS = ["trainBegin", "trainEnd", "exception", "epochEnd", "evalEnd"] as const;
 
-/** When to tell: at these events, at a new best value of `monitor`, or at own events. */
+/** When to send: at these events, at a new best value of `monitor`, or at custom events. */
 export type WebhookEvent = (typeof EVENTS)[number] | "bestModel" | (keyof CustomEvents & string);
 
-/** What there is to tell, for `template`. */
+/** The content of a notice, for `template`. */
 export interface WebhookInfo {
   readonly event: string;
   readonly step: number;
@@ -24,41 +24,41 @@ export interface WebhookInfo {
   readonly status: string;
   /** Seconds of training. */
   readonly elapsed: number;
-  /** Now, in ISO form. */
+  /** The current time in ISO format. */
   readonly time: string;
   readonly metrics: Readonly<Record<string, number>>;
   /** Of `trainEnd`. */
   readonly reason?: string;
-  /** Of `exception`: the message, without what looks like a secret. */
+  /** Of `exception`: the message, with secrets redacted. */
   readonly error?: string;
   /** The monitored metric and its best value so far. */
   readonly best?: { readonly monitor: string; readonly value: number };
-  /** Of an own event. */
+  /** Of a custom event. */
   readonly payload?: unknown;
-  /** All of this in a line or two: what is sent without a template. */
+  /** A summary in a line or two, which is sent without a template. */
   readonly text: string;
 }
 
 /** Options of `webhook`. */
 export interface WebhookOptions extends EndpointOptions {
   readonly url: string | URL;
-  /** Default `["trainEnd", "bestModel", "exception"]`. A failed run sends one notice, not two. */
+  /** When to send. Default `["trainEnd", "bestModel", "exception"]`. A failed run sends one notice, not two. */
   readonly on?: readonly WebhookEvent[];
-  /** The metric of `bestModel`. Default `val/loss`, where there is one. */
+  /** The metric of `bestModel`. Default `val/loss`, if there is one. */
   readonly monitor?: string;
-  /** Default `auto`: from the metric's name. */
+  /** Whether lower or higher is better. Default `auto`: depends on the metric's name. */
   readonly mode?: "min" | "max" | "auto";
-  /** The body: a text as it is, anything else as JSON. Default `{ text }`, which Slack and its likes take. */
+  /** Makes the body: a string is sent as it is, anything else as JSON. Default `{ text }`, the format of Slack. */
   readonly template?: (info: WebhookInfo) => unknown;
-  /** Further attempts when the service fails or cannot be reached. Default 3, after 1, 2 and 4 seconds. */
+  /** Retries when the service fails or cannot be reached. Default 3, after 1, 2 and 4 seconds. */
   readonly retries?: number;
   readonly name?: string;
 }
 
-/** How many notices may wait for a slow service. */
+/** The most pending notices. */
 const LIMIT = 256;
 
-/** What is kept of an event until it is sent; its text is made then, since most of a flood of notices never is. */
+/** A pending notice. Its text is made when it is sent, since most of a flood of notices never are. */
 type Notice = Omit<WebhookInfo, "text">;
 
 /** What every event shows. */
@@ -120,7 +120,7 @@ function makeWebhook(options: WebhookOptions): Hook {
     const bestSoFar = best === undefined ? {} : { best: { monitor, value: best } };
     outbox ??= new Outbox({ send, limit: LIMIT, retries, backoff: 1000 });
     outbox.push({ event, step, epoch, status, elapsed, time, metrics: { ...ctx.metrics }, ...bestSoFar, ...more });
-    // Said once while the run goes on, and summed up at its end: a broken address should not stay unknown until then.
+    // Report the first failure during the run, and the total at its end.
     if (complained || outbox.failed === 0) return;
     complained = true;
     throw complaint(outbox.problem!);
@@ -134,11 +134,11 @@ function makeWebhook(options: WebhookOptions): Hook {
 
   return {
     name,
-    // Only reports: its failures are warnings, and it runs after the hooks that add metrics.
+    // In this stage failures are warnings, and metrics of other hooks are complete.
     stage: "logger",
     ranks: "main",
     onTrainBegin(ctx) {
-      // A run that starts, or starts over, owes nothing to what an earlier one has seen.
+      // A new run does not continue an earlier one's best value.
       if (ctx.step === 0) best = undefined;
       if (on.includes("trainBegin")) tell("trainBegin", ctx);
     },
@@ -214,19 +214,19 @@ const NOT_HERE = new Set<EventName>([
 function checkEvents(on: readonly string[]): void {
   for (const event of on) {
     if (isKnown(event)) continue;
-    // Other misspelled events are the registry's to name; this one is no event, so it knows nothing of it.
+    // The registry reports other misspelled events; `bestModel` is not an event, so it cannot.
     const meant = nearest(event, ["bestModel"]);
     if (meant === undefined && !NOT_HERE.has(event as EventName)) continue;
     const hint = meant === undefined ? "" : ` Did you mean \`${meant}\`?`;
     throw new OptionError(
-      `webhook: Expected \`on\` to name ${EVENTS.join(", ")}, bestModel or own events, got ${show(event)}.${hint}`,
+      `webhook: Expected \`on\` to name ${EVENTS.join(", ")}, bestModel or custom events, got ${show(event)}.${hint}`,
     );
   }
 }
 
 type Told = Omit<WebhookInfo, "text">;
 
-/** Long enough for any message worth reading on a phone. */
+/** The longest text of a notice. */
 const LONGEST = 2000;
 
 const number = (value: number): string => String(Number(value.toPrecision(5)));
@@ -264,7 +264,7 @@ function headline(info: Told, at: string): string {
   }
 }
 
-/** The text of a notice without a template. Epochs count from 1, as in everything that people read. */
+/** The text of a notice without a template. Epochs count from 1 here. */
 function noticeText(info: Told): string {
   const at = `step ${info.step} (epoch ${info.epoch + 1})`;
   const { best, event } = info;

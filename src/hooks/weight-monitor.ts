@@ -1,4 +1,4 @@
-// Watches the parameters: how large they are, and how much of themselves a step changes.
+// weightMonitor: logs norms of parameters and the relative size of updates.
 import { checkCadence, type Cadence } from "../core/cadence.ts";
 import type { ComputeFn, DeviceTensors } from "../core/inspection.ts";
 import { OptionError } from "../core/errors.ts";
@@ -11,16 +11,16 @@ import { is } from "../core/options.ts";
 /** Options of `weightMonitor`. */
 export interface WeightMonitorOptions {
   readonly name?: string;
-  /** Steps between two looks, or another cadence. Default 100. */
+  /** Steps between measurements, or another cadence. Default 100. */
   readonly every?: Cadence;
   /** `weight/norm` over all parameters and `weight/norm/<parameter>` of each. Default true. */
   readonly norm?: boolean;
   /**
-   * `weight/update` and `weight/update/<parameter>`: the norm of this step's change over that of the parameter; about
-   * 1e-3 is usual. Needs a cadence in steps, epochs or %, since the step before must be kept. Default true.
+   * `weight/update` and `weight/update/<parameter>`: the norm of this step's change relative to the parameter's norm; about
+   * 1e-3 is usual. Needs a cadence in steps, epochs or %, since the parameters before the step must be kept. Default true.
    */
   readonly updateRatio?: boolean;
-  /** Which parameters: part of a name, a glob, several of them, or a function. Default all. */
+  /** Which parameters: part of a name, a glob, a list of these, or a function. Default all. */
   readonly filter?: NameFilter;
 }
 
@@ -59,7 +59,7 @@ function makeWeightMonitor(options: WeightMonitorOptions = {}): Hook {
     before = undefined;
   };
 
-  // Made once for each hook, so that each is compiled once.
+  // One function per hook, so that it is compiled once.
   const ownSquares: ComputeFn = (params) => keyed("own", params, (param) => squares(params[param]!.ref));
   const allSquares: ComputeFn = (params, old) => ({
     ...ownSquares(params),
@@ -98,18 +98,18 @@ function makeWeightMonitor(options: WeightMonitorOptions = {}): Hook {
         sums.free();
       }
     },
-    // After a failure in the middle of a step.
+    // After a failure within a step, the copy still exists.
     onClose: drop,
   };
 }
 
-/** Norms of each and, last, of all together. */
+/** The norm of each parameter, and last that of all together. */
 function rooted(sums: HostTensors, key: string, params: readonly string[]): number[] {
   const each = params.map((param) => sums[`${key} ${param}`]!.data[0]!);
   return [...each, each.reduce((a, b) => a + b, 0)].map(Math.sqrt);
 }
 
-/** Undefined for a parameter that is zero: it has no size to compare with. */
+/** Undefined for a parameter that is zero. */
 const ratios = (moved: readonly number[], own: readonly number[]): (number | undefined)[] =>
   moved.map((x, i) => (own[i] === 0 ? undefined : x / own[i]!));
 

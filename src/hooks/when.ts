@@ -1,4 +1,4 @@
-// when: any hook, only while a predicate holds.
+// when: runs a hook only while a condition holds.
 import type { ContextOf } from "../core/context.types.ts";
 import { OptionError } from "../core/errors.ts";
 import { alwaysPasses } from "../core/events.ts";
@@ -7,13 +7,13 @@ import { component } from "../core/component.ts";
 import { is, one, show } from "../core/options.ts";
 import { wrapHook } from "./schedule.ts";
 
-/** Sees what every event shows: step, epoch, metrics, … */
+/** Gets the fields that every event has: step, epoch, metrics, … */
 export type Predicate = (ctx: ContextOf<"close">, event: string) => boolean;
 
 /**
- * The hook, called only while `predicate` says so; run-level events always reach it. Name, state, order, cadence and
- * error policy stay the hook's. What it needs is computed in every step, since only the event can tell whether it is
- * called: for every n-th step use `schedule`.
+ * The hook, called only while `predicate` returns true; run-level events always reach it. Name, state, order, cadence and
+ * error policy stay the hook's. What it needs is computed in every step, since the predicate is known only at the event;
+ * for every n-th step use `schedule`.
  * @example
  * when((ctx) => (ctx.metrics["val/loss"] ?? Infinity) < 1, gradientMonitor())
  */

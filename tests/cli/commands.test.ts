@@ -391,7 +391,7 @@ test("hooks lists events and hooks; --explain reads no data", async () => {
   const { stdout } = await installed.hookline(dir, "hooks");
   expect(stdout).toMatch(/^stepEnd +onStepEnd +step +after the update$/m);
   expect(stdout).toMatch(/^dataRead +onDataRead +pipeline/m);
-  expect(stdout).toMatch(/^earlyStopping +Ends the run when what it watches no longer improves, /m);
+  expect(stdout).toMatch(/^earlyStopping +Ends the run when a metric stops improving, /m);
   const explained = await installed.hookline(dir, "hooks", "--explain", "hookline.yaml", "--event", "evalEnd");
   expect(explained.stdout).toBe("evalEnd\n  1. modelCheckpoint  [stage checkpoint]\n  2. logger  [stage logger]\n");
   expect(existsSync(join(dir, "data-was-read"))).toBe(false);

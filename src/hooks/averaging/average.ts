@@ -33,9 +33,9 @@ const wholeModel = (params: ParamsView): DeviceTensors => params.snapshot([...pa
 export class ParamAverage {
   readonly #name: string;
   #tensors: DeviceTensors | undefined;
-  /** From a checkpoint, until the engine is there. */
+  /** Loaded from a checkpoint, until they are brought to the engine. */
   #loaded: HostTensors | undefined;
-  /** Parameters averaged so far. */
+  /** How many sets of parameters have been averaged. */
   count = 0;
   /** The version of the parameters that were averaged last. */
   #version = 0;
@@ -46,16 +46,16 @@ export class ParamAverage {
     this.#name = name;
   }
 
-  /** The average as it is now, for other hooks as well; undefined before the first parameters. */
+  /** The current average, which other hooks find too; undefined before the first update. */
   tensors({ params, shared }: AverageContext): DeviceTensors | undefined {
-    // Gone with the engine: the trainer was closed or started over.
+    // Freed with the engine: the trainer was closed or started over.
     if (this.#tensors?.freed) this.#take(undefined, shared);
     if (this.#loaded) this.#take(params.put(this.#loaded), shared);
     this.#loaded = undefined;
     return this.#tensors;
   }
 
-  /** Moves the average this share of the way to the parameters; the first ones are taken as they are. */
+  /** Moves the average this share of the way to the parameters; the first update copies them. */
   async add(ctx: AverageContext, share: number): Promise<void> {
     const { params } = ctx;
     const before = this.tensors(ctx);
@@ -76,8 +76,8 @@ export class ParamAverage {
   }
 
   /**
-   * The average as a model to evaluate or to keep: running statistics, which no average of others can replace, are
-   * recomputed for its parameters. Undefined where other parameters were put in place since: they are what counts then.
+   * The average as a model to evaluate or to keep, with running statistics recomputed for its parameters. Undefined once
+   * `setParams` or `loadStateDict` has put other parameters in place: they take precedence.
    */
   async model(ctx: AverageContext): Promise<DeviceTensors | undefined> {
     const tensors = this.tensors(ctx);
@@ -91,12 +91,12 @@ export class ParamAverage {
     return model;
   }
 
-  /** The tensors as they are, not read: a checkpoint holds them and writes them into a file that others can load. */
+  /** The tensors stay on the engine until the checkpoint writes them, into a file of their own that other programs can load. */
   state() {
     const tensors = this.#loaded ?? (this.#tensors?.freed ? undefined : this.#tensors);
     if (!tensors) return { json: { count: 0, version: 0 } };
     const json = { count: this.count, version: this.#version };
-    // A name that cannot be part of a file's goes with those of all hooks.
+    // A hook whose name is no valid file name shares the file of all hooks.
     return { json, tensors, ...(/^[\w.-]{1,60}$/.test(this.#name) && { file: `model-${this.#name}` }) };
   }
 
@@ -120,7 +120,7 @@ export class ParamAverage {
   }
 }
 
-/** The methods that call `add` when the cadence is due: at the end of epochs when it counts whole ones, otherwise after steps. */
+/** The methods that call `add` when the cadence is due: at epoch ends for whole epochs, otherwise after steps. */
 export function averageAt(
   cadence: Cadence,
   add: (ctx: ContextOf<"stepEnd"> | ContextOf<"epochEnd">) => Promise<void>,
@@ -128,6 +128,6 @@ export function averageAt(
   if (boundaryEvent("every", cadence) === "epochEnd") {
     return { onEpochEnd: (ctx) => (!ctx.partial && ctx.due(cadence) ? add(ctx) : undefined) };
   }
-  // A skipped step has moved nothing.
+  // A skipped step has not changed the parameters.
   return { onStepEnd: (ctx) => (!ctx.skipped && ctx.due(cadence) ? add(ctx) : undefined) };
 }

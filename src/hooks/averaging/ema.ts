@@ -10,23 +10,23 @@ import { averageAt, ParamAverage } from "./average.ts";
 export interface EmaOptions {
   /** Default `ema`. */
   readonly name?: string;
-  /** How much of the average stays at each update. Default 0.999. */
+  /** The weight of the old average at each update. Default 0.999. */
   readonly decay?: number;
-  /** Begin with a smaller decay, (1 + n) / (10 + n) after n updates, so that the first parameters are soon forgotten. Default false. */
+  /** Start with a smaller decay, (1 + n) / (10 + n) after n updates, so that the initial parameters fade quickly. Default false. */
   readonly warmup?: boolean;
   /** How often the average is updated. Default every step. */
   readonly every?: Cadence;
-  /** When it begins: `"2 epochs"`, `"10%"`. Default at once. */
+  /** When averaging starts: `"2 epochs"`, `"10%"`. Default: with the first step. */
   readonly from?: Quantity;
   /**
-   * `eval` (default): evaluations see the average; training, `predict` and `stateDict` keep the model's own parameters.
-   * `end`: the average also takes their place when training ends.
+   * `eval` (default): evaluations use the average; training, `predict` and `stateDict` use the model's own parameters.
+   * `end`: when training ends, the average also becomes the model's parameters.
    */
   readonly apply?: "eval" | "end";
 }
 
 /**
- * The model trains on its own parameters; evaluations see the average, and so do other hooks, through `averagedParams`.
+ * The model trains on its own parameters; evaluations use the average. Other hooks find it through `averagedParams`.
  * Batch norm's running statistics are recomputed for the average before it is used (see `ctx.params.recomputeBuffers`);
  * with a stream as training data they are averaged instead.
  * @example
@@ -59,9 +59,9 @@ function makeEma(options: EmaOptions = {}): Hook {
 
   return {
     name,
-    // Before monitors: a best model that one of them restores at the end must have the last word.
+    // Before monitors, so that a best model restored by one of them at the end is not overwritten.
     stage: "user",
-    // After a resume others find it before its next update.
+    // After a resume, other hooks find the average before its next update.
     onTrainBegin: (ctx) => void average.tensors(ctx),
     ...averageAt(cadence, (ctx) => {
       const { count } = average;

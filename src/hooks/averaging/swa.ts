@@ -1,4 +1,4 @@
-// swa: stochastic weight averaging, the plain mean of the parameters from some point of the run on.
+// swa: stochastic weight averaging, the mean of the parameters over the last part of the run.
 import { checkCadence, type Cadence, type CadenceOptions, type Quantity } from "../../core/cadence.ts";
 import type { ContextOf } from "../../core/context.types.ts";
 import type { Hook } from "../../core/hook.ts";
@@ -10,11 +10,11 @@ import { averageAt, ParamAverage } from "./average.ts";
 export interface SwaOptions {
   /** Default `swa`. */
   readonly name?: string;
-  /** When averaging begins: `"10 epochs"`, `"2000 steps"`. Default `"75%"`. */
+  /** When averaging starts: `"10 epochs"`, `"2000 steps"`. Default `"75%"`. */
   readonly from?: Quantity;
-  /** How often parameters join the mean. Default `"1 epoch"`. */
+  /** How often the parameters are added to the mean. Default `"1 epoch"`. */
   readonly every?: Cadence;
-  /** `end` (default): the mean becomes the model's parameters when training ends, unless it failed. `eval`: evaluations see it, the model keeps its own. */
+  /** `end` (default): the mean becomes the model's parameters when training ends, unless it failed. `eval`: only evaluations use it. */
   readonly apply?: "end" | "eval";
 }
 
@@ -48,9 +48,9 @@ function makeSwa(options: SwaOptions = {}): Hook {
 
   return {
     name,
-    // Before monitors: a best model that one of them restores at the end must have the last word.
+    // Before monitors, so that a best model restored by one of them at the end is not overwritten.
     stage: "user",
-    // After a resume others find it before its next update.
+    // After a resume, other hooks find the mean before its next update.
     onTrainBegin: (ctx) => void average.tensors(ctx),
     ...averageAt(cadence, (ctx) => average.add(ctx, 1 / (average.count + 1))),
     ...(apply === "eval"

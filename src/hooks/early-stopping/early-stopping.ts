@@ -1,4 +1,4 @@
-// Ends the run when what it watches no longer improves, and can put the best parameters back.
+// earlyStopping: ends the run when a metric stops improving, and can restore the best parameters.
 import { printLine, warnUser } from "../../platform/print.ts";
 import type { Cadence } from "../../core/cadence.ts";
 import type { ContextOf } from "../../core/context.types.ts";
@@ -11,10 +11,10 @@ import { evalLoaderNames, monitorValue, unknownMonitor } from "../../core/names.
 import { checkStopOptions, EARLY_STOPPING_CHECKS, makeTrackers } from "./options.ts";
 import { type Tracker, type TrackerState, brief } from "./tracker.ts";
 
-/** One value for all monitored metrics, or one for each by its name. */
+/** One value for all monitored metrics, or one per metric by name. */
 export type PerMonitor<T> = T | Readonly<Record<string, T>>;
 
-/** Decides from what each metric says by itself: would it stop? */
+/** Decides whether to stop, given which metrics alone would stop the run. */
 export type CombineFn = (
   wouldStop: Readonly<Record<string, boolean>>,
   metrics: Readonly<Record<string, number>>,
@@ -23,37 +23,37 @@ export type CombineFn = (
 /** Options of `earlyStopping`. */
 export interface EarlyStoppingOptions {
   readonly name?: string;
-  /** One metric or several. Default `val/loss`. On steps `loss` is the step's own, `train/loss` the epoch's mean so far. */
+  /** One metric or several. Default `val/loss`. With `checkOn: "step"`, `loss` is the step's and `train/loss` the epoch's mean so far. */
   readonly monitor?: string | readonly string[];
-  /** With several metrics: stop when any says so (the default), when all do, or as a function decides. */
+  /** With several metrics: stop when any of them would stop (default), when all would, or as a function decides. */
   readonly combine?: "any" | "all" | CombineFn;
-  /** Default `auto`: more is better for accuracies, scores and the like, less for the rest. */
+  /** Whether lower or higher is better. Default `auto`: higher for accuracies, scores and the like, lower otherwise. */
   readonly mode?: PerMonitor<"min" | "max" | "auto">;
-  /** How long without improvement: a number of checks, `"3 epochs"` or `"500 steps"`. Default 3 checks. */
+  /** How long to wait for an improvement: a number of checks, `"3 epochs"` or `"500 steps"`. Default 3 checks. */
   readonly patience?: number | string;
-  /** What counts as better: by more than this, or by more than a share such as `"1%"` of the best. Default 0. */
+  /** The smallest change that counts as an improvement: a number, or a share of the best value such as `"1%"`. Default 0. */
   readonly minDelta?: PerMonitor<number | string>;
-  /** Only what is better than this counts as an improvement. */
+  /** Only values better than this count as improvements. */
   readonly baseline?: PerMonitor<number>;
-  /** Good enough: stops at once when reached. */
+  /** Stops at once when the metric reaches this value. */
   readonly stoppingThreshold?: PerMonitor<number>;
-  /** Stops at once when it gets worse than this. */
+  /** Stops at once when the metric is worse than this value. */
   readonly divergenceThreshold?: PerMonitor<number>;
   /** Stops at once when a metric is NaN or infinite. Default true. */
   readonly checkFinite?: boolean;
-  /** Looks at nothing before this much of the run has passed: `"2 epochs"`, `"500 steps"`, `"10%"`. */
+  /** When checks start: `"2 epochs"`, `"500 steps"`, `"10%"`. Default: at once. */
   readonly startFrom?: number | string;
-  /** Default `eval`; `epoch` when it watches `train/…` only. */
+  /** When the metric is checked. Default `eval`; `epoch` when all metrics are `train/…`. */
   readonly checkOn?: "eval" | "epoch" | "step";
-  /** Which of these occasions are checks, for a metric that is not there each time. */
+  /** Which of these events are checks, for a metric that is not computed every time. */
   readonly every?: Cadence;
-  /** A metric that is not there is an error (the default), or just no check, and a warning at the end if it never came. */
+  /** True (default): a missing metric is an error. False: the check is left out, and a metric that never came is a warning at the end. */
   readonly strict?: boolean;
-  /** Says at each check how things stand. */
+  /** Prints the metric and its best value at each check. */
   readonly verbose?: boolean;
   /**
-   * Puts the parameters of the best check (of the first metric) back at the end, whoever ended the run. They are kept in
-   * the engine's memory (`true`, `memory`), or come from the best of the run's checkpoints (`checkpoint`). Default false.
+   * Restores the parameters of the best check (of the first metric) at the end, whatever ended the run: from the engine's
+   * memory (`true`, `memory`) or from the best of the run's checkpoints (`checkpoint`). Default false.
    */
   readonly restoreBest?: boolean | "memory" | "checkpoint";
 }
@@ -86,7 +86,7 @@ function makeEarlyStopping(options: EarlyStoppingOptions = {}): Hook {
   const every = cadences.filter((cadence) => cadence !== undefined && cadence !== false);
   let kept: DeviceTensors | HostTensors | undefined;
   let keptStep = 0;
-  /** Metrics that have come in this call of `fit`. */
+  /** Metrics seen in this call of `fit`. */
   const come = new Set<string>();
 
   const drop = (): void => {
@@ -101,7 +101,7 @@ function makeEarlyStopping(options: EarlyStoppingOptions = {}): Hook {
     if (missing >= 0) {
       if (!strict) return;
       const { message } = unknownMonitor(name, monitors[missing]!, ctx.metrics);
-      throw new OptionError(`${message} If it comes only now and then, say \`strict: false\`.`);
+      throw new OptionError(`${message} If it is not computed every time, set \`strict: false\`.`);
     }
     const verdicts = trackers.map((tracker, i) => tracker.observe(values[i]!, ctx));
     if (restoreBest === "memory" && verdicts[0]!.improved) {
@@ -120,14 +120,14 @@ function makeEarlyStopping(options: EarlyStoppingOptions = {}): Hook {
     const wouldStop = verdicts.map(({ why }) => why !== undefined);
     if (decide(wouldStop, ctx)) {
       const why = verdicts.flatMap((verdict) => verdict.why ?? []).join(" and ");
-      ctx.stop(`${name}: ${why || "its `combine` function says so"}`);
+      ctx.stop(`${name}: ${why || "its `combine` function decided so"}`);
     }
   }
 
-  /** Without `strict` a misspelt name would otherwise never be noticed. */
+  /** Without `strict`, nothing else would reveal a misspelt name. */
   function warnOfMissing({ config, metrics }: ContextOf<"trainEnd">): void {
     const missing = trackers.find(({ monitor, state }) => state.best === null && !come.has(monitor));
-    if (missing) warnUser(config, `${unknownMonitor(name, missing.monitor, metrics).message} So it never checked it.`);
+    if (missing) warnUser(config, `${unknownMonitor(name, missing.monitor, metrics).message} It was never checked.`);
   }
 
   function decide(wouldStop: readonly boolean[], ctx: CheckContext): boolean {
@@ -146,22 +146,22 @@ function makeEarlyStopping(options: EarlyStoppingOptions = {}): Hook {
       come.clear();
       if (strict && checkOn === "eval" && ctx.config.eval === undefined) {
         throw new OptionError(
-          `${name}: it checks \`${monitors.join("`, `")}\` after evaluations, but there are none: give the trainer \`eval\`, or say \`checkOn: "epoch"\`.`,
+          `${name}: it checks \`${monitors.join("`, `")}\` after evaluations, but there are none: give the trainer \`eval\`, or set \`checkOn: "epoch"\`.`,
         );
       }
       if (restoreBest === "checkpoint" && !ctx.checkpoints.enabled) {
         throw new OptionError(
-          `${name}: \`restoreBest: "checkpoint"\` needs a place for checkpoints: give the trainer \`runDir\` or a \`store\`, or say \`restoreBest: "memory"\`.`,
+          `${name}: \`restoreBest: "checkpoint"\` needs a place for checkpoints: give the trainer \`runDir\` or a \`store\`, or set \`restoreBest: "memory"\`.`,
         );
       }
-      // A run that starts, or starts over, owes nothing to what an earlier one has seen.
+      // A new run does not continue an earlier one's checks.
       if (ctx.step > 0) return;
       drop();
       for (const tracker of trackers) tracker.reset();
     },
     ...(checkOn === "eval" && {
       onEvalEnd(ctx: ContextOf<"evalEnd">) {
-        // With several loaders the check comes after the last: then every metric is of this evaluation.
+        // With several loaders, check after the last one, when every metric is of this evaluation.
         if (ctx.phase !== "eval" || ctx.partial || ctx.loaderName !== evalLoaderNames(ctx.config.eval).at(-1)) return;
         check(ctx, (monitor) => monitorValue(ctx.metrics, monitor));
       },
@@ -190,13 +190,13 @@ function makeEarlyStopping(options: EarlyStoppingOptions = {}): Hook {
         if (bestStep !== ctx.step) await restoreBestCheckpoint(ctx, name, trackers[0]!, was);
         return;
       }
-      // The parameters of the best step are in place already when it is the last one.
+      // If the best step is the last one, its parameters are in place.
       if (kept !== undefined && keptStep !== ctx.step) ctx.setParams(kept, was);
     },
     state() {
       const states = Object.fromEntries(trackers.map((each) => [each.monitor, { ...each.state }]));
       const json = { trackers: states, keptStep };
-      // As they are, not read: a checkpoint holds them until they are written.
+      // The tensors stay on the engine until the checkpoint writes them.
       return kept === undefined || isFreed(kept) ? { json } : { json, tensors: kept };
     },
     load({ json, tensors }) {
@@ -216,8 +216,8 @@ const isOnDevice = (kept: DeviceTensors | HostTensors | undefined): kept is Devi
 const isFreed = (kept: DeviceTensors | HostTensors): boolean => isOnDevice(kept) && kept.freed;
 
 /**
- * Puts the weights of the best check's checkpoint in place; when that check was not saved, those of the best that was.
- * `was` says what the best check was.
+ * Restores the weights of the best check's checkpoint or, if that check was not saved, of the best saved one. `was`
+ * describes the best check.
  */
 async function restoreBestCheckpoint(
   ctx: ContextOf<"trainEnd">,
@@ -225,10 +225,10 @@ async function restoreBestCheckpoint(
   tracker: Tracker,
   was: string,
 ): Promise<void> {
-  // Of a run that was resumed from an older checkpoint, newer ones may still lie there.
+  // After a resume from an older checkpoint, newer ones of the earlier run may still be there.
   const saved = ctx.checkpoints.list().filter(({ step }) => step <= ctx.step);
   const values = saved.map(({ metrics }) => monitorValue(metrics, tracker.monitor));
-  // By its step first: a metric of the steps alone is not in a manifest, and one that was saved later may be the same.
+  // By step first: manifests lack metrics of single steps, and a later checkpoint may have the same value.
   const exact = saved.findLastIndex(({ step }) => step === tracker.state.bestStep);
   const at = exact >= 0 ? exact : tracker.bestOf(values);
   const checkpoint = saved[at];
@@ -237,7 +237,7 @@ async function restoreBestCheckpoint(
     return warnUser(ctx.config, `${name}: ${was}, but ${none}: the parameters stay those of the last step.`);
   }
   const weights = await ctx.checkpoints.weights(checkpoint.name);
-  // They come with buffers, which stay those of the last step.
+  // The checkpoint's buffers are left out: those of the last step stay.
   const params = Object.fromEntries(ctx.params.names.map((each) => [each, weights[each]!]));
   const from =
     exact >= 0 ? "" : `, and was not saved; of what was, ${checkpoint.name} is best with ${brief(values[at]!)}`;

@@ -1,4 +1,4 @@
-// The options of earlyStopping, checked and made into one tracker for each metric.
+// The options of earlyStopping: their checks, and one tracker per metric made from them.
 import { checkCadence } from "../../core/cadence.ts";
 import { OptionError } from "../../core/errors.ts";
 import { directionOf } from "../../core/names.ts";
@@ -10,7 +10,7 @@ import { Tracker, type Patience } from "./tracker.ts";
 const PERCENT = /^\s*([0-9.]+)\s*%\s*$/;
 const PATIENCE = /^\s*([0-9]+)(?:\s*(check|epoch|step)s?)?\s*$/;
 
-/** One of these for all metrics, or a map by metric. */
+/** One value for all metrics, or a map by metric. */
 const each = (check: Check): Check => ({
   expected: `${check.expected}, or one for each metric by name`,
   schema: { anyOf: [check.schema ?? {}, { type: "object", additionalProperties: check.schema ?? {} }] },
@@ -55,7 +55,7 @@ const PER_MONITOR = ["mode", "minDelta", "baseline", "stoppingThreshold", "diver
 const monitorsOf = ({ monitor = "val/loss" }: EarlyStoppingOptions): readonly string[] =>
   typeof monitor === "string" ? [monitor] : [...new Set(monitor)];
 
-/** What the checks of single options do not see: cadences, and metrics that are not monitored. */
+/** Checks what involves more than one option: cadences, and maps that name metrics that are not monitored. */
 export function checkStopOptions(options: EarlyStoppingOptions): void {
   const owner = options.name ?? "earlyStopping";
   if (options.every !== undefined) checkCadence(`${owner}: every`, options.every);
@@ -72,7 +72,7 @@ export function checkStopOptions(options: EarlyStoppingOptions): void {
   }
 }
 
-/** The value for one metric; of a map that leaves it out, none. */
+/** The value for one metric; undefined where a map leaves it out. */
 function forMonitor<T extends number | string>(value: PerMonitor<T> | undefined, monitor: string): T | undefined {
   return typeof value === "object" ? value[monitor] : value;
 }

@@ -1,6 +1,6 @@
-// One monitored metric: its best value so far, and for how long there has been none better.
+// One monitored metric: its best value, and how long ago it last improved.
 
-/** How long to wait for a better value. */
+/** How long to wait for an improvement. */
 export interface Patience {
   readonly value: number;
   readonly unit: "check" | "epoch" | "step";
@@ -8,7 +8,7 @@ export interface Patience {
 
 export interface TrackerOptions {
   readonly mode: "min" | "max";
-  /** How much better counts as better; with `relative` as a share of the best value. */
+  /** The smallest change that counts as an improvement; with `relative`, a share of the best value. */
   readonly minDelta: number;
   readonly relative: boolean;
   readonly patience: Patience;
@@ -18,12 +18,12 @@ export interface TrackerOptions {
   readonly checkFinite: boolean;
 }
 
-// Types, not interfaces: only those are known to be plain data, which is what state is made of.
+// Type aliases, not interfaces: TypeScript accepts only these as the plain data of a hook's state.
 
 /** When a value was seen. */
 export type At = { readonly step: number; readonly epoch: number };
 
-/** What a tracker remembers. */
+/** The tracker's part of the hook's state. */
 export type TrackerState = {
   readonly best: number | null;
   readonly bestStep: number;
@@ -36,13 +36,13 @@ export interface Verdict {
   readonly improved: boolean;
   /** Why this metric would end the run. */
   readonly why?: string;
-  /** It went wrong: no other metric can outvote it. */
+  /** The metric diverged or is not finite: the run stops whatever the other metrics say. */
   readonly failed?: boolean;
 }
 
 const START: TrackerState = { best: null, bestStep: 0, checks: 0, since: null };
 
-/** Four digits: enough to recognise a value in a message. */
+/** Four digits, for messages. */
 export const brief = (value: number): string => String(Number(value.toPrecision(4)));
 const plural = (count: number, unit: string): string => `${count} ${unit}${count === 1 ? "" : "s"}`;
 
@@ -60,14 +60,14 @@ export class Tracker {
     this.state = START;
   }
 
-  /** Looks at the value of one check. */
+  /** Records the value of one check. */
   observe(value: number, at: At): Verdict {
     const { baseline, checkFinite, divergenceThreshold, stoppingThreshold } = this.#options;
     const { monitor } = this;
     const before = this.state;
     const improved = Number.isFinite(value) && (before.best === null || this.#better(value, before.best));
     if (improved) this.state = { ...this.state, best: value, bestStep: at.step };
-    // A value that is the best so far but no better than the baseline is remembered, and the waiting goes on.
+    // A new best value that does not beat the baseline is recorded, but does not reset the wait.
     const counts = improved && (baseline === undefined || this.#better(value, baseline));
     this.state = counts
       ? { ...this.state, checks: 0, since: { step: at.step, epoch: at.epoch } }
@@ -86,14 +86,14 @@ export class Tracker {
     return waited < patience.value ? { improved } : { improved, why: this.#stalled(plural(waited, patience.unit)) };
   }
 
-  /** The first of the best of these values; −1 when none is finite. */
+  /** The index of the best of these values, the first of equals; −1 when none is finite. */
   bestOf(values: readonly (number | undefined)[]): number {
     const finite = values.filter((value) => value !== undefined && Number.isFinite(value)) as number[];
     const best = this.#options.mode === "min" ? Math.min(...finite) : Math.max(...finite);
     return values.indexOf(best);
   }
 
-  /** How long there has been no improvement, in the unit of the patience. */
+  /** The time since the last improvement, in the unit of the patience. */
   waited(at: At): number {
     const { checks, since } = this.state;
     const { unit } = this.#options.patience;
@@ -115,7 +115,7 @@ export class Tracker {
     return mode === "min" ? value < than - delta : value > than + delta;
   }
 
-  /** Is `value` on the bad side of `threshold`? NaN is. */
+  /** Is `value` worse than `threshold`? NaN is. */
   #beyond(threshold: number, value: number): boolean {
     return this.#options.mode === "min" ? !(value <= threshold) : !(value >= threshold);
   }

@@ -1,4 +1,4 @@
-// modelCheckpoint: when to save, under which name, and what of it to keep.
+// modelCheckpoint: saves checkpoints at intervals or when a metric improves, and removes old ones.
 import type { Cadence } from "../../core/cadence.ts";
 import type { ContextOf } from "../../core/context.types.ts";
 import { component } from "../../core/component.ts";
@@ -14,54 +14,54 @@ import { warnUser } from "../../platform/print.ts";
 
 /** Options of `modelCheckpoint`. */
 export interface ModelCheckpointOptions {
-  /** Default `modelCheckpoint`. Each name has its own checkpoints: hooks of other names never remove them. */
+  /** Default `modelCheckpoint`. A hook only removes checkpoints saved under its own name. */
   readonly name?: string;
   /**
-   * How often: `"500 steps"` or 500, `"2 epochs"`, `"10 min"`, `{ at: [100, 1000] }`. Default: every epoch; with
-   * `monitor`, whenever the metric is new. With both, the first new value after each occasion is compared.
+   * How often to save: `"500 steps"` or 500, `"2 epochs"`, `"10 min"`, `{ at: [100, 1000] }`. Default: every epoch; with
+   * `monitor`, whenever the metric has a new value. With both, the first new value after each due time is compared.
    */
   readonly every?: Cadence;
-  /** The metric by which the best are chosen, such as `val/loss`. */
+  /** The metric that decides which checkpoints are best, such as `val/loss`. */
   readonly monitor?: string;
-  /** Default `auto`: more is better for accuracies, scores and the like, less for the rest. */
+  /** Whether lower or higher is better. Default `auto`: higher for accuracies, scores and the like, lower otherwise. */
   readonly mode?: "min" | "max" | "auto";
-  /** How many of the best are kept: -1 all, 0 none. Default 1, or `saveTotalLimit`. Needs `monitor`; without, only -1 and 0. */
+  /** How many of the best to keep: -1 all, 0 none. Default 1, or `saveTotalLimit`. Without `monitor` only -1 and 0 are valid. */
   readonly saveTopK?: number;
-  /** How many of the newest are kept beside the best; true is 1. Default true. */
+  /** How many of the newest to keep in addition to the best; true is 1. Default true. */
   readonly saveLast?: boolean | number;
-  /** Saved too, and kept for ever: `"10 epochs"`, or a number of steps. */
+  /** Additional checkpoints that are never removed: `"10 epochs"`, or a number of steps. */
   readonly milestones?: Cadence;
-  /** Never more than so many: the best with `monitor`, else the newest. `saveLast` and milestones come on top. */
+  /** The most checkpoints to keep: the best with `monitor`, otherwise the newest. `saveLast` and milestones are not counted. */
   readonly saveTotalLimit?: number;
-  /** Compare at the epoch's end instead of right after the evaluation. Default: for `train/…` metrics, and without `eval`. */
+  /** Compare at the end of the epoch instead of after the evaluation. Default: true for `train/…` metrics and without `eval`. */
   readonly saveOnTrainEpochEnd?: boolean;
-  /** `epoch_{epoch}_loss_{val/loss:.2f}`. Default `step-000500`. A name that is taken gets the step behind it. */
+  /** `epoch_{epoch}_loss_{val/loss:.2f}`. Default `step-000500`. A name that is taken gets the step appended. */
   readonly filename?: string;
   /** `{val/loss:.2f}` becomes `val_loss=0.31` instead of `0.31`. Default true. */
   readonly autoInsertMetricName?: boolean;
-  /** `pt` keeps model and optimizer as PyTorch does. Default `safetensors`. */
+  /** `pt` writes model and optimizer in PyTorch's format. Default `safetensors`. */
   readonly format?: WeightsFormatName;
-  /** Reads a checkpoint back before it counts as saved and older ones go; the steps do not wait for it. Default true. */
+  /** Reads a checkpoint back before older ones are removed; training does not wait for it. Default true. */
   readonly verify?: boolean;
-  /** Also saves how the run ends: the last state, or after an error or a signal the last that is whole. Default true. */
+  /** Also saves when the run ends: the last state, or after an error or a signal the last consistent one. Default true. */
   readonly atEnd?: boolean;
-  /** A save that fails is tried again at the next boundary; so many failures in a row end the run. Default 3. */
+  /** A failed save is retried at the next boundary; this many consecutive failures end the run. Default 3. */
   readonly maxFailures?: number;
-  /** A `monitor`, or a metric in `filename`, that is not there is an error (the default), or just no reason to save, and a warning at the end if it never came. */
+  /** True (default): a missing metric in `monitor` or `filename` is an error. False: nothing is compared, and a metric that never came is a warning at the end. */
   readonly strict?: boolean;
 }
 
-/** The best of a modelCheckpoint with `monitor`. */
+/** The best checkpoint of a modelCheckpoint with `monitor`. */
 export interface BestCheckpoint {
   readonly name: string;
-  /** Where it lies, for stores on a disk. */
+  /** Its directory, for stores on a disk. */
   readonly dir?: string;
   readonly metric: string;
   readonly value: number;
   readonly step: number;
 }
 
-/** Where other hooks find the best checkpoint so far; of several hooks with a `monitor`, what the last to save knows. */
+/** Where other hooks find the best checkpoint so far. With several monitoring hooks, that of the one that saved last. */
 export const bestCheckpoint = sharedKey<BestCheckpoint>("bestCheckpoint");
 
 type SaveContext = ContextOf<"stepEnd"> | ContextOf<"epochEnd"> | ContextOf<"evalEnd">;
@@ -85,7 +85,7 @@ function makeModelCheckpoint(options: ModelCheckpointOptions = {}): Hook {
   const names = new CheckpointNames(name, plan.template);
   const record = new CheckpointRecord(plan);
   let checkpoints: Checkpoints;
-  /** When the metric is compared, and whether it is new then without an evaluation. */
+  /** When the metric is compared, and whether it has a new value then without an evaluation. */
   let compareAt: "evalEnd" | "epochEnd" = "evalEnd";
   let alwaysNew = false;
   let failures = 0;
@@ -106,19 +106,19 @@ function makeModelCheckpoint(options: ModelCheckpointOptions = {}): Hook {
     ctx.requestSave(reason, saveOptions);
   }
 
-  /** What is due whatever the metric says. The boundary's evaluation comes before the save, so its name has fresh values. */
+  /** Saves that do not depend on the metric. The boundary's evaluation precedes the save, so its name has current values. */
   function askIfDue(ctx: SaveContext, event: Occasions["event"]): void {
     if (due(ctx, milestones, event)) ask(ctx, "milestone");
     else if (keepsNewest && due(ctx, every, event)) ask(ctx, "interval");
   }
 
-  /** The metric is new: it counts if an occasion has come since the last time. */
+  /** The metric has a new value, which counts if a save has become due since the last one. */
   function compare(ctx: SaveContext): void {
     const value = monitorValue(ctx.metrics, monitor!);
     if (value === undefined) {
       if (!strict) return;
       const { message } = unknownMonitor(name, monitor!, ctx.metrics);
-      throw new OptionError(`${message} If it comes only now and then, say \`strict: false\`.`);
+      throw new OptionError(`${message} If it is not computed every time, set \`strict: false\`.`);
     }
     came = true;
     record.fresh(ctx.step);
@@ -127,7 +127,7 @@ function makeModelCheckpoint(options: ModelCheckpointOptions = {}): Hook {
     else if (keepsNewest) ask(ctx, "last");
   }
 
-  /** Without `strict` a misspelt name would otherwise never be noticed. */
+  /** Without `strict`, nothing else would reveal a misspelt name. */
   function warnOfMissing({ config, metrics, status }: ContextOf<"trainEnd">): void {
     if (came || record.best || status === "error") return;
     const { message } = unknownMonitor(name, monitor!, metrics);
@@ -165,7 +165,7 @@ function makeModelCheckpoint(options: ModelCheckpointOptions = {}): Hook {
       ({ checkpoints } = ctx);
       failures = 0;
       came = false;
-      // A run that starts, or starts over, owes nothing to what an earlier one has seen.
+      // A new run does not continue an earlier one's record.
       if (ctx.step === 0) {
         record.reset();
         ctx.shared.delete(bestCheckpoint);
@@ -186,7 +186,7 @@ function makeModelCheckpoint(options: ModelCheckpointOptions = {}): Hook {
       },
     }),
     onEpochEnd(ctx) {
-      // An epoch that the run's end cuts short is for `atEnd`; one that a hook skips is over.
+      // An epoch interrupted by the end of the run is left to `atEnd`; a skipped epoch counts as finished.
       if (ctx.partial && (ctx.status !== "training" || ctx.step === ctx.totalSteps)) return;
       if (monitor !== undefined && compareAt === "epochEnd" && !ctx.partial && (alwaysNew || record.unread)) {
         record.unread = false;
@@ -198,10 +198,12 @@ function makeModelCheckpoint(options: ModelCheckpointOptions = {}): Hook {
       onBeforeSave({ saving }: ContextOf<"beforeSave">) {
         const { problem } = names;
         names.problem = undefined;
-        // The last save of a run is worth more than its name.
+        // The last save of a run is worth having under any name.
         if (problem === undefined || !strict || isLast(saving.reason)) return;
         const { message } = problem as Error;
-        throw new OptionError(`${name}: ${message} If it comes only later, say \`strict: false\`.`, { cause: problem });
+        throw new OptionError(`${name}: ${message} If it is computed only later, set \`strict: false\`.`, {
+          cause: problem,
+        });
       },
     }),
     onAfterSave(ctx) {
@@ -216,7 +218,7 @@ function makeModelCheckpoint(options: ModelCheckpointOptions = {}): Hook {
       const { by, reason, error, name: failed } = ctx.failedSave;
       if (!by.includes(name)) return;
       failures++;
-      // The run is ending because of it: the emergency save that failed too is no news.
+      // The run is ending because of these failures: do not report the failed emergency save too.
       if (failures > maxFailures) return;
       if (failures === maxFailures) {
         const times = failures === 1 ? "" : `, ${failures} times in a row`;

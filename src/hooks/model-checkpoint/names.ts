@@ -1,8 +1,8 @@
-// Names for a hook's checkpoints: from its template, and never one that would overwrite another checkpoint.
+// Names for a hook's checkpoints: from its template, and never the name of another checkpoint.
 import type { NameTemplate } from "../../checkpoint/name-template.ts";
 import type { SavedCheckpoint } from "../../core/saving.ts";
 
-/** Leaves room in what a file system takes for what makes a name unique. */
+/** Leaves room within a file system's limit for a suffix that makes the name unique. */
 const LONGEST = 70;
 
 interface Moment {
@@ -16,7 +16,7 @@ const stepName = (step: number): string => `step-${String(step).padStart(6, "0")
 export class CheckpointNames {
   readonly #hook: string;
   readonly #template: NameTemplate | undefined;
-  /** Why the template gave no name the last time. */
+  /** Why the template could not be rendered the last time. */
   problem: unknown;
 
   constructor(hook: string, template: NameTemplate | undefined) {
@@ -24,7 +24,7 @@ export class CheckpointNames {
     this.#template = template;
   }
 
-  /** Never throws: an emergency is no time for it. `list` is what is there, `leaving` what may still be on its way out. */
+  /** Never throws, since an emergency save needs a name too. `list` holds the checkpoints, `leaving` those being removed. */
   nameFor(moment: Moment, list: readonly SavedCheckpoint[], leaving: ReadonlySet<string>): string {
     const { step } = moment;
     const taken = (name: string): boolean =>
@@ -48,12 +48,12 @@ export class CheckpointNames {
     }
   }
 
-  /** The same step once more, such as the end of an epoch after its last step, takes the place of what only this hook has. */
+  /** A second save of the same step, such as at the end of the epoch, replaces a checkpoint that only this hook keeps. */
   #mayReplace({ step, by = [] }: SavedCheckpoint, now: number): boolean {
     return step === now && by.length === 1 && by[0] === this.#hook;
   }
 }
 
-/** A name that an earlier run has taken is saved with the run's id behind it. */
+/** A name used by an earlier run has the run's id appended. */
 const hasName = (saved: SavedCheckpoint, name: string): boolean =>
   saved.name === name || saved.name === `${name}-${saved.runId}`;

@@ -6,7 +6,7 @@ describe("options", () => {
   it.each<[object, RegExp]>([
     [{ montior: "x" }, /modelCheckpoint: unknown option `montior`. Did you mean `monitor`\?/],
     [{ saveTopK: 1.5, monitor: "x" }, /Expected `saveTopK` to be a whole number ≥ -1, got `1.5`/],
-    [{ saveTopK: 3 }, /`saveTopK` compares checkpoints by a metric: give `monitor`, or say `saveLast: 3`/],
+    [{ saveTopK: 3 }, /`saveTopK` compares checkpoints by a metric: give `monitor`, or set `saveLast: 3`/],
     [{ mode: "max" }, /`mode` compares checkpoints by a metric: give `monitor`/],
     [{ mode: "best", monitor: "x" }, /Expected `mode` to be one of "min", "max", "auto"/],
     [{ saveLast: -1 }, /Expected `saveLast` to be true or false or a whole number ≥ 0/],
@@ -17,13 +17,13 @@ describe("options", () => {
     [{ every: 5, saveLast: false }, /`every` asks for checkpoints, but no rule would keep them/],
     [
       { every: { every: 5, atEnd: true }, atEnd: false },
-      /`every.atEnd` asks for a save at the end and `atEnd: false` for none/,
+      /`every.atEnd` asks for a save at the end, but `atEnd: false` forbids it/,
     ],
     [{ milestones: { every: 5, atEnd: true } }, /`milestones` has no `atEnd`/],
     [{ milestones: "often" }, /modelCheckpoint: milestones/],
     [{ filename: "{val/loss" }, /modelCheckpoint: filename: .*brace without its partner/],
     [{ filename: "" }, /Expected `filename` to be a non-empty string/],
-    [{ autoInsertMetricName: false }, /`autoInsertMetricName` is about the metrics in `filename`/],
+    [{ autoInsertMetricName: false }, /`autoInsertMetricName` needs `filename`/],
     [{ format: "onnx" }, /Expected `format` to be one of "safetensors", "pt"/],
     [{ maxFailures: 0 }, /Expected `maxFailures` to be a whole number ≥ 1/],
   ])("%j", (options, message) => {

@@ -1,4 +1,4 @@
-// The options of modelCheckpoint, checked and made into what the hook goes by.
+// The options of modelCheckpoint: their checks, and the plan of when to save and what to keep.
 import { WEIGHT_FORMATS } from "../../core/saving.ts";
 import { NameTemplate } from "../../checkpoint/name-template.ts";
 import type { RetentionRules } from "../../checkpoint/retention.ts";
@@ -27,7 +27,7 @@ export const MODEL_CHECKPOINT_CHECKS = {
   strict: is.boolean,
 };
 
-/** A cadence and the boundary at which it is asked: one in whole epochs saves at their ends, any other after steps. */
+/** A cadence and the boundary at which it is asked: epoch ends for whole epochs, otherwise after steps. */
 export interface Occasions {
   readonly cadence: Cadence;
   readonly event: "stepEnd" | "epochEnd";
@@ -38,7 +38,7 @@ export interface CheckpointPlan {
   readonly every: Occasions | undefined;
   readonly milestones: Occasions | undefined;
   readonly monitor: string | undefined;
-  /** Is one that is not among the best kept, for being new? Else it need not be written. */
+  /** Are new checkpoints kept even when they are not among the best? Otherwise these are not written. */
   readonly keepsNewest: boolean;
   readonly rules: RetentionRules;
   readonly template: NameTemplate | undefined;
@@ -51,19 +51,17 @@ export function checkpointPlan(options: ModelCheckpointOptions): CheckpointPlan 
   if (milestones !== undefined) checkCadence(`${name}: milestones`, milestones);
   if (monitor === undefined) checkUnmonitored(name, options);
   if (!atEnd && typeof every === "object" && every.atEnd)
-    throw new OptionError(`${name}: \`every.atEnd\` asks for a save at the end and \`atEnd: false\` for none.`);
+    throw new OptionError(`${name}: \`every.atEnd\` asks for a save at the end, but \`atEnd: false\` forbids it.`);
   if (typeof milestones === "object" && milestones.atEnd)
     throw new OptionError(
       `${name}: \`milestones\` has no \`atEnd\`: the hook's own option \`atEnd\` saves at the end.`,
     );
   if (filename === undefined && options.autoInsertMetricName !== undefined)
-    throw new OptionError(
-      `${name}: \`autoInsertMetricName\` is about the metrics in \`filename\`, which is not given.`,
-    );
+    throw new OptionError(`${name}: \`autoInsertMetricName\` needs \`filename\`.`);
 
   const newest = Number(saveLast);
   const keepsNewest = newest > 0 || (monitor === undefined && (saveTotalLimit !== undefined || saveTopK === -1));
-  // With a monitor a save comes with each new value, unless told otherwise.
+  // With a monitor, the default is a save with each new value.
   const regular = every ?? (monitor === undefined && keepsNewest ? "1 epoch" : undefined);
   return {
     name,
@@ -76,17 +74,17 @@ export function checkpointPlan(options: ModelCheckpointOptions): CheckpointPlan 
   };
 }
 
-/** What makes no sense without a metric to compare by. */
+/** Rejects options that need a metric to compare by. */
 function checkUnmonitored(name: string, options: ModelCheckpointOptions): void {
   const { every, mode, saveTopK, saveLast = true, saveTotalLimit, saveOnTrainEpochEnd } = options;
   const wrong = (key: string, wayOut: string): OptionError =>
     new OptionError(`${name}: \`${key}\` compares checkpoints by a metric: give \`monitor\`${wayOut}.`);
   if (mode !== undefined) throw wrong("mode", "");
-  if (saveOnTrainEpochEnd !== undefined) throw wrong("saveOnTrainEpochEnd", ', or say `every: "1 epoch"`');
-  if (saveTopK !== undefined && saveTopK > 0) throw wrong("saveTopK", `, or say \`saveLast: ${saveTopK}\``);
+  if (saveOnTrainEpochEnd !== undefined) throw wrong("saveOnTrainEpochEnd", ', or set `every: "1 epoch"`');
+  if (saveTopK !== undefined && saveTopK > 0) throw wrong("saveTopK", `, or set \`saveLast: ${saveTopK}\``);
   if (every === undefined || saveTopK === -1 || saveTotalLimit !== undefined || Number(saveLast) > 0) return;
   throw new OptionError(
-    `${name}: \`every\` asks for checkpoints, but no rule would keep them: say \`saveLast\`, \`saveTotalLimit\`, or \`saveTopK: -1\` for all.`,
+    `${name}: \`every\` asks for checkpoints, but no rule would keep them: set \`saveLast\`, \`saveTotalLimit\`, or \`saveTopK: -1\` for all.`,
   );
 }
 

@@ -171,7 +171,7 @@ describe("the best", () => {
     const silent = { name: "silent", logs: ["val/los"] };
     await using trainer = scripted(memoryStore(), [1], [silent, best({ monitor: "val/los" })]);
     await expect(trainer.fit()).rejects.toThrow(
-      /modelCheckpoint: there is no metric `val\/los`. Did you mean `val\/loss`\? Metrics so far: .*val\/x.* say `strict: false`/,
+      /modelCheckpoint: there is no metric `val\/los`. Did you mean `val\/loss`\? Metrics so far: .*val\/x.* set `strict: false`/,
     );
     expect(await keptOf([1, 2], { monitor: "val/los", strict: false })).toEqual([]);
   });

@@ -1,4 +1,4 @@
-// What modelCheckpoint knows about its checkpoints besides what they say themselves, and what of them stays.
+// modelCheckpoint's record of its checkpoints: which have a value of the metric, which is best, and which to keep.
 import { retain, type KeepReason, type RetentionEntry } from "../../checkpoint/retention.ts";
 import type { HookState } from "../../core/hook.ts";
 import { monitorValue } from "../../core/names.ts";
@@ -6,7 +6,7 @@ import type { SavedCheckpoint } from "../../core/saving.ts";
 import type { BestCheckpoint } from "./model-checkpoint.ts";
 import type { CheckpointPlan } from "./options.ts";
 
-/** Names that no checkpoint has: they are not safe. */
+/** Placeholders: a slash is not valid in a checkpoint's name. */
 const CANDIDATE = "/candidate";
 const CARRIED = "/carried";
 
@@ -20,18 +20,18 @@ interface Saved {
 
 export class CheckpointRecord {
   readonly #plan: CheckpointPlan;
-  /** The step whose parameters the monitored value is of. */
+  /** The step at which the monitored metric got its newest value. */
   #freshAt = -1;
-  /** An evaluation has brought a value that no epoch's end has looked at. */
+  /** An evaluation has produced a value that has not been compared at an epoch's end yet. */
   unread = false;
   #askedAt = -1;
-  /** Steps of checkpoints with a value of their own; in others a manifest shows one that was measured earlier. */
+  /** Steps of checkpoints whose value was measured at that step. The manifests of others repeat an earlier value. */
   #scored = new Set<number>();
   #milestones = new Set<number>();
   #best: BestCheckpoint | undefined;
-  /** The best one so far, when it lies where this run does not save: it still takes a place among the best. */
+  /** The best checkpoint, if it is in another directory than this run's. It still counts among the best. */
   #carried: BestCheckpoint | undefined;
-  /** Released, and perhaps not gone yet. */
+  /** Released, but perhaps not removed yet. */
   readonly released = new Set<string>();
 
   constructor(plan: CheckpointPlan) {
@@ -57,7 +57,7 @@ export class CheckpointRecord {
     this.#score(step);
   }
 
-  /** A save of this step is asked for. */
+  /** A save of this step was requested. */
   asked(step: number, isMilestone: boolean): void {
     this.#askedAt = step;
     if (isMilestone) this.#milestones.add(step);
@@ -68,18 +68,18 @@ export class CheckpointRecord {
     if (this.#freshAt === step && this.#askedAt === step) this.#scored.add(step);
   }
 
-  /** Would a checkpoint of this value be one of the best? */
+  /** Would a checkpoint with this value be among the best? */
   isAmongBest(list: readonly SavedCheckpoint[], step: number, value: number): boolean {
     if (!Number.isFinite(value)) return false;
     const metrics = { [this.#plan.monitor!]: value };
     const candidate = { name: CANDIDATE, step, time: Infinity, metrics };
-    // It would take the place of one of the same step.
+    // It would replace a checkpoint of the same step.
     const others = this.#own(list, step).filter((saved) => saved.step !== step);
     const { keep } = retain([...this.#entries(others, step), candidate], this.#plan.rules);
     return keep.get(CANDIDATE)?.some(isRank) ?? false;
   }
 
-  /** One has become durable: the names of those that go now, with `step` at hand. */
+  /** A checkpoint is durable: returns the names of those to remove now. */
   saved(saved: SavedCheckpoint, list: readonly SavedCheckpoint[], step: number): readonly string[] {
     if (saved.step === this.#freshAt) this.#scored.add(saved.step);
     this.released.delete(saved.name);
@@ -94,9 +94,9 @@ export class CheckpointRecord {
     return goes;
   }
 
-  /** After a resume: what is ahead of it, and whether it came from elsewhere. */
+  /** After a resume, from a checkpoint of this directory or another. */
   resumed(from: SavedCheckpoint | undefined, list: readonly SavedCheckpoint[], step: number): void {
-    // Checkpoints of steps that will come once more were not known to the state that was loaded.
+    // The loaded state does not know checkpoints of steps that this run will repeat.
     const own = this.#own(list, step);
     for (const ahead of own) if (ahead.step > step) this.#scored.add(ahead.step);
     if (from && this.#freshAt === from.step) this.#scored.add(from.step);
@@ -106,7 +106,7 @@ export class CheckpointRecord {
     this.#best = this.#bestOf(own);
   }
 
-  /** The parameters are others than those that were evaluated. */
+  /** After a rollback the parameters are no longer those that were evaluated. */
   rolledBack(step: number): void {
     this.#freshAt = -1;
     this.unread = false;
@@ -127,18 +127,18 @@ export class CheckpointRecord {
     this.unread = unread;
     this.#scored = new Set(scored);
     this.#milestones = new Set(milestones);
-    // Of another metric, it says nothing about this one.
+    // Ignore the best by another metric.
     this.#best = best?.metric === this.#plan.monitor ? (best ?? undefined) : undefined;
   }
 
-  /** This hook's checkpoints, oldest first: what the run has left behind by going back is not newer than what it saves now. */
+  /** This hook's checkpoints, oldest first. Those past a rollback count as old, whatever their step. */
   #own(list: readonly SavedCheckpoint[], now: number): SavedCheckpoint[] {
     return list
       .filter(({ name, by }) => by?.includes(this.#plan.name) && !this.released.has(name))
       .sort((a, b) => ageOf(a, now) - ageOf(b, now) || (a.serial ?? 0) - (b.serial ?? 0) || a.time - b.time);
   }
 
-  /** As retention takes them: with a value only where it is the checkpoint's own. */
+  /** Entries for retention, with a value only where it was measured at the checkpoint's step. */
   #entries(own: readonly SavedCheckpoint[], now: number): RetentionEntry[] {
     const entries = own.map((saved): RetentionEntry => {
       const value = this.#valueOf(saved, own);
@@ -154,7 +154,7 @@ export class CheckpointRecord {
     const { rules, monitor } = this.#plan;
     const entries = this.#entries(own, now);
     const { keep } = retain(entries, rules);
-    // Without a value one only fills a place among the best that no other has taken.
+    // A checkpoint without a value is not kept for being among the best.
     const isKept = ({ name, metrics }: RetentionEntry): boolean =>
       keep.get(name)?.some((why) => !isRank(why) || monitor === undefined || Object.hasOwn(metrics, monitor)) ?? false;
     const kept = new Set(entries.filter(isKept).map(({ name }) => name));
@@ -169,7 +169,7 @@ export class CheckpointRecord {
     return this.#milestones.has(step) || reason === "milestone";
   }
 
-  /** The value that counts: finite, of its own step, and not once more for one of the same step. */
+  /** The value, if it is finite and measured at this step; of two checkpoints of a step only the later has it. */
   #valueOf(saved: SavedCheckpoint, own: readonly SavedCheckpoint[]): number | undefined {
     const { monitor } = this.#plan;
     if (monitor === undefined || !this.#scored.has(saved.step)) return undefined;
@@ -191,7 +191,7 @@ export class CheckpointRecord {
     return { name, ...(dir !== undefined && { dir }), metric: this.#plan.monitor!, value, step };
   }
 
-  /** Of equals the first. */
+  /** The better one, the first of equals. */
   #better(a: BestCheckpoint | undefined, b: BestCheckpoint | undefined): BestCheckpoint | undefined {
     if (!a || !b) return a ?? b;
     return (this.#plan.rules.mode === "max" ? b.value > a.value : b.value < a.value) ? b : a;
@@ -200,6 +200,6 @@ export class CheckpointRecord {
 
 const isRank = (reason: KeepReason): boolean => reason === "best" || reason === "limit";
 const ageOf = ({ step }: SavedCheckpoint, now: number): number => (step > now ? -1 : step);
-/** After a step and after the epoch that ends with it there can be two of the same parameters: the later one stands for both. */
+/** A step and the epoch that ends with it can both be saved, with the same parameters: the later checkpoint represents both. */
 const isLastOfStep = (saved: SavedCheckpoint, own: readonly SavedCheckpoint[]): boolean =>
   own.findLast(({ step }) => step === saved.step) === saved;

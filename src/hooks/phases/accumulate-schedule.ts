@@ -1,12 +1,12 @@
-// accumulateSchedule: more (or fewer) micro-batches in a step from some point of the run on.
+// accumulateSchedule: changes the number of micro-batches per step during the run.
 import type { Hook } from "../../core/hook.ts";
 import { component } from "../../core/component.ts";
 import { is } from "../../core/options.ts";
 import { phasesHook, type Phase } from "./phases.ts";
 
-/** A part of the run, and how many micro-batches make a step in it. */
+/** A part of the run and its number of micro-batches per step. */
 export interface AccumulatePhase extends Phase {
-  /** Micro-batches in a step. */
+  /** Micro-batches per step. */
   readonly accumulate: number;
 }
 
@@ -14,13 +14,13 @@ export interface AccumulatePhase extends Phase {
 export interface AccumulateScheduleOptions {
   /** Default `accumulateSchedule`. */
   readonly name?: string;
-  /** In the order of the run; before the first, the trainer's own `accumulate`. */
+  /** In the order of the run. Before the first phase, the trainer's `accumulate` applies. */
   readonly schedule: readonly AccumulatePhase[];
 }
 
 /**
- * A run's length in steps is reckoned with the trainer's own `accumulate`: with a learning-rate schedule or shares such
- * as `"10%"`, say the length as `steps`.
+ * The length of the run in steps is computed from the trainer's `accumulate`. With a learning-rate schedule or shares such
+ * as `"10%"`, give the trainer `steps`.
  * @example
  * accumulateSchedule({ schedule: [{ from: "5 epochs", accumulate: 4 }, { from: "10 epochs", accumulate: 8 }] })
  */

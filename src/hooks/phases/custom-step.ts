@@ -1,4 +1,4 @@
-// customStep: your own optimizer step, for the whole run or a part of it.
+// customStep: replaces the optimizer's update by your own function, for all or part of the run.
 import { checkCadence, type Quantity } from "../../core/cadence.ts";
 import type { UpdateFn } from "../../core/context.types.ts";
 import type { Hook } from "../../core/hook.ts";
@@ -10,17 +10,17 @@ import { Applied } from "./phases.ts";
 export interface CustomStepOptions {
   /** Default `customStep`. */
   readonly name?: string;
-  /** From parameters and clipped gradients to new parameters: a pure jax-js function. */
+  /** A pure jax-js function from parameters and clipped gradients to new parameters. */
   readonly update: UpdateFn;
-  /** What it keeps for each parameter from step to step, by name; saved with checkpoints. See `UpdateFn`. */
+  /** Names of the state it keeps for each parameter between steps; saved in checkpoints. See `UpdateFn`. */
   readonly slots?: readonly string[];
-  /** Default from the start. */
+  /** Default: from the first step. */
   readonly from?: Quantity;
-  /** The optimizer steps again after this. Default never. */
+  /** When the optimizer takes over again. Default never. */
   readonly until?: Quantity;
 }
 
-/** Another function, so that the user's stays as it is; under its name, by which it is recorded. */
+/** A copy of the user's function with slots, under the same name, since interventions are recorded by name. */
 const withSlots = (update: UpdateFn, slots: readonly string[]): UpdateFn =>
   Object.defineProperties((...args: Parameters<UpdateFn>) => update(...args), {
     name: { value: update.name },
@@ -28,7 +28,7 @@ const withSlots = (update: UpdateFn, slots: readonly string[]): UpdateFn =>
   });
 
 /**
- * The optimizer's own state rests meanwhile. The step stays one program: the update is compiled into it.
+ * The optimizer's state does not change meanwhile. The update is compiled into the step, which stays one program.
  * @example
  * // sign descent
  * customStep({

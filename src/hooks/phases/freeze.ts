@@ -1,4 +1,4 @@
-// freeze: keeps parameters as they are, by name, for a part of the run or all of it.
+// freeze: excludes parameters from training by name, for all or part of the run.
 import { checkCadence, type CadenceOptions, type Quantity } from "../../core/cadence.ts";
 import { OptionError } from "../../core/errors.ts";
 import type { Hook } from "../../core/hook.ts";
@@ -10,11 +10,11 @@ import { Applied } from "./phases.ts";
 
 /** Which parameters are frozen, and when. */
 export interface FreezeRule {
-  /** Which parameters: a name, a part of names, a glob, several of these, or a function. */
+  /** Which parameters: a name or part of one, a glob, a list of these, or a function. */
   readonly params: NameFilter;
-  /** Frozen from here on. Default from the start. */
+  /** When they are frozen. Default: from the first step. */
   readonly from?: Quantity;
-  /** Trained again after this: `"2 epochs"`, `"500 steps"`, `"10%"`. Default never. */
+  /** When they are trained again: `"2 epochs"`, `"500 steps"`, `"10%"`. Default never. */
   readonly until?: Quantity;
 }
 
@@ -31,14 +31,14 @@ const RULE = {
   from: is.or(is.nonNegative, is.name),
   until: is.or(is.nonNegative, is.name),
 };
-/** What each freeze hook of the trainer holds now: together they decide what is trained. */
+/** What each freeze hook of the trainer has frozen: a parameter is trained if none of them freezes it. */
 const frozenParams = sharedKey<ReadonlyMap<string, readonly string[]>>("frozenParams");
 
 function rulesOf({ params, from, until, schedule }: FreezeOptions): readonly FreezeRule[] {
   const one = [params, from, until].some((option) => option !== undefined);
   if (one === (schedule !== undefined) || (one && params === undefined)) {
     throw new OptionError(
-      `freeze: say which parameters with either \`params\` or \`schedule\`, such as freeze({ params: "encoder", until: "2 epochs" }).`,
+      `freeze: give either \`params\` or \`schedule\`, such as freeze({ params: "encoder", until: "2 epochs" }).`,
     );
   }
   for (const each of schedule ?? []) checkOptions("freeze: schedule", each, RULE, ["params"]);
@@ -52,7 +52,7 @@ const window = (from: Quantity | undefined, until: Quantity | undefined): Cadenc
 });
 
 /**
- * Frozen parameters get no gradient and no weight decay: they stay bit for bit what they are.
+ * Frozen parameters get no gradient and no weight decay: they do not change by a single bit.
  * @example
  * freeze({ params: "encoder", until: "2 epochs" })
  * freeze({ schedule: [{ params: "encoder.0", until: "4 epochs" }, { params: "encoder", until: "2 epochs" }] })
@@ -87,7 +87,7 @@ function makeFreeze(options: FreezeOptions): Hook {
     },
     onStepBegin(ctx) {
       const active = rules.filter(({ when }) => ctx.due(when));
-      // The rules in force stand for the names: nothing else is looked at in a step where they stay the same.
+      // Names are matched only when the set of active rules changes.
       if (!applied.take(active.map((rule) => rules.indexOf(rule)).join())) return;
       const { names } = ctx.params;
       const mine = active.flatMap(({ params }) => selectNames(params, names));
@@ -98,7 +98,7 @@ function makeFreeze(options: FreezeOptions): Hook {
       const trained = names.filter((each) => !frozen.has(each));
       ctx.setTrainable((each) => !frozen.has(each), `trains ${trained.length} of ${names.length} parameters`);
     },
-    // A checkpoint keeps what is frozen: whoever goes on from it must know that it is this hook's to set free.
+    // Checkpoints store which parameters are frozen; a resumed hook must know that it may unfreeze them.
     state: () => ({ json: applied.state() }),
     load: ({ json }) => applied.load(json as string | null),
   };

@@ -1,11 +1,11 @@
-// lossSchedule: another loss from some point of the run on.
+// lossSchedule: changes the loss function during the run.
 import type { Hook } from "../../core/hook.ts";
 import type { Loss } from "../../core/model.ts";
 import { component } from "../../core/component.ts";
 import { each, is, one } from "../../core/options.ts";
 import { phasesHook, type Phase } from "./phases.ts";
 
-/** A part of the run, and the loss that it trains with. */
+/** A part of the run and its loss. */
 export interface LossPhase extends Phase {
   readonly loss: Loss;
 }
@@ -14,12 +14,12 @@ export interface LossPhase extends Phase {
 export interface LossScheduleOptions {
   /** Default `lossSchedule`. */
   readonly name?: string;
-  /** In the order of the run; before the first, the trainer's own loss. */
+  /** In the order of the run. Before the first phase, the trainer's loss applies. */
   readonly schedule: readonly LossPhase[];
 }
 
 /**
- * Each loss is compiled into the step once, when its time comes. Evaluations use the loss in force.
+ * Each loss is compiled into the step once, when its phase begins. Evaluations use the loss of the current phase.
  * @example
  * lossSchedule({ schedule: [{ from: "5 epochs", loss: huber() }] })
  */

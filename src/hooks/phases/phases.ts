@@ -9,25 +9,25 @@ export class Applied<T> {
   readonly #none: T;
   #value: T | undefined;
 
-  /** `none` is what holds without the hook. */
+  /** `none` is the setting without the hook. */
   constructor(none: T) {
     this.#none = none;
     this.#value = none;
   }
 
-  /** For `trainBegin`: a new call of fit may have a new engine, which knows nothing of what was put in place. */
+  /** For `trainBegin`: a new `fit` may have a new engine, without the setting. */
   renew(): void {
     if (this.#value !== this.#none) this.#value = undefined;
   }
 
-  /** Takes the value; true when it must be put in place. */
+  /** Records the value; true if it must be applied now. */
   take(value: T): boolean {
     if (this.#value === value) return false;
     this.#value = value;
     return true;
   }
 
-  /** For a checkpoint; null when it must be put in place anew. */
+  /** For a checkpoint; null if it must be applied again after a resume. */
   state(): T | null {
     return this.#value ?? null;
   }
@@ -38,11 +38,11 @@ export class Applied<T> {
 }
 
 export interface Phase {
-  /** From here on: `"5 epochs"`, `"1000 steps"`, `"50%"`. */
+  /** When the phase begins: `"5 epochs"`, `"1000 steps"`, `"50%"`. */
   readonly from: Quantity;
 }
 
-/** A hook that puts each phase's setting in place when its time comes, exact to the step. */
+/** A hook that applies each phase's setting at the exact step at which it begins. */
 export function phasesHook<P extends Phase>(
   owner: string,
   options: { readonly name?: string; readonly schedule: readonly P[] },
@@ -57,7 +57,7 @@ export function phasesHook<P extends Phase>(
     return { phase, when: { from: phase.from } };
   });
   const applied = new Applied(-1);
-  /** The phase in force. */
+  /** The current phase. */
   let current = -1;
   let loaded = false;
 
@@ -73,7 +73,7 @@ export function phasesHook<P extends Phase>(
     onTrainBegin(ctx) {
       applied.renew();
       if (ctx.step === 0) current = -1;
-      // An evaluation may come before the next step, and must see the phase of the one before.
+      // An evaluation may precede the next step, and belongs to the phase of the last one.
       if (loaded) put(ctx, current);
       loaded = false;
     },

@@ -1,4 +1,4 @@
-// A file of predictions that appears as a whole: it grows beside its name, and takes the name when it is complete.
+// A file of predictions, written under a temporary name and renamed when it is complete.
 import { encodeSafetensors } from "../../checkpoint/formats/safetensors.ts";
 import { type HostArray, isHostArray } from "../../core/arrays.ts";
 import type { FileTensors } from "../../checkpoint/formats/tensor.ts";
@@ -18,7 +18,7 @@ export class PredictionFile {
   readonly #file: string;
   readonly #beside: string;
   readonly #handle: Handle;
-  /** Undefined for safetensors, whose header comes first and says how many rows there are. */
+  /** Undefined for safetensors, whose header, at the start of the file, has the number of rows. */
   readonly #rows: PredictionRows | undefined;
   readonly #collected: FileTensors[] = [];
 
@@ -44,31 +44,31 @@ export class PredictionFile {
     else this.#collected.push(fromHostArrays(namedOutputs(outputs)));
   }
 
-  /** Gives the complete file its name. */
+  /** Completes the file and gives it its name. */
   async finish(overwrite: boolean): Promise<void> {
     if (!this.#rows) await this.#handle.writeFile(encodeSafetensors(joined(this.#collected)));
     await this.#handle.sync();
     await this.#handle.close();
     if (overwrite) return this.#fs.rename(this.#beside, this.#file);
     try {
-      // Unlike a rename, a link never replaces a file that has come meanwhile.
+      // Unlike a rename, a link never replaces a file that appeared meanwhile.
       await this.#fs.link(this.#beside, this.#file);
     } catch (error) {
       if ((error as { code?: string }).code !== "EEXIST") throw error;
-      throw new OptionError(`${this.#owner}: ${this.#file} is there already, and \`overwrite\` is false.`);
+      throw new OptionError(`${this.#owner}: ${this.#file} exists, and \`overwrite\` is false.`);
     }
     return this.#fs.rm(this.#beside, { force: true });
   }
 
-  /** Leaves nothing behind. */
+  /** Removes the incomplete file. */
   async discard(): Promise<void> {
-    // Closed already where `finish` failed.
+    // Already closed if `finish` failed.
     await this.#handle.close().catch(() => undefined);
     await this.#fs.rm(this.#beside, { force: true });
   }
 }
 
-/** All batches along the first dimension, as a file keeps them. */
+/** All batches, concatenated along the first dimension. */
 function joined(batches: readonly FileTensors[]): FileTensors {
   const join = (name: string): FileTensors[string] => {
     const parts = batches.map((batch) => batch[name]!);
@@ -84,7 +84,7 @@ function joined(batches: readonly FileTensors[]): FileTensors {
   return Object.fromEntries(Object.keys(batches[0] ?? {}).map((name) => [name, join(name)]));
 }
 
-/** What a model with one output calls it. */
+/** The name of a model's only output. */
 const ONLY = "output";
 
 const namedOutputs = (outputs: HostArray | HostTensors): HostTensors =>
@@ -93,7 +93,7 @@ const namedOutputs = (outputs: HostArray | HostTensors): HostTensors =>
 interface Column {
   readonly name: string;
   readonly samples: number;
-  /** Numbers of one sample. */
+  /** Numbers per sample. */
   readonly width: number;
   row(sample: number): number[];
 }
@@ -109,14 +109,14 @@ function columnOf(name: string, { data, shape }: HostArray): Column {
 /** Outputs as text: a line of JSON or a row of CSV for each sample, batch after batch. */
 export class PredictionRows {
   readonly #form: "jsonl" | "csv";
-  /** Samples so far: rows of the next batch are numbered from here. */
+  /** Samples so far, for the numbers of the next rows. */
   #samples = 0;
 
   constructor(form: "jsonl" | "csv") {
     this.#form = form;
   }
 
-  /** The rows of the next batch; before the first of a CSV file, its head. */
+  /** The rows of the next batch, preceded in a CSV file by the header line if they are the first. */
   rows(outputs: HostArray | HostTensors): string {
     const columns = Object.entries(namedOutputs(outputs)).map(([name, array]) => columnOf(name, array));
     const lines = this.#form === "csv" && this.#samples === 0 ? [csvHead(columns)] : [];
@@ -133,7 +133,7 @@ export class PredictionRows {
   }
 }
 
-/** `sample,output.0,output.1`; a single number has the output's name alone. */
+/** `sample,output.0,output.1`; a single number has the output's name without an index. */
 function csvHead(columns: readonly Column[]): string {
   const names = columns.flatMap(({ name, width }) =>
     width === 1 ? [name] : Array.from({ length: width }, (_, i) => `${name}.${i}`),

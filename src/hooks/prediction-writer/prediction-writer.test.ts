@@ -62,7 +62,7 @@ describe("predictionWriter", () => {
     const file = join(dir, "p.csv");
     writeFileSync(file, "old");
     await using trainer = tinyTrainer({ hooks: [predictionWriter({ file, overwrite: false })] });
-    await expect(trainer.predict(loader())).rejects.toThrow("p.csv is there already, and `overwrite` is false");
+    await expect(trainer.predict(loader())).rejects.toThrow("p.csv exists, and `overwrite` is false");
     expect([readdirSync(dir), readFileSync(file, "utf8")]).toEqual([["p.csv"], "old"]);
     await written(file);
     expect(readFileSync(file, "utf8")).toMatch(/^sample,output\n0,/);
@@ -70,7 +70,7 @@ describe("predictionWriter", () => {
 
   it("says which endings there are", () => {
     expect(() => predictionWriter({ file: "p.txt" })).toThrow(
-      "p.txt does not say what to write. End it in .jsonl, .csv",
+      "p.txt has no known format. Its extension must be one of .jsonl, .csv",
     );
   });
 });

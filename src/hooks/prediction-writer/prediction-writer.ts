@@ -1,4 +1,4 @@
-// predictionWriter: writes what `predict` finds out, batch by batch, into a file that appears when it is complete.
+// predictionWriter: writes the outputs of `predict` (inference) to a JSONL, CSV or safetensors file.
 import { OptionError } from "../../core/errors.ts";
 import type { Hook } from "../../core/hook.ts";
 import { component } from "../../core/component.ts";
@@ -7,19 +7,19 @@ import type { PredictionFile } from "./prediction-file.ts";
 
 /** Options of `predictionWriter`. */
 export interface PredictionWriterOptions {
-  /** Its ending says the form: `.jsonl` and `.csv` have a row for each sample, `.safetensors` the outputs as tensors. */
+  /** The extension chooses the format: `.jsonl` and `.csv` have a row per sample, `.safetensors` the outputs as tensors. */
   readonly file: string;
-  /** Whether a file of that name is replaced; otherwise it is an error. Default true. */
+  /** Replace an existing file; false makes it an error. Default true. */
   readonly overwrite?: boolean;
   readonly name?: string;
 }
 
-/** The endings of files that can hold predictions. */
+/** The extensions of files that can hold predictions. */
 export const PREDICTION_ENDINGS: readonly string[] = [".jsonl", ".csv", ".safetensors"];
 
 /**
- * Rows are written as they come: with `trainer.predict(loader, { collect: false })` the outputs are never all in memory.
- * Safetensors, whose header comes first, are kept until the end.
+ * The file appears when it is complete. Rows are written batch by batch: with `trainer.predict(loader, { collect: false })`
+ * the outputs are never all in memory. Safetensors are kept in memory until the end.
  * @example
  * trainer.hooks.add(predictionWriter({ file: "runs/digits/predictions.csv" }));
  * await trainer.predict(loader, { collect: false });
@@ -39,17 +39,19 @@ export const predictionWriter = /* @__PURE__ */ component(
 function makePredictionWriter(options: PredictionWriterOptions): Hook {
   const { file, overwrite = true, name = "predictionWriter" } = options;
   if (!PREDICTION_ENDINGS.some((ending) => file.toLowerCase().endsWith(ending)))
-    throw new OptionError(`${name}: ${file} does not say what to write. End it in ${PREDICTION_ENDINGS.join(", ")}.`);
+    throw new OptionError(
+      `${name}: ${file} has no known format. Its extension must be one of ${PREDICTION_ENDINGS.join(", ")}.`,
+    );
   let open: PredictionFile | undefined;
 
   return {
     name,
     stage: "logger",
-    // Predictions that cannot be written are what the call was for.
+    // A prediction that cannot be written is an error, not a warning.
     onError: "throw",
     ranks: "main",
     async onPredictBegin() {
-      // Loaded here: formats of files are not part of what a browser downloads first.
+      // Loaded on demand: a browser's first download does not include file formats.
       const { PredictionFile } = await import("./prediction-file.ts");
       open = await PredictionFile.open(name, file);
     },
@@ -59,7 +61,7 @@ function makePredictionWriter(options: PredictionWriterOptions): Hook {
       open = undefined;
     },
     async onClose() {
-      // Only where `predict` failed.
+      // Still open only if `predict` failed.
       await open?.discard();
       open = undefined;
     },

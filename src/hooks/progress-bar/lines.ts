@@ -1,4 +1,4 @@
-// What a progress bar says: as live lines, as a plain line for logs, and as the last word on a run.
+// The text of a progress bar: live lines for a terminal, plain lines for logs, and the summary of a finished run.
 import { safeLine } from "../../core/safe-text.ts";
 import { howFar } from "../../terminal/ending.ts";
 import { formatDuration, formatPace } from "../../terminal/eta.ts";
@@ -10,7 +10,7 @@ import { textWidth, truncate } from "../../terminal/width.ts";
 export interface EvalProgress {
   readonly name: string;
   readonly batches: number;
-  /** Undefined when only the end of its data will tell. */
+  /** Undefined for data of unknown length. */
   readonly total: number | undefined;
   readonly seconds: number;
 }
@@ -25,7 +25,7 @@ export interface Progress {
   readonly left: number | undefined;
   readonly secondsPerStep: number | undefined;
   readonly values: readonly (readonly [name: string, value: number])[];
-  /** The loss so far; empty when it is not to be shown. */
+  /** The losses so far; empty without a sparkline. */
   readonly curve: readonly number[];
 }
 
@@ -40,11 +40,11 @@ const LONGEST_REASON = 100;
 
 const cutMark = ({ unicode }: Style): string => (unicode ? "…" : "...");
 
-/** From the whole terminal to the room in it: a line that fills it might wrap. */
+/** One column less than the terminal has: a full line might wrap. */
 const room = (columns: number): number => Math.max(1, columns - 1);
 
 const SHORTEST_BAR = 8;
-/** By the terminal alone: a bar that changed its length with the numbers beside it would be hard to read. */
+/** Depends on the terminal alone, so that the bar does not change its length with the numbers next to it. */
 const barWidth = (columns: number): number => Math.min(40, Math.max(SHORTEST_BAR, Math.floor(columns / 5)));
 
 const counted = (done: number, total: number | undefined): string =>
@@ -54,7 +54,7 @@ const percent = (share: number): string => `${Math.floor(100 * Math.min(1, share
 
 const epochOf = ({ epoch, epochs }: Progress): string => (epochs === undefined ? `${epoch}` : `${epoch}/${epochs}`);
 
-/** `loss 0.1234`; what is not a number is not to be missed. */
+/** `loss 0.1234`; values that are not finite are highlighted. */
 function metric(name: string, value: number, style: Style): string {
   const { dim, red, bold } = paint(style.color);
   const shown = formatMetric(name, value);
@@ -64,7 +64,7 @@ function metric(name: string, value: number, style: Style): string {
 const metrics = ({ values }: Pick<Progress, "values">, style: Style): Part[] =>
   values.map(([name, value], i) => ({ text: metric(name, value, style), worth: 50 - i }));
 
-/** Nothing where the whole is not known. */
+/** Empty when the total is unknown. */
 function barPart(share: number | undefined, columns: number, style: Style, worth: number): Part {
   if (share === undefined) return { text: "", worth };
   const text = percent(share);
@@ -115,7 +115,7 @@ export function evalLine(progress: EvalProgress, style: Style, columns: number):
   return `  ${fitted(parts, room(columns) - 2)}`;
 }
 
-/** Two lines, how far and how well; a third one while an evaluation goes on. None is wider than the terminal. */
+/** Two lines, progress and metrics, and a third during an evaluation. None is wider than the terminal. */
 export function liveLines(
   progress: Progress,
   evaluation: EvalProgress | undefined,
@@ -127,7 +127,7 @@ export function liveLines(
   return lines.map((line) => truncate(line, room(columns), cutMark(style)));
 }
 
-/** For logs: one line, without anything that a log could not keep. */
+/** One line of plain text, for logs. */
 export function plainLine(progress: Progress): string {
   const { step, totalSteps, elapsed, left, secondsPerStep, values } = progress;
   const share = totalSteps === undefined ? "" : ` (${percent(step / Math.max(1, totalSteps))})`;
@@ -150,7 +150,7 @@ export function plainEvalLine({ name, batches, total, seconds }: EvalProgress): 
 const words = (values: Progress["values"]): string[] =>
   values.map(([name, value]) => `${safeLine(name)} ${formatMetric(name, value)}`);
 
-/** An error may have many lines, and will be shown in full by whoever catches it. */
+/** Only the first line of an error: the caller prints all of it. */
 const firstLine = (reason: string, style: Style): string =>
   truncate(safeLine(reason.split("\n", 1)[0]!), LONGEST_REASON, cutMark(style));
 
@@ -170,7 +170,7 @@ function mark(status: string, { color, unicode }: Style): string {
   return status === "error" ? red(unicode ? "✗" : "x") : yellow(unicode ? "■" : "!");
 }
 
-/** Parts one after the other, on as many lines as they need. */
+/** Parts in a row, wrapped onto as many lines as they need. */
 function flow(parts: readonly string[], columns: number, style: Style): string[] {
   const lines: string[] = [];
   for (const part of parts.filter((text) => text !== "")) {
@@ -182,14 +182,14 @@ function flow(parts: readonly string[], columns: number, style: Style): string[]
   return lines.map((line) => truncate(line, room(columns), cutMark(style)));
 }
 
-/** A run that failed in a step need not have done it. */
+/** A run that failed in a step may not have finished it. */
 function stepsDone(status: string, step: number, total: number | undefined): string {
   const ofAll = total === undefined ? `${step}` : `${step}/${total}`;
   if (status === "error") return `step ${ofAll}`;
   return total === step ? `${step} steps` : `${ofAll} steps`;
 }
 
-/** The last word on a run: `✓ completed: 6 epochs  2580 steps  0:18  143 steps/s  loss 0.0213`. */
+/** The summary of a finished run: `✓ completed: 6 epochs  2580 steps  0:18  143 steps/s  loss 0.0213`. */
 export function endLines(progress: Progress, { status, reason }: Ending, style: Style, columns: number): string[] {
   const { step, totalSteps, elapsed, secondsPerStep, values } = progress;
   const { bold } = paint(style.color);
@@ -204,7 +204,7 @@ export function endLines(progress: Progress, { status, reason }: Ending, style: 
   return flow(parts, columns, style);
 }
 
-/** An evaluation on its own, when it is over. */
+/** The summary of a standalone evaluation. */
 export function evalEndLines(
   { name, batches, seconds }: EvalProgress,
   values: Progress["values"],
@@ -234,22 +234,22 @@ export function bar(share: number, width: number, { color, unicode }: Style): st
   return filled("━".repeat(full) + "╸".repeat(half)) + dim("─".repeat(width - full - half));
 }
 
-/** A part of a line. What is worth least gives way first: to a shorter form if it has one, then altogether. */
+/** A part of a line. When room is short, the part with the lowest worth is shortened, then dropped. */
 export interface Part {
   readonly text: string;
   readonly worth: number;
-  /** From the longer to the shortest. */
+  /** Shorter forms, longest first. */
   readonly shorter?: readonly string[];
 }
 
-/** The parts that have room in `columns`, in their order. */
+/** The parts that fit into `columns`, in order. */
 export function fitted(parts: readonly Part[], columns: number, gap = "  "): string {
   const left = parts
     .filter(({ text }) => text !== "")
     .map((part) => ({ ...part, forms: [part.text, ...(part.shorter ?? [])] }));
   const line = (): string => left.map(({ forms }) => forms[0]).join(gap);
   while (left.length > 1 && textWidth(line()) > columns) {
-    // Of equals the last one.
+    // The last of equals.
     const least = left.reduce((a, b) => (b.worth <= a.worth ? b : a));
     least.forms.shift();
     if (least.forms.length === 0) left.splice(left.indexOf(least), 1);

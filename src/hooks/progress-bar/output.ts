@@ -1,4 +1,4 @@
-// Where a progress bar shows: live on a terminal, as plain lines, or nowhere.
+// Where a progress bar is shown: live on a terminal, as plain lines, or nowhere.
 import {
   type Ending,
   endLines,
@@ -16,17 +16,17 @@ import type { Style } from "../../terminal/paint.ts";
 import { terminal, type Live, type Terminal } from "../../terminal/terminal.ts";
 
 export interface BarOutput {
-  /** Milliseconds between two looks. */
+  /** Milliseconds between updates. */
   readonly gap: number;
-  /** Milliseconds before an evaluation is worth a word. */
+  /** Milliseconds before an evaluation is shown. */
   readonly evalDelay: number;
-  /** A run begins, or an evaluation on its own. */
+  /** A run or a standalone evaluation begins. */
   begin(): void;
   show(): void;
   epochEnd(): void;
   end(ending: Ending): void;
   endEvaluation(metrics: Readonly<Record<string, number>>): void;
-  /** Always the last; also without an end. */
+  /** Always called last, even if `end` was not. */
   close(): void;
 }
 
@@ -40,16 +40,16 @@ export interface OutputOptions {
   readonly write?: (text: string) => void;
 }
 
-/** Ten times a second is as often as an eye can follow. */
+/** Ten times a second: faster updates could not be read. */
 const LIVE_GAP = 100;
-/** So that the time goes on while a step takes long. */
+/** Keeps the clock running during a long step. */
 const TICK = 1000;
-/** An evaluation that is over sooner gets no line: it would only flash. */
+/** A shorter evaluation gets no line: it would only flash. */
 const SHORT_EVALUATION = 0.3;
 /** Short epochs share a plain line. */
 const EPOCH_GAP = 1000;
 
-/** Undefined when there is nobody to show anything to. */
+/** Undefined when there is nowhere to show anything. */
 export function barOutput(options: OutputOptions, state: BarState): BarOutput | undefined {
   const around = surroundings();
   const { quiet = around !== undefined && isQuiet(around), write } = options;

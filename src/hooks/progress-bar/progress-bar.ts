@@ -1,4 +1,4 @@
-// How far the run is: a live bar on a terminal, a plain line now and then elsewhere.
+// progressBar: shows progress as a live bar on a terminal and as plain lines elsewhere.
 import type { Hook } from "../../core/hook.ts";
 import type { NameFilter } from "../../core/names.ts";
 import { component } from "../../core/component.ts";
@@ -8,30 +8,30 @@ import { BarState } from "./state.ts";
 
 /** Options of `progressBar`. */
 export interface ProgressBarOptions {
-  /** What to show, of `loss`, `lr` and all metrics. Default: these two and what the last evaluation found. */
+  /** Which of `loss`, `lr` and all metrics to show. Default: these two and the metrics of the last evaluation. */
   readonly metrics?: NameFilter;
-  /** A small curve of the loss. Default true. */
+  /** Draw a small curve of the loss. Default true. */
   readonly sparkline?: boolean;
-  /** False: plain lines on a terminal too; true: a live bar in spite of CI. Default: live on a terminal. */
+  /** False: plain lines even on a terminal. True: a live bar even in CI. Default: live on a terminal. */
   readonly live?: boolean;
   /** Seconds between plain lines; each epoch ends with one as well. Default 5. */
   readonly plainEvery?: number;
-  /** Shows nothing. Default: what `--quiet` on the command line or HOOKLINE_QUIET say. */
+  /** Show nothing. Default: true with `--quiet` on the command line or HOOKLINE_QUIET. */
   readonly quiet?: boolean;
-  /** Columns. Default: as many as the terminal has. */
+  /** The most columns to use. Default: the terminal's width. */
   readonly width?: number;
-  /** Default: on a terminal, unless NO_COLOR is set; FORCE_COLOR is respected. */
+  /** Use colors. Default: on a terminal, unless NO_COLOR is set; FORCE_COLOR is respected. */
   readonly color?: boolean;
-  /** No characters but ASCII. Default: by the locale. */
+  /** Use ASCII characters only. Default: depends on the locale. */
   readonly ascii?: boolean;
-  /** Gets the plain lines instead of stdout; in a browser nothing is shown without it. */
+  /** Receives the plain lines instead of stdout; in a browser nothing is shown without it. */
   readonly write?: (text: string) => void;
   readonly name?: string;
 }
 
 /**
- * Shows epoch, steps, speed, time left, the loss and what else you choose; evaluations have a bar of their own. What
- * others print meanwhile appears above it. It looks at the run at most ten times a second.
+ * Shows epoch, steps, speed, time left, the loss and metrics of your choice; evaluations have a bar of their own. Other
+ * output appears above it. It reads the run at most ten times a second.
  * @example progressBar({ metrics: ["loss", "val/accuracy"] })
  */
 export const progressBar = /* @__PURE__ */ component(
@@ -60,12 +60,12 @@ function makeProgressBar(options: ProgressBarOptions = {}): Hook {
   const { name = "progressBar" } = options;
   const state = new BarState(options);
   const output = barOutput(options, state);
-  // Nobody to show it to: then it does not listen either.
+  // Without an output, the hook listens to nothing.
   return output === undefined ? { name, stage: "progress" } : barHook(name, state, output);
 }
 
 function barHook(name: string, state: BarState, output: BarOutput): Hook {
-  /** When to look again, on the clock of `performance.now()`. */
+  /** When to update next, as `performance.now()` counts. */
   let next = 0;
 
   function show(now: number): void {
@@ -78,14 +78,14 @@ function barHook(name: string, state: BarState, output: BarOutput): Hook {
     stage: "progress",
     ranks: "main",
     onTrainBegin(ctx) {
-      // The first step is shown at once: it has compiled, and tells that all is well.
+      // Show the first step at once: it compiled, and the run is working.
       next = 0;
       state.begin(ctx);
       output.begin();
     },
     onStepEnd(ctx) {
       const now = performance.now();
-      // The last step's loss is what will stand there in the end.
+      // The last step's loss stays on the screen.
       const last = ctx.step === ctx.totalSteps;
       if (now < next && !last) return;
       state.look(ctx, now);
@@ -113,7 +113,7 @@ function barHook(name: string, state: BarState, output: BarOutput): Hook {
       state.end(ctx);
       output.end(ctx);
     },
-    // Also after whatever went wrong: the terminal is given back.
+    // After an error too, the terminal must be restored.
     onClose: () => output.close(),
   };
 }

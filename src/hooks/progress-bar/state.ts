@@ -1,4 +1,4 @@
-// What a progress bar knows of its run, gathered when it looks, for whoever draws it.
+// The state of a run as a progress bar shows it.
 import type { ContextOf } from "../../core/context.types.ts";
 import { evalLoaderNames, selectNames, type NameFilter } from "../../core/names.ts";
 import type { EvalProgress, Progress } from "./lines.ts";
@@ -12,14 +12,14 @@ interface Evaluation {
   readonly name: string;
   readonly total: number | undefined;
   readonly at: number;
-  /** On its own, outside a run. */
+  /** A standalone evaluation, outside a run. */
   readonly alone: boolean;
 }
 
 const seconds = (ms: number): number => ms / 1000;
 
 export class BarState {
-  /** Batches of the evaluation that goes on. */
+  /** Batches of the current evaluation so far. */
   evalBatches = 0;
   readonly #filter: NameFilter | undefined;
   readonly #sparkline: boolean;
@@ -33,7 +33,7 @@ export class BarState {
   #lookedAt = -1;
   #lr: number | undefined;
   #values: Progress["values"] = [];
-  /** Metrics of evaluations, in the order in which they came. */
+  /** Metrics of evaluations, in order of first appearance. */
   #evalMetrics = new Set<string>();
   #evaluation: Evaluation | undefined;
 
@@ -56,7 +56,7 @@ export class BarState {
     this.follow(ctx);
   }
 
-  /** Reads what is shown, and only that: the loss comes from the device. */
+  /** Reads only what is shown, since the loss must be read from the device. */
   look(ctx: ContextOf<"stepEnd">, now: number): void {
     this.#pace.mark(ctx.step, seconds(now));
     this.#lookedAt = ctx.step;
@@ -69,7 +69,7 @@ export class BarState {
     this.follow(ctx);
   }
 
-  /** Counters and metrics, which cost nothing. */
+  /** Takes over counters and metrics, which costs nothing. */
   follow({ step, epoch, totalSteps, metrics }: Seen): void {
     this.#seen = { step, epoch, totalSteps, metrics };
     const known: Record<string, number | undefined> = { ...metrics, loss: this.#loss, lr: this.#lr };
@@ -93,7 +93,7 @@ export class BarState {
       this.follow(ctx);
     }
     this.evalBatches = 0;
-    // On its own it has another loader, whatever its name.
+    // A standalone evaluation has its own loader, even if the name is the same.
     this.#evaluation = { name, total: alone ? undefined : evalBatchesIn(config, name), at: performance.now(), alone };
   }
 
@@ -116,16 +116,16 @@ export class BarState {
     this.#replaceStale(ctx);
   }
 
-  /** The run is over, however: so is its evaluation. */
+  /** The run has ended, and with it any evaluation. */
   end(ctx: Seen): void {
     this.#evaluation = undefined;
     this.follow(ctx);
     this.#replaceStale(ctx);
-    // What would have been the rate of a next step.
+    // It is the rate of a step that will not happen.
     this.#values = this.#values.filter(([name]) => name !== "lr");
   }
 
-  /** Loss and rate were those of the step at which we looked. At the end of an epoch there is something better: its mean. */
+  /** Loss and rate may be of an earlier step; at the end of an epoch its mean loss replaces them. */
   #replaceStale({ step, metrics }: Seen): void {
     if (this.#lookedAt === step) return;
     const mean = metrics["train/loss"];
@@ -145,7 +145,7 @@ export class BarState {
       step,
       totalSteps,
       elapsed: this.#elapsedBefore + seconds(now - this.#startedAt),
-      // While an evaluation goes on, the steps that are left do not get fewer.
+      // During an evaluation the estimate of the remaining steps stands still.
       left: totalSteps === undefined ? undefined : this.#pace.left(totalSteps, seconds(this.#evaluation?.at ?? now)),
       secondsPerStep: this.#pace.secondsPerStep,
       values: this.#values,
@@ -167,7 +167,7 @@ interface Sized {
   readonly next?: unknown;
 }
 
-/** The loader, where there is just one. */
+/** The loader, if there is only one. */
 const single = (option: unknown): Sized | undefined => {
   const loader = option as Sized | undefined;
   return typeof loader?.next === "function" ? loader : undefined;
@@ -175,14 +175,14 @@ const single = (option: unknown): Sized | undefined => {
 
 const whole = (value: unknown): number | undefined => (Number.isSafeInteger(value) ? (value as number) : undefined);
 
-/** Batches that are used of so many. */
+/** The number of batches in use, given `limitBatches`. */
 function limited(length: number | undefined, of: "train" | "eval", { limitBatches }: Config): number | undefined {
   // Data of unknown length may end before the limit.
   if (length === undefined) return undefined;
   return Math.min(length, batchesAllowed(limitBatches as BatchLimit | undefined, of, length, of));
 }
 
-/** Epochs of this run. By its steps where it can be: `fit({ epochs })` may ask for others than the trainer's options. */
+/** Epochs of this run, from its steps where possible: `fit({ epochs })` may differ from the trainer's options. */
 export function epochsIn({
   config,
   totalSteps,

@@ -1,10 +1,10 @@
-// The few things an upload asks of a bucket, through s3mini: each is one request, and fails as a SendError.
+// The requests that an upload makes to a bucket, through s3mini. Each fails with a SendError.
 import { retryAfterMs } from "../../net/retry.ts";
 import { EngineError } from "../../core/errors.ts";
 import { SendError } from "../../net/retry.ts";
 import type { HttpRequest, HttpClient } from "../../net/http.ts";
 
-/** The part of s3mini that is used: its own types would be in ours, and not everybody has it installed. */
+/** The part of s3mini in use. Declared here, since its own types are missing where it is not installed. */
 export interface S3mini {
   objectExists(key: string): Promise<boolean | null>;
   putObject(key: string, data: Uint8Array, type?: string): Promise<Response>;
@@ -32,19 +32,19 @@ export interface PartTag {
 /** What the service says about an object or a part. */
 export interface Stored {
   readonly bytes: number;
-  /** An MD5 digest, or one of several with their count; undefined where the service makes its tags otherwise. */
+  /** An MD5 digest, or that of several parts with their count; undefined if the service's tags are no digests. */
   readonly md5: string | undefined;
 }
 
 interface Client {
   readonly s3: S3mini;
-  /** Of the request at hand. */
+  /** Of the current request. */
   signal: AbortSignal | undefined;
   response: Response | undefined;
 }
 
 export async function loadS3mini(owner: string): Promise<S3miniClass> {
-  // Not a literal: a bundler would look for the package, which few have, and stop when there is none.
+  // Not a literal, so that bundlers do not try to resolve this optional package.
   const name = "s3mini";
   try {
     const { S3mini } = (await import(/* @vite-ignore */ /* webpackIgnore: true */ name)) as { S3mini: S3miniClass };
@@ -66,7 +66,7 @@ export class Bucket {
     this.#transport = transport;
   }
 
-  /** `unknown` where the keys may write and not look: whoever may not list is told 403 of what is not there, too. */
+  /** `unknown` where the keys may write but not read: without the permission to list, missing objects are 403 as well. */
   async head(key: string, signal: AbortSignal): Promise<Stored | "absent" | "unknown"> {
     try {
       const { response } = await this.#call(signal, (s3) => s3.objectExists(key));
@@ -99,7 +99,7 @@ export class Bucket {
 
   async complete(key: string, id: string, parts: readonly PartTag[], signal: AbortSignal): Promise<Stored["md5"]> {
     const { value, response } = await this.#call(signal, (s3) => s3.completeMultipartUpload(key, id, [...parts]));
-    // A service may find out while it answers: the status is 200 then, and an error stands in place of the tag.
+    // A service may fail while it answers: the status is 200 then, with an error in place of the tag.
     if (typeof value.etag !== "string") throw new SendError("it did not say that the parts were joined", true);
     return digestIn(value.etag, response.headers);
   }
@@ -113,8 +113,8 @@ export class Bucket {
   }
 
   /**
-   * One request. Each that is under way has a client of its own: that is how its answer, with the headers, is known, and
-   * how it is aborted. A client is used again, since it keeps the day's signing key, which takes long to make.
+   * One request. Concurrent requests have clients of their own, so that each can be aborted and its response, with the
+   * headers, identified. Clients are reused, since they keep the day's signing key, which is slow to derive.
    */
   async #call<T>(
     signal: AbortSignal,
@@ -144,7 +144,7 @@ export class Bucket {
   }
 }
 
-/** The service said no. */
+/** The service refused the request. */
 class RefusedError extends SendError {
   readonly status: number;
 
@@ -166,12 +166,12 @@ const HINTS: Readonly<Record<number, string>> = {
   404: ": check `endpoint` and `bucket`",
 };
 
-/** Only these words of the answer are passed on: its body may quote keys. */
+/** Only the error code of the response is passed on: its body may quote keys. */
 function asSendError(error: unknown, response: Response | undefined): SendError {
   if (error instanceof SendError) return error;
   if (response === undefined) return new SendError("the request could not be made", false);
   const { status } = response;
-  // The body was cut short, or is none of this service's.
+  // The body was truncated, or is not this service's.
   if (response.ok) return new SendError("its answer could not be understood", true);
   const { code } = error as { code?: unknown };
   const word = typeof code === "string" && /^\w{1,60}$/.test(code) ? code : undefined;
@@ -186,7 +186,7 @@ const storedIn = ({ headers }: Response): Stored => ({
 });
 
 function digestIn(tag: string, headers: Headers): Stored["md5"] {
-  // With keys of the customer or of a key service, a tag looks like a digest and is none.
+  // With KMS or customer keys, a tag looks like a digest but is not one.
   const opaque =
     headers.get("x-amz-server-side-encryption")?.startsWith("aws:kms") === true ||
     headers.has("x-amz-server-side-encryption-customer-algorithm");

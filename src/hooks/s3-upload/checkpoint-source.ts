@@ -1,4 +1,4 @@
-// A checkpoint's files, opened to be copied elsewhere: from its directory in pieces, or from its store as a whole.
+// A checkpoint's files, opened for an upload: read in pieces from a directory, or whole from another store.
 import { GoneError } from "./upload-queue.ts";
 import { CheckpointError } from "../../core/errors.ts";
 import type { SavedCheckpoint } from "../../core/saving.ts";
@@ -14,7 +14,7 @@ type Checkpoints = ContextOf<"afterSave">["checkpoints"];
 export interface SourceFile {
   readonly name: string;
   readonly sha256: string;
-  /** The file's bytes, when its turn comes. */
+  /** Opens the file's bytes when they are needed. */
   open(): Promise<PartSource>;
 }
 
@@ -25,8 +25,8 @@ export interface CheckpointSource {
 }
 
 /**
- * Opens all files at once: what is open can be read to its end, even when it is removed or replaced meanwhile.
- * Rejects with a GoneError when that has happened already.
+ * Opens all files at once: an open file can be read to its end even if it is removed or replaced meanwhile. Rejects with a
+ * GoneError if that has already happened.
  */
 export async function openCheckpoint(saved: SavedCheckpoint, checkpoints: Checkpoints): Promise<CheckpointSource> {
   const fs = builtinOrNone<Fs>("node:fs/promises");
@@ -72,7 +72,7 @@ function timeIn(manifest: Uint8Array): unknown {
   }
 }
 
-/** Lets other work have its turn between two pieces, as a disk would. */
+/** Yields to other work between pieces, as reading from a disk would. */
 async function copy(whole: Uint8Array, into: Uint8Array, at: number): Promise<void> {
   if (at > 0) await new Promise((resolve) => setTimeout(resolve, 0));
   into.set(whole.subarray(at, at + into.byteLength));

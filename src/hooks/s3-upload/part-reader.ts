@@ -1,4 +1,4 @@
-// Reads a file part by part, in order, with the digests that an upload is judged by; large ones in a thread of their own.
+// Reads a file in parts, with the digests that verify an upload; large files in a thread of their own.
 import { builtin } from "../../platform/builtin.ts";
 import { Thread } from "../../platform/thread.ts";
 
@@ -8,9 +8,9 @@ type Hash = ReturnType<Crypto["createHash"]>;
 /** Where the bytes of a file come from. */
 export interface PartSource {
   readonly bytes: number;
-  /** Of a file on the disk; a thread reads it without this one having to. */
+  /** The descriptor of a file on disk, for the reading thread. */
   readonly fd?: number;
-  /** Fills `into` with what is at `position`; rejects when there is less. */
+  /** Fills `into` from `position`; rejects if the file ends before. */
   read(into: Uint8Array, position: number): Promise<void>;
 }
 
@@ -67,9 +67,9 @@ port.on("message", ({ id, request, close }) => {
 });
 `;
 
-/** Read and digested at once by this thread: it takes about a millisecond. */
+/** Read and digested without a pause on this thread: about a millisecond. */
 const SLICE = 256 << 10;
-/** From here on a thread is worth its start. */
+/** From this size on, starting a thread pays off. */
 const WORTH_A_THREAD = 4 << 20;
 
 export class PartReader {
@@ -93,7 +93,7 @@ export class PartReader {
     if (fd !== undefined && source.bytes >= WORTH_A_THREAD) this.#thread = startThread(fd);
   }
 
-  /** The next part, in this buffer or in what has become of it; undefined after the last. May be asked for several at once. */
+  /** The next part, in this buffer or its successor from the thread; undefined after the last. Calls may overlap. */
   next(buffer: ArrayBuffer): Promise<Part | undefined> {
     const part = this.#turn.then(() => this.#read(buffer));
     this.#turn = part.catch(() => undefined);
@@ -132,7 +132,7 @@ export class PartReader {
   }
 }
 
-/** Where no thread can be had, this one does the work. */
+/** Undefined where threads are not available: then this thread does the work. */
 function startThread(fd: number): Thread<PartRequest, PartAnswer> | undefined {
   try {
     return new Thread({ name: "the reading thread", script: { text: SCRIPT }, data: { fd } });
@@ -142,8 +142,8 @@ function startThread(fd: number): Thread<PartRequest, PartAnswer> | undefined {
 }
 
 /**
- * The tag that a service gives a file of this source: one digest, or that of the parts' digests.
- * `like` is the tag to compare with; undefined when it cannot be made, since its parts are of another size.
+ * The tag that a service gives this file: its digest, or that of its parts' digests. `like` is the tag to compare with;
+ * undefined if that one was made from parts of another size.
  */
 export async function tagOf(
   owner: string,
@@ -169,7 +169,7 @@ export async function tagOf(
   }
 }
 
-/** What S3 calls an object that was joined from parts with these digests. */
+/** The tag of an S3 object that was joined from parts with these digests. */
 export function joinedTag(owner: string, digests: readonly string[]): string {
   const { createHash } = builtin<Crypto>(owner, "node:crypto");
   const hash = createHash("md5");

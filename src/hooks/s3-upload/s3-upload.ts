@@ -1,4 +1,4 @@
-// Copies checkpoints to a bucket as they become durable: in the background, so that no service can hold up the run.
+// s3Upload: copies checkpoints to an S3 bucket in the background.
 import type { ContextOf } from "../../core/context.types.ts";
 import type { Hook } from "../../core/hook.ts";
 import { component } from "../../core/component.ts";
@@ -10,31 +10,31 @@ import { warnUser } from "../../platform/print.ts";
 
 /** Options of `s3Upload`. */
 export interface S3UploadOptions extends S3TargetOptions {
-  /** Which checkpoints: those saved for one of these reasons, or a choice of your own. Default: all. */
+  /** Which checkpoints to upload: those saved for one of these reasons, or a function. Default: all. */
   readonly only?: readonly SaveReason[] | ((saved: SavedCheckpoint) => boolean);
-  /** Bytes from which on a file is sent in parts of this size. At least 5 MiB, which S3 asks for. Default 8 MiB. */
+  /** Larger files are sent in parts of this many bytes. At least 5 MiB, which S3 requires. Default 8 MiB. */
   readonly partSize?: number;
-  /** Parts on their way at the same time; each takes `partSize` of memory. Default 4. */
+  /** Parts sent at the same time; each takes `partSize` of memory. Default 4. */
   readonly concurrency?: number;
-  /** Further attempts at a request that failed for a passing reason. Default 5, after 0.5 s, 1 s, 2 s, … */
+  /** Retries of a request after a temporary failure. Default 5, after 0.5 s, 1 s, 2 s, … */
   readonly retries?: number;
-  /** Milliseconds without any progress after which a request is given up. Default 30000. */
+  /** Milliseconds without progress after which a request fails. Default 30000. */
   readonly timeout?: number;
-  /** Milliseconds that the end of the run waits for what is still to be sent. Default 60000. */
+  /** Milliseconds to wait for pending uploads at the end of the run. Default 60000. */
   readonly flushTimeout?: number;
   readonly name?: string;
 }
 
 const LEAST_PART = 5 << 20;
 
-/** For breaking off: the loop's own deadline for a hook must not come first. */
+/** Time to abort uploads before the loop's own deadline for a hook. */
 const MARGIN_MS = 1500;
 
-/** What uploads need of the context, kept beyond the event. */
+/** What uploads need of the context after the event. */
 type Around = Pick<ContextOf<"afterSave">, "checkpoints" | "config">;
 
 /**
- * Uploads every checkpoint, its manifest last, to a bucket of S3 or a service like it. Needs the package s3mini.
+ * Uploads every checkpoint, its manifest last, to a bucket of S3 or a compatible service. Needs the package s3mini.
  * @example s3Upload({ endpoint: "https://s3.eu-central-1.amazonaws.com", bucket: "my-runs", only: ["best", "final"] })
  */
 export const s3Upload = /* @__PURE__ */ component(
@@ -66,7 +66,7 @@ function makeS3Upload(options: S3UploadOptions): Hook {
   const wanted = typeof only === "function" ? only : ({ reason }: SavedCheckpoint) => only?.includes(reason) ?? true;
 
   let queue: UploadQueue | undefined;
-  /** Of the end of the run. */
+  /** When the wait at the end of the run is over. */
   let deadline: number | undefined;
 
   async function upload(saved: SavedCheckpoint, { checkpoints }: Around, signal: AbortSignal): Promise<number> {
@@ -78,7 +78,7 @@ function makeS3Upload(options: S3UploadOptions): Hook {
   function start(around: Around): UploadQueue {
     return new UploadQueue({
       upload: (saved, signal) => upload(saved, around, signal),
-      // However it ended: other hooks may have given it up meanwhile.
+      // Whether it arrived or not: other hooks may have released it meanwhile.
       done: (saved) => around.checkpoints.release([saved.name]),
       warn: (message) => warnUser(around.config, target.scrub(`${name}, to ${target.shown}: ${message}.`)),
     });
@@ -91,14 +91,14 @@ function makeS3Upload(options: S3UploadOptions): Hook {
     queue.push(saved);
   }
 
-  /** How things stand, for the loggers. */
+  /** Metrics for loggers. */
   function counters(): Record<string, number> {
     const { uploaded = 0, failed = 0, dropped = 0, bytes = 0 } = queue ?? {};
     const values = { uploaded, failed, dropped, bytes };
     return Object.fromEntries(Object.entries(values).map(([key, value]) => [`${name}/${key}`, value]));
   }
 
-  /** Waits for the queue, within what is left of `flushTimeout` and of the time that the loop leaves a hook. */
+  /** Waits for the queue, within the rest of `flushTimeout` and of the loop's deadline for a hook. */
   async function flush(limit: number): Promise<void> {
     deadline ??= performance.now() + flushTimeout;
     await queue?.idle(Math.min(limit, deadline - performance.now()));
@@ -106,16 +106,16 @@ function makeS3Upload(options: S3UploadOptions): Hook {
 
   return {
     name,
-    // Only copies: it runs after the hooks that save, and what cannot be sent is a warning of the queue's.
+    // After the hooks that save. A failed upload is a warning of the queue.
     stage: "logger",
-    // What is left are mistakes in the program.
+    // Other errors are mistakes in the program.
     onError: "throw",
     ranks: "main",
     logs: [`${name}/*`],
-    // Whatever is missing is better known now than at the first checkpoint.
+    // Report missing keys or packages now, not at the first checkpoint.
     onTrainBegin: () => checkEnvironment(target),
     onAfterLoad(ctx) {
-      // The run that wrote them may have been killed before they had arrived; what is there is not sent again.
+      // The earlier run may have been killed before its uploads were complete. What has arrived is not sent again.
       if (ctx.loaded.why !== "resume") return;
       const saved = ctx.checkpoints.list();
       for (const each of saved) if (each === saved.at(-1) || !isReplaceable(each)) push(each, ctx);
@@ -125,7 +125,7 @@ function makeS3Upload(options: S3UploadOptions): Hook {
       if (queue) ctx.log(counters());
     },
     async onTrainEnd(ctx) {
-      // After a failure the loop waits only so long for each hook, and after a signal the process for all of them.
+      // After a failure the loop limits the time of each hook, and after a signal the process that of all hooks.
       const limits = { error: patience(ctx.config), interrupted: grace(ctx.config) } as Readonly<
         Record<string, number>
       >;
@@ -146,7 +146,7 @@ function makeS3Upload(options: S3UploadOptions): Hook {
   };
 }
 
-/** Throws when there are no keys for a run to upload with, or no package. */
+/** Throws if the keys or the package are missing. */
 async function checkEnvironment(target: S3Target): Promise<void> {
   target.keys("s3Upload");
   const { loadS3mini } = await import("./bucket.ts");

@@ -1,4 +1,4 @@
-// Sends one checkpoint: what is not there yet, checked on both sides, and the manifest last, so that it means complete.
+// Uploads one checkpoint: only what is missing, verified on both sides, and the manifest last, as the sign of completeness.
 import { type CheckpointSource, type SourceFile, openCheckpoint } from "./checkpoint-source.ts";
 import { GoneError } from "./upload-queue.ts";
 import { MANIFEST } from "../../checkpoint/manifest.ts";
@@ -17,15 +17,15 @@ interface SendOptions {
   readonly partSize: number;
   readonly concurrency: number;
   readonly retries: number;
-  /** Milliseconds before the second attempt. */
+  /** Milliseconds before the first retry. */
   readonly backoff: number;
   readonly signal: AbortSignal;
 }
 
-/** A service takes no more parts than this for one file. */
+/** S3's limit of parts per file. */
 const MOST_PARTS = 10_000;
 const MEGABYTE = 1 << 20;
-/** For telling the service that parts will not be joined: they cost money while they lie there. */
+/** For aborting a multipart upload, whose parts would otherwise be stored and billed. */
 const ABORT_MS = 1000;
 
 const TYPES: Readonly<Record<string, string>> = { json: "application/json" };
@@ -33,7 +33,7 @@ const typeOf = (file: string): string => TYPES[file.split(".").at(-1)!] ?? "appl
 
 class Sender {
   readonly #options: SendOptions;
-  /** One for each part on its way, used again for the next. */
+  /** Buffers of parts, reused. */
   readonly #buffers: ArrayBuffer[] = [];
   #sent = 0;
 
@@ -41,7 +41,7 @@ class Sender {
     this.#options = options;
   }
 
-  /** Resolves to the bytes that went out. */
+  /** Resolves to the number of bytes sent. */
   async send({ files, manifest }: CheckpointSource): Promise<number> {
     const text: PartSource = {
       bytes: manifest.byteLength,
@@ -49,9 +49,9 @@ class Sender {
     };
     const before = await this.#head(MANIFEST);
     if ((await this.#isSame(before, text)) && (await this.#haveSizes(files))) return this.#sent;
-    // What lies there under this name is another checkpoint: while its files are replaced, it must not look complete.
+    // Another checkpoint has this name: it must not look complete while its files are replaced.
     if (isThere(before)) await this.#removeManifest();
-    // Those who may not look may perhaps delete, and if not, there is nothing that could be done.
+    // Keys that may not read may still be able to delete; if not, nothing can be done.
     else if (before === "unknown") await this.#removeManifest().catch(() => undefined);
     for (const file of files) await this.#named(file.name, () => this.#sendOnce(file));
     await this.#named(MANIFEST, () => this.#sendWhole(MANIFEST, text, undefined));
@@ -78,7 +78,7 @@ class Sender {
     return this.#named(MANIFEST, () => this.#retry(() => this.#bucket.remove(this.#key(MANIFEST), this.#signal)));
   }
 
-  /** Says which file it was. */
+  /** Adds the file's name to errors. */
   async #named<T>(file: string, work: () => Promise<T>): Promise<T> {
     try {
       return await work();
@@ -96,11 +96,11 @@ class Sender {
     return true;
   }
 
-  /** Is it there, byte for byte, as far as the service tells? */
+  /** Is the same content stored, as far as the service tells? */
   async #isSame(stored: Known, source: PartSource): Promise<boolean> {
     if (!isThere(stored) || stored.bytes !== source.bytes || stored.md5 === undefined) return false;
     const { owner } = this.#options;
-    // One that was sent in one piece was not longer than a part.
+    // A file sent in one piece was not longer than a part.
     const size = stored.md5.includes("-") ? this.#partSize(source.bytes) : Math.max(source.bytes, 1);
     if (size > this.#partSize(source.bytes)) return false;
     const room = (): ArrayBuffer => this.#buffer(size);
@@ -116,7 +116,7 @@ class Sender {
     try {
       await this.#sendParts(file, source);
     } catch (error) {
-      // Joined to something else than was sent: once more from the beginning, where there are retries at all.
+      // The joined file differs from what was sent: start over once, if retries are enabled.
       if (!(error instanceof MismatchError) || this.#options.retries === 0) throw error;
       await this.#sendParts(file, source);
     }
@@ -160,7 +160,7 @@ class Sender {
     }
   }
 
-  /** Sends the parts, several at the same time, and joins them; or takes back what it has begun. */
+  /** Sends the parts concurrently and joins them; aborts the upload on failure. */
   async #fillParts(
     name: string,
     id: string,
@@ -174,7 +174,7 @@ class Sender {
     const digests: string[] = [];
     const tags: PartTag[] = [];
 
-    /** One of those that send at the same time: part after part, as they are read. */
+    /** One of the concurrent senders: sends part after part. */
     const lane = async (): Promise<void> => {
       let room = this.#buffer(reader.partSize);
       for (let part = await reader.next(room); part; part = await reader.next(room)) {
@@ -190,7 +190,7 @@ class Sender {
     try {
       const lanes = Array.from({ length: Math.min(concurrency, reader.count) }, () =>
         lane().catch((error: unknown) => {
-          // The first that fails is the reason; the others only stop.
+          // The first failure is the reason; the other senders stop.
           if (!failed.signal.aborted) failed.abort(error);
           throw error;
         }),
@@ -217,7 +217,7 @@ class Sender {
       try {
         return await this.#bucket.complete(this.#key(name), id, tags, this.#signal);
       } catch (error) {
-        // Joined all the same, with an answer that got lost or says it in other words, if it is there as it should be.
+        // The parts may have been joined although the response was lost: check what is stored.
         const stored = await this.#bucket.head(this.#key(name), this.#signal).catch(() => "unknown" as const);
         if (!isThere(stored) || stored.bytes !== expected.bytes || stored.md5 !== expected.md5) throw error;
         return stored.md5;
@@ -227,17 +227,17 @@ class Sender {
     else if (md5 !== expected.md5) throw new MismatchError("what is there is not what was sent");
   }
 
-  /** Where the service tells no digest, it is asked for the size of what it has. */
+  /** Without a digest from the service, verifies the stored size. */
   async #confirm(name: string, bytes: number): Promise<void> {
     const stored = await this.#retry(() => this.#bucket.head(this.#key(name), this.#signal));
-    // Keys that may not look: the service's word must do.
+    // Keys that may not read: trust the service's answer.
     if (stored === "unknown") return;
     if (!isThere(stored)) throw new MismatchError("it was taken, and is not there");
     if (stored.bytes !== bytes) throw new MismatchError(`${stored.bytes} of ${bytes} bytes are there`);
   }
 }
 
-/** The service has something else than it was given. */
+/** The service stored something else than it was sent. */
 class MismatchError extends SendError {
   constructor(message: string) {
     super(message, true);
@@ -253,19 +253,19 @@ function checkDigest(reader: PartReader, sha256: string): void {
 }
 
 const OWNER = "s3Upload";
-/** Before the second attempt. */
+/** Before the first retry. */
 const BACKOFF_MS = 500;
 
 export interface SendHow {
   readonly partSize: number;
   readonly concurrency: number;
   readonly retries: number;
-  /** Milliseconds without progress after which a request is given up. */
+  /** Milliseconds without progress after which a request fails. */
   readonly timeout: number;
   readonly signal: AbortSignal;
 }
 
-/** Sends what is not there yet, and resolves to the bytes that went out. */
+/** Uploads what is missing; resolves to the number of bytes sent. */
 export async function sendCheckpoint(
   saved: SavedCheckpoint,
   checkpoints: Checkpoints,

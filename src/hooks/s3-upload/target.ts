@@ -1,4 +1,4 @@
-// Where uploads go: endpoint, bucket, prefix and keys, checked once, and how to speak of them without giving keys away.
+// Where uploads go: endpoint, bucket, prefix and keys, checked once, and messages that do not reveal keys.
 import { OptionError } from "../../core/errors.ts";
 import { is, show, type Check } from "../../core/options.ts";
 import { isAddress, isPublicAddress } from "../../net/endpoint.ts";
@@ -9,24 +9,24 @@ export interface S3TargetOptions {
   readonly endpoint: string | URL;
   /** Left out where the endpoint names it: `https://my-bucket.s3.amazonaws.com`. */
   readonly bucket?: string;
-  /** Default: `AWS_REGION`, else `auto`. */
+  /** Default: `AWS_REGION`, or `auto`. */
   readonly region?: string;
-  /** What keys begin with: `<prefix>/<run>/<checkpoint>/<file>`. Default: nothing. */
+  /** The start of object keys: `<prefix>/<run>/<checkpoint>/<file>`. Default: none. */
   readonly prefix?: string;
-  /** The run's part of the keys. Default: the run's id, which a resumed run keeps. */
+  /** The run's part of object keys. Default: the run's id, which a resumed run keeps. */
   readonly run?: string;
   /** Default: `AWS_ACCESS_KEY_ID`, read when the run begins. */
   readonly accessKeyId?: string;
   /** Default: `AWS_SECRET_ACCESS_KEY`, read when the run begins. */
   readonly secretAccessKey?: string;
-  /** Plain http as well. Default false. */
+  /** Allow plain http. Default false. */
   readonly allowHttp?: boolean;
-  /** Addresses of private networks and of this machine as well. Default false. */
+  /** Allow addresses of private networks and of this machine. Default false. */
   readonly allowPrivate?: boolean;
 }
 
 const PART = "[A-Za-z0-9_=.-]+";
-/** What goes into a path must not leave it: `..` would lead into another bucket. */
+/** No `..`, which could lead into another bucket. */
 const isPath = (value: unknown): boolean =>
   typeof value === "string" &&
   new RegExp(`^${PART}(?:/${PART})*$`).test(value) &&
@@ -39,7 +39,7 @@ const path: Check = {
 };
 
 export const S3_TARGET_CHECKS = {
-  // These are checked below: the common message would show the value, and with it a key.
+  // Checked below: the usual message would show the value, which may be a secret.
   endpoint: { ...is.anything, expected: 'the address of the service, such as "https://s3.eu-central-1.amazonaws.com"' },
   accessKeyId: { ...is.anything, expected: is.name.expected },
   secretAccessKey: { ...is.anything, expected: is.name.expected },
@@ -60,7 +60,7 @@ export interface Keys {
   readonly secretAccessKey: string;
 }
 
-/** A shorter one is no key of a service's, and taking its letters out would make messages unreadable. */
+/** Shorter texts are not keys, and redacting them would make messages unreadable. */
 const isLong = (key: string | undefined): key is string => (key ?? "").length >= 8;
 
 export class S3Target {
@@ -87,12 +87,12 @@ export class S3Target {
     url.pathname = [...url.pathname.split("/"), bucket].filter(Boolean).join("/");
     this.url = url;
     this.allowPrivate = allowPrivate;
-    // A copy: what the caller does to the object later must not matter.
+    // A copy: later changes by the caller must have no effect.
     this.#options = { ...options };
     this.#secrets = [options.accessKeyId, options.secretAccessKey].filter((key) => isLong(key));
   }
 
-  /** How messages call it. */
+  /** Its name in messages. */
   get shown(): string {
     return `${this.url.host}${this.url.pathname}`;
   }
@@ -102,7 +102,7 @@ export class S3Target {
     return this.#options.region ?? AWS_REGION ?? AWS_DEFAULT_REGION ?? "auto";
   }
 
-  /** Given, or from the environment as it is now. */
+  /** The given keys, or those of the environment. */
   keys(owner: string): Keys {
     const { accessKeyId, secretAccessKey } = this.#options;
     const { AWS_ACCESS_KEY_ID = "", AWS_SECRET_ACCESS_KEY = "", AWS_SESSION_TOKEN = "" } = environment();
@@ -110,7 +110,7 @@ export class S3Target {
       accessKeyId !== undefined && secretAccessKey !== undefined
         ? { accessKeyId, secretAccessKey }
         : { accessKeyId: AWS_ACCESS_KEY_ID, secretAccessKey: AWS_SECRET_ACCESS_KEY };
-    // Also others of the environment: a message of the service might quote one.
+    // Other secrets of the environment too, since a message of the service might quote one.
     this.#secrets = [keys.accessKeyId, keys.secretAccessKey, ...secretsOfEnvironment()].filter((key) => isLong(key));
     if (keys.accessKeyId === "" || keys.secretAccessKey === "") {
       throw new OptionError(
@@ -119,7 +119,7 @@ export class S3Target {
     }
     if (accessKeyId === undefined && AWS_SESSION_TOKEN !== "") {
       throw new OptionError(
-        `${owner}: the keys in the environment are temporary (AWS_SESSION_TOKEN is set), which s3mini cannot sign with. Use keys that last.`,
+        `${owner}: the keys in the environment are temporary (AWS_SESSION_TOKEN is set), which s3mini cannot sign with. Use permanent keys.`,
       );
     }
     return keys;
@@ -131,7 +131,7 @@ export class S3Target {
     return [prefix, run, checkpoint, file].filter((part) => part !== undefined && part !== "").join("/");
   }
 
-  /** A message without anything secret. */
+  /** The message with secrets redacted. */
   scrub(message: string): string {
     return redact(message, this.#secrets);
   }
@@ -149,7 +149,7 @@ function parse(owner: string, endpoint: unknown): URL {
   const url = URL.canParse(endpoint) ? new URL(endpoint) : undefined;
   if (!url?.host) {
     throw new OptionError(
-      `${owner}: Expected \`endpoint\` to be a whole URL such as "https://s3.eu-central-1.amazonaws.com", got a text that is none.`,
+      `${owner}: Expected \`endpoint\` to be a whole URL such as "https://s3.eu-central-1.amazonaws.com", got something else.`,
     );
   }
   if (url.username !== "" || url.password !== "" || url.search !== "") {
