@@ -1,6 +1,5 @@
 // The trials of a study as a table of text, best first.
-import { safeLine } from "../core/safe-text.ts";
-import { textWidth } from "../terminal/width.ts";
+import { layoutTable } from "../terminal/table.ts";
 import type { SpaceParameter } from "./space/compile.ts";
 import { orderTrials } from "./ranking.ts";
 import type { Objective, StudyView, TrialRecord } from "./types.ts";
@@ -15,14 +14,8 @@ export function studyTable(trials: readonly TrialRecord[], { space, objectives }
     ...objectives.map(({ metric }: Objective) => numberText(trial.result?.[metric])),
     ...paths.map((path) => valueAtPath(trial, path, space.parameters)),
   ]);
-  const cells = [head, ...rows].map((row) => row.map(safeLine));
-  const widths = head.map((_, column) => Math.max(...cells.map((row) => textWidth(row[column]!))));
-  const line = (row: readonly string[]): string =>
-    row
-      .map((cell, i) => cell + " ".repeat(widths[i]! - textWidth(cell)))
-      .join("  ")
-      .trimEnd();
-  return cells.map(line).join("\n");
+  const { head: first, lines } = layoutTable(head, rows);
+  return [first, ...lines].join("\n");
 }
 
 /** Five digits; with an exponent below 0.001. */

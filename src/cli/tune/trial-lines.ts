@@ -4,7 +4,8 @@ import { formatDuration } from "../../terminal/eta.ts";
 import { formatMetric } from "../../terminal/format-number.ts";
 import { sparkline } from "../../terminal/sparkline.ts";
 import { paint, type Paint, type Style } from "../../terminal/paint.ts";
-import { textWidth, truncate } from "../../terminal/width.ts";
+import { layoutTable, type Table } from "../../terminal/table.ts";
+import { truncate } from "../../terminal/width.ts";
 import type { TrialInfo } from "../../core/outer-events.ts";
 import { orderTrials, rankTrials } from "../../tune/ranking.ts";
 import type { Space } from "../../tune/space/space.ts";
@@ -26,9 +27,10 @@ export interface TrialsView {
 
 interface Column {
   readonly head: string;
-  readonly right: boolean;
-  readonly cells: readonly string[];
-  /** The first to go where there is no room; 0 never goes. */
+  /** Whether it is aligned to the left. */
+  readonly left?: true;
+  readonly cell: (trial: TrialInfo) => string;
+  /** The highest is left out first when there is no room; 0 stays. */
   readonly drop: number;
 }
 
@@ -38,7 +40,6 @@ interface Size {
 }
 
 const SPARK = 12;
-const GAP = "  ";
 const COLORS: Readonly<Record<TrialInfo["status"], keyof Paint>> = {
   running: "cyan",
   interrupted: "yellow",
@@ -58,14 +59,13 @@ export function trialLines(view: TrialsView, style: Style, size: Size): readonly
   const room = size.rows - head.length - 3;
   const shown = ordered.slice(0, Math.max(0, room));
   if (shown.length === 0) return head.slice(0, Math.max(1, size.rows - 1));
-  const [title, ...lines] = table(columnsOf(view, shown, style), size.columns).map((line) =>
-    truncate(line, size.columns, mark(style)),
-  );
-  const rows = lines.map((line, i) =>
-    line.replace(shown[i]!.status, (word) => painter[COLORS[shown[i]!.status]](word)),
-  );
+  const { head: title, lines } = tableOf(columnsOf(view, style), shown, size.columns);
+  const fitting = (line: string): string => truncate(line, size.columns, mark(style));
+  const rows = lines
+    .map(fitting)
+    .map((line, i) => line.replace(shown[i]!.status, (word) => painter[COLORS[shown[i]!.status]](word)));
   const hidden = ordered.length - shown.length;
-  return [...head, painter.bold(title!), ...rows, ...(hidden > 0 ? [painter.dim(`and ${hidden} more`)] : [])];
+  return [...head, painter.bold(fitting(title)), ...rows, ...(hidden > 0 ? [painter.dim(`and ${hidden} more`)] : [])];
 }
 
 const mark = ({ unicode }: Style): string => (unicode ? "…" : "~");
@@ -96,36 +96,53 @@ function inOrder(trials: readonly TrialInfo[], objectives: readonly Objective[])
   return [...new Set([...running, ...orderTrials(trials, objectives)])];
 }
 
-function columnsOf({ space, objectives, secondsOf }: TrialsView, shown: readonly TrialInfo[], style: Style): Column[] {
+function columnsOf({ space, objectives, secondsOf }: TrialsView, style: Style): Column[] {
   const [objective] = objectives;
   const paths = [...new Set(space.parameters.map(({ path }) => path))];
-  const column = (head: string, drop: number, cell: (trial: TrialInfo) => string, right = true): Column => ({
-    head: safeLine(head),
-    right,
-    drop,
-    cells: shown.map((trial) => safeLine(cell(trial))),
-  });
   return [
-    column("trial", 0, ({ number }) => String(number)),
-    column("status", 0, ({ status }) => status, false),
-    ...shortNames(paths).map((name, i) =>
-      column(name, 10 + i, (trial) => valueAtPath(trial, paths[i]!, space.parameters)),
-    ),
-    column("step", 3, ({ reports }) => String(reports.at(-1)?.step ?? "")),
-    ...objectives.map(({ metric }) =>
-      column(metric, metric === objective!.metric ? 0 : 2, ({ result }) => {
-        const value = result?.[metric];
-        return value === undefined ? "" : formatMetric(metric, value);
-      }),
-    ),
+    { head: "trial", drop: 0, cell: ({ number }) => String(number) },
+    { head: "status", left: true, drop: 0, cell: ({ status }) => status },
+    ...shortNames(paths).map((name, i) => ({
+      head: name,
+      drop: 10 + i,
+      cell: (trial: TrialInfo) => valueAtPath(trial, paths[i]!, space.parameters),
+    })),
+    { head: "step", drop: 3, cell: ({ reports }) => String(reports.at(-1)?.step ?? "") },
+    ...objectives.map(({ metric }) => ({
+      head: metric,
+      drop: metric === objective!.metric ? 0 : 2,
+      cell: ({ result }: TrialInfo) => (result?.[metric] === undefined ? "" : formatMetric(metric, result[metric])),
+    })),
     ...(style.unicode
-      ? [column("", 20, ({ reports }) => sparkline(curve(reports, objective!.metric), SPARK), false)]
+      ? [
+          {
+            head: "",
+            left: true as const,
+            drop: 20,
+            cell: ({ reports }: TrialInfo) => sparkline(curve(reports, objective!.metric), SPARK),
+          },
+        ]
       : []),
-    column("time", 5, ({ number }) => {
-      const seconds = secondsOf(number);
-      return seconds === undefined ? "" : formatDuration(seconds);
-    }),
+    {
+      head: "time",
+      drop: 5,
+      cell: ({ number }) => {
+        const seconds = secondsOf(number);
+        return seconds === undefined ? "" : formatDuration(seconds);
+      },
+    },
   ];
+}
+
+/** As many columns as there is room for. */
+function tableOf(columns: readonly Column[], trials: readonly TrialInfo[], room: number): Table {
+  const leaveOut = columns.filter(({ drop }) => drop > 0).sort((a, b) => b.drop - a.drop);
+  return layoutTable(
+    columns.map(({ head }) => head),
+    trials.map((trial) => columns.map(({ cell }) => cell(trial))),
+    { room, leaveOut: leaveOut.map(({ head }) => head) },
+    columns.filter(({ left }) => !left).map(({ head }) => head),
+  );
 }
 
 const curve = (reports: TrialInfo["reports"], metric: string): readonly number[] =>
@@ -140,27 +157,4 @@ export function shortNames(paths: readonly string[]): readonly string[] {
       paths.filter((other) => other === ending || other.endsWith(`.${ending}`)).length === 1;
     return endings.find(isOnly) ?? path;
   });
-}
-
-const widthOf = ({ head, cells }: Column): number => Math.max(...[head, ...cells].map(textWidth));
-
-/** Lines of the columns that there is room for; those that say least go first. */
-function table(columns: readonly Column[], room: number): string[] {
-  let kept = columns;
-  const total = (): number => kept.reduce((sum, one) => sum + widthOf(one) + GAP.length, -GAP.length);
-  while (total() > room) {
-    const most = Math.max(...kept.map(({ drop }) => drop));
-    if (most === 0) break;
-    kept = kept.filter(({ drop }) => drop !== most);
-  }
-  const line = (cell: (column: Column) => string): string =>
-    kept
-      .map((column) => {
-        const text = cell(column);
-        const filling = " ".repeat(widthOf(column) - textWidth(text));
-        return column.right ? filling + text : text + filling;
-      })
-      .join(GAP)
-      .trimEnd();
-  return [line(({ head }) => head), ...columns[0]!.cells.map((_, i) => line(({ cells }) => cells[i]!))];
 }
