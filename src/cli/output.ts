@@ -2,7 +2,7 @@
 import { toJson } from "../runs/exact-json.ts";
 import { printError, printOut } from "../platform/print.ts";
 import { styleText } from "node:util";
-import { surroundings, wantsColor } from "../terminal/env.ts";
+import { surroundings, wantsColor } from "../terminal/style.ts";
 import { relative, resolve, sep } from "node:path";
 
 export const print = (text: string): void => printOut(`${text}\n`, isStyled(process.stdout));

@@ -1,5 +1,5 @@
 // Images as PNG files: one chunk of data, no filters.
-import { crc32 } from "../platform/crc32.ts";
+import { crc32 } from "../platform/crc.ts";
 import type { ImageMedia } from "../core/media.ts";
 import { builtinOrNone } from "../platform/builtin.ts";
 import { concat } from "../core/protobuf.ts";

@@ -2,8 +2,7 @@
 import type { CheckpointError } from "../core/errors.ts";
 import type { FileEntry } from "../core/saving.ts";
 import { builtin } from "./builtin.ts";
-import { codeOf } from "./error-code.ts";
-import { damaged, guarded, quietly } from "./file-errors.ts";
+import { codeOf, damaged, guarded, quietly } from "./file-errors.ts";
 
 /** The part of node:fs that is used. All of it is synchronous: the order of calls is what makes a save safe, and a thread of its own runs them. */
 export interface DiskFs {

@@ -1,6 +1,12 @@
 // System errors about files, as errors of hookline: which file, why, and what to do about it.
 import { CheckpointError, HooklineError } from "../core/errors.ts";
-import { codeOf } from "./error-code.ts";
+
+/** The code of a Node error, or the name of a DOMException. */
+export function codeOf(error: unknown): string | undefined {
+  if (!(error instanceof Error)) return undefined;
+  const { code } = error as { code?: unknown };
+  return typeof code === "string" ? code : error.name;
+}
 
 /** By Node's error code, or by the name of a browser's DOMException. */
 const REASONS: Readonly<Record<string, string>> = {

@@ -1,17 +1,15 @@
-// Imports a user's module: by Node where it can, so that there is one of each module, by jiti where it cannot read TypeScript.
-// jiti leaves what is JavaScript to Node too: a hook's `hookline` is the one that runs.
+// Imports a user's module and explains what is wrong with it. Node imports it where it can, so that there is one instance
+// of each module; jiti imports TypeScript that Node cannot read, and leaves JavaScript to Node.
 import { builtin } from "./builtin.ts";
-import { jitiFor } from "./jiti.ts";
-import { syntaxErrorIn, throwPlace } from "./module-error.ts";
 
 type Url = ReturnType<typeof process.getBuiltinModule<"node:url">>;
 
 export type Exports = Readonly<Record<string, unknown>>;
 
-/** Whoever wants the module makes the error: a config has a place to name, a thread has none. */
+/** Makes the error: that of a config names a line, that of a thread does not. */
 type Fail = (message: string, cause: unknown) => Error;
 
-/** Node 20 has no TypeScript at all; later ones have what can be erased, and none in node_modules. */
+/** Node 20 reads no TypeScript; later versions read erasable syntax, and none in node_modules. */
 const NEEDS_JITI = new Set([
   "ERR_UNKNOWN_FILE_EXTENSION",
   "ERR_UNSUPPORTED_TYPESCRIPT_SYNTAX",
@@ -37,7 +35,7 @@ async function importNatively(file: string): Promise<Exports> {
   return exportsOf((await import(/* @vite-ignore */ pathToFileURL(file).href)) as Exports);
 }
 
-/** In a program run with `node --import jiti/register`, a module of TypeScript has its exports in a default export. */
+/** With `node --import jiti/register`, a TypeScript module has its exports inside a default export. */
 function exportsOf(module: Exports): Exports {
   const { default: inner, ...others } = module;
   const isWrapped =
@@ -53,8 +51,57 @@ async function explained(error: unknown, file: string, shown: string, project: s
   if (codeOf(error) === "ERR_MODULE_NOT_FOUND" || codeOf(error) === "MODULE_NOT_FOUND") {
     const [what] = (error as Error).message.split("\n");
     const hint = /'(?:hookline|@jax-js\/jax)[/']/.test(what!) ? " Install it in the project: npm install hookline" : "";
-    return fail(`${shown} imports what is not there: ${what}.${hint}`, error);
+    return fail(`${shown} imports a module that does not exist: ${what}.${hint}`, error);
   }
   const what = error instanceof Error ? `${error.name}: ${error.message}` : String(error);
   return fail(`${shown} threw on import: ${what}${throwPlace(error, project)}`, error);
+}
+
+/** Loaded on first use, since it brings a compiler. No cache on disk: anyone could write code into a temporary directory. */
+export async function jitiFor(file: string): Promise<ReturnType<(typeof import("jiti"))["createJiti"]>> {
+  // A bundler for browsers must not find it.
+  const name: string = "jiti";
+  const { createJiti } = (await import(/* @vite-ignore */ /* webpackIgnore: true */ name)) as typeof import("jiti");
+  return createJiti(file, { fsCache: false, interopDefault: false });
+}
+
+type Files = ReturnType<typeof process.getBuiltinModule<"node:fs/promises">>;
+type Paths = ReturnType<typeof process.getBuiltinModule<"node:path">>;
+
+interface SyntaxProblem {
+  readonly message: string;
+  /** `line:column` */
+  readonly place: string;
+}
+
+/** jiti writes its parser's error into the output for a source that it cannot read. */
+const COMPLAINT = /__JITI_ERROR__\s*=\s*(\{.*\});?/s;
+
+/** Node reports a syntax error without its line or file: parsing the file again finds it. */
+export async function syntaxErrorIn(error: unknown, file: string): Promise<SyntaxProblem | undefined> {
+  const isSyntax = error instanceof SyntaxError || (error instanceof Error && /^\w*ParseError/.test(error.message));
+  if (!isSyntax) return undefined;
+  const source = await builtin<Files>("A module", "node:fs/promises").readFile(file, "utf8");
+  const jiti = await jitiFor(file);
+  const output = jiti.transform({ source, filename: file, ts: /\.[cm]?ts$/.test(file), async: true });
+  const [, complaint] = COMPLAINT.exec(output) ?? [];
+  if (complaint === undefined) return undefined;
+  const { message, line, column } = JSON.parse(complaint) as { message: string; line: number; column: number };
+  return { message: `${message.trim()}.`, place: `${line}:${column + 1}` };
+}
+
+const FRAME = /\(?((?:file:\/\/)?(?:\/|[A-Za-z]:[\\/])[^()]*?):(\d+):(\d+)\)?$/;
+
+/** ` (hooks.ts:3:7)`: the topmost frame in the project's own files, or nothing. */
+export function throwPlace(error: unknown, project: string): string {
+  if (!(error instanceof Error)) return "";
+  const { relative } = builtin<Paths>("A module", "node:path");
+  const { fileURLToPath } = builtin<Url>("A module", "node:url");
+  for (const frame of (error.stack ?? "").split("\n")) {
+    const [, place, line, column] = FRAME.exec(frame) ?? [];
+    if (place === undefined) continue;
+    const way = relative(project, place.startsWith("file:") ? fileURLToPath(place) : place);
+    if (!/^\.\.|^[A-Za-z]:|node_modules/.test(way)) return ` (${way}:${line}:${column})`;
+  }
+  return "";
 }

@@ -1,6 +1,5 @@
 // The only place where Node and browsers differ. Nothing is imported: what Node has is found at run time.
 import { printWarning } from "./print.ts";
-import { onUncaught, rethrowUncaught } from "./uncaught.ts";
 
 export interface Platform {
   readonly name: "node" | "browser";
@@ -9,10 +8,10 @@ export interface Platform {
   yieldToEvents(): Promise<void>;
   /**
    * Calls `first` on SIGINT, SIGTERM, SIGHUP (the terminal is gone) or SIGUSR1 (a scheduler's warning). A second signal
-   * ends the process at once, and so does the first when `grace` milliseconds pass before the undo, which is returned.
+   * ends the process at once, and so does the first if the returned undo is not called within `grace` milliseconds.
    */
   onSignals(first: (signal: string) => void, grace: number): () => void;
-  /** Calls `first` on an error that nothing catches; see uncaught.ts. Returns the undo. */
+  /** Calls `first` on an uncaught error, before it ends the process. Returns a function that undoes it. */
   onUncaught(first: (error: unknown) => void, grace: number): () => void;
   /** Ends the process with such an error, once no run is left that listens for it. */
   rethrowUncaught(): Promise<void>;
@@ -29,12 +28,12 @@ export const EXIT_CODES: Readonly<Record<string, number>> = {
 };
 
 /**
- * One Ctrl-C under `npm run` arrives several times: the terminal sends it to every process, and npm and tsx pass on
- * theirs. What comes this soon after the first is its echo, not a second wish.
+ * One Ctrl-C under `npm run` arrives several times: the terminal sends it to every process, and npm and tsx forward
+ * theirs. A signal this soon after the first is an echo of it.
  */
 const ECHO_MS = 500;
 
-/** Timers count no further, and take more for nothing at all. */
+/** The longest delay of a timer: a longer one would fire at once. */
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
 interface NodeProcess {
@@ -55,7 +54,7 @@ function nodePlatform(process: NodeProcess): Platform {
       let firstAt: number | undefined;
       let over = false;
       let watchdog: ReturnType<typeof setTimeout> | undefined;
-      /** A disk or a hook that hangs must not keep a process that was told to go. */
+      /** A hanging disk or hook must not keep a process alive that was told to stop. */
       const watch = (signal: string, code: number): void => {
         const giveUp = (): never => {
           this.warn(`the run has not ended ${grace} ms after ${signal} (\`signalGrace\`): the process exits`);
@@ -63,7 +62,7 @@ function nodePlatform(process: NodeProcess): Platform {
         };
         watchdog = setTimeout(giveUp, Math.min(grace, LONGEST_TIMER_MS));
         watchdog.unref();
-        // Where nothing is left that could wake the run, Node ends the process before that.
+        // If nothing is left that could wake the run, Node ends the process before that.
         process.exitCode = code;
       };
       const handlers = Object.entries(EXIT_CODES).map(([signal, code]) => {
@@ -85,7 +84,7 @@ function nodePlatform(process: NodeProcess): Platform {
         clearTimeout(watchdog);
         const undoAll = (): void => handlers.forEach((undo) => undo());
         const echoLeft = firstAt === undefined ? 0 : firstAt + ECHO_MS - performance.now();
-        // An echo that comes when the run has just ended must not kill the program that reports it.
+        // An echo just after the run has ended must not kill the program that reports the result.
         if (echoLeft > 0) setTimeout(undoAll, echoLeft).unref();
         else undoAll();
       };
@@ -102,7 +101,7 @@ function browserPlatform(): Platform {
   return {
     name: "browser",
     warn: printWarning,
-    // A message, not a timer: browsers hold nested timers back to 4 ms.
+    // A message, not a timer: browsers delay nested timers by 4 ms.
     yieldToEvents: () =>
       new Promise((resolve) => {
         const { port1, port2 } = new MessageChannel();
@@ -137,4 +136,68 @@ export function breather(platform: Platform, everyMs: number): () => void | Prom
     last = now;
     return platform.yieldToEvents();
   };
+}
+
+const EVENT = "uncaughtException";
+
+type Handler = (error: unknown) => void;
+
+/** The handlers of all runs in this process: an experiment and its training have one each. They stay after a failure. */
+const ours = new Set<unknown>();
+/** How many runs have not ended yet. */
+let running = 0;
+let failure: { readonly error: unknown; stopListening(): void } | undefined;
+
+/**
+ * Calls `first` on an uncaught error, unless the program has its own handler, which then decides. The run gets one
+ * attempt of at most `grace` milliseconds to save; then the error is thrown again, and Node ends the process as usual.
+ * Returns a function that undoes it.
+ */
+function onUncaught(process: NodeProcess, first: Handler, grace: number): () => void {
+  let watchdog: ReturnType<typeof setTimeout> | undefined;
+  const handler: Handler = (error) => {
+    if (process.listeners(EVENT).some((each) => !ours.has(each))) return;
+    // A second error would not have happened without this attempt.
+    if (watchdog !== undefined) return;
+    failure ??= { error, stopListening: () => stopListening(process) };
+    // If nothing is left that could wake the run, Node ends the process before that.
+    process.exitCode = 1;
+    watchdog = setTimeout(() => {
+      stopListening(process);
+      throw error;
+    }, grace);
+    watchdog.unref();
+    first(error);
+  };
+  ours.add(handler);
+  running++;
+  process.on(EVENT, handler);
+  return () => {
+    clearTimeout(watchdog);
+    running--;
+    // An error while files are being closed must not end the process before they are.
+    if (failure) return;
+    process.off(EVENT, handler);
+    ours.delete(handler);
+  };
+}
+
+function stopListening(process: NodeProcess): void {
+  for (const each of ours) process.off(EVENT, each as Handler);
+  ours.clear();
+}
+
+/** Throws the uncaught error when all runs have ended. Nothing of the program runs after it. */
+async function rethrowUncaught(): Promise<void> {
+  if (!failure || running > 0) return;
+  const { error } = failure;
+  failure.stopListening();
+  failure = undefined;
+  await new Promise((_, reject) => {
+    setImmediate(() => {
+      // If a handler keeps the process alive, the caller gets the error.
+      setImmediate(() => reject(error as Error));
+      throw error;
+    });
+  });
 }

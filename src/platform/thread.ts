@@ -2,7 +2,7 @@
 import { CheckpointError, HooklineError, LockLostError, OptionError } from "../core/errors.ts";
 import type { MaybePromise } from "../core/model.ts";
 import { builtin } from "./builtin.ts";
-import { codeOf } from "./error-code.ts";
+import { codeOf } from "./file-errors.ts";
 
 export interface WorkerThread {
   on(event: "message", handler: (message: unknown) => void): void;

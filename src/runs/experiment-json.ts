@@ -1,7 +1,7 @@
 // experiment.json: what a run directory must state so that its run can be resumed, evaluated and used from it alone.
 import type { Json } from "../core/options.ts";
 import { builtin } from "../platform/builtin.ts";
-import { codeOf } from "../platform/error-code.ts";
+import { codeOf } from "../platform/file-errors.ts";
 import { toJson } from "./exact-json.ts";
 import { nodeFs, replaceFile } from "./files.ts";
 import { FORMATS } from "./layout.ts";

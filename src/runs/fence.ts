@@ -2,7 +2,7 @@
 import { LockLostError } from "../core/errors.ts";
 import type { LockMark } from "../core/saving.ts";
 import { builtin } from "../platform/builtin.ts";
-import { codeOf } from "../platform/error-code.ts";
+import { codeOf } from "../platform/file-errors.ts";
 
 type Fs = ReturnType<typeof process.getBuiltinModule<"node:fs">>;
 

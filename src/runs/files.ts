@@ -1,8 +1,7 @@
 // Files of a run directory: replaced as a whole, kept under another name, and read from their end.
 import { OptionError } from "../core/errors.ts";
 import { builtin } from "../platform/builtin.ts";
-import { codeOf } from "../platform/error-code.ts";
-import { guardedLog } from "../platform/file-errors.ts";
+import { codeOf, guardedLog } from "../platform/file-errors.ts";
 
 export type Fs = ReturnType<typeof process.getBuiltinModule<"node:fs">>;
 

@@ -1,7 +1,6 @@
 // The whole lines of a file that may still be growing: read in bounded memory, and each of them once.
 import { builtin } from "../platform/builtin.ts";
-import { codeOf } from "../platform/error-code.ts";
-import { logProblem } from "../platform/file-errors.ts";
+import { codeOf, logProblem } from "../platform/file-errors.ts";
 import type { RunEvent } from "./types.ts";
 
 type FsPromises = ReturnType<typeof process.getBuiltinModule<"node:fs/promises">>;

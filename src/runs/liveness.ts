@@ -1,5 +1,5 @@
 import { builtin } from "../platform/builtin.ts";
-import { codeOf } from "../platform/error-code.ts";
+import { codeOf } from "../platform/file-errors.ts";
 
 // A process as files name it, so that a reader of such a file can tell whether the process still lives.
 

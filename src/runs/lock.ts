@@ -1,12 +1,11 @@
 // One process per directory: a lock file that names its holder, which a dead holder does not keep.
 import { CheckpointError } from "../core/errors.ts";
 import { builtin } from "../platform/builtin.ts";
-import { codeOf } from "../platform/error-code.ts";
+import { codeOf, guarded, quietly } from "../platform/file-errors.ts";
 import { Fence, readLock } from "./fence.ts";
 import { makeDirectory, nodeFs, type DiskFs } from "../platform/durable-files.ts";
 import { CHECKPOINTS, LOCK_FILE } from "./layout.ts";
 import { type Liveness, type ProcessMark, announce, ask, livenessOf, removeOthers, thisProcess } from "./liveness.ts";
-import { guarded, quietly } from "../platform/file-errors.ts";
 
 export const LOCK_TEMP = ".lock-";
 

@@ -1,7 +1,7 @@
 // Finds the runs below a directory and says how each of them stands, from run.json and the end of its log: a list of a
 // thousand runs must not read a thousand logs.
 import { builtin } from "../platform/builtin.ts";
-import { codeOf } from "../platform/error-code.ts";
+import { codeOf } from "../platform/file-errors.ts";
 import { BestValues, hasBest } from "./best.ts";
 import { numberFromJson } from "./exact-json.ts";
 import { readExperimentRecord } from "./experiment-json.ts";

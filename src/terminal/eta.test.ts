@@ -1,5 +1,6 @@
+// The estimate of the remaining time, durations, and how far a run came.
+import { Pace, formatDuration, formatPace, howFar } from "./eta.ts";
 import { describe, expect, test } from "vitest";
-import { formatDuration, formatPace, Pace } from "./eta.ts";
 
 /** Steps of `each` seconds from `from` on, the first at `at`; returns when the last was done. */
 function steps(pace: Pace, from: number, count: number, at: number, each: number): number {
@@ -94,4 +95,15 @@ test.each([
   [90, "1:30 /step"],
 ])("%d seconds a step are %s", (seconds, shown) => {
   expect(formatPace(seconds)).toBe(shown);
+});
+
+test.each([
+  ["completed", 60, "after 60 steps in 0:06"],
+  ["stopped", 1, "after 1 step in 0:06"],
+  ["interrupted", 0, "after 0 steps in 0:06"],
+  // Whether the step in which a run failed was done, nobody here knows.
+  ["error", 1, "at step 1, after 0:06"],
+  ["error", 0, "before the first step, after 0:06"],
+])("a run that is %s at %i came so far: %s", (status, step, text) => {
+  expect(howFar(status, step, 6)).toBe(text);
 });

@@ -2,7 +2,7 @@
 import { EventEmitter } from "node:events";
 import { beforeEach, describe, expect, it, vi } from "vitest";
 import { Vt } from "../../tests/terminal/vt.ts";
-import type { Write } from "./patch.ts";
+import type { Write } from "./live-region.ts";
 import { Terminal, terminal, type Live } from "./terminal.ts";
 
 class FakeStream extends EventEmitter {

@@ -1,9 +1,7 @@
 // The terminal that progress bars and console logs share: live lines at its bottom, all other output above them.
 import { builtinOrNone } from "../platform/builtin.ts";
 import { printable } from "../platform/print.ts";
-import { guard, type GuardedProcess } from "./guard.ts";
-import { patchWrite, type Writable, type Write } from "./patch.ts";
-import { Region } from "./region.ts";
+import { type GuardedProcess, Region, type Writable, type Write, guard, patchWrite } from "./live-region.ts";
 
 const HIDE_CURSOR = "\u001B[?25l";
 const SHOW_CURSOR = "\u001B[?25h";

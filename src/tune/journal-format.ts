@@ -2,7 +2,7 @@
 // it. A line that was changed, removed, repeated or moved is therefore found where it is.
 import { type Json, is } from "../core/options.ts";
 import type { TrialCheckpoint, TrialFailure } from "../core/outer-events.ts";
-import { crc32 } from "../platform/crc32.ts";
+import { crc32 } from "../platform/crc.ts";
 import { parseExact, stringifyExact } from "../runs/exact-json.ts";
 import { FORMATS } from "../runs/layout.ts";
 import { failure, isRecord, numbers, shaped, wrongField, type Fields } from "./data-checks.ts";

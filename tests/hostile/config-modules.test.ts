@@ -162,7 +162,7 @@ it("says where a module is broken", async () => {
   expect(messages[2]).toMatch(/^\.\/throws\.ts threw on import: TypeError: .* \(throws\.ts:4:\d+\)$/);
   expect(messages[3]).toMatch(/^\.\/throws\.mjs threw on import: TypeError: .* \(throws\.mjs:2:\d+\)$/);
   expect(messages[4]).toMatch(/^\.\/deep\.ts threw on import: TypeError: .* \(throws\.mjs:2:\d+\)$/);
-  expect(messages[5]).toMatch(/^\.\/missing\.ts imports what is not there: .*nope\.ts/);
+  expect(messages[5]).toMatch(/^\.\/missing\.ts imports a module that does not exist: .*nope\.ts/);
   expect(messages[6]).toMatch(/^\.\/wrong\.mjs .*does not provide an export named 'nope'/);
   expect(messages[7]).toMatch(/^bad\.config\.ts:2:8 cannot be read: /);
   expect(messages[8]).toBe('{"a":1,"b":2}');

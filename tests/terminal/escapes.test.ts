@@ -18,7 +18,7 @@ test("only these files print, and each says why", () => {
   const WRITERS: Readonly<Record<string, string>> = {
     "src/platform/print.ts": "sanitizes",
     "src/terminal/terminal.ts": "sanitizes, and draws live lines",
-    "src/terminal/patch.ts": "stands before what others print",
+    "src/terminal/live-region.ts": "stands before what others print",
     "src/cli/output.ts": "turns stdout over to stderr",
     "src/cli/launch/launch.ts": "passes on what mpirun's processes print",
     "src/tune/runners/trial-processes.ts": "passes on what a trial's process prints",

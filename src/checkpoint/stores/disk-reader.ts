@@ -1,6 +1,6 @@
 // Reading a directory of checkpoints: what has a valid manifest counts, whatever its name; everything else is named as bad.
 import { CheckpointError } from "../../core/errors.ts";
-import { codeOf } from "../../platform/error-code.ts";
+import { codeOf, damaged, guarded, problem } from "../../platform/file-errors.ts";
 import {
   checkWhole,
   exists,
@@ -25,7 +25,6 @@ import {
   type Valid,
 } from "./scan.ts";
 import { LARGEST_MANIFEST, MANIFEST, parseManifest } from "../manifest.ts";
-import { damaged, guarded, problem } from "../../platform/file-errors.ts";
 import type { FileEntry, LoadedCheckpoint, LoadOptions, SavedCheckpoint } from "../store.ts";
 
 /** Directories that begin so are no checkpoints: unfinished, or half-deleted. */

@@ -33,8 +33,7 @@ import {
   visible,
   wantedFiles,
 } from "./scan.ts";
-import { damaged, problem } from "../../platform/file-errors.ts";
-import { codeOf } from "../../platform/error-code.ts";
+import { codeOf, damaged, problem } from "../../platform/file-errors.ts";
 
 /**
  * Opens the checkpoints under a path like `runs/mnist/checkpoints` of this origin. In a worker files are flushed to the

@@ -2,8 +2,7 @@
 import { CheckpointError, HooklineError } from "../../core/errors.ts";
 import { didYouMean } from "../../core/names.ts";
 import { builtin } from "../../platform/builtin.ts";
-import { codeOf } from "../../platform/error-code.ts";
-import { damaged, problem } from "../../platform/file-errors.ts";
+import { codeOf, damaged, problem } from "../../platform/file-errors.ts";
 import { LARGEST_MANIFEST, MANIFEST, digestOf, parseManifest } from "../manifest.ts";
 import { newerVersion } from "../stores/scan.ts";
 import type { FileEntry, SavedCheckpoint } from "../store.ts";

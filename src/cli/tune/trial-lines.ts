@@ -3,7 +3,7 @@ import { safeLine } from "../../core/safe-text.ts";
 import { formatDuration } from "../../terminal/eta.ts";
 import { formatMetric } from "../../terminal/format-number.ts";
 import { sparkline } from "../../terminal/sparkline.ts";
-import { paint, type Paint, type Style } from "../../terminal/paint.ts";
+import { paint, type Paint, type Style } from "../../terminal/style.ts";
 import { layoutTable, type Table } from "../../terminal/table.ts";
 import { truncate } from "../../terminal/width.ts";
 import type { TrialInfo } from "../../core/outer-events.ts";

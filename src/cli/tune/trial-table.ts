@@ -4,7 +4,7 @@ import type { Hook } from "../../core/hook.ts";
 import type { TrialInfo, TuneContexts } from "../../core/outer-events.ts";
 import { formatDuration } from "../../terminal/eta.ts";
 import { formatMetric } from "../../terminal/format-number.ts";
-import { canRedraw, surroundings, wantsColor, wantsUnicode } from "../../terminal/env.ts";
+import { canRedraw, surroundings, wantsColor, wantsUnicode } from "../../terminal/style.ts";
 import { terminal, type Live } from "../../terminal/terminal.ts";
 import type { Space } from "../../tune/space/space.ts";
 import { valueAtPath } from "../../tune/study-table.ts";

@@ -1,8 +1,7 @@
 // Own components of a config: the export of a user's module, or of a package.
 import { didYouMean } from "../../core/names.ts";
 import { builtin } from "../../platform/builtin.ts";
-import { importModule } from "../../platform/import-module.ts";
-import { jitiFor } from "../../platform/jiti.ts";
+import { importModule, jitiFor } from "../../platform/import-module.ts";
 import { type Fail, failWithoutPlace } from "./config-error.ts";
 import { didYouMeanFile, insideProject } from "./project.ts";
 import { isForbidden } from "./config-tree.ts";

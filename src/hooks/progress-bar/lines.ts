@@ -1,10 +1,9 @@
 // The text of a progress bar: live lines for a terminal, plain lines for logs, and the summary of a finished run.
 import { safeLine } from "../../core/safe-text.ts";
-import { howFar } from "../../terminal/ending.ts";
-import { formatDuration, formatPace } from "../../terminal/eta.ts";
+import { formatDuration, formatPace, howFar } from "../../terminal/eta.ts";
 import { formatMetric } from "../../terminal/format-number.ts";
 import { sparkline } from "../../terminal/sparkline.ts";
-import { paint, type Style } from "../../terminal/paint.ts";
+import { paint, type Style } from "../../terminal/style.ts";
 import { textWidth, truncate } from "../../terminal/width.ts";
 
 export interface EvalProgress {

@@ -11,8 +11,7 @@ import {
   plainLine,
 } from "./lines.ts";
 import type { BarState } from "./state.ts";
-import { canRedraw, isQuiet, surroundings, wantsColor, wantsUnicode } from "../../terminal/env.ts";
-import type { Style } from "../../terminal/paint.ts";
+import { type Style, canRedraw, isQuiet, surroundings, wantsColor, wantsUnicode } from "../../terminal/style.ts";
 import { terminal, type Live, type Terminal } from "../../terminal/terminal.ts";
 
 export interface BarOutput {

@@ -1,10 +1,9 @@
 // The two forms of a console log: columns for a terminal, `key=value` lines for everything else. People read both, so
 // epochs count from 1, as in the progress bar.
 import { safeLine, safeText } from "../../core/safe-text.ts";
-import { howFar } from "../../terminal/ending.ts";
-import { formatDuration } from "../../terminal/eta.ts";
+import { formatDuration, howFar } from "../../terminal/eta.ts";
 import { formatMetric, formatOf } from "../../terminal/format-number.ts";
-import { type Paint, type Style, paint } from "../../terminal/paint.ts";
+import { type Paint, type Style, paint } from "../../terminal/style.ts";
 import type { LogRecord, RunEnd } from "../../runs/types.ts";
 import { textWidth } from "../../terminal/width.ts";
 

@@ -5,7 +5,7 @@ import type { Warn } from "../backend.ts";
 import { eventsIn, type FileEvent } from "./read-events.ts";
 import { lastRecord } from "./record.ts";
 import { SESSION_END } from "./events.ts";
-import { codeOf } from "../../platform/error-code.ts";
+import { codeOf } from "../../platform/file-errors.ts";
 
 // A run is resumed: its earlier event files lose the records that will be logged again, and their session's end, since
 // TensorBoard believes the first end that it reads and would call the run failed or over.

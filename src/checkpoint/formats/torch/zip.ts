@@ -1,7 +1,7 @@
 // Zip files with uncompressed entries, as PyTorch writes them. Reading is so strict that no two readers could see
 // different contents in one file. Compressed entries are refused (torch.save never compresses), so that no file unpacks
 // to more than its own size.
-import { crc32 } from "../../../platform/crc32.ts";
+import { crc32 } from "../../../platform/crc.ts";
 import { quote, type BadFile } from "../tensor.ts";
 import { CheckpointError } from "../../../core/errors.ts";
 

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { canRedraw, isQuiet, surroundings, wantsColor, wantsUnicode, type Surroundings } from "./env.ts";
+import { canRedraw, isQuiet, surroundings, wantsColor, wantsUnicode, type Surroundings } from "./style.ts";
 
 const around = (env: Surroundings["env"], more: Partial<Surroundings> = {}): Surroundings => ({
   env,

@@ -1,7 +1,7 @@
 // The checksum in both of its forms.
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import { crc32, crc32Portable } from "./crc32.ts";
+import { crc32, crc32Portable } from "./crc.ts";
 
 it("is the one of the zip format", () => {
   expect(crc32Portable(Buffer.from("123456789"))).toBe(0xcbf43926);

@@ -1,4 +1,4 @@
-// What the surroundings say about output: is anyone looking, are colours and Unicode welcome, is silence asked for?
+// The style of output: whether it may be redrawn, coloured, in Unicode, or must be quiet; and colours.
 
 /** What Node's `process` knows; nothing of it in a browser. */
 export interface Surroundings {
@@ -44,4 +44,29 @@ export function wantsUnicode({ env, platform }: Surroundings): boolean {
   if (env.TERM === "linux" || env.TERM === "dumb") return false;
   if (platform === "win32") return isOn(env.WT_SESSION) || env.TERM_PROGRAM === "vscode";
   return /utf-?8/i.test(env.LC_ALL || env.LC_CTYPE || env.LANG || "");
+}
+
+const CODES = {
+  bold: [1, 22],
+  dim: [2, 22],
+  red: [31, 39],
+  green: [32, 39],
+  yellow: [33, 39],
+  cyan: [36, 39],
+} as const;
+
+export type Paint = Readonly<Record<keyof typeof CODES, (text: string) => string>>;
+
+export function paint(color: boolean): Paint {
+  const painters = Object.entries(CODES).map(([name, [on, off]]) => {
+    const apply = (text: string): string => (color && text !== "" ? `\u001B[${on}m${text}\u001B[${off}m` : text);
+    return [name, apply] as const;
+  });
+  return Object.fromEntries(painters) as Paint;
+}
+
+/** What a line may be made of. */
+export interface Style {
+  readonly color: boolean;
+  readonly unicode: boolean;
 }
