@@ -2,8 +2,7 @@ import { grad, jit, numpy as np, random } from "@jax-js/jax";
 import { beforeAll, describe, expect, it } from "vitest";
 import { put, read, startWasm } from "../../tests/support/gradcheck.ts";
 import type { Tensor } from "../core/model.ts";
-import { initKey, keyStream, stepKey } from "./key.ts";
-import { threefry } from "./threefry.ts";
+import { initKey, keyStream, stepKey, threefry } from "./key.ts";
 
 beforeAll(startWasm);
 

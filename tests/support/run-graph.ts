@@ -1,5 +1,5 @@
 // Runs a graph number by number, slowly and obviously: what compiled graphs are compared with.
-import { threefry } from "../../src/nn/threefry.ts";
+import { threefry } from "../../src/nn/key.ts";
 import type { Arg, DType, Graph, MapOp, Node, ReduceOp } from "../../src/engines/lower/graph.ts";
 import { sizeOf } from "../../src/core/arrays.ts";
 import { rowMajor, type View } from "../../src/engines/lower/view.ts";

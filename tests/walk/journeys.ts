@@ -87,8 +87,8 @@ export const JOURNEYS: readonly Journey[] = [
               onStepEnd(ctx) {
                 // The first save opens the store.
                 if (ctx.step !== 1 && ctx.step !== STEP) return;
-                coverage.begin();
                 ctx.requestSave("interval");
+                coverage.begin();
               },
               onAfterSave: () => done(coverage.end()),
             },

@@ -5,7 +5,7 @@ import { type Move, type View, rowMajor } from "../../lower/view.ts";
 import type { Access, Statement } from "../kernel.ts";
 import type { Expressions } from "./expression.ts";
 import { isRowReduce, keptFirst, type Prepared } from "./prepare.ts";
-import { ROTATIONS } from "../../../nn/threefry.ts";
+import { ROTATIONS } from "../../../nn/key.ts";
 
 /** An argument with what is done to its dimensions before the loop. */
 interface Reading {
