@@ -14,8 +14,8 @@ export { openDirectoryStore, type DirectoryStoreOptions } from "./stores/directo
 export { NameTemplate } from "./name-template.ts";
 export { fromHostArrays, rawValues, toHostArrays } from "./formats/tensor-values.ts";
 export { decodePt, encodePt } from "./formats/torch/pt.ts";
-export { decodeSafetensors, encodeSafetensors, safetensorsParts } from "./formats/safetensors.ts";
-export { SafetensorsFile, ShardedSafetensors } from "./formats/safetensors-file.ts";
+export { decodeSafetensors, encodeSafetensors, SafetensorsFile, safetensorsParts } from "./formats/safetensors.ts";
+export { ShardedSafetensors } from "./formats/shards.ts";
 export { type FileDType, type FileTensor, type FileTensors, type ByteSource } from "./formats/tensor.ts";
 export {
   decodeTorchCheckpoint,

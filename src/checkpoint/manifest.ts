@@ -1,4 +1,5 @@
-// manifest.json: written last, so that its presence says complete; sizes and digests say intact.
+// manifest.json: written last, so that its presence means the checkpoint is complete. Its sizes and digests show whether the
+// files are intact.
 import { isSafeName } from "../core/safe-name.ts";
 import type { CheckpointInfo, FileEntry, SavedCheckpoint } from "./store.ts";
 import { CheckpointError } from "../core/errors.ts";
@@ -6,11 +7,11 @@ import { numberFromJson, numberToJson } from "../runs/exact-json.ts";
 
 /** The file that makes a directory a checkpoint. It is written last, with size and digest of all others. */
 export const MANIFEST = "manifest.json";
-/** Raised when older readers would misread what newer writers write. */
+/** Raised when older versions would misread what is written. */
 const SCHEMA = 1;
-/** How its text ends. */
+/** The end of the text: without it, the file is truncated. */
 export const MANIFEST_END = "}\n";
-/** No manifest of ours comes near: what is larger is something else. */
+/** No manifest comes near this size: a larger file is something else. */
 export const LARGEST_MANIFEST = 16 << 20;
 
 export interface Manifest extends CheckpointInfo {
@@ -18,49 +19,27 @@ export interface Manifest extends CheckpointInfo {
   readonly files: Readonly<Record<string, FileEntry>>;
 }
 
-/** What a manifest's text turned out to be. */
+/** The result of parsing a manifest. */
 export type ManifestText =
   | { readonly kind: "valid"; readonly manifest: Manifest; readonly body: string; readonly digest: string }
   | { readonly kind: "newer"; readonly schema: number; readonly step: number }
   | { readonly kind: "bad"; readonly reason: string };
 
-/** The text whose digest the manifest carries: a flipped bit in a metric must not go unnoticed either. */
-export function manifestBody({
-  name,
-  step,
-  epoch,
-  reason,
-  metrics,
-  time,
-  serial,
-  runId,
-  parent,
-  by,
-  files,
-}: Manifest): string {
-  const written = Object.entries(metrics).map(([key, value]) => [key, numberToJson(value)] as const);
-  return JSON.stringify({
-    schema: SCHEMA,
-    name,
-    step,
-    epoch,
-    reason,
-    time,
-    ...(serial !== undefined && { serial }),
-    runId,
-    ...(parent !== undefined && { parent }),
-    ...(by !== undefined && { by }),
-    metrics: Object.fromEntries(written),
-    files,
-  });
+/** The text whose digest the manifest has, so that even a flipped bit in a metric is noticed. */
+export function manifestBody(manifest: Manifest): string {
+  const { name, step, epoch, reason, time, serial, runId, parent, by, metrics, files } = manifest;
+  const numbers = Object.entries(metrics).map(([key, value]) => [key, numberToJson(value)] as const);
+  // Undefined fields are left out.
+  const fields = { name, step, epoch, reason, time, serial, runId, parent, by };
+  return JSON.stringify({ schema: SCHEMA, ...fields, metrics: Object.fromEntries(numbers), files });
 }
 
-/** The file's text: the body, laid out for people, and its digest. */
+/** The file's text: the body, indented, and its digest. */
 export function sealManifest(body: string, digest: string): string {
   return `${JSON.stringify({ ...(JSON.parse(body) as object), digest }, null, 2)}\n`;
 }
 
-/** Reads a manifest; the caller compares `digest` with that of `body`, since hashing is not the same everywhere. */
+/** Parses a manifest. The caller compares `digest` with that of `body`, since hashing is synchronous only in Node. */
 export function parseManifest(text: string): ManifestText {
   let parsed: unknown;
   try {
@@ -133,23 +112,20 @@ function readRecord<T>(
     : undefined;
 }
 
-// The manifest of a checkpoint that lies in no directory, as a directory would have it: for those who copy one to a disk.
-
-/** The same text as the one on the disk. */
+/** The manifest of a checkpoint in any store, with the same text as in a directory: for copying it to a disk. */
 export async function manifestText(saved: SavedCheckpoint): Promise<string> {
   const body = manifestBody(saved);
   return sealManifest(body, await digestOf(body));
 }
 
-// SHA-256 where there is no node:crypto: the browser computes it off the calling thread.
-
+/** SHA-256 without node:crypto. */
 export async function digestOf(data: Uint8Array | string): Promise<string> {
   const bytes = typeof data === "string" ? new TextEncoder().encode(data) : data;
   const { subtle } = globalThis.crypto as { subtle?: SubtleCrypto };
   if (!subtle) {
     throw new CheckpointError("crypto.subtle", "it is missing", "Serve the page over https or from localhost.");
   }
-  // Digests of shared memory are refused: it could change meanwhile.
+  // Browsers refuse shared memory.
   const own = bytes.buffer instanceof ArrayBuffer ? (bytes as Uint8Array<ArrayBuffer>) : bytes.slice();
   const digest = new Uint8Array(await subtle.digest("SHA-256", own));
   return Array.from(digest, (byte) => byte.toString(16).padStart(2, "0")).join("");

@@ -1,4 +1,4 @@
-// Names of checkpoints from a template: `epoch_{epoch}_loss_{val/loss:.2f}`. What metrics put in is made safe afterwards.
+// Names of checkpoints from a template: `epoch_{epoch}_loss_{val/loss:.2f}`. The result is made safe as a file name.
 import { OptionError } from "../core/errors.ts";
 import { didYouMean, monitorValue } from "../core/names.ts";
 import { sanitizeName } from "../core/safe-name.ts";
@@ -13,7 +13,7 @@ interface Field {
   readonly format: (value: number) => string;
 }
 
-/** A template, checked when it is made. */
+/** A template, checked when it is constructed. */
 export class NameTemplate {
   readonly #parts: readonly (string | Field)[];
   readonly #insertNames: boolean;
@@ -27,7 +27,7 @@ export class NameTemplate {
     this.#insertNames = autoInsertMetricName;
   }
 
-  /** The name for these values; throws an OptionError that lists what exists for one that does not. */
+  /** The name for these values. For an unknown metric it throws an OptionError that lists the known ones. */
   render(values: {
     readonly step: number;
     readonly epoch: number;

@@ -1,8 +1,8 @@
-// Which checkpoints stay: a pure function of what is there and of the rules, with a quota for each reason to keep one.
+// Decides which checkpoints to keep: a pure function of the checkpoints and the rules.
 import { monitorValue } from "../core/names.ts";
 import { byAge, type CheckpointInfo } from "./store.ts";
 
-/** Without any rule, all are kept. */
+/** Without any rule, all checkpoints are kept. */
 export interface RetentionRules {
   /** The metric by which checkpoints are compared. Without it, newer is better. */
   readonly monitor?: string;
@@ -11,31 +11,31 @@ export interface RetentionRules {
   readonly saveTopK?: number;
   /** How many of the newest are kept beside the best; true is 1. */
   readonly saveLast?: boolean | number;
-  /** Those whose step is a multiple of this are kept for ever. */
+  /** Checkpoints whose step is a multiple of this are always kept. */
   readonly milestoneEvery?: number;
-  /** The best so many with a monitor, else the newest so many; `saveLast` and milestones come on top. */
+  /** How many are kept in all: the best with a monitor, else the newest. `saveLast` and milestones are kept in addition. */
   readonly saveTotalLimit?: number;
 }
 
-/** What retention must know of a checkpoint. */
+/** What retention needs to know about a checkpoint. */
 export interface RetentionEntry extends Pick<CheckpointInfo, "step" | "time" | "serial" | "metrics"> {
   readonly name: string;
 }
 
-/** Why a checkpoint stays. */
+/** Why a checkpoint is kept. */
 export type KeepReason = "best" | "last" | "milestone" | "limit" | "in flight" | "only one" | "no rule";
 
-/** Which checkpoints stay, and which go. */
+/** Which checkpoints are kept, and which are removed. */
 export interface Retention {
-  /** Why each that stays does, by name. */
+  /** The reasons for keeping each, by name. */
   readonly keep: ReadonlyMap<string, readonly KeepReason[]>;
-  /** Names of those that go, oldest first. */
+  /** Names of those to remove, oldest first. */
   readonly remove: readonly string[];
 }
 
 /**
- * Decides what stays of `entries`. Those named in `inFlight` (being written or read just now) always do, and so does
- * the newest when nothing else would.
+ * Decides which of `entries` to keep. Those in `inFlight` (being written or read now) are always kept, and so is the
+ * newest if nothing else would be.
  */
 export function retain(
   entries: readonly RetentionEntry[],
@@ -66,14 +66,14 @@ export function retain(
     "in flight",
     oldest.filter(({ name }) => inFlight.includes(name)),
   );
-  // One that is still being written may fail: it does not count as the one that is left.
+  // One that is still being written may fail, so it does not count as the one that is kept.
   if (oldest.every(({ name }) => !keep.has(name) || inFlight.includes(name))) {
     mark("only one", newest.filter(({ name }) => !inFlight.includes(name)).slice(0, 1));
   }
   return { keep, remove: oldest.map(({ name }) => name).filter((name) => !keep.has(name)) };
 }
 
-/** Best first. Without a value, or with NaN, one ranks behind all others; of equals the older stays, so none goes for nothing. */
+/** Best first. Those without a value, or with NaN, come last. Of equals the older comes first, so none is removed needlessly. */
 function rank(oldest: readonly RetentionEntry[], monitor: string, mode: "min" | "max"): RetentionEntry[] {
   const worth = ({ metrics }: RetentionEntry): number => {
     const value = monitorValue(metrics, monitor);

@@ -1,4 +1,4 @@
-// Checkpoints as hooks and the loop see them: what can be asked for, what goes into one, and what came back from one.
+// Checkpoints as hooks and the loop see them: requests, what is saved, what was restored, and what a checkpoint records.
 import type { HostArray } from "./arrays.ts";
 import type { HostTensors } from "./model.ts";
 import { checkOptions, is } from "./options.ts";
@@ -9,7 +9,7 @@ export const WEIGHT_FORMATS = ["safetensors", "pt"] as const;
 /** The name of a format of weights. */
 export type WeightsFormatName = (typeof WEIGHT_FORMATS)[number];
 
-/** What a checkpoint is named after. */
+/** What a checkpoint's name may be made from. */
 export interface SaveMoment {
   readonly step: number;
   readonly epoch: number;
@@ -18,16 +18,16 @@ export interface SaveMoment {
 
 /** Options of `ctx.requestSave`. */
 export interface SaveOptions {
-  /** Default `step-000500`. A function is asked when the boundary's evaluation is done, and sees its metrics. */
+  /** Default `step-000500`. A function is called after the boundary's evaluation, with its metrics. */
   readonly name?: string | ((moment: SaveMoment) => string);
   /** `pt` keeps model and optimizer as PyTorch does, in `checkpoint.pt`. Default `safetensors`. */
   readonly format?: WeightsFormatName;
   /** Reads back what was written before it counts as saved. Default false. */
   readonly verify?: boolean;
   /**
-   * `boundary` (default): at the end of the step or epoch at hand. `end`: when the run ends, however it ends, unless
-   * that state is saved already; its reason is then `final`, or `emergency` after a failure or a signal. The end of an
-   * epoch is part of the state: after a save at the last step the one at the end is written as well, in its place.
+   * `boundary` (default): at the end of the current step or epoch. `end`: when the run ends, however it ends, unless
+   * that state is saved already; the reason is then `final`, or `emergency` after a failure or a signal. The end of an
+   * epoch is part of the state: after a save at the last step, the one at the end is written too and replaces it.
    */
   readonly at?: "boundary" | "end";
 }
@@ -44,7 +44,7 @@ export function checkSaveOptions(what: string, options: SaveOptions): void {
   if (typeof options.name === "string") checkName("a checkpoint's name", options.name);
 }
 
-/** The requests of one boundary, merged: there is one save, and it belongs to all who asked. */
+/** The requests of one boundary, merged: one save serves all hooks that asked for it. */
 export interface SaveRequest extends Omit<SaveOptions, "at"> {
   readonly reason: SaveReason;
   readonly by: readonly string[];
@@ -59,7 +59,7 @@ export interface SaveTensors {
   delete(name: string): void;
 }
 
-/** What is about to be written. All of it may be changed in `beforeSave`; the run itself does not see it. */
+/** A checkpoint about to be written. Hooks may change it in `beforeSave`; the run itself is not affected. */
 export interface Saving {
   readonly name: string;
   readonly reason: SaveReason;
@@ -67,13 +67,13 @@ export interface Saving {
   readonly epoch: number;
   /** Kept in the manifest: what `ctx.checkpoints.list()` and retention see. */
   readonly metrics: Record<string, number>;
-  /** By file without its ending: `model`, `optimizer`, and where there are some, `hooks` and `model-ema`. */
+  /** By file without its ending: `model`, `optimizer`, and if there are any, `hooks` and `model-ema`. */
   readonly tensors: Readonly<Record<string, SaveTensors>>;
   /** Further files of your own, by name. */
   readonly files: Record<string, Uint8Array>;
 }
 
-/** A save that failed; the checkpoints before it are as they were. */
+/** A save that failed. Earlier checkpoints are unaffected. */
 export interface FailedSave {
   readonly name: string;
   readonly reason: SaveReason;
@@ -89,26 +89,26 @@ export interface Loading {
   readonly why: "resume" | "rollback";
 }
 
-/** What a checkpoint gave back. */
+/** What was restored from a checkpoint. */
 export interface ResumeReport extends Loading {
   /** Undefined for a bare file of weights. */
   readonly checkpoint?: SavedCheckpoint;
   readonly step: number;
-  /** What is as it was: `model`, `optimizer`, `data position`, `hook ema`, … */
+  /** What was restored: `model`, `optimizer`, `data position`, `hook ema`, … */
   readonly restored: readonly string[];
-  /** What this run has and the checkpoint has not: it starts anew. */
+  /** What this run has and the checkpoint has not: it starts fresh. */
   readonly missing: readonly string[];
-  /** What the checkpoint has and this run has not: it is left alone. */
+  /** What the checkpoint has and this run has not: it is ignored. */
   readonly orphaned: readonly string[];
-  /** Options that differ now from when it was saved: today's hold. */
+  /** Options that changed since it was saved; the new values are used. */
   readonly changed: readonly string[];
   /** Newer checkpoints that were damaged. */
   readonly skipped: readonly BadCheckpoint[];
 }
 
-/** Which weights to read, where a checkpoint has averaged ones too. */
+/** Which weights to read, if a checkpoint has averaged ones too. */
 export interface WeightsOptions {
-  /** False: the model's own in any case. A name: those that this hook keeps. */
+  /** False: the model's own. A name: those of this hook. */
   readonly averaged?: boolean | string;
 }
 
@@ -127,28 +127,26 @@ export interface HeldLock extends LockMark {
 
 /** The run's checkpoints, for one hook. May be used after the event too. */
 export interface Checkpoints {
-  /** Does the trainer have a place for any (`runDir` or `store`)? */
+  /** Whether the trainer has a `runDir` or a `store`. */
   readonly enabled: boolean;
-  /** The directory; undefined where they are not on a disk, or when there is no place for any. */
+  /** The directory; undefined if there is none, or checkpoints are not on a disk. */
   readonly dir: string | undefined;
-  /** Those that are durable, oldest first; empty before the first save or load has opened the store. */
+  /** The durable checkpoints, oldest first; empty before the first save or load has opened the store. */
   list(): readonly SavedCheckpoint[];
   /** One file, verified. */
   read(name: string, file: string): Promise<Uint8Array>;
-  /** The model's weights in one: averaged ones where a hook keeps some. */
+  /** The model's weights in one: averaged ones, if a hook keeps some. */
   weights(name: string, options?: WeightsOptions): Promise<HostTensors>;
   /**
-   * Holds the lock of the run's directory until it is released, also after the call at hand; undefined without a
-   * directory. Whoever writes there stops when the lock file no longer has this text.
+   * Holds the lock of the run directory until it is released, even after the current call; undefined without a directory.
+   * A hook must stop writing there when the lock file no longer has this text.
    */
   lock(): Promise<HeldLock | undefined>;
-  /** Keeps these, whoever asked for them, until this hook releases them. */
+  /** Keeps these, even if other hooks asked for them, until this hook releases them. */
   hold(names: readonly string[]): void;
-  /** This hook needs these no longer. One that no hook needs is removed, in the background. */
+  /** This hook no longer needs these. Those that no hook needs are removed in the background. */
   release(names: readonly string[]): void;
 }
-
-// What a saved checkpoint says about itself: plain data, known to hooks and to stores alike.
 
 /** Why a checkpoint was written. */
 export type SaveReason =
@@ -159,10 +157,10 @@ export type SaveReason =
   | "emergency"
   | "final"
   | "request"
-  // Any other word is as good; this way editors still suggest those above.
+  // Any other text is allowed; with this type, editors still suggest those above.
   | (string & {});
 
-/** What a checkpoint says about itself: plain data, kept in its manifest. */
+/** What a checkpoint's manifest records. */
 export interface CheckpointInfo {
   readonly step: number;
   readonly epoch: number;
@@ -171,37 +169,37 @@ export interface CheckpointInfo {
   /** Milliseconds since 1970. */
   readonly time: number;
   /**
-   * Counts the saves in one place, over all its runs: the order of saves does not depend on the clock. Checkpoints of
+   * Counts the saves in one store, over all its runs, so that their order does not depend on the clock. Checkpoints of
    * older versions have none, and count as older than those that have one.
    */
   readonly serial?: number;
   readonly runId: string;
-  /** The checkpoint from which this run went on, if any. */
+  /** The checkpoint from which this run was resumed, if any. */
   readonly parent?: string;
   /** The hooks that asked for it. */
   readonly by?: readonly string[];
 }
 
-/** One file of a checkpoint, as its manifest has it. */
+/** One file of a checkpoint in its manifest. */
 export interface FileEntry {
   readonly bytes: number;
   readonly sha256: string;
 }
 
-/** A checkpoint that is there. */
+/** A checkpoint in a store. */
 export interface SavedCheckpoint extends CheckpointInfo {
   readonly name: string;
-  /** Where it lies, for stores on a disk. */
+  /** Its directory, for stores on a disk. */
   readonly dir?: string;
   readonly files: Readonly<Record<string, FileEntry>>;
 }
 
-/** A checkpoint that is not trusted, and the file that is to blame. */
+/** A damaged checkpoint, and the file that is the reason. */
 export interface BadCheckpoint {
   readonly name: string;
   readonly file: string;
   readonly reason: string;
 }
 
-/** The reason of the error when a place is empty: nothing is damaged, there is just nothing to go on from. */
+/** The reason of the error for an empty store: nothing is damaged, there is only nothing to resume from. */
 export const NO_CHECKPOINT = "there is no checkpoint here";

@@ -1,7 +1,7 @@
 // Hostile safetensors files: thirty tricks and the reference library's own negative cases, all refused with one error class.
 import { describe, expect, it } from "vitest";
-import { decodeSafetensors, encodeSafetensors } from "../../src/checkpoint/formats/safetensors.ts";
-import { SafetensorsFile, ShardedSafetensors, parseShardIndex } from "../../src/checkpoint/formats/safetensors-file.ts";
+import { SafetensorsFile, decodeSafetensors, encodeSafetensors } from "../../src/checkpoint/formats/safetensors.ts";
+import { ShardedSafetensors, parseShardIndex } from "../../src/checkpoint/formats/shards.ts";
 import { CheckpointError } from "../../src/core/errors.ts";
 import { peakOf, takesTooLong } from "./formats-measure.ts";
 

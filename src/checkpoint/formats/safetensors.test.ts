@@ -3,8 +3,8 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { CheckpointError } from "../../core/errors.ts";
 import { fromHostArrays, toHostArrays } from "./tensor-values.ts";
-import { decodeSafetensors, encodeSafetensors, safetensorsParts } from "./safetensors.ts";
-import { SafetensorsFile, ShardedSafetensors } from "./safetensors-file.ts";
+import { SafetensorsFile, decodeSafetensors, encodeSafetensors, safetensorsParts } from "./safetensors.ts";
+import { ShardedSafetensors } from "./shards.ts";
 import { bytesPerElement, DTYPES, sizeInBytes, type FileTensor, type FileTensors, type ByteSource } from "./tensor.ts";
 
 const floats = (values: number[], shape: number[]): FileTensor => ({

@@ -1,5 +1,5 @@
 // Safetensors, the format of Hugging Face: written as the reference implementation does, and read more strictly. A header
-// is accepted only if every byte of the data belongs to exactly one tensor.
+// is accepted only if every byte of the data belongs to exactly one tensor. `safetensors` describes the format.
 import {
   type BadFile,
   DTYPES,
@@ -15,7 +15,11 @@ import {
   plainBytes,
   quote,
   sizeInBytes,
+  type ByteSource,
+  countNumbers,
+  suggestName,
 } from "./tensor.ts";
+import type { WeightsFormat } from "./weights-formats.ts";
 import { JsonReader } from "./json-reader.ts";
 
 /** What the header says of one tensor; `begin` and `end` count from the first byte after the header. */
@@ -26,7 +30,7 @@ export interface TensorInfo {
   readonly end: number;
 }
 
-export interface Header {
+interface Header {
   /** In the order of the data. */
   readonly tensors: ReadonlyMap<string, TensorInfo>;
   readonly metadata: Record<string, string>;
@@ -104,7 +108,7 @@ export function decodeSafetensors(file: Uint8Array, what: string): Safetensors {
 }
 
 /** The length of the header, from the first eight bytes and the size of the file. */
-export function headerLength(start: Uint8Array, fileSize: number, bad: BadFile): number {
+function headerLength(start: Uint8Array, fileSize: number, bad: BadFile): number {
   if (start.length < 8) throw bad(`it has ${fileSize} bytes, too few for a safetensors file`);
   const view = new DataView(start.buffer, start.byteOffset, 8);
   const length = view.getUint32(0, true) + view.getUint32(4, true) * 2 ** 32;
@@ -114,7 +118,7 @@ export function headerLength(start: Uint8Array, fileSize: number, bad: BadFile):
 }
 
 /** Parses the header; `dataSize` is how many bytes the file has after it. */
-export function parseHeader(bytes: Uint8Array, dataSize: number, bad: BadFile): Header {
+function parseHeader(bytes: Uint8Array, dataSize: number, bad: BadFile): Header {
   if (bytes[0] !== 0x7b) throw bad("its header does not begin with {, so it is no safetensors file");
   const json = new JsonReader(bytes, "its header", bad);
   const metadata = Object.create(null) as Record<string, string>;
@@ -134,7 +138,7 @@ export function parseHeader(bytes: Uint8Array, dataSize: number, bad: BadFile): 
     found.push([name, info]);
     // Overlapping tensors add up to more than the data: refused at once, however many more follow.
     total += info.end - info.begin;
-    if (total > dataSize) throw bad(`its tensors overlap or go on after its end, from tensor ${quote(name)} on`);
+    if (total > dataSize) throw bad(`its tensors overlap or extend after its end, from tensor ${quote(name)} on`);
   });
   json.end();
   return { tensors: inOrder(found, dataSize, bad), metadata };
@@ -189,3 +193,84 @@ function inOrder(
   if (at !== dataSize) throw bad(`its tensors end at ${at}, but it has ${dataSize} bytes of data`);
   return new Map(sorted);
 }
+
+/**
+ * A safetensors file opened for reading one tensor at a time: only the header is in memory.
+ * @example const weight = await (await SafetensorsFile.open(source, "model.safetensors")).read("0.weight");
+ */
+export class SafetensorsFile {
+  readonly metadata: Readonly<Record<string, string>>;
+  readonly #source: ByteSource;
+  readonly #header: Header;
+  readonly #dataStart: number;
+  readonly #bad: BadFile;
+
+  private constructor(source: ByteSource, header: Header, dataStart: number, bad: BadFile) {
+    this.metadata = header.metadata;
+    this.#source = source;
+    this.#header = header;
+    this.#dataStart = dataStart;
+    this.#bad = bad;
+  }
+
+  /** Reads and checks the header; `what` names the file in errors. */
+  static async open(source: ByteSource, what: string): Promise<SafetensorsFile> {
+    const bad = badFile(what);
+    const start = await readFully(source, 0, Math.min(8, source.size), bad);
+    const length = headerLength(start, source.size, bad);
+    const header = await readFully(source, 8, length, bad);
+    const parsed = parseHeader(header, source.size - 8 - length, bad);
+    return new SafetensorsFile(source, parsed, 8 + length, bad);
+  }
+
+  /** In the order of the data. */
+  get names(): string[] {
+    return [...this.#header.tensors.keys()];
+  }
+
+  /** Type, shape and place of a tensor, without reading it. */
+  info(name: string): TensorInfo {
+    const info = this.#header.tensors.get(name);
+    if (info === undefined) {
+      throw this.#bad(
+        `it has no tensor ${quote(name)}`,
+        `It has ${this.#header.tensors.size} tensors.${suggestName(name, this.#header.tensors.keys())}`,
+      );
+    }
+    return info;
+  }
+
+  async read(name: string): Promise<FileTensor> {
+    const { dtype, shape, begin, end } = this.info(name);
+    const bytes = await readFully(this.#source, this.#dataStart + begin, end - begin, this.#bad);
+    return { dtype, shape, bytes };
+  }
+}
+
+async function readFully(source: ByteSource, offset: number, length: number, bad: BadFile): Promise<Uint8Array> {
+  const bytes = await source.read(offset, length).catch((cause: unknown) => {
+    const why = cause instanceof Error ? cause.message : String(cause);
+    throw bad(`it could not be read: ${why}`, "Is the disk or the connection still there?", { cause });
+  });
+  if (bytes.length !== length)
+    throw bad(`it gave ${bytes.length} of ${length} bytes at ${offset}, so it has become shorter since it was opened`);
+  return bytes;
+}
+
+export const safetensors: WeightsFormat = {
+  name: "safetensors",
+  endings: [".safetensors"],
+  modelFile: "model.safetensors",
+  checkpointFile: { name: "model.safetensors" },
+  read: decodeSafetensors,
+  // Some readers (Hugging Face's transformers) refuse a file without `format`. Names and layouts are PyTorch's.
+  encode: (tensors, metadata) => safetensorsParts(tensors, { format: "pt", ...metadata }),
+  async inspect(source, path) {
+    const file = await SafetensorsFile.open(source, path);
+    const tensors = file.names.map((name) => {
+      const { dtype, shape, begin, end } = file.info(name);
+      return { name, dtype, shape, bytes: end - begin };
+    });
+    return { tensors, parameters: countNumbers(tensors) };
+  },
+};

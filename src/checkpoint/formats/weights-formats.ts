@@ -1,7 +1,7 @@
 // The formats of weights. Each describes itself in its own file; reading, writing, converting, inspecting and checkpoints
 // all derive from this table.
 import type { WeightsFormatName } from "../../core/saving.ts";
-import { safetensors } from "./safetensors-file.ts";
+import { safetensors } from "./safetensors.ts";
 import type { ByteSource, FileDType, FileTensors } from "./tensor.ts";
 import { pt } from "./torch/torch-checkpoint.ts";
 

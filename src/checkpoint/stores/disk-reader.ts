@@ -1,4 +1,5 @@
-// Reading a directory of checkpoints: what has a valid manifest counts, whatever its name; everything else is named as bad.
+// Reads a directory of checkpoints. A folder with a valid manifest is a checkpoint, whatever its name; other folders are
+// reported as bad.
 import { CheckpointError } from "../../core/errors.ts";
 import { codeOf, damaged, guarded, problem } from "../../platform/file-errors.ts";
 import {
@@ -27,13 +28,13 @@ import {
 import { LARGEST_MANIFEST, MANIFEST, parseManifest } from "../manifest.ts";
 import type { FileEntry, LoadedCheckpoint, LoadOptions, SavedCheckpoint } from "../store.ts";
 
-/** Directories that begin so are no checkpoints: unfinished, or half-deleted. */
+/** Prefixes of directories that are no checkpoints: unfinished, or half-deleted. */
 export const TEMP = ".tmp-";
 export const TRASH = ".trash-";
-/** The one that is being replaced: valid until its successor is durable, so readers know it too. */
+/** Prefix of one that is being replaced: valid until its successor is durable, so readers use it too. */
 export const ASIDE = ".old-";
 
-/** What is done with each file of a checkpoint; it throws where the file is damaged. */
+/** Reads a file of a checkpoint; throws if it is damaged. */
 type ReadFile<T> = (path: string, entry: FileEntry) => T;
 
 export class DiskReader {
@@ -62,12 +63,12 @@ export class DiskReader {
     return this.load({ name, files: [file] }).files[file]!;
   }
 
-  /** Compares digests even where `load` trusts the sizes: it is asked for nothing else. */
+  /** Compares digests even if `load` compares only sizes. */
   verify(name: string, files?: readonly string[]): void {
     this.#firstIntact(name, files, (path, entry) => this.#check(path, entry));
   }
 
-  /** Whether this folder holds a checkpoint that is whole, or that a newer version may know to be. */
+  /** Whether this folder holds an intact checkpoint, or one of a newer version, which cannot be judged. */
   isIntact(folder: string): boolean {
     const found = this.look(folder);
     if (found.kind === "newer") return true;
@@ -93,7 +94,7 @@ export class DiskReader {
     throw nothingLoaded(this.#root, name, problems, all);
   }
 
-  /** What the manifest in a folder says. */
+  /** Reads the manifest in a folder. */
   look(folder: string): Found {
     const dir = `${this.#root}/${folder}`;
     const path = `${dir}/${MANIFEST}`;
@@ -113,7 +114,7 @@ export class DiskReader {
     }
   }
 
-  /** All entries of the directory; none where there is no directory yet. */
+  /** All entries of the directory; none if it does not exist yet. */
   folders(): string[] {
     try {
       return this.#fs.readdirSync(this.#root);
@@ -133,7 +134,7 @@ export class DiskReader {
       });
   }
 
-  /** Whether this is a link to another place. One to a checkpoint beside it is only a second name. */
+  /** Whether this is a link to another directory. A link to a checkpoint beside it is only a second name. */
   #leadsAway(path: string): boolean {
     if (!exists(this.#fs, path)) return false;
     const target = linkAt(this.#fs, path);
@@ -142,7 +143,7 @@ export class DiskReader {
     return own.includes("/") || !exists(this.#fs, `${this.#root}/${own}`);
   }
 
-  /** A link may lead to anything, so it is not followed; a checkpoint that was moved away must not be missed in silence. */
+  /** Links are not followed, since they may lead anywhere. They are reported, so that a moved checkpoint is not overlooked. */
   #linked(folder: string, path: string): Found {
     const error = new CheckpointError(
       path,
@@ -162,7 +163,7 @@ export class DiskReader {
     return undefined;
   }
 
-  /** The files of a checkpoint, or what is wrong with it. */
+  /** The files of a checkpoint, or the error if it is damaged. */
   #tryOpen<T>(found: Found, only: readonly string[] | undefined, read: ReadFile<T>): Opened<T> | CheckpointError {
     if (found.kind === "bad") return found.error;
     if (found.kind === "newer") throw newerVersion(found.dir, found.schema);

@@ -1,4 +1,5 @@
-// The protocol of a checkpoint directory. At every moment a reader finds the old checkpoints, the new one, or both, whole.
+// The protocol of a checkpoint directory: whenever a crash happens, a reader finds the old checkpoint, the new one, or both,
+// intact.
 import { CheckpointError } from "../../core/errors.ts";
 import type { LockMark } from "../../core/saving.ts";
 import {
@@ -31,11 +32,11 @@ import { LOCK_TEMP } from "../../runs/lock.ts";
 export interface DiskOptions {
   /** An absolute path. */
   readonly root: string;
-  /** False trusts the sizes alone. */
+  /** False compares only sizes when reading. */
   readonly digests: boolean;
-  /** The lock that must still be held whenever something is committed or deleted; without it nothing is checked. */
+  /** The lock that must still be held whenever something is committed or deleted. Not checked if undefined. */
   readonly fence?: LockMark | undefined;
-  /** Names temporary directories in order, so that a test can foretell them; by default a random text. */
+  /** Prefix of numbered temporary directories, for tests; by default their names are random. */
   readonly tempNames?: string;
 }
 
@@ -75,7 +76,7 @@ export class Disk {
     return this.finish(this.begin(name, Object.keys(files)), name, files, {}, info);
   }
 
-  /** Makes the directory in which a checkpoint of these files comes into being. */
+  /** Makes the temporary directory of a new checkpoint with these files. */
   begin(name: string, files: readonly string[]): string {
     checkName("a checkpoint's name", name);
     for (const file of files) checkName("a file's name in a checkpoint", file);
@@ -88,7 +89,7 @@ export class Disk {
     });
   }
 
-  /** Writes these files beside those that others have written there, whose sizes are given, and commits. */
+  /** Writes these files, makes those of given sizes durable that were written there already, and commits. */
   finish(
     temp: string,
     name: string,
@@ -104,7 +105,7 @@ export class Disk {
     });
   }
 
-  /** Where the disk is full, what was written so far must make room again. */
+  /** Deletes an unfinished checkpoint: the disk may be full. */
   abandon(temp: string): void {
     if (exists(this.#fs, temp)) deleteQuietly(this.#fs, temp);
   }
@@ -158,7 +159,7 @@ export class Disk {
     return entries;
   }
 
-  /** Gives a finished directory its name. One that has it already is moved aside, where readers still find it. */
+  /** Gives a finished directory its name. An existing one of that name is moved aside, where readers still find it. */
   #commit(temp: string, name: string, aside: string): string {
     const final = `${this.#root}/${name}`;
     const replaces = exists(this.#fs, final);
@@ -171,12 +172,12 @@ export class Disk {
       quietly(() => this.#undo(temp, final, replaces ? aside : undefined));
       throw error;
     }
-    // The new one is durable: what goes wrong from here on costs room, which the next sweep frees.
+    // The new one is durable. If removing the old one fails, the next sweep does it.
     if (replaces) quietly(() => this.#discard([aside]));
     return final;
   }
 
-  /** A save that failed leaves the store as it was: a caller that tries again must not find half a success. */
+  /** Restores the store as it was before a failed save, so that the caller can retry. */
   #undo(temp: string, final: string, aside: string | undefined): void {
     const wasRenamed = !exists(this.#fs, temp);
     if (wasRenamed) this.#rename(final, temp);
@@ -184,7 +185,7 @@ export class Disk {
     syncDirectory(this.#fs, this.#root);
   }
 
-  /** Renames first: half-deleted, a directory would look like a damaged checkpoint. */
+  /** Renames before deleting: a half-deleted directory would look like a damaged checkpoint. */
   #discard(paths: readonly string[]): void {
     if (paths.length === 0) return;
     const trash = paths.map((path) => {
@@ -196,11 +197,11 @@ export class Disk {
     for (const path of trash) deleteAll(this.#fs, path);
   }
 
-  /** A crash while replacing left the old one aside: it goes when its successor is intact, else it takes its place again. */
+  /** After a crash during a replacement: discards the old checkpoint if the new one is intact, else restores it. */
   #settle(folder: string): void {
     const path = `${this.#root}/${folder}`;
     const found = this.#reader.look(folder);
-    // A newer version left it, and knows what it is worth.
+    // Written by a newer version, which will handle it.
     if (found.kind === "newer") return;
     if (found.kind === "bad" || this.#reader.isIntact(found.manifest.name)) return this.#discard([path]);
     const final = `${this.#root}/${found.manifest.name}`;
@@ -209,7 +210,7 @@ export class Disk {
     syncDirectory(this.#fs, this.#root);
   }
 
-  /** Everything is committed and deleted by a rename. */
+  /** Everything is committed or deleted by a rename, so this is where the lock is checked. */
   #rename(from: string, to: string): void {
     this.#checkFence();
     guarded(from, () => this.#fs.renameSync(from, to));

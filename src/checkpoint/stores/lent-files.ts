@@ -1,4 +1,4 @@
-// Writes files from memory that others go on using: the system reads it where it lies, in a thread of its own.
+// Writes files from memory that stays in use, without a copy: the system reads it in place, in a thread of its own.
 import { builtin } from "../../platform/builtin.ts";
 import { problem } from "../../platform/file-errors.ts";
 import type { LentFiles } from "../store.ts";
@@ -12,13 +12,13 @@ interface LentFs {
   writevSync(fd: number, parts: Parts, at: number): number;
 }
 
-/** Memory that grows does so in a save's first steps. Should it go on, the caller waits for the disk instead. */
+/** Memory usually grows in the first steps of a save. If it moves more often than this, the caller waits for the disk. */
 const MOVES = 3;
 
 /**
- * Writes each into `dir` and calls `then` with their sizes. One after the other: two threads that write would take the
- * second processor of two, and training would wait for its own. The files stay open until it is done: as long as they
- * are, the system does not forget that writing them back failed, and tells whoever syncs them.
+ * Writes each file into `dir`, then calls `then` with their sizes. One at a time: two writing threads would compete with
+ * training for two processors. The files stay open until `then` is done: while they are, a later sync still reports a
+ * failed write-back.
  */
 export async function withLentFiles<T>(
   dir: string,
@@ -44,7 +44,7 @@ export async function withLentFiles<T>(
   }
 }
 
-/** How many bytes it wrote: all of them. */
+/** Returns the number of bytes written. */
 async function writeLent(fs: LentFs, fd: number, parts: () => Parts): Promise<number> {
   let done = 0;
   for (let moves = 0; ;) {
@@ -57,14 +57,14 @@ async function writeLent(fs: LentFs, fd: number, parts: () => Parts): Promise<nu
     const { error, written } = await new Promise<{ error: Error | null; written: number }>((resolve) => {
       fs.writev(fd, rest, done, (error, written) => resolve({ error, written }));
     });
-    // What was read after the move, if it could be read at all, may be anything: it is written again.
+    // The memory moved: what was written may be anything, so it is written again.
     if (rest.some((part) => part.byteLength === 0)) moves++;
     else if (error) throw error;
     else done += written;
   }
 }
 
-/** The parts without their first `start` bytes, and without empty ones. */
+/** The chunks from byte `start` on, without empty ones. */
 function from(parts: Parts, start: number): Parts {
   const rest: Uint8Array[] = [];
   let at = 0;

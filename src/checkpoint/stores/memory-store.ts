@@ -1,4 +1,4 @@
-// Checkpoints in memory, for tests and short runs: they end with the process.
+// Checkpoints in memory, lost when the process ends.
 import { joinBytes } from "../formats/tensor.ts";
 import { CheckpointError } from "../../core/errors.ts";
 import { NO_CHECKPOINT } from "../../core/saving.ts";

@@ -1,4 +1,5 @@
-// Checkpoints in the browser's own file system. It has no rename of directories: the manifest, written last, is the commit.
+// Checkpoints in the browser's private file system (OPFS). It cannot rename directories, so writing the manifest last is
+// the commit.
 import { CheckpointError } from "../../core/errors.ts";
 import {
   LARGEST_MANIFEST,
@@ -53,7 +54,7 @@ export async function openOpfsStore(path: string): Promise<CheckpointStore> {
   return store;
 }
 
-/** Two tabs on one directory: the browser frees the lock when a tab ends, however it ends. */
+/** Keeps a second tab out. The browser releases the lock when the tab ends. */
 async function takeLock(locks: LockManager, path: string): Promise<() => void> {
   return new Promise((resolve, reject) => {
     const held = (lock: Lock | null): Promise<void> | undefined => {
@@ -139,7 +140,7 @@ class OpfsStore implements CheckpointStore {
       const handle = await this.#root.getDirectoryHandle(folder, { create: true });
       const entries: [string, FileEntry][] = [];
       for (const [file, parts] of Object.entries(files)) {
-        // The browser digests whole files only, and neither digests nor writes shared memory.
+        // Browsers digest whole files only, and neither digest nor write shared memory.
         const bytes = inOnePiece(parts);
         await writeFile(handle, file, bytes, `${dir}/${file}`);
         entries.push([file, { bytes: bytes.byteLength, sha256: await digestOf(bytes) }]);
@@ -151,26 +152,25 @@ class OpfsStore implements CheckpointStore {
       for (const { folder } of before) await this.#discard(folder).catch(() => undefined);
       return { ...manifest, dir };
     } catch (error) {
-      // The error is the one to report; what stays is removed by the next sweep.
+      // Report the first error; the next sweep removes what is left.
       await this.#discard(folder).catch(() => undefined);
       throw error;
     }
   }
 
-  /** Without its manifest it is no checkpoint any more; then the rest may go in any order. */
+  /** Removes the manifest first: without it the folder is no checkpoint, and the order of the rest does not matter. */
   async #discard(folder: string): Promise<void> {
     await removeEntry(await this.#root.getDirectoryHandle(folder), MANIFEST);
     await removeEntry(this.#root, folder, true);
   }
 
-  /** Sorts by time, which tells of two folders of one name the later. */
+  /** Sorts by time, so that the later of two folders of one name is known. */
   #nextId(): string {
     return `${Date.now().toString(36).padStart(9, "0")}${(this.#count++ % 1296).toString(36).padStart(2, "0")}`;
   }
 }
 
-// Reading checkpoints from the browser's own file system: the counterpart of the disk's reader, where every call is a promise.
-
+/** The counterpart of DiskReader, with asynchronous calls. */
 class OpfsReader {
   readonly #root: FileSystemDirectoryHandle;
   readonly #path: string;
@@ -196,7 +196,7 @@ class OpfsReader {
     await this.#firstIntact(name, files, () => undefined);
   }
 
-  /** `keep` says what is kept of a file that is whole: reading one through needs no room for the others. */
+  /** `keep` returns what to keep of an intact file, so that verifying needs memory for one file only. */
   async #firstIntact<T>(
     name: string | undefined,
     files: readonly string[] | undefined,
@@ -215,7 +215,7 @@ class OpfsReader {
     throw nothingLoaded(this.#path, name, problems, all);
   }
 
-  /** Every folder that has a manifest: what has none was never committed, and is no damage. */
+  /** Every folder with a manifest. One without was never committed, which is no damage. */
   async scan(): Promise<Found[]> {
     const folders: string[] = [];
     for await (const [folder, { kind }] of this.#root.entries()) if (kind === "directory") folders.push(folder);
@@ -224,7 +224,7 @@ class OpfsReader {
       const each = await this.#look(folder);
       if (each) found.push(each);
     }
-    // Folders of one name sort by the time of their save, and the last one counts.
+    // Of several folders for one name, the last one saved counts.
     const last = new Map(found.toSorted((a, b) => (a.folder < b.folder ? -1 : 1)).map((each) => [nameOf(each), each]));
     return found.map((each) => ({ ...each, replaced: last.get(nameOf(each)) !== each }));
   }
@@ -237,11 +237,11 @@ class OpfsReader {
     try {
       const handle = await this.#root.getDirectoryHandle(folder);
       const size = await fileSize(handle, MANIFEST);
-      // The file is made before its contents arrive.
+      // The file exists before its contents are written.
       if (size === undefined || size === 0) return undefined;
       if (size > LARGEST_MANIFEST) return bad(damaged(path, `it has ${size} bytes, too many for a manifest`));
       const raw = new TextDecoder().decode(await readFile(handle, MANIFEST, path));
-      // Without its end it is a save that was cut off, not a checkpoint that was damaged.
+      // Truncated: an interrupted save, not a damaged checkpoint.
       if (!raw.endsWith(MANIFEST_END)) return undefined;
       const text = parseManifest(raw);
       if (text.kind === "newer") return { ...place, ...text };
@@ -294,18 +294,16 @@ class OpfsReader {
 
 const saved = ({ manifest, dir }: Valid): SavedCheckpoint => ({ ...manifest, dir });
 
-// Reading and writing files of the browser's own file system, checked: over quota, some calls report bytes they did not write.
-
 interface SyncAccess {
   write(bytes: Uint8Array, options: { at: number }): number;
   flush(): void;
   close(): void;
 }
 
-/** Only workers have it; it is the one way to have bytes flushed. */
+/** Only in workers. It is the only way to flush bytes to the disk. */
 type WithSyncAccess = FileSystemFileHandle & { createSyncAccessHandle?(): Promise<SyncAccess> };
 
-/** Writes a new file and checks its size; `path` is for messages. */
+/** Writes a new file and checks its size: over quota, some calls report bytes that they did not write. */
 async function writeFile(
   dir: FileSystemDirectoryHandle,
   name: string,
@@ -332,7 +330,7 @@ function writeAndFlush(access: SyncAccess, bytes: Uint8Array): void {
   try {
     for (let at = 0; at < bytes.byteLength;) {
       const written = access.write(bytes.subarray(at), { at });
-      // What is missing shows in the size of the file.
+      // The check of the file's size reports what is missing.
       if (!(written > 0)) break;
       at += written;
     }
@@ -350,7 +348,7 @@ function quota(path: string, size: number, expected: number): CheckpointError {
   );
 }
 
-/** The contents of a file, or undefined where there is none. */
+/** The contents of a file, or undefined if there is none. */
 async function readFile(
   dir: FileSystemDirectoryHandle,
   name: string,
@@ -365,7 +363,7 @@ async function readFile(
   }
 }
 
-/** The size of a file without reading it, or undefined where there is none. */
+/** The size of a file, or undefined if there is none. */
 async function fileSize(dir: FileSystemDirectoryHandle, name: string): Promise<number | undefined> {
   try {
     return (await (await dir.getFileHandle(name)).getFile()).size;
@@ -375,7 +373,7 @@ async function fileSize(dir: FileSystemDirectoryHandle, name: string): Promise<n
   }
 }
 
-/** Removes a file or directory; one that is gone already is no error. */
+/** Removes a file or directory, if it exists. */
 async function removeEntry(dir: FileSystemDirectoryHandle, name: string, recursive = false): Promise<void> {
   try {
     await dir.removeEntry(name, { recursive });

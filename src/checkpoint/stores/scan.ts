@@ -1,31 +1,31 @@
-// What a scan of a store's folders found, in the order in which a load tries them, and the errors that name it.
+// The folders that a scan of a store found, the order in which they are tried, and the errors about them.
 import { CheckpointError } from "../../core/errors.ts";
 import { NO_CHECKPOINT } from "../../core/saving.ts";
 import { didYouMean } from "../../core/names.ts";
 import type { Manifest } from "../manifest.ts";
 import { byAge, bySave, lastRunFirst, type BadCheckpoint, type SavedCheckpoint } from "../store.ts";
 
-interface Place {
+interface Folder {
   readonly folder: string;
-  /** The folder's path, for messages. */
+  /** The folder's path, for errors. */
   readonly dir: string;
-  /** Being replaced: it counts until its successor is durable. */
+  /** Whether it is being replaced: it is used until its successor is durable. */
   readonly replaced: boolean;
-  /** Of the manifest, as far as it can be read, else infinite. */
+  /** Infinite if the manifest cannot be read. */
   readonly step: number;
 }
 
-export interface Valid extends Place {
+export interface Valid extends Folder {
   readonly kind: "valid";
   readonly manifest: Manifest;
 }
 
 export type Found =
   | Valid
-  | (Place & { readonly kind: "newer"; readonly schema: number })
-  | (Place & { readonly kind: "bad"; readonly error: CheckpointError });
+  | (Folder & { readonly kind: "newer"; readonly schema: number })
+  | (Folder & { readonly kind: "bad"; readonly error: CheckpointError });
 
-/** A checkpoint that is whole, and what was kept of its files. */
+/** An intact checkpoint, and what was read of its files. */
 export interface Opened<T> {
   readonly checkpoint: SavedCheckpoint;
   readonly files: Readonly<Record<string, T>>;
@@ -33,25 +33,25 @@ export interface Opened<T> {
 
 export const nameOf = (found: Found): string => (found.kind === "valid" ? found.manifest.name : found.folder);
 
-/** In the order in which a load tries them: what has no known run or age first, since it must not pass in silence. */
+/** The order in which `load` tries them. Damaged ones of unknown age come first, so that they are reported. */
 export function inLoadOrder(all: readonly Found[]): Found[] {
   const known = all.filter((found): found is Valid => found.kind === "valid").map(({ manifest }) => manifest);
   const runs = [...new Set(lastRunFirst(known).map(({ runId }) => runId))];
   const runOf = (found: Found): number => (found.kind === "valid" ? runs.indexOf(found.manifest.runId) : 0);
   return [...all].sort((a, b) => {
-    // One of unknown run is compared by its step with those of the run that wrote last.
+    // One of an unknown run is compared by its step with those of the run that saved last.
     return runOf(a) - runOf(b) || newestFirst(a, b);
   });
 }
 
-/** Of two alike, the replaced one is the older. */
+/** If all else is equal, the replaced one is older. */
 function newestFirst(a: Found, b: Found): number {
   if (a.step !== b.step) return b.step - a.step;
   if (a.kind !== "valid" || b.kind !== "valid") return 0;
   return bySave(b.manifest, a.manifest) || Number(a.replaced) - Number(b.replaced);
 }
 
-/** Oldest first; one that was replaced and not removed yet is hidden by its successor. */
+/** Oldest first, without those whose successor is intact too. */
 export function visible(intact: readonly Valid[], toSaved: (found: Valid) => SavedCheckpoint): SavedCheckpoint[] {
   const names = new Set(intact.filter(({ replaced }) => !replaced).map(nameOf));
   return intact
@@ -60,7 +60,7 @@ export function visible(intact: readonly Valid[], toSaved: (found: Valid) => Sav
     .sort(byAge);
 }
 
-/** What is to be read; asking for a file that the checkpoint does not have is no damage. */
+/** The files to read. Asking for one that the checkpoint does not have is an error, but not damage. */
 export function wantedFiles({ dir, manifest }: Valid, only: readonly string[] | undefined): readonly string[] {
   const known = Object.keys(manifest.files);
   const missing = only?.find((file) => !known.includes(file));
@@ -72,7 +72,7 @@ export function wantedFiles({ dir, manifest }: Valid, only: readonly string[] | 
   );
 }
 
-/** A newer version is no damage: going back to an older checkpoint in silence would lose steps. */
+/** A newer version is an error: silently loading an older checkpoint would lose steps. */
 export function newerVersion(file: string, schema: number): CheckpointError {
   return new CheckpointError(
     file,
@@ -97,7 +97,7 @@ export function nothingLoaded(
   if (problems.length === 1) return problems[0]!;
   if (problems.length > 1) {
     const list = problems.map(({ file, reason }) => `${file}: ${reason}`).join("; ");
-    return new CheckpointError(root, `no intact checkpoint (${list})`, "Restore one from a copy, or start anew.");
+    return new CheckpointError(root, `no intact checkpoint (${list})`, "Restore one from a copy, or start a new run.");
   }
   if (name === undefined) {
     return new CheckpointError(root, NO_CHECKPOINT, "Check the path, or start without `resume`.");

@@ -3,7 +3,7 @@ import { CheckpointError } from "../../core/errors.ts";
 import { checkOptions, is } from "../../core/options.ts";
 import { safeLine } from "../../core/safe-text.ts";
 import type { WeightsFormatName } from "../../core/saving.ts";
-import { parseShardIndex } from "../formats/safetensors-file.ts";
+import { parseShardIndex } from "../formats/shards.ts";
 import { formatOfFile, type TensorSummary } from "../formats/weights-formats.ts";
 import type { BadCheckpoint, CheckpointInfo } from "../store.ts";
 import { bytesOf, entryAt, manifestOf, nodePath, OpenFiles, verifyFile, verifyInCheckpoint } from "./files.ts";

@@ -4,7 +4,7 @@ import type { HostTensors } from "../../core/model.ts";
 import { checkOptions, is } from "../../core/options.ts";
 import { currentPlatform } from "../../platform/platform.ts";
 import { CHECKPOINTS } from "../../runs/layout.ts";
-import { checkShard, parseShardIndex } from "../formats/safetensors-file.ts";
+import { checkShard, parseShardIndex } from "../formats/shards.ts";
 import { badFile, type FileTensors } from "../formats/tensor.ts";
 import { toHostArrays } from "../formats/tensor-values.ts";
 import {

@@ -240,20 +240,23 @@ class SnapshotTensors implements SaveTensors {
   async toWrite(memory: SnapshotMemory): Promise<FileTensors> {
     const tensors: FileTensors = {};
     for (const [name, held] of this.#held) {
-      const read =
-        "buffer" in held
-          ? (this.#copied(held.buffer, memory) ?? (await readBuffer(this.#engine, held.buffer)))
-          : held.array;
-      tensors[name] = "bytes" in read ? read : fromHostArrays({ [name]: read })[name]!;
+      const buffer = lendable(held);
+      tensors[name] = buffer
+        ? fileTensor(buffer, await this.#copy(buffer, memory))
+        : fromHostArrays({ [name]: "buffer" in held ? await readBuffer(this.#engine, held.buffer) : held.array })[
+            name
+          ]!;
     }
     this.free();
     return tensors;
   }
 
-  #copied(buffer: Buffer, memory: SnapshotMemory): FileTensor | undefined {
-    if (!(buffer.dtype in FILE_TYPES)) return undefined;
+  async #copy(buffer: Buffer, memory: SnapshotMemory): Promise<Uint8Array> {
     const bytes = memory.take(sizeOf(buffer.shape) * WIDTH);
-    return this.#engine.readInto?.(buffer, bytes) ? fileTensor(buffer, bytes) : undefined;
+    if (this.#engine.readInto?.(buffer, bytes)) return bytes;
+    const { data } = await readBuffer(this.#engine, buffer);
+    bytes.set(new Uint8Array(data.buffer, data.byteOffset, data.byteLength));
+    return bytes;
   }
 
   free(): void {

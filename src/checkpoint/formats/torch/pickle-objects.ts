@@ -245,7 +245,7 @@ export class TorchRebuild {
     const width = bytesPerElement(dtype);
     const last = shape.reduce((sum, dimension, i) => sum + (dimension - 1) * strides[i]!, offset);
     if (!((last + 1) * width <= bytes.length))
-      throw this.#bad(`it has a tensor [${shape.join(", ")}] that goes on after the end of its storage`);
+      throw this.#bad(`it has a tensor [${shape.join(", ")}] that extends past the end of its storage`);
     if (last - offset + 1 === size / width && isRowMajor(shape, strides))
       return bytes.subarray(offset * width, offset * width + size);
     this.#copy(size);
