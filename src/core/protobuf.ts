@@ -1,4 +1,4 @@
-// Protocol buffers, written by hand: fields of a message as bytes, joined into messages. No reader, no schema.
+// Writes protocol buffers: fields as bytes, joined into messages. There is no reader and no schema.
 
 const VARINT = 0;
 const FIXED64 = 1;
@@ -6,7 +6,7 @@ const BYTES = 2;
 
 const encoder = new TextEncoder();
 
-/** How many bytes `putVarint` will write. */
+/** The number of bytes that `putVarint` writes. */
 export function varintSize(value: number): number {
   let size = 1;
   for (let rest = value; rest >= 0x80; rest = Math.floor(rest / 0x80)) size++;
@@ -17,7 +17,7 @@ export function varintSize(value: number): number {
 export function putVarint(bytes: Uint8Array, at: number, value: number): number {
   let end = at;
   let rest = value;
-  // Bit operations hold 32 bits: what is above goes by division.
+  // Bit operations have 32 bits: higher bits are shifted by division.
   for (; rest > 0x7fffffff; rest = Math.floor(rest / 0x80)) bytes[end++] = (rest % 0x80) | 0x80;
   for (; rest >= 0x80; rest >>>= 7) bytes[end++] = (rest & 0x7f) | 0x80;
   bytes[end++] = rest;

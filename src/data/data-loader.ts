@@ -1,4 +1,4 @@
-// The loader that ships in the box: batches of arrays, data sets and streams, in an order that resumes exactly.
+// The built-in loader: batches of arrays, data sets and streams, in an order that resumes exactly.
 import type { ArrayInput } from "../core/arrays.ts";
 import { DataError } from "../core/errors.ts";
 import type { HostBatch, Loader, LoaderState, MaybePromise, Share } from "../core/model.ts";
@@ -10,15 +10,15 @@ import { cutShare, type Part, rowsOfPart } from "./share.ts";
 
 /** Options of `DataLoader`. */
 export interface DataLoaderOptions<S extends object = Sample> {
-  /** Samples in a batch. Required, except for a stream of ready batches, which has none. */
+  /** Samples in a batch. Required, except for a stream of ready batches. */
   readonly batchSize?: number;
   /** A new order every epoch, a function of the seed and the epoch. Default false. */
   readonly shuffle?: boolean;
   /** Leave out the last batch when it is not full. Default false. */
   readonly dropLast?: boolean;
-  /** Used instead of the trainer's. */
+  /** Replaces the trainer's seed. */
   readonly seed?: number;
-  /** Makes a batch of samples, where stacking them field by field is not what you want. */
+  /** Makes a batch of samples. Default: stacks them field by field. */
   readonly collate?: (samples: readonly S[]) => Readonly<Record<string, ArrayInput>>;
   /** The type of plain numbers, by field, such as `{ y: "int32" }` for class labels. Default float32. */
   readonly dtypes?: DTypes;
@@ -48,7 +48,7 @@ interface Pass {
   readonly seed: number;
   readonly reader: Reader;
   readonly ahead: Reading[];
-  /** The part of each batch that is read, where it is not the whole. */
+  /** The share of each batch that is read, if not the whole. */
   part: Part | undefined;
   batches: number;
   samples: number;
@@ -111,7 +111,7 @@ export class DataLoader<S extends object = Sample> implements Loader {
     );
   }
 
-  /** What was read ahead is of the parts that were asked for then: asked for others, it goes back. */
+  /** Batches that were read ahead for another share are discarded and read again. */
   #useParts(pass: Pass, part: Part | undefined): void {
     if (pass.part?.rank === part?.rank && pass.part?.size === part?.size) return;
     pass.part = part;
@@ -168,7 +168,7 @@ export class DataLoader<S extends object = Sample> implements Loader {
     throw new DataError("DataLoader: no epoch is open. Call `begin(epoch, seed)` first.");
   }
 
-  /** A failed batch was not consumed: where the data can go back, the next call asks for it again. */
+  /** A failed batch was not consumed: if the data can be rewound, the next call reads it again. */
   #retry(pass: Pass, cause: unknown): never {
     if (this.#source.rewinds) {
       pass.ahead.length = 0;
@@ -183,7 +183,7 @@ export class DataLoader<S extends object = Sample> implements Loader {
       try {
         reading = pass.reader.read(pass.part);
       } catch (cause) {
-        // It is this batch's error, to be met when its turn comes.
+        // The error belongs to this batch, so it is thrown when that is requested.
         reading = { made: Promise.reject(cause) };
       }
       if (reading.made === undefined) return;

@@ -2,13 +2,13 @@
 import { advance, choose, type Lane, type LoaderSet, mixStart } from "./loader-set.ts";
 import type { Mix } from "./mix.ts";
 
-/** What the number of steps in an epoch follows from, besides its batches. */
+/** What the number of steps in an epoch depends on, besides its batches. */
 export interface StepCount {
   /** Batches in a step. Default 1. */
   readonly accumulate?: number;
-  /** Whether all batches of a step come from the loader of its first; then a step may be short at a loader's end. */
+  /** Whether all batches of a step come from one loader; then a step may be short at the end of a loader. */
   readonly held?: boolean;
-  /** Batches after which the epoch is cut off. */
+  /** Batches after which the epoch ends. */
   readonly limit?: number;
 }
 
@@ -59,7 +59,7 @@ export function stepsPerEpoch(set: LoaderSet, count: StepCount = {}): number | u
   const lengths = lengthsOf(set);
   const { accumulate = 1, held = false, limit = Infinity } = count;
   const length = epochLength(set);
-  // Loaders that start again never leave a step short, so holding changes nothing.
+  // Loaders that start again never leave a step short, so `held` makes no difference.
   if (!held || typeof mix.length === "number" || lengths.length === 1) {
     return length === undefined ? undefined : Math.ceil(Math.min(length, limit) / accumulate);
   }

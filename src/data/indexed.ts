@@ -7,7 +7,7 @@ import type { Reader, Reading, Source } from "./reader.ts";
 import { rowsOfPart } from "./share.ts";
 import { type ArrayInput, type HostArray, sizeOf, toHostArray, type TypedArray } from "../core/arrays.ts";
 
-/** A part of an epoch: places `from` … `to` of `order` (absent: as the data comes). */
+/** A part of an epoch: positions `from` … `to` of `order` (undefined: the order of the data). */
 export interface Span {
   readonly order: Uint32Array | undefined;
   readonly from: number;
@@ -87,11 +87,11 @@ export function indexedSource(
 /** Data behind an index, such as files in a folder. */
 export interface Dataset<S> {
   readonly length: number;
-  /** Sample `index`. What is random in it must come from `rng`, a function of seed, epoch and index: then it resumes exactly. */
+  /** Sample `index`. For exact resume, anything random must come from `rng`, a function of seed, epoch and index. */
   get(index: number, context: { readonly rng: Rng }): MaybePromise<S>;
 }
 
-/** Keeps the generators of samples apart from the one that shuffles. */
+/** Separates the generators of samples from the one that shuffles. */
 const SAMPLE_KEY = 1;
 
 /** Fetches the samples of a span, all at once if they are asynchronous. */
@@ -123,7 +123,7 @@ const constructors = {
   Uint32Array,
 } as const;
 
-/** A fresh array of the same element type. By tag, not by constructor: a Node `Buffer` must become a plain Uint8Array. */
+/** A new array of the same element type. By tag, not by constructor: a Node `Buffer` must become a Uint8Array. */
 export function allocateLike(data: TypedArray, length: number): TypedArray {
   return new constructors[data[Symbol.toStringTag]](length);
 }
@@ -178,7 +178,7 @@ function gatherRows(source: HostArray, order: Uint32Array | undefined, from: num
   return dtype === undefined ? made : { ...made, dtype };
 }
 
-/** A new batch of the rows at places `from` … `to` of `order` (absent: as they come). */
+/** A new batch of the rows at positions `from` … `to` of `order` (undefined: the order of the data). */
 export function gather(rows: Rows, order: Uint32Array | undefined, from: number, to: number): HostBatch {
   const batch: HostBatch = {};
   for (const [name, field] of Object.entries(rows.fields)) batch[name] = gatherRows(field, order, from, to);

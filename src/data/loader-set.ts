@@ -7,7 +7,7 @@ import { type Mix, type MixOptions, readLoaders, readMix } from "./mix.ts";
 import { Rng } from "./random.ts";
 import { type Part, nextShare, shareOf } from "./share.ts";
 
-/** One loader of the set, and where its current pass stands. */
+/** One loader of the set, and the state of its current pass. */
 interface Track {
   readonly name: string;
   readonly loader: PreviewedLoader;
@@ -15,7 +15,7 @@ interface Track {
   passes: number;
   /** Batches consumed in this pass. */
   given: number;
-  /** For a loader of unknown length: the batch after the consumed ones (undefined at the end) and the position before it. */
+  /** Only for a loader of unknown length: the next batch (undefined at the end), and the position before it. */
   ahead?: { readonly batch: HostBatch | undefined; readonly before: LoaderState };
 }
 
@@ -61,7 +61,7 @@ export class LoaderSet {
     return this.#source;
   }
 
-  /** The loaders by name. Of one that is previewed at epoch 0, the first epoch begins with the preview. */
+  /** The loaders by name. The first epoch of a loader that was previewed begins with the preview. */
   get loaders(): readonly { readonly name: string; readonly loader: PreviewedLoader }[] {
     return this.#tracks;
   }
@@ -214,7 +214,7 @@ export interface Lane {
 export interface MixState {
   /** Batches of this epoch so far. */
   readonly batches: number;
-  /** Draws so far; batches drawn from a given loader, for the step that it began, are part of its draw. */
+  /** Draws so far; further batches of a step that must come from one loader belong to its first draw. */
   readonly draws: number;
   /** The loader of the last draw, and how many draws in a row it had. */
   readonly turn: number;
@@ -298,7 +298,7 @@ export class PreviewedLoader implements Loader {
     return this.#loader.length;
   }
 
-  /** The first batch of an epoch; undefined when the epoch is empty. The next `begin` with these arguments starts there. */
+  /** The first batch of an epoch; undefined when it is empty. The next `begin` with these arguments starts with it. */
   preview(epoch: number, seed: number): MaybePromise<HostBatch | undefined> {
     if (this.#isAt(epoch, seed)) return this.#preview!.batch;
     this.#loader.begin(epoch, seed);

@@ -1,4 +1,4 @@
-// A thread that makes batches: it imports the user's module, and asks the loader there for the batches that are its own.
+// A thread that makes batches: it imports the user's module, and reads those batches from its loader that are this thread's.
 import { type HostArray, isTypedArray, toHostArray } from "../core/arrays.ts";
 import { DataError, OptionError } from "../core/errors.ts";
 import type { Loader, HostBatch } from "../core/model.ts";
@@ -14,7 +14,7 @@ import type { LoaderAnswer, LoaderRequest, LoaderThreadStart, PassStart } from "
 
 const { module: moduleUrl, shown } = threadData() as LoaderThreadStart;
 
-/** Asked for by position: whatever lies before is passed over, since other threads make it. */
+/** Batches by number: those in between are skipped, since other threads make them. */
 class Batches {
   readonly #loader: Loader;
   #at = 0;
@@ -28,7 +28,7 @@ class Batches {
     this.#start = start;
   }
 
-  /** With the first read at the latest: a position that does not fit the data is then its error. */
+  /** Starts the pass, at the latest with the first read, which then reports a position that does not fit the data. */
   async open(): Promise<undefined> {
     const start = this.#start;
     if (start === undefined) return undefined;
@@ -47,7 +47,7 @@ class Batches {
     return batch;
   }
 
-  /** Nobody waits for it: what fails in it must not fail the next pass. */
+  /** Nothing waits for this: its failure must not fail the next pass. */
   end(): void {
     quiet(this.#loader.close?.());
   }
@@ -77,7 +77,7 @@ async function findLoader(): Promise<Loader> {
   );
 }
 
-/** Memory that has moved: an array in it is empty now. */
+/** Memory that was transferred: arrays in it are empty now. */
 const moved = new WeakSet<ArrayBufferLike>();
 
 /** The batch with arrays whose memory can move to the other thread: an array in a larger buffer is copied. */
@@ -119,7 +119,7 @@ async function answer(request: LoaderRequest): Promise<LoaderAnswer> {
   return { batch: made && detachable(made), state: loader.state() };
 }
 
-/** What `detachable` made is in memory of its own, so it moves to the other thread. */
+/** The memory of a detachable batch, which is transferred to the other thread. */
 function buffersOf(answered: LoaderAnswer): ArrayBuffer[] {
   const batch = answered && "batch" in answered ? answered.batch : undefined;
   const buffers = Object.values((batch ?? {}) as Record<string, HostArray>).map(({ data }) => data.buffer);

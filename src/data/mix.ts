@@ -5,7 +5,7 @@ import type { Loader } from "../core/model.ts";
 import { type Check, checkOptions, is, show } from "../core/options.ts";
 import { didYouMean } from "../core/names.ts";
 
-/** In which order several loaders give their batches. */
+/** The order in which several loaders give their batches. */
 export type MixStrategy = "sequential" | "roundRobin" | "weighted" | "alternating";
 
 /** How several loaders are mixed. */
@@ -19,13 +19,13 @@ export interface MixOptions {
   /** With "alternating": how many draws in a row each loader gets, by name. */
   readonly bursts?: Readonly<Record<string, number>>;
   /**
-   * When the epoch ends. "sum" (default): when every loader has been through once; those at their end drop out, so that
-   * in turn the last batches are all of the largest, and a model may forget the others by them.
-   * "max": when every loader has been through at least once; those at their end start again. "min": when the one whose
-   * turn it is has no more. A number: after that many batches; loaders at their end start again.
+   * When the epoch ends. "sum" (default): when every loader has given all its batches; those at their end drop out, so
+   * the last batches may all come from the largest loader, and a model may forget the others. "max": when every loader
+   * has given all its batches at least once; those at their end start again. "min": when the loader whose turn it is has
+   * no more. A number: after that many batches; loaders at their end start again.
    */
   readonly length?: "sum" | "max" | "min" | number;
-  /** For "weighted"; used instead of the trainer's. */
+  /** For "weighted"; replaces the trainer's seed. */
   readonly seed?: number;
 }
 

@@ -1,4 +1,4 @@
-// Random numbers on the host as pure functions of a few whole numbers, so that data order and augmentation resume exactly.
+// Random numbers as pure functions of a few whole numbers, so that data order and augmentation resume exactly.
 
 /** The finaliser of murmur3: every bit of the input moves every bit of the output. */
 function scramble(word: number): number {
@@ -64,8 +64,6 @@ export class Rng {
     return radius * Math.cos(2 * Math.PI * this.next());
   }
 }
-
-// The order of samples in an epoch: a pure function of the seed and the epoch.
 
 /** The numbers 0 … count-1 in random order, every order equally likely (Fisher-Yates). */
 export function permutation(count: number, seed: number, epoch: number): Uint32Array {

@@ -1,28 +1,28 @@
-// What a DataLoader needs of its data: a reader per epoch that makes batches in order.
+// The interface between a DataLoader and its data: a reader per epoch that makes batches in order.
 import type { HostBatch, LoaderState, MaybePromise } from "../core/model.ts";
 import type { Part } from "./share.ts";
 
 export interface Made {
   readonly batch: HostBatch;
-  /** Of the whole batch, where only a part of it was made. */
+  /** Of the whole batch, even if only a share of it was made. */
   readonly samples: number;
 }
 
-/** A batch asked for, perhaps still on its way. */
+/** A requested batch, perhaps still pending. */
 export interface Reading {
   readonly made: MaybePromise<Made | undefined>;
-  /** How many samples it will have, where that is known before it is there. */
+  /** The number of its samples, if known before it is made. */
   readonly samples?: number;
 }
 
-/** One epoch of data, read in order; it may be read further ahead than what has been consumed. */
+/** One epoch of data, read in order; it may be ahead of what has been consumed. */
 export interface Reader {
   /**
-   * Asks for the next batch; `made` is undefined at the end. May be called before the one before is there. A source that
-   * `makesParts` makes only the rows of `part`.
+   * Requests the next batch; `made` is undefined at the end. May be called while earlier batches are pending. A source
+   * that `makesParts` makes only the rows of `part`.
    */
   read(part?: Part): Reading;
-  /** Passes over a batch; the number of samples passed, 0 at the end. */
+  /** Skips a batch; returns the number of its samples, 0 at the end. */
   skip(): MaybePromise<number>;
   /** Goes to a consumed position of this epoch. */
   seek(position: LoaderState): MaybePromise<void>;
@@ -30,11 +30,11 @@ export interface Reader {
 }
 
 export interface Source {
-  /** Batches in an epoch; undefined when only the end will tell. */
+  /** Batches in an epoch; undefined for a stream. */
   readonly length: number | undefined;
-  /** Whether a reader can go back, so that a failed batch can be asked for again. */
+  /** Whether a reader can go back, so that a failed batch can be read again. */
   readonly rewinds: boolean;
-  /** Whether a reader can make a part of a batch alone. */
+  /** Whether a reader can make only a share of a batch. */
   readonly makesParts: boolean;
   open(epoch: number, seed: number): Reader;
 }

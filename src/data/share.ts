@@ -1,10 +1,10 @@
-// A process's rows of a batch, where several train together: neighbours, in the order of the processes, so that together
-// they have the batch as one alone would.
+// The rows of a batch that belong to one rank of a process group: consecutive rows in the order of the ranks, which together
+// are the whole batch.
 import { type HostArray, samplesIn, toBatch } from "../core/arrays.ts";
 import type { HostBatch, Loader, MaybePromise, Share } from "../core/model.ts";
 import { chain } from "../core/maybe.ts";
 
-/** Which process, of how many. */
+/** A rank, and the number of ranks. */
 export interface Part {
   readonly rank: number;
   readonly size: number;
@@ -17,8 +17,8 @@ interface Rows {
 }
 
 /**
- * The rows of a part, of those from `from` to `to`. Where there are fewer rows than processes, one without any has the
- * last row, so that all go through the same programs and events.
+ * The rows of one rank among those from `from` to `to`. With fewer rows than ranks, a rank without any gets the last row,
+ * so that all ranks run the same programs and events.
  */
 export function rowsOfPart(from: number, to: number, { rank, size }: Part): Rows {
   const edge = (part: number): number => from + Math.floor((part * (to - from)) / size);
@@ -26,7 +26,7 @@ export function rowsOfPart(from: number, to: number, { rank, size }: Part): Rows
   return first < last ? { from: first, to: last, empty: false } : { from: to - 1, to, empty: true };
 }
 
-/** A part of a whole batch, in its memory. An array whose first dimension is not that of the batch belongs to all. */
+/** One rank's share as views of the batch. An array whose first dimension is not the batch's is shared by all ranks. */
 export function cutShare(batch: HostBatch, part: Part): Share {
   const samples = samplesIn(batch);
   if (samples === 0) return { batch, samples, empty: true };
@@ -42,7 +42,7 @@ function cut({ data, shape, dtype }: HostArray, from: number, to: number): HostA
   return dtype === undefined ? rows : { ...rows, dtype };
 }
 
-/** A loader's next batch for one process: its rows alone, where the loader can make those, or cut from the whole. */
+/** A loader's next share for one rank: made by the loader if it can, otherwise cut from the whole batch. */
 export function nextShare(loader: Loader, name: string, part: Part): MaybePromise<Share | undefined> {
   if (loader.nextShare) return loader.nextShare(part.rank, part.size);
   return chain(loader.next(), (batch) => (batch === undefined ? undefined : shareOf(batch, name, part)));

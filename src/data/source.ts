@@ -22,10 +22,10 @@ export type FieldValue = number | boolean | readonly number[] | TypedArray | Hos
 /** One sample: fields by name, the same in every sample. */
 export type Sample = Readonly<Record<string, FieldValue>>;
 
-/** The element type of plain JavaScript numbers, by field; float32 where it does not say. */
+/** The element type of plain JavaScript numbers, by field. Default float32. */
 export type DTypes = Readonly<Record<string, DType>>;
 
-/** Where a sample comes from, for messages: "sample 17". */
+/** The name of a sample in messages: "sample 17". */
 type NameSample = (place: number) => string;
 
 /** Arrays by field, whose first dimension is the sample. */
@@ -166,7 +166,7 @@ const shapeOf = (value: FieldValue): readonly number[] => {
   return typeof value === "object" ? [value.length] : [];
 };
 
-/** Room for `count` values like `value`. Typed arrays keep their type; what has none is float32, or what `dtypes` says. */
+/** Room for `count` values like `value`. Typed arrays keep their type; plain numbers are float32 or as in `dtypes`. */
 function columnLike(value: FieldValue, count: number, dtype: DType | undefined): Column {
   const shape = shapeOf(value);
   const length = count * sizeOf(shape);

@@ -1,4 +1,4 @@
-// Cutting arrays into parts at random, for those who have no validation set.
+// Splits arrays at random, for example into training and validation data.
 import { OptionError } from "../core/errors.ts";
 import type { HostBatch } from "../core/model.ts";
 import { permutation } from "./random.ts";

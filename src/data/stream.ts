@@ -1,4 +1,4 @@
-// Data that comes one after the other: iterables, synchronous or not, of samples or of ready batches.
+// Data without an index: iterables, synchronous or asynchronous, of samples or of ready batches.
 import { DataError } from "../core/errors.ts";
 import type { LoaderState, MaybePromise } from "../core/model.ts";
 import { chain, isPromise, messageOf, quiet } from "../core/maybe.ts";
@@ -7,7 +7,7 @@ import type { Made, Reader, Source } from "./reader.ts";
 
 export type AnyIterable<T> = Iterable<T> | AsyncIterable<T>;
 
-/** Starts a new pass over a stream. What is random in it must come from `rng`, a function of seed and epoch. */
+/** Starts a new pass over a stream. For exact resume, anything random must come from `rng`, a function of seed and epoch. */
 export type StreamFactory<T> = (context: { readonly epoch: number; readonly rng: Rng }) => AnyIterable<T>;
 
 export interface StreamOptions<T> {
@@ -18,7 +18,7 @@ export interface StreamOptions<T> {
   make(items: readonly T[], first: number): Made;
   /** How many samples are in the items of one batch. */
   count(items: readonly T[]): number;
-  /** How many items a saved position is after. */
+  /** The number of items before a saved position. */
   itemsAt(position: LoaderState): number;
 }
 
@@ -35,7 +35,7 @@ class StreamReader<T> implements Reader {
   #items = 0;
   #done = false;
   #failure: DataError | undefined;
-  /** Reads of an asynchronous stream wait for each other, since the items of a batch must be neighbours. */
+  /** Reads of an asynchronous stream wait for each other, since the items of a batch must be consecutive. */
   #tail: MaybePromise<unknown> = undefined;
 
   constructor(open: () => AnyIterator<T>, options: StreamOptions<T>) {
@@ -85,13 +85,13 @@ class StreamReader<T> implements Reader {
     try {
       return this.#options.make(items, this.#items - items.length);
     } catch (cause) {
-      // The items are gone from the stream, so going on would lose them silently.
+      // The items are gone from the stream, so continuing would lose them silently.
       this.#failure = cause as DataError;
       throw cause;
     }
   }
 
-  /** The items of one batch; none at the end, and none when the last batch is short and to be dropped. */
+  /** The items of one batch; none at the end, or when the last batch is short and `dropLast` is set. */
   #batch(): MaybePromise<T[]> {
     const { itemsPerBatch, dropLast } = this.#options;
     return chain(this.#pull(itemsPerBatch), (items) => (dropLast && items.length < itemsPerBatch ? [] : items));
@@ -133,7 +133,7 @@ class StreamReader<T> implements Reader {
   }
 
   #ended(): boolean {
-    // A failed generator looks finished when asked again: it must not pass for the end of the epoch.
+    // A failed generator looks finished afterwards, which must not count as the end of the epoch.
     if (this.#failure !== undefined) throw this.#failure;
     return this.#done;
   }

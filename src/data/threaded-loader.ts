@@ -9,7 +9,7 @@ import { Thread, type Pending } from "../platform/thread.ts";
 export interface LoaderThreadStart {
   /** The URL of the module and, after the #, of its export. */
   readonly module: string;
-  /** What messages call it. */
+  /** Its name in messages. */
   readonly shown: string;
 }
 
@@ -74,7 +74,7 @@ class LoaderThread {
     );
   }
 
-  /** A thread that has ended cannot be told, and need not be: the next read fails. */
+  /** Does nothing when the thread has ended: the next read fails. */
   send(request: LoaderRequest): void {
     if (!this.#thread.hasEnded) this.#thread.send(request);
   }
@@ -91,11 +91,11 @@ const IDLE_MS = 5000;
 interface Pass {
   readonly seed: number;
   readonly ahead: { readonly thread: LoaderThread; readonly pending: Pending<LoaderAnswer> }[];
-  /** Those that have begun it, if any have. */
+  /** The threads that have begun it, if any. */
   threads: readonly LoaderThread[] | undefined;
   /** The consumed position. */
   state: LoaderState;
-  /** The number of the batch to ask for next. */
+  /** The number of the batch to request next. */
   next: number;
 }
 
@@ -188,7 +188,7 @@ class ThreadedLoader implements Loader {
     return guard(
       () => first.thread.wait(first.pending) as MaybePromise<MadeBatch>,
       (cause) => {
-        // A failed batch was not consumed: the next call asks for it again.
+        // A failed batch was not consumed: the next call requests it again.
         pass.ahead.length = 0;
         pass.threads = undefined;
         throw cause;

@@ -1,19 +1,19 @@
-// A loader that works in threads of its own: what a user calls. The rest is loaded when it is: browsers have no use for it.
+// workerLoader: loads the rest when it is called, because browsers have no use for it.
 import { OptionError } from "../core/errors.ts";
 import type { Loader } from "../core/model.ts";
 import { checkOptions, is, show } from "../core/options.ts";
 
 /** Options of `workerLoader`. */
 export interface WorkerLoaderOptions {
-  /** Threads that make batches in turn. More than one is for data with an index: of a stream each would read all. Default 1. */
+  /** Threads that make batches in turn. Use more than one only for data with an index: each reads a whole stream. Default 1. */
   readonly workers?: number;
-  /** Batches that are made ahead of training, in all threads together. Default 2 for each. */
+  /** Batches made ahead of training, by all threads together. Default 2 per thread. */
   readonly prefetch?: number;
 }
 
 /**
- * The loader that a module exports, or that a function there makes, in threads of its own (Node only). What it returns
- * is given away: a loader of your own makes new arrays for each batch.
+ * The loader that a module exports, or that a function there makes, in threads of its own (Node only). The memory
+ * of its batches is transferred, so a loader of your own must make new arrays for each batch.
  * @example const train = await workerLoader(new URL("./digits.ts#train", import.meta.url), { workers: 2 })
  */
 export async function workerLoader(module: URL, options: WorkerLoaderOptions = {}): Promise<Loader> {

@@ -1,14 +1,14 @@
-// A file that lines are appended to: buffered, written in the background, in order, never torn but at its end, and whole
-// again when it is opened after a crash.
+// A file that lines are appended to: buffered, written in the background and in order. A crash can only tear its last
+// line, which is removed when the file is opened again.
 import { HooklineError } from "../core/errors.ts";
 import type { Fence } from "../runs/fence.ts";
 import { LinesFromEnd, nodeFs, type Fs } from "../runs/files.ts";
 import { guardedLog, logProblem } from "../platform/file-errors.ts";
 import type { LastRecord } from "../runs/types.ts";
 
-/** Buffered text is handed over in pieces of this many characters. */
+/** Buffered text is written in pieces of this many characters. */
 const PIECE = 64 * 1024;
-/** What may wait for a disk. When it is full, what comes on top is lost, counted and reported. */
+/** Characters that may wait for the disk. Lines beyond that are lost, counted and reported. */
 const MOST_WAITING = 32 * 1024 * 1024;
 
 type FileFs = Pick<
@@ -23,7 +23,7 @@ interface OpenOptions {
 }
 
 interface Waiter {
-  /** How much must have been written. */
+  /** The number of characters that must have been written. */
   readonly until: number;
   readonly resolve: () => void;
   readonly reject: (error: Error) => void;
@@ -36,19 +36,19 @@ export class AppendFile {
   readonly #mostWaiting: number;
   /** Checked before every change of the file. */
   readonly #fence: Fence | undefined;
-  /** Where the next byte goes. Writes say where: then one can be repeated without harm. */
+  /** Where the next byte goes. Writes are positioned, so that repeating one does no harm. */
   #position: number;
   #text = "";
-  /** The piece that is being written: all of it is at hand until all of it is on the disk. */
+  /** The piece that is being written, kept until all of it is on disk. */
   #piece: Uint8Array | undefined;
   #done = 0;
-  /** Characters that were appended, and those of them that are in a piece or written. */
+  /** Characters that were appended, and how many of them are in a piece or written. */
   #appended = 0;
   #taken = 0;
   #isWriting = false;
-  /** Counts synchronous flushes: a write from before one has nothing left to say. */
+  /** Counts synchronous flushes: the result of a write that began before one is ignored. */
   #turn = 0;
-  /** Why the last write failed: from then on only a flush tries again. */
+  /** Why the last write failed; after that only a flush retries. */
   #failure: Error | undefined;
   #lost = 0;
   #waiters: Waiter[] = [];
@@ -71,12 +71,12 @@ export class AppendFile {
     this.#leave = flushAtExit(this);
   }
 
-  /** Opens the file, or makes it. A torn last line, which a kill may leave, is cut off. */
+  /** Opens or creates the file. A torn last line, which a kill may leave, is removed. */
   static open(owner: string, path: string, options: OpenOptions = {}): AppendFile {
     const { fs = nodeFs(owner), fence } = options;
     return guardedLog(path, () => {
       fence?.check();
-      // A link may lead anywhere, and opening a pipe would wait for ever. Windows has neither flag: they count as 0.
+      // A symbolic link may lead anywhere, and opening a pipe would block. Windows has neither flag: there they are 0.
       const { O_RDWR, O_CREAT, O_NOFOLLOW, O_NONBLOCK } = fs.constants;
       const fd = fs.openSync(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK, 0o666);
       try {
@@ -94,12 +94,12 @@ export class AppendFile {
     });
   }
 
-  /** Bytes that are written. */
+  /** The number of bytes written. */
   get size(): number {
     return this.#position;
   }
 
-  /** Takes whole lines, each with its newline. Costs next to nothing; nothing is written before there is a piece of it. */
+  /** Adds whole lines, each with its newline. This is cheap: nothing is written until a piece is full. */
   append(text: string): void {
     if (this.#text.length > this.#mostWaiting && !this.#makeRoom()) {
       this.#lost++;
@@ -110,7 +110,7 @@ export class AppendFile {
     if (this.#text.length > PIECE && !this.#isWriting && !this.#failure) this.#write();
   }
 
-  /** A disk that is slow is waited for; one that fails is not asked again before the next flush. */
+  /** Waits for a slow disk; a failing one is not tried again before the next flush. */
   #makeRoom(): boolean {
     if (this.#failure) return false;
     try {
@@ -122,7 +122,7 @@ export class AppendFile {
     }
   }
 
-  /** Resolves when all that was appended is with the system. After a failure it tries again. */
+  /** Resolves when everything appended so far is written. Retries after a failure. */
   flush(): Promise<void> {
     this.#failure = undefined;
     const until = this.#appended;
@@ -132,10 +132,10 @@ export class AppendFile {
     return written.then(() => this.#reportLost());
   }
 
-  /** The same before it returns: for the end of the process, when no callback will come any more. */
+  /** Writes everything before it returns: for the end of the process, when no callback runs any more. */
   flushSync(): void {
     this.#failure = undefined;
-    // What a write on its way would tell comes too late. It puts the same bytes in the same place, so it may go on.
+    // A write under way puts the same bytes in the same place, so it may continue; its result is ignored.
     this.#turn++;
     guardedLog(this.path, () => {
       for (;;) {
@@ -148,14 +148,14 @@ export class AppendFile {
   }
 
   /**
-   * Removes all lines after a record, before anything is appended. `stepOf` is asked for the step of each line, from the
-   * last one on: -Infinity is a header, undefined is no record. It is one system call, so a kill leaves the file as it
-   * was or as it should be.
+   * Removes all lines after a record, before anything is appended. `stepOf` returns the step of a line, -Infinity for a
+   * header and undefined for other lines; it is called from the last line on. The file is cut by one system call, so a
+   * kill leaves it as it was or as it should be.
    */
   truncateAfter({ step, count }: LastRecord, stepOf: (line: string) => number | undefined): void {
     guardedLog(this.path, () => {
       const lines = new LinesFromEnd(this.#fs, this.#fd, this.#position);
-      /** Where the records of this very step end, the last one first. */
+      /** Where the records of exactly this step end, the last one first. */
       const ends: number[] = [];
       let end = this.#position;
       while (end > 0) {
@@ -181,7 +181,7 @@ export class AppendFile {
     try {
       await this.flush();
     } finally {
-      // Its number may be another file's soon: a write on its way must not find that one.
+      // The descriptor may soon belong to another file, which a write under way must not hit.
       while (this.#isWriting) await new Promise((resolve) => setTimeout(resolve, 1));
       guardedLog(this.path, () => this.#fs.closeSync(this.#fd));
     }
@@ -221,7 +221,7 @@ export class AppendFile {
     });
   }
 
-  /** A write may be a short one: then the rest of the piece comes next. */
+  /** A write may be short: then the rest of the piece follows. */
   #advance(count: number): void {
     if (count === 0) throw new Error("the system writes nothing");
     this.#position += count;
@@ -249,24 +249,24 @@ export class AppendFile {
   }
 }
 
-/** What has something to write when the process ends. */
+/** Something with buffered data to write when the process ends. */
 interface Buffered {
   flushSync(): void;
 }
 const buffered = new Set<Buffered>();
 
-/** `process.exit()` and uncaught errors end a run without its end: what is buffered is written then. */
+/** `process.exit()` and uncaught errors end a process without closing its files: this writes what they have buffered. */
 function flushAll(): void {
   for (const each of buffered) {
     try {
       each.flushSync();
     } catch {
-      // There is nobody left to tell.
+      // Nobody is left to report to.
     }
   }
 }
 
-/** One listener for all, and none when there is nothing to listen for. Returns what takes it back. */
+/** Registers for the end of the process, with one listener for all. Returns a function that unregisters. */
 export function flushAtExit(each: Buffered): () => void {
   const { process } = globalThis as { process?: Pick<NodeJS.Process, "on" | "off"> };
   if (buffered.size === 0) process?.on("exit", flushAll);

@@ -1,4 +1,4 @@
-// metrics.csv: the run's numbers as a table, for spreadsheets and whatever else reads nothing but tables.
+// metrics.csv: the metrics of a run as a table, for spreadsheets.
 import { component } from "../core/component.ts";
 import { HooklineError } from "../core/errors.ts";
 import type { TextMedia } from "../core/media.ts";
@@ -28,16 +28,16 @@ export interface CsvOptions {
   readonly name?: string;
 }
 
-/** Records wait until there are this many, or a flush: those who log first name most of the columns. */
+/** Records wait for a flush or until there are this many, since the first records bring most of the columns. */
 const MOST_WAITING = 500;
-/** A new column means a new file: names that never end must not make one at every step. */
+/** A new column rewrites the file, so an endless stream of new names must be bounded. */
 const MOST_COLUMNS = 1000;
-/** What may wait while the table cannot be written. */
+/** Records that may wait while the table cannot be written. */
 const MOST_KEPT = 100_000;
 
 /**
  * Writes every record as a row of `<runDir>/metrics.csv`: numbers and texts. When a new metric appears, the table is
- * written anew with one more column. A run that goes on from a checkpoint goes on in the same file.
+ * rewritten with one more column. A resumed run continues the same file.
  * @example csv()
  */
 export const csv = /* @__PURE__ */ component(
@@ -67,11 +67,11 @@ class Table {
   readonly #owner: string;
   readonly #fs: Fs;
   readonly #path: string;
-  /** The header's cells as they are written, each with its place. */
+  /** The header's cells as written, with their positions. */
   readonly #columns = new Map<string, number>();
-  /** How many of them the file has. */
+  /** How many of them are in the file. */
   #width = 0;
-  /** The cell of each name: made once. */
+  /** The header cell of each metric. */
   readonly #cells = new Map<string, string>();
   readonly #fence: Fence | undefined;
   #file: AppendFile;
@@ -88,7 +88,7 @@ class Table {
     this.#fence?.check();
     makeDirectory(this.#fs, dir);
     const { text, isWhole } = firstLine(this.#fs, this.#path);
-    // Where nothing is kept, another run's table is not ours to cut.
+    // Another run's table is kept under another name.
     if (!run.resumedAt || !text.startsWith(FIELDS.join())) setAside(this.#fs, this.#path);
     this.#file = this.#openFile();
     this.#file.truncateAfter(lastRecordOf(run), (line) => (line === text ? -Infinity : Number.parseFloat(line)));
@@ -112,7 +112,7 @@ class Table {
     try {
       this.#drain();
     } catch {
-      // They are kept, and the next flush says what is wrong.
+      // The records are kept, and the next flush reports the problem.
     }
   }
 
@@ -137,7 +137,7 @@ class Table {
     this.#report();
   }
 
-  /** Rows of what waits, in a table that has all their columns. */
+  /** Writes the waiting records as rows, once the table has all their columns. */
   #drain(): void {
     for (const record of this.#waiting) {
       for (const name of Object.keys(record.scalars)) if (!isRepeated(record, name)) this.#addColumn(name);
@@ -174,7 +174,7 @@ class Table {
     return `${cells.join()}\n`;
   }
 
-  /** The same rows with empty cells at their ends, under the new header. A kill leaves the old table or the new one. */
+  /** Rewrites the table with empty cells for the new columns. A kill leaves the old table or the new one. */
   #widen(): void {
     this.#file.flushSync();
     const encoder = new TextEncoder();
@@ -189,7 +189,7 @@ class Table {
     const old = this.#file;
     this.#file = this.#openFile();
     this.#width = this.#columns.size;
-    // All of it is in the new file.
+    // The new file has all its rows.
     old.close().catch(() => undefined);
   }
 
@@ -207,7 +207,7 @@ class Table {
   }
 }
 
-/** Images would keep their pixels while they wait; of media, a table shows texts only. */
+/** The record without images, whose pixels would fill the memory: of media, the table has only texts. */
 function withoutPixels(record: LogRecord): LogRecord {
   const media = Object.entries(record.media);
   if (media.length === 0) return record;
@@ -232,23 +232,21 @@ function withEnds(bytes: Uint8Array, end: Uint8Array): Uint8Array {
   return result;
 }
 
-// Cells of a CSV file: quoted as RFC 4180 says, one line a row, and nothing that a spreadsheet would run.
-
-/** A spreadsheet takes a cell that begins like this for a formula, and a formula can send what is in the sheet away. */
+/** A spreadsheet runs a cell that begins like this as a formula, which could leak what is in the sheet. */
 const FORMULA = /^\s*[=+\-@＝＋－＠]/;
 const BREAKS = /[\r\n]+/g;
 const LONGEST_TEXT = 32_000;
 
 const quoted = (text: string): string => (/[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
 
-/** A text that is safe to open, with its line breaks as spaces: a row is a line, so that a torn one can be told. */
+/** A cell, quoted by RFC 4180 and never a formula. Line breaks become spaces: a row is one line, so a torn one shows. */
 export function textCell(text: string): string {
   const isLong = text.length > LONGEST_TEXT;
   const line = (isLong ? `${text.slice(0, LONGEST_TEXT)}…` : text).replace(BREAKS, " ");
   return quoted(FORMULA.test(line) ? `'${line}` : line);
 }
 
-/** The cells of a row, as they are written, quotes included. */
+/** The cells of a row as written, with their quotes. */
 export function splitRow(row: string): string[] {
   const cells: string[] = [];
   let start = 0;

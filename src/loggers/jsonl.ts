@@ -1,4 +1,4 @@
-// The run directory's own record: metrics.jsonl, events.jsonl and run.json. `readRun` reads them.
+// The log files of a run directory: metrics.jsonl, events.jsonl and run.json, which `readRun` reads.
 import { component } from "../core/component.ts";
 import { is } from "../core/options.ts";
 import { BestValues } from "../runs/best.ts";
@@ -38,8 +38,8 @@ export interface JsonlOptions {
 }
 
 /**
- * Writes every record as a line of JSON to `<runDir>/metrics.jsonl`, what happens to `events.jsonl`, and what the run is
- * to `run.json`. A run that goes on from a checkpoint goes on in the same files.
+ * Writes every record as a line of JSON to `<runDir>/metrics.jsonl`, events to `events.jsonl`, and facts about
+ * the run to `run.json`. A resumed run continues the same files.
  * @example jsonl()
  */
 export const jsonl = /* @__PURE__ */ component(
@@ -136,14 +136,14 @@ async function bestSoFar(
   return BestValues.in(await readRun(dir));
 }
 
-/** A header at once: what is wrong with the disk shows before the first step. */
+/** Writes the header at once, so that a problem with the disk shows before the first step. */
 function begin(file: AppendFile, header: string): void {
   if (file.size > 0) return;
   file.append(header);
   file.flushSync();
 }
 
-/** What was logged after the checkpoint will be logged again, so it is removed. */
+/** Opens the log. Records after the checkpoint will be logged again, so they are removed. */
 function openMetrics(owner: string, fs: Fs, path: string, run: RunFacts, fence: Fence | undefined): AppendFile {
   const header = headerLine("metrics", run);
   const { text, isWhole } = firstLine(fs, path);
@@ -159,8 +159,8 @@ function openMetrics(owner: string, fs: Fs, path: string, run: RunFacts, fence: 
 }
 
 /**
- * Another run goes on from a checkpoint of the one whose file this is: it begins with a copy of what they share, and the
- * other's file stays under another name.
+ * A run that branches off from a checkpoint of the run whose log this is begins with a copy of what they share. The
+ * other log is kept under another name.
  */
 function branchOff(fs: Fs, path: string, header: string, oldHeader: string): void {
   keepUnderOtherName(fs, path);

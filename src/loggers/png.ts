@@ -9,15 +9,15 @@ type Deflate = (bytes: Uint8Array) => Uint8Array | Promise<Uint8Array>;
 
 const SIGNATURE = Uint8Array.of(0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a);
 const COLOUR_TYPES = { 1: 0, 3: 2, 4: 6 } as const;
-/** The most bytes that a block of stored data can have. */
+/** The most bytes in a block of uncompressed data. */
 const STORED = 0xffff;
 
-/** Compressed on another thread where there is Node's zlib, and else not compressed. */
+/** Compressed on a thread of Node's zlib; uncompressed where there is none. */
 export async function encodePng(image: ImageMedia, deflate: Deflate = nodeDeflate() ?? store): Promise<Uint8Array> {
   return fileOf(image, await deflate(rowsOf(image)));
 }
 
-/** In one go, for those who are on a thread of their own already. */
+/** Synchronous, for callers that are on a thread of their own. */
 export function encodePngNow(image: ImageMedia): Uint8Array {
   const rows = rowsOf(image);
   return fileOf(image, builtinOrNone<Zlib>("node:zlib")?.deflateSync(rows) ?? store(rows));
@@ -60,7 +60,7 @@ function nodeDeflate(): Deflate | undefined {
     });
 }
 
-/** A zlib stream whose blocks hold the bytes as they are. */
+/** A zlib stream of uncompressed blocks. */
 export function store(bytes: Uint8Array): Uint8Array {
   const blocks = Math.max(1, Math.ceil(bytes.length / STORED));
   const stream = new Uint8Array(2 + 5 * blocks + bytes.length + 4);

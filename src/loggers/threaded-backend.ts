@@ -5,7 +5,7 @@ import { flushAtExit } from "./append-file.ts";
 import { type FileBackend, type LoggerBackend, type Warn, inTimer } from "./backend.ts";
 import { loggingThread, type LoggingThread } from "./logging-thread.ts";
 
-/** The backend itself, on whichever thread. Settings are plain data. */
+/** Makes the backend that does the work, on either thread. Settings are plain data. */
 export type MakeBackend<Settings> = (settings: Settings, warn: Warn) => LoggerBackend;
 
 interface Threaded {
@@ -18,13 +18,13 @@ interface Threaded {
 
 interface ThreadedOptions<Settings extends object> extends Threaded {
   readonly make: MakeBackend<Settings>;
-  /** When a run begins: reads the environment, and throws when something is missing. */
+  /** Called when a run begins: reads the environment, and throws when something is missing. */
   readonly settings: (run: RunFacts) => Settings;
   /** Where warnings go, if not where the logger's do. */
   readonly warn?: Warn | undefined;
 }
 
-/** So many records go over at once, if no time comes first. */
+/** Records are sent when there are this many, or after `SEND_EVERY` milliseconds. */
 const MOST_RECORDS = 256;
 const SEND_EVERY = 500;
 
@@ -36,7 +36,7 @@ export function threadedBackend<Settings extends object>(options: ThreadedOption
 
   async function start(made: Settings, run: RunFacts, warn: Warn): Promise<void> {
     const thread = await loggingThread();
-    // Where there are no threads, the same backend works in this one.
+    // Without threads, the same backend works on this one.
     opened = thread ? new OnThread(thread, options, made, warn) : make(made, warn);
     await opened.open(run, warn);
   }
@@ -80,13 +80,13 @@ class OnThread implements FileBackend {
 
   async open(run: RunFacts): Promise<void> {
     await this.#thread.call(this.#number, { method: "open", kind: this.#kind, settings: this.#settings, run });
-    // Where it fails, the next flush or `close` fails as well, and tells.
+    // If it fails, the next flush or `close` fails as well and reports it.
     const stop = (): void => clearInterval(this.#timer);
     this.#timer = setInterval(
       inTimer(() => this.#send(), stop),
       SEND_EVERY,
     );
-    // A run that is never closed must not keep the process: what waits is flushed when it ends.
+    // A run that is never closed must not keep the process alive: its end flushes what waits.
     this.#timer.unref();
     this.#leave = flushAtExit(this);
   }
@@ -123,33 +123,31 @@ class OnThread implements FileBackend {
   }
 }
 
-// Records on their way to another thread: their numbers in one array, and the names once for all records that share them.
-
-/** Records one after the other that have the same metrics. */
+/** Consecutive records with the same metrics. */
 interface Shape {
   readonly names: readonly string[];
   count: number;
 }
 
-/** What was logged and what happened, as data that is cheap to hand over. */
+/** Records and events in a form that is cheap to transfer: all numbers in one array, and names once for many records. */
 export interface RecordBatch {
   /** Of each record: step, epoch, time, elapsed, and a value for each name of its shape. */
   readonly numbers: Float64Array;
   readonly shapes: readonly Readonly<Shape>[];
-  /** Of the records that have any, with their places. */
+  /** Of the records that have any, with their indices. */
   readonly media: readonly (readonly [at: number, media: LogRecord["media"]])[];
-  /** Of the records of other weights than the last, with their places: the weights' steps. */
+  /** The steps of the weights, for records that are not of the last weights, with their indices. */
   readonly weightsSteps: readonly (readonly [at: number, step: number])[];
   readonly events: readonly RunEvent[];
 }
 
 /** `step`, `epoch`, `time` and `elapsed`. */
 const FIELDS = 4;
-/** Pixels and long texts are not kept waiting for many others. */
+/** A record with media counts as this many: pixels and long texts should not wait for many others. */
 const MEDIA_WEIGHT = 16;
 const NO_PIXELS = new Uint8Array(0);
 
-/** Takes records on the training thread, where each costs a fraction of a microsecond. */
+/** Collects records on the training thread; each costs a fraction of a microsecond. */
 export class BatchWriter {
   readonly #images: boolean;
   #numbers = new Float64Array(4096);
@@ -161,10 +159,10 @@ export class BatchWriter {
   /** Of the last record. */
   #names: readonly string[] = [];
   #records = 0;
-  /** How much it is: a record counts as one, histograms, texts and images of one as some more. */
+  /** The size of the batch in records; see `MEDIA_WEIGHT`. */
   weight = 0;
 
-  /** Without `images` their pixels stay behind: that there were some is all that is told. */
+  /** Without `images`, records keep their images but not the pixels. */
   constructor(options: { readonly images: boolean }) {
     this.#images = options.images;
   }
@@ -178,7 +176,7 @@ export class BatchWriter {
     let place = 0;
     let isSame = this.#shapes.length > 0;
     const names = this.#names;
-    // The names are nearly always those of the record before.
+    // The names are nearly always the same as in the record before.
     for (const name in scalars) {
       if (name !== names[place++]) isSame = false;
       if (at >= this.#numbers.length) this.#grow();
@@ -207,7 +205,7 @@ export class BatchWriter {
     this.#events.push(event);
   }
 
-  /** All that was added since the last time; its numbers have a buffer of their own, which may be transferred. */
+  /** Everything added since the last call. Its numbers have their own buffer, which can be transferred. */
   take(): RecordBatch {
     const batch = {
       numbers: this.#numbers.slice(0, this.#used),
@@ -235,7 +233,7 @@ function withoutPixels(media: LogRecord["media"]): LogRecord["media"] {
   return Object.fromEntries(bare) as LogRecord["media"];
 }
 
-/** The records as they were. */
+/** The records of a batch, as they were added. */
 export function* recordsOf({ numbers, shapes, media, weightsSteps }: RecordBatch): Generator<LogRecord> {
   const shown = new Map(media);
   const weights = new Map(weightsSteps);
@@ -267,6 +265,6 @@ const byAssignment: ReadScalars = (names, numbers, at) => {
   return scalars;
 };
 
-/** Slower, for the one name that cannot be assigned to. */
+/** Slower, for `__proto__`, which cannot be assigned to. */
 const byDefinition: ReadScalars = (names, numbers, at) =>
   Object.fromEntries(names.map((name, i) => [name, numbers[at + i]!]));

@@ -1,4 +1,4 @@
-// Where notices go: the URL, checked once, and how to speak of it without giving its secrets away.
+// The address of a webhook: checked once, never in a private network unless allowed, and its secrets kept out of messages.
 import { OptionError } from "../core/errors.ts";
 import { is, show } from "../core/options.ts";
 import { redact, secretsOfEnvironment } from "../platform/redact.ts";
@@ -10,14 +10,14 @@ export interface EndpointOptions {
   readonly headers?: Readonly<Record<string, string>>;
   /** Milliseconds for one attempt. Default 10000. */
   readonly timeout?: number;
-  /** Plain http as well. Default false. */
+  /** Allow plain http. Default false. */
   readonly allowHttp?: boolean;
-  /** Addresses of private networks and of this machine as well. Default false. */
+  /** Allow addresses of private networks and of this machine. Default false. */
   readonly allowPrivate?: boolean;
 }
 
 export const ENDPOINT_CHECKS = {
-  // Checked below: the common message would show the value, and with it the key.
+  // Checked below: the message of `checkOptions` would show the value, and with it the key.
   url: { ...is.anything, expected: 'an address such as "https://example.com/…"' },
   headers: {
     expected: "an object of strings",
@@ -29,11 +29,11 @@ export const ENDPOINT_CHECKS = {
   allowPrivate: is.boolean,
 };
 
-/** Short parts of a path (`services`, `v1`) are no secrets, and hiding them would garble other words. */
+/** Shorter parts of a path (`services`, `v1`) are not secret, and hiding them would garble other words. */
 const LEAST_SECRET = 6;
 
 export class Endpoint {
-  /** Without user and password: those are in the headers. */
+  /** Without user and password, which are in the headers. */
   readonly url: URL;
   readonly headers: Readonly<Record<string, string>>;
   readonly timeout: number;
@@ -65,12 +65,12 @@ export class Endpoint {
     return this.url.hostname.replace(/^\[(.*)\]$/, "$1");
   }
 
-  /** How messages call it. */
+  /** Its name in messages. */
   get shown(): string {
     return this.url.host;
   }
 
-  /** A message without anything secret, of this endpoint or otherwise. */
+  /** A message without secrets, of this endpoint or of the environment. */
   scrub(message: string): string {
     return redact(message, this.#secrets);
   }
@@ -105,8 +105,6 @@ function decoded(part: string): string {
   }
 }
 
-// Which addresses lie in the public internet: a notice must not become a way into someone's own network.
-
 /** `10.1.2.3` → [10, 1, 2, 3]; undefined when it is no IPv4 address. */
 function parseV4(text: string): number[] | undefined {
   const parts = text.split(".");
@@ -116,7 +114,7 @@ function parseV4(text: string): number[] | undefined {
 
 /** The eight groups of an IPv6 address; undefined when it is none. */
 function parseV6(text: string): number[] | undefined {
-  // A zone (`%eth0`) says through which card, not where to.
+  // A zone (`%eth0`) names the network interface, not the destination.
   let rest = text.split("%")[0]!;
   const tail: number[] = [];
   const dotted = /^(.*:)(\d+\.\d+\.\d+\.\d+)$/.exec(rest);
@@ -137,7 +135,7 @@ function parseV6(text: string): number[] | undefined {
   return [...head!, ...Array.from({ length: missing }, () => 0), ...(end ?? []), ...tail];
 }
 
-/** First address of a block and how many leading bits belong to it: everything that is not routed to strangers. */
+/** Blocks that are not routed publicly: the first address, and the number of leading bits. */
 const NOT_PUBLIC: readonly (readonly [block: readonly number[], bits: number])[] = [
   [[0, 0, 0, 0], 8],
   [[10, 0, 0, 0], 8],
@@ -172,7 +170,7 @@ const embedded = (groups: readonly number[]): number[] =>
 function isPublicV6(groups: readonly number[]): boolean {
   const [a, b] = groups as [number, number];
   const zeros = (from: number, to: number): boolean => groups.slice(from, to).every((group) => group === 0);
-  // Written as IPv6, meant as IPv4: mapped addresses and NAT64, through which IPv6-only networks reach the rest.
+  // IPv4 addresses written as IPv6: mapped addresses, and NAT64 for networks that have only IPv6.
   if (zeros(0, 5) && groups[5] === 0xffff) return isPublicV4(embedded(groups));
   if (a === 0x64 && b === 0xff9b && zeros(2, 6)) return isPublicV4(embedded(groups));
   // Global unicast is 2000::/3. Inside it: protocol use and tunnels (2001::/23, 2002::/16), documentation.
@@ -181,10 +179,10 @@ function isPublicV6(groups: readonly number[]): boolean {
   return !special;
 }
 
-/** Is it an address, and no name? */
+/** Whether a host is an address and not a name. */
 export const isAddress = (host: string): boolean => (parseV4(host) ?? parseV6(host)) !== undefined;
 
-/** False for private, loopback, link-local, multicast and reserved addresses, and for what is no address at all. */
+/** False for private, loopback, link-local, multicast and reserved addresses, and for anything else. */
 export function isPublicAddress(address: string): boolean {
   const v4 = parseV4(address);
   if (v4) return isPublicV4(v4);

@@ -1,4 +1,4 @@
-// consoleLog: the run's numbers for people who watch it: columns on a terminal, one `key=value` line for each log elsewhere.
+// consoleLog: prints metrics: columns on a terminal, one `key=value` line per record elsewhere.
 import { component } from "../../core/component.ts";
 import { printLine } from "../../platform/print.ts";
 import { safeLine } from "../../core/safe-text.ts";
@@ -79,16 +79,16 @@ function makeConsoleLog(options: ConsoleOptions = {}): LoggerBackend {
   let timer: ReturnType<typeof setTimeout> | undefined;
   let wroteAt = -Infinity;
   let forget: (() => void) | undefined;
-  /** Whether a progress bar has been there, which says how the run ended; it may be gone before the loggers are closed. */
+  /** Whether a progress bar reports how the run ended; it may be gone before the loggers are closed. */
   let isToldElsewhere = false;
-  /** Each run tells its own failure. */
+  /** One for each run, so that each reports its first failure. */
   let flushInTimer = flush;
 
   function writeLines(lines: readonly string[]): void {
     if (lines.length > 0) write(`${lines.join("\n")}\n`);
   }
 
-  /** What a metric is called here; "" for one that the line says by itself. Names are few, and the same at every step. */
+  /** The title of a metric; "" for one that every line has anyway. Cached, because names repeat at every step. */
   function titleOf(name: string): string {
     let title = titles.get(name);
     if (title === undefined) {
@@ -133,7 +133,7 @@ function makeConsoleLog(options: ConsoleOptions = {}): LoggerBackend {
     },
     log(record) {
       waiting.push(record);
-      // A line that comes alone comes at once, in its place among what others print.
+      // A single record is printed at once, in order with what others print.
       if (timer === undefined && performance.now() - wroteAt >= GAP) flush();
       else timer ??= setTimeout(flushInTimer, GAP);
     },
@@ -142,16 +142,14 @@ function makeConsoleLog(options: ConsoleOptions = {}): LoggerBackend {
       flush();
       forget?.();
       forget = undefined;
-      // An evaluation on its own ends without a reason; and a progress bar says it better.
+      // A standalone evaluation ends without a reason, and a progress bar reports the end itself.
       if (end.reason !== "" && (options.write !== undefined || !isToldElsewhere)) writeLines(form.close(end));
       isToldElsewhere = false;
     },
   };
 }
 
-// Smoothing of noisy metrics for the eye; what other backends get stays as it is.
-
-/** Exponential means by name, corrected for their beginning: the first one is the first value, not a tenth of it. */
+/** Exponential moving averages by name, with bias correction: the first average is the first value. */
 export class Smoother {
   readonly #decays: Readonly<Record<string, number>>;
   readonly #means = new Map<string, { sum: number; weight: number }>();
@@ -164,7 +162,7 @@ export class Smoother {
     return Object.hasOwn(this.#decays, name);
   }
 
-  /** The mean with this value in it. One that is not a number is shown as it is, and does not spoil those that follow. */
+  /** The average including this value. A value that is not finite is returned as it is and left out of the average. */
   next(name: string, value: number): number {
     const decay = this.#decays[name];
     if (decay === undefined || !Number.isFinite(value)) return value;

@@ -1,5 +1,5 @@
-// The two forms of a console log: columns for a terminal, `key=value` lines for everything else. People read both, so
-// epochs count from 1, as in the progress bar.
+// The two formats of the console log: columns for a terminal, `key=value` lines for everything else. Epochs count from 1,
+// as in the progress bar.
 import { safeLine, safeText } from "../../core/safe-text.ts";
 import { formatDuration, howFar } from "../../terminal/eta.ts";
 import { formatMetric, formatOf } from "../../terminal/format-number.ts";
@@ -21,10 +21,10 @@ const quoted = (text: string): string => safeText(JSON.stringify(text));
 
 const MOST_NAMES = 10_000;
 
-/** One line for each log, to be searched: `step=10 epoch=1 loss=0.6931 val/accuracy=0.9`. */
+/** One line per record, easy to search: `step=10 epoch=1 loss=0.6931 val/accuracy=0.9`. */
 export function keyValueForm(style: Style): Form {
   const { bold, red } = paint(style.color);
-  // Of each name what it said last: learning rates and the like stay the same for long, and numbers are slow to format.
+  // The last text of each metric: learning rates often stay the same, and formatting numbers is slow.
   const said = new Map<
     string,
     { readonly label: string; format: ReturnType<typeof formatOf>; value: number; text: string }
@@ -56,7 +56,7 @@ export function keyValueForm(style: Style): Form {
   };
 }
 
-/** What comes under one prefix with a loss of its own, and no rate, is the outcome of an evaluation or an epoch. */
+/** Whether a metric is the result of an evaluation or an epoch: its prefix has a loss and no learning rate. */
 function isSummary(name: string, scalars: LogRecord["scalars"]): boolean {
   const slash = name.lastIndexOf("/");
   if (slash < 0) return false;
@@ -64,7 +64,7 @@ function isSummary(name: string, scalars: LogRecord["scalars"]): boolean {
   return Object.hasOwn(scalars, `${prefix}loss`) && !Object.hasOwn(scalars, `${prefix}lr`);
 }
 
-/** Columns for what steps log, a line for what evaluations and epochs do. */
+/** Columns for the metrics of steps, and a line for the results of each evaluation and epoch. */
 export function columnForm(style: Style, headerEvery: number, columns: () => number): Form {
   const table = new Table(["step", "epoch"], headerEvery, style);
   const { dim, bold, red, green, yellow } = paint(style.color);
@@ -94,7 +94,7 @@ export function columnForm(style: Style, headerEvery: number, columns: () => num
       const outcomes = values.filter(([name]) => isSummary(name, record.scalars));
       const rest = outcomes.length === 0 ? values : values.filter((each) => !outcomes.includes(each));
       const lines: string[] = [];
-      // The end of an epoch logs its last step once more.
+      // The end of an epoch logs its last step again.
       if (rest.length > 0 && record.step !== lastRow) {
         const cells = new Map<string, Cell>();
         cells.set("step", { text: String(record.step), bad: false });
@@ -113,8 +113,6 @@ export function columnForm(style: Style, headerEvery: number, columns: () => num
   };
 }
 
-// Rows of numbers under their names: columns stay where they are, and their names come again before they scroll away.
-
 /** The longest number: `-1.234e-10`. */
 const NUMBER_WIDTH = 10;
 const GAP = "  ";
@@ -127,24 +125,25 @@ interface Cell {
 
 const EMPTY: Cell = { text: "", bad: false };
 
+/** Rows of numbers under a header, which is repeated now and then. Columns never move. */
 export class Table {
   readonly #paint: Paint;
   readonly #headerEvery: number;
   /** In the order of their first appearance. */
   readonly #columns = new Map<string, number>();
-  /** Those that have room. */
+  /** The columns that fit. */
   #shown: readonly (readonly [name: string, width: number])[] = [];
   #fittedTo = { columns: 0, width: 0 };
   #rows = 0;
 
-  /** `first` are the columns that every row has. */
+  /** `first` are the columns of every row. */
   constructor(first: readonly string[], headerEvery: number, style: Style) {
     for (const name of first) this.#columns.set(name, columnWidth(name));
     this.#headerEvery = headerEvery;
     this.#paint = paint(style.color);
   }
 
-  /** The row, after a header if it needs one. Columns that have no room in `width` are left out, and counted in the header. */
+  /** The row, after a header if one is due. Columns that do not fit in `width` are left out and counted in the header. */
   row(cells: ReadonlyMap<string, Cell>, width: number): string[] {
     for (const name of cells.keys()) if (!this.#columns.has(name)) this.#columns.set(name, columnWidth(name));
     const changed = this.#fit(width);
@@ -163,7 +162,7 @@ export class Table {
     return [this.#header(), line];
   }
 
-  /** True when the columns are others than before. */
+  /** True when the columns have changed. */
   #fit(width: number): boolean {
     const { columns, width: before } = this.#fittedTo;
     if (columns === this.#columns.size && width === before) return false;
@@ -173,7 +172,7 @@ export class Table {
     let used = 0;
     const fits = all.findIndex(([, each]) => (used += each + GAP.length) > width);
     this.#shown = fits < 0 ? all : all.slice(0, Math.max(1, fits));
-    // A hidden column more is news for the header too.
+    // The header also counts the hidden columns.
     return this.#shown.length !== last || columns !== this.#columns.size;
   }
 

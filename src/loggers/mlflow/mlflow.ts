@@ -23,16 +23,16 @@ import { mlflowSender, type MlflowHead } from "./sender.ts";
 export interface MlflowOptions extends RemoteOptions {
   /** The tracking server, `http://127.0.0.1:5000`. Default: `MLFLOW_TRACKING_URI`. */
   readonly uri?: string;
-  /** Made if there is none. Default: `MLFLOW_EXPERIMENT_NAME`, else `Default`. */
+  /** Created if it does not exist. Default: `MLFLOW_EXPERIMENT_NAME`, else `Default`. */
   readonly experiment?: string;
   /** Default: the run's name. */
   readonly runName?: string;
   readonly tags?: Readonly<Record<string, string>>;
   /** Default: `MLFLOW_TRACKING_TOKEN`. */
   readonly token?: string;
-  /** Default: `MLFLOW_TRACKING_USERNAME`, or that of the address. */
+  /** Default: `MLFLOW_TRACKING_USERNAME`, or the one in the address. */
   readonly username?: string;
-  /** Default: `MLFLOW_TRACKING_PASSWORD`, or that of the address. */
+  /** Default: `MLFLOW_TRACKING_PASSWORD`, or the one in the address. */
   readonly password?: string;
 }
 
@@ -44,7 +44,7 @@ export const mlflow = /* @__PURE__ */ component(
     takes: () => ({
       options: {
         ...REMOTE_CHECKS,
-        // Checked apart: they may hold a secret.
+        // Checked separately, because a message must not show them.
         uri: { ...is.anything, expected: 'an address such as "http://127.0.0.1:5000"' },
         token: { ...is.anything, expected: is.name.expected },
         password: { ...is.anything, expected: is.name.expected },
@@ -58,14 +58,14 @@ export const mlflow = /* @__PURE__ */ component(
   },
   (options: MlflowOptions = {}): LoggerBackend => {
     checkSecrets("mlflow", options, ["uri", "token", "password"]);
-    // Copied: what the caller does to the object later must not matter.
+    // Copied, so that later changes of the caller's object have no effect.
     const given = { ...options };
     const settings = (run: RunFacts): RemoteSettings => settingsOf(given, run);
     return threadedBackend({ name: "mlflow", kind: "mlflow", make: mlflowSender, settings, warn: given.warn });
   },
 );
 
-/** Throws when there is no server for a run to log to, or a key that may not travel there. */
+/** Throws when there is no server to log to, or when the key would be sent to it unencrypted. */
 export function checkMlflow(options: MlflowOptions): void {
   serviceOf(options);
 }
@@ -95,7 +95,7 @@ function settingsOf(options: MlflowOptions, run: RunFacts): RemoteSettings {
     name: scrub(options.runName ?? run.name),
     experiment: options.experiment ?? environment()["MLFLOW_EXPERIMENT_NAME"] ?? "Default",
     startedAt: run.startedAt,
-    // What the run wrote stays where it is: this says where.
+    // The run's files are not uploaded: this says where they are.
     tags: mapTexts({ ...options.tags, ...(run.dir !== undefined && { hookline_run_directory: run.dir }) }, scrub),
     hparams: mapTexts(run.hparams, scrub),
   };

@@ -1,17 +1,17 @@
-// What MLflow takes as names and values: its limits, and how ours are made to fit.
+// MLflow's limits for names and values, and how ours are made to fit.
 import type { Json } from "../../core/options.ts";
 
 export const MOST_METRICS = 1000;
 export const MOST_PARAMS = 100;
-/** Of a whole request, with room for its frame. */
+/** Of a whole request, with a margin. */
 export const MOST_BYTES = 900_000;
 const LONGEST_NAME = 250;
 export const LONGEST_TAG = 5000;
 export const LONGEST_PARAM = 6000;
-/** What servers before 2.0 take. */
+/** The limit of servers before 2.0. */
 export const LONGEST_OLD_PARAM = 250;
 
-/** Letters, digits, `_ - . : /` and spaces, and nothing that a path would make shorter: metrics may be files there. */
+/** Letters, digits, `_ - . : /` and spaces, without `.` and `..`: a server may keep metrics as files of these names. */
 export function safeName(name: string): string {
   const parts = name
     .replace(/[^\p{L}\p{N}_\-. :/]/gu, "_")

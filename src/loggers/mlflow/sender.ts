@@ -1,4 +1,4 @@
-// Brings what is queued to an MLflow server: the run, its parameters, its metrics in batches, and how it ended.
+// Sends queued records to an MLflow server: the run, its parameters, its metrics in batches, and how it ended.
 import type { Json } from "../../core/options.ts";
 import type { RunEnd } from "../../runs/types.ts";
 import type { Chunk } from "../remote/memory-queue.ts";
@@ -9,9 +9,9 @@ import { ServiceError, type Service } from "../remote/service.ts";
 import type { MakeBackend } from "../threaded-backend.ts";
 import * as names from "./names.ts";
 
-/** The run that lines belong to, as it lies in the queue. */
+/** The run that queued lines belong to. */
 export interface MlflowHead {
-  /** Another one each time that the run is begun or resumed. */
+  /** New each time that the run is started or resumed. */
   readonly part: string;
   readonly id: string;
   readonly name: string;
@@ -22,7 +22,7 @@ export interface MlflowHead {
 }
 
 interface State {
-  /** Ids belong to a server: with another one they mean nothing. */
+  /** The server that the ids belong to. */
   target: string;
   part: string;
   /** Ours. */
@@ -46,7 +46,7 @@ interface RemoteRun {
 }
 
 const API = "/api/2.0/mlflow";
-/** By which a run is found again whose creation was answered too late, or never. */
+/** Finds a run again whose creation was answered too late or never. */
 const ID_TAG = "hookline_run";
 const STATUS: Readonly<Record<RunEnd["status"], string>> = {
   completed: "FINISHED",
@@ -66,11 +66,11 @@ class MlflowCourier implements Courier {
   readonly #warn: (message: string) => void;
   readonly #state: Omit<State, "seen">;
   #seen: Seen;
-  /** Ids by name, so that what failed later need not begin here again. */
+  /** Ids by name, so that a retry need not look them up again. */
   readonly #experiments = new Map<string, string>();
   /** MLflow's names by ours. */
   readonly #keys = new Map<string, string>();
-  /** Something was sent, and it is not known whether it arrived: by an earlier process, perhaps. */
+  /** Whether something was sent, perhaps by an earlier process, and may or may not have arrived. */
   #unsure = true;
 
   constructor(service: Service, stored: Json | undefined, warn: (message: string) => void) {
@@ -104,7 +104,7 @@ class MlflowCourier implements Courier {
   async #begin(head: MlflowHead, signal: AbortSignal): Promise<void> {
     const { id } = this.#state;
     if (id !== "" && id !== head.id && !this.#state.ended) {
-      // Killed, or it would have told how it ended.
+      // The run was killed, or it would have reported its end.
       await this.#post("/runs/update", { status: "KILLED" }, signal);
       this.#state.ended = true;
     }
@@ -156,13 +156,13 @@ class MlflowCourier implements Courier {
       const created = (await this.#call("POST", "/experiments/create", { name }, signal)) as Created;
       return needed(created.experiment_id, "experiment_id");
     } catch (error) {
-      // Someone else was quicker, or our own earlier attempt arrived after all.
+      // Someone else created it, or our own earlier attempt arrived after all.
       if (hasCode(error, "RESOURCE_ALREADY_EXISTS")) return find();
       throw error;
     }
   }
 
-  /** Sent again, the same value is no error there; another one is. */
+  /** Sending the same value again is no error for MLflow; sending another one is. */
   async #params({ hparams }: MlflowHead, signal: AbortSignal): Promise<void> {
     const all = names.paramsOf(hparams, names.LONGEST_PARAM);
     const short = names.paramsOf(hparams, names.LONGEST_OLD_PARAM);
@@ -199,7 +199,7 @@ class MlflowCourier implements Courier {
     for (const { key, step } of metrics) this.#seen.add(key, step);
   }
 
-  /** The history of a metric is not sent twice: asked for its latest, the server tells how much of it has arrived. */
+  /** Asks for the latest step of each metric, so that nothing is sent twice. */
   async #lookAround(signal: AbortSignal): Promise<void> {
     const path = `/runs/get?run_id=${encodeURIComponent(this.#state.runId)}`;
     const { run } = (await this.#call("GET", path, undefined, signal)) as { run?: RemoteRun };
@@ -211,7 +211,7 @@ class MlflowCourier implements Courier {
     return Object.entries(scalars).map(([name, value]) => ({ key: this.#keyOf(name), value, timestamp: time, step }));
   }
 
-  /** The same few names come at every step. */
+  /** Cached, because names repeat at every step. */
   #keyOf(name: string): string {
     let key = this.#keys.get(name);
     if (key === undefined) this.#keys.set(name, (key = names.safeName(name)));
@@ -235,7 +235,7 @@ function needed(value: string | undefined, field: string): string {
   throw new ServiceError(`the answer has no ${field}`, 502, "");
 }
 
-/** Within the limits of a request; a value takes its name, its numbers and some 60 characters around them. */
+/** Splits metrics by the limits of a request. A value takes its name, its numbers and some 60 characters around them. */
 function* inBatches(metrics: readonly Metric[]): Generator<readonly Metric[]> {
   let batch: Metric[] = [];
   let bytes = 0;

@@ -1,8 +1,8 @@
-// A bounded queue on disk: survives the process, loses no acknowledged position, and drops its oldest file when full.
+// A bounded queue on disk, for log records that must survive the process. When full, it drops its oldest file.
 //
-// `<dir>/00000003-000000001200.jsonl` is the third file, and 1200 records lie in those before it. Its first line says
-// which run the others belong to, so that each file can be read without those before it. `position.json` says how far
-// a service has taken them. A process never writes to a file of another: what a crash tore is always the last line.
+// `<dir>/00000003-000000001200.jsonl` is the third file, after 1200 records in earlier ones. Its first line says which run
+// the other lines belong to, so that each file can be read alone. `position.json` says how far the service has acknowledged
+// them. A process never appends to a file of another process, so a line torn by a crash is always the last of its file.
 import type { Json } from "../../core/options.ts";
 import { lockDirectory, type Lock } from "../../runs/lock.ts";
 import { messageOf } from "../../core/maybe.ts";
@@ -13,10 +13,10 @@ type Fs = ReturnType<typeof process.getBuiltinModule<"node:fs">>;
 
 export interface DiskQueueOptions {
   readonly dir: string;
-  /** Bytes; the oldest go when there would be more. */
+  /** Bytes; beyond it, the oldest records are dropped. */
   readonly limit: number;
   readonly warn: (message: string) => void;
-  /** Bytes of one file, at which the next begins. */
+  /** Bytes after which the next file begins. */
   readonly fileSize?: number;
 }
 
@@ -36,7 +36,7 @@ interface Stored extends Position {
 const POSITION = "position.json";
 const NAME = /^(\d{8})-(\d{12})\.jsonl$/;
 const BREAK = 10;
-/** The file is small next to the queue, so that little goes at once, and the number of files stays small too. */
+/** Files per queue: small files, so that little is dropped at once, but not too many. */
 const FILES = 64;
 
 export class DiskQueue implements Queue {
@@ -54,11 +54,11 @@ export class DiskQueue implements Queue {
   #seq: number;
   #head: Json = null;
   #fd: number | undefined;
-  /** How far it had come when files were dropped that may be on their way. */
+  /** The acknowledged position before files were dropped that may be under way. */
   #droppedFrom: number | undefined;
   readonly #said = new Set<string>();
 
-  /** Throws a CheckpointError while another process has it. */
+  /** Throws a CheckpointError while another process uses the queue. */
   constructor({ dir, limit, warn, fileSize = Math.min(4 << 20, Math.ceil(limit / FILES)) }: DiskQueueOptions) {
     this.dir = dir;
     this.#fs = builtin<Fs>("The queue of a logger", "node:fs");
@@ -113,7 +113,7 @@ export class DiskQueue implements Queue {
           end: { file: segment.index, offset: found.end, seq: start + found.lines.length },
         };
       }
-      // Its end is not a line's end yet, or it is being written to.
+      // It is still being written to.
       if (this.#segments.length === 1 && this.#fd !== undefined) return undefined;
       this.#remove(segment);
     }
@@ -123,7 +123,7 @@ export class DiskQueue implements Queue {
   async acknowledge(end: Position, state: Json): Promise<void> {
     this.state = state;
     if (this.#droppedFrom !== undefined && end.seq <= this.#position.seq) {
-      // Dropped while it was on its way, and has arrived after all.
+      // Dropped while it was under way, and it has arrived after all.
       this.dropped -= end.seq - this.#droppedFrom;
     } else this.#position = end;
     this.#droppedFrom = undefined;
@@ -161,7 +161,7 @@ export class DiskQueue implements Queue {
     return undefined;
   }
 
-  /** Whole lines behind the first. */
+  /** Complete lines after the first. */
   #count({ name }: Segment): number {
     const bytes = this.#fs.readFileSync(`${this.dir}/${name}`);
     let count = -1;
@@ -202,7 +202,7 @@ export class DiskQueue implements Queue {
     }
   }
 
-  /** Each effect is said once. */
+  /** Each effect is reported once. */
   #problem(error: unknown, effect = "what is logged now is lost"): void {
     if (!this.#said.has(effect)) this.#warn(`${this.dir} cannot be written to, so ${effect}: ${messageOf(error)}`);
     this.#said.add(effect);
@@ -214,7 +214,7 @@ export class DiskQueue implements Queue {
     try {
       if (fd !== undefined) this.#fs.closeSync(fd);
     } catch (error) {
-      // Some disks say only now that they are full.
+      // Some disks report only now that they are full.
       this.#problem(error);
     }
   }
@@ -241,7 +241,7 @@ export class DiskQueue implements Queue {
       this.#lock.fence.check();
       this.#fs.rmSync(`${this.dir}/${segment.name}`, { force: true });
     } catch (error) {
-      // The next start tries again.
+      // The next start retries.
       this.#problem(error, "what was sent or dropped stays there");
     }
   }
@@ -257,7 +257,7 @@ export class DiskQueue implements Queue {
       if (!head) return undefined;
       const begin = Math.max(from, head.end);
       const found = await readLines(file, begin, size, lines, bytes);
-      // The head alone tells that a run has begun.
+      // The head alone says that a run has begun.
       if (!found && from > 0) return undefined;
       return { head: parsed(head.lines[0]!) ?? null, lines: found?.lines ?? [], end: found?.end ?? begin };
     } finally {
@@ -289,7 +289,7 @@ export class DiskQueue implements Queue {
 
 type Handle = Awaited<ReturnType<Fs["promises"]["open"]>>;
 
-/** Whole lines from `from`: up to so many, and up to so many bytes unless the first alone is longer. */
+/** Complete lines from `from` on: up to so many lines and bytes, but at least one line. */
 async function readLines(
   file: Handle,
   from: number,

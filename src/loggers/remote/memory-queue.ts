@@ -1,21 +1,20 @@
+// The interface of a queue of lines to be sent, and the queue in memory, for runs without a directory.
 import type { Json } from "../../core/options.ts";
 
-// What waits to be sent: lines in order, each with the run it belongs to, and how far a service has acknowledged them.
-
-/** Behind the last line of a chunk. */
+/** The position after the last line of a chunk. */
 export interface Position {
   /** Which file of the queue. */
   readonly file: number;
   /** Bytes from its beginning. */
   readonly offset: number;
-  /** How many records lie before it, since the queue was first used. */
+  /** The number of records before it, since the queue was first used. */
   readonly seq: number;
 }
 
 export interface Chunk {
-  /** What `begin` was given for these lines. */
+  /** What `begin` was called with for these lines. */
   readonly head: Json;
-  /** None, when a run has begun and logged nothing yet. */
+  /** Empty when a run has begun and logged nothing yet. */
   readonly lines: readonly string[];
   readonly end: Position;
 }
@@ -26,26 +25,24 @@ export interface ChunkLimit {
 }
 
 export interface Queue {
-  /** Where it lies; undefined in memory, where it ends with the process. */
+  /** Its directory; undefined in memory. */
   readonly dir: string | undefined;
-  /** What the last acknowledgement was stored with. */
+  /** The state of the last acknowledgement. */
   readonly state: Json | undefined;
   /** Records that are not acknowledged. */
   readonly waiting: number;
-  /** Records that had to go because the queue was full or could not be written. */
+  /** Records dropped because the queue was full or could not be written. */
   readonly dropped: number;
-  /** The lines that follow belong to this. */
+  /** The lines that follow belong to the run described by `head`. */
   begin(head: Json): void;
-  /** Hands lines over to the system. None may have a line break in it. */
+  /** Writes lines, none of which may have a line break in it. */
   append(lines: readonly string[]): void;
   /** The first lines that are not acknowledged; at least one line, if there is one, however long. */
   next(limit: ChunkLimit): Promise<Chunk | undefined>;
-  /** All up to `end` has arrived. It and `state` are stored together, durably, or not at all. */
+  /** Everything up to `end` has arrived. The position and `state` are stored together, durably, or not at all. */
   acknowledge(end: Position, state: Json): Promise<void>;
   close(): void;
 }
-
-// A queue for runs without a directory: bounded like that on disk, and gone with the process.
 
 interface Part {
   readonly index: number;
@@ -62,7 +59,7 @@ export class MemoryQueue implements Queue {
   #bytes = 0;
   #seq = 0;
   #acknowledged = 0;
-  /** The first line of the first part has been handed out, or its head at least. */
+  /** Whether the head of the first part has been returned. */
   #begun = false;
 
   /** `limit` is in characters. */

@@ -1,12 +1,11 @@
+// Records as lines of a queue: one line per step, with NaN and infinities preserved.
 import type { Json } from "../../core/options.ts";
 import type { Media } from "../../core/media.ts";
 import { builtin } from "../../platform/builtin.ts";
 import type { LogRecord, RunEnd } from "../../runs/types.ts";
 import { encodePngNow } from "../png.ts";
 
-// What was logged, as lines of a queue: what belongs to one step is one line, and numbers that JSON lacks are kept.
-
-/** A value that is no number in JSON is its name: "NaN", "Infinity", "-Infinity". */
+/** NaN and infinities as text, because JSON has no numbers for them. */
 export type Scalar = number | "NaN" | "Infinity" | "-Infinity";
 
 export interface LoggedLine {
@@ -32,7 +31,7 @@ export interface EndLine {
 
 type QueueLine = LoggedLine | EndLine;
 
-/** The line, or undefined for one that a damaged disk has made something else of. */
+/** The parsed line; undefined for a damaged one. */
 export function parseLine(line: string): QueueLine | undefined {
   try {
     const { kind, ...rest } = JSON.parse(line) as QueueLine;
@@ -42,10 +41,10 @@ export function parseLine(line: string): QueueLine | undefined {
   }
 }
 
-/** Milliseconds after which the last step is taken as complete, though no later one has come. */
+/** Milliseconds after which the last step counts as complete, even if no later one has come. */
 const SETTLED = 1000;
 
-/** Keeps records as they come, which is all that the training thread pays for, until they are taken as lines. */
+/** Keeps records until they are taken as lines. */
 export class RecordLines {
   readonly #media: boolean;
   #records: LogRecord[] = [];
@@ -65,7 +64,7 @@ export class RecordLines {
     this.#records.push(record);
   }
 
-  /** All steps that are complete; `all`: the last as well, to which more may come. */
+  /** The steps that are complete; with `all`, also the last one, which more records may belong to. */
   take(all: boolean): string[] {
     const records = this.#records;
     const last = records.at(-1)?.step;
@@ -84,7 +83,7 @@ export class RecordLines {
   #line(records: readonly LogRecord[]): string {
     const { step, time, elapsed } = records.at(-1)!;
     const parts: string[] = [];
-    // The same name twice: in JSON the later one counts, as it should.
+    // If a name comes twice, the later value counts in JSON, as it should.
     for (const { scalars } of records) {
       for (const name in scalars) {
         const value = scalars[name]!;
@@ -108,7 +107,7 @@ function mediaOf(records: readonly LogRecord[]): string {
   return `,"media":${JSON.stringify(Object.fromEntries(all.map(([name, media]) => [name, lineOf(media)])))}`;
 }
 
-/** An image in a line: as a PNG file, in base64. */
+/** An image in a line: a PNG file in base64. */
 export interface ImageLine {
   readonly kind: "image";
   readonly width: number;
@@ -126,11 +125,10 @@ function lineOf(media: Media): Media | ImageLine {
 export const endLine = ({ status, reason, step, time, elapsed }: RunEnd): string =>
   JSON.stringify({ kind: "end", status, reason, step, time, elapsed } satisfies EndLine);
 
-// Which steps of which metric a service has: it takes nothing back, so what a resumed run logs again is left out.
-
 /** The latest step of each metric. */
 export type Latest = Readonly<Record<string, number>>;
 
+/** The steps of each metric that a service has: it deletes nothing, so what a resumed run logs again is left out. */
 export class Seen {
   readonly #latest: Map<string, number>;
 

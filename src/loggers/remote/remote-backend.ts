@@ -1,3 +1,4 @@
+// A backend that sends records to a service through a queue, and the options that services share.
 import { type Check, type Json, is } from "../../core/options.ts";
 import type { LogRecord, RunFacts } from "../../runs/types.ts";
 import { type LoggerBackend, type Warn, inTimer } from "../backend.ts";
@@ -9,18 +10,16 @@ import { Service, type ServiceOptions } from "./service.ts";
 import { OptionError } from "../../core/errors.ts";
 import { secretsOfEnvironment } from "../../platform/redact.ts";
 
-// A backend that sends to a service through a queue: what the services have in common.
-
 export interface RemoteOptions {
-  /** Milliseconds between two sendings, from which many steps go together. Default 5000. */
+  /** Milliseconds between two requests, each of which sends many steps. Default 5000. */
   readonly sendEvery?: number;
-  /** Milliseconds without any progress after which one attempt is given up. Default 10000. */
+  /** Milliseconds without progress after which an attempt is aborted. Default 10000. */
   readonly timeout?: number;
-  /** Milliseconds before the second attempt; doubled each time, up to a minute. Default 1000. */
+  /** Milliseconds before the first retry; doubled each time, up to a minute. Default 1000. */
   readonly backoff?: number;
-  /** Bytes that may wait on disk for a service that is down; the oldest go when there are more. Default 256 MiB. */
+  /** Bytes that may wait on disk while the service is down; beyond it, the oldest records are dropped. Default 256 MiB. */
   readonly queueBytes?: number;
-  /** Plain http as well, to other machines than this one. Default false. */
+  /** Allow plain http to other machines. Default false. */
   readonly allowHttp?: boolean;
   /** Where warnings go. Default: where the trainer's go. */
   readonly warn?: (message: string) => void;
@@ -35,17 +34,17 @@ export const REMOTE_CHECKS: Readonly<Record<keyof RemoteOptions, Check>> = {
   warn: is.function,
 };
 
-/** What it is made of when a run begins. */
+/** Its settings for one run, as plain data. */
 export interface RemoteSettings {
   readonly service: ServiceOptions;
-  /** All that is needed to send these lines from another process: no secrets. */
+  /** What another process needs to send these lines; without secrets. */
   readonly head: Json;
   readonly sendEvery: number | undefined;
   readonly backoff: number | undefined;
   readonly queueBytes: number | undefined;
 }
 
-/** What one service adds. */
+/** What a service provides. */
 interface Kind {
   /** Does it take histograms, texts and images? */
   readonly media: boolean;
@@ -53,13 +52,13 @@ interface Kind {
 }
 
 const QUEUE_BYTES = 256 << 20;
-/** Without a disk to keep it on, no more than this. */
+/** The limit of a queue in memory. */
 const MEMORY_BYTES = 16 << 20;
-/** So many records are written at once, if no time comes first. */
+/** Records are queued when there are this many, or after `WRITE_EVERY` milliseconds. */
 const MOST_RECORDS = 256;
 const WRITE_EVERY = 500;
 
-/** One run of it. */
+/** The backend of one run. */
 export function remoteBackend(settings: RemoteSettings, say: Warn, { media, courier }: Kind): LoggerBackend {
   const { head, sendEvery = 5000, backoff = 1000, queueBytes = QUEUE_BYTES } = settings;
   const name = settings.service.owner;
@@ -133,15 +132,13 @@ function openQueue(name: string, { dir }: RunFacts, limit: number, warn: (messag
   }
 }
 
-// Checks and sources of options that services share.
-
 /** The environment as it is now; empty in a browser. */
 export function environment(): Record<string, string | undefined> {
   const { process } = globalThis as { process?: { env?: Record<string, string | undefined> } };
   return process?.env ?? {};
 }
 
-/** What must never be shown: a service's own, and what the environment says is secret. */
+/** Texts that must never be shown: the service's keys, and the secrets in the environment. */
 export const allSecrets = (...own: readonly string[]): string[] =>
   [...own, ...secretsOfEnvironment()].filter((secret) => secret !== "");
 
@@ -151,7 +148,7 @@ export const stringsOf: Check = {
   test: (v) => is.object.test(v) && Object.values(v as object).every((value) => typeof value === "string"),
 };
 
-/** The common message would show the value. */
+/** The message of `checkOptions` would show the value. */
 export function checkSecrets(owner: string, options: object, names: readonly string[]): void {
   for (const [name, value] of Object.entries(options)) {
     if (!names.includes(name) || value === undefined || (typeof value === "string" && value !== "")) continue;
@@ -159,7 +156,7 @@ export function checkSecrets(owner: string, options: object, names: readonly str
   }
 }
 
-/** The same with every text in it changed. */
+/** The same data with every text changed. */
 export function mapTexts<T extends Json>(value: T, change: (text: string) => string): T {
   if (typeof value === "string") return change(value) as T;
   if (typeof value !== "object" || value === null) return value;

@@ -1,3 +1,5 @@
+// Event files from before: a resumed run removes the records that it will log again, and the end of the session, because
+// TensorBoard takes the first end that it reads for the run's. A new run moves the files of another run aside.
 import { builtin } from "../../platform/builtin.ts";
 import { lastRecordOf } from "../../runs/log-lines.ts";
 import type { LastRecord, RunFacts } from "../../runs/types.ts";
@@ -7,20 +9,17 @@ import { lastRecord } from "./record.ts";
 import { SESSION_END } from "./events.ts";
 import { codeOf } from "../../platform/file-errors.ts";
 
-// A run is resumed: its earlier event files lose the records that will be logged again, and their session's end, since
-// TensorBoard believes the first end that it reads and would call the run failed or over.
-
 type FsPromises = ReturnType<typeof process.getBuiltinModule<"node:fs/promises">>;
 type FileHandle = Awaited<ReturnType<FsPromises["open"]>>;
 type Path = ReturnType<typeof process.getBuiltinModule<"node:path">>;
 
-/** An end is the last record of its file, and shorter than this. */
+/** The end of a session is the last record of its file, and shorter than this. */
 const LONGEST_END = 256;
 
-/** What the names of a run's event files end with: files of other runs in the same folder are not cut. */
+/** The suffix of a run's event files, by which those of other runs in the folder are left alone. */
 export const runSuffix = ({ id }: Pick<RunFacts, "id">): string => (id === "" ? "" : `.${id.replace(/[^\w-]/g, "-")}`);
 
-/** The newest event file of a run; undefined when there is none, or none that can be told from those of others. */
+/** The newest event file of a run; undefined when there is none that is known to be the run's. */
 export async function newestFile(owner: string, folder: string, run: RunFacts): Promise<string | undefined> {
   const fs = builtin<FsPromises>(owner, "node:fs/promises");
   const suffix = runSuffix(run);
@@ -32,7 +31,7 @@ export async function newestFile(owner: string, folder: string, run: RunFacts): 
   return newest === undefined ? undefined : builtin<Path>(owner, "node:path").join(folder, newest);
 }
 
-/** Returns the scalars that the last kept step shows already. */
+/** Returns the scalars that the files have for the last kept step. */
 export async function cutEarlierParts(
   owner: string,
   folder: string,
@@ -82,7 +81,7 @@ class Cut {
   }
 
   async apply(file: FileHandle): Promise<void> {
-    /** Where a session's end begins that no kept record follows: a trainer that is called again appends to its file. */
+    /** Where the end of the session begins, if no kept record follows it: a second `fit` appends to the file. */
     let end: number | undefined;
     for await (const event of eventsOf(file)) {
       if (event.kind === "sessionEnd") end ??= event.at;
@@ -94,7 +93,7 @@ class Cut {
 
   #keeps({ kind, step, scalars }: FileEvent): boolean {
     if (kind !== "record") return true;
-    // After the last record, also where it shows an earlier step: an evaluation of the best checkpoint does.
+    // After the last record, even if that has an earlier step, as an evaluation of the best checkpoint has.
     if (this.#count >= Math.max(1, this.last.count)) return false;
     if (step < this.last.step) return true;
     if (step > this.last.step || ++this.#count > this.last.count) return false;
@@ -128,9 +127,7 @@ async function dropEnd(file: FileHandle): Promise<void> {
   await file.truncate(start + at);
 }
 
-// A new run in the folder of another one: TensorBoard takes all event files of a folder for one run.
-
-/** Moves the other run's event files to `<folder>.1`, or the first number that is free. */
+/** Moves another run's event files to `<folder>.1`, or the next free number: for TensorBoard a folder is one run. */
 export async function setEventFilesAside(owner: string, folder: string): Promise<void> {
   const fs = builtin<FsPromises>(owner, "node:fs/promises");
   const entries = await fs.readdir(folder, { withFileTypes: true }).catch(() => []);

@@ -1,5 +1,4 @@
-// An event file on disk, written in the background: what is handed over goes there in order, and a disk that fails
-// leaves the file as it was, so that the same bytes can be tried again.
+// An event file, written in the background and in order. A failed write is repeated at the same position.
 import { HooklineError, LockLostError } from "../../core/errors.ts";
 import { builtin } from "../../platform/builtin.ts";
 import type { Fence } from "../../runs/fence.ts";
@@ -9,10 +8,10 @@ type FileHandle = Awaited<ReturnType<FsPromises["open"]>>;
 type Path = ReturnType<typeof process.getBuiltinModule<"node:path">>;
 type Os = ReturnType<typeof process.getBuiltinModule<"node:os">>;
 
-/** How many bytes may wait for a disk that does not take them. What comes later is lost, and the error says so. */
+/** Bytes that may wait for a failing disk. What comes later is lost, and the error says so. */
 const MOST_WAITING = 64 * 1024 * 1024;
 
-/** How many files this process has begun: the last part of a name. */
+/** How many files this process has created: the last part of a name. */
 let begun = 0;
 
 /** A name that sorts after the others: TensorBoard reads a folder's files in the order of their names. */
@@ -29,7 +28,7 @@ export class EventFile {
   readonly #waiting: Uint8Array[] = [];
   #waitingBytes = 0;
   #lostBytes = 0;
-  /** How much of the first that waits is on disk, and where in the file the rest goes. */
+  /** How many bytes of the first waiting piece are on disk, and where in the file the rest goes. */
   #done = 0;
   #position = 0;
   #writing: Promise<void> | undefined;
@@ -49,7 +48,7 @@ export class EventFile {
     return file;
   }
 
-  /** `run` is the part of the name by which a resumed run knows its own files. */
+  /** `run` is the part of the name by which a resumed run recognizes its files. */
   static async create(owner: string, folder: string, seconds: number, run: string, fence?: Fence): Promise<EventFile> {
     const fs = builtin<FsPromises>(owner, "node:fs/promises");
     const { hostname } = builtin<Os>(owner, "node:os");
@@ -69,11 +68,11 @@ export class EventFile {
     }
     this.#waiting.push(records);
     this.#waitingBytes += records.length;
-    // After a failure only `settle` tries again: else a full disk would be asked at every step.
+    // After a failure only `settle` retries; otherwise a full disk would be tried at every step.
     if (this.#error === undefined) this.#start();
   }
 
-  /** Resolves when all is written; rejects when the disk failed since, or fails again. What waits is kept. */
+  /** Resolves when everything is written; rejects when the disk has failed or fails again. What waits is kept. */
   async settle(): Promise<void> {
     await this.#writing;
     this.#error = undefined;
@@ -108,12 +107,12 @@ export class EventFile {
     if (this.#waiting.length > 0) this.#writing ??= this.#write();
   }
 
-  /** Ends when nothing waits or the disk fails; never rejects. */
+  /** Resolves when nothing waits or the disk fails; never rejects. */
   async #write(): Promise<void> {
     try {
       for (let first = this.#waiting[0]; first; first = this.#waiting[0]) {
         this.#fence?.check();
-        // At a place of its own: half of a record that reached a full disk is written over.
+        // Positioned, so that half a record on a full disk is overwritten by the retry.
         const { bytesWritten } = await this.#file.write(first, this.#done, first.length - this.#done, this.#position);
         this.#done += bytesWritten;
         this.#position += bytesWritten;

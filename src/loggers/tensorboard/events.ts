@@ -1,11 +1,10 @@
+// TensorBoard's events as protocol buffers: media, hyper-parameters, and scalars, which are many and written in place.
+// The field numbers are those of tensorboard/compat/proto: event, summary, tensor, tensor_shape, types.
 import type { HistogramMedia, ImageMedia } from "../../core/media.ts";
 import { blob, concat, double, message, putVarint, string, uint, varintSize } from "../../core/protobuf.ts";
 import type { Json } from "../../core/options.ts";
 import type { RecordBuffer } from "./record.ts";
 import { numberToJson } from "../../runs/exact-json.ts";
-
-// TensorBoard's events: which protocol buffer fields hold what. Scalars, which are many, have a file of their own.
-// The field numbers are those of tensorboard/compat/proto: event, summary, tensor, tensor_shape, types.
 
 /** When an event happened. Seconds since 1970 and the step. */
 export interface Moment {
@@ -19,7 +18,7 @@ const DT_STRING = 7;
 const DATA_CLASS_TENSOR = 2;
 const SESSION_START = 1;
 
-/** A number that is zero when it is not there: then protocol buffers leave it out. */
+/** Protocol buffers leave out a number that is zero. */
 const uintUnlessZero = (field: number, value: number): Uint8Array[] => (value === 0 ? [] : [uint(field, value)]);
 
 const event = ({ seconds, step }: Moment, ...what: readonly Uint8Array[]): Uint8Array =>
@@ -32,10 +31,10 @@ const summary = (moment: Moment, tag: string, ...value: readonly Uint8Array[]): 
 /** The first event of every file. */
 export const fileVersion = (seconds: number): Uint8Array => event({ seconds, step: 0 }, string(3, "brain.Event:2"));
 
-/** A part of a run begins: from the second of these on, TensorBoard drops what it has of this step and later ones. */
+/** A part of a run begins: from the second one on, TensorBoard drops what it has of this and later steps. */
 export const sessionStart = (moment: Moment): Uint8Array => event(moment, message(7, uint(1, SESSION_START)));
 
-/** Which plugin shows a tag: its name, its data, and the class of its values where they are told from others by it. */
+/** The plugin that shows a tag: its name, its data, and the class of its values if it needs one. */
 const metadata = (plugin: string, content?: Uint8Array, dataClass?: number): Uint8Array =>
   message(
     9,
@@ -62,7 +61,7 @@ export function histogramEvent(moment: Moment, tag: string, { edges, counts }: H
 export const textEvent = (moment: Moment, tag: string, text: string): Uint8Array =>
   summary(moment, tag, tensor(DT_STRING, [], string(8, text)), metadata("text", undefined, DATA_CLASS_TENSOR));
 
-/** `png` is the image, encoded. As Summary.Image, which readers of every age know. */
+/** `png` is the encoded image. As Summary.Image, which all readers know. */
 export function imageEvent(moment: Moment, tag: string, image: ImageMedia, png: Uint8Array): Uint8Array {
   const { height, width, channels } = image;
   return summary(moment, tag, message(4, uint(1, height), uint(2, width), uint(3, channels), blob(4, png)));
@@ -72,10 +71,8 @@ export function imageEvent(moment: Moment, tag: string, image: ImageMedia, png: 
 const pluginEvent = (moment: Moment, tag: string, plugin: string, content: Uint8Array): Uint8Array =>
   summary(moment, tag, tensor(DT_FLOAT, [0], new Uint8Array()), metadata(plugin, content));
 
-// What TensorBoard's HPARAMS tab shows of a run: its hyper-parameters, when it began, and how it ended.
-//
-// No experiment is written. TensorBoard takes the first one that it finds for all of its runs, so the columns of one run
-// would hide what the others have; without any, it gathers hyper-parameters and metrics from all runs.
+// For TensorBoard's HPARAMS tab: hyper-parameters, the start of a run, and its end. No experiment is written: TensorBoard
+// would use the first one for all runs and hide what only others have.
 
 const PLUGIN = "hparams";
 export const SESSION_END = "_hparams_/session_end_info";
@@ -87,7 +84,7 @@ export function sessionStartInfo(moment: Moment, hparams: Readonly<Record<string
   return pluginEvent(moment, "_hparams_/session_start_info", PLUGIN, info);
 }
 
-/** TensorBoard believes the first end that it reads: a part that goes on must not have one (tensorboard-resume.ts). */
+/** TensorBoard takes the first end that it reads, so the files of a resumed run must not have one (earlier-files.ts). */
 export function sessionEndInfo(moment: Moment, status: keyof typeof STATUS): Uint8Array {
   const info = message(4, uint(1, STATUS[status]), double(2, moment.seconds));
   return pluginEvent(moment, SESSION_END, PLUGIN, info);
@@ -95,7 +92,7 @@ export function sessionEndInfo(moment: Moment, status: keyof typeof STATUS): Uin
 
 type Value = boolean | number | string;
 
-/** The tab's cells are single values: objects become `optimizer.lr`, arrays their JSON, and null an empty cell. */
+/** Cells of the tab are single values: objects become `optimizer.lr`, arrays JSON, and null an empty cell. */
 function flatten(hparams: Readonly<Record<string, Json>>, prefix = ""): [string, Value][] {
   return Object.entries(hparams).flatMap(([key, value]): [string, Value][] => {
     const name = prefix + key;
@@ -114,11 +111,9 @@ function encode(value: Value): Uint8Array {
   return uint(4, value ? 1 : 0);
 }
 
-// The scalars of one step as one event, written straight into the buffer: for each a copy of what its tag always has,
-// and four bytes.
-//
-// They are `simple_value`s, not the scalar tensors of TensorFlow 2: TensorBoard shows both alike (both are float32),
-// they are half as long, and EventAccumulator.Scalars(), which most scripts read event files with, knows no others.
+// The scalars of one step are one event, written directly into the buffer: for each the constant bytes of its tag and four
+// bytes of value. They are `simple_value`s, not the scalar tensors of TensorFlow 2: TensorBoard shows both alike, they are half
+// as long, and EventAccumulator.Scalars(), which most scripts use, knows no others.
 
 const encoder = new TextEncoder();
 
@@ -130,7 +125,7 @@ const VALUE = (1 << 3) | 2;
 const TAG = (1 << 3) | 2;
 const SIMPLE_VALUE = (2 << 3) | 5;
 
-/** What comes before the number: the value's head, its tag, and the number's own head. */
+/** The bytes before a number: the value's head, its tag, and the number's head. */
 function headOf(tag: string): Uint8Array {
   const name = encoder.encode(tag);
   const inner = 1 + varintSize(name.length) + name.length + 1 + 4;
@@ -146,10 +141,10 @@ function headOf(tag: string): Uint8Array {
 
 export class ScalarEvents {
   readonly #heads = new Map<string, Uint8Array>();
-  /** Of the event at hand, in order. Kept to save an array for each. */
+  /** The heads of the current event, in order; reused, to save an array per event. */
   readonly #now: Uint8Array[] = [];
 
-  /** Also of a record without scalars: whoever reads the file can count its records. */
+  /** Also for a record without scalars, so that a reader of the file can count records. */
   append(buffer: RecordBuffer, seconds: number, step: number, scalars: Readonly<Record<string, number>>): void {
     const heads = this.#now;
     let count = 0;
@@ -173,7 +168,7 @@ export class ScalarEvents {
     count = 0;
     for (const tag in scalars) {
       const head = heads[count++]!;
-      // Heads are short: a loop is quicker than TypedArray.set.
+      // Heads are short: a loop is faster than TypedArray.set.
       for (let i = 0; i < head.length; i++) bytes[at + i] = head[i]!;
       at += head.length;
       view.setFloat32(at, scalars[tag]!, true);

@@ -1,4 +1,4 @@
-// Reads back what an event file holds of the records that were logged: where each begins, its step and its scalars.
+// Reads the logged records back from an event file: where each begins, its step and its scalars.
 import { HEAD, TAIL, maskedCrc32c } from "./record.ts";
 
 /** Reads up to `length` bytes of a file from `at`. */
@@ -15,12 +15,12 @@ export interface FileEvent {
   readonly scalars: () => ReadonlyMap<string, number>;
 }
 
-/** Read at once: many small events. */
+/** Bytes read at once: many small events. */
 const WINDOW = 256 * 1024;
-/** Of a longer event, an image say, no more than its beginning is read. */
+/** Only so many bytes of a longer event, such as an image, are read. */
 const LONGEST = 4 * 1024 * 1024;
 
-/** Whole events from the beginning of a file; ends at its end, or where something torn or broken begins. */
+/** The complete events of a file, up to its end or the first torn or damaged one. */
 export async function* eventsIn(read: ReadAt, size: number, sessionEnd: string): AsyncGenerator<FileEvent> {
   let bytes = new Uint8Array(0);
   let from = 0;
@@ -88,7 +88,7 @@ const textOf = (value: number | Uint8Array): string => (typeof value === "number
 
 interface Field {
   readonly field: number;
-  /** A varint's number, or the bytes of anything else; fewer where the message is cut off. */
+  /** The number of a varint, or the bytes of anything else; fewer in a truncated message. */
   readonly value: number | Uint8Array;
 }
 

@@ -1,14 +1,13 @@
+// Records as TensorFlow frames them: length, its checksum, payload, its checksum. They are assembled in one
+// buffer that is reused, so that a small record allocates nothing.
 import { crcOf } from "../../platform/crc.ts";
-
-// Records as TensorFlow frames them: length, its checksum, payload, its checksum. They are put together in one buffer
-// that is used again and again, so that a small record costs no objects.
 
 /** Before a payload: its length as uint64, and the checksum of these eight bytes. */
 export const HEAD = 12;
 /** After it: its checksum. */
 export const TAIL = 4;
 
-/** Where the record begins that ends with these bytes; undefined when none does, or when it is longer than they are. */
+/** Where the last record begins, which must end with these bytes; undefined when it is longer, or there is none. */
 export function lastRecord(bytes: Uint8Array): number | undefined {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
   const isHead = (at: number): boolean =>
@@ -44,14 +43,14 @@ export class RecordBuffer {
     return this.#view;
   }
 
-  /** Makes room for a payload of this length; returns where in `bytes` it is to be written. `commit` makes it count. */
+  /** Reserves room for a payload; returns where in `bytes` to write it. `commit` completes the record. */
   begin(length: number): number {
     const start = this.#size + HEAD;
     this.#reserve(start + length + TAIL);
     return start;
   }
 
-  /** The payload that was begun is complete: frames it. */
+  /** Frames the payload that was written. */
   commit(length: number): void {
     const start = this.#size;
     const payload = start + HEAD;
@@ -86,11 +85,10 @@ export class RecordBuffer {
   }
 }
 
-// The checksum of record files: CRC-32 with Castagnoli's polynomial, which Node's own crc32 does not know.
-
+/** CRC-32 with Castagnoli's polynomial, which Node does not have. */
 export const crc32c = crcOf(0x82f63b78);
 
-/** As record files hold it: turned and shifted, so that a checksum of bytes that hold checksums is still a good one. */
+/** Rotated and shifted, as record files hold it: a checksum over plain checksums would be weak. */
 export function maskedCrc32c(bytes: Uint8Array, start = 0, end = bytes.length): number {
   const crc = crc32c(bytes, start, end);
   return (((crc >>> 15) | (crc << 17)) + 0xa282ead8) >>> 0;

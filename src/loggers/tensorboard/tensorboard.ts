@@ -36,12 +36,12 @@ export interface TensorboardOptions {
   readonly name?: string;
 }
 
-/** Records are handed to the disk at this many bytes, flush or not. */
+/** Records are written at this many bytes, flush or not. */
 const PIECE = 256 * 1024;
 
 /**
  * Writes event files that TensorBoard reads while they grow: `tensorboard --logdir runs`. Each part of a run has a file
- * of its own; a resumed one removes from the files before it what was logged after the checkpoint.
+ * of its own; a resumed run removes from the earlier files what was logged after the checkpoint.
  * @example logger([tensorboard()])
  */
 export const tensorboard = /* @__PURE__ */ component(
@@ -91,7 +91,7 @@ class EventWriter {
   readonly #file: EventFile;
   readonly #buffer = new RecordBuffer(PIECE + 4096);
   readonly #scalars = new ScalarEvents();
-  /** Images that are being compressed: each waits for the one before, so that a tag's steps stay in order. */
+  /** Images that are being compressed: each waits for the one before, to keep the steps of a tag in order. */
   #images: Promise<void> | undefined;
   #imageError: unknown;
   /** The step of the last record, and its scalars. */
@@ -105,14 +105,14 @@ class EventWriter {
   }
 
   /**
-   * Appends to the file of an earlier call. The end that it wrote stays, since a TensorBoard that has read it would not
-   * find its place again.
+   * Appends to the file of an earlier call. Its end of a session stays: a TensorBoard that has read it would lose its
+   * position in the file.
    */
   static async reopen(owner: string, path: string, fence: Fence | undefined): Promise<EventWriter> {
     return new EventWriter(await EventFile.reopen(owner, path, fence), -1, new Map());
   }
 
-  /** `shown` are the scalars that an earlier part has of the step from which the run is resumed. */
+  /** `shown` are the scalars that earlier files have for the step from which the run is resumed. */
   static async open(
     owner: string,
     folder: string,
@@ -125,16 +125,16 @@ class EventWriter {
     const writer = new EventWriter(file, lastStep, shown);
     const buffer = writer.#buffer;
     buffer.append(fileVersion(startedAt / 1000));
-    // The first part needs one too: TensorBoard takes the first that it sees for a beginning, and drops nothing there.
+    // The first part needs one too: TensorBoard drops nothing at the first one that it reads.
     buffer.append(sessionStart(moment(startedAt, resumedAt === undefined ? 0 : lastStep + 1)));
     buffer.append(sessionStartInfo(moment(startedAt, 0), hparams));
-    // Now, so that a folder that cannot be written to is known before the first step.
+    // Now, so that a folder that cannot be written shows before the first step.
     await writer.flush();
     return writer;
   }
 
   log({ time, scalars, media, ...record }: LogRecord): void {
-    // A chart shows an evaluation where its weights are from.
+    // A chart shows an evaluation at the step of its weights.
     const { weightsStep: step = record.step } = record;
     this.#scalars.append(this.#buffer, time / 1000, step, step === this.#shownAt ? this.#news(scalars) : scalars);
     this.#shown = step === this.#shownAt ? { ...this.#shown, ...scalars } : scalars;
@@ -149,7 +149,7 @@ class EventWriter {
     if (this.#buffer.size >= PIECE) this.#file.write(this.#buffer.take());
   }
 
-  /** Without what the step shows already: the record of an epoch repeats the loss and the rate of its last step. */
+  /** The scalars that the step does not have yet: the record of an epoch repeats the loss and rate of its last step. */
   #news(scalars: LogRecord["scalars"]): LogRecord["scalars"] {
     const isNew = ([tag, value]: [string, number]): boolean =>
       !Object.hasOwn(this.#shown, tag) || !Object.is(Math.fround(this.#shown[tag]!), Math.fround(value));
@@ -166,7 +166,7 @@ class EventWriter {
   }
 
   async close({ status, time, step }: RunEnd): Promise<void> {
-    // An interrupted run goes on another time; its status is the one of the part that ends it.
+    // An interrupted run will be resumed: the part that ends it gives its status.
     if (status !== "interrupted")
       this.#buffer.append(sessionEndInfo(moment(time, step), status === "error" ? "failure" : "success"));
     try {
@@ -176,7 +176,7 @@ class EventWriter {
     }
   }
 
-  /** Large images take long to compress: another thread does it, and the event follows when it is done. */
+  /** Compressing large images takes long, so a thread of zlib does it, and the event follows. */
   #compress(at: Moment, tag: string, image: ImageMedia): void {
     const ready = Promise.all([encodePng(image), this.#images]);
     this.#images = ready.then(

@@ -15,7 +15,7 @@ const FILE_HEADER = Uint8Array.of(0x3a, 0x57, 0x26, 0x42, 0xe1, 0xbe, 0);
 
 export class WandbFrames {
   readonly #crc32: Zlib["crc32"];
-  /** Where in its block the file ends. */
+  /** The position within the current block. */
   #at = 0;
   #parts: Uint8Array[] = [];
 

@@ -1,3 +1,4 @@
+// W&B without a network: a run as a `.wandb` file, which `wandb sync <folder>` sends later.
 import { OptionError } from "../../core/errors.ts";
 import { builtin } from "../../platform/builtin.ts";
 import type { RunEnd, RunFacts } from "../../runs/types.ts";
@@ -8,11 +9,9 @@ import type { WandbHead } from "./sender.ts";
 import { WandbFrames } from "./frames.ts";
 import { type Entries, type ImageFile, type WandbRow, exitCodeOf, imagesOf, rowOf } from "./rows.ts";
 
-// W&B without a network: a run as a `.wandb` file, which `wandb sync <folder>` sends later.
-
 type Fs = ReturnType<typeof process.getBuiltinModule<"node:fs">>;
 
-/** So many records are written at once, if no flush comes first. */
+/** Records are written when there are this many, or at a flush. */
 const MOST_RECORDS = 256;
 
 export interface OfflineSettings {
@@ -90,7 +89,7 @@ class OfflineFile {
     this.#fs.closeSync(this.#fd);
   }
 
-  /** Resumed within a second, a run needs another name. */
+  /** A run that is resumed within a second needs another name. */
   #newFolder(path: string): string {
     for (let n = 1; ; n++) {
       const folder = n === 1 ? path : path.replace(/offline-run-(\d+_\d+)/, `offline-run-$1_${n}`);
@@ -106,9 +105,7 @@ class OfflineFile {
   }
 }
 
-// The records of a `.wandb` file, by the numbers of wandb_internal.proto: a sequence of them is a whole run.
-
-/** Which field of `Record` holds what. */
+/** Fields of `Record` in wandb_internal.proto. */
 const NUM = 1;
 const HISTORY = 2;
 const SUMMARY = 3;
@@ -123,11 +120,11 @@ const MEDIA_FILE = 2;
 const KEY = 1;
 const VALUE_JSON = 16;
 
-/** Since when files are read as these are written. */
+/** The oldest version of wandb that reads these files. */
 const OLDEST_READER = "0.13.0";
 
 const encoder = new TextEncoder();
-/** Names come again at every step: their bytes, up to the length of the value. */
+/** Cached, because names repeat at every step: the bytes up to the length of the value. */
 const keys = new Map<string, Uint8Array>();
 const VALUE_TAG = VALUE_JSON * 8 + 2;
 
@@ -141,14 +138,14 @@ function keyBytes(name: string): Uint8Array {
   return bytes;
 }
 
-/** All items in one piece: they are most of what is written, and each by itself would cost more than training. */
+/** All items in one buffer: one buffer each would cost more than the training step. */
 function items(field: number, entries: Entries): Uint8Array {
   const longest = entries.reduce((sum, [name, json]) => sum + keyBytes(name).length + 3 * json.length + 24, 0);
   const bytes = new Uint8Array(longest);
   let end = 0;
   for (const [name, json] of entries) {
     const key = keyBytes(name);
-    // Behind where it will stand, since its length stands before it.
+    // Encoded behind its final position, because its length comes first.
     const value = end + key.length + 24;
     const { written } = encoder.encodeInto(json, bytes.subarray(value));
     end = putVarint(bytes, end, field * 8 + 2);
@@ -161,7 +158,7 @@ function items(field: number, entries: Entries): Uint8Array {
   return bytes.subarray(0, end);
 }
 
-/** Zero is what an absent number means. */
+/** Protocol buffers leave out a number that is zero. */
 const number = (field: number, value: number): Uint8Array[] => (value === 0 ? [] : [uint(field, value)]);
 
 function timestamp(field: number, ms: number): Uint8Array {
@@ -169,7 +166,7 @@ function timestamp(field: number, ms: number): Uint8Array {
   return message(field, ...number(1, seconds), ...number(2, Math.round((ms - seconds * 1000) * 1e6)));
 }
 
-/** Numbers its records, which are each the bytes of one `Record`. */
+/** Encodes the `Record`s of a `.wandb` file, which are numbered. */
 class WandbRecords {
   #count = 0;
 
@@ -203,7 +200,7 @@ class WandbRecords {
     return this.#record(SUMMARY, items(1, entries));
   }
 
-  /** Media that lies beside, for `wandb sync` to send as well. */
+  /** Media files beside the log, for `wandb sync` to upload. */
   files(paths: readonly string[]): Uint8Array {
     return this.#record(FILES, ...paths.map((path) => message(1, string(1, path), uint(3, MEDIA_FILE))));
   }

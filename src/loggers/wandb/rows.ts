@@ -1,19 +1,18 @@
+// Records in W&B's own JSON: lines of history and of system metrics, the summary, and image files.
 import type { Json } from "../../core/options.ts";
 import type { HistogramMedia, TextMedia } from "../../core/media.ts";
 import type { RunEnd } from "../../runs/types.ts";
 import type { ImageLine, LoggedLine, Scalar } from "../remote/record-lines.ts";
 import { builtin } from "../../platform/builtin.ts";
 
-// What was logged, as W&B writes it: JSON of its own kind, lines of history and of system metrics, and the summary.
-
-/** Ready to be put into JSON: name and text of its value. */
+/** Names, and values as JSON text. */
 export type Entries = readonly (readonly [name: string, json: string])[];
 
 const SYSTEM = "system/";
-/** More than this it does not draw. */
+/** W&B does not draw more than this. */
 const MOST_BINS = 512;
 
-/** W&B takes the numbers that JSON lacks by their bare names. */
+/** W&B writes NaN and infinities without quotes. */
 const scalarJson = (value: Scalar): string => String(value);
 
 export interface WandbRow {
@@ -27,9 +26,9 @@ export interface WandbRow {
 }
 
 interface RowOptions {
-  /** Of each metric, whether it is wanted. */
+  /** Whether a metric is wanted. */
   readonly takes?: (name: string) => boolean;
-  /** What is written of an image; undefined for one that is left out. */
+  /** The JSON of an image; undefined for one that is left out. */
   readonly image: (name: string) => Json | undefined;
 }
 
@@ -70,7 +69,7 @@ function mediaJson(media: Json): Json {
   return { _type: "histogram", ...coarser(edges, counts) };
 }
 
-/** Neighbours go together until there are few enough. */
+/** Merges neighbouring bins until there are few enough. */
 function coarser(edges: readonly number[], counts: readonly number[]): { bins: number[]; values: number[] } {
   const by = Math.ceil(counts.length / MOST_BINS);
   const values = Array.from({ length: Math.ceil(counts.length / by) }, (_, i) =>
@@ -92,23 +91,21 @@ export const systemJson = ({ system, timestamp, runtime }: WandbRow): string =>
     ...system.map(([name, json]) => [`system.${name}`, json] as const),
   ]);
 
-/** 255 is what W&B takes for killed. */
+/** 255 means killed to W&B. */
 export const exitCodeOf = (status: RunEnd["status"]): number =>
   ({ completed: 0, stopped: 0, interrupted: 255, error: 1 })[status];
 
-/** Letters, digits, `-` and `_`: it is part of addresses and file names. */
+/** Letters, digits, `-` and `_`: the id is part of addresses and file names. */
 export const safeId = (id: string): string => id.replace(/[^\w-]/g, "-").slice(0, 128) || "run";
-
-// Images as W&B keeps them: files of the run, to which a line of history points.
 
 type Crypto = ReturnType<typeof process.getBuiltinModule<"node:crypto">>;
 type Buffers = ReturnType<typeof process.getBuiltinModule<"node:buffer">>;
 
 export interface ImageFile {
-  /** Under the run's files. */
+  /** Within the run's files. */
   readonly path: string;
   readonly bytes: Uint8Array;
-  /** What history says of it. */
+  /** The entry in the history. */
   readonly json: Json;
 }
 
@@ -123,7 +120,7 @@ export function imagesOf({ media = {}, step }: LoggedLine, takes = (_name: strin
 function imageFile(name: string, step: number, { width, height, png }: ImageLine): ImageFile {
   const bytes = builtin<Buffers>("wandb", "node:buffer").Buffer.from(png, "base64");
   const sha256 = builtin<Crypto>("wandb", "node:crypto").createHash("sha256").update(bytes).digest("hex");
-  // Names are the user's: one of them must not lead out of the folder.
+  // The user chooses names: none may lead out of the folder.
   const safe = name.replace(/[^\w.-]+/g, "_").slice(0, 100);
   const path = `media/images/${safe}_${step}_${sha256.slice(0, 20)}.png`;
   const json = { _type: "image-file", path, sha256, size: bytes.byteLength, format: "png", width, height };

@@ -1,3 +1,4 @@
+// Sends queued records to W&B: the run by GraphQL, its lines by the file stream, whose offsets prevent duplicates.
 import type { Json } from "../../core/options.ts";
 import type { Chunk } from "../remote/memory-queue.ts";
 import { remoteBackend, type RemoteSettings } from "../remote/remote-backend.ts";
@@ -7,16 +8,14 @@ import { ServiceError, type Service } from "../remote/service.ts";
 import type { MakeBackend } from "../threaded-backend.ts";
 import { type ImageFile, exitCodeOf, imagesOf, objectJson, rowOf, systemJson } from "./rows.ts";
 
-// Brings what is queued to W&B: the run by GraphQL, its lines by the file stream, which counts them and so takes none twice.
-
-/** The run that lines belong to, as it lies in the queue. */
+/** The run that queued lines belong to. */
 export interface WandbHead {
-  /** Another one each time that the run is begun or resumed. */
+  /** New each time that the run is started or resumed. */
   readonly part: string;
   readonly id: string;
   readonly name: string;
   readonly project: string;
-  /** "": the key's own. */
+  /** "": the owner of the key. */
   readonly entity: string;
   readonly tags: readonly string[];
   readonly resumed: boolean;
@@ -24,19 +23,19 @@ export interface WandbHead {
 }
 
 interface State {
-  /** Counts belong to a service: with another one they mean nothing. */
+  /** The service that the counts belong to. */
   target: string;
   part: string;
   id: string;
-  /** As the service calls them. */
+  /** The service's names. */
   entity: string;
   project: string;
-  /** Lines that it has. */
+  /** Lines that the service has. */
   history: number;
   events: number;
-  /** Texts of JSON. */
+  /** Values as JSON text. */
   summary: Record<string, string>;
-  /** What came before in this run is known by this alone. */
+  /** The last step that the service has from earlier processes. */
   lastStep: number;
   seen: Latest;
 }
@@ -51,7 +50,7 @@ export const wandbSender: MakeBackend<RemoteSettings> = (settings, warn) =>
 class WandbCourier implements Courier {
   readonly #service: Service;
   readonly #warn: (message: string) => void;
-  /** Files of the chunk at hand that are there: after a failure they need not go again. */
+  /** Files of the current chunk that have been uploaded: a retry need not send them again. */
   readonly #uploaded = new Set<string>();
   #saidImages = false;
   #state: Omit<State, "seen">;
@@ -91,7 +90,7 @@ class WandbCourier implements Courier {
   async #begin(head: WandbHead, signal: AbortSignal): Promise<void> {
     const isOther = this.#state.id !== head.id;
     const next = isOther ? this.#fresh() : { ...this.#state };
-    // The queue of an earlier process is not here: the service knows how far it came.
+    // The queue of the earlier process is not here, but the service knows how far it came.
     if (isOther && head.resumed) Object.assign(next, await this.#status(head, signal));
     const config = Object.entries(head.config).map(([name, value]) => [name, { value }]);
     const { upsertBucket } = (await this.#query(UPSERT_BUCKET, signal, {
@@ -100,7 +99,7 @@ class WandbCourier implements Courier {
       entity: head.entity === "" ? null : head.entity,
       displayName: head.name,
       tags: head.tags,
-      // W&B takes a run without `t` for one that has not begun.
+      // To W&B, a run without `t` has not begun.
       config: JSON.stringify({ ...Object.fromEntries(config), _wandb: { value: { t: {} } } }),
     })) as UpsertedBucket;
     const project = upsertBucket?.bucket?.project;
@@ -150,7 +149,7 @@ class WandbCourier implements Courier {
     const files = {
       ...(lines.length > 0 && { [HISTORY]: { offset: history, content: lines } }),
       ...(system.length > 0 && { [EVENTS]: { offset: events, content: system } }),
-      // One line, written over again and again.
+      // One line that is overwritten.
       ...((lines.length > 0 || end) && { [SUMMARY]: { offset: 0, content: [objectJson(Object.entries(summary))] } }),
     };
     const finish = end && { complete: true, exitcode: exitCodeOf(end.status) };
@@ -162,7 +161,7 @@ class WandbCourier implements Courier {
     }
   }
 
-  /** Files before the lines that point to them. One that the service will never take is left out of its line. */
+  /** Uploads files before the lines that refer to them. An image that the service rejects is left out of its line. */
   async #upload(images: readonly ImageFile[], signal: AbortSignal): Promise<void> {
     const missing = new Map(images.map(({ path, bytes }) => [path, bytes]));
     for (const path of this.#uploaded) missing.delete(path);
@@ -196,7 +195,7 @@ class WandbCourier implements Courier {
     try {
       answer = (await this.#service.call("POST", "/graphql", { query, variables }, signal)) as typeof answer;
     } catch (error) {
-      // Two at the same time: it asks to come again.
+      // Two requests at the same time: W&B asks for a retry.
       if (error instanceof ServiceError && error.status === 409) throw new ServiceError(error.message, 503, "");
       throw error;
     }
@@ -221,8 +220,6 @@ function lastStepOf(tail: string | null | undefined): number {
   const step = typeof last === "string" ? objectOf(last)["_step"] : undefined;
   return typeof step === "number" ? step : -1;
 }
-
-// The GraphQL of W&B that is used, and what it answers.
 
 const UPSERT_BUCKET = `
 mutation UpsertBucket($name: String, $project: String, $entity: String, $displayName: String, $config: JSONString, $tags: [String!]) {

@@ -1,4 +1,4 @@
-// Logs to Weights & Biases: online through a queue on disk, or offline into files that `wandb sync` takes.
+// Logs to Weights & Biases: online through a queue on disk, or offline into files for `wandb sync`.
 import { component } from "../../core/component.ts";
 import { OptionError } from "../../core/errors.ts";
 import { is, type Check } from "../../core/options.ts";
@@ -24,13 +24,13 @@ import { wandbOffline, type OfflineSettings } from "./offline.ts";
 export interface WandbOptions extends RemoteOptions {
   /** Default: `WANDB_PROJECT`, else `uncategorized`. */
   readonly project?: string;
-  /** Person or team. Default: `WANDB_ENTITY`, else whose key it is. */
+  /** Person or team. Default: `WANDB_ENTITY`, else the owner of the key. */
   readonly entity?: string;
   /** Default: `WANDB_NAME`, else the run's name. */
   readonly name?: string;
   /** Default: `WANDB_MODE`, else online. Offline writes `<runDir>/wandb/offline-run-…`, for `wandb sync`. */
   readonly mode?: "online" | "offline";
-  /** Default: those of `WANDB_TAGS`, between commas. */
+  /** Default: `WANDB_TAGS`, separated by commas. */
   readonly tags?: readonly string[];
   /** Default: `WANDB_BASE_URL`, else `https://api.wandb.ai`. */
   readonly baseUrl?: string;
@@ -46,7 +46,7 @@ export const wandb = /* @__PURE__ */ component(
     takes: () => ({
       options: {
         ...REMOTE_CHECKS,
-        // Checked apart: they may hold a secret.
+        // Checked separately, because a message must not show them.
         apiKey: { ...is.anything, expected: is.name.expected },
         baseUrl: { ...is.anything, expected: 'an address such as "https://api.wandb.ai"' },
         project: is.name,
@@ -60,7 +60,7 @@ export const wandb = /* @__PURE__ */ component(
   },
   (options: WandbOptions = {}): LoggerBackend => {
     checkSecrets("wandb", options, ["apiKey", "baseUrl"]);
-    // Copied: what the caller does to the object later must not matter.
+    // Copied, so that later changes of the caller's object have no effect.
     const given = { ...options };
     const backend = threadedBackend({
       name: "wandb",
@@ -83,7 +83,7 @@ type WandbSettings = RemoteSettings | OfflineSettings;
 export const wandbRun: MakeBackend<WandbSettings> = (settings, warn) =>
   "service" in settings ? wandbSender(settings, warn) : wandbOffline(settings, warn);
 
-/** Throws when there is no key for a run to log with, or none that may travel there. */
+/** Throws when there is no key, or when it would be sent unencrypted. */
 export function checkWandb(options: WandbOptions): void {
   if (modeOf(options) === "online") serviceOf(options);
 }
@@ -96,7 +96,7 @@ function modeOf(options: WandbOptions): "online" | "offline" | "disabled" {
 
 function headOf(options: WandbOptions, run: RunFacts, secrets: readonly string[]): WandbHead {
   const env = environment();
-  // What users write into names and tags may hold a secret as well.
+  // Names and tags that the user writes may hold a secret.
   const scrub = (text: string): string => redact(text, secrets);
   const tags = options.tags ?? (env["WANDB_TAGS"] ?? "").split(",").filter((tag) => tag !== "");
   return {
