@@ -147,8 +147,8 @@ class StreamReader<T> implements Reader {
 
 /** A source over a factory, called for each epoch, or over an iterable. */
 export function streamSource<T>(stream: AnyIterable<T> | StreamFactory<T>, options: StreamOptions<T>): Source {
-  // A generator is its own iterator and can serve one epoch only. Asking it for `next` and not for an iterator
-  // matters: a ReadableStream is locked by the latter.
+  // A generator is its own iterator and serves only one epoch. Tested by `next`, because getting an iterator would lock
+  // a ReadableStream.
   const oneShot = typeof stream !== "function" && "next" in stream;
   let spent = false;
   return {

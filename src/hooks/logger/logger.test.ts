@@ -346,7 +346,7 @@ describe("the run", () => {
 });
 
 describe("a backend that fails", () => {
-  it("does not disturb the others, is said once, and is left alone after three failures in a row", async () => {
+  it("does not disturb the others, is reported once, and is no longer used after three failures in a row", async () => {
     const good = recording("good");
     let tries = 0;
     const bad = recording("bad", {
@@ -361,7 +361,7 @@ describe("a backend that fails", () => {
     expect(tries).toBe(3);
     expect(warnings).toEqual([
       "logger: backend bad: no space left",
-      "logger: backend bad is left alone after 3 failures in a row; the others go on",
+      "logger: backend bad is no longer used after 3 failures in a row",
     ]);
   });
 });

@@ -6,6 +6,7 @@ import type { Hook } from "../../core/hook.ts";
 import { component } from "../../core/component.ts";
 import { is, oneOrList, type Json } from "../../core/options.ts";
 import { redact, secretsOfEnvironment } from "../../platform/redact.ts";
+import { messageOf } from "../../core/maybe.ts";
 import type { HeldLock } from "../../core/saving.ts";
 import type { LoggerBackend } from "../../loggers/backend.ts";
 import { BACKENDS, checkBackend, type BackendSpec } from "../../loggers/catalogue.ts";
@@ -322,14 +323,12 @@ class GuardedBackend {
   #failed(error: unknown): void {
     if (error instanceof LockLostError) this.lost = error;
     this.#failures++;
-    const message = error instanceof Error ? error.message : String(error);
+    const message = messageOf(error);
     // A repeated failure is reported once.
     if (message !== this.#lastMessage) this.#warn(`backend ${this.#backend.name}: ${message}`);
     this.#lastMessage = message;
-    if (this.#failures === MOST_FAILURES)
-      this.#warn(
-        `backend ${this.#backend.name} is left alone after ${MOST_FAILURES} failures in a row; the others go on`,
-      );
+    if (this.#failures !== MOST_FAILURES) return;
+    this.#warn(`backend ${this.#backend.name} is no longer used after ${MOST_FAILURES} failures in a row`);
   }
 }
 
@@ -393,10 +392,8 @@ class Incidents {
         events.push({ type: "intervention", step, time, details: { who, event, what, why } });
       this.#last = interventions.at(-1);
     }
-    for (const { hook, event, step, error } of hooks.failures.slice(this.#failures)) {
-      const message = error instanceof Error ? error.message : String(error);
-      events.push({ type: "hookError", step, time, details: { hook, event, message } });
-    }
+    for (const { hook, event, step, error } of hooks.failures.slice(this.#failures))
+      events.push({ type: "hookError", step, time, details: { hook, event, message: messageOf(error) } });
     this.#failures = hooks.failures.length;
     return events;
   }

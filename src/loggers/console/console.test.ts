@@ -94,7 +94,7 @@ describe("columns", () => {
   });
 
   it("begin with where a run goes on", async () => {
-    expect((await run({ plain: false }, end, { ...facts, resumedAt: 4 }))[0]).toBe("digits goes on from step 4");
+    expect((await run({ plain: false }, end, { ...facts, resumedAt: 4 }))[0]).toBe("digits resumes from step 4");
   });
 
   it("of a prefix are columns too", async () => {

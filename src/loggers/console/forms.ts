@@ -88,7 +88,7 @@ export function columnForm(style: Style, headerEvery: number, columns: () => num
   return {
     open(name, resumedAt) {
       lastRow = -1;
-      return resumedAt === undefined ? [] : [dim(`${safeLine(name)} goes on from step ${resumedAt}`)];
+      return resumedAt === undefined ? [] : [dim(`${safeLine(name)} resumes from step ${resumedAt}`)];
     },
     log(record, values) {
       const outcomes = values.filter(([name]) => isSummary(name, record.scalars));
