@@ -5,15 +5,8 @@ export type { Preflight } from "./trainer/preflight.ts";
 export type { FitOptions, TrainerOptions } from "./trainer/options.ts";
 export type { RunResult } from "./core/loop/result.ts";
 export type { GivenState, Hook, HookState, ErrorPolicy, Need, Stage } from "./core/hook.ts";
-export type {
-  ContextOf,
-  LiveGroup,
-  LiveOptimizer,
-  Phase,
-  RunStatus,
-  UpdateFn,
-  UpdateState,
-} from "./core/context.types.ts";
+export type { ContextOf, Phase, RunStatus } from "./core/context.ts";
+export type { LiveGroup, LiveOptimizer, UpdateFn, UpdateState } from "./core/optimizer.ts";
 export { alwaysPasses, defineEvent, type BuiltinEvent, type CustomEvents, type EventName } from "./core/events.ts";
 export type {
   PipelineEvent,

@@ -1,4 +1,5 @@
-// Host arrays: the one shape in which numbers cross the border between a user's program and an engine.
+// Host arrays, the form in which numbers pass between a user's program and an engine, and batches of them. Both are
+// checked where they enter, so that later code may rely on them.
 import { DataError, OptionError } from "./errors.ts";
 import { show } from "./options.ts";
 import { messageOf } from "./maybe.ts";
@@ -76,8 +77,6 @@ export function toHostArray(value: ArrayInput, what: string): HostArray {
   }
   return value;
 }
-
-// What a batch must be: an object of arrays. Checked where it enters, so that everything after may rely on it.
 
 const isSound = (array: unknown): boolean => isHostArray(array) && sizeOf(array.shape) === array.data.length;
 

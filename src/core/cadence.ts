@@ -329,10 +329,9 @@ export function checkCadence(what: string, cadence: Cadence): void {
   void new CadenceRule(what, cadence, "stepEnd");
 }
 
-// `ctx.due`: a hook's own cadences inside its methods, parsed once for each event.
-
 type Rules = Map<string, CadenceRule>;
 
+/** The cadences that one hook passes to `ctx.due`, parsed once for each event. */
 export class DueRules {
   readonly #hook: string;
   /** By event and, for a cadence that is a number or a string, its text. */

@@ -1,6 +1,7 @@
 // The fields of the context that every event has. They are getters of a class, and not rows of a table, because hooks read
 // them in every step: V8 inlines a getter of its own, but not a function that all fields share.
-import type { LiveOptimizer, Metrics, Phase, RunStatus } from "./context.types.ts";
+import type { Metrics, Phase, RunStatus } from "./context.ts";
+import type { LiveOptimizer } from "./optimizer.ts";
 import { epochIdx } from "./loop/counters.ts";
 import type { ParamsView } from "./inspection.ts";
 import type { HookTurn, Intervention } from "./interventions.ts";

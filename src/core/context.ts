@@ -4,9 +4,8 @@
 import type { HostArray } from "./arrays.ts";
 import { DueRules, type Cadence } from "./cadence.ts";
 import { COMMON_INSTEAD, CommonFields } from "./common-fields.ts";
-import type { Metrics } from "./context.types.ts";
 import { ContextError } from "./errors.ts";
-import { BUILTIN_EVENTS, type BuiltinEvent } from "./events.ts";
+import { BUILTIN_EVENTS, type BuiltinEvent, type CustomEvents, type EventName } from "./events.ts";
 import type { Activations, Diagnosis, Grads, ProbeRequest } from "./inspection.ts";
 import { HookTurn } from "./interventions.ts";
 import { isPromise } from "./maybe.ts";
@@ -15,8 +14,14 @@ import type { HostBatch, HostTensors } from "./model.ts";
 import { show } from "./options.ts";
 import type { Run } from "./loop/run.ts";
 import type { FailedSave, Loading, ResumeReport, SavedCheckpoint, Saving } from "./saving.ts";
-import { VERBS, type VerbName, type Verbs } from "./verbs.ts";
+import { type SkipScopesOf, VERBS, type VerbName, type Verbs, type VerbsOf } from "./verbs.ts";
 import { refuseAssignments } from "./write-guard.ts";
+
+/** What runs now: training, an evaluation inside it, or `evaluate`/`predict` on their own. */
+export type Phase = "train" | "eval" | "standalone" | "predict";
+/** The state of a run, or how it ended. */
+export type RunStatus = "training" | "completed" | "stopped" | "interrupted" | "error";
+export type Metrics = Readonly<Record<string, number>>;
 
 const WITH_OUTPUTS = ["batchEnd", "afterForward", "beforeBackward", "afterBackward", "evalBatchEnd"] as const;
 const WITH_BATCH = [
@@ -280,3 +285,27 @@ for (const name of fieldNames) {
   if (advice !== undefined) instead.set(name, advice);
 }
 refuseAssignments(Context, instead);
+
+/** What every event has. */
+type CommonContext = ContextMethods & Pick<CommonFields, keyof CommonFields>;
+
+/** The fields that an event has besides. */
+type FieldsOf<E extends BuiltinEvent> = {
+  [F in FieldName]: E extends (typeof FIELDS)[F]["events"][number] ? F : never;
+}[FieldName];
+
+type BuiltinContext<E extends BuiltinEvent, B> = CommonContext &
+  Pick<EventFields<B>, FieldsOf<E>> &
+  Pick<Verbs, Exclude<VerbsOf<E>, "skip">> &
+  (SkipScopesOf<E> extends never ? unknown : { skip(scope: SkipScopesOf<E>, reason?: string): void });
+
+/** The context as one event shows it: a field or verb that is not valid there is a compile error. */
+export type ContextOf<E extends EventName, B = HostBatch> = E extends BuiltinEvent
+  ? BuiltinContext<E, B>
+  : E extends keyof CustomEvents
+    ? CommonContext &
+        Pick<Verbs, Exclude<VerbsOf<"stepEnd">, "skip">> & {
+          skip(scope: SkipScopesOf<"stepEnd">, reason?: string): void;
+          readonly payload: CustomEvents[E];
+        }
+    : never;

@@ -1,6 +1,6 @@
 // What a hook is: a plain object (or class instance) with a name and any of the event methods.
 import type { Cadence } from "./cadence.ts";
-import type { ContextOf } from "./context.types.ts";
+import type { ContextOf } from "./context.ts";
 import type { DeviceTensors, ProbeRequest } from "./inspection.ts";
 import type { EventName, MethodOf } from "./events.ts";
 import type { Json } from "./options.ts";

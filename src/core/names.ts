@@ -1,4 +1,4 @@
-// Choosing things by name: parameters for optimizer groups, monitors, freezing.
+// Names: patterns that select parameters, other names of monitored metrics, and the nearest name for "Did you mean …?".
 import { OptionError } from "./errors.ts";
 
 /**
@@ -51,12 +51,10 @@ export function selectNames(filter: NameFilter, names: readonly string[]): strin
   return names.filter((name) => tests.some((test) => test(name)));
 }
 
-// Finding a monitored metric: by its name, or by one that other systems use for it.
-
 /** `eval_loss`, `eval/loss` and `val_loss` are other names of `val/loss`. */
 const EVAL_ALIASES = /^(?:eval_|eval\/|val_)(.+)$/;
 
-/** Whether a metric is one of evaluations, as far as its name tells. */
+/** Is it a metric of an evaluation, judged by its name? */
 export const isOfEvaluation = (monitor: string): boolean => /^(?:val|eval)[/_]/.test(monitor);
 
 /** The value of a monitored metric, or undefined when there is none of that name yet. */
@@ -81,9 +79,7 @@ export function directionOf(monitor: string): "min" | "max" {
     : "min";
 }
 
-// "Did you mean …?": the nearest known name, for every message about a name that does not exist.
-
-/** Edit distance with adjacent transpositions, the mistakes fingers make. */
+/** Edit distance with adjacent transpositions, which are common typing mistakes. */
 export function distance(a: string, b: string): number {
   const rows = Array.from({ length: a.length + 1 }, (_, i) => Array.from({ length: b.length + 1 }, () => i));
   for (let j = 0; j <= b.length; j++) rows[0]![j] = j;

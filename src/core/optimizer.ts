@@ -1,5 +1,6 @@
-// What the trainer needs of an optimizer: one pure rule per parameter, with every number that may change as an input.
-import type { Tensor, Tensors } from "./model.ts";
+// What the trainer needs of an optimizer (one pure rule per parameter, with every number that may change as an input) and
+// of a learning-rate schedule, and how hooks see a running optimizer.
+import type { HostTensors, Tensor, Tensors } from "./model.ts";
 import type { NameFilter } from "./names.ts";
 import type { Json } from "./options.ts";
 
@@ -51,9 +52,51 @@ export interface Optimizer {
   leaf(p: Tensor, g: Tensor, slots: Tensors, h: Tensors): [p: Tensor, slots: Tensors];
 }
 
-// What the trainer needs of a learning-rate schedule: a factor on the base rate, as a pure function of the counters.
+/** One parameter group of a running optimizer. Assigning is an audited intervention. */
+export interface LiveGroup {
+  readonly name: string;
+  readonly params: readonly string[];
+  lr: number;
+  weightDecay: number;
+  /** Undefined for optimizers without momentum; assigning there is an error. */
+  momentum: number | undefined;
+}
 
-/** Where in the run a schedule is asked. */
+/** A running optimizer. */
+export interface LiveOptimizer {
+  readonly name: string;
+  readonly groups: readonly LiveGroup[];
+  /** Updates done so far. */
+  readonly updates: number;
+  /**
+   * What it keeps for each parameter after the last finished step, as host copies: by the name of the state, such as
+   * Adam's `exp_avg` and `exp_avg_sq`, then by parameter. Read from the engine when it is called; of all its parameters,
+   * or of those that `params` chooses.
+   * @example const { exp_avg } = await ctx.optimizers[0]!.state("head.");
+   */
+  state(params?: NameFilter): Promise<Readonly<Record<string, HostTensors>>>;
+}
+
+/** What a user's optimizer step keeps for each parameter: by the name of the slot, then by parameter. */
+export type UpdateState = Readonly<Record<string, Tensors>>;
+
+/**
+ * A user's optimizer step: from parameters and (clipped) gradients to new parameters, as a pure jax-js function. With `slots`
+ * it keeps state from step to step, which begins as zeros and is saved with checkpoints; then it returns
+ * `[params, state]`.
+ * @example Object.assign((params, grads, { lr, state: { velocity } }) => …, { slots: ["velocity"] })
+ */
+export interface UpdateFn {
+  (
+    params: Tensors,
+    grads: Tensors,
+    hyper: { readonly lr: Tensors[string]; readonly state: UpdateState },
+  ): Tensors | [Tensors, UpdateState];
+  /** Names of what it keeps, one array of the parameter's shape each. */
+  readonly slots?: readonly string[];
+}
+
+/** The point of the run at which a schedule computes its factor. */
 export interface ScheduleTime {
   /** Steps done before this one: 0 at the first step. */
   readonly step: number;
@@ -63,7 +106,7 @@ export interface ScheduleTime {
   readonly totalEpochs: number | undefined;
 }
 
-/** The learning rate over time, as a factor on the rate of each group. */
+/** The learning rate over time: a factor on the rate of each group, as a pure function of the counters. */
 export interface Schedule {
   readonly name: string;
   /** When the factor is computed: every step, or once at the start of each epoch. Never both. */
@@ -73,7 +116,7 @@ export interface Schedule {
   /** The metric that `observe` wants after each eval (plateau). */
   readonly monitor?: string;
   observe?(value: number): void;
-  /** Forgets what it has observed: a new run begins. */
+  /** Forgets what it has observed, for a new run. */
   reset?(): void;
   state?(): Json;
   load?(state: Json): void;

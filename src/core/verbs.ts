@@ -8,7 +8,7 @@ import { isCustomEvent, type BuiltinEvent } from "./events.ts";
 import type { Intervention } from "./interventions.ts";
 import type { HostBatch, HostTensors, Loss } from "./model.ts";
 import type { NameFilter } from "./names.ts";
-import type { UpdateFn } from "./context.types.ts";
+import type { UpdateFn } from "./optimizer.ts";
 import { show } from "./options.ts";
 import type { Run } from "./loop/run.ts";
 import { checkSaveOptions, type SaveOptions, type SaveReason, type SaveRequest } from "./saving.ts";

@@ -2,7 +2,7 @@
 import { printLine } from "../platform/print.ts";
 import type { HostArray } from "../core/arrays.ts";
 import { checkCadence, withUnit, type Cadence } from "../core/cadence.ts";
-import type { ContextOf } from "../core/context.types.ts";
+import type { ContextOf } from "../core/context.ts";
 import type { Diagnosis, NonFinite } from "../core/inspection.ts";
 import { OptionError } from "../core/errors.ts";
 import type { Hook } from "../core/hook.ts";

@@ -1,6 +1,6 @@
 // gradientMonitor: logs norms, percentiles and histograms of gradients before clipping, and detects vanishing or exploding ones.
 import { checkCadence, type Cadence } from "../core/cadence.ts";
-import type { ContextOf } from "../core/context.types.ts";
+import type { ContextOf } from "../core/context.ts";
 import { OptionError } from "../core/errors.ts";
 import type { GradStats } from "../core/inspection.ts";
 import type { Hook } from "../core/hook.ts";

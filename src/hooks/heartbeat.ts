@@ -1,6 +1,6 @@
 // heartbeat: writes a small file, sends a request, or both at intervals, so that a monitor outside can see that the run is alive.
 import type { Cadence } from "../core/cadence.ts";
-import type { ContextOf } from "../core/context.types.ts";
+import type { ContextOf } from "../core/context.ts";
 import { OptionError } from "../core/errors.ts";
 import type { Hook } from "../core/hook.ts";
 import { component } from "../core/component.ts";

@@ -1,5 +1,5 @@
 // lossSpike: when the loss is far above its running median, skips the batch, lowers the learning rate, or rolls back.
-import type { ContextOf } from "../core/context.types.ts";
+import type { ContextOf } from "../core/context.ts";
 import { OptionError } from "../core/errors.ts";
 import type { Hook } from "../core/hook.ts";
 import { component } from "../core/component.ts";

@@ -1,6 +1,7 @@
 // lrMonitor: logs the learning rate of every parameter group of every optimizer.
 import { boundaryEvent, checkCadence, type Cadence } from "../core/cadence.ts";
-import type { ContextOf, LiveGroup } from "../core/context.types.ts";
+import type { ContextOf } from "../core/context.ts";
+import type { LiveGroup } from "../core/optimizer.ts";
 import type { Hook } from "../core/hook.ts";
 import { component } from "../core/component.ts";
 import { is } from "../core/options.ts";

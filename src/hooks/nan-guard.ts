@@ -1,5 +1,5 @@
 // nanGuard: discards a step whose loss or gradient is NaN or infinite, then stops, skips, raises or rolls back.
-import type { ContextOf } from "../core/context.types.ts";
+import type { ContextOf } from "../core/context.ts";
 import type { Diagnosis, NonFinite } from "../core/inspection.ts";
 import { HooklineError } from "../core/errors.ts";
 import type { Hook } from "../core/hook.ts";

@@ -1,6 +1,6 @@
 // throughput: logs steps, samples and tokens per second, and the share of time spent waiting for data.
 import { OptionError } from "../core/errors.ts";
-import type { ContextOf } from "../core/context.types.ts";
+import type { ContextOf } from "../core/context.ts";
 import type { Hook } from "../core/hook.ts";
 import { component } from "../core/component.ts";
 import { is } from "../core/options.ts";

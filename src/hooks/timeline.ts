@@ -1,5 +1,5 @@
 // timeline: records steps, data waits, evaluations and hook calls as a trace for Perfetto or chrome://tracing.
-import type { ContextOf } from "../core/context.types.ts";
+import type { ContextOf } from "../core/context.ts";
 import type { Hook } from "../core/hook.ts";
 import { component } from "../core/component.ts";
 import { is } from "../core/options.ts";

@@ -1,12 +1,11 @@
 // webhook: sends notices about the run to a web service such as Slack, in the background.
-import type { ContextOf } from "../core/context.types.ts";
+import type { ContextOf } from "../core/context.ts";
 import { OptionError } from "../core/errors.ts";
 import type { CustomEvents, EventName } from "../core/events.ts";
 import type { Hook } from "../core/hook.ts";
-import { directionOf, monitorValue, unknownMonitor } from "../core/names.ts";
+import { directionOf, monitorValue, unknownMonitor, nearest } from "../core/names.ts";
 import { component } from "../core/component.ts";
 import { is, show } from "../core/options.ts";
-import { nearest } from "../core/names.ts";
 import { Endpoint, ENDPOINT_CHECKS, type EndpointOptions } from "../net/endpoint.ts";
 import { Outbox } from "../net/outbox.ts";
 import { post } from "../net/http.ts";

@@ -1,5 +1,5 @@
 // when: runs a hook only while a condition holds.
-import type { ContextOf } from "../core/context.types.ts";
+import type { ContextOf } from "../core/context.ts";
 import { OptionError } from "../core/errors.ts";
 import { alwaysPasses } from "../core/events.ts";
 import type { Hook } from "../core/hook.ts";

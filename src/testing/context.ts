@@ -1,14 +1,16 @@
-// A ready context for testing one method of a hook, and replaying a whole trace into it.
+// Tests of one hook without a trainer: a context for one event, a recorded trace replayed, and the state of a checkpoint.
 import { CadenceRule, type Cadence } from "../core/cadence.ts";
-import type { ContextOf } from "../core/context.types.ts";
+import type { ContextOf } from "../core/context.ts";
 import { Clock } from "../core/loop/counters.ts";
 import { EVENTS, methodOf, type BuiltinEvent } from "../core/events.ts";
 import { ContextError } from "../core/errors.ts";
-import type { Hook } from "../core/hook.ts";
+import type { Hook, HookState } from "../core/hook.ts";
 import { TUNE_EVENTS, type OuterContexts, type OuterEvent } from "../core/outer-events.ts";
 import { Shared } from "../core/shared.ts";
 import { VERBS, verbProblem, type AnyVerb, type VerbName } from "../core/verbs.ts";
 import type { TraceEntry } from "./trace.ts";
+import type { DeviceTensors } from "../core/inspection.ts";
+import type { HostTensors } from "../core/model.ts";
 
 /** A verb that the hook under test called. */
 export interface VerbCall {
@@ -124,3 +126,18 @@ export async function replay(trace: readonly TraceEntry[], hook: Hook): Promise<
   }
   return all;
 }
+
+/**
+ * What `load` would get from a checkpoint: plain data after a round trip through JSON, tensors as host arrays.
+ * @example other.load?.(await savedState(hook), 1)
+ */
+export async function savedState(hook: Hook): Promise<HookState> {
+  const { json, tensors } = (await hook.state?.()) ?? {};
+  return {
+    ...(json !== undefined && { json: JSON.parse(JSON.stringify(json)) as HookState["json"] }),
+    ...(tensors && { tensors: isOnEngine(tensors) ? await tensors.read() : tensors }),
+  };
+}
+
+const isOnEngine = (tensors: HostTensors | DeviceTensors): tensors is DeviceTensors =>
+  typeof tensors.free === "function";

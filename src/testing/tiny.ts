@@ -5,8 +5,8 @@ import { mse } from "../nn/losses.ts";
 import { sgd } from "../optim/sgd.ts";
 import { Rng } from "../data/random.ts";
 import type { TrainerOptions } from "../trainer/options.ts";
-import { testEngine } from "./engine.ts";
 import { Trainer } from "../trainer/trainer.ts";
+import { checkEngine, type EngineName } from "../engines/select.ts";
 
 /** Options of `tinyTrainer`: those of a trainer, and how much data. */
 export interface TinyOptions extends Partial<TrainerOptions> {
@@ -39,4 +39,15 @@ export function tinyTrainer({ samples = 16, batchSize = 4, ...options }: TinyOpt
     ...(bounded ? {} : { epochs: 1 }),
     ...options,
   });
+}
+
+/**
+ * The engine that tests train on: `wasm`, the same everywhere, unless the environment variable HOOKLINE_TEST_ENGINE names
+ * another one.
+ */
+export function testEngine(): EngineName {
+  const { process } = globalThis as { process?: { readonly env?: Readonly<Record<string, string | undefined>> } };
+  const name = process?.env?.HOOKLINE_TEST_ENGINE ?? "wasm";
+  checkEngine(name);
+  return name as EngineName;
 }

@@ -1,6 +1,6 @@
 // The computing side of an evaluation, and of predict.
 import { type HostArray, toBatch } from "../core/arrays.ts";
-import type { Metrics } from "../core/context.types.ts";
+import type { Metrics } from "../core/context.ts";
 import type { Activations, DeviceTensors, Probe, ProbeRequest } from "../core/inspection.ts";
 import type { HostBatch, HostTensors, Loader, MaybePromise } from "../core/model.ts";
 import { chain } from "../core/maybe.ts";

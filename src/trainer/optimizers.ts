@@ -1,5 +1,5 @@
 // The running optimizers: groups with their live values, schedules, and the scalars of each update.
-import type { LiveGroup, LiveOptimizer } from "../core/context.types.ts";
+import type { LiveGroup, LiveOptimizer } from "../core/optimizer.ts";
 import { ContextError, OptionError } from "../core/errors.ts";
 import type { HookTurn } from "../core/interventions.ts";
 import type { GroupAssignment } from "../core/verbs.ts";

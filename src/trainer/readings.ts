@@ -1,7 +1,7 @@
 // What hooks read of a step: loss, norms, outputs, activations and the epoch's averages. Values stay on the device until a
 // hook reads them; engines that cannot read synchronously read them in `settle`, before the event.
 import type { HostArray, TypedArray } from "../core/arrays.ts";
-import type { Metrics } from "../core/context.types.ts";
+import type { Metrics } from "../core/context.ts";
 import { ContextError } from "../core/errors.ts";
 import type { HostTensors, MaybePromise } from "../core/model.ts";
 import { chain } from "../core/maybe.ts";

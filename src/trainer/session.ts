@@ -1,5 +1,5 @@
 // A session: everything that a started trainer works with. Made with the engine at the first call, freed by `close()`.
-import type { UpdateFn } from "../core/context.types.ts";
+import type { UpdateFn } from "../core/optimizer.ts";
 import type { DeviceTensors } from "../core/inspection.ts";
 import type { HostTensors, Loss, MaybePromise } from "../core/model.ts";
 import type { NameFilter } from "../core/names.ts";

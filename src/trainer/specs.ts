@@ -1,5 +1,5 @@
 // Program specs: what a step's programs are made of now, and the settings of hooks that change it.
-import type { UpdateFn } from "../core/context.types.ts";
+import type { UpdateFn } from "../core/optimizer.ts";
 import { ContextError } from "../core/errors.ts";
 import { measure, samplesIn } from "../core/arrays.ts";
 import type { HostBatch, Loss, WeighFn } from "../core/model.ts";

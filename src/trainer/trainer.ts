@@ -4,7 +4,7 @@ import { type ArrayInput, type HostArray, sizeOf, toBatch } from "../core/arrays
 import type { LoadedStateDict, LoadStateDictOptions } from "../checkpoint/formats/state-dict.ts";
 import { Limits, batchesAllowed } from "../core/loop/counters.ts";
 import { boundaryRule, type Cadence } from "../core/cadence.ts";
-import type { ContextOf } from "../core/context.types.ts";
+import type { ContextOf } from "../core/context.ts";
 import { type Disposer, HookRegistry, type OnArguments, addFunction } from "../core/registry/registry.ts";
 import { ContextError } from "../core/errors.ts";
 import { evaluateOnce } from "../core/loop/evaluate.ts";

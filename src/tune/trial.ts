@@ -1,5 +1,5 @@
 // The trial that a trial function gets, and one attempt at running it, in whichever process.
-import type { ContextOf } from "../core/context.types.ts";
+import type { ContextOf } from "../core/context.ts";
 import { OptionError } from "../core/errors.ts";
 import { levelOf } from "../core/events.ts";
 import { CheckedHook } from "../core/registry/checked-hook.ts";

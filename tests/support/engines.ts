@@ -3,7 +3,7 @@ import { makeJaxpr } from "@jax-js/jax";
 import type { Engine, Tensor } from "hookline";
 import { freeAll, type Buffer, type Tree } from "../../src/engines/engine.ts";
 import { selectEngine } from "../../src/engines/select.ts";
-import { testEngine } from "../../src/testing/engine.ts";
+import { testEngine } from "../../src/testing/tiny.ts";
 
 const around = (inner: Engine, changes: Partial<Engine>): Engine => ({
   name: inner.name,

@@ -1,5 +1,5 @@
 // A registry over a run without an engine: for tests of hooks, their order and their dispatch alone.
-import type { LiveOptimizer } from "../../src/core/context.types.ts";
+import type { LiveOptimizer } from "../../src/core/optimizer.ts";
 import { HookRegistry } from "../../src/core/registry/registry.ts";
 import { Run, type RunHost } from "../../src/core/loop/run.ts";
 

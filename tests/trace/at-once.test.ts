@@ -6,7 +6,7 @@ import { cosine } from "hookline/optim";
 import { tinyData, tinyTrainer } from "hookline/testing";
 import { describe, expect, test } from "vitest";
 import { selectEngine } from "../../src/engines/select.ts";
-import { testEngine } from "../../src/testing/engine.ts";
+import { testEngine } from "../../src/testing/tiny.ts";
 import { tempDir } from "../support/temp-dir.ts";
 
 const batch = tinyData(4);

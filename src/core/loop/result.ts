@@ -1,6 +1,6 @@
 // What `fit` resolves to.
 import type { Intervention } from "../interventions.ts";
-import type { Metrics, RunStatus } from "../context.types.ts";
+import type { Metrics, RunStatus } from "../context.ts";
 import type { HookReport } from "../registry/hook-report.ts";
 import type { HookFailure, HookRegistry } from "../registry/registry.ts";
 import type { HistoryEntry, Run } from "./run.ts";

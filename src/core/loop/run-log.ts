@@ -1,5 +1,5 @@
 // The metrics of a run: the latest value of each, and what waits for the next boundary that logs.
-import type { Metrics } from "../context.types.ts";
+import type { Metrics } from "../context.ts";
 import type { Media } from "../media.ts";
 
 export class RunLog {

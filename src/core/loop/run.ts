@@ -1,7 +1,8 @@
 // The live state of a run: counters, the current step and batch, and what hooks have requested.
 import type { HostArray } from "../arrays.ts";
 import type { Moment } from "../cadence.ts";
-import type { LiveOptimizer, Metrics, Phase, RunStatus } from "../context.types.ts";
+import type { Metrics, Phase, RunStatus } from "../context.ts";
+import type { LiveOptimizer } from "../optimizer.ts";
 import { Clock, epochIdx } from "./counters.ts";
 import type { Turn } from "../registry/dispatch.ts";
 import { Audit, type HookTurn, type Intervention } from "../interventions.ts";

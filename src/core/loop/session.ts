@@ -4,7 +4,8 @@
 import type { HostArray } from "../arrays.ts";
 import type { HookRequest } from "../interventions.ts";
 import type { GroupAssignment } from "../verbs.ts";
-import type { Metrics, UpdateFn } from "../context.types.ts";
+import type { Metrics } from "../context.ts";
+import type { UpdateFn } from "../optimizer.ts";
 import type { Activations, DeviceTensors, Diagnosis, Grads, ParamsView, Probe, ProbeRequest } from "../inspection.ts";
 import { ContextError } from "../errors.ts";
 import type { BuiltinEvent } from "../events.ts";

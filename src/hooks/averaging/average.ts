@@ -1,6 +1,6 @@
 // A running average of the parameters that stays on the engine: what ema and swa share.
 import { boundaryEvent, type Cadence } from "../../core/cadence.ts";
-import type { ContextOf } from "../../core/context.types.ts";
+import type { ContextOf } from "../../core/context.ts";
 import type { ComputeFn, DeviceTensors, ParamsView } from "../../core/inspection.ts";
 import type { Hook, HookState } from "../../core/hook.ts";
 import type { HostTensors } from "../../core/model.ts";

@@ -1,6 +1,6 @@
 // ema: an exponential moving average of the parameters, kept on the engine and swapped in for evaluations.
 import { checkCadence, type Cadence, type CadenceOptions, type Quantity } from "../../core/cadence.ts";
-import type { ContextOf } from "../../core/context.types.ts";
+import type { ContextOf } from "../../core/context.ts";
 import type { Hook } from "../../core/hook.ts";
 import { component } from "../../core/component.ts";
 import { is } from "../../core/options.ts";

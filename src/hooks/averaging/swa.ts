@@ -1,6 +1,6 @@
 // swa: stochastic weight averaging, the mean of the parameters over the last part of the run.
 import { checkCadence, type Cadence, type CadenceOptions, type Quantity } from "../../core/cadence.ts";
-import type { ContextOf } from "../../core/context.types.ts";
+import type { ContextOf } from "../../core/context.ts";
 import type { Hook } from "../../core/hook.ts";
 import { component } from "../../core/component.ts";
 import { is } from "../../core/options.ts";

@@ -1,7 +1,7 @@
 // earlyStopping: ends the run when a metric stops improving, and can restore the best parameters.
 import { printLine, warnUser } from "../../platform/print.ts";
 import type { Cadence } from "../../core/cadence.ts";
-import type { ContextOf } from "../../core/context.types.ts";
+import type { ContextOf } from "../../core/context.ts";
 import type { DeviceTensors } from "../../core/inspection.ts";
 import { component } from "../../core/component.ts";
 import { OptionError } from "../../core/errors.ts";

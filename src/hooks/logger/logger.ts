@@ -1,6 +1,6 @@
 // logger: sends what each boundary logs to any number of backends. A backend that fails does not affect the others.
 import { checkCadence, type Cadence } from "../../core/cadence.ts";
-import type { ContextOf } from "../../core/context.types.ts";
+import type { ContextOf } from "../../core/context.ts";
 import { LockLostError } from "../../core/errors.ts";
 import type { Hook } from "../../core/hook.ts";
 import { component } from "../../core/component.ts";

@@ -1,7 +1,7 @@
 // What loggers record about a run: its settings and where it runs, without anything that looks like a secret.
 import { numberToJson } from "../../runs/exact-json.ts";
 import { thisProcess } from "../../runs/liveness.ts";
-import type { ContextOf } from "../../core/context.types.ts";
+import type { ContextOf } from "../../core/context.ts";
 import { OptionError } from "../../core/errors.ts";
 import type { Json } from "../../core/options.ts";
 import type { Optimizer } from "../../core/optimizer.ts";

@@ -1,6 +1,6 @@
 // modelCheckpoint: saves checkpoints at intervals or when a metric improves, and removes old ones.
 import type { Cadence } from "../../core/cadence.ts";
-import type { ContextOf } from "../../core/context.types.ts";
+import type { ContextOf } from "../../core/context.ts";
 import { component } from "../../core/component.ts";
 import { CheckpointError, OptionError } from "../../core/errors.ts";
 import type { Hook } from "../../core/hook.ts";

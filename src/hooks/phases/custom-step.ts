@@ -1,6 +1,6 @@
 // customStep: replaces the optimizer's update by your own function, for all or part of the run.
 import { checkCadence, type Quantity } from "../../core/cadence.ts";
-import type { UpdateFn } from "../../core/context.types.ts";
+import type { UpdateFn } from "../../core/optimizer.ts";
 import type { Hook } from "../../core/hook.ts";
 import { component } from "../../core/component.ts";
 import { is } from "../../core/options.ts";

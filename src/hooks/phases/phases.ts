@@ -1,6 +1,6 @@
 // Settings that change at points of the run: what freeze, customStep, lossSchedule and accumulateSchedule share.
 import { checkCadence, type Quantity } from "../../core/cadence.ts";
-import type { ContextOf } from "../../core/context.types.ts";
+import type { ContextOf } from "../../core/context.ts";
 import type { Hook } from "../../core/hook.ts";
 import { checkOptions, is, type Check } from "../../core/options.ts";
 

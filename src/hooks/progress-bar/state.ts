@@ -1,5 +1,5 @@
 // The state of a run as a progress bar shows it.
-import type { ContextOf } from "../../core/context.types.ts";
+import type { ContextOf } from "../../core/context.ts";
 import { evalLoaderNames, selectNames, type NameFilter } from "../../core/names.ts";
 import type { EvalProgress, Progress } from "./lines.ts";
 import { Pace } from "../../terminal/eta.ts";

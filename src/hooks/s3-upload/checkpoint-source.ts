@@ -2,7 +2,7 @@
 import { GoneError } from "./upload-queue.ts";
 import { CheckpointError } from "../../core/errors.ts";
 import type { SavedCheckpoint } from "../../core/saving.ts";
-import type { ContextOf } from "../../core/context.types.ts";
+import type { ContextOf } from "../../core/context.ts";
 import { builtinOrNone } from "../../platform/builtin.ts";
 import { MANIFEST, manifestText } from "../../checkpoint/manifest.ts";
 import type { PartSource } from "./part-reader.ts";

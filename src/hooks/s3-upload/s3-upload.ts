@@ -1,5 +1,5 @@
 // s3Upload: copies checkpoints to an S3 bucket in the background.
-import type { ContextOf } from "../../core/context.types.ts";
+import type { ContextOf } from "../../core/context.ts";
 import type { Hook } from "../../core/hook.ts";
 import { component } from "../../core/component.ts";
 import { is } from "../../core/options.ts";
