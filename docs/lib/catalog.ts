@@ -1,7 +1,7 @@
 // Every component that a config can name, with its options: what is checked, and what the sources say of it.
 import type { Check, Kind } from "../../src/core/options.ts";
 import { rulesOf } from "../../src/experiment/build/kinds.ts";
-import { OWN_KINDS, SWEEP_KINDS as KINDS } from "../../src/tune/sweep/sweep-kinds.ts";
+import { OWN_KINDS, SWEEP_KINDS as KINDS } from "../../src/tune/sweep/build-sweep.ts";
 import { componentDocs } from "./doc-comments.ts";
 
 export interface CatalogOption {

@@ -1,5 +1,5 @@
 // docs/components.md: every component that a config can name, and its options.
-import { SWEEP_KINDS as KINDS } from "../../src/tune/sweep/sweep-kinds.ts";
+import { SWEEP_KINDS as KINDS } from "../../src/tune/sweep/build-sweep.ts";
 import { catalog, kinds, type CatalogEntry, type CatalogOption } from "./catalog.ts";
 
 const TITLES: Readonly<Record<(typeof kinds)[number], string>> = {

@@ -62,7 +62,7 @@ class FileJournal implements Journal {
     if (!found) return;
     const fd = this.#fs.openSync(this.#file, "a");
     try {
-      // A torn last line is cut off: its controller was killed before anyone acted on it.
+      // A torn last line is truncated: its controller was killed before anyone acted on it.
       lock.fence.check();
       this.#fs.ftruncateSync(fd, this.#length);
       this.#fs.fsyncSync(fd);

@@ -167,6 +167,8 @@ function parseStates(file: string, text: string): SavedStates {
   try {
     return JSON.parse(text) as SavedStates;
   } catch (cause) {
-    throw new StudyError(`Study: ${file} is damaged. Remove it, and the hooks begin anew.`, { cause });
+    throw new StudyError(`Study: ${file} is damaged. Remove it, and the hooks start without their saved state.`, {
+      cause,
+    });
   }
 }

@@ -53,6 +53,6 @@ test("trials that go beyond the scheduler's steps: one warning, with both number
   expect(warnings).toEqual([]);
   await run(12);
   expect(warnings).toEqual([
-    "asha: trial 0 has reported step 12, and `maxSteps` is 9: from there on no trial is ended early. Let `maxSteps` be the steps that a whole trial reports; those of a training are its optimizer steps, not its epochs.",
+    "asha: trial 0 reported step 12, but `maxSteps` is 9: beyond it no trial is ended early. Set `maxSteps` to the steps that a whole trial reports; a training reports optimizer steps, not epochs.",
   ]);
 });

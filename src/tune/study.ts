@@ -151,7 +151,7 @@ export class Study<const S extends Space | SpaceTree = SpaceTree> {
     if (!this.#asked.has(number)) {
       const open = [...this.#asked].join(", ") || "none";
       throw new ContextError(
-        `tell(${number}): this trial was not asked for, or was told of already. Open trials: ${open}.`,
+        `tell(${number}): this trial was not asked for, or its result is known already. Open trials: ${open}.`,
       );
     }
     const store = this.#open();
@@ -161,7 +161,7 @@ export class Study<const S extends Space | SpaceTree = SpaceTree> {
       const missing = this.#plan.objectives.find(({ metric }) => values[metric] === undefined);
       if (missing) {
         const known = Object.keys(values).join(", ") || "nothing";
-        throw new StudyError(`tell(${number}): the objective \`${missing.metric}\` is missing. Told: ${known}.`);
+        throw new StudyError(`tell(${number}): the objective \`${missing.metric}\` is missing. Got: ${known}.`);
       }
       store.write({ type: "completed", trial: number, result: values });
     }

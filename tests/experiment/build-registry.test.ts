@@ -9,7 +9,7 @@ import { describe, expect, test } from "vitest";
 import type { Component } from "../../src/core/component.ts";
 import { is, type Kind } from "../../src/core/options.ts";
 import { rulesOf } from "../../src/experiment/build/kinds.ts";
-import { SWEEP_KINDS as KINDS } from "../../src/tune/sweep/sweep-kinds.ts";
+import { SWEEP_KINDS as KINDS } from "../../src/tune/sweep/build-sweep.ts";
 
 /** Exports that make nothing a config could use, and why. */
 const NO_COMPONENTS = new Set<unknown>([

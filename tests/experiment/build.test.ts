@@ -10,7 +10,7 @@ import { BuildContext } from "../../src/experiment/build/build-context.ts";
 import { ConfigError } from "../../src/experiment/config/config-error.ts";
 import { readConfig, type ReadConfigOptions } from "../../src/experiment/config/read-config.ts";
 import type { Kind } from "../../src/core/options.ts";
-import { SWEEP_KINDS as KINDS } from "../../src/tune/sweep/sweep-kinds.ts";
+import { SWEEP_KINDS as KINDS } from "../../src/tune/sweep/build-sweep.ts";
 import { tempDir } from "../support/temp-dir.ts";
 
 const OWN = `

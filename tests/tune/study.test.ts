@@ -307,9 +307,9 @@ describe("ask and tell", () => {
     const second = studyOf({ dir });
     expect(second.ask()).toEqual(b);
     expect(() => second.tell(0, { loss: 1 })).toThrow(
-      "tell(0): this trial was not asked for, or was told of already. Open trials: 1.",
+      "tell(0): this trial was not asked for, or its result is known already. Open trials: 1.",
     );
-    expect(() => second.tell(1, { los: 1 })).toThrow("tell(1): the objective `loss` is missing. Told: los.");
+    expect(() => second.tell(1, { los: 1 })).toThrow("tell(1): the objective `loss` is missing. Got: los.");
     second.tell(1, new Error("no"));
     expect(second.trials[1]).toMatchObject({ status: "failed", reason: "no" });
     second.close();

@@ -74,7 +74,7 @@ describe("found before the first trial", () => {
     const folds = CONFIG.replace(/split: .*/, "split: { use: kFold, folds: 2, val: 0.2 }");
     expect(await refusal({ config: folds })).toContain("A sweep trains on one split, but `split` makes folds.");
     const without = CONFIG.replace(/split: .*/, "split: { use: holdout, val: 0 }").replace(/ {2}- .*modelCh.*\n/, "");
-    expect(await refusal({ config: without })).toContain("There is no data to validate on, of which `val/loss`");
+    expect(await refusal({ config: without })).toContain("`val/loss` needs data to validate on, and there is none");
   });
 });
 

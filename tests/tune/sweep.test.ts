@@ -116,7 +116,7 @@ describe("what is wrong is told at its place", () => {
       "an objective of data that there is not",
       "./hookline.yaml",
       "{ use: ./hookline.yaml, split: null, hooks: [] }",
-      "objective: There is no data to validate on, of which `val/loss` would be. Give the experiment a split: `split: { use: holdout, val: 0.1 }`.",
+      "objective: `val/loss` needs data to validate on, and there is none. Give the experiment a split: `split: { use: holdout, val: 0.1 }`.",
     ],
     ["no trial", "experiment: ./hookline.yaml\n", "", "missing `trial` (./trial.ts#train), or `experiment`"],
     [
@@ -186,7 +186,7 @@ describe("what is wrong is told at its place", () => {
       SWEEP.replace("./hookline.yaml", "{ use: ./hookline.yaml, split: { use: holdout, val: 0 }, hooks: [] }"),
       { maxEqualFailures: 1, retries: 0 },
     );
-    await expect(study).rejects.toThrow("There is no data to validate on, of which `val/loss` would be.");
+    await expect(study).rejects.toThrow("`val/loss` needs data to validate on, and there is none.");
   });
 
   test("folds, when the data is there", async () => {

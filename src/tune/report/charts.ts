@@ -7,7 +7,7 @@ import { cornersOf, html, lineOf, markOf, percent, plot, PLOT_HEIGHT, pointAt, t
 
 /** More curves than these hide each other. */
 const MOST_CURVES = 100;
-/** More corners than these cannot be told apart on a screen. */
+/** A screen cannot show more corners than these. */
 const MOST_CORNERS = 150;
 
 /** The objective over the trials, in the order in which they were suggested, and the best so far. */

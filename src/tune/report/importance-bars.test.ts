@@ -30,7 +30,7 @@ describe("importance", () => {
       "kind.size (x)",
       "kind",
       "kind.size (y)",
-      "only together",
+      "interactions",
     ]);
     expect(bars).toContain("width:60.0%");
     expect(bars).toContain("60 %");

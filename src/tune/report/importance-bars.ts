@@ -20,7 +20,7 @@ function barsOf({ parameters, interactions }: Importance): readonly Bar[] {
       name: twins(path) && condition ? `${path} (${condition.label})` : path,
       share,
     })),
-    { name: "only together", share: interactions, together: true },
+    { name: "interactions", share: interactions, together: true },
   ];
 }
 

@@ -62,7 +62,7 @@ function bestTrials(facts: Facts): Piece {
   const table = (trials: readonly TrialInfo[]): Markup => trialsTable(facts, shortColumnsOf(facts, trials), trials);
   return [
     best && section("Best parameters", "whole", html`<pre>${JSON.stringify(best.params, undefined, 2)}</pre>`),
-    front.length > 0 ? section("Trials that no other beats", "whole", table(front)) : undefined,
+    front.length > 0 ? section("Pareto front", "whole", table(front)) : undefined,
     shown.length > 0 ? section("Best trials", "whole", table(shown), note && html`<p>${note}</p>`) : undefined,
   ];
 }
@@ -74,11 +74,11 @@ function charts(facts: Facts): Piece {
   const [first, ...others] = objectives;
   return [
     objectives.map((objective) => section(`${objective.metric} over trials`, "half", historyChart(facts, objective))),
-    importance && section("What matters", "half", importanceBars(importance)),
+    importance && section("Parameter importance", "half", importanceBars(importance)),
     others.map((other) =>
       section(`${other.metric} against ${first!.metric}`, "half", frontChart(facts, first!, other)),
     ),
-    section("Parameters and what came of them", "whole", parallelChart(facts)),
+    section("Parameters and results", "whole", parallelChart(facts)),
     objectives.map((objective) => {
       const chart = curvesChart(facts, objective);
       return chart && section(`Learning curves: ${objective.metric}`, "whole", chart);

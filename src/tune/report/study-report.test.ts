@@ -15,7 +15,7 @@ describe("the report in Markdown", () => {
       "# digits",
       "## Best parameters",
       "## Best trials",
-      "## What matters",
+      "## Parameter importance",
       "## Failures",
     ]);
     const best = study.best!;
@@ -31,7 +31,7 @@ describe("the report in Markdown", () => {
 
   it("has the front of several objectives", async () => {
     const study = await exampleStudy({ trials: 30, objectives: ["val/accuracy", "parameters"] });
-    const [, front] = /## Trials that no other beats\n\n([^]*?)\n\n/.exec(studyReport(study).markdown)!;
+    const [, front] = /## Pareto front\n\n([^]*?)\n\n/.exec(studyReport(study).markdown)!;
     expect(front!.split("\n")).toHaveLength(2 + study.front.length);
   });
 

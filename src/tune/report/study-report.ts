@@ -31,14 +31,14 @@ function markdownReport(facts: Facts): string {
       .join("\n"),
   ];
   if (best) parts.push("## Best parameters", fenced(JSON.stringify(best.params, undefined, 2), "json"));
-  if (front.length > 0) parts.push("## Trials that no other beats", table(facts, front));
+  if (front.length > 0) parts.push("## Pareto front", table(facts, front));
   if (ranked.length > 0) {
     const shown = ranked.slice(0, BEST);
     const note = rankNote(shown, study.objectives);
     parts.push("## Best trials", table(facts, shown), ...(note === undefined ? [] : [note]));
   }
   if (importance)
-    parts.push("## What matters", fenced(importanceText(importance), ""), escape(importanceNote(importance)));
+    parts.push("## Parameter importance", fenced(importanceText(importance), ""), escape(importanceNote(importance)));
   if (failures.length > 0) {
     const lines = failures.map(({ message, trials }) => `- ${trialList(trials)}: ${escape(shorten(message))}`);
     parts.push("## Failures", lines.join("\n"));

@@ -54,7 +54,7 @@ describe("grid", () => {
     [
       { rate: uniform(0, 1) },
       { points: { rat: 2 } },
-      "`points` names `rat`, which is no number in the space. Did you mean `rate`?",
+      "`points` names `rat`, which is not a number in the space. Did you mean `rate`?",
     ],
     [{ a: choice([1, 2]) }, { points: { a: 2 } }, "`points` names `a`, which is a choice: all its options are tried."],
     [{ a: int(0, 2 ** 40), b: int(0, 2 ** 40) }, {}, "which is too many"],

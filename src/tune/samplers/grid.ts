@@ -69,7 +69,7 @@ function axesOf(space: Space, points: GridOptions["points"]): Axes {
     if (!paths.includes(path)) {
       const why = space.parameters.some((p) => p.path === path)
         ? "is a choice: all its options are tried"
-        : "is no number in the space";
+        : "is not a number in the space";
       throw new OptionError(`grid: \`points\` names \`${path}\`, which ${why}.${didYouMean(path, paths)}`, {
         option: "points",
       });

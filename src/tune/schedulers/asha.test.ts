@@ -51,7 +51,7 @@ describe("asha", () => {
       scheduler.decide(own, own.reports.at(-1)!, [...others, own], of);
     expect(decide(reported(9, [1.5]))).toEqual({
       kind: "prune",
-      reason: "place 2 of 4 at step 1 by `loss`; the first 1 go on",
+      reason: "place 2 of 4 at step 1 by `loss`; the first 1 continue",
     });
     expect(decide(reported(9, [0.5, 99]))).toEqual({ kind: "continue" });
     // From step 2 to 4: it comes to rung 3 with what it has at 4.
@@ -71,7 +71,7 @@ describe("asha", () => {
       ],
     };
     expect(decide(late)).toMatchObject({ kind: "prune", reason: expect.stringContaining("at step 1") });
-    expect(decide(reported(9, [NaN]))).toEqual({ kind: "prune", reason: "`loss` is no finite number" });
+    expect(decide(reported(9, [NaN]))).toEqual({ kind: "prune", reason: "`loss` is not finite" });
     expect(decide(reported(9, [99]), { ...study, objectives: [{ metric: "loss", mode: "max" }] })).toEqual({
       kind: "continue",
     });

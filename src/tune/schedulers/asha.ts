@@ -50,11 +50,11 @@ function makeAsha(options: AshaOptions): Scheduler {
           .filter((loss) => loss !== undefined);
         const places = Math.max(1, Math.floor((others.length + 1) / factor));
         const place = others.filter((loss) => loss < own).length + 1;
-        if (own === Infinity) return { kind: "prune", reason: `\`${objective.metric}\` is no finite number` };
+        if (own === Infinity) return { kind: "prune", reason: `\`${objective.metric}\` is not finite` };
         if (place <= places) continue;
         return {
           kind: "prune",
-          reason: `place ${place} of ${others.length + 1} at step ${rung} by \`${objective.metric}\`; the first ${places} go on`,
+          reason: `place ${place} of ${others.length + 1} at step ${rung} by \`${objective.metric}\`; the first ${places} continue`,
         };
       }
       return { kind: "continue" };

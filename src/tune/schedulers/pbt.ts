@@ -17,7 +17,7 @@ export interface PbtOptions {
   readonly quantile?: number;
   /** A number is multiplied by one of these. Default [0.8, 1.2]. Options of a choice have no order: they change by `resample`. */
   readonly perturb?: readonly number[];
-  /** The probability that a parameter is drawn anew instead. Default 0.25. */
+  /** The probability that a parameter is resampled instead. Default 0.25. */
   readonly resample?: number;
   /** Default 0. */
   readonly seed?: number;
@@ -98,8 +98,8 @@ function explore(space: Space, params: Params, rng: Rng, factors: readonly numbe
   return space.build((parameter) => {
     const value = values[parameter.index];
     // All three are drawn whether they are used or not, so that the draws of one parameter do not affect another's.
-    const [anew, factor, unit] = [rng.next() < resample, factors[rng.int(factors.length)]!, rng.next()];
-    if (value === undefined || anew) return valueAt(parameter, unit);
+    const [resampled, factor, unit] = [rng.next() < resample, factors[rng.int(factors.length)]!, rng.next()];
+    if (value === undefined || resampled) return valueAt(parameter, unit);
     if (parameter.kind === "choice") return value;
     const { domain } = parameter;
     const moved = domain.clamp(value * factor);

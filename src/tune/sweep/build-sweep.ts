@@ -4,7 +4,7 @@ import { prepareComponent, prepareOptions, withoutNulls } from "../../experiment
 import { BuildContext, isMap } from "../../experiment/build/build-context.ts";
 import { FILE_KEYS } from "../../experiment/build/build-experiment.ts";
 import { isModuleSpecifier } from "../../experiment/config/modules.ts";
-import { rulesOf } from "../../experiment/build/kinds.ts";
+import { CONFIG_KINDS, type Kinds, hasMethods, rulesOf } from "../../experiment/build/kinds.ts";
 import { builtin } from "../../platform/builtin.ts";
 import { loadTrial } from "../runners/load-trial.ts";
 import type { Runner } from "../runners/runner.ts";
@@ -12,19 +12,43 @@ import type { Space } from "../space/space.ts";
 import { planStudy, STUDY_CHECKS, type StudyOptions, type StudyPlan } from "../study-options.ts";
 import { checkExperiment, trainingHooks } from "./preflight-sweep.ts";
 import type { SweepDocument } from "./read-sweep.ts";
-import { OWN_KINDS, SWEEP_KINDS } from "./sweep-kinds.ts";
 import { SWEEP_FILE } from "./sweep-record.ts";
 import { is, type Check } from "../../core/options.ts";
 import type { Hook } from "../../core/hook.ts";
 import type { HookSource } from "../module-hooks.ts";
 import { spaceFromConfig } from "../space/space-data.ts";
 import { pathInSweep } from "./trial-config.ts";
+import { componentsIn } from "../../core/component.ts";
 
 type Map = Readonly<Record<string, unknown>>;
 type Made = StudyOptions<Space> & { readonly experiment?: unknown };
 
-/** Components that also get what no config says: the space, the seed, the directory. */
-const GIVEN = Object.keys(OWN_KINDS) as (keyof typeof OWN_KINDS)[];
+/** The kinds of components that only a sweep can name. They also get what no config says: the space, the seed, the directory. */
+export const OWN_KINDS = {
+  sampler: {
+    what: "a sampler",
+    looks: "an object with a `name` and `suggest`",
+    test: (value) => hasMethods(value, "suggest"),
+    load: async () => componentsIn(await import("../index.ts"), "sampler"),
+  },
+  scheduler: {
+    what: "a scheduler",
+    looks: "an object with a `name` and `decide`",
+    test: (value) => hasMethods(value, "decide"),
+    load: async () => componentsIn(await import("../index.ts"), "scheduler"),
+  },
+  runner: {
+    what: "a runner",
+    looks: "an object with `open`, `run` and `close`",
+    test: (value) => hasMethods(value, "open", "run", "close"),
+    load: async () => componentsIn(await import("../index.ts"), "runner"),
+  },
+} satisfies Kinds;
+
+/** All kinds of components that a sweep can name. */
+export const SWEEP_KINDS = { ...CONFIG_KINDS, ...OWN_KINDS };
+
+const OWN_KIND_NAMES = Object.keys(OWN_KINDS) as (keyof typeof OWN_KINDS)[];
 const DEFAULT_NAME = "study";
 
 const { signals: _signals, warn: _warn, ...study } = STUDY_CHECKS;
@@ -44,7 +68,7 @@ export async function buildSweep(sweep: SweepDocument): Promise<StudyOptions<Spa
   const context = new BuildContext(doc, SWEEP_KINDS);
   const config = withoutNulls(doc.value);
   const space = config["space"] === undefined ? undefined : readSpace(context, config["space"]);
-  const skipped: readonly string[] = ["space", "hooks", ...GIVEN, ...FILE_KEYS];
+  const skipped: readonly string[] = ["space", "hooks", ...OWN_KIND_NAMES, ...FILE_KEYS];
   const name = typeof config["name"] === "string" ? config["name"] : DEFAULT_NAME;
   const rest = Object.entries({ dir: `runs/${name}`, ...config }).filter(([key]) => !skipped.includes(key));
   const rules = { owner: "sweep", checks: SWEEP_CHECKS };
@@ -78,7 +102,7 @@ async function partsOf(
 ): Promise<Pick<StudyOptions, "sampler" | "scheduler" | "runner" | "hooks">> {
   const parts: Record<string, unknown> = {};
   // Without a space no sampler can be made; the space's own problem is known already.
-  for (const kind of space ? GIVEN : []) {
+  for (const kind of space ? OWN_KIND_NAMES : []) {
     if (config[kind] === undefined) continue;
     const value = await withSeed(kind, config[kind], config["seed"]);
     const recipe = await prepareComponent(context, kind, value, [kind], { space, directory });

@@ -11,8 +11,7 @@ import { builtin } from "../../platform/builtin.ts";
 import { StudyError, TrialPruned } from "../study-errors.ts";
 import { type Trial, type TrialFunction, trialHook } from "../trial.ts";
 import type { Result } from "../types.ts";
-import { CHECKS_HOOK, TRIAL_HOOK } from "./preflight-sweep.ts";
-import { checkSplit } from "./check-objectives.ts";
+import { CHECKS_HOOK, TRIAL_HOOK, checkSplit } from "./preflight-sweep.ts";
 import { SWEEP_FILE, type SweepRecord, readRecord, recordedExperiment } from "./sweep-record.ts";
 import { trialConfig } from "./trial-config.ts";
 

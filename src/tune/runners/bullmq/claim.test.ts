@@ -61,3 +61,25 @@ test("a holder that has died loses it at once", async () => {
 test.runIf(process.platform === "linux")("also when another process has its pid now", async () => {
   expect(await taken(claim("old", { started: "1" }))).toBe("new");
 });
+
+test("a claim that someone overwrites again and again stays the controller's; another controller's does not", async () => {
+  const signer = new Signer(undefined);
+  const texts = ["forged once", "forged twice", "forged three times"];
+  let text = texts.shift()!;
+  const client = {
+    get: async () => text,
+    async eval(_script: string, _keys: number, _key: string, mine: string, _ms: number, replaced: string) {
+      // Someone writes between the reading and the taking.
+      const forged = texts.shift();
+      if (forged !== undefined) text = forged;
+      if (text !== mine && text !== replaced) return 0;
+      text = mine;
+      return 1;
+    },
+  } as unknown as Redis;
+  const key = new ClaimKey(client, "key", signer, new Inbox(signer, new DroppedMessages("test", () => undefined)));
+  expect(await key.renew(claim("ours"))).toBe(true);
+  expect((await key.read())?.run).toBe("ours");
+  text = stringifyExact(claim("other"));
+  expect(await key.renew(claim("ours"))).toBe(false);
+});

@@ -22,6 +22,8 @@ export interface Claim extends ProcessMark {
 }
 
 const LOOK_EVERY_MS = 200;
+/** After this many attempts to overwrite an invalid claim, the next check of the controller tries again. */
+const MAX_RENEWALS = 20;
 
 /** Takes the key when it is free or its value is `ARGV[3]`, or renews it when it is ours. Only a string is a claim. */
 const TAKE = `local kind = redis.call("type", KEYS[1])["ok"]
@@ -67,12 +69,19 @@ export class ClaimKey {
     }
   }
 
-  /** Returns whether it is still ours. Takes it again where Redis has lost it, or someone has overwritten it. */
+  /**
+   * Returns whether the study is still ours: false only when another controller holds a valid claim. Takes the key again
+   * where Redis has lost it, or someone has overwritten it, who may do so again between the reading and the taking.
+   */
   async renew(claim: Claim): Promise<boolean> {
-    if (await this.#set(claim)) return true;
-    const text = await this.#text();
-    if (text !== undefined && this.#inbox.claim(this.#key, text)) return false;
-    return this.#set(claim, text);
+    let replaced = "";
+    for (let i = 0; i < MAX_RENEWALS; i++) {
+      if (await this.#set(claim, replaced)) return true;
+      const text = await this.#text();
+      if (text !== undefined && this.#inbox.claim(this.#key, text)) return false;
+      replaced = text ?? "";
+    }
+    return true;
   }
 
   async release(claim: Claim): Promise<void> {
@@ -85,7 +94,7 @@ export class ClaimKey {
     return text === undefined ? undefined : this.#inbox.claim(this.#key, text);
   }
 
-  async #set(claim: Claim, replaced = ""): Promise<boolean> {
+  async #set(claim: Claim, replaced: string): Promise<boolean> {
     return (await this.#client.eval(TAKE, 1, this.#key, this.#textOf(claim), claim.lockMs, replaced)) === 1;
   }
 

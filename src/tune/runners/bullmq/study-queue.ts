@@ -251,7 +251,7 @@ export class StudyQueue {
     if (!this.#attempts.all.includes(attempt)) return;
     if (attempt.worker === undefined || this.#isOvertaken) {
       this.#attempts.withdraw(attempt);
-      // If a worker has just taken the job, it is told that the attempt is gone.
+      // A worker that has just taken the job gets `gone` as its first answer.
       void this.#queue.remove(attempt.jobId).catch(() => undefined);
       return;
     }
