@@ -1,4 +1,4 @@
-// hookline worker: runs trials of a study that is controlled elsewhere.
+// hookline worker: runs trials of a study whose controller is another process.
 import { currentPlatform, EXIT_CODES } from "../platform/platform.ts";
 import { keyOfEnvironment } from "../tune/runners/bullmq.ts";
 import { work } from "../tune/runners/bullmq/worker.ts";
@@ -30,7 +30,7 @@ interface Flags {
   readonly allow?: readonly string[];
 }
 
-/** Trials have ten seconds to write a checkpoint; then there is Redis to be told. */
+/** Milliseconds. Trials have ten seconds to write a checkpoint; then Redis must be informed. */
 const SIGNAL_GRACE = 15_000;
 
 /** Until a signal ends it. */

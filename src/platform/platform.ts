@@ -54,7 +54,7 @@ function nodePlatform(process: NodeProcess): Platform {
       let firstAt: number | undefined;
       let over = false;
       let watchdog: ReturnType<typeof setTimeout> | undefined;
-      /** A hanging disk or hook must not keep a process alive that was told to stop. */
+      /** A hanging disk or hook must not keep a stopping process alive. */
       const watch = (signal: string, code: number): void => {
         const giveUp = (): never => {
           this.warn(`the run has not ended ${grace} ms after ${signal} (\`signalGrace\`): the process exits`);

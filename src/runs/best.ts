@@ -1,5 +1,4 @@
-// The best value of each metric of a run, kept while records come: run.json states it, so that nobody reads a whole log
-// for it.
+// The best value of each metric, updated with every record. run.json states it, so that a list of runs need not read logs.
 import { directionOf } from "../core/names.ts";
 import { numberFromJson } from "./exact-json.ts";
 import type { RunLog } from "./read-run.ts";
@@ -19,7 +18,7 @@ export class BestValues {
   readonly #best = new Map<string, BestValue>();
   /** Of every metric, also of those that have no best. */
   readonly #latest = new Map<string, number>();
-  /** Names are few and come with every record, so each is looked at once. */
+  /** Cached: the same few names come with every record. */
   readonly #hasBest = new Map<string, boolean>();
 
   /** Those in a run.json. */

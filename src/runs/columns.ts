@@ -1,9 +1,9 @@
-// What was read of a run so far: a growing array for each field of the records, and rows and values for each metric.
+// The records read so far as columns: a growing array for each field, and rows and values for each metric.
 import { FIELDS } from "./log-lines.ts";
 
 const FIRST_ROOM = 64;
 
-/** The array itself, or one of twice the length that begins like it. */
+/** The array itself, or a copy of twice its length. */
 function withRoom(array: Float64Array, length: number): Float64Array {
   if (length <= array.length) return array;
   const larger = new Float64Array(Math.max(FIRST_ROOM, length, 2 * array.length));
@@ -14,7 +14,7 @@ function withRoom(array: Float64Array, length: number): Float64Array {
 /** One key of the records. */
 class Column {
   readonly name: string;
-  /** As it stands in a line: `"loss":` */
+  /** As it is in a line: `"loss":` */
   readonly key: Uint8Array;
   /** The key that followed this one last time: most lines have the same keys in the same order. */
   next = 0;
@@ -46,7 +46,7 @@ export class Columns {
   readonly #places = new Map<string, number>();
   rows = 0;
   readonly fields: Float64Array[] = FIELDS.map(() => new Float64Array(0));
-  /** A line's keys and values, until the line has proved to be whole. */
+  /** Keys and values of the current line, until it turns out to be complete. */
   keys = new Int32Array(FIRST_ROOM);
   values: Float64Array = new Float64Array(FIRST_ROOM);
 
@@ -54,7 +54,7 @@ export class Columns {
     for (const name of FIELDS) this.place(name);
   }
 
-  /** The place of a key's column, which is made when there is none. */
+  /** The index of a key's column, which is created if there is none. */
   place(name: string): number {
     let place = this.#places.get(name);
     if (place === undefined) {
@@ -75,7 +75,7 @@ export class Columns {
     return this.list.filter(({ count }, place) => count > 0 && place >= FIELDS.length).map(({ name }) => name);
   }
 
-  /** Notes one value of the line at hand: the `index`-th. */
+  /** Stores value number `index` of the current line. */
   note(index: number, place: number, value: number): void {
     if (index === this.keys.length) {
       this.values = withRoom(this.values, index + 1);
@@ -87,7 +87,7 @@ export class Columns {
     this.values[index] = value;
   }
 
-  /** Takes the `count` values that were noted as a record; false, and nothing taken, when there is no step among them. */
+  /** Appends the stored `count` values as a record. Returns false, and appends nothing, if there is no step among them. */
   commit(count: number): boolean {
     const row = this.rows;
     const { fields, keys, values } = this;

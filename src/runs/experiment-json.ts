@@ -12,7 +12,7 @@ type Fs = ReturnType<typeof process.getBuiltinModule<"node:fs">>;
 const { file: FILE, schema: SCHEMA, version: VERSION } = FORMATS.experiment;
 const OWNER = "An experiment's directory";
 
-/** What does not change while the run goes on; results.json has the rest. */
+/** What does not change during the run; results.json has the rest. */
 export interface ExperimentRecord {
   readonly schema: typeof SCHEMA;
   readonly version: number;

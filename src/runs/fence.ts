@@ -1,4 +1,4 @@
-// Fencing: whoever writes to a locked directory checks, right before each commit, that the lock is still its own.
+// Fencing: a writer to a locked directory checks, right before each commit, that it still owns the lock.
 import { LockLostError } from "../core/errors.ts";
 import type { LockMark } from "../core/saving.ts";
 import { builtin } from "../platform/builtin.ts";
@@ -18,7 +18,7 @@ export class Fence {
     this.mark = mark;
   }
 
-  /** Throws a LockLostError once the lock is gone or another process's, and from then on always. */
+  /** Throws a LockLostError once the lock is gone or owned by another process, and on every later call. */
   check(): void {
     if (this.#lost) throw this.#lost;
     const { file, text } = this.mark;
@@ -33,7 +33,7 @@ export class Fence {
   }
 }
 
-/** The content of a lock file; undefined where there is none, and null for anything that is not a plain file. */
+/** The content of a lock file; undefined if there is none, null for anything that is not a plain file. */
 export function readLock(file: string): string | null | undefined {
   const fs = builtin<Fs>("The lock of a directory", "node:fs");
   try {
@@ -50,7 +50,7 @@ function holderIn(text: string | null): string {
     const { pid, host } = JSON.parse(text ?? "") as { pid?: unknown; host?: unknown };
     if (typeof pid === "number" && typeof host === "string") return `process ${pid} on ${host}`;
   } catch {
-    // Not a lock of ours: it names nobody.
+    // Not one of our locks.
   }
   return "something else";
 }

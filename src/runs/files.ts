@@ -19,7 +19,7 @@ export function readRange(fs: Pick<Fs, "readSync">, fd: number, start: number, e
   return bytes.subarray(0, done);
 }
 
-/** A stretch of the file that ends at `end`, moved towards the beginning as lines are asked for. */
+/** The lines of a file from its end, read in growing windows. */
 export class LinesFromEnd {
   readonly #fs: Pick<Fs, "readSync">;
   readonly #fd: number;
@@ -46,7 +46,7 @@ export class LinesFromEnd {
     }
   }
 
-  /** Only after `startOf` has been there. */
+  /** Only for ranges that `startOf` has reached. */
   text(start: number, end: number): string {
     return new TextDecoder().decode(this.#bytes.subarray(start - this.#start, end - this.#start));
   }
@@ -57,13 +57,13 @@ export class LinesFromEnd {
   }
 }
 
-/** Opens a file to be read; a link may lead anywhere, and opening a pipe would wait for ever. */
+/** Opens a file for reading. Not links, which may lead anywhere, and not pipes, whose opening would block. */
 function openPlain(fs: Fs, path: string): number {
   const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = fs.constants;
   return fs.openSync(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
 }
 
-/** The first line; not whole when the file ends before it does, or when it is longer than a header can be. */
+/** The first line. `isWhole` is false if the file ends before it does, or if it is longer than a header can be. */
 export function firstLine(fs: Fs, path: string): { readonly text: string; readonly isWhole: boolean } {
   if (!isFile(fs, path)) return { text: "", isWhole: false };
   return guardedLog(path, () => {
@@ -80,7 +80,7 @@ export function firstLine(fs: Fs, path: string): { readonly text: string; readon
 
 const CHUNK = 1024 * 1024;
 
-/** What is in the file from `start` on. Each chunk is valid until the next is asked for. */
+/** The content of a file from `start` on. Each chunk is valid until the next one is requested. */
 export function* chunksOf(fs: Fs, path: string, start: number): Generator<Uint8Array> {
   const fd = openPlain(fs, path);
   try {
@@ -119,7 +119,7 @@ function isFile(fs: Fs, path: string): boolean {
   }
 }
 
-/** Another run's file gets another name: nobody expects a new run to delete an old one's numbers. */
+/** Renames the file of another run: a new run must not delete the numbers of an old one. */
 export function setAside(fs: Fs, path: string): void {
   guardedLog(path, () => {
     if (isFile(fs, path) && fs.lstatSync(path).size > 0) fs.renameSync(path, freeName(fs, path));
@@ -136,7 +136,7 @@ export function moveDirectoryAside(dir: string): string {
   return `${dir.replace(/\/+$/, "")}.${n}`;
 }
 
-/** Gives the file a second name, so that it stays when its first one is taken. */
+/** Gives the file a second name, so that it is kept when its first one is replaced. */
 export function keepUnderOtherName(fs: Fs, path: string): void {
   guardedLog(path, () => {
     const name = freeName(fs, path);
@@ -150,8 +150,8 @@ export function keepUnderOtherName(fs: Fs, path: string): void {
 }
 
 /**
- * Replaces a file as a whole: a reader, or whoever comes after a crash, finds the old one or the new one. The name
- * beside it is always the same, so that crashes do not pile up files.
+ * Replaces a file as a whole: a reader, or a start after a crash, finds the old content or the new. The temporary name is
+ * always the same, so that crashes do not leave many files behind.
  */
 export function replaceFile(fs: Fs, path: string, write: (put: (bytes: Uint8Array) => void) => void): void {
   guardedLog(path, () => {
@@ -163,7 +163,7 @@ export function replaceFile(fs: Fs, path: string, write: (put: (bytes: Uint8Arra
         write((bytes) => {
           for (let done = 0; done < bytes.length;) done += fs.writeSync(fd, bytes, done, bytes.length - done);
         });
-        // Without it the name may reach the disk before the content, and a power cut leaves an empty file.
+        // Without it the name may reach the disk before the content, and a power failure leaves an empty file.
         fs.fsyncSync(fd);
       } finally {
         fs.closeSync(fd);
@@ -176,7 +176,7 @@ export function replaceFile(fs: Fs, path: string, write: (put: (bytes: Uint8Arra
   });
 }
 
-/** Where a backend writes to. */
+/** The directory that a backend writes to. */
 export function directoryOf(owner: string, dir: string | undefined): string {
   if (dir !== undefined) return dir;
   throw new OptionError(`${owner}: there is no directory to write to. Give the trainer \`runDir: "runs/digits"\`.`);

@@ -1,13 +1,12 @@
+// Whether a process is alive: by its mark in a file, or, where pids cannot tell, by a socket that it listens on.
 import { builtin } from "../platform/builtin.ts";
 import { codeOf } from "../platform/file-errors.ts";
 
-// A process as files name it, so that a reader of such a file can tell whether the process still lives.
-
-/** A process, as files name it. */
+/** A process as lock files and run.json name it, so that a reader can tell whether it is alive. */
 export interface ProcessMark {
   readonly pid: number;
   readonly host: string;
-  /** When it started, in the system's own count: a pid is reused, a pid with its start time is not. "" where unknown. */
+  /** Its start time in the system's own units: a pid is reused, a pid with its start time is not. "" if unknown. */
   readonly started: string;
   /** Linux's boot id. Missing elsewhere, and in files of older versions. */
   readonly boot?: string;
@@ -15,7 +14,7 @@ export interface ProcessMark {
   readonly namespaces?: string;
 }
 
-/** `unknown`: it runs, or ran, where this process cannot look. */
+/** `unknown`: it runs, or ran, on another machine or in another container. */
 export type Liveness = "alive" | "dead" | "unknown";
 
 interface Process {
@@ -67,7 +66,7 @@ export function livenessOf({ pid, host, started, boot, namespaces }: ProcessMark
   return now === "" || started === "" || now === started ? "alive" : "dead";
 }
 
-/** What cannot be decided counts as alive. */
+/** Unknown counts as alive. */
 export const isAlive = (mark: ProcessMark): boolean => livenessOf(mark) !== "dead";
 
 /** Field 22 of Linux's stat; "" elsewhere. A zombie has ended, although signals still reach it: it has no start time here. */
@@ -85,12 +84,16 @@ function startOf(pid: number): string {
 type Net = ReturnType<typeof process.getBuiltinModule<"node:net">>;
 type Threads = ReturnType<typeof process.getBuiltinModule<"node:worker_threads">>;
 
-/** Sockets that begin so belong to holders of the lock, past and present. */
+/** The prefix of the sockets of lock holders, past and present. */
 const PREFIX = ".alive-";
 const nameOf = (token: string): string => `${PREFIX}${token}.lock`;
 const pathIn = (dir: string, token: string): string => `${dir}/${nameOf(token)}`;
 
-/** Listens until it is closed or the process ends. Where the file system has no sockets, nothing is there to be asked. */
+/**
+ * Listens on a socket beside the lock until it is closed or the process ends: the kernel closes it however that happens.
+ * Other processes connect to it where pids cannot tell: in another container, or after another boot. Does nothing on a
+ * file system without sockets.
+ */
 export function announce(dir: string, token: string): { close(): void } {
   const server = builtin<Net>(OWNER, "node:net").createServer((socket) => socket.destroy());
   server.on("error", () => undefined);
@@ -104,7 +107,7 @@ export function announce(dir: string, token: string): { close(): void } {
   };
 }
 
-/** Removes what dead holders left. Only for the holder of the lock. */
+/** Removes the sockets of dead holders. Only for the holder of the lock. */
 export function removeOthers(dir: string, token: string): void {
   for (const name of fs().readdirSync(dir))
     if (name.startsWith(PREFIX) && name !== nameOf(token)) fs().rmSync(`${dir}/${name}`, { force: true });
@@ -119,7 +122,7 @@ export function ask(dir: string, token: string): Liveness {
   return withShortPath(dir, token, probe) ?? "unknown";
 }
 
-/** A socket's path has at most 108 bytes, so it is named through an open file of its directory. */
+/** A socket's path has at most 108 bytes, so it is addressed through an open descriptor of its directory. */
 function withShortPath<T>(dir: string, token: string, use: (path: string) => T): T | undefined {
   try {
     const fd = fs().openSync(dir, "r");
@@ -145,7 +148,7 @@ builtin("node:net").connect(path)
   .on("connect", function () { answer(1); this.destroy(); })
   .on("error", ({ code }) => answer(CODES[code] ?? 3));`;
 
-/** Connects in a thread: this one waits, since a lock is taken synchronously. */
+/** Connects in a thread while this one waits, since a lock is taken synchronously. */
 function probe(path: string): Liveness {
   const cell = new Int32Array(new SharedArrayBuffer(4));
   const { Worker } = builtin<Threads>(OWNER, "node:worker_threads");
@@ -156,7 +159,7 @@ function probe(path: string): Liveness {
   return ANSWERS[Atomics.load(cell, 0)] ?? "unknown";
 }
 
-/** Numbers that `statfs` gives for file systems that one machine alone mounts. */
+/** Types in `statfs` of file systems that only one machine mounts. */
 const LOCAL_TYPES: ReadonlySet<number> = new Set([
   0xef53, // ext2, ext3, ext4
   0x58465342, // XFS

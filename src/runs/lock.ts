@@ -1,4 +1,4 @@
-// One process per directory: a lock file that names its holder, which a dead holder does not keep.
+// One process per directory: a lock file that names its holder. The lock of a dead holder can be taken over.
 import { CheckpointError } from "../core/errors.ts";
 import { builtin } from "../platform/builtin.ts";
 import { codeOf, guarded, quietly } from "../platform/file-errors.ts";
@@ -9,7 +9,7 @@ import { type Liveness, type ProcessMark, announce, ask, livenessOf, removeOther
 
 export const LOCK_TEMP = ".lock-";
 
-/** How often a lock that vanishes before it can be read is tried again. */
+/** Retries when a lock vanishes before it can be read. */
 const ATTEMPTS = 100;
 
 /** The process that took a lock. */
@@ -22,7 +22,7 @@ export interface LockHolder extends ProcessMark {
 
 export interface Lock {
   readonly file: string;
-  /** What every writer to the directory checks before it commits. */
+  /** Every writer to the directory checks it before a commit. */
   readonly fence: Fence;
   /** May be called twice. */
   release(): void;
@@ -39,7 +39,7 @@ export interface FoundLock {
 /** Locks that this process released but could not delete. */
 const givenUp = new Set<string>();
 
-/** Takes the lock of a directory, which is made if need be; throws a CheckpointError that names the holder. */
+/** Takes the lock of a directory, which is created if needed. Throws a CheckpointError that names the holder. */
 export function lockDirectory(dir: string, fs: DiskFs = nodeFs(), token: string = crypto.randomUUID()): Lock {
   const file = `${dir}/${LOCK_FILE}`;
   const temp = `${dir}/${LOCK_TEMP}${token}`;
@@ -65,7 +65,7 @@ export function lockDirectory(dir: string, fs: DiskFs = nodeFs(), token: string 
         // The lock may have been removed by hand and taken by another process since.
         if (readLock(file) === text) fs.unlinkSync(file);
       } catch {
-        // The disk does not let go of it: this process does.
+        // It cannot be deleted, so this process remembers that it is released.
         givenUp.add(text);
       }
       quietly(() => presence.close());
@@ -82,7 +82,7 @@ interface Taking {
 
 function take(fs: DiskFs, dir: string, { file, temp, text, holder }: Taking): void {
   try {
-    // Written to another name and linked: the lock exists with its holder's name in it, or not at all.
+    // Written under another name and linked, so that the lock exists with its content or not at all.
     writeNew(fs, temp, text);
     for (let attempt = 0; !tryTake(fs, temp, file, text); attempt++) {
       const content = readLock(file);
@@ -120,7 +120,7 @@ export function isLocked(dir: string): boolean {
   return found !== undefined && found.liveness !== "dead";
 }
 
-/** Removes the lock of a directory, whoever holds it: a holder that lives notices before it writes again. */
+/** Removes the lock of a directory, even a held one: a live holder notices before it writes again. */
 export function breakLock(dir: string): void {
   const file = `${dir}/${LOCK_FILE}`;
   guarded(file, () => nodeFs().unlinkSync(file));
@@ -129,7 +129,7 @@ export function breakLock(dir: string): void {
 function foundIn(dir: string, content: string | null | undefined): FoundLock {
   const file = `${dir}/${LOCK_FILE}`;
   const holder = parseHolder(content);
-  // A lock that names nobody may be anybody's.
+  // A lock without a holder's name may be held.
   if (!holder) return { file, holder, liveness: "unknown" };
   if (givenUp.has(content!)) return { file, holder, liveness: "dead" };
   const known = livenessOf(holder);
@@ -175,7 +175,7 @@ function tryTake(fs: DiskFs, temp: string, file: string, text: string): boolean 
     if (codeOf(error) === "EEXIST") return false;
     if (!["EPERM", "ENOTSUP", "EOPNOTSUPP", "ENOSYS"].includes(codeOf(error) ?? "")) throw error;
   }
-  // File systems without hard links: exclusive, but for a moment without a name in it.
+  // File systems without hard links: exclusive, but empty for a moment.
   try {
     writeNew(fs, file, text);
     return true;
@@ -185,7 +185,7 @@ function tryTake(fs: DiskFs, temp: string, file: string, text: string): boolean 
   }
 }
 
-/** Moves a dead holder's lock away; when another process was faster and it is a live one, puts it back. */
+/** Removes a dead holder's lock. If another process was faster and this is its live lock, puts it back. */
 function takeAway(fs: DiskFs, file: string, to: string, stale: string | null | undefined): void {
   try {
     fs.renameSync(file, to);
@@ -225,11 +225,11 @@ function heldBy(dir: string, { file, holder, liveness }: FoundLock, me: ProcessM
   );
 }
 
-/** ` since 2026-…`, where the lock says so. */
+/** ` since 2026-…`, if the lock has a time. */
 export const sinceOf = ({ time }: LockHolder): string =>
   Number.isFinite(time) && Math.abs(time) <= 8.64e15 ? ` since ${new Date(time).toISOString()}` : "";
 
-/** What a user calls it: checkpoints are in a folder of the run's directory. */
+/** The directory as users know it: checkpoints are in a folder of the run directory. */
 function userDirectory(dir: string): string {
   const { basename, dirname, relative } = builtin<ReturnType<typeof process.getBuiltinModule<"node:path">>>(
     "The lock of a directory",

@@ -13,13 +13,13 @@ const RESERVED: ReadonlySet<string> = new Set([...FIELDS, "schema"]);
 /** The key of a metric: `time` is the record's own, so a metric of that name is `time_`. */
 export const keyOf = (name: string): string => (RESERVED.has(name) ? `${name}_` : name);
 
-/** Texts longer than this are cut: a line must stay one that can be read. */
+/** Longer texts are truncated, so that a line can be read. */
 const LONGEST_TEXT = 1_000_000;
 
 const numberText = (value: number): string => (Number.isFinite(value) ? `${value}` : `"${value}"`);
 
 const keys = new Map<string, string>();
-/** Names are few, and the same at every step. */
+/** Limits the cache. Names are few, and the same at every step. */
 const MOST_KEYS = 10_000;
 
 function keyText(name: string): string {
@@ -42,7 +42,7 @@ export function headerLine(kind: LogKind, { id, startedAt }: Pick<RunFacts, "id"
 /** How the header of metrics.jsonl begins: a kill may leave only a part of it. */
 export const METRICS_HEADER_START = `{"schema":"${FORMATS.metrics.schema}"`;
 
-/** The run that a header line names; undefined when the line is none. */
+/** The run id in a header line; undefined for other lines. */
 export function runOfHeader(line: string): string | undefined {
   if (!line.startsWith(METRICS_HEADER_START)) return undefined;
   try {
@@ -69,10 +69,10 @@ export function stepOfLine(line: string): number | undefined {
   return found && line.endsWith("}") ? Number(found[1]) : undefined;
 }
 
-/** Seconds to the microsecond: what is beyond is noise, and takes a dozen characters. */
+/** Rounds seconds to microseconds: further digits are noise, and take a dozen characters. */
 export const microseconds = (seconds: number): number => Math.round(seconds * 1e6) / 1e6;
 
-/** Whether a metric says again what the record itself says, such as `epoch`. */
+/** Whether a metric repeats a field of the record, such as `epoch`. */
 export const isRepeated = (record: LogRecord, name: string): boolean =>
   RESERVED.has(name) && record.scalars[name] === record[name as (typeof FIELDS)[number]];
 
@@ -89,7 +89,7 @@ export function recordLine(record: LogRecord): string {
   return `${line}}\n`;
 }
 
-/** Texts and histograms; undefined for images, which are no lines of text. */
+/** Texts and histograms; undefined for images, which are not logged as text. */
 function mediaJson(media: Media): Json | undefined {
   if (media.kind === "histogram") return { edges: media.edges, counts: media.counts };
   if (media.kind === "image") return undefined;

@@ -59,11 +59,11 @@ class Reader implements RunLog {
   readonly #path: string;
   readonly #follower: FileFollower;
   #records: RecordTable;
-  /** Rows before the reading that is going on. */
+  /** Rows before the current read. */
   #rowsBefore = 0;
   /** Copies of the columns in `FIELDS`, made when they are asked for. */
   #fields: (Float64Array | undefined)[] = [];
-  /** One reading at a time. */
+  /** One read at a time. */
   #turn: Promise<unknown> = Promise.resolve();
   info: RunInfo | undefined;
   names: readonly string[] = [];

@@ -1,4 +1,4 @@
-// results.json: how far an experiment is and what came out of it, replaced as a whole each time.
+// results.json: the progress and the results of an experiment. It is replaced as a whole each time.
 import { HooklineError } from "../core/errors.ts";
 import type { Json } from "../core/options.ts";
 import { fromJson, toJson } from "./exact-json.ts";
@@ -10,16 +10,16 @@ import type { RunResult } from "../core/loop/result.ts";
 
 const { file: FILE, schema: SCHEMA, version: VERSION } = FORMATS.results;
 
-/** How a training ended: the numbers of its RunResult. `onTrainingComplete` sees all of it, the run directory keeps the rest. */
+/** How a training ended: the numbers of its RunResult. */
 export type TrainingSummary = Pick<
   RunResult,
   "status" | "reason" | "requestedBy" | "steps" | "skippedSteps" | "epochs" | "elapsed" | "metrics" | "engine"
 >;
 
-/** Over the folds. */
+/** Statistics over the folds. */
 export interface FoldStats {
   readonly mean: number;
-  /** Of a sample: with n - 1 in the denominator. */
+  /** Sample standard deviation, with n - 1 in the denominator. */
   readonly std: number;
 }
 
@@ -27,19 +27,19 @@ export interface FoldStats {
 export interface SavedModel {
   readonly complete: boolean;
   readonly params: Readonly<Record<string, Json>>;
-  /** When its main training has ended. */
+  /** Set once its main training has ended. */
   readonly training?: TrainingSummary;
-  /** The last checkpoint of that training, to go on from without a further step. */
+  /** The last checkpoint of that training, to resume from without another step. */
   readonly ended?: string;
   /** Where the evaluated parameters came from. */
   readonly checkpoint?: string;
   readonly results?: Numbers;
-  /** Of each fold that is done. */
+  /** Of each complete fold. */
   readonly foldResults?: readonly Numbers[];
   readonly folds?: Readonly<Record<string, FoldStats>>;
 }
 
-/** What the file says. `running` is also what an experiment leaves that was killed. */
+/** Contents of results.json. The status stays `running` if the experiment was killed. */
 export interface SavedResults {
   readonly schema: typeof SCHEMA;
   readonly version: number;
@@ -51,7 +51,7 @@ export interface SavedResults {
   /** Milliseconds since 1970. */
   readonly startedAt: number;
   readonly endedAt: number | null;
-  /** It has ended before its first step was done: there is nothing to go on from, and nothing to keep. */
+  /** It ended before its first step: there is nothing to resume, and nothing to keep. */
   readonly untrained?: boolean;
   readonly models: Readonly<Record<string, SavedModel>>;
 }
@@ -63,7 +63,7 @@ export async function writeResults(dir: string, results: Omit<SavedResults, "sch
   await writeAtomically(`${dir}/${FILE}`, text, "Experiment");
 }
 
-/** Undefined when there is none. What is there and cannot be read is an error: nothing may be guessed from it. */
+/** Reads results.json; undefined if there is none. Throws if it cannot be read. */
 export async function readResults(dir: string): Promise<SavedResults | undefined> {
   const { readFile } = builtin<Fs>("Experiment", "node:fs/promises");
   const file = `${dir}/${FILE}`;

@@ -1,6 +1,5 @@
+// Reads a record's line byte by byte, without creating an object: only the shape that our own writer produces.
 import type { Columns } from "./columns.ts";
-
-// Reads a record's line byte by byte, without an object for it: the shape that our own writer gives it, nothing else.
 
 const [QUOTE, COMMA, MINUS, PLUS, DOT, ZERO, NINE, COLON] = [34, 44, 45, 43, 46, 48, 57, 58];
 const [OPEN, CLOSE, BACKSLASH, SPACE, UPPER_E, LOWER_E] = [123, 125, 92, 32, 69, 101];
@@ -21,7 +20,7 @@ function begins(bytes: Uint8Array, at: number, word: Uint8Array): boolean {
   return true;
 }
 
-/** What knows the key that comes next. */
+/** Predicts the next key. */
 interface Follower {
   next: number;
 }
@@ -29,14 +28,14 @@ interface Follower {
 export class LineScanner {
   readonly #columns: Columns;
   readonly #start: Follower = { next: 0 };
-  /** Where the last key or value ended; -1 when it was none of the kinds that are known here. */
+  /** Where the last key or value ended; -1 if it was of an unknown kind. */
   #at = 0;
 
   constructor(columns: Columns) {
     this.#columns = columns;
   }
 
-  /** Takes the line as a record; false, and nothing taken, when it is of another shape. It must end in a newline. */
+  /** Takes the line as a record; returns false, and takes nothing, if it has another shape. A newline must follow it. */
   scan(bytes: Buffer, from: number, to: number): boolean {
     if (bytes[from] !== OPEN) return false;
     const columns = this.#columns;
@@ -44,7 +43,7 @@ export class LineScanner {
     let at = from + 1;
     let before: Follower = this.#start;
     for (let count = 0; ;) {
-      // Looked up once, and right from then on while lines look alike.
+      // The prediction is right as long as lines have the same keys.
       const { key } = list[before.next]!;
       if (begins(bytes, at, key)) at += key.length;
       else {
@@ -64,7 +63,7 @@ export class LineScanner {
     }
   }
 
-  /** The place of the key that begins here; -1 when it needs more than a look. */
+  /** The column of the key that begins here; -1 if it needs a full parser. */
   #key(bytes: Buffer, at: number): number {
     if (bytes[at] !== QUOTE) return -1;
     let end = at + 1;
@@ -136,9 +135,8 @@ const SPLIT = 2 ** 27 + 1;
 const DOUBT = 2 ** -98;
 
 /**
- * The digits from `at` on, a dot among them passed over, divided by a power of ten up to 10^22; NaN when that is too
- * close to call. Twice the precision of a double is more than enough to round nearly every number right, and the rest
- * can be told.
+ * The digits from `at` on, without their dot, divided by a power of ten up to 10^22. Computed with twice the precision of
+ * a double, which rounds nearly every number correctly; NaN for the rest.
  */
 function quotient(bytes: Uint8Array, at: number, power: number): number {
   let head = 0;

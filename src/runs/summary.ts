@@ -1,5 +1,5 @@
-// Finds the runs below a directory and says how each of them stands, from run.json and the end of its log: a list of a
-// thousand runs must not read a thousand logs.
+// Finds the runs below a directory and summarizes each, from run.json and the end of its log: a list of a thousand runs
+// must not read a thousand logs.
 import { builtin } from "../platform/builtin.ts";
 import { codeOf } from "../platform/file-errors.ts";
 import { BestValues, hasBest } from "./best.ts";
@@ -75,7 +75,7 @@ export async function listRuns(root: string, options: SummaryOptions = {}): Prom
   return found.filter((one) => one !== undefined);
 }
 
-/** Directories with runs have these in them, and the models and folds of an experiment are one or two levels below. */
+/** Levels below the directory that is searched: models and folds of an experiment are one or two levels below it. */
 const DEEPEST = 4;
 
 interface Directory {
@@ -115,7 +115,7 @@ function entriesOf(dir: string, isRoot: boolean): ReturnType<typeof readEntries>
 const readEntries = (dir: string) => nodeFs(OWNER).readdirSync(dir, { withFileTypes: true });
 
 /**
- * How a run stands. Undefined when the directory has no run.json.
+ * The summary of a run. Undefined when the directory has no run.json.
  * @param root the directory from which `name` is the path; default: `name` is the last part of `dir`
  */
 export async function summarizeRun(
@@ -158,7 +158,7 @@ interface Logged {
   readonly exact: boolean;
 }
 
-/** Undefined while the run is running, and for a run of an older version: then the log says more. */
+/** Undefined while the run is running, and for a run of an older version: then the log is needed. */
 function fromRunJson(info: RunInfo): Logged | undefined {
   if (info.status === "running" || !info.best) return undefined;
   return { step: info.step ?? 0, elapsed: info.elapsed ?? 0, values: BestValues.of(info), exact: true };

@@ -74,7 +74,7 @@ export function tailRun(dir: string): RunTail {
     return { info, restarted, records: records.splice(0), events: events.splice(0) };
   }
 
-  /** One reading at a time. */
+  /** One read at a time. */
   let turn: Promise<unknown> = Promise.resolve();
   return {
     next() {

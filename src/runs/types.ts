@@ -17,7 +17,7 @@ export interface RunInfo {
   readonly version: number;
   readonly id: string;
   readonly name: string;
-  /** `running` is also what a run leaves that was killed. */
+  /** Stays `running` if the run was killed. */
   readonly status: "running" | RunEnd["status"];
   /** Milliseconds since 1970: when the first part of the run began, and when the latest part did. */
   readonly startedAt: number;
@@ -43,7 +43,7 @@ export interface RunInfo {
   readonly compileSeconds?: number;
 }
 
-/** What is known of a run when it begins. Secrets are gone from all of it. */
+/** What is known of a run when it begins, without secrets. */
 export interface RunFacts {
   /** `<runDir>`; undefined when the trainer has none: then a backend that writes files is an error. */
   readonly dir: string | undefined;
@@ -62,7 +62,7 @@ export interface RunFacts {
   readonly continued?: boolean;
   /** Milliseconds since 1970, when this part of the run began. */
   readonly startedAt: number;
-  /** The user's, or those of the trainer's options that are plain values. */
+  /** The user's hyperparameters, or the trainer's options that are plain values. */
   readonly hparams: Readonly<Record<string, Json>>;
   /** For run.json: options, versions, command line, git commit, engine, host. */
   readonly about: Readonly<Record<string, Json>>;
@@ -93,7 +93,7 @@ export interface LogRecord {
   readonly media: Readonly<Record<string, Media>>;
 }
 
-/** Something that happened: an intervention, an error that a hook's policy caught, a checkpoint saved or not saved. */
+/** An event of the run: an intervention, an error that a hook's policy caught, a checkpoint saved or not saved. */
 export interface RunEvent {
   readonly type: "intervention" | "hookError" | "save" | "saveError" | "load" | "start" | "end";
   readonly step: number;

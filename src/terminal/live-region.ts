@@ -1,7 +1,7 @@
 // Live lines at the bottom of a terminal: redrawn in place, with other output above them, and the terminal restored when
 // the process ends.
 //
-// The cursor rests at the region's first character. A terminal that breaks lines anew when it is made narrower keeps the
+// The cursor rests at the region's first character. A terminal that rewraps lines when it is made narrower keeps the
 // cursor at that character, so erasing from there on always takes the region and never a line above it.
 import { textWidth } from "./width.ts";
 
@@ -16,7 +16,7 @@ const LONGEST_PARTIAL = 4000;
 export class Region {
   #lines: readonly string[] = [];
   #drawn = false;
-  /** The unfinished line that others have written: the region is drawn below it, and it may go on. */
+  /** The unfinished line of other output: the region is drawn below it, and more of the line may follow. */
   #partial = "";
 
   get isDrawn(): boolean {
@@ -41,7 +41,7 @@ export class Region {
     return `${below}\r${text}${ERASE_BELOW}${up(lines.length - 1)}\r`;
   }
 
-  /** Takes the region away; what is written then comes in its place, or goes on with an unfinished line. */
+  /** Erases the region; later output takes its place, or continues an unfinished line. */
   erase(columns = Infinity): string {
     if (!this.#drawn) return "";
     this.#drawn = false;

@@ -181,7 +181,7 @@ const failed = new WeakSet<TerminalStream>();
 /** For the callback of a write: one that fails must not come back as an `error` event that nobody handles. */
 function ignoreErrors(stream: TerminalStream): (error?: Error | null) => void {
   return (error) => {
-    // Whoever else listens may stop to when it happens, as a pipe does.
+    // Other listeners may stop listening when it happens, as a pipe does.
     if (!error || failed.has(stream)) return;
     failed.add(stream);
     stream.on("error", () => undefined);

@@ -28,7 +28,7 @@ export function textWidth(text: string): number {
   return width;
 }
 
-/** At most `columns` wide; what is cut off leaves a mark. Without escape codes when it has to be cut. */
+/** At most `columns` wide. A truncated text ends in a mark and loses its escape codes. */
 export function truncate(text: string, columns: number, mark = "…"): string {
   if (textWidth(text) <= columns) return text;
   const room = columns - textWidth(mark);

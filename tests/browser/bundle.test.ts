@@ -12,6 +12,7 @@ const BUDGETS: Readonly<Record<string, number>> = {
   "hookline/data": 10_500,
   "hookline/checkpoint": 37_000,
   "hookline/loggers": 60_000,
+  "hookline/runs": 10_500,
   "hookline/experiment": 92_000,
   "hookline/config": 41_000,
   "hookline/jax": 330,

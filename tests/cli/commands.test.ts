@@ -381,7 +381,7 @@ describe("a run that is done", () => {
     expect({ code, stderr }).toEqual({
       code: 2,
       stderr:
-        "error: The run in runs/tiny is complete. `npx hookline resume runs/tiny --epochs 6` trains it further, to so many epochs in all. `npx hookline train` starts another.\n",
+        "error: The run in runs/tiny is complete. `npx hookline resume runs/tiny --epochs 6` trains it further, to that many epochs in total. `npx hookline train` starts another.\n",
     });
   });
 });

@@ -143,6 +143,6 @@ describe.skipIf(!mpirunWorks)("hookline launch", () => {
     const { code, stderr } = await installed.hookline(dir, "launch", "-n", "2", "train");
     vi.unstubAllEnvs();
     expect(code).toBe(2);
-    expect(stderr).toContain("`mpirun` is not there. Install Open MPI (`apt-get install openmpi-bin`)");
+    expect(stderr).toContain("`mpirun` is not installed. Install Open MPI (`apt-get install openmpi-bin`)");
   });
 });

@@ -44,7 +44,7 @@ const LAYERS: Readonly<Record<string, readonly string[]>> = {
   net: ["platform"],
   data: ["platform"],
   runs: ["platform"],
-  checkpoint: ["platform", "runs", "terminal"],
+  checkpoint: ["platform", "runs"],
   loggers: ["platform", "runs", "terminal", "net"],
   distributed: ["platform", "data"],
   engines: ["platform", "distributed", "nn"],

@@ -152,7 +152,7 @@ describe("a sweep over an experiment", () => {
     const broken = "experiment.hooks=[./parts.ts#broken]";
     const failed = await installed.hookline(dir, "tune", "sweep.yaml", "--set", broken);
     expect(failed.code).toBe(1);
-    expect(failed.stderr).toContain("then start anew: npx hookline tune sweep.yaml --fresh\n");
+    expect(failed.stderr).toContain("then start over: npx hookline tune sweep.yaml --fresh\n");
     const two = await installed.hookline(
       sweepProject(SWEEP),
       "tune",
@@ -162,7 +162,7 @@ describe("a sweep over an experiment", () => {
       "--set",
       "trials=2",
     );
-    expect(two.stdout).toContain("then start anew: npx hookline tune sweep.yaml --fresh\n");
+    expect(two.stdout).toContain("then start over: npx hookline tune sweep.yaml --fresh\n");
     const mended = await installed.hookline(dir, "tune", "sweep.yaml");
     expect(mended.code).toBe(2);
     expect(mended.stderr).toContain(
@@ -224,7 +224,7 @@ describe("a sweep over an experiment", () => {
 
     const resumed = await installed.hookline(dir, "tune", "sweep.yaml", "--json");
     expect(resumed.code).toBe(0);
-    expect(resumed.stderr).toMatch(/^tiny-sweep goes on: \d of its trials (has|have) ended\.\n/);
+    expect(resumed.stderr).toMatch(/^tiny-sweep resumes: \d of its trials (has|have) ended\.\n/);
     const whole = await installed.hookline(dir, "tune", "sweep.yaml", "--json", "--set", "dir=runs/whole");
     expect(essence(answerOf(resumed))).toEqual(essence(answerOf(whole)));
   });

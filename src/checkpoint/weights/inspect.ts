@@ -8,7 +8,6 @@ import { formatOfFile, type TensorSummary } from "../formats/weights-formats.ts"
 import type { BadCheckpoint, CheckpointInfo } from "../store.ts";
 import { bytesOf, entryAt, manifestOf, nodePath, OpenFiles, verifyFile, verifyInCheckpoint } from "./files.ts";
 import { CHECKPOINT_FILES, checkpointsIn, locate, NothingHere, type WeightsFile } from "./read-weights.ts";
-import { layoutTable } from "../../terminal/table.ts";
 
 /** Options of `inspectCheckpoint`. */
 export interface InspectOptions {
@@ -212,9 +211,15 @@ const showCount = (count: number): string => count.toLocaleString("en-US");
 /** Five digits of a metric. */
 const brief = (value: number): string => (Number.isFinite(value) ? String(Number(value.toPrecision(5))) : `${value}`);
 
-function table(head: readonly string[], rows: readonly (readonly string[])[]): string[] {
-  const { head: first, lines } = layoutTable(head, rows);
-  return [first, ...lines].map((line) => `  ${line}`);
+type Row = readonly string[];
+
+/** Aligns columns: to the right if the heading begins with a space, else to the left. */
+function table(head: Row, rows: readonly Row[]): string[] {
+  const all = [head, ...rows];
+  const widths = head.map((_, i) => Math.max(...all.map((row) => row[i]!.length)));
+  const cell = (text: string, i: number): string =>
+    head[i]!.startsWith(" ") ? text.padStart(widths[i]!) : text.padEnd(widths[i]!);
+  return all.map((row) => `  ${row.map(cell).join("  ")}`.trimEnd());
 }
 
 /** What `inspectCheckpoint` found, as text with aligned columns. */

@@ -1,4 +1,4 @@
-// hookline launch: starts a command as several processes that train together, with Open MPI's mpirun.
+// hookline launch: starts a command as a process group, with Open MPI's mpirun.
 import { spawn } from "node:child_process";
 import { availableParallelism, constants } from "node:os";
 import { EXIT_CODES } from "../../platform/platform.ts";
@@ -30,16 +30,16 @@ interface Flags {
 
 const COMMANDS = ["train", "resume"];
 
-/** What comes this soon after the first signal is its echo. */
+/** A signal this soon after the first is an echo of it. */
 const ECHO_MS = 500;
-/** A process that mpirun has started and left behind may keep its stderr open. */
+/** An orphan of mpirun may keep its stderr open. */
 const LAST_WORDS_MS = 1000;
 
 export async function run(command: readonly string[], flags: Flags): Promise<number> {
   if (!COMMANDS.includes(command[0]!))
     throw new UsageError(`\`launch\` starts \`train\` or \`resume\`, not \`${command[0]}\`.`);
   process.env[LAUNCH_VARIABLE] = ownPart(flags);
-  // What cannot be used is told once, and before anything is started.
+  // Bad input is reported once, before any process starts.
   const ended = await checkProgram(command);
   if (ended !== undefined) return ended;
   const { ranks, hosts, mpirun = "" } = flags;
@@ -59,7 +59,7 @@ const ownPart = ({ ranks, hosts, mpirun }: Flags): string =>
 
 function runMpirun(args: readonly string[]): Promise<number> {
   const asRoot = process.getuid?.() === 0 && { OMPI_ALLOW_RUN_AS_ROOT: "1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM: "1" };
-  // mpirun gives the ranks a terminal though it has none itself.
+  // mpirun gives the ranks a terminal even if it has none itself.
   const plain = !process.stdout.isTTY && { NO_COLOR: "1", TERM: "dumb" };
   const child = spawn("mpirun", args, {
     env: { ...process.env, ...asRoot, ...plain },
@@ -85,18 +85,18 @@ function runMpirun(args: readonly string[]): Promise<number> {
 }
 
 const MISSING =
-  "`mpirun` is not there. Install Open MPI (`apt-get install openmpi-bin`), or load your cluster's module for it.";
+  "`mpirun` is not installed. Install Open MPI (`apt-get install openmpi-bin`), or load your cluster's module for it.";
 
 interface Passing {
-  /** The code to end with where mpirun has ended with `ended`. */
+  /** The exit code, given that of mpirun. */
   codeOf(ended: number): number;
   stop(): void;
 }
 
-/** What is sent to mpirun for each signal. For the ranks, a terminal that was closed is a wish to end like any other. */
+/** The signal that mpirun gets for each of ours. For the ranks, a closed terminal is the same as SIGTERM. */
 const SENT: Readonly<Record<string, NodeJS.Signals>> = { ...STAND_INS, SIGHUP: STAND_INS.SIGTERM! };
 
-/** The first signal is for the ranks, which then save and stop. A second one is meant for mpirun. */
+/** The first signal goes to the ranks, which then save and stop. A second one goes to mpirun itself. */
 function passSignals(send: (signal: NodeJS.Signals) => void): Passing {
   let first: { readonly signal: string; readonly at: number } | undefined;
   let isUrgent = false;
@@ -116,7 +116,7 @@ function passSignals(send: (signal: NodeJS.Signals) => void): Passing {
   return {
     codeOf(ended) {
       if (!first) return ended;
-      // It came before anyone could hear it.
+      // The signal came before the ranks listened.
       const isUnheard = ended === 128 + constants.signals[SENT[first.signal]!];
       const isHangUp = first.signal === "SIGHUP" && ended === EXIT_CODES.SIGTERM;
       return isUrgent || isUnheard || isHangUp ? EXIT_CODES[first.signal]! : ended;

@@ -13,7 +13,7 @@ interface Launch {
   readonly program: readonly string[];
 }
 
-/** Without these, mpirun waits forever for a host that is cut off. With them it gives up after about 5 seconds. */
+/** Without these, mpirun waits forever for an unreachable host. With them it gives up after about 5 seconds. */
 const KEEPALIVE = { oob_tcp_keepalive_time: 2, oob_tcp_keepalive_intvl: 1, oob_tcp_keepalive_probes: 3 };
 
 export function mpirunArguments({ ranks, cores, hosts, further, pass, program }: Launch): string[] {
@@ -37,17 +37,17 @@ function withSlots(hosts: readonly string[], ranks: number): string {
   return hosts.map((host) => (host.includes(":") ? host : `${host}:${each}`)).join(",");
 }
 
-/** A banner stands between two of these. */
+/** A banner is between two of these. */
 const RULE = /^-{60,}\n$/;
-/** How a banner may begin that is left out. A user's own rule must not hold back what comes after it. */
+/** How a hidden banner may begin. A rule that a user prints must not hold back what follows it. */
 const OPENING =
   /^(MPI_ABORT was invoked|Primary job|\S+ (detected that one|(has exited due to|noticed that) process rank)) /;
-/** The ranks' own words, and the exit code, say this. A rank that was killed, or what MPI itself has met, is not among them. */
+/** Banners that repeat what the ranks and the exit code say. Those about killed ranks and about MPI itself are shown. */
 const NEEDLESS = [
   /^MPI_ABORT was invoked on rank /,
   /^Primary job +terminated normally, but /,
   /^\S+ detected that one or more processes exited with non-zero status/,
-  // As one is that is told to go before it listens.
+  // A rank that was signalled before it listened.
   /^\S+ noticed that process rank [^()]* exited on signal \d+ \((Interrupt|Terminated|Alarm clock|User defined signal 2)/,
   /^\S+ has exited due to process rank \d+ with PID \d+ on\s+node \S+ calling\s+"abort"/,
 ];
@@ -58,7 +58,7 @@ const NEEDLESS_LINES = [
   /^\[\S+\] \S+ ORTE_ERROR_LOG: .* in file \S*\/show_help\.c at line \d+\n$/,
   /^\[\S+\] Set MCA parameter "orte_base_help_aggregate" to 0 /,
 ];
-/** Lines of the longest of them, and some. */
+/** More lines than the longest of them has. */
 const LONGEST = 16;
 /** How an unfinished line begins that has to be seen whole; any other is passed on as it comes. */
 const UNDECIDED = /^([\w-]*|[\w-]+:( (F.*)?)?|\[\S*( .*)?)$/;

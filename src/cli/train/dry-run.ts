@@ -38,9 +38,9 @@ export function planOf(
     name: options.name ?? "experiment",
     config: doc.file,
     runDir,
-    data: told(doc.raw["data"]),
-    split: told(doc.raw["split"]),
-    loader: told(doc.raw["loader"]),
+    data: plainData(doc.raw["data"]),
+    split: plainData(doc.raw["split"]),
+    loader: plainData(doc.raw["loader"]),
     models: planModels(options).map((planned) => ({
       name: planned.name,
       params: planned.params,
@@ -54,8 +54,8 @@ export function planOf(
   };
 }
 
-/** Functions of a TypeScript config are told by their names. */
-function told(value: unknown): Json {
+/** A value of the config as plain data; functions become their names. */
+function plainData(value: unknown): Json {
   if (value === undefined) return null;
   const text = JSON.stringify(value, (_, inner: unknown) =>
     typeof inner === "function" ? `[${inner.name || "function"}]` : inner,

@@ -64,5 +64,5 @@ function complete(runDir: string, { models }: SavedResults): string {
   const [{ training } = {}] = Object.values(models);
   const ended = training && training.status !== "completed" ? `, since a hook stopped it (${training.reason})` : "";
   const more = `\`${typed(`resume ${runDir} --epochs ${Math.max(2, 2 * (training?.epochs ?? 1))}`)}\` trains it further`;
-  return `The run in ${runDir} is complete${ended}. ${ended ? "" : `${more}, to so many epochs in all. `}\`${typed("train")}\` starts another.`;
+  return `The run in ${runDir} is complete${ended}. ${ended ? "" : `${more}, to that many epochs in total. `}\`${typed("train")}\` starts another.`;
 }

@@ -89,8 +89,8 @@ function unfinished(runDir: string, { status, reason, models }: SavedResults): s
   const hasCheckpoints = checkpointsBelow(runDir).some((dir) => readdirSync(dir).some((name) => !name.startsWith(".")));
   const isLeft = hasCheckpoints || Object.keys(models).length > 0;
   const resume = isLeft
-    ? `Continue it with the config it was started with: \`${typedResume(runDir)}\`; \`--set\` changes a value. Or start anew with this config`
-    : "It left no checkpoint, so there is nothing to continue. Start anew";
+    ? `Continue it with the config it was started with: \`${typedResume(runDir)}\`; \`--set\` changes a value. Or start a new run with this config`
+    : "It left no checkpoint, so there is nothing to continue. Start a new run";
   return `${runDir} has an unfinished run, which ${sentence(how)} ${resume}: \`--fresh\` moves it aside, \`--run-dir\` leaves it where it is.`;
 }
 

@@ -26,7 +26,10 @@ train --json > result.json`,
       .option("--engine <name>", "the compute engine: auto, native, wasm or webgpu")
       .option("--epochs <n>", "how many epochs to train", wholeFrom(1))
       .option("--seed <n>", "the seed of everything random", wholeFrom(0))
-      .option("--fresh", "start anew if the directory has an unfinished run, which is kept under another name")
+      .option(
+        "--fresh",
+        "start a new run even if the directory has an unfinished one, which is kept under another name",
+      )
       .option("--dry-run", "check the config against the data and show what would run; nothing is trained or written")
       .addOption(quietFlag())
       .addOption(jsonFlag()),
@@ -54,7 +57,7 @@ export async function run(given: string | undefined, flags: Flags): Promise<numb
   return runExperiment({ options, runDir, record, resume: false, quiet, json });
 }
 
-/** A dry run needs no other processes. */
+/** A dry run needs no process group. */
 export async function check(given: string | undefined, flags: Flags): Promise<number | void> {
   if (flags.dryRun) return (await run(given, flags)) ?? EXIT.ok;
   const { options, runDir } = await prepare(given, flags);
@@ -63,12 +66,12 @@ export async function check(given: string | undefined, flags: Flags): Promise<nu
 }
 
 async function prepare(given: string | undefined, flags: Flags) {
-  // A path in a config is relative to its project, one on the command line to where that is typed.
+  // A path in a config is relative to its project, one on the command line to the current directory.
   const place = flags.runDir === undefined ? undefined : resolve(flags.runDir);
   const overrides = overridesOf(flags.set, { ...flags, runDir: place });
   const doc = await readConfig(findConfig(given), { set: overrides });
   checkKind("experiment", doc);
-  // Hooks and loggers that need something from outside are the main rank's alone.
+  // Only the main rank has hooks and loggers that need external services.
   const options = await buildExperiment(doc, { forRun: !flags.dryRun && isMainRank() });
   return { doc, overrides, options, runDir: shownPath(options.runDir!) };
 }

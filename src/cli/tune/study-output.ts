@@ -119,10 +119,10 @@ export async function recordSweep(
   const other = difference(before.experiment.raw, record.experiment.raw);
   if (other === undefined) return undefined;
   const where = `The study in ${dir} is over another experiment: \`${other.path}\` is ${other.before} there and ${other.now} here.`;
-  const anew = `\`${typed(`tune ${sweep.doc.file} --fresh`)}\` moves it aside and starts anew`;
+  const fresh = `\`${typed(`tune ${sweep.doc.file} --fresh`)}\` moves it aside and starts a new one`;
   throw new UsageError(
     allFailed(readStudy(dir)?.trials ?? [])
-      ? `${where} All of its trials failed, so there is nothing to continue: ${anew}.`
-      : `${where} Continue with the same one, give this sweep another \`name\` or \`dir\`, or begin anew: ${anew}.`,
+      ? `${where} All of its trials failed, so there is nothing to continue: ${fresh}.`
+      : `${where} Continue with the same one, give this sweep another \`name\` or \`dir\`, or start over: ${fresh}.`,
   );
 }

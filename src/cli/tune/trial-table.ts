@@ -1,4 +1,4 @@
-// How a study goes, while it does: a live table of its trials on a terminal, a line for each that has ended elsewhere.
+// The progress of a study: a live table of its trials on a terminal, elsewhere a line for each trial that ends.
 import { safeLine } from "../../core/safe-text.ts";
 import type { Hook } from "../../core/hook.ts";
 import type { TrialInfo, TuneContexts } from "../../core/outer-events.ts";
@@ -10,15 +10,15 @@ import type { Space } from "../../tune/space/space.ts";
 import { valueAtPath } from "../../tune/study-table.ts";
 import { trialLines, type TrialsView } from "./trial-lines.ts";
 
-/** Ten times a second is as often as an eye can follow. */
+/** Milliseconds between redraws: more than ten a second cannot be followed. */
 const LEAST_GAP = 100;
-/** So that the time goes on while nothing happens. */
+/** Redraws at least this often, so that the clock advances. */
 const TICK = 1000;
 const DEFAULT_ROWS = 24;
 
 type Setup = TuneContexts["tuneSetup"];
 
-/** When trials were started and ended, as this process has seen it. */
+/** How long trials have run, as seen by this process. */
 class Times {
   readonly #since = new Map<number, number>();
   readonly #spent = new Map<number, number>();
@@ -136,7 +136,7 @@ function plainLines(space: Space): Hook {
       ({ objectives } = ctx);
       const done = ctx.trials.filter(({ status }) => ["completed", "pruned", "failed"].includes(status)).length;
       if (ctx.resumed)
-        say(`${safeLine(ctx.study)} goes on: ${done} of its trials ${done === 1 ? "has" : "have"} ended.`);
+        say(`${safeLine(ctx.study)} resumes: ${done} of its trials ${done === 1 ? "has" : "have"} ended.`);
     },
     onTrialStart: ({ trial }) => times.start(trial.number),
     onTrialComplete({ trial }) {
@@ -145,7 +145,7 @@ function plainLines(space: Space): Hook {
     },
     onTrialRecover({ trial, error }) {
       times.end(trial.number);
-      say(`trial ${trial.number} is tried again: ${safeLine(`${error.name}: ${error.message}`)}`);
+      say(`trial ${trial.number} is retried: ${safeLine(`${error.name}: ${error.message}`)}`);
     },
     onTrialError({ trial, error }) {
       times.end(trial.number);

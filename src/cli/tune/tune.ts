@@ -32,7 +32,7 @@ tune sweep.yaml --json > study.json`,
     program
       .argument("<sweep>", "the sweep's file; started again, it resumes its study")
       .addOption(setFlag())
-      .option("--fresh", "start anew if the directory has a study, which is kept under another name")
+      .option("--fresh", "start a new study even if the directory has one, which is kept under another name")
       .addOption(quietFlag())
       .addOption(jsonFlag()),
 };
@@ -62,7 +62,7 @@ export async function run(file: string, { set = [], fresh = false, quiet, json }
       name: "begun",
       onTuneSetup() {
         begun = true;
-        // Without a worker nothing happens, and nothing else would say why.
+        // Without a worker nothing happens, and nothing else explains why.
         if (options.runner?.name === "bullmq" && !quiet)
           say(`Its trials are run by workers: \`${typed(`worker --redis <the sweep's> --study ${study.name}`)}\`.`);
       },
@@ -101,9 +101,9 @@ export async function run(file: string, { set = [], fresh = false, quiet, json }
   }
 }
 
-/** The same command would find a study that has ended, with nothing but failures. */
+/** The same command would find this study, which has nothing but failures. */
 const startAnew = (file: string): string =>
-  `All trials failed. Mend what they failed with, then start anew: ${typed(`tune ${file} --fresh`)}`;
+  `All trials failed. Fix what they failed with, then start over: ${typed(`tune ${file} --fresh`)}`;
 
 function reportedOf(study: Study<Space>, { status, reason }: Pick<ReportedStudy, "status" | "reason">): ReportedStudy {
   const { name, space, objectives, elapsed, trials } = study;
