@@ -90,7 +90,7 @@ test("enabled, the step stays one program", () => {
 });
 
 test("mistakes are errors at construction", () => {
-  expect(() => debug({ breakpoint: true, nan: false })).toThrow(/which `nan: false` does not look for/);
+  expect(() => debug({ breakpoint: true, nan: false })).toThrow(/which `nan: false` does not detect/);
   expect(() => debug({ every: "2 stpes" })).toThrow(/Did you mean `steps`/);
   expect(() => debug({ brakpoint: true } as never)).toThrow(/Did you mean `breakpoint`/);
 });

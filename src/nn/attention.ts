@@ -18,7 +18,7 @@ export interface AttentionOptions {
   readonly dropout?: number;
 }
 
-/** Low enough that its exponential is 0 beside any real score, and still a finite number. */
+/** Low enough that its exponential is 0 next to any real score, yet finite. */
 const HIDDEN = -1e30;
 
 /**

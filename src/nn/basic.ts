@@ -40,7 +40,8 @@ export const linear = /* @__PURE__ */ component(
 
 /**
  * Looks up vectors by id, for ids of any shape: [...] → [..., features]. `weight` is [count, features], as in PyTorch.
- * An id outside the table is an error that names it; an id computed inside the model gives NaN instead, and `nanGuard` names it.
+ * An id outside the table is an error that names it; for an id computed inside the model the result is NaN instead, and
+ * `nanGuard` names it.
  * @example embedding(50257, 768)
  */
 export const embedding = /* @__PURE__ */ component(

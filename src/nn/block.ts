@@ -10,7 +10,7 @@ import type { Layer } from "./layer.ts";
 /** A part of a block: a model, or the initial value of a parameter of the block's own. */
 export type Child = Model<never, Outputs> | ((key: InitKey) => HostArray);
 
-/** What `forward` gets for each child: a function. Call it as often as you like; its parameters are shared. */
+/** What `forward` gets for each child: a function. Several calls share the child's parameters. */
 export type Calls<Children> = {
   readonly [Name in keyof Children]: Children[Name] extends Model<infer In, infer Out>
     ? (inputs: In) => Out
@@ -63,7 +63,7 @@ export const block = /* @__PURE__ */ component(
           ]),
         ) as Calls<Children>;
         const outputs = forward(calls, inputs, ctx);
-        // Every call took references of its own.
+        // Every call has taken its own references.
         for (const param of Object.values(params)) param.dispose();
         return stateful ? [outputs, state] : outputs;
       },
@@ -78,7 +78,7 @@ function checkChild(name: string, part: Child): void {
     throw new OptionError(`block: Expected a child's name without dots, got ${JSON.stringify(name)}`);
 }
 
-/** Applies one child to its own parameters and state; new state replaces the old, for a later call to see. */
+/** Applies one child to its own parameters and state; later calls see the new state. */
 function call(part: Model<never>, name: string, params: Tensors, state: Tensors, inputs: never, ctx: ApplyContext) {
   const own = select(name, params, (param) => param.ref);
   const result = part.apply(own, inputs, { ...ctx, state: select(name, state, (buffer) => buffer) });
@@ -129,7 +129,7 @@ function makeSequential(...args: readonly (Layer | Readonly<Record<string, Layer
     ? (first as Readonly<Record<string, Layer>>)
     : (Object.fromEntries(args.entries()) as Record<string, Layer>);
   for (const [name, layer] of Object.entries(layers)) {
-    // A function has an `apply` as well.
+    // Functions have an `apply` too.
     if (typeof layer === "object" && typeof layer?.apply === "function") continue;
     const call = typeof layer === "function" ? " Is it to be called, as in relu()?" : "";
     throw new OptionError(`sequential: Expected layer \`${name}\` to be a layer, got ${show(layer)}.${call}`);

@@ -55,13 +55,13 @@ function makeConv2d(inChannels: number, outChannels: number, options: Conv2dOpti
       const batch = x.shape[0]!;
       const padded = np.pad(x, [[0, 0], [0, 0], rows.pad, cols.pad]);
       // Channels last, so that a window's row is contiguous.
-      const image = materialise(padded.transpose([0, 2, 3, 1]));
+      const image = materialize(padded.transpose([0, 2, 3, 1]));
       const wide = np.concatenate(
         offsets(kernelWidth, (j) => windowSlice(image, 2, j, cols)),
         3,
       );
       image.dispose();
-      // The product is fastest when the summed dimension is a multiple of four: the last row brings the zeros.
+      // The product is fastest when the summed dimension is a multiple of four: pad the last row with zeros.
       const extra = (4 - (fanIn % 4)) % 4;
       const last = kernelHeight - 1;
       const patches = offsets(kernelHeight, (i) => {
@@ -69,9 +69,9 @@ function makeConv2d(inChannels: number, outChannels: number, options: Conv2dOpti
         return i === last ? padLast(row, extra) : row;
       });
       wide.dispose();
-      const left = materialise(np.concatenate(patches, 3).reshape([batch * rows.count * cols.count, 1, fanIn + extra]));
+      const left = materialize(np.concatenate(patches, 3).reshape([batch * rows.count * cols.count, 1, fanIn + extra]));
       const kernel = params.weight!.transpose([0, 2, 3, 1]).reshape([1, outChannels, fanIn]);
-      let y = np.vecdot(left, materialise(padLast(kernel, extra)));
+      let y = np.vecdot(left, materialize(padLast(kernel, extra)));
       if (bias) y = y.add(params.bias!);
       return y.reshape([batch, rows.count, cols.count, outChannels]).transpose([0, 3, 1, 2]);
     },
@@ -175,7 +175,7 @@ const pairOf = (size: Size2d): readonly [number, number] => (typeof size === "nu
 /** The windows along one dimension of an image. */
 interface Axis {
   readonly stride: number;
-  /** Zeros before and after; after may be more than asked for, so that every strided slice fits. */
+  /** Zeros before and after; possibly more after than requested, so that every strided slice fits. */
   readonly pad: [number, number];
   readonly count: number;
 }
@@ -193,7 +193,7 @@ function axisOf(owner: string, x: Tensor, dim: number, kernel: number, stride: n
 
 /** The element at `offset` of every window along dimension `dim` of a padded array. Does not consume `x`. */
 function windowSlice(x: Tensor, dim: number, offset: number, { count, stride }: Axis): Tensor {
-  // jax-js slices have no step: split a range into [count, stride] and choose from the second.
+  // jax-js slices have no step: reshape to [count, stride] and slice the second dimension.
   const choice = offset % stride;
   const start = offset - choice;
   const part = at(x.ref, dim, [start, start + count * stride]);
@@ -204,7 +204,7 @@ const at = (x: Tensor, dim: number, index: number | [number, number]): Tensor =>
   x.slice(...x.shape.map((_, i) => (i === dim ? index : ([] as []))));
 
 /**
- * Says "compute this array here, in this order of dimensions". Two negations change no value, but they are not a
- * view, so that jax-js writes the array out instead of reading it through transposes and padding in an inner loop.
+ * Makes jax-js compute the array here, in this order of dimensions. Two negations change no value, but they are not a view,
+ * so jax-js writes the array instead of reading it through transposes and padding in an inner loop.
  */
-const materialise = (x: Tensor): Tensor => np.negative(np.negative(x));
+const materialize = (x: Tensor): Tensor => np.negative(np.negative(x));

@@ -1,19 +1,19 @@
-// Whole numbers that choose something inside a program: labels among classes, ids in a table. What they must be is known
-// while the program is traced, so that a caller with their values on the host can check them.
+// Indices used inside a program: labels of classes, ids in a table. Their valid range is known while the program is
+// traced, so that the values on the host can be checked against it.
 import type { Tensor } from "../core/model.ts";
 import { currentLayer } from "./tap.ts";
 
-/** Numbers from 0 to `count − 1`, and who expects them. */
+/** Numbers from 0 to `count − 1`, and what expects them. */
 export interface IndexRange {
   /** A loss, a metric or a layer, such as `embedding(10, 3)`. */
   readonly owner: string;
   readonly what: "label" | "id";
   readonly count: number;
-  /** A label that stands for none. */
+  /** A label that is ignored. */
   readonly ignoreIndex?: number;
 }
 
-/** The same inside a layer of a model; `""` outside of any. */
+/** A range and the layer that expects it; `""` outside of any layer. */
 export interface PlacedRange extends IndexRange {
   readonly layer: string;
 }
@@ -21,12 +21,12 @@ export interface PlacedRange extends IndexRange {
 // One for all programs, as in tap.ts: tracing is synchronous.
 let visitor: ((x: Tensor, range: PlacedRange) => void) | undefined;
 
-/** Says what `x` must be, while a program is traced. Takes nothing of it. */
+/** Declares the range of `x` while a program is traced. Does not consume `x`. */
 export function expectIndices(x: Tensor, range: IndexRange): void {
   visitor?.(x, { ...range, layer: currentLayer() });
 }
 
-/** Traces `run` and shows what it expects of its indices. */
+/** Traces `run` and reports the ranges of its indices to `visit`. */
 export function visitIndices<T>(visit: NonNullable<typeof visitor>, run: () => T): T {
   const outer = visitor;
   visitor = visit;
@@ -37,13 +37,13 @@ export function visitIndices<T>(visit: NonNullable<typeof visitor>, run: () => T
   }
 }
 
-/** The first value that is outside the range, in words; undefined when all are inside. */
+/** A description of the first value outside the range; undefined if there is none. */
 export function outOfRange(range: PlacedRange, data: ArrayLike<number>, shape: readonly number[]): string | undefined {
   const { count, ignoreIndex } = range;
   let bad = 0;
   let first = 0;
   for (let i = 0; i < data.length; i++) {
-    // As int32, which is what a program makes of them.
+    // As int32, like the program.
     const index = data[i]! | 0;
     if ((index >= 0 && index < count) || index === ignoreIndex) continue;
     if (bad++ === 0) first = i;
@@ -60,7 +60,7 @@ function expectation({ what, owner, count, ignoreIndex, layer }: PlacedRange): s
   return `is none of the ${count} classes of ${of}, which are 0 to ${count - 1}${ignored}`;
 }
 
-/** `in row 2, position 5`, from a place in the flat array. */
+/** `in row 2, position 5`, from an index into the flat array. */
 function placeOf(at: number, [rows = 1, ...rest]: readonly number[]): string {
   const perRow = rest.reduce((product, size) => product * size, 1);
   const position: number[] = [];

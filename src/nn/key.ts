@@ -1,11 +1,11 @@
-// Random keys: host-side numbers for initialisation, one key per (seed, step, micro-batch), and streams of keys inside a program.
+// Random keys: host-side numbers for initialization, one key per (seed, step, micro-batch), and streams of keys inside a program.
 import { numpy as np } from "@jax-js/jax";
 import { sizeOf } from "../core/arrays.ts";
 import { OptionError } from "../core/errors.ts";
 import type { InitKey, KeyStream, Tensor } from "../core/model.ts";
 import { show } from "../core/options.ts";
 
-// Initialisation and steps draw from different families, so that a seed never gives both the same words.
+// Initialization and steps draw from different families, so that a seed never gives both the same words.
 const INIT_FAMILY = 0x696e6974;
 const STEP_FAMILY = 0x73746570;
 const GOLDEN = 0x9e3779b9;
@@ -24,7 +24,7 @@ export function stepKey(seed: number, step: number, micro: number): Uint32Array 
   return words;
 }
 
-/** Numbers for initialisation: the same seed gives the same bits on every engine. */
+/** Numbers for initialization: the same seed gives the same bits on every engine. */
 export function initKey(seed: number): InitKey {
   const [low, high] = seedWords(seed);
   const words = new Uint32Array(2);
@@ -74,7 +74,7 @@ function hash(text: string): number {
 
 /**
  * Keys for the layers of one traced program: the nth `next()` is the base key with a constant added, which costs
- * nothing at run time, and threefry makes unrelated numbers of neighbouring keys. The base stays the caller's.
+ * nothing at run time; threefry makes neighboring keys independent. The caller keeps the base key.
  */
 export function keyStream(key: Tensor): KeyStream {
   let calls = 0;
@@ -88,7 +88,7 @@ export function keyStream(key: Tensor): KeyStream {
 
 // Threefry-2x32 with 20 rounds, the generator that JAX uses: a key and a counter in, two well-mixed words out.
 
-/** By how many bits each round turns a word. */
+/** The rotation of each round, in bits. */
 export const ROTATIONS = [13, 15, 26, 6, 17, 29, 16, 24] as const;
 
 /** Writes the two words for key (k0, k1) and counter (c0, c1) into `out` at `at`. */

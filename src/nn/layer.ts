@@ -13,8 +13,8 @@ export function pure(forward: (x: Tensor, ctx: ApplyContext) => Tensor): Layer {
 }
 
 /**
- * a and b, as a product. WebGPU's `&&` branches, and a sum over it is unrolled into a row of branches that some shader
- * compilers take minutes for.
+ * Logical and, as a product. WebGPU's `&&` branches, and a sum over it is unrolled into branches that take some shader
+ * compilers minutes.
  */
 export const both = (a: Tensor, b: Tensor): Tensor => a.astype(np.int32).mul(b.astype(np.int32)).notEqual(0);
 

@@ -6,7 +6,7 @@ import { classify, difference, expectSameShape, single } from "./targets.ts";
 import { is } from "../core/options.ts";
 import { samplesIn } from "../core/arrays.ts";
 
-/** The mean of (outputs − targets)². */
+/** Mean squared error: the mean of (outputs − targets)². */
 export const mse = /* @__PURE__ */ component(
   { kind: "loss", name: "mse" },
   (): Loss =>
@@ -15,7 +15,7 @@ export const mse = /* @__PURE__ */ component(
     },
 );
 
-/** The mean of |outputs − targets|. */
+/** Mean absolute error: the mean of |outputs − targets|. */
 export const l1 = /* @__PURE__ */ component(
   { kind: "loss", name: "l1" },
   (): Loss =>
@@ -24,12 +24,12 @@ export const l1 = /* @__PURE__ */ component(
     },
 );
 
-/** |x| whose derivative at 0 is 0, as in PyTorch: an exact hit is not pushed away. */
+/** |x| with derivative 0 at 0, as in PyTorch, so that an exact prediction has no gradient. */
 const magnitude = (x: Tensor): Tensor => x.ref.mul(lax.stopGradient(np.sign(x)));
 
 /** Options of `huber`. */
 export interface HuberOptions {
-  /** Where the square ends and the line begins (default 1). */
+  /** Where the loss changes from quadratic to linear (default 1). */
   readonly delta?: number;
 }
 
@@ -51,7 +51,7 @@ export const huber = /* @__PURE__ */ component(
 export interface CrossEntropyOptions {
   /** The share of the target spread evenly over all classes (default 0). */
   readonly labelSmoothing?: number;
-  /** Labels with this value do not count (default −100). */
+  /** Labels with this value are ignored (default −100). */
   readonly ignoreIndex?: number;
 }
 

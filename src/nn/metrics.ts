@@ -11,7 +11,7 @@ import { entropySums } from "./losses.ts";
 export interface AccuracyOptions {
   /** A label among the `topK` largest logits is right (default 1). */
   readonly topK?: number;
-  /** Labels with this value do not count (default −100). */
+  /** Labels with this value are ignored (default −100). */
   readonly ignoreIndex?: number;
 }
 
@@ -26,7 +26,7 @@ export const accuracy = /* @__PURE__ */ component(
         const { logits, atLabel, counted, inRange } = classify("accuracy", outputs, labels, ignoreIndex);
         const classes = logits.shape.at(-1)!;
         const chosen = np.where(atLabel.ref, logits.ref, 0).sum(-1, { keepdims: true });
-        // Counting the classes that the label beats, rather than those that beat it, makes NaN lose.
+        // Count the classes with smaller logits than the label's, not those with larger ones, so that NaN is never right.
         const index = np.arange(classes);
         const label = np.where(atLabel, index.ref, 0).sum(-1, { keepdims: true });
         const notBefore = index.greater(label.sub(1));
@@ -46,7 +46,7 @@ export const accuracy = /* @__PURE__ */ component(
 
 /** Options of `perplexity`. */
 export interface PerplexityOptions {
-  /** Labels with this value do not count (default −100). */
+  /** Labels with this value are ignored (default −100). */
   readonly ignoreIndex?: number;
 }
 

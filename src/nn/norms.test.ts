@@ -31,7 +31,7 @@ describe("batchNorm", () => {
   };
 
   it.each(shapes.map((shape) => [shape]))(
-    "normalises each channel of %o and updates the running statistics",
+    "normalizes each channel of %o and updates the running statistics",
     (shape) => {
       const layer = batchNorm(4, { momentum: 0.3, eps: 1e-3 });
       const x = noise(shape);

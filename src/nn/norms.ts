@@ -10,7 +10,7 @@ import { type Layer, expectLast, filled, showShape } from "./layer.ts";
 export interface BatchNormOptions {
   /** Added to the variance (default 1e-5). */
   readonly eps?: number;
-  /** How much of the batch's statistics goes into the running ones at each step (default 0.1). */
+  /** The share of the batch's statistics in the running statistics at each step (default 0.1). */
   readonly momentum?: number;
 }
 
@@ -43,12 +43,12 @@ function makeBatchNorm(features: number, options: BatchNormOptions = {}): Layer 
         throw new ProgramError(`${owner}: expected [batch, ${features}, …], got ${showShape(x)}`);
       const perChannel = x.shape.map((_, i) => (i === 1 ? features : 1));
       const spread = (v: Tensor) => v.reshape(perChannel);
-      const normalise = (mean: Tensor, variance: Tensor) =>
+      const normalize = (mean: Tensor, variance: Tensor) =>
         x
           .sub(spread(mean))
           .mul(spread(np.reciprocal(np.sqrt(variance.add(eps))).mul(params.weight!)))
           .add(spread(params.bias!));
-      if (!train) return [normalise(state.running_mean!.ref, state.running_var!.ref), state];
+      if (!train) return [normalize(state.running_mean!.ref, state.running_var!.ref), state];
 
       const count = x.size / features;
       if (count < 2)
@@ -66,7 +66,7 @@ function makeBatchNorm(features: number, options: BatchNormOptions = {}): Layer 
         running_var: blend(state.running_var!, variance.ref.mul(count / (count - 1))),
         num_batches_tracked: state.num_batches_tracked!.add(1),
       };
-      return [normalise(mean, variance), next];
+      return [normalize(mean, variance), next];
     },
   };
 }
@@ -92,9 +92,9 @@ export const layerNorm = /* @__PURE__ */ component(
       init: () => ({ weight: filled([features], 1), ...(bias && { bias: filled([features], 0) }) }),
       apply(params, x) {
         expectLast(`layerNorm(${features})`, x, features);
-        const centred = x.ref.sub(x.mean(-1, { keepdims: true }));
-        const variance = np.square(centred.ref).mean(-1, { keepdims: true });
-        const y = centred.mul(np.reciprocal(np.sqrt(variance.add(eps)))).mul(params.weight!);
+        const centered = x.ref.sub(x.mean(-1, { keepdims: true }));
+        const variance = np.square(centered.ref).mean(-1, { keepdims: true });
+        const y = centered.mul(np.reciprocal(np.sqrt(variance.add(eps)))).mul(params.weight!);
         return bias ? y.add(params.bias!) : y;
       },
     };

@@ -1,10 +1,10 @@
-// Points inside a model: names for what flows through it, seen only while someone traces a program to look.
+// Points inside a model: named activations, visible only while a program is traced with a visitor.
 import { isTensor, type Outputs, type Tensor } from "../core/model.ts";
 
-/** Sees each point of a model in the order of the program; what it returns flows on. Takes `x` over. */
+/** Called with each point of a model in program order; its result replaces `x`, which it consumes. */
 export type PointVisitor = (name: string, x: Tensor) => Tensor;
 
-// Tracing is synchronous, so one place for all models is enough, and layers need no extra argument.
+// Tracing is synchronous, so one variable serves all models, and layers need no extra argument.
 let visitor: PointVisitor | undefined;
 let path = "";
 
@@ -20,7 +20,7 @@ export const currentLayer = (): string => path.slice(0, -1);
 
 /**
  * Marks a point inside a model and returns `x`. Probes find it under the path of the layer it is in and its own name:
- * `blocks.0.attn.scores`. With nobody asking it does nothing: the compiled program is the same.
+ * `blocks.0.attn.scores`. Without probes it does nothing: the compiled program is the same.
  * @example const weights = tap("weights", nn.softmax(scores));
  */
 export function tap(name: string, x: Tensor): Tensor {
@@ -35,7 +35,7 @@ export function tapChild<Out extends Outputs>(name: string, run: () => Out): Out
   try {
     outputs = run();
   } catch (error) {
-    // The innermost layer comes by first; those around it put their names in front.
+    // The innermost layer catches the error first; enclosing layers prepend their names.
     if (error instanceof Error) layers.set(error, [name, ...(layers.get(error) ?? [])]);
     throw error;
   } finally {

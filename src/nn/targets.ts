@@ -1,11 +1,11 @@
-// How losses and metrics look at a model's outputs and at a batch's targets.
+// What losses and metrics share: checks of a model's outputs and a batch's targets.
 import { numpy as np } from "@jax-js/jax";
 import { ProgramError } from "../core/errors.ts";
 import type { Outputs, Tensor, TensorBatch } from "../core/model.ts";
 import { expectIndices } from "./indices.ts";
 import { expectWhole, isIndex, showShape } from "./layer.ts";
 
-/** The one array that a model returned. */
+/** The model's only output. */
 export function single(owner: string, outputs: Outputs): Tensor {
   if (typeof (outputs as Tensor).dispose === "function") return outputs as Tensor;
   const names = Object.keys(outputs).join(", ");
@@ -14,13 +14,13 @@ export function single(owner: string, outputs: Outputs): Tensor {
   );
 }
 
-/** `batch.y` for a metric, which leaves the batch to its owner. */
+/** A reference to `batch.y` for a metric, which does not own the batch. */
 export function targetsOf(owner: string, batch: TensorBatch): Tensor {
   if (batch.y) return batch.y.ref;
   throw new ProgramError(`${owner}: the batch has no \`y\` (it has ${Object.keys(batch).join(", ")})`);
 }
 
-/** Without `y` in the batch a loss gets no targets at all. */
+/** The targets of a loss are undefined if the batch has no `y`. */
 function expectTargets(owner: string, targets: Tensor | undefined): void {
   if (targets === undefined)
     throw new ProgramError(
@@ -28,7 +28,7 @@ function expectTargets(owner: string, targets: Tensor | undefined): void {
     );
 }
 
-/** outputs − targets, for those that compare number by number. */
+/** outputs − targets, element by element. */
 export function difference(owner: string, outputs: Outputs, targets: Tensor): Tensor {
   const x = single(owner, outputs);
   expectSameShape(owner, x, targets);
@@ -43,7 +43,7 @@ export function expectSameShape(owner: string, outputs: Tensor, targets: Tensor)
     );
 }
 
-/** Logits and labels of a classifier, taken apart once for every loss and metric that needs them. */
+/** Logits and labels of a classifier, prepared for a loss or metric. */
 export interface Classified {
   /** [..., classes] */
   readonly logits: Tensor;
@@ -55,7 +55,7 @@ export interface Classified {
   readonly inRange: Tensor;
 }
 
-/** Compares labels with 0, 1, 2, …: unlike a gather it has no garbage for labels that are no class. */
+/** Compares labels with 0, 1, 2, …: unlike a gather, this gives no garbage for labels out of range. */
 export function classify(owner: string, outputs: Outputs, labels: Tensor, ignoreIndex: number): Classified {
   const logits = single(owner, outputs);
   expectTargets(owner, labels);

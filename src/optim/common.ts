@@ -1,4 +1,4 @@
-// What all optimizers share: the options about which parameters, when and at what rate, and their checks.
+// What all optimizers share: options for parameter groups, loader and schedule, and their checks.
 import { OptionError } from "../core/errors.ts";
 import type { NameFilter } from "../core/names.ts";
 import type { GroupOptions, GroupValues, Optimizer, Schedule } from "../core/optimizer.ts";
@@ -8,7 +8,7 @@ import { type Check, checkOptions, is, one } from "../core/options.ts";
 export interface CommonOptions {
   readonly lr?: number;
   readonly weightDecay?: number;
-  /** Parameters that get other values; a parameter belongs to the first group that matches it. */
+  /** Parameters with other values; a parameter belongs to the first group that matches it. */
   readonly groups?: readonly GroupOptions[];
   /** Which parameters this optimizer updates; all of them when absent. */
   readonly params?: NameFilter;
@@ -89,7 +89,7 @@ export function common(
   return { name: owner, defaults, groups, params, loader, schedule };
 }
 
-/** The momentum of parameters outside all groups; undefined when nobody asked for any, and then no buffer is kept. */
+/** The momentum of parameters outside all groups; undefined if no option mentions momentum, and then no buffer is kept. */
 export function defaultMomentum(options: CommonOptions & { readonly momentum?: number }): number | undefined {
   if (options.momentum !== undefined) return options.momentum;
   return options.groups?.some((group) => group.momentum !== undefined) ? 0 : undefined;

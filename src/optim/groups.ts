@@ -1,4 +1,4 @@
-// Which parameter belongs to which group of an optimizer, decided once when the run starts.
+// Assigns parameters to the groups of an optimizer, once when the run starts.
 import { OptionError } from "../core/errors.ts";
 import { type NameFilter, didYouMean, selectNames } from "../core/names.ts";
 import type { GroupValues, Optimizer } from "../core/optimizer.ts";

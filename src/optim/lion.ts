@@ -6,13 +6,13 @@ import { betasCheck, common, commonChecks, type CommonOptions } from "./common.t
 
 /** Options of `lion`. */
 export interface LionOptions extends CommonOptions {
-  /** How the step, and how the running mean, weigh old against new gradients. Default [0.9, 0.99]. */
+  /** Decay rates of the mean of gradients for the step, and of the running mean. Default [0.9, 0.99]. */
   readonly betas?: readonly [number, number];
 }
 
 /**
- * Lion. Defaults: lr 1e-4, betas [0.9, 0.99], weightDecay 0 (decoupled). Every element moves by `lr`, so use 3 to 10
- * times less than with AdamW, and as much more weight decay.
+ * Lion. Defaults: lr 1e-4, betas [0.9, 0.99], weightDecay 0 (decoupled). Every element moves by `lr`, so use a rate 3 to 10
+ * times lower than for AdamW, and a weight decay higher by the same factor.
  * @example lion({ lr: 1e-4, weightDecay: 0.1 })
  */
 export const lion = /* @__PURE__ */ component(
@@ -23,7 +23,7 @@ export const lion = /* @__PURE__ */ component(
     return {
       ...common("lion", options, { lr: 1e-4, weightDecay: 0 }),
       constants: { betas },
-      // PyTorch has no Lion of its own; this is how the common package (lion-pytorch) keeps it.
+      // PyTorch has no Lion; this is the layout of the package lion-pytorch.
       torch: { step: false, needs: ["betas"], group: {} },
       slots: ["exp_avg"],
       hyper: ({ lr, weightDecay }) => ({ lr, keep: 1 - lr * weightDecay }),

@@ -9,7 +9,7 @@ import { common, commonChecks, type CommonOptions, defaultMomentum, torchFlags }
 export interface SgdOptions extends CommonOptions {
   /** Absent: no buffer is kept and momentum cannot be assigned later. `0` keeps one, so that it can. */
   readonly momentum?: number;
-  /** How much of each gradient the momentum leaves out. Default 0. */
+  /** The share of each gradient that does not enter the momentum. Default 0. */
   readonly dampening?: number;
   readonly nesterov?: boolean;
 }

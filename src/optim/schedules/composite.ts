@@ -106,7 +106,7 @@ export const warmup = /* @__PURE__ */ component(
   },
 );
 
-/** The time as a part sees it that runs from `start` up to `end` (absent: to the end of the run). */
+/** The time from the start of a part that runs from `start` to `end` (absent: to the end of the run). */
 function within(at: ScheduleTime, interval: Interval, start: number, end?: number): ScheduleTime {
   if (interval === "step") {
     const last = end ?? at.totalSteps;
@@ -132,7 +132,7 @@ function compose(name: string, interval: Interval, parts: readonly Schedule[]): 
     );
   }
   const [monitor] = monitors;
-  // An epoch-wise part in a step-wise whole is evaluated every step and gives the same factor all epoch long.
+  // A part that counts epochs is evaluated at every step, and gives the same factor throughout an epoch.
   const finest = parts.some((part) => part.interval === "step") ? "step" : interval;
   const own = { name, interval: finest };
   if (monitor === undefined) return own;

@@ -1,4 +1,4 @@
-// Lower the rate when a metric stops improving, as torch's ReduceLROnPlateau with its relative threshold.
+// Lowers the rate when a metric stops improving, as torch's ReduceLROnPlateau with its relative threshold.
 import { component } from "../../core/component.ts";
 import { OptionError } from "../../core/errors.ts";
 import { type Json, is } from "../../core/options.ts";
@@ -8,15 +8,15 @@ import type { Schedule } from "../../core/optimizer.ts";
 export interface PlateauOptions {
   /** Default "val/loss". */
   readonly monitor?: string;
-  /** Whether less or more of the metric is better. Default "min". */
+  /** Whether lower or higher is better. Default "min". */
   readonly mode?: "min" | "max";
   /** What each reduction multiplies the rate by. Default 0.1. */
   readonly factor?: number;
-  /** Evals without improvement that are let pass. Default 10. */
+  /** Evaluations without improvement before the rate is reduced. Default 10. */
   readonly patience?: number;
   /** The relative change that counts as an improvement. Default 1e-4. */
   readonly threshold?: number;
-  /** Evals after a reduction during which none is counted as bad. Default 0. */
+  /** Evaluations after a reduction that do not count. Default 0. */
   readonly cooldown?: number;
   /** The rate never goes below this part of the base rate. Default 0. */
   readonly minFactor?: number;
@@ -24,7 +24,7 @@ export interface PlateauOptions {
 
 interface PlateauState {
   readonly factor: number;
-  /** Null until a value has been seen: JSON has no infinity. */
+  /** Null before the first value: JSON has no infinity. */
   readonly best: number | null;
   readonly bad: number;
   readonly cooling: number;
@@ -33,8 +33,8 @@ interface PlateauState {
 const START: PlateauState = { factor: 1, best: null, bad: 0, cooling: 0 };
 
 /**
- * The rate times `factor` once `monitor` has not improved for more than `patience` evals. It changes right after the
- * eval that decides it, whatever the epoch.
+ * Multiplies the rate by `factor` once `monitor` has not improved for more than `patience` evaluations. The rate changes
+ * right after that evaluation, also within an epoch.
  * @example plateau({ monitor: "val/loss", patience: 3 })
  */
 export const plateau = /* @__PURE__ */ component(

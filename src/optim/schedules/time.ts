@@ -1,9 +1,9 @@
-// The counters as schedules read them: the position, the length of the run, and amounts such as "5%" of it.
+// Time for schedules: the position, the length of the run, and amounts such as "5%" of it.
 import { OptionError } from "../../core/errors.ts";
 import { type Check, is } from "../../core/options.ts";
 import type { Schedule, ScheduleTime } from "../../core/optimizer.ts";
 
-/** Whether a schedule goes on with every step or with every epoch. */
+/** Whether a schedule advances with every step or with every epoch. */
 export type Interval = Schedule["interval"];
 
 /** A count in the schedule's own unit, with or without the unit's name, or a part of the run: `100`, `"100 steps"`, `"5%"`. */
@@ -15,7 +15,7 @@ export const isTotal: Check = is.wholeFrom(1);
 /** The number of steps (or epochs) done before this one. */
 export const position = (at: ScheduleTime, interval: Interval): number => at[interval];
 
-/** The length of the run in the schedule's unit: its own `total` or else the trainer's. */
+/** The length of the run in the schedule's unit: its own `total`, or the trainer's. */
 export function totalOf(owner: string, own: number | undefined, at: ScheduleTime, interval: Interval): number {
   const total = own ?? (interval === "step" ? at.totalSteps : at.totalEpochs);
   if (total === undefined) {
@@ -35,7 +35,7 @@ export const isAmount: Check = {
   test: (v) => is.wholeFrom(0).test(v) || (typeof v === "string" && pattern.test(v)),
 };
 
-/** Reads an amount once, so that mistakes show at construction; the result needs the total only for a percentage. */
+/** Parses an amount at construction, where mistakes are reported; the result needs the total only for a percentage. */
 export function readAmount(owner: string, amount: Amount, interval: Interval): (total: () => number) => number {
   if (typeof amount === "number") return () => amount;
   const [, digits, unit] = pattern.exec(amount)!;
@@ -54,7 +54,7 @@ export function readAmount(owner: string, amount: Amount, interval: Interval): (
   return () => value;
 }
 
-/** A straight line from `from` at 0 to 1 at `steps`. By default the first step is one even part up, not a wasted zero. */
+/** A straight line from `from` at 0 to 1 at `steps`. By default the first step is above zero, since a zero rate would waste it. */
 export function ramp(at: number, steps: number, from: number = 1 / (steps + 1)): number {
   return at >= steps ? 1 : from + ((1 - from) * at) / steps;
 }
