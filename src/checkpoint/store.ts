@@ -158,10 +158,9 @@ export async function toShared(file: FileBytes): Promise<readonly Uint8Array[]> 
 
 /** Handles pending events after each slice, counted from the first byte of the block. */
 async function copyInSlices(from: Uint8Array, to: Uint8Array, done: number): Promise<void> {
-  const { yieldToEvents } = currentPlatform();
   for (let start = 0; start < from.byteLength;) {
     const filled = (done + start) % SLICE;
-    if (filled === 0 && done + start > 0) await yieldToEvents();
+    if (filled === 0 && done + start > 0) await currentPlatform().yieldToEvents();
     const end = Math.min(from.byteLength, start + SLICE - filled);
     to.set(from.subarray(start, end), start);
     start = end;

@@ -1,22 +1,25 @@
 // Checkpoints in a directory: locked for one writer, written by a thread, one call at a time.
 import { CheckpointError } from "../../core/errors.ts";
+import { messageOf } from "../../core/maybe.ts";
 import { checkOptions, is } from "../../core/options.ts";
 import { builtin } from "../../platform/builtin.ts";
-import { type DiskMethod, DiskThread } from "./disk-thread.ts";
-import { Disk } from "./disk.ts";
-import { withLentFiles } from "./lent-files.ts";
+import { nodeFs } from "../../platform/durable-files.ts";
+import { currentPlatform } from "../../platform/platform.ts";
+import { Thread } from "../../platform/thread.ts";
+import { type Lock, lockDirectory } from "../../runs/lock.ts";
 import {
+  CallQueue,
   type CheckpointInfo,
   type CheckpointStore,
   type FileParts,
   type LentFiles,
-  type LoadOptions,
   type LoadedCheckpoint,
+  type LoadOptions,
   type SavedCheckpoint,
-  CallQueue,
   toShared,
 } from "../store.ts";
-import { lockDirectory, type Lock } from "../../runs/lock.ts";
+import { callDisk, Disk, type DiskCall, type DiskMethod, type DiskOptions } from "./disk.ts";
+import { withLentFiles } from "./lent-files.ts";
 
 /** Options of `openDirectoryStore`. */
 export interface DirectoryStoreOptions {
@@ -142,5 +145,63 @@ class DirectoryStore implements CheckpointStore {
   #assertWritable(): void {
     if (this.#lock) return;
     throw new CheckpointError(this.#root, "the store was opened to read only", "Open it without `readOnly`.");
+  }
+}
+
+/**
+ * Runs a Disk in a thread of its own, so that training does not wait for it. If the thread fails, the calling thread does
+ * the work: a checkpoint matters more than time.
+ */
+class DiskThread {
+  /** The same directory from the calling thread. */
+  readonly here: Disk;
+  #thread: Thread<DiskCall> | undefined;
+  /** Why the thread is gone. */
+  #ended: unknown;
+
+  /** `thread: false` does all work in the calling thread. */
+  constructor(options: DiskOptions, { thread }: { readonly thread: boolean }) {
+    this.here = new Disk(nodeFs(), options);
+    if (!thread) return;
+    try {
+      this.#thread = new Thread<DiskCall>({
+        name: "the writing thread",
+        script: { beside: import.meta.url, name: "disk-worker" },
+        data: options,
+        onEnd: (error) => this.#takeOver(error),
+      });
+    } catch (error) {
+      this.#takeOver(error);
+    }
+  }
+
+  /** Whether calls go to another thread, which reads shared memory in place and everything else as a copy. */
+  get isThreaded(): boolean {
+    return this.#thread !== undefined;
+  }
+
+  async call<M extends DiskMethod>(method: M, ...args: Parameters<Disk[M]>): Promise<ReturnType<Disk[M]>> {
+    const call = { method, args };
+    try {
+      if (this.#thread) return (await this.#thread.request(call)) as ReturnType<Disk[M]>;
+    } catch (error) {
+      if (error !== this.#ended) throw error;
+    }
+    return callDisk(this.here, call) as ReturnType<Disk[M]>;
+  }
+
+  async close(): Promise<void> {
+    const thread = this.#thread;
+    this.#thread = undefined;
+    await thread?.close();
+  }
+
+  /** A bundler that leaves out the thread's script, or too little memory, must not cost a checkpoint. */
+  #takeOver(cause: unknown): void {
+    this.#ended = cause;
+    this.#thread = undefined;
+    currentPlatform().warn(
+      `checkpoints are written on the training thread, since the writing thread failed: ${messageOf(cause)}`,
+    );
   }
 }

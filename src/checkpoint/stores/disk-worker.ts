@@ -1,8 +1,7 @@
 // The thread that hashes, writes and syncs checkpoints.
 import { nodeFs } from "../../platform/durable-files.ts";
 import { serve, threadData } from "../../platform/thread.ts";
-import { callDisk, type DiskCall } from "./disk-thread.ts";
-import { Disk, type DiskOptions } from "./disk.ts";
+import { callDisk, Disk, type DiskCall, type DiskOptions } from "./disk.ts";
 
 const disk = new Disk(nodeFs(), threadData() as DiskOptions);
 

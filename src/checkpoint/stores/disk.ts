@@ -228,3 +228,16 @@ export class Disk {
       : `${this.#tempNames}${this.#count}`;
   }
 }
+
+/** The methods of Disk that can be called in the thread. */
+export type DiskMethod = "save" | "finish" | "abandon" | "list" | "read" | "load" | "verify" | "remove" | "sweep";
+
+export interface DiskCall {
+  readonly method: DiskMethod;
+  readonly args: readonly unknown[];
+}
+
+/** Calls a method by name. `DiskThread.call` ties the arguments to the method by type; here they come from a message. */
+export function callDisk(disk: Disk, { method, args }: DiskCall): unknown {
+  return (disk[method] as (...args: unknown[]) => unknown).call(disk, ...args);
+}

@@ -95,8 +95,8 @@ export class RunCheckpoints {
     this.#lock?.fence.check();
   }
 
-  open(): Promise<CheckpointStore> {
-    return this.#store.get();
+  async open(): Promise<CheckpointStore> {
+    return this.#store.now ?? this.#store.get();
   }
 
   async #openStore(): Promise<CheckpointStore> {

@@ -254,7 +254,7 @@ class SnapshotTensors implements SaveTensors {
   async #copy(buffer: Buffer, memory: SnapshotMemory): Promise<Uint8Array> {
     const bytes = memory.take(sizeOf(buffer.shape) * WIDTH);
     if (this.#engine.readInto?.(buffer, bytes)) return bytes;
-    const { data } = await readBuffer(this.#engine, buffer);
+    const data = await this.#engine.read(buffer);
     bytes.set(new Uint8Array(data.buffer, data.byteOffset, data.byteLength));
     return bytes;
   }
