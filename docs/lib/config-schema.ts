@@ -1,6 +1,7 @@
 // The JSON Schema of a config, made of the tables that the checks themselves use.
 import type { Check, Holds, Json, Kind, SchemaPart } from "../../src/core/options.ts";
-import { CONFIG_CHECKS, FUNCTIONS, LOADER_CHECKS, PLAN_CHECKS } from "../../src/experiment/build/build-experiment.ts";
+import { CONFIG_CHECKS, FUNCTIONS, PLAN_CHECKS } from "../../src/experiment/build/build-experiment.ts";
+import { LOADER_CHECKS } from "../../src/experiment/experiment-options.ts";
 import { SWEEP_KINDS as KINDS } from "../../src/tune/sweep/build-sweep.ts";
 import { catalog, kinds, sweepKinds, type CatalogEntry } from "./catalog.ts";
 import { optionDocs } from "./doc-comments.ts";

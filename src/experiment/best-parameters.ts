@@ -4,21 +4,21 @@ import type { HostTensors } from "../core/model.ts";
 import { bestCheckpoint } from "../hooks/model-checkpoint/model-checkpoint.ts";
 
 export interface BestParameters {
-  /** Goes with the other hooks of the trainer. */
+  /** For the trainer, beside its other hooks. */
   readonly hook: Hook;
   /** The weights to be put in place, averaged ones where a hook keeps some; undefined when they are in place already. */
   weights: HostTensors | undefined;
-  /** The checkpoint that they are from. */
+  /** The checkpoint of these weights. */
   checkpoint: string | undefined;
-  /** The step that they are from. */
+  /** The step of these weights. */
   step: number | undefined;
-  /** The checkpoint of the very end. */
+  /** The checkpoint of the end of the training. */
   ended: string | undefined;
-  /** Whether there is anything to go on from: a step was done. */
+  /** Whether a step was done, so that there is something to resume from. */
   trained: boolean;
 }
 
-/** Reads the best checkpoint while the run's store is open, as the last thing before it ends. */
+/** Reads the best checkpoint at the end of the training, while the store is still open. */
 export function bestParameters(): BestParameters {
   const found: BestParameters = {
     weights: undefined,
@@ -32,12 +32,12 @@ export function bestParameters(): BestParameters {
       onError: "throw",
       async onTrainEnd(ctx) {
         const saved = ctx.checkpoints.list();
-        // In a failure, `ctx.step` is the step that was at hand; one that was done after all has left a checkpoint, if any.
+        // After a failure, `ctx.step` is the step that failed.
         const failed = ctx.status === "error" ? 1 : 0;
         found.trained = ctx.step > failed || saved.some(({ step }) => step > 0);
         if (ctx.status === "interrupted" || ctx.status === "error") return;
         found.ended = saved.findLast(({ step }) => step === ctx.step)?.name;
-        // earlyStopping with restoreBest, or an average that takes the model's place: whoever asked for it knows best.
+        // A hook has chosen the parameters: earlyStopping with restoreBest, or an average.
         if (ctx.interventions.some(({ event, what }) => event === "trainEnd" && what === "setParams")) return;
         const best = ctx.shared.get(bestCheckpoint);
         if (!best || !saved.some(({ name }) => name === best.name)) return;

@@ -4,6 +4,7 @@ import { CheckedHook } from "../core/registry/checked-hook.ts";
 import { Limits } from "../core/loop/counters.ts";
 import { checkOptions, is, listOrNamed, one, oneOrList, oneOrNamed, show, type Json } from "../core/options.ts";
 import { checkName } from "../core/safe-name.ts";
+import { DATA_LOADER_CHECKS } from "../data/data-loader.ts";
 import { checkEngine } from "../engines/select.ts";
 import type { Hook } from "../core/hook.ts";
 import { plainOptions } from "../hooks/logger/run-facts.ts";
@@ -67,14 +68,10 @@ export const EXPERIMENT_CHECKS = {
   config: is.object,
   models: is.object,
 };
-const LOADER_CHECKS = {
-  batchSize: is.wholeFrom(1),
-  evalBatchSize: is.wholeFrom(1),
-  shuffle: is.boolean,
-  dropLast: is.boolean,
-  dtypes: is.object,
-  prefetch: is.wholeFrom(0),
-};
+
+const { seed: _seed, collate: _collate, ...LOADING } = DATA_LOADER_CHECKS;
+/** How arrays become batches: the options of a DataLoader that are plain data, and one for evaluations. */
+export const LOADER_CHECKS = { ...LOADING, evalBatchSize: LOADING.batchSize };
 
 export function planModels<D>(options: ExperimentOptions<D>): PlannedModel<D>[] {
   checkOptions("Experiment", options, EXPERIMENT_CHECKS, ["data"]);

@@ -62,7 +62,7 @@ export class ExperimentRun<D> {
     this.#state.rank = strategy.rank;
     await this.#agreement.compareStarts(this.#startFacts());
     this.#progress = await this.#open();
-    // Nothing is left to do, and nothing happens.
+    // A complete run has nothing left to do.
     if (this.#progress.isComplete(this.#models)) return this.#progress.result(this.#models, this.#allDone(), []);
     const { signals = true, signalGrace = 30_000 } = this.#options;
     this.#interruptions = new Interruptions(this.#platform, this.#signal, signals ? signalGrace : undefined);
@@ -74,8 +74,8 @@ export class ExperimentRun<D> {
     } catch (error) {
       const message = error instanceof Error ? error.message : String(error);
       const reason = redact(message, secretsOfEnvironment());
-      // The failure itself is what the caller must hear of, whatever the disk says. Without its lock the run's directory is
-      // another process's, with results of its own.
+      // The caller gets the failure itself, even if writing fails too. After losing its lock, the run must not write: the
+      // directory belongs to another process.
       if (!isLockLost(error))
         await this.#progress.end({ status: "error", reason, requestedBy: "" }).catch(() => undefined);
       throw error;
@@ -85,7 +85,7 @@ export class ExperimentRun<D> {
     }
   }
 
-  /** Trainers compare the rest, data included, when they begin. */
+  /** Trainers compare the rest, including the data, when they start. */
   #startFacts(): StartFacts {
     const { name = "experiment", seed = 0 } = this.#options;
     return {
@@ -99,11 +99,11 @@ export class ExperimentRun<D> {
     };
   }
 
-  /** Looks at what an earlier run has left. */
+  /** Reads what an earlier run has left. */
   async #open(): Promise<Progress> {
     const { name = "experiment", seed = 0, runDir } = this.#options;
     if (runDir === undefined) return new Progress(name, seed, undefined);
-    // Its files are the main process's to write.
+    // Only the main process writes files.
     const isMain = this.#agreement.strategy.rank === 0;
     if (!this.#resume && !isMain) return new Progress(name, seed, undefined);
     if (!this.#resume) {
@@ -126,17 +126,17 @@ export class ExperimentRun<D> {
     return progress;
   }
 
-  /** A process that is training there writes its own results: they must not be replaced by the refusal of this run. */
+  /** Another process that trains there writes its own results, which this run must not replace. */
   #checkUnlocked(): void {
     for (const { runDir } of this.#models) checkUnlocked(`${runDir!}/${CHECKPOINTS}`);
   }
 
-  /** Why it ends before all is done; undefined when all is. */
+  /** Why the run ends early; undefined when all is done. */
   async #stages(): Promise<Ending | undefined> {
     const { data: readData, seed = 0 } = this.#options;
     const early = await this.#over();
     if (early) return early;
-    // A reading that hangs must not keep a process that was told to go.
+    // Data that hangs must not keep the process from stopping.
     const read = await this.#interruptions.orSooner((async () => ({ data: await readData() }))());
     const over = await this.#over();
     if (over || !read) return over;
@@ -145,7 +145,7 @@ export class ExperimentRun<D> {
     if (stopped) return stopped;
     const { main, folds = [] } = await this.#split(data, seed);
     for (const model of this.#models) checkMonitors(model, main, folds.length);
-    // From here on it is a run. Hooks may write to its directory.
+    // The run starts here: hooks may write to its directory.
     this.#makeRoom();
     await this.#hooks.fire("datasetCreated", this.#state, () => ({ ...this.#common(), datasets: main, folds }));
     await this.#progress.begin();
@@ -159,7 +159,7 @@ export class ExperimentRun<D> {
 
   /** Checks data, models and monitors without training; resolves to what was found for each model. */
   async preflight(): Promise<Record<string, Preflight>> {
-    // Of several processes each would find the same.
+    // Every process of a group would find the same.
     this.#agreement = new Agreement(await openStrategy("single"));
     const data = await this.#dataRead(await this.#options.data());
     const { stop } = this.#state;
@@ -174,8 +174,8 @@ export class ExperimentRun<D> {
   }
 
   /**
-   * Checks trainings that begin only after others. Left out are those that may depend on what happens until then: a
-   * model that is made from an earlier one, loaders of the user's own that can be read only once.
+   * Checks trainings that start after others, except those that may depend on the earlier ones: a model made from an earlier
+   * one, or user loaders that can be read only once.
    */
   async #checkAhead(main: Datasets<D>, folds: number): Promise<void> {
     if (this.#models.length === 1 && folds === 0) return;
@@ -195,7 +195,7 @@ export class ExperimentRun<D> {
     }
   }
 
-  /** Lets hooks look at the data that was read, and replace it. */
+  /** Hooks see the data that was read, and may replace it. */
   async #dataRead(read: D): Promise<D> {
     let data = read;
     const returned = (value: unknown, { ranks }: Hook): void => {
@@ -217,7 +217,7 @@ export class ExperimentRun<D> {
     );
   }
 
-  /** Folds first, then the main training, then what becomes of it. */
+  /** Trains the folds, then the main model, and evaluates it. */
   async #model(model: PlannedModel<D>, main: Datasets<D>, folds: readonly Datasets<D>[]): Promise<Ending | undefined> {
     const before = this.#progress.of(model.name);
     if (before?.complete) return undefined;
@@ -276,7 +276,7 @@ export class ExperimentRun<D> {
     }
   }
 
-  /** A training that had ended, but for its evaluation, comes back as it was and does no further step. */
+  /** A training that had ended before its evaluation is restored and does no further step. */
   #fitOptions(from: string, before?: SavedModel): FitOptions {
     const signal = this.#signal && { signal: this.#signal };
     if (!this.#resume) return { ...signal };
@@ -290,9 +290,9 @@ export class ExperimentRun<D> {
     return { experiment: name, seed, runDir, shared: this.#shared };
   }
 
-  /** Why nothing more may begin: a hook's stop, a signal. Of one process, for all that train together. */
+  /** Why nothing more may start: a hook's stop or a signal, agreed on by the process group. */
   async #over(): Promise<Ending | undefined> {
-    // A signal that came while something ran without a pause is heard of only now.
+    // Signals that arrived during synchronous work are delivered now.
     await this.#platform.yieldToEvents();
     const { stop } = this.#state;
     const interruption = this.#interruptions.now();

@@ -41,17 +41,17 @@ export class Experiment<D = Arrays> {
   }
 
   /**
-   * Finds mistakes before anything is trained: reads the data, splits it, and does `trainer.preflight()` for the main
-   * training of each model. Of hooks, only `onDataRead` is called. Nothing is written.
+   * Finds mistakes before anything is trained: reads the data, splits it, and runs `trainer.preflight()` for the main training
+   * of each model. Only the `onDataRead` of hooks is called. Nothing is written.
    */
   async preflight(): Promise<Record<string, Preflight>> {
     return this.#alone("preflight", (run) => run.preflight(), {});
   }
 
   /**
-   * Runs it from its beginning, or with `resume` continues where an earlier run in its directory stopped; a complete one
-   * trains on when `epochs` or `steps` are more than it has done. Without `resume`, a run that has ended there before is
-   * moved aside: `runs/digits` becomes `runs/digits.1`.
+   * Runs the experiment from the start, or with `resume` from where an earlier run in its directory stopped; a complete run
+   * trains further if `epochs` or `steps` allow more. Without `resume`, an earlier run that has ended is moved aside:
+   * `runs/digits` becomes `runs/digits.1`.
    */
   async run(options: RunExperimentOptions = {}): Promise<ExperimentResult> {
     checkOptions("run", options, RUN_CHECKS);
@@ -62,7 +62,7 @@ export class Experiment<D = Arrays> {
     return this.#alone("run", (run) => run.run(), options);
   }
 
-  /** Its hooks take part in one training at a time. */
+  /** Hooks take part in one training at a time. */
   async #alone<T>(
     name: string,
     call: (run: ExperimentRun<D>) => Promise<T>,

@@ -23,7 +23,7 @@ export async function roomFor(
   const saved = await readResults(dir);
   if (saved?.status === "running") {
     throw new OptionError(
-      `Experiment: ${dir} has a run that has not ended: it was killed, or is still running. Resume it (run({ resume: true }), on the command line \`npx hookline resume\`), or delete or rename the directory to start anew.`,
+      `Experiment: ${dir} has a run that has not ended: it was killed, or is still running. Resume it (run({ resume: true }), on the command line \`npx hookline resume\`), or delete or rename the directory to start a new run.`,
       { option: "runDir" },
     );
   }
@@ -76,12 +76,12 @@ function checkMovable(dir: string): void {
 }
 
 /**
- * Whether a model that is complete trains further, because its limits allow more than it has done. A training that a hook stopped stays as it is, since its limits do not say whether more is wanted. So do folds, and a
- * training that left no checkpoint of its end to resume from.
+ * Whether a complete model trains further, because its limits allow more than it has done. A training that a hook stopped
+ * does not, since its limits do not say whether more is wanted; nor do folds, or a training without a checkpoint of its end.
  */
 export function trainsOn(plan: LimitOptions, { complete, training, ended, foldResults }: SavedModel): boolean {
   if (!complete || training?.status !== "completed" || ended === undefined || foldResults) return false;
-  // How many samples it has seen is not in results.json.
+  // results.json does not have the number of samples.
   if (plan.maxSamples !== undefined || plan.maxTokens !== undefined) return false;
   const { steps: step, epochs: epochsDone, elapsed } = training;
   const limits = new Limits(plan);

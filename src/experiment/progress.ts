@@ -1,4 +1,4 @@
-// How far an experiment is: what each model has come to, written down after every part that is done.
+// The progress of an experiment: the state of each model, written to results.json after every part.
 import type { Json } from "../core/options.ts";
 import type { HookFailure } from "../core/registry/registry.ts";
 import type { RunResult } from "../core/loop/result.ts";
@@ -25,12 +25,12 @@ export class Progress {
   readonly #startedAt: number;
   readonly #models: Record<string, SavedModel>;
   #ending = RUNNING;
-  /** What fails before, such as the reading of the data, leaves no directory behind. */
+  /** A failure before this, such as one of reading the data, leaves no directory behind. */
   #begun: boolean;
-  /** Whether a step was done, in whichever training. */
+  /** Whether any training did a step. */
   hasTrained: boolean;
 
-  /** Goes on with `before`, what an earlier run has written. */
+  /** Continues from `before`, the results of an earlier run. */
   constructor(name: string, seed: number, dir: string | undefined, before?: SavedResults) {
     this.#name = name;
     this.#seed = seed;
@@ -45,7 +45,7 @@ export class Progress {
     return Object.hasOwn(this.#models, model) ? this.#models[model] : undefined;
   }
 
-  /** A complete model trains on: what came of its training so far is replaced when that has ended. */
+  /** A complete model trains further: its results are replaced when that training has ended. */
   reopen(model: string): void {
     const { params, checkpoint } = this.of(model)!;
     this.#models[model] = { complete: false, params, ...(checkpoint !== undefined && { checkpoint }) };
@@ -76,7 +76,7 @@ export class Progress {
       complete: false,
       params,
       ...(foldResults && { foldResults }),
-      // Of a training that had ended before, and only came back for its evaluation, the first account is the true one.
+      // A training that was restored only for its evaluation keeps its first summary.
       training: training ?? summaryOf(result),
       ...checkpoints,
     });
@@ -93,7 +93,7 @@ export class Progress {
     await this.#write();
   }
 
-  /** What comes out, of an experiment that did not fail. */
+  /** The result of an experiment that did not fail. */
   result(models: readonly Planned[], ending: Ending, hookErrors: readonly HookFailure[]): ExperimentResult {
     const { status, reason, requestedBy } = ending;
     const done = models.flatMap(({ name, runDir }) => {

@@ -1,4 +1,4 @@
-// One training of an experiment, of a model or of one of its folds: a trainer, its loaders, and what is made of it.
+// One training of an experiment, of a model or of one of its folds: its trainer, its loaders and its evaluation.
 import { attach, DataError, HookError, OptionError } from "../core/errors.ts";
 import { withDeadline } from "../core/registry/dispatch.ts";
 import { isOfEvaluation } from "../core/names.ts";
@@ -56,7 +56,7 @@ export class Training<D> {
     this.#place = place;
   }
 
-  /** Makes model, metrics and loaders, which may look at the data, and the trainer. */
+  /** Makes the model, metrics and loaders, which may look at the data, and the trainer. */
   static async prepare<D>(model: PlannedModel<D>, datasets: Datasets<D>, place: TrainingPlace): Promise<Training<D>> {
     const { model: given, metrics, loaders: makeLoaders, evaluate: _e, params: _p, hooks: _h, ...options } = model.plan;
     const setup: Setup<D> = { datasets, seed: options.seed ?? 0 };
@@ -64,7 +64,7 @@ export class Training<D> {
     if (!is.object.test(loaders) || loaders.train === undefined)
       throw new OptionError(`Experiment: Expected \`loaders\` to return { train, eval, test }, got ${show(loaders)}`);
     const best = bestParameters();
-    // What a hook left there of another training says nothing about this one.
+    // Values that hooks shared in an earlier training do not apply to this one.
     for (const key of [bestCheckpoint, averagedParams, weightsStep]) place.shared.delete(key);
     const trainer = new Trainer({
       ...options,
@@ -82,7 +82,7 @@ export class Training<D> {
     return new Training(trainer, best, loaders, setup, model, place);
   }
 
-  /** Trains; unless it was interrupted, the parameters are the best ones then. */
+  /** Trains; unless interrupted, it leaves the best parameters in place. */
   async fit(options: FitOptions): Promise<RunResult> {
     const result = await this.trainer.fit(options);
     const { weights } = this.#best;
@@ -105,7 +105,7 @@ export class Training<D> {
     return this.#best.trained;
   }
 
-  /** The final evaluation: as the plan says, or of the test data, or else of what was watched while training. */
+  /** The final evaluation: by the user's `evaluate`, or on the test data, or else on the validation data. */
   async evaluate(): Promise<Record<string, number>> {
     if (this.#evaluate) return checkResults("`evaluate`", await this.#evaluate(this.trainer, this.#setup));
     const { test, eval: watched } = this.#loaders;
@@ -118,10 +118,10 @@ export class Training<D> {
     return all;
   }
 
-  /** Runs `work` and closes the trainer, whatever happens; what goes wrong then is attached to what went wrong before. */
+  /** Runs `work` and closes the trainer in any case; an error of closing is attached to that of `work`. */
   async closing<T>(work: () => Promise<T>): Promise<T> {
     let done: T;
-    // From the training to the last evaluation it is one run for loggers.
+    // For loggers, the training and its evaluation are one run.
     const ends = new Map<string, () => Promise<void>>();
     this.#place.shared.set(endsLater, ends);
     try {
@@ -136,7 +136,7 @@ export class Training<D> {
     return done;
   }
 
-  /** As in `close`, one that fails or hangs is a warning: the results are there. */
+  /** As in `close`, a hook that fails or hangs is a warning: the results exist already. */
   async #end(ends: ReadonlyMap<string, () => Promise<void>>): Promise<void> {
     this.#place.shared.delete(endsLater);
     const { closeTimeout = 10_000 } = this.trainer.options;
@@ -148,7 +148,7 @@ export class Training<D> {
   }
 }
 
-/** Results are numbers by name: they are written down, and compared. */
+/** Rejects results that are not numbers by name. */
 export function checkResults(owner: string, results: unknown): Record<string, number> {
   if (!is.object.test(results)) throw new DataError(`${owner}: Expected numbers by name, got ${show(results)}`);
   for (const [name, value] of Object.entries(results as object) as [string, unknown][]) {
@@ -162,7 +162,7 @@ export function checkResults(owner: string, results: unknown): Record<string, nu
 export function defaultLoaders<D>({ train, val, test }: Datasets<D>, options: LoaderOptions = {}): Loaders {
   const { batchSize = DEFAULT_BATCH_SIZE, evalBatchSize = batchSize, shuffle = true, dropLast, ...more } = options;
   const load = (data: D, how: DataLoaderOptions): DataLoader => new DataLoader(data as DataSource, { ...more, ...how });
-  // What is left out must stay out: in evaluations every row counts.
+  // `dropLast` does not apply: in evaluations every row counts.
   const whole = { batchSize: evalBatchSize };
   return {
     train: load(train, { batchSize, shuffle, ...(dropLast !== undefined && { dropLast }) }),

@@ -11,7 +11,7 @@ import type { Arrays } from "../data/source.ts";
 import type { Trainer } from "../trainer/trainer.ts";
 import type { TrainerOptions } from "../trainer/options.ts";
 
-/** What a split makes of the data: the main parts, and for cross-validation a pair of train and val for each fold. */
+/** The result of a split: the main datasets, and for cross-validation a pair of train and val for each fold. */
 export interface SplitData<D> {
   readonly main: Datasets<D>;
   readonly folds?: readonly Datasets<D>[];
@@ -26,7 +26,7 @@ export interface Setup<D = Arrays> {
   readonly seed: number;
 }
 
-/** The loaders of one training: what the trainer calls `train` and `eval`, and what is looked at once at the end. */
+/** The loaders of one training: `train` and `eval` of the trainer, and `test` for the final evaluation. */
 export interface Loaders {
   readonly train: TrainerOptions["train"];
   readonly eval?: TrainerOptions["eval"];
@@ -74,18 +74,18 @@ export interface ExperimentOptions<D = Arrays> extends ModelPlan<D> {
   readonly loader?: LoaderOptions;
   /** The configuration that these options were made from, as plain data; hooks see it in `ctx.config.experiment`. Default: these options. */
   readonly config?: Readonly<Record<string, Json>>;
-  /** Several models by name; what they do not say themselves is as above. */
+  /** Several models by name; options that a model does not set are those above. */
   readonly models?: Readonly<Record<string, ModelPlan<D>>>;
 }
 
 /** Options of an experiment's `run`. */
 export interface RunExperimentOptions {
   /**
-   * Goes on where an earlier run in the same directory stopped: finished models are not trained again. The path of a
-   * checkpoint: from there, in an experiment of one model.
+   * Resumes an earlier run in the same directory: finished models are not trained again. Or the path of a checkpoint to
+   * resume from, in an experiment of one model.
    */
   readonly resume?: boolean | string;
-  /** Ends the experiment: after the step at hand, or before the next thing begins. */
+  /** Ends the experiment after the current step, or before the next part starts. */
   readonly signal?: AbortSignal;
 }
 
@@ -106,13 +106,13 @@ export interface ModelResult {
 /** What `run` of an experiment resolves to. */
 export interface ExperimentResult {
   readonly name: string;
-  /** `completed`, or why it ended before: a hook's stop, a signal. */
+  /** `completed`, or how it ended early: by a hook's stop or a signal. */
   readonly status: RunResult["status"];
   readonly reason: string;
-  /** The hook or signal that asked for the end; empty when it is complete. */
+  /** The hook or signal that ended it; empty when it is complete. */
   readonly requestedBy: string;
-  /** Those that are complete, by name. With just one model in the options its name is `model`. */
+  /** The complete models by name. A single model is named `model`. */
   readonly models: Readonly<Record<string, ModelResult>>;
-  /** Errors in the experiment's own events that a hook's policy kept from ending it. */
+  /** Errors of hooks in the experiment's own events that, by the hook's policy, did not end it. */
   readonly hookErrors: readonly HookFailure[];
 }

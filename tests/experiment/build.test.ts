@@ -159,7 +159,7 @@ hooks:
     const options = await build(BASE.replace("./own.ts#data", "{ use: ./own.ts#data, rows: 3 }"));
     expect(await options.data()).toMatchObject({ y: { shape: [3, 1] } });
     const broken = await build(BASE.replace("#data", "#throws"));
-    expect(() => broken.data()).toThrow("no disk");
+    expect(() => broken.data()).toThrow("hookline.yaml:2:1: data: ./own.ts#throws failed: no disk");
   });
 
   test("models and metrics are made when the data is there, and see it", async () => {
@@ -393,7 +393,7 @@ describe("mistakes, each at its place", () => {
   test.each<[text: string, message: string]>([
     [`epohcs: 3${BASE}`, "1:1: epohcs: Unknown option `epohcs`. Did you mean `epochs`?"],
     [`train: x${BASE}`, "1:1: train: Unknown option `train`."],
-    [BASE.replace("epochs: 1", "epochs: one"), '6:1: epochs: Expected `epochs` to be a whole number ≥ 0, got `"one"`'],
+    [BASE.replace("epochs: 1", "epochs: one"), '6:1: epochs: Expected `epochs` to be a whole number ≥ 1, got `"one"`'],
     [BASE.replace("epochs: 1", ""), "say how long to train: one of epochs, steps"],
     [
       BASE.replace("use: sgd", "use: sdg"),
@@ -455,6 +455,13 @@ describe("mistakes, each at its place", () => {
     expect(error.message).toContain(message);
     expect(error.errors).toHaveLength(0);
     expect(error.message).toMatch(/^hookline.yaml:\d+:\d+: /);
+  });
+
+  test("0 epochs or steps, also from the command line", async () => {
+    await expect(build(BASE.replace("epochs: 1", "steps: 0"))).rejects.toThrow(
+      "hookline.yaml:6:1: steps: Expected `steps` to be a whole number ≥ 1, got `0` (number)",
+    );
+    await expect(build(BASE, { set: ["epochs=0"] })).rejects.toThrow("--set epochs=0: epochs: Expected `epochs`");
   });
 
   test("all of them are told, in the order of the file", async () => {

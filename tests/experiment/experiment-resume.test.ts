@@ -242,7 +242,9 @@ describe("a directory that is used again", () => {
     await tinyExperiment({ runDir }).run();
     try {
       process.chdir(runDir);
-      await expect(tinyExperiment({ runDir: "." }).run()).rejects.toThrow("it is the current directory, or around it");
+      await expect(tinyExperiment({ runDir: "." }).run()).rejects.toThrow(
+        "it is the current directory, or contains it",
+      );
     } finally {
       process.chdir(home);
     }

@@ -1,12 +1,11 @@
 // From a config that has been read to the options of an Experiment. Everything is checked before anything runs.
 import { OptionError } from "../../core/errors.ts";
 import type { Metric } from "../../core/model.ts";
-import { checkOptions, show, type Check, type Json } from "../../core/options.ts";
-import { DATA_LOADER_CHECKS } from "../../data/data-loader.ts";
+import { checkOptions, is, show, type Check, type Json } from "../../core/options.ts";
 import type { ConfigPath } from "../config/config-error.ts";
 import type { ConfigDocument, ConfigValue } from "../config/config-tree.ts";
 import { withoutSecrets } from "../config/config-record.ts";
-import { EXPERIMENT_CHECKS } from "../experiment-options.ts";
+import { EXPERIMENT_CHECKS, LOADER_CHECKS } from "../experiment-options.ts";
 import type { ExperimentOptions, LoaderOptions, ModelPlan, Setup } from "../types.ts";
 import { prepareOptions, withoutNulls, type OptionRules } from "./build-component.ts";
 import { BuildContext, filePath, isMap, type Recipe } from "./build-context.ts";
@@ -24,17 +23,18 @@ const without = <T>(map: Readonly<Record<string, T>>, ...keys: readonly string[]
 /** Functions that are called later, with their options and what the experiment knows by then. */
 export const FUNCTIONS: readonly string[] = ["loaders", "evaluate"];
 
-/** What a config may say: the options of an Experiment, except those that are derived from the config itself. */
-export const CONFIG_CHECKS: Checks = without<Check>(EXPERIMENT_CHECKS, "params", "config");
+/**
+ * What a config may say: the options of an Experiment, except those that are derived from the config itself. In code, a run
+ * of 0 epochs or steps fires the events of a run; in a config it is a mistake.
+ */
+export const CONFIG_CHECKS: Checks = {
+  ...without<Check>(EXPERIMENT_CHECKS, "params", "config"),
+  epochs: is.wholeFrom(1),
+  steps: is.wholeFrom(1),
+};
 
 /** One model and how it is trained; its data comes from the experiment. */
 export const PLAN_CHECKS: Checks = without(CONFIG_CHECKS, "name", "runDir", "data", "split", "loader", "models");
-
-/** How arrays become batches: a DataLoader's options, except those that only code can say, and one for evaluations. */
-export const LOADER_CHECKS: Checks = {
-  ...without<Check>(DATA_LOADER_CHECKS, "seed", "collate"),
-  evalBatchSize: DATA_LOADER_CHECKS.batchSize,
-};
 
 /** Keys of a file that are not options of the experiment: `$schema` is for editors, `extends` for the reader. */
 export const FILE_KEYS: readonly string[] = ["$schema", "extends"];

@@ -1,4 +1,4 @@
-// What the Experiment and its Trainers would say of a config when they are made, said before data is read, at its place.
+// Errors that the Experiment and its Trainers would throw, found before data is read and with their positions in the config.
 import { checkCadence } from "../../core/cadence.ts";
 import { HookRegistrationError, OptionError } from "../../core/errors.ts";
 import { checkTrainerOptions, type TrainerOptions } from "../../trainer/options.ts";
@@ -7,14 +7,14 @@ import { planModels } from "../experiment-options.ts";
 import type { ExperimentOptions } from "../types.ts";
 import type { BuildContext } from "./build-context.ts";
 
-/** Stands for what is made when the data is there: the model, perhaps, and the loaders. */
+/** Stands for what is made after the data has been read: the loaders, and perhaps the model. */
 const LATER = { init: () => ({}), apply: () => ({}) };
 
 /**
- * One model with all that is said for it.
- * @param plan what could be made of it
- * @param written the path that a key was written at, where it was
- * @param place of the model
+ * Checks one model with all of its options.
+ * @param plan the options that could be made
+ * @param written the path that a key was written at, if it was
+ * @param place the path of the model
  */
 export function checkPlan(
   context: BuildContext,
@@ -39,7 +39,7 @@ export function checkPlan(
   );
 }
 
-/** The whole of it: how long to train, names of models and hooks. */
+/** Checks the whole experiment: how long to train, names of models and hooks. */
 export function checkExperiment(context: BuildContext, options: ExperimentOptions): void {
   attempt(
     context,

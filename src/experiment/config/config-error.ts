@@ -1,7 +1,7 @@
-// The error of a config: which file and line, which key, what was expected and what is there.
+// The error of a config: file and line, key, what was expected and what was found.
 import { HooklineError } from "../../core/errors.ts";
 
-/** A place in a file, both from 1. A value that a module made, or `--set`, has no line: there the file, or the flag, is all. */
+/** A position in a file, counted from 1. A value from a module or from `--set` has no line, only the file or the flag. */
 export interface Position {
   readonly file: string;
   readonly line?: number;
@@ -22,17 +22,17 @@ export class ConfigError extends HooklineError {
   override name = "ConfigError";
   readonly path: string;
   readonly position: Position | undefined;
-  /** Each by itself, where a config has several: their messages are the lines of this one's. */
+  /** The separate errors, if there are several; the message of this one has them all, a line each. */
   readonly errors: readonly ConfigError[] = [];
 
-  /** @param message what was expected, what is there, and the nearest name; file, line and path are put before it */
+  /** @param message what was expected, what was found, and the nearest name; file, line and path are put before it */
   constructor(message: string, path: ConfigPath = [], position?: Position, options?: ErrorOptions) {
     super([position && showPosition(position), showPath(path), message].filter(Boolean).join(": "), options);
     this.path = showPath(path);
     this.position = position;
   }
 
-  /** One error for all of these: the first tells where, and the message has them all. */
+  /** Several errors as one: it has the position of the first and the messages of all. */
   static of(errors: readonly ConfigError[]): ConfigError {
     const [first, ...others] = errors;
     if (others.length === 0) return first!;
@@ -41,11 +41,10 @@ export class ConfigError extends HooklineError {
   }
 }
 
-// How a check makes its error: who calls it knows the place in the config, the check does not.
-
+/** Makes the error of a check: the caller knows the position in the config, the check does not. */
 export type Fail = (message: string, cause?: unknown) => ConfigError;
 
-/** For what is not of a config. */
+/** For callers without a config. */
 export const failWithoutPlace: Fail = (message, cause) =>
   new ConfigError(message, [], undefined, cause === undefined ? undefined : { cause });
 

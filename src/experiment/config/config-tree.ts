@@ -1,5 +1,5 @@
-// A config between its text and its use: every value knows where it was written, and in which directory.
-// Keys are in Maps, so no key of a file can mean anything to JavaScript on the way.
+// A config as a tree in which every value knows its position and the directory of its file, and as the document that the
+// tree becomes. Keys are in Maps, so that no key of a file means anything to JavaScript.
 import { ConfigError, type ConfigPath, type Position } from "./config-error.ts";
 import type { Json } from "../../core/options.ts";
 
@@ -41,14 +41,14 @@ export interface Source {
   at(offset: number): Position;
 }
 
-/** Deeper than any config is, and far from where recursion ends. */
+/** Deeper than any real config, and far below what overflows the stack. */
 export const DEEPEST = 100;
 
 export function checkDepth(path: ConfigPath, at: Position): void {
   if (path.length > DEEPEST) throw tooDeep(path, at);
 }
 
-/** The path would be as long as the mistake is deep: its beginning must do. */
+/** Shows the beginning of the path only: all of it would be as long as the mistake is deep. */
 export const tooDeep = (path: ConfigPath, at: Position): ConfigError =>
   new ConfigError(`Maps and lists are nested more than ${DEEPEST} deep.`, path.slice(0, 3), at);
 
@@ -74,7 +74,7 @@ interface Use extends LeafNode {
   readonly value: string;
 }
 
-/** What a component uses, or undefined for what is none. */
+/** What a component uses; undefined for anything else. */
 export function useOf(node: ConfigNode): Use | undefined {
   if (node.kind === "list") return undefined;
   const use = node.kind === "leaf" ? node : node.entries.get("use")?.value;
@@ -87,7 +87,7 @@ interface Found {
   readonly node: ConfigNode;
 }
 
-/** What is at `path`, or the nearest thing around it. */
+/** The node at `path`, or the nearest one around it. */
 export function nearestAt(root: ConfigNode, path: ConfigPath): Found {
   let found: Found = { at: root.at, node: root };
   for (const key of path) {
@@ -100,9 +100,7 @@ export function nearestAt(root: ConfigNode, path: ConfigPath): Found {
   return found;
 }
 
-// A config that has been read: one plain tree, made of a file, what it extends, the environment and the command line.
-
-/** A config as it was read: everything merged, and where each value stands. */
+/** A config that has been read: its file, what it extends, the environment and the command line merged into one tree. */
 export interface ConfigDocument {
   /** The file it was read from, as the user named it. */
   readonly file: string;
@@ -118,21 +116,20 @@ export interface ConfigDocument {
   directoryOf(path: ConfigPath): string;
 }
 
-/** Plain data, or what a TypeScript config may hold besides: functions and objects of its own. */
+/** Plain data, or a function or object of a TypeScript config. */
 export type ConfigValue = Json | object;
 
-/** An error at a place in a config. */
+/** An error with a position in a config. */
 export function configError(doc: ConfigDocument, path: ConfigPath, message: string, cause?: unknown): ConfigError {
   return new ConfigError(message, path, doc.locate(path), cause === undefined ? undefined : { cause });
 }
 
-// Keys that would reach into JavaScript itself if an object were assigned by them. No option is called so.
-
+/** Keys that would reach into JavaScript itself if an object were assigned by them. No option has such a name. */
 const FORBIDDEN: ReadonlySet<string> = new Set(["__proto__", "constructor", "prototype"]);
 
 export const isForbidden = (name: string): boolean => FORBIDDEN.has(name);
 
-/** @param key as it reads when quotes and escapes are gone */
+/** @param key without quotes and escapes */
 export function checkKey(key: string, path: ConfigPath, at: Position): void {
   if (!isForbidden(key)) return;
   throw new ConfigError(
@@ -142,7 +139,7 @@ export function checkKey(key: string, path: ConfigPath, at: Position): void {
   );
 }
 
-/** A key that a map has already: whichever of the two were taken, the other is a mistake. */
+/** Rejects a key that the map has already: one of the two is a mistake. */
 export function checkTwice(first: Position | undefined, key: string, path: ConfigPath, at: Position): void {
   if (first === undefined) return;
   const where = first.line === undefined ? "" : `; the first is in line ${first.line}`;

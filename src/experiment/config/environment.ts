@@ -24,7 +24,7 @@ function valueOf(inside: string, closed: boolean, env: Environment, { path, at }
     );
   if (isForbidden(name)) throw new ConfigError(`\`${name}\` cannot be the name of a variable here.`, path, at);
   const value = Object.hasOwn(env, name) ? env[name] : undefined;
-  // As in a shell, `:-` is for what is empty too.
+  // As in a shell, `:-` also replaces an empty value.
   if (fallback !== undefined) return value || fallback;
   if (value !== undefined) return value;
   const close = didYouMean(name, Object.keys(env));
@@ -35,7 +35,7 @@ function valueOf(inside: string, closed: boolean, env: Environment, { path, at }
   );
 }
 
-/** A text with its variables filled in. What is nothing but one variable is read as a YAML scalar. */
+/** A text with its variables filled in. A text that is a single variable is read as a YAML scalar. */
 export function fillText(text: string, env: Environment, path: ConfigPath, at: Position): LeafNode["value"] {
   if (!text.includes("${")) return text;
   const place = { path, at };

@@ -1,4 +1,4 @@
-// A config file with all that it extends: read, each in its format, and merged.
+// Reads a config file with all that it extends, and merges them.
 import { show } from "../../core/options.ts";
 import { builtin } from "../../platform/builtin.ts";
 import { ConfigError, type ConfigPath, type Fail, failWithoutPlace } from "./config-error.ts";
@@ -7,13 +7,13 @@ import { parseFile } from "./parse-file.ts";
 import { insideProject } from "./project.ts";
 import { type ConfigNode, type MapNode, asComponent, toPlain, useOf } from "./config-tree.ts";
 
-/** Files that one config is made of, and how far they may reach behind each other. */
+/** Limits on the number of files in a config, and on how deep they extend each other. */
 const MOST_FILES = 100;
 const DEEPEST = 20;
 
 interface Link {
   readonly path: string;
-  /** As messages call it: relative to where the command runs, as the user named the first. */
+  /** As messages show it: relative to the working directory, like the file that the user named. */
   readonly shown: string;
 }
 
@@ -27,7 +27,7 @@ export class ExtendingReader {
     this.#env = env;
   }
 
-  /** @param chain the files that extend this one, the first first */
+  /** @param chain the files that lead to this one by `extends`, outermost first */
   async read(link: Link, chain: readonly Link[] = [], fail: Fail = failWithoutPlace): Promise<MapNode> {
     const links = [...chain, link];
     const arrows = links.map(({ shown }) => shown).join(" → ");
@@ -83,8 +83,6 @@ function checkRoot(node: ConfigNode): MapNode {
   throw new ConfigError(`Expected a map of options, as \`epochs: 5\` is one; ${found}.`, [], node.at);
 }
 
-// One config over another: maps merge deeply, lists replace, a component with another `use` replaces wholly.
-
 /** The same text in another directory is another module. */
 function sameUse(a: ConfigNode, b: ConfigNode): boolean {
   const [one, other] = [useOf(a), useOf(b)];
@@ -92,9 +90,11 @@ function sameUse(a: ConfigNode, b: ConfigNode): boolean {
   return !/^\.{1,2}\//.test(one.value) || one.directory === other.directory;
 }
 
-/** `over` wins; both stay as they are. */
+/**
+ * One config over another, without changing either: maps merge deeply; lists, and components with another `use`, replace.
+ */
 export function merge(base: ConfigNode, over: ConfigNode): ConfigNode {
-  // A bare string says which component; the options below it are still meant.
+  // A bare name of the same component keeps the options below it.
   if (over.kind === "leaf") return base.kind === "map" && sameUse(base, over) ? base : over;
   const under = asComponent(base);
   if (over.kind === "list" || under.kind !== "map") return over;

@@ -1,4 +1,4 @@
-// Own components of a config: the export of a user's module, or of a package.
+// Loads what a config names as `./file.ts#Export` or `package#Export`: exports of the user's modules and of packages.
 import { didYouMean } from "../../core/names.ts";
 import { builtin } from "../../platform/builtin.ts";
 import { importModule, jitiFor } from "../../platform/import-module.ts";
@@ -6,14 +6,14 @@ import { type Fail, failWithoutPlace } from "./config-error.ts";
 import { didYouMeanFile, insideProject } from "./project.ts";
 import { isForbidden } from "./config-tree.ts";
 
-/** What holds a program. Others may be imported by one. */
+/** File extensions of modules. */
 export const MODULE_EXTENSIONS = [".ts", ".mts", ".cts", ".js", ".mjs", ".cjs"];
 
 interface From {
   /** Of the config that names the module: `doc.directoryOf(path)`. */
   readonly directory: string;
   readonly project: string;
-  /** Makes the error, at its place in the config. */
+  /** Makes the error with its position in the config. */
   readonly fail?: Fail;
 }
 
@@ -62,8 +62,6 @@ async function packageFile(name: string, directory: string, fail: Fail): Promise
   }
 }
 
-// Names of own components: `./file.ts#Export` or `package#Export`. Everything else that Node could import is refused.
-
 export interface Specifier {
   readonly kind: "file" | "package";
   /** `./file.ts`, or `package`, or `package/part`. */
@@ -75,9 +73,10 @@ export interface Specifier {
 const IDENTIFIER = /^[\p{ID_Start}$_][\p{ID_Continue}$]*$/u;
 const PACKAGE = /^(?:@[a-z0-9~-][a-z0-9._~-]*\/)?[a-z0-9~-][a-z0-9._~-]*(?:\/[\w~-][\w.~-]*)*$/i;
 
-/** Whether a `use` names an own component: the names of built-in ones are plain words. */
+/** Whether a `use` names a user export: the names of built-in components are plain words. */
 export const isModuleSpecifier = (use: string): boolean => /[#/\\:%\0]|^\./.test(use);
 
+/** Rejects everything else that Node could import. */
 export function parseSpecifier(text: string, fail: Fail): Specifier {
   const refuse = (why: string): never => {
     throw fail(`Expected \`./file.ts#Export\` or \`package#Export\`, got ${JSON.stringify(text)}: ${why}.`);
@@ -101,9 +100,6 @@ export function parseSpecifier(text: string, fail: Fail): Specifier {
   return { kind: "package", module, name: name! };
 }
 
-// A module that imports another copy of hookline than the one that runs has other classes, other events and another engine:
-// what it makes would fail in ways that nobody understands. So it is an error before it is loaded.
-
 const ONCE = ["hookline", "@jax-js/jax"];
 
 interface Found {
@@ -111,14 +107,18 @@ interface Found {
   readonly version: string;
 }
 
+/**
+ * Rejects a module that would import another copy of hookline than the one that runs: its classes, events and engine would be
+ * different ones, with errors that are hard to understand.
+ */
 export function checkOneCopy(directory: string, fail: Fail): void {
-  // From the sources, what loads TypeScript also says what `hookline` is.
+  // When hookline runs from its sources, the TypeScript loader resolves `hookline`.
   if (import.meta.url.endsWith(".ts")) return;
   const { dirname } = builtin("A config", "node:path");
   const here = dirname(builtin("A config", "node:url").fileURLToPath(import.meta.url));
   for (const name of ONCE) {
     const [theirs, ours] = [find(name, directory), find(name, here)];
-    // Whether it is needed at all, only the module's imports would say.
+    // The module may import neither; only its own imports would tell.
     if (!theirs || !ours || theirs.directory === ours.directory) continue;
     const advice =
       name === "hookline"

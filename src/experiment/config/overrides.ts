@@ -1,4 +1,4 @@
-// `--set`: values from the command line, put into the tree. An entry of a list is meant by its index or by what it uses.
+// `--set`: values from the command line, put into the tree. An entry of a list is named by its index or by what it uses.
 import { show } from "../../core/options.ts";
 import { didYouMean } from "../../core/names.ts";
 import { ConfigError, type ConfigPath, type Position } from "./config-error.ts";
@@ -14,7 +14,7 @@ import {
   useOf,
 } from "./config-tree.ts";
 
-/** The tree with every setting in it, one after the other. `directory`: where they were written. */
+/** The tree with every setting applied, in order. `directory` is the working directory of the command. */
 export async function applySettings(
   tree: ConfigNode,
   settings: readonly string[],
@@ -43,16 +43,16 @@ function put(node: ConfigNode | undefined, path: readonly string[], value: Confi
   const map = node ? asMap(node, first, value, done) : emptyMap(value);
   const { key, rest } = ownKey(map, first, others);
   const known = map.entries.get(key);
-  // Where one hook stands without a list around it, its name may be said all the same.
+  // A single hook without a list around it may be named too.
   if (!known && rest.length > 0 && usesName(map, key)) return put(map, rest, value, done);
   const next = put(known?.value, rest, value, [...done, key]);
-  // Another component: what the one before was told means nothing to it.
+  // The options of the previous component do not apply to another one.
   const other = key === "use" && rest.length === 0 && known !== undefined && toPlain(known.value) !== toPlain(value);
   const at = known && rest.length > 0 ? known.at : value.at;
   return { ...map, entries: new Map([...(other ? [] : map.entries), [key, { at, value: next }]]) };
 }
 
-/** A key may have dots of its own, as in the space of a sweep: of those that are there, the longest is meant. */
+/** A key may contain dots, as in the space of a sweep: the longest existing key matches. */
 function ownKey(map: MapNode, first: string, others: readonly string[]): { key: string; rest: readonly string[] } {
   for (let parts = others.length; parts > 0; parts--) {
     const key = [first, ...others.slice(0, parts)].join(".");
@@ -100,7 +100,7 @@ function indexOf(list: ListNode, name: string, value: ConfigNode, done: ConfigPa
   );
 }
 
-/** `./hooks.ts#MyHook` goes by `MyHook` too. */
+/** `./hooks.ts#MyHook` can be named `MyHook` too. */
 const shortName = (use: string): string => use.slice(use.indexOf("#") + 1);
 
 function usesName(node: ConfigNode, name: string): boolean {
@@ -108,13 +108,12 @@ function usesName(node: ConfigNode, name: string): boolean {
   return use !== undefined && (use === name || shortName(use) === name);
 }
 
-// The text of `--set`: `path=value`. Dots part the path; a backslash makes the next character one of a key.
-
 interface Setting {
   readonly path: readonly string[];
   readonly value: string;
 }
 
+/** Parses `path=value`: dots separate the path, a backslash escapes the next character. */
 function parseSetting(text: string, at: Position): Setting {
   const path: string[] = [];
   let key = "";
@@ -132,6 +131,6 @@ function parseSetting(text: string, at: Position): Setting {
   path.forEach((name, depth) => checkKey(name, path.slice(0, depth + 1), at));
   if (path.includes("")) throw new ConfigError("A part of the path is empty.", path, at);
   if (path[0] === "extends")
-    throw new ConfigError("`extends` is of a file: it cannot be set. Name another config instead.", path, at);
+    throw new ConfigError("`extends` belongs to a file and cannot be set. Name another config instead.", path, at);
   return { path, value: text.slice(i + 1) };
 }

@@ -1,4 +1,4 @@
-// A config file by its extension. A parser is loaded when a file of its format is read.
+// Reads a config file in the format of its extension: YAML, JSON, TOML, or a TypeScript or JavaScript module.
 import { builtin } from "../../platform/builtin.ts";
 import { ConfigError, type ConfigPath, type Fail, type Position } from "./config-error.ts";
 import { type ConfigNode, type Entry, type Source, checkDepth, checkKey } from "./config-tree.ts";
@@ -9,6 +9,7 @@ type Parse = (source: Source) => ConfigNode | Promise<ConfigNode>;
 
 const yaml = async (): Promise<Parse> => (await import("./parse-yaml.ts")).parseYaml;
 
+/** Each parser is loaded when a file of its format is read. */
 const PARSERS: Readonly<Record<string, () => Promise<Parse>>> = {
   ".yaml": yaml,
   ".yml": yaml,
@@ -16,7 +17,7 @@ const PARSERS: Readonly<Record<string, () => Promise<Parse>>> = {
   ".toml": async () => (await import("./parse-toml.ts")).parseToml,
 };
 
-/** @param path absolute; `shown` is how messages call it */
+/** @param path absolute; `shown` is how messages show it */
 export async function parseFile(path: string, shown: string, project: string, fail: Fail): Promise<ConfigNode> {
   const { basename, extname } = builtin("A config", "node:path");
   const extension = extname(basename(path)).toLowerCase();
@@ -35,7 +36,7 @@ export async function parseFile(path: string, shown: string, project: string, fa
 async function parseModule(path: string, shown: string, project: string, fail: Fail): Promise<ConfigNode> {
   const { importModule } = await import("../../platform/import-module.ts");
   const { checkOneCopy } = await import("./modules.ts");
-  // Whether it is there, and a file, and not the 10 MB that were meant to be data.
+  // Checks that it exists, is a file and is not too large.
   const { directory } = await readSource(path, shown, fail);
   checkOneCopy(directory, fail);
   const exports = await importModule(path, shown, project, fail);
@@ -44,9 +45,7 @@ async function parseModule(path: string, shown: string, project: string, fail: F
   return fromModule(exports.default, shown, directory);
 }
 
-// The text of a config file: read with a limit on its size, checked to be text, and offsets in it as lines and columns.
-
-/** Ten times what a person writes; of the worst that can be written, a parser makes a second for this much. */
+/** Bytes. Ten times what a person writes; the worst input of this size takes a parser about a second. */
 const LARGEST = 256_000;
 
 /** Offsets as positions: lines end with \n, \r\n or \r, columns count UTF-16 units as editors' links do. */
@@ -64,7 +63,7 @@ function positions(file: string, text: string): (offset: number) => Position {
   };
 }
 
-/** Where bytes that are no UTF-8 begin: everything before reads the same as it was written. */
+/** The offset of the first bytes that are not UTF-8. */
 function firstBadOffset(text: string, bytes: Uint8Array): number {
   const encoder = new TextEncoder();
   let at = text.indexOf("\uFFFD");
@@ -75,7 +74,7 @@ function firstBadOffset(text: string, bytes: Uint8Array): number {
   return 0;
 }
 
-/** @param file as it is shown */
+/** Decodes a file and checks that it is text. `file` is how messages show it. */
 function sourceOf(bytes: Uint8Array, file: string, directory: string): Source {
   const bom = bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf ? 3 : 0;
   const content = bytes.subarray(bom);
@@ -122,8 +121,7 @@ async function readSource(path: string, file: string, fail: Fail): Promise<Sourc
   }
 }
 
-// What a TypeScript or JavaScript config exports, as a tree. There are no lines to point to: the file and the path must do.
-
+/** Reads what a TypeScript or JavaScript config exports as a tree. Errors have the file and the path, but no lines. */
 class ModuleReader {
   readonly #at: Position;
   readonly #directory: string;
@@ -161,7 +159,7 @@ class ModuleReader {
   }
 }
 
-/** An object as `{ … }` makes it; what has a class, or an object behind it, is the config's own affair. */
+/** Whether an object was made by `{ … }`. Instances of classes are passed on as they are. */
 function isPlain(value: object): boolean {
   const prototype = Object.getPrototypeOf(value) as object | null;
   return prototype === null || Object.getPrototypeOf(prototype) === null;

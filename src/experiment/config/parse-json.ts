@@ -1,4 +1,5 @@
-// JSON, strict, as a tree with positions, which JSON.parse does not tell.
+// Strict JSON as a tree with positions. Errors name the line, the column and the path of every value, which JSON.parse does
+// not report: that is why there is a parser here.
 import { ConfigError, type ConfigPath, type Position } from "./config-error.ts";
 import {
   type ConfigNode,
@@ -47,7 +48,7 @@ class JsonReader {
     if (first === '"') return { kind: "leaf", at, directory, value: this.#string(path) };
     const start = this.#offset;
     const text = this.#match(NUMBER);
-    // What goes on after a number, as in 1.5.2 or 012, is none.
+    // 1.5.2 and 012 begin with a number, but are none.
     if (text !== "" && !/[\w.+-]/.test(this.#peek())) {
       checkExact(text, Number(text), path, at);
       return { kind: "leaf", at, directory, value: Number(text) };

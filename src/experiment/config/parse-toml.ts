@@ -1,4 +1,4 @@
-// TOML as a tree with positions: values from its parser, which has none of valid ones, places from a scan of the text.
+// TOML as a tree with positions. smol-toml reports positions of errors only, so a scan of the valid text finds the others.
 import { ConfigError, type ConfigPath } from "./config-error.ts";
 import { type ConfigNode, type Entry, type Source, checkDepth, checkKey } from "./config-tree.ts";
 import { sentence } from "./config-error.ts";
@@ -46,7 +46,7 @@ class TomlReader {
       const items = value.map((item, i) => this.#read(item, place.items[i]!, [...path, i]));
       return { kind: "list", at, directory, items };
     }
-    // Its text, which is what the same date without quotes is in YAML.
+    // A date is its text, as in YAML.
     if (value instanceof this.#toml.TomlDate) return { kind: "leaf", at, directory, value: value.toISOString() };
     if (typeof value !== "object") return { kind: "leaf", at, directory, value };
     const entries = Object.entries(value).map(([key, child]): [string, Entry] => {
@@ -62,8 +62,6 @@ class TomlReader {
 export async function parseToml(source: Source): Promise<ConfigNode> {
   return new TomlReader(await import("smol-toml"), source).readAll();
 }
-
-// Where the keys and values of a TOML text are. The text is valid, its parser has said so: here it is only measured.
 
 export interface Place {
   /** Offset of the key, or of the header that makes a table. */
@@ -81,12 +79,13 @@ interface KeyPart {
 
 const BLANK = /(?:[ \t\r\n]|#[^\n]*)*/y;
 const BARE_KEY = /[A-Za-z0-9_-]+/y;
-/** Longest opening first; a closing one may have up to two more quotes before it, which are of the text. */
+/** Longest opening first; up to two quotes before a closing one belong to the text. */
 const STRING = /"""(?:[^\\]|\\[^])*?"{3,5}|'''[^]*?'{3,5}|"(?:[^"\\]|\\.)*"|'[^']*'/y;
 const WORD = /[^,\]}#\r\n]*/y;
 
 const place = (key: number): Place => ({ key, at: key, keys: new Map(), items: [] });
 
+/** Finds the offsets of keys and values in a valid text. */
 class TomlScanner {
   readonly #text: string;
   readonly #unquote: (token: string) => string;
@@ -126,7 +125,7 @@ class TomlScanner {
     this.#value(this.#enter(table, parts));
   }
 
-  /** Goes down from `table`; of a list of tables it is the last that a key means. */
+  /** The entry at a dotted key below `table`; in a list of tables, below its last table. */
   #enter(table: Place, parts: readonly KeyPart[]): Place {
     let here = table;
     for (const { name, at } of parts) {
@@ -156,7 +155,7 @@ class TomlScanner {
     this.#offset++;
   }
 
-  /** A dotted key, up to the `=` or `]` behind it. */
+  /** A dotted key, up to the `=` or `]` after it. */
   #key(): KeyPart[] {
     const parts: KeyPart[] = [];
     do {

@@ -1,4 +1,4 @@
-// YAML 1.2 as a tree with positions. Of YAML's surprises there are none: no custom tags, no merge keys, no key twice.
+// YAML 1.2 as a tree with positions, without YAML's surprises: no custom tags, no merge keys, no duplicate keys.
 import type { Alias, CST, Document, Node, Pair, Scalar, YAMLMap } from "yaml";
 import { ConfigError, type ConfigPath, type Position } from "./config-error.ts";
 import {
@@ -17,9 +17,7 @@ import { sentence } from "./config-error.ts";
 
 type Yaml = typeof import("yaml");
 
-/**
- * Words and marks of a text: each costs the parser some microseconds. Long texts in quotes or blocks count as one.
- */
+/** Limit on tokens, each of which takes the parser some microseconds. A quoted text or a block is one. */
 const MOST_LEXEMES = 30_000;
 
 /** A few lines of aliases to aliases can stand for more values than memory holds. */
@@ -28,9 +26,9 @@ const MOST_ALIASED = 10_000;
 const OPTIONS = {
   schema: "core",
   merge: false,
-  // Known only to older versions of YAML: what they make of a text is not what it looks like.
+  // Tags of older YAML versions give a text another meaning than it seems to have.
   resolveKnownTags: false,
-  // Checked by the reader, which knows where the first one is.
+  // The reader checks this, and knows the line of the first.
   uniqueKeys: false,
   prettyErrors: false,
   logLevel: "silent",
@@ -105,7 +103,7 @@ class YamlReader {
   }
 }
 
-/** What each alias stands for: the last node before it with that anchor. One walk for all, in the order of the text. */
+/** The node of each alias: the last one before it with that anchor. */
 function aliasTargets(yaml: Yaml, contents: Node | null): Map<Alias, Node> {
   const targets = new Map<Alias, Node>();
   const anchors = new Map<string, Node>();
@@ -126,7 +124,7 @@ function aliasTargets(yaml: Yaml, contents: Node | null): Map<Alias, Node> {
   return targets;
 }
 
-/** @param path where its value goes, for messages */
+/** @param path of the value in the config, for messages */
 export async function parseYaml(source: Source, path: ConfigPath = []): Promise<ConfigNode> {
   const yaml = await import("yaml");
   const document = compose(yaml, source, path);
@@ -141,7 +139,7 @@ function checkLength(yaml: Yaml, source: Source, path: ConfigPath): void {
   let [count, offset] = [0, 0];
   const { DOCUMENT, FLOW_END, SCALAR } = yaml.CST;
   for (const lexeme of new yaml.Lexer().lex(source.text)) {
-    // These marks are the lexer's own, and not in the text.
+    // Markers of the lexer, which are not in the text.
     if (lexeme !== DOCUMENT && lexeme !== FLOW_END && lexeme !== SCALAR) offset += lexeme.length;
     if (++count <= MOST_LEXEMES) continue;
     throw new ConfigError(
@@ -163,10 +161,10 @@ function compose(yaml: Yaml, source: Source, path: ConfigPath): Document {
   return first!;
 }
 
-// How deep a YAML text is nested, before anything that recurses sees it: the parser that follows would overflow its stack,
-// and from there it can take the process with it.
-
-/** The offset of the first value whose path has more than `deepest` parts. */
+/**
+ * The offset of the first value whose path has more than `deepest` parts. Found without recursion: the parser after it would
+ * overflow the stack, which can end the process.
+ */
 export function tooDeepAt(tokens: readonly CST.Token[], deepest: number): number | undefined {
   let level = tokens;
   // The documents themselves are above the root of a path.

@@ -1,4 +1,4 @@
-// The project of a config, which paths in it may not leave: not by `..`, and not through symbolic links.
+// The project of a config. Paths in the config may not leave it, neither by `..` nor through symbolic links.
 import { builtin } from "../../platform/builtin.ts";
 import { failWithoutPlace, type Fail } from "./config-error.ts";
 import { nearest } from "../../core/names.ts";
@@ -24,7 +24,7 @@ interface Inside {
   readonly fail?: Fail;
 }
 
-/** A path of a config as an absolute one; an error when it leads out of the project. It need not exist. */
+/** A path of a config as an absolute path, which need not exist. Throws when it leaves the project. */
 export function insideProject(
   project: string,
   path: string,
@@ -49,11 +49,11 @@ function whyNoPath(path: string): string | undefined {
   // oxlint-disable-next-line no-control-regex -- finding them is the purpose
   if (/[\0-\x1f\x7f]/.test(path)) return "it has a control character";
   if (/^[A-Za-z][A-Za-z0-9+.-]+:/.test(path)) return "it is a URL";
-  // On Windows it parts directories, elsewhere it is of a name: neither is meant by a config for both.
+  // A separator on Windows and part of a name elsewhere: a portable config has none.
   return path.includes("\\") ? "write / for \\" : undefined;
 }
 
-/** The real path of what exists of it, and the rest as written. */
+/** The real path of the part that exists, and the rest as written. */
 function realPath(path: string, fail: Fail): string {
   const { lstatSync, realpathSync } = builtin(OWNER, "node:fs");
   const { basename, dirname, join } = builtin(OWNER, "node:path");
@@ -63,18 +63,16 @@ function realPath(path: string, fail: Fail): string {
     const { code } = error as { code?: string };
     if (code !== "ENOENT" && code !== "ENOTDIR")
       throw fail(`\`${path}\` cannot be looked up: ${(error as Error).message}`, error);
-    // What is written through a link to nothing would be made wherever the link points.
+    // Writing through a dangling link would create a file wherever it points.
     if (lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink())
       throw fail(`\`${path}\` is a symbolic link to nothing.`);
     return join(realPath(dirname(path), fail), basename(path));
   }
 }
 
-// The file that was probably meant: the ending says little, since all configs and all modules share theirs.
-
 const stem = (name: string): string => name.replace(/\.[^.]*$/, "");
 
-/** ` Did you mean \`x\`?` or an empty string, to append to a message. */
+/** ` Did you mean \`x\`?` or an empty string, to append to a message. Extensions do not count: many files share them. */
 export function didYouMeanFile(name: string, files: readonly string[]): string {
   const wanted = stem(name);
   const close = files.find((file) => stem(file) === wanted) ?? nearest(wanted, files.map(stem));

@@ -15,20 +15,20 @@ export interface ReadConfigOptions {
   readonly env?: Environment;
 }
 
-/** Nothing is checked but that it can be read; nothing is written. */
+/** Reads a config without checking its options. Nothing is written. */
 export async function readConfig(file: string, options: ReadConfigOptions = {}): Promise<ConfigDocument> {
   const { tree, ...place } = await readTree(file, options);
   return documentOf(tree, { ...place, set: [] });
 }
 
-/** A config as it was written, and where: before the environment is filled in. */
+/** A config as it was written, before the environment is filled in. */
 export interface ConfigTree extends Pick<ConfigDocument, "file" | "project"> {
   readonly tree: ConfigNode;
   readonly cwd: string;
   readonly env: Environment;
 }
 
-/** The files merged, with what the command line sets. */
+/** Reads and merges the files, and applies the settings of the command line. */
 export async function readTree(file: string, options: ReadConfigOptions = {}): Promise<ConfigTree> {
   const node = builtin("readConfig", "node:process");
   const { dirname, resolve } = builtin("readConfig", "node:path");
@@ -39,7 +39,7 @@ export async function readTree(file: string, options: ReadConfigOptions = {}): P
   return { tree: await withSettings(merged, set, cwd), file, project, cwd, env };
 }
 
-/** A tree that has been read, as a document: with what the command line sets, and with the environment filled in. */
+/** The document of a tree, with settings applied and the environment filled in. */
 export async function documentOf(
   merged: ConfigNode,
   { file, project, set, cwd, env }: Required<ReadConfigOptions> & Pick<ConfigDocument, "file" | "project">,
