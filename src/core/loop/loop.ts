@@ -144,10 +144,11 @@ async function step(loop: Loop, first: number): Promise<void> {
   saves.markInconsistent();
   run.beginStep();
   session.step.beginStep(run.clock.now.step, run.clock.now.epoch - 1);
-  await scope(loop, STEP, () => microBatches(loop, first));
+  let wait = scope(loop, STEP, () => microBatches(loop, first));
+  if (wait) await wait;
 
   // The boundary: a rollback, an evaluation, a log and a save, each where it is due, then a stop.
-  let wait = run.exchange("boundary", () => logDue(loop) !== undefined);
+  wait = run.exchange("boundary", () => logDue(loop) !== undefined);
   if (wait) await wait;
   const evaluates = evalDue(loop, "step");
   if (saves.pending) await saves.rollback();
@@ -165,43 +166,56 @@ async function step(loop: Loop, first: number): Promise<void> {
 }
 
 /** The micro-batches of a step. The update belongs to the last one, and comes before its `batchEnd`. */
-async function microBatches(loop: Loop, first: number): Promise<void> {
+function microBatches(loop: Loop, first: number): MaybePromise<void> {
   const { run, session } = loop;
   // Requested later in the step, another number of micro-batches applies from the next step on.
   const count = run.accumulate;
   run.countProgress();
   session.step.planStep(count);
-  const seen = run.clock.now.samples;
-  let source: number | undefined = first;
-  for (let micro = 0; source !== undefined; micro++) {
-    // With optimizers tied to loaders, all micro-batches of a step come from the loader of its first.
-    const from = session.optimizers.tied ? first : undefined;
-    run.batchIdx++;
-    let fetched = fetch(loop, source, micro === 0 ? undefined : from);
-    if (fetched instanceof Promise) fetched = await fetched;
-    let next: number | undefined;
-    const closeBatch = (): MaybePromise<void> =>
-      chain(micro + 1 < count ? upcoming(loop, from) : undefined, (found) => {
-        next = found;
-        return found === undefined ? update(loop, first, seen) : undefined;
-      });
-    const wait = fetched
-      ? scope(loop, BATCH, () => chain(compute(loop, micro), closeBatch))
-      : // Skipped before it was fetched: no batch has begun, and none ends.
-        closeBatch();
-    if (wait) await wait;
-    source = next;
-  }
-  run.endStep(session.step.updated);
+  const step: OpenStep = { first, count, seen: run.clock.now.samples };
+  const done = count === 1 ? microBatch(loop, step, 0, first) : severalBatches(loop, step);
+  return chain(done, () => run.endStep(session.step.updated));
+}
+
+/** The loader of a step's first micro-batch, the number of its micro-batches, and the samples seen before it. */
+interface OpenStep {
+  readonly first: number;
+  readonly count: number;
+  readonly seen: number;
+}
+
+async function severalBatches(loop: Loop, step: OpenStep): Promise<undefined> {
+  let source: number | undefined = step.first;
+  for (let micro = 0; source !== undefined; micro++) source = await microBatch(loop, step, micro, source);
+}
+
+/** One micro-batch; returns the loader of the step's next one, or undefined after the last. */
+function microBatch(loop: Loop, step: OpenStep, micro: number, source: number): MaybePromise<number | undefined> {
+  const { run, session } = loop;
+  // With optimizers tied to loaders, all micro-batches of a step come from the loader of its first.
+  const from = session.optimizers.tied ? step.first : undefined;
+  let next: number | undefined;
+  const closeBatch = (): MaybePromise<void> =>
+    chain(micro + 1 < step.count ? upcoming(loop, from) : undefined, (found) => {
+      next = found;
+      return found === undefined ? update(loop, step.first, step.seen) : undefined;
+    });
+  run.batchIdx++;
+  return chain(fetch(loop, source, micro === 0 ? undefined : from), (isFetched) => {
+    // Skipped before it was fetched, no batch has begun, and none ends.
+    const done = isFetched ? scope(loop, BATCH, () => chain(compute(loop, micro), closeBatch)) : closeBatch();
+    return chain(done, () => next);
+  });
 }
 
 /** Fetches and counts a micro-batch; false when the step was skipped before. */
-function fetch({ run, hooks, session }: Loop, source: number, from: number | undefined): MaybePromise<boolean> {
+function fetch(loop: Loop, source: number, from: number | undefined): MaybePromise<boolean> {
+  const { run, session } = loop;
   // The skipped batch is used up, or the next step would meet it again.
   const passOver = (): MaybePromise<boolean> => chain(session.data.skip(from), () => false);
   if (run.skips("step")) return passOver();
   run.beginBatch(source, session.data.names[source]!);
-  return chain(fire({ run, hooks }, "beforeFetch"), () => {
+  return chain(fire(loop, "beforeFetch"), () => {
     if (run.skips("step")) return passOver();
     return chain(session.fetch(from), (fetched) => {
       run.takeBatch(fetched);

@@ -1,7 +1,7 @@
 // Dispatch: one function per event that calls just the hooks that listen. Built when hooks change, not when events fire.
 import type { Context } from "../context.ts";
 import type { HookEntry } from "./hook-entry.ts";
-import { isPromise } from "../maybe.ts";
+import { chain, isPromise } from "../maybe.ts";
 import type { BuiltinEvent } from "../events.ts";
 import type { MaybePromise } from "../model.ts";
 import type { HookRegistry } from "./registry.ts";
@@ -286,29 +286,30 @@ export function fire({ run, hooks }: Firing, event: BuiltinEvent): MaybePromise<
 
 /**
  * Runs a scope. When it fails, its end event does not fire: hooks hear of `exception` instead. `leave` runs however the
- * scope ends, and a skip that holds for this scope is forgotten before and after it.
+ * scope ends, and a skip that holds for this scope is forgotten before and after it. Synchronous as long as the hooks and
+ * the body are.
  */
-export async function scope(
+export function scope(
   firing: Firing,
   { begin, end, skips }: Scope,
   body: () => MaybePromise<void>,
   leave?: () => void,
-): Promise<void> {
-  const { requests } = firing.run;
-  const forgetSkip = (): void => {
-    if (requests.skip !== undefined && skips.includes(requests.skip)) requests.skip = undefined;
-  };
-  forgetSkip();
-  try {
-    // Awaits only promises: with a synchronous engine and synchronous hooks nothing inside waits.
-    let wait = begin && fire(firing, begin);
-    if (wait) await wait;
-    wait = body();
-    if (wait) await wait;
-    wait = fire(firing, end);
-    if (wait) await wait;
-  } finally {
-    forgetSkip();
+): MaybePromise<void> {
+  const finish = (): void => {
+    forgetSkip(firing.run, skips);
     leave?.();
+  };
+  forgetSkip(firing.run, skips);
+  let wait: MaybePromise<void>;
+  try {
+    wait = chain(begin && fire(firing, begin), () => chain(body(), () => fire(firing, end)));
+  } catch (error) {
+    finish();
+    throw error;
   }
+  return isPromise(wait) ? wait.finally(finish) : finish();
+}
+
+function forgetSkip({ requests }: Run, skips: readonly SkipScope[]): void {
+  if (requests.skip !== undefined && skips.includes(requests.skip)) requests.skip = undefined;
 }
