@@ -75,15 +75,18 @@ export class Traced {
     const { trace } = await run(["-e", `trace=${CALLS.join(",")}`], this.#traceFile, this.#program);
     const paths = trace.match(new RegExp(`${this.#folder}(?:/[^">, ]*)?`, "g")) ?? [];
     this.#paths = [...new Set(paths)];
-    const counts = new Map<SystemCall, number>();
-    const points: Point[] = [];
+    const counts = new Map<string, number>();
+    const points = new Map<string, Point>();
     for (const line of trace.split("\n")) {
       const call = CALLS.find((name) => line.includes(` ${name}(`));
       if (!call || !line.includes(this.#folder)) continue;
-      counts.set(call, (counts.get(call) ?? 0) + 1);
-      points.push({ call, nth: counts.get(call)! });
+      // strace counts the calls of each thread by itself, and a line begins with the thread's number.
+      const thread = `${line.split(" ", 1)[0]} ${call}`;
+      const nth = (counts.get(thread) ?? 0) + 1;
+      counts.set(thread, nth);
+      points.set(`${call} ${nth}`, { call, nth });
     }
-    return points;
+    return [...points.values()];
   }
 
   /** Runs it again, with something done to one call; `-P` takes paths literally, so the names must be those of `record`. */
