@@ -2,8 +2,6 @@
 // of each module; jiti imports TypeScript that Node cannot read, and leaves JavaScript to Node.
 import { builtin } from "./builtin.ts";
 
-type Url = ReturnType<typeof process.getBuiltinModule<"node:url">>;
-
 export type Exports = Readonly<Record<string, unknown>>;
 
 /** Makes the error: that of a config names a line, that of a thread does not. */
@@ -31,7 +29,7 @@ export async function importModule(file: string, shown: string, project: string,
 }
 
 async function importNatively(file: string): Promise<Exports> {
-  const { pathToFileURL } = builtin<Url>("A module", "node:url");
+  const { pathToFileURL } = builtin("A module", "node:url");
   return exportsOf((await import(/* @vite-ignore */ pathToFileURL(file).href)) as Exports);
 }
 
@@ -65,9 +63,6 @@ export async function jitiFor(file: string): Promise<ReturnType<(typeof import("
   return createJiti(file, { fsCache: false, interopDefault: false });
 }
 
-type Files = ReturnType<typeof process.getBuiltinModule<"node:fs/promises">>;
-type Paths = ReturnType<typeof process.getBuiltinModule<"node:path">>;
-
 interface SyntaxProblem {
   readonly message: string;
   /** `line:column` */
@@ -78,10 +73,10 @@ interface SyntaxProblem {
 const COMPLAINT = /__JITI_ERROR__\s*=\s*(\{.*\});?/s;
 
 /** Node reports a syntax error without its line or file: parsing the file again finds it. */
-export async function syntaxErrorIn(error: unknown, file: string): Promise<SyntaxProblem | undefined> {
+async function syntaxErrorIn(error: unknown, file: string): Promise<SyntaxProblem | undefined> {
   const isSyntax = error instanceof SyntaxError || (error instanceof Error && /^\w*ParseError/.test(error.message));
   if (!isSyntax) return undefined;
-  const source = await builtin<Files>("A module", "node:fs/promises").readFile(file, "utf8");
+  const source = await builtin("A module", "node:fs/promises").readFile(file, "utf8");
   const jiti = await jitiFor(file);
   const output = jiti.transform({ source, filename: file, ts: /\.[cm]?ts$/.test(file), async: true });
   const [, complaint] = COMPLAINT.exec(output) ?? [];
@@ -93,10 +88,10 @@ export async function syntaxErrorIn(error: unknown, file: string): Promise<Synta
 const FRAME = /\(?((?:file:\/\/)?(?:\/|[A-Za-z]:[\\/])[^()]*?):(\d+):(\d+)\)?$/;
 
 /** ` (hooks.ts:3:7)`: the topmost frame in the project's own files, or nothing. */
-export function throwPlace(error: unknown, project: string): string {
+function throwPlace(error: unknown, project: string): string {
   if (!(error instanceof Error)) return "";
-  const { relative } = builtin<Paths>("A module", "node:path");
-  const { fileURLToPath } = builtin<Url>("A module", "node:url");
+  const { relative } = builtin("A module", "node:path");
+  const { fileURLToPath } = builtin("A module", "node:url");
   for (const frame of (error.stack ?? "").split("\n")) {
     const [, place, line, column] = FRAME.exec(frame) ?? [];
     if (place === undefined) continue;

@@ -1,8 +1,7 @@
 // Replaces a file as a whole and durably: a reader, or a start after a crash, finds the old content or the new.
-import { builtin } from "../platform/builtin.ts";
+import { type Builtin, builtin } from "../platform/builtin.ts";
 
-type Fs = ReturnType<typeof process.getBuiltinModule<"node:fs/promises">>;
-type Path = ReturnType<typeof process.getBuiltinModule<"node:path">>;
+type Fs = Builtin<"node:fs/promises">;
 
 /** One call writes no more than this: systems refuse more than 2 GiB. */
 const MOST_BYTES = 1 << 30;
@@ -16,8 +15,8 @@ export async function writeAtomically(
   data: string | readonly Uint8Array[],
   owner = "writeAtomically",
 ): Promise<void> {
-  const fs = builtin<Fs>(owner, "node:fs/promises");
-  const folder = builtin<Path>(owner, "node:path").dirname(file);
+  const fs = builtin(owner, "node:fs/promises");
+  const folder = builtin(owner, "node:path").dirname(file);
   const parts = typeof data === "string" ? [new TextEncoder().encode(data)] : data;
   const beside = `${file}.${crypto.randomUUID()}.tmp`;
   await fs.mkdir(folder, { recursive: true });

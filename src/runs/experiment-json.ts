@@ -7,8 +7,6 @@ import { nodeFs, replaceFile } from "./files.ts";
 import { FORMATS } from "./layout.ts";
 import type { ProcessMark } from "./liveness.ts";
 
-type Fs = ReturnType<typeof process.getBuiltinModule<"node:fs">>;
-
 const { file: FILE, schema: SCHEMA, version: VERSION } = FORMATS.experiment;
 const OWNER = "An experiment's directory";
 
@@ -43,7 +41,7 @@ export function writeExperimentRecord(runDir: string, record: Omit<ExperimentRec
 export function readExperimentRecord(runDir: string): ExperimentRecord | "missing" | "damaged" {
   let text: string;
   try {
-    text = builtin<Fs>(OWNER, "node:fs").readFileSync(`${runDir}/${FILE}`, "utf8");
+    text = builtin(OWNER, "node:fs").readFileSync(`${runDir}/${FILE}`, "utf8");
   } catch (error) {
     if (codeOf(error) === "ENOENT" || codeOf(error) === "ENOTDIR") return "missing";
     throw error;

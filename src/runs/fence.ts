@@ -4,8 +4,6 @@ import type { LockMark } from "../core/saving.ts";
 import { builtin } from "../platform/builtin.ts";
 import { codeOf } from "../platform/file-errors.ts";
 
-type Fs = ReturnType<typeof process.getBuiltinModule<"node:fs">>;
-
 /** Milliseconds. A process that breaks a stale lock may move a new holder's lock away for a moment, and puts it back. */
 const PUT_BACK_MS = 50;
 const PUT_BACK_LOOKS = 4;
@@ -35,7 +33,7 @@ export class Fence {
 
 /** The content of a lock file; undefined if there is none, null for anything that is not a plain file. */
 export function readLock(file: string): string | null | undefined {
-  const fs = builtin<Fs>("The lock of a directory", "node:fs");
+  const fs = builtin("The lock of a directory", "node:fs");
   try {
     if (!fs.lstatSync(file).isFile()) return null;
     return fs.readFileSync(file, "utf8");

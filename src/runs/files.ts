@@ -1,11 +1,11 @@
 // Files of a run directory: replaced as a whole, kept under another name, and read from their end.
 import { OptionError } from "../core/errors.ts";
-import { builtin } from "../platform/builtin.ts";
+import { type Builtin, builtin } from "../platform/builtin.ts";
 import { codeOf, guardedLog } from "../platform/file-errors.ts";
 
-export type Fs = ReturnType<typeof process.getBuiltinModule<"node:fs">>;
+export type Fs = Builtin<"node:fs">;
 
-export const nodeFs = (owner: string): Fs => builtin<Fs>(owner, "node:fs");
+export const nodeFs = (owner: string): Fs => builtin(owner, "node:fs");
 
 const WINDOW = 64 * 1024;
 const NEWLINE = 10;

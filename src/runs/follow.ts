@@ -1,11 +1,10 @@
 // The whole lines of a file that may still be growing: read in bounded memory, and each of them once.
-import { builtin } from "../platform/builtin.ts";
+import { type Builtin, builtin } from "../platform/builtin.ts";
 import { codeOf, logProblem } from "../platform/file-errors.ts";
 import type { RunEvent } from "./types.ts";
 
-type FsPromises = ReturnType<typeof process.getBuiltinModule<"node:fs/promises">>;
+type FsPromises = Builtin<"node:fs/promises">;
 type FileHandle = Awaited<ReturnType<FsPromises["open"]>>;
-type BufferModule = ReturnType<typeof process.getBuiltinModule<"node:buffer">>;
 
 const OWNER = "Reading a run";
 const CHUNK = 1024 * 1024;
@@ -40,7 +39,7 @@ export class FileFollower {
   async read(): Promise<boolean> {
     let file: FileHandle;
     try {
-      file = await builtin<FsPromises>(OWNER, "node:fs/promises").open(this.#path, "r");
+      file = await builtin(OWNER, "node:fs/promises").open(this.#path, "r");
     } catch (error) {
       if (codeOf(error) !== "ENOENT") throw logProblem(this.#path, error);
       this.#restart();
@@ -105,7 +104,7 @@ async function readLines(file: FileHandle, start: number, visitor: LineVisitor):
 }
 
 function newBuffer(length: number): Buffer {
-  return builtin<BufferModule>(OWNER, "node:buffer").Buffer.allocUnsafe(length);
+  return builtin(OWNER, "node:buffer").Buffer.allocUnsafe(length);
 }
 
 function largerBuffer(bytes: Buffer): Buffer {

@@ -1,5 +1,5 @@
 // Whether a process is alive: by its mark in a file, or, where pids cannot tell, by a socket that it listens on.
-import { builtin } from "../platform/builtin.ts";
+import { type Builtin, builtin } from "../platform/builtin.ts";
 import { codeOf } from "../platform/file-errors.ts";
 
 /** A process as lock files and run.json name it, so that a reader can tell whether it is alive. */
@@ -22,9 +22,9 @@ interface Process {
   kill(pid: number, signal: 0): void;
 }
 
-type Fs = ReturnType<typeof process.getBuiltinModule<"node:fs">>;
+type Fs = Builtin<"node:fs">;
 const OWNER = "The lock of a directory";
-const fs = (): Fs => builtin<Fs>(OWNER, "node:fs");
+const fs = (): Fs => builtin(OWNER, "node:fs");
 export const hostName = (): string => builtin<{ hostname(): string }>(OWNER, "node:os").hostname();
 
 export function thisProcess(): ProcessMark {
@@ -81,9 +81,6 @@ function startOf(pid: number): string {
   }
 }
 
-type Net = ReturnType<typeof process.getBuiltinModule<"node:net">>;
-type Threads = ReturnType<typeof process.getBuiltinModule<"node:worker_threads">>;
-
 /** The prefix of the sockets of lock holders, past and present. */
 const PREFIX = ".alive-";
 const nameOf = (token: string): string => `${PREFIX}${token}.lock`;
@@ -95,7 +92,7 @@ const pathIn = (dir: string, token: string): string => `${dir}/${nameOf(token)}`
  * file system without sockets.
  */
 export function announce(dir: string, token: string): { close(): void } {
-  const server = builtin<Net>(OWNER, "node:net").createServer((socket) => socket.destroy());
+  const server = builtin(OWNER, "node:net").createServer((socket) => socket.destroy());
   server.on("error", () => undefined);
   server.unref();
   withShortPath(dir, token, (path) => server.listen({ path, exclusive: true }));
@@ -151,7 +148,7 @@ builtin("node:net").connect(path)
 /** Connects in a thread while this one waits, since a lock is taken synchronously. */
 function probe(path: string): Liveness {
   const cell = new Int32Array(new SharedArrayBuffer(4));
-  const { Worker } = builtin<Threads>(OWNER, "node:worker_threads");
+  const { Worker } = builtin(OWNER, "node:worker_threads");
   const worker = new Worker(PROBE, { eval: true, execArgv: [], workerData: { path, cell } });
   worker.on("error", () => undefined);
   Atomics.wait(cell, 0, 0, LONGEST_WAIT_MS);

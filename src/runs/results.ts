@@ -56,8 +56,6 @@ export interface SavedResults {
   readonly models: Readonly<Record<string, SavedModel>>;
 }
 
-type Fs = ReturnType<typeof process.getBuiltinModule<"node:fs/promises">>;
-
 export async function writeResults(dir: string, results: Omit<SavedResults, "schema" | "version">): Promise<void> {
   const text = `${toJson({ schema: SCHEMA, version: VERSION, ...results }, 2)}\n`;
   await writeAtomically(`${dir}/${FILE}`, text, "Experiment");
@@ -65,7 +63,7 @@ export async function writeResults(dir: string, results: Omit<SavedResults, "sch
 
 /** Reads results.json; undefined if there is none. Throws if it cannot be read. */
 export async function readResults(dir: string): Promise<SavedResults | undefined> {
-  const { readFile } = builtin<Fs>("Experiment", "node:fs/promises");
+  const { readFile } = builtin("Experiment", "node:fs/promises");
   const file = `${dir}/${FILE}`;
   let text: string;
   try {

@@ -1,6 +1,6 @@
 // Finds the runs below a directory and summarizes each, from run.json and the end of its log: a list of a thousand runs
 // must not read a thousand logs.
-import { builtin } from "../platform/builtin.ts";
+import { type Builtin, builtin } from "../platform/builtin.ts";
 import { codeOf } from "../platform/file-errors.ts";
 import { BestValues, hasBest } from "./best.ts";
 import { numberFromJson } from "./exact-json.ts";
@@ -14,11 +14,10 @@ import { readResults } from "./results.ts";
 import { readRunJson } from "./run-json.ts";
 import type { BestValue, RunInfo } from "./types.ts";
 
-type Path = ReturnType<typeof process.getBuiltinModule<"node:path">>;
-type BufferModule = ReturnType<typeof process.getBuiltinModule<"node:buffer">>;
+type Path = Builtin<"node:path">;
 
 const OWNER = "Reading runs";
-const paths = (): Path => builtin<Path>(OWNER, "node:path");
+const paths = (): Path => builtin(OWNER, "node:path");
 
 /** One line of a list of runs. */
 export interface RunSummary {
@@ -189,7 +188,7 @@ function readLogEnd(fs: Fs, dir: string): LogEnd {
     const { size } = fs.fstatSync(fd);
     const start = Math.max(0, size - LOG_END);
     const read = readRange(fs, fd, start, size);
-    const bytes = builtin<BufferModule>(OWNER, "node:buffer").Buffer.from(read.buffer, read.byteOffset, read.length);
+    const bytes = builtin(OWNER, "node:buffer").Buffer.from(read.buffer, read.byteOffset, read.length);
     // The first line is only a part of one, unless it is the first of the file. A torn last line has no newline.
     let from = start === 0 ? 0 : bytes.indexOf(NEWLINE) + 1;
     for (let end = bytes.indexOf(NEWLINE, from); end >= 0; end = bytes.indexOf(NEWLINE, from)) {
