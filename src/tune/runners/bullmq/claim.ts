@@ -22,7 +22,7 @@ export interface Claim extends ProcessMark {
 }
 
 const LOOK_EVERY_MS = 200;
-/** After this many attempts to overwrite an invalid claim, the next check of the controller tries again. */
+/** After this many attempts to overwrite an invalid claim, the next check of the controller retries. */
 const MAX_RENEWALS = 20;
 
 /** Takes the key when it is free or its value is `ARGV[3]`, or renews it when it is ours. Only a string is a claim. */
