@@ -4,7 +4,7 @@ export { Trainer } from "./trainer/trainer.ts";
 export type { Preflight } from "./trainer/preflight.ts";
 export type { FitOptions, TrainerOptions } from "./trainer/options.ts";
 export type { RunResult } from "./core/loop/result.ts";
-export type { GivenState, Hook, HookState, ErrorPolicy, Need, Stage } from "./core/hook.ts";
+export type { ErrorPolicy, GivenState, Hook, HookFailure, HookInfo, HookState, Need, Stage } from "./core/hook.ts";
 export type { ContextOf, Phase, RunStatus } from "./core/context.ts";
 export type { LiveGroup, LiveOptimizer, UpdateFn, UpdateState } from "./core/optimizer.ts";
 export { alwaysPasses, defineEvent, type BuiltinEvent, type CustomEvents, type EventName } from "./core/events.ts";
@@ -73,8 +73,7 @@ export {
   type TextMedia,
 } from "./core/media.ts";
 export { sharedKey, type SharedKey } from "./core/shared.ts";
-export type { HookReport } from "./core/registry/hook-report.ts";
-export type { Disposer, HookInfo, HookFailure, HookRegistry } from "./core/registry/registry.ts";
+export type { Disposer, HookRegistry, HookReport } from "./core/registry/registry.ts";
 export type { Strategy } from "./distributed/strategy.ts";
 export {
   CheckpointError,

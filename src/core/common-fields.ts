@@ -77,7 +77,7 @@ export class CommonFields {
   }
   /** Seconds of training, including those before a resume. */
   get elapsed(): number {
-    return this.#run.elapsed;
+    return this.#run.clock.now.elapsed / 1000;
   }
   get shared(): Shared {
     return this.#run.shared;
@@ -92,7 +92,7 @@ export class CommonFields {
   }
   /** Registration and cost of all hooks; changes take effect at the next event. */
   get hooks(): HookRegistry {
-    return this.#run.host.hooks();
+    return this.#run.hooks;
   }
   /** The run's checkpoints. */
   get checkpoints(): Checkpoints {

@@ -37,7 +37,7 @@ const OPTIMIZER = ["beforeOptimizerStep", "gradientClip", "afterOptimizerStep"] 
 type Read<T> = (run: Run, turn: HookTurn) => T;
 
 /** A field that only some events have. */
-export interface Field<Events extends readonly BuiltinEvent[], T> {
+interface Field<Events extends readonly BuiltinEvent[], T> {
   readonly events: Events;
   readonly read: Read<T>;
   /** What changes it, for those who assign it. */
@@ -60,7 +60,7 @@ const noGradients = (event: string): string =>
   `There are no gradients in \`${event}\`. They live from afterBackward to afterOptimizerStep: use onAfterBackward (one micro-batch), onBeforeOptimizerStep (accumulated, before clipping) or onAfterOptimizerStep. For the norm alone, say needs: ["gradNorm"] and read ctx.gradNorm in onStepEnd.`;
 
 /** The fields that only some events have, by name. */
-export const FIELDS = {
+const FIELDS = {
   batch: only(WITH_BATCH, (run): HostBatch => run.batch, { instead: "ctx.replaceBatch(batch)" }),
   /** From 0, within the epoch (or the evaluation). */
   batchIdx: only([...WITH_BATCH, "beforeFetch"], (run): number => run.batchIdx),
@@ -158,12 +158,12 @@ export type FieldName = keyof typeof FIELDS;
 type ValueOf<F> = F extends Field<infer _Events, infer T> ? T : never;
 
 /** Their types; `B` is the type of the batches. */
-export type EventFields<B = HostBatch> = {
+type EventFields<B = HostBatch> = {
   readonly [F in FieldName]: F extends "batch" ? B : ValueOf<(typeof FIELDS)[F]>;
 };
 
 /** What is neither a field nor an intervention. */
-export interface ContextMethods {
+interface ContextMethods {
   /** Records metrics at this step: later hooks of the same event see them in `ctx.metrics`, loggers write them. */
   log(values: Readonly<Record<string, number | Media>>): void;
   /** Is this cadence due at this event? For a hook with a cadence for only some of what it does; for all of it, say `every`. */

@@ -96,3 +96,19 @@ interface HookSettings {
 
 /** A plain object with a unique `name` and a method for each event that it listens to: `onStepEnd(ctx)`. */
 export type Hook<B = HostBatch> = HookSettings & HookMethods<B> & OuterMethods;
+
+/** A hook as `trainer.hooks.list()` describes it. */
+export interface HookInfo {
+  readonly name: string;
+  readonly stage: Stage;
+  readonly enabled: boolean;
+  readonly events: readonly string[];
+}
+
+/** An error that a hook's policy kept from ending the run. */
+export interface HookFailure {
+  readonly hook: string;
+  readonly event: string;
+  readonly step: number;
+  readonly error: unknown;
+}

@@ -40,25 +40,21 @@ const KEEP = 10_000;
 
 /** The interventions of a run, in order. They are part of its result. */
 export class Audit {
-  readonly #entries: Intervention[] = [];
+  /** Oldest first. */
+  readonly entries: Intervention[] = [];
   dropped = 0;
 
   add(entry: Intervention): Intervention {
-    if (this.#entries.length === KEEP) {
-      this.#entries.shift();
+    if (this.entries.length === KEEP) {
+      this.entries.shift();
       this.dropped++;
     }
-    this.#entries.push(entry);
+    this.entries.push(entry);
     return entry;
   }
 
-  /** A live view, oldest first. */
-  get entries(): readonly Intervention[] {
-    return this.#entries;
-  }
-
   clear(): void {
-    this.#entries.length = 0;
+    this.entries.length = 0;
     this.dropped = 0;
   }
 }

@@ -1,6 +1,6 @@
 // The progress of an experiment: the state of each model, written to results.json after every part.
 import type { Json } from "../core/options.ts";
-import type { HookFailure } from "../core/registry/registry.ts";
+import type { HookFailure } from "../core/hook.ts";
 import type { RunResult } from "../core/loop/result.ts";
 import type { PlannedModel } from "./experiment-options.ts";
 import {

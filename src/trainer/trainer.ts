@@ -378,7 +378,6 @@ export class Trainer {
       config: this.options as unknown as Readonly<Record<string, unknown>>,
       seed: this.#seed,
       shared: this.options.shared,
-      hooks: () => this.hooks,
       paramCount: () => Object.values(this.#initial.params).reduce((sum, { shape }) => sum + sizeOf(shape), 0),
       optimizersFor: (turn) => this.#optimizers.live(turn, () => this.#started().state),
       checkpointsFor: (hook) => this.#saver.view(hook),

@@ -1,7 +1,7 @@
 // One run of a study, from setup to end: connects its runner, its hooks and its controller.
 import { TUNE_EVENTS, type TuneContexts, type TuneEvent } from "../core/outer-events.ts";
 import { OuterHooks, OuterState } from "../core/registry/outer-hooks.ts";
-import type { HookFailure } from "../core/registry/registry.ts";
+import type { HookFailure } from "../core/hook.ts";
 import { Shared } from "../core/shared.ts";
 import { builtin } from "../platform/builtin.ts";
 import { currentPlatform } from "../platform/platform.ts";

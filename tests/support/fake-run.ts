@@ -26,7 +26,6 @@ export function fakeRegistry(options: { rank?: number; optimizers?: readonly str
     config: {},
     seed: 0,
     shared: undefined,
-    hooks: () => hooks,
     paramCount: () => 0,
     optimizersFor: () => optimizers,
     checkpointsFor: noEngine,

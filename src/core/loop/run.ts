@@ -35,7 +35,6 @@ export interface RunHost {
   readonly config: Readonly<Record<string, unknown>>;
   readonly seed: number;
   readonly shared: Shared | undefined;
-  hooks(): HookRegistry;
   paramCount(): number;
   optimizersFor(turn: HookTurn): readonly LiveOptimizer[];
   checkpointsFor(hook: string): Checkpoints;
@@ -74,6 +73,8 @@ const noRequests = (): Requests => ({
 
 export class Run {
   readonly clock = new Clock();
+  /** Set by the registry itself. */
+  hooks!: HookRegistry;
   readonly audit = new Audit();
   readonly turn: Turn = { event: null, ctx: null };
   readonly shared: Shared;

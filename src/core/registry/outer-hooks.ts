@@ -3,7 +3,7 @@ import { ContextError, HookError, HookRegistrationError } from "../errors.ts";
 import { CheckedHook } from "./checked-hook.ts";
 import { orderHooks } from "./hook-order.ts";
 import type { Hook } from "../hook.ts";
-import type { HookFailure } from "./registry.ts";
+import type { HookFailure } from "../hook.ts";
 import { withoutAssignments } from "../write-guard.ts";
 
 /** Who asked for the end, and why. */

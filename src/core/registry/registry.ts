@@ -4,8 +4,7 @@ import { HookError, HookRegistrationError, attach } from "../errors.ts";
 import { BUILTIN_EVENTS, EVENTS, type EventName, allEvents, isCustomEvent, levelOf, methodOf } from "../events.ts";
 import { explainHooks, orderHooks } from "./hook-order.ts";
 import { HookEntry } from "./hook-entry.ts";
-import { HookTimes, type HookReport } from "./hook-report.ts";
-import type { Hook, Need, Stage } from "../hook.ts";
+import type { Hook, HookFailure, HookInfo, Need } from "../hook.ts";
 import type { Probe } from "../inspection.ts";
 import type { OuterEvent } from "../outer-events.ts";
 import type { Run } from "../loop/run.ts";
@@ -15,22 +14,6 @@ import { show } from "../options.ts";
 
 /** Called after each call of a hook, with how many milliseconds it took. */
 export type HookWatcher = (hook: string, event: string, ms: number) => void;
-
-/** A hook as `trainer.hooks.list()` describes it. */
-export interface HookInfo {
-  readonly name: string;
-  readonly stage: Stage;
-  readonly enabled: boolean;
-  readonly events: readonly string[];
-}
-
-/** An error that a hook's policy kept from ending the run. */
-export interface HookFailure {
-  readonly hook: string;
-  readonly event: string;
-  readonly step: number;
-  readonly error: unknown;
-}
 
 const HOT = new Set(["step", "batch", "forward / backward", "optimizer"]);
 /** After so many consecutive failures a reporting hook is switched off. */
@@ -62,6 +45,7 @@ export class HookRegistry {
 
   constructor(run: Run, warn: (message: string) => void) {
     this.#run = run;
+    run.hooks = this;
     this.#turn = run.turn;
     this.#warn = warn;
   }
@@ -364,3 +348,51 @@ export interface Disposer {
 }
 
 const disposer = (undo: () => void): Disposer => Object.assign(undo, { [Symbol.dispose]: undo });
+
+interface HookTime {
+  readonly hook: string;
+  readonly event: string;
+  /** Calls, estimated where hot events are sampled. */
+  readonly calls: number;
+  /** Total milliseconds, estimated likewise. */
+  readonly ms: number;
+}
+
+/** What hooks cost. */
+export interface HookReport {
+  /** Most expensive first. */
+  readonly times: readonly HookTime[];
+  /** Hooks whose mean call took longer than their `budget`. */
+  readonly overBudget: readonly {
+    readonly hook: string;
+    readonly event: string;
+    readonly budget: number;
+    readonly msPerCall: number;
+  }[];
+}
+
+export class HookTimes {
+  readonly #rows = new Map<string, { hook: string; event: string; calls: number; ms: number }>();
+
+  add(hook: string, event: string, ms: number, weight: number): void {
+    const key = `${event} ${hook}`;
+    const row = this.#rows.get(key);
+    if (row) {
+      row.calls += weight;
+      row.ms += ms * weight;
+    } else this.#rows.set(key, { hook, event, calls: weight, ms: ms * weight });
+  }
+
+  clear(): void {
+    this.#rows.clear();
+  }
+
+  report(budgets: ReadonlyMap<string, number>): HookReport {
+    const times = [...this.#rows.values()].map((row) => ({ ...row })).sort((a, b) => b.ms - a.ms);
+    const overBudget = times.flatMap(({ hook, event, calls, ms }) => {
+      const budget = budgets.get(hook);
+      return budget !== undefined && ms / calls > budget ? [{ hook, event, budget, msPerCall: ms / calls }] : [];
+    });
+    return { times, overBudget };
+  }
+}
