@@ -1,4 +1,4 @@
-// Checkpoints as hooks and the loop see them: requests, what is saved, what was restored, and what a checkpoint records.
+// Checkpoints as hooks and the loop see them: requests, the snapshot to be saved, what was restored, and what a checkpoint records.
 import type { HostArray } from "./arrays.ts";
 import type { HostTensors } from "./model.ts";
 import { checkOptions, is } from "./options.ts";

@@ -4,6 +4,10 @@ import { join } from "node:path";
 import { convertCheckpoint } from "../../src/checkpoint/weights/write-weights.ts";
 import { decodePt } from "../../src/checkpoint/formats/torch/pt.ts";
 import { decodeTorchCheckpoint, encodeTorchCheckpoint } from "../../src/checkpoint/formats/torch/torch-checkpoint.ts";
+import { adam, adamw, rmsprop, sgd } from "../../src/optim/index.ts";
+
+/** How PyTorch lays out the state of each optimizer. */
+const LAYOUTS = Object.fromEntries([adam(), adamw(), rmsprop(), sgd()].map(({ name, torch }) => [name, torch!]));
 
 const params = [0, 2, 4].flatMap((layer) => [`${layer}.weight`, `${layer}.bias`]);
 const groups = ["weight", "bias"].map((kind) => params.filter((name) => name.endsWith(kind)));
@@ -19,7 +23,7 @@ export async function writeBack(folder: string): Promise<void> {
     const [optimizer] = read.optimizers;
     const written = encodeTorchCheckpoint({
       model: read.model,
-      optimizers: [{ ...optimizer!, kind }],
+      optimizers: [{ ...optimizer!, kind, layout: LAYOUTS[kind]! }],
       step: read.step!,
       epoch: read.epoch!,
     });
