@@ -264,8 +264,8 @@ export class ExperimentRun<D> {
   #prepare(model: PlannedModel<D>, datasets: Datasets<D>, runDir: string | undefined): Promise<Training<D>> {
     const { off, warn } = this.#state;
     const { loader, config = this.#options } = this.#options;
-    const place = { runDir, shared: this.#shared, loader, config, off, warn, agreement: this.#agreement };
-    return Training.prepare(model, datasets, place);
+    const context = { runDir, shared: this.#shared, loader, config, off, warn, agreement: this.#agreement };
+    return Training.prepare(model, datasets, context);
   }
 
   async #closing<T>(training: Training<D>, work: () => Promise<T>): Promise<T> {

@@ -20,7 +20,8 @@ import { bestParameters, type BestParameters } from "./best-parameters.ts";
 import { DEFAULT_BATCH_SIZE, type PlannedModel } from "./experiment-options.ts";
 import type { LoaderOptions, Loaders, Setup } from "./types.ts";
 
-export interface TrainingPlace {
+/** What a training shares with its experiment. */
+export interface TrainingContext {
   readonly runDir: string | undefined;
   readonly shared: Shared;
   readonly loader: LoaderOptions | undefined;
@@ -38,7 +39,7 @@ export class Training<D> {
   readonly #loaders: Loaders;
   readonly #setup: Setup<D>;
   readonly #evaluate: PlannedModel<D>["plan"]["evaluate"];
-  readonly #place: TrainingPlace;
+  readonly #context: TrainingContext;
 
   private constructor(
     trainer: Trainer,
@@ -46,26 +47,30 @@ export class Training<D> {
     loaders: Loaders,
     setup: Setup<D>,
     model: PlannedModel<D>,
-    place: TrainingPlace,
+    context: TrainingContext,
   ) {
     this.trainer = trainer;
     this.#best = best;
     this.#loaders = loaders;
     this.#setup = setup;
     this.#evaluate = model.plan.evaluate;
-    this.#place = place;
+    this.#context = context;
   }
 
   /** Makes the model, metrics and loaders, which may look at the data, and the trainer. */
-  static async prepare<D>(model: PlannedModel<D>, datasets: Datasets<D>, place: TrainingPlace): Promise<Training<D>> {
+  static async prepare<D>(
+    model: PlannedModel<D>,
+    datasets: Datasets<D>,
+    context: TrainingContext,
+  ): Promise<Training<D>> {
     const { model: given, metrics, loaders: makeLoaders, evaluate: _e, params: _p, hooks: _h, ...options } = model.plan;
     const setup: Setup<D> = { datasets, seed: options.seed ?? 0 };
-    const loaders = makeLoaders ? await makeLoaders(setup) : defaultLoaders(datasets, place.loader);
+    const loaders = makeLoaders ? await makeLoaders(setup) : defaultLoaders(datasets, context.loader);
     if (!is.object.test(loaders) || loaders.train === undefined)
       throw new OptionError(`Experiment: Expected \`loaders\` to return { train, eval, test }, got ${show(loaders)}`);
     const best = bestParameters();
     // Values that hooks shared in an earlier training do not apply to this one.
-    for (const key of [bestCheckpoint, averagedParams, weightsStep]) place.shared.delete(key);
+    for (const key of [bestCheckpoint, averagedParams, weightsStep]) context.shared.delete(key);
     const trainer = new Trainer({
       ...options,
       optimizer: options.optimizer!,
@@ -73,13 +78,13 @@ export class Training<D> {
       ...(metrics && { metrics: typeof metrics === "function" ? metrics(setup) : metrics }),
       train: loaders.train,
       ...(loaders.eval && { eval: loaders.eval }),
-      ...(place.runDir !== undefined && { runDir: place.runDir }),
-      shared: place.shared,
-      experiment: place.config,
+      ...(context.runDir !== undefined && { runDir: context.runDir }),
+      shared: context.shared,
+      experiment: context.config,
       hooks: [...model.hooks, best.hook],
     });
-    for (const name of place.off) if (trainer.hooks.get(name)) trainer.hooks.disable(name);
-    return new Training(trainer, best, loaders, setup, model, place);
+    for (const name of context.off) if (trainer.hooks.get(name)) trainer.hooks.disable(name);
+    return new Training(trainer, best, loaders, setup, model, context);
   }
 
   /** Trains; unless interrupted, it leaves the best parameters in place. */
@@ -87,9 +92,9 @@ export class Training<D> {
     const result = await this.trainer.fit(options);
     const { weights } = this.#best;
     if (weights) await this.trainer.loadStateDict(weights);
-    if (this.#best.step !== undefined) this.#place.shared.set(weightsStep, this.#best.step);
+    if (this.#best.step !== undefined) this.#context.shared.set(weightsStep, this.#best.step);
     // The hook that knows the best checkpoint runs in the main process only.
-    const { agreement } = this.#place;
+    const { agreement } = this.#context;
     if (await agreement.first(weights && true)) await agreement.shareParameters(this.trainer);
     return result;
   }
@@ -123,7 +128,7 @@ export class Training<D> {
     let done: T;
     // For loggers, the training and its evaluation are one run.
     const ends = new Map<string, () => Promise<void>>();
-    this.#place.shared.set(endsLater, ends);
+    this.#context.shared.set(endsLater, ends);
     try {
       done = await work();
     } catch (error) {
@@ -138,11 +143,11 @@ export class Training<D> {
 
   /** As in `close`, a hook that fails or hangs is a warning: the results exist already. */
   async #end(ends: ReadonlyMap<string, () => Promise<void>>): Promise<void> {
-    this.#place.shared.delete(endsLater);
+    this.#context.shared.delete(endsLater);
     const { closeTimeout = 10_000 } = this.trainer.options;
     for (const [hook, end] of ends) {
       await withDeadline(end(), closeTimeout).catch((error: unknown) =>
-        this.#place.warn(new HookError(hook, "close", undefined, error).message),
+        this.#context.warn(new HookError(hook, "close", undefined, error).message),
       );
     }
   }

@@ -9,7 +9,7 @@ import { EXPERIMENT_CHECKS, LOADER_CHECKS } from "../experiment-options.ts";
 import type { ExperimentOptions, LoaderOptions, ModelPlan, Setup } from "../types.ts";
 import { prepareOptions, withoutNulls, type OptionRules } from "./build-component.ts";
 import { BuildContext, filePath, isMap, type Recipe } from "./build-context.ts";
-import { checkExperiment, checkPlan } from "./check-plan.ts";
+import { checkExperiment, checkPlan } from "./check-experiment.ts";
 import { CONFIG_KINDS } from "./kinds.ts";
 import { prepareFunction } from "./user-exports.ts";
 

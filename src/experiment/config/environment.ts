@@ -8,13 +8,14 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 const PART = /\$\$\{|\$\{([^}]*)(\}?)/g;
 const REFERENCE = /^([A-Za-z_][A-Za-z0-9_]*)(?::-(.*))?$/s;
 
-interface Place {
+/** Where the text is, for messages. */
+interface TextPosition {
   readonly path: ConfigPath;
   readonly at: Position;
 }
 
 /** What `${inside}` stands for. */
-function valueOf(inside: string, closed: boolean, env: Environment, { path, at }: Place): string {
+function valueOf(inside: string, closed: boolean, env: Environment, { path, at }: TextPosition): string {
   const [, name, fallback] = REFERENCE.exec(inside) ?? [];
   if (!closed || name === undefined || fallback?.includes("${"))
     throw new ConfigError(
@@ -38,11 +39,11 @@ function valueOf(inside: string, closed: boolean, env: Environment, { path, at }
 /** A text with its variables filled in. A text that is a single variable is read as a YAML scalar. */
 export function fillText(text: string, env: Environment, path: ConfigPath, at: Position): LeafNode["value"] {
   if (!text.includes("${")) return text;
-  const place = { path, at };
+  const position = { path, at };
   const whole = /^\$\{([^}]*)\}$/.exec(text);
-  if (whole) return readScalar(valueOf(whole[1]!, true, env, place));
+  if (whole) return readScalar(valueOf(whole[1]!, true, env, position));
   return text.replaceAll(PART, (part, inside: string | undefined, end: string | undefined) =>
-    inside === undefined ? part.slice(1) : valueOf(inside, end === "}", env, place),
+    inside === undefined ? part.slice(1) : valueOf(inside, end === "}", env, position),
   );
 }
 

@@ -19,8 +19,8 @@ class TomlReader {
   readAll(): ConfigNode {
     const root = this.#parse(this.#source.text);
     const unquote = (token: string): string => Object.keys(this.#parse(`${token} = 0`))[0]!;
-    const places = placesOf(this.#source.text, unquote);
-    return this.#read(root, places, []);
+    const offsets = offsetsOf(this.#source.text, unquote);
+    return this.#read(root, offsets, []);
   }
 
   #parse(text: string): TomlTable {
@@ -38,12 +38,12 @@ class TomlReader {
     }
   }
 
-  #read(value: TomlValue, place: Place, path: ConfigPath): ConfigNode {
+  #read(value: TomlValue, offsets: Offsets, path: ConfigPath): ConfigNode {
     const { directory } = this.#source;
-    const at = this.#source.at(place.at);
+    const at = this.#source.at(offsets.at);
     checkDepth(path, at);
     if (Array.isArray(value)) {
-      const items = value.map((item, i) => this.#read(item, place.items[i]!, [...path, i]));
+      const items = value.map((item, i) => this.#read(item, offsets.items[i]!, [...path, i]));
       return { kind: "list", at, directory, items };
     }
     // A date is its text, as in YAML.
@@ -51,7 +51,7 @@ class TomlReader {
     if (typeof value !== "object") return { kind: "leaf", at, directory, value };
     const entries = Object.entries(value).map(([key, child]): [string, Entry] => {
       const inner = [...path, key];
-      const where = place.keys.get(key)!;
+      const where = offsets.keys.get(key)!;
       checkKey(key, inner, this.#source.at(where.key));
       return [key, { at: this.#source.at(where.key), value: this.#read(child, where, inner) }];
     });
@@ -63,13 +63,14 @@ export async function parseToml(source: Source): Promise<ConfigNode> {
   return new TomlReader(await import("smol-toml"), source).readAll();
 }
 
-export interface Place {
+/** Where an entry is, and the entries in it. */
+interface Offsets {
   /** Offset of the key, or of the header that makes a table. */
   readonly key: number;
   /** Offset of the value. */
   at: number;
-  readonly keys: Map<string, Place>;
-  readonly items: Place[];
+  readonly keys: Map<string, Offsets>;
+  readonly items: Offsets[];
 }
 
 interface KeyPart {
@@ -83,7 +84,7 @@ const BARE_KEY = /[A-Za-z0-9_-]+/y;
 const STRING = /"""(?:[^\\]|\\[^])*?"{3,5}|'''[^]*?'{3,5}|"(?:[^"\\]|\\.)*"|'[^']*'/y;
 const WORD = /[^,\]}#\r\n]*/y;
 
-const place = (key: number): Place => ({ key, at: key, keys: new Map(), items: [] });
+const offsetsAt = (key: number): Offsets => ({ key, at: key, keys: new Map(), items: [] });
 
 /** Finds the offsets of keys and values in a valid text. */
 class TomlScanner {
@@ -96,8 +97,8 @@ class TomlScanner {
     this.#unquote = unquote;
   }
 
-  scan(): Place {
-    const root = place(0);
+  scan(): Offsets {
+    const root = offsetsAt(0);
     let table = root;
     for (this.#match(BLANK); this.#offset < this.#text.length; this.#match(BLANK)) {
       if (this.#text[this.#offset] === "[") table = this.#header(root);
@@ -106,19 +107,19 @@ class TomlScanner {
     return root;
   }
 
-  #header(root: Place): Place {
+  #header(root: Offsets): Offsets {
     const isItem = this.#text[++this.#offset] === "[";
     if (isItem) this.#offset++;
     const parts = this.#key();
     this.#offset += isItem ? 2 : 1;
     const table = this.#enter(root, parts);
     if (!isItem) return table;
-    const item = place(parts[0]!.at);
+    const item = offsetsAt(parts[0]!.at);
     table.items.push(item);
     return item;
   }
 
-  #entry(table: Place): void {
+  #entry(table: Offsets): void {
     const parts = this.#key();
     this.#offset++;
     this.#match(BLANK);
@@ -126,21 +127,21 @@ class TomlScanner {
   }
 
   /** The entry at a dotted key below `table`; in a list of tables, below its last table. */
-  #enter(table: Place, parts: readonly KeyPart[]): Place {
+  #enter(table: Offsets, parts: readonly KeyPart[]): Offsets {
     let here = table;
     for (const { name, at } of parts) {
       here = here.items.at(-1) ?? here;
-      const next = here.keys.get(name) ?? place(at);
+      const next = here.keys.get(name) ?? offsetsAt(at);
       here.keys.set(name, next);
       here = next;
     }
     return here;
   }
 
-  #value(into: Place): void {
+  #value(into: Offsets): void {
     into.at = this.#offset;
     const first = this.#text[this.#offset];
-    if (first === "[") this.#each("]", () => this.#value(into.items[into.items.push(place(this.#offset)) - 1]!));
+    if (first === "[") this.#each("]", () => this.#value(into.items[into.items.push(offsetsAt(this.#offset)) - 1]!));
     else if (first === "{") this.#each("}", () => this.#entry(into));
     else this.#match(first === '"' || first === "'" ? STRING : WORD);
   }
@@ -178,5 +179,4 @@ class TomlScanner {
 }
 
 /** @param unquote what a quoted key means */
-export const placesOf = (text: string, unquote: (token: string) => string): Place =>
-  new TomlScanner(text, unquote).scan();
+const offsetsOf = (text: string, unquote: (token: string) => string): Offsets => new TomlScanner(text, unquote).scan();
