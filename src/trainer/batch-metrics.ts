@@ -55,10 +55,11 @@ export class BatchMetrics {
     this.#layout = layout;
   }
 
-  /** Takes over the sums of the current batch. */
-  set(sums: Buffer | undefined, weight: number): void {
+  /** Takes over the sums of the current batch; `keeps`: it is part of the step. */
+  set(sums: Buffer | undefined, weight: number, keeps = false): void {
     this.drop();
     if (sums) this.#last = new BatchSums(this.#engine, sums, weight);
+    if (keeps) this.keep();
   }
 
   /** The current batch is part of the step. */

@@ -48,7 +48,7 @@ export class BufferRecomputer {
   }
 
   /**
-   * Consumes the model's buffers and returns new ones, from at most so many of the first epoch's batches. The same batches
+   * Consumes the model's buffers and returns new ones, from at most this many of the first epoch's batches. The same batches
    * every time, so that the result depends on nothing but the parameters; the training continues where it was in the data.
    */
   async recompute(model: ModelBuffers, batches: number): Promise<Buffers> {

@@ -27,7 +27,6 @@ import type { SumsLayout } from "./programs/sums.ts";
 import { type ShownPass, StepReadings, type TotalsState } from "./readings.ts";
 import { choosePlan, samePlan, type Specs, type StepSpec } from "./specs.ts";
 
-/** What a step is made of. */
 export interface StepParts {
   readonly engine: Engine;
   readonly state: DeviceState;
@@ -59,8 +58,7 @@ type FusedResult = PassResult & { readonly params: Buffers; readonly opt: Buffer
 const FUSED = { donate: [0, 1, 2, 3, 5, 7] };
 /** A guarded step keeps the state before it until its report says that it counts. */
 const GUARDED = { donate: [5, 7] };
-/** Results that hooks see after the forward pass. */
-const EARLY = ["report", "outputs", "activations"];
+const SHOWN_AFTER_FORWARD = ["report", "outputs", "activations"];
 const NOTHING: Buffers = {};
 /** Distance between the keys of two ranks: more micro-batches than a step will ever have. */
 const RANK_STRIDE = 2 ** 20;
@@ -191,8 +189,7 @@ export class TrainStep {
     const step = chain(done, (out) => {
       const result = out as unknown as FusedResult;
       this.readings.show(result);
-      if (result.batchSums) this.readings.metrics.set(result.batchSums, weight);
-      if (result.batchSums) this.readings.metrics.keep();
+      if (result.batchSums) this.readings.metrics.set(result.batchSums, weight, true);
       if (!guarded && whole) {
         device.params = result.params;
         device.opt = result.opt;
@@ -227,7 +224,7 @@ export class TrainStep {
   forward(): MaybePromise<void> {
     const spec = this.#spec;
     const open = this.#open;
-    const cut = this.#programs.cut(spec, () => lossGrads(spec), EARLY);
+    const cut = this.#programs.cut(spec, () => lossGrads(spec), SHOWN_AFTER_FORWARD);
     if (cut) {
       return chain(this.#run("forward pass", cut, ...this.#passInputs(1)), (halfway) => {
         open.micro!.halfway = halfway;

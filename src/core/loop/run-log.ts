@@ -5,7 +5,7 @@ import type { Media } from "../media.ts";
 export class RunLog {
   /** Latest value of every metric. */
   metrics: Record<string, number> = {};
-  /** What the boundary at hand logs, or the last one did. */
+  /** What the current boundary logs, or the last one did. */
   logged: Metrics = {};
   media: Readonly<Record<string, Media>> = {};
   /** Since the last boundary that logged. */
