@@ -78,6 +78,7 @@ test("built-in hooks use only the public surface", () => {
   const helpers = [
     "src/core/component.ts",
     "src/core/options.ts",
+    "src/core/maybe.ts",
     "src/core/loop/counters.ts",
     "src/core/safe-text.ts",
     "src/core/names.ts",
