@@ -14,7 +14,7 @@ const BUDGETS: Readonly<Record<string, number>> = {
   "hookline/loggers": 60_000,
   "hookline/runs": 10_500,
   "hookline/experiment": 92_000,
-  "hookline/config": 41_000,
+  "hookline/config": 47_000,
   "hookline/jax": 330,
   "hookline/native": 36_500,
   "hookline/tune": 50_000,
