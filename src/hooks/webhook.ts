@@ -156,9 +156,9 @@ function makeWebhook(options: WebhookOptions): Hook {
       onException: (ctx) => tell("exception", ctx, { error: String(ctx.error) }),
     }),
     onTrainEnd(ctx) {
-      const told = ctx.status === "error" && on.includes("exception");
+      const isReported = ctx.status === "error" && on.includes("exception");
       try {
-        if (on.includes("trainEnd") && !told) tell("trainEnd", ctx, { reason: ctx.reason });
+        if (on.includes("trainEnd") && !isReported) tell("trainEnd", ctx, { reason: ctx.reason });
       } finally {
         outbox?.finish();
       }
@@ -223,14 +223,12 @@ function checkEvents(on: readonly string[]): void {
   }
 }
 
-type Told = Omit<WebhookInfo, "text">;
-
 /** The longest text of a notice. */
 const LONGEST = 2000;
 
 const number = (value: number): string => String(Number(value.toPrecision(5)));
 
-function metricsLine(metrics: Told["metrics"]): string {
+function metricsLine(metrics: Notice["metrics"]): string {
   const shown = Object.entries(metrics).slice(0, 12);
   return shown.map(([name, value]) => `${name} ${number(value)}`).join(", ");
 }
@@ -243,7 +241,7 @@ function inWords(payload: unknown): string {
   }
 }
 
-function headline(info: Told, at: string): string {
+function headline(info: Notice, at: string): string {
   const { event, status, reason, error, best, payload } = info;
   switch (event) {
     case "trainBegin":
@@ -264,7 +262,7 @@ function headline(info: Told, at: string): string {
 }
 
 /** The text of a notice without a template. Epochs count from 1 here. */
-function noticeText(info: Told): string {
+function noticeText(info: Notice): string {
   const at = `step ${info.step} (epoch ${info.epoch + 1})`;
   const { best, event } = info;
   const bestLine = best && event === "trainEnd" ? `Best ${best.monitor}: ${number(best.value)}.` : "";

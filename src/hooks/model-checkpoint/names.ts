@@ -31,11 +31,11 @@ export class CheckpointNames {
       leaving.has(name) || list.some((saved) => hasName(saved, name) && !this.#mayReplace(saved, step));
     const wanted = this.#wanted(moment).slice(0, LONGEST);
     if (!taken(wanted)) return wanted;
-    const told = wanted.includes(stepName(step)) ? wanted : `${wanted}-${stepName(step)}`;
-    if (!taken(told)) return told;
+    const withStep = wanted.includes(stepName(step)) ? wanted : `${wanted}-${stepName(step)}`;
+    if (!taken(withStep)) return withStep;
     let n = 2;
-    while (taken(`${told}-${n}`)) n++;
-    return `${told}-${n}`;
+    while (taken(`${withStep}-${n}`)) n++;
+    return `${withStep}-${n}`;
   }
 
   #wanted(moment: Moment): string {

@@ -45,7 +45,7 @@ function makeSequence(parts: readonly SequencePart[], options: { readonly interv
   const last = parts.at(-1)!;
   checkOptions("sequence: the last part", last, checks, ["schedule"]);
   if (last.until !== undefined) {
-    throw new OptionError("sequence: the last part goes on to the end of the run; leave out its `until`.");
+    throw new OptionError("sequence: the last part lasts until the end of the run; leave out its `until`.");
   }
   const schedules = parts.map((part) => part.schedule);
   return {
