@@ -25,7 +25,8 @@ import { UsageError } from "./errors.ts";
 import { say, shownPath } from "./output.ts";
 import type { ConfigDocument } from "../experiment/config/config-tree.ts";
 import { readStudy } from "../tune/study-store.ts";
-import { readRecord as readSweepRecord, recordedExperiment } from "../tune/sweep/sweep-record.ts";
+import { recordedExperiment } from "../tune/sweep/check-sweep.ts";
+import { readRecord as readSweepRecord } from "../tune/sweep/sweep-record.ts";
 import { trialConfig } from "../tune/sweep/trial-config.ts";
 import { readRecord, recordedConfig } from "./train/run-directory.ts";
 

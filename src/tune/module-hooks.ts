@@ -5,7 +5,7 @@ import { HookRegistrationError } from "../core/errors.ts";
 import { CheckedHook } from "../core/registry/checked-hook.ts";
 import type { Hook } from "../core/hook.ts";
 import { type Json, show } from "../core/options.ts";
-import { callExport, unknownOption } from "../experiment/build/user-exports.ts";
+import { callExport, unknownOption } from "../experiment/build/call-export.ts";
 import { loadExport } from "../experiment/config/modules.ts";
 import { projectOf } from "../experiment/config/project.ts";
 import type { Runner, TrialJob } from "./runners/runner.ts";

@@ -6,19 +6,19 @@ import { bundle, ENTRIES, firstDownload } from "../support/bundle.ts";
 
 /** Bytes after minify and gzip, without jax-js: about 5 to 15 % above what it was when last measured. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  hookline: 112_000,
+  hookline: 118_000,
   "hookline/nn": 9_500,
   "hookline/optim": 6_500,
   "hookline/data": 10_500,
   "hookline/checkpoint": 37_000,
   "hookline/loggers": 60_000,
   "hookline/runs": 10_500,
-  "hookline/experiment": 92_000,
+  "hookline/experiment": 96_000,
   "hookline/config": 47_000,
   "hookline/jax": 330,
   "hookline/native": 36_500,
   "hookline/tune": 50_000,
-  "hookline/testing": 77_000,
+  "hookline/testing": 81_000,
 };
 
 /** Config files are for Node: they bring parsers. So is the native engine. */

@@ -372,7 +372,7 @@ describe("a run that is done", () => {
     expect((await installed.hookline(dir, "train")).code).toBe(1);
     const { code, stderr } = await installed.hookline(dir, "train");
     expect(code).toBe(2);
-    expect(stderr).toContain("It left no checkpoint, so there is nothing to continue. Start anew: `--fresh`");
+    expect(stderr).toContain("It left no checkpoint, so there is nothing to continue. Start a new run: `--fresh`");
     expect(stderr).not.toContain("hookline resume");
   });
 

@@ -7,7 +7,7 @@ import { Redis } from "ioredis";
 import type { Hook } from "hookline";
 import { bullmq, local, type Runner } from "hookline/tune";
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
-import { codeOf } from "../../src/tune/runners/bullmq/trusted-code.ts";
+import { codeOf } from "../../src/tune/runners/bullmq/code-digest.ts";
 import type { Claim } from "../../src/tune/runners/bullmq/claim.ts";
 import { plainStudy, trialNamed, type PlainOptions, type PlainStudy } from "../support/plain-study.ts";
 import { queueWorker } from "../support/queue-worker.ts";

@@ -3,13 +3,8 @@ import { OptionError } from "../../core/errors.ts";
 import { show } from "../../core/options.ts";
 import { loadExport } from "../../experiment/config/modules.ts";
 import { projectOf } from "../../experiment/config/project.ts";
+import { sweepOf } from "../sweep/sweep-record.ts";
 import type { TrialFunction } from "../trial.ts";
-
-/** The name of a sweep's trial is the path of the sweep's record. No module has such a name. */
-const SWEEP = /^(.*)\/sweep\.json$/;
-
-/** The study's directory, if the trial is the experiment of a sweep; undefined for a module's export. */
-export const sweepOf = (trial: string): string | undefined => SWEEP.exec(trial)?.[1];
 
 /** @param directory what a module's path is relative to */
 export async function loadTrial(trial: string, directory: string): Promise<TrialFunction<never>> {

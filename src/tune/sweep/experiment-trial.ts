@@ -12,7 +12,8 @@ import { StudyError, TrialPruned } from "../study-errors.ts";
 import { type Trial, type TrialFunction, trialHook } from "../trial.ts";
 import type { Result } from "../types.ts";
 import { CHECKS_HOOK, TRIAL_HOOK, checkSplit } from "./preflight-sweep.ts";
-import { SWEEP_FILE, type SweepRecord, readRecord, recordedExperiment } from "./sweep-record.ts";
+import { recordedExperiment } from "./check-sweep.ts";
+import { SWEEP_FILE, type SweepRecord, readRecord } from "./sweep-record.ts";
 import { trialConfig } from "./trial-config.ts";
 
 /** @param dir of the study */

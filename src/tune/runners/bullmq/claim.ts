@@ -5,7 +5,7 @@ import { stringifyExact } from "../../../runs/exact-json.ts";
 import { isAlive, type ProcessMark } from "../../../runs/liveness.ts";
 import { StudyError } from "../../study-errors.ts";
 import type { Inbox, Signer } from "./inbox.ts";
-import type { Code } from "./trusted-code.ts";
+import type { Code } from "./code-digest.ts";
 
 /** The process is the controller's. */
 export interface Claim extends ProcessMark {

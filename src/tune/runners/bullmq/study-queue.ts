@@ -11,7 +11,7 @@ import { checkDurable, connect, type Connection } from "./connection.ts";
 import { Attempts, Batch, type Attempt, type DownMessage } from "./exactly-once.ts";
 import { DroppedMessages, Inbox, Signer, type News } from "./inbox.ts";
 import { keysOf, PREFIX, repairQueue, type RedisKeys } from "./redis-keys.ts";
-import { codeOf } from "./trusted-code.ts";
+import { codeOf } from "./code-digest.ts";
 
 interface StudyQueueOptions {
   readonly redis: string;

@@ -11,7 +11,8 @@ import { connect, type Connection } from "./connection.ts";
 import type { Refusal } from "./exactly-once.ts";
 import { DroppedMessages, Inbox, Signer } from "./inbox.ts";
 import { ALL_CLAIMS, keysOf, studyOf, type RedisKeys } from "./redis-keys.ts";
-import { codeDifference, codeOf, whyRefused } from "./trusted-code.ts";
+import { codeDifference, codeOf } from "./code-digest.ts";
+import { whyRefused } from "./trusted-code.ts";
 import { WorkerSession } from "./worker-session.ts";
 
 export interface WorkerOptions extends PoolOptions {

@@ -3,7 +3,7 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { expect, test } from "vitest";
 import { tempDir } from "../../../../tests/support/temp-dir.ts";
-import { codeOf, codeDifference } from "./trusted-code.ts";
+import { codeOf, codeDifference } from "./code-digest.ts";
 
 const files = {
   "trial.ts": 'import { a } from "./lib/a.ts";\nimport "some-package";\nexport const train = () => ({ loss: a });\n',

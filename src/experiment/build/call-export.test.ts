@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { optionNames, unknownOption } from "./user-exports.ts";
+import { optionNames, unknownOption } from "./call-export.ts";
 
 /** A function as its source says, so that no compiler changes it. */
 // oxlint-disable-next-line no-implied-eval
