@@ -7,7 +7,7 @@ import { fileURLToPath } from "node:url";
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 
 /** What is written, and what to write instead. CONTRIBUTING.md has the vocabulary. */
-export const DIALECT: readonly (readonly [pattern: RegExp, instead: string])[] = [
+const DIALECT: readonly (readonly [pattern: RegExp, instead: string])[] = [
   [/\b(?:go(?:es|ing|ne)?|went) on\b/i, "resume, continue"],
   [/\bcut(?:s|ting)? off\b/i, "interrupted, truncated, disconnected"],
   [/\bowe[sd]?\b/i, "pending"],
