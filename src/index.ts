@@ -44,7 +44,7 @@ export type {
   ReplaceFn,
 } from "./core/inspection.ts";
 export type { PredictOptions } from "./trainer/predict.ts";
-export type { ProbedRun, RunWithProbesOptions } from "./trainer/probe-runner.ts";
+export type { ProbedRun, RunWithProbesOptions } from "./trainer/inspection/probe-runner.ts";
 export type { Intervention } from "./core/interventions.ts";
 export type {
   BadCheckpoint,

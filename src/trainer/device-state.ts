@@ -8,7 +8,7 @@ import { is, show } from "../core/options.ts";
 import { didYouMean } from "../core/names.ts";
 import { freeAll, readBuffer, type Buffer, type Engine } from "../engines/engine.ts";
 import type { OptimizerSet } from "./optimizers.ts";
-import { TensorHandle } from "./hook-tensors.ts";
+import { TensorHandle } from "./inspection/hook-tensors.ts";
 import { isOwnSlot, paramOfSlot } from "./programs/programs.ts";
 
 export type Buffers = Readonly<Record<string, Buffer>>;

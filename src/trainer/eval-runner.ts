@@ -10,7 +10,7 @@ import { nextShare } from "../data/share.ts";
 import type { Strategy } from "../distributed/strategy.ts";
 import { freeAll, type Buffer, type Engine, type Tree } from "../engines/engine.ts";
 import { stepKey } from "../nn/key.ts";
-import { ActivationsView, type BufferGroups } from "./activations-view.ts";
+import { ActivationsView, type BufferGroups } from "./inspection/activations-view.ts";
 import { BatchInput, ProgramCache, runProgram } from "./programs/run.ts";
 import type { DeviceState, ModelBuffers } from "./device-state.ts";
 import { type Averages, BatchMetrics } from "./batch-metrics.ts";

@@ -5,7 +5,7 @@ import type { HostBatch, MaybePromise, Tensors } from "../core/model.ts";
 import { chain } from "../core/maybe.ts";
 import { freeAll, leaves, type Buffer, type Engine, type Halfway } from "../engines/engine.ts";
 import type { Buffers, DeviceState } from "./device-state.ts";
-import { GradsView } from "./grads-view.ts";
+import { GradsView } from "./inspection/grads-view.ts";
 import type { ProgramCache } from "./programs/run.ts";
 import { accumulate, finishAccumulation, startAccumulation } from "./programs/programs.ts";
 import type { Totals } from "./readings.ts";

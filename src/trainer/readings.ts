@@ -7,7 +7,7 @@ import type { HostTensors, MaybePromise } from "../core/model.ts";
 import { chain } from "../core/maybe.ts";
 import type { Activations, ProbeRequest } from "../core/inspection.ts";
 import { type Buffer, type Engine, type Tree, freeAll, leaves } from "../engines/engine.ts";
-import { ActivationsView, type BufferGroups } from "./activations-view.ts";
+import { ActivationsView, type BufferGroups } from "./inspection/activations-view.ts";
 import { type Averages, BatchMetrics } from "./batch-metrics.ts";
 import type { SumsLayout } from "./programs/sums.ts";
 

@@ -8,11 +8,11 @@ import type { Plan } from "../core/loop/session.ts";
 import { freeAll, type Buffer, type Engine, type Tree } from "../engines/engine.ts";
 import { stepKey } from "../nn/key.ts";
 import type { Buffers, DeviceState } from "./device-state.ts";
-import { Suspects } from "./diagnose.ts";
+import { Suspects } from "./inspection/diagnose.ts";
 import type { JointStep } from "./joint-step.ts";
 import { OpenStep, pick } from "./open-step.ts";
 import type { OptimizerSet } from "./optimizers.ts";
-import type { ProbeRunner } from "./probe-runner.ts";
+import type { ProbeRunner } from "./inspection/probe-runner.ts";
 import { clipGrads, forwardOnly, fusedStep, lossGrads, normOf, updateParams } from "./programs/programs.ts";
 import {
   BatchInput,

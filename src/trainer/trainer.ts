@@ -33,7 +33,7 @@ import { checkFitOptions, checkTrainerOptions, type FitOptions, type TrainerOpti
 import { choosePlan, describePlan } from "./specs.ts";
 import { predictAll, type PredictOptions } from "./predict.ts";
 import { type Problem, defineProblem, describeParams } from "./problem.ts";
-import type { ProbedRun, RunWithProbesOptions } from "./probe-runner.ts";
+import type { ProbedRun, RunWithProbesOptions } from "./inspection/probe-runner.ts";
 import { GroupMembership } from "./group-membership.ts";
 
 /** Runs the loop. Everything else is a hook, what ships in the box too. */

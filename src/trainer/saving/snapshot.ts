@@ -11,7 +11,7 @@ import type { SaveTensors } from "../../core/saving.ts";
 import { didYouMean } from "../../core/names.ts";
 import { type Buffer, type Engine, readBuffer } from "../../engines/engine.ts";
 import type { Buffers } from "../device-state.ts";
-import { TensorHandle } from "../hook-tensors.ts";
+import { TensorHandle } from "../inspection/hook-tensors.ts";
 import {
   type Position,
   positionOf,

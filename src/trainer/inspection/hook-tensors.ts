@@ -1,14 +1,14 @@
 // The tensors that hooks keep on the engine, and the programs that they run over the parameters.
-import type { HostArray } from "../core/arrays.ts";
-import type { ComputeFn, DeviceTensors, ParamsView } from "../core/inspection.ts";
-import { ContextError } from "../core/errors.ts";
-import type { HostTensors } from "../core/model.ts";
-import { didYouMean } from "../core/names.ts";
-import { show } from "../core/options.ts";
-import { type Engine, freeAll, readBuffer } from "../engines/engine.ts";
-import type { Buffers, DeviceState, ModelBuffers } from "./device-state.ts";
-import { type FunctionWatch, ProgramCache } from "./programs/run.ts";
-import type { BufferRecomputer } from "./recompute-buffers.ts";
+import type { HostArray } from "../../core/arrays.ts";
+import type { ComputeFn, DeviceTensors, ParamsView } from "../../core/inspection.ts";
+import { ContextError } from "../../core/errors.ts";
+import type { HostTensors } from "../../core/model.ts";
+import { didYouMean } from "../../core/names.ts";
+import { show } from "../../core/options.ts";
+import { type Engine, freeAll, readBuffer } from "../../engines/engine.ts";
+import type { Buffers, DeviceState, ModelBuffers } from "../device-state.ts";
+import { type FunctionWatch, ProgramCache } from "../programs/run.ts";
+import type { BufferRecomputer } from "../recompute-buffers.ts";
 
 export class HookTensors implements ParamsView {
   readonly #engine: Engine;

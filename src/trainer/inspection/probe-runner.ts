@@ -1,20 +1,20 @@
 // One forward pass to look inside the model: for `runWithProbes`, `probePoints` and the search for what went bad.
-import type { HostArray } from "../core/arrays.ts";
-import type { HostBatch, HostTensors } from "../core/model.ts";
-import type { NameFilter } from "../core/names.ts";
-import { is } from "../core/options.ts";
-import { checkProbe, type Activations, type Probe, type ProbeRequest, type ReplaceFn } from "../core/inspection.ts";
-import type { Plan } from "../core/loop/session.ts";
-import { freeAll, readBuffer, type Buffer, type Engine, type Tree } from "../engines/engine.ts";
-import { outOfRange, type PlacedRange } from "../nn/indices.ts";
-import { stepKey } from "../nn/key.ts";
+import type { HostArray } from "../../core/arrays.ts";
+import type { HostBatch, HostTensors } from "../../core/model.ts";
+import type { NameFilter } from "../../core/names.ts";
+import { is } from "../../core/options.ts";
+import { checkProbe, type Activations, type Probe, type ProbeRequest, type ReplaceFn } from "../../core/inspection.ts";
+import type { Plan } from "../../core/loop/session.ts";
+import { freeAll, readBuffer, type Buffer, type Engine, type Tree } from "../../engines/engine.ts";
+import { outOfRange, type PlacedRange } from "../../nn/indices.ts";
+import { stepKey } from "../../nn/key.ts";
 import { ActivationsOf, Collected, type BufferGroups } from "./activations-view.ts";
-import type { Buffers, DeviceState } from "./device-state.ts";
-import { readTree } from "./readings.ts";
-import { type Compiled, ProgramCache, runProgram } from "./programs/run.ts";
-import { matchPoints } from "./programs/probes.ts";
-import { listPoints, predictBatch, usedIndices } from "./programs/programs.ts";
-import type { Specs, StepSpec } from "./specs.ts";
+import type { Buffers, DeviceState } from "../device-state.ts";
+import { readTree } from "../readings.ts";
+import { type Compiled, ProgramCache, runProgram } from "../programs/run.ts";
+import { matchPoints } from "../programs/probes.ts";
+import { listPoints, predictBatch, usedIndices } from "../programs/programs.ts";
+import type { Specs, StepSpec } from "../specs.ts";
 
 /** Options of `runWithProbes`. */
 export interface RunWithProbesOptions extends Omit<ProbeRequest, "match" | "replace"> {

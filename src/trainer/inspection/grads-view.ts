@@ -1,15 +1,15 @@
 // `ctx.grads`: gradients on the engine, seen and changed through programs.
-import type { HostArray } from "../core/arrays.ts";
-import { ContextError, OptionError } from "../core/errors.ts";
-import type { Grads, GradStats, GradStatsOptions } from "../core/inspection.ts";
-import type { Tensor, Tensors } from "../core/model.ts";
-import { didYouMean, selectNames } from "../core/names.ts";
-import { checkOptions, is, show } from "../core/options.ts";
-import { freeAll, readBuffer, type Buffer, type Engine } from "../engines/engine.ts";
-import type { Buffers } from "./device-state.ts";
-import type { ProgramCache } from "./programs/run.ts";
-import { mapTensors, normOf } from "./programs/programs.ts";
-import { readStats, tensorNorms, tensorStats } from "./programs/stats.ts";
+import type { HostArray } from "../../core/arrays.ts";
+import { ContextError, OptionError } from "../../core/errors.ts";
+import type { Grads, GradStats, GradStatsOptions } from "../../core/inspection.ts";
+import type { Tensor, Tensors } from "../../core/model.ts";
+import { didYouMean, selectNames } from "../../core/names.ts";
+import { checkOptions, is, show } from "../../core/options.ts";
+import { freeAll, readBuffer, type Buffer, type Engine } from "../../engines/engine.ts";
+import type { Buffers } from "../device-state.ts";
+import type { ProgramCache } from "../programs/run.ts";
+import { mapTensors, normOf } from "../programs/programs.ts";
+import { readStats, tensorNorms, tensorStats } from "../programs/stats.ts";
 
 /** Where a view reads and writes its gradients. */
 export interface GradWindow {

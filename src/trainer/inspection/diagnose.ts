@@ -1,13 +1,13 @@
 // Finds what was not finite in a guarded step: its micro-batches are computed once more.
-import type { Diagnosis, NonFinite } from "../core/inspection.ts";
-import type { Buffer, Engine } from "../engines/engine.ts";
-import type { Buffers } from "./device-state.ts";
-import type { Micro } from "./open-step.ts";
+import type { Diagnosis, NonFinite } from "../../core/inspection.ts";
+import type { Buffer, Engine } from "../../engines/engine.ts";
+import type { Buffers } from "../device-state.ts";
+import type { Micro } from "../open-step.ts";
 import type { ProbeRunner } from "./probe-runner.ts";
-import type { ProgramCache } from "./programs/run.ts";
-import { nonFiniteCounts } from "./programs/stats.ts";
-import type { StepSpec } from "./specs.ts";
-import type { HostBatch } from "../core/model.ts";
+import type { ProgramCache } from "../programs/run.ts";
+import { nonFiniteCounts } from "../programs/stats.ts";
+import type { StepSpec } from "../specs.ts";
+import type { HostBatch } from "../../core/model.ts";
 
 /** A micro-batch that is part of the step, with what is needed to compute it again. */
 interface Suspect extends Pick<Micro, "host" | "loader" | "index"> {

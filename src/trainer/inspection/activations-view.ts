@@ -1,12 +1,12 @@
 // Activations that a program collected: on the device until someone looks, and then as each hook asked for them.
-import type { HostArray } from "../core/arrays.ts";
-import { ContextError } from "../core/errors.ts";
-import type { MaybePromise } from "../core/model.ts";
-import { didYouMean, selectNames } from "../core/names.ts";
-import type { Activations, ActivationStats, ProbeRequest } from "../core/inspection.ts";
-import { freeAll, type Buffer, type Engine } from "../engines/engine.ts";
-import type { Buffers } from "./device-state.ts";
-import { groupOf, keyOfPoint, pointOfKey, readActivationStats, statsRequest } from "./programs/probes.ts";
+import type { HostArray } from "../../core/arrays.ts";
+import { ContextError } from "../../core/errors.ts";
+import type { MaybePromise } from "../../core/model.ts";
+import { didYouMean, selectNames } from "../../core/names.ts";
+import type { Activations, ActivationStats, ProbeRequest } from "../../core/inspection.ts";
+import { freeAll, type Buffer, type Engine } from "../../engines/engine.ts";
+import type { Buffers } from "../device-state.ts";
+import { groupOf, keyOfPoint, pointOfKey, readActivationStats, statsRequest } from "../programs/probes.ts";
 
 export type BufferGroups = Readonly<Record<string, Buffers>>;
 

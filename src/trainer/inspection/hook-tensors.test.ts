@@ -1,10 +1,10 @@
 // What hooks do with tensors frees what it needed on the way, also when it fails.
 import { beforeEach, expect, it, vi } from "vitest";
-import { JaxEngine } from "../engines/jax/jax-engine.ts";
-import type { Buffers, DeviceState } from "./device-state.ts";
+import { JaxEngine } from "../../engines/jax/jax-engine.ts";
+import type { Buffers, DeviceState } from "../device-state.ts";
 import { GradsView } from "./grads-view.ts";
 import { HookTensors } from "./hook-tensors.ts";
-import { ProgramCache } from "./programs/run.ts";
+import { ProgramCache } from "../programs/run.ts";
 
 let engine: JaxEngine;
 let buffers: Buffers;
