@@ -34,7 +34,8 @@ interface NodeThreads {
   receiveMessageOnPort(port: Port): { readonly message: unknown } | undefined;
 }
 
-const nodeThreads = (): NodeThreads => builtin<NodeThreads>("A thread", "node:worker_threads");
+let loadedThreads: NodeThreads | undefined;
+const nodeThreads = (): NodeThreads => (loadedThreads ??= builtin<NodeThreads>("A thread", "node:worker_threads"));
 
 /** `beside` is the starting module's `import.meta.url`, `script` a file name without its extension in the same folder. */
 export function startWorkerThread(

@@ -28,7 +28,7 @@ import { Once } from "./once.ts";
 import { OptimizerSet } from "./optimizers.ts";
 import { RunCheckpoints } from "./saving/run-checkpoints.ts";
 import { Saver } from "./saving/saver.ts";
-import type { TrainingState } from "./saving/saved-state.ts";
+import type { TrainingState } from "./saving/snapshot.ts";
 import { checkFitOptions, checkTrainerOptions, type FitOptions, type TrainerOptions } from "./options.ts";
 import { choosePlan, describePlan } from "./specs.ts";
 import { predictAll, type PredictOptions } from "./predict.ts";

@@ -4,7 +4,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { logger, type Hook } from "hookline";
 import { buildExperiment, readConfig } from "hookline/config";
-import { tinyTrainer } from "hookline/testing";
+import { DataLoader } from "hookline/data";
+import { tinyData, tinyTrainer } from "hookline/testing";
 import { random, Study, uniform } from "hookline/tune";
 import type { Coverage, Visited } from "./coverage.ts";
 
@@ -18,24 +19,32 @@ export interface Journey {
 /** A step late in the run: programs are compiled, caches are warm. */
 const STEP = 12;
 
-/** From the end of one step to the end of the next. */
-function betweenSteps(coverage: Coverage, others: readonly Hook[] = []): Promise<Visited[]> {
-  return record((done) => [
-    ...others,
-    {
-      name: "walk",
-      stage: "progress",
-      onStepEnd(ctx) {
-        if (ctx.step === STEP) coverage.begin();
-        if (ctx.step === STEP + 1) done(coverage.end());
-      },
-    },
-  ]);
+/** From one batch to the next: a step, and the boundary after it. Watched by the loader, so that no hook is on the way. */
+async function betweenBatches(coverage: Coverage, hooks: readonly Hook[] = []): Promise<Visited[]> {
+  let visited: Visited[] = [];
+  let batches = 0;
+  class Watched extends DataLoader {
+    override next(): ReturnType<DataLoader["next"]> {
+      batches++;
+      if (batches === STEP + 1) visited = coverage.end();
+      if (batches === STEP) coverage.begin();
+      return super.next();
+    }
+  }
+  const train = new Watched(tinyData(128), { batchSize: 4 });
+  await using trainer = tinyTrainer({ train, steps: 20, hooks });
+  await trainer.fit();
+  return visited;
 }
 
 async function record(
   hooks: (done: (visited: Visited[]) => void) => Hook[],
-  options: { readonly runDir?: string; readonly resume?: string; readonly save?: "sync" } = {},
+  options: {
+    readonly runDir?: string;
+    readonly resume?: string;
+    readonly save?: "sync";
+    readonly logEvery?: number;
+  } = {},
 ): Promise<Visited[]> {
   let visited: Visited[] = [];
   const { resume, ...rest } = options;
@@ -54,10 +63,10 @@ async function inDirectory<T>(body: (dir: string) => Promise<T>): Promise<T> {
 }
 
 export const JOURNEYS: readonly Journey[] = [
-  { name: "a fused step", budget: 20, walk: (coverage) => betweenSteps(coverage) },
+  { name: "a fused step", budget: 20, walk: (coverage) => betweenBatches(coverage) },
   {
     name: "a split step",
-    walk: (coverage) => betweenSteps(coverage, [{ name: "looks at gradients", onAfterBackward() {} }]),
+    walk: (coverage) => betweenBatches(coverage, [{ name: "looks at gradients", onAfterBackward() {} }]),
   },
   {
     name: "a read of ctx.loss",

@@ -20,8 +20,7 @@ import type { Engine } from "../../engines/engine.ts";
 import { parseExact, stringifyExact } from "../../runs/exact-json.ts";
 import type { OptimizerSet, OptimizerState, Slot } from "../optimizers.ts";
 import { paramOfSlot, slotName } from "../programs/programs.ts";
-import { type SavedState, STATE_SCHEMA } from "./saved-state.ts";
-import type { Snapshot, SnapshotMemory } from "./snapshot.ts";
+import { STATE_SCHEMA, type SavedState, type Snapshot, type SnapshotMemory } from "./snapshot.ts";
 
 const STATE_FILE = "state.json";
 const { safetensors, pt } = FORMATS;

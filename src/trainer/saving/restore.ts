@@ -19,8 +19,7 @@ import {
   unwrapped,
 } from "./checkpoint-files.ts";
 import type { RunCheckpoints } from "./run-checkpoints.ts";
-import { loadRun, type SavedState, type TrainingState } from "./saved-state.ts";
-import { loadHookStates } from "./snapshot.ts";
+import { type SavedState, type TrainingState, loadHookStates, loadRun } from "./snapshot.ts";
 
 /** The contents of a checkpoint or a file of weights, and where they are from. */
 export interface ResumeSource extends Omit<Loading, "why"> {

@@ -5,8 +5,14 @@ import { checkName } from "../../core/safe-name.ts";
 import type { Checkpoints, FailedSave, ResumeReport, SavedCheckpoint, SaveRequest, Saving } from "../../core/saving.ts";
 import type { toFiles, toLentFiles } from "./checkpoint-files.ts";
 import type { RunCheckpoints } from "./run-checkpoints.ts";
-import { type Position, positionOf, type TrainingState } from "./saved-state.ts";
-import type { Snapshot, SnapshotMemory, takeSnapshot } from "./snapshot.ts";
+import {
+  type Position,
+  type Snapshot,
+  type SnapshotMemory,
+  type TrainingState,
+  positionOf,
+  type takeSnapshot,
+} from "./snapshot.ts";
 
 /** How a save ended, kept until the next boundary reports it to the hooks. */
 type Outcome = { readonly saved: SavedCheckpoint } | { readonly failed: FailedSave };
