@@ -135,8 +135,8 @@ describe("modules", () => {
     ["part of itself", "const a = { b: {} }; a.b.a = a; export default a", "b.a: This object is part of itself"],
     ["a bigint", "export default { a: [1n] }", "a.0: Expected plain data"],
     ["a symbol", "export default { a: Symbol('x') }", "a: Expected plain data"],
-    ["a missing import", "import './nope.mjs'; export default {}", "not there"],
-    ["a missing package", "import 'no-such-package-here'; export default {}", "not there"],
+    ["a missing import", "import './nope.mjs'; export default {}", "does not exist"],
+    ["a missing package", "import 'no-such-package-here'; export default {}", "does not exist"],
   ])("%s", async (_, text, says) => {
     for (const file of ["c.mjs", "c.ts"]) {
       const error = await problemOf(read({ [file]: text }));

@@ -16,7 +16,7 @@ init .`,
 
 /** What git and editors leave in a directory that is empty to its owner. */
 const NOTHING = new Set([".git", ".DS_Store", ".idea", ".vscode"]);
-const SCHEMA = "../node_modules/hookline/schema/hookline.schema.json";
+const SCHEMA = "./node_modules/hookline/schema/hookline.schema.json";
 
 export async function run(dir: string): Promise<void> {
   checkEmpty(dir);
