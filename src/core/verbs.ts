@@ -23,7 +23,10 @@ const IN_EVAL = ["evalBegin", "evalBatchBegin", "evalBatchEnd", "evalEnd"] as co
 const IN_RUN = ["init", "trainBegin", ...IN_EPOCH, ...IN_EVAL, "log", "epochEnd"] as const;
 const SAVE_ENDED = ["afterSave", "saveError"] as const;
 
-/** What `ctx.skip` can skip, each with the events in which it is not too late. */
+/**
+ * What `ctx.skip` can skip, from narrow to wide, each with the events in which it is not too late. The loop acts on a
+ * request, and dispatch.ts ends it with its scope.
+ */
 export const SKIP_SCOPES = {
   batch: IN_BATCH,
   step: BEFORE_UPDATE,
@@ -36,7 +39,7 @@ export type SkipScope = keyof typeof SKIP_SCOPES;
 /**
  * Which ranks of a process group apply a call.
  * `all`: every rank, when the ranks next exchange their requests.
- * `all, here now`: the same, but the calling rank does not wait.
+ * `all, here now`: the calling rank at once, the others when the ranks next exchange their requests.
  * `own`: the calling rank alone.
  * `alike`: the calling rank alone; the argument cannot be sent, so the hook must make the same call on every rank.
  */
@@ -62,12 +65,18 @@ export interface Verb<Events, Args extends readonly unknown[], Data> {
   readonly appliedBy?: AppliedBy | ((data: NoInfer<Data>, event: string, run: Run) => AppliedBy);
   /** Throws where the arguments are wrong in any run. */
   readonly check?: NoInfer<(...args: Args) => void>;
-  /** Why this call is not valid in the event. Default: whether `events` names it. */
+  /** Why this call is not valid although `events` allows the event; undefined if it is. */
   readonly problem?: NoInfer<(event: string, ...args: Args) => string | undefined>;
   /** Turns the arguments into what is recorded and applied. Throws where they do not fit this run. */
   readonly request: (run: Run, ...args: Args) => Call<Data>;
   /** Changes the run. `entry` is the audit's record of the call. */
   readonly apply: (run: Run, data: NoInfer<Data>, entry: Intervention) => void;
+}
+
+function whenInvalid(scope: SkipScope, event: string): string {
+  if (scope === "save") return "is not valid";
+  if (["epochBegin", "stepBegin", "beforeFetch"].includes(event)) return "comes too early";
+  return names(IN_EPOCH, event) || event === "beforeSave" ? "comes too late" : "is not valid";
 }
 
 const verb = <const Events extends readonly BuiltinEvent[], Args extends readonly unknown[], Data>(
@@ -100,9 +109,7 @@ export const VERBS = {
     problem(event, scope) {
       const valid = SKIP_SCOPES[scope];
       if (names(valid, event)) return undefined;
-      const hasNoBatchYet = ["epochBegin", "stepBegin", "beforeFetch"].includes(event);
-      const late = names(IN_EPOCH, event) || event === "beforeSave" ? "comes too late" : "is not valid";
-      return `ctx.skip("${scope}") ${hasNoBatchYet ? "comes too early" : late} in \`${event}\`; it works in ${valid.join(", ")}.`;
+      return `ctx.skip("${scope}") ${whenInvalid(scope, event)} in \`${event}\`; it works in ${valid.join(", ")}.`;
     },
     request: (_run: Run, scope: SkipScope, reason?: string) => ({
       what: `skip("${scope}")`,
@@ -110,8 +117,8 @@ export const VERBS = {
       data: { scope },
     }),
     apply({ requests }, { scope }) {
-      const widest = Object.keys(SKIP_SCOPES);
-      const isWider = requests.skip === undefined || widest.indexOf(scope) >= widest.indexOf(requests.skip);
+      const byWidth = Object.keys(SKIP_SCOPES);
+      const isWider = requests.skip === undefined || byWidth.indexOf(scope) >= byWidth.indexOf(requests.skip);
       if (isWider) requests.skip = scope;
     },
   }),

@@ -1,5 +1,5 @@
-// What ranks tell each other outside of steps: messages, agreement in an experiment, and checks that all ranks start alike
-// and keep the same parameters.
+// What ranks exchange outside of steps: messages, agreement in an experiment, the comparison of how they were started (and
+// its error, from the facts of trainer/start-facts.ts), and the check that all keep the same parameters.
 import type { HostTensors } from "../core/model.ts";
 import type { Strategy } from "./strategy.ts";
 import type { TypedArray } from "../core/arrays.ts";

@@ -1,4 +1,4 @@
-// Failed requests: whether a retry makes sense, and how long to wait before it.
+// Failed requests: whether a retry makes sense, and how long to wait before it. One rule for webhook, S3, W&B and MLflow.
 
 /** Why a request did not get through. */
 export class SendError extends Error {

@@ -1,4 +1,5 @@
-// One process per directory: a lock file that names its holder. The lock of a dead holder can be taken over.
+// One process per directory: a lock file that names its holder. The lock of a dead holder can be taken over; liveness.ts
+// decides whether it is dead.
 import { CheckpointError } from "../core/errors.ts";
 import { builtin } from "../platform/builtin.ts";
 import { codeOf, guarded, quietly } from "../platform/file-errors.ts";

@@ -54,7 +54,7 @@ type PassResult = ShownPass & { readonly state: Buffers; readonly sums: Buffer; 
 type GradsResult = PassResult & { readonly grads: Buffers };
 type FusedResult = PassResult & { readonly params: Buffers; readonly opt: Buffers };
 
-/** Everything but the frozen parameters and the control vector is the program's to reuse. */
+/** Indices of the inputs of `fusedStep` that the program may reuse: all but the frozen parameters and the control vector. */
 const FUSED = { donate: [0, 1, 2, 3, 5, 7] };
 /** A guarded step keeps the state before it until its report says that it counts. */
 const GUARDED = { donate: [5, 7] };
@@ -157,8 +157,8 @@ export class TrainStep {
   }
 
   /**
-   * A rank's part of the whole batch, where its gradient may come out of the backward pass in that proportion, which
-   * costs nothing. Not when a hook reads the gradient before it is joined, and only where both ways give the same bits.
+   * The factor by which the backward pass may scale this rank's gradient, which saves a pass. Undefined if a hook reads
+   * the unscaled gradient, or if the factor is no power of two and so would change bits.
    */
   #partInLoss(part: number): number | undefined {
     const free = this.#planned.accumulate === 1 && !this.#parts.hooks.firstListener("afterBackward");

@@ -52,7 +52,7 @@ async function epochs(loop: Loop): Promise<void> {
     if (isSilent || loss === undefined || Number.isFinite(loss) || run.status !== "training") continue;
     isSilent = true;
     warn(
-      `The average training loss of epoch ${run.clock.now.epoch} is ${loss}, and no hook deals with it: \`nanGuard\` says where it begins, and stops the run, skips such steps or goes back to a checkpoint.`,
+      `The average training loss of epoch ${run.clock.now.epoch} is ${loss}, and no hook deals with it: \`nanGuard\` says where it begins, and stops the run, skips such steps or rolls back to a checkpoint.`,
     );
   }
 }
@@ -168,29 +168,29 @@ async function step(loop: Loop, first: number): Promise<void> {
 /** The micro-batches of a step. The update belongs to the last one, and comes before its `batchEnd`. */
 function microBatches(loop: Loop, first: number): MaybePromise<void> {
   const { run, session } = loop;
-  // Requested later in the step, another number of micro-batches applies from the next step on.
+  // `setAccumulate` after `stepBegin` takes effect in the next step.
   const count = run.accumulate;
   run.countProgress();
   session.step.planStep(count);
-  const step: OpenStep = { first, count, seen: run.clock.now.samples };
+  const step: StepStart = { first, count, seen: run.clock.now.samples };
   const done = count === 1 ? microBatch(loop, step, 0, first) : severalBatches(loop, step);
   return chain(done, () => run.endStep(session.step.updated));
 }
 
 /** The loader of a step's first micro-batch, the number of its micro-batches, and the samples seen before it. */
-interface OpenStep {
+interface StepStart {
   readonly first: number;
   readonly count: number;
   readonly seen: number;
 }
 
-async function severalBatches(loop: Loop, step: OpenStep): Promise<undefined> {
+async function severalBatches(loop: Loop, step: StepStart): Promise<undefined> {
   let source: number | undefined = step.first;
   for (let micro = 0; source !== undefined; micro++) source = await microBatch(loop, step, micro, source);
 }
 
 /** One micro-batch; returns the loader of the step's next one, or undefined after the last. */
-function microBatch(loop: Loop, step: OpenStep, micro: number, source: number): MaybePromise<number | undefined> {
+function microBatch(loop: Loop, step: StepStart, micro: number, source: number): MaybePromise<number | undefined> {
   const { run, session } = loop;
   // With optimizers tied to loaders, all micro-batches of a step come from the loader of its first.
   const from = session.optimizers.tied ? step.first : undefined;
@@ -202,13 +202,13 @@ function microBatch(loop: Loop, step: OpenStep, micro: number, source: number): 
     });
   run.batchIdx++;
   return chain(fetch(loop, source, micro === 0 ? undefined : from), (isFetched) => {
-    // Skipped before it was fetched, no batch has begun, and none ends.
+    // A batch skipped before its fetch fires neither `batchBegin` nor `batchEnd`.
     const done = isFetched ? scope(loop, BATCH, () => chain(compute(loop, micro), closeBatch)) : closeBatch();
     return chain(done, () => next);
   });
 }
 
-/** Fetches and counts a micro-batch; false when the step was skipped before. */
+/** Fetches and counts a micro-batch; false when a hook skipped the step before the fetch. */
 function fetch(loop: Loop, source: number, from: number | undefined): MaybePromise<boolean> {
   const { run, session } = loop;
   // The skipped batch is used up, or the next step would meet it again.
@@ -277,7 +277,7 @@ async function splitUpdate(loop: Loop, first: number, seen: number): Promise<voi
   await settled(loop, "batchEnd", "stepEnd");
 }
 
-/** Optimizer by optimizer; until the first parameter moves a hook may still skip the step: false. */
+/** Clips, and updates with each optimizer that is due. False if a hook skips the step before, or it is not finite. */
 async function optimize(loop: Loop, first: number, seen: number): Promise<boolean> {
   const { run, session } = loop;
   const { step } = session;

@@ -92,7 +92,7 @@ function choiceFactor(parameter: ChoiceEntry, values: readonly (number | undefin
 function numberFactor(parameter: NumberEntry, values: readonly (number | undefined)[], together: number): KernelFactor {
   const { domain } = parameter;
   const units = values.map((value) => (value === undefined ? undefined : domain.toUnit(value)));
-  const widths = together === 1 ? widthsByNeighbours(units) : widthsByNumber(units, together);
+  const widths = together === 1 ? bandwidthsByNeighbours(units) : scottBandwidths(units, together);
   const means = Float64Array.from([...units, undefined], (unit) => unit ?? 0.5);
   const deviations = Float64Array.from([...units, undefined], (unit, i) => (unit === undefined ? 1 : widths[i]!));
   const within = (kernel: number, from: number, to: number): number =>
@@ -119,10 +119,10 @@ function numberFactor(parameter: NumberEntry, values: readonly (number | undefin
   };
 }
 
-const leastWidth = (trials: number): number => 1 / Math.min(100, trials + 2);
+const minBandwidth = (trials: number): number => 1 / Math.min(100, trials + 2);
 
 /** The distance to the farther neighbour; the ends and the middle of the range count as points (Bergstra et al. 2011). */
-function widthsByNeighbours(units: readonly (number | undefined)[]): readonly number[] {
+function bandwidthsByNeighbours(units: readonly (number | undefined)[]): readonly number[] {
   const all = [...units.map((unit) => unit ?? 0.5), 0.5];
   const order = all.map((_, i) => i).sort((a, b) => all[a]! - all[b]!);
   const widths = units.map(() => 1);
@@ -130,14 +130,14 @@ function widthsByNeighbours(units: readonly (number | undefined)[]): readonly nu
     const before = place === 0 ? 0 : all[order[place - 1]!]!;
     const after = place === order.length - 1 ? 1 : all[order[place + 1]!]!;
     const farther = Math.max(all[i]! - before, after - all[i]!);
-    if (i < units.length) widths[i] = Math.min(1, Math.max(farther, leastWidth(units.length)));
+    if (i < units.length) widths[i] = Math.min(1, Math.max(farther, minBandwidth(units.length)));
   }
   return widths;
 }
 
 /** The same for all: Scott's rule on a fifth of the range. */
-function widthsByNumber(units: readonly (number | undefined)[], together: number): readonly number[] {
-  const width = Math.max(0.2 * units.length ** (-1 / (together + 4)), leastWidth(units.length));
+function scottBandwidths(units: readonly (number | undefined)[], together: number): readonly number[] {
+  const width = Math.max(0.2 * units.length ** (-1 / (together + 4)), minBandwidth(units.length));
   return units.map(() => width);
 }
 
