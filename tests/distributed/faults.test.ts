@@ -70,7 +70,7 @@ describe.skipIf(!mpirunWorks)("a signal", () => {
       if (to === "mpirun") run.signal(signal);
       else process.kill(notes[Number(to.at(-1))]!.pid, signal);
       const end = await run.end;
-      expect(end.code).toBe(code);
+      expect(end.code, end.stderr).toBe(code);
       const [main, other] = seenIn(end) as [Seen, Seen];
       expect(main).toMatchObject({ status: "interrupted", reason: signal });
       expect(other).toMatchObject({ status: "interrupted", steps: main.steps, digest: main.digest });
