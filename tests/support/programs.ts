@@ -3,8 +3,9 @@ import { join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import { root } from "./sources.ts";
 
-export const PROGRAMS = join(root, "tests/.programs");
+/** The environment variable with their folder. Not HOOKLINE_…: `hookline launch` passes those on. */
+export const PROGRAMS_VARIABLE = "TEST_PROGRAMS";
 
 /** The compiled form of a program: `compiled(new URL("./train-child.ts", import.meta.url))`. */
 export const compiled = (script: URL): string =>
-  join(PROGRAMS, relative(root, fileURLToPath(script)).replace(/\.ts$/, ".js"));
+  join(process.env[PROGRAMS_VARIABLE]!, relative(root, fileURLToPath(script)).replace(/\.ts$/, ".js"));
