@@ -59,7 +59,7 @@ async function differencesOf(made: RandomModel, native: NativeEngine): Promise<s
     const most = largestOf(changes);
     const at = changes.findIndex((change, i) => {
       const isSmall = Math.abs(gradients[name]?.[i] ?? 0) < 1e-2 * largest;
-      const slack = made.isPlain ? OF_ALL * largest : isSmall ? 2.1 * made.lr : 0.02 * made.lr;
+      const slack = made.isPlain ? OF_ALL * largest : isSmall ? 2.1 * made.wholeStep : 0.02 * made.lr;
       return !isClose(mine[i]!, change, RELATIVE * (Math.abs(change) + most) + slack + 1e-6);
     });
     if (at >= 0) found.push(`${name} at ${at}: native changes by ${mine[at]}, wasm by ${changes[at]} (most ${most})`);

@@ -18,6 +18,8 @@ export interface RandomModel {
   readonly optimizer: () => Optimizer;
   /** Its update is the gradient times a rate: then the parameters show every gradient. */
   readonly isPlain: boolean;
+  /** How far the first step moves a parameter with a gradient, by an optimizer that divides by the gradient's size. */
+  readonly wholeStep: number;
   readonly lr: number;
   readonly batchSize: number;
   readonly accumulate: number;
@@ -332,6 +334,8 @@ export function randomModel(seed: number): RandomModel {
     loss,
     optimizer: () => (isPlain ? sgd({ lr }) : OPTIMIZERS[kind]!(lr)),
     isPlain,
+    // RMSprop's average of squares begins with a hundredth of the first square.
+    wholeStep: kind === "rmsprop" ? 10 * lr : lr,
     lr,
     batchSize,
     accumulate,
