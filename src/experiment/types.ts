@@ -1,9 +1,8 @@
 // The options of an experiment: where data comes from, how it is split, which models are trained on it.
-import type { Hook } from "../core/hook.ts";
+import type { Hook, HookFailure } from "../core/hook.ts";
 import type { Json } from "../core/options.ts";
 import type { Loader, LossModel, Metric, Model } from "../core/model.ts";
 import type { Datasets } from "../core/outer-events.ts";
-import type { HookFailure } from "../core/hook.ts";
 import type { RunResult } from "../core/loop/result.ts";
 import type { FoldStats, TrainingSummary } from "../runs/results.ts";
 import type { DataLoaderOptions } from "../data/data-loader.ts";

@@ -1,11 +1,10 @@
 // The running optimizers: groups with their live values, schedules, and the scalars of each update.
-import type { LiveGroup, LiveOptimizer } from "../core/optimizer.ts";
+import type { LiveGroup, LiveOptimizer, GroupValues, Optimizer, Schedule, ScheduleTime } from "../core/optimizer.ts";
 import { ContextError, OptionError } from "../core/errors.ts";
 import type { HookTurn } from "../core/interventions.ts";
 import type { GroupAssignment } from "../core/verbs.ts";
 import type { HostTensors } from "../core/model.ts";
 import { type NameFilter, monitorValue, selectNames, unknownMonitor } from "../core/names.ts";
-import type { GroupValues, Optimizer, Schedule, ScheduleTime } from "../core/optimizer.ts";
 import { type Json, show } from "../core/options.ts";
 import { assignOnly } from "../core/write-guard.ts";
 import { resolveGroups } from "../optim/groups.ts";

@@ -2,8 +2,7 @@
 import { ContextError, HookError, HookRegistrationError } from "../errors.ts";
 import { CheckedHook } from "./checked-hook.ts";
 import { orderHooks } from "./hook-order.ts";
-import type { Hook } from "../hook.ts";
-import type { HookFailure } from "../hook.ts";
+import type { Hook, HookFailure } from "../hook.ts";
 import { withoutAssignments } from "../write-guard.ts";
 
 /** Who asked for the end, and why. */

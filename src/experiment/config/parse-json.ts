@@ -9,8 +9,8 @@ import {
   checkDepth,
   checkKey,
   checkTwice,
+  checkExact,
 } from "./config-tree.ts";
-import { checkExact } from "./config-tree.ts";
 
 const SPACE = /[ \t\n\r]*/y;
 const NUMBER = /-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?/y;

@@ -1,7 +1,6 @@
 // TOML as a tree with positions. smol-toml reports positions of errors only, so a scan of the valid text finds the others.
-import { ConfigError, type ConfigPath } from "./config-error.ts";
+import { ConfigError, type ConfigPath, sentence } from "./config-error.ts";
 import { type ConfigNode, type Entry, type Source, checkDepth, checkKey } from "./config-tree.ts";
-import { sentence } from "./config-error.ts";
 
 type Toml = typeof import("smol-toml");
 type TomlTable = ReturnType<Toml["parse"]>;

@@ -1,6 +1,6 @@
 // YAML 1.2 as a tree with positions, without YAML's surprises: no custom tags, no merge keys, no duplicate keys.
 import type { Alias, CST, Document, Node, Pair, Scalar, YAMLMap } from "yaml";
-import { ConfigError, type ConfigPath, type Position } from "./config-error.ts";
+import { ConfigError, type ConfigPath, type Position, sentence } from "./config-error.ts";
 import {
   type ConfigNode,
   DEEPEST,
@@ -11,9 +11,8 @@ import {
   checkKey,
   checkTwice,
   tooDeep,
+  checkExact,
 } from "./config-tree.ts";
-import { checkExact } from "./config-tree.ts";
-import { sentence } from "./config-error.ts";
 
 type Yaml = typeof import("yaml");
 

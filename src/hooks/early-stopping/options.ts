@@ -1,9 +1,8 @@
 // The options of earlyStopping: their checks, and one tracker per metric made from them.
 import { checkCadence } from "../../core/cadence.ts";
 import { OptionError } from "../../core/errors.ts";
-import { directionOf } from "../../core/names.ts";
+import { directionOf, didYouMean } from "../../core/names.ts";
 import { is, type Check } from "../../core/options.ts";
-import { didYouMean } from "../../core/names.ts";
 import type { EarlyStoppingOptions, PerMonitor } from "./early-stopping.ts";
 import { Tracker, type Patience } from "./tracker.ts";
 

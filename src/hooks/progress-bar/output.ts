@@ -13,6 +13,7 @@ import {
 import type { BarState } from "./state.ts";
 import { type Style, canRedraw, isQuiet, surroundings, wantsColor, wantsUnicode } from "../../terminal/style.ts";
 import { terminal, type Live, type Terminal } from "../../terminal/terminal.ts";
+import type { ProgressBarOptions } from "./progress-bar.ts";
 
 export interface BarOutput {
   /** Milliseconds between updates. */
@@ -29,15 +30,8 @@ export interface BarOutput {
   close(): void;
 }
 
-export interface OutputOptions {
-  readonly live?: boolean;
-  readonly plainEvery?: number;
-  readonly quiet?: boolean;
-  readonly width?: number;
-  readonly color?: boolean;
-  readonly ascii?: boolean;
-  readonly write?: (text: string) => void;
-}
+/** The options of the bar that concern its output. */
+export type OutputOptions = Omit<ProgressBarOptions, "metrics" | "sparkline" | "name">;
 
 /** Ten times a second: faster updates could not be read. */
 const LIVE_GAP = 100;

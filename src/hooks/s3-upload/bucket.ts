@@ -1,7 +1,6 @@
 // The requests that an upload makes to a bucket, through s3mini. Each fails with a SendError.
-import { retryAfterMs } from "../../net/retry.ts";
+import { retryAfterMs, SendError } from "../../net/retry.ts";
 import { EngineError } from "../../core/errors.ts";
-import { SendError } from "../../net/retry.ts";
 import type { HttpRequest, HttpClient } from "../../net/http.ts";
 
 /** The part of s3mini in use. Declared here, since its own types are missing where it is not installed. */

@@ -3,8 +3,7 @@ import { type CheckpointSource, type SourceFile, openCheckpoint } from "./checkp
 import { GoneError } from "./upload-queue.ts";
 import { MANIFEST } from "../../checkpoint/manifest.ts";
 import { joinedTag, PartReader, tagOf, type Part, type PartSource } from "./part-reader.ts";
-import { SendError } from "../../net/retry.ts";
-import { withRetries } from "../../net/retry.ts";
+import { SendError, withRetries } from "../../net/retry.ts";
 import { Bucket, type PartTag, type Stored, loadS3mini } from "./bucket.ts";
 import type { SavedCheckpoint, Checkpoints } from "../../core/saving.ts";
 import type { S3Target } from "./target.ts";

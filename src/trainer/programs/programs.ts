@@ -1,9 +1,8 @@
 // The pure functions that the trainer gives to an engine: the fused step, and the same step in pieces.
 import { numpy as np } from "@jax-js/jax";
-import type { UpdateFn } from "../../core/optimizer.ts";
+import type { UpdateFn, Optimizer } from "../../core/optimizer.ts";
 import { ProgramError } from "../../core/errors.ts";
 import type { ApplyContext, Loss, Outputs, Tensor, TensorBatch, Tensors } from "../../core/model.ts";
-import type { Optimizer } from "../../core/optimizer.ts";
 import type { Probe } from "../../core/inspection.ts";
 import { visitIndices, type PlacedRange } from "../../nn/indices.ts";
 import { keyStream } from "../../nn/key.ts";

@@ -1,11 +1,10 @@
 // The config of one trial of a sweep: the experiment's, with the trial's parameters in it.
 import { isMap } from "../../experiment/build/build-context.ts";
 import type { ConfigPath, Position } from "../../experiment/config/config-error.ts";
-import type { ConfigDocument } from "../../experiment/config/config-tree.ts";
+import type { ConfigDocument, ConfigNode } from "../../experiment/config/config-tree.ts";
 import { putValue } from "../../experiment/config/overrides.ts";
 import { parseJson } from "../../experiment/config/parse-json.ts";
 import { documentOf, type ConfigTree } from "../../experiment/config/read-config.ts";
-import type { ConfigNode } from "../../experiment/config/config-tree.ts";
 import { builtin } from "../../platform/builtin.ts";
 import type { Node } from "../space/compile.ts";
 import { spaceFromConfig } from "../space/space-data.ts";
