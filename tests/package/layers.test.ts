@@ -83,6 +83,7 @@ test("built-in hooks use only the public surface", () => {
     "src/core/safe-text.ts",
     "src/core/names.ts",
     "src/platform/builtin.ts",
+    "src/platform/optional-package.ts",
     "src/platform/print.ts",
     "src/platform/redact.ts",
     "src/platform/thread.ts",

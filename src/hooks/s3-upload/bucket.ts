@@ -1,6 +1,6 @@
 // The requests that an upload makes to a bucket, through s3mini. Each fails with a SendError.
 import { retryAfterMs, SendError } from "../../net/retry.ts";
-import { EngineError } from "../../core/errors.ts";
+import { optionalPackage } from "../../platform/optional-package.ts";
 import type { HttpRequest, HttpClient } from "../../net/http.ts";
 
 /** The part of s3mini in use. Declared here, since its own types are missing where it is not installed. */
@@ -42,15 +42,9 @@ interface Client {
   response: Response | undefined;
 }
 
+/** Throws if it is not installed. */
 export async function loadS3mini(owner: string): Promise<S3miniClass> {
-  // Not a literal, so that bundlers do not try to resolve this optional package.
-  const name = "s3mini";
-  try {
-    const { S3mini } = (await import(/* @vite-ignore */ /* webpackIgnore: true */ name)) as { S3mini: S3miniClass };
-    return S3mini;
-  } catch (error) {
-    throw new EngineError(`${owner} needs the package s3mini. Install it: npm install ${name}@1`, { cause: error });
-  }
+  return (await optionalPackage<{ S3mini: S3miniClass }>(owner, "s3mini", ["s3mini@1"])).S3mini;
 }
 
 export class Bucket {

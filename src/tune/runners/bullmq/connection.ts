@@ -1,7 +1,8 @@
 // The connection to Redis: the optional packages, the first contact, a check that Redis is durable, and a warning when it
 // goes away for a while.
 import type { Redis, RedisOptions } from "ioredis";
-import { EngineError, HooklineError } from "../../../core/errors.ts";
+import { HooklineError } from "../../../core/errors.ts";
+import { optionalPackage } from "../../../platform/optional-package.ts";
 import { redact, secretsOfEnvironment } from "../../../platform/redact.ts";
 import { StudyError } from "../../study-errors.ts";
 
@@ -15,18 +16,7 @@ export interface Caller {
 }
 
 const FIRST_CONTACT_MS = 5000;
-
-/** Loads an optional package that only this runner needs. */
-async function load<T>(owner: string, name: string): Promise<T> {
-  try {
-    // Not a literal, or a bundler would fail when the package is not installed.
-    return (await import(/* @vite-ignore */ /* webpackIgnore: true */ name)) as T;
-  } catch (error) {
-    throw new EngineError(`${owner} needs the packages bullmq and ioredis. Install them: npm install bullmq ioredis`, {
-      cause: error,
-    });
-  }
-}
+const PACKAGES = ["bullmq", "ioredis"];
 
 export class Connection {
   /** For messages. */
@@ -63,8 +53,8 @@ export class Connection {
 
 /** Connects, or throws. Afterwards it reconnects whenever Redis goes away, with a warning each time. */
 export async function connect(url: string, { owner, warn }: Caller): Promise<Connection> {
-  const bullmq = await load<BullMq>(owner, "bullmq");
-  const { Redis: RedisClient } = await load<{ Redis: RedisClass }>(owner, "ioredis");
+  const bullmq = await optionalPackage<BullMq>(owner, "bullmq", PACKAGES);
+  const { Redis: RedisClient } = await optionalPackage<{ Redis: RedisClass }>(owner, "ioredis", PACKAGES);
   const shown = redact(url, secretsOfEnvironment());
   let connected = false;
   let last: Error | undefined;

@@ -1,0 +1,18 @@
+// Packages that few users need: optional peers, loaded when a feature that needs them is used.
+import { EngineError } from "../core/errors.ts";
+
+/**
+ * Imports an optional package; without it, an error names the `owner` who needs it and what to install.
+ * @param install what npm installs, where that is more than the name: a version, or other packages too
+ */
+export async function optionalPackage<T>(owner: string, name: string, install: readonly string[] = [name]): Promise<T> {
+  try {
+    // Not a literal, so that bundlers do not try to resolve the package.
+    return (await import(/* @vite-ignore */ /* webpackIgnore: true */ name)) as T;
+  } catch (cause) {
+    const names = install.map((each) => each.replace(/(?<=.)@.*/, ""));
+    const needs = names.length === 1 ? `the package ${names[0]}` : `the packages ${names.join(" and ")}`;
+    const it = names.length === 1 ? "it" : "them";
+    throw new EngineError(`${owner} needs ${needs}. Install ${it}: npm install ${install.join(" ")}`, { cause });
+  }
+}
