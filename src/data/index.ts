@@ -7,6 +7,8 @@ export { type MixOptions, type MixStrategy } from "./mix.ts";
 export { Rng } from "./random.ts";
 export { split } from "./split.ts";
 export { type StreamFactory } from "./stream.ts";
+export type { Cell, Column, ColumnType, Schema } from "./table/column.ts";
+export { type ColumnInput, Table } from "./table/table.ts";
 export { workerLoader, type WorkerLoaderOptions } from "./worker-loader.ts";
 export { type ArrayInput, type HostArray } from "../core/arrays.ts";
 export type { HostBatch, Loader, LoaderState, Share } from "../core/model.ts";

@@ -15,6 +15,7 @@ import { type Dataset, allocateLike, arraySource, fetchSamples, indexedSource, t
 import { chain, messageOf } from "../core/maybe.ts";
 import type { Source } from "./reader.ts";
 import { type AnyIterable, type StreamFactory, streamSource } from "./stream.ts";
+import { isTableLike } from "./table/column.ts";
 
 /** What a field of a sample may be. */
 export type FieldValue = number | boolean | readonly number[] | TypedArray | HostArray;
@@ -134,6 +135,11 @@ export function toSource<S extends object>(data: DataSource<S>, options: SourceO
   if (typeof data !== "object" || data === null || isTypedArray(data) || isHostArray(data)) {
     throw new DataError(
       `DataLoader: expected arrays by name such as { x, y }, a data set { length, get }, an array of samples or a stream, got ${show(data)}.`,
+    );
+  }
+  if (isTableLike(data)) {
+    throw new DataError(
+      "DataLoader: got a Table, whose columns are not arrays yet. Fit a Preprocessor on the training rows and load what it makes: `new DataLoader(preprocessor.transform(table), …)`.",
     );
   }
   if (Array.isArray(data)) {
