@@ -6,6 +6,8 @@
 /* oxlint-disable typescript/no-empty-interface, typescript/no-empty-object-type -- what they hold is the platform's */
 declare global {
   interface AbortSignal {}
+  interface Blob {}
+  interface Response {}
   interface URL {}
   interface GPUBuffer {}
   interface GPUDevice {}

@@ -9,6 +9,14 @@ export { split } from "./split.ts";
 export { type StreamFactory } from "./stream.ts";
 export type { Cell, Column, ColumnType, Schema } from "./table/column.ts";
 export { type ColumnInput, Table } from "./table/table.ts";
+export type { ByteStream, TableFile } from "./table/file.ts";
+export {
+  type ReadChunksOptions,
+  type ReadTableOptions,
+  readChunks,
+  readTable,
+  type TableFormat,
+} from "./table/read-table.ts";
 export { workerLoader, type WorkerLoaderOptions } from "./worker-loader.ts";
 export { type ArrayInput, type HostArray } from "../core/arrays.ts";
 export type { HostBatch, Loader, LoaderState, Share } from "../core/model.ts";

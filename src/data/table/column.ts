@@ -58,3 +58,10 @@ export function cellAt(column: Column, row: number): Cell {
 
 /** Is it a table? By its form, so that a loader, which only asks, does not depend on the class. */
 export const isTableLike = (value: object): boolean => "columns" in value && "rowCount" in value && "lineOf" in value;
+
+/** The same values with room for more. */
+export function longer<T extends Float64Array | Uint8Array | Int32Array | Uint32Array>(values: T, length: number): T {
+  const copy = new (values.constructor as new (length: number) => T)(length);
+  copy.set(values);
+  return copy;
+}

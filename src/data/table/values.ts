@@ -4,6 +4,7 @@ import { isTypedArray } from "../../core/arrays.ts";
 import { show } from "../../core/options.ts";
 import { type Column, type ColumnType, EXPECTED, NO_BOOLEAN, NO_STRING } from "./column.ts";
 import { dateOf } from "./dates.ts";
+import { longer } from "./column.ts";
 
 const isMissing = (value: unknown): boolean =>
   value === undefined || value === null || (typeof value === "number" && Number.isNaN(value));
@@ -23,18 +24,21 @@ type NameValue = (row: number) => string;
 export class ValueColumn {
   readonly type: ColumnType;
   readonly #what: NameValue;
+  /** What to do about a value that does not fit. */
+  readonly #advice: string;
   #values: Float64Array | Uint8Array | Int32Array;
   readonly #codes = new Map<string, number>();
 
-  constructor(type: ColumnType, capacity: number, what: NameValue) {
+  constructor(type: ColumnType, capacity: number, what: NameValue, advice = "") {
     this.type = type;
     this.#what = what;
+    this.#advice = advice;
     this.#values =
       type === "string" ? new Int32Array(capacity) : new (type === "boolean" ? Uint8Array : Float64Array)(capacity);
   }
 
   set(row: number, value: unknown): void {
-    if (row >= this.#values.length) this.#values = grown(this.#values);
+    if (row >= this.#values.length) this.#values = longer(this.#values, Math.max(64, row * 2));
     this.#values[row] = isMissing(value) ? this.#missing() : this.#code(row, value);
   }
 
@@ -50,7 +54,7 @@ export class ValueColumn {
     if (type === "boolean" && typeof value === "boolean") return Number(value);
     const converted = type === "date" ? timeOf(value) : type === "number" ? wholeOf(value) : NaN;
     if (!Number.isNaN(converted)) return converted;
-    throw new DataError(`${this.#what(row)} is ${show(value)}, and ${EXPECTED[type]} is expected.`);
+    throw new DataError(`${this.#what(row)} is ${show(value)}, and ${EXPECTED[type]} is expected.${this.#advice}`);
   }
 
   #codeOf(name: string): number {
@@ -65,13 +69,6 @@ export class ValueColumn {
     if (this.type === "boolean") return { type: "boolean", values: values as Uint8Array };
     return { type: this.type, values: values as Float64Array };
   }
-}
-
-/** Twice as long, with the same values. */
-export function grown<T extends Float64Array | Uint8Array | Int32Array | Uint32Array>(values: T): T {
-  const longer = new (values.constructor as new (length: number) => T)(Math.max(64, values.length * 2));
-  longer.set(values);
-  return longer;
 }
 
 const timeOf = (value: unknown): number => {

@@ -1,0 +1,152 @@
+// Reads files into tables: at once, or in chunks for files larger than memory.
+import { DataError, OptionError } from "../../core/errors.ts";
+import { didYouMean } from "../../core/names.ts";
+import { type Check, checkOptions, is } from "../../core/options.ts";
+import { MISSING } from "./cells.ts";
+import { COLUMN_TYPES, type Schema } from "./column.ts";
+import { csvTables } from "./csv.ts";
+import { type OpenFile, openFile, type TableFile } from "./file.ts";
+import { jsonLineTables } from "./json-lines.ts";
+import type { ReadSettings } from "./schema.ts";
+import type { Table } from "./table.ts";
+import { utf8Blocks } from "./text-blocks.ts";
+
+/** The formats of tables. */
+export type TableFormat = "csv" | "tsv" | "jsonl";
+
+/** Options of `readTable`. */
+export interface ReadTableOptions {
+  /** Default: by the ending of the file's name; `csv` for a text or a stream. */
+  readonly format?: TableFormat;
+  /** Types by column. The file must have these columns. Default: types are inferred from the first rows. */
+  readonly columns?: Schema;
+  /** Columns that `columns` does not name are inferred (the default), strings, or skipped. */
+  readonly rest?: "infer" | "string" | "skip";
+  /** The number of first rows that types are inferred from. Default 10,000. */
+  readonly inferRows?: number;
+  /** CSV and TSV: cells that count as missing. Default: empty, NA, N/A, n/a, #N/A, <NA>, NaN, nan, null, NULL and None. */
+  readonly missing?: readonly string[];
+  /** CSV: what is between cells. Default `,`, and a tab in TSV. */
+  readonly separator?: string;
+  /** CSV and TSV: the first row has the names of the columns. Default true; without, they are `column1`, `column2`, … */
+  readonly header?: boolean;
+  /** CSV and TSV: names in place of those in the file. */
+  readonly names?: readonly string[];
+  /** CSV and TSV: accepts rows of any length: missing cells count as missing, additional ones are left out. Default false. */
+  readonly ragged?: boolean;
+  /** Text formats: a label of TextDecoder such as `windows-1252`. Default UTF-8, and UTF-16 where a byte order mark says so. */
+  readonly encoding?: string;
+}
+
+/** Options of `readChunks`. */
+export interface ReadChunksOptions extends ReadTableOptions {
+  /** Rows of a table; the last has the rest. Default 10,000. */
+  readonly chunkRows?: number;
+}
+
+const isColumnType = is.oneOf(...COLUMN_TYPES);
+
+const isSchema: Check = {
+  expected: `an object from columns to ${isColumnType.expected}`,
+  schema: { type: "object", additionalProperties: isColumnType.schema! },
+  test: (value) => is.object.test(value) && Object.values(value as object).every(isColumnType.test),
+};
+
+const ENDINGS: Readonly<Record<string, TableFormat>> = {
+  csv: "csv",
+  tsv: "tsv",
+  tab: "tsv",
+  jsonl: "jsonl",
+  ndjson: "jsonl",
+};
+
+const FORMATS: readonly TableFormat[] = ["csv", "tsv", "jsonl"];
+
+/** The checks of the options of `readTable`; a config has the same. */
+export const READ_TABLE_CHECKS = {
+  format: is.oneOf(...FORMATS),
+  columns: isSchema,
+  rest: is.oneOf("infer", "string", "skip"),
+  inferRows: is.wholeFrom(1),
+  missing: is.arrayOf(is.string),
+  separator: is.name,
+  header: is.boolean,
+  names: is.arrayOf(is.name),
+  ragged: is.boolean,
+  encoding: is.name,
+} satisfies Record<keyof ReadTableOptions, Check>;
+
+const CSV_OPTIONS = ["missing", "separator", "header", "names", "ragged"] as const;
+
+/**
+ * Reads a table from a file: CSV, TSV or JSON lines.
+ * @example const table = await readTable("customers.csv", { columns: { zip: "string" } });
+ */
+export async function readTable(file: TableFile, options: ReadTableOptions = {}): Promise<Table> {
+  checkOptions("readTable", options, READ_TABLE_CHECKS);
+  const opened = openFile("readTable", file);
+  try {
+    for await (const table of tablesOf("readTable", opened, options, Infinity)) return table;
+  } catch (cause) {
+    if (!(cause instanceof RangeError)) throw cause;
+    throw new DataError(`${opened.name} does not fit into memory (${cause.message}). Read it in parts: readChunks.`, {
+      cause,
+    });
+  }
+  throw new DataError(`${opened.name} is empty.`);
+}
+
+/**
+ * Reads a file of any size in tables of `chunkRows` rows: memory does not grow with the file. Iterating again reads it
+ * again.
+ * @example for await (const table of readChunks("events.csv", { columns: { price: "number" } })) count += table.rowCount;
+ */
+export function readChunks(file: TableFile, options: ReadChunksOptions = {}): AsyncIterable<Table> {
+  checkOptions("readChunks", options, { ...READ_TABLE_CHECKS, chunkRows: is.wholeFrom(1) });
+  const { chunkRows = 10_000, ...rest } = options;
+  const opened = openFile("readChunks", file);
+  formatOf("readChunks", opened, rest);
+  return { [Symbol.asyncIterator]: () => tablesOf("readChunks", opened, rest, chunkRows) };
+}
+
+async function* tablesOf(
+  owner: string,
+  file: OpenFile,
+  options: ReadTableOptions,
+  chunkRows: number,
+): AsyncGenerator<Table> {
+  const format = formatOf(owner, file, options);
+  const { columns = {}, rest = "infer", inferRows = 10_000 } = options;
+  const settings: ReadSettings = { source: file.name, columns, rest, inferRows, chunkRows };
+  const text = (): AsyncIterable<Uint8Array> => utf8Blocks(file.blocks(), file.name, options.encoding);
+  if (format === "jsonl") yield* jsonLineTables(text(), settings);
+  else {
+    const { missing = MISSING, header = true, names, ragged = false } = options;
+    const { separator = format === "tsv" ? "\t" : "," } = options;
+    yield* csvTables(text(), { ...settings, missing, header, names, ragged, separator });
+  }
+}
+
+function formatOf(owner: string, { name }: OpenFile, options: ReadTableOptions): TableFormat {
+  const format = options.format ?? formatByName(owner, name);
+  if (format === "csv" || format === "tsv") return format;
+  const wrong = CSV_OPTIONS.find((option) => options[option] !== undefined);
+  if (wrong !== undefined)
+    throw new OptionError(`${owner}: \`${wrong}\` is for CSV, and ${name} is read as ${format}.`, { option: wrong });
+  return format;
+}
+
+function formatByName(owner: string, name: string): TableFormat {
+  const path = name.replace(/[?#].*$/, "").replace(/\.gz$/i, "");
+  const ending = /\.([a-z0-9]+)$/i.exec(path)?.[1]?.toLowerCase();
+  if (ending === undefined && /^(?:text|stream|blob|response|data)$|:/.test(name)) return "csv";
+  const format = ending === undefined ? undefined : ENDINGS[ending];
+  if (format) return format;
+  const near = ending === undefined ? "" : didYouMean(ending, Object.keys(ENDINGS));
+  throw new OptionError(
+    `${owner}: ${name} does not end in that of a format (${Object.keys(ENDINGS)
+      .map((each) => `.${each}`)
+      .join(", ")}).${near} Give \`format\`: ${FORMATS.join(", ")}.`,
+    { option: "format" },
+  );
+}
