@@ -1,3 +1,4 @@
+/// <reference lib="es2022" preserve="true" />
 /// <reference lib="esnext.disposable" preserve="true" />
 /// <reference lib="esnext.float16" preserve="true" />
 // Names that our declarations, and jax-js's, take from the platform, for users whose TypeScript has no types of Node, of

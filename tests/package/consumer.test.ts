@@ -1,5 +1,6 @@
 // The declarations in the package as users compile them: without `skipLibCheck`, and without the types of Node or the DOM.
-import { execFileSync } from "node:child_process";
+import { execFileSync, spawnSync } from "node:child_process";
+import { readFileSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -24,50 +25,55 @@ const trainer = new Trainer({ model: linear(2, 1), loss: mse(), optimizer: sgd({
 export const result: Promise<RunResult> = trainer.fit();
 `;
 
-/** What `tsc --init` writes, as far as it matters here. */
-const INIT = {
-  module: "nodenext",
-  target: "esnext",
-  types: [],
-  strict: true,
-  noUncheckedIndexedAccess: true,
-  exactOptionalPropertyTypes: true,
-  verbatimModuleSyntax: true,
-  isolatedModules: true,
-  moduleDetection: "force",
+/** The folder that each compiler is installed for. The last is this repository's own. */
+const COMPILERS = {
+  "5.6": "tests/package/compilers/typescript-5.6",
+  "5.9": "tests/package/compilers/typescript-5.9",
+  "6.0": "typedoc",
+  "7.0": ".",
 };
 
+/** What a user changes in the settings of `tsc --init`: the first does nothing but check the declarations. */
 const CONFIGS: Readonly<Record<string, object>> = {
-  "tsc --init": INIT,
-  "es2022 alone": { ...INIT, target: "es2022", lib: ["es2022"] },
-  "es2022 and the DOM": { ...INIT, target: "es2022", lib: ["es2022", "dom"] },
-  "a bundler": { ...INIT, module: "esnext", moduleResolution: "bundler", lib: ["es2023", "dom"] },
+  "tsc --init": {},
+  "a bundler": { module: "esnext", moduleResolution: "bundler", target: "es2022", lib: ["es2022", "dom"] },
+  "es2022 without the DOM": { module: "nodenext", moduleResolution: "nodenext", target: "es2022", lib: ["es2022"] },
 };
 
-/** The compiler of this repository and that of its API reference, which is an older one. */
-const COMPILERS = ["package.json", "typedoc/package.json"].map((from) => {
-  const found = createRequire(join(root, from)).resolve("typescript/package.json");
-  const { version } = createRequire(import.meta.url)(found) as { version: string };
-  return { version, tsc: join(dirname(found), "bin/tsc") };
+function compile(tsc: string, cwd: string, ...args: readonly string[]): string {
+  const { stdout, stderr } = spawnSync(process.execPath, [tsc, ...args], { cwd, encoding: "utf8" });
+  return stdout + stderr;
+}
+
+describe.each(Object.entries(COMPILERS))("TypeScript %s", (version, from) => {
+  const found = createRequire(join(root, from, "package.json")).resolve("typescript/package.json");
+  const tsc = join(dirname(found), "bin/tsc");
+
+  test("is installed", () => {
+    const installed = JSON.parse(readFileSync(found, "utf8")) as { version: string };
+    expect(installed.version, "npm install brings the compilers of these tests").toMatch(`${version}.`);
+  });
+
+  // What the oldest and the newest of them accept in every setting, those between accept too.
+  const configs = ["5.6", "7.0"].includes(version) ? CONFIGS : { "tsc --init": {} };
+  test.each(Object.entries(configs))("%s", { timeout: 120_000 }, (_, options) => {
+    const dir = installed.project({ "program.ts": PROGRAM });
+    compile(tsc, dir, "--init");
+    const compilerOptions = { ...options, skipLibCheck: false, noEmit: true };
+    const config = { extends: "./tsconfig.json", compilerOptions, files: ["program.ts"] };
+    writeFileSync(join(dir, "tsconfig.check.json"), JSON.stringify(config));
+    expect(compile(tsc, dir, "-p", "tsconfig.check.json")).toBe("");
+  });
 });
 
-describe.each(COMPILERS)("TypeScript $version", ({ tsc }) => {
-  test.each(Object.entries(CONFIGS))("%s", { timeout: 120_000 }, (_, options) => {
-    const dir = installed.project({
-      "program.ts": PROGRAM,
-      "tsconfig.json": JSON.stringify({
-        compilerOptions: { ...options, noEmit: true, skipLibCheck: false },
-        files: ["program.ts"],
-      }),
-    });
-    let said = "";
-    try {
-      execFileSync(process.execPath, [tsc, "-p", dir], { cwd: dir, encoding: "utf8" });
-    } catch (error) {
-      said = (error as { stdout: string }).stdout;
-    }
-    expect(said).toBe("");
-  });
+test("what TypeScript 5.6 makes of it, with require(), trains in Node", () => {
+  const dir = installed.project({ "program.ts": `${PROGRAM}result.then(({ status }) => console.log(status));` });
+  const tsc = join(root, COMPILERS["5.6"], "node_modules/typescript/bin/tsc");
+  writeFileSync(join(dir, "package.json"), "{}");
+  compile(tsc, dir, "--init");
+  expect(compile(tsc, dir)).toBe("");
+  expect(readFileSync(join(dir, "program.js"), "utf8")).toContain('require("hookline")');
+  expect(execFileSync(process.execPath, ["program.js"], { cwd: dir, encoding: "utf8" })).toBe("completed\n");
 });
 
 test.each(Object.entries(ENTRIES))("%s brings the names that its declarations need", (_, barrel) => {
