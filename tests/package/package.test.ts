@@ -1,5 +1,7 @@
 // What is published: the files of the tarball and the names that each entry exports. Both are promises, so they are pinned.
 import { execFile } from "node:child_process";
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
 import { promisify } from "node:util";
 import { beforeAll, describe, expect, test } from "vitest";
 import manifest from "../../package.json" with { type: "json" };
@@ -23,14 +25,27 @@ test("the tarball holds the compiled code and what a reader needs, nothing else"
     "LICENSE",
     "README.md",
     "dist",
+    "docs",
     "package.json",
     "schema",
   ]);
   expect(paths.filter((path) => path.startsWith("dist/") && !/\.(js|d\.ts)$/.test(path))).toEqual([]);
+  expect(paths.filter((path) => path.startsWith("docs/") && !/\.(md|svg|webp)$/.test(path))).toEqual([]);
   expect(paths.filter((path) => /test(-d)?\./.test(path))).toEqual([]);
-  // Bytes to download, and on the disk.
-  expect(size).toBeLessThan(1_000_000);
-  expect(unpackedSize).toBeLessThan(3_300_000);
+  // Bytes to download, and on the disk: a fifth is declarations for TypeScript before 5.8, a seventh is guides.
+  expect(size).toBeLessThan(1_400_000);
+  expect(unpackedSize).toBeLessThan(5_000_000);
+  const readme = readFileSync(join(root, "README.md"), "utf8");
+  const links = [...readme.matchAll(/\]\((?!https?:|#)([^)#]+)/g)].map(([, path]) => path!);
+  expect(links.filter((path) => !paths.includes(path))).toEqual([]);
+});
+
+test("each entry has declarations for new compilers and for old ones", () => {
+  for (const [name, entry] of Object.entries(manifest.exports)) {
+    if (typeof entry === "string") continue;
+    expect(entry["types@<5.8"], name).toBe(entry.types.replace("./dist/", "./dist/types-5.6/"));
+    expect(existsSync(join(root, entry["types@<5.8"])), name).toBe(true);
+  }
 });
 
 test("package.json exports the entries and no more", () => {
