@@ -18,8 +18,8 @@ export default defineConfig({
     testTimeout: 180_000,
     hookTimeout: 180_000,
     expect: { poll: { timeout: 60_000 } },
-    // jax-js runs on one thread: two workers fill two cores.
-    maxWorkers: 2,
+    // Many tests wait for other processes: a third worker fills their pauses on two cores.
+    maxWorkers: 3,
     typecheck: { enabled: true, include: ["src/**/*.test-d.ts", "tests/**/*.test-d.ts"], tsconfig: "./tsconfig.json" },
     reporters: ["default", "./tests/support/closing-line.ts"],
   },

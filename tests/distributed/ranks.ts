@@ -4,6 +4,7 @@ import { randomUUID } from "node:crypto";
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { setTimeout as sleep } from "node:timers/promises";
+import { YIELD } from "../../src/cli/launch/mpirun.ts";
 import { NOTES_VARIABLE, type RankNote } from "./notes.ts";
 import { compiled } from "../support/programs.ts";
 
@@ -99,7 +100,7 @@ export function startRanks(
 
 const mpirunHere =
   (flags: readonly string[]): NonNullable<RanksOptions["command"]> =>
-  (ranks, program) => ["mpirun", "--oversubscribe", "-n", String(ranks), ...flags, ...program];
+  (ranks, program) => ["mpirun", "--oversubscribe", ...YIELD, "-n", String(ranks), ...flags, ...program];
 
 /** Runs it to its end. */
 export const runRanks = (n: number, script: URL, options?: RanksOptions): Promise<RanksEnd> =>

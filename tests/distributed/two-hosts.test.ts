@@ -16,6 +16,8 @@ function hosts(): TwoHosts {
   return made;
 }
 
+const argsOf = (scene: Scene) => ({ args: [JSON.stringify([scene])] });
+
 describe.skipIf(!twoHostsWork)("on two hosts", () => {
   it("four ranks reduce, to the same bits", { timeout: 120_000 }, async () => {
     const { code, notes, stderr } = await hosts().start(4, child, { args: ["reduce"] }).end;
@@ -47,15 +49,18 @@ describe.skipIf(!twoHostsWork)("on two hosts", () => {
   it("a training that the cut ends goes on, and ends with the bits of one that nothing disturbed", async () => {
     const dir = mkdtempSync(join(tmpdir(), "hookline-"));
     onTestFinished(() => rmSync(dir, { recursive: true, force: true }));
-    const scene: Scene = { name: "cut", steps: 1500, hooks: ["checkpointsOften", "slow"] };
-    const whole = (await play(2, [{ ...scene, runDir: join(dir, "whole") }]))("cut")[0]!;
-    const parts = { args: [JSON.stringify([{ ...scene, runDir: join(dir, "parts"), resume: "auto" }])] };
+    // Endless and slow, so that the cut comes in its middle.
+    const endless: Scene = { name: "cut", steps: 1e6, hooks: ["checkpointsOften", "slow"] };
+    const runDir = join(dir, "parts");
 
     const two = hosts();
-    const training = two.start(2, CHILD, parts);
+    const training = two.start(2, CHILD, argsOf({ ...endless, runDir }));
     for (const rank of [0, 1]) await training.until("step", rank);
-    const saved = (): boolean => readdirSync(join(dir, "parts/checkpoints")).some((name) => name.startsWith("step-"));
-    while (!saved()) await sleep(50);
+    const saved = (): number[] =>
+      readdirSync(join(runDir, "checkpoints")).flatMap((name) =>
+        (/^step-(\d+)$/.exec(name) ?? []).slice(1).map(Number),
+      );
+    while (saved().length === 0) await sleep(50);
     const at = Date.now();
     two.cut();
     const cut = await training.end;
@@ -64,12 +69,15 @@ describe.skipIf(!twoHostsWork)("on two hosts", () => {
     while (training.left().length > 0 && Date.now() - at < 20_000) await sleep(100);
     expect(training.left()).toEqual([]);
 
+    const steps = Math.max(...saved()) + 50;
+    const scene: Scene = { name: "cut", steps, hooks: ["checkpointsOften"] };
+    const whole = (await play(2, [{ ...scene, runDir: join(dir, "whole") }]))("cut")[0]!;
     two.mend();
-    const { code, notes, stderr } = await two.start(2, CHILD, parts).end;
+    const { code, notes, stderr } = await two.start(2, CHILD, argsOf({ ...scene, runDir, resume: "auto" })).end;
     expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
     const seen = notes.filter(({ note }) => note === "seen") as unknown as Seen[];
     expect(seen.map(({ digest }) => digest)).toEqual([whole.digest, whole.digest]);
     // It went on from a checkpoint.
-    expect(seen[0]!.losses.length).toBeLessThan(scene.steps!);
+    expect(seen[0]!.losses.length).toBeLessThan(steps);
   }, 180_000);
 });

@@ -9,6 +9,10 @@ import { mpirunWorks, startRanks, type RanksOptions, type RunningRanks } from ".
 
 const ADDRESSES = ["10.77.0.1", "10.77.0.2"] as const;
 
+/** Succeeds when the host answers: nothing listens on that port, so it refuses the connection. */
+const REACH = `require("node:net").connect(9, process.argv[1]).on("error", (e) => process.exit(e.code === "ECONNREFUSED" ? 0 : 1));
+setTimeout(() => process.exit(1), 2000);`;
+
 /** May namespaces be made here, and host names of their own? */
 export const twoHostsWork = mpirunWorks && canMakeHosts();
 
@@ -43,6 +47,17 @@ export function makeTwoHosts(): TwoHosts {
     ip("-n", host, "link", "set", wires[i]!, "up");
     ip("-n", host, "link", "set", "lo", "up");
   });
+  /** A wire that was just set up may lose its first packets, and Open MPI gives its daemons one attempt. */
+  const awaitWire = (): void => {
+    for (const [host, other] of [
+      [first, ADDRESSES[1]],
+      [second, ADDRESSES[0]],
+    ] as const) {
+      for (let answered = false; !answered;)
+        answered = spawnSync("ip", ["netns", "exec", host, process.execPath, "-e", REACH, other]).status === 0;
+    }
+  };
+  awaitWire();
   // What ssh does elsewhere: `agent host command…`. Only the second host is ever asked for.
   const agent = `${folder}/agent`;
   writeFileSync(agent, `#!/bin/sh\nshift\nexec ip netns exec ${second} unshare -u sh -c "hostname ${second}; $*"\n`);
@@ -65,7 +80,10 @@ export function makeTwoHosts(): TwoHosts {
       return startRanks(ranks, script, { ...options, env, command });
     },
     cut: () => void ip("-n", first, "link", "set", wires[0], "down"),
-    mend: () => void ip("-n", first, "link", "set", wires[0], "up"),
+    mend() {
+      ip("-n", first, "link", "set", wires[0], "up");
+      awaitWire();
+    },
     remove() {
       for (const host of [first, second]) ip("netns", "delete", host);
       rmSync(folder, { recursive: true });
