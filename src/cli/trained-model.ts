@@ -1,7 +1,7 @@
 // A trained model, restored from its run directory: its data, its loaders, and its weights from a checkpoint.
-import { existsSync } from "node:fs";
-import { dirname, join, resolve } from "node:path";
-import { checkpointsIn, readWeights } from "../checkpoint/weights/read-weights.ts";
+import { dirname, resolve } from "node:path";
+import { chooseCheckpoint } from "../checkpoint/weights/choose-checkpoint.ts";
+import { readWeights } from "../checkpoint/weights/read-weights.ts";
 import type { Loader } from "../core/model.ts";
 import type { Datasets } from "../core/outer-events.ts";
 import { Shared } from "../core/shared.ts";
@@ -15,8 +15,6 @@ import { buildExperiment } from "../experiment/build/build-experiment.ts";
 import { DEFAULT_BATCH_SIZE, PipelineHooks, planModels, type PlannedModel } from "../experiment/experiment-options.ts";
 import { defaultLoaders, Training } from "../experiment/training.ts";
 import { OuterState } from "../core/registry/outer-hooks.ts";
-import { CHECKPOINTS } from "../runs/layout.ts";
-import { readResults } from "../runs/results.ts";
 import type { ExperimentOptions, Loaders } from "../experiment/types.ts";
 import { UsageError } from "./errors.ts";
 import { say, shownPath } from "./output.ts";
@@ -51,7 +49,7 @@ export async function openTrained(given: string, { checkpoint, on, model }: Want
   const options = await buildExperiment(await trainedConfig(runDir));
   const planned = chooseModel(planModels({ ...options, runDir }), model);
   // Before reading the data, which may take long.
-  const from = await chooseCheckpoint(runDir, planned, checkpoint);
+  const from = await checkpointOf(planned.runDir!, checkpoint);
   const shared = new Shared();
   const datasets = await readDatasets(options, runDir, shared);
   const loaders = planned.plan.loaders
@@ -85,27 +83,10 @@ function chooseModel(models: readonly PlannedModel<Arrays>[], name: string | und
   );
 }
 
-async function chooseCheckpoint(
-  runDir: string,
-  { name, runDir: own }: PlannedModel<Arrays>,
-  wanted: string,
-): Promise<string> {
-  const all = join(own!, CHECKPOINTS);
-  if (!existsSync(all)) throw new UsageError(`${own} has no checkpoints. Train with the hook \`modelCheckpoint\`.`);
-  const newest = async (): Promise<string> => (await checkpointsIn(all)).checkpoints[0]!.dir!;
-  if (wanted === "last") return newest();
-  if (wanted !== "best") {
-    if (existsSync(join(all, wanted))) return join(all, wanted);
-    const names = (await checkpointsIn(all)).checkpoints.map((one) => one.name);
-    throw new UsageError(
-      `${own} has no checkpoint \`${wanted}\`.${didYouMean(wanted, names)} It has: best, last, ${names.join(", ")}.`,
-    );
-  }
-  const saved = (await readResults(runDir))?.models[name];
-  const best = saved?.checkpoint ?? saved?.ended;
-  if (best !== undefined && existsSync(join(all, best))) return join(all, best);
-  say(`${own} does not know its best checkpoint yet: using the last one.`);
-  return newest();
+async function checkpointOf(runDir: string, wanted: string): Promise<string> {
+  const { checkpoint, why } = await chooseCheckpoint(runDir, wanted);
+  if (why === "newest") say(`${runDir} does not know its best checkpoint yet: using the last one.`);
+  return checkpoint.dir;
 }
 
 /** Reads the data as the experiment did, with its hooks: it must be the data that was trained on. */

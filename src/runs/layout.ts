@@ -9,6 +9,8 @@ export const FORMATS = {
   results: { file: "results.json", schema: "hookline.results", version: 1 },
   experiment: { file: "experiment.json", schema: "hookline.experiment", version: 1 },
   sweep: { file: "sweep.json", schema: "hookline.sweep", version: 1 },
+  /** The model of a run, or of an exported folder, without the code that made it. */
+  model: { file: "model.json", schema: "hookline.model", version: 1 },
   /** The journal of a study. Version 1, up to hookline 0.1.0, had no checksums and no id. */
   journal: { file: "journal.jsonl", schema: "study", version: 2 },
 } as const;
@@ -19,6 +21,10 @@ export const CSV_FILE = "metrics.csv";
 export const TENSORBOARD = "tb";
 /** In a study's directory: the state of its hooks. */
 export const STUDY_HOOKS_FILE = "hooks.json";
+/** Beside a model.json: large constants of its program. */
+export const CONSTANTS_FILE = "constants.safetensors";
+/** Beside the model.json of an exported folder. */
+export const WEIGHTS_FILE = "weights.safetensors";
 /** In a directory of checkpoints, and in a study's. */
 export const LOCK_FILE = ".lock";
 

@@ -320,6 +320,7 @@ export class Trainer {
       share: (find) => this.#membership.share(find),
       session: () => this.#started(),
       optimizers: () => this.#optimizers,
+      model: () => ({ problem: this.#problem, initial: this.#initial, runDir: this.options.runDir }),
     };
   }
 

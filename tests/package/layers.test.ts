@@ -48,7 +48,8 @@ const LAYERS: Readonly<Record<string, readonly string[]>> = {
   loggers: ["platform", "runs", "terminal", "net"],
   distributed: ["platform", "data"],
   engines: ["platform", "distributed", "nn"],
-  trainer: ["platform", "runs", "nn", "optim", "data", "checkpoint", "distributed", "engines"],
+  export: ["platform", "runs", "nn", "checkpoint", "engines"],
+  trainer: ["platform", "runs", "nn", "optim", "data", "checkpoint", "distributed", "engines", "export"],
 };
 
 test.each(Object.entries(LAYERS))("src/%s imports only what lies below it", (folder, below) => {
@@ -66,7 +67,7 @@ test("nothing imports the command line", () => {
 
 test("only engines, models and programs compute with jax-js", () => {
   const allowed =
-    /^src\/(core\/model\.ts|hooks\/|engines\/(?:jax\/|lower\/trace\.ts|native\/compiler\.ts)|jax\/|nn\/|optim\/|trainer\/)/;
+    /^src\/(core\/model\.ts|hooks\/|engines\/(?:jax\/|lower\/trace\.ts|native\/compiler\.ts)|export\/interpret\.ts|jax\/|nn\/|optim\/|trainer\/)/;
   const found = edges("src").filter(({ file, from }) => from === "@jax-js/jax" && !allowed.test(file));
   expect(found.map(show)).toEqual([]);
 });

@@ -72,7 +72,7 @@ export function recoverConstant(graph: GraphBuilder, data: TypedArray, shape: re
 }
 
 /** Is every number its coordinate along the axis, plus the first number? */
-function countsAlong(data: TypedArray, shape: readonly number[], axis: number): boolean {
+export function countsAlong(data: TypedArray, shape: readonly number[], axis: number): boolean {
   const stride = rowMajor(shape)[axis]!;
   const size = shape[axis]!;
   return size > 1 && data.every((value, i) => Object.is(value, data[0]! + (Math.floor(i / stride) % size)));

@@ -86,7 +86,7 @@ export const PRIMITIVES: Readonly<Record<string, Lower>> = {
     x!.node.dtype === dtype ? x! : graph.map("bitcast", [x!], shape, dtype),
   ),
   compare(graph, args, { op }, [out], ins) {
-    const dtype = common(ins);
+    const dtype = comparisonType(ins);
     const same = args.map((arg) => graph.cast(arg, dtype));
     return [graph.map(COMPARISONS[op as string]!, same, out!.shape, "bool")];
   },
@@ -206,7 +206,7 @@ function product(graph: GraphBuilder, args: readonly Arg[], _: Params, { shape, 
 }
 
 /** What both sides of a comparison become: a float if either is one, but a bare number is what the other side is. */
-function common(ins: readonly Aval[]): DType {
+export function comparisonType(ins: readonly Aval[]): DType {
   const mixed = ins.some(({ weakType }) => weakType) && !ins.every(({ weakType }) => weakType);
   const types = ins.map(({ dtype, weakType }) => (mixed && weakType ? "uint32" : dtype));
   return (["float32", "int32", "uint32", "bool"] as const).find((dtype) => types.includes(dtype))!;

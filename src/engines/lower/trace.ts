@@ -14,7 +14,7 @@ export interface Aval {
 /** A variable, or a number. */
 export type Atom = { readonly aval: Aval } & ({ readonly id: number } | { readonly value: number | boolean });
 
-interface Equation {
+export interface Equation {
   readonly primitive: string;
   readonly inputs: readonly Atom[];
   readonly params: Readonly<Record<string, unknown>>;

@@ -16,6 +16,8 @@ interface Saved {
   readonly scored: readonly number[];
   readonly milestones: readonly number[];
   readonly best: BestCheckpoint | null;
+  /** For readers of the best: which value is better. */
+  readonly mode?: "min" | "max";
 }
 
 export class CheckpointRecord {
@@ -116,7 +118,9 @@ export class CheckpointRecord {
   state(): HookState {
     const { unread } = this;
     const [scored, milestones] = [[...this.#scored], [...this.#milestones]];
-    const saved: Saved = { freshAt: this.#freshAt, unread, scored, milestones, best: this.#best ?? null };
+    const { mode } = this.#plan.rules;
+    const best = this.#best ?? null;
+    const saved: Saved = { freshAt: this.#freshAt, unread, scored, milestones, best, ...(mode && { mode }) };
     return { json: saved as unknown as NonNullable<HookState["json"]> };
   }
 

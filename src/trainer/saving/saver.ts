@@ -2,6 +2,7 @@
 import { attach, CheckpointError, HookError, isLockLost } from "../../core/errors.ts";
 import type { BuiltinEvent } from "../../core/events.ts";
 import { checkName } from "../../core/safe-name.ts";
+import { currentPlatform } from "../../platform/platform.ts";
 import type { Checkpoints, FailedSave, ResumeReport, SavedCheckpoint, SaveRequest, Saving } from "../../core/saving.ts";
 import type { toFiles, toLentFiles } from "./checkpoint-files.ts";
 import type { RunCheckpoints } from "./run-checkpoints.ts";
@@ -54,6 +55,7 @@ export class Saver {
   #consistent = false;
   /** The key of the state that was saved last: an unchanged state needs no second checkpoint. */
   #savedKey = "";
+  #described = false;
 
   constructor(
     training: TrainingState,
@@ -91,6 +93,7 @@ export class Saver {
   reset(loaded?: ResumeReport): void {
     this.#before = undefined;
     this.#consistent = false;
+    this.#described = false;
     const isSaved = loaded?.checkpoint && this.#checkpoints.has(loaded.checkpoint.name);
     this.#savedKey = isSaved ? keyOf(positionOf(this.#training)) : "";
   }
@@ -203,9 +206,23 @@ export class Saver {
       (saved) => {
         this.#savedKey = key;
         this.#outcomes.push({ saved });
+        return this.#describe();
       },
       (error: Error) => void this.#outcomes.push({ failed: { name: saving.name, reason, step, by, error } }),
     );
+  }
+
+  /** Writes model.json with the first checkpoint of a run, once that checkpoint is safe. */
+  async #describe(): Promise<void> {
+    const { problem, initial, runDir } = this.#training.model();
+    if (this.#described || runDir === undefined || currentPlatform().name !== "node") return;
+    try {
+      const { describeModel } = await import("./model-description.ts");
+      this.#checkpoints.assertHeld();
+      this.#described = await describeModel({ runDir, problem, initial, run: this.#training.run });
+    } catch (error) {
+      this.#warn(`model.json was not written: ${(error as Error).message}`);
+    }
   }
 
   /** Fires `beforeSave`; false if a hook vetoes. */

@@ -20,6 +20,7 @@ import type { LoaderSet } from "../../data/loader-set.ts";
 import type { Session } from "../session.ts";
 import { type OptimizerSet, optimizerState, type OptimizerState } from "../optimizers.ts";
 import type { StepState } from "../step.ts";
+import type { DescribedModel } from "./model-description.ts";
 import type { ResumeSource } from "./restore.ts";
 
 export interface Snapshot {
@@ -307,6 +308,8 @@ export interface TrainingState {
   share(find: () => Promise<ResumeSource | undefined>): Promise<ResumeSource | undefined>;
   session(): Session;
   optimizers(): OptimizerSet;
+  /** What model.json describes, and where it goes. */
+  model(): Pick<DescribedModel, "problem" | "initial"> & { readonly runDir: string | undefined };
 }
 
 /** Raised when older versions would misread what is written. */

@@ -1,0 +1,40 @@
+// Writes model.json beside the first checkpoint of a run: then the model can be served and exported without its code.
+import { captureForward } from "../../export/capture.ts";
+import { fittedPreprocessor, signatureOf, writeModelFile, type ModelFile } from "../../export/model-file.ts";
+import { messageOf } from "../../core/maybe.ts";
+import type { HostTensors } from "../../core/model.ts";
+import type { Run } from "../../core/loop/run.ts";
+import type { Problem } from "../problem.ts";
+
+export interface DescribedModel {
+  readonly runDir: string;
+  readonly problem: Problem;
+  readonly initial: { readonly params: HostTensors; readonly state: HostTensors };
+  readonly run: Run;
+}
+
+/** False if there is no batch yet whose shapes could be used. */
+export async function describeModel({ runDir, problem, initial, run }: DescribedModel): Promise<boolean> {
+  const { batch } = run;
+  if (Object.keys(batch).length === 0) return false;
+  const preprocessor = run.shared.get(fittedPreprocessor);
+  await writeModelFile(runDir, {
+    ...capture(problem, initial, batch),
+    ...(preprocessor && { preprocessor: preprocessor.toJSON() }),
+  });
+  return true;
+}
+
+/** A model that cannot be captured still trains: the reason is kept for those who want to export it. */
+function capture(
+  { predict: forward }: Problem,
+  { params, state: buffers }: DescribedModel["initial"],
+  batch: Run["batch"],
+): ModelFile {
+  try {
+    const program = captureForward({ forward, params, buffers, batch });
+    return { program, signature: signatureOf(program) };
+  } catch (error) {
+    return { reason: messageOf(error) };
+  }
+}
