@@ -1,4 +1,4 @@
-// hookline/data: loaders over arrays, data sets and streams.
+// hookline/data: tables, and loaders over arrays, data sets and streams.
 import "../core/ambient.ts";
 export type { Arrays, DataSource, FieldValue, Sample } from "./source.ts";
 export { DataLoader, type DataLoaderOptions } from "./data-loader.ts";
@@ -10,13 +10,8 @@ export { type StreamFactory } from "./stream.ts";
 export type { Cell, Column, ColumnType, Schema } from "./table/column.ts";
 export { type ColumnInput, Table } from "./table/table.ts";
 export type { ByteStream, TableFile } from "./table/file.ts";
-export {
-  type ReadChunksOptions,
-  type ReadTableOptions,
-  readChunks,
-  readTable,
-  type TableFormat,
-} from "./table/read-table.ts";
+export type { ReadChunksOptions, ReadTableOptions, TableFormat } from "./table/read-options.ts";
+export { readChunks, readTable } from "./table/read-table.ts";
 export { workerLoader, type WorkerLoaderOptions } from "./worker-loader.ts";
 export { type ArrayInput, type HostArray } from "../core/arrays.ts";
 export type { HostBatch, Loader, LoaderState, Share } from "../core/model.ts";

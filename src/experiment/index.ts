@@ -1,7 +1,14 @@
 // hookline/experiment: from data to results, one or several models.
 import "../core/ambient.ts";
 export { Experiment } from "./experiment.ts";
-export { type CsvSourceOptions, type SafetensorsOptions, csv, safetensors } from "./sources.ts";
+export {
+  type CsvSourceOptions,
+  type SafetensorsOptions,
+  type TableSourceOptions,
+  csv,
+  safetensors,
+  table,
+} from "./sources.ts";
 export {
   type ByTimeOptions,
   type HoldoutOptions,

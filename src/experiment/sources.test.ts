@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DataError } from "hookline";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { csv, type CsvSourceOptions } from "./sources.ts";
+import { csv, type CsvSourceOptions, table } from "./sources.ts";
 
 let dir: string;
 beforeAll(async () => void (dir = await mkdtemp(join(tmpdir(), "csv-"))));
@@ -42,12 +42,12 @@ test("quotes, another separator, no header, a byte order mark, empty lines", asy
 });
 
 test.each([
-  ["a\nx\n", ':2: `a` is "x", and int32 is expected'],
+  ["a\nx\n", ':2: `a` is "x", and a number is expected'],
   ["a\n1\n2.5\n", ':3: `a` is "2.5", and int32 is expected'],
   ["a\n3000000000\n", '`a` is "3000000000"'],
   ["b,a\n1\n", ":2: `a` is empty"],
   ['b,a\n"1\n2",3\n4,x\n', ':4: `a` is "x"'],
-  ["aa,bb\n1,2\n", "has no column `a`. Its first line has: aa, bb."],
+  ["aa,bb\n1,2\n", "has no column `a`. Its columns: aa, bb."],
 ])("%j is an error that says where", async (text, message) => {
   const reading = read(text, { columns: { a: "int32" } });
   await expect(reading).rejects.toBeInstanceOf(DataError);
@@ -60,4 +60,18 @@ test("a file that is not there, and options that are none", async () => {
   );
   expect(() => csv({ file: "f", columns: {} })).toThrow("Expected `columns` to be an object from fields to");
   expect(() => csv({ file: "f", columns: { a: "int64" as "int32" } })).toThrow("Expected `columns`");
+});
+
+test("rows of unequal length, and names that occur twice among columns that nobody wants", async () => {
+  expect(await read("a,b,b\n1,2,3,4\n5\n", { columns: { a: "float32" } })).toEqual({ a: new Float32Array([1, 5]) });
+});
+
+test("a table from a file, with the options of readTable", async () => {
+  const file = join(dir, "people.csv");
+  await writeFile(file, "age;plan\n31;basic\n;pro\n");
+  const people = await table({ file, separator: ";", columns: { age: "number" } })();
+  expect(people.schema).toEqual({ age: "number", plan: "string" });
+  expect(people.row(1)).toEqual({ age: null, plan: "pro" });
+  expect(() => table({ file, column: {} } as never)).toThrow("unknown option `column`. Did you mean `columns`?");
+  expect(() => table({} as never)).toThrow("missing option `file`");
 });

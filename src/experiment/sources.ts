@@ -1,11 +1,35 @@
-// The built-in sources of data: CSV files and files of tensors.
+// The built-in sources of data: tables, CSV files of numbers alone, and files of tensors.
 import type { ArrayInput, TypedArray } from "../core/arrays.ts";
 import { component } from "../core/component.ts";
 import { DataError } from "../core/errors.ts";
 import { type Check, is } from "../core/options.ts";
-import { didYouMean } from "../core/names.ts";
 import type { Arrays } from "../data/source.ts";
-import { builtin } from "../platform/builtin.ts";
+import { READ_TABLE_CHECKS, type ReadTableOptions } from "../data/table/read-options.ts";
+import type { Table } from "../data/table/table.ts";
+
+/** Loaded when data is read: a page that has its arrays does not download the readers. */
+const readers = () => import("../data/table/read-table.ts");
+
+/** Options of `table`. */
+export interface TableSourceOptions extends ReadTableOptions {
+  /** In a config: relative to the config, and inside its project. In code: relative to the working directory. */
+  readonly file: string;
+}
+
+/**
+ * A table from a file: CSV, TSV, JSON lines, Parquet or Arrow. `preprocess` makes arrays of it.
+ * @example data: table({ file: "customers.csv", columns: { zip: "string" } })
+ */
+export const table = /* @__PURE__ */ component(
+  {
+    kind: "data",
+    name: "table",
+    takes: () => ({ options: { file: is.pathToRead, ...READ_TABLE_CHECKS }, required: ["file"] }),
+  },
+  ({ file, ...options }: TableSourceOptions): (() => Promise<Table>) => {
+    return async () => (await readers()).readTable(file, options);
+  },
+);
 
 const TYPES = { float32: Float32Array, float64: Float64Array, int32: Int32Array, uint32: Uint32Array } as const;
 
@@ -60,7 +84,7 @@ const columnsCheck: Check = {
 };
 
 /**
- * Data from a CSV file: chosen columns, each with its type, as arrays by field.
+ * Arrays by field from the columns of a CSV file that has numbers alone, without gaps. For anything else use `table`.
  * @example data: csv({ file: "ratings.csv", columns: { user: "int32", item: "int32", rating: "float32" } })
  */
 export const csv = /* @__PURE__ */ component(
@@ -79,14 +103,23 @@ export const csv = /* @__PURE__ */ component(
         ? { field, type: column, of: [field], wide: false }
         : { field, type: column.as ?? "float32", of: column.of, wide: true },
     );
+    const names = [...new Set(fields.flatMap(({ of }) => of))];
     return async () => {
-      const rows = csvRows(await textOf(file), separator);
-      const names = header ? (rows.shift()?.cells ?? []) : fields.flatMap(({ of }) => of);
+      const { readTable } = await readers();
+      const read = await readTable(file, {
+        format: "csv",
+        columns: Object.fromEntries(names.map((name) => [name, "number"])),
+        rest: "skip",
+        missing: [""],
+        separator,
+        header,
+        ragged: true,
+        ...(!header && { names }),
+      });
       return Object.fromEntries(
         fields.map(({ field, type, of, wide }): [string, ArrayInput] => {
-          const places = of.map((name) => placeOf(file, names, name));
-          const data = numbers(file, rows, { places, of, type });
-          return [field, wide ? { data, shape: [rows.length, of.length] } : data];
+          const data = numbers(read, of, type);
+          return [field, wide ? { data, shape: [read.rowCount, of.length] } : data];
         }),
       );
     };
@@ -113,94 +146,19 @@ export const safetensors = /* @__PURE__ */ component(
   },
 );
 
-async function textOf(file: string): Promise<string> {
-  try {
-    return await builtin("csv", "node:fs/promises").readFile(file, "utf8");
-  } catch (cause) {
-    const { code } = cause as { code?: string };
-    const why = code === "ENOENT" ? "there is no such file" : (cause as Error).message;
-    throw new DataError(`csv: ${file}: ${why}.`, { cause });
-  }
-}
-
-function placeOf(file: string, names: readonly string[], name: string): number {
-  const place = names.indexOf(name);
-  if (place >= 0) return place;
-  throw new DataError(
-    `csv: ${file} has no column \`${name}\`.${didYouMean(name, names)} Its first line has: ${names.join(", ")}.`,
-  );
-}
-
-interface Wanted {
-  readonly places: readonly number[];
-  readonly of: readonly string[];
-  readonly type: ColumnType;
-}
-
-function numbers(file: string, rows: readonly Row[], { places, of, type }: Wanted): TypedArray {
-  const data = new TYPES[type](rows.length * places.length);
-  let at = 0;
-  for (const { cells, line } of rows) {
-    for (const [i, place] of places.entries()) {
-      const cell = cells[place]?.trim() ?? "";
-      const value = Number(cell);
+/** Columns side by side as one array. An empty cell, or a number that its type cannot hold, is an error. */
+function numbers(read: Table, of: readonly string[], type: ColumnType): TypedArray {
+  const data = new TYPES[type](read.rowCount * of.length);
+  for (const [i, name] of of.entries()) {
+    const { values } = read.column(name) as { readonly values: Float64Array };
+    for (const [row, value] of values.entries()) {
+      const at = row * of.length + i;
       data[at] = value;
       // A whole number that an array cannot hold becomes another one.
-      const kept = type.startsWith("float") ? !Number.isNaN(value) : data[at] === value;
-      if (cell === "" || !kept) {
-        const what = cell === "" ? "is empty" : `is ${JSON.stringify(cell)}`;
-        throw new DataError(`csv: ${file}:${line}: \`${of[i]}\` ${what}, and ${type} is expected.`);
-      }
-      at++;
+      if (type.startsWith("float") ? !Number.isNaN(value) : data[at] === value) continue;
+      const what = Number.isNaN(value) ? "is empty" : `is "${value}"`;
+      throw new DataError(`${read.where(row)}: \`${name}\` ${what}, and ${type} is expected.`);
     }
   }
   return data;
-}
-
-interface Row {
-  readonly cells: readonly string[];
-  /** From 1, for messages. */
-  readonly line: number;
-}
-
-/** Empty lines are skipped. Cells that hold a separator, a quote or a line break are quoted. */
-function csvRows(text: string, separator: string): Row[] {
-  const clean = text.startsWith("\uFEFF") ? text.slice(1) : text;
-  if (clean.includes('"')) return quotedRows(clean, separator);
-  const rows: Row[] = [];
-  for (const [i, line] of clean.split(/\r\n|\n|\r/).entries())
-    if (line.trim() !== "") rows.push({ cells: line.split(separator), line: i + 1 });
-  return rows;
-}
-
-function quotedRows(text: string, separator: string): Row[] {
-  const rows: Row[] = [];
-  let cells: string[] = [];
-  let cell = "";
-  let [line, began] = [1, 1];
-  let quoted = false;
-  const endRow = (): void => {
-    cells.push(cell);
-    if (cells.some((each) => each.trim() !== "")) rows.push({ cells, line: began });
-    [cells, cell, began] = [[], "", line];
-  };
-  for (let i = 0; i < text.length; i++) {
-    const char = text[i]!;
-    if (char === "\n") line++;
-    if (quoted) {
-      if (char !== '"') cell += char;
-      else if (text[i + 1] === '"') {
-        cell += '"';
-        i++;
-      } else quoted = false;
-    } else if (char === '"') quoted = true;
-    else if (text.startsWith(separator, i)) {
-      cells.push(cell);
-      cell = "";
-      i += separator.length - 1;
-    } else if (char === "\n") endRow();
-    else if (char !== "\r") cell += char;
-  }
-  if (cell !== "" || cells.length > 0) endRow();
-  return rows;
 }

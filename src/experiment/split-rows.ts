@@ -1,5 +1,5 @@
 // What the splits share: rows by number, the values of a field, and cutting rows into train, val and test.
-import { isTypedArray, type ArrayInput, type TypedArray } from "../core/arrays.ts";
+import { isTypedArray, toHostArray, type ArrayInput, type TypedArray } from "../core/arrays.ts";
 import { DataError, OptionError } from "../core/errors.ts";
 import type { Datasets } from "../core/outer-events.ts";
 import { is, show } from "../core/options.ts";
@@ -7,10 +7,13 @@ import { didYouMean } from "../core/names.ts";
 import { permutation } from "../data/random.ts";
 import { type Rows, gather, toRows } from "../data/indexed.ts";
 import type { Arrays } from "../data/source.ts";
+import { type Column, NO_BOOLEAN, NO_STRING } from "../data/table/column.ts";
+import { Table } from "../data/table/table.ts";
+import type { HostBatch } from "../core/model.ts";
 import type { SplitData } from "./types.ts";
 
-/** A split of arrays by name, whatever their names: each part is of the data's own type. */
-export type ArraySplit = <D extends object & { readonly [K in keyof D]: ArrayInput }>(
+/** A split of rows, of a table or of arrays by name, whatever their names: each part is of the data's own type. */
+export type RowSplit = <D extends object & { readonly [K in keyof D]: D extends Table ? unknown : ArrayInput }>(
   data: D,
   seed: number,
 ) => SplitData<D>;
@@ -32,14 +35,25 @@ export function checkShares(owner: string, val: number, test: number): void {
   );
 }
 
-/** Checks that the data is arrays by name: other data has no rows to count. */
+/** Checks that the data is a table or arrays by name: other data has no rows to count. */
 export function rowsOf(owner: string, data: object): Rows {
+  if (data instanceof Table) {
+    const fields = Object.entries(data.columns).map(([name, column]) => [name, toHostArray(valuesIn(column), name)]);
+    return { fields: Object.fromEntries(fields) as HostBatch, count: data.rowCount };
+  }
   if (!is.object.test(data) || isTypedArray(data)) {
     throw new DataError(
-      `${owner}: it splits arrays by name such as { x, y }, got ${show(data)}. For other data give a function of your own: split: (data, seed) => ({ main: { train, val, test } }).`,
+      `${owner}: it splits a Table, or arrays by name such as { x, y }, got ${show(data)}. For other data give a function of your own: split: (data, seed) => ({ main: { train, val, test } }).`,
     );
   }
   return toRows(owner, data as Arrays);
+}
+
+/** The numbers of a column: the codes of its strings. What is missing is NaN in each. */
+function valuesIn(column: Column): TypedArray {
+  if (column.type === "number" || column.type === "date") return column.values;
+  const [codes, none] = column.type === "string" ? [column.codes, NO_STRING] : [column.values, NO_BOOLEAN];
+  return Float64Array.from(codes, (code) => (code === none ? NaN : code));
 }
 
 /** The values of a field with one number in each row. */
@@ -59,12 +73,14 @@ export function valuesOf(owner: string, option: string, rows: Rows, field: strin
   return data;
 }
 
-/** Times, none of which may be NaN. */
-export function timesOf(owner: string, option: string, rows: Rows, field: string): TypedArray {
-  const times = valuesOf(owner, option, rows, field);
-  const bad = times.findIndex((time) => Number.isNaN(time));
-  if (bad < 0) return times;
-  throw new DataError(`${owner}: \`${field}\` of row ${bad} is NaN: every row needs a time.`);
+/** Times or groups: none may be missing. */
+export function presentOf(owner: string, option: string, rows: Rows, field: string): TypedArray {
+  const values = valuesOf(owner, option, rows, field);
+  const bad = values.findIndex((value) => Number.isNaN(value));
+  if (bad < 0) return values;
+  throw new DataError(
+    `${owner}: \`${field}\` of row ${bad} is NaN (missing): every row needs ${option === "by" ? "a group" : "a time"}.`,
+  );
 }
 
 /** The numbers of the rows: shuffled by the seed, or in order. */
@@ -80,7 +96,10 @@ export function byClass(owner: string, rows: Rows, field: string, order: readonl
       `${owner}: \`stratify\` needs classes, but \`${field}\` has ${classes} different values in ${rows.count} rows.`,
     );
   }
-  return order.toSorted((a, b) => values[a]! - values[b]!);
+  // Rows whose class is missing are a class of their own, after the others.
+  const rank = (row: number): number => (Number.isNaN(values[row]) ? Infinity : values[row]!);
+  const compare = (a: number, b: number): number => (rank(a) === rank(b) ? 0 : rank(a) - rank(b));
+  return order.toSorted(compare);
 }
 
 /** The datasets, with rows in the order of the data; a part without rows is left out. */
@@ -96,6 +115,7 @@ export function datasetsOf<D extends object>(data: D, rows: Rows, parts: RowPart
 /** A record of the same type: a bare typed array stays one. */
 function pick<D extends object>(data: D, rows: Rows, numbers: readonly number[]): D {
   const order = Uint32Array.from(numbers).sort();
+  if (data instanceof Table) return data.take(order) as D & Table;
   const picked = Object.entries(gather(rows, order, 0, order.length));
   return Object.fromEntries(
     picked.map(([name, array]) => [name, isTypedArray((data as Arrays)[name]) ? array.data : array]),

@@ -87,7 +87,7 @@ describe("holdout", () => {
       "needs one number in each row, but `x` has shape [30, 2]",
     );
     expect(String(fails({ stratify: "id" }, numbered(30)))).toContain("`id` has 30 different values in 30 rows");
-    expect(String(fails({}, [{ x: 1 }]))).toContain("it splits arrays by name such as { x, y }, got");
+    expect(String(fails({}, [{ x: 1 }]))).toContain("it splits a Table, or arrays by name such as { x, y }, got");
   });
 });
 

@@ -1,10 +1,12 @@
 // The built-in splits: holdout, kFold, leaveOneOut and byTime.
 import { component } from "../core/component.ts";
 import { DataError, OptionError } from "../core/errors.ts";
-import { is } from "../core/options.ts";
+import { type Check, is } from "../core/options.ts";
 import type { Rows } from "../data/indexed.ts";
+import { dateOf } from "../data/table/dates.ts";
+import { Table } from "../data/table/table.ts";
 import {
-  type ArraySplit,
+  type RowSplit,
   type RowParts,
   byClass,
   checkShares,
@@ -14,9 +16,8 @@ import {
   isShare,
   needRows,
   ordered,
+  presentOf,
   rowsOf,
-  timesOf,
-  valuesOf,
 } from "./split-rows.ts";
 
 /** Options of `holdout`. */
@@ -42,7 +43,7 @@ export const holdout = /* @__PURE__ */ component(
     name: "holdout",
     takes: () => ({ options: { val: isShare, test: isShare, shuffle: is.boolean, stratify: is.name } }),
   },
-  (options: HoldoutOptions = {}): ArraySplit => {
+  (options: HoldoutOptions = {}): RowSplit => {
     const { val = 0.1, test = 0.1, shuffle = true, stratify } = options;
     checkShares("holdout", val, test);
     checkStratify("holdout", shuffle, stratify);
@@ -81,7 +82,7 @@ export const kFold = /* @__PURE__ */ component(
       options: { folds: is.wholeFrom(2), test: isShare, val: isShare, shuffle: is.boolean, stratify: is.name },
     }),
   },
-  (options: KFoldOptions = {}): ArraySplit => {
+  (options: KFoldOptions = {}): RowSplit => {
     const { folds: count = 5, test = 0.1, val = 0, shuffle = true, stratify } = options;
     checkShares("kFold", val, test);
     checkStratify("kFold", shuffle, stratify);
@@ -140,12 +141,12 @@ export const leaveOneOut = /* @__PURE__ */ component(
   makeLeaveOneOut,
 );
 
-function makeLeaveOneOut(options: LeaveOneOutOptions): ArraySplit {
+function makeLeaveOneOut(options: LeaveOneOutOptions): RowSplit {
   const { by, time, val = true } = options;
   const least = val ? 3 : 2;
   return (data, seed) => {
     const rows = rowsOf("leaveOneOut", data);
-    const groupOf = valuesOf("leaveOneOut", "by", rows, by);
+    const groupOf = presentOf("leaveOneOut", "by", rows, by);
     const groups = new Map<number, number[]>();
     for (const row of inTime()) {
       const group = groups.get(groupOf[row]!);
@@ -171,46 +172,57 @@ function makeLeaveOneOut(options: LeaveOneOutOptions): ArraySplit {
     function inTime(): number[] {
       const order = ordered(rows.count, time === undefined, seed);
       if (time === undefined) return order;
-      const times = timesOf("leaveOneOut", "time", rows, time);
+      const times = presentOf("leaveOneOut", "time", rows, time);
       return order.sort((a, b) => times[a]! - times[b]!);
     }
   };
 }
 
+const isDate: Check = {
+  expected: "an ISO 8601 date",
+  schema: { type: "string" },
+  test: (value) => typeof value === "string" && !Number.isNaN(dateOf(value)),
+};
+
+const isTime = /* @__PURE__ */ is.or(is.finite, isDate);
+
 /** Options of `byTime`. */
 export interface ByTimeOptions {
-  /** The field with the time of each row, in any unit. */
+  /** The field with the time of each row: a column of dates, or numbers in any unit. */
   readonly field: string;
   /** Share of the rows, before those of the test, for validation while training. Default 0.1; 0 for none. */
   readonly val?: number;
   /** Share of the rows, the latest, for the final evaluation. Default 0.1; 0 for none. */
   readonly test?: number;
-  /** Instead of `val`: the time at which its rows begin. */
-  readonly valFrom?: number;
+  /** Instead of `val`: the time at which its rows begin; for a column of dates as text, such as `2024-11-01`. */
+  readonly valFrom?: number | string;
   /** Instead of `test`: the time at which its rows begin. */
-  readonly testFrom?: number;
+  readonly testFrom?: number | string;
 }
 
 /**
  * Trains on the past and evaluates on the future. Rows of the same time stay together, so shares are approximate.
  * @example
  * byTime({ field: "timestamp", val: 0.1, test: 0.1 })
- * byTime({ field: "timestamp", valFrom: Date.parse("2024-11-01") / 1000, testFrom: Date.parse("2024-12-01") / 1000 })
+ * byTime({ field: "ordered", valFrom: "2024-11-01", testFrom: "2024-12-01" })
  */
 export const byTime = /* @__PURE__ */ component(
   {
     kind: "split",
     name: "byTime",
     takes: () => ({
-      options: { field: is.name, val: isShare, test: isShare, valFrom: is.finite, testFrom: is.finite },
+      options: { field: is.name, val: isShare, test: isShare, valFrom: isTime, testFrom: isTime },
       required: ["field"],
     }),
   },
   makeByTime,
 );
 
-function makeByTime(options: ByTimeOptions): ArraySplit {
-  const { field, valFrom, testFrom } = options;
+function makeByTime(options: ByTimeOptions): RowSplit {
+  const { field } = options;
+  const [valFrom, testFrom] = [options.valFrom, options.testFrom].map((time) =>
+    typeof time === "string" ? dateOf(time) : time,
+  );
   for (const part of ["val", "test"] as const) {
     if (options[part] !== undefined && options[`${part}From`] !== undefined)
       throw new OptionError(`byTime: \`${part}\` is a share and \`${part}From\` a time: give one of them.`);
@@ -218,10 +230,13 @@ function makeByTime(options: ByTimeOptions): ArraySplit {
   const { val = valFrom === undefined ? 0.1 : 0, test = testFrom === undefined ? 0.1 : 0 } = options;
   checkShares("byTime", val, test);
   if (valFrom !== undefined && testFrom !== undefined && valFrom >= testFrom)
-    throw new OptionError(`byTime: \`valFrom\` (${valFrom}) must be before \`testFrom\` (${testFrom}).`);
+    throw new OptionError(
+      `byTime: \`valFrom\` (${options.valFrom}) must be before \`testFrom\` (${options.testFrom}).`,
+    );
   return (data) => {
+    checkDates(data, options);
     const rows = rowsOf("byTime", data);
-    const times = timesOf("byTime", "field", rows, field);
+    const times = presentOf("byTime", "field", rows, field);
     const order = ordered(rows.count, false, 0).sort((a, b) => times[a]! - times[b]!);
     const before = (cut: number): number[] => order.filter((row) => times[row]! < cut);
     const since = (cut: number): number[] => order.filter((row) => times[row]! >= cut);
@@ -240,10 +255,31 @@ function makeByTime(options: ByTimeOptions): ArraySplit {
     };
     const { count } = rows;
     if (testFrom !== undefined || test > 0)
-      needRows("byTime", "test", testFrom === undefined ? `${test}` : `from ${testFrom} on`, parts.test.length, count);
+      needRows(
+        "byTime",
+        "test",
+        testFrom === undefined ? `${test}` : `from ${options.testFrom} on`,
+        parts.test.length,
+        count,
+      );
     if (valFrom !== undefined || val > 0)
-      needRows("byTime", "val", valFrom === undefined ? `${val}` : `from ${valFrom} on`, parts.val.length, count);
+      needRows(
+        "byTime",
+        "val",
+        valFrom === undefined ? `${val}` : `from ${options.valFrom} on`,
+        parts.val.length,
+        count,
+      );
     needRows("byTime", "train", "what comes before", parts.train.length, count);
     return { main: datasetsOf(data, rows, parts) };
   };
+}
+
+/** A date as text stands for a time only where the unit is known. */
+function checkDates(data: object, { field, valFrom, testFrom }: ByTimeOptions): void {
+  const date = [valFrom, testFrom].find((time) => typeof time === "string");
+  if (date === undefined || (data instanceof Table && data.columns[field]?.type === "date")) return;
+  throw new OptionError(
+    `byTime: ${JSON.stringify(date)} is a date, but \`${field}\` is not a column of dates. Give a number in its unit.`,
+  );
 }

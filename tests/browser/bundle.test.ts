@@ -13,7 +13,7 @@ const BUDGETS: Readonly<Record<string, number>> = {
   "hookline/checkpoint": 37_000,
   "hookline/loggers": 60_000,
   "hookline/runs": 10_500,
-  "hookline/experiment": 96_000,
+  "hookline/experiment": 103_000,
   "hookline/config": 47_000,
   "hookline/jax": 330,
   "hookline/native": 36_500,

@@ -76,6 +76,7 @@ describe("every built-in component can be made", () => {
   const hook = "lrMonitor";
   const needed: Readonly<Record<string, object>> = {
     "data.csv": { file: "a.csv", columns: { a: "int32" } },
+    "data.table": { file: "a.csv" },
     "data.safetensors": { file: "a.safetensors" },
     "split.byTime": { field: "time" },
     "split.leaveOneOut": { by: "user" },

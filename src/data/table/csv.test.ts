@@ -1,7 +1,8 @@
 import { DataError } from "hookline";
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { readChunks, readTable, type ReadTableOptions } from "./read-table.ts";
+import type { ReadTableOptions } from "./read-options.ts";
+import { readChunks, readTable } from "./read-table.ts";
 import type { Table } from "./table.ts";
 
 const read = (text: string, options?: ReadTableOptions): Promise<Table> => readTable({ text }, options);

@@ -109,7 +109,7 @@ function namesOf(rows: CsvRows, settings: CsvSettings): readonly string[] {
     throw new DataError(`${source}: \`names\` has ${names.length} names, but the file has ${found.length} columns.`);
   }
   const all = names ?? found;
-  checkNames(all, source);
+  checkNames(all, settings);
   checkDeclared(all, settings);
   return all;
 }

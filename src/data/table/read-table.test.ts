@@ -7,7 +7,8 @@ import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { DataError, OptionError } from "hookline";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { readChunks, readTable, type ReadTableOptions } from "./read-table.ts";
+import type { ReadTableOptions } from "./read-options.ts";
+import { readChunks, readTable } from "./read-table.ts";
 import type { Table } from "./table.ts";
 
 let dir: string;

@@ -1,56 +1,21 @@
 // Reads files into tables: at once, or in chunks for files larger than memory.
 import { DataError, OptionError } from "../../core/errors.ts";
 import { didYouMean } from "../../core/names.ts";
-import { type Check, checkOptions, is } from "../../core/options.ts";
+import { checkOptions, is } from "../../core/options.ts";
 import { MISSING } from "./cells.ts";
-import { COLUMN_TYPES, type Schema } from "./column.ts";
 import { csvTables } from "./csv.ts";
 import { type OpenFile, openFile, type TableFile } from "./file.ts";
 import { jsonLineTables } from "./json-lines.ts";
+import {
+  FORMATS,
+  READ_TABLE_CHECKS,
+  type ReadChunksOptions,
+  type ReadTableOptions,
+  type TableFormat,
+} from "./read-options.ts";
 import type { ReadSettings } from "./schema.ts";
 import type { Table } from "./table.ts";
 import { utf8Blocks } from "./text-blocks.ts";
-
-/** The formats of tables. */
-export type TableFormat = "csv" | "tsv" | "jsonl";
-
-/** Options of `readTable`. */
-export interface ReadTableOptions {
-  /** Default: by the ending of the file's name; `csv` for a text or a stream. */
-  readonly format?: TableFormat;
-  /** Types by column. The file must have these columns. Default: types are inferred from the first rows. */
-  readonly columns?: Schema;
-  /** Columns that `columns` does not name are inferred (the default), strings, or skipped. */
-  readonly rest?: "infer" | "string" | "skip";
-  /** The number of first rows that types are inferred from. Default 10,000. */
-  readonly inferRows?: number;
-  /** CSV and TSV: cells that count as missing. Default: empty, NA, N/A, n/a, #N/A, <NA>, NaN, nan, null, NULL and None. */
-  readonly missing?: readonly string[];
-  /** CSV: what is between cells. Default `,`, and a tab in TSV. */
-  readonly separator?: string;
-  /** CSV and TSV: the first row has the names of the columns. Default true; without, they are `column1`, `column2`, … */
-  readonly header?: boolean;
-  /** CSV and TSV: names in place of those in the file. */
-  readonly names?: readonly string[];
-  /** CSV and TSV: accepts rows of any length: missing cells count as missing, additional ones are left out. Default false. */
-  readonly ragged?: boolean;
-  /** Text formats: a label of TextDecoder such as `windows-1252`. Default UTF-8, and UTF-16 where a byte order mark says so. */
-  readonly encoding?: string;
-}
-
-/** Options of `readChunks`. */
-export interface ReadChunksOptions extends ReadTableOptions {
-  /** Rows of a table; the last has the rest. Default 10,000. */
-  readonly chunkRows?: number;
-}
-
-const isColumnType = is.oneOf(...COLUMN_TYPES);
-
-const isSchema: Check = {
-  expected: `an object from columns to ${isColumnType.expected}`,
-  schema: { type: "object", additionalProperties: isColumnType.schema! },
-  test: (value) => is.object.test(value) && Object.values(value as object).every(isColumnType.test),
-};
 
 const ENDINGS: Readonly<Record<string, TableFormat>> = {
   csv: "csv",
@@ -59,22 +24,6 @@ const ENDINGS: Readonly<Record<string, TableFormat>> = {
   jsonl: "jsonl",
   ndjson: "jsonl",
 };
-
-const FORMATS: readonly TableFormat[] = ["csv", "tsv", "jsonl"];
-
-/** The checks of the options of `readTable`; a config has the same. */
-export const READ_TABLE_CHECKS = {
-  format: is.oneOf(...FORMATS),
-  columns: isSchema,
-  rest: is.oneOf("infer", "string", "skip"),
-  inferRows: is.wholeFrom(1),
-  missing: is.arrayOf(is.string),
-  separator: is.name,
-  header: is.boolean,
-  names: is.arrayOf(is.name),
-  ragged: is.boolean,
-  encoding: is.name,
-} satisfies Record<keyof ReadTableOptions, Check>;
 
 const CSV_OPTIONS = ["missing", "separator", "header", "names", "ragged"] as const;
 

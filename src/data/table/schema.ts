@@ -29,9 +29,10 @@ export function checkDeclared(names: readonly string[], { columns, source }: Rea
   );
 }
 
-/** Columns have names of their own. */
-export function checkNames(names: readonly string[], source: string): void {
-  const second = names.findIndex((name, i) => names.indexOf(name) !== i);
+/** Columns that are read have names of their own. */
+export function checkNames(names: readonly string[], settings: ReadSettings): void {
+  const { source } = settings;
+  const second = names.findIndex((name, i) => names.indexOf(name) !== i && plannedType(name, settings) !== "skip");
   if (second < 0) return;
   const name = names[second]!;
   throw new DataError(
