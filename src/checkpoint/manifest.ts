@@ -27,10 +27,10 @@ export type ManifestText =
 
 /** The text whose digest the manifest has, so that even a flipped bit in a metric is noticed. */
 export function manifestBody(manifest: Manifest): string {
-  const { name, step, epoch, reason, time, serial, runId, parent, by, metrics, files } = manifest;
+  const { name, step, epoch, reason, time, serial, runId, parent, by, hookline, metrics, files } = manifest;
   const numbers = Object.entries(metrics).map(([key, value]) => [key, numberToJson(value)] as const);
   // Undefined fields are left out.
-  const fields = { name, step, epoch, reason, time, serial, runId, parent, by };
+  const fields = { name, step, epoch, reason, time, serial, runId, parent, by, hookline };
   return JSON.stringify({ schema: SCHEMA, ...fields, metrics: Object.fromEntries(numbers), files });
 }
 
@@ -66,7 +66,7 @@ const isCount = (value: unknown): value is number => Number.isSafeInteger(value)
 
 /** The manifest, or the name of the first field that is wrong. */
 function readFields(fields: Record<string, unknown>): Manifest | string {
-  const { name, step, epoch, reason, time, serial, runId, parent, by } = fields;
+  const { name, step, epoch, reason, time, serial, runId, parent, by, hookline } = fields;
   if (!isSafeName(name)) return "name";
   if (!isCount(step)) return "step";
   if (!isCount(epoch)) return "epoch";
@@ -76,6 +76,7 @@ function readFields(fields: Record<string, unknown>): Manifest | string {
   if (typeof runId !== "string") return "runId";
   if (parent !== undefined && typeof parent !== "string") return "parent";
   if (by !== undefined && !isTexts(by)) return "by";
+  if (hookline !== undefined && typeof hookline !== "string") return "hookline";
   const metrics = readRecord(fields.metrics, (_, value) => numberFromJson(value));
   if (!metrics) return "metrics";
   const files = readRecord(fields.files, readEntry);
@@ -90,6 +91,7 @@ function readFields(fields: Record<string, unknown>): Manifest | string {
     runId,
     ...(parent !== undefined && { parent }),
     ...(by !== undefined && { by }),
+    ...(hookline !== undefined && { hookline }),
     metrics,
     files,
   };

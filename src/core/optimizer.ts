@@ -18,11 +18,11 @@ export interface GroupOptions extends Partial<GroupValues> {
   readonly name?: string;
 }
 
-/** How PyTorch's `optimizer.state_dict()` keeps an optimizer, beyond its slots and hyper-parameters. */
+/** How PyTorch's `optimizer.state_dict()` keeps an optimizer, beyond its slots and hyperparameters. */
 export interface TorchLayout {
   /** Whether the state of each parameter has a `step`. */
   readonly step: boolean;
-  /** Hyper-parameters that PyTorch needs to resume: a default might not be what the run was trained with. */
+  /** Hyperparameters that PyTorch needs to resume: a default might not be what the run was trained with. */
   readonly needs: readonly string[];
   /** Keys of a group that have no counterpart here: whatever PyTorch from 1.13 on looks up in a step. */
   readonly group: Readonly<Record<string, number | boolean | null>>;

@@ -72,7 +72,7 @@ interface PipelineContext {
 interface ModelContext extends PipelineContext {
   /** The model's name in the experiment. */
   readonly model: string;
-  /** Its hyper-parameters: what was configured, as plain data. */
+  /** Its hyperparameters: what was configured, as plain data. */
   readonly params: Readonly<Record<string, Json>>;
   readonly trained: TrainedModel;
 }

@@ -178,6 +178,8 @@ export interface CheckpointInfo {
   readonly parent?: string;
   /** The hooks that asked for it. */
   readonly by?: readonly string[];
+  /** The version of hookline that wrote it. Checkpoints of version 0.1 do not record it. */
+  readonly hookline?: string;
 }
 
 /** One file of a checkpoint in its manifest. */

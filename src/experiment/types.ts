@@ -55,7 +55,7 @@ export interface ModelPlan<D = Arrays> extends Partial<
   readonly evaluate?: (trainer: Trainer, setup: Setup<D>) => Promise<Record<string, number>>;
   /** Hooks of this model alone, after those of the experiment. */
   readonly hooks?: readonly Hook[];
-  /** Hyper-parameters as plain data, for hooks and records. */
+  /** Hyperparameters as plain data, for hooks and records. */
   readonly params?: Readonly<Record<string, Json>>;
 }
 

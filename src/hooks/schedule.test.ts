@@ -59,6 +59,12 @@ test("a class instance keeps its `this`, its fields, name, state and policy", as
   expect(counter.seen).toEqual([]);
 });
 
+test("a frozen hook can be scheduled", async () => {
+  const seen: number[] = [];
+  await fit(schedule(4, Object.freeze<Hook>({ name: "h", every: 2, onStepEnd: (ctx) => void seen.push(ctx.step) })));
+  expect(seen).toEqual([4, 8]);
+});
+
 test("nested schedules, and the hook's own `every`, must all be due", async () => {
   const seen: number[] = [];
   const hook: Hook = { name: "h", every: 2, onStepEnd: (ctx) => void seen.push(ctx.step) };

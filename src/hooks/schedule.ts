@@ -22,14 +22,8 @@ export const schedule = /* @__PURE__ */ component(
 function makeSchedule(cadence: Cadence, hook: Hook): Hook {
   checkCadence("schedule", cadence);
   const own = hook.every === undefined ? [] : [hook.every].flat();
-  return Object.defineProperty(
-    wrapHook(hook, (method) => method),
-    "every",
-    { value: [...own, cadence], enumerable: true, configurable: true },
-  );
+  return wrapHook(hook, (method) => method, { every: [...own, cadence] });
 }
-
-type Properties = Record<string, unknown>;
 
 /** The properties of the hook and of its classes. */
 function propertyNames(hook: object): Set<string> {
@@ -41,31 +35,30 @@ function propertyNames(hook: object): Set<string> {
 }
 
 /**
- * The same hook, with `around` applied to each of its event methods. Methods are bound to the hook, so that a class
- * instance keeps its `this` and its private fields.
+ * The same hook, with `around` applied to each of its event methods and with other `settings`. Everything else is read
+ * from the hook and written to it, and methods are bound to it, so that a class instance keeps its `this` and its private
+ * fields.
  */
 export function wrapHook(
   hook: Hook,
   around: (method: (ctx: never) => unknown, event: string) => (ctx: never) => unknown,
+  settings: Partial<Hook> = {},
 ): Hook {
-  const inner = hook as unknown as Properties;
-  const outer: Properties = {};
+  const inner = hook as unknown as Readonly<Record<string, unknown>>;
+  const own = new Map<string | symbol, unknown>(Object.entries(settings));
   for (const key of propertyNames(hook)) {
-    const value = inner[key];
-    if (typeof value !== "function") {
-      // Read through: a hook may change its fields.
-      Object.defineProperty(outer, key, {
-        enumerable: true,
-        configurable: true,
-        get: () => inner[key],
-        set(next: unknown) {
-          inner[key] = next;
-        },
-      });
-      continue;
-    }
-    const bound = value.bind(hook) as (ctx: never) => unknown;
-    outer[key] = /^on[A-Z]/.test(key) ? around(bound, key[2]!.toLowerCase() + key.slice(3)) : bound;
+    const method = inner[key];
+    if (typeof method !== "function" || !/^on[A-Z]/.test(key)) continue;
+    const bound = method.bind(hook) as (ctx: never) => unknown;
+    own.set(key, around(bound, key[2]!.toLowerCase() + key.slice(3)));
   }
-  return outer as unknown as Hook;
+  // Around an empty object, since a proxy must show the fields of a frozen hook as they are.
+  return new Proxy(Object.create(hook) as Hook, {
+    get(_, key) {
+      if (own.has(key)) return own.get(key);
+      const value: unknown = Reflect.get(hook, key);
+      return typeof value === "function" ? (value.bind(hook) as unknown) : value;
+    },
+    set: (_, key, value) => Reflect.set(hook, key, value),
+  });
 }

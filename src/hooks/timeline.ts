@@ -131,7 +131,7 @@ type Stream = ReturnType<Fs["createWriteStream"]>;
 const END = "\n]\n";
 /** Events are written in pieces of this many characters, or after this time. */
 const PIECE = 64 * 1024;
-const LONGEST_WAIT_MS = 1000;
+const FLUSH_AFTER_MS = 1000;
 /** How many bytes may be buffered before the run waits for the disk. */
 const MOST_BEHIND = 1024 * 1024;
 
@@ -193,7 +193,7 @@ class TraceFile {
   /** Writes what is due; a promise when the disk is behind, so that memory stays bounded. Throws earlier errors. */
   settle(): void | Promise<void> {
     if (this.#error) throw this.#error;
-    if (this.#size < PIECE && performance.now() - this.#flushedAt < LONGEST_WAIT_MS) return undefined;
+    if (this.#size < PIECE && performance.now() - this.#flushedAt < FLUSH_AFTER_MS) return undefined;
     return this.#flush();
   }
 

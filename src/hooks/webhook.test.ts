@@ -322,6 +322,8 @@ describe("options", () => {
     [{ url, tmeout: 5 }, /unknown option `tmeout`. Did you mean `timeout`\?/],
     [{ url, on: ["bestModle"] }, /Did you mean `bestModel`\?/],
     [{ url, on: ["stepEnd"] }, /Expected `on` to name trainBegin/],
+    [{ url, on: ["afterSave"] }, /Expected `on` to name trainBegin/],
+    [{ url, on: ["dataRead"] }, /Expected `on` to name trainBegin/],
     [{ url, mode: "best" }, /Expected `mode` to be one of/],
     [{ url, headers: { a: 1 } }, /Expected `headers` to be an object of strings/],
   ])("%o is an error", (options, message) => {

@@ -1,7 +1,7 @@
 // webhook: sends notices about the run to a web service such as Slack, in the background.
 import type { ContextOf } from "../core/context.ts";
 import { OptionError } from "../core/errors.ts";
-import type { CustomEvents, EventName } from "../core/events.ts";
+import { type CustomEvents, levelOf } from "../core/events.ts";
 import type { Hook } from "../core/hook.ts";
 import { directionOf, monitorValue, unknownMonitor, nearest } from "../core/names.ts";
 import { component } from "../core/component.ts";
@@ -187,35 +187,13 @@ const isKnown = (event: string): boolean => event === "bestModel" || (EVENTS as 
 
 const methodName = (event: string): string => `on${event[0]!.toUpperCase()}${event.slice(1)}`;
 
-/** Events of the loop at which a notice would come with every step, or tell nothing. */
-const NOT_HERE = new Set<EventName>([
-  "init",
-  "close",
-  "epochBegin",
-  "stepBegin",
-  "stepEnd",
-  "log",
-  "beforeFetch",
-  "batchBegin",
-  "batchEnd",
-  "beforeForward",
-  "afterForward",
-  "beforeBackward",
-  "afterBackward",
-  "beforeOptimizerStep",
-  "gradientClip",
-  "afterOptimizerStep",
-  "evalBegin",
-  "evalBatchBegin",
-  "evalBatchEnd",
-]);
-
 function checkEvents(on: readonly string[]): void {
   for (const event of on) {
     if (isKnown(event)) continue;
     // The registry reports other misspelled events; `bestModel` is not an event, so it cannot.
     const meant = nearest(event, ["bestModel"]);
-    if (meant === undefined && !NOT_HERE.has(event as EventName)) continue;
+    // At other events of hookline a notice would come with every step, or tell nothing.
+    if (meant === undefined && levelOf(event) === "custom") continue;
     const hint = meant === undefined ? "" : ` Did you mean \`${meant}\`?`;
     throw new OptionError(
       `webhook: Expected \`on\` to name ${EVENTS.join(", ")}, bestModel or custom events, got ${show(event)}.${hint}`,

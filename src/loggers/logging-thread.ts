@@ -34,7 +34,7 @@ const IDLE_MS = 5000;
 /** Batches that may be on their way; with more, training waits for the thread. */
 const MOST_BATCHES = 256;
 /** Milliseconds that training waits for a thread that does not answer, because its disk hangs, say. */
-const LONGEST_WAIT = 10_000;
+const THREAD_TIMEOUT_MS = 10_000;
 
 export class LoggingThread {
   readonly #cells = new Int32Array(new SharedArrayBuffer(8));
@@ -87,7 +87,7 @@ export class LoggingThread {
   flushSync(backend: number, batch: RecordBatch): void {
     Atomics.store(this.#cells, FLUSHED, FLUSH.pending);
     this.#thread.send({ backend, batch, call: { method: "flush", isSync: true } }, this.#transfer(batch));
-    Atomics.wait(this.#cells, FLUSHED, FLUSH.pending, LONGEST_WAIT);
+    Atomics.wait(this.#cells, FLUSHED, FLUSH.pending, THREAD_TIMEOUT_MS);
     const outcome = Atomics.load(this.#cells, FLUSHED);
     if (outcome === FLUSH.pending) throw new HooklineError("what was logged could not be written in time.");
     if (outcome === FLUSH.failed) throw new HooklineError("what was logged could not be written.");
@@ -99,7 +99,7 @@ export class LoggingThread {
     this.#batches = (this.#batches + 1) | 0;
     const taken = Atomics.load(this.#cells, TAKEN);
     const isFull = ((this.#batches - taken) | 0) > MOST_BATCHES;
-    if (isFull && !this.hasEnded) Atomics.wait(this.#cells, TAKEN, taken, LONGEST_WAIT);
+    if (isFull && !this.hasEnded) Atomics.wait(this.#cells, TAKEN, taken, THREAD_TIMEOUT_MS);
     return [batch.numbers.buffer as ArrayBuffer];
   }
 }

@@ -31,7 +31,7 @@ export function retryAfterMs(header: string | null | undefined, now = Date.now()
 }
 
 /** No wait is longer than this many milliseconds, whatever the server asks for. */
-const LONGEST_WAIT = 60_000;
+const LONGEST_RETRY_WAIT = 60_000;
 
 /**
  * Milliseconds to wait after the failed attempt number `attempt` (from 0): what the server asks for, or `backoff` doubled
@@ -39,7 +39,7 @@ const LONGEST_WAIT = 60_000;
  */
 export function retryWait(error: SendError, attempt: number, backoff: number): number {
   const jittered = backoff * 2 ** Math.min(attempt, 20) * (0.5 + Math.random() / 2);
-  return Math.min(error.wait ?? jittered, LONGEST_WAIT);
+  return Math.min(error.wait ?? jittered, LONGEST_RETRY_WAIT);
 }
 
 /** Resolves after `ms` milliseconds, or as soon as `signal` is aborted. */

@@ -134,7 +134,7 @@ function withShortPath<T>(dir: string, token: string, use: (path: string) => T):
 }
 
 const ANSWERS: readonly Liveness[] = ["unknown", "alive", "dead"];
-const LONGEST_WAIT_MS = 10_000;
+const PROBE_TIMEOUT_MS = 10_000;
 
 /** A stopped process accepts connections too: the kernel does so for it. A full queue (EAGAIN) has an owner. */
 const PROBE = `const builtin = process.getBuiltinModule;
@@ -151,7 +151,7 @@ function probe(path: string): Liveness {
   const { Worker } = builtin(OWNER, "node:worker_threads");
   const worker = new Worker(PROBE, { eval: true, execArgv: [], workerData: { path, cell } });
   worker.on("error", () => undefined);
-  Atomics.wait(cell, 0, 0, LONGEST_WAIT_MS);
+  Atomics.wait(cell, 0, 0, PROBE_TIMEOUT_MS);
   void worker.terminate();
   return ANSWERS[Atomics.load(cell, 0)] ?? "unknown";
 }

@@ -35,7 +35,7 @@ describe.skipIf(!present)("full checkpoints from and for PyTorch", () => {
     expect(output).toMatch(/all good\n$/);
   });
 
-  it("give the hyper-parameters of each group, the count of updates and the slots", () => {
+  it("give the hyperparameters of each group, the count of updates and the slots", () => {
     const file = readFileSync(join(folder, "theirs", "adamw-groups.pt"));
     const groups = ["weight", "bias"].map((kind) => [0, 2, 4].map((layer) => `${layer}.${kind}`));
     const { optimizers, step, epoch } = decodeTorchCheckpoint(file, "adamw-groups.pt", { paramNames: groups });

@@ -75,9 +75,10 @@ test("only engines, models and programs compute with jax-js", () => {
 // What a user can write, a built-in can, and nothing else: then whatever a built-in does, a user's hook can do too.
 test("built-in hooks use only the public surface", () => {
   const open = new Set(Object.values(ENTRIES).flatMap(exportsOf));
-  // Describing themselves, checking options, choosing names, printing, drawing, sending, naming the process and Node's own modules are no power over the run.
+  // Describing themselves, knowing the events, checking options, choosing names, printing, drawing, sending, naming the process and Node's own modules are no power over the run.
   const helpers = [
     "src/core/component.ts",
+    "src/core/events.ts",
     "src/core/options.ts",
     "src/core/maybe.ts",
     "src/core/loop/counters.ts",

@@ -6,6 +6,7 @@ import { promisify } from "node:util";
 import { beforeAll, describe, expect, test } from "vitest";
 import manifest from "../../package.json" with { type: "json" };
 import { EVENTS } from "../../src/core/events.ts";
+import { VERSION } from "../../src/core/version.ts";
 import { PIPELINE_EVENTS, TUNE_EVENTS } from "../../src/core/outer-events.ts";
 import { ENTRIES } from "../support/bundle.ts";
 import { exportsOf, root } from "../support/sources.ts";
@@ -46,6 +47,10 @@ test("each entry has declarations for new compilers and for old ones", () => {
     expect(entry["types@<5.8"], name).toBe(entry.types.replace("./dist/", "./dist/types-5.6/"));
     expect(existsSync(join(root, entry["types@<5.8"])), name).toBe(true);
   }
+});
+
+test("the version that checkpoints record is the package's", () => {
+  expect(VERSION).toBe(manifest.version);
 });
 
 test("package.json exports the entries and no more", () => {

@@ -93,7 +93,23 @@ test("when the program that failed took the parameters with it, the error says t
   expect(error.hookErrors).toEqual([expect.any(CheckpointError)]);
   expect(error.hookErrors[0]!.message).toContain("there is no emergency checkpoint of step 2");
   expect(warnings.join()).toContain("there is no emergency checkpoint");
+  expect(warnings.join()).toContain("The failed step may have destroyed the parameters.");
   expect(await store.list()).toEqual([]);
+});
+
+test("when a hook's state is the cause, the error names the hook and blames no program", async () => {
+  const stateless: Hook = {
+    ...atEnd,
+    state() {
+      throw new Error("no state");
+    },
+  };
+  const hooks = [stateless, failing("stepEnd", ({ step }) => step === 2)];
+  const trainer = tinyTrainer({ hooks, store: memoryStore(), warn: () => undefined });
+  const error = (await trainer.fit().catch((thrown: unknown) => thrown)) as Error & { hookErrors: Error[] };
+  const [{ message }] = error.hookErrors as [Error];
+  expect(message).toMatch(/there is no emergency checkpoint of step 2: .*`atEnd`.*no state.*Earlier checkpoints/);
+  expect(message).not.toContain("parameters");
 });
 
 test("a failure in the first step leaves no checkpoint: a mended model starts from its beginning", async () => {

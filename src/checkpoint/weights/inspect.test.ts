@@ -198,6 +198,12 @@ metrics: eval/loss 0.25
   exp_avg/0.weight       F32   [20, 30]  2.40 kB`);
 });
 
+test("the version that wrote a checkpoint is shown where it is recorded", async () => {
+  const info = await inspectCheckpoint(run);
+  expect(info).not.toHaveProperty("hookline");
+  expect(describeCheckpoint({ ...info, hookline: "1.2.3" })).toContain("2025-01-02T00:00:00.000Z, by hookline 1.2.3\n");
+});
+
 test("what is printed cannot steer a terminal", async () => {
   const name = `\u001b[2J\u202e${"x".repeat(500)}`;
   writeFileSync(`${home}/steer.safetensors`, encodeSafetensors({ [name]: zeros(1) }));

@@ -17,7 +17,7 @@ export interface InspectOptions {
 
 /** What `inspectCheckpoint` found. */
 export interface InspectedCheckpoint extends Partial<
-  Pick<CheckpointInfo, "step" | "epoch" | "reason" | "metrics" | "time">
+  Pick<CheckpointInfo, "step" | "epoch" | "reason" | "metrics" | "time" | "hookline">
 > {
   /** What was inspected: of a run, its newest intact checkpoint. */
   readonly path: string;
@@ -96,8 +96,8 @@ async function inspectFolder(dir: string, digests: boolean): Promise<InspectedCh
     const found = await known.catch(() => contentsOf({ path: join(dir, name), ...format }));
     if (found) contents.push([name, found]);
   }
-  const { step, epoch, reason, metrics, time } = manifest ?? {};
-  const about = manifest && { step, epoch, reason, metrics, time };
+  const { step, epoch, reason, metrics, time, hookline } = manifest ?? {};
+  const about = manifest && { step, epoch, reason, metrics, time, ...(hookline !== undefined && { hookline }) };
   return { ...report(dir, "checkpoint", files, contents, problems), ...(about as object) };
 }
 
@@ -229,7 +229,8 @@ export function describeCheckpoint(info: InspectedCheckpoint): string {
   if (info.step !== undefined) {
     // People count epochs from 1.
     const when = info.time === undefined ? "" : `, ${new Date(info.time).toISOString()}`;
-    lines.push(`step ${info.step}, epoch ${info.epoch! + 1}, saved for ${info.reason}${when}`);
+    const by = info.hookline === undefined ? "" : `, by hookline ${info.hookline}`;
+    lines.push(`step ${info.step}, epoch ${info.epoch! + 1}, saved for ${info.reason}${when}${by}`);
   }
   const metrics = Object.entries(info.metrics ?? {}).map(([name, value]) => `${name} ${brief(value)}`);
   if (metrics.length > 0) lines.push(`metrics: ${metrics.join(", ")}`);

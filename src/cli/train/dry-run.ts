@@ -87,7 +87,7 @@ export function describePlan({ name, config, runDir, models, ...rest }: Plan): s
   for (const { name: model, params, parameters, batches, metrics, hooks } of models) {
     lines.push("", `${model}:`);
     lines.push(
-      "  hyper-parameters:",
+      "  hyperparameters:",
       ...Object.entries(params).map(([key, value]) => `    ${key}: ${JSON.stringify(value)}`),
     );
     lines.push("  parameters:", indent(parameters));

@@ -3,7 +3,7 @@ import { fakeRegistry } from "../../../tests/support/fake-run.ts";
 import { HookError, HooklineError, HookRegistrationError } from "../errors.ts";
 import type { Hook } from "../hook.ts";
 import type { HookRegistry } from "./registry.ts";
-import { HookTimes } from "./registry.ts";
+import { addFunction, HookTimes } from "./registry.ts";
 
 const listed = (hooks: HookRegistry): string[] => hooks.list().map(({ name }) => name);
 
@@ -352,6 +352,17 @@ test("over budget is the mean call of one event, not a single slow one", () => {
   times.add("a", "log", 5, 1);
   times.add("free", "log", 100, 1);
   expect(times.report(new Map([["a", 2]])).overBudget).toEqual([{ hook: "a", event: "log", budget: 2, msPerCall: 5 }]);
+});
+
+test.each([
+  ["dataRead", "an experiment", "onDataRead"],
+  ["trialStart", "a study", "onTrialStart"],
+])("`on` refuses %s, which no trainer fires", (event, owner, method) => {
+  const { hooks } = fakeRegistry();
+  expect(() => addFunction(hooks, event, () => undefined)).toThrow(
+    `on("${event}"): it is an event of ${owner}, and a trainer never fires it. Give ${owner} a hook with \`${method}\`.`,
+  );
+  expect(listed(hooks)).toEqual([]);
 });
 
 test("a report is a copy", () => {

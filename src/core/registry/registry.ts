@@ -332,6 +332,13 @@ export function addFunction(hooks: HookRegistry, event: string, ...rest: OnArgum
       `on("${event}"): Expected a function of the context as the last argument, got ${show(fn)}`,
     );
   }
+  const level = levelOf(event);
+  if (level === "pipeline" || level === "tune") {
+    const owner = level === "pipeline" ? "an experiment" : "a study";
+    throw new HookRegistrationError(
+      `on("${event}"): it is an event of ${owner}, and a trainer never fires it. Give ${owner} a hook with \`${methodOf(event)}\`.`,
+    );
+  }
   const method = { [methodOf(event)]: fn };
   // The registry's error names the nearest event.
   if (!allEvents().includes(event)) return hooks.add({ name: `on ${event}`, ...method });

@@ -200,7 +200,7 @@ function nameMetrics(config: unknown): (made: unknown) => unknown {
   return (made) => Object.fromEntries((made as readonly Metric[]).map((metric, i) => [names[i]!, metric]));
 }
 
-/** Keys that are not hyper-parameters of a model: they belong to the experiment, or say how a run is observed. */
+/** Keys that are not hyperparameters of a model: they belong to the experiment, or say how a run is observed. */
 const NOT_OF_A_MODEL: ReadonlySet<string> = new Set([
   "$schema",
   "extends",
@@ -213,7 +213,7 @@ const NOT_OF_A_MODEL: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * The hyper-parameters of a model as plain data, with environment variables as they are written.
+ * The hyperparameters of a model as plain data, with environment variables as they are written.
  * @param own the part of the config for this model, where there are several
  */
 function paramsOf(raw: Config, own: Config = {}): Readonly<Record<string, Json>> {

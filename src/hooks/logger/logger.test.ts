@@ -212,7 +212,7 @@ describe("the run", () => {
     for (const secret of ["value-of-a-secret-token", "abcdefgh12345", "me:pw"]) expect(told).not.toContain(secret);
   });
 
-  it("has a name, its options as hyper-parameters, and facts", async () => {
+  it("has a name, its options as hyperparameters, and facts", async () => {
     const backend = recording();
     await run(backend, {}, { runDir: "/tmp/hookline-runs/digits/", seed: 3, accumulate: 2 });
     expect(backend.runs).toMatchObject([

@@ -26,7 +26,7 @@ export interface LoggerOptions {
   readonly prefix?: string;
   /** What the run is called. Default: the last part of `runDir`. */
   readonly run?: string;
-  /** Values to be shown as hyper-parameters, or the names of those to be taken; default: the trainer's plain options and the optimizers' rates. */
+  /** Values to be shown as hyperparameters, or the names of those to be taken; default: the trainer's plain options and the optimizers' rates. */
   readonly hparams?: Readonly<Record<string, Json>> | readonly string[];
 }
 

@@ -45,7 +45,7 @@ export function plainOptions(config: object): Record<string, Json> {
   return Object.fromEntries(plain);
 }
 
-/** The hyper-parameters that the user gave or named; all of them by default. */
+/** The hyperparameters that the user gave or named; all of them by default. */
 export function hparamsOf(
   around: Around,
   wanted: Readonly<Record<string, Json>> | readonly string[] | undefined,
@@ -55,9 +55,7 @@ export function hparamsOf(
   if (!Array.isArray(wanted)) return wanted as Record<string, Json>;
   const missing = (wanted as readonly string[]).find((key) => !Object.hasOwn(all, key));
   if (missing !== undefined)
-    throw new OptionError(
-      `logger: there is no hyper-parameter \`${missing}\`.${didYouMean(missing, Object.keys(all))}`,
-    );
+    throw new OptionError(`logger: there is no hyperparameter \`${missing}\`.${didYouMean(missing, Object.keys(all))}`);
   return Object.fromEntries((wanted as readonly string[]).map((key) => [key, all[key]!]));
 }
 

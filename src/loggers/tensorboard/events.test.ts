@@ -43,7 +43,7 @@ it("encodes an image", () => {
   );
 });
 
-// Hyper-parameters byte for byte as TensorBoard's own protocol buffers encode them (tensorboard 2.21), and odd values.
+// Hyperparameters byte for byte as TensorBoard's own protocol buffers encode them (tensorboard 2.21), and odd values.
 
 it("encodes a session's start and end", () => {
   expect(hex(sessionStartInfo(moment, { lr: 0.5 }))).toBe(

@@ -1,4 +1,4 @@
-// TensorBoard's events as protocol buffers: media, hyper-parameters, and scalars, which are many and written in place.
+// TensorBoard's events as protocol buffers: media, hyperparameters, and scalars, which are many and written in place.
 // The field numbers are those of tensorboard/compat/proto: event, summary, tensor, tensor_shape, types.
 import type { HistogramMedia, ImageMedia } from "../../core/media.ts";
 import { blob, concat, double, message, putVarint, string, uint, varintSize } from "../../core/protobuf.ts";
@@ -71,7 +71,7 @@ export function imageEvent(moment: Moment, tag: string, image: ImageMedia, png: 
 const pluginEvent = (moment: Moment, tag: string, plugin: string, content: Uint8Array): Uint8Array =>
   summary(moment, tag, tensor(DT_FLOAT, [0], new Uint8Array()), metadata(plugin, content));
 
-// For TensorBoard's HPARAMS tab: hyper-parameters, the start of a run, and its end. No experiment is written: TensorBoard
+// For TensorBoard's HPARAMS tab: hyperparameters, the start of a run, and its end. No experiment is written: TensorBoard
 // would use the first one for all runs and hide what only others have.
 
 const PLUGIN = "hparams";

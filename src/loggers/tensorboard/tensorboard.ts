@@ -1,4 +1,4 @@
-// Event files for TensorBoard: scalars, histograms, texts, images and hyper-parameters.
+// Event files for TensorBoard: scalars, histograms, texts, images and hyperparameters.
 import { component } from "../../core/component.ts";
 import { OptionError } from "../../core/errors.ts";
 import type { ImageMedia } from "../../core/media.ts";

@@ -1,8 +1,9 @@
 // Saves a run while it trains: takes a snapshot between two steps, and writes one snapshot at a time in the background.
-import { attach, CheckpointError, HookError, isLockLost } from "../../core/errors.ts";
+import { attach, CheckpointError, HookError, HooklineError, isLockLost } from "../../core/errors.ts";
 import type { BuiltinEvent } from "../../core/events.ts";
 import { checkName } from "../../core/safe-name.ts";
 import { currentPlatform } from "../../platform/platform.ts";
+import { VERSION } from "../../core/version.ts";
 import type { Checkpoints, FailedSave, ResumeReport, SavedCheckpoint, SaveRequest, Saving } from "../../core/saving.ts";
 import type { toFiles, toLentFiles } from "./checkpoint-files.ts";
 import type { RunCheckpoints } from "./run-checkpoints.ts";
@@ -160,10 +161,12 @@ export class Saver {
         await this.#save({ ...request, reason: "emergency" }, { position: this.#before, failure });
       await this.#settle(failure);
     } catch (error) {
+      // An error of ours says what happened; any other is the engine's, whose program may have consumed its inputs.
+      const cause = error instanceof HooklineError ? "" : "The failed step may have destroyed the parameters. ";
       const lost = new CheckpointError(
         this.#checkpoints.dir ?? "checkpoints",
         `there is no emergency checkpoint of step ${(this.#before?.clock ?? run.clock).now.step}: ${(error as Error).message}`,
-        "The program that failed had taken the parameters with it; earlier checkpoints are as they were.",
+        `${cause}Earlier checkpoints are as they were.`,
         { cause: error },
       );
       attach(failure, [lost]);
@@ -251,7 +254,16 @@ export class Saver {
       const { by, format = "safetensors", verify = false } = request;
       const { toFiles, toLentFiles, memory } = await this.#loadCode();
       const store = await this.#checkpoints.open();
-      const info = { step, epoch, reason, metrics, by, time: Date.now(), ...this.#checkpoints.nextSave() };
+      const info = {
+        step,
+        epoch,
+        reason,
+        metrics,
+        by,
+        time: Date.now(),
+        hookline: VERSION,
+        ...this.#checkpoints.nextSave(),
+      };
       // Tensors are lent to the store, not copied, if training continues meanwhile. A .pt file has checksums among its
       // bytes, so its tensors are read here anyway.
       const lends = this.#options.save === "async" && format === "safetensors" && store.saveLent;

@@ -107,7 +107,7 @@ describe("written", () => {
   });
 
   it.each<[string, TorchOptimizer, string]>([
-    ["a hyper-parameter is missing", { ...sgd, kind: "adam" }, 'a group lacks "betas", which adam has'],
+    ["a hyperparameter is missing", { ...sgd, kind: "adam" }, 'a group lacks "betas", which adam has'],
     ["a slot is of no parameter", { ...sgd, slots: { "exp_avg/9.weight": floats([2]) } }, '"exp_avg/9.weight" is no'],
     ["a shape is wrong", { ...sgd, slots: { "exp_avg/0.bias": floats([3]) } }, "its exp_avg has shape [3], and"],
   ])("are refused when %s", (_name, optimizer, says) => {
