@@ -24,3 +24,12 @@ export const BENCHMARKS: Readonly<Record<string, () => Promise<Benchmark>>> = {
   tune: () => import("./tune.ts"),
   recommender: () => import("./recommender.ts"),
 };
+
+/** Those that measure single steps and calls: they run compiled, as a user's program does. */
+export const COMPILED: ReadonlySet<string> = new Set([
+  "dispatch",
+  "overhead",
+  "lenet",
+  "gradient-monitor",
+  "nan-guard",
+]);

@@ -1,7 +1,10 @@
 // One benchmark in a process of its own: it never runs in code that another has warmed up with its own types, and one
 // that fails leaves the others alone.
 import { fork } from "node:child_process";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { compileInto } from "../../tests/support/compile.ts";
+import { COMPILED } from "../benchmarks.ts";
 import type { Report } from "./report.ts";
 
 export interface Result {
@@ -31,11 +34,26 @@ function progress(line: string): () => void {
   };
 }
 
+const CHILD = fileURLToPath(new URL("./child.ts", import.meta.url));
+const FOLDER = fileURLToPath(new URL("../.compiled", import.meta.url));
+let compiled = "";
+
+/** The program that runs benchmarks, compiled when the first of them needs it. */
+function compiledChild(): string {
+  if (compiled === "") compileInto(FOLDER, ["bench"]);
+  return (compiled = join(FOLDER, "bench/lib/child.js"));
+}
+
+function start(name: string, flags: readonly string[]): ReturnType<typeof fork> {
+  const args = [name, ...flags];
+  return COMPILED.has(name) ? fork(compiledChild(), args, { execArgv: [] }) : fork(CHILD, args);
+}
+
 export async function measure(name: string, flags: readonly string[], line: string): Promise<Result> {
   const begun = performance.now();
   const done = progress(line);
   const answer = await new Promise<Answer>((resolve) => {
-    const child = fork(fileURLToPath(new URL("./child.ts", import.meta.url)), [name, ...flags]);
+    const child = start(name, flags);
     let heard: Answer | undefined;
     child.on("message", (message) => (heard = message as Answer));
     child.on("close", (code, signal) => resolve(heard ?? { failed: `its process ended with ${signal ?? code}` }));
