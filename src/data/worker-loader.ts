@@ -2,6 +2,7 @@
 import { OptionError } from "../core/errors.ts";
 import type { Loader } from "../core/model.ts";
 import { checkOptions, is, show } from "../core/options.ts";
+import { builtin } from "../platform/builtin.ts";
 
 /** Options of `workerLoader`. */
 export interface WorkerLoaderOptions {
@@ -25,6 +26,8 @@ export async function workerLoader(module: URL, options: WorkerLoaderOptions = {
     );
   }
   const { workers = 1, prefetch = 2 * workers } = options;
+  builtin("workerLoader", "node:worker_threads");
+  // Only for Node: package.json ("browser") leaves it out of browsers' bundles.
   const { openThreadedLoader } = await import("./threaded-loader.ts");
   return openThreadedLoader(module, workers, prefetch);
 }

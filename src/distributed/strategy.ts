@@ -3,7 +3,7 @@ import type { MaybePromise } from "../core/model.ts";
 import { OptionError } from "../core/errors.ts";
 import { show } from "../core/options.ts";
 import { didYouMean } from "../core/names.ts";
-import { builtinOrNone } from "../platform/builtin.ts";
+import { builtin, builtinOrNone } from "../platform/builtin.ts";
 import { launchedSize, type Environment } from "./environment.ts";
 
 export type ReduceOp = "sum" | "min" | "max";
@@ -66,7 +66,8 @@ export function checkStrategy(strategy: unknown): void {
 export async function openStrategy(choice: StrategyName | Strategy, options: StrategyOptions = {}): Promise<Strategy> {
   if (typeof choice === "object") return choice;
   if (choice === "single" || (choice === "auto" && !startedByLauncher())) return single;
-  // Loaded when it is used: browsers never download it.
+  builtin('Strategy "mpi"', "node:process");
+  // Only for Node: package.json ("browser") leaves it out of browsers' bundles.
   const { openMpi } = await import("./mpi.ts");
   return openMpi(options);
 }

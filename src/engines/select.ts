@@ -39,7 +39,7 @@ async function create(name: Exclude<EngineName, "auto">, warn?: Warn): Promise<E
   if (typeof (globalThis as { process?: { getBuiltinModule?: unknown } }).process?.getBuiltinModule !== "function") {
     throw new EngineError(`Engine "native" runs in Node. Use engine: "auto", "wasm" or "webgpu" here.`);
   }
-  // Loaded when it is used: browsers never download it.
+  // Only for Node: package.json ("browser") leaves it out of browsers' bundles.
   const { NativeEngine } = await import("./native/native-engine.ts");
   return new NativeEngine(warn ? { warn } : {});
 }

@@ -3,6 +3,7 @@ import { execFileSync, spawnSync } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
+import { build } from "esbuild";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { installHookline, type Installed } from "../cli/installed.ts";
 import { ENTRIES } from "../support/bundle.ts";
@@ -78,4 +79,28 @@ test("what TypeScript 5.6 makes of it, with require(), trains in Node", () => {
 
 test.each(Object.entries(ENTRIES))("%s brings the names that its declarations need", (_, barrel) => {
   expect(importsOf(barrel).map(({ from }) => from)).toContain("src/core/ambient.ts");
+});
+
+test("a browser's worker holds no native, MPI or BullMQ code, and stays within its budget", async () => {
+  const all = `${PROGRAM}result.then(postMessage);`;
+  const dir = installed.project({ "all.ts": all, "trainer.ts": all.replaceAll(/^export \* as .*$/gm, "") });
+  const { metafile } = await build({
+    entryPoints: [join(dir, "all.ts"), join(dir, "trainer.ts")],
+    outdir: dir,
+    write: false,
+    bundle: true,
+    minify: true,
+    metafile: true,
+    format: "esm",
+    platform: "browser",
+    target: "es2022",
+    // Parsers of config files, which are read in Node.
+    external: ["yaml", "smol-toml", "jiti", "node:*"],
+  });
+  const outputs = Object.values(metafile.outputs);
+  const held = outputs.flatMap(({ inputs }) => Object.keys(inputs).filter((file) => inputs[file]!.bytesInOutput > 100));
+  expect(held.filter((file) => /native-engine|distributed\/mpi|libmpi|bullmq\/(?!.*\.ts)/.test(file))).toEqual([]);
+  // In one file, as Vite's workers are unless `worker.format` is "es". jax-js is half of it.
+  const trainer = outputs.find(({ entryPoint }) => entryPoint?.endsWith("trainer.ts"))!;
+  expect(trainer.bytes, `${trainer.bytes} bytes`).toBeLessThan(670_000);
 });

@@ -1,6 +1,7 @@
 // bullmq: trials run on any number of machines, by workers that take them from a queue in Redis.
 import { component } from "../../core/component.ts";
 import { checkOptions, is, type Check } from "../../core/options.ts";
+import { builtin } from "../../platform/builtin.ts";
 import type { StudyQueue } from "./bullmq/study-queue.ts";
 import { type Runner, checkPortable } from "./runner.ts";
 
@@ -60,8 +61,10 @@ export const bullmq = /* @__PURE__ */ component(
       ...(directory !== undefined && { directory }),
       async open(study) {
         const trial = checkPortable("bullmq", study);
+        const { cwd } = builtin('Runner "bullmq"', "node:process");
+        // Only for Node: package.json ("browser") leaves it out of browsers' bundles.
         const { openStudyQueue } = await import("./bullmq/study-queue.ts");
-        const place = directory ?? process.cwd();
+        const place = directory ?? cwd();
         const shared = { redis, allowVolatile, key: key ?? keyOfEnvironment() };
         queue = await openStudyQueue({ ...shared, lockMs: lock * 1000, directory: place, trial, study });
       },
