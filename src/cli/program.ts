@@ -27,8 +27,12 @@ const COMMANDS: Readonly<Record<string, Listed>> = {
   },
   eval: { summary: "Evaluates a model of a run.", load: () => import("./eval.ts") },
   predict: {
-    summary: "Runs inference: writes a model's outputs for all samples of a part of the data.",
-    load: () => import("./predict.ts"),
+    summary: "Runs inference: writes a model's outputs for the rows of a file, or for a part of its own data.",
+    load: () => import("./predict/predict.ts"),
+  },
+  serve: {
+    summary: "Answers predictions over HTTP, as JSON.",
+    load: () => import("./serve/serve.ts"),
   },
   inspect: {
     summary: "Shows what is in a run, a checkpoint or a file of weights, and checks that it is intact.",

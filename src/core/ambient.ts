@@ -10,6 +10,9 @@ declare global {
   interface Blob {}
   interface Response {}
   interface URL {}
+  interface Request {}
+  interface Response {}
+  interface FileSystemDirectoryHandle {}
   interface GPUBuffer {}
   interface GPUDevice {}
 }

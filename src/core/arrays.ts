@@ -78,6 +78,20 @@ export function toHostArray(value: ArrayInput, what: string): HostArray {
   return value;
 }
 
+/** At least one array, one after the other along the first dimension. */
+export function joinArrays(parts: readonly HostArray[]): HostArray {
+  const first = parts[0]!;
+  const Type = first.data.constructor as new (length: number) => TypedArray;
+  const data = new Type(parts.reduce((sum, part) => sum + part.data.length, 0));
+  let at = 0;
+  for (const part of parts) {
+    data.set(part.data, at);
+    at += part.data.length;
+  }
+  const rows = parts.reduce((sum, part) => sum + (part.shape[0] ?? 1), 0);
+  return { data, shape: [rows, ...first.shape.slice(1)] };
+}
+
 const isSound = (array: unknown): boolean => isHostArray(array) && sizeOf(array.shape) === array.data.length;
 
 /**

@@ -53,10 +53,12 @@ export async function readExported(read: ReadFile, where: string): Promise<Saved
   return { ...file, weights: toHostArrays(decodeSafetensors(bytes, path).tensors, path), from: where };
 }
 
+/** A run of an older version has no description of its model; with the model's code its weights can be used. */
 async function modelOf(runDir: string): Promise<ModelFile> {
   const file = await readModelFile(filesIn(runDir), runDir);
-  if (!file) throw noModel(runDir);
-  return file;
+  return (
+    file ?? { reason: `it has no ${FORMATS.model.file}, which comes with the first checkpoint since hookline 0.2` }
+  );
 }
 
 const noModel = (where: string): CheckpointError =>

@@ -37,23 +37,30 @@ export function visitIndices<T>(visit: NonNullable<typeof visitor>, run: () => T
   }
 }
 
+/** As int32, like the program. */
+function isInside({ count, ignoreIndex }: IndexRange, value: number): boolean {
+  const index = value | 0;
+  return (index >= 0 && index < count) || index === ignoreIndex;
+}
+
+/** The position of the first value outside the range; undefined if there is none. */
+export function firstOutside(range: IndexRange, data: ArrayLike<number>): number | undefined {
+  for (let i = 0; i < data.length; i++) if (!isInside(range, data[i]!)) return i;
+  return undefined;
+}
+
 /** A description of the first value outside the range; undefined if there is none. */
 export function outOfRange(range: PlacedRange, data: ArrayLike<number>, shape: readonly number[]): string | undefined {
-  const { count, ignoreIndex } = range;
-  let bad = 0;
-  let first = 0;
-  for (let i = 0; i < data.length; i++) {
-    // As int32, like the program.
-    const index = data[i]! | 0;
-    if ((index >= 0 && index < count) || index === ignoreIndex) continue;
-    if (bad++ === 0) first = i;
-  }
-  if (bad === 0) return undefined;
+  const first = firstOutside(range, data);
+  if (first === undefined) return undefined;
+  let bad = 1;
+  for (let i = first + 1; i < data.length; i++) if (!isInside(range, data[i]!)) bad++;
   const more = bad > 1 ? ` (and ${bad - 1} more)` : "";
   return `${range.what} ${data[first]} ${placeOf(first, shape)}${more} ${expectation(range)}`;
 }
 
-function expectation({ what, owner, count, ignoreIndex, layer }: PlacedRange): string {
+/** What the owner of the range expects, as the end of a sentence about a value. */
+export function expectation({ what, owner, count, ignoreIndex, layer }: PlacedRange): string {
   const of = layer === "" ? owner : `${owner} (layer \`${layer}\`)`;
   if (what === "id") return `is outside the table of ${of}, whose ids are 0 to ${count - 1}`;
   const ignored = ignoreIndex === undefined ? "" : `, and not its \`ignoreIndex\` (${ignoreIndex})`;

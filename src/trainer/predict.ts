@@ -1,5 +1,5 @@
 // predict(): the model's outputs over a loader, batch by batch.
-import { type HostArray, type TypedArray, isHostArray, toBatch } from "../core/arrays.ts";
+import { type HostArray, isHostArray, joinArrays, toBatch } from "../core/arrays.ts";
 import { DataError } from "../core/errors.ts";
 import { beginReplacing, type EvalLoop } from "../core/loop/evaluate.ts";
 import { fire, PREDICTION, scope } from "../core/registry/dispatch.ts";
@@ -50,19 +50,6 @@ export async function predictAll(
     await loader.close?.();
   }
   return collect ? joinOutputs(outputs) : undefined;
-}
-
-function joinArrays(parts: readonly HostArray[]): HostArray {
-  const first = parts[0]!;
-  const Type = first.data.constructor as new (length: number) => TypedArray;
-  const data = new Type(parts.reduce((sum, part) => sum + part.data.length, 0));
-  let at = 0;
-  for (const part of parts) {
-    data.set(part.data, at);
-    at += part.data.length;
-  }
-  const rows = parts.reduce((sum, part) => sum + (part.shape[0] ?? 1), 0);
-  return { data, shape: [rows, ...first.shape.slice(1)] };
 }
 
 /** The outputs of at least one batch as one: an array when the model returns one, by name when it returns several. */

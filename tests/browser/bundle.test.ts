@@ -18,6 +18,7 @@ const BUDGETS: Readonly<Record<string, number>> = {
   "hookline/jax": 330,
   "hookline/native": 36_500,
   "hookline/tune": 50_000,
+  "hookline/predict": 60_000,
   "hookline/testing": 81_000,
 };
 

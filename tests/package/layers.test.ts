@@ -50,6 +50,7 @@ const LAYERS: Readonly<Record<string, readonly string[]>> = {
   engines: ["platform", "distributed", "nn"],
   export: ["platform", "runs", "nn", "checkpoint", "engines"],
   trainer: ["platform", "runs", "nn", "optim", "data", "checkpoint", "distributed", "engines", "export"],
+  predict: ["platform", "nn", "data", "checkpoint", "engines", "export"],
 };
 
 test.each(Object.entries(LAYERS))("src/%s imports only what lies below it", (folder, below) => {

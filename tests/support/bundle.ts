@@ -18,6 +18,7 @@ export const ENTRIES: Readonly<Record<string, string>> = {
   "hookline/jax": "src/jax/index.ts",
   "hookline/native": "src/native/index.ts",
   "hookline/tune": "src/tune/index.ts",
+  "hookline/predict": "src/predict/index.ts",
   "hookline/testing": "src/testing/index.ts",
 };
 

@@ -1,0 +1,23 @@
+// hookline/predict: a trained model as a function of rows, and as a server.
+import "../core/ambient.ts";
+export { createPredictHandler } from "./http/handler.ts";
+export type { PredictHandlerOptions } from "./http/answer.ts";
+export { InputError } from "./input-error.ts";
+export { loadPredictor, type LoadPredictorOptions } from "./load-predictor.ts";
+export type { ModelInputs } from "./forward-pass.ts";
+export type { LoadProgress, PredictorSource } from "./model-source.ts";
+export type {
+  ColumnSpec,
+  InputColumns,
+  InputRow,
+  PredictCallOptions,
+  PredictedColumn,
+  PredictedValue,
+  Prediction,
+  PredictionColumns,
+  Predictor,
+  PredictorStats,
+  PredictSignature,
+  TargetSpec,
+  TensorSpec,
+} from "./types.ts";
