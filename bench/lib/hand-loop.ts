@@ -9,6 +9,7 @@ import { OptimizerSet } from "../../src/trainer/optimizers.ts";
 import { defineProblem } from "../../src/trainer/problem.ts";
 import { ControlLayout, ProgramCache } from "../../src/trainer/programs/run.ts";
 import { fusedStep } from "../../src/trainer/programs/programs.ts";
+import { RowsLayout } from "../../src/trainer/programs/rows.ts";
 import { sumsLayouts } from "../../src/trainer/programs/sums.ts";
 import type { Setup } from "./models.ts";
 
@@ -33,7 +34,7 @@ export function handLoop({ model, loss, optimizer, train: loader }: Setup, engin
     names,
     problem,
     optimizers,
-    sumsLayout,
+    { sums: sumsLayout, rows: new RowsLayout({}) },
     layout,
     { clipNorm: false, clipValue: false },
     console.warn,

@@ -10,7 +10,7 @@ import type { Activations, Diagnosis, Grads, ProbeRequest } from "./inspection.t
 import { HookTurn } from "./interventions.ts";
 import { isPromise } from "./maybe.ts";
 import { isMedia, type Media } from "./media.ts";
-import type { HostBatch, HostTensors } from "./model.ts";
+import type { Figure, HostBatch, HostTensors } from "./model.ts";
 import { show } from "./options.ts";
 import type { Run } from "./loop/run.ts";
 import type { FailedSave, Loading, ResumeReport, SavedCheckpoint, Saving } from "./saving.ts";
@@ -138,6 +138,8 @@ const FIELDS = {
   partial: only(["epochEnd", "evalEnd"], (run): boolean => run.partial),
   /** The metrics of this evaluation. */
   evalMetrics: only(["evalEnd"], (run): Metrics => run.evalMetrics),
+  /** What metrics have drawn of this evaluation, such as a confusion matrix. */
+  figures: only(["evalEnd"], (run): Readonly<Record<string, Figure>> => run.figures),
   /** What this boundary logs. */
   logged: only(["log", "trainEnd"], (run): Metrics => run.log.logged),
   /** Histograms, texts and images that hooks logged since the last boundary that logged. */

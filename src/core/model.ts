@@ -1,6 +1,7 @@
 // What the trainer needs of a model, a loss and a metric (pure functions over jax-js arrays), and of a data loader.
 import type { Array as JaxArray } from "@jax-js/jax";
 import type { HostArray } from "./arrays.ts";
+import type { ImageMedia } from "./media.ts";
 
 /** An array inside a traced program. jax-js's rule holds: use consumes, `x.ref` keeps. */
 export type Tensor = JaxArray;
@@ -71,6 +72,11 @@ export interface Loss {
   (outputs: Outputs, targets: Tensor, batch: TensorBatch): Tensor;
   /** What the mean is over: the number of labels that count in this batch. Default: its samples. */
   readonly weigh?: WeighFn;
+  /**
+   * The loss for these training data, if it depends on them, such as class weights `"balanced"`. The trainer calls it with
+   * all targets, and the number of targets in a sample.
+   */
+  readonly fit?: (targets: ArrayLike<number>, width: number) => Loss;
 }
 
 /** How much a batch counts next to others, such as the number of its labels that are not masked: a number ≥ 0. */
@@ -84,6 +90,48 @@ export interface Metric {
   update(outputs: Outputs, batch: TensorBatch): Tensors;
   compute(sums: Readonly<Record<string, number>>): number;
 }
+
+/** Several values of one metric by name: `val/f1/cat`. The name `""` stands for the metric itself: `val/f1`. */
+export type MetricValues = Readonly<Record<string, number>>;
+
+/** A metric whose sums are arrays, such as counts by class, or which has several values. */
+export interface ArrayMetric {
+  readonly evalOnly?: boolean;
+  /** Room for its sums: the most numbers that they have together. */
+  readonly size: number;
+  /** Names of its values, if there are several; `*` for names that only the data tells. */
+  readonly values?: readonly string[];
+  /** Arrays of fixed shapes to be added up over batches, computed inside the program. */
+  update(outputs: Outputs, batch: TensorBatch): Tensors;
+  compute(sums: Readonly<Record<string, HostArray<Float64Array>>>): number | MetricValues;
+  /** A drawing of an evaluation's sums, for the terminal and for loggers that take images. */
+  figure?(sums: Readonly<Record<string, HostArray<Float64Array>>>): Figure;
+}
+
+/** Numbers, and a drawing of them as lines of text and as an image. */
+export interface Figure {
+  readonly data: HostArray;
+  readonly text: string;
+  readonly image: ImageMedia;
+}
+
+/**
+ * A metric that sums cannot express, such as ROC AUC, which compares every row with every other: its rows are kept in
+ * memory until the evaluation ends, and gathered from all ranks. Training steps do not compute it.
+ */
+export interface RowMetric {
+  /** The most rows that an evaluation may keep, on all ranks together; more are an error. */
+  readonly maxRows: number;
+  readonly values?: readonly string[];
+  /** Arrays whose first dimension is the row, computed inside the program. */
+  update(outputs: Outputs, batch: TensorBatch): Tensors;
+  /** Makes fewer numbers of a batch's rows, on the host, such as one result for each row. Default: keeps them as they are. */
+  reduce?(rows: Readonly<Record<string, HostArray>>): Readonly<Record<string, HostArray>>;
+  compute(rows: Readonly<Record<string, HostArray>>): number | MetricValues;
+}
+
+/** What the trainer's option `metrics` takes. */
+export type AnyMetric = Metric | ArrayMetric | RowMetric;
 
 export type MaybePromise<T> = T | Promise<T>;
 
@@ -109,6 +157,8 @@ export interface Share<B = HostBatch> {
 export interface Loader<B = HostBatch> {
   /** Batches in one epoch; undefined when only the end of the stream will tell. */
   readonly length: number | undefined;
+  /** All values of a batch field, in the order of the data, if the loader has them in memory. */
+  column?(field: string): HostArray | undefined;
   /** Starts epoch `epoch` at its first batch. `seed` is the trainer's, used unless the loader has its own. */
   begin(epoch: number, seed: number): void;
   /** The next batch, or undefined at the end of the epoch. A promise only when the data really is asynchronous. */

@@ -1,5 +1,5 @@
 // The built-in loader: batches of arrays, data sets and streams, in an order that resumes exactly.
-import type { ArrayInput } from "../core/arrays.ts";
+import type { ArrayInput, HostArray } from "../core/arrays.ts";
 import { DataError } from "../core/errors.ts";
 import type { HostBatch, Loader, LoaderState, MaybePromise, Share } from "../core/model.ts";
 import { checkOptions, is } from "../core/options.ts";
@@ -72,6 +72,11 @@ export class DataLoader<S extends object = Sample> implements Loader {
     this.#seed = options.seed;
     this.#prefetch = options.prefetch ?? 0;
     this.length = this.#source.length;
+  }
+
+  /** All values of a field, if the data is in memory. */
+  column(field: string): HostArray | undefined {
+    return this.#source.column?.(field);
   }
 
   begin(epoch: number, seed: number): void {

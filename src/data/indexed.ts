@@ -24,7 +24,8 @@ export interface IndexedOptions {
 
 /** Batches cut from arrays by field. */
 export function arraySource(rows: Rows, options: IndexedOptions): Source {
-  return indexedSource(rows.count, options, ({ order, from, to }) => gather(rows, order, from, to));
+  const source = indexedSource(rows.count, options, ({ order, from, to }) => gather(rows, order, from, to));
+  return { ...source, column: (field) => rows.fields[field] };
 }
 
 /** A source of `count` samples in batches made by `make`. */

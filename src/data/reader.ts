@@ -1,4 +1,5 @@
 // The interface between a DataLoader and its data: a reader per epoch that makes batches in order.
+import type { HostArray } from "../core/arrays.ts";
 import type { HostBatch, LoaderState, MaybePromise } from "../core/model.ts";
 import type { Part } from "./share.ts";
 
@@ -36,5 +37,7 @@ export interface Source {
   readonly rewinds: boolean;
   /** Whether a reader can make only a share of a batch. */
   readonly makesParts: boolean;
+  /** All values of a field, if the data is in memory. */
+  column?(field: string): HostArray | undefined;
   open(epoch: number, seed: number): Reader;
 }

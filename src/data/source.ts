@@ -144,7 +144,11 @@ export function toSource<S extends object>(data: DataSource<S>, options: SourceO
   }
   if (Array.isArray(data)) {
     const samples: readonly S[] = data;
-    return datasetSource({ length: samples.length, get: (i) => samples[i]! }, options);
+    const source = datasetSource({ length: samples.length, get: (i) => samples[i]! }, options);
+    return {
+      ...source,
+      column: (field) => columnOf(samples as readonly object[] as readonly Sample[], field, options),
+    };
   }
   if (isDataset(data)) return datasetSource(data, options);
   if (isIterable(data)) return iterableSource(data as AnyIterable<S>, options);
@@ -152,6 +156,13 @@ export function toSource<S extends object>(data: DataSource<S>, options: SourceO
   refuse(options, "collate", why);
   refuse(options, "dtypes", why);
   return arraySource(toRows("DataLoader", data), { ...options, batchSize: needBatchSize(options) });
+}
+
+/** A field of all samples; undefined if they do not have it. */
+function columnOf(samples: readonly Sample[], field: string, { dtypes = {} }: SourceOptions<never>) {
+  if (samples[0]?.[field] === undefined) return undefined;
+  const only = samples.map((sample) => ({ [field]: sample[field]! }));
+  return stackSamples(only, dtypes, (place) => `sample ${place}`)[field];
 }
 
 function numberArray(dtype: DType, length: number): TypedArray {

@@ -1,7 +1,7 @@
 // The options of an experiment: where data comes from, how it is split, which models are trained on it.
 import type { Hook, HookFailure } from "../core/hook.ts";
 import type { Json } from "../core/options.ts";
-import type { Loader, LossModel, Metric, Model } from "../core/model.ts";
+import type { AnyMetric, Loader, LossModel, Model } from "../core/model.ts";
 import type { Datasets } from "../core/outer-events.ts";
 import type { RunResult } from "../core/loop/result.ts";
 import type { FoldStats, TrainingSummary } from "../runs/results.ts";
@@ -41,7 +41,7 @@ export interface LoaderOptions extends Pick<
 }
 
 type GivenModel = Model<never> | LossModel;
-type Metrics = Readonly<Record<string, Metric>>;
+type Metrics = Readonly<Record<string, AnyMetric>>;
 
 /** One model and how it is trained: the options of a Trainer, except where its data comes from. */
 export interface ModelPlan<D = Arrays> extends Partial<

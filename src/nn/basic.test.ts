@@ -18,7 +18,8 @@ import { initKey, keyStream, stepKey } from "./key.ts";
 import { dropout, embedding, linear } from "./basic.ts";
 import { jit, numpy as np, valueAndGrad } from "@jax-js/jax";
 import type { Tensor, Tensors } from "../core/model.ts";
-import { crossEntropy, mse } from "./losses.ts";
+import { crossEntropy } from "./losses/cross-entropy.ts";
+import { mse } from "./losses/regression.ts";
 import { sequential } from "./block.ts";
 
 beforeAll(startWasm);

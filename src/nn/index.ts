@@ -1,6 +1,20 @@
 // hookline/nn: layers, losses and metrics. Names, layouts and initial values are PyTorch's.
 import "../core/ambient.ts";
-export { type AccuracyOptions, type PerplexityOptions, accuracy, mae, perplexity, rmse } from "./metrics.ts";
+export { type AccuracyOptions, accuracy, binaryAccuracy } from "./metrics/accuracy.ts";
+export { type ClassScoreOptions, f1, precision, recall } from "./metrics/class-scores.ts";
+export { confusionMatrix } from "./metrics/confusion-matrix/confusion-matrix.ts";
+export type { ClassOptions, DecisionOptions } from "./metrics/decisions.ts";
+export {
+  type CalibrationErrorOptions,
+  type PerplexityOptions,
+  calibrationError,
+  logLoss,
+  perplexity,
+} from "./metrics/entropy.ts";
+export { mae, mape, r2, rmse } from "./metrics/errors.ts";
+export { type RankingOptions, averagePrecision, rocAuc } from "./metrics/ranking.ts";
+export { type MrrOptions, type NdcgOptions, mrr, ndcg } from "./metrics/retrieval.ts";
+export type { RowOptions } from "./metrics/rows.ts";
 export {
   gelu,
   leakyRelu,
@@ -23,16 +37,10 @@ export {
   layerNorm,
   rmsNorm,
 } from "./norms.ts";
-export {
-  type BceWithLogitsOptions,
-  type CrossEntropyOptions,
-  type HuberOptions,
-  bceWithLogits,
-  crossEntropy,
-  huber,
-  l1,
-  mse,
-} from "./losses.ts";
+export { type BceWithLogitsOptions, type BinaryFocalOptions, bceWithLogits, binaryFocal } from "./losses/binary.ts";
+export { type CrossEntropyOptions, type FocalOptions, crossEntropy, focal } from "./losses/cross-entropy.ts";
+export { type HuberOptions, huber, l1, mse } from "./losses/regression.ts";
+export { type ClassWeights, balancedWeights } from "./weights.ts";
 export { type Calls, type Child, block, residual, sequential } from "./block.ts";
 export { type Conv2dOptions, type PoolOptions, type Size2d, avgPool2d, conv2d, maxPool2d } from "./conv.ts";
 export { type LinearOptions, dropout, embedding, flatten, linear } from "./basic.ts";

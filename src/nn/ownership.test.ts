@@ -5,7 +5,7 @@ import { fileURLToPath, pathToFileURL } from "node:url";
 import { beforeAll, describe, expect, it } from "vitest";
 import { ints, noise, put, putAll, startWasm } from "../../tests/support/gradcheck.ts";
 import type { HostArray } from "../core/arrays.ts";
-import type { ApplyContext, Loss, Metric, Model, Tensor, Tensors } from "../core/model.ts";
+import type { AnyMetric, ApplyContext, Loss, Model, Tensor, Tensors } from "../core/model.ts";
 import * as nn from "./index.ts";
 
 // jax-js exports no count of live buffers: watch its backend make and release them.
@@ -138,6 +138,7 @@ describe.each(models)("%s", (_name, model, input) => {
 
 const labels = ints(Array.from({ length: 20 }, (_, i) => (i === 5 ? -100 : i % 10)));
 const logits = noise([20, 10]);
+const tenWeights = Array.from({ length: 10 }, (_, i) => i / 5);
 const losses: [string, Loss, HostArray][] = [
   ["crossEntropy", nn.crossEntropy(), labels],
   ["crossEntropy with smoothing", nn.crossEntropy({ labelSmoothing: 0.1 }), labels],
@@ -145,14 +146,40 @@ const losses: [string, Loss, HostArray][] = [
   ["l1", nn.l1(), logits],
   ["huber", nn.huber(), logits],
   ["bceWithLogits", nn.bceWithLogits({ posWeight: 2 }), logits],
+  ["bceWithLogits with smoothing", nn.bceWithLogits({ labelSmoothing: 0.1 }), logits],
+  ["binaryFocal", nn.binaryFocal({ alpha: 0.25 }), logits],
+  ["focal", nn.focal(), labels],
+  ["crossEntropy with class weights", nn.crossEntropy({ classWeights: tenWeights }), labels],
+  ["focal with everything", nn.focal({ classWeights: tenWeights, labelSmoothing: 0.1 }), labels],
 ];
+const weight = { data: Float32Array.from({ length: 20 }, (_, i) => i % 3), shape: [20] };
 
 it.each(losses)("%s leaves nothing behind", (_name, loss, y) => {
   const once = (refs: Tensors) => realise(loss(refs.x!, refs.y!, {}));
   expect(leaks({ x: put(logits), y: put(y) }, once)).toEqual([]);
+  const weighted = (refs: Tensors) => {
+    realise(loss(refs.x!, refs.y!, { weight: refs.weight! }));
+    refs.weight!.dispose();
+  };
+  expect(leaks({ x: put(logits), y: put(y), weight: put(weight) }, weighted)).toEqual([]);
 });
 
-const metrics: [string, Metric, HostArray][] = [
+const yesNo = { data: Float32Array.from({ length: 200 }, (_, i) => Number(i % 3 === 0)), shape: [20, 10] };
+const metrics: [string, AnyMetric, HostArray][] = [
+  ["binaryAccuracy", nn.binaryAccuracy(), yesNo],
+  ["precision", nn.precision(), labels],
+  ["recall of labels", nn.recall(), yesNo],
+  ["f1", nn.f1({ perClass: true }), labels],
+  ["logLoss", nn.logLoss(), labels],
+  ["logLoss of labels", nn.logLoss(), yesNo],
+  ["calibrationError", nn.calibrationError(), labels],
+  ["calibrationError of labels", nn.calibrationError({ bins: 1 }), yesNo],
+  ["mape", nn.mape(), logits],
+  ["r2", nn.r2(), logits],
+  ["rocAuc", nn.rocAuc(), labels],
+  ["averagePrecision of labels", nn.averagePrecision(), yesNo],
+  ["mrr", nn.mrr(), labels],
+  ["ndcg of relevances", nn.ndcg({ k: 3 }), yesNo],
   ["accuracy", nn.accuracy({ topK: 2 }), labels],
   ["mae", nn.mae(), logits],
   ["rmse", nn.rmse(), logits],
@@ -165,4 +192,9 @@ it.each(metrics)("%s consumes the outputs, leaves the batch to its owner, and no
     refs.y!.dispose();
   };
   expect(leaks({ x: put(logits), y: put(y) }, once)).toEqual([]);
+  const weighted = (refs: Tensors) => {
+    realise(metric.update(refs.x!, { y: refs.y!, weight: refs.weight! }));
+    for (const own of [refs.y!, refs.weight!]) own.dispose();
+  };
+  expect(leaks({ x: put(logits), y: put(y), weight: put(weight) }, weighted)).toEqual([]);
 });

@@ -59,16 +59,21 @@ export interface Classified {
 export function classify(owner: string, outputs: Outputs, labels: Tensor, ignoreIndex: number): Classified {
   const logits = single(owner, outputs);
   expectTargets(owner, labels);
-  if (showShape({ shape: logits.shape.slice(0, -1) }) !== showShape(labels))
-    throw new ProgramError(
-      `${owner}: expected logits [..., classes] and labels [...], got ${showShape(logits)} and ${showShape(labels)}`,
-    );
-  expectWhole(owner, "labels", labels);
+  expectClassIndices(owner, logits, labels, ignoreIndex);
   const classes = logits.shape.at(-1)!;
-  expectIndices(labels, { owner, what: "label", count: classes, ignoreIndex });
   const label = labels.astype(np.int32);
   const index = np.arange(classes).reshape([...labels.shape.map(() => 1), classes]);
   const atLabel = index.equal(label.ref.reshape([...label.shape, 1]));
   const inRange = isIndex(label.ref, classes);
   return { logits, atLabel, inRange, counted: label.notEqual(ignoreIndex) };
+}
+
+/** Checks that labels [...] are whole numbers and fit logits [..., classes]. Consumes neither. */
+export function expectClassIndices(owner: string, logits: Tensor, labels: Tensor, ignoreIndex: number): void {
+  if (showShape({ shape: logits.shape.slice(0, -1) }) !== showShape(labels))
+    throw new ProgramError(
+      `${owner}: expected logits [..., classes] and labels [...], got ${showShape(logits)} and ${showShape(labels)}`,
+    );
+  expectWhole(owner, "labels", labels);
+  expectIndices(labels, { owner, what: "label", count: logits.shape.at(-1)!, ignoreIndex });
 }

@@ -1,7 +1,7 @@
 // A trainer small enough for unit tests: a linear regression on made-up data, a step in well under a millisecond.
 import { DataLoader } from "../data/data-loader.ts";
 import { linear } from "../nn/basic.ts";
-import { mse } from "../nn/losses.ts";
+import { mse } from "../nn/losses/regression.ts";
 import { sgd } from "../optim/sgd.ts";
 import { Rng } from "../data/random.ts";
 import type { TrainerOptions } from "../trainer/options.ts";

@@ -3,13 +3,7 @@ import type { TypedArray } from "../core/arrays.ts";
 import type { MaybePromise } from "../core/model.ts";
 import { chain } from "../core/maybe.ts";
 import type { Buffer, Engine } from "../engines/engine.ts";
-import type { SumsLayout } from "./programs/sums.ts";
-
-/** Mean loss and metrics over batches. */
-export interface Averages {
-  readonly loss: number;
-  readonly metrics: Readonly<Record<string, number>>;
-}
+import type { Averages, SumsLayout } from "./programs/sums.ts";
 
 /** Of a batch that was skipped, or has no weight. */
 const NONE: Averages = { loss: Number.NaN, metrics: {} };

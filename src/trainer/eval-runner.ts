@@ -13,15 +13,18 @@ import { stepKey } from "../nn/key.ts";
 import { ActivationsView, type BufferGroups } from "./inspection/activations-view.ts";
 import { BatchInput, ProgramCache, runProgram } from "./programs/run.ts";
 import type { DeviceState, ModelBuffers } from "./device-state.ts";
-import { type Averages, BatchMetrics } from "./batch-metrics.ts";
+import { BatchMetrics } from "./batch-metrics.ts";
+import { EvaluationRows } from "./evaluation-rows.ts";
 import { type Specs, type StepSpec, choosePlan } from "./specs.ts";
 import { evalBatch, predictBatch } from "./programs/programs.ts";
+import type { RowsLayout } from "./programs/rows.ts";
 import type { SumsLayout } from "./programs/sums.ts";
-import { OutputsView, readTree, Totals } from "./readings.ts";
+import { type Evaluated, OutputsView, readTree, Totals } from "./readings.ts";
 
 interface EvalResult {
   readonly sums: Buffer;
   readonly batchSums?: Buffer;
+  readonly rows: Readonly<Record<string, Readonly<Record<string, Buffer>>>>;
   readonly outputs: Tree<Buffer>;
   readonly activations: BufferGroups;
 }
@@ -34,6 +37,7 @@ export class EvalRunner {
   readonly #programs: ProgramCache;
   readonly #input: BatchInput;
   readonly #totals: Totals;
+  readonly #rows: EvaluationRows;
   readonly #metrics: BatchMetrics;
   readonly #outputs: OutputsView;
   readonly #activations: ActivationsView;
@@ -47,7 +51,7 @@ export class EvalRunner {
     engine: Engine,
     state: DeviceState,
     specs: Specs,
-    sums: SumsLayout,
+    { sums, rows }: { readonly sums: SumsLayout; readonly rows: RowsLayout },
     hooks: HookRegistry,
     warn: (message: string) => void,
     strategy?: Strategy,
@@ -59,6 +63,7 @@ export class EvalRunner {
     this.#programs = new ProgramCache(engine);
     this.#input = new BatchInput(engine, warn);
     this.#totals = new Totals(engine, sums);
+    this.#rows = new EvaluationRows(engine, rows);
     this.#metrics = new BatchMetrics(engine, sums);
     this.#outputs = new OutputsView(engine);
     this.#activations = new ActivationsView(engine);
@@ -67,6 +72,7 @@ export class EvalRunner {
 
   begin(): void {
     this.#totals.reset();
+    this.#rows.reset();
   }
 
   /** A loader's next batch, or this rank's share of it; undefined at its end. */
@@ -119,12 +125,15 @@ export class EvalRunner {
       this.#key(index),
     );
     return chain(out, (result) => {
-      const { sums, batchSums, outputs, activations } = result as unknown as EvalResult;
+      const { sums, batchSums, rows, outputs, activations } = result as unknown as EvalResult;
       this.#metrics.set(batchSums, weight);
       this.#outputs.set(outputs);
       this.#activations.set(activations);
       if (!counts) this.#engine.free(sums);
-      return chain(counts ? this.#totals.accept(sums, weight, true) : undefined, () =>
+      const counted = chain(counts ? this.#totals.accept(sums, weight, true) : undefined, () =>
+        this.#rows.add(rows, counts),
+      );
+      return chain(counted, () =>
         chain(this.#metrics.settle(), () => chain(this.#outputs.settle(), () => this.#activations.settle())),
       );
     });
@@ -135,9 +144,13 @@ export class EvalRunner {
     return this.#specs.get(plan, loader, this.#replacements);
   }
 
-  end(): MaybePromise<Averages | undefined> {
+  /** Averages and figures over all batches, of all ranks. */
+  async end(): Promise<Evaluated | undefined> {
     const strategy = this.#strategy;
-    return strategy ? this.#totals.readAll((values) => strategy.allReduce(values)) : this.#totals.read();
+    const evaluated = await this.#totals.evaluated(strategy && ((values) => strategy.allReduce(values)));
+    if (!evaluated) return undefined;
+    const metrics = { ...evaluated.metrics, ...(await this.#rows.compute(strategy)) };
+    return { ...evaluated, metrics };
   }
 
   get outputs(): HostArray | HostTensors {

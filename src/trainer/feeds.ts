@@ -1,8 +1,9 @@
 // The loaders that a trainer is given: checked, and the evaluation's put in order.
+import { sizeOf } from "../core/arrays.ts";
 import { batchesAllowed } from "../core/loop/counters.ts";
 import { OptionError } from "../core/errors.ts";
 import type { EvalFeed } from "../core/loop/evaluate.ts";
-import type { HostBatch, Loader } from "../core/model.ts";
+import type { HostBatch, Loader, Loss } from "../core/model.ts";
 import { show } from "../core/options.ts";
 import { didYouMean } from "../core/names.ts";
 import { LoaderSet, PreviewedLoader } from "../data/loader-set.ts";
@@ -22,6 +23,25 @@ export function checkLoader(what: string, loader: Loader): void {
   if (isLoader(loader)) return;
   throw new OptionError(
     `${what}() takes one loader, such as new DataLoader({ x, y }, { batchSize: 100 }); got ${show(loader)}.`,
+  );
+}
+
+/** The trainer's loss, made for the training data if it depends on them. */
+export function fittedLoss({ loss, train }: Pick<TrainerOptions, "loss" | "train">): Loss | undefined {
+  if (typeof loss?.fit !== "function") return loss;
+  const loaders = isLoader(train) ? { train } : train;
+  const columns = Object.entries(loaders).map(([name, loader]) => {
+    const column = loader.column?.("y");
+    if (column) return column;
+    throw new OptionError(
+      `Trainer: "balanced" weights are computed from all targets \`y\` of the training data, but loader \`${name}\` does not have them in memory. Give the weights as numbers, such as balancedWeights(labels).`,
+      { option: "loss" },
+    );
+  });
+  const [first] = columns;
+  return loss.fit(
+    columns.flatMap(({ data }) => Array.from(data)),
+    sizeOf(first?.shape.slice(1) ?? []),
   );
 }
 

@@ -4,7 +4,7 @@ import { type BatchLimit, LIMIT_CHECKS, type LimitOptions } from "../core/loop/c
 import type { Cadence } from "../core/cadence.ts";
 import { OptionError } from "../core/errors.ts";
 import type { Hook } from "../core/hook.ts";
-import type { HostBatch, Loader, Loss, LossModel, Metric, Model, WeighFn } from "../core/model.ts";
+import type { AnyMetric, HostBatch, Loader, Loss, LossModel, Model, WeighFn } from "../core/model.ts";
 import { checkOptions, is, show, type Check } from "../core/options.ts";
 import type { Schedule } from "../core/optimizer.ts";
 import { Shared } from "../core/shared.ts";
@@ -21,8 +21,8 @@ export interface TrainerOptions extends LimitOptions {
   readonly model: Model<never> | LossModel;
   /** Compares outputs with the batch, such as `crossEntropy()`; part of the model where that is `{ params, loss }`. */
   readonly loss?: Loss;
-  /** Metrics by name, computed in training (`train/…`) and evaluation (`val/…`). */
-  readonly metrics?: Readonly<Record<string, Metric>>;
+  /** Metrics by name, computed in training (`train/…`) and evaluation (`val/…`); those over whole evaluations only there. */
+  readonly metrics?: Readonly<Record<string, AnyMetric>>;
   /** What goes into the model; default `batch.x`. */
   readonly inputs?: InputsFn;
   /** Counts a batch's tokens, for `maxTokens`, cadences and throughput. */
@@ -198,6 +198,14 @@ export function checkTrainerOptions(options: TrainerOptions): void {
     if (typeof metric?.update !== "function" || typeof metric.compute !== "function") {
       throw new OptionError(
         `Trainer: Expected \`metrics.${name}\` to have \`update\` and \`compute\`, such as accuracy(), got ${show(metric)}`,
+      );
+    }
+    for (const key of ["size", "maxRows"] as const) {
+      const value = (metric as Partial<Record<typeof key, unknown>>)[key];
+      if (value === undefined || is.wholeFrom(1).test(value)) continue;
+      throw new OptionError(
+        `Trainer: Expected \`metrics.${name}.${key}\` to be ${is.wholeFrom(1).expected}, got ${show(value)}`,
+        { option: "metrics" },
       );
     }
   }

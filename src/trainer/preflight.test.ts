@@ -7,7 +7,7 @@ import { earlyStopping } from "../hooks/early-stopping/early-stopping.ts";
 import { lrMonitor } from "../hooks/lr-monitor.ts";
 import { modelCheckpoint } from "../hooks/model-checkpoint/model-checkpoint.ts";
 import { accuracy, linear, relu, sequential } from "../nn/index.ts";
-import { mae } from "../nn/metrics.ts";
+import { mae } from "../nn/metrics/errors.ts";
 import { plateau, sequence, sgd } from "../optim/index.ts";
 import { tinyData, tinyTrainer, type TinyOptions } from "../testing/index.ts";
 

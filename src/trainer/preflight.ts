@@ -2,7 +2,7 @@
 // is found before the first step.
 import { makeJaxpr, numpy as np } from "@jax-js/jax";
 import { type HostArray, dtypeOf, toBatch, toHostArray } from "../core/arrays.ts";
-import type { HostBatch, HostTensors, Metric, Tensor, TensorBatch, Tensors } from "../core/model.ts";
+import type { AnyMetric, HostBatch, HostTensors, Tensor, TensorBatch, Tensors } from "../core/model.ts";
 import { TRAIN_PROBE_EVENTS, type Probe } from "../core/inspection.ts";
 import type { HookRegistry } from "../core/registry/registry.ts";
 import { keyStream } from "../nn/key.ts";
@@ -10,7 +10,9 @@ import { noBatches } from "../core/loop/evaluate.ts";
 import type { PreviewedLoader } from "../data/loader-set.ts";
 import type { Problem } from "./problem.ts";
 import { PointCollector } from "./programs/probes.ts";
+import { RowsLayout } from "./programs/rows.ts";
 import { sumsLayouts, type SumsLayout } from "./programs/sums.ts";
+import { isTrained, valueNames } from "./metric-kinds.ts";
 import { explain } from "./programs/run.ts";
 import { OptionError } from "../core/errors.ts";
 import type { Hook } from "../core/hook.ts";
@@ -20,7 +22,7 @@ import type { Schedule } from "../core/optimizer.ts";
 interface TracedParts {
   readonly problem: Problem;
   readonly initial: { readonly params: HostTensors; readonly state: HostTensors };
-  readonly metrics: Readonly<Record<string, Metric>>;
+  readonly metrics: Readonly<Record<string, AnyMetric>>;
   readonly hooks: HookRegistry;
 }
 
@@ -80,8 +82,9 @@ function traceBatch(parts: TracedParts, phase: Phase, loader: string, given: unk
 const REPLACED_IN = { train: ["batchBegin", "beforeForward"], eval: ["evalBatchBegin"] } as const;
 
 /** The forward pass, the loss and the metrics of one batch. Gradients and updates follow from these. */
-function passOf({ problem, hooks }: TracedParts, sums: SumsLayout, phase: Phase, loader: string) {
+function passOf({ problem, hooks, metrics }: TracedParts, sums: SumsLayout, phase: Phase, loader: string) {
   const train = phase === "train";
+  const rows = new RowsLayout(metrics);
   const probes: readonly Probe[] = train ? hooks.probing(...TRAIN_PROBE_EVENTS) : hooks.probing("evalBatchEnd");
   const replacements = train ? [] : hooks.replacing(loader);
   return (params: Tensors, state: Tensors, batch: TensorBatch, total: Tensor, weight: Tensor, key: Tensor): Tensor => {
@@ -91,6 +94,7 @@ function passOf({ problem, hooks }: TracedParts, sums: SumsLayout, phase: Phase,
       problem.forward(refs(params), batch, { train, key: keyStream(key), state: refs(state), loader }, undefined);
     const forward = collector.forward(run);
     collector.groups(forward.points);
+    if (!train) rows.ofBatch(forward.outputs, batch);
     return total.add(sums.ofBatch(forward.loss, weight, forward.outputs, batch));
   };
 }
@@ -126,11 +130,13 @@ interface ProvidedMetrics {
 }
 
 /** The names of the metrics of training and of each evaluation. */
-export function metricNames(metrics: Readonly<Record<string, Metric>>, evals: readonly string[]): string[] {
+export function metricNames(metrics: Readonly<Record<string, AnyMetric>>, evals: readonly string[]): string[] {
   const all = Object.entries(metrics);
-  const trained = all.filter(([, { evalOnly }]) => !evalOnly);
+  const trained = all.filter(([, metric]) => isTrained(metric));
   const feeds = [["train", trained] as const, ...evals.map((name) => [name, all] as const)];
-  return feeds.flatMap(([feed, own]) => ["loss", ...own.map(([name]) => name)].map((name) => `${feed}/${name}`));
+  return feeds.flatMap(([feed, own]) =>
+    ["loss", ...own.flatMap(([name, metric]) => valueNames(name, metric))].map((name) => `${feed}/${name}`),
+  );
 }
 
 export function watchersOf(hooks: readonly Hook[], schedules: readonly Schedule[]): Watcher[] {
@@ -168,8 +174,9 @@ const waitsForEvaluations = ({ kind, monitor }: Watcher): boolean =>
   kind === "schedule" ? !monitor.startsWith("train/") : isOfEvaluation(monitor);
 
 function isProvided(monitor: string, { metrics, logs }: ProvidedMetrics): boolean {
-  const exact = [...metrics, ...logs.filter((name) => !name.includes("*"))];
-  const patterns = logs.filter((name) => name.includes("*"));
+  const known = [...metrics, ...logs];
+  const exact = known.filter((name) => !name.includes("*"));
+  const patterns = known.filter((name) => name.includes("*"));
   return (
     monitorValue(Object.fromEntries(exact.map((name) => [name, 0])), monitor) !== undefined ||
     selectNames(patterns, [monitor]).length > 0

@@ -20,6 +20,7 @@ import type { TrainerOptions } from "./options.ts";
 import { ProbeRunner } from "./inspection/probe-runner.ts";
 import type { Problem } from "./problem.ts";
 import { ControlLayout, fetcher, FunctionWatch } from "./programs/run.ts";
+import { RowsLayout } from "./programs/rows.ts";
 import { sumsLayouts } from "./programs/sums.ts";
 import type { StepReadings } from "./readings.ts";
 import type { Saver } from "./saving/saver.ts";
@@ -75,12 +76,14 @@ export class Session implements SessionPort {
   private constructor(engine: Engine, parts: SessionParts, Joint: typeof JointStep | undefined) {
     const { options, initial, optimizers, run, hooks, group, warn } = parts;
     const { seed = 0, clipNorm, clipValue, lossWeights = {} } = options;
-    const sums = sumsLayouts(options.metrics ?? {});
+    const { metrics = {} } = options;
+    const sums = sumsLayouts(metrics);
+    const rows = new RowsLayout(metrics);
     const control = new ControlLayout(["scale", "weight", "clipNorm", "clipValue", ...optimizers.controlNames()]);
     const clip = { clipNorm: clipNorm !== undefined, clipValue: clipValue !== undefined };
     const totals = () => ({ totalSteps: run.totalSteps, totalEpochs: run.totalEpochs });
     const names = Object.keys(initial.params);
-    const specs = new Specs(names, parts.problem, optimizers, sums, control, clip, warn);
+    const specs = new Specs(names, parts.problem, optimizers, { sums, rows }, control, clip, warn);
     const functions = new FunctionWatch(warn, () => run.turn.ctx?.hook);
     const state = new DeviceState(engine, initial, optimizers);
     const probes = new ProbeRunner(engine, state, specs, seed);
@@ -92,7 +95,7 @@ export class Session implements SessionPort {
     this.optimizers = optimizers;
     this.step = new TrainStep({ ...made, options: { seed, clipNorm, clipValue, lossWeights, totals } });
     this.readings = this.step.readings;
-    this.evaluation = new EvalRunner(engine, state, specs, sums.eval, hooks, warn, group?.strategy);
+    this.evaluation = new EvalRunner(engine, state, specs, { sums: sums.eval, rows }, hooks, warn, group?.strategy);
     this.data = parts.loaders;
     const recomputer = new BufferRecomputer({ engine, specs, data: this.data, seed, strategy: group?.strategy, warn });
     this.params = new HookTensors(engine, state, () => this.evaluation.current, functions, recomputer);

@@ -10,6 +10,7 @@ import type { OptimizerSet } from "./optimizers.ts";
 import type { Problem } from "./problem.ts";
 import { type ControlLayout, IndexRules } from "./programs/run.ts";
 import { paramOfSlot, type ProgramSpec } from "./programs/programs.ts";
+import type { RowsLayout } from "./programs/rows.ts";
 import type { SumsLayouts } from "./programs/sums.ts";
 import { safeText } from "../core/safe-text.ts";
 import type { HookRegistry } from "../core/registry/registry.ts";
@@ -30,6 +31,7 @@ export class Specs {
   readonly #problem: Problem;
   readonly #optimizers: OptimizerSet;
   readonly #sums: SumsLayouts;
+  readonly #rows: RowsLayout;
   readonly #control: ControlLayout;
   readonly #clip: { readonly clipNorm: boolean; readonly clipValue: boolean };
   readonly #known = new Map<string, StepSpec>();
@@ -50,7 +52,7 @@ export class Specs {
     names: readonly string[],
     problem: Problem,
     optimizers: OptimizerSet,
-    sums: SumsLayouts,
+    { sums, rows }: { readonly sums: SumsLayouts; readonly rows: RowsLayout },
     control: ControlLayout,
     clip: { clipNorm: boolean; clipValue: boolean },
     warn: (message: string) => void,
@@ -60,6 +62,7 @@ export class Specs {
     this.#weighBy = problem.weighBy(undefined);
     this.#optimizers = optimizers;
     this.#sums = sums;
+    this.#rows = rows;
     this.#control = control;
     this.#clip = clip;
     this.#warn = warn;
@@ -153,6 +156,7 @@ export class Specs {
       loader,
       names: this.names,
       sums: this.#sums,
+      rows: this.#rows,
       control: this.#control,
       rules,
       update: this.#update,

@@ -1,7 +1,8 @@
 // What a training is made of, as texts by name: ranks compare them before the first step. Values of parameters are not
 // among them, since all ranks take the main one's. Functions are compared by their source: what they capture is unknown.
 import { type TypedArray, toBatch } from "../core/arrays.ts";
-import type { Metric } from "../core/model.ts";
+import type { AnyMetric } from "../core/model.ts";
+import { isTrained } from "./metric-kinds.ts";
 import type { ScheduleTime } from "../core/optimizer.ts";
 import type { PreviewedLoader } from "../data/loader-set.ts";
 import { type StartFacts, hashOf } from "../distributed/exchange.ts";
@@ -167,11 +168,11 @@ function factorAt(schedule: { factor(at: ScheduleTime): number }, at: ScheduleTi
   }
 }
 
-const metricFacts = (metrics: Readonly<Record<string, Metric>>): StartFacts =>
+const metricFacts = (metrics: Readonly<Record<string, AnyMetric>>): StartFacts =>
   Object.fromEntries(
-    Object.entries(metrics).map(([name, { update, compute, evalOnly = false }]) => [
+    Object.entries(metrics).map(([name, metric]) => [
       `metric \`${name}\``,
-      valueText({ update, compute, evalOnly }),
+      valueText({ update: metric.update, compute: metric.compute, evalOnly: !isTrained(metric) }),
     ]),
   );
 

@@ -22,7 +22,7 @@ import { currentPlatform } from "../platform/platform.ts";
 import { Interruptions } from "./interruptions.ts";
 import { Calls } from "./calls.ts";
 import { checkAllMonitors, metricNames, type Preflight, traceLoaders } from "./preflight.ts";
-import { checkLoader, checkLossWeights, evalFeeds, firstBatch, type WatchedFeed } from "./feeds.ts";
+import { checkLoader, checkLossWeights, evalFeeds, firstBatch, fittedLoss, type WatchedFeed } from "./feeds.ts";
 import { Session } from "./session.ts";
 import { Once } from "./once.ts";
 import { OptimizerSet } from "./optimizers.ts";
@@ -67,7 +67,7 @@ export class Trainer {
     const warn = options.warn ?? ((message: string) => this.#platform.warn(message));
     // What a hook throws may quote a URL or a header, and warnings end up in files.
     this.#warn = (message) => warn(safeText(redact(message, secretsOfEnvironment())));
-    this.#problem = defineProblem(options.model, options.loss, options.inputs, options.weigh);
+    this.#problem = defineProblem(options.model, fittedLoss(options), options.inputs, options.weigh);
     this.#initial = this.#problem.init(this.#seed);
     this.#feed = new LoaderSet(options.train, options.mix);
     const length = epochLength(this.#feed);

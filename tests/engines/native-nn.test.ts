@@ -2,7 +2,7 @@
 import { grad, numpy as np } from "@jax-js/jax";
 import { afterAll, beforeAll, describe, expect, it, test } from "vitest";
 import type { HostArray } from "../../src/core/arrays.ts";
-import type { Loss, Metric, Model, Tensor, Tensors } from "../../src/core/model.ts";
+import type { AnyMetric, Loss, Model, Tensor, Tensors } from "../../src/core/model.ts";
 import type { Optimizer } from "../../src/core/optimizer.ts";
 import * as nn from "../../src/nn/index.ts";
 import { adam, adamw, lion, rmsprop, sgd } from "../../src/optim/index.ts";
@@ -113,6 +113,8 @@ test.each<[string, Loss, HostArray]>([
   ["l1", nn.l1(), targets],
   ["huber", nn.huber(), targets],
   ["bceWithLogits", nn.bceWithLogits({ posWeight: 2 }), shares],
+  ["binaryFocal", nn.binaryFocal({ alpha: 0.3 }), shares],
+  ["focal", nn.focal({ classWeights: [1, 2, 0.5] }), labels],
 ])("%s and its gradient", (_, loss, y) => {
   const fn = (x: Tensor, target: Tensor): Tensor[] => [
     loss(x.ref, target.ref, {}),
@@ -121,7 +123,16 @@ test.each<[string, Loss, HostArray]>([
   expect(both.differences(fn, [logits, y])).toEqual([]);
 });
 
-test.each<[string, Metric, HostArray]>([
+test.each<[string, AnyMetric, HostArray]>([
+  ["binaryAccuracy", nn.binaryAccuracy(), shares],
+  ["f1", nn.f1(), labels],
+  ["f1 of labels", nn.f1(), shares],
+  ["confusionMatrix", nn.confusionMatrix(), labels],
+  ["logLoss", nn.logLoss(), labels],
+  ["calibrationError", nn.calibrationError(), labels],
+  ["mape", nn.mape(), targets],
+  ["rocAuc", nn.rocAuc(), labels],
+  ["ndcg", nn.ndcg(), shares],
   ["accuracy", nn.accuracy(), labels],
   ["accuracy among the first three", nn.accuracy({ topK: 3 }), labels],
   ["mae", nn.mae(), targets],

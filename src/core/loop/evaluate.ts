@@ -2,7 +2,8 @@
 import { epochIdx } from "./counters.ts";
 import type { CadenceRule } from "../cadence.ts";
 import { DataError } from "../errors.ts";
-import type { Loader } from "../model.ts";
+import type { ImageMedia } from "../media.ts";
+import type { Figure, Loader } from "../model.ts";
 import { showFilter } from "../inspection.ts";
 import type { HookRegistry } from "../registry/registry.ts";
 import type { Run } from "./run.ts";
@@ -79,10 +80,10 @@ export async function evaluateOnce(loop: EvalLoop, feed: EvalFeed): Promise<Reco
       async () => {
         beginReplacing(loop, feed.name, "evalBegin");
         await evaluateBatches(loop, feed);
-        run.evalMetrics = await averagesOf(loop, feed);
+        await finishEvaluation(loop, feed);
         // A standalone evaluation does not touch the run's metrics.
         if (run.partial || run.phase !== "eval") return;
-        run.log.report(run.evalMetrics);
+        run.log.report({ ...run.evalMetrics, ...imagesOf(run.figures) });
         run.remember(run.evalMetrics);
       },
       () => evaluation.restore(),
@@ -118,15 +119,20 @@ async function evaluateBatches(loop: EvalLoop, { name, loader, limitBatches }: E
   if (run.batchIdx === 0 && !run.partial) throw noBatches(name);
 }
 
-async function averagesOf({ run, session }: EvalLoop, { name }: EvalFeed): Promise<Record<string, number>> {
-  const averages = await session.evaluation.end();
-  if (!averages && !run.partial) {
+/** Sets the metrics of the evaluation and what metrics have drawn of it. */
+async function finishEvaluation({ run, session }: EvalLoop, { name }: EvalFeed): Promise<void> {
+  const found = await session.evaluation.end();
+  if (!found && !run.partial) {
     throw new DataError(
       `Evaluation loader \`${name}\` has no batch that weighs anything, so there is no loss to average. Are all its labels ignored, or does \`weigh\` return 0 for every batch?`,
     );
   }
-  return prefixed(name, averages ? { loss: averages.loss, ...averages.metrics } : { loss: Number.NaN });
+  run.evalMetrics = prefixed(name, found ? { loss: found.loss, ...found.metrics } : { loss: Number.NaN });
+  run.figures = prefixed(name, found?.figures ?? {});
 }
+
+const imagesOf = (figures: Readonly<Record<string, Figure>>): Record<string, ImageMedia> =>
+  Object.fromEntries(Object.entries(figures).map(([name, { image }]) => [name, image]));
 
 export const noBatches = (loader: string): DataError =>
   new DataError(`Evaluation loader \`${loader}\` has no batches.`);
@@ -146,6 +152,6 @@ export function beginReplacing(
   }
 }
 
-/** Metrics under a loader's name: `val/loss`. */
-export const prefixed = (prefix: string, metrics: Readonly<Record<string, number>>): Record<string, number> =>
+/** Metrics or figures under a loader's name: `val/loss`. */
+export const prefixed = <T>(prefix: string, metrics: Readonly<Record<string, T>>): Record<string, T> =>
   Object.fromEntries(Object.entries(metrics).map(([name, value]) => [`${prefix}/${name}`, value]));

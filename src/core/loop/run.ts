@@ -6,7 +6,7 @@ import type { LiveOptimizer } from "../optimizer.ts";
 import { Clock, epochIdx } from "./counters.ts";
 import type { Turn } from "../registry/dispatch.ts";
 import { Audit, type HookTurn, type Intervention } from "../interventions.ts";
-import type { HostBatch, HostTensors, LossModel, MaybePromise, Model, Share } from "../model.ts";
+import type { Figure, HostBatch, HostTensors, LossModel, MaybePromise, Model, Share } from "../model.ts";
 import type { HookRegistry } from "../registry/registry.ts";
 import type {
   Checkpoints,
@@ -130,6 +130,8 @@ export class Run {
   /** Rollbacks done since the run began. */
   rollbacks = 0;
   evalMetrics: Metrics = {};
+  /** What metrics have drawn of the last evaluation. */
+  figures: Readonly<Record<string, Figure>> = {};
   /** What `predict` has computed of the current batch. */
   predicted: HostArray | HostTensors = {};
   /** The step's loss: the weighted mean over its micro-batches, once there are several. */

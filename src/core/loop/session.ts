@@ -9,7 +9,7 @@ import type { UpdateFn } from "../optimizer.ts";
 import type { Activations, DeviceTensors, Diagnosis, Grads, ParamsView, Probe, ProbeRequest } from "../inspection.ts";
 import { ContextError } from "../errors.ts";
 import type { BuiltinEvent } from "../events.ts";
-import type { HostBatch, HostTensors, Loader, Loss, MaybePromise, Share } from "../model.ts";
+import type { Figure, HostBatch, HostTensors, Loader, Loss, MaybePromise, Share } from "../model.ts";
 import type { NameFilter } from "../names.ts";
 
 /** How a step is computed: in one program, with the gradients in between, or with the forward pass first. */
@@ -145,8 +145,8 @@ export interface Session {
     swapParams(params: HostTensors | DeviceTensors): void;
     /** A rank whose share is `empty` computes the batch like the others, and counts nothing. */
     batch(batch: HostBatch, loader: string, index: number, empty?: boolean): MaybePromise<void>;
-    /** The averages; undefined when no batch had any weight. */
-    end(): MaybePromise<Averages | undefined>;
+    /** The averages, and what metrics draw; undefined when no batch had any weight. */
+    end(): MaybePromise<(Averages & { readonly figures: Readonly<Record<string, Figure>> }) | undefined>;
     restore(): void;
   };
 

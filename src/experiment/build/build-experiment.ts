@@ -1,6 +1,6 @@
 // From a config that has been read to the options of an Experiment. Everything is checked before anything runs.
 import { OptionError } from "../../core/errors.ts";
-import type { Metric } from "../../core/model.ts";
+import type { AnyMetric } from "../../core/model.ts";
 import { checkOptions, is, show, type Check, type Json } from "../../core/options.ts";
 import type { ConfigPath } from "../config/config-error.ts";
 import type { ConfigDocument, ConfigValue } from "../config/config-tree.ts";
@@ -197,7 +197,7 @@ function nameMetrics(config: unknown): (made: unknown) => unknown {
   const twice = names.find((name, i) => names.indexOf(name) !== i);
   if (twice !== undefined)
     throw new OptionError(`There are two metrics \`${twice}\`. Give them names: { first: ${twice}, second: … }.`);
-  return (made) => Object.fromEntries((made as readonly Metric[]).map((metric, i) => [names[i]!, metric]));
+  return (made) => Object.fromEntries((made as readonly AnyMetric[]).map((metric, i) => [names[i]!, metric]));
 }
 
 /** Keys that are not hyperparameters of a model: they belong to the experiment, or say how a run is observed. */

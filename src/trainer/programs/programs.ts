@@ -10,6 +10,7 @@ import { refAll, type Problem } from "../problem.ts";
 import type { ControlLayout, IndexRules } from "./run.ts";
 import { gradWithAux } from "./grad-with-aux.ts";
 import { PointCollector, pointNames, type ProbeGroups } from "./probes.ts";
+import type { RowsLayout } from "./rows.ts";
 import type { SumsLayout, SumsLayouts } from "./sums.ts";
 
 /** One optimizer's share of an update: its rule and the parameters of each of its groups. */
@@ -29,6 +30,8 @@ export interface ProgramSpec {
   readonly loader: string;
   readonly names: readonly string[];
   readonly sums: SumsLayouts;
+  /** What evaluations keep of every row. */
+  readonly rows: RowsLayout;
   readonly control: ControlLayout;
   readonly rules: readonly UpdateRule[];
   readonly update: UpdateFn | null;
@@ -278,7 +281,7 @@ export const updateParams =
   (params: Tensors, opt: Tensors, grads: Tensors, control: Tensor): { params: Tensors; opt: Tensors } =>
     applyRules(spec, [rule], params, grads, opt, control);
 
-/** One evaluation batch: sums, and outputs when someone reads them. */
+/** One evaluation batch: sums, rows that metrics keep, and outputs when someone reads them. */
 export const evalBatch =
   (spec: ProgramSpec) =>
   (params: Tensors, state: Tensors, sums: Tensor, batch: TensorBatch, weight: Tensor, key: Tensor) => {
@@ -288,6 +291,7 @@ export const evalBatch =
     );
     return {
       ...count(spec, spec.sums.eval, sums, forward, weight, batch),
+      rows: spec.indices.watch("metric", batch, () => spec.rows.ofBatch(forward.outputs, batch)),
       outputs: spec.wantOutputs ? refAll(forward.outputs) : {},
       activations: collector.groups(forward.points),
     };

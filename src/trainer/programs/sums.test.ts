@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import type { Metric } from "../../core/model.ts";
 import { DataLoader } from "../../data/data-loader.ts";
-import { mae, rmse } from "../../nn/metrics.ts";
+import { mae, rmse } from "../../nn/metrics/errors.ts";
 import { tinyData, tinyTrainer } from "../../testing/tiny.ts";
 
 it("computes a metric that is `evalOnly` in evaluations alone, with the same result", async () => {

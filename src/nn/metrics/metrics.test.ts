@@ -1,9 +1,11 @@
 import { jit } from "@jax-js/jax";
 import { beforeAll, describe, expect, it } from "vitest";
-import { floats, ints, noise, put, putAll, read, startWasm } from "../../tests/support/gradcheck.ts";
-import type { HostArray } from "../core/arrays.ts";
-import type { Metric, Tensors } from "../core/model.ts";
-import { accuracy, mae, perplexity, rmse } from "./metrics.ts";
+import { floats, ints, noise, put, putAll, read, startWasm } from "../../../tests/support/gradcheck.ts";
+import type { HostArray } from "../../core/arrays.ts";
+import type { Metric, Tensors } from "../../core/model.ts";
+import { accuracy } from "./accuracy.ts";
+import { perplexity } from "./entropy.ts";
+import { mae, rmse } from "./errors.ts";
 
 beforeAll(startWasm);
 

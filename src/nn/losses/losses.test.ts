@@ -1,8 +1,10 @@
 import { numpy as np } from "@jax-js/jax";
 import { beforeAll, describe, expect, it } from "vitest";
-import { checkLoss, evaluateLoss, floats, ints, noise, put, startWasm } from "../../tests/support/gradcheck.ts";
-import { bceWithLogits, crossEntropy, huber, l1, mse } from "./losses.ts";
-import type { HostArray } from "../core/arrays.ts";
+import { checkLoss, evaluateLoss, floats, ints, noise, put, startWasm } from "../../../tests/support/gradcheck.ts";
+import { bceWithLogits } from "./binary.ts";
+import { crossEntropy } from "./cross-entropy.ts";
+import { huber, l1, mse } from "./regression.ts";
+import type { HostArray } from "../../core/arrays.ts";
 
 beforeAll(startWasm);
 
