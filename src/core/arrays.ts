@@ -128,6 +128,22 @@ export function samplesIn(batch: HostBatch): number {
   return 0;
 }
 
+/** What a batch weighs for a loss that is a mean over samples: the sum of their weights, or their number. */
+export function weighSamples(batch: HostBatch): number {
+  if (batch.weight === undefined) return samplesIn(batch);
+  let sum = 0;
+  checkWeights(batch.weight);
+  // As float32, like the weights inside the program.
+  for (const weight of batch.weight.data) sum += Math.fround(weight);
+  return sum * (samplesIn(batch) / (batch.weight.data.length || 1));
+}
+
+/** Rejects weights that no mean can use. */
+export function checkWeights({ data }: HostArray): void {
+  const odd = data.findIndex((weight) => !(weight >= 0 && weight < Infinity));
+  if (odd >= 0) throw new DataError(`the batch's \`weight\` is ${data[odd]} at ${odd}; weights are numbers ≥ 0.`);
+}
+
 /** What a user's function of this name (`tokens`, `weigh`) finds in a batch. */
 export function measure(name: string, batch: HostBatch, count: (batch: HostBatch) => number): number {
   let found: unknown;

@@ -1,8 +1,7 @@
 // Weights of samples and of classes: how losses and metrics find them, and what a batch weighs with them.
 import { numpy as np } from "@jax-js/jax";
-import { type HostArray, samplesIn } from "../core/arrays.ts";
 import { DataError, ProgramError } from "../core/errors.ts";
-import type { HostBatch, Tensor, TensorBatch } from "../core/model.ts";
+import type { Tensor, TensorBatch } from "../core/model.ts";
 import { is } from "../core/options.ts";
 import { showShape } from "./layer.ts";
 
@@ -35,22 +34,6 @@ export function weightedMean(values: Tensor, weights: Tensor | undefined): Tenso
 export function quotient(sum: Tensor, count: Tensor): Tensor {
   const counts = count.ref.greater(0);
   return np.where(counts.ref, sum.div(np.where(counts, count, 1)), 0);
-}
-
-/** What a batch weighs for a loss that is a mean over samples: the sum of their weights, or their number. */
-export function weighSamples(batch: HostBatch): number {
-  if (batch.weight === undefined) return samplesIn(batch);
-  let sum = 0;
-  checkWeights(batch.weight);
-  // As float32, like the weights inside the program.
-  for (const weight of batch.weight.data) sum += Math.fround(weight);
-  return sum * (samplesIn(batch) / (batch.weight.data.length || 1));
-}
-
-/** Rejects weights that no mean can use. */
-export function checkWeights({ data }: HostArray): void {
-  const odd = data.findIndex((weight) => !(weight >= 0 && weight < Infinity));
-  if (odd >= 0) throw new DataError(`the batch's \`weight\` is ${data[odd]} at ${odd}; weights are numbers ≥ 0.`);
 }
 
 /**

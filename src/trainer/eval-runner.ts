@@ -18,8 +18,8 @@ import { EvaluationRows } from "./evaluation-rows.ts";
 import { type Specs, type StepSpec, choosePlan } from "./specs.ts";
 import { evalBatch, predictBatch } from "./programs/programs.ts";
 import type { RowsLayout } from "./programs/rows.ts";
-import type { SumsLayout } from "./programs/sums.ts";
-import { type Evaluated, OutputsView, readTree, Totals } from "./readings.ts";
+import type { Evaluated, SumsLayout } from "./programs/sums.ts";
+import { OutputsView, readTree, Totals } from "./readings.ts";
 
 interface EvalResult {
   readonly sums: Buffer;

@@ -48,15 +48,14 @@ export class EvaluationRows {
       const rows: Record<string, HostArray> = {};
       for (const [i, [key, buffer]] of entries.entries()) {
         // A copy: what an engine gives to read may be its own memory.
-        rows[key] = { data: values[i]!.slice() as TypedArray, shape: [...buffer.shape] };
+        rows[key] = { data: values[i]!.slice(), shape: [...buffer.shape] };
         this.#engine.free(buffer);
       }
       const batch = kept.metric.reduce?.(rows) ?? rows;
       // Even without rows that count, a rank must know their names and shapes to join the others.
-      if (!counts) return void kept.batches.push(withoutRows(batch));
-      kept.rows += Object.values(batch)[0]!.shape[0]!;
+      if (counts) kept.rows += Object.values(batch)[0]!.shape[0]!;
       checkRoom(kept, kept.rows);
-      kept.batches.push(batch);
+      kept.batches.push(counts ? batch : withoutRows(batch));
     });
   }
 

@@ -3,13 +3,13 @@
 import type { HostArray, TypedArray } from "../core/arrays.ts";
 import type { Metrics } from "../core/context.ts";
 import { ContextError } from "../core/errors.ts";
-import type { Figure, HostTensors, MaybePromise } from "../core/model.ts";
+import type { HostTensors, MaybePromise } from "../core/model.ts";
 import { chain } from "../core/maybe.ts";
 import type { Activations, ProbeRequest } from "../core/inspection.ts";
 import { type Buffer, type Engine, type Tree, freeAll, leaves } from "../engines/engine.ts";
 import { ActivationsView, type BufferGroups } from "./inspection/activations-view.ts";
 import { BatchMetrics } from "./batch-metrics.ts";
-import type { Averages, SumsLayout } from "./programs/sums.ts";
+import type { Averages, Evaluated, SumsLayout } from "./programs/sums.ts";
 
 /** What a program shows that has run the model on a batch. */
 export interface ShownPass {
@@ -295,11 +295,6 @@ export interface TotalsState {
   readonly sums: readonly number[];
 }
 
-/** What an evaluation has found. */
-export interface Evaluated extends Averages {
-  readonly figures: Readonly<Record<string, Figure>>;
-}
-
 export class Totals {
   readonly #engine: Engine;
   readonly #layout: SumsLayout;
@@ -355,18 +350,13 @@ export class Totals {
     });
   }
 
-  /**
-   * The same with figures, at the end of an evaluation. Where several processes have counted, each its part, `sum` adds
-   * up their vectors.
-   */
+  /** The same at the end of an evaluation. If several processes have counted, each its part, `sum` adds their vectors. */
   async evaluated(sum?: (values: Float64Array) => MaybePromise<void>): Promise<Evaluated | undefined> {
     const values = await this.#engine.read(this.sums);
     const all = Float64Array.from([...this.#totals.map((total, i) => total + values[i]!), this.#weight]);
     await sum?.(all);
     const weight = all.at(-1)!;
-    const totals = all.subarray(0, -1);
-    if (weight === 0) return undefined;
-    return { ...this.#layout.compute(totals, weight), figures: this.#layout.figures(totals) };
+    return weight === 0 ? undefined : this.#layout.evaluated(all.subarray(0, -1), weight);
   }
 
   /** Everything, as plain numbers; JSON keeps float32 and float64 exactly. */

@@ -37,7 +37,8 @@ def run_layer(case):
 
 def run_loss(case):
     x, y = tensor(case["input"]).requires_grad_(True), tensor(case["targets"])
-    loss = eval(case["torch"], {"x": x, "y": y, "F": F, "torch": torch})
+    w = tensor(case["weight"]) if "weight" in case else None
+    loss = eval(case["torch"], {"x": x, "y": y, "w": w, "F": F, "torch": torch})
     loss.backward()
     return {"outputs": numbers(loss), "grads": {"the input": numbers(x.grad)}, "buffers": {}}
 

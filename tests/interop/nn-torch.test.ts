@@ -107,7 +107,73 @@ const labels = ints([4, -100, 0, 2]);
 const targets = noise([4, 5], 9);
 const shares = { ...targets, data: targets.data.map((v) => (v + 1) / 2) };
 
-const losses: Record<string, { loss: Loss; torch: string; targets: HostArray }> = {
+/** Weights of the four rows. */
+const weight = floats([0.5, 2, 0, 1]);
+const yesNo = { ...targets, data: targets.data.map((v) => Number(v > 0)) };
+/** The focal loss as its authors define it. */
+const focal = (targets: string, alpha: string) =>
+  `(lambda p, t: (${alpha} * (1 - t * p - (1 - t) * (1 - p)) ** 1.5 * F.binary_cross_entropy(p, t, reduction='none')).mean())(torch.sigmoid(x), ${targets})`;
+
+interface LossCase {
+  readonly loss: Loss;
+  readonly torch: string;
+  readonly targets: HostArray;
+  /** The rows' weights, `w` in PyTorch. */
+  readonly weight?: HostArray;
+}
+
+const losses: Record<string, LossCase> = {
+  "crossEntropy with class weights": {
+    loss: nn.crossEntropy({ classWeights: [1, 2, 0.5, 3, 0.1] }),
+    torch: "F.cross_entropy(x, y, weight=torch.tensor([1, 2, 0.5, 3, 0.1]))",
+    targets: labels,
+  },
+  "crossEntropy with class weights and smoothing": {
+    loss: nn.crossEntropy({ classWeights: [1, 2, 0.5, 3, 0.1], labelSmoothing: 0.3 }),
+    torch: "F.cross_entropy(x, y, weight=torch.tensor([1, 2, 0.5, 3, 0.1]), label_smoothing=0.3)",
+    targets: labels,
+  },
+  "crossEntropy with weights of samples": {
+    loss: nn.crossEntropy(),
+    torch: "(F.cross_entropy(x, y, reduction='none') * w).sum() / (w * (y != -100)).sum()",
+    targets: labels,
+    weight,
+  },
+  "crossEntropy with weights of samples and classes": {
+    loss: nn.crossEntropy({ classWeights: [1, 2, 0.5, 3, 0.1] }),
+    torch:
+      "(lambda c: (F.cross_entropy(x, y, weight=c, reduction='none') * w).sum() / (w * c[y.clamp(min=0)] * (y >= 0)).sum())(torch.tensor([1, 2, 0.5, 3, 0.1]))",
+    targets: labels,
+    weight,
+  },
+  focal: {
+    loss: nn.focal({ gamma: 1.5 }),
+    torch: "(lambda e: ((1 - torch.exp(-e)) ** 1.5 * e).sum() / 3)(F.cross_entropy(x, y, reduction='none')[[0, 2, 3]])",
+    targets: labels,
+  },
+  "focal with gamma 0 and class weights": {
+    loss: nn.focal({ gamma: 0, classWeights: [1, 2, 0.5, 3, 0.1] }),
+    torch: "F.cross_entropy(x, y, weight=torch.tensor([1, 2, 0.5, 3, 0.1]))",
+    targets: labels,
+  },
+  binaryFocal: { loss: nn.binaryFocal({ gamma: 1.5 }), torch: focal("y", "1"), targets: yesNo },
+  "binaryFocal with alpha": {
+    loss: nn.binaryFocal({ gamma: 1.5, alpha: 0.3 }),
+    torch: focal("y", "(0.3 * y + 0.7 * (1 - y))"),
+    targets: yesNo,
+  },
+  "mse with weights of samples": {
+    loss: nn.mse(),
+    torch: "(((x - y) ** 2).mean(1) * w).sum() / w.sum()",
+    targets,
+    weight,
+  },
+  "bceWithLogits with weights and smoothing": {
+    loss: nn.bceWithLogits({ labelSmoothing: 0.2 }),
+    torch: "(F.binary_cross_entropy_with_logits(x, y * 0.8 + 0.1, reduction='none').mean(1) * w).sum() / w.sum()",
+    targets: yesNo,
+    weight,
+  },
   crossEntropy: { loss: nn.crossEntropy(), torch: "F.cross_entropy(x, y)", targets: labels },
   "crossEntropy with options": {
     loss: nn.crossEntropy({ labelSmoothing: 0.2, ignoreIndex: 2 }),
@@ -191,11 +257,11 @@ describe.skipIf(!present)("the same as in PyTorch", () => {
       const { torch, call = "m(x)", train = false } = each;
       cases.push({ torch, call, train, weights, params: jsonAll({ ...params, ...state }), input: json(each.input) });
     }
-    for (const { loss, torch, targets } of Object.values(losses)) {
-      const program = jit(valueAndGrad((x: Tensor, y: Tensor) => loss(x, y, {})));
+    for (const { loss, torch, targets, weight } of Object.values(losses)) {
+      const program = jit(valueAndGrad((x: Tensor, y: Tensor) => loss(x, y, weight ? { weight: put(weight) } : {})));
       const [value, grad] = program(put(logits), put(targets));
       actual.push({ outputs: read(value), grads: { "the input": read(grad) }, buffers: {} });
-      cases.push({ torch, input: json(logits), targets: json(targets) });
+      cases.push({ torch, input: json(logits), targets: json(targets), ...(weight && { weight: json(weight) }) });
     }
     const script = fileURLToPath(new URL("./nn-torch.py", import.meta.url));
     const done = spawnSync(python, [script], {

@@ -41,7 +41,15 @@ describe("size", () => {
   const lines = new Map(files.map((file) => [file, linesIn(file)]));
 
   // What version 0.1 did takes at most 480 files. What has come since may take some more.
-  const since = ["data/table/", "data/preprocess/", "export/", "predict/", "engines/xla/"];
+  const since = [
+    "data/table/",
+    "data/preprocess/",
+    "data/sampling/",
+    "nn/metrics/",
+    "export/",
+    "predict/",
+    "engines/xla/",
+  ];
 
   test("at most 480 files for what version 0.1 did, the usual one of 90 to 140 lines", () => {
     const sorted = [...lines.values()].sort((a, b) => a - b);

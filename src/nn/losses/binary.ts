@@ -1,11 +1,12 @@
 // Losses over yes and no: binary cross-entropy on logits, and the focal loss.
 import { numpy as np } from "@jax-js/jax";
+import { weighSamples } from "../../core/arrays.ts";
 import { component } from "../../core/component.ts";
 import { DataError, ProgramError } from "../../core/errors.ts";
 import type { Loss, Outputs, Tensor } from "../../core/model.ts";
 import { is } from "../../core/options.ts";
 import { expectSameShape, single } from "../targets.ts";
-import { sampleWeights, weightedMean, weighSamples } from "../weights.ts";
+import { sampleWeights, weightedMean } from "../weights.ts";
 
 /** Options of `bceWithLogits`. */
 export interface BceWithLogitsOptions {

@@ -1,13 +1,12 @@
 // Cross-entropy over classes, and the focal loss, which gives easy samples less weight.
 import { lax, numpy as np } from "@jax-js/jax";
-import { samplesIn } from "../../core/arrays.ts";
+import { checkWeights, samplesIn } from "../../core/arrays.ts";
 import { component } from "../../core/component.ts";
 import type { HostBatch, Loss, Outputs, Tensor, TensorBatch } from "../../core/model.ts";
 import { is } from "../../core/options.ts";
 import { classify } from "../targets.ts";
 import {
   balancedWeights,
-  checkWeights,
   type ClassWeights,
   classWeightArray,
   isClassWeights,
@@ -21,7 +20,7 @@ export interface CrossEntropyOptions {
   readonly labelSmoothing?: number;
   /** Labels with this value are ignored (default −100). */
   readonly ignoreIndex?: number;
-  /** A weight for each class, or "balanced": each class counts alike, as often as it occurs in the training data. */
+  /** A weight for each class. "balanced": all classes count alike, however often each occurs in the training data. */
   readonly classWeights?: ClassWeights;
 }
 

@@ -1,10 +1,11 @@
 // Losses over numbers: squared and absolute errors, and Huber's between them.
 import { lax, numpy as np } from "@jax-js/jax";
+import { weighSamples } from "../../core/arrays.ts";
 import { component } from "../../core/component.ts";
 import type { Loss, Tensor } from "../../core/model.ts";
 import { is } from "../../core/options.ts";
 import { difference } from "../targets.ts";
-import { sampleWeights, weightedMean, weighSamples } from "../weights.ts";
+import { sampleWeights, weightedMean } from "../weights.ts";
 
 /** Mean squared error: the mean of (outputs − targets)². */
 export const mse = /* @__PURE__ */ component({ kind: "loss", name: "mse" }, (): Loss => meanOf("mse", np.square));

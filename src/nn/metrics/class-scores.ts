@@ -97,16 +97,10 @@ function averaged(
 ): number {
   const isBinary = right.length === 2 && !areLabels;
   const scores = Array.from(right, (each, i) => score(each, chosen[i]!, actual[i]!));
-  switch (average ?? (isBinary ? "binary" : "macro")) {
-    case "binary":
-      return scores[1]!;
-    case "micro":
-      return score(sum(right), sum(chosen), sum(actual));
-    case "weighted":
-      return share(sum(scores.map((each, i) => each * actual[i]!)), sum(actual));
-    case "macro": {
-      const occur = scores.filter((_, i) => areLabels || chosen[i]! + actual[i]! > 0);
-      return share(sum(occur), occur.length);
-    }
-  }
+  const how = average ?? (isBinary ? "binary" : "macro");
+  if (how === "binary") return scores[1]!;
+  if (how === "micro") return score(sum(right), sum(chosen), sum(actual));
+  if (how === "weighted") return share(sum(scores.map((each, i) => each * actual[i]!)), sum(actual));
+  const occurring = scores.filter((_, i) => areLabels || chosen[i]! + actual[i]! > 0);
+  return share(sum(occurring), occurring.length);
 }

@@ -115,7 +115,7 @@ const discount = (place: number): number => 1 / Math.log2(place + 2);
 
 function gain(scores: ArrayLike<number>, relevance: ArrayLike<number>, k: number): number {
   const most = Math.min(k, scores.length);
-  const ideal = Float64Array.from(relevance).sort().reverse();
+  const ideal = Float64Array.from(relevance).sort((a, b) => b - a);
   let best = 0;
   for (let place = 0; place < most; place++) best += ideal[place]! * discount(place);
   if (best === 0) return 0;

@@ -26,6 +26,11 @@ export interface Averages {
   readonly metrics: Readonly<Record<string, number>>;
 }
 
+/** What an evaluation has found. */
+export interface Evaluated extends Averages {
+  readonly figures: Readonly<Record<string, Figure>>;
+}
+
 /** Where each metric's sums are in the one vector: slot 0 is loss × weight, then the scalars, then the arrays. */
 export class SumsLayout {
   readonly size: number;
@@ -78,13 +83,13 @@ export class SumsLayout {
     return { loss: totals[0]! / weight, metrics };
   }
 
-  /** What metrics draw of these totals. */
-  figures(totals: Float64Array): Record<string, Figure> {
+  /** The same with what metrics draw of these totals. */
+  evaluated(totals: Float64Array, weight: number): Evaluated {
     const figures: Record<string, Figure> = {};
     for (const { name, metric, ...room } of this.#rooms) {
       if (isArrayMetric(metric) && metric.figure && room.sums) figures[name] = metric.figure(arraysOf(room, totals));
     }
-    return figures;
+    return { ...this.compute(totals, weight), figures };
   }
 }
 
