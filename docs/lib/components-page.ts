@@ -5,6 +5,7 @@ import { catalog, kinds, type CatalogEntry, type CatalogOption } from "./catalog
 const TITLES: Readonly<Record<(typeof kinds)[number], string>> = {
   data: "Data",
   split: "Splits",
+  transform: "Transforms of columns",
   model: "Models and layers",
   loss: "Losses",
   metric: "Metrics",

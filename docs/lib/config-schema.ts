@@ -1,6 +1,7 @@
 // The JSON Schema of a config, made of the tables that the checks themselves use.
 import type { Check, Holds, Json, Kind, SchemaPart } from "../../src/core/options.ts";
 import { CONFIG_CHECKS, FUNCTIONS, PLAN_CHECKS } from "../../src/experiment/build/build-experiment.ts";
+import { PREPROCESSOR_CHECKS, TARGET_CHECKS } from "../../src/data/preprocess/options.ts";
 import { LOADER_CHECKS } from "../../src/experiment/experiment-options.ts";
 import { SWEEP_KINDS as KINDS } from "../../src/tune/sweep/build-sweep.ts";
 import { catalog, kinds, sweepKinds, type CatalogEntry } from "./catalog.ts";
@@ -54,6 +55,7 @@ function heldSchema(holds: Holds): SchemaPart {
     listOrNamed: [list, map],
     named: [map],
     oneOrNamed: [one, map],
+    oneOrNamedLists: [one, { ...named(anyOf(one, list)), ...notOne }],
   } as const;
   const schemas = forms[holds.form];
   return schemas.length === 1 ? schemas[0] : anyOf(...schemas);
@@ -143,6 +145,21 @@ export async function configSchema(): Promise<SchemaPart> {
     properties: properties(LOADER_CHECKS, optionDocs("src/experiment/types.ts", "LoaderOptions")),
     additionalProperties: false,
   };
+  const transforms = "src/data/preprocess/options.ts";
+  const ofTarget: SchemaPart = {
+    type: "object",
+    properties: properties(TARGET_CHECKS, optionDocs(transforms, "TargetOptions")),
+    additionalProperties: false,
+  };
+  const ofColumns = optionDocs(transforms, "PreprocessorOptions");
+  const preprocess: SchemaPart = {
+    type: "object",
+    properties: {
+      ...properties(PREPROCESSOR_CHECKS, ofColumns),
+      target: described(orNull(anyOf({ type: "string" }, ofTarget)), ofColumns.target ?? ""),
+    },
+    additionalProperties: false,
+  };
   return {
     $schema: "http://json-schema.org/draft-07/schema#",
     title: "hookline config",
@@ -157,6 +174,7 @@ export async function configSchema(): Promise<SchemaPart> {
       },
       ...properties(CONFIG_CHECKS, docs),
       ...functions,
+      preprocess: described(orNull(preprocess), docs.preprocess ?? ""),
       loader: described(orNull(loader), docs.loader ?? ""),
       models: described(orNull(named(anyOf(ref("plan"), { type: "null" }))), docs.models ?? ""),
     },

@@ -13,6 +13,7 @@ import { Agreement } from "../distributed/exchange.ts";
 import { single } from "../distributed/strategy.ts";
 import { buildExperiment } from "../experiment/build/build-experiment.ts";
 import { DEFAULT_BATCH_SIZE, PipelineHooks, planModels, type PlannedModel } from "../experiment/experiment-options.ts";
+import { prepareDatasets } from "../experiment/prepared-data.ts";
 import { defaultLoaders, Training } from "../experiment/training.ts";
 import { OuterState } from "../core/registry/outer-hooks.ts";
 import type { ExperimentOptions, Loaders } from "../experiment/types.ts";
@@ -51,9 +52,10 @@ export async function openTrained(given: string, { checkpoint, on, model }: Want
   // Before reading the data, which may take long.
   const from = await checkpointOf(planned.runDir!, checkpoint);
   const shared = new Shared();
-  const datasets = await readDatasets(options, runDir, shared);
+  const prepared = prepareDatasets(options.preprocess, await readDatasets(options, runDir, shared));
+  const { datasets } = prepared;
   const loaders = planned.plan.loaders
-    ? await planned.plan.loaders({ datasets, seed: options.seed ?? 0 })
+    ? await planned.plan.loaders({ ...prepared, seed: options.seed ?? 0 })
     : { ...defaultLoaders(datasets, options.loader), train: inOrder(datasets, options) };
   const loader = chooseLoader(loaders, on);
   const place = {
@@ -65,7 +67,7 @@ export async function openTrained(given: string, { checkpoint, on, model }: Want
     agreement: new Agreement(single),
     warn: say,
   };
-  const training = await Training.prepare({ ...planned, hooks: [] }, datasets, place);
+  const training = await Training.prepare({ ...planned, hooks: [] }, prepared, place);
   await training.trainer.loadStateDict(await readWeights(from));
   return { training, loader, hasOwnEvaluation: planned.plan.evaluate !== undefined, from };
 }

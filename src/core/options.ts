@@ -9,6 +9,7 @@ export type SchemaPart = Readonly<Record<string, Json>>;
 export type Kind =
   | "data"
   | "split"
+  | "transform"
   | "model"
   | "loss"
   | "metric"
@@ -21,11 +22,14 @@ export type Kind =
   | "runner";
 
 /**
- * How a config writes an option that holds components: one, one or a list, a list or a map by name, a map, one or a map;
- * or a list of plain objects with components in them.
+ * How a config writes an option that holds components: one, one or a list, a list or a map by name, a map, one or a map,
+ * one or a map of lists; or a list of plain objects with components in them.
  */
 export type Holds =
-  | { readonly form: "one" | "oneOrList" | "listOrNamed" | "named" | "oneOrNamed"; readonly kind: Kind }
+  | {
+      readonly form: "one" | "oneOrList" | "listOrNamed" | "named" | "oneOrNamed" | "oneOrNamedLists";
+      readonly kind: Kind;
+    }
   | { readonly form: "each"; readonly options: Readonly<Record<string, Holds>> };
 
 /** The check of one option: a phrase for messages, the test, and what config files and editors need to know. */
@@ -60,6 +64,7 @@ export const oneOrList = (kind: Kind): Holds => ({ form: "oneOrList", kind });
 export const listOrNamed = (kind: Kind): Holds => ({ form: "listOrNamed", kind });
 export const named = (kind: Kind): Holds => ({ form: "named", kind });
 export const oneOrNamed = (kind: Kind): Holds => ({ form: "oneOrNamed", kind });
+export const oneOrNamedLists = (kind: Kind): Holds => ({ form: "oneOrNamedLists", kind });
 export const each = (options: Readonly<Record<string, Holds>>): Holds => ({ form: "each", options });
 
 /** The checks that options share. Compose with `oneOf` and `or`. */

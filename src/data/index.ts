@@ -1,10 +1,11 @@
-// hookline/data: tables, and loaders over arrays, data sets and streams.
+// hookline/data: tables and their preprocessing; loaders over arrays, data sets and streams.
 import "../core/ambient.ts";
 export type { Arrays, DataSource, FieldValue, Sample } from "./source.ts";
 export { DataLoader, type DataLoaderOptions } from "./data-loader.ts";
 export { type Dataset } from "./indexed.ts";
 export { type MixOptions, type MixStrategy } from "./mix.ts";
 export { Rng } from "./random.ts";
+export * from "./preprocess/index.ts";
 export { split } from "./split.ts";
 export { type StreamFactory } from "./stream.ts";
 export type { Cell, Column, ColumnType, Schema } from "./table/column.ts";

@@ -5,6 +5,7 @@ import { Limits } from "../core/loop/counters.ts";
 import { checkOptions, is, listOrNamed, one, oneOrList, oneOrNamed, show, type Json } from "../core/options.ts";
 import { checkName } from "../core/safe-name.ts";
 import { DATA_LOADER_CHECKS } from "../data/data-loader.ts";
+import { resolveOptions } from "../data/preprocess/options.ts";
 import { checkEngine } from "../engines/select.ts";
 import type { Hook } from "../core/hook.ts";
 import { plainOptions } from "../hooks/logger/run-facts.ts";
@@ -64,6 +65,7 @@ export const EXPERIMENT_CHECKS = {
   runDir,
   data: { ...is.function, holds: one("data") },
   split: { ...is.function, holds: one("split") },
+  preprocess: is.object,
   loader: is.object,
   config: is.object,
   models: is.object,
@@ -81,11 +83,13 @@ export function planModels<D>(options: ExperimentOptions<D>): PlannedModel<D>[] 
     runDir: dir,
     data: _data,
     split: _split,
+    preprocess,
     config: _config,
     loader = {},
     models,
     ...all
   } = options;
+  if (preprocess) resolveOptions(preprocess);
   if (models === undefined) return [planModel(ONLY, {}, all, dir, loader.batchSize)];
   const entries = Object.entries(models);
   if (entries.length === 0) throw new OptionError("Experiment: `models` is an empty object; give at least one model.");

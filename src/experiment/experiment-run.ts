@@ -8,6 +8,7 @@ import type { Datasets } from "../core/outer-events.ts";
 import { redact, secretsOfEnvironment } from "../platform/redact.ts";
 import { Shared } from "../core/shared.ts";
 import { Agreement, type StartFacts } from "../distributed/exchange.ts";
+import { fittedPreprocessor } from "../data/preprocess/preprocessor.ts";
 import { openStrategy } from "../distributed/strategy.ts";
 import { currentPlatform } from "../platform/platform.ts";
 import { Interruptions } from "../trainer/interruptions.ts";
@@ -18,6 +19,7 @@ import type { PipelineHooks, PlannedModel } from "./experiment-options.ts";
 import { Progress, type Ending } from "./progress.ts";
 import { CHECKPOINTS, foldDirectory } from "../runs/layout.ts";
 import { readResults, type SavedModel } from "../runs/results.ts";
+import { type PreparedData, checkUnchanged, prepareDatasets } from "./prepared-data.ts";
 import { roomFor, trainsOn } from "./previous-run.ts";
 import { checkMonitors, checkResults, Training } from "./training.ts";
 import type { ExperimentOptions, ExperimentResult, RunExperimentOptions, SplitData } from "./types.ts";
@@ -38,6 +40,8 @@ export class ExperimentRun<D> {
   #agreement!: Agreement;
   #interruptions!: Interruptions;
   #progress!: Progress;
+  /** The main data, preprocessed. */
+  readonly #prepared = new WeakMap<Datasets<D>, PreparedData<D>>();
   /** Moves an earlier run aside. */
   #makeRoom: () => void = () => undefined;
 
@@ -145,6 +149,9 @@ export class ExperimentRun<D> {
     if (stopped) return stopped;
     const { main, folds = [] } = await this.#split(data, seed);
     for (const model of this.#models) checkMonitors(model, main, folds.length);
+    const { preprocessor } = this.#prepareMain(main);
+    checkUnchanged(this.#options.runDir ?? "", this.#progress.preprocessor, preprocessor);
+    this.#progress.preprocessor = preprocessor?.fingerprint;
     // The run starts here: hooks may write to its directory.
     this.#makeRoom();
     await this.#hooks.fire("datasetCreated", this.#state, () => ({ ...this.#common(), datasets: main, folds }));
@@ -165,6 +172,7 @@ export class ExperimentRun<D> {
     const { stop } = this.#state;
     if (stop) throw new OptionError(`Hook \`${stop.requestedBy}\` would stop the experiment: ${stop.reason}`);
     const { main, folds = [] } = await this.#split(data, this.#options.seed ?? 0);
+    this.#prepareMain(main);
     const found: Record<string, Preflight> = {};
     for (const model of this.#models) {
       checkMonitors(model, main, folds.length);
@@ -261,11 +269,21 @@ export class ExperimentRun<D> {
     return undefined;
   }
 
+  /** Once for all models: their main training has the same data. */
+  #prepareMain(main: Datasets<D>): PreparedData<D> {
+    const prepared = prepareDatasets(this.#options.preprocess, main);
+    this.#prepared.set(main, prepared);
+    if (prepared.preprocessor) this.#shared.set(fittedPreprocessor, prepared.preprocessor);
+    return prepared;
+  }
+
   #prepare(model: PlannedModel<D>, datasets: Datasets<D>, runDir: string | undefined): Promise<Training<D>> {
     const { off, warn } = this.#state;
     const { loader, config = this.#options } = this.#options;
     const context = { runDir, shared: this.#shared, loader, config, off, warn, agreement: this.#agreement };
-    return Training.prepare(model, datasets, context);
+    // The arrays of a fold are made when it is trained: all of them at once would be many times the data.
+    const prepared = this.#prepared.get(datasets) ?? prepareDatasets(this.#options.preprocess, datasets);
+    return Training.prepare(model, prepared, context);
   }
 
   async #closing<T>(training: Training<D>, work: () => Promise<T>): Promise<T> {

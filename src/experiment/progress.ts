@@ -29,6 +29,8 @@ export class Progress {
   #begun: boolean;
   /** Whether any training did a step. */
   hasTrained: boolean;
+  /** The fingerprint of what the main training data was preprocessed with. */
+  preprocessor: string | undefined;
 
   /** Continues from `before`, the results of an earlier run. */
   constructor(name: string, seed: number, dir: string | undefined, before?: SavedResults) {
@@ -39,6 +41,7 @@ export class Progress {
     this.#models = { ...before?.models };
     this.#begun = before !== undefined;
     this.hasTrained = before !== undefined && !before.untrained;
+    this.preprocessor = before?.preprocessor;
   }
 
   of(model: string): SavedModel | undefined {
@@ -122,6 +125,7 @@ export class Progress {
       name: this.#name,
       ...this.#ending,
       seed: this.#seed,
+      ...(this.preprocessor !== undefined && { preprocessor: this.preprocessor }),
       startedAt: this.#startedAt,
       endedAt: isRunning ? null : Date.now(),
       ...(!isRunning && !this.hasTrained && { untrained: true }),

@@ -8,6 +8,7 @@ import type { RunResult } from "../core/loop/result.ts";
 import type { Shared } from "../core/shared.ts";
 import { DataLoader, type DataLoaderOptions } from "../data/data-loader.ts";
 import { isLoader } from "../data/mix.ts";
+import { fittedPreprocessor } from "../data/preprocess/preprocessor.ts";
 import type { DataSource } from "../data/source.ts";
 import type { Agreement } from "../distributed/exchange.ts";
 import { averagedParams } from "../hooks/averaging/average.ts";
@@ -18,6 +19,7 @@ import { checkMonitors as checkProvided, metricNames, watchersOf, type Watcher }
 import { Trainer } from "../trainer/trainer.ts";
 import { bestParameters, type BestParameters } from "./best-parameters.ts";
 import { DEFAULT_BATCH_SIZE, type PlannedModel } from "./experiment-options.ts";
+import type { PreparedData } from "./prepared-data.ts";
 import type { LoaderOptions, Loaders, Setup } from "./types.ts";
 
 /** What a training shares with its experiment. */
@@ -60,17 +62,18 @@ export class Training<D> {
   /** Makes the model, metrics and loaders, which may look at the data, and the trainer. */
   static async prepare<D>(
     model: PlannedModel<D>,
-    datasets: Datasets<D>,
+    { datasets, preprocessor }: PreparedData<D>,
     context: TrainingContext,
   ): Promise<Training<D>> {
     const { model: given, metrics, loaders: makeLoaders, evaluate: _e, params: _p, hooks: _h, ...options } = model.plan;
-    const setup: Setup<D> = { datasets, seed: options.seed ?? 0 };
+    const setup: Setup<D> = { datasets, seed: options.seed ?? 0, ...(preprocessor && { preprocessor }) };
     const loaders = makeLoaders ? await makeLoaders(setup) : defaultLoaders(datasets, context.loader);
     if (!is.object.test(loaders) || loaders.train === undefined)
       throw new OptionError(`Experiment: Expected \`loaders\` to return { train, eval, test }, got ${show(loaders)}`);
     const best = bestParameters();
     // Values that hooks shared in an earlier training do not apply to this one.
     for (const key of [bestCheckpoint, averagedParams, weightsStep]) context.shared.delete(key);
+    if (preprocessor) context.shared.set(fittedPreprocessor, preprocessor);
     const trainer = new Trainer({
       ...options,
       optimizer: options.optimizer!,

@@ -1,12 +1,15 @@
 // The options of an experiment: where data comes from, how it is split, which models are trained on it.
 import type { Hook, HookFailure } from "../core/hook.ts";
 import type { Json } from "../core/options.ts";
-import type { AnyMetric, Loader, LossModel, Model } from "../core/model.ts";
+import type { AnyMetric, HostBatch, Loader, LossModel, Model } from "../core/model.ts";
 import type { Datasets } from "../core/outer-events.ts";
 import type { RunResult } from "../core/loop/result.ts";
 import type { FoldStats, TrainingSummary } from "../runs/results.ts";
 import type { DataLoaderOptions } from "../data/data-loader.ts";
+import type { PreprocessorOptions } from "../data/preprocess/options.ts";
+import type { Preprocessor } from "../data/preprocess/preprocessor.ts";
 import type { Arrays } from "../data/source.ts";
+import type { Table } from "../data/table/table.ts";
 import type { Trainer } from "../trainer/trainer.ts";
 import type { TrainerOptions } from "../trainer/options.ts";
 
@@ -19,10 +22,15 @@ export interface SplitData<D> {
 /** Cuts data into parts: holdout(), kFold(), leaveOneOut(), byTime(), or your own function. */
 export type Split<D = Arrays> = (data: D, seed: number) => SplitData<D> | Promise<SplitData<D>>;
 
+/** Data as a model is trained on it: a table is preprocessed into arrays. */
+export type Prepared<D> = D extends Table ? HostBatch : D;
+
 /** What is known when models, metrics and loaders are made: they may depend on the data. In a fold, on its data. */
 export interface Setup<D = Arrays> {
-  readonly datasets: Datasets<D>;
+  readonly datasets: Datasets<Prepared<D>>;
   readonly seed: number;
+  /** Fitted on the training data; undefined where the data is no table. */
+  readonly preprocessor?: Preprocessor;
 }
 
 /** The loaders of one training: `train` and `eval` of the trainer, and `test` for the final evaluation. */
@@ -69,6 +77,11 @@ export interface ExperimentOptions<D = Arrays> extends ModelPlan<D> {
   readonly data: () => D | Promise<D>;
   /** Default: everything is for training. */
   readonly split?: Split<NoInfer<D>>;
+  /**
+   * How the columns of a table become arrays `{ x, y, weight }`: the options of a Preprocessor. It is fitted on the
+   * training data alone, in each fold on its own.
+   */
+  readonly preprocess?: PreprocessorOptions;
   /** How arrays become batches. Default `{ batchSize: 32, shuffle: true }`. */
   readonly loader?: LoaderOptions;
   /** The configuration that these options were made from, as plain data; hooks see it in `ctx.config.experiment`. Default: these options. */

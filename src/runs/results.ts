@@ -48,6 +48,8 @@ export interface SavedResults {
   readonly reason: string;
   readonly requestedBy: string;
   readonly seed: number;
+  /** The fingerprint of the fitted preprocessor: a resumed run must have the same. */
+  readonly preprocessor?: string;
   /** Milliseconds since 1970. */
   readonly startedAt: number;
   readonly endedAt: number | null;

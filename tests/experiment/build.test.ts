@@ -89,6 +89,7 @@ describe("every built-in component can be made", () => {
     "model.layerNorm": { features: 2 },
     "model.linear": { in: 1, out: 2, bias: false },
     "model.maxPool2d": { kernel: 2, stride: 1 },
+    "model.mlp": { hidden: [4], in: 3, out: 2 },
     "model.multiHeadAttention": { features: 4, heads: 2, causal: true },
     "model.residual": { inner: "relu" },
     "model.rmsNorm": { features: 2 },

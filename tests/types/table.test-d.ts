@@ -1,7 +1,17 @@
 // Tables as users write them.
-import { type Column, type HostBatch, readChunks, readTable, split, Table } from "hookline/data";
+import type { TrainerOptions } from "hookline";
+import {
+  type Column,
+  type HostBatch,
+  Preprocessor,
+  readChunks,
+  readTable,
+  split,
+  standardise,
+  Table,
+} from "hookline/data";
 import { Experiment, holdout, table } from "hookline/experiment";
-import { linear } from "hookline/nn";
+import { type Layer, linear, mlp } from "hookline/nn";
 import { sgd } from "hookline/optim";
 import { describe, expectTypeOf, test } from "vitest";
 
@@ -33,8 +43,32 @@ describe("tables", () => {
     void new Experiment({
       data: table({ file: "a.csv" }),
       split: holdout({ stratify: "plan" }),
-      model: ({ datasets }) => linear(datasets.train.rowCount, 1),
+      preprocess: {
+        columns: { age: ["impute", standardise()], plan: "oneHot" },
+        target: { column: "price", use: "log" },
+      },
+      model({ datasets, preprocessor }) {
+        // Models see what the preprocessor made of the tables.
+        expectTypeOf(datasets.train).toEqualTypeOf<HostBatch>();
+        return linear(preprocessor!.width, 1);
+      },
       optimizer: sgd({ lr: 0.1 }),
     });
+    void new Experiment({
+      data: () => rows,
+      // @ts-expect-error -- a transform's name with a typo
+      preprocess: { columns: { age: "standardize" } },
+      model: mlp({ hidden: [4] }),
+      optimizer: sgd({ lr: 0.1 }),
+    });
+    expectTypeOf(mlp({ hidden: [4], in: 2, out: 1 })).toEqualTypeOf<Layer>();
+    // @ts-expect-error -- widths come from an experiment: a trainer needs them given
+    void ({ model: mlp({ hidden: [4] }) } satisfies Pick<TrainerOptions, "model">);
+  });
+
+  test("predictions are classes or numbers", () => {
+    const predicted = new Preprocessor({ columns: "auto" }).decode({ data: new Float32Array(1), shape: [1] });
+    if (predicted.kind === "label") expectTypeOf(predicted.labels).toEqualTypeOf<readonly string[]>();
+    else expectTypeOf(predicted.values).toEqualTypeOf<Float64Array>();
   });
 });

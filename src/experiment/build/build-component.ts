@@ -173,8 +173,11 @@ async function prepareHeld(
   if (Array.isArray(value) && (form === "oneOrList" || form === "listOrNamed"))
     return allOf(await Promise.all(value.map((item: unknown, i) => one(item, i))), listed);
   if (isNamed(context, kind, value) && form !== "one" && form !== "oneOrList") {
-    const names = Object.keys(value);
-    return allOf(await Promise.all(names.map((name) => one(value[name], name))), (recipes) =>
+    const names = Object.keys(withoutNulls(value));
+    const lists: Holds = { form: "oneOrList", kind };
+    const item = (name: string): Promise<Recipe | undefined> =>
+      form === "oneOrNamedLists" ? prepareHeld(context, lists, value[name], [...path, name]) : one(value[name], name);
+    return allOf(await Promise.all(names.map(item)), (recipes) =>
       byName(Object.fromEntries(names.map((name, i) => [name, recipes[i]!]))),
     );
   }

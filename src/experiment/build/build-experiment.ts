@@ -10,6 +10,7 @@ import type { ExperimentOptions, LoaderOptions, ModelPlan, Setup } from "../type
 import { prepareOptions, withoutNulls, type OptionRules } from "./build-component.ts";
 import { BuildContext, filePath, isMap, type Recipe } from "./build-context.ts";
 import { checkExperiment, checkPlan } from "./check-experiment.ts";
+import { preprocessOf } from "./build-preprocess.ts";
 import { CONFIG_KINDS } from "./kinds.ts";
 import { prepareFunction } from "./user-exports.ts";
 
@@ -34,7 +35,16 @@ export const CONFIG_CHECKS: Checks = {
 };
 
 /** One model and how it is trained; its data comes from the experiment. */
-export const PLAN_CHECKS: Checks = without(CONFIG_CHECKS, "name", "runDir", "data", "split", "loader", "models");
+export const PLAN_CHECKS: Checks = without(
+  CONFIG_CHECKS,
+  "name",
+  "runDir",
+  "data",
+  "split",
+  "preprocess",
+  "loader",
+  "models",
+);
 
 /** Keys of a file that are not options of the experiment: `$schema` is for editors, `extends` for the reader. */
 export const FILE_KEYS: readonly string[] = ["$schema", "extends"];
@@ -57,7 +67,8 @@ export async function buildExperiment(
   const { raw } = doc;
   const config = withoutNulls(doc.value);
   const rules = { owner: "config", checks: CONFIG_CHECKS, required: ["data"] };
-  const made = await buildPlan(context, rules, without(config, "loader", "models", ...FILE_KEYS), []);
+  const made = await buildPlan(context, rules, without(config, "preprocess", "loader", "models", ...FILE_KEYS), []);
+  const preprocess = await preprocessOf(context, config.preprocess);
   const loader = loaderOf(context, config.loader);
   const models = await modelsOf(context, config, made, raw);
   const runDir = runDirOf(context, config);
@@ -65,6 +76,7 @@ export async function buildExperiment(
   const options: ExperimentOptions = {
     ...(made as object as ExperimentOptions),
     runDir: runDir!,
+    ...(preprocess && { preprocess }),
     ...(loader && { loader }),
     ...(models && { models }),
     params: paramsOf(raw),
@@ -208,6 +220,7 @@ const NOT_OF_A_MODEL: ReadonlySet<string> = new Set([
   "runDir",
   "data",
   "split",
+  "preprocess",
   "models",
   "hooks",
 ]);

@@ -46,6 +46,12 @@ export const CONFIG_KINDS = {
     test: isFunction,
     load: async () => componentsIn(await import("../index.ts"), "split"),
   },
+  transform: {
+    what: "a transform",
+    looks: "one that standardise() and its like made",
+    test: (value) => hasMethods(value, "fit", "open"),
+    load: async () => componentsIn(await import("../../data/index.ts"), "transform"),
+  },
   model: {
     what: "a model",
     looks: "an object with `init` and `apply`, or with `params` and `loss`",
@@ -106,6 +112,7 @@ export function expectedOf(kinds: Kinds, holds: Holds): string {
     listOrNamed: `a list, or several by name, each ${what}`,
     named: `several by name, each ${what}`,
     oneOrNamed: `${what}, or several by name`,
+    oneOrNamedLists: `${what}, or several by name, each ${what} or a list of them`,
   };
   return phrases[holds.form];
 }
