@@ -1,4 +1,5 @@
 // hookline convert: weights from one kind of file into another.
+import { Option } from "commander";
 import { convertCheckpoint, type ConvertOptions } from "../checkpoint/weights/write-weights.ts";
 import { UsageError, checkNewFile } from "./errors.ts";
 import { print, printJson, shownPath } from "./output.ts";
@@ -12,6 +13,7 @@ convert pytorch_model.bin small.safetensors --dtype BF16 --prefix model.`,
     program
       .argument("<from>", "a run's directory, a checkpoint, a .safetensors or .pt file")
       .argument("<to>", "the new file: .safetensors, .pt, .pth, .bin or .ckpt")
+      .addOption(new Option("--checkpoint <name>", "of a run: best, last, or a checkpoint's name; default: best"))
       .option("--dtype <type>", "the type of all floating-point tensors: F32, F16 or BF16")
       .option("--prefix <text>", "a prefix to remove from all names")
       .option("--averaged <name>", "which averaged weights (ema, swa), if there are several")
@@ -21,17 +23,17 @@ convert pytorch_model.bin small.safetensors --dtype BF16 --prefix model.`,
       .addOption(jsonFlag()),
 };
 
-interface Flags extends Pick<ConvertOptions, "dtype" | "prefix" | "key" | "overwrite"> {
+interface Flags extends Pick<ConvertOptions, "dtype" | "prefix" | "key" | "overwrite" | "checkpoint"> {
   readonly averaged?: string;
   readonly raw?: boolean;
   readonly json?: boolean;
 }
 
 export async function run(from: string, to: string, flags: Flags): Promise<void> {
-  const { dtype, prefix, key, overwrite, raw, averaged, json } = flags;
+  const { dtype, prefix, key, overwrite, raw, averaged, json, checkpoint } = flags;
   if (raw && averaged !== undefined) throw new UsageError("--raw and --averaged contradict each other: give one.");
   checkNewFile(to, overwrite);
-  const weights = { averaged: raw ? false : averaged, key, prefix };
+  const weights = { averaged: raw ? false : averaged, key, prefix, ...(checkpoint !== undefined && { checkpoint }) };
   const converted = await convertCheckpoint(from, to, { ...weights, dtype, overwrite });
   if (json) return printJson(converted);
   print(`${shownPath(converted.path)}: ${converted.tensors} tensors, ${converted.bytes.toLocaleString("en-US")} bytes`);

@@ -2,7 +2,7 @@
 import { statSync } from "node:fs";
 import { join } from "node:path";
 import { type InspectedCheckpoint, describeCheckpoint, inspectCheckpoint } from "../checkpoint/weights/inspect.ts";
-import { checkpointsIn, NothingHere } from "../checkpoint/weights/read-weights.ts";
+import { checkpointsIn, NothingHere } from "../checkpoint/weights/checkpoints-in.ts";
 import type { SavedCheckpoint } from "../checkpoint/store.ts";
 import { formatDuration } from "../terminal/eta.ts";
 import { formatMetric } from "../terminal/format-number.ts";

@@ -8,6 +8,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { encodeSafetensors } from "../checkpoint/formats/safetensors.ts";
 import { fromHostArrays } from "../checkpoint/formats/tensor-values.ts";
 import { readWeights } from "../checkpoint/weights/read-weights.ts";
+import { convertCheckpoint } from "../checkpoint/weights/write-weights.ts";
 import type { HostTensors, Model } from "../core/model.ts";
 import { modelCheckpoint } from "../hooks/model-checkpoint/model-checkpoint.ts";
 import { batchNorm } from "../nn/norms.ts";
@@ -84,6 +85,21 @@ test("a run gives its best weights; the last, or a named checkpoint, only when a
   }
 });
 
+test("readWeights and convertCheckpoint take the best of a run too, unless told otherwise", async () => {
+  const of = (name: string): Promise<HostTensors> => readWeights(join(runDir, "checkpoints", name));
+  expect(await readWeights(runDir)).toEqual(await of(best));
+  expect(await readWeights(join(runDir, "checkpoints"))).toEqual(await of(best));
+  expect(await readWeights(runDir, { checkpoint: "last" })).toEqual(await of(last));
+  expect(await readWeights(runDir, { checkpoint: last })).toEqual(await of(last));
+  await convertCheckpoint(runDir, join(home, "best.safetensors"));
+  await convertCheckpoint(runDir, join(home, "last.safetensors"), { checkpoint: "last" });
+  expect(await readWeights(join(home, "best.safetensors"))).toEqual(await of(best));
+  expect(await readWeights(join(home, "last.safetensors"))).toEqual(await of(last));
+  await expect(readWeights(join(runDir, "checkpoints", best), { checkpoint: "last" })).rejects.toThrow(
+    "only runs have several checkpoints. Leave out `checkpoint`.",
+  );
+});
+
 test("a checkpoint, an exported folder and the model's code give the same", async () => {
   const weights = await readWeights(join(runDir, "checkpoints", best));
   const own = await expected(weights);
@@ -93,7 +109,7 @@ test("a checkpoint, an exported folder and the model's code give the same", asyn
   for (const [from, options] of [
     [join(runDir, "checkpoints", best), {}],
     [exported, {}],
-    [old, { model: model() as Model<never> }],
+    [old, { model: model() }],
   ] as const) {
     await using predict = await loadPredictor(from, { engine, ...options });
     close(await outputs(predict), own);
@@ -101,7 +117,7 @@ test("a checkpoint, an exported folder and the model's code give the same", asyn
   await expect(loadPredictor(old, { engine })).rejects.toThrow(
     "Give the model's code: loadPredictor(path, { model }).",
   );
-  const other = linear(3, 2) as Model<never>;
+  const other = linear(3, 2);
   await expect(loadPredictor(old, { engine, model: other })).rejects.toThrow("which the model does not");
 });
 

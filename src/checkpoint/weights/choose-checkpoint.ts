@@ -6,7 +6,7 @@ import { CHECKPOINTS } from "../../runs/layout.ts";
 import { readResults, type SavedModel } from "../../runs/results.ts";
 import type { SavedCheckpoint } from "../store.ts";
 import { bytesOf, entryAt, nodePath } from "./files.ts";
-import { checkpointsIn } from "./read-weights.ts";
+import { checkpointsIn } from "./checkpoints-in.ts";
 
 export interface ChosenCheckpoint {
   readonly checkpoint: SavedCheckpoint & { readonly dir: string };
@@ -18,9 +18,14 @@ export interface ChosenCheckpoint {
 
 /** `best`, `last`, or the name of one of the checkpoints in the run directory of a model. */
 export async function chooseCheckpoint(runDir: string, wanted: string): Promise<ChosenCheckpoint> {
-  const all = nodePath().join(runDir, CHECKPOINTS);
   const entry = await entryAt(runDir);
   if (entry.kind === "file" || !entry.names.includes(CHECKPOINTS)) throw await noCheckpoints(runDir);
+  return chooseAmong(nodePath().join(runDir, CHECKPOINTS), wanted);
+}
+
+/** The same for the directory of checkpoints itself, which is in that of a run, or anywhere. */
+export async function chooseAmong(all: string, wanted: string): Promise<ChosenCheckpoint> {
+  const runDir = nodePath().basename(all) === CHECKPOINTS ? nodePath().dirname(all) : all;
   const found = (await checkpointsIn(all)).checkpoints as readonly ChosenCheckpoint["checkpoint"][];
   const results = await resultsOf(runDir);
   const named = (name: string | undefined): ChosenCheckpoint["checkpoint"] | undefined =>

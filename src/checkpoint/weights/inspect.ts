@@ -7,7 +7,9 @@ import { parseShardIndex } from "../formats/shards.ts";
 import { formatOfFile, type TensorSummary } from "../formats/weights-formats.ts";
 import type { BadCheckpoint, CheckpointInfo } from "../store.ts";
 import { bytesOf, entryAt, manifestOf, nodePath, OpenFiles, verifyFile, verifyInCheckpoint } from "./files.ts";
-import { CHECKPOINT_FILES, checkpointsIn, locate, NothingHere, type WeightsFile } from "./read-weights.ts";
+import { checkpointsIn, NothingHere } from "./checkpoints-in.ts";
+import { locate, type WeightsFile } from "./locate.ts";
+import { CHECKPOINT_FILES } from "./read-weights.ts";
 
 /** Options of `inspectCheckpoint`. */
 export interface InspectOptions {

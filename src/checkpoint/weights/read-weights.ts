@@ -1,24 +1,17 @@
-// Reads weights from a file, a checkpoint or a run, and finds out what a path stands for.
+// Reads weights from a file, a checkpoint or a run.
 import { CheckpointError } from "../../core/errors.ts";
 import type { HostTensors } from "../../core/model.ts";
 import { checkOptions, is } from "../../core/options.ts";
 import { currentPlatform } from "../../platform/platform.ts";
-import { CHECKPOINTS } from "../../runs/layout.ts";
 import { checkShard, parseShardIndex } from "../formats/shards.ts";
 import { badFile, type FileTensors } from "../formats/tensor.ts";
 import { toHostArrays } from "../formats/tensor-values.ts";
-import {
-  averageIn,
-  type FileWeights,
-  FORMATS,
-  formatOfFile,
-  INDEX_ENDING,
-  type WeightsFormat,
-} from "../formats/weights-formats.ts";
-import { MANIFEST } from "../manifest.ts";
-import { type BadCheckpoint, lastRunFirst, type SavedCheckpoint } from "../store.ts";
-import { openDirectoryStore } from "../stores/directory-store.ts";
-import { bytesOf, entryAt, manifestOf, nodePath, verifyFile, verifyInCheckpoint } from "./files.ts";
+import { averageIn, type FileWeights, FORMATS, formatOfFile, type WeightsFormat } from "../formats/weights-formats.ts";
+import type { BadCheckpoint, SavedCheckpoint } from "../store.ts";
+import { checkpointsIn } from "./checkpoints-in.ts";
+import { chooseAmong } from "./choose-checkpoint.ts";
+import { bytesOf, manifestOf, nodePath, verifyFile, verifyInCheckpoint } from "./files.ts";
+import { locate, type WeightsFile } from "./locate.ts";
 
 /** Options of `readWeights`. */
 export interface ReadWeightsOptions {
@@ -29,9 +22,14 @@ export interface ReadWeightsOptions {
   readonly averaged?: boolean | string;
   /** The part of a .pt file that has the weights, if it has several. */
   readonly key?: string;
+  /**
+   * Of a run: `best` (the default) where a monitor says which that is and otherwise the newest that is intact, `last`, or
+   * the name of a checkpoint.
+   */
+  readonly checkpoint?: string;
 }
 
-export const READ_CHECKS = { averaged: is.or(is.boolean, is.name), key: is.name };
+export const READ_CHECKS = { averaged: is.or(is.boolean, is.name), key: is.name, checkpoint: is.name };
 
 export interface Weights extends FileWeights {
   /** The file that they are from, for errors. */
@@ -40,7 +38,7 @@ export interface Weights extends FileWeights {
 
 /**
  * The weights in a file (`.safetensors`, its sharded index, `.pt`, `.pth`, `.bin`, `.ckpt`), in a checkpoint, or in the
- * newest intact checkpoint of a run. Nothing in a file is ever run.
+ * best checkpoint of a run. Nothing in a file is ever run.
  * @example await trainer.loadStateDict(await readWeights("pytorch_model.bin"));
  */
 export async function readWeights(path: string, options: ReadWeightsOptions = {}): Promise<HostTensors> {
@@ -52,13 +50,20 @@ export async function readWeights(path: string, options: ReadWeightsOptions = {}
 /** The same as files keep them. */
 export async function weightsAt(path: string, options: ReadWeightsOptions): Promise<Weights> {
   const at = await locate(path);
+  if (at.kind === "checkpoints") return ofRun(at.path, options);
+  if (options.checkpoint !== undefined)
+    throw new CheckpointError(at.path, "only runs have several checkpoints", "Leave out `checkpoint`.");
   if (at.kind === "checkpoint") return ofCheckpoint(await manifestOf(at.path), options);
-  if (at.kind === "checkpoints") return ofNewest(at.path, options);
   if (options.averaged !== undefined && options.averaged !== false) {
     throw new CheckpointError(at.path, "only checkpoints have averaged weights beside others", "Leave out `averaged`.");
   }
   await verifyInCheckpoint(at.path);
   return ofFile(at, options.key);
+}
+
+async function ofRun(root: string, options: ReadWeightsOptions): Promise<Weights> {
+  const { checkpoint, why } = await chooseAmong(root, options.checkpoint ?? "best");
+  return why === "best" || why === "named" ? ofCheckpoint(checkpoint, options) : ofNewest(root, options);
 }
 
 /** Digests are compared only when a file is read. If it is damaged, the checkpoint before it is used. */
@@ -141,78 +146,6 @@ async function readShards(format: WeightsFormat, path: string): Promise<FileTens
   }
   return read;
 }
-
-/** A file of weights, or the index of several. */
-export interface WeightsFile {
-  readonly kind: "file";
-  readonly path: string;
-  readonly format: WeightsFormat;
-  readonly isIndex: boolean;
-}
-
-/** What a path stands for: a file, one checkpoint, or a directory of checkpoints. */
-export type WeightsLocation =
-  | WeightsFile
-  | { readonly kind: "checkpoint"; readonly path: string }
-  | { readonly kind: "checkpoints"; readonly path: string };
-
-/** A model's files in directories that are no checkpoints, such as Hugging Face's. */
-const MODEL_FILES = Object.values(FORMATS).flatMap(({ modelFile }) => [modelFile, modelFile + INDEX_ENDING]);
-export const ENDINGS = Object.values(FORMATS)
-  .flatMap(({ endings }) => endings)
-  .join(", ");
-
-/** Finds out what a path stands for. */
-export async function locate(given: string): Promise<WeightsLocation> {
-  const { join, resolve } = nodePath();
-  const path = resolve(given);
-  const entry = await entryAt(path);
-  if (entry.kind === "file") {
-    const found = formatOfFile(path);
-    if (found) return { kind: "file", path, ...found };
-    throw new CheckpointError(
-      path,
-      "its ending does not say what it is",
-      `Files of tensors end in ${ENDINGS}, the index of several in ${INDEX_ENDING}.`,
-    );
-  }
-  const { names } = entry;
-  // A checkpoint without its manifest must not pass for a directory of weights.
-  if (names.includes(MANIFEST) || names.includes("state.json")) return { kind: "checkpoint", path };
-  if (names.includes(CHECKPOINTS)) return { kind: "checkpoints", path: join(path, CHECKPOINTS) };
-  const model = MODEL_FILES.find((name) => names.includes(name));
-  if (model !== undefined) return { kind: "file", path: join(path, model), ...formatOfFile(model)! };
-  return { kind: "checkpoints", path };
-}
-
-export interface Newest {
-  /** Newest first. */
-  readonly checkpoints: readonly SavedCheckpoint[];
-  /** Damaged ones that are newer than the first. */
-  readonly skipped: readonly BadCheckpoint[];
-}
-
-/** The checkpoints in a directory whose files have the right sizes. It is an error if there are none. */
-export async function checkpointsIn(root: string): Promise<Newest> {
-  const { names } = (await entryAt(root)) as { names?: readonly string[] };
-  const { join } = nodePath();
-  const inside = await Promise.all((names ?? []).map((name) => entryAt(join(root, name)).catch(() => undefined)));
-  if (!inside.some((each) => each?.kind === "directory" && each.names.includes(MANIFEST))) {
-    const wayOut = `Give a run, a checkpoint, or a file that ends in ${ENDINGS}.`;
-    throw new NothingHere(root, "it has no checkpoints in it", wayOut);
-  }
-  const store = await openDirectoryStore(root, { readOnly: true, thread: false });
-  try {
-    // Without any file it reads manifests and sizes only, and returns what it skipped.
-    const { skipped } = await store.load({ files: [] });
-    return { checkpoints: lastRunFirst(await store.list()), skipped };
-  } finally {
-    await store.close();
-  }
-}
-
-/** There is no checkpoint at all, rather than a damaged one. */
-export class NothingHere extends CheckpointError {}
 
 /** Warns that the weights are of an older checkpoint than expected. */
 function warnSkipped(used: string, skipped: readonly BadCheckpoint[]): void {

@@ -10,7 +10,8 @@ import { badFile } from "../formats/tensor.ts";
 import { castTensors, FLOAT_TYPES, type FloatType, fromHostArrays } from "../formats/tensor-values.ts";
 import { type FileWeights, FORMATS, formatOfFile, type WeightsFormat } from "../formats/weights-formats.ts";
 import { entryAt, nodePath, onDisk } from "./files.ts";
-import { ENDINGS, READ_CHECKS, type ReadWeightsOptions, weightsAt } from "./read-weights.ts";
+import { ENDINGS } from "./locate.ts";
+import { READ_CHECKS, type ReadWeightsOptions, weightsAt } from "./read-weights.ts";
 
 interface WriteOptions {
   /** By default from the ending of the new file's name. */
@@ -69,9 +70,13 @@ export async function convertCheckpoint(
 ): Promise<WrittenWeights> {
   const checks = { from: is.name, to: is.name, ...READ_CHECKS, ...RENAME_CHECKS, ...WRITE_CHECKS };
   checkOptions("convertCheckpoint", { from, to, ...options }, checks, ["from", "to"]);
-  const { prefix, rename, strict, averaged, key, ...how } = options;
+  const { prefix, rename, strict, averaged, key, checkpoint, ...how } = options;
   const target = await NewFile.at("convertCheckpoint", to, how);
-  const { tensors, metadata, file } = await weightsAt(from, { averaged, key });
+  const { tensors, metadata, file } = await weightsAt(from, {
+    averaged,
+    key,
+    ...(checkpoint !== undefined && { checkpoint }),
+  });
   return target.write({ tensors: renameTensors(tensors, { prefix, rename, strict }, file), metadata }, file);
 }
 

@@ -79,12 +79,8 @@ function addedColumns(name: string, column: PredictedColumn): Added[] {
 
 function cell(value: unknown, separator: string): string {
   if (value === null || value === undefined) return "";
-  const text =
-    value instanceof Date
-      ? value.toISOString()
-      : typeof value === "object"
-        ? JSON.stringify(value)
-        : String(value as string | number | boolean);
+  if (value instanceof Date) return value.toISOString();
+  const text = typeof value === "string" ? value : JSON.stringify(value);
   const isPlain = !/["\r\n]/.test(text) && !text.includes(separator) && text.trim() === text;
   return isPlain ? text : `"${text.replaceAll('"', '""')}"`;
 }

@@ -32,7 +32,7 @@ interface Start extends Partial<ServerOptions> {
 /** A server with a predictor whose batches wait for `deadline` milliseconds. */
 async function start({ batchSizes = DEFAULT_BATCH_SIZES, deadline = 0, ...options }: Start = {}) {
   const predict = makePredictor({
-    trained: { model: line as Model<never>, params: line.init(undefined as never), state: {}, inputs: ({ x }) => x! },
+    trained: { model: line, params: line.init(undefined as never), state: {}, inputs: ({ x }) => x! },
     codec: new TensorCodec({ x: { shape: [null, 1], dtype: "float32" } }, undefined),
     engine: await selectEngine("wasm"),
     ownsEngine: true,

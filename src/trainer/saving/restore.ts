@@ -2,7 +2,8 @@
 import { openDirectoryStore } from "../../checkpoint/stores/directory-store.ts";
 import type { LoadedCheckpoint } from "../../checkpoint/store.ts";
 import { bytesOf, nodePath, verifyInCheckpoint } from "../../checkpoint/weights/files.ts";
-import { locate, readWeights, type WeightsFile } from "../../checkpoint/weights/read-weights.ts";
+import { locate, type WeightsFile } from "../../checkpoint/weights/locate.ts";
+import { readWeights } from "../../checkpoint/weights/read-weights.ts";
 import { CheckpointError } from "../../core/errors.ts";
 import { isSafeName } from "../../core/safe-name.ts";
 import { type Loading, NO_CHECKPOINT, type ResumeReport } from "../../core/saving.ts";
