@@ -43,7 +43,7 @@ export interface ModelFile {
 }
 
 /** Where an experiment leaves the preprocessor that its training data passed through. */
-export const fittedPreprocessor = sharedKey<{ toJSON(): Json }>("fittedPreprocessor");
+export const fittedPreprocessor = sharedKey<{ toJSON(): Json }>("preprocessor");
 
 export function signatureOf(program: ForwardProgram): Signature {
   const types = arrayTypes(program);

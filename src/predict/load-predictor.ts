@@ -4,6 +4,7 @@ import { CheckpointError } from "../core/errors.ts";
 import type { HostArray } from "../core/arrays.ts";
 import type { HostTensors, Model } from "../core/model.ts";
 import { checkOptions, is } from "../core/options.ts";
+import { Preprocessor } from "../data/preprocess/preprocessor.ts";
 import type { Engine } from "../engines/engine.ts";
 import { checkEngine, type EngineName, selectEngine } from "../engines/select.ts";
 import { matchTensors } from "../checkpoint/formats/state-dict.ts";
@@ -14,6 +15,7 @@ import { checkBatchSizes, DEFAULT_BATCH_SIZES } from "./batch-sizes.ts";
 import type { ModelInputs, TrainedModel } from "./forward-pass.ts";
 import { makePredictor } from "./predictor.ts";
 import { readModel, type LoadProgress, type PredictorSource } from "./model-source.ts";
+import { TableCodec } from "./table-codec.ts";
 import { TensorCodec } from "./tensor-codec.ts";
 import type { Prediction, Predictor } from "./types.ts";
 
@@ -76,7 +78,11 @@ export async function loadPredictor<Output extends object = Prediction>(
     ownsEngine: typeof engine === "string",
   };
   const tensors = new TensorCodec(saved.signature?.inputs, saved.signature?.outputs);
-  return makePredictor({ ...parts, codec: tensors }) as Predictor<object> as Predictor<Output>;
+  const predict =
+    saved.preprocessor === undefined
+      ? makePredictor({ ...parts, codec: tensors })
+      : makePredictor({ ...parts, codec: new TableCodec(Preprocessor.fromJSON(saved.preprocessor), tensors) });
+  return predict as Predictor<object> as Predictor<Output>;
 }
 
 /** The model of the program that was saved, or the user's own, with the saved weights. */

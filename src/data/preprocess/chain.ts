@@ -175,7 +175,7 @@ export function inColumn<T>(table: Table, name: string, firstRow: number, work: 
   } catch (error) {
     if (error instanceof CellError)
       throw new DataError(`Preprocessor: ${table.where(firstRow + error.row)}: \`${name}\` ${error.message}`, {
-        cause: error,
+        cause: new CellError(firstRow + error.row, error.message, name),
       });
     if (error instanceof DataError && !error.message.startsWith("Preprocessor:"))
       throw new DataError(`Preprocessor: ${table.source}: \`${name}\` ${error.message}`, { cause: error });

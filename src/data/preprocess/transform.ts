@@ -83,12 +83,14 @@ function checkState(use: string, state: unknown, checks: Readonly<Record<string,
 
 /** A value that a transform cannot use. The preprocessor adds the column and the place in the file. */
 export class CellError extends Error {
-  /** Relative to the rows that the transform was given. */
+  /** Relative to the rows that the transform was given, or, with a column, to the table. */
   readonly row: number;
+  readonly column: string | undefined;
 
-  constructor(row: number, message: string) {
+  constructor(row: number, message: string, column?: string) {
     super(message);
     this.row = row;
+    this.column = column;
   }
 }
 
