@@ -16,7 +16,7 @@ interface Launch {
 /** Without these, mpirun waits forever for an unreachable host. With them it gives up after about 5 seconds. */
 const KEEPALIVE = { oob_tcp_keepalive_time: 2, oob_tcp_keepalive_intvl: 1, oob_tcp_keepalive_probes: 3 };
 
-/** A rank that waits for others leaves its core to whoever needs it: beside other work, steps take half the time. */
+/** A rank that waits for others gives up its core: beside other work, steps take half the time. */
 export const YIELD = ["--mca", "mpi_yield_when_idle", "1"];
 
 export function mpirunArguments({ ranks, cores, hosts, further, pass, program }: Launch): string[] {
