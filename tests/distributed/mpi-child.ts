@@ -1,6 +1,8 @@
 // A rank of the strategy's tests: does what its first argument names, and notes what came of it.
 import { createHash } from "node:crypto";
-import { hostname } from "node:os";
+import { existsSync, rmSync, writeFileSync } from "node:fs";
+import { hostname, tmpdir } from "node:os";
+import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { type ReduceOp, type Strategy, openStrategy } from "../../src/distributed/strategy.ts";
 import { note } from "./notes.ts";
@@ -105,13 +107,22 @@ scenes.atOnce = async (strategy) => {
 
 scenes.alive = async (strategy) => {
   let ticks = 0;
-  const timer = setInterval(() => ticks++, 20);
-  process.once("SIGUSR2", () => note("signal"));
-  if (strategy.rank === 1) blockFor(1500);
-  else process.kill(process.pid, "SIGUSR2");
+  let heard = false;
+  // Rank 1 comes when rank 0 has ticked and heard a signal in the barrier; if that never happens, after 10 s.
+  const file = join(tmpdir(), `hookline-alive-${process.ppid}`);
+  const timer = setInterval(() => {
+    if (++ticks >= 5 && heard && strategy.rank === 0) writeFileSync(file, "");
+  }, 20);
+  process.once("SIGUSR2", () => {
+    heard = true;
+    note("signal");
+  });
+  if (strategy.rank === 0) process.kill(process.pid, "SIGUSR2");
+  else for (let tries = 0; tries < 500 && !existsSync(file); tries++) blockFor(20);
   await strategy.barrier();
   clearInterval(timer);
   note("ticks", { ticks });
+  if (strategy.rank === 1) rmSync(file, { force: true });
 };
 
 scenes.twice = async (strategy) => {

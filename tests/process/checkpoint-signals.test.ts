@@ -45,8 +45,10 @@ interface Round {
 async function interrupt(child: Training, which: Moment, signal: keyof typeof CODES, runDir: string): Promise<Round> {
   await moment(child, which);
   const sent = child.signal(signal);
-  const { during } = await child.until("signal");
+  const { during, step } = await child.until("signal");
   const result = await child.until("result");
+  // Once the process has heard of it, the step under way is the last one.
+  expect(result.step! - step!, which).toBeLessThanOrEqual(1);
   expect(result.end).toMatchObject({ status: "interrupted", exitCode: CODES[signal], warnings: [] });
   const saved = (await intactCheckpoints(runDir)).at(-1);
   expect(saved, which).toMatchObject({ step: result.step, reason: "emergency" });

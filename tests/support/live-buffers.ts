@@ -1,4 +1,4 @@
-// How many buffers jax-js holds on wasm. It exports no count: watch its backend make and release them.
+// How many buffers jax-js holds on wasm, and how many kernels it has run. It exports no counts: watch its backend.
 import { readdirSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
@@ -8,11 +8,14 @@ interface Backend {
   malloc(size: number, data?: Uint8Array): number;
   incRef(slot: number): void;
   decRef(slot: number): void;
+  dispatch(...args: unknown[]): unknown;
 }
 
 export interface LiveBuffers {
   /** Buffers made since the watch began that are still held. */
   readonly count: number;
+  /** Kernels that have run since the watch began. */
+  readonly kernels: number;
 }
 
 export async function watchBuffers(): Promise<LiveBuffers> {
@@ -22,7 +25,8 @@ export async function watchBuffers(): Promise<LiveBuffers> {
   const exports = Object.values((await import(pathToFileURL(join(dirname(entry), chunk)).href)) as object);
   const getBackend = exports.find((value) => typeof value === "function" && value.name === "getBackend");
   const backend = (getBackend as (device: string) => Backend)("wasm");
-  const { malloc, incRef, decRef } = backend;
+  const { malloc, incRef, decRef, dispatch } = backend;
+  let kernels = 0;
   const references = new Map<number, number>();
   const add = (slot: number, by: number): void => {
     const count = (references.get(slot) ?? 0) + by;
@@ -44,10 +48,17 @@ export async function watchBuffers(): Promise<LiveBuffers> {
       // A buffer from before the watch is none of ours.
       if (references.has(slot)) add(slot, -1);
     },
+    dispatch(...args: unknown[]): unknown {
+      kernels++;
+      return dispatch.apply(backend, args);
+    },
   });
   return {
     get count() {
       return references.size;
+    },
+    get kernels() {
+      return kernels;
     },
   };
 }

@@ -275,6 +275,17 @@ describe("a service that fails for good", () => {
     await expect.poll(() => bucket.connections()).toBe(0);
   });
 
+  it("hangs: training does not wait for it", async () => {
+    bucket.fault = ({ operation }) => (operation === "put" ? "hang" : undefined);
+    const hook = upload({ flushTimeout: 100 });
+    // The loop awaits what a hook returns.
+    const returned: unknown[] = [];
+    const watched: Hook = { ...hook, onAfterSave: (ctx) => void returned.push(hook.onAfterSave!(ctx)) };
+    const { result } = await train([saves({ 2: "best", 4: "final" }), watched]);
+    expect(result.status).toBe("completed");
+    expect(returned).toEqual([undefined, undefined]);
+  });
+
   it("hangs while the run fails: the failure is what is thrown, within the loop's deadline", async () => {
     bucket.fault = ({ operation }) => (operation === "put" ? "hang" : undefined);
     const failing: Hook = {
