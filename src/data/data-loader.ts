@@ -6,6 +6,8 @@ import { checkOptions, is } from "../core/options.ts";
 import { type DTypes, type DataSource, type Sample, toSource } from "./source.ts";
 import { chain, guard, isPromise, quiet } from "../core/maybe.ts";
 import type { Made, Reader, Reading, Source } from "./reader.ts";
+import { BUCKETS_CHECK, type Buckets } from "./sampling/buckets.ts";
+import { SAMPLING_CHECK, type Sampling } from "./sampling/sampling.ts";
 import { cutShare, type Part, rowsOfPart } from "./share.ts";
 
 /** Options of `DataLoader`. */
@@ -22,6 +24,13 @@ export interface DataLoaderOptions<S extends object = Sample> {
   readonly collate?: (samples: readonly S[]) => Readonly<Record<string, ArrayInput>>;
   /** The type of plain numbers, by field, such as `{ y: "int32" }` for class labels. Default float32. */
   readonly dtypes?: DTypes;
+  /**
+   * Draws the samples of an epoch by weight, or spreads classes evenly over its batches; replaces `shuffle`.
+   * `{ weights: "weight" }`, `{ balanced: "y" }` or `{ stratified: "y" }`, with a field or the numbers of all samples.
+   */
+  readonly sampling?: Sampling;
+  /** Puts samples of similar length into a batch and pads them: `{ by: "tokens", lengths: [32, 64], pad: { tokens: 0 } }`. */
+  readonly buckets?: Buckets;
   /** Batches fetched ahead when the data is asynchronous. Default 0. */
   readonly prefetch?: number;
 }
@@ -39,6 +48,8 @@ export const DATA_LOADER_CHECKS = {
     schema: { type: "object", additionalProperties: isDType.schema! },
     test: (v: unknown) => is.object.test(v) && Object.values(v as object).every(isDType.test),
   },
+  sampling: SAMPLING_CHECK,
+  buckets: BUCKETS_CHECK,
   prefetch: is.wholeFrom(0),
 };
 
@@ -67,8 +78,8 @@ export class DataLoader<S extends object = Sample> implements Loader {
 
   constructor(data: DataSource<S>, options: DataLoaderOptions<S> = {}) {
     checkOptions("DataLoader", options, DATA_LOADER_CHECKS);
-    const { batchSize, shuffle = false, dropLast = false, dtypes, collate } = options;
-    this.#source = toSource(data, { batchSize, shuffle, dropLast, dtypes, collate });
+    const { batchSize, shuffle = false, dropLast = false, dtypes, collate, sampling, buckets } = options;
+    this.#source = toSource(data, { batchSize, shuffle, dropLast, dtypes, collate, sampling, buckets });
     this.#seed = options.seed;
     this.#prefetch = options.prefetch ?? 0;
     this.length = this.#source.length;

@@ -3,6 +3,8 @@ import "../core/ambient.ts";
 export type { Arrays, DataSource, FieldValue, Sample } from "./source.ts";
 export { DataLoader, type DataLoaderOptions } from "./data-loader.ts";
 export { type Dataset } from "./indexed.ts";
+export type { Buckets } from "./sampling/buckets.ts";
+export type { Sampling } from "./sampling/sampling.ts";
 export { type MixOptions, type MixStrategy } from "./mix.ts";
 export { Rng } from "./random.ts";
 export * from "./preprocess/index.ts";

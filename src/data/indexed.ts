@@ -2,8 +2,9 @@
 import { DataError } from "../core/errors.ts";
 import type { HostBatch, MaybePromise } from "../core/model.ts";
 import { all, chain, guard, messageOf, quiet } from "../core/maybe.ts";
-import { Rng, permutation } from "./random.ts";
+import { Rng } from "./random.ts";
 import type { Reader, Reading, Source } from "./reader.ts";
+import type { EpochPlans } from "./sampling/epoch-plans.ts";
 import { rowsOfPart } from "./share.ts";
 import { type ArrayInput, type HostArray, sizeOf, toHostArray, type TypedArray } from "../core/arrays.ts";
 
@@ -14,75 +15,57 @@ export interface Span {
   readonly to: number;
   readonly epoch: number;
   readonly seed: number;
-}
-
-export interface IndexedOptions {
-  readonly batchSize: number;
-  readonly shuffle: boolean;
-  readonly dropLast: boolean;
+  /** The length that samples are padded to, where they are put into buckets by length. */
+  readonly padTo: number | undefined;
 }
 
 /** Batches cut from arrays by field. */
-export function arraySource(rows: Rows, options: IndexedOptions): Source {
-  const source = indexedSource(rows.count, options, ({ order, from, to }) => gather(rows, order, from, to));
+export function arraySource(rows: Rows, batchSize: number, plans: EpochPlans): Source {
+  const source = indexedSource(rows.count, batchSize, plans, ({ order, from, to }) => gather(rows, order, from, to));
   return { ...source, column: (field) => rows.fields[field] };
 }
 
 /** A source of `count` samples in batches made by `make`. */
 export function indexedSource(
   count: number,
-  { batchSize, shuffle, dropLast }: IndexedOptions,
+  batchSize: number,
+  plans: EpochPlans,
   make: (span: Span) => MaybePromise<HostBatch>,
 ): Source {
-  if (count === 0) throw new DataError("DataLoader: the data has no samples.");
-  const length = dropLast ? Math.floor(count / batchSize) : Math.ceil(count / batchSize);
-  if (length === 0) {
-    throw new DataError(
-      `DataLoader: \`dropLast\` leaves no batch, because ${count} samples do not fill one of ${batchSize}.`,
-    );
-  }
-  let cached: { order: Uint32Array; epoch: number; seed: number } | undefined;
-  const orderOf = (epoch: number, seed: number): Uint32Array | undefined => {
-    if (!shuffle) return undefined;
-    if (cached?.epoch !== epoch || cached.seed !== seed)
-      cached = { order: permutation(count, seed, epoch), epoch, seed };
-    return cached.order;
-  };
-
   function open(epoch: number, seed: number): Reader {
-    let at = 0;
-    const take = (): { from: number; to: number } => {
-      const from = at;
-      const to = Math.min(from + batchSize, count);
-      if (dropLast && to - from < batchSize) return { from, to: from };
-      at = to;
-      return { from, to };
+    /** Batches taken. */
+    let taken = 0;
+    const take = (): { batch: number; from: number; to: number } => {
+      const [batch, from] = [taken, plans.end(taken - 1, epoch, seed)];
+      if (taken >= plans.length) return { batch, from, to: from };
+      return { batch, from, to: plans.end(taken++, epoch, seed) };
     };
     return {
       read(part): Reading {
-        const { from, to } = take();
+        const { batch, from, to } = take();
         const samples = to - from;
         if (samples === 0) return { made: undefined, samples };
         const rows = part ? rowsOfPart(from, to, part) : { from, to };
-        const made = make({ order: orderOf(epoch, seed), from: rows.from, to: rows.to, epoch, seed });
-        return { made: chain(made, (batch) => ({ batch, samples })), samples };
+        const padTo = plans.padTo?.(batch, epoch, seed);
+        const made = make({ order: plans.order(epoch, seed), from: rows.from, to: rows.to, epoch, seed, padTo });
+        return { made: chain(made, (rowsMade) => ({ batch: rowsMade, samples })), samples };
       },
       skip() {
         const { from, to } = take();
         return to - from;
       },
       seek({ batches, samples }) {
-        if (samples > count || samples !== Math.min(batches * batchSize, count)) {
+        if (samples !== plans.end(batches - 1, epoch, seed)) {
           throw new DataError(
             `DataLoader: a position after ${batches} batches and ${samples} samples does not fit ${count} samples in batches of ${batchSize}. Resume in mid-epoch with the data and the batchSize of the save.`,
           );
         }
-        at = samples;
+        taken = batches;
       },
       close() {},
     };
   }
-  return { length, rewinds: true, makesParts: true, open };
+  return { length: plans.length, rewinds: true, makesParts: true, open };
 }
 
 /** Data behind an index, such as files in a folder. */

@@ -14,6 +14,9 @@ import { show } from "../core/options.ts";
 import { type Dataset, allocateLike, arraySource, fetchSamples, indexedSource, toRows } from "./indexed.ts";
 import { chain, messageOf } from "../core/maybe.ts";
 import type { Source } from "./reader.ts";
+import { type Buckets, padSample } from "./sampling/buckets.ts";
+import { choosePlans, type FindColumn } from "./sampling/choose-plans.ts";
+import type { Sampling } from "./sampling/sampling.ts";
 import { type AnyIterable, type StreamFactory, streamSource } from "./stream.ts";
 import { isTableLike } from "./table/column.ts";
 
@@ -49,6 +52,8 @@ export interface SourceOptions<S> {
   readonly dropLast: boolean;
   readonly dtypes: DTypes | undefined;
   readonly collate: ((samples: readonly S[]) => Readonly<Record<string, ArrayInput>>) | undefined;
+  readonly sampling: Sampling | undefined;
+  readonly buckets: Buckets | undefined;
 }
 
 const isDataset = (data: object): data is Dataset<object> =>
@@ -78,28 +83,48 @@ function needBatchSize(options: SourceOptions<never>): number {
   throw new OptionError("DataLoader: missing option `batchSize` (a whole number ≥ 1).");
 }
 
-function refuse<S>(options: SourceOptions<S>, key: "collate" | "dtypes" | "shuffle", why: string): void {
+type Refused = "collate" | "dtypes" | "shuffle" | "sampling" | "buckets";
+
+function refuse<S>(options: SourceOptions<S>, key: Refused, why: string): void {
   if (options[key]) throw new OptionError(`DataLoader: \`${key}\` ${why}`);
 }
 
-function datasetSource<S extends object>(dataset: Dataset<S>, options: SourceOptions<S>): Source {
+function datasetSource<S extends object>(
+  dataset: Dataset<S>,
+  options: SourceOptions<S>,
+  samples?: readonly S[],
+): Source {
   const { length } = dataset;
   if (!Number.isSafeInteger(length) || length < 0) {
     throw new DataError(`DataLoader: expected the data's \`length\` to be a whole number, got ${show(length)}.`);
   }
   const stack = collator(options);
-  return indexedSource(length, { ...options, batchSize: needBatchSize(options) }, (span) =>
-    chain(fetchSamples(dataset, span), (samples) =>
-      stack(samples, (place) => `sample ${span.order?.[span.from + place] ?? span.from + place}`),
-    ),
+  const { buckets } = options;
+  const batchSize = needBatchSize(options);
+  const column: FindColumn = (field) => samples && columnOf(samples as readonly object[], field, options);
+  const plans = choosePlans(length, { ...options, batchSize }, column, samples);
+  const source = indexedSource(length, batchSize, plans, (span) =>
+    chain(fetchSamples(dataset, span), (fetched) => {
+      const name: NameSample = (place) => `sample ${span.order?.[span.from + place] ?? span.from + place}`;
+      const { padTo } = span;
+      if (!buckets || padTo === undefined) return stack(fetched, name);
+      const padded = fetched.map((sample, place) => padSample(sample as Sample, padTo, buckets.pad, () => name(place)));
+      return stack(padded as readonly object[] as readonly S[], name);
+    }),
   );
+  return { ...source, ...(samples && { column }) };
 }
 
 function iterableSource<S extends object>(
   stream: AnyIterable<S> | StreamFactory<S>,
   options: SourceOptions<S>,
 ): Source {
-  refuse(options, "shuffle", "needs data with an index. A stream comes in its own order: shuffle where it is made.");
+  for (const key of ["shuffle", "sampling", "buckets"] as const)
+    refuse(
+      options,
+      key,
+      `needs data with an index. A stream comes in its own order: ${key === "shuffle" ? key : "choose"} where it is made.`,
+    );
   const { batchSize, dropLast } = options;
   if (batchSize !== undefined) {
     const stack = collator(options);
@@ -144,22 +169,23 @@ export function toSource<S extends object>(data: DataSource<S>, options: SourceO
   }
   if (Array.isArray(data)) {
     const samples: readonly S[] = data;
-    const source = datasetSource({ length: samples.length, get: (i) => samples[i]! }, options);
-    return {
-      ...source,
-      column: (field) => columnOf(samples as readonly object[] as readonly Sample[], field, options),
-    };
+    return datasetSource({ length: samples.length, get: (i) => samples[i]! }, options, samples);
   }
   if (isDataset(data)) return datasetSource(data, options);
   if (isIterable(data)) return iterableSource(data as AnyIterable<S>, options);
   const why = "is for samples; arrays by name are cut into batches as they are.";
   refuse(options, "collate", why);
   refuse(options, "dtypes", why);
-  return arraySource(toRows("DataLoader", data), { ...options, batchSize: needBatchSize(options) });
+  refuse(options, "buckets", "is for samples of different lengths; arrays by name have one length.");
+  const rows = toRows("DataLoader", data);
+  const batchSize = needBatchSize(options);
+  const plans = choosePlans(rows.count, { ...options, batchSize }, (field) => rows.fields[field]);
+  return arraySource(rows, batchSize, plans);
 }
 
 /** A field of all samples; undefined if they do not have it. */
-function columnOf(samples: readonly Sample[], field: string, { dtypes = {} }: SourceOptions<never>) {
+function columnOf(all: readonly object[], field: string, { dtypes = {} }: Pick<SourceOptions<never>, "dtypes">) {
+  const samples = all as readonly Sample[];
   if (samples[0]?.[field] === undefined) return undefined;
   const only = samples.map((sample) => ({ [field]: sample[field]! }));
   return stackSamples(only, dtypes, (place) => `sample ${place}`)[field];

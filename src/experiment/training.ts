@@ -168,12 +168,24 @@ export function checkResults(owner: string, results: unknown): Record<string, nu
 
 /** Loaders for datasets of arrays or samples, unless the user makes their own. */
 export function defaultLoaders<D>({ train, val, test }: Datasets<D>, options: LoaderOptions = {}): Loaders {
-  const { batchSize = DEFAULT_BATCH_SIZE, evalBatchSize = batchSize, shuffle = true, dropLast, ...more } = options;
+  const {
+    batchSize = DEFAULT_BATCH_SIZE,
+    evalBatchSize = batchSize,
+    shuffle = true,
+    dropLast,
+    sampling,
+    ...more
+  } = options;
   const load = (data: D, how: DataLoaderOptions): DataLoader => new DataLoader(data as DataSource, { ...more, ...how });
-  // `dropLast` does not apply: in evaluations every row counts.
+  // `dropLast` and `sampling` do not apply: in evaluations every row counts, once.
   const whole = { batchSize: evalBatchSize };
   return {
-    train: load(train, { batchSize, shuffle, ...(dropLast !== undefined && { dropLast }) }),
+    train: load(train, {
+      batchSize,
+      shuffle,
+      ...(dropLast !== undefined && { dropLast }),
+      ...(sampling && { sampling }),
+    }),
     ...(val !== undefined && { eval: load(val, whole) }),
     ...(test !== undefined && { test: load(test, whole) }),
   };

@@ -43,7 +43,7 @@ export interface Loaders {
 /** How datasets of arrays become loaders. `evalBatchSize` is for val and test; default `batchSize`. */
 export interface LoaderOptions extends Pick<
   DataLoaderOptions,
-  "batchSize" | "shuffle" | "dropLast" | "dtypes" | "prefetch"
+  "batchSize" | "shuffle" | "dropLast" | "dtypes" | "sampling" | "buckets" | "prefetch"
 > {
   readonly evalBatchSize?: number;
 }
