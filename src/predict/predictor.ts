@@ -108,7 +108,17 @@ export function makePredictor<Row>(parts: PredictorParts<Row>): Predictor {
       if (parts.ownsEngine) await engine.close();
     })());
 
-  const rest = { columns, warmUp, close, [Symbol.asyncDispose]: close, signature: codec.signature, metrics, source };
+  const flush = (): Promise<void> => queue.drained();
+  const rest = {
+    columns,
+    warmUp,
+    flush,
+    close,
+    [Symbol.asyncDispose]: close,
+    signature: codec.signature,
+    metrics,
+    source,
+  };
   const stats = (): PredictorStats => ({
     rows: computed,
     batches: queue.batches + columnBatches,

@@ -82,6 +82,8 @@ export interface Predictor<Output extends object = Prediction> extends AsyncDisp
   readonly stats: PredictorStats;
   /** Compiles the program for every batch size, so that no later call waits for it. */
   warmUp(): Promise<void>;
+  /** Computes the rows that wait, without waiting for others. Settles when all have their results. */
+  flush(): Promise<void>;
   /** Waits for the calls so far, then frees the weights and the engine. */
   close(): Promise<void>;
 }

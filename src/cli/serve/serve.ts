@@ -73,7 +73,7 @@ async function serve(predict: Predictor, options: ServerOptions): Promise<void> 
   print(`  curl ${server.url}/predict -H 'content-type: application/json' -d '${row}'`);
   const signal = await firstSignal();
   say(`${signal}: answering what has arrived, then ending`);
-  await server.close(GRACE_MS);
+  await Promise.all([server.close(GRACE_MS), predict.flush()]);
 }
 
 const report = (error: unknown): void => say(error instanceof Error ? (error.stack ?? error.message) : String(error));
