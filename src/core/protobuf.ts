@@ -49,11 +49,15 @@ export function double(field: number, value: number): Uint8Array {
   return bytes;
 }
 
-export function blob(field: number, content: Uint8Array): Uint8Array {
-  const head = new Uint8Array(varintSize(field * 8) + varintSize(content.length));
-  putVarint(head, putVarint(head, 0, field * 8 + BYTES), content.length);
-  return concat([head, content]);
+/** What stands before the bytes of a field, for those who write the bytes themselves. */
+export function blobHead(field: number, length: number): Uint8Array {
+  const head = new Uint8Array(varintSize(field * 8) + varintSize(length));
+  putVarint(head, putVarint(head, 0, field * 8 + BYTES), length);
+  return head;
 }
+
+export const blob = (field: number, content: Uint8Array): Uint8Array =>
+  concat([blobHead(field, content.length), content]);
 
 export const string = (field: number, text: string): Uint8Array => blob(field, encoder.encode(text));
 

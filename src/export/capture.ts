@@ -5,6 +5,7 @@ import { HooklineError, ProgramError } from "../core/errors.ts";
 import { messageOf } from "../core/maybe.ts";
 import { isTensor, type ApplyContext, type Model, type Outputs, type Tensor, type Tensors } from "../core/model.ts";
 import { trace, type Atom, type Aval, type Traced } from "../engines/lower/trace.ts";
+import { whileCapturing } from "../nn/capturing.ts";
 import { layerOf, visitPoints } from "../nn/tap.ts";
 import { mergeTraces } from "./merge-traces.ts";
 import { OUTPUT, type ForwardProgram } from "./program.ts";
@@ -120,7 +121,7 @@ function traceForward(pass: ForwardPass, rows: number, withPoints: boolean): For
     };
     const ctx: ApplyContext = { train: false, key: NO_KEYS, state: state!, loader: "predict" };
     const apply = (): Outputs => forward(weights!, inputs!, ctx);
-    const outputs = withPoints ? visitPoints(visit, apply) : apply();
+    const outputs = whileCapturing(() => (withPoints ? visitPoints(visit, apply) : apply()));
     single = isTensor(outputs);
     names = single ? [OUTPUT] : Object.keys(outputs);
     return [single ? [outputs as Tensor] : Object.values(outputs as Tensors), seen];

@@ -3,6 +3,7 @@ import { numpy as np } from "@jax-js/jax";
 import { sizeOf } from "../core/arrays.ts";
 import { ProgramError } from "../core/errors.ts";
 import { messageOf } from "../core/maybe.ts";
+import { convolve } from "../nn/conv.ts";
 import type { HostTensors, Model, Outputs, Tensor, TensorBatch, Tensors } from "../core/model.ts";
 import {
   paramsAt,
@@ -101,7 +102,8 @@ function apply(
   const where = `\`${op}\`${layer === "" ? "" : ` of layer \`${layer}\``}`;
   let results: readonly Tensor[];
   try {
-    results = bind(op, args, paramsAt(params, rows), home);
+    const given = paramsAt(params, rows);
+    results = asImages(op, args, given) ?? bind(op, args, given, home);
   } catch (cause) {
     throw new ProgramError(`The captured program cannot be applied: ${where}: ${messageOf(cause)}`, { cause });
   }
@@ -109,6 +111,17 @@ function apply(
   const expected = out.map((type) => typeText({ ...type, shape: shapeAt(type, rows) })).join(" and ");
   if (got === expected) return results;
   throw new ProgramError(`The captured program does not fit together: ${where} gives ${got}, not ${expected}.`);
+}
+
+/** A plain convolution of images as the layer `conv2d` computes it, which is many times as fast as the primitive. */
+function asImages(op: string, [x, weight]: readonly Tensor[], params: Readonly<Record<string, unknown>>) {
+  if (op !== "conv" || x!.ndim !== 4 || params.vmapDims !== 0) return undefined;
+  const { strides, padding, lhsDilation, rhsDilation } = params as unknown as Readonly<Record<string, number[]>>;
+  const around = padding as unknown as readonly (readonly [number, number])[];
+  const isPlain = [lhsDilation!, rhsDilation!].every((steps) => steps.every((step) => step === 1));
+  if (!isPlain || around.some(([before, after]) => before !== after || before < 0)) return undefined;
+  const zeros = [around[0]![0], around[1]![0]] as const;
+  return [convolve("conv", x!, weight!, undefined, strides as unknown as [number, number], zeros)];
 }
 
 const typeText = ({ dtype, shape }: { readonly dtype: string; readonly shape: readonly Dim[] }): string =>

@@ -1,8 +1,9 @@
 // Convolution and pooling: layers that slide a window over images. Windows are slices, which every engine handles well.
-import { numpy as np } from "@jax-js/jax";
+import { lax, numpy as np } from "@jax-js/jax";
 import { component } from "../core/component.ts";
 import type { Tensor } from "../core/model.ts";
 import { type Check, is } from "../core/options.ts";
+import { isCapturing } from "./capturing.ts";
 import { type Layer, expectImages, fanInUniform, pure, showShape } from "./layer.ts";
 import { OptionError, ProgramError } from "../core/errors.ts";
 
@@ -50,32 +51,50 @@ function makeConv2d(inChannels: number, outChannels: number, options: Conv2dOpti
     }),
     apply(params, x) {
       expectImages(owner, x, inChannels);
-      const rows = axisOf(owner, x, 2, kernelHeight, stride[0], padding[0]);
-      const cols = axisOf(owner, x, 3, kernelWidth, stride[1], padding[1]);
-      const batch = x.shape[0]!;
-      const padded = np.pad(x, [[0, 0], [0, 0], rows.pad, cols.pad]);
-      // Channels last, so that a window's row is contiguous.
-      const image = materialize(padded.transpose([0, 2, 3, 1]));
-      const wide = np.concatenate(
-        offsets(kernelWidth, (j) => windowSlice(image, 2, j, cols)),
-        3,
-      );
-      image.dispose();
-      // The product is fastest when the summed dimension is a multiple of four: pad the last row with zeros.
-      const extra = (4 - (fanIn % 4)) % 4;
-      const last = kernelHeight - 1;
-      const patches = offsets(kernelHeight, (i) => {
-        const row = windowSlice(wide, 1, i, rows);
-        return i === last ? padLast(row, extra) : row;
-      });
-      wide.dispose();
-      const left = materialize(np.concatenate(patches, 3).reshape([batch * rows.count * cols.count, 1, fanIn + extra]));
-      const kernel = params.weight!.transpose([0, 2, 3, 1]).reshape([1, outChannels, fanIn]);
-      let y = np.vecdot(left, materialize(padLast(kernel, extra)));
-      if (bias) y = y.add(params.bias!);
-      return y.reshape([batch, rows.count, cols.count, outChannels]).transpose([0, 3, 1, 2]);
+      if (!isCapturing()) return convolve(owner, x, params.weight!, params.bias, stride, padding);
+      for (const i of [0, 1]) axisOf(owner, x, i + 2, params.weight!.shape[i + 2]!, stride[i]!, padding[i]!);
+      const around = padding.map((zeros): [number, number] => [zeros, zeros]);
+      const y = lax.convGeneralDilated(x, params.weight!, [...stride], around);
+      return bias ? y.add(params.bias!.reshape([outChannels, 1, 1])) : y;
     },
   };
+}
+
+/** Images [batch, in, height, width] by kernels [out, in, height, width], with zeros around the images. */
+export function convolve(
+  owner: string,
+  x: Tensor,
+  weight: Tensor,
+  bias: Tensor | undefined,
+  stride: readonly [number, number],
+  padding: readonly [number, number],
+): Tensor {
+  const [outChannels, inChannels, kernelHeight, kernelWidth] = weight.shape as [number, number, number, number];
+  const fanIn = inChannels * kernelHeight * kernelWidth;
+  const rows = axisOf(owner, x, 2, kernelHeight, stride[0], padding[0]);
+  const cols = axisOf(owner, x, 3, kernelWidth, stride[1], padding[1]);
+  const batch = x.shape[0]!;
+  const padded = np.pad(x, [[0, 0], [0, 0], rows.pad, cols.pad]);
+  // Channels last, so that a window's row is contiguous.
+  const image = materialize(padded.transpose([0, 2, 3, 1]));
+  const wide = np.concatenate(
+    offsets(kernelWidth, (j) => windowSlice(image, 2, j, cols)),
+    3,
+  );
+  image.dispose();
+  // The product is fastest when the summed dimension is a multiple of four: pad the last row with zeros.
+  const extra = (4 - (fanIn % 4)) % 4;
+  const last = kernelHeight - 1;
+  const patches = offsets(kernelHeight, (i) => {
+    const row = windowSlice(wide, 1, i, rows);
+    return i === last ? padLast(row, extra) : row;
+  });
+  wide.dispose();
+  const left = materialize(np.concatenate(patches, 3).reshape([batch * rows.count * cols.count, 1, fanIn + extra]));
+  const kernel = weight.transpose([0, 2, 3, 1]).reshape([1, outChannels, fanIn]);
+  let y = np.vecdot(left, materialize(padLast(kernel, extra)));
+  if (bias) y = y.add(bias);
+  return y.reshape([batch, rows.count, cols.count, outChannels]).transpose([0, 3, 1, 2]);
 }
 
 const offsets = (count: number, at: (offset: number) => Tensor): Tensor[] =>

@@ -25,6 +25,8 @@ export const STUDY_HOOKS_FILE = "hooks.json";
 export const CONSTANTS_FILE = "constants.safetensors";
 /** Beside the model.json of an exported folder. */
 export const WEIGHTS_FILE = "weights.safetensors";
+/** In the folder of a model that was exported to ONNX. */
+export const ONNX_FILE = "model.onnx";
 /** In a directory of checkpoints, and in a study's. */
 export const LOCK_FILE = ".lock";
 

@@ -182,12 +182,23 @@ export const RAW: Readonly<Record<string, ZooModel>> = {
   bits: onIds(
     [5],
     19,
-    raw((x) =>
-      np
-        .bitwiseAnd(x.ref, 6)
-        .add(np.bitwiseXor(x.ref, 5))
-        .add(np.leftShift(x, np.array(2, { dtype: np.int32 })))
-        .astype(np.float32),
-    ),
+    raw((x) => np.bitwiseAnd(x.ref, 6).add(np.bitwiseXor(x, 5)).astype(np.float32)),
+  ),
+};
+
+/** What ONNX has no operator for. */
+export const NOT_IN_ONNX: Readonly<Record<string, ZooModel>> = {
+  bit_shift: onIds(
+    [5],
+    19,
+    raw((x) => np.leftShift(x, np.array(2, { dtype: np.int32 })).astype(np.float32)),
+  ),
+  cholesky: on(
+    [3, 3],
+    raw((x) => np.linalg.cholesky(np.matmul(x.ref, x.transpose([0, 2, 1])).add(np.eye(3)))),
+  ),
+  fft: on(
+    [8],
+    raw((x) => np.fft.fft({ real: x.ref, imag: x.mul(0) }).real),
   ),
 };
