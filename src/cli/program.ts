@@ -38,6 +38,10 @@ const COMMANDS: Readonly<Record<string, Listed>> = {
     summary: "Shows what is in a run, a checkpoint or a file of weights, and checks that it is intact.",
     load: () => import("./inspect.ts"),
   },
+  export: {
+    summary: "Writes a trained model into a folder that needs no training code, or as ONNX.",
+    load: () => import("./export.ts"),
+  },
   convert: { summary: "Writes weights in another file format.", load: () => import("./convert.ts") },
   hooks: {
     summary:

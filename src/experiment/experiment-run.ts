@@ -8,7 +8,7 @@ import type { Datasets } from "../core/outer-events.ts";
 import { redact, secretsOfEnvironment } from "../platform/redact.ts";
 import { Shared } from "../core/shared.ts";
 import { Agreement, type StartFacts } from "../distributed/exchange.ts";
-import { fittedPreprocessor } from "../data/preprocess/preprocessor.ts";
+import { fittedPreprocessor } from "../data/preprocess/fitted-preprocessor.ts";
 import { openStrategy } from "../distributed/strategy.ts";
 import { currentPlatform } from "../platform/platform.ts";
 import { Interruptions } from "../trainer/interruptions.ts";

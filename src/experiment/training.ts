@@ -8,7 +8,7 @@ import type { RunResult } from "../core/loop/result.ts";
 import type { Shared } from "../core/shared.ts";
 import { DataLoader, type DataLoaderOptions } from "../data/data-loader.ts";
 import { isLoader } from "../data/mix.ts";
-import { fittedPreprocessor } from "../data/preprocess/preprocessor.ts";
+import { fittedPreprocessor } from "../data/preprocess/fitted-preprocessor.ts";
 import type { DataSource } from "../data/source.ts";
 import type { Agreement } from "../distributed/exchange.ts";
 import { averagedParams } from "../hooks/averaging/average.ts";

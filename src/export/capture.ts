@@ -5,8 +5,7 @@ import { HooklineError, ProgramError } from "../core/errors.ts";
 import { messageOf } from "../core/maybe.ts";
 import { isTensor, type ApplyContext, type Model, type Outputs, type Tensor, type Tensors } from "../core/model.ts";
 import { trace, type Atom, type Aval, type Traced } from "../engines/lower/trace.ts";
-import { whileCapturing } from "../nn/capturing.ts";
-import { layerOf, visitPoints } from "../nn/tap.ts";
+import { layerOf, visitPoints, whileCapturing } from "../nn/tap.ts";
 import { mergeTraces } from "./merge-traces.ts";
 import { OUTPUT, type ForwardProgram } from "./program.ts";
 

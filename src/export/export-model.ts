@@ -6,6 +6,7 @@ import { HooklineError } from "../core/errors.ts";
 import type { HostTensors } from "../core/model.ts";
 import { checkOptions, is } from "../core/options.ts";
 import { builtin } from "../platform/builtin.ts";
+import { codeOf } from "../platform/file-errors.ts";
 import { writeAtomically } from "../runs/atomic-write.ts";
 import { CONSTANTS_FILE, FORMATS, ONNX_FILE, WEIGHTS_FILE } from "../runs/layout.ts";
 import { writeModelFile, type ModelFile, type Signature } from "./model-file.ts";
@@ -14,6 +15,7 @@ import type { ForwardProgram } from "./program.ts";
 import { readSavedModel, type SavedModel } from "./saved-model.ts";
 
 export const EXPORT_FORMATS = ["hookline", "onnx", "safetensors"] as const;
+/** What `exportModel` writes. */
 export type ExportFormat = (typeof EXPORT_FORMATS)[number];
 
 /** Options of `exportModel`. */
@@ -29,6 +31,7 @@ export interface ExportOptions {
   readonly overwrite?: boolean;
 }
 
+/** A model that was exported. */
 export interface ExportedModel {
   readonly folder: string;
   /** Files that were written, with their sizes in bytes. */
@@ -45,7 +48,13 @@ const OWN_FILES: readonly string[] = [FORMATS.model.file, CONSTANTS_FILE, WEIGHT
  * @example await exportModel("runs/churn", "churn-onnx", { format: "onnx" });
  */
 export async function exportModel(from: string, out: string, options: ExportOptions = {}): Promise<ExportedModel> {
-  const checks = { from: is.name, out: is.name, format: is.oneOf(...EXPORT_FORMATS), checkpoint: is.name, overwrite: is.boolean };
+  const checks = {
+    from: is.name,
+    out: is.name,
+    format: is.oneOf(...EXPORT_FORMATS),
+    checkpoint: is.name,
+    overwrite: is.boolean,
+  };
   checkOptions("exportModel", { from, out, ...options }, checks, ["from", "out"]);
   const { format = "hookline", checkpoint, overwrite = false } = options;
   const folder = nodePath().resolve(out);
@@ -65,7 +74,7 @@ function programOf({ program, reason }: SavedModel, from: string): ForwardProgra
   if (program) return program;
   const why = reason ?? "the folder has no program: it was exported in another format";
   throw new HooklineError(
-    `The model of ${from} cannot be exported without its code: ${why} Weights alone: --format safetensors.`,
+    `The model of ${from} cannot be exported without its code: ${why.replace(/\.?$/, ".")} Weights alone: --format safetensors.`,
   );
 }
 
@@ -84,14 +93,7 @@ function weightsOf(saved: SavedModel, format: ExportFormat, from: string): HostT
 
 /** A folder that is new, empty, or an earlier export that may be replaced. */
 async function checkFolder(folder: string, overwrite: boolean): Promise<void> {
-  const names = await onDisk(folder, () =>
-    builtin("exportModel", "node:fs/promises")
-      .readdir(folder)
-      .catch((error: NodeJS.ErrnoException) => {
-        if (error.code === "ENOENT") return [];
-        throw error;
-      }),
-  );
+  const names = await onDisk(folder, () => namesIn(folder));
   if (names.length === 0) return;
   const isOurs = names.includes(FORMATS.model.file) && names.every((name) => OWN_FILES.includes(name));
   if (isOurs && overwrite) return;
@@ -100,6 +102,15 @@ async function checkFolder(folder: string, overwrite: boolean): Promise<void> {
       ? `${folder} has a model already. Choose another folder, or use overwrite: true (--overwrite).`
       : `${folder} has other files in it. Choose a new folder.`,
   );
+}
+
+async function namesIn(folder: string): Promise<readonly string[]> {
+  try {
+    return await builtin("exportModel", "node:fs/promises").readdir(folder);
+  } catch (error) {
+    if (codeOf(error) === "ENOENT") return [];
+    throw error;
+  }
 }
 
 /** model.json is written last: without it the folder is no model. */

@@ -7,6 +7,7 @@ import type { ForwardTrace } from "./capture.ts";
 import { mergeConstants } from "./constants.ts";
 import { keepLive, type LiveTrace } from "./live-trace.ts";
 import {
+  mergeSizes,
   OPERATIONS,
   type ArrayType,
   type Constant,
@@ -17,7 +18,6 @@ import {
   type Param,
   type Params,
 } from "./program.ts";
-import { mergeSizes } from "./sizes.ts";
 
 interface Names {
   readonly params: readonly string[];

@@ -13,8 +13,9 @@ import { LAYERS, RAW } from "../../tests/support/layer-zoo.ts";
 import { Shared } from "../core/shared.ts";
 import { initKey } from "../nn/key.ts";
 import { pure } from "../nn/layer.ts";
+import { fittedPreprocessor } from "../data/preprocess/fitted-preprocessor.ts";
 import { captureProgram } from "./capture.ts";
-import { fittedPreprocessor, readModelFile, writeModelFile, type ReadFile } from "./model-file.ts";
+import { readModelFile, writeModelFile, type ReadFile } from "./model-file.ts";
 import type { ForwardProgram } from "./program.ts";
 import { packProgram } from "./program-json.ts";
 import { filesIn, readSavedModel } from "./saved-model.ts";
@@ -62,7 +63,7 @@ describe("a trainer", () => {
 
   it("keeps the preprocessor of its experiment", async () => {
     const shared = new Shared();
-    shared.set(fittedPreprocessor, { toJSON: () => ({ mean: [1, Number.NaN] }) });
+    shared.set(fittedPreprocessor, { toJSON: () => ({ mean: [1, Number.NaN] }) } as never);
     await using trainer = tinyTrainer({ runDir: dir, steps: 1, shared, hooks: [modelCheckpoint({ every: 1 })] });
     await trainer.fit();
     expect((await readSavedModel(dir)).preprocessor).toEqual({ mean: [1, Number.NaN] });

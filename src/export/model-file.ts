@@ -7,7 +7,6 @@ import { CheckpointError } from "../core/errors.ts";
 import { messageOf } from "../core/maybe.ts";
 import type { HostTensors } from "../core/model.ts";
 import type { Json } from "../core/options.ts";
-import { sharedKey } from "../core/shared.ts";
 import { writeAtomically } from "../runs/atomic-write.ts";
 import { parseExact, stringifyExact } from "../runs/exact-json.ts";
 import { CONSTANTS_FILE, FORMATS } from "../runs/layout.ts";
@@ -41,9 +40,6 @@ export interface ModelFile {
   /** Metrics of the weights, where they are known. */
   readonly metrics?: Readonly<Record<string, number>> | undefined;
 }
-
-/** Where an experiment leaves the preprocessor that its training data passed through. */
-export const fittedPreprocessor = sharedKey<{ toJSON(): Json }>("preprocessor");
 
 export function signatureOf(program: ForwardProgram): Signature {
   const types = arrayTypes(program);

@@ -88,6 +88,15 @@ export function makeDim(perRow: number, fixed: number): Dim {
   return `${factor}n${fixed === 0 ? "" : fixed > 0 ? `+${fixed}` : fixed}`;
 }
 
+/** The size that differs between traces with these rows; undefined if it is no whole a·rows + b with a ≥ 0. */
+export function mergeSizes(sizes: readonly number[], rows: readonly number[]): Dim | undefined {
+  const [first, second] = sizes as [number, number];
+  const perRow = (second - first) / (rows[1]! - rows[0]!);
+  const fixed = first - perRow * rows[0]!;
+  const isLinear = Number.isSafeInteger(perRow) && perRow >= 0;
+  return isLinear && sizes.every((n, i) => n === perRow * rows[i]! + fixed) ? makeDim(perRow, fixed) : undefined;
+}
+
 /** A size with this many rows. */
 export function sizeAt(dim: Dim, rows: number): number {
   if (typeof dim === "number") return dim;

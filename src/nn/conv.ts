@@ -3,9 +3,9 @@ import { lax, numpy as np } from "@jax-js/jax";
 import { component } from "../core/component.ts";
 import type { Tensor } from "../core/model.ts";
 import { type Check, is } from "../core/options.ts";
-import { isCapturing } from "./capturing.ts";
 import { type Layer, expectImages, fanInUniform, pure, showShape } from "./layer.ts";
 import { OptionError, ProgramError } from "../core/errors.ts";
+import { isCapturing } from "./tap.ts";
 
 /** Options of `conv2d`. */
 export interface Conv2dOptions {

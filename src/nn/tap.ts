@@ -58,3 +58,23 @@ export function visitPoints<T>(visit: PointVisitor, run: () => T): T {
     ({ visitor, path } = outer);
   }
 }
+
+/** Whether a model is traced to be captured rather than run. */
+let capturing = false;
+
+/**
+ * Whether a layer that computes one primitive in many steps, because they are faster, should show the primitive:
+ * whoever interprets or exports a captured program decides how to compute it.
+ */
+export const isCapturing = (): boolean => capturing;
+
+/** Traces `run` for a captured program. */
+export function whileCapturing<T>(run: () => T): T {
+  const outer = capturing;
+  capturing = true;
+  try {
+    return run();
+  } finally {
+    capturing = outer;
+  }
+}

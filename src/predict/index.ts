@@ -1,5 +1,7 @@
-// hookline/predict: a trained model as a function of rows, and as a server.
+// hookline/predict: a trained model as a function of rows, as a server, and as files for other programs.
 import "../core/ambient.ts";
+export { exportModel, type ExportedModel, type ExportFormat, type ExportOptions } from "../export/export-model.ts";
+export type { ArraySignature, Signature } from "../export/model-file.ts";
 export { createPredictHandler } from "./http/handler.ts";
 export type { PredictHandlerOptions } from "./http/answer.ts";
 export { InputError } from "./input-error.ts";

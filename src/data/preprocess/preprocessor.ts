@@ -3,7 +3,6 @@
 import type { HostArray } from "../../core/arrays.ts";
 import { ContextError, DataError } from "../../core/errors.ts";
 import type { HostBatch } from "../../core/model.ts";
-import { sharedKey } from "../../core/shared.ts";
 import type { Schema } from "../table/column.ts";
 import type { Table } from "../table/table.ts";
 import { inColumn, type Destination } from "./chain.ts";
@@ -16,9 +15,6 @@ import { type Prediction, type TargetInfo, columnFor } from "./target.ts";
 
 /** Rows that are transformed at a time: few enough that their features stay in the processor's cache. */
 const BLOCK = 2048;
-
-/** The fitted preprocessor of a training, which an experiment shares with hooks. */
-export const fittedPreprocessor = /* @__PURE__ */ sharedKey<Preprocessor>("preprocessor");
 
 /** Options of a preprocessor's `transform`. */
 export interface TransformOptions {

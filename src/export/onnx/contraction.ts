@@ -1,7 +1,7 @@
 // Products summed over the last dimension, as matrix products.
 import { makeDim, parseDim, type Dim } from "../program.ts";
 import { type GraphBuilder, type Value } from "./graph.ts";
-import type { Lowering } from "./operators.ts";
+import type { Lowering } from "./lowering.ts";
 
 /** [… k] times [… k], summed over k; the other dimensions broadcast. */
 export function contract({ graph, args, shape, dtype, out, fail }: Lowering): Value {

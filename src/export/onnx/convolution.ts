@@ -2,7 +2,7 @@
 import type { Dim } from "../program.ts";
 import { product } from "./contraction.ts";
 import type { GraphBuilder, Value } from "./graph.ts";
-import { wholes, type Lowering } from "./operators.ts";
+import { wholes, type Lowering } from "./lowering.ts";
 import { padded, slice } from "./slicing.ts";
 
 type Pairs = readonly (readonly [before: number, after: number])[];

@@ -1,7 +1,7 @@
 // Rows of tables by their numbers.
 import type { Dim } from "../program.ts";
 import type { GraphBuilder, Value } from "./graph.ts";
-import { wholes, type Lowering } from "./operators.ts";
+import { wholes, type Lowering } from "./lowering.ts";
 
 /** The dimensions of the indices stand at `outDim` of the result, in front of or among those that are not indexed. */
 export function gather({ graph, args: [x, ...indices], params, dtype }: Lowering): Value {

@@ -1,23 +1,11 @@
 // What each operation of a program is in ONNX.
-import type { ArrayType, Dim, Params } from "../program.ts";
+import type { Dim } from "../program.ts";
 import { convolve } from "./convolution.ts";
 import { contract } from "./contraction.ts";
 import type { GraphBuilder, Value } from "./graph.ts";
 import { gather } from "./gathering.ts";
-import type { OnnxType } from "./model-proto.ts";
+import { wholes, type Lowering } from "./lowering.ts";
 import { pad, shrink, flip, windows } from "./slicing.ts";
-
-export interface Lowering {
-  readonly graph: GraphBuilder;
-  readonly args: readonly Value[];
-  readonly params: Params;
-  readonly out: readonly ArrayType[];
-  /** The first result's shape and type; whole numbers without sign are int64 in ONNX. */
-  readonly shape: readonly Dim[];
-  readonly dtype: OnnxType;
-  /** Throws an error that names the layer. */
-  readonly fail: (why: string) => never;
-}
 
 export interface Operator {
   /** The operators of ONNX that it becomes, for the documentation. */
@@ -57,8 +45,6 @@ const BITS: Readonly<Record<string, readonly [ofWhole: string, ofBools: string]>
   or: ["BitwiseOr", "Or"],
   xor: ["BitwiseXor", "Xor"],
 };
-
-export const wholes = (value: unknown): readonly number[] => value as readonly number[];
 
 export const OPERATORS: Readonly<Record<string, Operator>> = {
   add: logical("Add", "Or"),

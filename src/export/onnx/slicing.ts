@@ -1,7 +1,7 @@
 // Parts of arrays: slices, windows, and zeros around them.
 import { makeDim, parseDim, type Dim } from "../program.ts";
 import { sameShape, type GraphBuilder, type Value } from "./graph.ts";
-import { wholes, type Lowering } from "./operators.ts";
+import { wholes, type Lowering } from "./lowering.ts";
 
 interface Range {
   readonly axis: number;

@@ -1,9 +1,11 @@
 // Writes model.json beside the first checkpoint of a run: then the model can be served and exported without its code.
 import { captureForward } from "../../export/capture.ts";
-import { fittedPreprocessor, signatureOf, writeModelFile, type ModelFile } from "../../export/model-file.ts";
+import { signatureOf, writeModelFile, type ModelFile } from "../../export/model-file.ts";
 import { messageOf } from "../../core/maybe.ts";
 import type { HostTensors } from "../../core/model.ts";
+import type { Json } from "../../core/options.ts";
 import type { Run } from "../../core/loop/run.ts";
+import { fittedPreprocessor } from "../../data/preprocess/fitted-preprocessor.ts";
 import type { Problem } from "../problem.ts";
 
 export interface DescribedModel {
@@ -20,7 +22,7 @@ export async function describeModel({ runDir, problem, initial, run }: Described
   const preprocessor = run.shared.get(fittedPreprocessor);
   await writeModelFile(runDir, {
     ...capture(problem, initial, batch),
-    ...(preprocessor && { preprocessor: preprocessor.toJSON() }),
+    ...(preprocessor && { preprocessor: preprocessor.toJSON() as unknown as Json }),
   });
   return true;
 }
