@@ -26,8 +26,9 @@ export const table = /* @__PURE__ */ component(
     name: "table",
     takes: () => ({ options: { file: is.pathToRead, ...READ_TABLE_CHECKS }, required: ["file"] }),
   },
-  ({ file, ...options }: TableSourceOptions): (() => Promise<Table>) => {
-    return async () => (await readers()).readTable(file, options);
+  (options: TableSourceOptions): (() => Promise<Table>) => {
+    const { file, ...reading } = options;
+    return async () => (await readers()).readTable(file, reading);
   },
 );
 

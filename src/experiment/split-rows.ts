@@ -57,7 +57,7 @@ function valuesIn(column: Column): TypedArray {
 }
 
 /** The values of a field with one number in each row. */
-export function valuesOf(owner: string, option: string, rows: Rows, field: string): TypedArray {
+function valuesOf(owner: string, option: string, rows: Rows, field: string): TypedArray {
   const names = Object.keys(rows.fields);
   if (!Object.hasOwn(rows.fields, field)) {
     throw new DataError(

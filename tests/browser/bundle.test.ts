@@ -9,7 +9,7 @@ const BUDGETS: Readonly<Record<string, number>> = {
   hookline: 118_000,
   "hookline/nn": 9_500,
   "hookline/optim": 6_500,
-  "hookline/data": 33_000,
+  "hookline/data": 34_500,
   "hookline/checkpoint": 37_000,
   "hookline/loggers": 60_000,
   "hookline/runs": 10_500,

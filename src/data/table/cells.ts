@@ -38,7 +38,8 @@ export function parseNumber(bytes: Uint8Array, start: number, end: number): numb
     decimals = at - point - 1;
     seen += decimals;
   }
-  if (seen === 0 || at < end || decimals > 22 || digits > Number.MAX_SAFE_INTEGER) return slowNumber(bytes, start, end);
+  if (seen === 0 || at < end) return unusualNumber(asciiOf(bytes, start, end));
+  if (decimals > 22 || digits > Number.MAX_SAFE_INTEGER) return Number(asciiOf(bytes, start, end));
   const value = decimals === 0 ? digits : digits / POWERS[decimals]!;
   return sign === 45 ? -value : value;
 }
@@ -46,9 +47,8 @@ export function parseNumber(bytes: Uint8Array, start: number, end: number): numb
 const DECIMAL = /^[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$/;
 const INFINITE = /^([+-]?)inf(?:inity)?$/i;
 
-/** Numbers with exponents or many digits, and `inf`. Not what Number() takes besides: 0x10, an empty text. */
-function slowNumber(bytes: Uint8Array, start: number, end: number): number {
-  const text = asciiOf(bytes, start, end);
+/** Numbers with exponents, and `inf`. Not what Number() takes besides: 0x10, an empty text. */
+function unusualNumber(text: string): number {
   if (DECIMAL.test(text)) return Number(text);
   const infinite = INFINITE.exec(text);
   if (infinite) return infinite[1] === "-" ? -Infinity : Infinity;

@@ -36,11 +36,12 @@ export class CsvColumn {
     this.#set(row, this.#type === "string" ? NO_STRING : this.#type === "boolean" ? NO_BOOLEAN : NaN);
   }
 
-  /** Reads a cell that is not missing; `where` names its row and is asked only when something is wrong. */
-  set(row: number, bytes: Uint8Array, start: number, end: number, where: () => string): void {
+  /** Reads a cell that is not missing; false when it does not fit the type. */
+  set(row: number, bytes: Uint8Array, start: number, end: number): boolean {
     const value = this.#parse(bytes, start, end);
-    if (Number.isNaN(value)) this.#refuse(bytes, start, end, where);
+    if (Number.isNaN(value)) return false;
     this.#set(row, value);
+    return true;
   }
 
   #set(row: number, value: number): void {
@@ -50,28 +51,24 @@ export class CsvColumn {
 
   #parse(bytes: Uint8Array, from: number, to: number): number {
     if (this.#type === "string") return this.#dictionary.codeOf(bytes, from, to);
-    const [start, end] = [firstOf(bytes, from, to), lastOf(bytes, from, to)];
-    switch (this.#type) {
-      case "number":
-        return parseNumber(bytes, start, end);
-      case "date":
-        return parseDate(bytes, start, end);
-      case "boolean":
-        return parseBoolean(bytes, start, end);
-    }
+    const start = firstOf(bytes, from, to);
+    const end = lastOf(bytes, from, to);
+    if (this.#type === "number") return parseNumber(bytes, start, end);
+    return this.#type === "date" ? parseDate(bytes, start, end) : parseBoolean(bytes, start, end);
   }
 
-  #refuse(bytes: Uint8Array, start: number, end: number, where: () => string): never {
-    const text = textOf(bytes, start, end);
+  /** The error about a cell that does not fit. */
+  misfit(where: string, cell: Uint8Array): DataError {
+    const text = textOf(cell, 0, cell.length);
     if (text === undefined) {
-      throw new DataError(
-        `${where()}: \`${this.#name}\` is not UTF-8. Give the file's \`encoding\`, such as "windows-1252".`,
+      return new DataError(
+        `${where}: \`${this.#name}\` is not UTF-8. Give the file's \`encoding\`, such as "windows-1252".`,
       );
     }
     const short = text.length > SHOWN ? `${text.slice(0, SHOWN - 3)}…` : text;
     const what = text === "" ? "is empty" : `is ${JSON.stringify(short)}`;
-    throw new DataError(
-      `${where()}: \`${this.#name}\` ${what}, and ${EXPECTED[this.#type]} is expected.${this.#advice}`,
+    return new DataError(
+      `${where}: \`${this.#name}\` ${what}, and ${EXPECTED[this.#type]} is expected.${this.#advice}`,
     );
   }
 

@@ -108,7 +108,9 @@ export class CsvRows {
   #row(): number {
     const bytes = this.#bytes;
     this.line = this.#nextLine;
-    let [at, line, cell] = [this.#at, this.line, 0];
+    let at = this.#at;
+    let { line } = this;
+    let cell = 0;
     for (;;) {
       this.#quoted = bytes[at] === QUOTE;
       this.#rewritten[cell] = false;
@@ -157,18 +159,22 @@ export class CsvRows {
 
   /** The position of the separator or line break that ends a cell without quotes; −1 when it has not arrived yet. */
   #cellEnd(from: number): number {
-    const [bytes, stops, separator] = [this.#bytes, this.#stops, this.#separator];
-    for (let at = from; at < bytes.length; at++) {
+    const bytes = this.#bytes;
+    const stops = this.#stops;
+    const separator = this.#separator;
+    const { length } = bytes;
+    for (let at = from; at < length; at++) {
       if (stops[bytes[at]!] === 0) continue;
       if (bytes[at] !== separator[0] || separator.length === 1) return at;
-      if (at + separator.length > bytes.length && !this.#ended) return -1;
+      if (at + separator.length > length && !this.#ended) return -1;
       if (separator.every((byte, i) => bytes[at + i] === byte)) return at;
     }
-    return this.#ended ? bytes.length : -1;
+    return this.#ended ? length : -1;
   }
 
   #trim(cell: number, from: number, to: number): void {
-    let [start, end] = [from, to];
+    let start = from;
+    let end = to;
     while (start < end && isBlank(this.#bytes[start]!)) start++;
     while (end > start && isBlank(this.#bytes[end - 1]!)) end--;
     this.starts[cell] = start;

@@ -139,16 +139,18 @@ class CsvTable {
   }
 
   add(rows: CsvRows): void {
-    const [row, columns] = [this.rowCount, this.#columns];
+    const row = this.rowCount;
+    const columns = this.#columns;
     if (rows.count !== columns.length) this.#checkCount(rows);
-    const where = (): string => `${this.#settings.source}:${rows.line}`;
     for (let i = 0; i < columns.length; i++) {
       const column = columns[i];
       if (!column) continue;
       const bytes = rows.bytesOf(i);
-      const [start, end] = [rows.starts[i]!, rows.ends[i]!];
+      const start = rows.starts[i]!;
+      const end = rows.ends[i]!;
       if (i >= rows.count || this.#isMissing(bytes, start, end)) column.setMissing(row);
-      else column.set(row, bytes, start, end, where);
+      else if (!column.set(row, bytes, start, end))
+        throw column.misfit(`${this.#settings.source}:${rows.line}`, bytes.subarray(start, end));
     }
     if (row === this.#lines.length) this.#lines = longer(this.#lines, row * 2);
     this.#lines[row] = rows.line;

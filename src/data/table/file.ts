@@ -17,6 +17,15 @@ export interface OpenFile {
   readonly name: string;
   /** Its bytes from the beginning. */
   blocks(): AsyncIterable<Uint8Array>;
+  /** Any part of it, where that is possible without reading all. */
+  readonly parts?: () => Promise<Parts>;
+}
+
+/** A file that can be read in parts. */
+export interface Parts {
+  readonly byteLength: number;
+  slice(start: number, end?: number): Promise<ArrayBuffer>;
+  close(): Promise<void>;
 }
 
 /** Large enough that reading does not wait for each block. */
@@ -70,11 +79,15 @@ async function* bodyOf(response: Response, name: string): AsyncGenerator<Uint8Ar
 
 function openBlob(blob: Blob): OpenFile {
   const name = "name" in blob && typeof blob.name === "string" ? blob.name : "blob";
-  return {
-    name,
-    blocks: () => blocksOf(blob.stream()),
-  };
+  return { name, blocks: () => blocksOf(blob.stream()), parts: async () => partsOf(blob) };
 }
+
+/** The parts of a Blob. */
+export const partsOf = (blob: Blob): Parts => ({
+  byteLength: blob.size,
+  slice: (start, end) => blob.slice(start, end).arrayBuffer(),
+  close: async () => {},
+});
 
 function openDisk(path: string): OpenFile {
   return {
@@ -83,6 +96,29 @@ function openDisk(path: string): OpenFile {
       const fs = builtin("readTable", "node:fs");
       try {
         yield* fs.createReadStream(path, { highWaterMark: BLOCK_BYTES }) as AsyncIterable<Uint8Array>;
+      } catch (cause) {
+        throw unreadable(path, cause);
+      }
+    },
+    async parts() {
+      const { open } = builtin("readTable", "node:fs/promises");
+      try {
+        const handle = await open(path);
+        const { size } = await handle.stat();
+        return {
+          byteLength: size,
+          async slice(start, end = size) {
+            const bytes = new Uint8Array(end - start);
+            let done = 0;
+            while (done < bytes.length) {
+              const { bytesRead } = await handle.read(bytes, done, bytes.length - done, start + done);
+              if (bytesRead === 0) throw new DataError(`${path} has become shorter while it was read.`);
+              done += bytesRead;
+            }
+            return bytes.buffer;
+          },
+          close: () => handle.close(),
+        };
       } catch (cause) {
         throw unreadable(path, cause);
       }

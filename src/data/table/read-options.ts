@@ -3,7 +3,7 @@ import { type Check, is } from "../../core/options.ts";
 import { COLUMN_TYPES, type Schema } from "./column.ts";
 
 /** The formats of tables. */
-export type TableFormat = "csv" | "tsv" | "jsonl";
+export type TableFormat = "csv" | "tsv" | "jsonl" | "parquet" | "arrow";
 
 /** Options of `readTable`. */
 export interface ReadTableOptions {
@@ -31,7 +31,7 @@ export interface ReadTableOptions {
 
 /** Options of `readChunks`. */
 export interface ReadChunksOptions extends ReadTableOptions {
-  /** Rows of a table; the last has the rest. Default 10,000. */
+  /** Rows of a table; the last has the rest, and in Parquet and Arrow the last of each row group or record batch. Default 10,000. */
   readonly chunkRows?: number;
 }
 
@@ -43,7 +43,7 @@ const isSchema: Check = {
   test: (value) => is.object.test(value) && Object.values(value as object).every(isColumnType.test),
 };
 
-export const FORMATS: readonly TableFormat[] = ["csv", "tsv", "jsonl"];
+export const FORMATS: readonly TableFormat[] = ["csv", "tsv", "jsonl", "parquet", "arrow"];
 
 /** The checks of the options of `readTable`; a config has the same. */
 export const READ_TABLE_CHECKS = {

@@ -23,12 +23,16 @@ const ENDINGS: Readonly<Record<string, TableFormat>> = {
   tab: "tsv",
   jsonl: "jsonl",
   ndjson: "jsonl",
+  parquet: "parquet",
+  arrow: "arrow",
+  feather: "arrow",
+  ipc: "arrow",
 };
 
 const CSV_OPTIONS = ["missing", "separator", "header", "names", "ragged"] as const;
 
 /**
- * Reads a table from a file: CSV, TSV or JSON lines.
+ * Reads a table from a file: CSV, TSV, JSON lines, Parquet (with the package hyparquet) or Arrow (apache-arrow).
  * @example const table = await readTable("customers.csv", { columns: { zip: "string" } });
  */
 export async function readTable(file: TableFile, options: ReadTableOptions = {}): Promise<Table> {
@@ -68,7 +72,9 @@ async function* tablesOf(
   const { columns = {}, rest = "infer", inferRows = 10_000 } = options;
   const settings: ReadSettings = { source: file.name, columns, rest, inferRows, chunkRows };
   const text = (): AsyncIterable<Uint8Array> => utf8Blocks(file.blocks(), file.name, options.encoding);
-  if (format === "jsonl") yield* jsonLineTables(text(), settings);
+  if (format === "parquet") yield* (await import("./parquet.ts")).parquetTables(file, settings);
+  else if (format === "arrow") yield* (await import("./arrow.ts")).arrowTables(file, settings);
+  else if (format === "jsonl") yield* jsonLineTables(text(), settings);
   else {
     const { missing = MISSING, header = true, names, ragged = false } = options;
     const { separator = format === "tsv" ? "\t" : "," } = options;

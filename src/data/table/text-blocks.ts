@@ -88,7 +88,7 @@ async function* unpacked(blocks: AsyncIterable<Uint8Array>, source: string): Asy
     for await (const block of blocks) await writer.write(block as Uint8Array<ArrayBuffer>);
     await writer.close();
   };
-  const writing = write().catch(async (cause: unknown) => void (await writer.abort(cause).catch(() => undefined)));
+  const writing = write().catch((cause: unknown) => writer.abort(cause).catch(() => undefined));
   let isDone = false;
   try {
     for (;;) {
