@@ -23,6 +23,7 @@ export const BENCHMARKS: Readonly<Record<string, () => Promise<Benchmark>>> = {
   distributed: () => import("./distributed.ts"),
   tune: () => import("./tune.ts"),
   recommender: () => import("./recommender.ts"),
+  preprocess: () => import("./preprocess.ts"),
 };
 
 /** Those that measure single steps and calls: they run compiled, as a user's program does. */

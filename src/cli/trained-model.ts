@@ -13,9 +13,10 @@ import { Agreement } from "../distributed/exchange.ts";
 import { single } from "../distributed/strategy.ts";
 import { buildExperiment } from "../experiment/build/build-experiment.ts";
 import { DEFAULT_BATCH_SIZE, PipelineHooks, planModels, type PlannedModel } from "../experiment/experiment-options.ts";
-import { prepareDatasets } from "../experiment/prepared-data.ts";
+import { checkUnchanged, prepareDatasets } from "../experiment/prepared-data.ts";
 import { defaultLoaders, Training } from "../experiment/training.ts";
 import { OuterState } from "../core/registry/outer-hooks.ts";
+import { readResults } from "../runs/results.ts";
 import type { ExperimentOptions, Loaders } from "../experiment/types.ts";
 import { UsageError } from "./errors.ts";
 import { say, shownPath } from "./output.ts";
@@ -53,6 +54,8 @@ export async function openTrained(given: string, { checkpoint, on, model }: Want
   const from = await checkpointOf(planned.runDir!, checkpoint);
   const shared = new Shared();
   const prepared = prepareDatasets(options.preprocess, await readDatasets(options, runDir, shared));
+  // Weights mean nothing for other numbers than those that they were trained on.
+  checkUnchanged(runDir, (await readResults(runDir))?.preprocessor, prepared.preprocessor);
   const { datasets } = prepared;
   const loaders = planned.plan.loaders
     ? await planned.plan.loaders({ ...prepared, seed: options.seed ?? 0 })

@@ -22,7 +22,7 @@ import { readResults, type SavedModel } from "../runs/results.ts";
 import { type PreparedData, checkUnchanged, prepareDatasets } from "./prepared-data.ts";
 import { roomFor, trainsOn } from "./previous-run.ts";
 import { checkMonitors, checkResults, Training } from "./training.ts";
-import type { ExperimentOptions, ExperimentResult, RunExperimentOptions, SplitData } from "./types.ts";
+import type { ExperimentOptions, ExperimentResult, ModelPreflight, RunExperimentOptions, SplitData } from "./types.ts";
 
 const ONLY_MAIN_HAS_IT =
   'it returned new data, but it runs on the main process only (`ranks: "main"`): the others would train on other data. Leave out `ranks`.';
@@ -165,18 +165,18 @@ export class ExperimentRun<D> {
   }
 
   /** Checks data, models and monitors without training; resolves to what was found for each model. */
-  async preflight(): Promise<Record<string, Preflight>> {
+  async preflight(): Promise<Record<string, ModelPreflight>> {
     // Every process of a group would find the same.
     this.#agreement = new Agreement(await openStrategy("single"));
     const data = await this.#dataRead(await this.#options.data());
     const { stop } = this.#state;
     if (stop) throw new OptionError(`Hook \`${stop.requestedBy}\` would stop the experiment: ${stop.reason}`);
     const { main, folds = [] } = await this.#split(data, this.#options.seed ?? 0);
-    this.#prepareMain(main);
-    const found: Record<string, Preflight> = {};
+    const { preprocessor } = this.#prepareMain(main);
+    const found: Record<string, ModelPreflight> = {};
     for (const model of this.#models) {
       checkMonitors(model, main, folds.length);
-      found[model.name] = await this.#check(model, main);
+      found[model.name] = { ...(await this.#check(model, main)), ...(preprocessor && { preprocessor }) };
     }
     return found;
   }

@@ -2,10 +2,9 @@
 import { ContextError, OptionError } from "../core/errors.ts";
 import { checkOptions, is } from "../core/options.ts";
 import type { Arrays } from "../data/source.ts";
-import type { Preflight } from "../trainer/preflight.ts";
 import { ExperimentRun } from "./experiment-run.ts";
 import { PipelineHooks, type PlannedModel, planModels } from "./experiment-options.ts";
-import type { ExperimentOptions, ExperimentResult, RunExperimentOptions } from "./types.ts";
+import type { ExperimentOptions, ExperimentResult, ModelPreflight, RunExperimentOptions } from "./types.ts";
 
 const RUN_CHECKS = {
   resume: is.or(is.boolean, is.name),
@@ -44,7 +43,7 @@ export class Experiment<D = Arrays> {
    * Finds mistakes before anything is trained: reads the data, splits it, and runs `trainer.preflight()` for the main training
    * of each model. Only the `onDataRead` of hooks is called. Nothing is written.
    */
-  async preflight(): Promise<Record<string, Preflight>> {
+  async preflight(): Promise<Record<string, ModelPreflight>> {
     return this.#alone("preflight", (run) => run.preflight(), {});
   }
 

@@ -25,6 +25,7 @@ export type {
   LoaderOptions,
   Loaders,
   ModelPlan,
+  ModelPreflight,
   ModelResult,
   RunExperimentOptions,
   Setup,

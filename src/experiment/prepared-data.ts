@@ -41,7 +41,7 @@ export function prepareDatasets<D>(options: PreprocessorOptions | undefined, dat
 }
 
 /**
- * Rejects a resumed run whose preprocessing is not what it was: its weights were trained on other numbers.
+ * Rejects a run whose preprocessing is not what it was: its weights were trained on other numbers.
  * @param before the fingerprint in the results of the earlier run
  */
 export function checkUnchanged(
@@ -51,6 +51,6 @@ export function checkUnchanged(
 ): void {
   if (before === undefined || before === preprocessor?.fingerprint) return;
   throw new DataError(
-    `Experiment: the run in ${runDir} was trained on other data: its training data, or \`preprocess\`, has changed since, so the same rows are other numbers now. Resume with the same file and options, or start a new run.`,
+    `Experiment: the run in ${runDir} was trained on other data: its training data, or \`preprocess\`, has changed since, so the same rows are other numbers now. Use the same file and options, or start a new run.`,
   );
 }

@@ -12,6 +12,7 @@ import type { Arrays } from "../data/source.ts";
 import type { Table } from "../data/table/table.ts";
 import type { Trainer } from "../trainer/trainer.ts";
 import type { TrainerOptions } from "../trainer/options.ts";
+import type { Preflight } from "../trainer/preflight.ts";
 
 /** The result of a split: the main datasets, and for cross-validation a pair of train and val for each fold. */
 export interface SplitData<D> {
@@ -88,6 +89,12 @@ export interface ExperimentOptions<D = Arrays> extends ModelPlan<D> {
   readonly config?: Readonly<Record<string, Json>>;
   /** Several models by name; options that a model does not set are those above. */
   readonly models?: Readonly<Record<string, ModelPlan<D>>>;
+}
+
+/** What `preflight` of an experiment found for a model. */
+export interface ModelPreflight extends Preflight {
+  /** Fitted on the main training data; undefined where the data is no table. */
+  readonly preprocessor?: Preprocessor;
 }
 
 /** Options of an experiment's `run`. */

@@ -6,7 +6,7 @@ import manifest from "../../package.json" with { type: "json" };
 import type { SavedResults } from "../../src/runs/results.ts";
 import { readWeights } from "../../src/checkpoint/index.ts";
 import { installHookline, type Ended, type Installed } from "./installed.ts";
-import { CONFIG, tinyProject } from "./tiny-project.ts";
+import { CONFIG, tableProject, tinyProject } from "./tiny-project.ts";
 
 // Several processes one after the other, on a machine that may be busy.
 vi.setConfig({ testTimeout: 90_000 });
@@ -419,4 +419,31 @@ test("init refuses a directory that is not empty", async () => {
   const { code, stderr } = await hookline("init", ".");
   expect(code).toBe(2);
   expect(stderr).toContain(". is not empty (");
+});
+
+describe("a table", () => {
+  test("is preprocessed alike in a dry run, a training and an evaluation; a changed file is noticed", async () => {
+    const dir = installed.project(tableProject());
+    const plan = await installed.hookline(dir, "train", "--dry-run");
+    expect(plan.stdout).toContain("  id: drop (every row has another text, as a name has)\n");
+    expect(plan.stdout).toContain("  5 features: age, age=(missing), plan=basic, plan=pro, plan=team\n");
+    const { code, stderr } = await installed.hookline(dir, "train");
+    expect({ code, stderr }).toMatchObject({
+      code: 0,
+      stderr: expect.stringContaining("preprocessing, 5 features:\n  id: drop"),
+    });
+    const evaluated = await installed.hookline(dir, "eval", "runs/churn", "--json");
+    const { results } = JSON.parse(evaluated.stdout) as { results: object };
+    expect(results).toEqual(resultsOf(join(dir, "runs/churn")).models.model!.results);
+    const file = join(dir, "customers.csv");
+    writeFileSync(file, readFileSync(file, "utf8").replaceAll(",basic,", ",free,"));
+    for (const args of [
+      ["resume", "runs/churn", "--set", "epochs=3"],
+      ["eval", "runs/churn"],
+    ]) {
+      const refused = await installed.hookline(dir, ...args);
+      expect(refused.code).not.toBe(0);
+      expect(refused.stderr).toContain("its training data, or `preprocess`, has changed since");
+    }
+  });
 });

@@ -51,6 +51,30 @@ export const tinyProject = (config = CONFIG): Record<string, string> => ({
   "parts.ts": PARTS,
 });
 
+const ROWS = Array.from({ length: 80 }, (_, i) => {
+  const [age, plan] = [20 + ((i * 37) % 50), ["basic", "pro", "team"][i % 3]!];
+  return [`c${i}`, i % 9 === 0 ? "" : age, plan, age < 45 && plan === "basic" ? "yes" : "no"].join(",");
+});
+
+/** A table of customers, and a config without a line of code. */
+export const tableProject = (): Record<string, string> => ({
+  "customers.csv": ["id,age,plan,churn", ...ROWS, ""].join("\n"),
+  "hookline.yaml": `name: churn
+data: { use: table, file: customers.csv }
+split: { use: holdout, val: 0.2, test: 0.2, stratify: churn }
+preprocess:
+  columns: { "*": auto, plan: { use: oneHot, minCount: 2 } }
+  target: churn
+model: { use: mlp, hidden: [8] }
+loss: crossEntropy
+metrics: [accuracy]
+optimizer: { use: adam, lr: 0.05 }
+epochs: 2
+hooks:
+  - { use: modelCheckpoint, monitor: val/loss }
+`,
+});
+
 /** A sweep over it, of two trials; `runner` and what follows are the test's own. */
 export const tinySweep = (runner: string): string => `name: tiny-sweep
 experiment: ./hookline.yaml

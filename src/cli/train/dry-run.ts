@@ -2,7 +2,7 @@
 import type { Json } from "../../core/options.ts";
 import type { ConfigDocument } from "../../experiment/config/config-tree.ts";
 import { planModels } from "../../experiment/experiment-options.ts";
-import type { ExperimentOptions } from "../../experiment/types.ts";
+import type { ExperimentOptions, ModelPreflight } from "../../experiment/types.ts";
 import { tinyTrainer } from "../../testing/tiny.ts";
 import type { Preflight } from "../../trainer/preflight.ts";
 
@@ -13,6 +13,15 @@ interface Plan {
   readonly data: Json;
   readonly split: Json;
   readonly loader: Json;
+  /** Where the data is a table. */
+  readonly preprocess?: {
+    /** What the config says. */
+    readonly config: Json;
+    /** What `auto` chose, and why. */
+    readonly choices: readonly string[];
+    /** Names of the features in `x`. */
+    readonly features: readonly string[];
+  };
   readonly models: readonly {
     readonly name: string;
     readonly params: Readonly<Record<string, Json>>;
@@ -32,8 +41,10 @@ export function planOf(
   doc: ConfigDocument,
   options: ExperimentOptions,
   runDir: string,
-  found: Readonly<Record<string, Preflight>>,
+  found: Readonly<Record<string, ModelPreflight>>,
 ): Plan {
+  // All models are trained on the same data.
+  const preprocessor = Object.values(found)[0]?.preprocessor;
   return {
     name: options.name ?? "experiment",
     config: doc.file,
@@ -41,6 +52,13 @@ export function planOf(
     data: plainData(doc.raw["data"]),
     split: plainData(doc.raw["split"]),
     loader: plainData(doc.raw["loader"]),
+    ...(preprocessor && {
+      preprocess: {
+        config: plainData(doc.raw["preprocess"]),
+        choices: preprocessor.choices,
+        features: preprocessor.featureNames,
+      },
+    }),
     models: planModels(options).map((planned) => ({
       name: planned.name,
       params: planned.params,
@@ -80,10 +98,23 @@ const describeShapes = (fields: Readonly<Record<string, readonly number[]>>): st
     .map(([field, shape]) => `${field}: [${shape.join(", ")}]`)
     .join(", ")} }`;
 
-export function describePlan({ name, config, runDir, models, ...rest }: Plan): string {
+/** At most this many names in a line. */
+const MOST_NAMES = 20;
+
+function describePreprocessing({ config, choices, features }: NonNullable<Plan["preprocess"]>): string[] {
+  const more = features.length > MOST_NAMES ? `, and ${features.length - MOST_NAMES} more` : "";
+  return [
+    `preprocess: ${JSON.stringify(config)}`,
+    ...choices.map((choice) => `  ${choice}`),
+    `  ${features.length} features: ${features.slice(0, MOST_NAMES).join(", ")}${more}`,
+  ];
+}
+
+export function describePlan({ name, config, runDir, models, preprocess, ...rest }: Plan): string {
   const lines = [`${name}, from ${config}. It would write to ${runDir}.`];
   for (const [key, value] of Object.entries(rest))
     lines.push(`${key}: ${value === null ? "the default" : JSON.stringify(value)}`);
+  if (preprocess) lines.push(...describePreprocessing(preprocess));
   for (const { name: model, params, parameters, batches, metrics, hooks } of models) {
     lines.push("", `${model}:`);
     lines.push(

@@ -1,6 +1,7 @@
 // Runs an experiment for `train` and `resume`: writes its record, and prints the result.
 import { dirname } from "node:path";
 import type { Hook } from "../../core/hook.ts";
+import { fittedPreprocessor } from "../../data/preprocess/fitted-preprocessor.ts";
 import { Experiment } from "../../experiment/experiment.ts";
 import type { ExperimentOptions, ExperimentResult } from "../../experiment/types.ts";
 import { formatDuration } from "../../terminal/eta.ts";
@@ -28,7 +29,8 @@ export async function runExperiment({ options, runDir, record, resume, quiet, js
   const giveStdoutBack = json ? keepStdoutFree() : undefined;
   try {
     const isMain = isMainRank();
-    const hooks = [...(isMain ? [recordHook(runDir, record)] : []), ...(options.hooks ?? [])];
+    const own = isMain ? [recordHook(runDir, record), ...(quiet ? [] : [choicesHook])] : [];
+    const hooks = [...own, ...(options.hooks ?? [])];
     const experiment = new Experiment({ ...options, runDir, hooks });
     const result = await running(() => experiment.run({ resume }));
     giveStdoutBack?.();
@@ -47,6 +49,16 @@ const recordHook = (runDir: string, record: NewRecord): Hook => ({
   onError: "throw",
   onDatasetCreated: () => writeExperimentRecord(runDir, record),
 });
+
+/** Says what `auto` chose for the columns of a table. */
+const choicesHook: Hook = {
+  name: "preprocessing",
+  stage: "progress",
+  onDatasetCreated({ shared }) {
+    const { choices = [], width } = shared.get(fittedPreprocessor) ?? {};
+    if (choices.length > 0) say(`preprocessing, ${width} features:\n${choices.map((each) => `  ${each}`).join("\n")}`);
+  },
+};
 
 function describe({ status, reason, models }: ExperimentResult, runDir: string): string {
   const all = Object.values(models);
