@@ -1,4 +1,6 @@
 // hookline eval: evaluates a model of a run.
+import type { Figure } from "../core/model.ts";
+import { safeLine } from "../core/safe-text.ts";
 import { formatMetric } from "../terminal/format-number.ts";
 import { running } from "./errors.ts";
 import { keepStdoutFree, print, printJson, shownPath } from "./output.ts";
@@ -28,6 +30,8 @@ export async function run(runDir: string, flags: Flags): Promise<void> {
   const giveStdoutBack = flags.json ? keepStdoutFree() : undefined;
   try {
     const { training, loader, hasOwnEvaluation, from } = await openTrained(runDir, flags);
+    let figures: Readonly<Record<string, Figure>> = {};
+    training.trainer.on("evalEnd", (ctx) => void (figures = { ...figures, ...ctx.figures }));
     const results = await running(() =>
       training.closing(() =>
         hasOwnEvaluation && flags.on === "test"
@@ -38,7 +42,8 @@ export async function run(runDir: string, flags: Flags): Promise<void> {
     giveStdoutBack?.();
     if (flags.json) return printJson({ checkpoint: from, on: flags.on, results });
     const rows = Object.entries(results).map(([name, value]) => [name, formatMetric(name, value)]);
-    print(`${table(["metric", " value"], rows)}\nof ${shownPath(from)}`);
+    const drawn = Object.entries(figures).map(([name, { text }]) => `\n\n${safeLine(name)}\n${text}`);
+    print(`${table(["metric", " value"], rows)}\nof ${shownPath(from)}${drawn.join("")}`);
   } finally {
     giveStdoutBack?.();
   }

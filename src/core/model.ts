@@ -104,6 +104,8 @@ export interface ArrayMetric {
   /** Arrays of fixed shapes to be added up over batches, computed inside the program. */
   update(outputs: Outputs, batch: TensorBatch): Tensors;
   compute(sums: Readonly<Record<string, HostArray<Float64Array>>>): number | MetricValues;
+  /** The same metric with names for its classes, for one that was given none; an experiment knows them. */
+  named?(names: readonly string[]): ArrayMetric;
   /** A drawing of an evaluation's sums, for the terminal and for loggers that take images. */
   figure?(sums: Readonly<Record<string, HostArray<Float64Array>>>): Figure;
 }
@@ -128,6 +130,7 @@ export interface RowMetric {
   /** Makes fewer numbers of a batch's rows, on the host, such as one result for each row. Default: keeps them as they are. */
   reduce?(rows: Readonly<Record<string, HostArray>>): Readonly<Record<string, HostArray>>;
   compute(rows: Readonly<Record<string, HostArray>>): number | MetricValues;
+  named?(names: readonly string[]): RowMetric;
 }
 
 /** What the trainer's option `metrics` takes. */

@@ -101,7 +101,7 @@ function datasetSource<S extends object>(
   const stack = collator(options);
   const { buckets } = options;
   const batchSize = needBatchSize(options);
-  const column: FindColumn = (field) => samples && columnOf(samples as readonly object[], field, options);
+  const column: FindColumn = (field) => samples && columnOf(samples, field, options);
   const plans = choosePlans(length, { ...options, batchSize }, column, samples);
   const source = indexedSource(length, batchSize, plans, (span) =>
     chain(fetchSamples(dataset, span), (fetched) => {

@@ -1,6 +1,7 @@
 // One training of an experiment, of a model or of one of its folds: its trainer, its loaders and its evaluation.
 import { attach, DataError, HookError, OptionError } from "../core/errors.ts";
 import { withDeadline } from "../core/registry/dispatch.ts";
+import type { AnyMetric, ArrayMetric } from "../core/model.ts";
 import { isOfEvaluation } from "../core/names.ts";
 import { is, show } from "../core/options.ts";
 import type { Datasets } from "../core/outer-events.ts";
@@ -78,7 +79,7 @@ export class Training<D> {
       ...options,
       optimizer: options.optimizer!,
       model: typeof given === "function" ? await given(setup) : given!,
-      ...(metrics && { metrics: typeof metrics === "function" ? metrics(setup) : metrics }),
+      ...(metrics && { metrics: withClassNames(typeof metrics === "function" ? metrics(setup) : metrics, setup) }),
       train: loaders.train,
       ...(loaders.eval && { eval: loaders.eval }),
       ...(context.runDir !== undefined && { runDir: context.runDir }),
@@ -154,6 +155,14 @@ export class Training<D> {
       );
     }
   }
+}
+
+/** Metrics that count by class get the names of the target's classes, unless they were given some. */
+function withClassNames<D>(metrics: Readonly<Record<string, AnyMetric>>, { preprocessor }: Setup<D>) {
+  const target = preprocessor?.target;
+  if (target?.kind !== "label") return metrics;
+  const named = (metric: AnyMetric): AnyMetric => (metric as Partial<ArrayMetric>).named?.(target.names) ?? metric;
+  return Object.fromEntries(Object.entries(metrics).map(([name, metric]) => [name, named(metric)]));
 }
 
 /** Rejects results that are not numbers by name. */

@@ -29,6 +29,7 @@ const NO_COMPONENTS = new Set<unknown>([
   main.unknownMonitor,
   main.withUnit,
   // For whoever writes models.
+  nn.balancedWeights,
   nn.initKey,
   nn.keyStream,
   nn.stepKey,

@@ -87,8 +87,9 @@ function liveOutput(screen: Terminal, state: BarState, style: Style, width: numb
     },
     show: () => live?.draw(),
     epochEnd: () => undefined,
-    end: (ending) => close(endLines(state.progress, ending, style, columns())),
-    endEvaluation: (metrics) => close(evalEndLines(state.evaluation!, Object.entries(metrics), style, columns())),
+    end: (ending) => close([...endLines(state.progress, ending, style, columns()), ...state.figureLines]),
+    endEvaluation: (metrics) =>
+      close([...evalEndLines(state.evaluation!, Object.entries(metrics), style, columns()), ...state.figureLines]),
     close() {
       close();
       unannounce?.();
@@ -123,8 +124,9 @@ function plainOutput(
       epochAt = now;
       line(plainLine(state.progress));
     },
-    end: (ending) => line(plainEnd(state.progress, ending)),
-    endEvaluation: (metrics) => line(plainEvalEnd(state.evaluation!, Object.entries(metrics))),
+    end: (ending) => [plainEnd(state.progress, ending), ...state.figureLines].forEach(line),
+    endEvaluation: (metrics) =>
+      [plainEvalEnd(state.evaluation!, Object.entries(metrics)), ...state.figureLines].forEach(line),
     close() {
       unannounce?.();
       unannounce = undefined;

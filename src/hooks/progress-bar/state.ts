@@ -1,7 +1,9 @@
 // The state of a run as a progress bar shows it.
 import type { ContextOf } from "../../core/context.ts";
+import type { Figure } from "../../core/model.ts";
 import { evalLoaderNames, selectNames, type NameFilter } from "../../core/names.ts";
 import type { EvalProgress, Progress } from "./lines.ts";
+import { safeLine } from "../../core/safe-text.ts";
 import { Pace } from "../../terminal/eta.ts";
 import { Curve } from "../../terminal/sparkline.ts";
 import { batchesAllowed, type BatchLimit } from "../../core/loop/counters.ts";
@@ -21,6 +23,8 @@ const seconds = (ms: number): number => ms / 1000;
 export class BarState {
   /** Batches of the current evaluation so far. */
   evalBatches = 0;
+  /** What metrics have drawn of the last evaluation of each loader. */
+  #figures: Record<string, Figure> = {};
   readonly #filter: NameFilter | undefined;
   readonly #sparkline: boolean;
   readonly #pace = new Pace();
@@ -49,6 +53,7 @@ export class BarState {
     this.#pace.begin(ctx.step);
     this.#curve.clear();
     this.#loss = this.#lr = this.#evaluation = undefined;
+    this.#figures = {};
     const prefixes = evalLoaderNames(ctx.config.eval).map((name) => `${name}/`);
     this.#evalMetrics = new Set(
       Object.keys(ctx.metrics).filter((name) => prefixes.some((prefix) => name.startsWith(prefix))),
@@ -97,12 +102,19 @@ export class BarState {
     this.#evaluation = { name, total: alone ? undefined : evalBatchesIn(config, name), at: performance.now(), alone };
   }
 
+  /** Lines of text for each figure, with its name above. */
+  get figureLines(): string[] {
+    return Object.entries(this.#figures).flatMap(([name, { text }]) => ["", safeLine(name), ...text.split("\n")]);
+  }
+
   get isAlone(): boolean {
     return this.#evaluation?.alone === true;
   }
 
   evalEnd(ctx: ContextOf<"evalEnd">): void {
     const began = this.#evaluation;
+    if (began?.alone) this.#figures = {};
+    if (!ctx.partial) Object.assign(this.#figures, ctx.figures);
     if (began === undefined || began.alone) return;
     this.#evaluation = undefined;
     this.#pace.evaluated(ctx.step, seconds(performance.now() - began.at));

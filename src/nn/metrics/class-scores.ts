@@ -53,6 +53,7 @@ function classScore(owner: string, options: ClassScoreOptions, score: Score): Ar
   const { names, perClass = false } = options;
   return {
     size: 3 * roomFor(options),
+    ...(!names && { named: (known: readonly string[]) => classScore(owner, { ...options, names: known }, score) }),
     ...(perClass && { values: ["", ...(names ?? ["*"])] }),
     update(outputs, batch) {
       const { reading, chosen, actual, weight } = decide(owner, outputs, batch, options);

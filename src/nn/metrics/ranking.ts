@@ -50,6 +50,7 @@ function rankingMetric(owner: string, options: RankingOptions, measure: (ranking
   const { maxRows = MAX_ROWS, average = "macro", perClass = false, names, ignoreIndex = -100 } = options;
   return {
     maxRows,
+    ...(!names && { named: (known: readonly string[]) => rankingMetric(owner, { ...options, names: known }, measure) }),
     ...(perClass && { values: ["", ...(names ?? ["*"])] }),
     update(outputs, batch) {
       const { x, y, reading } = outputsAndTargets(owner, outputs, batch);
@@ -68,7 +69,8 @@ function rankingMetric(owner: string, options: RankingOptions, measure: (ranking
       const classes = rankings(scores!, labels!, weight!);
       const values = classes.map(measure);
       const overall = meanOf(values, average === "weighted" ? classes.map(({ positives }) => positives) : undefined);
-      if (!perClass) return overall;
+      // Two classes have one ranking, which is not that of either.
+      if (!perClass || classes.length === 1) return overall;
       return { "": overall, ...Object.fromEntries(values.map((value, i) => [className(names, i), value])) };
     },
   };

@@ -21,8 +21,13 @@ export interface ConfusionCounts {
  */
 export const confusionMatrix = /* @__PURE__ */ component(
   { kind: "metric", name: "confusionMatrix", takes: () => ({ options: CLASS_CHECKS }) },
-  (options: ClassOptions = {}): ArrayMetric => ({
+  makeConfusionMatrix,
+);
+
+function makeConfusionMatrix(options: ClassOptions = {}): ArrayMetric {
+  return {
     evalOnly: true,
+    ...(!options.names && { named: (names: readonly string[]) => makeConfusionMatrix({ ...options, names }) }),
     size: roomFor(options) ** 2,
     values: [],
     update(outputs, batch) {
@@ -40,5 +45,5 @@ export const confusionMatrix = /* @__PURE__ */ component(
       const matrix: ConfusionCounts = { counts: counts!, names };
       return { data: counts!, text: matrixText(matrix), image: drawMatrix(matrix) };
     },
-  }),
-);
+  };
+}
