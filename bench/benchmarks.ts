@@ -16,6 +16,7 @@ export const BENCHMARKS: Readonly<Record<string, () => Promise<Benchmark>>> = {
   checkpoint: () => import("./checkpoint.ts"),
   logging: () => import("./logging.ts"),
   "read-run": () => import("./read-run.ts"),
+  tables: () => import("./tables.ts"),
   runs: () => import("./runs.ts"),
   webhook: () => import("./webhook.ts"),
   "hostile-files": () => import("./hostile-files.ts"),
