@@ -43,6 +43,10 @@ export function expectSameShape(owner: string, outputs: Tensor, targets: Tensor)
     );
 }
 
+/** Targets of one logit each, [rows, 1], may be [rows]: labels of two classes are, as a preprocessor makes them. */
+export const targetsOfLogits = (logits: Tensor, targets: Tensor): Tensor =>
+  logits.shape.at(-1) === 1 && targets?.ndim === logits.ndim - 1 ? targets.reshape([...targets.shape, 1]) : targets;
+
 /** Logits and labels of a classifier, prepared for a loss or metric. */
 export interface Classified {
   /** [..., classes] */

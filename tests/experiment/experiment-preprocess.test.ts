@@ -3,9 +3,9 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { modelCheckpoint, type Hook, type HostTensors } from "hookline";
-import { fittedPreprocessor, Preprocessor, Rng, Table } from "hookline/data";
+import { DataLoader, fittedPreprocessor, type HostArray, Preprocessor, Rng, Table } from "hookline/data";
 import { Experiment, type ExperimentOptions, type SplitData } from "hookline/experiment";
-import { accuracy, crossEntropy, mlp, mse } from "hookline/nn";
+import { accuracy, bceWithLogits, binaryAccuracy, crossEntropy, mlp, mse } from "hookline/nn";
 import { adam } from "hookline/optim";
 import { testEngine } from "hookline/testing";
 import { describe, expect, test } from "vitest";
@@ -89,6 +89,30 @@ describe("a table", () => {
     };
     // The first is of the check before the folds are trained.
     expect(means.slice(-3)).toEqual([first, second, table].map((part) => expect.closeTo(mean(part), 8) as number));
+  });
+
+  test("two classes may have one logit, and rows weights", async () => {
+    const weighted = Table.fromRows(Array.from({ length: 200 }, (_, i) => ({ ...customers().row(i), w: 1 + (i % 2) })));
+    const { models } = await new Experiment(
+      options({
+        data: () => weighted,
+        preprocess: { columns: { "*": "auto" }, target: "leaves", weights: "w" },
+        model: mlp({ hidden: [8], out: 1 }),
+        loss: bceWithLogits(),
+        metrics: { accuracy: binaryAccuracy() },
+        async evaluate(trainer, { datasets, preprocessor }) {
+          const { test: arrays } = datasets;
+          expect(Object.keys(arrays!)).toEqual(["x", "y", "weight"]);
+          const outputs = await trainer.predict(new DataLoader(arrays!, { batchSize: 50 }));
+          const predicted = preprocessor!.decode(outputs as HostArray);
+          if (predicted.kind !== "label") throw new Error("not classes");
+          const names = (preprocessor!.target as { names: readonly string[] }).names;
+          const right = predicted.labels.filter((name, row) => names[arrays!.y!.data[row]!] === name);
+          return { right: right.length / predicted.labels.length };
+        },
+      }),
+    ).run();
+    expect(models.model!.results.right).toBeGreaterThan(0.9);
   });
 
   test("without `preprocess`, or data that is no table with it, is an error that says so", async () => {

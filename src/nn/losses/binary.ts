@@ -5,7 +5,7 @@ import { component } from "../../core/component.ts";
 import { DataError, ProgramError } from "../../core/errors.ts";
 import type { Loss, Outputs, Tensor } from "../../core/model.ts";
 import { is } from "../../core/options.ts";
-import { expectSameShape, single } from "../targets.ts";
+import { expectSameShape, single, targetsOfLogits } from "../targets.ts";
 import { sampleWeights, weightedMean } from "../weights.ts";
 
 /** Options of `bceWithLogits`. */
@@ -21,7 +21,7 @@ export interface BceWithLogitsOptions {
 
 /**
  * Binary cross-entropy on logits, as the mean over all elements, weighted by `batch.weight` if there is one. Targets are
- * 0 to 1, in the shape of the logits.
+ * 0 to 1, in the shape of the logits, or [rows] for logits [rows, 1].
  */
 export const bceWithLogits = /* @__PURE__ */ component(
   {
@@ -87,7 +87,7 @@ export interface BinaryFocalOptions {
 /**
  * Focal loss on logits: binary cross-entropy in which targets that the model is sure of count less, for few positives
  * among many negatives. The mean over all elements, weighted by `batch.weight`. Targets are 0 or 1, in the shape of the
- * logits.
+ * logits, or [rows] for logits [rows, 1].
  */
 export const binaryFocal = /* @__PURE__ */ component(
   {
@@ -113,8 +113,9 @@ export const binaryFocal = /* @__PURE__ */ component(
   },
 );
 
-function logitsAndTargets(owner: string, outputs: Outputs, targets: Tensor, smoothing: number) {
+function logitsAndTargets(owner: string, outputs: Outputs, given: Tensor, smoothing: number) {
   const x = single(owner, outputs);
+  const targets = targetsOfLogits(x, given);
   expectSameShape(owner, x, targets);
   const y = targets.astype(np.float32);
   return { x, y: smoothing > 0 ? y.mul(1 - smoothing).add(smoothing / 2) : y };

@@ -4,7 +4,7 @@ import { component } from "../../core/component.ts";
 import type { Metric } from "../../core/model.ts";
 import { is } from "../../core/options.ts";
 import { both } from "../layer.ts";
-import { classify, expectSameShape, single, targetsOf } from "../targets.ts";
+import { classify, expectSameShape, single, targetsOf, targetsOfLogits } from "../targets.ts";
 import { DECISION_CHECKS, type DecisionOptions, isCounted, weightOf } from "./decisions.ts";
 
 /** Options of `accuracy`. */
@@ -46,7 +46,7 @@ export const accuracy = /* @__PURE__ */ component(
 
 /**
  * The share of right decisions of logits in the shape of the targets, which are 0 or 1: one for each sample, or several
- * labels that are each right or wrong.
+ * labels that are each right or wrong. Targets of logits [rows, 1] may be [rows].
  */
 export const binaryAccuracy = /* @__PURE__ */ component(
   { kind: "metric", name: "binaryAccuracy", takes: () => ({ options: DECISION_CHECKS }) },
@@ -56,7 +56,7 @@ export const binaryAccuracy = /* @__PURE__ */ component(
     return {
       update(outputs, batch) {
         const x = single("binaryAccuracy", outputs);
-        const y = targetsOf("binaryAccuracy", batch);
+        const y = targetsOfLogits(x, targetsOf("binaryAccuracy", batch));
         expectSameShape("binaryAccuracy", x, y);
         const weight = weightOf("binaryAccuracy", batch, y.shape, isCounted(y, ignoreIndex));
         const isYes = y.astype(np.float32).greater(0.5);
