@@ -1,0 +1,87 @@
+// The tutorial, to its end, from an empty folder: with the tarball that `npm pack` makes of a clone, and with a git URL.
+import { execFile, execFileSync } from "node:child_process";
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  symlinkSync,
+} from "node:fs";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { promisify } from "node:util";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { root } from "../support/sources.ts";
+import { Reader, stepsOf } from "./follow-page.ts";
+
+const home = realpathSync(mkdtempSync(join(tmpdir(), "hookline-tutorial-")));
+const clone = join(home, "clone");
+afterAll(() => rmSync(home, { recursive: true, force: true }), 60_000);
+
+const run = async (cwd: string, command: string, ...args: string[]): Promise<string> =>
+  (await promisify(execFile)(command, args, { cwd, maxBuffer: 1 << 26 })).stdout;
+
+/** A clone of the working tree as it is, with what is not committed yet. */
+beforeAll(async () => {
+  const files = execFileSync("git", ["ls-files", "-co", "--exclude-standard"], { cwd: root, encoding: "utf8" });
+  for (const file of files.trim().split("\n")) {
+    if (!existsSync(join(root, file))) continue; // git lists it until its deletion is committed
+    mkdirSync(dirname(join(clone, file)), { recursive: true });
+    copyFileSync(join(root, file), join(clone, file));
+  }
+  const git = ["-c", "user.name=test", "-c", "user.email=test@example.org"];
+  await run(clone, "git", "init", "--quiet");
+  await run(clone, "git", "add", "--all");
+  await run(clone, "git", ...git, "commit", "--quiet", "--message", "the working tree");
+}, 60_000);
+
+async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as { port: number };
+  await new Promise((resolve) => server.close(resolve));
+  return port;
+}
+
+const registry = await run(home, "npm", "view", "vega-datasets@3.2.1", "version", "--prefer-offline").then(
+  () => true,
+  () => false,
+);
+if (!registry) console.warn("The tutorial is not followed: npm's registry cannot be reached.");
+
+/** Returns what the last program of the tutorial has printed. */
+async function followTutorial(folder: string, source: string): Promise<string> {
+  mkdirSync(join(home, folder));
+  const reader = new Reader(join(home, folder));
+  const port = String(await freePort());
+  const page = readFileSync(join(root, "docs/tutorial.md"), "utf8");
+  try {
+    return await reader.follow(stepsOf(page), (commands) =>
+      commands
+        .replace(
+          "npm install git+https://github.com/hookline/hookline.git",
+          `npm install --prefer-offline --no-audit --no-fund ${source}`,
+        )
+        .replaceAll("8000", port),
+    );
+  } finally {
+    await reader.close();
+  }
+}
+
+const timeout = 900_000;
+
+test.runIf(registry)("with the packed tarball", { timeout }, async () => {
+  symlinkSync(join(root, "node_modules"), join(clone, "node_modules"));
+  const tarball = (await run(clone, "npm", "pack", "--pack-destination", home, "--silent")).trim();
+  rmSync(join(clone, "node_modules"));
+  expect(await followTutorial("tarball", join(home, tarball))).toMatch(/^Small 0\.\d+\nMedium 0\.\d+\nLarge 0\.\d+\n/);
+});
+
+test.runIf(registry)("with a git URL", { timeout }, async () => {
+  expect(await followTutorial("git", `git+file://${clone}`)).toContain("\nLarge 0.");
+});
