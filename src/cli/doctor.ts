@@ -54,8 +54,6 @@ const LEAST_DISK = 1 * GB;
 /** A checkpoint waits for a dozen of these. */
 const SLOW_FSYNC_MS = 100;
 
-const NO_GPU_ENGINE = "in Node no engine computes on one";
-
 type Found = Check | readonly Check[];
 
 export const CHECKS: readonly (() => Found | Promise<Found>)[] = [
@@ -95,8 +93,9 @@ function node(): Check {
   };
 }
 
-interface Threaded {
+interface Described {
   readonly threads?: number;
+  readonly device?: string;
 }
 
 /** Each by what it does: an engine that starts can compute. */
@@ -110,10 +109,11 @@ async function engines(): Promise<readonly Check[]> {
         const engine = await selectEngine(name);
         const buffer = engine.put({ data: new Float32Array([1, 2]), shape: [2] });
         await engine.read(buffer);
-        const { threads } = engine as Threaded;
+        const { threads, device } = engine as Described;
         await engine.close();
         const counted = threads === undefined ? "" : `, on ${threads} ${threads === 1 ? "thread" : "threads"}`;
-        checks.push({ ...about, status: "ok", found: `works${counted}` });
+        const on = device === undefined ? counted : `, on ${device}`;
+        checks.push({ ...about, status: "ok", found: `works${on}` });
       } catch (error) {
         const found = name === "webgpu" ? "only in browsers" : (error as Error).message;
         checks.push({ ...about, status: "missing", found });
@@ -130,10 +130,10 @@ async function gpu(): Promise<Check> {
   const query = ["--query-gpu=name,memory.total,driver_version", "--format=csv,noheader"];
   try {
     const { stdout } = await promisify(execFile)("nvidia-smi", query, { timeout: 10_000, windowsHide: true });
-    const found = `${stdout.trim().split("\n").join("; ")}. systemStats shows its load; ${NO_GPU_ENGINE}`;
+    const found = `${stdout.trim().split("\n").join("; ")}. systemStats shows its load, and engine "xla" computes on it`;
     return { name: "GPU", status: "ok", needed: false, found };
   } catch {
-    return { name: "GPU", status: "missing", needed: false, found: `nvidia-smi shows none; ${NO_GPU_ENGINE}` };
+    return { name: "GPU", status: "missing", needed: false, found: "nvidia-smi shows none" };
   }
 }
 

@@ -1,6 +1,6 @@
 // The MPI library of the machine, called through koffi: found, loaded, and its functions with their types.
 import { EngineError } from "../core/errors.ts";
-import { builtin } from "../platform/builtin.ts";
+import { koffiOrNone, type Koffi, type KoffiLibrary } from "../platform/koffi.ts";
 
 /** Where the library writes an int, or a request. */
 type Out = Int32Array | BigUint64Array;
@@ -35,16 +35,6 @@ interface Functions {
 
 export interface LibMpi extends Functions {
   readonly abi: MpiAbi;
-}
-
-interface Library {
-  func(name: string, result: string, args: readonly string[]): never;
-  symbol(name: string): unknown;
-}
-
-interface Koffi {
-  load(path: string, options: { readonly global: boolean }): Library;
-  address(symbol: unknown): bigint;
 }
 
 /** By the names that Open MPI 4 and 5 install, then MPICH's, so that an error can say that this is what is there. */
@@ -86,26 +76,17 @@ function signaturesFor(handle: string): Record<keyof Functions, string[]> {
 }
 
 export function loadKoffi(): Koffi {
-  const { createRequire } = builtin<{ createRequire(from: string): (name: string) => unknown }>(
-    `Strategy "mpi"`,
-    "node:module",
+  const koffi = koffiOrNone();
+  if (koffi) return koffi;
+  throw new EngineError(
+    `Strategy "mpi" calls MPI through koffi, which is not there. Get it with \`npm install koffi@3.3\`.`,
   );
-  try {
-    return createRequire(import.meta.url)("koffi") as Koffi;
-  } catch (cause) {
-    throw new EngineError(
-      `Strategy "mpi" calls MPI through koffi, which is not there. Get it with \`npm install koffi@3.3\`.`,
-      {
-        cause,
-      },
-    );
-  }
 }
 
-function openLibrary(koffi: Koffi, names: readonly string[]): Library {
+function openLibrary(koffi: Koffi, names: readonly string[]): KoffiLibrary {
   let failure = "";
   for (const name of names) {
-    let library: Library;
+    let library: KoffiLibrary;
     try {
       // Open MPI loads plugins of its own, which look for its names among the global ones.
       library = koffi.load(name, { global: true });
@@ -121,7 +102,7 @@ function openLibrary(koffi: Koffi, names: readonly string[]): Library {
   throw new EngineError(`Strategy "mpi" finds no MPI library (${names.join(", ")}: ${failure}). ${INSTALL}`);
 }
 
-function isOpenMpi(library: Library): boolean {
+function isOpenMpi(library: KoffiLibrary): boolean {
   try {
     return library.symbol("ompi_mpi_comm_world") !== null;
   } catch {

@@ -5,7 +5,7 @@ import { didYouMean } from "../core/names.ts";
 import type { Engine } from "./engine.ts";
 import { JaxEngine } from "./jax/jax-engine.ts";
 
-export const ENGINE_NAMES = ["auto", "native", "wasm", "webgpu"] as const;
+export const ENGINE_NAMES = ["auto", "native", "wasm", "webgpu", "xla"] as const;
 export type EngineName = (typeof ENGINE_NAMES)[number];
 type Warn = (message: string) => void;
 
@@ -35,11 +35,15 @@ export async function selectEngine(engine: EngineName | Engine, warn?: Warn): Pr
 }
 
 async function create(name: Exclude<EngineName, "auto">, warn?: Warn): Promise<Engine> {
-  if (name !== "native") return JaxEngine.create(name);
+  if (name !== "native" && name !== "xla") return JaxEngine.create(name);
   if (typeof (globalThis as { process?: { getBuiltinModule?: unknown } }).process?.getBuiltinModule !== "function") {
-    throw new EngineError(`Engine "native" runs in Node. Use engine: "auto", "wasm" or "webgpu" here.`);
+    throw new EngineError(`Engine "${name}" runs in Node. Use engine: "auto", "wasm" or "webgpu" here.`);
   }
-  // Only for Node: package.json ("browser") leaves it out of browsers' bundles.
+  // Only for Node: package.json ("browser") leaves them out of browsers' bundles.
+  if (name === "xla") {
+    const { XlaEngine } = await import("./xla/xla-engine.ts");
+    return new XlaEngine();
+  }
   const { NativeEngine } = await import("./native/native-engine.ts");
   return new NativeEngine(warn ? { warn } : {});
 }

@@ -17,13 +17,14 @@ const BUDGETS: Readonly<Record<string, number>> = {
   "hookline/config": 59_000,
   "hookline/jax": 330,
   "hookline/native": 36_500,
+  "hookline/xla": 20_000,
   "hookline/tune": 50_000,
   "hookline/predict": 60_000,
   "hookline/testing": 81_000,
 };
 
-/** Config files are for Node: they bring parsers. So is the native engine. */
-const forNode = ["hookline/config", "hookline/native"];
+/** Config files are for Node: they bring parsers. So are the native engine and XLA. */
+const forNode = ["hookline/config", "hookline/native", "hookline/xla"];
 
 describe.each(Object.keys(ENTRIES).filter((name) => !forNode.includes(name)))("%s", (name) => {
   test("bundles for a browser and imports only jax-js", async () => {

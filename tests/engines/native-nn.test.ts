@@ -1,4 +1,5 @@
-// Every layer, loss, metric and optimizer, and the programs around them: the native engine computes what wasm computes.
+// Every layer, loss, metric and optimizer, and the programs around them: the native engine, or another, computes what wasm
+// computes.
 import { grad, numpy as np } from "@jax-js/jax";
 import { afterAll, beforeAll, describe, expect, it, test } from "vitest";
 import type { HostArray } from "../../src/core/arrays.ts";
@@ -72,28 +73,30 @@ const layerProgram =
   };
 
 describe.each(layers)("%s", (_, model, input) => {
-  test.each([true, false])("train: %s", (train) => {
+  test.each([true, false])("train: %s", async (train) => {
     const args = [model.init(nn.initKey(1)), input, model.initState?.() ?? {}, key];
-    expect(both.differences(layerProgram(model, train) as never, args)).toEqual([]);
+    await expect(both.differences(layerProgram(model, train) as never, args)).resolves.toEqual([]);
   });
 });
 
-it("embedding, whose gradient is a scatter", () => {
+it("embedding, whose gradient is a scatter", async () => {
   const model = nn.embedding(11, 6);
   const fn = (params: Tensors, ids: Tensor): Tensor[] => {
     const apply = (p: Tensors): Tensor => model.apply(p, ids.ref, {} as never) as Tensor;
     const back = grad((p: Tensors) => np.square(apply(p)).sum()) as unknown as (p: Tensors) => Tensors;
     return [apply({ weight: params.weight!.ref }), back(params).weight!];
   };
-  expect(both.differences(fn as never, [model.init(nn.initKey(1)), tokens])).toEqual([]);
+  await expect(both.differences(fn as never, [model.init(nn.initKey(1)), tokens])).resolves.toEqual([]);
 });
 
-it("dropout drops the same values for the same key, bit by bit", () => {
+it("dropout drops the same values for the same key, bit by bit", async () => {
   const model = nn.dropout(0.3);
   const fn = (x: Tensor, base: Tensor): Tensor =>
     model.apply({}, x, { train: true, state: {}, key: nn.keyStream(base), loader: "train" }) as Tensor;
   const ones: HostArray = { data: new Float32Array(999).fill(1), shape: [999] };
-  const kept = [both.wasm, both.native].map((engine) => run(engine, fn as never, [ones, key])[0]!.data);
+  const kept = await Promise.all(
+    [both.wasm, both.other].map(async (engine) => (await run(engine, fn as never, [ones, key]))[0]!.data),
+  );
   expect(kept[1]).toEqual(kept[0]);
   expect(new Set(kept[0])).toEqual(new Set([0, Math.fround(1 / 0.7)]));
 });
@@ -115,12 +118,12 @@ test.each<[string, Loss, HostArray]>([
   ["bceWithLogits", nn.bceWithLogits({ posWeight: 2 }), shares],
   ["binaryFocal", nn.binaryFocal({ alpha: 0.3 }), shares],
   ["focal", nn.focal({ classWeights: [1, 2, 0.5] }), labels],
-])("%s and its gradient", (_, loss, y) => {
+])("%s and its gradient", async (_, loss, y) => {
   const fn = (x: Tensor, target: Tensor): Tensor[] => [
     loss(x.ref, target.ref, {}),
     grad((out: Tensor) => loss(out, target.ref, {}).mul(100))(x),
   ];
-  expect(both.differences(fn, [logits, y])).toEqual([]);
+  await expect(both.differences(fn, [logits, y])).resolves.toEqual([]);
 });
 
 test.each<[string, AnyMetric, HostArray]>([
@@ -138,8 +141,12 @@ test.each<[string, AnyMetric, HostArray]>([
   ["mae", nn.mae(), targets],
   ["rmse", nn.rmse(), targets],
   ["perplexity", nn.perplexity(), labels],
-])("%s", (_, metric, y) =>
-  expect(both.differences((x: Tensor, t: Tensor) => metric.update(x, { y: t }), [logits, y])).toEqual([]),
+])(
+  "%s",
+  async (_, metric, y) =>
+    await expect(both.differences((x: Tensor, t: Tensor) => metric.update(x, { y: t }), [logits, y])).resolves.toEqual(
+      [],
+    ),
 );
 
 const shapesOfParams = [[33], [4, 9], [1], []];
@@ -152,7 +159,7 @@ test.each<[string, Optimizer]>([
   ["lion", lion({ lr: 0.1 })],
   ["rmsprop", rmsprop({ lr: 0.1 })],
   ["rmsprop, centered with momentum", rmsprop({ lr: 0.1, momentum: 0.9, centered: true })],
-])("%s for three steps", (_, optimizer) => {
+])("%s for three steps", async (_, optimizer) => {
   const steps = [1, 2, 3].map((t) => optimizer.hyper(optimizer.defaults, t));
   const hosts = steps.map((hyper) =>
     Object.fromEntries(
@@ -169,30 +176,32 @@ test.each<[string, Optimizer]>([
       return [p, ...Object.values(slots)];
     });
   const arrays = (salt: number): HostArray[] => shapesOfParams.map((shape, i) => numbers(shape, salt + i));
-  expect(both.differences(fn as never, [arrays(1), arrays(9), hosts])).toEqual([]);
+  await expect(both.differences(fn as never, [arrays(1), arrays(9), hosts])).resolves.toEqual([]);
 });
 
 const grads = { w: numbers([7, 9]), b: numbers([5], 1), one: numbers([], 2) };
 const limit: HostArray = { data: Float32Array.of(0.5), shape: [] };
 
-test.each([["norm"], ["value"], ["norm", "value"]])("clipping by %s %s", (...by) => {
+test.each([["norm"], ["value"], ["norm", "value"]])("clipping by %s %s", async (...by) => {
   const fn = (tensors: Tensors, most: Tensor): Tensor[] => {
     const limits = Object.fromEntries(by.map((kind) => [kind, most.ref]));
     const { grads: clipped, norm, clippedNorm } = clip(tensors, limits);
     return [...Object.values(clipped), norm, clippedNorm];
   };
-  expect(both.differences(fn as never, [grads, limit])).toEqual([]);
+  await expect(both.differences(fn as never, [grads, limit])).resolves.toEqual([]);
 });
 
-it("statistics, percentiles and histograms of tensors", () => {
+it("statistics, percentiles and histograms of tensors", async () => {
   const request = { percentiles: [0, 25, 50, 97.5, 100], bins: 8 };
-  expect(both.differences(tensorStats(request) as never, [{ w: numbers([7, 9]), b: numbers([50], 1) }])).toEqual([]);
-  expect(both.differences(tensorStats({ percentiles: [], bins: 0 }) as never, [grads])).toEqual([]);
-  expect(both.differences(tensorNorms as never, [grads])).toEqual([]);
+  await expect(
+    both.differences(tensorStats(request) as never, [{ w: numbers([7, 9]), b: numbers([50], 1) }]),
+  ).resolves.toEqual([]);
+  await expect(both.differences(tensorStats({ percentiles: [], bins: 0 }) as never, [grads])).resolves.toEqual([]);
+  await expect(both.differences(tensorNorms as never, [grads])).resolves.toEqual([]);
 });
 
-it("counts what is not finite", () => {
+it("counts what is not finite", async () => {
   const bad: HostArray = { data: Float32Array.of(1, Number.NaN, Infinity, -Infinity, 5), shape: [5] };
-  expect(both.differences(nonFiniteCounts as never, [{ bad, good: numbers([9]) }])).toEqual([]);
-  expect(both.differences(tensorStats({ percentiles: [], bins: 0 }) as never, [{ bad }])).toEqual([]);
+  await expect(both.differences(nonFiniteCounts as never, [{ bad, good: numbers([9]) }])).resolves.toEqual([]);
+  await expect(both.differences(tensorStats({ percentiles: [], bins: 0 }) as never, [{ bad }])).resolves.toEqual([]);
 });

@@ -1,4 +1,4 @@
-// Every primitive of jax-js, forward and backward: the native engine computes what wasm computes.
+// Every primitive of jax-js, forward and backward: the native engine, or another, computes what wasm computes.
 import { grad, lax, numpy as np, random } from "@jax-js/jax";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it, test } from "vitest";
@@ -18,11 +18,15 @@ const RUNS = 4;
 const seen = new Set<string>();
 
 /** Where the engines differ, in the results and, where it has them, the gradients. Also notes which primitives took part. */
-function check(fn: Fn, args: readonly HostArray[], differentiable: boolean, relative?: number): string[] {
+function check(fn: Fn, args: readonly HostArray[], differentiable: boolean, relative?: number): Promise<string[]> {
   return compare(differentiable ? withGradients(fn) : fn, args, relative);
 }
 
-function compare(fn: (...xs: Tensor[]) => Tensor | Tensor[], args: readonly HostArray[], relative?: number): string[] {
+function compare(
+  fn: (...xs: Tensor[]) => Tensor | Tensor[],
+  args: readonly HostArray[],
+  relative?: number,
+): Promise<string[]> {
   const avals = args.map(({ shape, data }) => ({ shape, dtype: dtypeOf(data) }));
   for (const { primitive } of trace(fn, avals).equations) seen.add(primitive);
   return both.differences(fn, args, relative);
@@ -85,11 +89,13 @@ describe("of one array", () => {
     max: [(x) => x.max()],
     prod: [(x) => np.prod(x), 0.5, 1.5],
   };
-  test.each(Object.entries(smooth))("%s", (_, [fn, from, to]) => {
-    const property = fc.property(shapes(), looks, fc.nat({ max: 99 }), (shape, look, salt) => {
-      expect(check((x) => fn(seenSo(x, look)), [numbers(shapeFor(shape, look), salt, from, to)], true)).toEqual([]);
+  test.each(Object.entries(smooth))("%s", async (_, [fn, from, to]) => {
+    const property = fc.asyncProperty(shapes(), looks, fc.nat({ max: 99 }), async (shape, look, salt) => {
+      await expect(
+        check((x) => fn(seenSo(x, look)), [numbers(shapeFor(shape, look), salt, from, to)], true),
+      ).resolves.toEqual([]);
     });
-    fc.assert(property, { numRuns: RUNS });
+    await fc.assert(property, { numRuns: RUNS });
   });
 
   const steps: Record<string, Fn> = {
@@ -111,18 +117,20 @@ describe("of one array", () => {
     all: (x) => np.all(x.less(1.9)),
     "logical not": (x) => np.logicalNot(x.greater(0)),
   };
-  test.each(Object.entries(steps))("%s", (_, fn) => {
-    const property = fc.property(shapes(), looks, fc.nat({ max: 99 }), (shape, look, salt) => {
-      expect(check((x) => fn(seenSo(x, look)), [numbers(shapeFor(shape, look), salt)], false)).toEqual([]);
+  test.each(Object.entries(steps))("%s", async (_, fn) => {
+    const property = fc.asyncProperty(shapes(), looks, fc.nat({ max: 99 }), async (shape, look, salt) => {
+      await expect(check((x) => fn(seenSo(x, look)), [numbers(shapeFor(shape, look), salt)], false)).resolves.toEqual(
+        [],
+      );
     });
-    fc.assert(property, { numRuns: RUNS });
+    await fc.assert(property, { numRuns: RUNS });
   });
 });
 
-it("log, which jax-js itself has to 1e-5", () => {
-  fc.assert(
-    fc.property(shapes(), (shape) => {
-      expect(check((x) => np.log(x), [numbers(shape, 1, 0.1, 9)], true, 5e-5)).toEqual([]);
+it("log, which jax-js itself has to 1e-5", async () => {
+  await fc.assert(
+    fc.asyncProperty(shapes(), async (shape) => {
+      await expect(check((x) => np.log(x), [numbers(shape, 1, 0.1, 9)], true, 5e-5)).resolves.toEqual([]);
     }),
     { numRuns: RUNS },
   );
@@ -140,13 +148,13 @@ describe("of two arrays that broadcast", () => {
     remainder: (x, y) => np.remainder(x.mul(5), np.abs(y).add(0.5)),
     where: (x, y) => np.where(x.ref.less(y.ref), x, y.mul(2)),
   };
-  test.each(Object.entries(smooth))("%s", (_, fn) => {
-    const property = fc.property(broadcastPairs, looks, fc.nat({ max: 99 }), ([a, b], look, salt) => {
-      expect(
+  test.each(Object.entries(smooth))("%s", async (_, fn) => {
+    const property = fc.asyncProperty(broadcastPairs, looks, fc.nat({ max: 99 }), async ([a, b], look, salt) => {
+      await expect(
         check((x, y) => fn(seenSo(x, look), y), [numbers(shapeFor(a!, look), salt), numbers(b!, salt + 1)], true),
-      ).toEqual([]);
+      ).resolves.toEqual([]);
     });
-    fc.assert(property, { numRuns: RUNS });
+    await fc.assert(property, { numRuns: RUNS });
   });
 
   const whole: Record<string, Fn> = {
@@ -177,11 +185,11 @@ describe("of two arrays that broadcast", () => {
     "and, or of truths": (x, y) => np.logicalOr(np.logicalAnd(x.ref.less(3), y.greater(0)), x.equal(5)),
     "where, of mixed types": (x, y) => np.where(x.ref.less(y.ref), x.astype(np.float32), y),
   };
-  test.each(Object.entries(whole))("%s of whole numbers", (_, fn) => {
-    const property = fc.property(broadcastPairs, fc.nat({ max: 99 }), ([a, b], salt) => {
-      expect(check(fn, [wholes(a!, 50, salt, -50), wholes(b!, 9, salt + 1, -9)], false)).toEqual([]);
+  test.each(Object.entries(whole))("%s of whole numbers", async (_, fn) => {
+    const property = fc.asyncProperty(broadcastPairs, fc.nat({ max: 99 }), async ([a, b], salt) => {
+      await expect(check(fn, [wholes(a!, 50, salt, -50), wholes(b!, 9, salt + 1, -9)], false)).resolves.toEqual([]);
     });
-    fc.assert(property, { numRuns: RUNS });
+    await fc.assert(property, { numRuns: RUNS });
   });
 });
 
@@ -200,11 +208,13 @@ describe("reductions", () => {
     prod: (x, axes, keepdims) => np.prod(x.mul(0.2).add(1), axes, { keepdims }),
     variance: (x, axes, keepdims) => np.var_(x, axes, { keepdims }),
   };
-  test.each(Object.entries(kinds))("%s", (_, fn) => {
-    const property = fc.property(cases, ([shape, axes, look, keepdims]) => {
-      expect(check((x) => fn(seenSo(x, look), axes, keepdims), [numbers(shapeFor(shape, look))], true)).toEqual([]);
+  test.each(Object.entries(kinds))("%s", async (_, fn) => {
+    const property = fc.asyncProperty(cases, async ([shape, axes, look, keepdims]) => {
+      await expect(
+        check((x) => fn(seenSo(x, look), axes, keepdims), [numbers(shapeFor(shape, look))], true),
+      ).resolves.toEqual([]);
     });
-    fc.assert(property, { numRuns: RUNS });
+    await fc.assert(property, { numRuns: RUNS });
   });
 });
 
@@ -228,31 +238,37 @@ describe("contractions", () => {
     "a flipped side": (_, n, k, m) => [(x, w) => np.matmul(np.flip(x, 1), w), [n, k], [k, m]],
     "a slice": (_, n, k, m) => [(x, w) => np.matmul(x.slice([], [1, k + 1]), w), [n, k + 2], [k, m]],
   };
-  test.each(Object.entries(forms))("%s", (_, form) => {
-    const property = fc.property(dims, ([b, n, k, m]) => {
+  test.each(Object.entries(forms))("%s", async (_, form) => {
+    const property = fc.asyncProperty(dims, async ([b, n, k, m]) => {
       const [fn, left, right] = form(b!, n!, k!, m!);
-      expect(check(fn, [numbers(left), numbers(right, 1)], true)).toEqual([]);
+      await expect(check(fn, [numbers(left), numbers(right, 1)], true)).resolves.toEqual([]);
     });
-    fc.assert(property, { numRuns: RUNS });
+    await fc.assert(property, { numRuns: RUNS });
   });
 
-  it("of whole numbers are exact, however large", () => {
-    expect(check((x, w) => np.matmul(x, w), [wholes([32, 32], 99_999), wholes([32, 32], 9, 1, -9)], false)).toEqual([]);
+  it("of whole numbers are exact, however large", async () => {
+    await expect(
+      check((x, w) => np.matmul(x, w), [wholes([32, 32], 99_999), wholes([32, 32], 9, 1, -9)], false),
+    ).resolves.toEqual([]);
   });
 
-  it("looks at a product in another order than it lies, and in rows that strides cannot say", () => {
+  it("looks at a product in another order than it lies, and in rows that strides cannot say", async () => {
     const turned: Fn = (x, w) => np.matmul(x.transpose([1, 0, 2]), w).reshape([32, 24]);
-    expect(check((x, w) => turned(x, w).sum(0), [numbers([8, 4, 16]), numbers([16, 24], 1)], true)).toEqual([]);
-    expect(check((x, w) => np.sort(turned(x, w)), [numbers([8, 4, 16]), numbers([16, 24], 1)], true)).toEqual([]);
-    expect(
+    await expect(
+      check((x, w) => turned(x, w).sum(0), [numbers([8, 4, 16]), numbers([16, 24], 1)], true),
+    ).resolves.toEqual([]);
+    await expect(
+      check((x, w) => np.sort(turned(x, w)), [numbers([8, 4, 16]), numbers([16, 24], 1)], true),
+    ).resolves.toEqual([]);
+    await expect(
       check((x, w) => np.matmul(turned(x, w), np.ones([24, 5])), [numbers([8, 4, 16]), numbers([16, 24], 1)], true),
-    ).toEqual([]);
+    ).resolves.toEqual([]);
   });
 });
 
-it("a convolution worth a matrix library", () => {
+it("a convolution worth a matrix library", async () => {
   const fn: Fn = (x, w) => lax.conv(x, w, [1, 1], "VALID");
-  expect(check(fn, [numbers([8, 4, 12, 12]), numbers([8, 4, 3, 3], 1)], true)).toEqual([]);
+  await expect(check(fn, [numbers([8, 4, 12, 12]), numbers([8, 4, 3, 3], 1)], true)).resolves.toEqual([]);
 });
 
 describe("moving and picking", () => {
@@ -277,14 +293,14 @@ describe("moving and picking", () => {
     diagonal: [(x) => np.diagonal(x), [4, 4]],
     outerSum: [(x, y) => x.reshape([4, 1]).add(y), [4], [7]],
   };
-  test.each(Object.entries(forms))("%s", (_, [fn, ...shapesOf]) => {
-    expect(
+  test.each(Object.entries(forms))("%s", async (_, [fn, ...shapesOf]) => {
+    await expect(
       check(
         fn,
         shapesOf.map((shape, i) => numbers(shape, i)),
         true,
       ),
-    ).toEqual([]);
+    ).resolves.toEqual([]);
   });
 
   it.each([
@@ -294,53 +310,55 @@ describe("moving and picking", () => {
     [[3, 6], [4], 1],
     [[3, 6, 2], [4], 1],
     [[6, 1], [3], 0],
-  ])("rows of %j by ids of %j along axis %i, and back", (table, ids, axis) => {
+  ])("rows of %j by ids of %j along axis %i, and back", async (table, ids, axis) => {
     const index = wholes(ids, table[axis]!, 3);
     const taken = (w: Tensor, i: Tensor): Tensor[] => [
       np.take(w.ref, i.ref, axis),
       grad((v: Tensor) => np.square(np.take(v, i.ref, axis)).sum())(w),
     ];
-    expect(compare(taken, [numbers(table), index])).toEqual([]);
+    await expect(compare(taken, [numbers(table), index])).resolves.toEqual([]);
   });
 
-  it("rows of a table that is made in the same program", () => {
+  it("rows of a table that is made in the same program", async () => {
     const ids = wholes([4], 4, 5);
-    expect(check((x, i) => np.take(np.exp(x), i, 0), [numbers([4, 5]), ids], false)).toEqual([]);
-    expect(check((x, i) => np.take(np.exp(x.ref), i, 0).add(np.exp(x)), [numbers([4, 5]), ids], false)).toEqual([]);
-    expect(check((i) => np.take(np.arange(9).astype(np.float32), i, 0), [ids], false)).toEqual([]);
-    expect(check((i) => np.take(np.zeros([9, 2]), i, 0), [ids], false)).toEqual([]);
+    await expect(check((x, i) => np.take(np.exp(x), i, 0), [numbers([4, 5]), ids], false)).resolves.toEqual([]);
+    await expect(
+      check((x, i) => np.take(np.exp(x.ref), i, 0).add(np.exp(x)), [numbers([4, 5]), ids], false),
+    ).resolves.toEqual([]);
+    await expect(check((i) => np.take(np.arange(9).astype(np.float32), i, 0), [ids], false)).resolves.toEqual([]);
+    await expect(check((i) => np.take(np.zeros([9, 2]), i, 0), [ids], false)).resolves.toEqual([]);
   });
 
-  it("ids that are sums of the same rows", () => {
-    expect(
+  it("ids that are sums of the same rows", async () => {
+    await expect(
       check((x, t) => np.take(t, x.greater(0).astype(np.int32).sum(-1), 0), [numbers([4, 5]), numbers([6, 5])], false),
-    ).toEqual([]);
+    ).resolves.toEqual([]);
   });
 
-  it("leaves out gradients of rows that are not in the table", () => {
+  it("leaves out gradients of rows that are not in the table", async () => {
     const index: HostArray = { data: Int32Array.of(-1, 4, 100, 2), shape: [4] };
     const fn = (w: Tensor, i: Tensor): Tensor => grad((v: Tensor) => np.take(v, i, 0).sum())(w);
-    expect(compare(fn, [numbers([4, 3]), index])).toEqual([]);
+    await expect(compare(fn, [numbers([4, 3]), index])).resolves.toEqual([]);
   });
 
   it.each([
     [[1, 1, 7], [3], [1]],
     [[1, 2, 9], [2], [2]],
     [[1, 1, 8], [3], [3]],
-  ])("windows of %j, %j wide, every %j", (shape, window, strides) => {
+  ])("windows of %j, %j wide, every %j", async (shape, window, strides) => {
     const fn: Fn = (x) => lax.reduceWindow(x, (w: Tensor) => w.sum(), [1, 1, ...window], [1, 1, ...strides]);
-    expect(check(fn, [numbers(shape)], true)).toEqual([]);
+    await expect(check(fn, [numbers(shape)], true)).resolves.toEqual([]);
   });
 });
 
 describe("random numbers", () => {
   const key: HostArray = { data: Uint32Array.of(7, 11), shape: [2] };
-  it.each([[[7]], [[3, 5]], [[2, 3, 4]], [[1]]])("of shape %j have the same bits", (shape) => {
-    expect(compare((k) => [random.bits(k.ref, shape), random.uniform(k, shape)], [key])).toEqual([]);
+  it.each([[[7]], [[3, 5]], [[2, 3, 4]], [[1]]])("of shape %j have the same bits", async (shape) => {
+    await expect(compare((k) => [random.bits(k.ref, shape), random.uniform(k, shape)], [key])).resolves.toEqual([]);
   });
 
-  it("of keys drawn from one, and normal ones", () => {
-    expect(compare((k) => [random.split(k.ref, 3), random.normal(k, [9])], [key])).toEqual([]);
+  it("of keys drawn from one, and normal ones", async () => {
+    await expect(compare((k) => [random.split(k.ref, 3), random.normal(k, [9])], [key])).resolves.toEqual([]);
   });
 });
 

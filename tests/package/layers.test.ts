@@ -68,7 +68,7 @@ test("nothing imports the command line", () => {
 
 test("only engines, models and programs compute with jax-js", () => {
   const allowed =
-    /^src\/(core\/model\.ts|hooks\/|engines\/(?:jax\/|lower\/trace\.ts|native\/compiler\.ts)|export\/interpret\.ts|jax\/|nn\/|optim\/|trainer\/)/;
+    /^src\/(core\/model\.ts|hooks\/|engines\/(?:jax\/|lower\/trace\.ts|(?:native|xla)\/compiler\.ts)|export\/interpret\.ts|jax\/|nn\/|optim\/|trainer\/)/;
   const found = edges("src").filter(({ file, from }) => from === "@jax-js/jax" && !allowed.test(file));
   expect(found.map(show)).toEqual([]);
 });

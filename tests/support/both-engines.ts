@@ -1,10 +1,13 @@
-// The same function on jax-js's wasm and on the native engine, and the numbers of both side by side.
+// The same function on jax-js's wasm and on another engine, and the numbers of both side by side. The other one is native,
+// or what HOOKLINE_TEST_ENGINE names.
 import { grad, numpy as np, tree } from "@jax-js/jax";
 import type { HostArray, TypedArray } from "../../src/core/arrays.ts";
 import type { Tensor } from "../../src/core/model.ts";
 import { freeAll, leaves, type Buffer, type Engine, type OnEngine, type Tree } from "../../src/engines/engine.ts";
 import { JaxEngine } from "../../src/engines/jax/jax-engine.ts";
 import { NativeEngine } from "../../src/engines/native/native-engine.ts";
+import { selectEngine } from "../../src/engines/select.ts";
+import { testEngine } from "../../src/testing/tiny.ts";
 
 export interface Result {
   readonly shape: readonly number[];
@@ -24,25 +27,31 @@ function putTree(engine: Engine, host: Hosts): Tree<Buffer> {
 
 export class BothEngines {
   readonly wasm: Engine;
-  readonly native: NativeEngine;
+  readonly other: Engine;
 
-  private constructor(wasm: Engine) {
+  private constructor(wasm: Engine, other: Engine) {
     this.wasm = wasm;
-    this.native = new NativeEngine({ threads: 2 });
+    this.other = other;
   }
 
   static async create(): Promise<BothEngines> {
-    return new BothEngines(await JaxEngine.create("wasm"));
+    const name = testEngine() === "xla" ? "xla" : "native";
+    const other = name === "native" ? new NativeEngine({ threads: 2 }) : await selectEngine(name);
+    return new BothEngines(await JaxEngine.create("wasm"), other);
   }
 
   /** Where the results of both are not the same: nowhere, it is hoped. They have the same structure. */
-  differences(fn: (...args: never[]) => Tree<Tensor>, args: readonly Hosts[], relative = 1e-5): string[] {
+  async differences(
+    fn: (...args: never[]) => Tree<Tensor>,
+    args: readonly Hosts[],
+    relative = 1e-5,
+  ): Promise<string[]> {
     const program = fn as (...args: Tree<Tensor>[]) => Tree<Tensor>;
-    return differences(run(this.native, program, args), eagerly(program, args), relative);
+    return differences(await run(this.other, program, args), eagerly(program, args), relative);
   }
 
   async close(): Promise<void> {
-    await Promise.all([this.wasm.close(), this.native.close()]);
+    await Promise.all([this.wasm.close(), this.other.close()]);
   }
 }
 
@@ -82,9 +91,13 @@ function arraysOf(host: Hosts): Tree<Tensor> {
   return Object.fromEntries(Object.entries(host).map(([key, branch]) => [key, arraysOf(branch as Hosts)]));
 }
 
-export function run(engine: Engine, fn: (...args: Tree<Tensor>[]) => Tree<Tensor>, args: readonly Hosts[]): Result[] {
+export async function run(
+  engine: Engine,
+  fn: (...args: Tree<Tensor>[]) => Tree<Tensor>,
+  args: readonly Hosts[],
+): Promise<Result[]> {
   const given = args.map((arg) => putTree(engine, arg));
-  const out = engine.jit(fn)(...(given as OnEngine<Tree<Tensor>>[])) as Tree<Buffer>;
+  const out = (await engine.jit(fn)(...(given as OnEngine<Tree<Tensor>>[]))) as Tree<Buffer>;
   const results = leaves(out).map((buffer) => {
     const { shape, dtype } = buffer;
     return { shape: [...shape], dtype, data: engine.read(buffer) as TypedArray };
@@ -100,7 +113,7 @@ export function run(engine: Engine, fn: (...args: Tree<Tensor>[]) => Tree<Tensor
 function differences(got: readonly Result[], expected: readonly Result[], relative: number): string[] {
   const types = (results: readonly Result[]): string =>
     results.map(({ shape, dtype }) => `${dtype}[${shape.join()}]`).join(" ");
-  if (types(got) !== types(expected)) return [`native has ${types(got)}, wasm ${types(expected)}`];
+  if (types(got) !== types(expected)) return [`got ${types(got)}, wasm has ${types(expected)}`];
   return expected.flatMap(({ data, shape, dtype }, i) => {
     const numbersOf = Array.from(data);
     const largest = numbersOf.reduce((most, n) => (Number.isFinite(n) ? Math.max(most, Math.abs(n)) : most), 0);
@@ -111,7 +124,7 @@ function differences(got: readonly Result[], expected: readonly Result[], relati
     });
     if (at < 0) return [];
     return [
-      `result ${i} of shape [${shape.join()}] at ${at}: native ${got[i]!.data[at]}, wasm ${data[at]} (largest ${largest})`,
+      `result ${i} of shape [${shape.join()}] at ${at}: ${got[i]!.data[at]}, wasm ${data[at]} (largest ${largest})`,
     ];
   });
 }

@@ -17,6 +17,7 @@ export const ENTRIES: Readonly<Record<string, string>> = {
   "hookline/config": "src/config/index.ts",
   "hookline/jax": "src/jax/index.ts",
   "hookline/native": "src/native/index.ts",
+  "hookline/xla": "src/xla/index.ts",
   "hookline/tune": "src/tune/index.ts",
   "hookline/predict": "src/predict/index.ts",
   "hookline/testing": "src/testing/index.ts",

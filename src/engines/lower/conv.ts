@@ -3,7 +3,7 @@ import type { GraphBuilder } from "./builder.ts";
 import type { Arg } from "./graph.ts";
 import { sizeOf } from "../../core/arrays.ts";
 
-interface ConvParams {
+export interface ConvParams {
   /** Dimensions in front, which both sides have. */
   readonly vmapDims: number;
   readonly strides: readonly number[];

@@ -3,6 +3,7 @@
 // A jaxpr is full of reshape, transpose, broadcast, shrink and flip. None of them computes anything: here they are part
 // of how a node looks at its argument (`View`), and only a view that strides cannot express becomes a `copy`.
 import type { TypedArray } from "../../core/arrays.ts";
+import type { ConvParams } from "./conv.ts";
 import type { View } from "./view.ts";
 
 /** Every number takes four bytes; a bool is an int32 that is 0 or 1. */
@@ -71,6 +72,8 @@ export type Node = Value &
     | { readonly op: "reduce"; readonly fn: ReduceOp; readonly args: readonly [Arg]; readonly axes: readonly number[] }
     /** The sum over the last axis of the product; both views have the node's shape with that axis behind it. Dimensions that one of them repeats (stride 0) are free ones of the other. */
     | { readonly op: "dot"; readonly args: readonly [Arg, Arg] }
+    /** Images and kernels, for engines that ask for convolutions whole (`WHOLE_CONVOLUTIONS`). */
+    | { readonly op: "conv"; readonly args: readonly [Arg, Arg]; readonly params: ConvParams }
     /** Puts each argument at its place; what none of them covers is 0. Concatenation and padding are written so. */
     | { readonly op: "assemble"; readonly args: readonly Arg[]; readonly places: readonly (readonly number[])[] }
     /** Rows of the first argument, along its first axes (as many as there are index arguments), by int32 coordinates whose views have the shape of the node's leading axes. */

@@ -18,7 +18,7 @@ export class UnsupportedPrimitive extends Error {
 
 const DTYPES: readonly string[] = ["float32", "int32", "uint32", "bool"] satisfies DType[];
 
-export function lower({ inBinders, constants, equations, outs }: Traced): Graph {
+export function lower({ inBinders, constants, equations, outs }: Traced, primitives = PRIMITIVES): Graph {
   const graph = new GraphBuilder();
   const values = new Map<Atom, Arg>();
   const valueOf = (atom: Atom): Arg =>
@@ -35,7 +35,7 @@ export function lower({ inBinders, constants, equations, outs }: Traced): Graph 
     );
   }
   for (const { primitive, inputs, params, outBinders } of equations) {
-    const lowered = PRIMITIVES[primitive];
+    const lowered = primitives[primitive];
     if (!lowered) throw new UnsupportedPrimitive(primitive);
     for (const { aval } of outBinders) checkType(aval.dtype, primitive);
     const results = lowered(

@@ -199,6 +199,15 @@ export const PRIMITIVES: Readonly<Record<string, Lower>> = {
   }),
 };
 
+/** For engines with a convolution of their own: it stays one node. */
+export const WHOLE_CONVOLUTIONS: typeof PRIMITIVES = {
+  ...PRIMITIVES,
+  conv: one((graph, args, params, { shape, dtype }) => {
+    const [image, kernel] = args.map((arg) => graph.cast(arg, dtype)) as [Arg, Arg];
+    return graph.node({ op: "conv", args: [image, kernel], params: params as never, shape, dtype });
+  }),
+};
+
 function product(graph: GraphBuilder, args: readonly Arg[], _: Params, { shape, dtype }: Aval): Arg {
   const length = Math.max(...args.map(({ view }) => view.shape.at(-1) ?? 1));
   const [x, y] = args.map((arg) => graph.broadcast(graph.cast(arg, dtype), [...shape, length])) as [Arg, Arg];

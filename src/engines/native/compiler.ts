@@ -2,9 +2,10 @@
 // way runs undivided, else on jax-js: a program that is slow is better than none.
 import { defaultDevice } from "@jax-js/jax";
 import { EngineError } from "../../core/errors.ts";
-import { leaves, type Tree } from "../engine.ts";
+import type { Tree } from "../engine.ts";
 import { cutGraph } from "../lower/cut.ts";
 import type { Graph } from "../lower/graph.ts";
+import { traceHalves } from "../lower/halves.ts";
 import { lower, UnsupportedPrimitive } from "../lower/lower.ts";
 import { trace, type Aval, type Traced } from "../lower/trace.ts";
 import { Fallback } from "./fallback.ts";
@@ -57,7 +58,7 @@ export class Compiler {
 
   compile(fn: Fn, args: Args): Compiled {
     return this.#timed(() => {
-      const traced = this.#trace(fn, args);
+      const traced = this.#onWasm(() => trace(fn, args));
       const graph = this.#lower(traced);
       const compiled = graph && this.#compiled(graph, traced.unflatten);
       return compiled ?? this.#onJax(fn, args, traced);
@@ -67,29 +68,20 @@ export class Compiler {
   /** The function returns a map; the results of these names are the first half's. */
   compileCut(fn: (...args: never[]) => Results, args: Args, early: readonly string[]): Cut {
     return this.#timed(() => {
-      let count = 0;
-      const halves = (...given: never[]): readonly [Results, Results] => {
-        const results = Object.entries(fn(...given));
-        const first = Object.fromEntries(results.filter(([name]) => early.includes(name)));
-        const second = Object.fromEntries(results.filter(([name]) => !early.includes(name)));
-        count = leaves(first as never).length;
-        return [first, second];
-      };
-      const traced = this.#trace(halves, args);
-      const { unflatten } = traced;
-      const half = (made: readonly unknown[], at: 0 | 1): unknown => {
-        const others = Array.from<null>({ length: traced.outs.length - made.length }).fill(null);
-        return (unflatten(at === 0 ? [...made, ...others] : [...others, ...made]) as unknown[])[at];
-      };
+      const { traced, early: count, unflatten, only } = this.#onWasm(() => traceHalves(fn, args, early));
       const graph = this.#lower(traced);
       const cut = graph && cutGraph(graph, (output) => output < count);
-      const first = cut && this.#compiled(cut.first, (made) => half(made, 0));
-      const second = first && this.#compiled(cut.second, (made) => half(made, 1));
+      const first = cut && this.#compiled(cut.first, (made) => unflatten(made, 0));
+      const second = first && this.#compiled(cut.second, (made) => unflatten(made, 1));
       if (first && second) return { first, early: count, second };
       // On jax-js there is no cut: the second half computes the first one again.
       const [one, two] = ([0, 1] as const).map((at) => {
-        const part = (...given: never[]): unknown => halves(...given)[at];
-        return this.#onJax(part, args, this.#trace(part, args));
+        const part = only(at);
+        return this.#onJax(
+          part,
+          args,
+          this.#onWasm(() => trace(part, args)),
+        );
       });
       return { first: one!, early: count, second: two! };
     });
@@ -101,10 +93,10 @@ export class Compiler {
     await this.#jax?.close();
   }
 
-  #trace(fn: Fn, args: Args): Traced {
-    // Constants that the function makes while it is traced are looked at right away.
+  /** Constants that the function makes while it is traced are looked at right away. */
+  #onWasm<T>(traces: () => T): T {
     defaultDevice("wasm");
-    return trace(fn, args);
+    return traces();
   }
 
   /** Undefined where it cannot be done. */

@@ -2,7 +2,7 @@
 import { EngineError } from "../../core/errors.ts";
 import type { Aval } from "../lower/trace.ts";
 import { sizeOf } from "../../core/arrays.ts";
-import { builtin } from "../../platform/builtin.ts";
+import { koffiOrNone } from "../../platform/koffi.ts";
 
 const PAGE = 65_536;
 /** Blocks begin on a cache line, which the matrix library likes. */
@@ -152,20 +152,12 @@ export function viewOf(
 /** A buffer that is not shared, over the same bytes. */
 type PlainAlias = (bytes: Uint8Array) => ArrayBuffer;
 
-interface Koffi {
-  view(pointer: Uint8Array, length: number): ArrayBuffer;
-}
-
 /** Undefined where koffi is not installed, or cannot do it. */
 export function loadAlias(): PlainAlias | undefined {
-  const { createRequire } = builtin<{ createRequire(from: string): (name: string) => unknown }>(
-    `Engine "native"`,
-    "node:module",
-  );
+  const koffi = koffiOrNone();
+  if (!koffi) return undefined;
+  const alias: PlainAlias = (bytes) => koffi.view(bytes, bytes.byteLength);
   try {
-    const require = createRequire(import.meta.url);
-    const koffi = require("koffi") as Koffi;
-    const alias: PlainAlias = (bytes) => koffi.view(bytes, bytes.byteLength);
     return isAlias(alias) ? alias : undefined;
   } catch {
     return undefined;

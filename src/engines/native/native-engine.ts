@@ -15,7 +15,7 @@ import {
 } from "../engine.ts";
 import type { DType } from "../lower/graph.ts";
 import type { Aval } from "../lower/trace.ts";
-
+import { byShapes } from "../by-shapes.ts";
 import { Compiler, type Compiled, type Fn } from "./compiler.ts";
 import { EngineMemory, loadAlias, viewOf } from "./memory.ts";
 import { Products } from "./products.ts";
@@ -132,10 +132,10 @@ export class NativeEngine implements Engine {
   }
 
   jit<A extends Tree<Tensor>[], R extends Tree<Tensor>>(fn: (...args: A) => R, { donate = [] }: JitOptions = {}) {
-    const programFor = byShapes((args) => this.#compiler.compile(fn as Fn, args));
+    const programFor = byShapes((args) => this.#compiler.compile(fn as Fn, args as readonly Tree<Aval>[]));
     return (...args: { [K in keyof A]: OnEngine<A[K]> }): MaybePromise<OnEngine<R>> => {
       const given = args.map((arg) => leaves(arg as Tree<Buffer>));
-      const program = programFor(args as Tree<NativeBuffer>[]);
+      const program = programFor(args as Tree<Buffer>[]);
       const made = this.#run(program, given.flat());
       for (const i of donate) for (const buffer of given[i]!) this.free(buffer);
       return program.unflatten(made) as OnEngine<R>;
@@ -143,9 +143,9 @@ export class NativeEngine implements Engine {
   }
 
   jitCut(fn: (...args: never[]) => Readonly<Record<string, Tree<Tensor>>>, names: readonly string[]) {
-    const halvesFor = byShapes((args) => this.#compiler.compileCut(fn, args, names));
+    const halvesFor = byShapes((args) => this.#compiler.compileCut(fn, args as readonly Tree<Aval>[], names));
     return (...args: Tree<Buffer>[]): Halfway => {
-      const { first, early, second } = halvesFor(args as Tree<NativeBuffer>[]);
+      const { first, early, second } = halvesFor(args);
       const made = this.#run(first, leaves(args));
       const kept = made.splice(early);
       const drop = (): void => {
@@ -203,26 +203,6 @@ export class NativeEngine implements Engine {
     const { block, ...aval } = alive(buffer);
     return viewOf(this.#memory, block.at, aval);
   }
-}
-
-/** Compiles once for arguments of the same structure, shapes and types. */
-function byShapes<T>(compile: (args: readonly Tree<Aval>[]) => T): (args: readonly Tree<NativeBuffer>[]) => T {
-  const known = new Map<string, T>();
-  return (args) => {
-    const key = args.map(describe).join();
-    let compiled = known.get(key);
-    if (compiled === undefined) {
-      compiled = compile(args);
-      known.set(key, compiled);
-    }
-    return compiled;
-  };
-}
-
-function describe(tree: Tree<NativeBuffer>): string {
-  if (tree instanceof NativeBuffer) return `${tree.dtype}[${tree.shape.join()}]`;
-  const branches = Object.entries(tree as Readonly<Record<string, Tree<NativeBuffer>>>);
-  return `{${branches.map(([key, branch]) => `${key}:${describe(branch)}`).join()}}`;
 }
 
 function alive(buffer: Buffer): NativeBuffer {

@@ -1,0 +1,155 @@
+// From a jax-js function to a program on the device: traced, lowered, written as StableHLO and compiled by XLA.
+import { defaultDevice } from "@jax-js/jax";
+import { EngineError } from "../../core/errors.ts";
+import type { Tree } from "../engine.ts";
+import { cutGraph } from "../lower/cut.ts";
+import type { Graph } from "../lower/graph.ts";
+import { traceHalves } from "../lower/halves.ts";
+import { lower, UnsupportedPrimitive } from "../lower/lower.ts";
+import { WHOLE_CONVOLUTIONS } from "../lower/primitives.ts";
+import { trace, type Aval, type Traced } from "../lower/trace.ts";
+import { writeModule } from "./hlo/module.ts";
+import type { Precision } from "./hlo/precision.ts";
+import type { PjrtClient } from "./pjrt/client.ts";
+import type { XlaFlags } from "./pjrt/options.ts";
+import type { PjrtProgram } from "./pjrt/program.ts";
+import { putNumbers } from "./transfer.ts";
+
+export type Fn = (...args: never[]) => unknown;
+type Args = readonly Tree<Aval>[];
+
+/** A program for arguments of certain shapes. */
+export interface Compiled {
+  readonly program: PjrtProgram;
+  readonly outputs: readonly Aval[];
+  /** Tables of the program, which are arguments behind the others. */
+  readonly tables: readonly bigint[];
+  /** Inputs whose memory an output takes over. */
+  readonly donated: readonly number[];
+  readonly unflatten: (leaves: readonly unknown[]) => unknown;
+}
+
+/** The two halves of a program. */
+export interface Cut {
+  /** Its first results are the early ones; what comes behind them is kept for the second half. */
+  readonly first: Compiled;
+  readonly early: number;
+  /** Takes the same arguments, and behind them what was kept. */
+  readonly second: Compiled;
+}
+
+export interface CompilerOptions {
+  readonly precision: Precision;
+  readonly flags: XlaFlags;
+}
+
+export class Compiler {
+  /** Spent on it so far. */
+  seconds = 0;
+  readonly #client: PjrtClient;
+  readonly #options: CompilerOptions;
+  readonly #programs = new Set<Compiled>();
+  #isClosed = false;
+
+  constructor(client: PjrtClient, options: CompilerOptions) {
+    this.#client = client;
+    this.#options = options;
+  }
+
+  /** `donated`: numbers of inputs (leaves of the arguments, in order) that the program may write its results into. */
+  compile(fn: Fn, args: Args, donated: readonly number[]): Promise<Compiled> {
+    return this.#timed(() => {
+      const traced = onHost(() => trace(fn, args));
+      return this.#compiled(graphOf(traced), traced.unflatten, donated);
+    });
+  }
+
+  /** The function returns a map; the results of these names are the first half's. */
+  compileCut(fn: (...args: never[]) => Readonly<Record<string, unknown>>, args: Args, names: readonly string[]) {
+    return this.#timed(async (): Promise<Cut> => {
+      const { traced, early, unflatten } = onHost(() => traceHalves(fn, args, names));
+      const { first, second } = cutGraph(graphOf(traced), (output) => output < early);
+      return {
+        first: await this.#compiled(first, (made) => unflatten(made, 0), []),
+        early,
+        second: await this.#compiled(second, (made) => unflatten(made, 1), []),
+      };
+    });
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    for (const compiled of this.#programs) this.#release(compiled);
+    this.#programs.clear();
+  }
+
+  async #compiled(graph: Graph, unflatten: Compiled["unflatten"], given: readonly number[]): Promise<Compiled> {
+    const outputs = graph.outputs.map(({ node, view }): Aval => ({ shape: view.shape, dtype: node.dtype }));
+    const donated = pairs(graph, outputs, given);
+    const module = writeModule(graph, { precision: this.#options.precision, donated });
+    const program = await this.#client.compile(module.text, this.#options.flags);
+    if (this.#isClosed) {
+      program.destroy();
+      throw new EngineError(`Engine "xla": it was closed while a program was compiled.`);
+    }
+    const tables = module.tables.map(({ data, shape, dtype }) => putNumbers(this.#client, data, shape, dtype));
+    const compiled = { program, outputs, tables, donated: [...donated.keys()], unflatten };
+    this.#programs.add(compiled);
+    return compiled;
+  }
+
+  #release({ program, tables }: Compiled): void {
+    for (const table of tables) this.#client.destroy(table);
+    program.destroy();
+  }
+
+  async #timed<T>(work: () => Promise<T>): Promise<T> {
+    const begun = performance.now();
+    try {
+      return await work();
+    } finally {
+      this.seconds += (performance.now() - begun) / 1000;
+    }
+  }
+}
+
+/** Constants that the function makes while it is traced are looked at right away. */
+function onHost<T>(traces: () => T): T {
+  defaultDevice("wasm");
+  return traces();
+}
+
+function graphOf(traced: Traced): Graph {
+  try {
+    return lower(traced, WHOLE_CONVOLUTIONS);
+  } catch (error) {
+    if (!(error instanceof UnsupportedPrimitive)) throw error;
+    throw new EngineError(`Engine "xla": ${error.message}. Use engine: "native" or "wasm" for this model.`, {
+      cause: error,
+    });
+  }
+}
+
+/** Each output takes the memory of a given input of its shape and type, if one is left. */
+function pairs(
+  { inputs, outputs: shown }: Graph,
+  outputs: readonly Aval[],
+  given: readonly number[],
+): Map<number, number> {
+  const free = new Map<string, number[]>();
+  for (const index of given) {
+    const { shape, dtype } = inputs[index]!;
+    const key = `${dtype}[${shape.join()}]`;
+    free.set(key, [...(free.get(key) ?? []), index]);
+  }
+  const found = new Map<number, number>();
+  for (const [i, { shape, dtype }] of outputs.entries()) {
+    const candidates = free.get(`${dtype}[${shape.join()}]`);
+    if (!candidates?.length) continue;
+    // An output that is computed from an input of its shape, such as a parameter's new value, fits it best.
+    const own = shown[i]!.node;
+    const at = candidates.findIndex((index) => own.op === "input" && own.index === index);
+    found.set(candidates.splice(Math.max(at, 0), 1)[0]!, i);
+  }
+  return found;
+}

@@ -1,0 +1,222 @@
+// From the graph to a module of StableHLO: every node becomes operations, its arguments become views of their values.
+import { sizeOf, type TypedArray } from "../../../core/arrays.ts";
+import type { Arg, DType, Graph, Node, ReduceOp } from "../../lower/graph.ts";
+import { moveAll, whole } from "../../lower/view.ts";
+import { assemble, gather, scatter, sort } from "./indexing.ts";
+import { MAPS } from "./maps.ts";
+import { beforeProducts, mapType, type Precision } from "./precision.ts";
+import { convolution, dot, type Side } from "./products.ts";
+import { randomBits } from "./random.ts";
+import { HLO_TYPES, numberText, tensor, typeOf, type HloType, type Value } from "./types.ts";
+import { seen, seenOnce } from "./views.ts";
+import { addWindows, reduceWindows } from "./windows.ts";
+import { HloWriter, type Combine } from "./writer.ts";
+
+/** A table that the program takes as an argument behind its inputs. */
+export interface Table {
+  readonly shape: readonly number[];
+  readonly dtype: DType;
+  readonly data: TypedArray;
+}
+
+export interface HloModule {
+  readonly text: string;
+  readonly tables: readonly Table[];
+}
+
+export interface HloOptions {
+  readonly precision?: Precision;
+  /** Inputs whose memory an output takes over: the number of the output by that of the input. */
+  readonly donated?: ReadonlyMap<number, number>;
+}
+
+/** Larger tables are arguments: XLA looks at each number of a constant while it compiles. */
+const INLINE_NUMBERS = 256;
+
+const COMBINE: Readonly<Record<ReduceOp, Combine>> = { add: "add", mul: "multiply", min: "minimum", max: "maximum" };
+const COMBINE_BOOLS: Readonly<Record<ReduceOp, Combine>> = { add: "or", mul: "and", min: "and", max: "or" };
+
+export function writeModule(graph: Graph, { precision = "float32", donated = new Map() }: HloOptions = {}): HloModule {
+  return new ModuleWriter(graph, precision).write(donated);
+}
+
+class ModuleWriter {
+  readonly #graph: Graph;
+  readonly #writer = new HloWriter();
+  readonly #values = new Map<Node, Value>();
+  readonly #tables: Table[] = [];
+  readonly #isMixed: boolean;
+  /** What is kept in bfloat16 if it is a product or a row of a table. */
+  readonly #low: ReadonlySet<Node>;
+
+  constructor(graph: Graph, precision: Precision) {
+    this.#graph = graph;
+    this.#isMixed = precision === "bf16";
+    this.#low = this.#isMixed ? beforeProducts(graph) : new Set<Node>();
+  }
+
+  write(donated: ReadonlyMap<number, number>): HloModule {
+    for (const node of this.#graph.nodes) {
+      if (node.op !== "literal") this.#values.set(node, this.#lower(node));
+    }
+    const outputs = this.#graph.outputs.map((arg) => this.#typed(arg, HLO_TYPES[arg.node.dtype]));
+    const given = this.#graph.inputs.map(({ shape, dtype }, i) => {
+      const to = donated.get(i);
+      const alias = to === undefined ? "" : ` {tf.aliasing_output = ${to} : i32}`;
+      return `%arg${i}: ${tensor(shape, HLO_TYPES[dtype])}${alias}`;
+    });
+    const tables = this.#tables.map(({ shape, dtype }, i) => `%table${i}: ${tensor(shape, HLO_TYPES[dtype])}`);
+    const types = outputs.map(typeOf).join(", ");
+    const body = this.#writer.lines.map((line) => `    ${line.replaceAll("\n", "\n    ")}\n`).join("");
+    const end = `    return ${outputs.map(({ name }) => name).join(", ")}${outputs.length === 0 ? "" : ` : ${types}`}\n`;
+    const text = `module @hookline {\n  func.func public @main(${[...given, ...tables].join(", ")}) -> (${types}) {\n${body}${end}  }\n}\n`;
+    return { text, tables: this.#tables };
+  }
+
+  #lower(node: Node): Value {
+    const writer = this.#writer;
+    const type = HLO_TYPES[node.dtype];
+    switch (node.op) {
+      case "input":
+        return { name: `%arg${node.index}`, shape: node.shape, type };
+      case "literal":
+        return writer.constant(node.value, node.shape, type);
+      case "constant":
+        return this.#constant(node.data, node.shape, node.dtype);
+      case "iota":
+        return writer.iota(node.shape, node.axis, type);
+      case "map":
+        return this.#map(node, type);
+      case "reduce":
+        return this.#reduce(node);
+      case "dot":
+        return this.#dot(node, type);
+      case "conv": {
+        const into = this.#productType(node, type);
+        const [image, kernel] = node.args.map((arg) => this.#typed(arg, this.#operandType(type))) as [Value, Value];
+        return convolution(writer, image, kernel, node.params, node.shape, into);
+      }
+      case "assemble":
+        return assemble(writer, this.#alike(node.args), node.places, node.shape);
+      case "gather": {
+        const [table, ...indices] = node.args.map((arg) => this.#seen(arg)) as [Value, ...Value[]];
+        const rows = gather(writer, table, indices);
+        return type === "f32" && this.#low.has(node) ? writer.convert(rows, "bf16") : rows;
+      }
+      case "scatter": {
+        const [rows, ...indices] = node.args as readonly [Arg, ...Arg[]];
+        const places = indices.map((arg) => this.#seen(arg));
+        return scatter(writer, this.#typed(rows, type), places, node.shape, node);
+      }
+      case "windowsAdd":
+        return addWindows(writer, this.#seen(node.args[0]), node.window, node.strides, node.shape);
+      case "sort":
+        return sort(writer, this.#seen(node.args[0])).sorted;
+      case "argsort":
+        return sort(writer, this.#seen(node.args[0])).order;
+      case "randomBits": {
+        const [first, second] = node.args.map((arg) => this.#seen(arg)) as [Value, Value];
+        return randomBits(writer, [first, second], node.period, node.mode);
+      }
+    }
+  }
+
+  #map({ fn, args, shape }: Extract<Node, { op: "map" }>, type: HloType): Value {
+    const floats = args.filter(({ node }) => node.dtype === "float32");
+    const total = sizeOf(shape);
+    const common = mapType(
+      fn,
+      floats.map(({ node }) => ({
+        type: this.#values.get(node)?.type ?? "f32",
+        isNumber: node.op === "literal",
+        isRepeated: sizeOf(node.shape) > 1 && sizeOf(node.shape) < total,
+      })),
+    );
+    const given = args.map((arg) =>
+      this.#typed(arg, arg.node.dtype === "float32" ? common : HLO_TYPES[arg.node.dtype]),
+    );
+    return MAPS[fn](this.#writer, given, type);
+  }
+
+  /** Sums are computed in float32. A reduction of windows is one operation: their numbers are never written side by side. */
+  #reduce({ fn, args: [arg], axes, dtype }: Extract<Node, { op: "reduce" }>): Value {
+    const combine = (dtype === "bool" ? COMBINE_BOOLS : COMBINE)[fn];
+    const last = arg.view.moves.at(-1);
+    const type = HLO_TYPES[dtype];
+    if (last?.kind === "windows" && arg.node.op !== "literal") {
+      const places = arg.view.shape.length - last.window.length;
+      if (axes.length === last.window.length && axes.every((axis) => axis >= places)) {
+        const before = moveAll(whole(arg.node.shape), arg.view.moves.slice(0, -1))!;
+        const from = this.#writer.convert(seen(this.#writer, this.#values.get(arg.node)!, before), type);
+        return reduceWindows(this.#writer, from, combine, last.window, last.strides);
+      }
+    }
+    return this.#writer.reduce(this.#typed(arg, type), combine, axes);
+  }
+
+  #dot(node: Extract<Node, { op: "dot" }>, type: HloType): Value {
+    const writer = this.#writer;
+    const operand = this.#operandType(type);
+    const sides = node.args.map((arg): Side => {
+      const isNumber = arg.node.op === "literal";
+      const value = isNumber
+        ? writer.constant((arg.node as { value: number }).value, [], operand)
+        : seenOnce(writer, writer.convert(this.#values.get(arg.node)!, operand), arg.view);
+      return { value, view: arg.view, isNumber };
+    }) as unknown as readonly [Side, Side];
+    // Alternatives of conjunctions, counted.
+    if (type === "i1") return writer.convert(dot(writer, sides, node.shape, "i32"), "i1");
+    return dot(writer, sides, node.shape, this.#productType(node, type));
+  }
+
+  #operandType(type: HloType): HloType {
+    if (type === "i1") return "i32";
+    return type === "f32" && this.#isMixed ? "bf16" : type;
+  }
+
+  /** Products round to bfloat16 unless no other product follows: gradients of weights stay float32. */
+  #productType(node: Node, type: HloType): HloType {
+    return type === "f32" && this.#low.has(node) ? "bf16" : type;
+  }
+
+  #seen({ node, view }: Arg): Value {
+    if (node.op === "literal") return this.#writer.constant(node.value, view.shape, HLO_TYPES[node.dtype]);
+    return seen(this.#writer, this.#values.get(node)!, view);
+  }
+
+  /** Converted before it is repeated. */
+  #typed({ node, view }: Arg, type: HloType): Value {
+    if (node.op === "literal") return this.#writer.constant(node.value, view.shape, type);
+    return seen(this.#writer, this.#writer.convert(this.#values.get(node)!, type), view);
+  }
+
+  /** Of one type: bfloat16 if all of them are, else the graph's. */
+  #alike(args: readonly Arg[]): Value[] {
+    const types = args.flatMap(({ node }) => this.#values.get(node)?.type ?? []);
+    const type = types.length > 0 && types.every((one) => one === "bf16") ? "bf16" : HLO_TYPES[args[0]!.node.dtype];
+    return args.map((arg) => this.#typed(arg, type));
+  }
+
+  #constant(data: TypedArray, shape: readonly number[], dtype: DType): Value {
+    const type = HLO_TYPES[dtype];
+    if (data.length <= INLINE_NUMBERS) {
+      const text = nested(
+        Array.from(data, (value) => numberText(value, type)),
+        shape,
+      );
+      return this.#writer.emit(`stablehlo.constant dense<${text}> : ${tensor(shape, type)}`, shape, type);
+    }
+    const name = `%table${this.#tables.length}`;
+    this.#tables.push({ data, shape, dtype });
+    return { name, shape, type };
+  }
+}
+
+/** A list in brackets for each dimension. */
+function nested(numbers: readonly string[], shape: readonly number[]): string {
+  if (shape.length === 0) return numbers[0]!;
+  const [length, ...rest] = shape as [number, ...number[]];
+  const size = numbers.length / length;
+  const parts = Array.from({ length }, (_, i) => nested(numbers.slice(i * size, (i + 1) * size), rest));
+  return `[${parts.join(", ")}]`;
+}

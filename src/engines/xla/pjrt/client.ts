@@ -1,0 +1,124 @@
+// A client: the devices of a plugin, their memory, and the programs that are compiled for them.
+import type { DType, TypedArray } from "../../../core/arrays.ts";
+import type { PjrtApi } from "./api.ts";
+import { compileOptions, namedValues, type ClientOptions, type XlaFlags } from "./options.ts";
+import { PjrtProgram } from "./program.ts";
+import { Bytes, type Struct } from "./struct.ts";
+
+/** PJRT_Buffer_Type. */
+const TYPES: Readonly<Record<DType, number>> = { bool: 1, int32: 4, uint32: 8, float32: 11 };
+/** PJRT_HostBufferSemantics: the numbers are copied before the call returns. */
+const DURING_CALL = 0n;
+
+export interface MemoryStats {
+  readonly bytesInUse: number;
+  readonly peakBytesInUse: number | undefined;
+  /** What the device can give at most. */
+  readonly bytesLimit: number | undefined;
+}
+
+export class PjrtClient {
+  readonly api: PjrtApi;
+  readonly platform: string;
+  readonly platformVersion: string;
+  readonly deviceKind: string;
+  readonly #client: bigint;
+  readonly #device: bigint;
+  // Reused in every step.
+  readonly #put: Struct;
+  readonly #dims = new BigInt64Array(16);
+  readonly #destroy: Struct;
+  #isClosed = false;
+
+  constructor(api: PjrtApi, options: ClientOptions = {}) {
+    this.api = api;
+    const list = namedValues(api.koffi, options);
+    this.#client = api.call("Client_Create", api.struct(list.address, list.count)).get(6);
+    this.platform = api.text("Client_PlatformName", this.#client);
+    this.platformVersion = api.text("Client_PlatformVersion", this.#client);
+    const devices = api.call("Client_AddressableDevices", api.struct(this.#client));
+    this.#device = new BigUint64Array(api.koffi.view(devices.get(1), 8))[0]!;
+    const description = api.call("Device_GetDescription", api.struct(this.#device)).get(1);
+    this.deviceKind = api.text("DeviceDescription_Kind", description);
+    this.#put = api.struct();
+    this.#destroy = api.struct();
+  }
+
+  /** The numbers in the device's memory; bools as bytes. */
+  put(data: TypedArray, shape: readonly number[], dtype: DType): bigint {
+    const { koffi } = this.api;
+    const struct = this.#put;
+    for (const [i, n] of shape.entries()) this.#dims[i] = BigInt(n);
+    struct.set(0, this.#client);
+    struct.set(1, koffi.address(data.length === 0 ? this.#dims : data));
+    struct.set(2, BigInt(TYPES[dtype]));
+    struct.set(3, koffi.address(this.#dims));
+    struct.set(4, BigInt(shape.length));
+    struct.set(7, DURING_CALL);
+    struct.set(8, this.#device);
+    this.api.call("Client_BufferFromHostBuffer", struct);
+    const [copied, buffer] = [struct.get(11), struct.get(12)];
+    try {
+      this.api.await(copied);
+    } catch (error) {
+      this.destroy(buffer);
+      throw error;
+    }
+    return buffer;
+  }
+
+  /** Waits for the numbers and copies them. */
+  read(buffer: bigint, into: Uint8Array): void {
+    if (into.length === 0) return;
+    const struct = this.api.struct(buffer, 0n, this.api.koffi.address(into), into.byteLength);
+    this.api.call("Buffer_ToHostBuffer", struct);
+    this.api.await(struct.get(4));
+  }
+
+  destroy(buffer: bigint): void {
+    this.#destroy.set(0, buffer);
+    this.api.call("Buffer_Destroy", this.#destroy);
+  }
+
+  /** On another thread. */
+  async compile(text: string, flags: XlaFlags): Promise<PjrtProgram> {
+    const { api } = this;
+    const [code, format] = [new Bytes(api.koffi, text), new Bytes(api.koffi, "mlir")];
+    const options = new Bytes(api.koffi, compileOptions(flags));
+    const program = api.struct(code.address, code.length, format.address, format.length);
+    const struct = api.struct(this.#client, program.address, options.address, options.length);
+    await api.callOnThread("Client_Compile", struct);
+    // What the structs point to must live until here.
+    void [code, format, options, program];
+    return new PjrtProgram(api, struct.get(4));
+  }
+
+  /** A program that `serialize` wrote, with the same plugin and on the same kind of device. */
+  async load(serialized: Uint8Array): Promise<PjrtProgram> {
+    const { api } = this;
+    const bytes = new Bytes(api.koffi, serialized);
+    const struct = api.struct(this.#client, bytes.address, bytes.length);
+    await api.callOnThread("Executable_DeserializeAndLoad", struct);
+    void bytes;
+    return new PjrtProgram(api, struct.get(3));
+  }
+
+  /** Undefined where the plugin does not count. */
+  memoryStats(): MemoryStats | undefined {
+    if (!this.api.has("Device_MemoryStats")) return undefined;
+    try {
+      const stats = this.api.call("Device_MemoryStats", this.api.struct(this.#device));
+      const optional = (field: number): number | undefined =>
+        (stats.get(field + 1) & 1n) === 1n ? Number(stats.get(field)) : undefined;
+      return { bytesInUse: Number(stats.get(1)), peakBytesInUse: optional(2), bytesLimit: optional(8) };
+    } catch {
+      return undefined;
+    }
+  }
+
+  close(): void {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    this.api.call("Client_Destroy", this.api.struct(this.#client));
+  }
+}

@@ -1,0 +1,68 @@
+// A compiled program on the device. Its call frame is made once: running it writes addresses and calls one function.
+import type { KoffiFunction } from "../../../platform/koffi.ts";
+import type { PjrtApi } from "./api.ts";
+import type { Struct } from "./struct.ts";
+
+export class PjrtProgram {
+  readonly outputs: number;
+  readonly #api: PjrtApi;
+  readonly #loaded: bigint;
+  readonly #executable: bigint;
+  readonly #execute: KoffiFunction;
+  readonly #options: Struct;
+  readonly #call: Struct;
+  readonly #lists: { readonly given: BigUint64Array; readonly made: BigUint64Array };
+  #args = new BigUint64Array(0);
+  readonly #made: BigUint64Array;
+  #kept = new BigInt64Array(0);
+
+  constructor(api: PjrtApi, loaded: bigint) {
+    this.#api = api;
+    this.#loaded = loaded;
+    this.#executable = api.call("LoadedExecutable_GetExecutable", api.struct(loaded)).get(1);
+    this.outputs = Number(api.call("Executable_NumOutputs", api.struct(this.#executable)).get(1));
+    this.#execute = api.raw("LoadedExecutable_Execute");
+    this.#made = new BigUint64Array(Math.max(this.outputs, 1));
+    this.#lists = { given: new BigUint64Array(1), made: BigUint64Array.of(api.koffi.address(this.#made)) };
+    this.#options = api.struct();
+    this.#call = api.struct(loaded, this.#options.address, 0n, 1n, 0n, api.koffi.address(this.#lists.made));
+    this.#call.set(2, api.koffi.address(this.#lists.given));
+  }
+
+  /**
+   * Starts the program; its results are buffers that will have their numbers. `kept`: arguments whose memory no result
+   * may take over in this call, although the program says so.
+   */
+  run(args: readonly bigint[], kept: readonly number[]): bigint[] {
+    const { koffi } = this.#api;
+    if (this.#args.length < args.length || this.#args.length === 0) {
+      this.#args = new BigUint64Array(Math.max(args.length, 1));
+      this.#kept = new BigInt64Array(Math.max(args.length, 1));
+      this.#lists.given[0] = koffi.address(this.#args);
+      this.#options.set(5, koffi.address(this.#kept));
+      this.#call.set(4, BigInt(args.length));
+    }
+    for (let i = 0; i < args.length; i++) this.#args[i] = args[i]!;
+    for (let i = 0; i < kept.length; i++) this.#kept[i] = BigInt(kept[i]!);
+    this.#options.set(6, BigInt(kept.length));
+    this.#api.check("LoadedExecutable_Execute", this.#execute(this.#call.address));
+    const results: bigint[] = [];
+    for (let i = 0; i < this.outputs; i++) results.push(this.#made[i]!);
+    return results;
+  }
+
+  /** For a cache on disk. */
+  serialize(): Uint8Array {
+    const { koffi } = this.#api;
+    const struct = this.#api.call("Executable_Serialize", this.#api.struct(this.#executable));
+    const bytes = new Uint8Array(koffi.view(struct.get(1), Number(struct.get(2)))).slice();
+    const release = koffi.decode(struct.get(4), koffi.proto("void HooklineRelease(void *owner)")) as KoffiFunction;
+    release(struct.get(3));
+    return bytes;
+  }
+
+  destroy(): void {
+    this.#api.call("Executable_Destroy", this.#api.struct(this.#executable));
+    this.#api.call("LoadedExecutable_Destroy", this.#api.struct(this.#loaded));
+  }
+}

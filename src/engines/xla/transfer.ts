@@ -1,0 +1,24 @@
+// Numbers on their way between host and device. A bool is a byte there, and an int32 that is 0 or 1 here.
+import { sizeOf, type DType, type TypedArray } from "../../core/arrays.ts";
+import type { PjrtClient } from "./pjrt/client.ts";
+
+const ARRAYS = { float32: Float32Array, int32: Int32Array, uint32: Uint32Array, bool: Uint8Array } as const;
+
+export function putNumbers(client: PjrtClient, data: TypedArray, shape: readonly number[], dtype: DType): bigint {
+  const Kind = ARRAYS[dtype];
+  if (dtype === "bool")
+    return client.put(
+      Uint8Array.from(data, (value) => Number(value !== 0)),
+      shape,
+      dtype,
+    );
+  // Shared memory has no address that may be passed on while others write to it.
+  const isReady = data instanceof Kind && !(data.buffer instanceof SharedArrayBuffer);
+  return client.put(isReady ? data : Kind.from(data), shape, dtype);
+}
+
+export function readNumbers(client: PjrtClient, buffer: bigint, shape: readonly number[], dtype: DType): TypedArray {
+  const data = new ARRAYS[dtype](sizeOf(shape));
+  client.read(buffer, new Uint8Array(data.buffer));
+  return dtype === "bool" ? Int32Array.from(data) : data;
+}

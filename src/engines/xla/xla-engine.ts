@@ -1,0 +1,224 @@
+// The xla engine: programs as StableHLO, compiled and run by XLA on a GPU through a PJRT plugin.
+import { dtypeOf, sizeOf, type HostArray, type TypedArray } from "../../core/arrays.ts";
+import { EngineError } from "../../core/errors.ts";
+import type { MaybePromise, Tensor } from "../../core/model.ts";
+import { checkOptions, is } from "../../core/options.ts";
+import { koffiHasLargeStack, koffiOrNone } from "../../platform/koffi.ts";
+import { byShapes } from "../by-shapes.ts";
+import {
+  leaves,
+  type Buffer,
+  type Engine,
+  type Halfway,
+  type JitOptions,
+  type OnEngine,
+  type Tree,
+} from "../engine.ts";
+import type { DType } from "../lower/graph.ts";
+import type { Aval } from "../lower/trace.ts";
+import { Compiler, type Compiled, type Cut, type Fn } from "./compiler.ts";
+import type { Precision } from "./hlo/precision.ts";
+import { PjrtApi } from "./pjrt/api.ts";
+import { PjrtClient, type MemoryStats } from "./pjrt/client.ts";
+import { findPlugin, preload } from "./pjrt/find-plugin.ts";
+import type { XlaFlags } from "./pjrt/options.ts";
+import { putNumbers, readNumbers } from "./transfer.ts";
+
+/** Options of `XlaEngine`. */
+export interface XlaOptions {
+  /** The numbers that products compute with (default "float32"); "bf16" keeps parameters and the optimizer in float32. */
+  readonly precision?: Precision;
+  /** The same bits in every run (default true). Without it, XLA may choose faster kernels that add in any order. */
+  readonly deterministic?: boolean;
+}
+
+/** Memory on the device that several buffers may stand for. */
+interface Block {
+  readonly handle: bigint;
+  users: number;
+}
+
+class XlaBuffer implements Buffer {
+  readonly shape: readonly number[];
+  readonly dtype: DType;
+  readonly block: Block;
+  freed = false;
+
+  constructor(shape: readonly number[], dtype: DType, block: Block) {
+    this.shape = shape;
+    this.dtype = dtype;
+    this.block = block;
+    block.users++;
+  }
+}
+
+const GET_PLUGIN = `Install one with \`pip install "jax[cuda13]"\` (or "jax[cuda12]"; Python is not needed at run time), or name its file in HOOKLINE_PJRT_PLUGIN.`;
+
+/** Training on a GPU in Node at XLA's speed. */
+export class XlaEngine implements Engine {
+  readonly name = "xla";
+  readonly syncRead = true;
+  readonly #client: PjrtClient;
+  readonly #compiler: Compiler;
+  /** What has not been freed: a client must not end before its buffers. */
+  readonly #blocks = new Set<Block>();
+  #isClosed = false;
+
+  constructor(options: XlaOptions = {}) {
+    checkOptions("XlaEngine", options, { precision: is.oneOf("float32", "bf16"), deterministic: is.boolean });
+    const { precision = "float32", deterministic = true } = options;
+    const koffi = koffiOrNone();
+    if (!koffi) {
+      throw new EngineError(
+        `Engine "xla" calls XLA through koffi, which is not there. Get it with \`npm install koffi@3.3\`.`,
+      );
+    }
+    if (!koffiHasLargeStack()) {
+      throw new EngineError(
+        `Engine "xla": koffi was in use before the engine started, and its stacks are too small for XLA. Create the engine first, or call koffi.config({ sync_stack_size: 2 ** 24, async_stack_size: 2 ** 24 }) before you load a library.`,
+      );
+    }
+    const plugin = findPlugin();
+    if (!plugin) throw new EngineError(`Engine "xla" finds no PJRT plugin. ${GET_PLUGIN}`);
+    preload(koffi, plugin.libraries);
+    this.#client = new PjrtClient(new PjrtApi(koffi, plugin.path), plugin.options);
+    const isGpu = /cuda|rocm|gpu/i.test(this.#client.platform);
+    const flags: XlaFlags = isGpu && deterministic ? { xla_gpu_deterministic_ops: true } : {};
+    this.#compiler = new Compiler(this.#client, { precision, flags });
+  }
+
+  /** Such as "NVIDIA H200". */
+  get device(): string {
+    return this.#client.deviceKind;
+  }
+
+  get compileSeconds(): number {
+    return this.#compiler.seconds;
+  }
+
+  /** Undefined where the plugin does not count. */
+  get memoryStats(): MemoryStats | undefined {
+    return this.#client.memoryStats();
+  }
+
+  put({ data, shape, dtype }: HostArray): Buffer {
+    const type = dtypeOf({ data, ...(dtype && { dtype }) });
+    if (data.length !== sizeOf(shape)) {
+      throw new EngineError(
+        `Engine "xla": ${data.length} numbers do not fill an array of shape [${shape.join(", ")}].`,
+      );
+    }
+    return this.#buffer(shape, type, putNumbers(this.#client, data, shape, type));
+  }
+
+  read(buffer: Buffer): TypedArray {
+    const { shape, dtype, block } = alive(buffer);
+    return readNumbers(this.#client, block.handle, shape, dtype);
+  }
+
+  readInto(buffer: Buffer, into: Uint8Array): boolean {
+    const { shape, dtype, block } = alive(buffer);
+    // Bools are bytes on the device, but not here; and what others may write to has no address that lasts.
+    if (dtype === "bool" || into.buffer instanceof SharedArrayBuffer) return false;
+    if (into.byteLength !== sizeOf(shape) * 4) {
+      throw new RangeError(`${into.byteLength} bytes were asked for of an array of ${sizeOf(shape) * 4}`);
+    }
+    this.#client.read(block.handle, into);
+    return true;
+  }
+
+  jit<A extends Tree<Tensor>[], R extends Tree<Tensor>>(fn: (...args: A) => R, { donate = [] }: JitOptions = {}) {
+    const programFor = resolved(
+      byShapes((args) => this.#compiler.compile(fn as Fn, args as Tree<Aval>[], leavesOf(args, donate))),
+    );
+    return (...args: { [K in keyof A]: OnEngine<A[K]> }): MaybePromise<OnEngine<R>> =>
+      programFor(args as Tree<Buffer>[], (compiled) => {
+        const given = args.map((arg) => leaves(arg as Tree<Buffer>));
+        const made = this.#run(compiled, given.flat());
+        for (const i of donate) for (const buffer of given[i]!) this.free(buffer);
+        return compiled.unflatten(made) as OnEngine<R>;
+      });
+  }
+
+  jitCut(fn: (...args: never[]) => Readonly<Record<string, Tree<Tensor>>>, names: readonly string[]) {
+    const halvesFor = resolved(byShapes((args) => this.#compiler.compileCut(fn, args as Tree<Aval>[], names)));
+    return (...args: Tree<Buffer>[]): MaybePromise<Halfway> =>
+      halvesFor(args, ({ first, early, second }: Cut) => {
+        const made = this.#run(first, leaves(args));
+        const kept = made.splice(early);
+        const drop = (): void => {
+          for (const buffer of kept.splice(0)) this.free(buffer);
+        };
+        const finish = (...again: Tree<Buffer>[]): Readonly<Record<string, Tree<Buffer>>> => {
+          const rest = this.#run(second, [...leaves(again), ...kept]);
+          drop();
+          return second.unflatten(rest) as Record<string, Tree<Buffer>>;
+        };
+        return { early: first.unflatten(made) as Halfway["early"], finish, drop };
+      });
+  }
+
+  /** What it makes is the caller's to free. */
+  #run({ program, outputs, tables, donated }: Compiled, inputs: readonly Buffer[]): Buffer[] {
+    const blocks = inputs.map((input) => alive(input).block);
+    // Memory that another buffer stands for as well must stay as it is.
+    const kept = donated.filter((i) => blocks[i]!.users > 1 || blocks.indexOf(blocks[i]!) !== i);
+    const made = program.run([...blocks.map(({ handle }) => handle), ...tables], kept);
+    return outputs.map(({ shape, dtype }, i) => this.#buffer(shape, dtype, made[i]!));
+  }
+
+  #buffer(shape: readonly number[], dtype: DType, handle: bigint): XlaBuffer {
+    const block: Block = { handle, users: 0 };
+    this.#blocks.add(block);
+    return new XlaBuffer(shape, dtype, block);
+  }
+
+  copy(buffer: Buffer): Buffer {
+    const { shape, dtype, block } = alive(buffer);
+    return new XlaBuffer(shape, dtype, block);
+  }
+
+  free(buffer: Buffer): void {
+    const { block } = alive(buffer);
+    (buffer as XlaBuffer).freed = true;
+    if (--block.users > 0 || !this.#blocks.delete(block)) return;
+    this.#client.destroy(block.handle);
+  }
+
+  async close(): Promise<void> {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    for (const { handle } of this.#blocks) this.#client.destroy(handle);
+    this.#blocks.clear();
+    this.#compiler.close();
+    this.#client.close();
+  }
+}
+
+/** Calls `use` with what was compiled: at once if it is ready, so that a step costs no turn of the event loop. */
+function resolved<T>(promiseFor: (args: readonly Tree<Buffer>[]) => Promise<T>) {
+  const ready = new WeakMap<Promise<T>, T>();
+  return <R>(args: readonly Tree<Buffer>[], use: (value: T) => R): MaybePromise<R> => {
+    const promise = promiseFor(args);
+    const value = ready.get(promise);
+    if (value !== undefined) return use(value);
+    return promise.then((made) => {
+      ready.set(promise, made);
+      return use(made);
+    });
+  };
+}
+
+/** The numbers of the leaves of some arguments, among those of all. */
+function leavesOf(args: readonly Tree<Buffer>[], chosen: readonly number[]): number[] {
+  let next = 0;
+  return args.flatMap((arg, i) => {
+    const numbers = leaves(arg).map(() => next++);
+    return chosen.includes(i) ? numbers : [];
+  });
+}
+
+function alive(buffer: Buffer): XlaBuffer {
+  if ((buffer as XlaBuffer).freed) throw new EngineError(`Engine "xla": a buffer was used after it was freed.`);
+  return buffer as XlaBuffer;
+}

@@ -1,0 +1,143 @@
+// The binding to PJRT, against a plugin in C that checks every struct and handle, counts what is alive, and fails on demand.
+import { numpy as np } from "@jax-js/jax";
+import { afterAll, afterEach, beforeEach, describe, expect, it } from "vitest";
+import type { Tensor } from "../../../src/core/model.ts";
+import type { Buffer } from "../../../src/engines/engine.ts";
+import { PjrtApi, PjrtError } from "../../../src/engines/xla/pjrt/api.ts";
+import { PjrtClient } from "../../../src/engines/xla/pjrt/client.ts";
+import { XlaEngine } from "../../../src/engines/xla/xla-engine.ts";
+import { compileTestPlugin, type TestPlugin } from "./test-plugin.ts";
+
+const plugin = compileTestPlugin();
+afterAll(() => plugin?.remove());
+
+type Program = (...args: Buffer[]) => Promise<Buffer> | Buffer;
+const host = (...values: number[]) => ({ data: Float32Array.from(values), shape: [values.length] });
+
+describe.skipIf(!plugin)("on the test plugin (needs a C compiler and koffi)", () => {
+  // The body runs even when it is skipped.
+  const { live, fail, path, koffi } = plugin ?? ({} as TestPlugin);
+  let engine: XlaEngine;
+  beforeEach(() => {
+    process.env.HOOKLINE_PJRT_PLUGIN = path;
+    engine = new XlaEngine();
+  });
+  afterEach(async () => {
+    delete process.env.HOOKLINE_PJRT_PLUGIN;
+    await engine.close();
+    const left = (["client", "buffer", "program", "executable", "event", "error"] as const).map((kind) => live(kind));
+    expect(left).toEqual([0, 0, 0, 0, 0, 0]);
+  });
+  const double = (donate: number[] = []): Program =>
+    engine.jit(((x: Tensor) => x.mul(2)) as never, { donate }) as unknown as Program;
+
+  it("names the device, and counts its memory", () => {
+    expect(engine.device).toBe("Mock device");
+    const before = engine.memoryStats!.bytesInUse;
+    const buffer = engine.put(host(1, 2, 3));
+    expect(engine.memoryStats!.bytesInUse - before).toBe(12);
+    engine.free(buffer);
+  });
+
+  it("puts and reads every type and shape", () => {
+    const arrays = [
+      { data: Float32Array.of(1.5, Number.NaN), shape: [2, 1] },
+      { data: Int32Array.of(-7), shape: [] },
+      { data: Uint32Array.of(2 ** 32 - 1, 0), shape: [2] },
+      { data: new Float32Array(0), shape: [0, 3] },
+    ];
+    for (const array of arrays) {
+      const buffer = engine.put(array);
+      expect(engine.read(buffer)).toEqual(array.data);
+      engine.free(buffer);
+    }
+    const truths = engine.put({ data: Int32Array.of(0, 5, 1), shape: [3], dtype: "bool" });
+    expect(engine.read(truths)).toEqual(Int32Array.of(0, 1, 1));
+    engine.free(truths);
+    expect(() => engine.put({ data: new Float32Array(2), shape: [3] })).toThrow("2 numbers do not fill");
+  });
+
+  it("compiles once for each list of shapes, and runs the second time without waiting", async () => {
+    const program = double();
+    const [a, b] = [engine.put(host(1, 2)), engine.put(host(1, 2, 3))];
+    const made = [await program(a), await program(b)];
+    expect(live("program")).toBe(2);
+    const again = program(a);
+    expect(again).not.toBeInstanceOf(Promise);
+    expect(live("program")).toBe(2);
+    for (const buffer of [a, b, ...made, again as Buffer]) engine.free(buffer);
+    expect(live("buffer")).toBe(0);
+  });
+
+  it("gives the memory of donated arguments away, but not what a copy stands for", async () => {
+    const program = double([0]);
+    const first = engine.put(host(1, 2));
+    const second = await program(first);
+    expect(() => engine.read(first)).toThrow("after it was freed");
+    const copy = engine.copy(second);
+    const third = await program(second);
+    // The plugin would say that a donated buffer was read.
+    expect(engine.read(copy)).toHaveLength(2);
+    for (const buffer of [copy, third]) engine.free(buffer);
+  });
+
+  it("frees what is left when it is closed", async () => {
+    engine.put(host(1));
+    await double()(engine.put(host(2)));
+  });
+
+  it("reports what the plugin says, and stays usable", async () => {
+    fail("Client_Compile", 3, "the module is wrong");
+    const argument = engine.put(host(1));
+    await expect(double()(argument)).rejects.toThrow('Engine "xla": the module is wrong (PJRT_Client_Compile, code 3)');
+    const program = double();
+    engine.free(await program(argument));
+    fail("LoadedExecutable_Execute", 8, "Out of memory while trying to allocate 99 bytes");
+    expect(() => program(argument)).toThrow(PjrtError);
+    fail("Event_Await", 8, "Out of memory");
+    expect(() => engine.read(argument)).toThrow("Out of memory");
+    fail("Client_BufferFromHostBuffer", 8, "Out of memory");
+    expect(() => engine.put(host(1))).toThrow("code 8");
+    const out = await program(argument);
+    expect(engine.read(out)).toHaveLength(1);
+    for (const buffer of [argument, out]) engine.free(buffer);
+  });
+
+  it("stops a program in half", async () => {
+    const cut = engine.jitCut(((x: Tensor) => ({ a: np.exp(x.ref.sum()), b: x.mul(2) })) as never, ["a"]);
+    const x = engine.put(host(1, 2));
+    const { early, finish, drop } = await cut(x);
+    expect(Object.keys(early)).toEqual(["a"]);
+    const rest = await finish(x);
+    expect((rest.b as Buffer).shape).toEqual([2]);
+    drop();
+    for (const buffer of [x, early.a as Buffer, rest.b as Buffer]) engine.free(buffer);
+    expect(live("buffer")).toBe(0);
+  });
+
+  it("serializes a program and loads it", async () => {
+    const client = new PjrtClient(new PjrtApi(koffi, path), { allocator: "default", preallocate: false });
+    const text =
+      "module { func.func public @main(%arg0: tensor<2xf32>) -> (tensor<2xf32>) { return %arg0 : tensor<2xf32> } }";
+    const first = await client.compile(text, { xla_gpu_deterministic_ops: true });
+    const second = await client.load(first.serialize());
+    expect(second.outputs).toBe(1);
+    await expect(client.load(Uint8Array.of(1, 2, 3))).rejects.toThrow("not a serialized program");
+    first.destroy();
+    second.destroy();
+    client.close();
+  });
+
+  it("says what is no plugin, and what cannot be compiled", async () => {
+    process.env.HOOKLINE_PJRT_PLUGIN = "/no/such/plugin.so";
+    expect(() => new XlaEngine()).toThrow("the plugin /no/such/plugin.so cannot be loaded");
+    process.env.HOOKLINE_PJRT_PLUGIN = "libc.so.6";
+    expect(() => new XlaEngine()).toThrow("libc.so.6 is no PJRT plugin");
+    const matrix = engine.put({ data: Float32Array.of(1, 0, 0, 1), shape: [2, 2] });
+    const decomposed = engine.jit(((x: Tensor) => np.linalg.cholesky(x)) as never) as unknown as Program;
+    await expect(decomposed(matrix)).rejects.toThrow(
+      'Engine "xla": the primitive `cholesky` cannot be compiled. Use engine: "native" or "wasm"',
+    );
+    engine.free(matrix);
+  });
+});

@@ -1,0 +1,350 @@
+// A PJRT plugin for tests. It checks what it is given (struct sizes, handles, order, donation), counts what is alive, fails
+// on demand, and computes through XLA's CPU client in a Python process (`backend.py`); without one, results are zeros.
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+// The structs as the interface declares them, version 0.114.
+typedef struct { size_t struct_size; void *extension; } Head;
+typedef struct { Head head; int32_t major, minor; } Version;
+typedef struct { size_t struct_size; void *extension; Version version; void *functions[200]; } Api;
+typedef struct { Head head; void *object; const char *text; size_t size; } TextArgs;
+typedef struct { Head head; void *error; int32_t code; } CodeArgs;
+typedef struct { Head head; void *object; } ObjectArgs;
+typedef struct { Head head; void *object; void *result; } ResultArgs;
+typedef struct {
+  Head head; const char *name; size_t name_size; int32_t type; union { const char *text; int64_t number; bool flag; }; size_t value_size;
+} NamedValue;
+typedef struct {
+  Head head; const NamedValue *options; size_t count; void *get, *get_arg, *put, *put_arg; void *client; void *try_get, *try_get_arg;
+} CreateArgs;
+typedef struct { Head head; void *client; void *const *devices; size_t count; } DevicesArgs;
+typedef struct { Head head; char *code; size_t code_size; const char *format; size_t format_size; } Code;
+typedef struct { Head head; void *client; const Code *program; const char *options; size_t options_size; void *executable; } CompileArgs;
+typedef struct {
+  Head head; void *client; const void *data; int32_t type; const int64_t *dims; size_t rank; const int64_t *strides;
+  size_t stride_count; int32_t semantics; void *device, *memory, *layout; void *done, *buffer;
+} PutArgs;
+typedef struct { Head head; void *source; void *layout; void *target; size_t size; void *event; } ReadArgs;
+typedef struct {
+  Head head; void *send, *receive; size_t sends, receives; int launch; const int64_t *kept; size_t kept_count; void *rest[8];
+} ExecuteOptions;
+typedef struct {
+  Head head; void *executable; ExecuteOptions *options; void *const *const *args; size_t devices, arg_count; void **const *outputs;
+  void **events; void *device;
+} ExecuteArgs;
+typedef struct { Head head; void *executable; size_t count; } CountArgs;
+typedef struct { Head head; void *executable; const char *bytes; size_t size; void *owner; void (*release)(void *); } SerializeArgs;
+typedef struct { Head head; void *client; const char *bytes; size_t size; void *loaded; const char *options; size_t options_size; void *load; } LoadArgs;
+typedef struct { Head head; void *device; int64_t in_use, peak; bool peak_set; int64_t rest[16]; } MemoryArgs;
+
+enum Kind { CLIENT, DEVICE, BUFFER, PROGRAM, EXECUTABLE, EVENT, ERROR, KINDS };
+static const char *KIND_NAMES[] = {"client", "device", "buffer", "program", "executable", "event", "error"};
+typedef struct { uint64_t magic; enum Kind kind; } Object;
+typedef struct { Object object; int32_t type; size_t rank; int64_t dims[16]; size_t bytes; char *data; bool donated; } Buffer;
+typedef struct { Object object; int32_t type; size_t rank; int64_t dims[16]; } Result;
+typedef struct {
+  Object object; char *text; uint64_t id; size_t outputs; Result *results; size_t args; int64_t *alias;
+} Program;
+typedef struct { Object object; Program *program; } Executable;
+typedef struct { Object object; char *text; int32_t code; } Error;
+
+#define MAGIC 0x68006f006b00ull
+static int64_t live[KINDS];
+static int64_t bytes_alive, bytes_peak;
+static char fail_name[64], fail_text[256];
+static int32_t fail_code;
+static FILE *to_backend, *from_backend;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+static void *make(enum Kind kind, size_t size) {
+  Object *object = calloc(1, size);
+  object->magic = MAGIC;
+  object->kind = kind;
+  __atomic_add_fetch(&live[kind], 1, __ATOMIC_SEQ_CST);
+  return object;
+}
+static void drop(void *object) {
+  __atomic_sub_fetch(&live[((Object *)object)->kind], 1, __ATOMIC_SEQ_CST);
+  ((Object *)object)->magic = 0;
+  free(object);
+}
+static void *fail(int32_t code, const char *format, ...) {
+  Error *error = make(ERROR, sizeof(Error));
+  va_list list;
+  va_start(list, format);
+  if (vasprintf(&error->text, format, list) < 0) abort();
+  va_end(list);
+  error->code = code;
+  return error;
+}
+// For tests: what is alive, and an error for the next call of a function.
+int64_t MockLive(int kind) { return live[kind]; }
+void MockFail(const char *name, int code, const char *text) {
+  snprintf(fail_name, sizeof fail_name, "%s", name);
+  snprintf(fail_text, sizeof fail_text, "%s", text);
+  fail_code = code;
+}
+
+#define CHECK_STRUCT(name, args) \
+  if ((args)->head.struct_size < sizeof(*(args))) return fail(3, "PJRT_%s: struct of %zu bytes, expected %zu", name, (args)->head.struct_size, sizeof(*(args))); \
+  if ((args)->head.extension) return fail(3, "PJRT_%s: unknown extension", name); \
+  if (!strcmp(fail_name, name)) { fail_name[0] = 0; return fail(fail_code, "%s", fail_text); }
+#define CHECK_OBJECT(name, pointer, wanted) \
+  if (!(pointer) || ((Object *)(pointer))->magic != MAGIC || ((Object *)(pointer))->kind != (wanted)) return fail(3, "PJRT_%s: not a %s", name, KIND_NAMES[wanted]);
+
+static size_t size_of(int32_t type, size_t rank, const int64_t *dims) {
+  size_t size = type == 1 ? 1 : type == 13 ? 2 : 4;
+  for (size_t i = 0; i < rank; i++) size *= dims[i];
+  return size;
+}
+static Buffer *new_buffer(int32_t type, size_t rank, const int64_t *dims) {
+  Buffer *buffer = make(BUFFER, sizeof(Buffer));
+  buffer->type = type;
+  buffer->rank = rank;
+  if (rank) memcpy(buffer->dims, dims, rank * 8);
+  buffer->bytes = size_of(type, rank, dims);
+  buffer->data = calloc(1, buffer->bytes + 1);
+  bytes_alive += buffer->bytes;
+  if (bytes_alive > bytes_peak) bytes_peak = bytes_alive;
+  return buffer;
+}
+
+static void *ErrorDestroy(ObjectArgs *args) { Error *error = args->object; free(error->text); drop(error); return NULL; }
+static void *ErrorMessage(TextArgs *args) { Error *error = args->object; args->text = error->text; args->size = strlen(error->text); return NULL; }
+static void *ErrorCode(CodeArgs *args) { args->code = ((Error *)args->error)->code; return NULL; }
+static void *Initialize(ObjectArgs *args) { (void)args; return NULL; }
+static void *EventDestroy(ObjectArgs *args) { CHECK_STRUCT("Event_Destroy", args) CHECK_OBJECT("Event_Destroy", args->object, EVENT) drop(args->object); return NULL; }
+static void *EventAwait(ObjectArgs *args) { CHECK_STRUCT("Event_Await", args) CHECK_OBJECT("Event_Await", args->object, EVENT) return NULL; }
+
+static Object device = {MAGIC, DEVICE};
+static void *devices[] = {&device};
+
+static void start_backend(void) {
+  const char *command = getenv("HOOKLINE_TEST_PJRT_BACKEND");
+  if (!command || to_backend) return;
+  int down[2], up[2];
+  if (pipe(down) || pipe(up)) abort();
+  if (fork() == 0) {
+    dup2(down[0], 0);
+    dup2(up[1], 1);
+    for (int i = 3; i < 256; i++) close(i);
+    execl("/bin/sh", "sh", "-c", command, NULL);
+    _exit(127);
+  }
+  close(down[0]);
+  close(up[1]);
+  to_backend = fdopen(down[1], "wb");
+  from_backend = fdopen(up[0], "rb");
+}
+static void *Create(CreateArgs *args) {
+  CHECK_STRUCT("Client_Create", args)
+  for (size_t i = 0; i < args->count; i++) {
+    if (args->options[i].head.struct_size != sizeof(NamedValue)) return fail(3, "PJRT_NamedValue %zu: wrong size", i);
+  }
+  start_backend();
+  args->client = make(CLIENT, sizeof(Object));
+  return NULL;
+}
+static void *Destroy(ObjectArgs *args) {
+  CHECK_STRUCT("Client_Destroy", args) CHECK_OBJECT("Client_Destroy", args->object, CLIENT)
+  if (live[BUFFER] || live[PROGRAM]) return fail(9, "client destroyed with %ld buffers and %ld programs alive", (long)live[BUFFER], (long)live[PROGRAM]);
+  drop(args->object);
+  return NULL;
+}
+static void *text_result(TextArgs *args, const char *text) { args->text = text; args->size = strlen(text); return NULL; }
+static void *PlatformName(TextArgs *args) { CHECK_STRUCT("Client_PlatformName", args) return text_result(args, "mock"); }
+static void *PlatformVersion(TextArgs *args) { CHECK_STRUCT("Client_PlatformVersion", args) return text_result(args, "1"); }
+static void *Devices(DevicesArgs *args) { CHECK_STRUCT("Client_AddressableDevices", args) args->devices = devices; args->count = 1; return NULL; }
+static void *Description(ResultArgs *args) { CHECK_STRUCT("Device_GetDescription", args) CHECK_OBJECT("Device_GetDescription", args->object, DEVICE) args->result = &device; return NULL; }
+static void *DeviceKind(TextArgs *args) { CHECK_STRUCT("DeviceDescription_Kind", args) return text_result(args, "Mock device"); }
+static void *Memory(MemoryArgs *args) { CHECK_STRUCT("Device_MemoryStats", args) args->in_use = bytes_alive; args->peak = bytes_peak; args->peak_set = true; return NULL; }
+
+static int32_t type_named(const char *name) {
+  return !strncmp(name, "i1", 2) && name[2] != '6' ? 1 : !strncmp(name, "i32", 3) ? 4 : !strncmp(name, "ui32", 4) ? 8 : !strncmp(name, "f32", 3) ? 11 : 0;
+}
+/** Reads `tensor<2x3xf32>`; returns what stands behind it. */
+static const char *read_type(const char *at, Result *result) {
+  if (strncmp(at, "tensor<", 7)) return NULL;
+  at += 7;
+  while (*at >= '0' && *at <= '9') { result->dims[result->rank++] = strtoll(at, (char **)&at, 10); at++; }
+  result->type = type_named(at);
+  at = strchr(at, '>');
+  return result->type && at ? at + 1 : NULL;
+}
+static void *read_signature(Program *program) {
+  const char *at = strstr(program->text, "@main(");
+  if (!at) return fail(3, "no function @main");
+  const char *arrow = strstr(at, ") -> (");
+  if (!arrow) return fail(3, "no result types");
+  program->alias = calloc(1, 8 * 4096);
+  for (at += 6; at < arrow && *at == '%'; program->args++) {
+    Result ignored = {0};
+    at = read_type(strchr(at, ' ') + 1, &ignored);
+    if (!at) return fail(3, "argument %zu has no type that is known", program->args);
+    program->alias[program->args] = -1;
+    if (!strncmp(at, " {tf.aliasing_output = ", 23)) { program->alias[program->args] = atoi(at + 23); at = strchr(at, '}') + 1; }
+    if (*at == ',') at += 2;
+  }
+  program->results = calloc(4096, sizeof(Result));
+  for (at = arrow + 6; *at != ')';) {
+    at = read_type(at, &program->results[program->outputs++]);
+    if (!at) return fail(3, "result %zu has no type that is known", program->outputs);
+    if (*at == ',') at += 2;
+  }
+  return NULL;
+}
+static void send_number(uint64_t number) { fwrite(&number, 8, 1, to_backend); }
+static uint64_t receive_number(void) { uint64_t number = 0; if (fread(&number, 8, 1, from_backend) != 1) return UINT64_MAX; return number; }
+static void *receive_error(const char *what) {
+  uint64_t size = receive_number();
+  if (size == 0) return NULL;
+  if (size == UINT64_MAX) return fail(13, "%s: the backend has ended", what);
+  char *text = calloc(1, size + 1);
+  if (fread(text, 1, size, from_backend) != size) text[0] = 0;
+  void *error = fail(3, "%s", text);
+  free(text);
+  return error;
+}
+static void release_program(Program *program) { free(program->text); free(program->results); free(program->alias); drop(program); }
+static void *compile(const char *text, size_t size, void **result) {
+  Program *program = make(PROGRAM, sizeof(Program));
+  program->text = strndup(text, size);
+  void *error = read_signature(program);
+  if (!error && to_backend) {
+    pthread_mutex_lock(&lock);
+    send_number('C');
+    send_number(size);
+    fwrite(text, 1, size, to_backend);
+    fflush(to_backend);
+    error = receive_error("compile");
+    if (!error) program->id = receive_number();
+    pthread_mutex_unlock(&lock);
+  }
+  if (error) { release_program(program); return error; }
+  *result = program;
+  return NULL;
+}
+static void *Compile(CompileArgs *args) {
+  CHECK_STRUCT("Client_Compile", args) CHECK_OBJECT("Client_Compile", args->client, CLIENT)
+  CHECK_STRUCT("Program", args->program)
+  if (args->program->format_size != 4 || memcmp(args->program->format, "mlir", 4)) return fail(3, "format is not mlir");
+  if (args->options_size == 0) return fail(3, "no compile options");
+  return compile(args->program->code, args->program->code_size, &args->executable);
+}
+static void *GetExecutable(ResultArgs *args) {
+  CHECK_STRUCT("LoadedExecutable_GetExecutable", args) CHECK_OBJECT("LoadedExecutable_GetExecutable", args->object, PROGRAM)
+  Executable *executable = make(EXECUTABLE, sizeof(Executable));
+  executable->program = args->object;
+  args->result = executable;
+  return NULL;
+}
+static void *ExecutableDestroy(ObjectArgs *args) { CHECK_STRUCT("Executable_Destroy", args) CHECK_OBJECT("Executable_Destroy", args->object, EXECUTABLE) drop(args->object); return NULL; }
+static void *ProgramDestroy(ObjectArgs *args) { CHECK_STRUCT("LoadedExecutable_Destroy", args) CHECK_OBJECT("LoadedExecutable_Destroy", args->object, PROGRAM) release_program(args->object); return NULL; }
+static void *NumOutputs(CountArgs *args) { CHECK_STRUCT("Executable_NumOutputs", args) CHECK_OBJECT("Executable_NumOutputs", args->executable, EXECUTABLE) args->count = ((Executable *)args->executable)->program->outputs; return NULL; }
+static void release_text(void *text) { free(text); }
+static void *Serialize(SerializeArgs *args) {
+  CHECK_STRUCT("Executable_Serialize", args) CHECK_OBJECT("Executable_Serialize", args->executable, EXECUTABLE)
+  args->owner = strdup(((Executable *)args->executable)->program->text);
+  args->bytes = args->owner;
+  args->size = strlen(args->owner);
+  args->release = release_text;
+  return NULL;
+}
+static void *Load(LoadArgs *args) {
+  CHECK_STRUCT("Executable_DeserializeAndLoad", args) CHECK_OBJECT("Executable_DeserializeAndLoad", args->client, CLIENT)
+  if (args->size < 6 || memcmp(args->bytes, "module", 6)) return fail(3, "not a serialized program");
+  return compile(args->bytes, args->size, &args->loaded);
+}
+
+static void *Put(PutArgs *args) {
+  CHECK_STRUCT("Client_BufferFromHostBuffer", args) CHECK_OBJECT("Client_BufferFromHostBuffer", args->client, CLIENT)
+  CHECK_OBJECT("Client_BufferFromHostBuffer", args->device, DEVICE)
+  if (args->semantics != 0 || args->stride_count || args->memory || args->layout) return fail(3, "fields that should be 0 are not");
+  Buffer *buffer = new_buffer(args->type, args->rank, args->dims);
+  memcpy(buffer->data, args->data, buffer->bytes);
+  args->buffer = buffer;
+  args->done = make(EVENT, sizeof(Object));
+  return NULL;
+}
+static void *BufferDestroy(ObjectArgs *args) {
+  CHECK_STRUCT("Buffer_Destroy", args) CHECK_OBJECT("Buffer_Destroy", args->object, BUFFER)
+  Buffer *buffer = args->object;
+  if (!buffer->donated) bytes_alive -= buffer->bytes;
+  free(buffer->data);
+  drop(buffer);
+  return NULL;
+}
+static void *Read(ReadArgs *args) {
+  CHECK_STRUCT("Buffer_ToHostBuffer", args) CHECK_OBJECT("Buffer_ToHostBuffer", args->source, BUFFER)
+  Buffer *buffer = args->source;
+  if (buffer->donated) return fail(3, "a donated buffer was read");
+  if (args->size < buffer->bytes) return fail(3, "room for %zu bytes, but there are %zu", args->size, buffer->bytes);
+  memcpy(args->target, buffer->data, buffer->bytes);
+  args->event = make(EVENT, sizeof(Object));
+  return NULL;
+}
+static void *Execute(ExecuteArgs *args) {
+  CHECK_STRUCT("LoadedExecutable_Execute", args) CHECK_OBJECT("LoadedExecutable_Execute", args->executable, PROGRAM)
+  CHECK_STRUCT("ExecuteOptions", args->options)
+  Program *program = args->executable;
+  if (args->devices != 1) return fail(3, "one device expected");
+  if (args->arg_count != program->args) return fail(3, "%zu arguments, expected %zu", args->arg_count, program->args);
+  for (size_t i = 0; i < args->arg_count; i++) {
+    CHECK_OBJECT("LoadedExecutable_Execute", args->args[0][i], BUFFER)
+    if (((Buffer *)args->args[0][i])->donated) return fail(3, "argument %zu was donated before", i);
+  }
+  for (size_t i = 0; i < program->outputs; i++) args->outputs[0][i] = new_buffer(program->results[i].type, program->results[i].rank, program->results[i].dims);
+  void *error = NULL;
+  if (to_backend) {
+    pthread_mutex_lock(&lock);
+    send_number('X');
+    send_number(program->id);
+    send_number(args->arg_count);
+    for (size_t i = 0; i < args->arg_count; i++) {
+      Buffer *buffer = args->args[0][i];
+      send_number(buffer->type);
+      send_number(buffer->rank);
+      fwrite(buffer->dims, 8, buffer->rank, to_backend);
+      fwrite(buffer->data, 1, buffer->bytes, to_backend);
+    }
+    fflush(to_backend);
+    error = receive_error("execute");
+    for (size_t i = 0; !error && i < program->outputs; i++) {
+      Buffer *buffer = args->outputs[0][i];
+      uint64_t size = receive_number();
+      if (size != buffer->bytes) error = fail(13, "result %zu has %lu bytes, expected %zu", i, (unsigned long)size, buffer->bytes);
+      else if (fread(buffer->data, 1, size, from_backend) != size) error = fail(13, "the backend has ended");
+    }
+    pthread_mutex_unlock(&lock);
+  }
+  for (size_t i = 0; !error && i < args->arg_count; i++) {
+    bool kept = program->alias[i] < 0;
+    for (size_t k = 0; k < args->options->kept_count; k++) kept = kept || args->options->kept[k] == (int64_t)i;
+    Buffer *buffer = args->args[0][i];
+    if (kept) continue;
+    if (buffer->donated) error = fail(3, "argument %zu was donated twice", i);
+    buffer->donated = true;
+    bytes_alive -= buffer->bytes;
+  }
+  return error;
+}
+
+Api *GetPjrtApi(void) {
+  static Api api;
+  api.struct_size = 1144;
+  api.version = (Version){{24, NULL}, 0, 114};
+  // Offsets from the start of the table.
+#define AT(offset, function) *(void **)((char *)&api + (offset)) = (void *)(function);
+  AT(40, ErrorDestroy) AT(48, ErrorMessage) AT(56, ErrorCode) AT(64, Initialize) AT(80, EventDestroy) AT(104, EventAwait)
+  AT(120, Create) AT(128, Destroy) AT(136, PlatformName) AT(152, PlatformVersion) AT(168, Devices) AT(200, Compile) AT(216, Put)
+  AT(248, DeviceKind) AT(272, Description) AT(312, Memory) AT(360, ExecutableDestroy) AT(392, NumOutputs) AT(432, Serialize)
+  AT(440, ProgramDestroy) AT(448, GetExecutable) AT(480, Execute) AT(488, Load) AT(504, BufferDestroy) AT(600, Read)
+  return &api;
+}

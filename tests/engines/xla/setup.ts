@@ -1,0 +1,15 @@
+// Before the tests of `npm run test:xla`: without a plugin of its own, XLA's CPU client behind the test plugin.
+import { compileTestPlugin, jaxlibBackend } from "./test-plugin.ts";
+
+export default function setup(): (() => void) | undefined {
+  if (process.env.HOOKLINE_PJRT_PLUGIN) return undefined;
+  const [plugin, backend] = [compileTestPlugin(), jaxlibBackend()];
+  if (!plugin || !backend) {
+    throw new Error(
+      "These tests need a PJRT plugin (HOOKLINE_PJRT_PLUGIN), or a C compiler, koffi and a python3 with jaxlib (pip install jax).",
+    );
+  }
+  process.env.HOOKLINE_PJRT_PLUGIN = plugin.path;
+  process.env.HOOKLINE_TEST_PJRT_BACKEND = backend;
+  return plugin.remove;
+}

@@ -1,0 +1,171 @@
+// What the xla engine writes for each primitive of jax-js, as text: compared with the last time, and read by a checker that
+// knows shapes and types. That the numbers are right is tested where XLA is (native-primitives.test.ts on the engine "xla").
+import { init, lax, numpy as np, random, grad, type Array as JaxArray } from "@jax-js/jax";
+import { beforeAll, describe, expect, it, test } from "vitest";
+import { lower } from "../../../src/engines/lower/lower.ts";
+import { PRIMITIVES, WHOLE_CONVOLUTIONS } from "../../../src/engines/lower/primitives.ts";
+import { trace, type Aval } from "../../../src/engines/lower/trace.ts";
+import { writeModule, type HloOptions } from "../../../src/engines/xla/hlo/module.ts";
+import { checkStableHlo } from "../../support/check-stablehlo.ts";
+
+beforeAll(async () => void (await init("wasm")));
+
+type Fn = (...args: never[]) => JaxArray | JaxArray[];
+const f32 = (...shape: number[]): Aval => ({ shape, dtype: "float32" });
+const i32 = (...shape: number[]): Aval => ({ shape, dtype: "int32" });
+const u32 = (...shape: number[]): Aval => ({ shape, dtype: "uint32" });
+const seen = new Set<string>();
+
+function textOf(fn: Fn, avals: readonly Aval[], options?: HloOptions): string {
+  const traced = trace(fn, avals);
+  for (const { primitive } of traced.equations) seen.add(primitive);
+  return writeModule(lower(traced, WHOLE_CONVOLUTIONS), options).text;
+}
+
+const x = f32(2, 3);
+const cases: [name: string, fn: (...args: JaxArray[]) => JaxArray | JaxArray[], ...Aval[]][] = [
+  ["add", (a, b) => a.add(b), x, f32(3)],
+  ["sub", (a, b) => a.sub(b), x, x],
+  ["mul", (a, b) => a.mul(b), x, x],
+  ["min, max", (a, b) => [np.minimum(a.ref, b.ref), np.maximum(a, b)], x, x],
+  ["idiv of whole numbers", (a, b) => np.floorDivide(a, b), i32(3), i32(3)],
+  ["trunc of a quotient", (a, b) => np.trunc(a.div(b)), x, x],
+  ["mod", (a, b) => np.fmod(a, b), x, x],
+  ["neg", (a) => a.neg(), x],
+  ["reciprocal", (a) => np.reciprocal(a), x],
+  ["floor, ceil", (a) => [np.floor(a.ref), np.ceil(a)], x],
+  ["sin, cos", (a) => [np.sin(a.ref), np.cos(a)], x],
+  ["asin, atan", (a) => [np.arcsin(a.ref), np.arctan(a)], x],
+  ["exp, log, sqrt", (a) => [np.exp(a.ref), np.log(a.ref), np.sqrt(a)], x],
+  ["erf, erfc", (a) => [lax.erf(a.ref), lax.erfc(a)], x],
+  ["bit_combine", (a, b) => np.bitwiseXor(np.bitwiseAnd(a.ref, b.ref), np.bitwiseOr(a, b)), i32(3), i32(3)],
+  ["bit_shift", (a, b) => [np.leftShift(a.ref, b.ref), np.rightShift(a, b)], i32(3), i32(3)],
+  ["bit_count", (a) => np.bitwiseCount(a), u32(3)],
+  ["stop_gradient", (a) => lax.stopGradient(a), x],
+  ["cast to whole numbers", (a) => [a.ref.astype(np.int32), a.astype(np.uint32)], x],
+  ["cast to and from truth values", (a) => a.astype(np.bool).astype(np.float32), x],
+  ["bitcast", (a) => lax.bitcastConvertType(a, np.int32), x],
+  ["compare, where", (a, b) => np.where(a.ref.less(b.ref), a, b), x, x],
+  ["compare in its forms", (a, b) => [a.ref.equal(b.ref), a.ref.notEqual(b.ref), a.lessEqual(b)], i32(2), i32(2)],
+  ["transpose", (a) => np.exp(a.transpose()), x],
+  ["reshape of a transpose", (a) => a.transpose().reshape([2, 3]).add(1), x],
+  ["flip", (a) => np.flip(a, 1), x],
+  ["shrink", (a) => a.slice([0, 1], [1, 3]), x],
+  ["broadcast", (a) => np.broadcastTo(a, [4, 2, 3]).mul(2), x],
+  ["split", (a) => np.split(a, 3, 1), x],
+  [
+    "pad",
+    (a) =>
+      np.pad(a, [
+        [1, 0],
+        [2, 1],
+      ]),
+    x,
+  ],
+  ["concatenate", (a, b) => np.concatenate([a, b], 1), x, f32(2, 1)],
+  ["reduce", (a) => [a.ref.sum(0), a.ref.max(1), np.min(a.ref), np.prod(a, 1)], x],
+  ["reduce of truth values", (a) => [np.any(a.ref.greater(0)), np.all(a.greater(0))], x],
+  ["dot", (a, b) => np.matmul(a, b), x, f32(3, 4)],
+  ["dot of a batch", (a, b) => np.matmul(a, b), f32(5, 2, 3), f32(5, 3, 4)],
+  [
+    "dot with a weight's transpose, and back",
+    (a, b) => grad((w: JaxArray) => np.inner(a.ref, w).sum())(b),
+    f32(2, 5, 3),
+    f32(4, 3),
+  ],
+  ["conv", (a, b) => lax.conv(a, b, [2, 1], "SAME"), f32(2, 3, 8, 8), f32(4, 3, 3, 3)],
+  [
+    "conv, backward",
+    (a, b) => grad((w: JaxArray) => lax.conv(a.ref, w, [2, 2], "VALID").sum())(b),
+    f32(2, 3, 9, 8),
+    f32(4, 3, 3, 3),
+  ],
+  ["pool", (a) => lax.reduceWindow(a, (w: JaxArray) => w.sum(), [1, 1, 3], [1, 1, 2]), f32(1, 2, 9)],
+  [
+    "pool_transpose",
+    (a) =>
+      grad((b: JaxArray) => np.square(lax.reduceWindow(b, (w: JaxArray) => w.sum(), [1, 1, 3], [1, 1, 2])).sum())(a),
+    f32(1, 2, 9),
+  ],
+  [
+    "windows side by side",
+    (a) =>
+      grad((b: JaxArray) => np.square(lax.reduceWindow(b, (w: JaxArray) => w.max(), [1, 1, 3], [1, 1, 3])).sum())(a),
+    f32(1, 2, 9),
+  ],
+  ["cumsum", (a) => np.cumsum(a, 1), x],
+  ["gather", (a, i) => np.take(a, i, 0), f32(5, 3), i32(4)],
+  ["gather along another axis", (a, i) => np.take(a, i, 1), f32(2, 5, 3), i32(4)],
+  ["scatter", (a, i) => grad((w: JaxArray) => np.square(np.take(w, i.ref, 0)).sum())(a), f32(5, 3), i32(4)],
+  ["sort", (a) => np.sort(a), x],
+  ["argsort", (a) => np.argsort(a), x],
+  ["random_bits", (k) => random.bits(k, [2, 3]), u32(2)],
+];
+
+test.each(cases)("%s", (_, fn, ...avals) => {
+  const text = textOf(fn as Fn, avals);
+  checkStableHlo(text);
+  expect(text).toMatchSnapshot();
+});
+
+it("writes every primitive", () => {
+  expect(Object.keys(PRIMITIVES).filter((name) => !seen.has(name))).toEqual([]);
+});
+
+it("keeps convolutions whole, and windows together", () => {
+  const conv = textOf(((a: JaxArray, b: JaxArray) => lax.conv(a, b, [1, 1], "SAME")) as Fn, [
+    f32(2, 3, 8, 8),
+    f32(4, 3, 3, 3),
+  ]);
+  expect(checkStableHlo(conv)).toEqual({ convolution: 1 });
+});
+
+it("makes one dot_general of a product and of each of its gradients, whatever views lie between", () => {
+  const loss = (a: JaxArray, w: JaxArray): JaxArray =>
+    np.square(np.matmul(a.transpose([1, 0, 2]), w).reshape([8, 3])).sum();
+  type Pair = { a: JaxArray; w: JaxArray };
+  const backward = grad(((p: Pair) => loss(p.a, p.w)) as never) as unknown as (p: Pair) => Pair;
+  const both = ((a: JaxArray, w: JaxArray) => Object.values(backward({ a, w }))) as Fn;
+  const { dot_general: products } = checkStableHlo(textOf(both, [f32(2, 4, 5), f32(5, 3)]));
+  expect(products).toBe(3);
+});
+
+it("says which inputs a result may overwrite", () => {
+  const text = textOf(((a: JaxArray, b: JaxArray) => [b.mul(2), a.add(1)]) as Fn, [x, f32(4)], {
+    donated: new Map([
+      [0, 1],
+      [1, 0],
+    ]),
+  });
+  expect(text).toContain(
+    "%arg0: tensor<2x3xf32> {tf.aliasing_output = 1 : i32}, %arg1: tensor<4xf32> {tf.aliasing_output = 0 : i32}",
+  );
+});
+
+it("takes large tables as arguments and writes small ones", () => {
+  const table = (length: number) => Float32Array.from({ length }, (_, i) => Math.sin(i));
+  const add = (length: number) => (a: JaxArray) => a.add(np.array(table(length), { shape: [length], device: "wasm" }));
+  const module = (length: number) => writeModule(lower(trace(add(length) as Fn, [f32(length)])));
+  expect(module(3).tables).toEqual([]);
+  expect(module(300).tables.map(({ shape }) => shape)).toEqual([[300]]);
+  for (const length of [3, 300]) checkStableHlo(module(length).text);
+});
+
+describe("bf16", () => {
+  const model = (p: { w: JaxArray; b: JaxArray; v: JaxArray }, a: JaxArray): JaxArray =>
+    np.exp(np.matmul(np.maximum(np.matmul(a, p.w).add(p.b), 0), p.v)).sum();
+  const step = ((w: JaxArray, b: JaxArray, v: JaxArray, a: JaxArray) => {
+    const backward = grad(((p: never) => model(p, a)) as never) as unknown as (p: object) => Record<string, JaxArray>;
+    const grads = backward({ w: w.ref, b: b.ref, v: v.ref });
+    return [w.sub(grads.w!.mul(0.1)), b.sub(grads.b!.mul(0.1)), v.sub(grads.v!.mul(0.1))];
+  }) as Fn;
+  const text = (): string => textOf(step, [f32(8, 16), f32(16), f32(16, 4), f32(32, 8)], { precision: "bf16" });
+
+  it("multiplies in bf16, and adds, exponentiates and updates in float32", () => {
+    checkStableHlo(text());
+    expect(text()).toMatchSnapshot();
+    const products = text().match(/dot_general.*/g)!;
+    expect(products.every((line) => /\(tensor<\S+xbf16>, tensor<\S+xbf16>\)/.test(line))).toBe(true);
+    expect(text()).not.toMatch(/(exponential|reduce|subtract).*bf16/);
+  });
+});

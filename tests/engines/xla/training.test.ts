@@ -1,0 +1,99 @@
+// Whole trainings on the xla engine, with XLA's CPU client: the losses of wasm, and the same bits when resumed.
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { modelCheckpoint, Trainer, type TrainerOptions } from "hookline";
+import { DataLoader } from "hookline/data";
+import {
+  crossEntropy,
+  dropout,
+  embedding,
+  layerNorm,
+  linear,
+  multiHeadAttention,
+  relu,
+  residual,
+  sequential,
+} from "hookline/nn";
+import { adamw } from "hookline/optim";
+import { tempDir } from "../../support/temp-dir.ts";
+import { compileTestPlugin, jaxlibBackend } from "./test-plugin.ts";
+
+const plugin = compileTestPlugin();
+const backend = plugin && jaxlibBackend();
+beforeAll(() => {
+  process.env.HOOKLINE_PJRT_PLUGIN = plugin?.path;
+  process.env.HOOKLINE_TEST_PJRT_BACKEND = backend;
+});
+afterAll(() => {
+  delete process.env.HOOKLINE_PJRT_PLUGIN;
+  delete process.env.HOOKLINE_TEST_PJRT_BACKEND;
+  plugin?.remove();
+});
+
+const ids = (below: number, ...shape: number[]) => ({
+  data: Int32Array.from({ length: shape.reduce((a, b) => a * b) }, (_, i) => (i * i * 7 + i) % below),
+  shape,
+});
+const waves = (...shape: number[]) => ({
+  data: Float32Array.from({ length: shape.reduce((a, b) => a * b) }, (_, i) => Math.sin(i * 0.7)),
+  shape,
+});
+
+const MODELS: Record<string, () => Pick<TrainerOptions, "model" | "train">> = {
+  mlp: () => ({
+    model: sequential(linear(12, 16), relu(), dropout(0.2), linear(16, 5)),
+    train: new DataLoader({ x: waves(24, 12), y: ids(5, 24) }, { batchSize: 4, shuffle: true }),
+  }),
+  transformer: () => ({
+    model: sequential(
+      embedding(11, 16),
+      residual(sequential(layerNorm(16), multiHeadAttention(16, 2, { causal: true }))),
+      linear(16, 11),
+    ),
+    train: new DataLoader({ x: ids(11, 24, 6), y: ids(11, 24, 6) }, { batchSize: 4, shuffle: true }),
+  }),
+};
+
+function trainer(name: string, options: Partial<TrainerOptions>): { trainer: Trainer; losses: number[] } {
+  const made = new Trainer({
+    ...MODELS[name]!(),
+    loss: crossEntropy(),
+    optimizer: adamw({ lr: 0.01 }),
+    clipNorm: 1,
+    steps: 8,
+    signals: false,
+    ...options,
+  } as TrainerOptions);
+  const losses: number[] = [];
+  made.on("stepEnd", (ctx) => void losses.push(ctx.loss));
+  return { trainer: made, losses };
+}
+
+async function fit(name: string, options: Partial<TrainerOptions>): Promise<number[]> {
+  const { trainer: made, losses } = trainer(name, options);
+  await made.fit();
+  await made.close();
+  return losses;
+}
+
+describe.skipIf(!backend)("with XLA's CPU client (needs a C compiler, koffi, and jaxlib in python3)", () => {
+  it.each(Object.keys(MODELS))("%s: the losses of wasm, and the same bits again", async (name) => {
+    const [xla, again, wasm] = [
+      await fit(name, { engine: "xla" }),
+      await fit(name, { engine: "xla" }),
+      await fit(name, { engine: "wasm" }),
+    ];
+    expect(again).toEqual(xla);
+    expect(xla).toHaveLength(8);
+    for (const [i, loss] of wasm.entries()) expect(Math.abs(xla[i]! - loss)).toBeLessThan(2e-5 * loss);
+  });
+
+  it("resumes with the same bits", async () => {
+    const whole = await fit("transformer", { engine: "xla" });
+    const runDir = tempDir();
+    const first = await fit("transformer", { engine: "xla", runDir, steps: 5, hooks: [modelCheckpoint({ every: 5 })] });
+    const { trainer: second, losses } = trainer("transformer", { engine: "xla", runDir });
+    await second.fit({ resume: "auto" });
+    await second.close();
+    expect([...first, ...losses]).toEqual(whole);
+  });
+});
