@@ -90,7 +90,7 @@ export function sitePackages(env: Environment): string[] {
   const libraries = roots.flatMap((root) => [join(root, "lib"), join(root, "lib64")]);
   const folders = libraries.flatMap((lib) =>
     list(lib)
-      .filter((name) => /^python3/.test(name))
+      .filter((name) => name.startsWith("python3"))
       .flatMap((name) => [join(lib, name, "site-packages"), join(lib, name, "dist-packages")]),
   );
   return [...new Set(folders)];
