@@ -1,14 +1,16 @@
 // Experiments on tables: the preprocessor is fitted on the training data of each training, and a run resumes only with
 // the data that it was trained on.
-import { readFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { modelCheckpoint, type Hook, type HostTensors } from "hookline";
 import { DataLoader, fittedPreprocessor, type HostArray, Preprocessor, Rng, Table } from "hookline/data";
+import { buildExperiment, readConfig } from "hookline/config";
 import { Experiment, type ExperimentOptions, type SplitData } from "hookline/experiment";
 import { accuracy, bceWithLogits, binaryAccuracy, crossEntropy, mlp, mse } from "hookline/nn";
 import { adam } from "hookline/optim";
 import { testEngine } from "hookline/testing";
 import { describe, expect, test } from "vitest";
+import { readPage } from "../support/pages.ts";
 import { tempDir } from "../support/temp-dir.ts";
 
 /** Customers who leave when they are young and on the basic plan. */
@@ -191,4 +193,43 @@ describe("resume", () => {
     await expect(run(runDir, undefined, { preprocess }, true)).rejects.toThrow("or `preprocess`, has changed since");
     expect(await run(runDir, undefined, {}, true)).toMatchObject({ status: "completed" });
   });
+});
+
+test("the config in docs/preprocessing.md trains", async () => {
+  const dir = tempDir();
+  const config = /```yaml\n([^]*?)```/.exec(readPage("docs/preprocessing.md"))![1]!;
+  const table = customers();
+  const rows = Array.from({ length: table.rowCount }, (_, i) => {
+    const { age, plan, leaves } = table.row(i);
+    return [age, plan, leaves].join(",");
+  });
+  const files = {
+    "hookline.yaml": config,
+    "customers.csv": ["age,plan,churn", ...rows, ""].join("\n"),
+    "package.json": "{}",
+  };
+  for (const [name, text] of Object.entries(files)) writeFileSync(join(dir, name), text);
+  const set = ["epochs=2", "engine=wasm", "signals=false", `runDir=${join(dir, "run")}`];
+  const options = await buildExperiment(await readConfig(join(dir, "hookline.yaml"), { cwd: dir, env: {}, set }));
+  const { models } = await new Experiment(options).run();
+  expect(models.model!.results["test/accuracy"]).toBeGreaterThan(0.5);
+  for (const [line, message] of [
+    [
+      "preprocess.columns.plan.minCuont=3",
+      "preprocess.columns.plan.minCuont: oneHot: unknown option `minCuont`. Did you mean `minCount`?",
+    ],
+    [
+      "preprocess.columns.age=standardize",
+      "preprocess.columns.age: There is no transform `standardize`. Did you mean `standardise`?",
+    ],
+    ["preprocess.target={ column: age, uses: log }", "preprocess.target.uses: target: unknown option `uses`."],
+    [
+      "preprocess.columns.churn=oneHot",
+      "preprocess: Preprocessor: `churn` is the target, and cannot be among `columns` too",
+    ],
+    ["preprocess=auto", "preprocess: Expected options such as { columns: auto, target: churn }"],
+  ] as const) {
+    const doc = await readConfig(join(dir, "hookline.yaml"), { cwd: dir, env: {}, set: [line] });
+    await expect(buildExperiment(doc)).rejects.toThrow(message);
+  }
 });
