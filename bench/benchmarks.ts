@@ -21,6 +21,7 @@ export const BENCHMARKS: Readonly<Record<string, () => Promise<Benchmark>>> = {
   webhook: () => import("./webhook.ts"),
   "hostile-files": () => import("./hostile-files.ts"),
   startup: () => import("./startup.ts"),
+  serve: () => import("./serve.ts"),
   distributed: () => import("./distributed.ts"),
   tune: () => import("./tune.ts"),
   recommender: () => import("./recommender.ts"),
@@ -34,4 +35,5 @@ export const COMPILED: ReadonlySet<string> = new Set([
   "lenet",
   "gradient-monitor",
   "nan-guard",
+  "serve",
 ]);
