@@ -25,7 +25,7 @@ serve exported/churn --host 0.0.0.0 --engine wasm`,
       .addOption(modelFlag())
       .option("--port <number>", "0 chooses a free one", wholeFrom(0), 8000)
       .option("--host <address>", "0.0.0.0 answers other machines too", "127.0.0.1")
-      .option("--deadline <ms>", "how long a row waits for others to form a batch", wholeFrom(0), 2)
+      .option("--deadline <ms>", "how long a row waits for others to form a batch", wholeFrom(0), 0)
       .option("--max-batch <rows>", "rows that are computed together", wholeFrom(1), DEFAULT_BATCH_SIZES.at(-1))
       .option("--max-rows <rows>", "rows in one request", wholeFrom(1), 1000)
       .option("--max-bytes <bytes>", "size of one request", wholeFrom(1), 2 ** 20)

@@ -33,7 +33,7 @@ export async function startServer(predict: Predictor<object>, options: ServerOpt
   const answer = answerer(predict, limits);
   let closing = false;
 
-  const answerTo = async (request: IncomingMessage, signal: AbortSignal): Promise<PredictAnswer> => {
+  const answerTo = async (request: IncomingMessage, controller: AbortController): Promise<PredictAnswer> => {
     const path = (request.url ?? "/").split("?", 1)[0]!;
     if (isLoopback(host) && !isLocalName(request.headers.host ?? host))
       return refusal(403, "This server answers requests for localhost only.");
@@ -45,7 +45,7 @@ export async function startServer(predict: Predictor<object>, options: ServerOpt
       path,
       contentType: request.headers["content-type"] ?? "",
       body: (maxBytes) => readBody(request, maxBytes),
-      signal,
+      controller,
     });
   };
 
@@ -54,7 +54,7 @@ export async function startServer(predict: Predictor<object>, options: ServerOpt
     response.on("close", () => {
       if (!response.writableFinished) gone.abort();
     });
-    const { status, headers, body } = await answerTo(request, gone.signal);
+    const { status, headers, body } = await answerTo(request, gone);
     if (response.destroyed) return;
     // What was not read of a request would be taken for the next one.
     if (closing || !request.complete) response.setHeader("connection", "close");

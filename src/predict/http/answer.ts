@@ -36,8 +36,8 @@ export interface PredictRequest {
   readonly contentType: string;
   /** Reads the body; rejects with `TooLarge` beyond the limit. */
   readonly body: (maxBytes: number) => Promise<Uint8Array>;
-  /** Aborts when the client has gone. */
-  readonly signal?: AbortSignal | undefined;
+  /** Aborted by the caller when the client has gone, and here when the time is over. */
+  readonly controller: AbortController;
 }
 
 /** An answer: JSON, always. */
@@ -76,7 +76,7 @@ export function answerer(
     options.onError ??
     ((error: unknown) => printFailure(error instanceof Error ? (error.stack ?? error.message) : String(error)));
 
-  async function post({ contentType, body, signal }: PredictRequest): Promise<PredictAnswer> {
+  async function post({ contentType, body, controller }: PredictRequest): Promise<PredictAnswer> {
     if (!/^application\/(?:[\w.+-]+\+)?json\s*(?:;|$)/i.test(contentType))
       throw new Refusal(415, "Send JSON, with the header content-type: application/json.");
     const given = parse(await body(maxBytes).catch(unreadable));
@@ -84,13 +84,22 @@ export function answerer(
     if (rows > maxRows) throw new Refusal(413, `The request has ${rows} rows; at most ${maxRows} are allowed.`);
     if (rows > 0 && predict.stats.pending + rows > maxQueue)
       throw new Refusal(503, "The server is busy. Retry in a moment.", RETRY);
-    const found = await within(timeout, signal, (either) => predict(given as InputRow, { signal: either }));
-    return answer(200, found);
+    // Not AbortSignal.timeout: its timers would outlive thousands of short requests.
+    const late = setTimeout(() => {
+      controller.abort(new Refusal(503, `The prediction took longer than ${timeout} ms.`, RETRY));
+    }, timeout);
+    try {
+      return answer(200, await predict(given as InputRow, { signal: controller.signal }));
+    } finally {
+      clearTimeout(late);
+    }
   }
 
   function get(path: string): PredictAnswer {
-    const { source, engine, signature, metrics, stats } = predict;
+    const { engine, signature, metrics, stats } = predict;
     if (/\/health\/?$/.test(path)) return answer(200, { status: "ok", pending: stats.pending });
+    // The name alone: clients need not know the folders of the server.
+    const source = predict.source.replace(/\/$/, "").replace(/^.*\//, "");
     return answer(200, { ...signature, metrics, source, engine, stats });
   }
 
@@ -100,30 +109,13 @@ export function answerer(
       if (request.method === "GET" || request.method === "HEAD") return get(request.path);
       throw new Refusal(405, "POST rows to predict; GET describes the model.", { allow: "GET, HEAD, POST" });
     } catch (error) {
+      const { signal } = request.controller;
       // Nobody reads this answer.
-      if (request.signal?.aborted) return answer(499, { error: { message: "The client has gone." } });
+      if (signal.aborted && !(error instanceof Refusal))
+        return answer(499, { error: { message: "The client has gone." } });
       return refuse(error, maxBytes, onError);
     }
   };
-}
-
-/** Not AbortSignal.timeout and AbortSignal.any: their timers and signals would outlive thousands of short requests. */
-async function within<T>(
-  timeout: number,
-  client: AbortSignal | undefined,
-  body: (signal: AbortSignal) => Promise<T>,
-): Promise<T> {
-  const controller = new AbortController();
-  const late = new Refusal(503, `The prediction took longer than ${timeout} ms.`, RETRY);
-  const timer = setTimeout(() => controller.abort(late), timeout);
-  const gone = (): void => controller.abort(client?.reason);
-  client?.addEventListener("abort", gone, { once: true });
-  try {
-    return await body(controller.signal);
-  } finally {
-    clearTimeout(timer);
-    client?.removeEventListener("abort", gone);
-  }
 }
 
 function unreadable(error: unknown): never {

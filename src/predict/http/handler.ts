@@ -14,13 +14,17 @@ export function createPredictHandler(
 ): (request: Request) => Promise<Response> {
   const answer = answerer(predict, options);
   return async (request) => {
+    const controller = new AbortController();
+    const gone = (): void => controller.abort(request.signal.reason);
+    request.signal.addEventListener("abort", gone, { once: true });
     const { status, headers, body } = await answer({
       method: request.method,
       path: new URL(request.url).pathname,
       contentType: request.headers.get("content-type") ?? "",
       body: (maxBytes) => readBody(request, maxBytes),
-      signal: request.signal,
+      controller,
     });
+    request.signal.removeEventListener("abort", gone);
     return new Response(request.method === "HEAD" ? null : body, { status, headers });
   };
 }
