@@ -99,9 +99,6 @@ interface Pass {
   next: number;
 }
 
-type Paths = ReturnType<typeof process.getBuiltinModule<"node:path">>;
-type Urls = ReturnType<typeof process.getBuiltinModule<"node:url">>;
-
 /** Resolves when the threads have imported the module. */
 export async function openThreadedLoader(module: URL, workers: number, prefetch: number): Promise<Loader> {
   const threads = startThreads(module, workers);
@@ -115,8 +112,8 @@ export async function openThreadedLoader(module: URL, workers: number, prefetch:
 }
 
 function startThreads(module: URL, workers: number): LoaderThread[] {
-  const file = builtin<Urls>("workerLoader", "node:url").fileURLToPath(module);
-  const shown = builtin<Paths>("workerLoader", "node:path").relative(process.cwd(), file) + module.hash;
+  const file = builtin("workerLoader", "node:url").fileURLToPath(module);
+  const shown = builtin("workerLoader", "node:path").relative(process.cwd(), file) + module.hash;
   return Array.from({ length: workers }, () => new LoaderThread(module, shown));
 }
 

@@ -2,20 +2,17 @@
 import { builtin } from "../platform/builtin.ts";
 import type { JoinWatch } from "./mpi.ts";
 
-const { workerData } = builtin<{ readonly workerData: JoinWatch }>("The watch", "node:worker_threads");
-const { writeSync } = builtin<{ writeSync(fd: number, text: string): void }>("The watch", "node:fs");
-const { pid, kill } = builtin<{ readonly pid: number; kill(pid: number, signal: string): void }>(
-  "The watch",
-  "node:process",
-);
+const { message, limit } = builtin("The watch", "node:worker_threads").workerData as JoinWatch;
+const { writeSync } = builtin("The watch", "node:fs");
+const { pid, kill } = builtin("The watch", "node:process");
 
 /** Timers count no further. */
 const LONGEST_MS = 2 ** 31 - 1;
 
 setTimeout(
   () => {
-    writeSync(2, workerData.message);
+    writeSync(2, message);
     kill(pid, "SIGKILL");
   },
-  Math.min(workerData.limit * 1000, LONGEST_MS),
+  Math.min(limit * 1000, LONGEST_MS),
 );

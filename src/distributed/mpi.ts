@@ -2,8 +2,8 @@
 import { DistributedError, OptionError } from "../core/errors.ts";
 import type { MaybePromise } from "../core/model.ts";
 import { checkOptions, is, show } from "../core/options.ts";
-import { builtin } from "../platform/builtin.ts";
-import { type Environment, RANK_PROCESS, launchedSize } from "./environment.ts";
+import { type Builtin, builtin } from "../platform/builtin.ts";
+import { RANK_PROCESS, launchedSize } from "./environment.ts";
 import { wait } from "./poll.ts";
 import type { ReduceOp, Strategy, StrategyOptions } from "./strategy.ts";
 import { printFailure } from "../platform/print.ts";
@@ -128,7 +128,7 @@ const count = (n: number, unit: string): string => `${n.toLocaleString("en")} ${
 
 function timeoutOf(option: number | undefined): number {
   if (option !== undefined) return option;
-  const { env } = builtin<{ env: Environment }>(`Strategy "mpi"`, "node:process");
+  const { env } = builtin(`Strategy "mpi"`, "node:process");
   const given = env[TIMEOUT_VARIABLE];
   if (given === undefined || given === "") return DEFAULT_TIMEOUT;
   const seconds = Number(given);
@@ -137,14 +137,6 @@ function timeoutOf(option: number | undefined): number {
 }
 
 // MPI of this process: begun once, used by every strategy that is opened, ended with the process.
-
-interface NodeProcess {
-  readonly env: Record<string, string | undefined>;
-  readonly pid: number;
-  on(event: "exit", handler: (code: number) => void): void;
-  on(event: "uncaughtExceptionMonitor", handler: (error: unknown) => void): void;
-  listenerCount(event: "uncaughtException"): number;
-}
 
 /** Something that all ranks do together, and that has begun. */
 interface Operation {
@@ -163,7 +155,7 @@ function theWorld(limit: number): World {
 }
 
 function join(mpi: LibMpi, limit: number): World {
-  const process = builtin<NodeProcess>(`Strategy "mpi"`, "node:process");
+  const process = builtin(`Strategy "mpi"`, "node:process");
   const launched = launchedSize(process.env, process.pid);
   const { world, serialized, errorsReturn } = mpi.abi;
   const out = new Int32Array(1);
@@ -184,14 +176,14 @@ function join(mpi: LibMpi, limit: number): World {
 }
 
 /** Node shows an uncaught error after its exit event, when an abort has left nothing to show it: then it is shown here. */
-function endWith(process: NodeProcess, world: World): void {
+function endWith(process: Builtin<"node:process">, world: World): void {
   let uncaught: { readonly error: unknown } | undefined;
   process.on("uncaughtExceptionMonitor", (error) => {
     if (process.listenerCount("uncaughtException") === 0) uncaught = { error };
   });
   process.on("exit", (code) => {
     if (uncaught) {
-      const { inspect } = builtin<{ inspect(value: unknown): string }>(`Strategy "mpi"`, "node:util");
+      const { inspect } = builtin(`Strategy "mpi"`, "node:util");
       printFailure(`Uncaught on rank ${world.rank} of ${world.size}: ${inspect(uncaught.error)}`);
     }
     world.leave(code);

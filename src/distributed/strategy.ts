@@ -4,7 +4,7 @@ import { OptionError } from "../core/errors.ts";
 import { show } from "../core/options.ts";
 import { didYouMean } from "../core/names.ts";
 import { builtin, builtinOrNone } from "../platform/builtin.ts";
-import { launchedSize, type Environment } from "./environment.ts";
+import { launchedSize } from "./environment.ts";
 
 export type ReduceOp = "sum" | "min" | "max";
 
@@ -73,6 +73,6 @@ export async function openStrategy(choice: StrategyName | Strategy, options: Str
 }
 
 function startedByLauncher(): boolean {
-  const process = builtinOrNone<{ readonly env: Environment; readonly pid: number }>("node:process");
+  const process = builtinOrNone("node:process");
   return process !== undefined && (launchedSize(process.env, process.pid) ?? 1) > 1;
 }

@@ -16,8 +16,6 @@ export interface StopFileOptions {
   readonly name?: string;
 }
 
-type Fs = ReturnType<typeof process.getBuiltinModule<"node:fs/promises">>;
-
 /** A local disk answers much faster; a file server that hangs must not block training. */
 const PATIENCE_MS = 20;
 
@@ -76,7 +74,7 @@ function makeStopFile(options: StopFileOptions): Hook {
 /** Changes when the file is written, touched or replaced; undefined if it does not exist. */
 async function versionOf(path: string): Promise<string | undefined> {
   try {
-    const { ino, mtimeMs } = await builtin<Fs>("stopFile", "node:fs/promises").stat(path);
+    const { ino, mtimeMs } = await builtin("stopFile", "node:fs/promises").stat(path);
     return `${ino} ${mtimeMs}`;
   } catch (error) {
     if (["ENOENT", "ENOTDIR"].includes((error as { code?: string }).code ?? "")) return undefined;

@@ -3,7 +3,7 @@ import { checkCadence, type Cadence } from "../core/cadence.ts";
 import type { Hook } from "../core/hook.ts";
 import { component } from "../core/component.ts";
 import { is } from "../core/options.ts";
-import { builtinOrNone } from "../platform/builtin.ts";
+import { type Builtin, builtinOrNone } from "../platform/builtin.ts";
 
 /** Options of `systemStats`. */
 export interface SystemStatsOptions {
@@ -16,7 +16,7 @@ export interface SystemStatsOptions {
   readonly gpuInterval?: number;
 }
 
-type Process = ReturnType<typeof process.getBuiltinModule<"node:process">>;
+type Process = Builtin<"node:process">;
 
 /** CPU time used so far, in milliseconds; 0 where it is not available. */
 function cpuTime(node: Process | undefined): number {
@@ -60,7 +60,7 @@ export const systemStats = /* @__PURE__ */ component(
 function makeSystemStats(options: SystemStatsOptions = {}): Hook {
   const { name = "systemStats", every = { every: "10 s", atEnd: true }, gpu = true, gpuInterval = 5 } = options;
   checkCadence(`${name}: every`, every);
-  const node = builtinOrNone<Process>("node:process");
+  const node = builtinOrNone("node:process");
   let lag: LagWatch | undefined;
   let gpus: GpuWatch | undefined;
   let last = { at: 0, cpu: 0 };
@@ -128,8 +128,6 @@ function watchLag(): LagWatch {
   };
 }
 
-type ChildProcess = ReturnType<typeof process.getBuiltinModule<"node:child_process">>;
-
 /** The fields queried from nvidia-smi, and their metrics. */
 const GPU_FIELDS = {
   "utilization.gpu": "utilPercent",
@@ -161,7 +159,7 @@ function watchGpus(seconds: number): GpuWatch {
     return { read: () => ({}), stop: () => Promise.resolve() };
   }
 
-  const node = builtinOrNone<Process>("node:process")!;
+  const node = builtinOrNone("node:process")!;
   const kill = (): void => void child.kill("SIGKILL");
   const ended = new Promise<void>((resolve) => {
     const over = (): void => {
@@ -199,7 +197,7 @@ function watchGpus(seconds: number): GpuWatch {
 function startNvidiaSmi(seconds: number) {
   const query = `--query-gpu=index,${Object.keys(GPU_FIELDS).join(",")}`;
   try {
-    return builtinOrNone<ChildProcess>("node:child_process")?.spawn(
+    return builtinOrNone("node:child_process")?.spawn(
       "nvidia-smi",
       [query, "--format=csv,noheader,nounits", "-l", String(seconds)],
       { stdio: ["ignore", "pipe", "ignore"], windowsHide: true },

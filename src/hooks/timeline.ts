@@ -4,7 +4,7 @@ import type { Hook } from "../core/hook.ts";
 import { component } from "../core/component.ts";
 import { is } from "../core/options.ts";
 import type { Disposer } from "../core/registry/registry.ts";
-import { builtin } from "../platform/builtin.ts";
+import { type Builtin, builtin } from "../platform/builtin.ts";
 
 /** Options of `timeline`. */
 export interface TimelineOptions {
@@ -124,8 +124,7 @@ function makeTimeline(options: TimelineOptions): Hook {
   };
 }
 
-type Fs = ReturnType<typeof process.getBuiltinModule<"node:fs">>;
-type Path = ReturnType<typeof process.getBuiltinModule<"node:path">>;
+type Fs = Builtin<"node:fs">;
 type Stream = ReturnType<Fs["createWriteStream"]>;
 
 const END = "\n]\n";
@@ -165,8 +164,8 @@ class TraceFile {
 
   /** Opens a new file with these tracks; with `at`, continues the file that `close` left. */
   static async open(owner: string, file: string, tracks: readonly string[], at = 0): Promise<TraceFile> {
-    const fs = builtin<Fs>(owner, "node:fs");
-    await fs.promises.mkdir(builtin<Path>(owner, "node:path").dirname(file), { recursive: true });
+    const fs = builtin(owner, "node:fs");
+    await fs.promises.mkdir(builtin(owner, "node:path").dirname(file), { recursive: true });
     const place = at === 0 ? {} : { flags: "r+", start: at };
     const stream = fs.createWriteStream(file, { ...place, highWaterMark: MOST_BEHIND });
     await new Promise<void>((resolve, reject) => {

@@ -4,7 +4,6 @@ import type { ImageMedia } from "../core/media.ts";
 import { builtinOrNone } from "../platform/builtin.ts";
 import { concat } from "../core/protobuf.ts";
 
-type Zlib = ReturnType<typeof process.getBuiltinModule<"node:zlib">>;
 type Deflate = (bytes: Uint8Array) => Uint8Array | Promise<Uint8Array>;
 
 const SIGNATURE = Uint8Array.of(0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a);
@@ -20,7 +19,7 @@ export async function encodePng(image: ImageMedia, deflate: Deflate = nodeDeflat
 /** Synchronous, for callers that are on a thread of their own. */
 export function encodePngNow(image: ImageMedia): Uint8Array {
   const rows = rowsOf(image);
-  return fileOf(image, builtinOrNone<Zlib>("node:zlib")?.deflateSync(rows) ?? store(rows));
+  return fileOf(image, builtinOrNone("node:zlib")?.deflateSync(rows) ?? store(rows));
 }
 
 function rowsOf({ width, height, channels, pixels }: ImageMedia): Uint8Array {
@@ -52,7 +51,7 @@ function chunk(type: string, content: Uint8Array): Uint8Array {
 }
 
 function nodeDeflate(): Deflate | undefined {
-  const zlib = builtinOrNone<Zlib>("node:zlib");
+  const zlib = builtinOrNone("node:zlib");
   if (!zlib) return undefined;
   return (bytes) =>
     new Promise((resolve, reject) => {

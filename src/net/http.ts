@@ -38,7 +38,7 @@ export class HttpClient {
 
   constructor(owner: string, options: ClientOptions) {
     this.#options = options;
-    this.#client = builtin<Http | Https>(owner, options.url.protocol === "https:" ? "node:https" : "node:http");
+    this.#client = builtin(owner, options.url.protocol === "https:" ? "node:https" : "node:http");
     this.#agent = new this.#client.Agent({ keepAlive: true, maxSockets: options.sockets });
   }
 

@@ -28,20 +28,14 @@ interface WithBuiltins {
 }
 
 /** The module, or undefined outside Node. */
-export function builtinOrNone<Name extends ModuleName>(name: Name): Builtin<Name> | undefined;
-// oxlint-disable-next-line typescript/no-unnecessary-type-parameters
-export function builtinOrNone<T>(name: ModuleName): T | undefined;
-export function builtinOrNone(name: ModuleName): unknown {
+export function builtinOrNone<Name extends ModuleName>(name: Name): Builtin<Name> | undefined {
   const { process } = globalThis as { process?: WithBuiltins };
-  return process?.getBuiltinModule?.(name);
+  return process?.getBuiltinModule?.(name) as Builtin<Name> | undefined;
 }
 
 /** The module; outside Node, an error that names the `owner` who needs it. */
-export function builtin<Name extends ModuleName>(owner: string, name: Name): Builtin<Name>;
-// oxlint-disable-next-line typescript/no-unnecessary-type-parameters
-export function builtin<T>(owner: string, name: ModuleName): T;
-export function builtin(owner: string, name: ModuleName): unknown {
-  const found = builtinOrNone<unknown>(name);
+export function builtin<Name extends ModuleName>(owner: string, name: Name): Builtin<Name> {
+  const found = builtinOrNone(name);
   if (found === undefined) throw new EngineError(`${owner} needs ${name}, which only Node has.`);
   return found;
 }

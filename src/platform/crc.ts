@@ -43,10 +43,5 @@ export function crcOf(polynomial: number): Crc {
 /** The checksum of zip files and PNGs in plain JavaScript, for browsers. */
 export const crc32Portable = crcOf(0xedb88320);
 
-interface Zlib {
-  /** From Node 20.15 and 22.2 on. */
-  crc32?(bytes: Uint8Array): number;
-}
-
-/** The same; Node has it in machine code, several times as fast. */
-export const crc32: (bytes: Uint8Array) => number = builtinOrNone<Zlib>("node:zlib")?.crc32 ?? crc32Portable;
+/** The same; Node has it in machine code from 20.15 and 22.2 on, several times as fast. */
+export const crc32: (bytes: Uint8Array) => number = builtinOrNone("node:zlib")?.crc32 ?? crc32Portable;

@@ -35,8 +35,7 @@ interface Hash {
 
 export const nodeFs = (): DiskFs => builtin("The checkpoint directory", "node:fs");
 
-const newHash = (): Hash =>
-  builtin<{ createHash(name: "sha256"): Hash }>("The checkpoint directory", "node:crypto").createHash("sha256");
+const newHash = (): Hash => builtin("The checkpoint directory", "node:crypto").createHash("sha256");
 
 export const sha256Of = (text: string): string => newHash().update(text).digest("hex");
 

@@ -35,7 +35,8 @@ interface NodeThreads {
 }
 
 let loadedThreads: NodeThreads | undefined;
-const nodeThreads = (): NodeThreads => (loadedThreads ??= builtin<NodeThreads>("A thread", "node:worker_threads"));
+const nodeThreads = (): NodeThreads =>
+  (loadedThreads ??= builtin("A thread", "node:worker_threads") as unknown as NodeThreads);
 
 /** `beside` is the starting module's `import.meta.url`, `script` a file name without its extension in the same folder. */
 export function startWorkerThread(

@@ -17,18 +17,13 @@ export interface ProcessMark {
 /** `unknown`: it runs, or ran, on another machine or in another container. */
 export type Liveness = "alive" | "dead" | "unknown";
 
-interface Process {
-  readonly pid: number;
-  kill(pid: number, signal: 0): void;
-}
-
 type Fs = Builtin<"node:fs">;
 const OWNER = "The lock of a directory";
 const fs = (): Fs => builtin(OWNER, "node:fs");
-export const hostName = (): string => builtin<{ hostname(): string }>(OWNER, "node:os").hostname();
+export const hostName = (): string => builtin(OWNER, "node:os").hostname();
 
 export function thisProcess(): ProcessMark {
-  const { pid } = builtin<Process>(OWNER, "node:process");
+  const { pid } = builtin(OWNER, "node:process");
   return { pid, host: hostName(), started: startOf(pid), ...kernelView() };
 }
 
@@ -57,7 +52,7 @@ export function livenessOf({ pid, host, started, boot, namespaces }: ProcessMark
   const here = boot === undefined ? {} : kernelView();
   if (host !== hostName() || boot !== here.boot || namespaces !== here.namespaces) return "unknown";
   try {
-    builtin<Process>(OWNER, "node:process").kill(pid, 0);
+    builtin(OWNER, "node:process").kill(pid, 0);
   } catch (error) {
     // EPERM: it exists, and belongs to another user.
     if (codeOf(error) !== "EPERM") return "dead";

@@ -232,10 +232,7 @@ export const sinceOf = ({ time }: LockHolder): string =>
 
 /** The directory as users know it: checkpoints are in a folder of the run directory. */
 function userDirectory(dir: string): string {
-  const { basename, dirname, relative } = builtin<ReturnType<typeof process.getBuiltinModule<"node:path">>>(
-    "The lock of a directory",
-    "node:path",
-  );
+  const { basename, dirname, relative } = builtin("The lock of a directory", "node:path");
   const run = basename(dir) === CHECKPOINTS ? dirname(dir) : dir;
   const shown = relative(".", run);
   return shown.startsWith("..") || shown === "" ? run : shown;

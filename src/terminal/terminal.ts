@@ -168,7 +168,7 @@ export class Terminal {
 /** Both streams of a program mostly show on one terminal; where each has its own, stderr needs no care. */
 function sameTerminal(stderr: TerminalStream): boolean {
   if (!stderr.isTTY) return false;
-  const fs = builtinOrNone<{ fstatSync(fd: number): { readonly rdev: number } }>("node:fs");
+  const fs = builtinOrNone("node:fs");
   try {
     return fs !== undefined && fs.fstatSync(1).rdev === fs.fstatSync(2).rdev;
   } catch {

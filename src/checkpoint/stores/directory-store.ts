@@ -37,7 +37,7 @@ const CHECKS = { readOnly: is.boolean, verify: is.oneOf("digests", "sizes"), thr
 export async function openDirectoryStore(dir: string, options: DirectoryStoreOptions = {}): Promise<CheckpointStore> {
   checkOptions("openDirectoryStore", { dir, ...options }, { dir: is.name, ...CHECKS }, ["dir"]);
   const { readOnly = false, verify = "digests", thread = true } = options;
-  const { resolve } = builtin<{ resolve(path: string): string }>("The checkpoint directory", "node:path");
+  const { resolve } = builtin("The checkpoint directory", "node:path");
   const root = resolve(dir);
   const lock = readOnly ? undefined : lockDirectory(root);
   return openStore(root, lock, { digests: verify === "digests", thread });
@@ -78,7 +78,7 @@ class DirectoryStore implements CheckpointStore {
     this.#calls = new CallQueue(root);
     this.#disk = disk;
     this.#lock = lock;
-    const { platform } = builtin<{ platform: string }>("The checkpoint directory", "node:process");
+    const { platform } = builtin("The checkpoint directory", "node:process");
     // Windows renames no directory in which a file is open.
     if (platform !== "win32") this.saveLent = (...args) => this.#saveLent(...args);
   }

@@ -1,16 +1,9 @@
 // Writes files from memory that stays in use, without a copy: the system reads it in place, in a thread of its own.
-import { builtin } from "../../platform/builtin.ts";
+import { builtin, type Builtin } from "../../platform/builtin.ts";
 import { problem } from "../../platform/file-errors.ts";
 import type { LentFiles } from "../store.ts";
 
 type Parts = readonly Uint8Array[];
-
-interface LentFs {
-  openSync(path: string, flags: "wx"): number;
-  closeSync(fd: number): void;
-  writev(fd: number, parts: Parts, at: number, done: (error: Error | null, written: number) => void): void;
-  writevSync(fd: number, parts: Parts, at: number): number;
-}
 
 /** Memory usually grows in the first steps of a save. If it moves more often than this, the caller waits for the disk. */
 const MOVES = 3;
@@ -25,7 +18,7 @@ export async function withLentFiles<T>(
   lent: LentFiles,
   then: (sizes: Record<string, number>) => Promise<T>,
 ): Promise<T> {
-  const fs = builtin<LentFs>("The checkpoint directory", "node:fs");
+  const fs = builtin("The checkpoint directory", "node:fs");
   const open: number[] = [];
   const sizes: Record<string, number> = {};
   try {
@@ -45,7 +38,7 @@ export async function withLentFiles<T>(
 }
 
 /** Returns the number of bytes written. */
-async function writeLent(fs: LentFs, fd: number, parts: () => Parts): Promise<number> {
+async function writeLent(fs: Builtin<"node:fs">, fd: number, parts: () => Parts): Promise<number> {
   let done = 0;
   for (let moves = 0; ;) {
     const rest = from(parts(), done);

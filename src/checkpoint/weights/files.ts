@@ -1,17 +1,16 @@
 // Single files and checkpoint directories at paths that people give: read, verified, and written atomically.
 import { CheckpointError, HooklineError } from "../../core/errors.ts";
 import { didYouMean } from "../../core/names.ts";
-import { builtin } from "../../platform/builtin.ts";
+import { type Builtin, builtin } from "../../platform/builtin.ts";
 import { codeOf, damaged, problem } from "../../platform/file-errors.ts";
 import { LARGEST_MANIFEST, MANIFEST, digestOf, parseManifest } from "../manifest.ts";
 import { newerVersion } from "../stores/scan.ts";
 import type { FileEntry, SavedCheckpoint } from "../store.ts";
 import type { ByteSource } from "../formats/tensor.ts";
 
-type Fs = ReturnType<typeof process.getBuiltinModule<"node:fs/promises">>;
+type Fs = Builtin<"node:fs/promises">;
 type Handle = Awaited<ReturnType<Fs["open"]>>;
-type Path = ReturnType<typeof process.getBuiltinModule<"node:path">>;
-type Crypto = ReturnType<typeof process.getBuiltinModule<"node:crypto">>;
+type Path = Builtin<"node:path">;
 
 const OWNER = "Reading checkpoints from a path";
 /** How much of a file is in memory while its digest is computed. */
@@ -20,8 +19,8 @@ const PIECE = 4 << 20;
 /** Systems refuse to read or write more than 2 GiB in one call. */
 const LARGEST_CALL = 1 << 30;
 
-const nodeFiles = (): Fs => builtin<Fs>(OWNER, "node:fs/promises");
-export const nodePath = (): Path => builtin<Path>(OWNER, "node:path");
+const nodeFiles = (): Fs => builtin(OWNER, "node:fs/promises");
+export const nodePath = (): Path => builtin(OWNER, "node:path");
 
 /** A file with its size, or a directory with its sorted names. */
 type Entry =
@@ -110,7 +109,7 @@ export async function bytesOf(path: string): Promise<Uint8Array> {
 
 /** The SHA-256 of a file, which is not kept in memory. */
 async function sha256OfFile(path: string): Promise<string> {
-  const hash = builtin<Crypto>(OWNER, "node:crypto").createHash("sha256");
+  const hash = builtin(OWNER, "node:crypto").createHash("sha256");
   const files = new OpenFiles();
   try {
     const source = await files.open(path);

@@ -176,10 +176,7 @@ function loadOnnxruntime(): Onnxruntime {
 }
 
 function load(): Onnxruntime {
-  const { createRequire } = builtin<{ createRequire(from: string): (name: string) => unknown }>(
-    `Engine "native"`,
-    "node:module",
-  );
+  const { createRequire } = builtin(`Engine "native"`, "node:module");
   const require = createRequire(import.meta.url);
   let common: Common;
   let native: Binding;

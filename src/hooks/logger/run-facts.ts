@@ -99,7 +99,7 @@ export async function about(around: Around, secrets: readonly string[]): Promise
   // The config of an experiment has a record of its own.
   const { experiment: _experiment, ...config } = around.config;
   const { process } = globalThis as { process?: NodeProcess };
-  const os = builtinOrNone<{ cpus(): readonly { model: string }[]; totalmem(): number }>("node:os");
+  const os = builtinOrNone("node:os");
   const git = await gitOf(process?.cwd?.() ?? "");
   return {
     engine: device,
@@ -130,9 +130,7 @@ function gitOf(directory: string): Promise<Json | undefined> {
 
 /** The commit of the program's directory, and whether files differ from it; undefined outside a repository. */
 async function gitCommit(): Promise<Json | undefined> {
-  const child = builtinOrNone<{
-    execFile(file: string, args: readonly string[], options: object, done: (error: unknown, out: string) => void): void;
-  }>("node:child_process");
+  const child = builtinOrNone("node:child_process");
   if (!child) return undefined;
   const run = (...args: string[]): Promise<string | undefined> =>
     new Promise((resolve) => {

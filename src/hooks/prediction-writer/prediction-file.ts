@@ -4,12 +4,11 @@ import { type HostArray, isHostArray } from "../../core/arrays.ts";
 import type { FileTensors } from "../../checkpoint/formats/tensor.ts";
 import { OptionError } from "../../core/errors.ts";
 import type { HostTensors } from "../../core/model.ts";
-import { builtin } from "../../platform/builtin.ts";
+import { type Builtin, builtin } from "../../platform/builtin.ts";
 import { fromHostArrays } from "../../checkpoint/formats/tensor-values.ts";
 import { toJson } from "../../runs/exact-json.ts";
 
-type Fs = ReturnType<typeof process.getBuiltinModule<"node:fs/promises">>;
-type Path = ReturnType<typeof process.getBuiltinModule<"node:path">>;
+type Fs = Builtin<"node:fs/promises">;
 type Handle = Awaited<ReturnType<Fs["open"]>>;
 
 export class PredictionFile {
@@ -33,8 +32,8 @@ export class PredictionFile {
   }
 
   static async open(owner: string, file: string): Promise<PredictionFile> {
-    const fs = builtin<Fs>(owner, "node:fs/promises");
-    await fs.mkdir(builtin<Path>(owner, "node:path").dirname(file), { recursive: true });
+    const fs = builtin(owner, "node:fs/promises");
+    await fs.mkdir(builtin(owner, "node:path").dirname(file), { recursive: true });
     const beside = `${file}.${crypto.randomUUID()}.tmp`;
     return new PredictionFile(owner, fs, file, beside, await fs.open(beside, "wx"));
   }

@@ -3,11 +3,11 @@ import { GoneError } from "./upload-queue.ts";
 import { CheckpointError } from "../../core/errors.ts";
 import type { SavedCheckpoint } from "../../core/saving.ts";
 import type { ContextOf } from "../../core/context.ts";
-import { builtinOrNone } from "../../platform/builtin.ts";
+import { type Builtin, builtinOrNone } from "../../platform/builtin.ts";
 import { MANIFEST, manifestText } from "../../checkpoint/manifest.ts";
 import type { PartSource } from "./part-reader.ts";
 
-type Fs = ReturnType<typeof process.getBuiltinModule<"node:fs/promises">>;
+type Fs = Builtin<"node:fs/promises">;
 type FileHandle = Awaited<ReturnType<Fs["open"]>>;
 type Checkpoints = ContextOf<"afterSave">["checkpoints"];
 
@@ -29,7 +29,7 @@ export interface CheckpointSource {
  * GoneError if that has already happened.
  */
 export async function openCheckpoint(saved: SavedCheckpoint, checkpoints: Checkpoints): Promise<CheckpointSource> {
-  const fs = builtinOrNone<Fs>("node:fs/promises");
+  const fs = builtinOrNone("node:fs/promises");
   return saved.dir !== undefined && fs ? fromDirectory(fs, saved.dir, saved) : fromStore(saved, checkpoints);
 }
 

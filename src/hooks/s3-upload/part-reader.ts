@@ -1,8 +1,8 @@
 // Reads a file in parts, with the digests that verify an upload; large files in a thread of their own.
-import { builtin } from "../../platform/builtin.ts";
+import { type Builtin, builtin } from "../../platform/builtin.ts";
 import { Thread } from "../../platform/thread.ts";
 
-type Crypto = ReturnType<typeof process.getBuiltinModule<"node:crypto">>;
+type Crypto = Builtin<"node:crypto">;
 type Hash = ReturnType<Crypto["createHash"]>;
 
 /** Where the bytes of a file come from. */
@@ -87,7 +87,7 @@ export class PartReader {
     this.#source = source;
     this.partSize = partSize;
     this.count = Math.max(1, Math.ceil(source.bytes / partSize));
-    this.#createHash = builtin<Crypto>(owner, "node:crypto").createHash;
+    this.#createHash = builtin(owner, "node:crypto").createHash;
     this.#sha256 = this.#createHash("sha256");
     const { fd } = source;
     if (fd !== undefined && source.bytes >= WORTH_A_THREAD) this.#thread = startThread(fd);
@@ -171,7 +171,7 @@ export async function tagOf(
 
 /** The tag of an S3 object that was joined from parts with these digests. */
 export function joinedTag(owner: string, digests: readonly string[]): string {
-  const { createHash } = builtin<Crypto>(owner, "node:crypto");
+  const { createHash } = builtin(owner, "node:crypto");
   const hash = createHash("md5");
   for (const digest of digests) hash.update(digest, "hex");
   return `${hash.digest("hex")}-${digests.length}`;

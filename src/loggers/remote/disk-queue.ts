@@ -6,10 +6,10 @@
 import type { Json } from "../../core/options.ts";
 import { lockDirectory, type Lock } from "../../runs/lock.ts";
 import { messageOf } from "../../core/maybe.ts";
-import { builtin } from "../../platform/builtin.ts";
+import { type Builtin, builtin } from "../../platform/builtin.ts";
 import type { Chunk, ChunkLimit, Position, Queue } from "./memory-queue.ts";
 
-type Fs = ReturnType<typeof process.getBuiltinModule<"node:fs">>;
+type Fs = Builtin<"node:fs">;
 
 export interface DiskQueueOptions {
   readonly dir: string;
@@ -61,7 +61,7 @@ export class DiskQueue implements Queue {
   /** Throws a CheckpointError while another process uses the queue. */
   constructor({ dir, limit, warn, fileSize = Math.min(4 << 20, Math.ceil(limit / FILES)) }: DiskQueueOptions) {
     this.dir = dir;
-    this.#fs = builtin<Fs>("The queue of a logger", "node:fs");
+    this.#fs = builtin("The queue of a logger", "node:fs");
     this.#limit = limit;
     this.#fileSize = fileSize;
     this.#warn = warn;

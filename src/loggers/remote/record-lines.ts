@@ -118,7 +118,7 @@ export interface ImageLine {
 function lineOf(media: Media): Media | ImageLine {
   if (media.kind !== "image") return media;
   const { width, height } = media;
-  const { Buffer } = builtin<{ Buffer: typeof globalThis.Buffer }>("logger", "node:buffer");
+  const { Buffer } = builtin("logger", "node:buffer");
   return { kind: "image", width, height, png: Buffer.from(encodePngNow(media)).toString("base64") };
 }
 

@@ -1,6 +1,6 @@
 // Event files from before: a resumed run removes the records that it will log again, and the end of the session, because
 // TensorBoard takes the first end that it reads for the run's. A new run moves the files of another run aside.
-import { builtin } from "../../platform/builtin.ts";
+import { type Builtin, builtin } from "../../platform/builtin.ts";
 import { lastRecordOf } from "../../runs/log-lines.ts";
 import type { LastRecord, RunFacts } from "../../runs/types.ts";
 import type { Warn } from "../backend.ts";
@@ -9,9 +9,8 @@ import { lastRecord } from "./record.ts";
 import { SESSION_END } from "./events.ts";
 import { codeOf } from "../../platform/file-errors.ts";
 
-type FsPromises = ReturnType<typeof process.getBuiltinModule<"node:fs/promises">>;
+type FsPromises = Builtin<"node:fs/promises">;
 type FileHandle = Awaited<ReturnType<FsPromises["open"]>>;
-type Path = ReturnType<typeof process.getBuiltinModule<"node:path">>;
 
 /** The end of a session is the last record of its file, and shorter than this. */
 const LONGEST_END = 256;
@@ -21,14 +20,14 @@ export const runSuffix = ({ id }: Pick<RunFacts, "id">): string => (id === "" ? 
 
 /** The newest event file of a run; undefined when there is none that is known to be the run's. */
 export async function newestFile(owner: string, folder: string, run: RunFacts): Promise<string | undefined> {
-  const fs = builtin<FsPromises>(owner, "node:fs/promises");
+  const fs = builtin(owner, "node:fs/promises");
   const suffix = runSuffix(run);
   const names = suffix === "" ? [] : await fs.readdir(folder).catch(() => []);
   const newest = names
     .filter((name) => name.includes("tfevents") && name.endsWith(suffix))
     .sort()
     .at(-1);
-  return newest === undefined ? undefined : builtin<Path>(owner, "node:path").join(folder, newest);
+  return newest === undefined ? undefined : builtin(owner, "node:path").join(folder, newest);
 }
 
 /** Returns the scalars that the files have for the last kept step. */
@@ -38,8 +37,8 @@ export async function cutEarlierParts(
   run: RunFacts,
   warn: Warn,
 ): Promise<ReadonlyMap<string, number>> {
-  const fs = builtin<FsPromises>(owner, "node:fs/promises");
-  const { join } = builtin<Path>(owner, "node:path");
+  const fs = builtin(owner, "node:fs/promises");
+  const { join } = builtin(owner, "node:path");
   const entries = await fs.readdir(folder, { withFileTypes: true }).catch(() => []);
   const names = entries.filter((entry) => entry.isFile() && entry.name.includes("tfevents")).map(({ name }) => name);
   const suffix = runSuffix(run);
@@ -129,7 +128,7 @@ async function dropEnd(file: FileHandle): Promise<void> {
 
 /** Moves another run's event files to `<folder>.1`, or the next free number: for TensorBoard a folder is one run. */
 export async function setEventFilesAside(owner: string, folder: string): Promise<void> {
-  const fs = builtin<FsPromises>(owner, "node:fs/promises");
+  const fs = builtin(owner, "node:fs/promises");
   const entries = await fs.readdir(folder, { withFileTypes: true }).catch(() => []);
   const files = entries.filter((entry) => entry.isFile() && entry.name.includes("tfevents"));
   if (files.length === 0) return;

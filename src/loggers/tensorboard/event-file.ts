@@ -1,12 +1,10 @@
 // An event file, written in the background and in order. A failed write is repeated at the same position.
 import { HooklineError, LockLostError } from "../../core/errors.ts";
-import { builtin } from "../../platform/builtin.ts";
+import { type Builtin, builtin } from "../../platform/builtin.ts";
 import type { Fence } from "../../runs/fence.ts";
 
-type FsPromises = ReturnType<typeof process.getBuiltinModule<"node:fs/promises">>;
+type FsPromises = Builtin<"node:fs/promises">;
 type FileHandle = Awaited<ReturnType<FsPromises["open"]>>;
-type Path = ReturnType<typeof process.getBuiltinModule<"node:path">>;
-type Os = ReturnType<typeof process.getBuiltinModule<"node:os">>;
 
 /** Bytes that may wait for a failing disk. What comes later is lost, and the error says so. */
 const MOST_WAITING = 64 * 1024 * 1024;
@@ -42,7 +40,7 @@ export class EventFile {
 
   /** Continues a file that this process has closed. */
   static async reopen(owner: string, path: string, fence?: Fence): Promise<EventFile> {
-    const handle = await builtin<FsPromises>(owner, "node:fs/promises").open(path, "r+");
+    const handle = await builtin(owner, "node:fs/promises").open(path, "r+");
     const file = new EventFile(path, handle, fence);
     file.#position = (await handle.stat()).size;
     return file;
@@ -50,9 +48,9 @@ export class EventFile {
 
   /** `run` is the part of the name by which a resumed run recognizes its files. */
   static async create(owner: string, folder: string, seconds: number, run: string, fence?: Fence): Promise<EventFile> {
-    const fs = builtin<FsPromises>(owner, "node:fs/promises");
-    const { hostname } = builtin<Os>(owner, "node:os");
-    const { join } = builtin<Path>(owner, "node:path");
+    const fs = builtin(owner, "node:fs/promises");
+    const { hostname } = builtin(owner, "node:os");
+    const { join } = builtin(owner, "node:path");
     await fs.mkdir(folder, { recursive: true });
     const rest = `${hostname()}.${process.pid}.${begun++}${run}`;
     const path = join(folder, eventFileName(await fs.readdir(folder), seconds, rest));

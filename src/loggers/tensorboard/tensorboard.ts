@@ -26,8 +26,6 @@ import {
 import { EventFile } from "./event-file.ts";
 import { TENSORBOARD } from "../../runs/layout.ts";
 
-type Path = ReturnType<typeof process.getBuiltinModule<"node:path">>;
-
 /** Options of `tensorboard`. */
 export interface TensorboardOptions {
   /** Where the event files go. Default: `tb` in the run's directory. */
@@ -80,7 +78,7 @@ export function eventFiles({ name, dir }: FileSettings, warn: Warn): LoggerBacke
 
 function folderOf(owner: string, dir: string | undefined, runDir: string | undefined): string {
   if (dir !== undefined) return dir;
-  if (runDir !== undefined) return builtin<Path>(owner, "node:path").join(runDir, TENSORBOARD);
+  if (runDir !== undefined) return builtin(owner, "node:path").join(runDir, TENSORBOARD);
   throw new OptionError(`${owner}: there is no directory to write to. Give the trainer a \`runDir\`, or this \`dir\`.`);
 }
 

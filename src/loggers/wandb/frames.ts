@@ -1,9 +1,5 @@
 // The frame of `.wandb` files: LevelDB's log in blocks of 32 KiB, with plain CRC-32 where LevelDB has its own.
-import { builtin } from "../../platform/builtin.ts";
-
-interface Zlib {
-  crc32(data: Uint8Array, value?: number): number;
-}
+import { builtin, type Builtin } from "../../platform/builtin.ts";
 
 const BLOCK = 32_768;
 /** Checksum (4), length (2), kind (1). */
@@ -14,13 +10,13 @@ const KIND = { full: 1, first: 2, middle: 3, last: 4 } as const;
 const FILE_HEADER = Uint8Array.of(0x3a, 0x57, 0x26, 0x42, 0xe1, 0xbe, 0);
 
 export class WandbFrames {
-  readonly #crc32: Zlib["crc32"];
+  readonly #crc32: Builtin<"node:zlib">["crc32"];
   /** The position within the current block. */
   #at = 0;
   #parts: Uint8Array[] = [];
 
   constructor() {
-    this.#crc32 = builtin<Zlib>("wandb", "node:zlib").crc32;
+    this.#crc32 = builtin("wandb", "node:zlib").crc32;
     this.#push(FILE_HEADER);
   }
 

@@ -1,6 +1,6 @@
 // W&B without a network: a run as a `.wandb` file, which `wandb sync <folder>` sends later.
 import { OptionError } from "../../core/errors.ts";
-import { builtin } from "../../platform/builtin.ts";
+import { type Builtin, builtin } from "../../platform/builtin.ts";
 import type { RunEnd, RunFacts } from "../../runs/types.ts";
 import { concat, message, putVarint, string, uint, varintSize } from "../../core/protobuf.ts";
 import { type EndLine, RecordLines, endLine, parseLine } from "../remote/record-lines.ts";
@@ -9,7 +9,7 @@ import type { WandbHead } from "./sender.ts";
 import { WandbFrames } from "./frames.ts";
 import { type Entries, type ImageFile, type WandbRow, exitCodeOf, imagesOf, rowOf } from "./rows.ts";
 
-type Fs = ReturnType<typeof process.getBuiltinModule<"node:fs">>;
+type Fs = Builtin<"node:fs">;
 
 /** Records are written when there are this many, or at a flush. */
 const MOST_RECORDS = 256;
@@ -50,7 +50,7 @@ class OfflineFile {
     if (dir === undefined) {
       throw new OptionError("wandb: offline files need a directory: give the trainer a `runDir`.");
     }
-    this.#fs = builtin<Fs>("wandb", "node:fs");
+    this.#fs = builtin("wandb", "node:fs");
     const time = new Date(startedAt).toISOString().replace(/[-:]/g, "").replace("T", "_").slice(0, 15);
     this.#folder = this.#newFolder(`${dir}/wandb/offline-run-${time}-${head.id}`);
     this.#fd = this.#fs.openSync(`${this.#folder}/run-${head.id}.wandb`, "wx");

@@ -98,9 +98,6 @@ export const exitCodeOf = (status: RunEnd["status"]): number =>
 /** Letters, digits, `-` and `_`: the id is part of addresses and file names. */
 export const safeId = (id: string): string => id.replace(/[^\w-]/g, "-").slice(0, 128) || "run";
 
-type Crypto = ReturnType<typeof process.getBuiltinModule<"node:crypto">>;
-type Buffers = ReturnType<typeof process.getBuiltinModule<"node:buffer">>;
-
 export interface ImageFile {
   /** Within the run's files. */
   readonly path: string;
@@ -118,8 +115,8 @@ export function imagesOf({ media = {}, step }: LoggedLine, takes = (_name: strin
 }
 
 function imageFile(name: string, step: number, { width, height, png }: ImageLine): ImageFile {
-  const bytes = builtin<Buffers>("wandb", "node:buffer").Buffer.from(png, "base64");
-  const sha256 = builtin<Crypto>("wandb", "node:crypto").createHash("sha256").update(bytes).digest("hex");
+  const bytes = builtin("wandb", "node:buffer").Buffer.from(png, "base64");
+  const sha256 = builtin("wandb", "node:crypto").createHash("sha256").update(bytes).digest("hex");
   // The user chooses names: none may lead out of the folder.
   const safe = name.replace(/[^\w.-]+/g, "_").slice(0, 100);
   const path = `media/images/${safe}_${step}_${sha256.slice(0, 20)}.png`;

@@ -86,7 +86,7 @@ export class RunCheckpoints {
   async #takeLock(): Promise<Lock | undefined> {
     if (this.#lockDir === undefined) return undefined;
     const { lockDirectory } = await import("../../runs/lock.ts");
-    const { resolve } = builtin<{ resolve(path: string): string }>("The run's directory", "node:path");
+    const { resolve } = builtin("The run's directory", "node:path");
     return (this.#lock ??= lockDirectory(resolve(this.#lockDir)));
   }
 
@@ -243,7 +243,7 @@ export class RunCheckpoints {
 }
 
 async function removeIfEmpty(dir: string): Promise<void> {
-  const { rmdir } = builtin<{ rmdir(dir: string): Promise<void> }>("The run's directory", "node:fs/promises");
+  const { rmdir } = builtin("The run's directory", "node:fs/promises");
   await rmdir(dir).catch(() => undefined);
 }
 
@@ -251,7 +251,7 @@ async function removeIfEmpty(dir: string): Promise<void> {
 async function openDirectory(dir: string, lock: Lock | undefined): Promise<CheckpointStore> {
   const { openDirectoryStore, openStore } = await import("../../checkpoint/stores/directory-store.ts");
   if (!lock) return openDirectoryStore(dir, { readOnly: true });
-  const { resolve } = builtin<{ resolve(path: string): string }>("The run's directory", "node:path");
+  const { resolve } = builtin("The run's directory", "node:path");
   // Not released with the store: hooks may still write to the run directory.
   return openStore(resolve(dir), { ...lock, release: () => undefined }, { digests: true, thread: true });
 }

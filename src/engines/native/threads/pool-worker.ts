@@ -8,23 +8,13 @@ import { bindPart, type Run } from "./parts.ts";
 import { loadAlias } from "../memory.ts";
 import type { FromThread, ThreadStart, ToThread } from "./pool.ts";
 
-interface Port {
-  postMessage(message: FromThread): void;
-}
-
-interface Threads {
-  readonly workerData: ThreadStart;
-  receiveMessageOnPort(port: Port): { readonly message: ToThread } | undefined;
-}
-
 interface Program {
   readonly addresses: Uint32Array;
   readonly runs: readonly (Run | undefined)[];
 }
 
-const { receiveMessageOnPort, workerData } = builtin<Threads>("A thread of the native engine", "node:worker_threads");
-const { thread, cells, memory } = workerData;
-const port = workerData.port as Port;
+const { receiveMessageOnPort, workerData } = builtin("A thread of the native engine", "node:worker_threads");
+const { thread, cells, memory, port } = workerData as ThreadStart;
 const control = new Control(cells);
 const programs = new Map<number, Program>();
 
@@ -49,7 +39,7 @@ function listen(products: Products): void {
   for (;;) {
     const received = receiveMessageOnPort(port);
     if (!received) return;
-    const { message } = received;
+    const message = received.message as ToThread;
     if ("forget" in message) {
       programs.delete(message.forget);
       continue;
@@ -73,7 +63,7 @@ function help(): void {
     control.native(thread, () => run(known.addresses));
   } catch (error) {
     failed = true;
-    port.postMessage({ failure: error instanceof Error ? error.message : String(error) });
+    port.postMessage({ failure: error instanceof Error ? error.message : String(error) } satisfies FromThread);
   }
   control.reportDone(thread, number, failed);
 }

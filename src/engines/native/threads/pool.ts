@@ -1,6 +1,6 @@
 // The threads that share the steps of an engine's programs, seen from the first of them.
 import { EngineError, OptionError } from "../../../core/errors.ts";
-import { builtin } from "../../../platform/builtin.ts";
+import { type Builtin, builtin } from "../../../platform/builtin.ts";
 import { startWorkerThread, type WorkerThread } from "../../../platform/thread.ts";
 import type { EngineMemory } from "../memory.ts";
 import { Control } from "./control.ts";
@@ -13,12 +13,14 @@ const LONGEST_PART = 600_000;
 /** Milliseconds that the end of the process waits for native code. */
 const LONGEST_EXIT = 60_000;
 
+type Port = InstanceType<Builtin<"node:worker_threads">["MessagePort"]>;
+
 /** What a thread is started with. */
 export interface ThreadStart {
   readonly thread: number;
   readonly cells: Int32Array;
   readonly memory: WebAssembly.Memory;
-  readonly port: unknown;
+  readonly port: Port;
 }
 
 /** Messages to a thread: a program to help with, or to forget. */
@@ -44,17 +46,6 @@ interface SharedProgram {
   readonly parts: readonly (readonly Part[] | undefined)[];
 }
 
-interface Port {
-  postMessage(message: ToThread): void;
-  close(): void;
-  unref(): void;
-}
-
-interface Threads {
-  readonly MessageChannel: new () => { readonly port1: Port; readonly port2: unknown };
-  receiveMessageOnPort(port: Port): { readonly message: FromThread } | undefined;
-}
-
 interface Member {
   readonly worker: WorkerThread;
   readonly port: Port;
@@ -70,7 +61,7 @@ function awaitNoNativeAtExit(control: Control): void {
   withThreads.add(control);
   if (listensForExit) return;
   listensForExit = true;
-  builtin<{ on(event: "exit", listener: () => void): void }>(`Engine "native"`, "node:process").on("exit", () => {
+  builtin(`Engine "native"`, "node:process").on("exit", () => {
     for (const each of withThreads) each.awaitNoNative(LONGEST_EXIT);
   });
 }
@@ -156,15 +147,16 @@ export class ThreadPool {
         `Engine "native": thread ${thread} has not finished its part of a step in ${LONGEST_PART / 1000} s.`,
       );
     } else if (this.#control.hasFailed(thread)) {
-      const { receiveMessageOnPort } = builtin<Threads>(`Engine "native"`, "node:worker_threads");
-      const said = receiveMessageOnPort(this.#members![thread - 1]!.port)?.message.failure;
+      const { receiveMessageOnPort } = builtin(`Engine "native"`, "node:worker_threads");
+      const received = receiveMessageOnPort(this.#members![thread - 1]!.port)?.message as FromThread | undefined;
+      const said = received?.failure;
       this.#failure = new EngineError(`Engine "native": thread ${thread} has failed: ${said ?? "it did not say why"}`);
     }
     if (this.#failure) throw this.#failure;
   }
 
   #start(): Member[] {
-    const { MessageChannel } = builtin<Threads>(`Engine "native"`, "node:worker_threads");
+    const { MessageChannel } = builtin(`Engine "native"`, "node:worker_threads");
     awaitNoNativeAtExit(this.#control);
     return Array.from({ length: this.threads - 1 }, (_, i) => {
       const { port1, port2 } = new MessageChannel();
@@ -201,10 +193,10 @@ interface Wanted {
 
 export function threadsWanted(option: number | undefined): Wanted {
   if (option !== undefined) return { threads: checked("NativeEngine: `threads`", option, option), asked: true };
-  const { env } = builtin<{ env: Readonly<Record<string, string | undefined>> }>(`Engine "native"`, "node:process");
+  const { env } = builtin(`Engine "native"`, "node:process");
   const given = env[VARIABLE];
   if (given !== undefined && given !== "") return { threads: checked(VARIABLE, given, Number(given)), asked: true };
-  const os = builtin<{ availableParallelism(): number; cpus(): unknown[] }>(`Engine "native"`, "node:os");
+  const os = builtin(`Engine "native"`, "node:os");
   const cores = coresOfRank(env, os.availableParallelism(), os.cpus().length);
   return { threads: Math.min(cores, MOST_BY_DEFAULT), asked: false };
 }
