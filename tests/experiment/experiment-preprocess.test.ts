@@ -6,7 +6,17 @@ import { modelCheckpoint, type Hook, type HostTensors } from "hookline";
 import { DataLoader, fittedPreprocessor, type HostArray, Preprocessor, Rng, Table } from "hookline/data";
 import { buildExperiment, readConfig } from "hookline/config";
 import { Experiment, type ExperimentOptions, type SplitData } from "hookline/experiment";
-import { accuracy, bceWithLogits, binaryAccuracy, crossEntropy, mlp, mse } from "hookline/nn";
+import {
+  accuracy,
+  bceWithLogits,
+  binaryAccuracy,
+  confusionMatrix,
+  crossEntropy,
+  f1,
+  mlp,
+  mse,
+  rocAuc,
+} from "hookline/nn";
 import { adam } from "hookline/optim";
 import { testEngine } from "hookline/testing";
 import { describe, expect, test } from "vitest";
@@ -48,6 +58,27 @@ const options = (more: Partial<ExperimentOptions<Table>> = {}): ExperimentOption
 });
 
 describe("a table", () => {
+  test("gives metrics the names of the target's classes, and weights their rows", async () => {
+    let text = "";
+    const draw: Hook = { name: "draw", onEvalEnd: (ctx) => void (text = Object.values(ctx.figures)[0]!.text) };
+    const metrics = { f1: f1({ perClass: true }), auc: rocAuc({ perClass: true }), confusion: confusionMatrix() };
+    const preprocess = { columns: { age: "impute", plan: "oneHot" }, target: "leaves", weights: "spent" } as const;
+    const loss = crossEntropy({ classWeights: "balanced" });
+    const run = async (more: Partial<ExperimentOptions<Table>>) => {
+      const { models } = await new Experiment(options({ metrics, loss, hooks: [draw], epochs: 2, ...more })).run();
+      return models.model!.results;
+    };
+    const results = await run({ preprocess });
+    expect(Object.keys(results).sort()).toEqual(["test/auc", "test/f1", "test/f1/no", "test/f1/yes", "test/loss"]);
+    expect(text.split("\n")[1]).toMatch(/^actual +no +yes$/);
+    expect(results["test/loss"]).not.toBe(
+      (await run({ preprocess: { ...preprocess, weights: undefined } }))["test/loss"],
+    );
+    // Their own names come first.
+    const named = { f1: f1({ perClass: true, names: ["stays", "leaves"] }), confusion: confusionMatrix() };
+    expect(Object.keys(await run({ preprocess, metrics: named }))).toContain("test/f1/stays");
+  });
+
   test("becomes arrays, and a model with widths that follow from it learns", async () => {
     const seen: Preprocessor[] = [];
     const hook: Hook = { name: "seen", onTrainBegin: ({ shared }) => void seen.push(shared.need(fittedPreprocessor)) };
