@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { spawnSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { numberIn } from "./run-example.ts";
+import { CHECKED, exporting, numberIn } from "./run-example.ts";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 const dir = mkdtempSync(join(tmpdir(), "recommender-"));
@@ -13,7 +13,7 @@ const runDir = join(dir, "run");
 afterAll(() => rmSync(dir, { recursive: true, force: true }));
 
 let output = "";
-beforeAll(() => {
+beforeAll(async () => {
   const changes = [
     "hooks.0.kCore=30",
     "hooks.0.recommendTo=[15, 4]",
@@ -22,22 +22,13 @@ beforeAll(() => {
     "models.bpr.optimizer.lr=0.01",
     "models.two-tower.epochs=3",
   ];
-  const args = [
-    "--import",
-    "tsx",
-    "src/cli/main.ts",
-    "train",
-    "examples/recommender/hookline.yaml",
-    "--run-dir",
-    runDir,
-  ];
-  const { stdout, stderr, status } = spawnSync(
-    process.execPath,
-    [...args, ...changes.flatMap((set) => ["--set", set])],
-    {
+  const args = [...CHECKED, "src/cli/main.ts", "train", "examples/recommender/hookline.yaml", "--run-dir", runDir];
+  const { stdout, stderr, status } = await exporting((env) =>
+    spawnSync(process.execPath, [...args, ...changes.flatMap((set) => ["--set", set])], {
       cwd: root,
       encoding: "utf8",
-    },
+      env,
+    }),
   );
   if (status !== 0) throw new Error(`ended with code ${status}:\n${stdout}${stderr}`);
   output = stdout;
