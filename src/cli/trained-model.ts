@@ -1,5 +1,5 @@
 // A trained model, restored from its run directory: its data, its loaders, and its weights from a checkpoint.
-import { dirname, resolve } from "node:path";
+import { dirname, join, resolve } from "node:path";
 import { chooseCheckpoint } from "../checkpoint/weights/choose-checkpoint.ts";
 import { readWeights } from "../checkpoint/weights/read-weights.ts";
 import type { Loader } from "../core/model.ts";
@@ -21,6 +21,7 @@ import type { ExperimentOptions, Loaders } from "../experiment/types.ts";
 import { UsageError } from "./errors.ts";
 import { say, shownPath } from "./output.ts";
 import type { ConfigDocument } from "../experiment/config/config-tree.ts";
+import { CHECKPOINTS } from "../runs/layout.ts";
 import { readStudy } from "../tune/study-store.ts";
 import { recordedExperiment } from "../tune/sweep/check-sweep.ts";
 import { readRecord as readSweepRecord } from "../tune/sweep/sweep-record.ts";
@@ -91,7 +92,7 @@ function chooseModel(models: readonly PlannedModel<Arrays>[], name: string | und
 async function checkpointOf(runDir: string, wanted: string): Promise<string> {
   const { checkpoint, why } = await chooseCheckpoint(runDir, wanted);
   if (why === "newest") say(`${runDir} does not know its best checkpoint yet: using the last one.`);
-  return checkpoint.dir;
+  return join(runDir, CHECKPOINTS, checkpoint.name);
 }
 
 /** Reads the data as the experiment did, with its hooks: it must be the data that was trained on. */

@@ -283,6 +283,23 @@ describe("a run that is done", () => {
     expect(JSON.parse(damaged.stdout)).toMatchObject({ valid: false });
   });
 
+  test("export", async () => {
+    const first = await hookline("export", "runs/tiny", "exported", "--format", "onnx");
+    expect(first.stdout).toMatch(/^exported\/model\.json: [\d,]+ bytes\nexported\/model\.onnx: [\d,]+ bytes\n$/);
+    expect(first.stderr).toMatch(/^from runs\/tiny, checkpoint \S+ \(best\)\n$/);
+    const again = await hookline("export", "runs/tiny", "exported");
+    expect(again).toMatchObject({ code: 2, stdout: "" });
+    expect(again.stderr).toContain("has a model already. Choose another folder, or use overwrite: true (--overwrite).");
+    const json = await hookline("export", "runs/tiny", "exported", "--overwrite", "--json");
+    expect(Object.keys((JSON.parse(json.stdout) as { files: object }).files)).toEqual([
+      "model.json",
+      "weights.safetensors",
+    ]);
+    expect((await hookline("export", "runs/tiny", "no", "--checkpoint", "step-12")).stderr).toContain(
+      "runs/tiny has no checkpoint `step-12`.",
+    );
+  });
+
   test("convert", async () => {
     expect((await hookline("convert", "runs/tiny", "tiny.pt")).stdout).toContain("tiny.pt: 2 tensors");
     expect(Object.keys(await readWeights(join(trained, "tiny.pt"))).sort()).toEqual(["bias", "weight"]);

@@ -1,7 +1,7 @@
 // Loaded before an example: whatever a Trainer of it has trained is exported, and must compute the same in onnxruntime
 // and as a captured program. How many models were compared goes to the file EXPORT_CHECK.
 import { writeFileSync } from "node:fs";
-import { Trainer, type HostArray, type HostTensors, type Outputs, type Tensors } from "hookline";
+import { Trainer, type HostArray, type HostTensors, type Tensors } from "hookline";
 import { sizeOf, toBatch } from "../../src/core/arrays.ts";
 import { isTensor, type Loader, type Model } from "../../src/core/model.ts";
 import { JaxEngine } from "../../src/engines/jax/jax-engine.ts";
@@ -58,8 +58,7 @@ async function compare(trainer: Trainer): Promise<void> {
 /** A model that takes all fields of a batch, also if one of them is `x`. */
 const ofFields = (forward: ForwardPass["forward"]): Model<never> => ({
   init: () => ({}),
-  apply: (params, fields: Tensors, ctx) =>
-    forward(params, isTensor(fields as Outputs) ? { x: fields as never } : fields, ctx),
+  apply: (params, fields: Tensors, ctx) => forward(params, isTensor(fields) ? { x: fields as never } : fields, ctx),
 });
 
 async function firstBatch(loaders: Loader | Readonly<Record<string, Loader>>): Promise<HostTensors> {

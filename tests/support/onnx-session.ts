@@ -3,20 +3,27 @@ import ort from "onnxruntime-node";
 import type { HostArray, HostTensors } from "hookline";
 import { concat } from "../../src/core/protobuf.ts";
 
-const NAMES: Readonly<Record<string, ort.Tensor.Type>> = {
+const NAMES: Readonly<Record<string, string>> = {
   Float32Array: "float32",
   Int32Array: "int32",
   Uint32Array: "uint32",
 };
 
+type MakeTensor<T> = new (type: "float32", data: Float32Array, dims: readonly number[]) => T;
+
+/** The fields of a batch as tensors of a runtime. */
+export const toTensors = <T>(Tensor: MakeTensor<T>, names: readonly string[], batch: HostTensors): Record<string, T> =>
+  Object.fromEntries(
+    names.map((name) => {
+      const { data, shape } = batch[name]!;
+      return [name, new Tensor(NAMES[data.constructor.name] as "float32", data as Float32Array, [...shape])];
+    }),
+  );
+
 export async function onnxSession(parts: readonly Uint8Array[]) {
   const session = await ort.InferenceSession.create(concat(parts), { logSeverityLevel: 3 });
   return async (batch: HostTensors): Promise<Record<string, HostArray>> => {
-    const feeds = session.inputNames.map((name) => {
-      const { data, shape } = batch[name]!;
-      return [name, new ort.Tensor(NAMES[data.constructor.name]!, data as Float32Array, [...shape])] as const;
-    });
-    const results = await session.run(Object.fromEntries(feeds));
+    const results = await session.run(toTensors(ort.Tensor as MakeTensor<ort.Tensor>, session.inputNames, batch));
     return Object.fromEntries(
       Object.entries(results).map(([name, { data, dims }]) => [name, { data: data as Float32Array, shape: [...dims] }]),
     );

@@ -1,5 +1,6 @@
 // An exported ONNX model computes what the model computes, in onnxruntime, with any number of rows.
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { readFileSync } from "node:fs";
+import { afterAll, beforeAll, describe, expect, it, test } from "vitest";
 import { randomModel } from "../../../tests/support/random-model.ts";
 import { LAYERS, NOT_IN_ONNX, RAW, type ZooModel } from "../../../tests/support/layer-zoo.ts";
 import { outputsOf } from "../../../tests/support/model-outputs.ts";
@@ -11,6 +12,8 @@ import { selectEngine } from "../../engines/select.ts";
 import { sequential } from "../../nn/block.ts";
 import { initKey } from "../../nn/key.ts";
 import { captureProgram } from "../capture.ts";
+import { OPERATIONS } from "../program.ts";
+import { OPERATORS } from "./operators.ts";
 import { programToOnnx } from "./program-to-onnx.ts";
 
 let engine: Engine;
@@ -53,6 +56,16 @@ describe("what ONNX has not", () => {
       `Cannot export to ONNX: layer \`here\` has the operation \`${op}\`, which ONNX does not have. Use --format hookline`,
     );
   });
+});
+
+test("docs/export.md says what each operation becomes", () => {
+  const page = readFileSync(new URL("../../../docs/export.md", import.meta.url), "utf8");
+  const rows = Object.entries(OPERATORS).map(
+    ([op, { onnx }]) => `| \`${op}\` | ${onnx.map((name) => `\`${name}\``).join(", ")} |`,
+  );
+  const table = page.slice(page.indexOf("| operation | ONNX |"));
+  expect(table.split("\n").slice(2, 2 + rows.length)).toEqual(rows);
+  expect(Object.keys(OPERATORS).filter((op) => !OPERATIONS.has(op))).toEqual([]);
 });
 
 /** Of an array with fewer rows, again from the first. */
