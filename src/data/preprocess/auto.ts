@@ -1,7 +1,7 @@
 // auto: chooses transforms by the type of a column and what it contains, and says why.
 import { component } from "../../core/component.ts";
 import { type Column, lengthOf } from "../table/column.ts";
-import { countNames, type Counted } from "./categories.ts";
+import { countUnsorted, type Counted } from "./categories.ts";
 import { countMissing, numbersOf, presentNumbers, rangeOf } from "./numbers.ts";
 import { dateParts } from "./transforms/date-parts.ts";
 import { oneHot } from "./transforms/encoding.ts";
@@ -43,7 +43,7 @@ function choose(column: Column): Choice {
 }
 
 function chooseForText(column: Column, rows: number, missing: number, gaps: string): Choice {
-  const { counted } = countNames(column);
+  const { counted } = countUnsorted(column);
   const different = counted.length;
   if (different === 1 && missing === 0) return { transforms: [drop()], why: "every row has the same value" };
   if (different > MANY_VALUES * (rows - missing) && different > 2) {

@@ -42,8 +42,14 @@ export interface Counted {
   readonly count: number;
 }
 
-/** The names that occur, in order (of numbers: by value), and how many rows have none. */
-export function countNames(column: Column): { readonly counted: Counted[]; readonly missing: number } {
+interface Counts {
+  readonly counted: Counted[];
+  /** Rows without a value. */
+  readonly missing: number;
+}
+
+/** The names that occur, in no order. */
+export function countUnsorted(column: Column): Counts {
   const { codes, names } = codedOf(column);
   const counts = new Float64Array(names.length);
   let missing = 0;
@@ -52,6 +58,12 @@ export function countNames(column: Column): { readonly counted: Counted[]; reado
     else counts[codes[i]!]!++;
   }
   const counted = names.map((name, code) => ({ name, count: counts[code]! })).filter(({ count }) => count > 0);
+  return { counted, missing };
+}
+
+/** The names that occur, in order; those of numbers by value. */
+export function countNames(column: Column): Counts {
+  const { counted, missing } = countUnsorted(column);
   const isNumber = column.type === "number" || column.type === "date";
   counted.sort(isNumber ? (a, b) => Number(a.name) - Number(b.name) : (a, b) => (a.name < b.name ? -1 : 1));
   return { counted, missing };

@@ -39,6 +39,10 @@ export class Chain {
   readonly column: string;
   readonly type: ColumnType;
   readonly #links: readonly Link[];
+  /** The names of its features in `x`, in their order. */
+  readonly features: readonly string[];
+  /** Fields of its own, with the number of values in each row. */
+  readonly fields: readonly { readonly name: string; readonly width: number }[];
   /** Whether the last transform leaves a number, which is a feature. */
   readonly #endsInNumber: boolean;
 
@@ -54,6 +58,12 @@ export class Chain {
         `\`${column}\` is still text after \`${last.transform.use}\`. Add a transform that makes numbers of it, such as oneHot: [${last.transform.use}, oneHot].`,
       );
     }
+    const inX = links.flatMap(({ step }) => (step.field === undefined ? step.features : []));
+    // The value comes before the indicators that the transforms on the way have added.
+    this.features = [...(this.#endsInNumber ? [column] : []), ...inX.map((suffix) => column + suffix)];
+    this.fields = links.flatMap(({ step: { field, features } }) =>
+      field === undefined ? [] : [{ name: field, width: features.length }],
+    );
   }
 
   /** Learns from a column of the training data. Errors name the column and, where there is one, the row. */
@@ -76,20 +86,6 @@ export class Chain {
       if (i < transforms.length - 1 && link.step.map) column = inColumn(table, name, 0, () => link.step.map!(column));
     }
     return new Chain(name, type, links);
-  }
-
-  /** The names of its features in `x`, in their order. */
-  get features(): readonly string[] {
-    const own = this.#links.flatMap(({ step }) => (step.field === undefined ? step.features : []));
-    // The value comes before the indicators that the transforms on the way have added.
-    return [...(this.#endsInNumber ? [this.column] : []), ...own.map((suffix) => this.column + suffix)];
-  }
-
-  /** Fields of its own, with the number of values in each row. */
-  get fields(): readonly { readonly name: string; readonly width: number }[] {
-    return this.#links.flatMap(({ step: { field, features } }) =>
-      field === undefined ? [] : [{ name: field, width: features.length }],
-    );
   }
 
   get isEmpty(): boolean {

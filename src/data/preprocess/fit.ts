@@ -3,7 +3,7 @@ import { DataError, OptionError } from "../../core/errors.ts";
 import type { Table } from "../table/table.ts";
 import { Chain } from "./chain.ts";
 import { OTHERS, type ResolvedOptions } from "./options.ts";
-import { Target, chooseForTarget } from "./target.ts";
+import { Target, checkTarget, chooseForTarget } from "./target.ts";
 import type { Choice, Transform } from "./transform.ts";
 
 export interface FittedParts {
@@ -34,6 +34,7 @@ export function fitParts({ columns, target, weights }: ResolvedOptions, train: T
     );
   checkFields(chains);
   if (weights !== undefined) train.column(weights);
+  if (target) checkTarget(train, target.column);
   const aim =
     target && new Target(fit(target.column, target.transforms, (name) => chooseForTarget(train.column(name))));
   return { chains, target: aim, weights, choices };

@@ -88,6 +88,18 @@ export function rangeOf(values: Float64Array): { readonly least: number; readonl
   return { least: least + 0, most: most + 0 };
 }
 
+/** The number that occurs most often; of several the smallest. */
+export function mostFrequentOf(values: Float64Array): number {
+  const sorted = values.toSorted();
+  let [best, longest, start] = [sorted[0]!, 0, 0];
+  for (let i = 1; i <= sorted.length; i++) {
+    if (sorted[i] === sorted[start]) continue;
+    if (i - start > longest) [best, longest] = [sorted[start]!, i - start];
+    start = i;
+  }
+  return best + 0;
+}
+
 /** The middle number, or the mean of the two in the middle. Reorders a copy, which is faster than sorting it. */
 export function medianOf(given: Float64Array): number {
   const values = given.slice();

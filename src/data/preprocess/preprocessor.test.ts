@@ -244,7 +244,7 @@ describe("mistakes", () => {
     [
       "a mean of text",
       () => fitted({ columns: { plan: [impute({ strategy: "mean" }), oneHot()] } }),
-      '`plan` `impute` with strategy "mean" needs numbers',
+      '`plan` has no mean: its type is string. Use impute({ strategy: "mostFrequent" })',
     ],
     [
       "auto and others",
@@ -259,7 +259,7 @@ describe("mistakes", () => {
     ["a label that is no target", () => fitted({ columns: { churn: "label" } }), "`label` is for the target"],
     [
       "a target that cannot be inverted",
-      () => fitted({ columns: { age: "auto" }, target: { column: "plan", use: "oneHot" } }),
+      () => fitted({ columns: { age: "auto" }, target: { column: "churn", use: "oneHot" } }),
       "cannot be turned back from its transforms",
     ],
     [
@@ -306,7 +306,7 @@ describe("mistakes", () => {
             { age: 2, churn: null },
           ]),
         ),
-      "row 1 of new.csv: `churn` is missing",
+      "row 1 of new.csv: the target `churn` is missing. Leave out rows without one.",
     ],
     [
       "a missing column",
@@ -339,6 +339,11 @@ describe("mistakes", () => {
       "two vocabularies in one field",
       () => fitted({ columns: { note: vocabulary(), id: vocabulary() } }),
       "two columns write the field `tokens`",
+    ],
+    [
+      "a number for text",
+      () => fitted({ columns: { plan: [impute({ strategy: "constant", value: 3 }), oneHot()] } }),
+      "`plan` cannot be filled with `3` (number): its type is string.",
     ],
     ["impute with half an option", () => impute({ value: 3 }), '`value` and `strategy: "constant"` go together'],
     ["a range that is none", () => minMax({ min: 1, max: 0 }), "`min` (1) must be less than `max` (0)"],

@@ -5,6 +5,7 @@ import { type Column, lengthOf } from "../table/column.ts";
 import type { Table } from "../table/table.ts";
 import { transformOf } from "./catalogue.ts";
 import { Chain, inColumn } from "./chain.ts";
+import { firstMissing } from "./numbers.ts";
 import type { Choice, Transform } from "./transform.ts";
 
 /** What a target is: classes with their names, or a number in the column's own unit. */
@@ -63,6 +64,7 @@ export class Target {
   arrayOf(table: Table): HostArray {
     const { chain } = this;
     const column = columnFor(table, chain);
+    checkTarget(table, chain.column);
     const rows = lengthOf(column);
     const out = chain.classes ? new Int32Array(rows) : new Float32Array(rows);
     inColumn(table, chain.column, 0, () => chain.write(column, { out, at: 0, stride: 1 }, {}));
@@ -93,6 +95,15 @@ export class Target {
       );
     return { kind: "number", column: chain.column, values };
   }
+}
+
+/** A row without a target has nothing to learn from, and nothing to be compared with. */
+export function checkTarget(table: Table, name: string): void {
+  const row = firstMissing(table.column(name));
+  if (row >= 0)
+    throw new DataError(
+      `Preprocessor: ${table.where(row)}: the target \`${name}\` is missing. Leave out rows without one.`,
+    );
 }
 
 /** Softmax over the outputs of a row; of a single output, the sigmoid is the probability of the second class. */

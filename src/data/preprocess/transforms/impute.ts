@@ -4,7 +4,7 @@ import { DataError, OptionError } from "../../../core/errors.ts";
 import { is, show } from "../../../core/options.ts";
 import { type Column, type ColumnType, NO_BOOLEAN, NO_STRING } from "../../table/column.ts";
 import { countNames } from "../categories.ts";
-import { medianOf, momentsOf, presentNumbers } from "../numbers.ts";
+import { medianOf, momentsOf, mostFrequentOf, presentNumbers } from "../numbers.ts";
 import { ANY_TYPE, makeTransform, type Step, type Transform } from "../transform.ts";
 
 /** Options of `impute`. */
@@ -56,18 +56,17 @@ function fillOf(column: Column, strategy: ImputeOptions["strategy"], value: Impu
   const chosen = strategy ?? (isText ? "mostFrequent" : "mean");
   if (chosen !== "mostFrequent" && isText)
     throw new DataError(
-      `\`impute\` with strategy "${chosen}" needs numbers, and the column is ${type}. Use "mostFrequent" or "constant".`,
+      `has no ${chosen}: its type is ${type}. Use impute({ strategy: "mostFrequent" }) or "constant".`,
     );
-  if (chosen !== "mostFrequent") {
-    const values = presentNumbers(column);
-    if (values.length === 0) throw allMissing();
-    return chosen === "mean" ? momentsOf(values).mean : medianOf(values);
+  if (type === "string") {
+    const { counted } = countNames(column);
+    if (counted.length === 0) throw allMissing();
+    return counted.reduce((most, each) => (each.count > most.count ? each : most)).name;
   }
-  const { counted } = countNames(column);
-  if (counted.length === 0) throw allMissing();
-  const best = counted.reduce((most, each) => (each.count > most.count ? each : most));
-  if (type === "string") return best.name;
-  return type === "boolean" ? Number(best.name === "true") : Number(best.name);
+  const values = presentNumbers(column);
+  if (values.length === 0) throw allMissing();
+  if (chosen === "mostFrequent") return mostFrequentOf(values);
+  return chosen === "mean" ? momentsOf(values).mean : medianOf(values);
 }
 
 const allMissing = (): DataError =>
@@ -83,7 +82,7 @@ function constantOf(type: ColumnType, value: number | string | boolean): Fill {
     const time = typeof value === "boolean" ? Number.NaN : new Date(value).getTime();
     if (!Number.isNaN(time)) return time;
   }
-  throw new DataError(`\`impute\`: the column is ${type}, which the value ${show(value)} is not.`);
+  throw new DataError(`cannot be filled with ${show(value)}: its type is ${type}.`);
 }
 
 function filler(type: ColumnType, fill: Fill): Step {

@@ -98,8 +98,8 @@ export interface VocabularyOptions {
 /** 0 is padding. */
 const UNKNOWN = 1;
 const FIRST = 2;
-/** Fields that the preprocessor makes itself. */
-const TAKEN: readonly string[] = ["x", "y", "weight"];
+/** Fields that the preprocessor makes itself, and a name that no object should have. */
+const TAKEN: readonly string[] = ["x", "y", "weight", "__proto__"];
 
 /**
  * The ids of a text's words, as whole numbers in a field of their own, for an embedding: 0 is padding, 1 an unknown word,
@@ -116,7 +116,7 @@ export const vocabulary = /* @__PURE__ */ component(
   (options: VocabularyOptions = {}): Transform => {
     const { size = 10_000, minCount = 1, length = 64, field = "tokens" } = options;
     if (TAKEN.includes(field))
-      throw new OptionError(`vocabulary: \`field\` cannot be ${TAKEN.join(", ")}: these have other contents.`);
+      throw new OptionError(`vocabulary: \`field\` cannot be ${TAKEN.join(", ")}: these are taken.`);
     if (size <= FIRST) throw new OptionError(`vocabulary: Expected \`size\` to be more than ${FIRST}, got ${size}.`);
     return makeTransform<{ words: string[] }>("vocabulary", options, {
       takes: ["string"],
