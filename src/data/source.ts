@@ -164,7 +164,7 @@ export function toSource<S extends object>(data: DataSource<S>, options: SourceO
   }
   if (isTableLike(data)) {
     throw new DataError(
-      "DataLoader: got a Table, whose columns are not arrays yet. Fit a Preprocessor on the training rows and load what it makes: `new DataLoader(preprocessor.transform(table), …)`.",
+      "DataLoader: got a Table, whose columns are not arrays yet. Fit a Preprocessor on the training rows and load what it makes: `new DataLoader(preprocessor.transform(table), …)`. In an experiment, give `preprocess`.",
     );
   }
   if (Array.isArray(data)) {

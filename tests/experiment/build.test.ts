@@ -1,6 +1,7 @@
 // From a config to the options of an experiment: what is made, and when; what is refused, and where.
 import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { Table } from "hookline/data";
 import { Experiment, type ModelPlan } from "hookline/experiment";
 import { int, Space } from "hookline/tune";
 import { beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
@@ -340,6 +341,13 @@ describe("files", () => {
     );
     expect((await errorOf(csv.replace("a.csv", "/etc/passwd"))).message).toContain("leaves the project");
     expect((await errorOf(csv)).message).toMatch(/data\.file: There is no file a\.csv in /);
+    const table = csv.replace("use: csv", "use: table").replace("float32", "number");
+    const read: unknown = await (await build(table, { files: { "a.csv": "y,plan\n1,x\n,\n" } })).data();
+    expect(read).toBeInstanceOf(Table);
+    expect((read as Table).schema).toEqual({ y: "number", plan: "string" });
+    expect((await errorOf(table.replace("number", "float32"))).message).toContain(
+      "table: Expected `columns` to be an object from columns to",
+    );
     const hook = `${BASE}\nhooks: { use: timeline, file: ../../t.json }`;
     expect((await errorOf(hook)).message).toContain("hooks.file: `../../t.json` leaves the project");
   });

@@ -156,6 +156,7 @@ test.each<[string, string, ReadTableOptions, string]>([
   ["a quote that never ends", 'a\n1\n"2\n3\n', {}, "text:3: a quoted cell in the row that begins here never ends"],
   ["too few names", "a,b\n1,2\n", { names: ["a"] }, "`names` has 1 names, but the file has 2 columns"],
   ["no columns left", "a,b\n1,2\n", { rest: "skip" }, "has no columns"],
+  ["a separator that is none", "a", { separator: '"' }, "Expected `separator` to be a text without quotes"],
   ["an unknown format", "a", { format: "xls" as "csv" }, "Expected `format` to be one of"],
   [
     "a type that is none",
@@ -178,9 +179,31 @@ test("bytes that are not UTF-8, other encodings, gzip", async () => {
   const utf16 = new Blob([Uint8Array.from(Buffer.from("\uFEFFa\n☃\n", "utf16le"))]);
   expect((await readTable(utf16)).row(0)).toEqual({ a: "☃" });
   await expect(readTable(new Blob([Uint8Array.from([65, 0, 66, 0])]))).rejects.toThrow("blob is not a text");
+  const zip = new Blob([Uint8Array.from([80, 75, 3, 4, 20, 0, 6, 0, 8, 0])]);
+  await expect(readTable(zip)).rejects.toThrow("blob is not a text");
   const packed = await new Response(new Blob(["a\n1\n"]).stream().pipeThrough(new CompressionStream("gzip"))).blob();
   expect((await readTable(packed)).row(0)).toEqual({ a: 1 });
   await expect(readTable(packed.slice(0, 15))).rejects.toThrow("blob is a damaged or truncated gzip file");
+});
+
+test("names that every object has are names like others", async () => {
+  const text = "__proto__,constructor,toString\n1,a,2024-01-01\n";
+  const table = await read(text, { columns: { constructor: "string" as const } });
+  expect(Object.keys(table.columns)).toEqual(["__proto__", "constructor", "toString"]);
+  expect(table.column("__proto__")).toEqual({ type: "number", values: Float64Array.of(1) });
+  expect(Object.entries(table.row(0))).toEqual([
+    ["__proto__", 1],
+    ["constructor", "a"],
+    ["toString", new Date("2024-01-01")],
+  ]);
+  const lines = '{"__proto__": 1, "a": 2}\n{"constructor": "x"}\n';
+  const json = await readTable({ text: lines }, { format: "jsonl" });
+  expect(Object.entries(json.row(1))).toEqual([
+    ["__proto__", null],
+    ["a", null],
+    ["constructor", "x"],
+  ]);
+  expect(({} as { a?: unknown }).a).toBeUndefined();
 });
 
 const cell = fc.oneof(

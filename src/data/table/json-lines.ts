@@ -112,7 +112,9 @@ function typesOf(head: readonly Line[], settings: ReadSettings): readonly Typed[
 
 /** By the first value; texts that are all dates are dates. A value of another type is an error when it is read. */
 function inferred(name: string, head: readonly Line[]): ColumnType {
-  const values = head.map(({ value }) => value[name]).filter((value) => value !== undefined && value !== null);
+  const values = head
+    .map(({ value }) => (Object.hasOwn(value, name) ? value[name] : null))
+    .filter((value) => value !== null);
   const type = typeOfValue(values[0]);
   if (type !== "string") return type ?? "number";
   return values.every((value) => typeof value === "string" && !Number.isNaN(dateOf(value))) ? "date" : "string";

@@ -43,6 +43,12 @@ const isSchema: Check = {
   test: (value) => is.object.test(value) && Object.values(value as object).every(isColumnType.test),
 };
 
+const isSeparator: Check = {
+  expected: "a text without quotes and line breaks",
+  schema: { type: "string", pattern: '^[^"\\r\\n]+$' },
+  test: (value) => typeof value === "string" && /^[^"\r\n]+$/.test(value),
+};
+
 export const FORMATS: readonly TableFormat[] = ["csv", "tsv", "jsonl", "parquet", "arrow"];
 
 /** The checks of the options of `readTable`; a config has the same. */
@@ -52,7 +58,7 @@ export const READ_TABLE_CHECKS = {
   rest: is.oneOf("infer", "string", "skip"),
   inferRows: is.wholeFrom(1),
   missing: is.arrayOf(is.string),
-  separator: is.name,
+  separator: isSeparator,
   header: is.boolean,
   names: is.arrayOf(is.name),
   ragged: is.boolean,

@@ -92,10 +92,11 @@ function formatOf(owner: string, { name }: OpenFile, options: ReadTableOptions):
 }
 
 function formatByName(owner: string, name: string): TableFormat {
-  const path = name.replace(/[?#].*$/, "").replace(/\.gz$/i, "");
+  const isAddress = /^\w+:\/\//.test(name);
+  const path = (isAddress ? name.replace(/[?#].*$/, "") : name).replace(/\.gz$/i, "");
   const ending = /\.([a-z0-9]+)$/i.exec(path)?.[1]?.toLowerCase();
   if (ending === undefined && /^(?:text|stream|blob|response|data)$|:/.test(name)) return "csv";
-  const format = ending === undefined ? undefined : ENDINGS[ending];
+  const format = ending !== undefined && Object.hasOwn(ENDINGS, ending) ? ENDINGS[ending] : undefined;
   if (format) return format;
   const near = ending === undefined ? "" : didYouMean(ending, Object.keys(ENDINGS));
   throw new OptionError(

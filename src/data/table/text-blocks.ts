@@ -2,8 +2,11 @@
 import { DataError, OptionError } from "../../core/errors.ts";
 import { messageOf } from "../../core/maybe.ts";
 
-/** Bytes that tell what a file is. */
+/** Bytes that tell how a file is packed and encoded. */
 const HEAD = 4;
+
+/** Bytes that are searched for what no text has. */
+const TEXT_HEAD = 1024;
 
 /** The blocks of a text as UTF-8. `encoding` is a label of TextDecoder; default UTF-8, or UTF-16 where a mark says so. */
 export async function* utf8Blocks(
@@ -44,7 +47,7 @@ async function withHead(blocks: AsyncIterable<Uint8Array>): Promise<WithHead> {
     if (done) break;
     head = head.length === 0 ? value : Uint8Array.from([...head, ...value]);
   }
-  return { head: head.subarray(0, HEAD), all: all() };
+  return { head: head.subarray(0, TEXT_HEAD), all: all() };
 
   async function* all(): AsyncGenerator<Uint8Array> {
     try {
