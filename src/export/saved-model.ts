@@ -1,6 +1,4 @@
 // A trained model from its files alone: of a run, of one of its checkpoints, or of an exported folder.
-import { decodeSafetensors } from "../checkpoint/formats/safetensors.ts";
-import { toHostArrays } from "../checkpoint/formats/tensor-values.ts";
 import { chooseCheckpoint } from "../checkpoint/weights/choose-checkpoint.ts";
 import { bytesOf, entryAt, manifestOf, nodePath } from "../checkpoint/weights/files.ts";
 import { readWeights } from "../checkpoint/weights/read-weights.ts";
@@ -8,6 +6,7 @@ import { CheckpointError } from "../core/errors.ts";
 import type { HostTensors } from "../core/model.ts";
 import { MANIFEST } from "../checkpoint/manifest.ts";
 import { FORMATS, WEIGHTS_FILE } from "../runs/layout.ts";
+import { readExported } from "./exported-folder.ts";
 import { readModelFile, type ModelFile, type ReadFile } from "./model-file.ts";
 
 export interface SavedModel extends ModelFile {
@@ -43,16 +42,6 @@ export async function readSavedModel(path: string, options: SavedModelOptions = 
   return { ...file, metrics, weights, from: `${path}, checkpoint ${checkpoint.name} (${why})` };
 }
 
-/** Reads an exported folder, wherever it is: model.json and its weights. */
-export async function readExported(read: ReadFile, where: string): Promise<SavedModel> {
-  const file = await readModelFile(read, where);
-  if (!file) throw noModel(where);
-  const path = `${where}/${WEIGHTS_FILE}`;
-  const bytes = await read(WEIGHTS_FILE);
-  if (!bytes) throw new CheckpointError(path, "it is missing", "Export the model again, with --format hookline.");
-  return { ...file, weights: toHostArrays(decodeSafetensors(bytes, path).tensors, path), from: where };
-}
-
 /** A run of an older version has no description of its model; with the model's code its weights can be used. */
 async function modelOf(runDir: string): Promise<ModelFile> {
   const file = await readModelFile(filesIn(runDir), runDir);
@@ -60,13 +49,6 @@ async function modelOf(runDir: string): Promise<ModelFile> {
     file ?? { reason: `it has no ${FORMATS.model.file}, which comes with the first checkpoint since hookline 0.2` }
   );
 }
-
-const noModel = (where: string): CheckpointError =>
-  new CheckpointError(
-    `${where}/${FORMATS.model.file}`,
-    "there is no such file",
-    "It comes with a run's first checkpoint since hookline 0.2: train the model again, or resume the run for a moment.",
-  );
 
 /** The files of a folder on a disk. */
 export function filesIn(dir: string): ReadFile {

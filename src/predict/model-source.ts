@@ -3,7 +3,8 @@ import { CheckpointError, OptionError } from "../core/errors.ts";
 import { show } from "../core/options.ts";
 import { builtinOrNone } from "../platform/builtin.ts";
 import { joinBytes } from "../checkpoint/formats/tensor.ts";
-import { type SavedModel, readExported } from "../export/saved-model.ts";
+import { readExported } from "../export/exported-folder.ts";
+import type { SavedModel } from "../export/saved-model.ts";
 import type { ReadFile } from "../export/model-file.ts";
 
 /** A path, a URL of an exported folder, or the handle of a folder with the same files. */

@@ -10,7 +10,7 @@ const BUDGETS: Readonly<Record<string, number>> = {
   "hookline/nn": 9_500,
   "hookline/optim": 6_500,
   "hookline/data": 34_500,
-  "hookline/checkpoint": 37_000,
+  "hookline/checkpoint": 41_000,
   "hookline/loggers": 60_000,
   "hookline/runs": 10_500,
   "hookline/experiment": 122_000,

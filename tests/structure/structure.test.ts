@@ -50,6 +50,9 @@ describe("size", () => {
     "nn/mlp.ts",
     "nn/metrics/",
     "export/",
+    "cli/export.ts",
+    "checkpoint/weights/choose-checkpoint.ts",
+    "trainer/saving/model-description.ts",
     "predict/",
     "engines/xla/",
   ];

@@ -19,7 +19,7 @@ export interface Value extends OnnxValue {
 
 type Attributes = OnnxNode["attributes"];
 /** In a shape: the size that follows from the others. */
-export const INFER = -1;
+const INFER = -1;
 
 export class GraphBuilder {
   readonly #nodes: OnnxNode[] = [];

@@ -4,7 +4,7 @@ import { blobHead, concat, message, string, uint } from "../../core/protobuf.ts"
 import type { Dim } from "../program.ts";
 
 /** The opset of the operators, and the version of the file format that goes with it. */
-export const OPSET = 18;
+const OPSET = 18;
 const IR_VERSION = 8;
 /** The most bytes that a protocol buffer may have. */
 const MOST_BYTES = 2 ** 31 - 1;
