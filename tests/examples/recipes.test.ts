@@ -41,3 +41,11 @@ test("imbalanced classes: with weights the rare class is found, without it is no
   expect(balanced[0]).toBeLessThan(plain[0]!);
   expect(balanced[1]).toBeGreaterThan(60);
 });
+
+test("an HTTP endpoint: one row, many rows with a gap, and a bad row", { timeout }, async () => {
+  const output = await runExample("recipes/http-endpoint.ts");
+  expect(numberIn(output, /R² on the test data: ([\d.]+)/)).toBeGreaterThan(0.7);
+  expect(numberIn(output, /^200 \{"rent":([\d.]+)\}$/m)).toBeGreaterThan(800);
+  expect(output).toMatch(/^200 \[\{"rent":[\d.]+\},\{"rent":[\d.]+\}\]$/m);
+  expect(output).toMatch(/^400 .*"column":"area"/m);
+});
