@@ -70,7 +70,7 @@ interface Told {
 beforeAll(async () => {
   installed = await installHookline();
   const [{ filename }] = JSON.parse(
-    await run(installed.package, "npm", "pack", "--json", "--pack-destination", home),
+    await run(installed.package, "npm", "pack", "--ignore-scripts", "--json", "--pack-destination", home),
   ) as [{ filename: string }];
   mkdirSync(join(home, "start"));
   // As npx does it with a package that is not there yet: into a place of its own.
