@@ -8,9 +8,9 @@ import { adam } from "hookline/optim";
 const NUMBERS = 14;
 const CATEGORIES = 6;
 
-export type Row = Record<string, number | string>;
+type Row = Record<string, number | string>;
 
-export function customers(rows: number, seed: number): Row[] {
+function customers(rows: number, seed: number): Row[] {
   const rng = new Rng(seed);
   return Array.from({ length: rows }, () => {
     const row: Row = {};

@@ -1,4 +1,5 @@
 // Raw rows through a preprocessor: checked column by column, and predictions in the target's own terms.
+import fc from "fast-check";
 import { afterEach, describe, expect, test } from "vitest";
 import type { Model } from "../core/model.ts";
 import { Preprocessor } from "../data/preprocess/preprocessor.ts";
@@ -8,6 +9,7 @@ import { initKey } from "../nn/key.ts";
 import { selectEngine } from "../engines/select.ts";
 import { testEngine } from "../testing/tiny.ts";
 import { DEFAULT_BATCH_SIZES } from "./batch-sizes.ts";
+import { InputError } from "./input-error.ts";
 import { makePredictor } from "./predictor.ts";
 import { TableCodec } from "./table-codec.ts";
 import { TensorCodec } from "./tensor-codec.ts";
@@ -141,4 +143,26 @@ test("with imputation a missing value is predicted for, and an unknown category 
   });
   const predict = await make(preprocessor.fit(train));
   expect(await predict({ age: null, plan: "gold" })).toHaveProperty("churn");
+});
+
+test("whatever a client sends is predicted for, or refused with its place", async () => {
+  const predict = await labels();
+  const cell = fc.oneof(
+    fc.jsonValue({ maxDepth: 2 }),
+    fc.constantFrom("basic", "2021-02-03", 3e38, -1e308, 31, true, null),
+  );
+  const anyRow = fc.record({ age: cell, plan: cell, active: cell, since: cell, __proto__: cell }, { requiredKeys: [] });
+  await fc.assert(
+    fc.asyncProperty(fc.array(fc.oneof(anyRow, fc.jsonValue({ maxDepth: 3 })), { maxLength: 4 }), async (rows) => {
+      const found = await predict(rows as InputRow[]).catch((error: unknown) => error);
+      if (found instanceof Error) {
+        expect(found).toBeInstanceOf(InputError);
+        expect((found as InputError).row).toBeLessThan(rows.length);
+      } else
+        for (const { probabilities } of found as { probabilities: object }[])
+          for (const value of Object.values(probabilities)) expect(value).toBeGreaterThanOrEqual(0);
+    }),
+    { numRuns: 300 },
+  );
+  expect(({} as { age?: unknown }).age).toBeUndefined();
 });
