@@ -19,7 +19,7 @@ const BUDGETS: Readonly<Record<string, number>> = {
   "hookline/native": 36_500,
   "hookline/xla": 20_000,
   "hookline/tune": 50_000,
-  "hookline/predict": 60_000,
+  "hookline/predict": 75_000,
   "hookline/testing": 81_000,
 };
 
