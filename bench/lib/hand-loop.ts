@@ -9,7 +9,7 @@ import { OptimizerSet } from "../../src/trainer/optimizers.ts";
 import { defineProblem } from "../../src/trainer/problem.ts";
 import { ControlLayout, ProgramCache } from "../../src/trainer/programs/run.ts";
 import { fusedStep } from "../../src/trainer/programs/programs.ts";
-import { RowsLayout } from "../../src/trainer/programs/rows.ts";
+import { RowsLayout } from "../../src/trainer/metrics/rows-layout.ts";
 import { sumsLayouts } from "../../src/trainer/programs/sums.ts";
 import type { Setup } from "./models.ts";
 

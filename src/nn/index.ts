@@ -40,7 +40,7 @@ export {
 export { type BceWithLogitsOptions, type BinaryFocalOptions, bceWithLogits, binaryFocal } from "./losses/binary.ts";
 export { type CrossEntropyOptions, type FocalOptions, crossEntropy, focal } from "./losses/cross-entropy.ts";
 export { type HuberOptions, huber, l1, mse } from "./losses/regression.ts";
-export { type ClassWeights, balancedWeights } from "./weights.ts";
+export { type ClassWeights, balancedWeights } from "./losses/weights.ts";
 export { type Calls, type Child, block, residual, sequential } from "./block.ts";
 export { type Conv2dOptions, type PoolOptions, type Size2d, avgPool2d, conv2d, maxPool2d } from "./conv.ts";
 export { type LinearOptions, dropout, embedding, flatten, linear } from "./basic.ts";

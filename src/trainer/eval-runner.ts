@@ -14,10 +14,10 @@ import { ActivationsView, type BufferGroups } from "./inspection/activations-vie
 import { BatchInput, ProgramCache, runProgram } from "./programs/run.ts";
 import type { DeviceState, ModelBuffers } from "./device-state.ts";
 import { BatchMetrics } from "./batch-metrics.ts";
-import { EvaluationRows } from "./evaluation-rows.ts";
+import { EvaluationRows } from "./metrics/evaluation-rows.ts";
 import { type Specs, type StepSpec, choosePlan } from "./specs.ts";
 import { evalBatch, predictBatch } from "./programs/programs.ts";
-import type { RowsLayout } from "./programs/rows.ts";
+import type { RowsLayout } from "./metrics/rows-layout.ts";
 import type { Evaluated, SumsLayout } from "./programs/sums.ts";
 import { OutputsView, readTree, Totals } from "./readings.ts";
 

@@ -20,7 +20,7 @@ import type { TrainerOptions } from "./options.ts";
 import { ProbeRunner } from "./inspection/probe-runner.ts";
 import type { Problem } from "./problem.ts";
 import { ControlLayout, fetcher, FunctionWatch } from "./programs/run.ts";
-import { RowsLayout } from "./programs/rows.ts";
+import { RowsLayout } from "./metrics/rows-layout.ts";
 import { sumsLayouts } from "./programs/sums.ts";
 import type { StepReadings } from "./readings.ts";
 import type { Saver } from "./saving/saver.ts";

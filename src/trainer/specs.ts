@@ -10,7 +10,7 @@ import type { OptimizerSet } from "./optimizers.ts";
 import type { Problem } from "./problem.ts";
 import { type ControlLayout, IndexRules } from "./programs/run.ts";
 import { paramOfSlot, type ProgramSpec } from "./programs/programs.ts";
-import type { RowsLayout } from "./programs/rows.ts";
+import type { RowsLayout } from "./metrics/rows-layout.ts";
 import type { SumsLayouts } from "./programs/sums.ts";
 import { safeText } from "../core/safe-text.ts";
 import type { HookRegistry } from "../core/registry/registry.ts";

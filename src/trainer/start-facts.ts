@@ -2,7 +2,7 @@
 // among them, since all ranks take the main one's. Functions are compared by their source: what they capture is unknown.
 import { type TypedArray, toBatch } from "../core/arrays.ts";
 import type { AnyMetric } from "../core/model.ts";
-import { isTrained } from "./metric-kinds.ts";
+import { isTrained } from "./metrics/metric-kinds.ts";
 import type { ScheduleTime } from "../core/optimizer.ts";
 import type { PreviewedLoader } from "../data/loader-set.ts";
 import { type StartFacts, hashOf } from "../distributed/exchange.ts";

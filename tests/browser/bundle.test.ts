@@ -6,8 +6,8 @@ import { bundle, ENTRIES, firstDownload } from "../support/bundle.ts";
 
 /** Bytes after minify and gzip, without jax-js: about 5 to 15 % above what it was when last measured. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  hookline: 118_000,
-  "hookline/nn": 9_500,
+  hookline: 126_000,
+  "hookline/nn": 18_000,
   "hookline/optim": 6_500,
   "hookline/data": 34_500,
   "hookline/checkpoint": 41_000,
@@ -20,7 +20,7 @@ const BUDGETS: Readonly<Record<string, number>> = {
   "hookline/xla": 20_000,
   "hookline/tune": 50_000,
   "hookline/predict": 75_000,
-  "hookline/testing": 81_000,
+  "hookline/testing": 92_000,
 };
 
 /** Config files are for Node: they bring parsers. So are the native engine and XLA. */

@@ -49,6 +49,8 @@ describe("size", () => {
     "experiment/prepared-data.ts",
     "nn/mlp.ts",
     "nn/metrics/",
+    "nn/losses/",
+    "trainer/metrics/",
     "export/",
     "cli/export.ts",
     "checkpoint/weights/choose-checkpoint.ts",

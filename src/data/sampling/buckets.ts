@@ -4,7 +4,7 @@ import { isHostArray, isTypedArray, sizeOf, type TypedArray } from "../../core/a
 import { DataError, OptionError } from "../../core/errors.ts";
 import { is, type Check } from "../../core/options.ts";
 import { permutation } from "../random.ts";
-import type { EpochPlans } from "./epoch-plans.ts";
+import type { EpochPlans } from "../indexed.ts";
 
 /** How samples of different lengths are put into batches. */
 export interface Buckets {

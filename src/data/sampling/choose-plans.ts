@@ -1,8 +1,8 @@
 // The plans of epochs that a loader's options ask for.
 import type { HostArray } from "../../core/arrays.ts";
 import { DataError, OptionError } from "../../core/errors.ts";
+import { type EpochPlans, evenPlans } from "../indexed.ts";
 import { type Buckets, bucketPlans, lengthOf } from "./buckets.ts";
-import { type EpochPlans, evenPlans } from "./epoch-plans.ts";
 import { type Sampling, samplingOrder } from "./sampling.ts";
 
 interface PlanOptions {

@@ -6,7 +6,7 @@ import { DataError, ProgramError } from "../../core/errors.ts";
 import type { Loss, Outputs, Tensor } from "../../core/model.ts";
 import { is } from "../../core/options.ts";
 import { expectSameShape, single, targetsOfLogits } from "../targets.ts";
-import { sampleWeights, weightedMean } from "../weights.ts";
+import { sampleWeights, weightedMean } from "./weights.ts";
 
 /** Options of `bceWithLogits`. */
 export interface BceWithLogitsOptions {

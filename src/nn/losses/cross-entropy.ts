@@ -12,7 +12,7 @@ import {
   isClassWeights,
   quotient,
   sampleWeights,
-} from "../weights.ts";
+} from "./weights.ts";
 
 /** Options of `crossEntropy`. */
 export interface CrossEntropyOptions {

@@ -5,7 +5,7 @@ import { component } from "../../core/component.ts";
 import type { Loss, Tensor } from "../../core/model.ts";
 import { is } from "../../core/options.ts";
 import { difference } from "../targets.ts";
-import { sampleWeights, weightedMean } from "../weights.ts";
+import { sampleWeights, weightedMean } from "./weights.ts";
 
 /** Mean squared error: the mean of (outputs − targets)². */
 export const mse = /* @__PURE__ */ component({ kind: "loss", name: "mse" }, (): Loss => meanOf("mse", np.square));

@@ -5,7 +5,7 @@ import type { Outputs, Tensor, TensorBatch } from "../../core/model.ts";
 import { is, type Check } from "../../core/options.ts";
 import { showShape } from "../layer.ts";
 import { classify, single, targetsOf } from "../targets.ts";
-import { sampleWeights } from "../weights.ts";
+import { sampleWeights } from "../losses/weights.ts";
 
 /** Options of metrics over decisions. */
 export interface DecisionOptions {
@@ -43,7 +43,7 @@ export const roomFor = ({ names, classes = ROOM }: ClassOptions): number => name
 export type Reading = "logit" | "classes" | "labels";
 
 /** Outputs and targets of the same shape are one logit each; otherwise the last dimension of the outputs is the class. */
-export function readingOf(outputs: Tensor, targets: Tensor): Reading {
+function readingOf(outputs: Tensor, targets: Tensor): Reading {
   if (showShape(outputs) !== showShape(targets))
     return outputs.shape.at(-1) === 1 && outputs.ndim === targets.ndim + 1 ? "logit" : "classes";
   return outputs.ndim > 1 && outputs.shape.at(-1)! > 1 ? "labels" : "logit";

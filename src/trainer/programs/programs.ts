@@ -10,7 +10,7 @@ import { refAll, type Problem } from "../problem.ts";
 import type { ControlLayout, IndexRules } from "./run.ts";
 import { gradWithAux } from "./grad-with-aux.ts";
 import { PointCollector, pointNames, type ProbeGroups } from "./probes.ts";
-import type { RowsLayout } from "./rows.ts";
+import type { RowsLayout } from "../metrics/rows-layout.ts";
 import type { SumsLayout, SumsLayouts } from "./sums.ts";
 
 /** One optimizer's share of an update: its rule and the parameters of each of its groups. */

@@ -3,7 +3,7 @@ import { numpy as np } from "@jax-js/jax";
 import { type HostArray, sizeOf } from "../../core/arrays.ts";
 import { ProgramError } from "../../core/errors.ts";
 import type { AnyMetric, ArrayMetric, Figure, Metric, Outputs, Tensor, TensorBatch } from "../../core/model.ts";
-import { isArrayMetric, isRowMetric, namedValues, tensorsIn, updateOf } from "../metric-kinds.ts";
+import { isArrayMetric, isRowMetric, namedValues, tensorsIn, updateOf } from "../metrics/metric-kinds.ts";
 import { show } from "../../core/options.ts";
 
 /** Room for the scalars of one metric. Their names are known only once the program is traced, the size must be before. */

@@ -13,7 +13,7 @@ export function matrixText(matrix: ConfusionCounts): string {
 }
 
 /** Whole numbers as they are, weighted counts with one decimal. */
-export const countText = (count: number): string => (Number.isInteger(count) ? String(count) : count.toFixed(1));
+const countText = (count: number): string => (Number.isInteger(count) ? String(count) : count.toFixed(1));
 
 const shortName = (name: string): string => {
   const line = safeLine(name);

@@ -1,9 +1,9 @@
 // Weights of samples and of classes: how losses and metrics find them, and what a batch weighs with them.
 import { numpy as np } from "@jax-js/jax";
-import { DataError, ProgramError } from "../core/errors.ts";
-import type { Tensor, TensorBatch } from "../core/model.ts";
-import { is } from "../core/options.ts";
-import { showShape } from "./layer.ts";
+import { DataError, ProgramError } from "../../core/errors.ts";
+import type { Tensor, TensorBatch } from "../../core/model.ts";
+import { is } from "../../core/options.ts";
+import { showShape } from "../layer.ts";
 
 /** Weights of the classes, in their order; `"balanced"`: samples ÷ (classes × samples of the class) in the training data. */
 export type ClassWeights = readonly number[] | "balanced";

@@ -1,15 +1,15 @@
 // Metrics whose sums are arrays, that have several values, or that keep the rows of an evaluation.
 import { numpy as np } from "@jax-js/jax";
 import { describe, expect, it } from "vitest";
-import { memoryStore } from "../checkpoint/stores/memory-store.ts";
-import type { ArrayMetric, RowMetric, Tensor } from "../core/model.ts";
-import { DataLoader } from "../data/data-loader.ts";
-import { earlyStopping } from "../hooks/early-stopping/early-stopping.ts";
-import { linear } from "../nn/basic.ts";
-import { crossEntropy } from "../nn/losses/cross-entropy.ts";
-import { f1 } from "../nn/metrics/class-scores.ts";
-import { rocAuc } from "../nn/metrics/ranking.ts";
-import { tinyData, tinyTrainer, type TinyOptions } from "../testing/tiny.ts";
+import { memoryStore } from "../../checkpoint/stores/memory-store.ts";
+import type { ArrayMetric, RowMetric, Tensor } from "../../core/model.ts";
+import { DataLoader } from "../../data/data-loader.ts";
+import { earlyStopping } from "../../hooks/early-stopping/early-stopping.ts";
+import { linear } from "../../nn/basic.ts";
+import { crossEntropy } from "../../nn/losses/cross-entropy.ts";
+import { f1 } from "../../nn/metrics/class-scores.ts";
+import { rocAuc } from "../../nn/metrics/ranking.ts";
+import { tinyData, tinyTrainer, type TinyOptions } from "../../testing/tiny.ts";
 
 const labelled = (rows: number) => ({
   x: tinyData(rows).x,

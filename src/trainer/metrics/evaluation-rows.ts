@@ -1,14 +1,14 @@
 // The rows that metrics such as ROC AUC keep until an evaluation ends, and their values: on the host, since an evaluation
 // may have any number of rows, and in a process group from all ranks, in the order of the ranks.
-import { type HostArray, sizeOf, type TypedArray } from "../core/arrays.ts";
-import { DataError } from "../core/errors.ts";
-import { all, chain } from "../core/maybe.ts";
-import type { HostTensors, MaybePromise, RowMetric } from "../core/model.ts";
-import { allocateLike } from "../data/indexed.ts";
-import type { Strategy } from "../distributed/strategy.ts";
-import type { Buffer, Engine } from "../engines/engine.ts";
+import { type HostArray, sizeOf, type TypedArray } from "../../core/arrays.ts";
+import { DataError } from "../../core/errors.ts";
+import { all, chain } from "../../core/maybe.ts";
+import type { HostTensors, MaybePromise, RowMetric } from "../../core/model.ts";
+import { allocateLike } from "../../data/indexed.ts";
+import type { Strategy } from "../../distributed/strategy.ts";
+import type { Buffer, Engine } from "../../engines/engine.ts";
 import { namedValues } from "./metric-kinds.ts";
-import type { RowsLayout } from "./programs/rows.ts";
+import type { RowsLayout } from "./rows-layout.ts";
 
 /** Numbers in one exchange with other ranks: some megabytes, as in a joint step. */
 const BUCKET = 2 ** 18;

@@ -1,9 +1,17 @@
 // The kinds of metric that a trainer takes, and what they have in common.
-import { ProgramError } from "../core/errors.ts";
-import { messageOf } from "../core/maybe.ts";
-import type { AnyMetric, ArrayMetric, MetricValues, Outputs, RowMetric, Tensor, TensorBatch } from "../core/model.ts";
-import { show } from "../core/options.ts";
-import { refAll } from "./problem.ts";
+import { ProgramError } from "../../core/errors.ts";
+import { messageOf } from "../../core/maybe.ts";
+import type {
+  AnyMetric,
+  ArrayMetric,
+  MetricValues,
+  Outputs,
+  RowMetric,
+  Tensor,
+  TensorBatch,
+} from "../../core/model.ts";
+import { show } from "../../core/options.ts";
+import { refAll } from "../problem.ts";
 
 export const isRowMetric = (metric: AnyMetric): metric is RowMetric => "maxRows" in metric;
 

@@ -2,7 +2,7 @@
 import { ProgramError } from "../../core/errors.ts";
 import type { AnyMetric, Outputs, RowMetric, TensorBatch, Tensors } from "../../core/model.ts";
 import { show } from "../../core/options.ts";
-import { isRowMetric, tensorsIn, updateOf } from "../metric-kinds.ts";
+import { isRowMetric, tensorsIn, updateOf } from "./metric-kinds.ts";
 
 export class RowsLayout {
   readonly metrics: readonly (readonly [string, RowMetric])[];
