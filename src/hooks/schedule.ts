@@ -25,15 +25,6 @@ function makeSchedule(cadence: Cadence, hook: Hook): Hook {
   return wrapHook(hook, (method) => method, { every: [...own, cadence] });
 }
 
-/** The properties of the hook and of its classes. */
-function propertyNames(hook: object): Set<string> {
-  const found = new Set<string>();
-  for (let at: object | null = hook; at && at !== Object.prototype; at = Object.getPrototypeOf(at) as object | null) {
-    for (const key of Object.getOwnPropertyNames(at)) if (key !== "constructor") found.add(key);
-  }
-  return found;
-}
-
 /**
  * The same hook, with `around` applied to each of its event methods and with other `settings`. Everything else is read
  * from the hook and written to it, and methods are bound to it, so that a class instance keeps its `this` and its private
@@ -44,20 +35,15 @@ export function wrapHook(
   around: (method: (ctx: never) => unknown, event: string) => (ctx: never) => unknown,
   settings: Partial<Hook> = {},
 ): Hook {
-  const inner = hook as unknown as Readonly<Record<string, unknown>>;
-  const own = new Map<string | symbol, unknown>(Object.entries(settings));
-  for (const key of propertyNames(hook)) {
-    const method = inner[key];
-    if (typeof method !== "function" || !/^on[A-Z]/.test(key)) continue;
-    const bound = method.bind(hook) as (ctx: never) => unknown;
-    own.set(key, around(bound, key[2]!.toLowerCase() + key.slice(3)));
-  }
   // Around an empty object, since a proxy must show the fields of a frozen hook as they are.
   return new Proxy(Object.create(hook) as Hook, {
     get(_, key) {
-      if (own.has(key)) return own.get(key);
+      if (Object.hasOwn(settings, key)) return settings[key as keyof Hook];
       const value: unknown = Reflect.get(hook, key);
-      return typeof value === "function" ? (value.bind(hook) as unknown) : value;
+      if (typeof value !== "function") return value;
+      const bound = value.bind(hook) as (ctx: never) => unknown;
+      const [, first, rest] = /^on([A-Z])(.*)/.exec(String(key)) ?? [];
+      return first === undefined ? bound : around(bound, first.toLowerCase() + rest);
     },
     set: (_, key, value) => Reflect.set(hook, key, value),
   });

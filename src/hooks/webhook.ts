@@ -1,7 +1,7 @@
 // webhook: sends notices about the run to a web service such as Slack, in the background.
 import type { ContextOf } from "../core/context.ts";
 import { OptionError } from "../core/errors.ts";
-import { type CustomEvents, levelOf } from "../core/events.ts";
+import { type CustomEvents, levelOf, methodOf } from "../core/events.ts";
 import type { Hook } from "../core/hook.ts";
 import { directionOf, monitorValue, unknownMonitor, nearest } from "../core/names.ts";
 import { component } from "../core/component.ts";
@@ -127,7 +127,7 @@ function makeWebhook(options: WebhookOptions): Hook {
 
   const own = on.filter((event): event is keyof CustomEvents & string => !isKnown(event));
   const tellOwn = own.map((event) => [
-    methodName(event),
+    methodOf(event),
     (ctx: AnyContext & { readonly payload: unknown }) => tell(event, ctx, { payload: ctx.payload }),
   ]);
 
@@ -184,8 +184,6 @@ const isBetter = (value: number, best: number | undefined, mode: "min" | "max"):
   !Number.isNaN(value) && (best === undefined || (mode === "min" ? value < best : value > best));
 
 const isKnown = (event: string): boolean => event === "bestModel" || (EVENTS as readonly string[]).includes(event);
-
-const methodName = (event: string): string => `on${event[0]!.toUpperCase()}${event.slice(1)}`;
 
 function checkEvents(on: readonly string[]): void {
   for (const event of on) {

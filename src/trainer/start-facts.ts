@@ -8,53 +8,17 @@ import type { PreviewedLoader } from "../data/loader-set.ts";
 import { type StartFacts, hashOf } from "../distributed/exchange.ts";
 import type { DeviceState } from "./device-state.ts";
 import type { OptimizerSet } from "./optimizers.ts";
-import type { FitOptions, TrainerOptions } from "./options.ts";
+import { type FitOptions, TRAINER_CHECKS, type TrainerOptions } from "./options.ts";
 import { numberToJson } from "../runs/exact-json.ts";
 
-/** How ranks compare an option: as a value, in a way of its own (below), or not, since it may differ from rank to rank. */
-const COMPARED = {
-  seed: "value",
-  epochs: "value",
-  steps: "value",
-  maxSamples: "value",
-  maxTokens: "value",
-  maxTime: "value",
-  minEpochs: "value",
-  minSteps: "value",
-  accumulate: "value",
-  clipNorm: "value",
-  clipValue: "value",
-  limitBatches: "value",
-  lossWeights: "value",
-  mix: "value",
-  evalEvery: "value",
-  evalAtStart: "value",
-  maxRollbacks: "value",
-  loss: "value",
-  inputs: "value",
-  weigh: "value",
-  model: "own way",
-  optimizer: "own way",
-  schedule: "own way",
-  metrics: "own way",
-  train: "own way",
-  eval: "own way",
-  engine: "own way",
-  tokens: "may differ",
-  logEvery: "may differ",
-  strategy: "may differ",
-  runDir: "may differ",
-  store: "may differ",
-  save: "may differ",
-  hooks: "may differ",
-  shared: "may differ",
-  experiment: "may differ",
-  signals: "may differ",
-  signalGrace: "may differ",
-  yieldEvery: "may differ",
-  closeTimeout: "may differ",
-  warn: "may differ",
-} as const satisfies Record<keyof TrainerOptions, "value" | "own way" | "may differ">;
+/** Compared in a way of their own (below). */
+const OWN_WAY = ["model", "optimizer", "schedule", "metrics", "train", "eval", "engine"] as const;
+/** May differ from rank to rank. All other options are compared as values. */
+const MAY_DIFFER = [
+  ...(["tokens", "logEvery", "strategy", "runDir", "store", "save", "hooks", "shared", "experiment"] as const),
+  ...(["signals", "signalGrace", "yieldEvery", "closeTimeout", "warn"] as const),
+];
+const NO_VALUES: ReadonlySet<string> = new Set<keyof TrainerOptions>([...OWN_WAY, ...MAY_DIFFER]);
 
 /** What an option is where it is left out. */
 const DEFAULTS: Partial<TrainerOptions> = {
@@ -122,7 +86,7 @@ export async function loaderFacts(loaders: readonly NamedLoader[], seed: number,
 
 function optionFacts(options: TrainerOptions): StartFacts {
   const given: Record<string, unknown> = { ...DEFAULTS, ...options };
-  const names = (Object.keys(COMPARED) as (keyof TrainerOptions)[]).filter((name) => COMPARED[name] === "value");
+  const names = Object.keys(TRAINER_CHECKS).filter((name) => !NO_VALUES.has(name));
   return Object.fromEntries(
     names.flatMap((name) => (given[name] === undefined ? [] : [[`\`${name}\``, valueText(given[name])]])),
   );
