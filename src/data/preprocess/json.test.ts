@@ -60,6 +60,33 @@ describe("round trip", () => {
     expect(other.fit(table.slice(1)).fingerprint).not.toBe(other.fit(table).fingerprint);
   });
 
+  test("rows are transformed alike alone, in small parts and by a copy", () => {
+    const whole = preprocessor.transform(table);
+    const copy = copyOf(preprocessor);
+    for (const size of [1, 7, 64]) {
+      for (let from = 0; from < rows; from += size) {
+        const part = copy.transform(table.slice(from, from + size));
+        for (const [name, { data, shape }] of Object.entries(part)) {
+          const width = shape[1] ?? 1;
+          expect(data).toEqual(whole[name]!.data.subarray(from * width, from * width + data.length));
+        }
+      }
+    }
+  });
+
+  test("nothing is learnt from rows that are not given: names of other rows are in the same dictionary", () => {
+    const half = table.slice(0, 100);
+    const alone = Table.fromRows(
+      Array.from({ length: 100 }, (_, i) => half.row(i)),
+      half.schema,
+    );
+    const plan = new Preprocessor({ columns: "auto", target: "price" });
+    const { fingerprint } = plan.fit(half);
+    expect(plan.fit(alone).fingerprint).toBe(fingerprint);
+    const only = table.take(Uint32Array.from({ length: rows }, (_, i) => i).filter((i) => table.row(i).plan === "a"));
+    expect(new Preprocessor({ columns: { plan: "oneHot" } }).fit(only).featureNames).toEqual(["plan=a"]);
+  });
+
   test("vocabularies too", () => {
     const words = new Preprocessor({ columns: { note: vocabulary({ length: 3 }) } }).fit(table);
     expect(copyOf(words).transform(table)).toEqual(words.transform(table));
