@@ -6,7 +6,7 @@ import type { Tensor } from "../../src/core/model.ts";
 import { freeAll, leaves, type Buffer, type Engine, type OnEngine, type Tree } from "../../src/engines/engine.ts";
 import { JaxEngine } from "../../src/engines/jax/jax-engine.ts";
 import { NativeEngine } from "../../src/engines/native/native-engine.ts";
-import { selectEngine } from "../../src/engines/select.ts";
+import { XlaEngine } from "../../src/engines/xla/xla-engine.ts";
 import { testEngine } from "../../src/testing/tiny.ts";
 
 export interface Result {
@@ -16,6 +16,9 @@ export interface Result {
 }
 
 type Hosts = Tree<HostArray>;
+
+/** Of the engine "xla". */
+const PRECISION = process.env.HOOKLINE_TEST_PRECISION === "bf16" ? "bf16" : "float32";
 
 const isHost = (host: Hosts): host is HostArray => ArrayBuffer.isView((host as HostArray).data);
 
@@ -35,8 +38,7 @@ export class BothEngines {
   }
 
   static async create(): Promise<BothEngines> {
-    const name = testEngine() === "xla" ? "xla" : "native";
-    const other = name === "native" ? new NativeEngine({ threads: 2 }) : await selectEngine(name);
+    const other = testEngine() === "xla" ? new XlaEngine({ precision: PRECISION }) : new NativeEngine({ threads: 2 });
     return new BothEngines(await JaxEngine.create("wasm"), other);
   }
 
@@ -44,7 +46,7 @@ export class BothEngines {
   async differences(
     fn: (...args: never[]) => Tree<Tensor>,
     args: readonly Hosts[],
-    relative = 1e-5,
+    relative = PRECISION === "bf16" ? 2e-2 : 1e-5,
   ): Promise<string[]> {
     const program = fn as (...args: Tree<Tensor>[]) => Tree<Tensor>;
     return differences(await run(this.other, program, args), eagerly(program, args), relative);

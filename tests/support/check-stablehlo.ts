@@ -22,6 +22,7 @@ function fail(text: string, why: string): never {
 }
 
 function type(text: string): Type {
+  if (text === "tensor<0xui8>") return { shape: [0], element: "ui8" };
   const inside = /^tensor<(.*)>$/.exec(text)?.[1] ?? fail(text, "no tensor");
   const parts = inside.split("x");
   const element = parts.pop()!;
@@ -145,6 +146,14 @@ const RULES: Readonly<Record<string, Rule>> = {
     const sizes = list(text, "slice_sizes");
     const collapsed = list(text, "collapsed_slice_dims");
     return [...operands[1]!.shape.slice(0, -1), ...sizes.filter((_, i) => !collapsed.includes(i))];
+  },
+  /** Of cuDNN: [batch, tokens, heads, features] in, heads before tokens out. */
+  custom_call({ text, operands }) {
+    if (!/@__cudnn\$fmhaSoftmax(Backward)?\(/.test(text)) fail(text, "unknown function");
+    const shapes = operands.filter(({ shape }) => shape.length === 4).map(({ shape }) => shape);
+    if (!shapes.every((shape) => same(shape, shapes[0]!))) fail(text, "operands of other shapes");
+    const [batch, tokens, heads, features] = shapes[0]!;
+    return [batch!, heads!, tokens!, features!];
   },
   scatter: likeFirst,
   sort: likeFirst,

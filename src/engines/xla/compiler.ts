@@ -41,6 +41,7 @@ export interface Cut {
 export interface CompilerOptions {
   readonly precision: Precision;
   readonly flags: XlaFlags;
+  readonly cudnnAttention: boolean;
 }
 
 export class Compiler {
@@ -86,8 +87,7 @@ export class Compiler {
   async #compiled(graph: Graph, unflatten: Compiled["unflatten"], given: readonly number[]): Promise<Compiled> {
     const outputs = graph.outputs.map(({ node, view }): Aval => ({ shape: view.shape, dtype: node.dtype }));
     const donated = pairs(graph, outputs, given);
-    const module = writeModule(graph, { precision: this.#options.precision, donated });
-    const program = await this.#client.compile(module.text, this.#options.flags);
+    const { module, program } = await this.#written(graph, donated);
     if (this.#isClosed) {
       program.destroy();
       throw new EngineError(`Engine "xla": it was closed while a program was compiled.`);
@@ -96,6 +96,19 @@ export class Compiler {
     const compiled = { program, outputs, tables, donated: [...donated.keys()], unflatten };
     this.#programs.add(compiled);
     return compiled;
+  }
+
+  /** A cuDNN that cannot compute the attention of a program leaves it to XLA. */
+  async #written(graph: Graph, donated: ReadonlyMap<number, number>) {
+    const { precision, cudnnAttention, flags } = this.#options;
+    const module = writeModule(graph, { precision, cudnnAttention, donated });
+    try {
+      return { module, program: await this.#client.compile(module.text, flags) };
+    } catch (error) {
+      if (module.fusedAttentions === 0) throw error;
+      const plain = writeModule(graph, { precision, donated });
+      return { module: plain, program: await this.#client.compile(plain.text, flags) };
+    }
   }
 
   #release({ program, tables }: Compiled): void {

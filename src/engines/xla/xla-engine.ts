@@ -28,7 +28,7 @@ import { putNumbers, readNumbers } from "./transfer.ts";
 export interface XlaOptions {
   /** The numbers that products compute with (default "float32"); "bf16" keeps parameters and the optimizer in float32. */
   readonly precision?: Precision;
-  /** The same bits in every run (default true). Without it, XLA may choose faster kernels that add in any order. */
+  /** The same bits in every run (default true). Without it, XLA tries kernels and takes the fastest, and cuDNN computes attention in bf16. */
   readonly deterministic?: boolean;
 }
 
@@ -84,7 +84,9 @@ export class XlaEngine implements Engine {
     this.#client = new PjrtClient(new PjrtApi(koffi, plugin.path), plugin.options);
     const isGpu = /cuda|rocm|gpu/i.test(this.#client.platform);
     const flags: XlaFlags = isGpu && deterministic ? { xla_gpu_deterministic_ops: true } : {};
-    this.#compiler = new Compiler(this.#client, { precision, flags });
+    // With deterministic kernels asked for, XLA 0.11 ends the process while it compiles some of cuDNN's attentions.
+    const cudnnAttention = !deterministic && /cuda/i.test(this.#client.platform);
+    this.#compiler = new Compiler(this.#client, { precision, flags, cudnnAttention });
   }
 
   /** Such as "NVIDIA H200". */

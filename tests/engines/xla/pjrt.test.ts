@@ -98,6 +98,10 @@ describe.skipIf(!plugin)("on the test plugin (needs a C compiler and koffi)", ()
     engine.free(await program(argument));
     fail("LoadedExecutable_Execute", 8, "Out of memory while trying to allocate 99 bytes");
     expect(() => program(argument)).toThrow(PjrtError);
+    fail("LoadedExecutable_Execute", 8, "Out of memory while trying to allocate 99 bytes");
+    expect(() => program(argument)).toThrow(
+      /too little memory. Use smaller batches .* XLA says: Out of memory while trying to allocate 99 bytes/,
+    );
     fail("Event_Await", 8, "Out of memory");
     expect(() => engine.read(argument)).toThrow("Out of memory");
     fail("Client_BufferFromHostBuffer", 8, "Out of memory");

@@ -1,11 +1,12 @@
 // What the xla engine writes for each primitive of jax-js, as text: compared with the last time, and read by a checker that
 // knows shapes and types. That the numbers are right is tested where XLA is (native-primitives.test.ts on the engine "xla").
-import { init, lax, numpy as np, random, grad, type Array as JaxArray } from "@jax-js/jax";
+import { init, lax, nn, numpy as np, random, grad, type Array as JaxArray } from "@jax-js/jax";
 import { beforeAll, describe, expect, it, test } from "vitest";
 import { lower } from "../../../src/engines/lower/lower.ts";
 import { PRIMITIVES, WHOLE_CONVOLUTIONS } from "../../../src/engines/lower/primitives.ts";
 import { trace, type Aval } from "../../../src/engines/lower/trace.ts";
 import { writeModule, type HloOptions } from "../../../src/engines/xla/hlo/module.ts";
+import { initKey, keyStream, multiHeadAttention, type AttentionOptions } from "../../../src/nn/index.ts";
 import { checkStableHlo } from "../../support/check-stablehlo.ts";
 
 beforeAll(async () => void (await init("wasm")));
@@ -149,6 +150,38 @@ it("takes large tables as arguments and writes small ones", () => {
   expect(module(3).tables).toEqual([]);
   expect(module(300).tables.map(({ shape }) => shape)).toEqual([[300]]);
   for (const length of [3, 300]) checkStableHlo(module(length).text);
+});
+
+describe("attention by cuDNN", () => {
+  const [batch, tokens, features] = [2, 64, 32];
+  const layer = (options: AttentionOptions) => {
+    const model = multiHeadAttention(features, 2, options);
+    const params = Object.fromEntries(
+      Object.entries(model.init(initKey(0))).map(([name, { shape }]) => [name, { shape, dtype: "float32" as const }]),
+    );
+    const step = (p: Record<string, JaxArray>, input: JaxArray, key: JaxArray): JaxArray[] => {
+      const context = { train: true, state: {}, key: keyStream(key), loader: "train" };
+      const loss = (q: Record<string, JaxArray>): JaxArray =>
+        np.square(model.apply(q, input.ref, context) as JaxArray).sum();
+      return Object.values((grad(loss as never) as unknown as typeof loss)(p as never));
+    };
+    const traced = trace(step as never, [params, f32(batch, tokens, features), u32(2)]);
+    return writeModule(lower(traced, WHOLE_CONVOLUTIONS), { precision: "bf16", cudnnAttention: true });
+  };
+
+  it.each([true, false])("replaces products and softmax, forward and backward; causal: %s", (causal) => {
+    const { text, fusedAttentions } = layer({ causal });
+    expect(fusedAttentions).toBe(1);
+    expect(checkStableHlo(text).custom_call).toBe(2);
+    expect(text).toContain(causal ? "CAUSAL" : "NO_MASK");
+    expect(text.match(/.*custom_call.*/g)!.join("\n")).toMatchSnapshot();
+  });
+
+  it("leaves attention with dropout to XLA, and attention of other programs than in bf16", () => {
+    expect(layer({ causal: true, dropout: 0.1 }).fusedAttentions).toBe(0);
+    const traced = trace(((a: JaxArray) => nn.softmax(a, -1)) as Fn, [x]);
+    expect(writeModule(lower(traced), { cudnnAttention: true }).fusedAttentions).toBe(0);
+  });
 });
 
 describe("bf16", () => {

@@ -1,7 +1,9 @@
 // From the graph to a module of StableHLO: every node becomes operations, its arguments become views of their values.
 import { sizeOf, type TypedArray } from "../../../core/arrays.ts";
+import { findAttention, type Attention, type AttentionResult } from "../../lower/attention.ts";
 import type { Arg, DType, Graph, Node, ReduceOp } from "../../lower/graph.ts";
 import { moveAll, whole } from "../../lower/view.ts";
+import { attentionBackward, attentionForward, suitsCudnn } from "./cudnn-attention.ts";
 import { assemble, gather, scatter, sort } from "./indexing.ts";
 import { MAPS } from "./maps.ts";
 import { beforeProducts, mapType, type Precision } from "./precision.ts";
@@ -22,10 +24,14 @@ export interface Table {
 export interface HloModule {
   readonly text: string;
   readonly tables: readonly Table[];
+  /** How many attentions cuDNN computes. */
+  readonly fusedAttentions: number;
 }
 
 export interface HloOptions {
   readonly precision?: Precision;
+  /** Attention by cuDNN's kernels, in bfloat16. */
+  readonly cudnnAttention?: boolean;
   /** Inputs whose memory an output takes over: the number of the output by that of the input. */
   readonly donated?: ReadonlyMap<number, number>;
 }
@@ -36,8 +42,9 @@ const INLINE_NUMBERS = 256;
 const COMBINE: Readonly<Record<ReduceOp, Combine>> = { add: "add", mul: "multiply", min: "minimum", max: "maximum" };
 const COMBINE_BOOLS: Readonly<Record<ReduceOp, Combine>> = { add: "or", mul: "and", min: "and", max: "or" };
 
-export function writeModule(graph: Graph, { precision = "float32", donated = new Map() }: HloOptions = {}): HloModule {
-  return new ModuleWriter(graph, precision).write(donated);
+export function writeModule(graph: Graph, options: HloOptions = {}): HloModule {
+  const { precision = "float32", cudnnAttention = false, donated = new Map() } = options;
+  return new ModuleWriter(graph, precision, cudnnAttention).write(donated);
 }
 
 class ModuleWriter {
@@ -49,15 +56,20 @@ class ModuleWriter {
   /** What is kept in bfloat16 if it is a product or a row of a table. */
   readonly #low: ReadonlySet<Node>;
 
-  constructor(graph: Graph, precision: Precision) {
+  /** What computes a node instead of its own operations. */
+  readonly #instead = new Map<Node, () => Value>();
+  #fusedAttentions = 0;
+
+  constructor(graph: Graph, precision: Precision, cudnnAttention: boolean) {
     this.#graph = graph;
     this.#isMixed = precision === "bf16";
     this.#low = this.#isMixed ? beforeProducts(graph) : new Set<Node>();
+    if (this.#isMixed && cudnnAttention) for (const one of findAttention(graph)) if (suitsCudnn(one)) this.#fuse(one);
   }
 
   write(donated: ReadonlyMap<number, number>): HloModule {
     for (const node of this.#graph.nodes) {
-      if (node.op !== "literal") this.#values.set(node, this.#lower(node));
+      if (node.op !== "literal") this.#values.set(node, this.#instead.get(node)?.() ?? this.#lower(node));
     }
     const outputs = this.#graph.outputs.map((arg) => this.#typed(arg, HLO_TYPES[arg.node.dtype]));
     const given = this.#graph.inputs.map(({ shape, dtype }, i) => {
@@ -70,7 +82,22 @@ class ModuleWriter {
     const body = this.#writer.lines.map((line) => `    ${line.replaceAll("\n", "\n    ")}\n`).join("");
     const end = `    return ${outputs.map(({ name }) => name).join(", ")}${outputs.length === 0 ? "" : ` : ${types}`}\n`;
     const text = `module @hookline {\n  func.func public @main(${[...given, ...tables].join(", ")}) -> (${types}) {\n${body}${end}  }\n}\n`;
-    return { text, tables: this.#tables };
+    return { text, tables: this.#tables, fusedAttentions: this.#fusedAttentions };
+  }
+
+  /** The products of an attention become results of two calls; nothing then uses what lies between, and XLA drops it. */
+  #fuse({ q, k, v, isCausal, out, backward }: Attention): void {
+    this.#fusedAttentions++;
+    const low = (arg: Arg): Value => this.#typed(arg, "bf16");
+    const operands = (): { q: Value; k: Value; v: Value } => ({ q: low(q), k: low(k), v: low(v) });
+    const forward = () => attentionForward(this.#writer, operands(), isCausal);
+    const put = ({ node, order }: AttentionResult, value: () => Value): void =>
+      void this.#instead.set(node, () => this.#writer.transpose(value(), order));
+    put(out, () => forward().out);
+    if (!backward) return;
+    // The writer writes a call once, however often it is asked for it.
+    const gradients = () => attentionBackward(this.#writer, operands(), forward(), low(backward.outGradient), isCausal);
+    for (const [i, result] of [backward.q, backward.k, backward.v].entries()) put(result, () => gradients()[i]!);
   }
 
   #lower(node: Node): Value {

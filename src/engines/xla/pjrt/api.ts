@@ -40,7 +40,9 @@ const HEAD_BYTES = 40;
 /** Executable_DeserializeAndLoad took its options then; older plugins have other structs. */
 const OLDEST_MINOR = 54;
 
-export const RESOURCE_EXHAUSTED = 8;
+const RESOURCE_EXHAUSTED = 8;
+const OUT_OF_MEMORY =
+  "the device has too little memory. Use smaller batches (accumulate gradients over several), or a smaller model. XLA says: ";
 
 /** What a plugin reported, in its own words. */
 export class PjrtError extends EngineError {
@@ -145,7 +147,8 @@ export class PjrtApi {
     this.raw("Error_GetCode")(code.address);
     const number = Number(code.get(1) & 0xffffffffn);
     this.raw("Error_Destroy")(this.struct(address).address);
-    throw new PjrtError(`Engine "xla": ${text} (PJRT_${name}, code ${number})`, number);
+    const advice = number === RESOURCE_EXHAUSTED ? OUT_OF_MEMORY : "";
+    throw new PjrtError(`Engine "xla": ${advice}${text} (PJRT_${name}, code ${number})`, number);
   }
 
   /** Waits until it has happened, and throws if that failed. */
