@@ -452,6 +452,13 @@ describe("a table", () => {
     const evaluated = await installed.hookline(dir, "eval", "runs/churn", "--json");
     const { results } = JSON.parse(evaluated.stdout) as { results: object };
     expect(results).toEqual(resultsOf(join(dir, "runs/churn")).models.model!.results);
+    expect(Object.keys(results).sort()).toEqual(
+      ["accuracy", "f1", "f1/no", "f1/yes", "loss", "rocAuc"].map((name) => `test/${name}`),
+    );
+    const drawn = await installed.hookline(dir, "eval", "runs/churn");
+    expect(drawn.stdout).toMatch(
+      /\ntest\/confusionMatrix\n +predicted\nactual +no +yes\nno +\d+ +\d+\nyes +\d+ +\d+\n$/,
+    );
     const file = join(dir, "customers.csv");
     writeFileSync(file, readFileSync(file, "utf8").replaceAll(",basic,", ",free,"));
     for (const args of [

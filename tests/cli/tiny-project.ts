@@ -66,8 +66,9 @@ preprocess:
   columns: { "*": auto, plan: { use: oneHot, minCount: 2 } }
   target: churn
 model: { use: mlp, hidden: [8] }
-loss: crossEntropy
-metrics: [accuracy]
+loader: { batchSize: 16, sampling: { stratified: y } }
+loss: { use: crossEntropy, classWeights: balanced }
+metrics: [accuracy, rocAuc, { use: f1, perClass: true }, confusionMatrix]
 optimizer: { use: adam, lr: 0.05 }
 epochs: 2
 hooks:
