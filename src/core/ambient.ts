@@ -6,6 +6,7 @@
 
 /* oxlint-disable typescript/no-empty-interface, typescript/no-empty-object-type -- what they hold is the platform's */
 declare global {
+  interface AbortController {}
   interface AbortSignal {}
   interface Blob {}
   interface Response {}

@@ -81,7 +81,7 @@ test.each(Object.entries(ENTRIES))("%s brings the names that its declarations ne
   expect(importsOf(barrel).map(({ from }) => from)).toContain("src/core/ambient.ts");
 });
 
-test("a browser's worker holds no native, MPI or BullMQ code, and stays within its budget", async () => {
+test("a browser's worker holds no native, XLA, MPI or BullMQ code, and stays within its budget", async () => {
   const all = `${PROGRAM}result.then(postMessage);`;
   const dir = installed.project({ "all.ts": all, "trainer.ts": all.replaceAll(/^export \* as .*$/gm, "") });
   const { metafile } = await build({
@@ -99,7 +99,9 @@ test("a browser's worker holds no native, MPI or BullMQ code, and stays within i
   });
   const outputs = Object.values(metafile.outputs);
   const held = outputs.flatMap(({ inputs }) => Object.keys(inputs).filter((file) => inputs[file]!.bytesInOutput > 100));
-  expect(held.filter((file) => /native-engine|distributed\/mpi|libmpi|bullmq\/(?!.*\.ts)/.test(file))).toEqual([]);
+  expect(
+    held.filter((file) => /native-engine|xla-engine|distributed\/mpi|libmpi|bullmq\/(?!.*\.ts)/.test(file)),
+  ).toEqual([]);
   // In one file, as Vite's workers are unless `worker.format` is "es". jax-js is half of it.
   const trainer = outputs.find(({ entryPoint }) => entryPoint?.endsWith("trainer.ts"))!;
   expect(trainer.bytes, `${trainer.bytes} bytes`).toBeLessThan(670_000);
