@@ -5,7 +5,8 @@ import type { LoadedStateDict, LoadStateDictOptions } from "../checkpoint/format
 import { Limits, batchesAllowed } from "../core/loop/counters.ts";
 import { boundaryRule, type Cadence } from "../core/cadence.ts";
 import type { ContextOf } from "../core/context.ts";
-import { type Disposer, HookRegistry, type OnArguments, addFunction } from "../core/registry/registry.ts";
+import { type OnArguments, addFunction } from "../core/registry/on.ts";
+import { type Disposer, HookRegistry } from "../core/registry/registry.ts";
 import { ContextError } from "../core/errors.ts";
 import { evaluateOnce } from "../core/loop/evaluate.ts";
 import type { CustomEvents, EventName } from "../core/events.ts";

@@ -6,7 +6,7 @@ import { promisify } from "node:util";
 import { beforeAll, describe, expect, test } from "vitest";
 import manifest from "../../package.json" with { type: "json" };
 import { EVENTS } from "../../src/core/events.ts";
-import { VERSION } from "../../src/core/version.ts";
+import { VERSION } from "../../src/platform/platform.ts";
 import { PIPELINE_EVENTS, TUNE_EVENTS } from "../../src/core/outer-events.ts";
 import { ENTRIES } from "../support/bundle.ts";
 import { exportsOf, root } from "../support/sources.ts";

@@ -3,7 +3,8 @@ import { fakeRegistry } from "../../../tests/support/fake-run.ts";
 import { HookError, HooklineError, HookRegistrationError } from "../errors.ts";
 import type { Hook } from "../hook.ts";
 import type { HookRegistry } from "./registry.ts";
-import { addFunction, HookTimes } from "./registry.ts";
+import { addFunction } from "./on.ts";
+import { HookTimes } from "./registry.ts";
 
 const listed = (hooks: HookRegistry): string[] => hooks.list().map(({ name }) => name);
 

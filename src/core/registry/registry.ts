@@ -1,7 +1,7 @@
 // The registry behind `trainer.hooks`: which hooks listen, in which order and under which error policy.
 import { type Fire, type Listener, type Turn, callIsolated, compileFire, nobody } from "./dispatch.ts";
 import { HookError, HookRegistrationError, attach } from "../errors.ts";
-import { BUILTIN_EVENTS, EVENTS, type EventName, allEvents, isCustomEvent, levelOf, methodOf } from "../events.ts";
+import { BUILTIN_EVENTS, EVENTS, type EventName, allEvents, isCustomEvent, levelOf } from "../events.ts";
 import { explainHooks, orderHooks } from "./hook-order.ts";
 import { HookEntry } from "./hook-entry.ts";
 import type { Hook, HookFailure, HookInfo, Need } from "../hook.ts";
@@ -9,8 +9,6 @@ import type { Probe } from "../inspection.ts";
 import type { OuterEvent } from "../outer-events.ts";
 import type { Run } from "../loop/run.ts";
 import { didYouMean } from "../names.ts";
-import type { Cadence } from "../cadence.ts";
-import { show } from "../options.ts";
 
 /** Called after each call of a hook, with how many milliseconds it took. */
 export type HookWatcher = (hook: string, event: string, ms: number) => void;
@@ -318,35 +316,6 @@ const duplicate = (name: string): HookRegistrationError =>
   new HookRegistrationError(
     `There is already a hook named \`${name}\`. Give this one another \`name\`, or call hooks.add(hook, { replace: true }).`,
   );
-
-type Fn = (ctx: never) => unknown;
-
-/** The arguments after the event: a function, with or without a cadence before it. */
-export type OnArguments = [fn: Fn] | [cadence: Cadence, fn: Fn];
-
-/** Adds a hook made of one function, under a name of its own: `trainer.on`. */
-export function addFunction(hooks: HookRegistry, event: string, ...rest: OnArguments): Disposer {
-  const fn = rest.at(-1) as Fn;
-  if (typeof fn !== "function") {
-    throw new HookRegistrationError(
-      `on("${event}"): Expected a function of the context as the last argument, got ${show(fn)}`,
-    );
-  }
-  const level = levelOf(event);
-  if (level === "pipeline" || level === "tune") {
-    const owner = level === "pipeline" ? "an experiment" : "a study";
-    throw new HookRegistrationError(
-      `on("${event}"): it is an event of ${owner}, and a trainer never fires it. Give ${owner} a hook with \`${methodOf(event)}\`.`,
-    );
-  }
-  const method = { [methodOf(event)]: fn };
-  // The registry's error names the nearest event.
-  if (!allEvents().includes(event)) return hooks.add({ name: `on ${event}`, ...method });
-  const base = `${fn.name || "on"} ${event}`;
-  let name = base;
-  for (let n = 2; hooks.get(name); n++) name = `${base} ${n}`;
-  return hooks.add({ name, ...(rest.length === 2 && rest[0] !== undefined && { every: rest[0] }), ...method });
-}
 
 /** Undo of a registration; works with `using`. */
 export interface Disposer {

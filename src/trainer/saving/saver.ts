@@ -2,8 +2,7 @@
 import { attach, CheckpointError, HookError, HooklineError, isLockLost } from "../../core/errors.ts";
 import type { BuiltinEvent } from "../../core/events.ts";
 import { checkName } from "../../core/safe-name.ts";
-import { currentPlatform } from "../../platform/platform.ts";
-import { VERSION } from "../../core/version.ts";
+import { VERSION, currentPlatform } from "../../platform/platform.ts";
 import type { Checkpoints, FailedSave, ResumeReport, SavedCheckpoint, SaveRequest, Saving } from "../../core/saving.ts";
 import type { toFiles, toLentFiles } from "./checkpoint-files.ts";
 import type { RunCheckpoints } from "./run-checkpoints.ts";
