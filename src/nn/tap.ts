@@ -63,8 +63,8 @@ export function visitPoints<T>(visit: PointVisitor, run: () => T): T {
 let capturing = false;
 
 /**
- * Whether a layer that computes one primitive in many steps, because they are faster, should show the primitive:
- * whoever interprets or exports a captured program decides how to compute it.
+ * Whether a layer that computes one primitive in many steps, because they are faster, should show the primitive: the
+ * interpreter or exporter of a captured program decides how to compute it.
  */
 export const isCapturing = (): boolean => capturing;
 

@@ -58,8 +58,7 @@ export class Trainer {
   #optimizers: OptimizerSet;
   /** One for all calls: a second would have parameters of its own. */
   readonly #session = new Once(() => this.#open());
-  /** Have the loaders been checked against the model? */
-  #checked = false;
+  #loadersChecked = false;
 
   constructor(options: TrainerOptions) {
     checkTrainerOptions(options);
@@ -276,7 +275,7 @@ export class Trainer {
     // In a process group the ranks exchange interruptions first, so that all end at the same step.
     if (!run.group) interruptions.listen((interruption) => void (run.interruption ??= interruption));
     // A resumed run begins elsewhere in the training data.
-    if (!this.#checked) await this.#traceAll(run.clock.now.step === 0 && options.resume === undefined);
+    if (!this.#loadersChecked) await this.#traceAll(run.clock.now.step === 0 && options.resume === undefined);
     // Before any hook: loggers move and cut the files of earlier runs when training begins.
     await this.#place.claim();
     await this.hooks.fire.init!();
@@ -304,7 +303,7 @@ export class Trainer {
     const parts = { problem: this.#problem, initial: this.#initial, metrics, hooks: this.hooks };
     const loaders = { train: trains ? this.#feed.loaders : [], eval: this.#evals };
     const batches = await traceLoaders(parts, loaders, this.#seed);
-    this.#checked = true;
+    this.#loadersChecked = true;
     return batches;
   }
 

@@ -56,7 +56,9 @@ describe("size", () => {
     "checkpoint/weights/choose-checkpoint.ts",
     "trainer/saving/model-description.ts",
     "predict/",
+    "cli/serve/",
     "engines/xla/",
+    "xla/",
   ];
 
   test("at most 480 files for what version 0.1 did, the usual one of 90 to 140 lines", () => {
@@ -64,7 +66,7 @@ describe("size", () => {
     const median = sorted[Math.floor(sorted.length / 2)]!;
     const first = files.filter((file) => !since.some((folder) => file.startsWith(folder)));
     expect(first.length).toBeLessThanOrEqual(480);
-    expect(files.length).toBeLessThanOrEqual(580);
+    expect(files.length).toBeLessThanOrEqual(640);
     expect(median, "median").toBeGreaterThanOrEqual(90);
     expect(median, "median").toBeLessThanOrEqual(140);
   });
