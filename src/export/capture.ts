@@ -8,6 +8,7 @@ import { trace, type Atom, type Aval, type Traced } from "../engines/lower/trace
 import { layerOf, visitPoints, whileCapturing } from "../nn/tap.ts";
 import { mergeTraces } from "./merge-traces.ts";
 import { OUTPUT, type ForwardProgram } from "./program.ts";
+import { checkRows } from "./row-check.ts";
 
 /** An array, or its shape and type alone. */
 export type Shaped = Pick<HostArray, "shape"> & { readonly dtype?: DType; readonly data?: HostArray["data"] };
@@ -50,11 +51,13 @@ export function captureProgram(
 export function captureForward(pass: ForwardPass): ForwardProgram {
   const traces = rowCounts(pass).map((rows) => traceWith(pass, rows));
   const { params, buffers, batch } = pass;
-  return mergeTraces(traces, {
+  const program = mergeTraces(traces, {
     params: Object.keys(params),
     buffers: Object.keys(buffers),
     inputs: Object.keys(batch),
   });
+  checkRows(program);
+  return program;
 }
 
 /**
