@@ -1,3 +1,4 @@
+# Writes the files beside it: python3 make.py, with pyarrow (25.0.1 wrote them).
 import pyarrow as pa, pyarrow.parquet as pq, pyarrow.feather as fe, datetime as dt
 utc=dt.timezone.utc
 t=pa.table({
