@@ -1,10 +1,10 @@
 // A page that trains a model in a worker and draws its loss as it falls. `npx vite examples/vite-page` serves it.
 import type { ToPage, ToWorker } from "./messages.ts";
 
-const element = <T extends Element>(id: string): T => document.querySelector<T>(`#${id}`)!;
-const chart = element<HTMLCanvasElement>("chart");
-const [trainButton, stopButton] = [element<HTMLButtonElement>("train"), element<HTMLButtonElement>("stop")];
-const status = element<HTMLOutputElement>("status");
+const chart = document.querySelector<HTMLCanvasElement>("#chart")!;
+const trainButton = document.querySelector<HTMLButtonElement>("#train")!;
+const stopButton = document.querySelector<HTMLButtonElement>("#stop")!;
+const status = document.querySelector<HTMLOutputElement>("#status")!;
 
 // This form, with the URL inside `new Worker`, is what Vite and other bundlers recognize.
 const worker = new Worker(new URL("./worker.ts", import.meta.url), { type: "module" });

@@ -74,14 +74,16 @@ async function followTutorial(folder: string, source: string): Promise<string> {
 }
 
 const timeout = 900_000;
+/** Of the last program; npm may have printed warnings before. */
+const ANSWERS = /^Small 0\.\d+\nMedium 0\.\d+\nLarge 0\.\d+$/m;
 
 test.runIf(registry)("with the packed tarball", { timeout }, async () => {
   symlinkSync(join(root, "node_modules"), join(clone, "node_modules"));
   const tarball = (await run(clone, "npm", "pack", "--pack-destination", home, "--silent")).trim();
   rmSync(join(clone, "node_modules"));
-  expect(await followTutorial("tarball", join(home, tarball))).toMatch(/^Small 0\.\d+\nMedium 0\.\d+\nLarge 0\.\d+\n/);
+  expect(await followTutorial("tarball", join(home, tarball))).toMatch(ANSWERS);
 });
 
 test.runIf(registry)("with a git URL", { timeout }, async () => {
-  expect(await followTutorial("git", `git+file://${clone}`)).toContain("\nLarge 0.");
+  expect(await followTutorial("git", `git+file://${clone}`)).toMatch(ANSWERS);
 });
