@@ -175,7 +175,7 @@ describe("models", () => {
     const options = { runDir, split: kFold({ folds: 2, test: 0.25, val: 0.25 }), hooks: [modelCheckpoint()] };
     const result = await tinyExperiment({ ...options, models: { a: {}, b: {} } }).run();
     expect(readdirSync(runDir).sort()).toEqual(["a", "b", "results.json"]);
-    expect(readdirSync(join(runDir, "a")).sort()).toEqual(["checkpoints", "fold-1", "fold-2"]);
+    expect(readdirSync(join(runDir, "a")).sort()).toEqual(["checkpoints", "fold-1", "fold-2", "model.json"]);
     expect(readdirSync(join(runDir, "a/fold-1"))).toEqual(["checkpoints"]);
     const file = JSON.parse(readFileSync(join(runDir, "results.json"), "utf8")) as Saved;
     expect(file).toMatchObject({ schema: "hookline.results", version: 1, status: "completed", seed: 0 });
