@@ -27,11 +27,9 @@ export type ManifestText =
 
 /** The text whose digest the manifest has, so that even a flipped bit in a metric is noticed. */
 export function manifestBody(manifest: Manifest): string {
-  const { name, step, epoch, reason, time, serial, runId, parent, by, hookline, metrics, files } = manifest;
+  const { metrics, files } = manifest;
   const numbers = Object.entries(metrics).map(([key, value]) => [key, numberToJson(value)] as const);
-  // Undefined fields are left out.
-  const fields = { name, step, epoch, reason, time, serial, runId, parent, by, hookline };
-  return JSON.stringify({ schema: SCHEMA, ...fields, metrics: Object.fromEntries(numbers), files });
+  return JSON.stringify({ schema: SCHEMA, ...plainFields(manifest), metrics: Object.fromEntries(numbers), files });
 }
 
 /** The file's text: the body, indented, and its digest. */
@@ -64,37 +62,38 @@ const isTexts = (value: unknown): value is string[] =>
   Array.isArray(value) && value.every((item) => typeof item === "string");
 const isCount = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 0;
 
+const isText = (value: unknown): boolean => typeof value === "string";
+const orNone =
+  (test: (value: unknown) => boolean) =>
+  (value: unknown): boolean =>
+    value === undefined || test(value);
+
+/** The fields that are written as they are, in the order of the text, and what each must be. */
+const PLAIN: Readonly<Record<Exclude<keyof Manifest, "metrics" | "files">, (value: unknown) => boolean>> = {
+  name: isSafeName,
+  step: isCount,
+  epoch: isCount,
+  reason: isText,
+  time: (value) => typeof value === "number",
+  serial: orNone(isCount),
+  runId: isText,
+  parent: orNone(isText),
+  by: orNone(isTexts),
+  hookline: orNone(isText),
+};
+const PLAIN_NAMES = Object.keys(PLAIN) as (keyof typeof PLAIN)[];
+
+const plainFields = (from: { readonly [name in keyof typeof PLAIN]?: unknown }): object =>
+  Object.fromEntries(PLAIN_NAMES.flatMap((name) => (from[name] === undefined ? [] : [[name, from[name]]])));
+
 /** The manifest, or the name of the first field that is wrong. */
 function readFields(fields: Record<string, unknown>): Manifest | string {
-  const { name, step, epoch, reason, time, serial, runId, parent, by, hookline } = fields;
-  if (!isSafeName(name)) return "name";
-  if (!isCount(step)) return "step";
-  if (!isCount(epoch)) return "epoch";
-  if (typeof reason !== "string") return "reason";
-  if (typeof time !== "number") return "time";
-  if (serial !== undefined && !isCount(serial)) return "serial";
-  if (typeof runId !== "string") return "runId";
-  if (parent !== undefined && typeof parent !== "string") return "parent";
-  if (by !== undefined && !isTexts(by)) return "by";
-  if (hookline !== undefined && typeof hookline !== "string") return "hookline";
+  const wrong = PLAIN_NAMES.find((name) => !PLAIN[name](fields[name]));
+  if (wrong !== undefined) return wrong;
   const metrics = readRecord(fields.metrics, (_, value) => numberFromJson(value));
   if (!metrics) return "metrics";
   const files = readRecord(fields.files, readEntry);
-  if (!files) return "files";
-  return {
-    name,
-    step,
-    epoch,
-    reason,
-    time,
-    ...(serial !== undefined && { serial }),
-    runId,
-    ...(parent !== undefined && { parent }),
-    ...(by !== undefined && { by }),
-    ...(hookline !== undefined && { hookline }),
-    metrics,
-    files,
-  };
+  return files ? ({ ...plainFields(fields), metrics, files } as Manifest) : "files";
 }
 
 function readEntry(name: string, value: unknown): FileEntry | undefined {
