@@ -36,7 +36,7 @@ test("the exported folder predicts as the run does, from raw rows", async () => 
 test("so does onnxruntime, with the preprocessor beside the model", async () => {
   await exportModel(runDir, at("onnx"), { format: "onnx" });
   const model = parseExact(readFileSync(at("onnx", "model.json"), "utf8")) as { preprocessor: unknown };
-  const preprocessor = Preprocessor.fromJSON(model.preprocessor as never);
+  const preprocessor = Preprocessor.fromJSON(model.preprocessor);
   const table = await readTable(file, { columns: { id: "string" } });
   const run = await onnxSession([readFileSync(at("onnx", "model.onnx"))]);
   const { output } = await run(preprocessor.transform(table, { target: false }));
