@@ -176,7 +176,7 @@ describe("models", () => {
     const result = await tinyExperiment({ ...options, models: { a: {}, b: {} } }).run();
     expect(readdirSync(runDir).sort()).toEqual(["a", "b", "results.json"]);
     expect(readdirSync(join(runDir, "a")).sort()).toEqual(["checkpoints", "fold-1", "fold-2", "model.json"]);
-    expect(readdirSync(join(runDir, "a/fold-1"))).toEqual(["checkpoints"]);
+    expect(readdirSync(join(runDir, "a/fold-1")).sort()).toEqual(["checkpoints", "model.json"]);
     const file = JSON.parse(readFileSync(join(runDir, "results.json"), "utf8")) as Saved;
     expect(file).toMatchObject({ schema: "hookline.results", version: 1, status: "completed", seed: 0 });
     expect(file.endedAt - file.startedAt).toBeGreaterThanOrEqual(0);
@@ -185,7 +185,7 @@ describe("models", () => {
     expect(dir).toBe(join(runDir, "a"));
     const one = join(tempDir(), "one");
     await tinyExperiment({ ...options, split: undefined, runDir: one }).run();
-    expect(readdirSync(one).sort()).toEqual(["checkpoints", "results.json"]);
+    expect(readdirSync(one).sort()).toEqual(["checkpoints", "model.json", "results.json"]);
   });
 
   it("numbers that JSON lacks survive in results.json", async () => {
