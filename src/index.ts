@@ -109,6 +109,6 @@ export type {
   WeighFn,
 } from "./core/model.ts";
 export { directionOf, evalLoaderNames, monitorValue, unknownMonitor, type NameFilter } from "./core/names.ts";
-export type { Engine } from "./engines/engine.ts";
+export type { Engine, Precision } from "./engines/engine.ts";
 export * from "./hooks/index.ts";
 export type { BackendName, BackendSpec } from "./loggers/catalogue.ts";

@@ -32,9 +32,14 @@ export interface Halfway {
   drop(): void;
 }
 
+/** What products compute with. Parameters are float32 either way. */
+export type Precision = "float32" | "bf16";
+
 /** What runs the programs of a training step, and holds their arrays. */
 export interface Engine {
   readonly name: string;
+  /** Absent: float32. */
+  readonly precision?: Precision;
   /** Seconds spent compiling so far, if the engine can separate them from running. */
   readonly compileSeconds?: number;
   /** May a value be read without awaiting? */

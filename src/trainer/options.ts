@@ -10,8 +10,8 @@ import type { Schedule } from "../core/optimizer.ts";
 import { Shared } from "../core/shared.ts";
 import type { MixOptions } from "../data/mix.ts";
 import { type Strategy, type StrategyName, checkStrategy } from "../distributed/strategy.ts";
-import type { Engine } from "../engines/engine.ts";
-import { checkEngine, type EngineName } from "../engines/select.ts";
+import type { Engine, Precision } from "../engines/engine.ts";
+import { checkEngine, checkPrecision, type EngineName } from "../engines/select.ts";
 import type { OptimizerOption } from "./optimizers.ts";
 import type { InputsFn } from "./problem.ts";
 
@@ -65,6 +65,11 @@ export interface TrainerOptions extends LimitOptions {
   readonly seed?: number;
   /** Default `auto`: the best one present. */
   readonly engine?: EngineName | Engine;
+  /**
+   * Default `float32`. `bf16`, which the engine `xla` has, multiplies matrices in bfloat16; parameters, the optimizer,
+   * sums, norms and the loss stay float32.
+   */
+  readonly precision?: Precision;
   /**
    * Default `auto`: the processes that `mpirun` or `srun` has started train together, and any other process alone. A
    * loader gives each of them the whole batch, of which it takes its rows.
@@ -168,6 +173,7 @@ export const TRAINER_CHECKS = {
   yieldEvery: is.nonNegative,
   closeTimeout: is.positive,
   warn: is.function,
+  precision: is.oneOf("float32", "bf16"),
 };
 
 /** What has no default. */
@@ -176,6 +182,7 @@ export const REQUIRED_OPTIONS = ["model", "optimizer", "train"] as const;
 export function checkTrainerOptions(options: TrainerOptions): void {
   checkOptions("Trainer", options, TRAINER_CHECKS, REQUIRED_OPTIONS);
   if (options.engine !== undefined) checkEngine(options.engine);
+  checkPrecision(options.precision, options.engine);
   if (options.strategy !== undefined) checkStrategy(options.strategy);
   if (options.schedule && typeof options.schedule.factor !== "function") {
     throw new OptionError(

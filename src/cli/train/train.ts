@@ -23,7 +23,7 @@ train --json > result.json`,
       .argument("[config]", "the config; default: hookline.yaml, .yml, .toml, .json or .ts in this directory")
       .addOption(setFlag())
       .option("--run-dir <dir>", "where the run's files go", nonEmpty)
-      .option("--engine <name>", "the compute engine: auto, native, wasm or webgpu")
+      .option("--engine <name>", "the compute engine: auto, native, wasm, webgpu or xla")
       .option("--epochs <n>", "how many epochs to train", wholeFrom(1))
       .option("--seed <n>", "the seed of everything random", wholeFrom(0))
       .option(

@@ -135,7 +135,7 @@ export class NativeEngine implements Engine {
     const programFor = byShapes((args) => this.#compiler.compile(fn as Fn, args as readonly Tree<Aval>[]));
     return (...args: { [K in keyof A]: OnEngine<A[K]> }): MaybePromise<OnEngine<R>> => {
       const given = args.map((arg) => leaves(arg as Tree<Buffer>));
-      const program = programFor(args as Tree<Buffer>[]);
+      const program = programFor(args);
       const made = this.#run(program, given.flat());
       for (const i of donate) for (const buffer of given[i]!) this.free(buffer);
       return program.unflatten(made) as OnEngine<R>;

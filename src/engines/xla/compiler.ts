@@ -1,7 +1,7 @@
 // From a jax-js function to a program on the device: traced, lowered, written as StableHLO and compiled by XLA.
 import { defaultDevice } from "@jax-js/jax";
 import { EngineError } from "../../core/errors.ts";
-import type { Tree } from "../engine.ts";
+import type { Precision, Tree } from "../engine.ts";
 import { cutGraph } from "../lower/cut.ts";
 import type { Graph } from "../lower/graph.ts";
 import { traceHalves } from "../lower/halves.ts";
@@ -9,7 +9,6 @@ import { lower, UnsupportedPrimitive } from "../lower/lower.ts";
 import { WHOLE_CONVOLUTIONS } from "../lower/primitives.ts";
 import { trace, type Aval, type Traced } from "../lower/trace.ts";
 import { writeModule } from "./hlo/module.ts";
-import type { Precision } from "./hlo/precision.ts";
 import type { PjrtClient } from "./pjrt/client.ts";
 import type { XlaFlags } from "./pjrt/options.ts";
 import type { PjrtProgram } from "./pjrt/program.ts";

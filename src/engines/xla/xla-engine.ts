@@ -12,12 +12,12 @@ import {
   type Halfway,
   type JitOptions,
   type OnEngine,
+  type Precision,
   type Tree,
 } from "../engine.ts";
 import type { DType } from "../lower/graph.ts";
 import type { Aval } from "../lower/trace.ts";
 import { Compiler, type Compiled, type Cut, type Fn } from "./compiler.ts";
-import type { Precision } from "./hlo/precision.ts";
 import { PjrtApi } from "./pjrt/api.ts";
 import { PjrtClient, type MemoryStats } from "./pjrt/client.ts";
 import { findPlugin, preload } from "./pjrt/find-plugin.ts";
@@ -58,6 +58,7 @@ const GET_PLUGIN = `Install one with \`pip install "jax[cuda13]"\` (or "jax[cuda
 export class XlaEngine implements Engine {
   readonly name = "xla";
   readonly syncRead = true;
+  readonly precision: Precision;
   readonly #client: PjrtClient;
   readonly #compiler: Compiler;
   /** What has not been freed: a client must not end before its buffers. */
@@ -67,6 +68,7 @@ export class XlaEngine implements Engine {
   constructor(options: XlaOptions = {}) {
     checkOptions("XlaEngine", options, { precision: is.oneOf("float32", "bf16"), deterministic: is.boolean });
     const { precision = "float32", deterministic = true } = options;
+    this.precision = precision;
     const koffi = koffiOrNone();
     if (!koffi) {
       throw new EngineError(

@@ -14,6 +14,7 @@ import {
   sequential,
 } from "hookline/nn";
 import { adamw } from "hookline/optim";
+import { JaxEngine } from "../../../src/engines/jax/jax-engine.ts";
 import { tempDir } from "../../support/temp-dir.ts";
 import { compileTestPlugin, jaxlibBackend } from "./test-plugin.ts";
 
@@ -75,6 +76,23 @@ async function fit(name: string, options: Partial<TrainerOptions>): Promise<numb
   return losses;
 }
 
+describe("precision", () => {
+  const make = (options: object): Trainer => trainer("mlp", options).trainer;
+
+  it.each(["auto", "native", "wasm", "webgpu"])("bf16 is not for the engine %s", (engine) => {
+    expect(() => make({ engine, precision: "bf16" })).toThrow(
+      `Trainer: only the engine "xla" has \`precision: "bf16"\`, and \`engine\` is "${engine}".`,
+    );
+    expect(() => make({ engine, precision: "float32" })).not.toThrow();
+  });
+
+  it("must be the engine's own, if it was created before", () => {
+    const engine = JaxEngine.onWasm();
+    expect(() => make({ engine, precision: "bf16" })).toThrow('but the engine was created with "float32"');
+    expect(() => make({ precision: "half" })).toThrow("precision");
+  });
+});
+
 describe.skipIf(!backend)("with XLA's CPU client (needs a C compiler, koffi, and jaxlib in python3)", () => {
   it.each(Object.keys(MODELS))("%s: the losses of wasm, and the same bits again", async (name) => {
     const [xla, again, wasm] = [
@@ -85,6 +103,15 @@ describe.skipIf(!backend)("with XLA's CPU client (needs a C compiler, koffi, and
     expect(again).toEqual(xla);
     expect(xla).toHaveLength(8);
     for (const [i, loss] of wasm.entries()) expect(Math.abs(xla[i]! - loss)).toBeLessThan(2e-5 * loss);
+  });
+
+  it("trains in bf16", async () => {
+    const [mixed, wasm] = [
+      await fit("transformer", { engine: "xla", precision: "bf16" }),
+      await fit("transformer", { engine: "wasm" }),
+    ];
+    expect(mixed).not.toEqual(wasm);
+    for (const [i, loss] of wasm.entries()) expect(Math.abs(mixed[i]! - loss)).toBeLessThan(2e-2 * loss);
   });
 
   it("resumes with the same bits", async () => {

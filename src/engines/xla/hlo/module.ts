@@ -1,12 +1,13 @@
 // From the graph to a module of StableHLO: every node becomes operations, its arguments become views of their values.
 import { sizeOf, type TypedArray } from "../../../core/arrays.ts";
+import type { Precision } from "../../engine.ts";
 import { findAttention, type Attention, type AttentionResult } from "../../lower/attention.ts";
 import type { Arg, DType, Graph, Node, ReduceOp } from "../../lower/graph.ts";
 import { moveAll, whole } from "../../lower/view.ts";
 import { attentionBackward, attentionForward, suitsCudnn } from "./cudnn-attention.ts";
 import { assemble, gather, scatter, sort } from "./indexing.ts";
 import { MAPS } from "./maps.ts";
-import { beforeProducts, mapType, type Precision } from "./precision.ts";
+import { beforeProducts, mapType } from "./precision.ts";
 import { convolution, dot, type Side } from "./products.ts";
 import { randomBits } from "./random.ts";
 import { HLO_TYPES, numberText, tensor, typeOf, type HloType, type Value } from "./types.ts";
@@ -131,7 +132,7 @@ class ModuleWriter {
         return type === "f32" && this.#low.has(node) ? writer.convert(rows, "bf16") : rows;
       }
       case "scatter": {
-        const [rows, ...indices] = node.args as readonly [Arg, ...Arg[]];
+        const [rows, ...indices] = node.args;
         const places = indices.map((arg) => this.#seen(arg));
         return scatter(writer, this.#typed(rows, type), places, node.shape, node);
       }
@@ -141,11 +142,10 @@ class ModuleWriter {
         return sort(writer, this.#seen(node.args[0])).sorted;
       case "argsort":
         return sort(writer, this.#seen(node.args[0])).order;
-      case "randomBits": {
-        const [first, second] = node.args.map((arg) => this.#seen(arg)) as [Value, Value];
-        return randomBits(writer, [first, second], node.period, node.mode);
-      }
+      case "randomBits":
     }
+    const [first, second] = node.args.map((arg) => this.#seen(arg)) as [Value, Value];
+    return randomBits(writer, [first, second], node.period, node.mode);
   }
 
   #map({ fn, args, shape }: Extract<Node, { op: "map" }>, type: HloType): Value {

@@ -3,8 +3,6 @@
 import type { Graph, MapOp, Node } from "../../lower/graph.ts";
 import type { HloType } from "./types.ts";
 
-export type Precision = "float32" | "bf16";
-
 /** What moves, adds or compares numbers without losing more than their rounding. */
 const LIGHT: ReadonlySet<MapOp> = new Set(["copy", "add", "sub", "mul", "min", "max", "neg", "where"]);
 

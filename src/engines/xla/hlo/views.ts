@@ -81,8 +81,8 @@ function step(writer: HloWriter, value: Value, move: Move): Value {
     case "flip":
       return writer.reverse(value, move.axes);
     case "windows":
-      return windows(writer, value, move.window, move.strides);
   }
+  return windows(writer, value, move.window, move.strides);
 }
 
 /** NumPy's broadcasting. */

@@ -130,7 +130,7 @@ export class PjrtApi {
           this.check(name, error);
           resolve(struct);
         } catch (thrown) {
-          reject(thrown as Error);
+          reject(thrown);
         }
       });
     });
