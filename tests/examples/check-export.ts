@@ -58,7 +58,7 @@ async function compare(trainer: Trainer): Promise<void> {
 /** A model that takes all fields of a batch, also if one of them is `x`. */
 const ofFields = (forward: ForwardPass["forward"]): Model<never> => ({
   init: () => ({}),
-  apply: (params, fields: Tensors, ctx) => forward(params, isTensor(fields) ? { x: fields as never } : fields, ctx),
+  apply: (params, fields: Tensors, ctx) => forward(params, isTensor(fields) ? { x: fields } : fields, ctx),
 });
 
 async function firstBatch(loaders: Loader | Readonly<Record<string, Loader>>): Promise<HostTensors> {
