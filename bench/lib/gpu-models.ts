@@ -24,7 +24,7 @@ const normalized = (x: Tensor, gain: Tensor): Tensor => {
 };
 
 /** Learned positions, no biases, and the embedding is the last layer too. */
-export function gptModel({ layers, width, heads, vocabulary, tokens }: GptSize): Model<Tensor> {
+function gptModel({ layers, width, heads, vocabulary, tokens }: GptSize): Model<Tensor> {
   const size = width / heads;
   const attention = (x: Tensor, qkv: Tensor, project: Tensor, batch: number): Tensor => {
     const [q, k, v] = np

@@ -40,7 +40,8 @@ function load(): typeof loaded {
   if (loaded || !createRequire) return loaded;
   let koffi: Koffi;
   try {
-    koffi = createRequire(import.meta.url)("koffi") as Koffi;
+    const require = createRequire(import.meta.url);
+    koffi = require("koffi") as Koffi;
   } catch {
     return undefined;
   }

@@ -16,7 +16,7 @@ import { addWindows, reduceWindows } from "./windows.ts";
 import { HloWriter, type Combine } from "./writer.ts";
 
 /** A table that the program takes as an argument behind its inputs. */
-export interface Table {
+interface Table {
   readonly shape: readonly number[];
   readonly dtype: DType;
   readonly data: TypedArray;

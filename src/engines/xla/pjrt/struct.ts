@@ -6,7 +6,7 @@ import type { Koffi } from "../../../platform/koffi.ts";
  * Every struct says that it is this large. A plugin rejects one that is smaller than its own, which grows with its
  * version; what lies behind the fields it knows is 0.
  */
-export const STRUCT_BYTES = 512;
+const STRUCT_BYTES = 512;
 /** Words in front of the fields. */
 const HEAD = 2;
 
