@@ -79,7 +79,7 @@ async function trained(hooks: "none" | "hooks"): Promise<{ ms: number[]; loss: n
     steps: 20 + steps * ROUNDS,
     hooks: around,
     ...(hooks === "hooks" && { runDir: dir }),
-  } as never);
+  });
   trainer.on("stepEnd", (ctx) => {
     if (ctx.step < 20 || (ctx.step - 20) % steps !== 0) return;
     void ctx.loss;

@@ -72,7 +72,7 @@ const RULES: Readonly<Record<string, Rule>> = {
     const order = list(text, "dims");
     if (
       !same(
-        [...order].sort(),
+        [...order].sort((a, b) => a - b),
         operands[0]!.shape.map((_, i) => i),
       )
     )
@@ -209,10 +209,10 @@ export function checkStableHlo(module: string): Record<string, number> {
       ? signature.split(" -> ").map(types)
       : [undefined, types(signature)];
     if (given && !same(given.map(show), uses.map(show))) fail(text, `operands are ${uses.map(show).join(", ")}`);
-    if (!given && op !== "select" && !uses.every((use) => sameType(use, made!.at(-1)!))) fail(text, "other operands");
-    const result = made!.at(-1)!;
-    check({ text, op, operands: uses, result: several ? made![0]! : result });
-    if (several) for (const [i, of] of made!.entries()) define(`${name}#${i}`, of);
+    if (!given && op !== "select" && !uses.every((use) => sameType(use, made.at(-1)!))) fail(text, "other operands");
+    const result = made.at(-1)!;
+    check({ text, op, operands: uses, result: several ? made[0]! : result });
+    if (several) for (const [i, of] of made.entries()) define(`${name}#${i}`, of);
     else define(name!, result);
   }
   return fail(module.slice(0, 80), "no return");

@@ -18,8 +18,9 @@ const MOST_CATEGORIES = 100;
 
 /**
  * Chooses by the type of the column. Numbers: standardise. Booleans: passThrough. Dates: dateParts. Text: oneHot with at
- * most 100 categories; hashedText if it is prose; left out if every row has another value. Gaps are imputed first, with an
- * indicator. A column without values, or with only one, is left out.
+ * most 100 categories; hashedText if it is prose; left out if every row has another value. Whole numbers that grow from row
+ * to row are ids and left out. Gaps are imputed first, with an indicator. A column without values, or with only one, is
+ * left out.
  */
 export const auto = /* @__PURE__ */ component({ kind: "transform", name: "auto" }, (): Transform => {
   const unresolved = (): never => {
@@ -36,11 +37,20 @@ function choose(column: Column): Choice {
   if (column.type === "string") return chooseForText(column, rows, missing, gaps);
   const { least, most } = rangeOf(missing === 0 ? numbersOf(column) : presentNumbers(column));
   if (least === most && missing === 0) return { transforms: [drop()], why: "every row has the same value" };
+  if (column.type === "number" && countsRows(column.values))
+    return { transforms: [drop()], why: "whole numbers that count the rows, as an id does" };
   const strategy = column.type === "boolean" ? "mostFrequent" : "median";
   const filled = missing > 0 ? [impute({ strategy, indicator: true })] : [];
   const by = { number: standardise, boolean: passThrough, date: dateParts }[column.type];
   return { transforms: [...filled, by()], why: `${column.type}${gaps}` };
 }
+
+/** Few rows may increase by chance. */
+const ROWS_TO_COUNT = 20;
+
+const countsRows = (values: Float64Array): boolean =>
+  values.length >= ROWS_TO_COUNT &&
+  values.every((value, row) => Number.isInteger(value) && (row === 0 || value > values[row - 1]!));
 
 function chooseForText(column: Column, rows: number, missing: number, gaps: string): Choice {
   const { counted } = countUnsorted(column);

@@ -146,6 +146,25 @@ describe("auto", () => {
     ]);
   });
 
+  test("leaves out whole numbers that count the rows", () => {
+    const rows = Array.from({ length: 30 }, (_, i) => i);
+    const table = Table.fromColumns({
+      id: rows.map((i) => 1000 + 3 * i),
+      price: rows.map((i) => i + 0.5),
+      shuffled: rows.map((i) => (7 * i) % 30),
+    });
+    expect(fitted({ columns: "auto" }, table).choices).toEqual([
+      "id: drop (whole numbers that count the rows, as an id does)",
+      "price: standardise (number)",
+      "shuffled: standardise (number)",
+    ]);
+  });
+
+  test("an empty text is missing in rows as it is in a CSV file", () => {
+    const { columns } = Table.fromRows([{ plan: "" }, { plan: "pro" }], { plan: "string" });
+    expect(columns.plan).toEqual({ type: "string", codes: Int32Array.of(-1, 0), names: ["pro"] });
+  });
+
   test("a number is standardised as a target, unless it is 0 or 1", () => {
     const table = Table.fromRows([
       { x: 1, price: 100, bought: 0 },

@@ -6,8 +6,9 @@ import { type Column, type ColumnType, EXPECTED, NO_BOOLEAN, NO_STRING } from ".
 import { dateOf } from "./dates.ts";
 import { longer } from "./column.ts";
 
+/** An empty text is missing here as it is in a CSV file: a row must mean the same in training and in a request. */
 const isMissing = (value: unknown): boolean =>
-  value === undefined || value === null || (typeof value === "number" && Number.isNaN(value));
+  value === undefined || value === null || value === "" || (typeof value === "number" && Number.isNaN(value));
 
 /** The type of column that holds this value, or undefined for one that fits none: an object, an array. */
 export function typeOfValue(value: unknown): ColumnType | undefined {

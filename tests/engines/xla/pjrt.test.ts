@@ -112,7 +112,7 @@ describe.skipIf(!plugin)("on the test plugin (needs a C compiler and koffi)", ()
   });
 
   it("stops a program in half", async () => {
-    const cut = engine.jitCut(((x: Tensor) => ({ a: np.exp(x.ref.sum()), b: x.mul(2) })) as never, ["a"]);
+    const cut = engine.jitCut((x: Tensor) => ({ a: np.exp(x.ref.sum()), b: x.mul(2) }), ["a"]);
     const x = engine.put(host(1, 2));
     const { early, finish, drop } = await cut(x);
     expect(Object.keys(early)).toEqual(["a"]);

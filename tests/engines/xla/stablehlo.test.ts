@@ -104,7 +104,7 @@ const cases: [name: string, fn: (...args: JaxArray[]) => JaxArray | JaxArray[], 
 ];
 
 test.each(cases)("%s", (_, fn, ...avals) => {
-  const text = textOf(fn as Fn, avals);
+  const text = textOf(fn, avals);
   checkStableHlo(text);
   expect(text).toMatchSnapshot();
 });
@@ -114,10 +114,7 @@ it("writes every primitive", () => {
 });
 
 it("keeps convolutions whole, and windows together", () => {
-  const conv = textOf(((a: JaxArray, b: JaxArray) => lax.conv(a, b, [1, 1], "SAME")) as Fn, [
-    f32(2, 3, 8, 8),
-    f32(4, 3, 3, 3),
-  ]);
+  const conv = textOf((a: JaxArray, b: JaxArray) => lax.conv(a, b, [1, 1], "SAME"), [f32(2, 3, 8, 8), f32(4, 3, 3, 3)]);
   expect(checkStableHlo(conv)).toEqual({ convolution: 1 });
 });
 
@@ -132,7 +129,7 @@ it("makes one dot_general of a product and of each of its gradients, whatever vi
 });
 
 it("says which inputs a result may overwrite", () => {
-  const text = textOf(((a: JaxArray, b: JaxArray) => [b.mul(2), a.add(1)]) as Fn, [x, f32(4)], {
+  const text = textOf((a: JaxArray, b: JaxArray) => [b.mul(2), a.add(1)], [x, f32(4)], {
     donated: new Map([
       [0, 1],
       [1, 0],
@@ -146,7 +143,7 @@ it("says which inputs a result may overwrite", () => {
 it("takes large tables as arguments and writes small ones", () => {
   const table = (length: number) => Float32Array.from({ length }, (_, i) => Math.sin(i));
   const add = (length: number) => (a: JaxArray) => a.add(np.array(table(length), { shape: [length], device: "wasm" }));
-  const module = (length: number) => writeModule(lower(trace(add(length) as Fn, [f32(length)])));
+  const module = (length: number) => writeModule(lower(trace(add(length), [f32(length)])));
   expect(module(3).tables).toEqual([]);
   expect(module(300).tables.map(({ shape }) => shape)).toEqual([[300]]);
   for (const length of [3, 300]) checkStableHlo(module(length).text);
@@ -165,7 +162,7 @@ describe("attention by cuDNN", () => {
         np.square(model.apply(q, input.ref, context) as JaxArray).sum();
       return Object.values((grad(loss as never) as unknown as typeof loss)(p as never));
     };
-    const traced = trace(step as never, [params, f32(batch, tokens, features), u32(2)]);
+    const traced = trace(step, [params, f32(batch, tokens, features), u32(2)]);
     return writeModule(lower(traced, WHOLE_CONVOLUTIONS), { precision: "bf16", cudnnAttention: true });
   };
 
@@ -179,7 +176,7 @@ describe("attention by cuDNN", () => {
 
   it("leaves attention with dropout to XLA, and attention of other programs than in bf16", () => {
     expect(layer({ causal: true, dropout: 0.1 }).fusedAttentions).toBe(0);
-    const traced = trace(((a: JaxArray) => nn.softmax(a, -1)) as Fn, [x]);
+    const traced = trace((a: JaxArray) => nn.softmax(a, -1), [x]);
     expect(writeModule(lower(traced), { cudnnAttention: true }).fusedAttentions).toBe(0);
   });
 });

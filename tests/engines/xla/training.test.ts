@@ -63,7 +63,7 @@ function trainer(name: string, options: Partial<TrainerOptions>): { trainer: Tra
     steps: 8,
     signals: false,
     ...options,
-  } as TrainerOptions);
+  });
   const losses: number[] = [];
   made.on("stepEnd", (ctx) => void losses.push(ctx.loss));
   return { trainer: made, losses };
