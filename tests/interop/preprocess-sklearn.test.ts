@@ -48,7 +48,7 @@ const NUMBERS: Readonly<Record<string, (count: number) => number[]>> = {
   ties: (count) => draw(count, () => rng.int(5)),
   constant: (count) => draw(count, () => 7.25),
 };
-const names = ["basic", "pro", "free", "team", "édu", "a b", "x_1", ""];
+const names = ["basic", "pro", "free", "team", "édu", "a b", "x_1", " "];
 const CATEGORIES = (count: number): string[] => draw(count, () => names[Math.floor(rng.next() ** 2 * names.length)]!);
 const TEXTS = (count: number): string[] =>
   draw(count, () =>

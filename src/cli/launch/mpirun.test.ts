@@ -5,7 +5,7 @@ const launch = { ranks: 4, cores: 8, further: [], pass: [], program: ["node", "m
 
 test("on one machine", () => {
   expect(mpirunArguments(launch).join(" ")).toBe(
-    "-n 4 --bind-to none --mca oob_tcp_keepalive_time 2 --mca oob_tcp_keepalive_intvl 1 --mca oob_tcp_keepalive_probes 3 node main.js train",
+    "-n 4 --bind-to none --mca oob_tcp_keepalive_time 2 --mca oob_tcp_keepalive_intvl 1 --mca oob_tcp_keepalive_probes 3 --mca mpi_yield_when_idle 1 node main.js train",
   );
 });
 
