@@ -17,7 +17,7 @@ const BUDGETS: Readonly<Record<string, number>> = {
   "hookline/config": 59_000,
   "hookline/jax": 330,
   "hookline/native": 36_500,
-  "hookline/xla": 20_000,
+  "hookline/xla": 24_000,
   "hookline/tune": 50_000,
   "hookline/predict": 75_000,
   "hookline/testing": 92_000,

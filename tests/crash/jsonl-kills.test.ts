@@ -22,7 +22,7 @@ import { tailRun, type RunTail } from "../../src/runs/tail.ts";
 import { compile, newFolder, straceWorks, Traced } from "./strace.ts";
 
 /** In two lanes, one for each core. */
-const KILLS = 100;
+const KILLS = process.env["HOOKLINE_SOAK"] ? 100 : 40;
 const canMount = spawnSync("unshare", ["-rm", "mount", "-t", "tmpfs", "none", "/mnt"]).status === 0;
 if (!canMount) console.warn("The full disk is skipped: it needs `unshare -rm` with mount");
 

@@ -5,10 +5,10 @@ import { mpirunWorks } from "./ranks.ts";
 import type { Scene } from "./scene.ts";
 
 const CURVES: readonly Scene[] = [
-  { name: "mlp on wasm", steps: 200 },
-  { name: "mlp on native", steps: 200, engine: "native" },
-  { name: "gpt on wasm", model: "gpt", steps: 200, lr: 2e-3 },
-  { name: "gpt on native", model: "gpt", steps: 200, lr: 2e-3, engine: "native" },
+  { name: "mlp on wasm", steps: 80 },
+  { name: "mlp on native", steps: 80, engine: "native" },
+  { name: "gpt on wasm", model: "gpt", steps: 80, lr: 2e-3 },
+  { name: "gpt on native", model: "gpt", steps: 80, lr: 2e-3, engine: "native" },
   { name: "masked labels, accumulated", model: "masked", epochs: 6, lr: 2e-3, accumulate: 3, batchSize: 5 },
   { name: "accumulated and clipped", steps: 60, accumulate: 3, batchSize: 10, clipNorm: 0.1 },
   // Batches of 12 and one of a single row: some ranks have none of it.

@@ -82,7 +82,7 @@ describe.skipIf(!mpirunWorks)("a signal", () => {
 });
 
 describe.skipIf(!mpirunWorks)("kill -9 of one rank", () => {
-  it("6 times: the others end, and the resumed run ends with the same bits", async () => {
-    expect(await killRanks(6)).toBe(6);
+  it("three times: the others end, and the resumed run ends with the same bits", async () => {
+    expect(await killRanks(3, 600)).toBe(3);
   }, 1_800_000);
 });

@@ -9,10 +9,9 @@ import { CHILD, play } from "./play.ts";
 import { startRanks } from "./ranks.ts";
 import type { Scene } from "./scene.ts";
 
-const scene: Scene = { name: "killed", steps: 1500, hooks: ["checkpointsOften", "slow"] };
-
 /** Returns how many of the kills met a running training. */
-export async function killRanks(kills: number, seed = 11): Promise<number> {
+export async function killRanks(kills: number, steps: number, seed = 11): Promise<number> {
+  const scene: Scene = { name: "killed", steps, hooks: ["checkpointsOften", "slow"] };
   const dir = mkdtempSync(join(tmpdir(), "hookline-"));
   try {
     const runDir = `${dir}/killed`;

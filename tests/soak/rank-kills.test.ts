@@ -7,6 +7,6 @@ test.skipIf(!mpirunWorks)(
   "40 kills of one of two ranks: the resumed run ends with the same bits",
   { timeout: 3_600_000 },
   async () => {
-    expect(await killRanks(40)).toBe(40);
+    expect(await killRanks(40, 1500)).toBe(40);
   },
 );
