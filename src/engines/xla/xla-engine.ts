@@ -132,12 +132,12 @@ export class XlaEngine implements Engine {
   }
 
   jit<A extends Tree<Tensor>[], R extends Tree<Tensor>>(fn: (...args: A) => R, { donate = [] }: JitOptions = {}) {
-    const programFor = resolved(
+    const programFor = this.#resolved(
       byShapes((args) => this.#compiler.compile(fn as Fn, args as Tree<Aval>[], leavesOf(args, donate))),
+      donate,
     );
     return (...args: { [K in keyof A]: OnEngine<A[K]> }): MaybePromise<OnEngine<R>> =>
-      programFor(args as Tree<Buffer>[], (compiled) => {
-        const given = args.map((arg) => leaves(arg as Tree<Buffer>));
+      programFor(args as Tree<Buffer>[], (compiled, given) => {
         const made = this.#run(compiled, given.flat());
         for (const i of donate) for (const buffer of given[i]!) this.free(buffer);
         return compiled.unflatten(made) as OnEngine<R>;
@@ -145,10 +145,10 @@ export class XlaEngine implements Engine {
   }
 
   jitCut(fn: (...args: never[]) => Readonly<Record<string, Tree<Tensor>>>, names: readonly string[]) {
-    const halvesFor = resolved(byShapes((args) => this.#compiler.compileCut(fn, args as Tree<Aval>[], names)));
+    const halvesFor = this.#resolved(byShapes((args) => this.#compiler.compileCut(fn, args as Tree<Aval>[], names)));
     return (...args: Tree<Buffer>[]): MaybePromise<Halfway> =>
-      halvesFor(args, ({ first, early, second }: Cut) => {
-        const made = this.#run(first, leaves(args));
+      halvesFor(args, ({ first, early, second }: Cut, given) => {
+        const made = this.#run(first, given.flat());
         const kept = made.splice(early);
         const drop = (): void => {
           for (const buffer of kept.splice(0)) this.free(buffer);
@@ -160,6 +160,30 @@ export class XlaEngine implements Engine {
         };
         return { early: first.unflatten(made) as Halfway["early"], finish, drop };
       });
+  }
+
+  /** Calls `use` with what was compiled and the arguments: at once if it is ready, so that a step costs no turn of the event loop. */
+  #resolved<T>(promiseFor: (args: readonly Tree<Buffer>[]) => Promise<T>, donate: readonly number[] = []) {
+    const ready = new WeakMap<Promise<T>, T>();
+    return <R>(args: readonly Tree<Buffer>[], use: (value: T, given: readonly Buffer[][]) => R): MaybePromise<R> => {
+      const promise = promiseFor(args);
+      const given = args.map((arg) => leaves(arg));
+      const value = ready.get(promise);
+      if (value !== undefined) return use(value, given);
+      // Until this is compiled, others may free what it borrows, or give it to another program.
+      const borrowed = given.map((buffers, i) =>
+        donate.includes(i) ? [] : buffers.map((buffer) => this.copy(buffer)),
+      );
+      return promise
+        .then((made) => {
+          ready.set(promise, made);
+          return use(
+            made,
+            given.map((buffers, i) => (donate.includes(i) ? buffers : borrowed[i]!)),
+          );
+        })
+        .finally(() => borrowed.flat().forEach((buffer) => this.free(buffer)));
+    };
   }
 
   /** What it makes is the caller's to free. */
@@ -197,20 +221,6 @@ export class XlaEngine implements Engine {
     this.#compiler.close();
     this.#client.close();
   }
-}
-
-/** Calls `use` with what was compiled: at once if it is ready, so that a step costs no turn of the event loop. */
-function resolved<T>(promiseFor: (args: readonly Tree<Buffer>[]) => Promise<T>) {
-  const ready = new WeakMap<Promise<T>, T>();
-  return <R>(args: readonly Tree<Buffer>[], use: (value: T) => R): MaybePromise<R> => {
-    const promise = promiseFor(args);
-    const value = ready.get(promise);
-    if (value !== undefined) return use(value);
-    return promise.then((made) => {
-      ready.set(promise, made);
-      return use(made);
-    });
-  };
 }
 
 /** The numbers of the leaves of some arguments, among those of all. */

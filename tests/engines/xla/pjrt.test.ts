@@ -82,6 +82,21 @@ describe.skipIf(!plugin)("on the test plugin (needs a C compiler and koffi)", ()
     for (const buffer of [copy, third]) engine.free(buffer);
   });
 
+  it("keeps what a program borrows until it is compiled, whoever frees it or gives it away meanwhile", async () => {
+    const [a, b] = [engine.put(host(1, 2)), engine.put(host(3, 4, 5))];
+    const [looked, given] = [double(), double([0])];
+    const freed = looked(a);
+    engine.free(a);
+    engine.free(await freed);
+    const borrowed = looked(b);
+    engine.free(await given(b));
+    engine.free(await borrowed);
+    fail("Client_Compile", 3, "the module is wrong");
+    const failing = double()(engine.put(host(6)));
+    await expect(failing).rejects.toThrow("the module is wrong");
+    expect(live("buffer")).toBe(1);
+  });
+
   it("frees what is left when it is closed", async () => {
     engine.put(host(1));
     await double()(engine.put(host(2)));
