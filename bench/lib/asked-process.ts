@@ -5,14 +5,17 @@ import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import type { Ask } from "./engine-process.ts";
 
-export interface Asked {
+export interface Asked<Question = Ask> {
   readonly version: string;
-  ask(what: Ask): Promise<unknown>;
+  ask(what: Question): Promise<unknown>;
   close(): Promise<void>;
 }
 
 /** Undefined when it ends before it has said anything: what it needs is not there. */
-async function start(command: string, args: readonly string[]): Promise<Asked | undefined> {
+export async function start<Question = Ask>(
+  command: string,
+  args: readonly string[],
+): Promise<Asked<Question> | undefined> {
   const child = spawn(command, args, { stdio: ["pipe", "pipe", "inherit"] });
   const ended = once(child, "close").catch(() => undefined);
   const lines = createInterface(child.stdout)[Symbol.asyncIterator]();

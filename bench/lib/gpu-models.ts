@@ -1,12 +1,12 @@
 // The models that the GPU is measured with: as hookline trains them, and as one program without a trainer.
-// gpu-peers.py has the same ones for JAX and PyTorch.
+// gpu-peers.py has the same ones, with the same sizes, for JAX and PyTorch.
 import { numpy as np, nn, valueAndGrad } from "hookline/jax";
 import type { Model, Tensor, Tensors, TrainerOptions } from "hookline";
 import { DataLoader } from "hookline/data";
 import { crossEntropy, linear, relu, sequential } from "hookline/nn";
 import { adamw, sgd, type Optimizer } from "hookline/optim";
 
-export interface GptSize {
+interface GptSize {
   readonly layers: number;
   readonly width: number;
   readonly heads: number;
@@ -15,7 +15,9 @@ export interface GptSize {
   readonly tokens: number;
 }
 
-export const GPT: GptSize = { layers: 4, width: 768, heads: 12, vocabulary: 32_768, sequences: 16, tokens: 512 };
+const GPT: GptSize = { layers: 4, width: 768, heads: 12, vocabulary: 32_768, sequences: 16, tokens: 512 };
+/** As in nanoGPT. */
+export const GPT2: GptSize = { layers: 12, width: 768, heads: 12, vocabulary: 50_304, sequences: 12, tokens: 1024 };
 
 const normalized = (x: Tensor, gain: Tensor): Tensor => {
   const centered = x.ref.sub(np.mean(x, -1, { keepdims: true }));
@@ -73,7 +75,7 @@ function gptModel({ layers, width, heads, vocabulary, tokens }: GptSize): Model<
   };
 }
 
-type Setup = Pick<TrainerOptions, "model" | "loss" | "optimizer"> & { readonly train: DataLoader };
+export type Setup = Pick<TrainerOptions, "model" | "loss" | "optimizer"> & { readonly train: DataLoader };
 
 const BATCHES = 16;
 
@@ -82,7 +84,7 @@ const ids = (below: number, ...shape: number[]) => ({
   shape,
 });
 
-export function gptSetup(size: GptSize): Setup {
+function gptSetup(size: GptSize): Setup {
   const x = ids(size.vocabulary, BATCHES * size.sequences, size.tokens);
   return {
     model: gptModel(size),
@@ -92,7 +94,7 @@ export function gptSetup(size: GptSize): Setup {
   };
 }
 
-export function mlpSetup(): Setup {
+function mlpSetup(): Setup {
   const waves = (...shape: number[]) => ({
     data: Float32Array.from({ length: shape.reduce((a, b) => a * b) }, (_, i) => Math.sin(i * 0.7)),
     shape,
@@ -104,6 +106,18 @@ export function mlpSetup(): Setup {
     train: new DataLoader({ x: waves(64 * 128, 784), y: ids(10, 64 * 128) }, { batchSize: 128 }),
   };
 }
+
+export const GPU_MODELS = {
+  gpt: { precision: "bf16", setup: () => gptSetup(GPT) },
+  mlp: { precision: "float32", setup: mlpSetup },
+  gpt2: { precision: "bf16", setup: () => gptSetup(GPT2) },
+} as const;
+
+export type GpuModel = keyof typeof GPU_MODELS;
+
+/** Floating-point operations a token of a GPT takes in training: six for each weight in a product, and attention. */
+export const operationsPerToken = ({ layers, width, vocabulary, tokens }: GptSize): number =>
+  6 * (12 * layers * width ** 2 + vocabulary * width) + 12 * layers * width * tokens;
 
 type State = readonly [params: Tensors, slots: Record<string, Tensors>];
 

@@ -1,142 +1,113 @@
-# JAX's and PyTorch's side of gpu.ts: the same models, a JSON line for each. gpu-peers.py <steps of the GPT> [names…]
+# JAX's and PyTorch's side of gpu.ts, with the models of gpu-models.ts: gpu-peers.py <jax|torch|compile> <gpt|mlp|gpt2>.
+# For each line that asks for some steps, the milliseconds of one and the last loss, as JSON.
 import json
 import math
 import os
 import sys
 import time
 
+import numpy as np
+
 os.environ["XLA_PYTHON_CLIENT_PREALLOCATE"] = "false"
-ROUNDS = 3
-L, D, H, V, B, T = 4, 768, 12, 32768, 16, 512
-STEPS = int(sys.argv[1]) if len(sys.argv) > 1 else 40
-CHOSEN = sys.argv[2:]
-
-
-def report(name, run, wait, steps):
-    if CHOSEN and name not in CHOSEN:
-        return
-    begun = time.perf_counter()
-    try:
-        for _ in range(20):
-            out = run()
-        wait(out)
-        compiled = time.perf_counter() - begun
-        all_ms = []
-        for _ in range(ROUNDS):
-            begun = time.perf_counter()
-            for _ in range(steps):
-                out = run()
-            loss = wait(out)
-            all_ms.append((time.perf_counter() - begun) / steps * 1e3)
-        print(json.dumps(dict(peer=name, ms=sorted(all_ms)[ROUNDS // 2], all=all_ms, loss=loss, compile=compiled)), flush=True)
-    except Exception as error:
-        print(json.dumps(dict(peer=name, error=repr(error)[:500])), flush=True)
+PEER, MODEL = sys.argv[1:]
+# Layers, width, heads, vocabulary, sequences, tokens.
+L, D, H, V, B, T = dict(gpt=(4, 768, 12, 32768, 16, 512), gpt2=(12, 768, 12, 50304, 12, 1024)).get(MODEL, [0] * 6)
+SIZES = [784, 256, 256, 10]
 
 
 def ids(below, *shape):
-    import numpy as np
-
-    n = int(np.prod(shape))
     # As in gpu-models.ts: a JavaScript number keeps 53 bits of the product.
+    n = int(np.prod(shape))
     return np.array([((int(float(i) * 2654435761.0) & 0xFFFFFFFF) >> 7) % below for i in range(n)], dtype=np.int32).reshape(shape)
 
 
-def jax_side():
+def waves(*shape):
+    return np.sin(np.arange(np.prod(shape)) * 0.7).astype(np.float32).reshape(shape)
+
+
+def jax_gpt():
     import jax
     import jax.numpy as jnp
-    import numpy as np
 
     key = jax.random.key(0)
     tok = jnp.asarray(ids(V, B, T))
-
-    def init():
-        p = dict(embedding=0.02 * jax.random.normal(key, (V, D)), positions=0.02 * jax.random.normal(key, (T, D)), norm=jnp.ones(D))
-        for i in range(L):
-            p[f"{i}.norm1"] = jnp.ones(D)
-            p[f"{i}.norm2"] = jnp.ones(D)
-            for name, shape in (("qkv", (D, 3 * D)), ("project", (D, D)), ("up", (D, 4 * D)), ("down", (4 * D, D))):
-                p[f"{i}.{name}"] = 0.02 * jax.random.normal(key, shape)
-        return p
+    p = dict(embedding=0.02 * jax.random.normal(key, (V, D)), positions=0.02 * jax.random.normal(key, (T, D)), norm=jnp.ones(D))
+    for i in range(L):
+        p[f"{i}.norm1"] = jnp.ones(D)
+        p[f"{i}.norm2"] = jnp.ones(D)
+        for name, shape in (("qkv", (D, 3 * D)), ("project", (D, D)), ("up", (D, 4 * D)), ("down", (4 * D, D))):
+            p[f"{i}.{name}"] = 0.02 * jax.random.normal(key, shape)
 
     def norm(x, g):
         y = x.astype(jnp.float32)
         c = y - y.mean(-1, keepdims=True)
         return (c / jnp.sqrt((c * c).mean(-1, keepdims=True) + 1e-5) * g).astype(x.dtype)
 
-    def make(dtype, fused):
-        def loss(p, tok):
-            p = jax.tree.map(lambda a: a.astype(dtype), p)
-            x = p["embedding"][tok] + p["positions"]
-            for i in range(L):
-                q, k, v = [t.reshape(B, T, H, D // H) for t in jnp.split(norm(x, p[f"{i}.norm1"]) @ p[f"{i}.qkv"], 3, -1)]
-                a = jax.nn.dot_product_attention(q, k, v, is_causal=True, implementation="cudnn" if fused else "xla")
-                x = x + a.reshape(B, T, D) @ p[f"{i}.project"]
-                x = x + jax.nn.gelu(norm(x, p[f"{i}.norm2"]) @ p[f"{i}.up"], approximate=True) @ p[f"{i}.down"]
-            logits = norm(x, p["norm"]) @ p["embedding"].T
-            lse = jax.nn.logsumexp(logits.astype(jnp.float32), -1)
-            hit = jnp.take_along_axis(logits, tok[..., None], -1)[..., 0].astype(jnp.float32)
-            return (lse - hit).mean()
+    def loss(p, tok):
+        p = jax.tree.map(lambda a: a.astype(jnp.bfloat16), p)
+        x = p["embedding"][tok] + p["positions"]
+        for i in range(L):
+            q, k, v = [t.reshape(B, T, H, D // H) for t in jnp.split(norm(x, p[f"{i}.norm1"]) @ p[f"{i}.qkv"], 3, -1)]
+            a = jax.nn.dot_product_attention(q, k, v, is_causal=True, implementation="cudnn")
+            x = x + a.reshape(B, T, D) @ p[f"{i}.project"]
+            x = x + jax.nn.gelu(norm(x, p[f"{i}.norm2"]) @ p[f"{i}.up"], approximate=True) @ p[f"{i}.down"]
+        logits = norm(x, p["norm"]) @ p["embedding"].T
+        lse = jax.nn.logsumexp(logits.astype(jnp.float32), -1)
+        hit = jnp.take_along_axis(logits, tok[..., None], -1)[..., 0].astype(jnp.float32)
+        return (lse - hit).mean()
 
-        def step(p, m, v, tok):
-            value, g = jax.value_and_grad(loss)(p, tok)
-            m = jax.tree.map(lambda a, b: 0.9 * a + 0.1 * b, m, g)
-            v = jax.tree.map(lambda a, b: 0.999 * a + 0.001 * b * b, v, g)
-            p = jax.tree.map(lambda a, b, c: a * (1 - 1e-6) - 1e-4 * b / (jnp.sqrt(c) + 1e-8), p, m, v)
-            return p, m, v, value
+    def step(p, m, v, tok):
+        value, g = jax.value_and_grad(loss)(p, tok)
+        m = jax.tree.map(lambda a, b: 0.9 * a + 0.1 * b, m, g)
+        v = jax.tree.map(lambda a, b: 0.999 * a + 0.001 * b * b, v, g)
+        p = jax.tree.map(lambda a, b, c: a * (1 - 1e-6) - 1e-4 * b / (jnp.sqrt(c) + 1e-8), p, m, v)
+        return p, m, v, value
 
-        return jax.jit(step, donate_argnums=(0, 1, 2))
+    compiled = jax.jit(step, donate_argnums=(0, 1, 2))
+    state = [p, jax.tree.map(jnp.zeros_like, p), jax.tree.map(jnp.zeros_like, p)]
 
-    def gpt(dtype, fused):
-        state = {}
+    def run():
+        *state[:], value = compiled(*state, tok)
+        return value
 
-        def run():
-            if not state:
-                p = init()
-                state["s"] = (p, jax.tree.map(jnp.zeros_like, p), jax.tree.map(jnp.zeros_like, p))
-                state["f"] = make(dtype, fused)
-            p, m, v, value = state["f"](*state["s"], tok)
-            state["s"] = (p, m, v)
-            return value
+    return run, float, f"JAX {jax.__version__}"
 
-        return run
 
-    report("jax gpt bf16 cudnn", gpt(jnp.bfloat16, True), float, STEPS)
-    report("jax gpt bf16 plain", gpt(jnp.bfloat16, False), float, STEPS)
+def jax_mlp():
+    import jax
+    import jax.numpy as jnp
 
-    sizes = [784, 256, 256, 10]
-    params = [(jax.random.normal(key, (m, n)) / math.sqrt(m), jnp.zeros(n)) for m, n in zip(sizes, sizes[1:])]
-    x, y = jnp.sin(jnp.arange(128 * 784) * 0.7).reshape(128, 784), jnp.asarray(ids(10, 128))
+    key = jax.random.key(0)
+    params = [(jax.random.normal(key, (m, n)) / math.sqrt(m), jnp.zeros(n)) for m, n in zip(SIZES, SIZES[1:])]
+    x, y = jnp.asarray(waves(128, 784)), jnp.asarray(ids(10, 128))
 
-    def mlp_loss(p, x, y):
+    def loss(p, x, y):
         for i, (w, b) in enumerate(p):
             x = x @ w + b
             x = jax.nn.relu(x) if i < 2 else x
         return -jnp.take_along_axis(jax.nn.log_softmax(x), y[:, None], -1).mean()
 
-    for precision in ("highest", "default"):
-        state = dict(p=params)
+    def step(p, x, y):
+        with jax.default_matmul_precision("highest"):
+            value, g = jax.value_and_grad(loss)(p, x, y)
+        return jax.tree.map(lambda a, b: a - 0.01 * b, p, g), value
 
-        def mlp_step(p, x, y):
-            with jax.default_matmul_precision(precision):
-                value, g = jax.value_and_grad(mlp_loss)(p, x, y)
-            return jax.tree.map(lambda a, b: a - 0.01 * b, p, g), value
+    compiled = jax.jit(step, donate_argnums=0)
+    state = dict(p=params)
 
-        f = jax.jit(mlp_step)
+    def run():
+        state["p"], value = compiled(state["p"], x, y)
+        return value
 
-        def run():
-            state["p"], value = f(state["p"], x, y)
-            return value
-
-        report(f"jax mlp float32 {precision}", run, float, 2000)
+    return run, float, f"JAX {jax.__version__}"
 
 
-def torch_side():
+def torch_side(compiled):
     import torch
     import torch.nn as nn
     import torch.nn.functional as F
 
     torch.manual_seed(0)
-    torch.set_float32_matmul_precision("high")
 
     class Block(nn.Module):
         def __init__(self):
@@ -160,40 +131,45 @@ def torch_side():
 
         def forward(self, tok):
             x = self.norm(self.blocks(self.embedding(tok) + self.positions))
-            logits = x @ self.embedding.weight.T
-            return F.cross_entropy(logits.view(-1, V), tok.view(-1))
+            return (x @ self.embedding.weight.T).view(-1, V)
 
-    tok = torch.tensor(ids(V, B, T)).long().cuda()
-    for compiled in (False, True):
+    is_gpt = MODEL != "mlp"
+    if is_gpt:
         model = Gpt().cuda()
+        x = torch.tensor(ids(V, B, T)).long().cuda()
+        y = x.view(-1)
         optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4, fused=True)
-        forward = torch.compile(model) if compiled else model
+    else:
+        layers = [part for m, n in zip(SIZES, SIZES[1:]) for part in (nn.Linear(m, n), nn.ReLU())]
+        model = nn.Sequential(*layers[:-1]).cuda()
+        x, y = torch.tensor(waves(128, 784)).cuda(), torch.tensor(ids(10, 128)).long().cuda()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
 
-        def run():
-            with torch.autocast("cuda", dtype=torch.bfloat16):
-                loss = forward(tok)
-            loss.backward()
-            optimizer.step()
-            optimizer.zero_grad(set_to_none=True)
-            return loss
+    def loss_of():
+        return F.cross_entropy(model(x), y)
 
-        report(f"torch gpt bf16 {'compiled' if compiled else 'eager'}", run, lambda loss: loss.item(), STEPS)
+    forward = torch.compile(loss_of) if compiled else loss_of
 
-    for compiled in (False, True):
-        mlp = nn.Sequential(nn.Linear(784, 256), nn.ReLU(), nn.Linear(256, 256), nn.ReLU(), nn.Linear(256, 10)).cuda()
-        optimizer = torch.optim.SGD(mlp.parameters(), lr=0.01)
-        x, y = torch.randn(128, 784).cuda(), torch.tensor(ids(10, 128)).long().cuda()
-        forward = torch.compile(mlp) if compiled else mlp
+    def run():
+        with torch.autocast("cuda", dtype=torch.bfloat16, enabled=is_gpt):
+            loss = forward()
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad(set_to_none=True)
+        return loss
 
-        def run():
-            loss = F.cross_entropy(forward(x), y)
-            loss.backward()
-            optimizer.step()
-            optimizer.zero_grad(set_to_none=True)
-            return loss
-
-        report(f"torch mlp float32 {'compiled' if compiled else 'eager'}", run, lambda loss: loss.item(), 1000)
+    return run, lambda loss: loss.item(), f"PyTorch {torch.__version__}"
 
 
-jax_side()
-torch_side()
+if PEER == "jax":
+    run, read, version = jax_mlp() if MODEL == "mlp" else jax_gpt()
+else:
+    run, read, version = torch_side(PEER == "compile")
+print(json.dumps(dict(version=version)), flush=True)
+for line in sys.stdin:
+    steps = json.loads(line)["steps"]
+    begun = time.perf_counter()
+    for _ in range(steps):
+        loss = run()
+    value = read(loss)
+    print(json.dumps(dict(ms=(time.perf_counter() - begun) / steps * 1e3, loss=value)), flush=True)

@@ -1,0 +1,157 @@
+// The xla engine on a GPU beside JAX and PyTorch, taking turns: milliseconds a training step. The bare program is what the
+// trainer is measured against. Python is HOOKLINE_BENCH_PYTHON or python3.
+import { XlaEngine } from "hookline/xla";
+import { EngineError } from "../src/core/errors.ts";
+import { GPT2, operationsPerToken, type GpuModel } from "./lib/gpu-models.ts";
+import { gpuPeer, gpuProcess, type Gpu, type GpuPeer } from "./lib/gpu-contenders.ts";
+import type { GpuAnswer, GpuWay } from "./lib/gpu-process.ts";
+import type { Report } from "./lib/report.ts";
+import { median } from "./lib/stats.ts";
+
+const ROUNDS = 10;
+/** Steps before the first round: they compile, also what the hooks need in their 100th step. */
+const WARM_UP = 120;
+const WAYS: readonly GpuWay[] = ["bare", "deterministic", "trainer", "hooks"];
+const PEERS: readonly GpuPeer[] = ["jax", "compile", "torch"];
+/** An H100's or H200's with dense bf16, in operations a second. */
+const PEAK = 989e12;
+
+interface Case {
+  readonly model: GpuModel;
+  readonly title: string;
+  /** Of a round. */
+  readonly steps: number;
+  readonly ways: readonly GpuWay[];
+}
+
+const CASES: readonly Case[] = [
+  { model: "gpt", title: "GPT 4 × 768, 16 × 512 tokens, bf16, AdamW", steps: 100, ways: WAYS },
+  { model: "mlp", title: "MLP 784-256-256-10, batch 128, float32", steps: 1000, ways: WAYS },
+  { model: "gpt2", title: "GPT-2 124M, 12 × 1024 tokens, bf16, AdamW", steps: 20, ways: ["bare", "trainer"] },
+];
+
+type Times = ReadonlyMap<GpuWay | GpuPeer, readonly number[]>;
+
+export async function run(): Promise<Report[]> {
+  try {
+    await new XlaEngine().close();
+  } catch (error) {
+    if (!(error instanceof EngineError)) throw error;
+    console.error(`Nothing was measured, since there is no GPU to use. ${error.message}`);
+    return [];
+  }
+  const absent = new Set<GpuPeer>();
+  const all = new Map<GpuModel, Times>();
+  for (const each of CASES) all.set(each.model, await compare(each, absent));
+  return [report(all)];
+}
+
+/** Processes start together, each is compiled alone, since XLA times kernels while it compiles; then they take turns. */
+async function compare({ model, title, steps, ways }: Case, absent: Set<GpuPeer>): Promise<Times> {
+  const peers = PEERS.filter((peer) => !absent.has(peer));
+  const starting = [
+    ...ways.map(async (way) => [way, await gpuProcess(model, way, steps * ROUNDS)] as const),
+    ...peers.map(async (peer) => [peer, await gpuPeer(peer, model)] as const),
+  ];
+  const running = new Map<GpuWay | GpuPeer, Gpu>();
+  for (const [name, gpu] of await Promise.all(starting)) {
+    if (gpu) running.set(name, gpu);
+    else console.error(`${title}: ${name} cannot be measured here, its column stays empty.`);
+  }
+  for (const peer of peers) if (!running.has(peer)) absent.add(peer);
+  const times = new Map([...running.keys()].map((name) => [name, [] as number[]]));
+  const ask = async (name: GpuWay | GpuPeer, count: number): Promise<number> => {
+    try {
+      return ((await running.get(name)!.ask({ steps: count })) as GpuAnswer).ms;
+    } catch (error) {
+      console.error(`${title}: ${name} failed. ${(error as Error).message}`);
+      running.delete(name);
+      times.delete(name);
+      return Number.NaN;
+    }
+  };
+  try {
+    for (const [name, { version }] of running) {
+      const seconds = ((await ask(name, WARM_UP)) * WARM_UP) / 1000;
+      console.error(`${model}, ${name} (${version}): the first ${WARM_UP} steps took ${seconds.toFixed(1)} s`);
+    }
+    for (let round = 0; round < ROUNDS; round++) {
+      for (const name of running.keys()) {
+        const ms = await ask(name, steps);
+        times.get(name)?.push(ms);
+      }
+    }
+    return times;
+  } finally {
+    for (const gpu of running.values()) await gpu.close();
+  }
+}
+
+const mean = (values: readonly number[]): number => values.reduce((sum, value) => sum + value, 0) / values.length;
+
+function report(all: ReadonlyMap<GpuModel, Times>): Report {
+  const of = (model: GpuModel, name: GpuWay | GpuPeer, middle = median): number | undefined => {
+    const times = all.get(model)!.get(name);
+    return times?.length ? middle(times) : undefined;
+  };
+  const ratio = (a: number | undefined, b: number | undefined): number | undefined =>
+    a === undefined || b === undefined ? undefined : a / b;
+  const columns = [...WAYS, ...PEERS];
+  const rows = CASES.map(({ model, title }): Report["rows"][number] => [
+    title,
+    ...columns.map((name) => of(model, name)),
+    of(model, "hooks", mean),
+    ratio(of(model, "trainer"), of(model, "bare")),
+    ratio(of(model, "hooks"), of(model, "bare")),
+    ratio(of(model, "trainer"), of(model, "jax")),
+    ratio(of(model, "trainer"), of(model, "compile")),
+  ]);
+  const { sequences, tokens } = GPT2;
+  const rate = (ms: number | undefined): number | undefined => ms && (sequences * tokens * 1000) / ms;
+  const share = (ms: number | undefined): number | undefined =>
+    ms && (100 * rate(ms)! * operationsPerToken(GPT2)) / PEAK;
+  return {
+    name: "gpu",
+    title: `xla on a GPU: ms a training step, medians of ${ROUNDS} rounds in turns (the mean has a checkpoint in one of them)`,
+    columns: [
+      "xla bare",
+      "bare, deterministic",
+      "Trainer",
+      "with hooks",
+      "JAX",
+      "torch.compile",
+      "PyTorch",
+      "with hooks, mean",
+      "Trainer ÷ bare",
+      "with hooks ÷ bare",
+      "Trainer ÷ JAX",
+      "Trainer ÷ torch.compile",
+    ],
+    rows: [
+      ...rows,
+      ["GPT-2 124M, tokens/s", ...columns.map((name) => rate(of("gpt2", name)))],
+      ["GPT-2 124M, % of 989 TFLOP/s", ...columns.map((name) => share(of("gpt2", name)))],
+    ],
+    aims: [
+      { what: "GPT with hooks", measured: of("gpt", "hooks"), unit: "ms", limit: 6.9, must: true },
+      { what: "GPT with hooks", measured: of("gpt", "hooks"), unit: "ms", limit: 5.5 },
+      {
+        what: "GPT with hooks ÷ bare",
+        measured: ratio(of("gpt", "hooks"), of("gpt", "bare")),
+        unit: "×",
+        limit: 1.03,
+        must: true,
+      },
+      { what: "MLP, bare", measured: of("mlp", "bare"), unit: "ms", limit: 0.06, must: true },
+      { what: "MLP by Trainer", measured: of("mlp", "trainer"), unit: "ms", limit: 0.06 },
+      {
+        what: "GPT-2 124M by Trainer, tokens/s ÷ torch.compile's",
+        measured: ratio(of("gpt2", "compile"), of("gpt2", "trainer")),
+        unit: "×",
+        limit: 1,
+        atLeast: true,
+        must: true,
+      },
+    ],
+  };
+}
