@@ -52,19 +52,20 @@ describe("what modelCheckpoint recorded", () => {
   });
 });
 
+const COMPLETED = {
+  name: "x",
+  status: "completed",
+  reason: "",
+  requestedBy: "",
+  seed: 0,
+  startedAt: 0,
+  endedAt: 1,
+} as const;
+
 it("the results of an experiment come first", async () => {
   await train([3, 1, 2], { monitor: "val/x" });
   const models = { model: { complete: true, params: {}, checkpoint: "step-000006", results: { "test/loss": 7 } } };
-  const common = {
-    name: "x",
-    status: "completed",
-    reason: "",
-    requestedBy: "",
-    seed: 0,
-    startedAt: 0,
-    endedAt: 1,
-  } as const;
-  await writeResults(dir, { ...common, models });
+  await writeResults(dir, { ...COMPLETED, models });
   const { checkpoint, results } = await chooseCheckpoint(dir, "best");
   expect([checkpoint.name, results!.results]).toEqual(["step-000006", { "test/loss": 7 }]);
 });
@@ -84,16 +85,7 @@ it("a model of an experiment with several, and the directory of them all", async
     small: { complete: true, params: {}, checkpoint: "step-000004" },
     large: { complete: false, params: {} },
   };
-  const common = {
-    name: "x",
-    status: "completed",
-    reason: "",
-    requestedBy: "",
-    seed: 0,
-    startedAt: 0,
-    endedAt: 1,
-  } as const;
-  await writeResults(dir, { ...common, models });
+  await writeResults(dir, { ...COMPLETED, models });
   expect((await chooseCheckpoint(join(dir, "small"), "best")).results).toEqual(models.small);
   await expect(chosen()).rejects.toThrow(`several models. Give one of them: ${dir}/small, ${dir}/large.`);
 });

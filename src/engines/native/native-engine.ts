@@ -13,7 +13,7 @@ import {
   type OnEngine,
   type Tree,
 } from "../engine.ts";
-import type { DType } from "../lower/graph.ts";
+import { aliveIn, SharedBuffer, type Block } from "../shared-buffer.ts";
 import type { Aval } from "../lower/trace.ts";
 import { byShapes } from "../by-shapes.ts";
 import { Compiler, type Compiled, type Fn } from "./compiler.ts";
@@ -25,25 +25,12 @@ import { ThreadPool, threadsWanted } from "./threads/pool.ts";
 /** Of the 4 GiB that there can be: the rest is for what steps and evaluations to come take beyond those so far. */
 const ROOM_TO_LEND = 3 * 2 ** 30;
 
-/** Memory that several buffers may stand for. */
-interface Block {
+/** Where the memory of a buffer is. */
+interface NativeBlock extends Block {
   readonly at: number;
-  users: number;
 }
 
-class NativeBuffer implements Buffer {
-  readonly shape: readonly number[];
-  readonly dtype: DType;
-  readonly block: Block;
-  freed = false;
-
-  constructor(shape: readonly number[], dtype: DType, block: Block) {
-    this.shape = shape;
-    this.dtype = dtype;
-    this.block = block;
-    block.users++;
-  }
-}
+type NativeBuffer = SharedBuffer<NativeBlock>;
 
 /** Options of `NativeEngine`. */
 export interface NativeOptions {
@@ -106,7 +93,7 @@ export class NativeEngine implements Engine {
     const target = viewOf(this.#memory, block.at, { shape, dtype: type });
     if (type === "bool") for (let i = 0; i < data.length; i++) target[i] = Number(data[i] !== 0);
     else target.set(data);
-    return new NativeBuffer(shape, type, block);
+    return new SharedBuffer(shape, type, block);
   }
 
   read(buffer: Buffer): TypedArray {
@@ -165,7 +152,7 @@ export class NativeEngine implements Engine {
     const from = inputs.map((input) => alive(input).block.at);
     const made: NativeBuffer[] = [];
     try {
-      for (const { shape, dtype } of outputs) made.push(new NativeBuffer(shape, dtype, this.#block(sizeOf(shape))));
+      for (const { shape, dtype } of outputs) made.push(new SharedBuffer(shape, dtype, this.#block(sizeOf(shape))));
       program.run(
         from,
         made.map(({ block }) => block.at),
@@ -180,7 +167,7 @@ export class NativeEngine implements Engine {
   copy(buffer: Buffer): Buffer {
     // Programs never write into what they are given: another name for the same memory is a copy.
     const { shape, dtype, block } = alive(buffer);
-    return new NativeBuffer(shape, dtype, block);
+    return new SharedBuffer(shape, dtype, block);
   }
 
   free(buffer: Buffer): void {
@@ -195,7 +182,7 @@ export class NativeEngine implements Engine {
     this.#products.close();
   }
 
-  #block(length: number): Block {
+  #block(length: number): NativeBlock {
     return { at: this.#memory.allocate(length * 4), users: 0 };
   }
 
@@ -205,7 +192,4 @@ export class NativeEngine implements Engine {
   }
 }
 
-function alive(buffer: Buffer): NativeBuffer {
-  if ((buffer as NativeBuffer).freed) throw new EngineError(`Engine "native": a buffer was used after it was freed.`);
-  return buffer as NativeBuffer;
-}
+const alive = (buffer: Buffer): NativeBuffer => aliveIn("native", buffer);

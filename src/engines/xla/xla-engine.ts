@@ -15,6 +15,7 @@ import {
   type Precision,
   type Tree,
 } from "../engine.ts";
+import { aliveIn, SharedBuffer, type Block } from "../shared-buffer.ts";
 import type { DType } from "../lower/graph.ts";
 import type { Aval } from "../lower/trace.ts";
 import { Compiler, type Compiled, type Cut, type Fn } from "./compiler.ts";
@@ -32,25 +33,12 @@ export interface XlaOptions {
   readonly deterministic?: boolean;
 }
 
-/** Memory on the device that several buffers may stand for. */
-interface Block {
+/** Where the memory of a buffer is. */
+interface XlaBlock extends Block {
   readonly handle: bigint;
-  users: number;
 }
 
-class XlaBuffer implements Buffer {
-  readonly shape: readonly number[];
-  readonly dtype: DType;
-  readonly block: Block;
-  freed = false;
-
-  constructor(shape: readonly number[], dtype: DType, block: Block) {
-    this.shape = shape;
-    this.dtype = dtype;
-    this.block = block;
-    block.users++;
-  }
-}
+type XlaBuffer = SharedBuffer<XlaBlock>;
 
 const GET_PLUGIN = `Install one with \`pip install "jax[cuda13]"\` (or "jax[cuda12]"; Python is not needed at run time), or name its file in HOOKLINE_PJRT_PLUGIN.`;
 
@@ -62,7 +50,7 @@ export class XlaEngine implements Engine {
   readonly #client: PjrtClient;
   readonly #compiler: Compiler;
   /** What has not been freed: a client must not end before its buffers. */
-  readonly #blocks = new Set<Block>();
+  readonly #blocks = new Set<XlaBlock>();
   #isClosed = false;
 
   constructor(options: XlaOptions = {}) {
@@ -196,14 +184,14 @@ export class XlaEngine implements Engine {
   }
 
   #buffer(shape: readonly number[], dtype: DType, handle: bigint): XlaBuffer {
-    const block: Block = { handle, users: 0 };
+    const block: XlaBlock = { handle, users: 0 };
     this.#blocks.add(block);
-    return new XlaBuffer(shape, dtype, block);
+    return new SharedBuffer(shape, dtype, block);
   }
 
   copy(buffer: Buffer): Buffer {
     const { shape, dtype, block } = alive(buffer);
-    return new XlaBuffer(shape, dtype, block);
+    return new SharedBuffer(shape, dtype, block);
   }
 
   free(buffer: Buffer): void {
@@ -232,7 +220,4 @@ function leavesOf(args: readonly Tree<Buffer>[], chosen: readonly number[]): num
   });
 }
 
-function alive(buffer: Buffer): XlaBuffer {
-  if ((buffer as XlaBuffer).freed) throw new EngineError(`Engine "xla": a buffer was used after it was freed.`);
-  return buffer as XlaBuffer;
-}
+const alive = (buffer: Buffer): XlaBuffer => aliveIn("xla", buffer);
