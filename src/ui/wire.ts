@@ -1,0 +1,249 @@
+// What the dashboard's server and its pages say to each other. Only types: both sides import them, and nothing else of
+// each other. All addresses are below `/api/v1/`; docs/ui.md lists them.
+import type { BestValue, RunEvent, RunInfo } from "../runs/types.ts";
+
+/** `GET hello`. */
+export interface ServerHello {
+  readonly version: string;
+  /** The directory that is shown, as its user named it. */
+  readonly root: string;
+  readonly host: string;
+  readonly user: string;
+  /** Whether commands are refused. */
+  readonly readOnly: boolean;
+}
+
+/**
+ * `running` includes evaluating and saving. `starting`: no record yet. `stale`: running, but no news for a long time.
+ * `elsewhere`: on another host, without a sign of life.
+ */
+export type RunState =
+  | "starting"
+  | "running"
+  | "paused"
+  | "stale"
+  | "killed"
+  | "elsewhere"
+  | "completed"
+  | "stopped"
+  | "interrupted"
+  | "error";
+
+/** A line of the list of runs. */
+export interface RunRow {
+  /** Twelve hex digits: requests name a run by its id, never by a path. */
+  readonly id: string;
+  /** The path from the root. */
+  readonly name: string;
+  readonly state: RunState;
+  readonly reason: string | null;
+  readonly step: number;
+  readonly totalSteps: number | null;
+  /** Seconds of training. */
+  readonly elapsed: number;
+  readonly engine: string | null;
+  /** Milliseconds since 1970. */
+  readonly startedAt: number;
+  /** Of the latest record; null without one. */
+  readonly newsAt: number | null;
+  readonly best: Readonly<Record<string, BestValue>>;
+  readonly hparams: Readonly<Record<string, string | number | boolean | null>>;
+  /** The main metric (`val/loss`, else `loss`, else the first) and some of its latest values, for a small curve. */
+  readonly spark: { readonly metric: string; readonly values: readonly number[] } | null;
+  /** The id of the study that it is a trial of. */
+  readonly study: string | null;
+  /** Whether `control()` listens. */
+  readonly controllable: boolean;
+}
+
+/** `GET runs?since=rev`: what has changed since that answer; everything without `since`. */
+export interface RunsAnswer {
+  readonly rev: number;
+  readonly rows: readonly RunRow[];
+  /** Ids of runs that are no longer there. */
+  readonly gone: readonly string[];
+}
+
+/** A hook of a run, with its cost so far. */
+export interface HookRow {
+  readonly name: string;
+  readonly stage: string;
+  readonly enabled: boolean;
+  readonly events: readonly string[];
+  readonly calls: number;
+  readonly ms: number;
+}
+
+/** Hook times at one step, cumulative: `[hook, event, calls, ms]`. */
+export interface HookTimes {
+  readonly step: number;
+  readonly time: number;
+  readonly times: readonly (readonly [hook: string, event: string, calls: number, ms: number])[];
+}
+
+/** `GET runs/:id`. */
+export interface RunPage {
+  readonly row: RunRow;
+  readonly info: RunInfo;
+  /** Increases when the log was cut back: forget the points of before. */
+  readonly rev: number;
+  readonly records: number;
+  readonly names: readonly string[];
+  /** Lines of the log that could not be read. */
+  readonly problems: number;
+  readonly parts: readonly { readonly startedAt: number; readonly step: number }[];
+  readonly hooks: readonly HookRow[];
+  readonly hookTimes: readonly HookTimes[];
+  /** Names of images and texts in the log. */
+  readonly media: readonly {
+    readonly name: string;
+    readonly kind: "image" | "text";
+    readonly steps: readonly number[];
+  }[];
+  /** What `control()` wrote last; null without it. */
+  readonly control: ControlHello | null;
+}
+
+/** Contents of `control/hello.json`. */
+export interface ControlHello {
+  readonly run: string;
+  /** When this part of the run started: commands for another part are refused. */
+  readonly part: number;
+  readonly pid: number;
+  readonly host: string;
+  readonly worldSize: number;
+  readonly state: "running" | "paused" | "ended";
+  readonly step: number;
+  readonly lr: readonly number[];
+  readonly accumulate: number;
+  readonly allow: readonly string[];
+  readonly bounds: Readonly<Record<string, readonly [min: number, max: number]>>;
+  readonly hooks: readonly { readonly name: string; readonly stage: string; readonly enabled: boolean }[];
+  readonly checkpoints: boolean;
+  readonly evals: boolean;
+}
+
+/** `GET runs/:id/events?after=n`: `next` is the `after` of the next request. */
+export interface EventsAnswer {
+  readonly events: readonly RunEvent[];
+  readonly next: number;
+}
+
+export interface CheckpointRow {
+  readonly name: string;
+  readonly step: number;
+  readonly reason: string;
+  readonly time: number;
+  readonly metrics: Readonly<Record<string, number>>;
+  readonly parent: string | null;
+  /** The run that wrote it: another one than the page's in a branch. */
+  readonly run: string;
+  readonly bytes: number;
+  readonly held: boolean;
+  /** Only with `?verify=name`. */
+  readonly verified?: boolean;
+}
+
+/** The axis of a chart. */
+export type Axis = "step" | "epoch" | "time" | "elapsed" | "samples" | "tokens";
+
+/** `POST series`, answered in the format of series.ts. At most `4 × px` points for each. */
+export interface SeriesRequest {
+  readonly x: Axis;
+  readonly px: number;
+  readonly from?: number;
+  readonly to?: number;
+  /** Half-life in units of x; 0 or absent: not smoothed. */
+  readonly smooth?: number;
+  readonly series: readonly {
+    readonly run: string;
+    readonly name: string;
+    /** Only points after this one, by index among all points: `total` of the last answer. */
+    readonly after?: number;
+    /** The `rev` of the last answer; `after` is ignored when it is no longer this. */
+    readonly rev?: number;
+  }[];
+}
+
+/** `POST heat`: one series for each metric that matches, all with the same x. */
+export interface HeatRequest {
+  readonly run: string;
+  /** With `*` for any text: `grad/norm/*`. */
+  readonly match: string;
+  readonly from?: number;
+  readonly to?: number;
+  readonly px: number;
+}
+
+/** The header of one series in the binary answer; the numbers follow as Float64. */
+export interface SeriesHeader {
+  readonly run: string;
+  readonly name: string;
+  readonly rev: number;
+  /** All points of this metric. */
+  readonly total: number;
+  /** Points in this answer. */
+  readonly n: number;
+  readonly reduced: boolean;
+  /** Byte offsets into the numbers. `smooth` is present when it was asked for. */
+  readonly x: number;
+  readonly y: number;
+  readonly smooth?: number;
+}
+
+/** `POST runs/:id/commands`: what the page asks for. The server adds id, run, part, who and when. */
+export interface CommandRequest {
+  readonly verb: string;
+  readonly args: Readonly<Record<string, unknown>>;
+  readonly why?: string;
+  readonly at?: { readonly step: number };
+  /** A name typed into the page. */
+  readonly says?: string;
+}
+
+/** `GET runs/:id/commands`: newest first. */
+export interface CommandRow {
+  readonly id: string;
+  readonly verb: string;
+  readonly args: Readonly<Record<string, unknown>>;
+  readonly by: string;
+  readonly why?: string;
+  readonly sentAt: number;
+  readonly state: "waiting" | "applied" | "refused" | "expired";
+  /** Where it was applied or refused. */
+  readonly step?: number;
+  readonly reason?: string;
+  readonly replayOf?: string;
+}
+
+/** Server-sent events of `GET stream?show=id,id`: a bell, after which the page asks for what is new. */
+export interface StreamEvents {
+  readonly runs: { readonly rev: number };
+  readonly run: {
+    readonly id: string;
+    readonly rev: number;
+    readonly records: number;
+    readonly step: number;
+    readonly time: number;
+    readonly state: RunState;
+  };
+  readonly command: { readonly run: string; readonly command: CommandRow };
+  readonly event: { readonly run: string; readonly next: number };
+  readonly bye: Readonly<Record<never, never>>;
+}
+
+/** Every error, with its HTTP status. */
+export interface ErrorAnswer {
+  readonly error: { readonly code: string; readonly message: string; readonly hint?: string };
+}
+
+/** `GET studies`. */
+export interface StudyRow {
+  readonly id: string;
+  readonly name: string;
+  readonly state: "running" | "paused" | "completed" | "stopped" | "killed";
+  readonly trials: number;
+  readonly done: number;
+  readonly best: number | null;
+  readonly objective: string;
+}
