@@ -1,4 +1,5 @@
 // hookline doctor: what hookline can use on this machine and in this directory.
+import { cacheContents, cacheFolder, clearCache } from "../engines/xla/cache/cache-folder.ts";
 import { EXIT } from "./errors.ts";
 import { paint, print, printJson } from "./output.ts";
 import { packageUrl, readManifest } from "./package.ts";
@@ -14,12 +15,20 @@ import { type CommandDescription, jsonFlag } from "./command.ts";
 
 export const command: CommandDescription = {
   examples: `doctor
-doctor --json`,
-  flags: (program) => program.addOption(jsonFlag()),
+doctor --json
+doctor --clear-cache`,
+  flags: (program) =>
+    program.addOption(jsonFlag()).option("--clear-cache", 'first remove the programs that engine "xla" has compiled'),
 };
 
+interface Flags {
+  readonly json?: boolean;
+  readonly clearCache?: boolean;
+}
+
 /** Exits with 1 when something is missing that hookline cannot do without. */
-export async function run({ json }: { readonly json?: boolean }): Promise<number> {
+export async function run({ json, clearCache: clears }: Flags): Promise<number> {
+  if (clears) await clearCache(cacheFolder());
   const checks: Check[] = [];
   // One after the other: they would spoil each other's times.
   for (const check of CHECKS) checks.push(...[await check()].flat());
@@ -49,6 +58,7 @@ export interface Check {
 }
 
 const GB = 1e9;
+const MB = 1e6;
 /** Less than this is soon used up by checkpoints. */
 const LEAST_DISK = 1 * GB;
 /** A checkpoint waits for a dozen of these. */
@@ -66,6 +76,7 @@ export const CHECKS: readonly (() => Found | Promise<Found>)[] = [
   }),
   engines,
   gpu,
+  compileCache,
   ...Object.entries(readManifest().peerDependencies).map(
     ([name, range]) =>
       () =>
@@ -135,6 +146,13 @@ async function gpu(): Promise<Check> {
   } catch {
     return { name: "GPU", status: "missing", needed: false, found: "nvidia-smi shows none" };
   }
+}
+
+/** What engine "xla" has compiled in this and other processes. */
+async function compileCache(): Promise<Check> {
+  const { programs, bytes } = await cacheContents(cacheFolder());
+  const found = `${programs} ${programs === 1 ? "program" : "programs"}, ${(bytes / MB).toFixed(1)} MB in ${cacheFolder()}`;
+  return { name: "compile cache", status: "ok", needed: false, found };
 }
 
 /** For `hookline launch`. */

@@ -57,7 +57,7 @@ async function create(name: Exclude<EngineName, "auto">, warn?: Warn, precision?
   // Only for Node: package.json ("browser") leaves them out of browsers' bundles.
   if (name === "xla") {
     const { XlaEngine } = await import("./xla/xla-engine.ts");
-    return new XlaEngine(precision ? { precision } : {});
+    return new XlaEngine({ ...(precision && { precision }), ...(warn && { warn }) });
   }
   const { NativeEngine } = await import("./native/native-engine.ts");
   return new NativeEngine(warn ? { warn } : {});

@@ -428,8 +428,18 @@ test("doctor tells what is here, and ends well where all that is needed is", asy
   for (const [name, range] of Object.entries(manifest.peerDependencies))
     expect(of(name)).toMatchObject({ needed: false, found: `optional; npm install "${name}@${range}"` });
   expect(readdirSync(trained).filter((name) => name.includes("doctor"))).toEqual([]);
+  // Programs that engine "xla" compiled are shown, and removed on demand.
+  process.env.HOOKLINE_CACHE = join(trained, "cache");
+  mkdirSync(join(trained, "cache/xla"), { recursive: true });
+  const program = join(trained, `cache/xla/${"a".repeat(64)}.program`);
+  writeFileSync(program, "2 million".repeat(222_222));
+  expect((await hookline("doctor")).stdout).toContain(`1 program, 2.0 MB in ${join(trained, "cache/xla")}`);
+  const cleared = await hookline("doctor", "--clear-cache");
+  delete process.env.HOOKLINE_CACHE;
+  expect(cleared.stdout).toMatch(/^compile cache +ok +0 programs, 0.0 MB in/m);
+  expect(existsSync(program)).toBe(false);
   // What need not be here is no fault, and does not sound like one.
-  expect((await hookline("doctor")).stdout).toMatch(/^engine webgpu +not here +only in browsers$/m);
+  expect(cleared.stdout).toMatch(/^engine webgpu +not here +only in browsers$/m);
 });
 
 test("init refuses a directory that is not empty", async () => {

@@ -47,7 +47,7 @@ const LAYERS: Readonly<Record<string, readonly string[]>> = {
   checkpoint: ["platform", "runs"],
   loggers: ["platform", "runs", "terminal", "net"],
   distributed: ["platform", "data"],
-  engines: ["platform", "distributed", "nn"],
+  engines: ["platform", "distributed", "nn", "runs"],
   export: ["platform", "runs", "nn", "checkpoint", "engines"],
   trainer: ["platform", "runs", "nn", "optim", "data", "checkpoint", "distributed", "engines", "export"],
   predict: ["platform", "nn", "data", "checkpoint", "engines", "export"],

@@ -8,6 +8,7 @@ import { traceHalves } from "../lower/halves.ts";
 import { lower, UnsupportedPrimitive } from "../lower/lower.ts";
 import { WHOLE_CONVOLUTIONS } from "../lower/primitives.ts";
 import { trace, type Aval, type Traced } from "../lower/trace.ts";
+import type { ProgramCache } from "./cache/program-cache.ts";
 import { writeModule } from "./hlo/module.ts";
 import type { PjrtClient } from "./pjrt/client.ts";
 import type { XlaFlags } from "./pjrt/options.ts";
@@ -41,6 +42,8 @@ export interface CompilerOptions {
   readonly precision: Precision;
   readonly flags: XlaFlags;
   readonly cudnnAttention: boolean;
+  /** Undefined if each process compiles its own programs. */
+  readonly cache: ProgramCache | undefined;
 }
 
 export class Compiler {
@@ -49,6 +52,7 @@ export class Compiler {
   readonly #client: PjrtClient;
   readonly #options: CompilerOptions;
   readonly #programs = new Set<Compiled>();
+  readonly #pending = new Set<Promise<unknown>>();
   #isClosed = false;
 
   constructor(client: PjrtClient, options: CompilerOptions) {
@@ -77,8 +81,10 @@ export class Compiler {
     });
   }
 
-  close(): void {
+  /** Waits for what is being compiled: XLA cannot be interrupted, and needs its client until then. */
+  async close(): Promise<void> {
     this.#isClosed = true;
+    await Promise.allSettled(this.#pending);
     for (const compiled of this.#programs) this.#release(compiled);
     this.#programs.clear();
   }
@@ -99,14 +105,15 @@ export class Compiler {
 
   /** A cuDNN that cannot compute the attention of a program leaves it to XLA. */
   async #written(graph: Graph, donated: ReadonlyMap<number, number>) {
-    const { precision, cudnnAttention, flags } = this.#options;
+    const { precision, cudnnAttention, flags, cache } = this.#options;
+    const compiler = cache ?? this.#client;
     const module = writeModule(graph, { precision, cudnnAttention, donated });
     try {
-      return { module, program: await this.#client.compile(module.text, flags) };
+      return { module, program: await compiler.compile(module.text, flags) };
     } catch (error) {
       if (module.fusedAttentions === 0) throw error;
       const plain = writeModule(graph, { precision, donated });
-      return { module: plain, program: await this.#client.compile(plain.text, flags) };
+      return { module: plain, program: await compiler.compile(plain.text, flags) };
     }
   }
 
@@ -117,9 +124,12 @@ export class Compiler {
 
   async #timed<T>(work: () => Promise<T>): Promise<T> {
     const begun = performance.now();
+    const working = work();
+    this.#pending.add(working);
     try {
-      return await work();
+      return await working;
     } finally {
+      this.#pending.delete(working);
       this.seconds += (performance.now() - begun) / 1000;
     }
   }

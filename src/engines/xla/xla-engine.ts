@@ -3,6 +3,7 @@ import { dtypeOf, sizeOf, type HostArray, type TypedArray } from "../../core/arr
 import { EngineError } from "../../core/errors.ts";
 import type { MaybePromise, Tensor } from "../../core/model.ts";
 import { checkOptions, is } from "../../core/options.ts";
+import { printWarning } from "../../platform/print.ts";
 import { koffiHasLargeStack, koffiOrNone } from "../../platform/koffi.ts";
 import { byShapes } from "../by-shapes.ts";
 import {
@@ -18,6 +19,7 @@ import {
 import { aliveIn, SharedBuffer, type Block } from "../shared-buffer.ts";
 import type { DType } from "../lower/graph.ts";
 import type { Aval } from "../lower/trace.ts";
+import { ProgramCache } from "./cache/program-cache.ts";
 import { Compiler, type Compiled, type Cut, type Fn } from "./compiler.ts";
 import { PjrtApi } from "./pjrt/api.ts";
 import { PjrtClient, type MemoryStats } from "./pjrt/client.ts";
@@ -31,6 +33,10 @@ export interface XlaOptions {
   readonly precision?: Precision;
   /** The same bits in every run (default true). Without it, XLA tries kernels and takes the fastest, and cuDNN computes attention in bf16. */
   readonly deterministic?: boolean;
+  /** Keeps compiled programs on disk for other processes (default true), in `HOOKLINE_CACHE` or the user's cache directory. */
+  readonly cache?: boolean;
+  /** Receives warnings, such as a damaged program in the cache. Default: `console.warn`. */
+  readonly warn?: (message: string) => void;
 }
 
 /** Where the memory of a buffer is. */
@@ -54,8 +60,13 @@ export class XlaEngine implements Engine {
   #isClosed = false;
 
   constructor(options: XlaOptions = {}) {
-    checkOptions("XlaEngine", options, { precision: is.oneOf("float32", "bf16"), deterministic: is.boolean });
-    const { precision = "float32", deterministic = true } = options;
+    checkOptions("XlaEngine", options, {
+      precision: is.oneOf("float32", "bf16"),
+      deterministic: is.boolean,
+      cache: is.boolean,
+      warn: is.function,
+    });
+    const { precision = "float32", deterministic = true, cache = true, warn = printWarning } = options;
     this.precision = precision;
     const koffi = koffiOrNone();
     if (!koffi) {
@@ -76,7 +87,12 @@ export class XlaEngine implements Engine {
     const flags: XlaFlags = isGpu && deterministic ? { xla_gpu_deterministic_ops: true } : {};
     // With deterministic kernels asked for, XLA 0.11 ends the process while it compiles some of cuDNN's attentions.
     const cudnnAttention = !deterministic && /cuda/i.test(this.#client.platform);
-    this.#compiler = new Compiler(this.#client, { precision, flags, cudnnAttention });
+    this.#compiler = new Compiler(this.#client, {
+      precision,
+      flags,
+      cudnnAttention,
+      cache: cache ? new ProgramCache(this.#client, warn) : undefined,
+    });
   }
 
   /** Such as "NVIDIA H200". */
@@ -206,7 +222,7 @@ export class XlaEngine implements Engine {
     this.#isClosed = true;
     for (const { handle } of this.#blocks) this.#client.destroy(handle);
     this.#blocks.clear();
-    this.#compiler.close();
+    await this.#compiler.close();
     this.#client.close();
   }
 }

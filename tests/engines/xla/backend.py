@@ -61,6 +61,28 @@ def compile_program():
     send(known[text])
 
 
+def serialize():
+    try:
+        data = client.serialize_executable(programs[number()])
+    except Exception as error:
+        send_error(error)
+        return
+    send(0)
+    send(len(data))
+    sink.write(data)
+
+
+def load():
+    data = source.read(number())
+    try:
+        programs.append(client.deserialize_executable(data, devices, xla_client.CompileOptions()))
+    except Exception as error:
+        send_error(error)
+        return
+    send(0)
+    send(len(programs) - 1)
+
+
 def execute():
     program = programs[number()]
     given = []
@@ -81,10 +103,7 @@ def execute():
         sink.write(result.tobytes())
 
 
+ORDERS = {"C": compile_program, "S": serialize, "L": load, "X": execute}
 while True:
-    kind = chr(number())
-    if kind == "C":
-        compile_program()
-    else:
-        execute()
+    ORDERS[chr(number())]()
     sink.flush()

@@ -22,7 +22,7 @@ describe.skipIf(!plugin)("on the test plugin (needs a C compiler and koffi)", ()
   let engine: XlaEngine;
   beforeEach(() => {
     process.env.HOOKLINE_PJRT_PLUGIN = path;
-    engine = new XlaEngine();
+    engine = new XlaEngine({ cache: false });
   });
   afterEach(async () => {
     delete process.env.HOOKLINE_PJRT_PLUGIN;

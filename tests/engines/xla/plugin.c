@@ -84,7 +84,19 @@ static void *fail(int32_t code, const char *format, ...) {
   error->code = code;
   return error;
 }
-// For tests: what is alive, and an error for the next call of a function.
+// For tests: what is alive, how often a function was called, and an error for its next call.
+static const char *called_names[64];
+static int64_t called[64];
+static void count_call(const char *name) {
+  for (size_t i = 0; i < 64; i++) {
+    if (!called_names[i]) called_names[i] = name;
+    if (!strcmp(called_names[i], name)) { called[i]++; return; }
+  }
+}
+int64_t MockCalls(const char *name) {
+  for (size_t i = 0; i < 64 && called_names[i]; i++) if (!strcmp(called_names[i], name)) return called[i];
+  return 0;
+}
 int64_t MockLive(int kind) { return live[kind]; }
 void MockFail(const char *name, int code, const char *text) {
   snprintf(fail_name, sizeof fail_name, "%s", name);
@@ -95,6 +107,7 @@ void MockFail(const char *name, int code, const char *text) {
 #define CHECK_STRUCT(name, args) \
   if ((args)->head.struct_size < sizeof(*(args))) return fail(3, "PJRT_%s: struct of %zu bytes, expected %zu", name, (args)->head.struct_size, sizeof(*(args))); \
   if ((args)->head.extension) return fail(3, "PJRT_%s: unknown extension", name); \
+  count_call(name); \
   if (!strcmp(fail_name, name)) { fail_name[0] = 0; return fail(fail_code, "%s", fail_text); }
 #define CHECK_OBJECT(name, pointer, wanted) \
   if (!(pointer) || ((Object *)(pointer))->magic != MAGIC || ((Object *)(pointer))->kind != (wanted)) return fail(3, "PJRT_%s: not a %s", name, KIND_NAMES[wanted]);
@@ -214,17 +227,18 @@ static void *receive_error(const char *what) {
   return error;
 }
 static void release_program(Program *program) { free(program->text); free(program->results); free(program->alias); drop(program); }
-static void *compile(const char *text, size_t size, void **result) {
+// From what was serialized if there is something, else from the text.
+static void *make_program(const char *text, size_t size, const char *serialized, size_t serialized_size, void **result) {
   Program *program = make(PROGRAM, sizeof(Program));
   program->text = strndup(text, size);
   void *error = read_signature(program);
   if (!error && to_backend) {
     pthread_mutex_lock(&lock);
-    send_number('C');
-    send_number(size);
-    fwrite(text, 1, size, to_backend);
+    send_number(serialized_size ? 'L' : 'C');
+    send_number(serialized_size ? serialized_size : size);
+    fwrite(serialized_size ? serialized : text, 1, serialized_size ? serialized_size : size, to_backend);
     fflush(to_backend);
-    error = receive_error("compile");
+    error = receive_error(serialized_size ? "load" : "compile");
     if (!error) program->id = receive_number();
     pthread_mutex_unlock(&lock);
   }
@@ -237,7 +251,7 @@ static void *Compile(CompileArgs *args) {
   CHECK_STRUCT("Program", args->program)
   if (args->program->format_size != 4 || memcmp(args->program->format, "mlir", 4)) return fail(3, "format is not mlir");
   if (args->options_size == 0) return fail(3, "no compile options");
-  return compile(args->program->code, args->program->code_size, &args->executable);
+  return make_program(args->program->code, args->program->code_size, NULL, 0, &args->executable);
 }
 static void *GetExecutable(ResultArgs *args) {
   CHECK_STRUCT("LoadedExecutable_GetExecutable", args) CHECK_OBJECT("LoadedExecutable_GetExecutable", args->object, PROGRAM)
@@ -249,19 +263,40 @@ static void *GetExecutable(ResultArgs *args) {
 static void *ExecutableDestroy(ObjectArgs *args) { CHECK_STRUCT("Executable_Destroy", args) CHECK_OBJECT("Executable_Destroy", args->object, EXECUTABLE) drop(args->object); return NULL; }
 static void *ProgramDestroy(ObjectArgs *args) { CHECK_STRUCT("LoadedExecutable_Destroy", args) CHECK_OBJECT("LoadedExecutable_Destroy", args->object, PROGRAM) release_program(args->object); return NULL; }
 static void *NumOutputs(CountArgs *args) { CHECK_STRUCT("Executable_NumOutputs", args) CHECK_OBJECT("Executable_NumOutputs", args->executable, EXECUTABLE) args->count = ((Executable *)args->executable)->program->outputs; return NULL; }
-static void release_text(void *text) { free(text); }
+static void release_bytes(void *bytes) { free(bytes); }
+// A serialized program: the size of its text, the text, and XLA's own bytes if there is a backend.
 static void *Serialize(SerializeArgs *args) {
   CHECK_STRUCT("Executable_Serialize", args) CHECK_OBJECT("Executable_Serialize", args->executable, EXECUTABLE)
-  args->owner = strdup(((Executable *)args->executable)->program->text);
-  args->bytes = args->owner;
-  args->size = strlen(args->owner);
-  args->release = release_text;
-  return NULL;
+  Program *program = ((Executable *)args->executable)->program;
+  uint64_t text_size = strlen(program->text), size = 0;
+  void *error = NULL;
+  pthread_mutex_lock(&lock);
+  if (to_backend) {
+    send_number('S');
+    send_number(program->id);
+    fflush(to_backend);
+    error = receive_error("serialize");
+    if (!error) size = receive_number();
+  }
+  if (!error) {
+    char *bytes = malloc(8 + text_size + size);
+    memcpy(bytes, &text_size, 8);
+    memcpy(bytes + 8, program->text, text_size);
+    if (size && fread(bytes + 8 + text_size, 1, size, from_backend) != size) error = fail(13, "the backend has ended");
+    args->owner = bytes;
+    args->bytes = bytes;
+    args->size = 8 + text_size + size;
+    args->release = release_bytes;
+  }
+  pthread_mutex_unlock(&lock);
+  return error;
 }
 static void *Load(LoadArgs *args) {
   CHECK_STRUCT("Executable_DeserializeAndLoad", args) CHECK_OBJECT("Executable_DeserializeAndLoad", args->client, CLIENT)
-  if (args->size < 6 || memcmp(args->bytes, "module", 6)) return fail(3, "not a serialized program");
-  return compile(args->bytes, args->size, &args->loaded);
+  uint64_t text_size = 0;
+  if (args->size > 8) memcpy(&text_size, args->bytes, 8);
+  if (!text_size || text_size > args->size - 8) return fail(3, "not a serialized program");
+  return make_program(args->bytes + 8, text_size, args->bytes + 8 + text_size, args->size - 8 - text_size, &args->loaded);
 }
 
 static void *Put(PutArgs *args) {

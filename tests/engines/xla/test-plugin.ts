@@ -16,6 +16,8 @@ export interface TestPlugin {
   readonly koffi: Koffi;
   /** How many of these are alive. */
   live(kind: Kind): number;
+  /** How often this function was called. */
+  calls(name: string): number;
   /** The next call of this function fails so. */
   fail(name: string, code: number, text: string): void;
   remove(): void;
@@ -36,11 +38,13 @@ export function compileTestPlugin(): TestPlugin | undefined {
   if (!koffi) return undefined;
   const library = koffi.load(path);
   const live = library.func("int64_t MockLive(int kind)");
+  const calls = library.func("int64_t MockCalls(const char *name)");
   const fail = library.func("void MockFail(const char *name, int code, const char *text)");
   return {
     path,
     koffi,
     live: (kind) => Number(live(KINDS.indexOf(kind))),
+    calls: (name) => Number(calls(name)),
     fail: (name, code, text) => void fail(name, code, text),
     remove,
   };

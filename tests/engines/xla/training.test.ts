@@ -1,4 +1,7 @@
 // Whole trainings on the xla engine, with XLA's CPU client: the losses of wasm, and the same bits when resumed.
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { modelCheckpoint, Trainer, type TrainerOptions } from "hookline";
 import { DataLoader } from "hookline/data";
@@ -20,11 +23,15 @@ import { compileTestPlugin, jaxlibBackend } from "./test-plugin.ts";
 
 const plugin = compileTestPlugin();
 const backend = plugin && jaxlibBackend();
+const cache = mkdtempSync(join(tmpdir(), "hookline-cache-"));
 beforeAll(() => {
+  process.env.HOOKLINE_CACHE = cache;
   process.env.HOOKLINE_PJRT_PLUGIN = plugin?.path;
   process.env.HOOKLINE_TEST_PJRT_BACKEND = backend;
 });
 afterAll(() => {
+  rmSync(cache, { recursive: true, force: true });
+  delete process.env.HOOKLINE_CACHE;
   delete process.env.HOOKLINE_PJRT_PLUGIN;
   delete process.env.HOOKLINE_TEST_PJRT_BACKEND;
   plugin?.remove();

@@ -3,6 +3,9 @@ import type { KoffiFunction } from "../../../platform/koffi.ts";
 import type { PjrtApi } from "./api.ts";
 import type { Struct } from "./struct.ts";
 
+/** Names in koffi are global: one prototype serves all programs. */
+let release: unknown;
+
 export class PjrtProgram {
   readonly outputs: number;
   readonly #api: PjrtApi;
@@ -56,8 +59,8 @@ export class PjrtProgram {
     const { koffi } = this.#api;
     const struct = this.#api.call("Executable_Serialize", this.#api.struct(this.#executable));
     const bytes = new Uint8Array(koffi.view(struct.get(1), Number(struct.get(2)))).slice();
-    const release = koffi.decode(struct.get(4), koffi.proto("void HooklineRelease(void *owner)")) as KoffiFunction;
-    release(struct.get(3));
+    release ??= koffi.proto("void HooklineRelease(void *owner)");
+    (koffi.decode(struct.get(4), release) as KoffiFunction)(struct.get(3));
     return bytes;
   }
 

@@ -36,7 +36,9 @@ export class Bytes {
 
   constructor(koffi: Koffi, data: Uint8Array | string) {
     // A copy: Node's small buffers share a pool, and an empty array has no address.
-    this.data = Uint8Array.from([...(typeof data === "string" ? new TextEncoder().encode(data) : data), 0]);
+    const bytes = typeof data === "string" ? new TextEncoder().encode(data) : data;
+    this.data = new Uint8Array(bytes.length + 1);
+    this.data.set(bytes);
     this.address = koffi.address(this.data);
   }
 
