@@ -10,3 +10,8 @@ export { readResults, type SavedModel, type SavedResults } from "./results.ts";
 export { fromJson, parseExact, stringifyExact, toJson } from "./exact-json.ts";
 export { writeAtomically } from "./atomic-write.ts";
 export type { BestValue, RunEvent, RunInfo } from "./types.ts";
+export { COMMANDS, type CommandName } from "./control/commands.ts";
+export { ControlError, type ControlCode } from "./control/control-error.ts";
+export { cancelCommand, sendCommand, type CommandRequest } from "./control/send-command.ts";
+export { readControl, type ControlState } from "./control/read-control.ts";
+export type { Bounds, Command, CommandArgs, CommandOutcome, CommandRow, ControlHello } from "./control/types.ts";

@@ -6,6 +6,8 @@ export const FORMATS = {
   run: { file: "run.json", schema: "hookline.run", version: 1 },
   metrics: { file: "metrics.jsonl", schema: "hookline.metrics", version: 1 },
   events: { file: "events.jsonl", schema: "hookline.events", version: 1 },
+  /** The journal of live control. */
+  control: { file: "control.jsonl", schema: "hookline.control", version: 1 },
   results: { file: "results.json", schema: "hookline.results", version: 1 },
   experiment: { file: "experiment.json", schema: "hookline.experiment", version: 1 },
   sweep: { file: "sweep.json", schema: "hookline.sweep", version: 1 },
@@ -32,10 +34,16 @@ export const LOCK_FILE = ".lock";
 
 /** What a trainer and its loggers leave in a run directory, and what a new run there would mix with its own. */
 export const RUN_TRACES: readonly string[] = [CHECKPOINTS, FORMATS.run.file, FORMATS.metrics.file];
-export const LOG_TRACES: readonly string[] = [FORMATS.events.file, CSV_FILE, TENSORBOARD];
+export const LOG_TRACES: readonly string[] = [FORMATS.events.file, FORMATS.control.file, CSV_FILE, TENSORBOARD];
 
 /** Directories inside a run directory that never contain another run. */
-export const NO_RUNS_INSIDE: ReadonlySet<string> = new Set([CHECKPOINTS, TENSORBOARD, "wandb", "node_modules"]);
+export const NO_RUNS_INSIDE: ReadonlySet<string> = new Set([
+  CHECKPOINTS,
+  "control",
+  TENSORBOARD,
+  "wandb",
+  "node_modules",
+]);
 
 export const foldDirectory = (dir: string, number: number): string => `${dir}/fold-${number}`;
 export const isFoldName = (name: string): boolean => /^fold-\d+$/.test(name);

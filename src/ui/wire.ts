@@ -1,6 +1,9 @@
 // What the dashboard's server and its pages say to each other. Only types: both sides import them, and nothing else of
 // each other. All addresses are below `/api/v1/`; docs/ui.md lists them.
+import type { ControlHello } from "../runs/control/types.ts";
 import type { BestValue, RunEvent, RunInfo } from "../runs/types.ts";
+
+export type { ControlHello };
 
 /** `GET hello`. */
 export interface ServerHello {
@@ -102,25 +105,6 @@ export interface RunPage {
   }[];
   /** What `control()` wrote last; null without it. */
   readonly control: ControlHello | null;
-}
-
-/** Contents of `control/hello.json`. */
-export interface ControlHello {
-  readonly run: string;
-  /** When this part of the run started: commands for another part are refused. */
-  readonly part: number;
-  readonly pid: number;
-  readonly host: string;
-  readonly worldSize: number;
-  readonly state: "running" | "paused" | "ended";
-  readonly step: number;
-  readonly lr: readonly number[];
-  readonly accumulate: number;
-  readonly allow: readonly string[];
-  readonly bounds: Readonly<Record<string, readonly [min: number, max: number]>>;
-  readonly hooks: readonly { readonly name: string; readonly stage: string; readonly enabled: boolean }[];
-  readonly checkpoints: boolean;
-  readonly evals: boolean;
 }
 
 /** `GET runs/:id/events?after=n`: `next` is the `after` of the next request. */
