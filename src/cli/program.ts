@@ -49,6 +49,10 @@ const COMMANDS: Readonly<Record<string, Listed>> = {
     load: () => import("./hooks.ts"),
   },
   runs: { summary: "Lists runs: their status, progress and best metrics.", load: () => import("./runs.ts") },
+  ui: {
+    summary: "Shows runs in a browser, live: curves, hooks, checkpoints, and what was done by hand.",
+    load: () => import("./ui.ts"),
+  },
   tune: {
     summary: "Searches for good hyperparameters: runs the trials that a sweep's file describes.",
     load: () => import("./tune/tune.ts"),

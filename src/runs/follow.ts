@@ -15,8 +15,11 @@ const NEWLINE = 10;
 const COMPARED = 256;
 
 export interface LineVisitor {
-  /** The bytes of a line without its newline, which follows them; valid during the call. */
-  line(bytes: Buffer, from: number, to: number): void;
+  /**
+   * The bytes of a line without its newline, which follows them; valid during the call.
+   * @param at where the line begins in the file
+   */
+  line(bytes: Buffer, from: number, to: number, at: number): void;
   tooLong(): void;
   /** The file was cut or replaced: what was visited before is not in it. All of its lines follow. */
   restart(): void;
@@ -91,7 +94,7 @@ async function readLines(file: FileHandle, start: number, visitor: LineVisitor):
     let from = 0;
     for (let end = bytes.indexOf(NEWLINE, kept); end >= 0 && end < filled; end = bytes.indexOf(NEWLINE, from)) {
       if (dropped > 0) visitor.tooLong();
-      else visitor.line(bytes, from, end);
+      else visitor.line(bytes, from, end, begin);
       begin += dropped + end + 1 - from;
       dropped = 0;
       from = end + 1;

@@ -73,7 +73,7 @@ class Reader implements RunLog {
     this.#path = `${dir}/${FORMATS.metrics.file}`;
     this.#records = new RecordTable(this.#path);
     this.#follower = new FileFollower(this.#path, {
-      line: (bytes, from, to) => this.#records.take(bytes, from, to),
+      line: (bytes, from, to) => void this.#records.take(bytes, from, to),
       tooLong: () => this.#records.problems++,
       restart: () => {
         this.#records = new RecordTable(this.#path);

@@ -17,15 +17,20 @@ export class RecordTable {
     this.#path = path;
   }
 
-  /** The bytes of a line without its newline, which must follow them. */
-  take(bytes: Buffer, from: number, to: number): void {
-    if (to > from && !this.#scanner.scan(bytes, from, to) && !this.#takeOther(bytes, from, to)) this.problems++;
+  /**
+   * The bytes of a line without its newline, which must follow them. Returns the parsed line if it has more than numbers:
+   * texts or images.
+   */
+  take(bytes: Buffer, from: number, to: number): Readonly<Record<string, unknown>> | undefined {
+    if (to === from || this.#scanner.scan(bytes, from, to)) return undefined;
+    const parsed = parseLine(bytes, from, to);
+    if (parsed && this.#takeOther(parsed)) return parsed;
+    this.problems++;
+    return undefined;
   }
 
   /** A record of another shape than our writer's plain ones, or a header. */
-  #takeOther(bytes: Buffer, from: number, to: number): boolean {
-    const parsed = parseLine(bytes, from, to);
-    if (!parsed) return false;
+  #takeOther(parsed: Readonly<Record<string, unknown>>): boolean {
     if (typeof parsed["schema"] === "string") return isHeader(this.#path, parsed);
     let count = 0;
     for (const [key, value] of Object.entries(parsed)) {

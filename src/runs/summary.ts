@@ -58,11 +58,9 @@ export interface SummaryOptions {
 
 /** All runs in or below a directory. An experiment without logs is listed as its results.json describes it. */
 export async function listRuns(root: string, options: SummaryOptions = {}): Promise<RunSummary[]> {
-  const { dirname, basename } = paths();
-  /** A fold is a part of its run: it is listed only when its own directory is searched. */
-  const isFold = (dir: string): boolean => isFoldName(basename(dir)) && dirname(dir) !== root && dir !== root;
+  const { dirname } = paths();
   const all = [...directories(root)];
-  const logged = all.filter(({ dir, files }) => files.has(FORMATS.run.file) && !isFold(dir)).map(({ dir }) => dir);
+  const logged = all.filter((each) => isLoggedRun(root, each)).map(({ dir }) => dir);
   const around = new Set<string>();
   for (const dir of logged) {
     for (let at = dir; !around.has(at) && at.length >= root.length; at = dirname(at)) around.add(at);
@@ -74,10 +72,17 @@ export async function listRuns(root: string, options: SummaryOptions = {}): Prom
   return found.filter((one) => one !== undefined);
 }
 
+/** Whether this is the directory of a run. A fold is a part of its run: it counts only when its own directory is searched. */
+export function isLoggedRun(root: string, { dir, files }: Directory): boolean {
+  const { dirname, basename } = paths();
+  const isFold = isFoldName(basename(dir)) && dirname(dir) !== root && dir !== root;
+  return files.has(FORMATS.run.file) && !isFold;
+}
+
 /** Levels below the directory that is searched: models and folds of an experiment are one or two levels below it. */
 const DEEPEST = 4;
 
-interface Directory {
+export interface Directory {
   readonly dir: string;
   /** Names of its files. */
   readonly files: ReadonlySet<string>;
@@ -91,7 +96,7 @@ export const findDirectories = (root: string, file: string): string[] =>
   [...directories(root)].filter(({ files }) => files.has(file)).map(({ dir }) => dir);
 
 /** Each directory in or below `root` in which a run or a study may be; none when there is no `root`. */
-function* directories(root: string, depth = 0): Generator<Directory> {
+export function* directories(root: string, depth = 0): Generator<Directory> {
   const entries = entriesOf(root, depth === 0);
   yield { dir: root, files: new Set(entries.filter((entry) => entry.isFile()).map(({ name }) => name)) };
   if (depth === DEEPEST) return;
@@ -125,8 +130,15 @@ export async function summarizeRun(
   const fs = nodeFs(OWNER);
   const info = readRunJson(fs, dir);
   if (!info) return undefined;
-  let log = fromRunJson(info) ?? withLogEnd(info, readLogEnd(fs, dir));
-  if (exact && !log.exact) log = { ...log, values: BestValues.in(await readRun(dir)), exact: true };
+  const summary = describeRun(dir, root, info, () => readLogEnd(fs, dir));
+  if (!exact || summary.exact) return summary;
+  const { best, latest } = BestValues.in(await readRun(dir));
+  return { ...summary, best, metrics: Object.keys(latest), exact: true };
+}
+
+/** The summary of a run whose run.json was read; the end of the log is read only if it is needed. */
+export function describeRun(dir: string, root: string, info: RunInfo, logEnd: () => LogEnd): RunSummary {
+  const log = fromRunJson(info) ?? withLogEnd(info, logEnd());
   const engine = info.about["engine"];
   return {
     name: nameFrom(root, dir),
@@ -167,14 +179,14 @@ function fromRunJson(info: RunInfo): Logged | undefined {
 const LOG_END = 16 * 1024;
 const NEWLINE = 10;
 
-interface LogEnd {
+export interface LogEnd {
   readonly records: RecordTable;
   /** Whether this is the whole log. */
   readonly isWhole: boolean;
 }
 
 /** The last records of a log; none when there is no log. */
-function readLogEnd(fs: Fs, dir: string): LogEnd {
+export function readLogEnd(fs: Fs, dir: string): LogEnd {
   const path = `${dir}/${FORMATS.metrics.file}`;
   const records = new RecordTable(path);
   let fd: number;

@@ -1,5 +1,6 @@
 // What the dashboard's server and its pages say to each other. Only types: both sides import them, and nothing else of
-// each other. All addresses are below `/api/v1/`; docs/ui.md lists them.
+// each other. All addresses are below `/api/v1/`; docs/ui.md lists them. Every POST sends JSON and the header
+// `X-Hookline: 1`. Numbers that JSON lacks are the strings "NaN", "Infinity" and "-Infinity", as in run.json.
 import type { ControlHello } from "../runs/control/types.ts";
 import type { BestValue, RunEvent, RunInfo } from "../runs/types.ts";
 
@@ -123,7 +124,8 @@ export interface CheckpointRow {
   /** The run that wrote it: another one than the page's in a branch. */
   readonly run: string;
   readonly bytes: number;
-  readonly held: boolean;
+  /** The hooks that asked for it. */
+  readonly by: readonly string[];
   /** Only with `?verify=name`. */
   readonly verified?: boolean;
 }
@@ -131,7 +133,10 @@ export interface CheckpointRow {
 /** The axis of a chart. */
 export type Axis = "step" | "epoch" | "time" | "elapsed" | "samples" | "tokens";
 
-/** `POST series`, answered in the format of series.ts. At most `4 × px` points for each. */
+/**
+ * `POST series`, answered in the format of series.ts. At most `4 × px` points for each, and with `from` or `to` the
+ * nearest one beyond each end. `px` is from 2 to 10,000.
+ */
 export interface SeriesRequest {
   readonly x: Axis;
   readonly px: number;
@@ -213,7 +218,8 @@ export interface StreamEvents {
   };
   readonly command: { readonly run: string; readonly command: CommandRow };
   readonly event: { readonly run: string; readonly next: number };
-  readonly bye: Readonly<Record<never, never>>;
+  /** The server ends. */
+  readonly bye: null;
 }
 
 /** Every error, with its HTTP status. */

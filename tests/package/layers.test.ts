@@ -29,9 +29,11 @@ test("core imports nothing from outside but the types of jax-js", () => {
   expect(outside.map(show)).toEqual([]);
 });
 
-test("Node's modules are imported in src/platform and by the command line only", () => {
+test("Node's modules are imported in src/platform, by the command line and by the dashboard's server only", () => {
   const isNode = (from: string): boolean => from.startsWith("node:") || builtinModules.includes(from);
-  const found = edges("src").filter(({ file, from }) => isNode(from) && !/^src\/(?:platform|cli)\//.test(file));
+  const found = edges("src").filter(
+    ({ file, from }) => isNode(from) && !/^src\/(?:platform|cli|ui\/server)\//.test(file),
+  );
   expect(found.map(show)).toEqual([]);
 });
 
@@ -50,6 +52,7 @@ const LAYERS: Readonly<Record<string, readonly string[]>> = {
   engines: ["platform", "distributed", "nn", "runs"],
   export: ["platform", "runs", "nn", "checkpoint", "engines"],
   trainer: ["platform", "runs", "nn", "optim", "data", "checkpoint", "distributed", "engines", "export"],
+  ui: ["platform", "runs", "terminal", "checkpoint", "tune"],
   predict: ["platform", "nn", "data", "checkpoint", "engines", "export"],
 };
 

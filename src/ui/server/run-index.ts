@@ -1,0 +1,134 @@
+// The runs below a directory, as the list shows them. Files are read again only when they have changed; nothing else is
+// kept, so the server can be killed at any time.
+import { createHash } from "node:crypto";
+import { dirname, relative, sep } from "node:path";
+import { setImmediate } from "node:timers/promises";
+import { FORMATS } from "../../runs/layout.ts";
+import { directories, isLoggedRun } from "../../runs/summary.ts";
+import type { RunRow, RunsAnswer } from "../wire.ts";
+import { readRunRow, rowNow, stamp, type KnownRun } from "./run-row.ts";
+
+/** A run or a study, by the id that requests name it by. */
+export const idOf = (root: string, dir: string): string =>
+  createHash("sha256").update(relative(root, dir).replaceAll(sep, "/")).digest("hex").slice(0, 12);
+
+export interface IndexedRun {
+  readonly id: string;
+  readonly dir: string;
+  readonly study: string | null;
+  stamp: string;
+  known: KnownRun;
+  row: RunRow;
+  text: string;
+  /** The index's revision when the row changed last. */
+  rev: number;
+}
+
+/** A longer turn would keep other requests waiting. */
+const TURN_MS = 10;
+
+export class RunIndex {
+  readonly #root: string;
+  readonly #runs = new Map<string, IndexedRun>();
+  #studies: ReadonlyMap<string, string> = new Map();
+  readonly #gone = new Map<string, number>();
+  readonly #firstRev: number = Date.now();
+  #rev: number = this.#firstRev;
+  #scanning: Promise<void> | undefined;
+  #scannedAt = -Infinity;
+  /** How long the last scan took, in milliseconds of this thread. */
+  #cost = 0;
+
+  constructor(root: string) {
+    this.#root = root;
+  }
+
+  get rev(): number {
+    return this.#rev;
+  }
+
+  find(id: string): IndexedRun | undefined {
+    return this.#runs.get(id);
+  }
+
+  /** Directories of studies by id. */
+  get studies(): ReadonlyMap<string, string> {
+    return this.#studies;
+  }
+
+  /** The rows that changed after that revision; all of them for a revision of another server. */
+  answer(since: number | undefined): RunsAnswer {
+    const isOurs = since !== undefined && since >= this.#firstRev && since <= this.#rev;
+    const after = isOurs ? since : -Infinity;
+    const rows = [...this.#runs.values()].filter(({ rev }) => rev > after).map(({ row }) => row);
+    const gone = isOurs ? [...this.#gone].filter(([, rev]) => rev > after).map(([id]) => id) : [];
+    return { rev: this.#rev, rows, gone };
+  }
+
+  /** Searches the directory again, unless that was done within `maxAge` milliseconds, or a scan would take long. */
+  async scan(maxAge = 0): Promise<void> {
+    const age = performance.now() - this.#scannedAt;
+    if (this.#runs.size > 0 && age < Math.max(maxAge, MOST_LOAD * this.#cost)) return;
+    this.#scanning ??= this.#scan().finally(() => (this.#scanning = undefined));
+    await this.#scanning;
+  }
+
+  async #scan(): Promise<void> {
+    const found = new Set<string>();
+    let cost = 0;
+    let begin = performance.now();
+    const studies = new Map<string, string>();
+    for (const directory of directories(this.#root)) {
+      const { dir, files } = directory;
+      if (files.has(FORMATS.journal.file)) studies.set(idOf(this.#root, dir), dir);
+      if (isLoggedRun(this.#root, directory)) {
+        const id = idOf(this.#root, dir);
+        const parent = idOf(this.#root, dirname(dir));
+        if (this.#update(id, dir, dir !== this.#root && studies.has(parent) ? parent : null)) found.add(id);
+      }
+      if (performance.now() - begin < TURN_MS) continue;
+      cost += performance.now() - begin;
+      await setImmediate();
+      begin = performance.now();
+    }
+    this.#studies = studies;
+    for (const id of this.#runs.keys()) if (!found.has(id)) this.#forget(id);
+    this.#cost = cost + performance.now() - begin;
+    this.#scannedAt = performance.now();
+  }
+
+  /** Looks at the files of the runs that are running, and of these. */
+  refresh(shown: ReadonlySet<string>): void {
+    for (const { id, dir, study, known } of this.#runs.values()) {
+      if (known.info.status !== "running" && !shown.has(id)) continue;
+      if (!this.#update(id, dir, study)) this.#forget(id);
+    }
+  }
+
+  #forget(id: string): void {
+    this.#runs.delete(id);
+    this.#gone.set(id, ++this.#rev);
+  }
+
+  /** False when there is no run any more. */
+  #update(id: string, dir: string, study: string | null): boolean {
+    const before = this.#runs.get(id);
+    const now = stamp(dir);
+    if (now === undefined) return false;
+    const isSame = before?.stamp === now && before.study === study;
+    // The state of a run that has ended does not change with time.
+    if (isSame && before.known.info.status !== "running") return true;
+    const known = isSame ? before.known : readRunRow(dir, this.#root, id, study);
+    // A file that is just being replaced by a copy tool, say: the next look will tell.
+    if (!known) return before !== undefined;
+    const row = rowNow(known, Date.now());
+    const text = JSON.stringify(row);
+    const rev = before?.text === text ? before.rev : ++this.#rev;
+    this.#gone.delete(id);
+    this.#runs.set(id, { id, dir, study, stamp: now, known, row, text, rev });
+    return true;
+  }
+}
+
+/** Scans take at most a twentieth of the time. */
+const MOST_LOAD = 20;

@@ -1,0 +1,43 @@
+// The state of a run as a person understands it: what its files say, and whether anybody still writes them.
+import { livenessOf } from "../../runs/liveness.ts";
+import type { RunInfo } from "../../runs/types.ts";
+import type { ControlHello, RunState } from "../wire.ts";
+
+export interface RunSigns {
+  readonly info: RunInfo;
+  /** What `control()` wrote last; undefined without it. */
+  readonly hello: ControlHello | undefined;
+  /** Of the latest record; undefined without one. */
+  readonly lastRecord: number | undefined;
+  /** When a file of the run was written last, in milliseconds since 1970. */
+  readonly writtenAt: number;
+  /** Milliseconds between two records, usually. */
+  readonly usualGap: number;
+}
+
+/** A run is quiet after this long, or after ten times its usual gap. */
+const QUIET_MS = 30_000;
+const QUIET_GAPS = 10;
+
+export function stateOf({ info, hello, lastRecord, writtenAt, usualGap }: RunSigns, now: number): RunState {
+  if (info.status !== "running") return info.status;
+  const { pid, host, started } = info.about as Readonly<Record<string, unknown>>;
+  const isNamed = typeof pid === "number" && typeof host === "string";
+  const liveness = isNamed ? livenessOf({ pid, host, started: typeof started === "string" ? started : "" }) : "unknown";
+  if (liveness === "dead") return "killed";
+  const isQuiet = now - writtenAt > Math.max(QUIET_MS, QUIET_GAPS * usualGap);
+  if (liveness === "unknown" && isQuiet) return "elsewhere";
+  if (hello?.state === "paused" && hello.run === info.id) return "paused";
+  if (lastRecord === undefined || lastRecord < info.partStartedAt) return "starting";
+  return isQuiet ? "stale" : "running";
+}
+
+/** The median distance of times; 0 for fewer than two. */
+export function usualGap(times: Float64Array): number {
+  const gaps = times
+    .slice(1)
+    .map((time, i) => time - times[i]!)
+    .filter((gap) => gap >= 0)
+    .sort();
+  return gaps[Math.floor(gaps.length / 2)] ?? 0;
+}

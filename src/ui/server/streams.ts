@@ -1,0 +1,144 @@
+// Server-sent events: a bell, after which a page asks for what is new. The history is never sent.
+import type { ServerResponse } from "node:http";
+import { lstatSync, utimesSync, writeFileSync } from "node:fs";
+import { FORMATS } from "../../runs/layout.ts";
+import type { StreamEvents } from "../wire.ts";
+import type { Reader } from "./reader.ts";
+import type { RunIndex } from "./run-index.ts";
+
+interface Client {
+  readonly response: ServerResponse;
+  /** Ids of runs. */
+  readonly shown: ReadonlySet<string>;
+  /** What was last said of each run: the bell rings only for news. */
+  readonly last: Map<string, string>;
+  rev: number;
+}
+
+/** How often shown runs are looked at, then running ones, the whole directory, and a sign of life is sent. */
+const LOOK_MS = 250;
+const REFRESH_MS = 1000;
+const SCAN_MS = 5000;
+const COMMENT_MS = 15_000;
+/** How often the file is touched that makes a watched run flush its log sooner. */
+const WATCH_MS = 5000;
+/** More than these are refused: each is looked at several times a second. */
+const MOST_CLIENTS = 256;
+const MOST_SHOWN = 100;
+
+export class Streams {
+  readonly #index: RunIndex;
+  readonly #reader: Reader;
+  readonly #touches: boolean;
+  readonly #clients = new Set<Client>();
+  readonly #doneAt = new Map<string, number>();
+  #timer: NodeJS.Timeout | undefined;
+  #isLooking = false;
+
+  /** @param touches whether files in run directories may be touched */
+  constructor(index: RunIndex, reader: Reader, touches: boolean) {
+    this.#index = index;
+    this.#reader = reader;
+    this.#touches = touches;
+  }
+
+  /** Answers a request with a stream. False when there are too many. */
+  open(response: ServerResponse, shown: ReadonlySet<string>): boolean {
+    if (this.#clients.size >= MOST_CLIENTS) return false;
+    const client: Client = {
+      response,
+      shown: new Set([...shown].slice(0, MOST_SHOWN)),
+      last: new Map(),
+      rev: 0,
+    };
+    response.writeHead(200, { "content-type": "text/event-stream; charset=utf-8", "x-accel-buffering": "no" });
+    response.write(": hookline\n\n");
+    response.on("close", () => this.#clients.delete(client));
+    this.#clients.add(client);
+    // Only while somebody listens.
+    this.#timer ??= setInterval(() => void this.#look(), LOOK_MS).unref();
+    void this.#look();
+    return true;
+  }
+
+  #due(what: string, ms: number): boolean {
+    const now = performance.now();
+    if (now - (this.#doneAt.get(what) ?? -Infinity) < ms) return false;
+    this.#doneAt.set(what, now);
+    return true;
+  }
+
+  /** One look at a time: a slow disk must not pile them up. */
+  async #look(): Promise<void> {
+    if (this.#isLooking) return;
+    if (this.#clients.size === 0) {
+      clearInterval(this.#timer);
+      this.#timer = undefined;
+      return;
+    }
+    this.#isLooking = true;
+    try {
+      const shown = new Set([...this.#clients].flatMap((client) => [...client.shown]));
+      if (this.#due("scan", SCAN_MS)) await this.#index.scan(REFRESH_MS);
+      else if (this.#due("refresh", REFRESH_MS)) this.#index.refresh(shown);
+      if (this.#touches && this.#due("watch", WATCH_MS)) for (const id of shown) this.#touch(id);
+      for (const id of shown) await this.#tellOf(id);
+      for (const client of this.#clients) {
+        if (client.rev !== this.#index.rev) send(client, "runs", { rev: (client.rev = this.#index.rev) });
+      }
+      if (this.#due("comment", COMMENT_MS)) for (const { response } of this.#clients) response.write(":\n\n");
+    } catch {
+      // A file that cannot be read now is read at the next look; requests for it say what is wrong.
+    } finally {
+      this.#isLooking = false;
+    }
+  }
+
+  async #tellOf(id: string): Promise<void> {
+    const run = this.#index.find(id);
+    if (!run) return;
+    const { rev, records, step, time } = await this.#reader.ask({ kind: "news", dir: run.dir });
+    const news = { id, rev, records, step, time, state: run.row.state };
+    const events = lstatSync(`${run.dir}/${FORMATS.events.file}`, { throwIfNoEntry: false })?.size ?? 0;
+    for (const client of this.#clients) {
+      if (!client.shown.has(id)) continue;
+      if (isNew(client, `run ${id}`, JSON.stringify(news))) send(client, "run", news);
+      if (isNew(client, `event ${id}`, String(events))) send(client, "event", { run: id, next: events });
+    }
+  }
+
+  /** The logger flushes more often while someone watches. Only where `control()` has made its directory. */
+  #touch(id: string): void {
+    const run = this.#index.find(id);
+    if (!run || run.known.info.status !== "running") return;
+    const file = `${run.dir}/control/watch`;
+    try {
+      if (!lstatSync(`${run.dir}/control`, { throwIfNoEntry: false })?.isDirectory()) return;
+      const found = lstatSync(file, { throwIfNoEntry: false });
+      if (!found) return writeFileSync(file, "", { flag: "wx", mode: 0o600 });
+      if (found.isFile()) utimesSync(file, new Date(), new Date());
+    } catch {
+      // A directory that is not ours to write: the page is a little later.
+    }
+  }
+
+  /** Says goodbye to all pages. */
+  close(): void {
+    clearInterval(this.#timer);
+    for (const client of this.#clients) {
+      send(client, "bye", null);
+      client.response.end();
+    }
+    this.#clients.clear();
+  }
+}
+
+function isNew({ last }: Client, what: string, text: string): boolean {
+  if (last.get(what) === text) return false;
+  last.set(what, text);
+  return true;
+}
+
+function send<Name extends keyof StreamEvents>({ response }: Client, name: Name, data: StreamEvents[Name]): void {
+  response.write(`event: ${name}\ndata: ${JSON.stringify(data)}\n\n`);
+}
