@@ -60,6 +60,7 @@ type Rule = (line: Line) => readonly number[];
 const likeFirst: Rule = ({ operands }) => operands[0]!.shape;
 const RULES: Readonly<Record<string, Rule>> = {
   constant: ({ result }) => result.shape,
+  optimization_barrier: likeFirst,
   iota({ text, result }) {
     if (one(text, "dim") >= result.shape.length) fail(text, "no such dimension");
     return result.shape;

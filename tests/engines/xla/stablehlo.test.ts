@@ -199,3 +199,29 @@ describe("bf16", () => {
     expect(text()).not.toMatch(/(exponential|reduce|subtract).*bf16/);
   });
 });
+
+describe("what a backward pass needs of an activation", () => {
+  const gradient = (activation: (a: JaxArray) => JaxArray, rows: number, options?: HloOptions): string => {
+    const step = (v: JaxArray, w: JaxArray, a: JaxArray): JaxArray => {
+      const loss = (p: JaxArray): JaxArray => np.square(np.matmul(activation(np.matmul(a, p)), w)).sum();
+      return (grad(loss as never) as unknown as typeof loss)(v);
+    };
+    return textOf(step as Fn, [f32(8, 64), f32(64, 4), f32(rows, 8)], options);
+  };
+  const exponentials = (text: string): number => text.match(/stablehlo.exponential/g)?.length ?? 0;
+
+  it.each([undefined, "bf16"] as const)("is computed again from the product, in precision %s", (precision) => {
+    const text = gradient((a) => nn.gelu(a), 1024, precision && { precision });
+    checkStableHlo(text);
+    const type = precision === "bf16" ? "bf16" : "f32";
+    expect(text.match(/optimization_barrier .*/g)).toEqual([expect.stringContaining(`tensor<1024x64x${type}>`)]);
+    expect(exponentials(text)).toBe(2);
+  });
+
+  it("is kept where it is small, or cheap to compute", () => {
+    const small = gradient((a) => nn.gelu(a), 1023);
+    expect(small).not.toContain("optimization_barrier");
+    expect(exponentials(small)).toBe(1);
+    expect(gradient((a) => nn.relu(a), 1024)).not.toContain("optimization_barrier");
+  });
+});

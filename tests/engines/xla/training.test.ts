@@ -9,6 +9,7 @@ import {
   crossEntropy,
   dropout,
   embedding,
+  gelu,
   layerNorm,
   linear,
   multiHeadAttention,
@@ -50,6 +51,10 @@ const MODELS: Record<string, () => Pick<TrainerOptions, "model" | "train">> = {
   mlp: () => ({
     model: sequential(linear(12, 16), relu(), dropout(0.2), linear(16, 5)),
     train: new DataLoader({ x: waves(24, 12), y: ids(5, 24) }, { batchSize: 4, shuffle: true }),
+  }),
+  "mlp with an activation that is computed again": () => ({
+    model: sequential(linear(6, 4096), gelu(), linear(4096, 5)),
+    train: new DataLoader({ x: waves(32, 6), y: ids(5, 32) }, { batchSize: 16, shuffle: true }),
   }),
   transformer: () => ({
     model: sequential(

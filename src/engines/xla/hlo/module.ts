@@ -10,6 +10,7 @@ import { MAPS } from "./maps.ts";
 import { beforeProducts, mapType } from "./precision.ts";
 import { convolution, dot, type Side } from "./products.ts";
 import { randomBits } from "./random.ts";
+import { recomputed, type Recomputed } from "./recompute.ts";
 import { HLO_TYPES, numberText, tensor, typeOf, type HloType, type Value } from "./types.ts";
 import { seen, seenOnce } from "./views.ts";
 import { addWindows, reduceWindows } from "./windows.ts";
@@ -60,18 +61,30 @@ class ModuleWriter {
   /** What computes a node instead of its own operations. */
   readonly #instead = new Map<Node, () => Value>();
   #fusedAttentions = 0;
+  readonly #recomputed: Recomputed;
+  /** Results that were computed a second time. */
+  readonly #again = new Map<Node, Value>();
+  /** The value of an argument of the node that is being written. */
+  #valueOf = (node: Node): Value | undefined => this.#values.get(node);
 
   constructor(graph: Graph, precision: Precision, cudnnAttention: boolean) {
     this.#graph = graph;
     this.#isMixed = precision === "bf16";
     this.#low = this.#isMixed ? beforeProducts(graph) : new Set<Node>();
     if (this.#isMixed && cudnnAttention) for (const one of findAttention(graph)) if (suitsCudnn(one)) this.#fuse(one);
+    const isLow = (node: Node): boolean => this.#low.has(node) && ["dot", "conv", "gather"].includes(node.op);
+    this.#recomputed = recomputed(graph, (node) => (isLow(node) ? 2 : 4));
   }
 
   write(donated: ReadonlyMap<number, number>): HloModule {
+    const { nodes, isLate } = this.#recomputed;
+    const first = this.#valueOf;
     for (const node of this.#graph.nodes) {
-      if (node.op !== "literal") this.#values.set(node, this.#instead.get(node)?.() ?? this.#lower(node));
+      if (node.op === "literal") continue;
+      this.#valueOf = (arg) => (nodes.has(arg) && isLate(arg, node) ? this.#computeAgain(arg) : first(arg));
+      this.#values.set(node, this.#instead.get(node)?.() ?? this.#lower(node));
     }
+    this.#valueOf = first;
     const outputs = this.#graph.outputs.map((arg) => this.#typed(arg, HLO_TYPES[arg.node.dtype]));
     const given = this.#graph.inputs.map(({ shape, dtype }, i) => {
       const to = donated.get(i);
@@ -99,6 +112,22 @@ class ModuleWriter {
     // The writer writes a call once, however often it is asked for it.
     const gradients = () => attentionBackward(this.#writer, operands(), forward(), low(backward.outGradient), isCausal);
     for (const [i, result] of [backward.q, backward.k, backward.v].entries()) put(result, () => gradients()[i]!);
+  }
+
+  /** Behind barriers, without which XLA would find the first results and keep them. */
+  #computeAgain(node: Node): Value {
+    let value = this.#again.get(node);
+    if (value) return value;
+    const before = this.#valueOf;
+    this.#valueOf = (arg) => {
+      const isPart = arg.op === "map" && sizeOf(arg.shape) === sizeOf(node.shape);
+      if (isPart) return this.#computeAgain(arg);
+      return this.#recomputed.bases.has(arg) ? this.#writer.barrier(this.#values.get(arg)!) : this.#values.get(arg);
+    };
+    value = this.#lower(node);
+    this.#valueOf = before;
+    this.#again.set(node, value);
+    return value;
   }
 
   #lower(node: Node): Value {
@@ -154,7 +183,7 @@ class ModuleWriter {
     const common = mapType(
       fn,
       floats.map(({ node }) => ({
-        type: this.#values.get(node)?.type ?? "f32",
+        type: this.#valueOf(node)?.type ?? "f32",
         isNumber: node.op === "literal",
         isRepeated: sizeOf(node.shape) > 1 && sizeOf(node.shape) < total,
       })),
@@ -174,7 +203,7 @@ class ModuleWriter {
       const places = arg.view.shape.length - last.window.length;
       if (axes.length === last.window.length && axes.every((axis) => axis >= places)) {
         const before = moveAll(whole(arg.node.shape), arg.view.moves.slice(0, -1))!;
-        const from = this.#writer.convert(seen(this.#writer, this.#values.get(arg.node)!, before), type);
+        const from = this.#writer.convert(seen(this.#writer, this.#valueOf(arg.node)!, before), type);
         return reduceWindows(this.#writer, from, combine, last.window, last.strides);
       }
     }
@@ -188,7 +217,7 @@ class ModuleWriter {
       const isNumber = arg.node.op === "literal";
       const value = isNumber
         ? writer.constant((arg.node as { value: number }).value, [], operand)
-        : seenOnce(writer, writer.convert(this.#values.get(arg.node)!, operand), arg.view);
+        : seenOnce(writer, writer.convert(this.#valueOf(arg.node)!, operand), arg.view);
       return { value, view: arg.view, isNumber };
     }) as unknown as readonly [Side, Side];
     // Alternatives of conjunctions, counted.
@@ -208,18 +237,18 @@ class ModuleWriter {
 
   #seen({ node, view }: Arg): Value {
     if (node.op === "literal") return this.#writer.constant(node.value, view.shape, HLO_TYPES[node.dtype]);
-    return seen(this.#writer, this.#values.get(node)!, view);
+    return seen(this.#writer, this.#valueOf(node)!, view);
   }
 
   /** Converted before it is repeated. */
   #typed({ node, view }: Arg, type: HloType): Value {
     if (node.op === "literal") return this.#writer.constant(node.value, view.shape, type);
-    return seen(this.#writer, this.#writer.convert(this.#values.get(node)!, type), view);
+    return seen(this.#writer, this.#writer.convert(this.#valueOf(node)!, type), view);
   }
 
   /** Of one type: bfloat16 if all of them are, else the graph's. */
   #alike(args: readonly Arg[]): Value[] {
-    const types = args.flatMap(({ node }) => this.#values.get(node)?.type ?? []);
+    const types = args.flatMap(({ node }) => this.#valueOf(node)?.type ?? []);
     const type = types.length > 0 && types.every((one) => one === "bf16") ? "bf16" : HLO_TYPES[args[0]!.node.dtype];
     return args.map((arg) => this.#typed(arg, type));
   }

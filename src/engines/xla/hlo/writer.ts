@@ -115,6 +115,11 @@ export class HloWriter {
     return this.#moved(`stablehlo.convert ${value.name}`, value, value.shape, type);
   }
 
+  /** The same value, of which XLA does not know that it is. */
+  barrier(value: Value): Value {
+    return this.emit(`stablehlo.optimization_barrier ${value.name} : ${typeOf(value)}`, value.shape, value.type);
+  }
+
   bitcast(value: Value, type: HloType): Value {
     return this.#moved(`stablehlo.bitcast_convert ${value.name}`, value, value.shape, type);
   }
