@@ -42,7 +42,8 @@ export async function startRedis(flags: readonly string[] = []): Promise<RedisSe
   };
   const start = async (): Promise<void> => {
     child = spawn("redis-server", [...args, ...flags], { stdio: "ignore" });
-    await untilReady(port);
+    const pid = await untilReady(port);
+    if (pid !== child.pid) throw new Error(`Another redis-server (process ${pid}) has taken port ${port}.`);
   };
   await start();
   return {
@@ -62,10 +63,12 @@ export async function startRedis(flags: readonly string[] = []): Promise<RedisSe
   };
 }
 
-async function untilReady(port: number): Promise<void> {
+/** The process that answers on the port. */
+async function untilReady(port: number): Promise<number> {
   const client = new Redis({ port, lazyConnect: true, retryStrategy: () => 30, maxRetriesPerRequest: null });
   client.on("error", () => undefined);
   await client.connect().catch(() => undefined);
-  await client.ping();
+  const info = await client.info("server");
   client.disconnect();
+  return Number(/^process_id:(\d+)/m.exec(info)?.[1]);
 }

@@ -17,7 +17,7 @@ import { startWorker, type TrialWorker } from "../support/trial-worker.ts";
 import { RedisAttacker, type AttackKind } from "./redis-attacker.ts";
 
 // Processes start, and locks run out, on a machine that may be busy.
-vi.setConfig({ testTimeout: 240_000 });
+vi.setConfig({ testTimeout: 900_000 });
 
 const KEY = "a key of more than sixteen characters";
 
@@ -33,7 +33,7 @@ describe.skipIf(!redisIsHere)(redisIsHere ? "bullmq, attacked" : `bullmq, attack
     await redis.stop();
   });
 
-  const queue = (key?: string): Runner => bullmq({ redis: redis.url, lock: 3, ...(key !== undefined && { key }) });
+  const queue = (key?: string): Runner => bullmq({ redis: redis.url, lock: 10, ...(key !== undefined && { key }) });
   const studyOf = (name: string, options: PlainOptions = {}): PlainStudy =>
     plainStudy(trialNamed("steps"), { name, trials: 2, retries: 0, dir: tempDir(), warn: () => undefined, ...options });
   const whenStarted = (what: () => Promise<void>): Hook => ({ name: "attack", onTrialStart: what });
@@ -51,15 +51,19 @@ describe.skipIf(!redisIsHere)(redisIsHere ? "bullmq, attacked" : `bullmq, attack
       '[{"run":"x","worker":"y","trial":0}]',
       "[".repeat(1e5),
     ];
+    let isDone = false;
     const attack = whenStarted(async () => {
+      if (isDone) return;
+      isDone = true;
       for (const text of bad)
         for (const at of ["up", "news"]) await client.publish(`hookline-study:messages:${at}`, text);
     });
     const options = { hooks: [attack], runner: queue(), warn: (text: string) => void warnings.push(text) };
     const { status, trials } = await studyOf("messages", options).run();
     expect([status, trials.length]).toEqual(["completed", 2]);
-    expect(warnings.length).toBeLessThanOrEqual(2);
-    expect(warnings.at(-1)).toMatch(/^bullmq: dropped 16 messages from Redis so far: 16 of no form/);
+    const dropped = warnings.filter((text) => text.startsWith("bullmq: dropped"));
+    expect(dropped.length, warnings.join("\n")).toBeLessThanOrEqual(2);
+    expect(dropped.at(-1)).toMatch(/^bullmq: dropped 8 messages from Redis so far: 8 of no form/);
   });
 
   const aliveClaim = (changes: Partial<Claim>): Claim => ({
@@ -179,12 +183,14 @@ describe.skipIf(!redisIsHere)(redisIsHere ? "bullmq, attacked" : `bullmq, attack
       queueWorker(redis.url, "key", { key: `${KEY}!`, warn });
       const running = studyOf("key", { runner: queue(KEY) }).run();
       await vi.waitFor(() => expect(warnings).toHaveLength(2), { timeout: 60_000 });
-      expect(warnings.toSorted()).toEqual([
+      expect(warnings).toContainEqual(
         expect.stringMatching(/^worker: dropped \d+ messages? .* not signed with this process's key/),
+      );
+      expect(warnings).toContainEqual(
         expect.stringMatching(
           /^worker: dropped \d+ messages? .* signed, while this process has no key \(HOOKLINE_QUEUE_KEY\)/,
         ),
-      ]);
+      );
       queueWorker(redis.url, "key", { key: KEY });
       expect((await running).trials.map(({ status }) => status)).toEqual(["completed", "completed"]);
     });
@@ -237,7 +243,7 @@ describe.skipIf(!redisIsHere)(redisIsHere ? "bullmq, attacked" : `bullmq, attack
     expect(facts(found)).toEqual(facts(expected));
     expect(found.every(({ failures }) => failures === 0)).toBe(true);
     expect(warnings.some((text) => /^bullmq: dropped \d+ messages/.test(text))).toBe(true);
-    expect(warnings.length).toBeLessThan(12);
+    expect(warnings.length, warnings.join("\n")).toBeLessThan(12);
     // They were not killed, and leave when they are asked to.
     for (const worker of workers) worker.signal("SIGTERM");
     expect(await Promise.all(workers.map(({ exit }) => exit))).toEqual([143, 143]);

@@ -234,7 +234,9 @@ export class StudyQueue {
 
   /** Someone may have changed the queue's keys. After a repair, the next check adds the jobs again. */
   async #refused(error: Error): Promise<void> {
-    if (this.#refusals++ < MAX_REFUSALS && (await this.#repair()) > 0) return;
+    // The periodic check may have repaired the key since: then the error alone says that there was one.
+    const isSpoiled = (await this.#repair()) > 0 || /WRONGTYPE|not an integer/.test(error.message);
+    if (isSpoiled && this.#refusals++ < MAX_REFUSALS) return;
     const { connection, study } = this.#context;
     const why = `bullmq: Redis at ${connection.url} does not accept trials: ${error.message}`;
     study.fail(new StudyError(why, { cause: error }));
