@@ -183,9 +183,11 @@ export interface SeriesHeader {
 /** `POST runs/:id/commands`: what the page asks for. The server adds id, run, part, who and when. */
 export interface CommandRequest {
   readonly verb: string;
-  readonly args: Readonly<Record<string, unknown>>;
+  readonly args?: Readonly<Record<string, unknown>>;
   readonly why?: string;
   readonly at?: { readonly step: number };
+  /** `part` of the hello that the page shows: refused with 410 when the run was resumed since. */
+  readonly part?: number;
   /** A name typed into the page. */
   readonly says?: string;
 }

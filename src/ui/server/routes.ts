@@ -1,27 +1,14 @@
 // The addresses below /api/v1/ and what answers them. Tests walk this list: an address that is not here does not exist.
-import { hostname, userInfo } from "node:os";
-import type { ServerResponse } from "node:http";
-import { OptionError } from "../../core/errors.ts";
+import { hostname } from "node:os";
 import { SERIES_TYPE } from "../series.ts";
 import type { RunPage, ServerHello } from "../wire.ts";
-import { type Answer, badRequest, bytes, gone, json } from "./answer.ts";
+import { type Answer, bytes, json, Refusal } from "./answer.ts";
 import { listCheckpoints, verifyCheckpoint } from "./checkpoints.ts";
 import { curvesOf, heatOf } from "./curve-requests.ts";
 import { eventsAfter } from "./events.ts";
-import type { IndexedRun } from "./run-index.ts";
+import { listCommands, thisUser } from "./commands.ts";
+import { type Call, checked, runOf, wholeParam } from "./requests.ts";
 import type { Site } from "./site.ts";
-
-/** A request that has passed the gate. */
-export interface Call {
-  readonly site: Site;
-  /** The parts of the address that a route names with a colon. */
-  readonly params: Readonly<Record<string, string>>;
-  readonly query: URLSearchParams;
-  /** The parsed body of a POST. */
-  readonly body: unknown;
-  /** Only for a stream, which answers by itself. */
-  readonly response: ServerResponse;
-}
 
 /** Undefined when the answer is a stream. */
 type Handler = (call: Call) => Promise<Answer | undefined> | Answer | undefined;
@@ -53,9 +40,17 @@ export const ROUTES: Readonly<Record<string, { readonly GET?: Handler; readonly 
       return json(name === null ? await listCheckpoints(dir) : [await verifyCheckpoint(dir, name)]);
     },
   },
+  "runs/:id/commands": {
+    GET: async (call) => json(await listCommands(runOf(call).dir)),
+    POST: (call) => call.site.commands.send(runOf(call).dir, call.body),
+  },
+  "runs/:id/commands/:cid/cancel": {
+    POST: (call) => call.site.commands.cancel(runOf(call).dir, call.params["cid"]!),
+  },
   stream: {
     GET: ({ site, query, response }) => {
-      site.streams.open(response, new Set((query.get("show") ?? "").split(",").filter(Boolean)));
+      const shown = new Set((query.get("show") ?? "").split(",").filter(Boolean));
+      if (!site.streams.open(response, shown)) throw new Refusal(503, "busy", "Too many pages are open.");
       return undefined;
     },
   },
@@ -84,7 +79,7 @@ const helloOf = ({ version, shownRoot, readOnly }: Site): ServerHello => ({
   version,
   root: shownRoot,
   host: hostname(),
-  user: userInfo().username,
+  user: thisUser(),
   readOnly,
 });
 
@@ -104,27 +99,4 @@ async function showRun(call: Call): Promise<Answer> {
   const contents = await site.reader.ask({ kind: "contents", dir });
   const page: RunPage = { row, info: known.info, control: known.hello ?? null, ...contents };
   return json(page);
-}
-
-export function runOf({ site, params }: Call): IndexedRun {
-  const found = site.index.find(params["id"]!);
-  if (!found) throw gone("run of this id");
-  return found;
-}
-
-/** A whole number in the query; 0 without it. */
-export function wholeParam({ query }: Call, name: string): number {
-  const text = query.get(name) ?? "0";
-  const value = Number(text);
-  if (/^\d+$/.test(text) && Number.isSafeInteger(value)) return value;
-  throw badRequest(`Expected \`${name}\` to be a whole number.`);
-}
-
-/** What a check of options refuses is the client's mistake. */
-export function checked<T>(check: () => T): T {
-  try {
-    return check();
-  } catch (error) {
-    throw error instanceof OptionError ? badRequest(error.message) : error;
-  }
 }

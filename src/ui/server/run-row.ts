@@ -1,13 +1,14 @@
 // A run as a line of the list: from run.json, the end of its log and what `control()` says. Whole logs are not read.
 import { lstatSync } from "node:fs";
 import { nodeFs } from "../../runs/files.ts";
+import { helloFile } from "../../runs/control/control-files.ts";
+import { readHello } from "../../runs/control/read-control.ts";
 import { FORMATS } from "../../runs/layout.ts";
 import type { RecordTable } from "../../runs/record-table.ts";
 import { readRunJson } from "../../runs/run-json.ts";
 import { describeRun, readLogEnd } from "../../runs/summary.ts";
 import type { RunInfo } from "../../runs/types.ts";
 import type { ControlHello, RunRow } from "../wire.ts";
-import { HELLO_FILE, readHello } from "./hello.ts";
 import { stateOf, usualGap, type RunSigns } from "./run-state.ts";
 
 /** What was read of a run, until one of its files changes. */
@@ -19,10 +20,17 @@ export interface KnownRun {
   readonly row: Omit<RunRow, "state" | "controllable">;
 }
 
+/** What the list shows something of. */
+const filesOf = (dir: string): string[] => [
+  `${dir}/${FORMATS.run.file}`,
+  `${dir}/${FORMATS.metrics.file}`,
+  helloFile(dir),
+];
+
 /** Changes with every file of the run that the list shows something of; undefined without a run.json. */
 export function stamp(dir: string): string | undefined {
-  const [run, ...others] = [FORMATS.run.file, FORMATS.metrics.file, HELLO_FILE].map((file) => {
-    const found = lstatSync(`${dir}/${file}`, { throwIfNoEntry: false });
+  const [run, ...others] = filesOf(dir).map((file) => {
+    const found = lstatSync(file, { throwIfNoEntry: false });
     return found?.isFile() ? `${found.ino}:${found.size}:${found.mtimeMs}` : undefined;
   });
   return run === undefined ? undefined : [run, ...others].join(" ");
@@ -68,9 +76,7 @@ export function rowNow({ row, signs, hello, info }: KnownRun, now: number): RunR
 }
 
 function writtenAt(dir: string): number {
-  const times = [FORMATS.run.file, FORMATS.metrics.file, HELLO_FILE].map(
-    (file) => lstatSync(`${dir}/${file}`, { throwIfNoEntry: false })?.mtimeMs ?? 0,
-  );
+  const times = filesOf(dir).map((file) => lstatSync(file, { throwIfNoEntry: false })?.mtimeMs ?? 0);
   return Math.max(...times);
 }
 

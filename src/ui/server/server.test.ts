@@ -1,9 +1,9 @@
 // The dashboard's server over real HTTP: what it answers, and what it refuses.
 import { appendFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { request as httpRequest } from "node:http";
 import { tmpdir } from "node:os";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { headerLine, recordLine } from "../../runs/log-lines.ts";
+import { ask as askServer, type Answered, type Asked } from "../../../tests/support/http-ask.ts";
 import { decodeSeries } from "../series.ts";
 import type { CheckpointRow, EventsAnswer, RunPage, RunsAnswer, ServerHello } from "../wire.ts";
 import { HEADERS } from "./gate.ts";
@@ -70,39 +70,7 @@ afterAll(async () => {
 const bearer = (): Record<string, string> => ({ authorization: `Bearer ${server.token}` });
 const JSON_POST = { "content-type": "application/json", "x-hookline": "1" };
 
-interface Asked {
-  readonly method?: string;
-  readonly headers?: Record<string, string>;
-  readonly body?: string;
-}
-
-interface Answered {
-  readonly status: number;
-  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
-  readonly body: Buffer;
-}
-
-/** With node:http: fetch would set and forbid some of the headers. */
-function ask(path: string, { method = "GET", headers = {}, body }: Asked = {}): Promise<Answered> {
-  return new Promise((resolve, reject) => {
-    const request = httpRequest({ host: "127.0.0.1", port: server.port, path, method, headers, agent: false });
-    request.on("error", reject);
-    request.on("response", (response) => {
-      const chunks: Buffer[] = [];
-      const done = (): void =>
-        resolve({ status: response.statusCode!, headers: response.headers, body: Buffer.concat(chunks) });
-      // A stream does not end by itself.
-      if (String(response.headers["content-type"]).startsWith("text/event-stream")) {
-        request.destroy();
-        return done();
-      }
-      response.on("data", (chunk: Buffer) => chunks.push(chunk));
-      response.on("end", done);
-      return undefined;
-    });
-    request.end(body);
-  });
-}
+const ask = (path: string, asked?: Asked): Promise<Answered> => askServer(server.port, path, asked);
 
 const get = async <T>(path: string): Promise<T> => {
   const { status, body } = await ask(`/api/v1/${path}`, { headers: bearer() });

@@ -4,6 +4,7 @@ import { isIP, type AddressInfo } from "node:net";
 import { resolve } from "node:path";
 import { type Answer, badRequest, gone, Refusal } from "./answer.ts";
 import { readJson } from "./body.ts";
+import { CommandSender } from "./commands.ts";
 import { checkOrigin, checkRequest, HEADERS, type GateOptions } from "./gate.ts";
 import { BUILT_PAGES, pageFile } from "./pages.ts";
 import { Reader } from "./reader.ts";
@@ -67,7 +68,18 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   const streams = new Streams(index, reader, !readOnly);
   let url = "";
   const newLink = (): string => `${url}?token=${tokens.newLink()}`;
-  const site: Site = { ...options, root, shownRoot: options.root, readOnly, tokens, index, reader, streams, newLink };
+  const site: Site = {
+    version: options.version,
+    root,
+    shownRoot: options.root,
+    readOnly,
+    tokens,
+    index,
+    reader,
+    streams,
+    commands: new CommandSender(readOnly),
+    newLink,
+  };
 
   /** Undefined when a stream answers. */
   async function answerTo(request: IncomingMessage, response: ServerResponse): Promise<Answer | undefined> {

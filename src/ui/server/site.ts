@@ -1,4 +1,5 @@
 // What the routes of one server share.
+import type { CommandSender } from "./commands.ts";
 import type { Reader } from "./reader.ts";
 import type { RunIndex } from "./run-index.ts";
 import type { Streams } from "./streams.ts";
@@ -15,6 +16,7 @@ export interface Site {
   readonly index: RunIndex;
   readonly reader: Reader;
   readonly streams: Streams;
+  readonly commands: CommandSender;
   /** The address of a new link that works once. */
   newLink(): string;
 }

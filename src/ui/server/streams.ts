@@ -3,6 +3,8 @@ import type { ServerResponse } from "node:http";
 import { lstatSync, utimesSync, writeFileSync } from "node:fs";
 import { FORMATS } from "../../runs/layout.ts";
 import type { StreamEvents } from "../wire.ts";
+import { controlDirectory, watchFile } from "../../runs/control/control-files.ts";
+import { CommandNews } from "./commands.ts";
 import type { Reader } from "./reader.ts";
 import type { RunIndex } from "./run-index.ts";
 
@@ -32,6 +34,7 @@ export class Streams {
   readonly #touches: boolean;
   readonly #clients = new Set<Client>();
   readonly #doneAt = new Map<string, number>();
+  readonly #commands = new Map<string, CommandNews>();
   #timer: NodeJS.Timeout | undefined;
   #isLooking = false;
 
@@ -99,6 +102,8 @@ export class Streams {
     if (!run) return;
     const { rev, records, step, time } = await this.#reader.ask({ kind: "news", dir: run.dir });
     const news = { id, rev, records, step, time, state: run.row.state };
+    for (const command of await this.#commandsOf(id).since(run.dir))
+      for (const client of this.#clients) if (client.shown.has(id)) send(client, "command", { run: id, command });
     const events = lstatSync(`${run.dir}/${FORMATS.events.file}`, { throwIfNoEntry: false })?.size ?? 0;
     for (const client of this.#clients) {
       if (!client.shown.has(id)) continue;
@@ -107,13 +112,19 @@ export class Streams {
     }
   }
 
+  #commandsOf(id: string): CommandNews {
+    let news = this.#commands.get(id);
+    if (!news) this.#commands.set(id, (news = new CommandNews()));
+    return news;
+  }
+
   /** The logger flushes more often while someone watches. Only where `control()` has made its directory. */
   #touch(id: string): void {
     const run = this.#index.find(id);
     if (!run || run.known.info.status !== "running") return;
-    const file = `${run.dir}/control/watch`;
+    const file = watchFile(run.dir);
     try {
-      if (!lstatSync(`${run.dir}/control`, { throwIfNoEntry: false })?.isDirectory()) return;
+      if (!lstatSync(controlDirectory(run.dir), { throwIfNoEntry: false })?.isDirectory()) return;
       const found = lstatSync(file, { throwIfNoEntry: false });
       if (!found) return writeFileSync(file, "", { flag: "wx", mode: 0o600 });
       if (found.isFile()) utimesSync(file, new Date(), new Date());

@@ -6,7 +6,7 @@ import { FORMATS } from "../../../runs/layout.ts";
 import { keyOf } from "../../../runs/log-lines.ts";
 import { RecordTable } from "../../../runs/record-table.ts";
 import type { SeriesData } from "../../series.ts";
-import type { Axis, HookRow, HookTimes, RunPage } from "../../wire.ts";
+import type { Axis, RunPage } from "../../wire.ts";
 import { Axes } from "./axes.ts";
 import { choosePoints, type Range } from "./choose-points.ts";
 import { EventNotes } from "./event-notes.ts";
@@ -47,6 +47,7 @@ export class RunStore {
   readonly #events: FileFollower;
   readonly #notes = new EventNotes();
   readonly #path: string;
+  readonly #eventsPath: string;
   #records: RecordTable;
   #media = new MediaList();
   #axes: Axes;
@@ -57,6 +58,7 @@ export class RunStore {
 
   constructor(dir: string) {
     this.#path = `${dir}/${FORMATS.metrics.file}`;
+    this.#eventsPath = `${dir}/${FORMATS.events.file}`;
     this.#records = new RecordTable(this.#path);
     this.#axes = new Axes(this.#records.columns);
     this.#follower = new FileFollower(this.#path, {
@@ -67,7 +69,7 @@ export class RunStore {
       tooLong: () => this.#records.problems++,
       restart: () => this.#restart(),
     });
-    this.#events = new FileFollower(`${dir}/${FORMATS.events.file}`, {
+    this.#events = new FileFollower(this.#eventsPath, {
       line: (bytes, from, to) => {
         const parsed = parseLine(bytes, from, to);
         if (parsed) this.#notes.take(parsed);
@@ -90,8 +92,7 @@ export class RunStore {
   /** Reads what was written since. One read at a time. */
   refresh(): Promise<void> {
     const turn = this.#turn.then(async () => {
-      // A link may lead anywhere, and opening a pipe would block.
-      if (isPlain(this.#path)) await this.#follower.read();
+      if (canRead(this.#path)) await this.#follower.read();
     });
     this.#turn = turn.catch(() => undefined);
     return turn;
@@ -104,12 +105,8 @@ export class RunStore {
   }
 
   async contents(): Promise<RunContents> {
-    if (isPlain(this.#path.replace(FORMATS.metrics.file, FORMATS.events.file))) await this.#events.read();
-    const {
-      parts,
-      hooks,
-      hookTimes,
-    }: { parts: RunPage["parts"]; hooks: readonly HookRow[]; hookTimes: readonly HookTimes[] } = this.#notes;
+    if (canRead(this.#eventsPath)) await this.#events.read();
+    const { parts, hooks, hookTimes } = this.#notes;
     return {
       rev: this.rev,
       records: this.#records.columns.rows,
@@ -187,6 +184,6 @@ export class RunStore {
   }
 }
 
-function isPlain(path: string): boolean {
-  return nodeFs("hookline ui").lstatSync(path, { throwIfNoEntry: false })?.isFile() ?? false;
-}
+/** Nothing, or a plain file: a link may lead anywhere, and opening a pipe would block. */
+const canRead = (path: string): boolean =>
+  nodeFs("hookline ui").lstatSync(path, { throwIfNoEntry: false })?.isFile() ?? true;
