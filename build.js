@@ -1,5 +1,5 @@
 // Builds the package: `node build.js [folder] [--noCheck]`. Compiles src/ to dist/, then writes the declarations a second
-// time for compilers before TypeScript 5.8. Plain JavaScript, because npm runs it as `prepare` wherever it packs a clone.
+// time for compilers before TypeScript 5.8, and bundles the dashboard's pages. Plain JavaScript, because npm runs it as `prepare` wherever it packs a clone.
 import { execFileSync, execSync } from "node:child_process";
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -55,3 +55,6 @@ execFileSync(process.execPath, [tsc, "-p", join(root, "tsconfig.build.json"), "-
   stdio: "inherit",
 });
 writeOldTypes();
+// Loaded only now: in a fresh clone `compiler()` has just installed it.
+const { buildPages } = await import("./build-pages.js");
+await buildPages(join(dist, "ui"));

@@ -1,0 +1,231 @@
+// A chart: curves of one or several runs, what happened to them in lanes below, and the same in words.
+import { useComputed, useSignal, useSignalEffect } from "@preact/signals";
+import { useEffect, useId, useRef } from "preact/hooks";
+import type { Axis } from "../../wire.ts";
+import type { Feed, Points } from "../data/series-feed.ts";
+import { seriesFeed } from "../data/series-feed.ts";
+import { drawHandLines, drawLanes, LANE_HEIGHT, placeMarks, usedLanes, type Placed } from "./lanes.ts";
+import { onChartKey } from "./keys.ts";
+import { describe, type Mark } from "./marks.ts";
+import { Plot, type Range } from "./plot.ts";
+import { describeLine, describeMarks } from "./summary.ts";
+import { Legend, lineKey, PointTable } from "./legend.tsx";
+import { theme } from "./theme.ts";
+
+export interface Line {
+  readonly run: string;
+  readonly name: string;
+  readonly label: string;
+  /** Index of its colour. */
+  readonly color: number;
+  /** Never smoothed. */
+  readonly plain?: boolean;
+  /** Not shown until someone asks for it. */
+  readonly off?: boolean;
+}
+
+export interface ChartView {
+  readonly x: Axis;
+  readonly smooth: number;
+  readonly range: Range | undefined;
+  readonly setRange: (range: Range | undefined) => void;
+  readonly toggleSmooth: () => void;
+}
+
+export interface ChartProps {
+  readonly title: string;
+  readonly lines: readonly Line[];
+  readonly marks: readonly Mark[];
+  readonly view: ChartView;
+  readonly height: number;
+  /** Undefined: by the values. */
+  readonly log: boolean | undefined;
+  readonly setLog: (log: boolean) => void;
+}
+
+/** One width for all charts of about the same size, so that they share a request. */
+const roundWidth = (width: number): number => Math.max(200, Math.ceil(width / 200) * 200);
+
+export function Chart({ title, lines, marks, view, height, log, setLog }: ChartProps) {
+  const figure = useRef<HTMLElement>(null);
+  const canvas = useRef<HTMLDivElement>(null);
+  const lanes = useRef<HTMLCanvasElement>(null);
+  const plot = useRef<Plot | null>(null);
+  const placed = useRef<readonly Placed[]>([]);
+  const width = useSignal(0);
+  const visible = useSignal(false);
+  const cursor = useSignal<number | undefined>(undefined);
+  const tip = useSignal<{ readonly left: number; readonly text: string } | null>(null);
+  const table = useSignal(false);
+  const feeds = useSignal<readonly Feed[]>([]);
+  /** The last points that were complete: they stay while others are on their way. */
+  const shown = useSignal<readonly (Points | null)[]>([]);
+  const id = useId();
+  const hidden = useSignal<ReadonlySet<string>>(new Set(lines.filter(({ off }) => off).map(lineKey)));
+  const visibleLines = lines.filter((line) => !hidden.value.has(lineKey(line)));
+  const toggle = (line: Line): void => {
+    const next = new Set(hidden.value);
+    if (!next.delete(lineKey(line))) next.add(lineKey(line));
+    if (next.size < lines.length) hidden.value = next;
+  };
+  const { x, smooth, range } = view;
+  const px = roundWidth(width.value);
+  const wanted = visibleLines.map(lineKey).join("\n");
+
+  useEffect(() => {
+    const size = new ResizeObserver(() => (width.value = figure.current!.clientWidth));
+    size.observe(figure.current!);
+    const sight = new IntersectionObserver(([entry]) => (visible.value = entry!.isIntersecting), { rootMargin: "200px" });
+    sight.observe(figure.current!);
+    return () => {
+      size.disconnect();
+      sight.disconnect();
+    };
+  }, []);
+
+  const isVisible = visible.value && width.value > 0;
+  useEffect(() => {
+    if (!isVisible) return undefined;
+    const own = visibleLines.map(({ run, name }) => seriesFeed.want({ run, name, x, px, smooth, ...range }));
+    // Points of other lines would be drawn as if they were of these.
+    if (shown.peek().length !== own.length) shown.value = [];
+    feeds.value = own;
+    return () => own.forEach((feed) => feed.release());
+  }, [isVisible, wanted, x, px, smooth, range?.from, range?.to]);
+
+  useSignalEffect(() => {
+    const points = feeds.value.map((feed, i) => (visibleLines[i]?.plain ? asLogged(feed.points.value) : feed.points.value));
+    if (points.length > 0 && points.some((each) => each !== null)) shown.value = points;
+  });
+
+  const error = useComputed(() => feeds.value.map((feed) => feed.error.value).find((each) => each !== null));
+  const isLog = log ?? prefersLog(title, shown.value);
+
+  const latest = useRef({ marks, x });
+  latest.current = { marks, x };
+  const redrawLanes = (current: Plot): void => {
+    placed.current = placeMarks(current, latest.current.marks, latest.current.x);
+    if (lanes.current) drawLanes(lanes.current, current, latest.current.marks, placed.current);
+  };
+
+  const hasWidth = width.value > 0;
+  useEffect(() => {
+    if (!isVisible && !plot.current) return undefined;
+    const own = new Plot(canvas.current!, width.peek(), {
+      labels: visibleLines.map(({ label }) => label),
+      colors: visibleLines.map(({ color }) => color),
+      x,
+      log: isLog,
+      height,
+      sync: x,
+      onRange: (chosen) => view.setRange(chosen),
+      onCursor: (at) => (cursor.value = at),
+      onDraw: (current) => {
+        drawHandLines(current, latest.current.marks, latest.current.x);
+        redrawLanes(current);
+      },
+    });
+    plot.current = own;
+    own.setRange(range);
+    own.setPoints(shown.peek());
+    return () => {
+      own.destroy();
+      plot.current = null;
+    };
+  }, [isVisible && hasWidth, wanted, x, isLog, height, theme.value]);
+
+  useEffect(() => plot.current?.setSize(width.value), [width.value]);
+  useEffect(() => plot.current?.setPoints(shown.value), [shown.value]);
+  useEffect(() => plot.current?.setRange(range), [range?.from, range?.to]);
+  useEffect(() => plot.current?.redraw(), [marks]);
+
+  const onKey = (event: KeyboardEvent): void =>
+    onChartKey(event, {
+      plot: plot.current ?? undefined,
+      points: shown.value,
+      marks,
+      view,
+      cursor,
+      tip: (mark) => mark && plot.current && (tip.value = tipAt(plot.current.area.left, plot.current.position(x === "time" ? mark.time : mark.step), mark)),
+      toggleLog: () => setLog(!isLog),
+      toggleTable: () => (table.value = !table.value),
+    });
+
+  const onLaneHover = (event: MouseEvent): void => {
+    const near = placed.current.find((each) => Math.abs(each.x - event.offsetX) < 7 && Math.abs(each.y - event.offsetY) < 9);
+    tip.value = near ? { left: near.x, text: near.marks.slice(0, 3).map(describe).join("\n\n") + (near.marks.length > 3 ? `\n\nand ${near.marks.length - 3} more` : "") } : null;
+  };
+
+  const laneCount = usedLanes(marks).length;
+  const summary = [...visibleLines.map(({ label }, i) => describeLine(label, shown.value[i] ?? null)), describeMarks(marks)];
+  return (
+    <figure class="chart" ref={figure} aria-labelledby={`${id}-title`} aria-describedby={`${id}-text`} data-chart={title}>
+      <figcaption>
+        <h3 id={`${id}-title`}>{title}</h3>
+        <Legend lines={lines} points={lines.map((line) => shown.value[visibleLines.indexOf(line)] ?? null)} cursor={cursor.value} hidden={hidden.value} toggle={toggle} />
+        <span class="tools">
+          <button type="button" aria-pressed={isLog} onClick={() => setLog(!isLog)}>
+            log
+          </button>
+          <button type="button" aria-pressed={table.value} onClick={() => (table.value = !table.value)}>
+            table
+          </button>
+        </span>
+      </figcaption>
+      {error.value && shown.value.length === 0 ? (
+        <p class="chart-error" role="alert">
+          {error.value}
+        </p>
+      ) : null}
+      {/* The keys of the chart: it can be focused, so that a keyboard can read its values. */}
+      <div
+        class="canvas"
+        ref={canvas}
+        tabIndex={0}
+        role="application"
+        aria-roledescription="chart"
+        aria-label={`${title}: arrow keys read values, plus and minus zoom, T shows a table`}
+        style={{ height: `${height}px` }}
+        onKeyDown={onKey}
+        onBlur={() => (tip.value = null)}
+      />
+      <canvas
+        class="lanes"
+        ref={lanes}
+        height={laneCount * LANE_HEIGHT}
+        hidden={laneCount === 0}
+        onMouseMove={onLaneHover}
+        onMouseLeave={() => (tip.value = null)}
+        aria-hidden="true"
+      />
+      {tip.value && (
+        <p class="tip" role="status" style={{ left: `${Math.max(0, Math.min(tip.value.left, width.value - 240))}px` }}>
+          {tip.value.text}
+        </p>
+      )}
+      <p id={`${id}-text`} class="hidden">
+        {summary.filter(Boolean).join("; ")}
+      </p>
+      {table.value && <PointTable lines={visibleLines} points={shown.value} x={x} title={title} />}
+    </figure>
+  );
+}
+
+const asLogged = (points: Points | null): Points | null => points && { ...points, smooth: undefined };
+
+const tipAt = (left: number, at: number, mark: Mark) => ({ left: left + at, text: describe(mark) });
+
+/** Losses and norms that span more than two decades are read on a logarithmic scale. */
+function prefersLog(title: string, lines: readonly (Points | null)[]): boolean {
+  if (!/loss|norm|perplexity/i.test(title)) return false;
+  let min = Infinity;
+  let max = -Infinity;
+  for (const line of lines) {
+    for (const y of line?.y ?? []) {
+      if (y <= 0) return false;
+      if (y < min) min = y;
+      if (y > max && y !== Infinity) max = y;
+    }
+  }
+  return max / min > 100;
+}

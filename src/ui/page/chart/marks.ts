@@ -1,0 +1,98 @@
+// What happened to a run, as marks in the lanes under its charts: changes, checkpoints, evaluations, parts.
+import type { RunEvent } from "../../../runs/types.ts";
+import type { Axis, RunPage } from "../../wire.ts";
+import * as format from "../format.ts";
+
+export type MarkKind = "hand" | "hook" | "request" | "refused" | "note" | "checkpoint" | "evaluation" | "part" | "error" | "pause";
+
+export interface Mark {
+  readonly kind: MarkKind;
+  readonly step: number;
+  readonly time: number;
+  /** `setLr(0.0015)` */
+  readonly what: string;
+  readonly who: string;
+  readonly why: string;
+}
+
+export interface Lane {
+  readonly label: string;
+  readonly kinds: readonly MarkKind[];
+}
+
+export const LANES: readonly Lane[] = [
+  { label: "changes", kinds: ["hand", "hook", "refused", "note", "error", "pause"] },
+  { label: "saves", kinds: ["checkpoint"] },
+  { label: "parts", kinds: ["part"] },
+];
+
+/** What a screen reader and a tooltip call it. */
+export const KIND_NAMES: Readonly<Record<MarkKind, string>> = {
+  hand: "by hand",
+  hook: "by a hook",
+  request: "by a hook",
+  refused: "refused",
+  note: "note",
+  checkpoint: "checkpoint",
+  evaluation: "evaluation",
+  part: "resumed",
+  error: "error of a hook",
+  pause: "pause",
+};
+
+/** What hooks ask for again and again; the checkpoint or the evaluation itself is on the chart. */
+const ROUTINE = /^request(?:Save|Eval)\b/;
+
+/** `setLr(0.0033333333333333335)` */
+const LONG_NUMBER = /\d*\.\d{6,}(?:e[-+]?\d+)?/g;
+
+const text = (thing: unknown): string => (thing === undefined || thing === null ? "" : format.value(thing));
+
+function markOf({ type, step, time, details }: RunEvent): Mark | undefined {
+  const who = text(details.by ?? details.who ?? details.hook);
+  const why = text(details.why ?? details.reason);
+  const what = text(details.what).replaceAll(LONG_NUMBER, (digits) => format.number(Number(digits)));
+  const mark = (kind: MarkKind, name: string, because = why): Mark => ({ kind, step, time, what: name, who, why: because });
+  // Later versions may have types that this one does not know.
+  switch (type as string) {
+    case "intervention": {
+      if (details.refused !== undefined && details.refused !== false)
+        return mark("refused", what, text(details.refused === true ? why : details.refused));
+      if (/^note\b/.test(what)) return mark("note", text(details.why) || what);
+      if (details.by !== undefined) return mark("hand", what);
+      return mark(ROUTINE.test(what) ? "request" : "hook", what);
+    }
+    case "save":
+      return mark("checkpoint", text(details.name ?? details.checkpoint) || `checkpoint ${step}`);
+    case "hookError":
+    case "saveError":
+      return mark("error", type === "saveError" ? "a checkpoint could not be saved" : `error in ${who}`, text(details.error ?? details.message));
+    case "pause":
+    case "continue":
+      return mark("pause", type);
+    default:
+      return undefined;
+  }
+}
+
+/** The marks of a run. After a resume from an earlier step, what was done beyond that step did not happen. */
+export function marksOf(events: readonly RunEvent[], parts: RunPage["parts"]): Mark[] {
+  let marks: Mark[] = [];
+  for (const event of events) {
+    if (event.type === "start") marks = marks.filter(({ step }) => step <= event.step);
+    const mark = markOf(event);
+    if (mark) marks.push(mark);
+  }
+  for (const { step, startedAt } of parts.slice(1))
+    marks.push({ kind: "part", step, time: startedAt, what: "resumed", who: "", why: "" });
+  return marks;
+}
+
+/** Marks have a step and a time: on other axes they have no position. */
+export const markX = (mark: Mark, axis: Axis): number | undefined =>
+  axis === "step" ? mark.step : axis === "time" ? mark.time : undefined;
+
+export const describe = (mark: Mark): string =>
+  [`${mark.what} · ${KIND_NAMES[mark.kind]}${mark.who ? `, ${mark.who}` : ""}`, `step ${format.integer(mark.step)}, ${format.clock(mark.time)}`, mark.why]
+    .filter(Boolean)
+    .join("\n");

@@ -1,0 +1,239 @@
+// The one file that knows uPlot: curves with a shade of what was logged, marks of NaN, zoom, pan and a shared cursor.
+import uPlot from "uplot";
+import type { Axis } from "../../wire.ts";
+import * as format from "../format.ts";
+import type { Points } from "../data/series-feed.ts";
+import { lineColor, lineDash, theme } from "./theme.ts";
+import { logRange, logSplits, toDrawable, type Drawable } from "./scale.ts";
+
+export interface PlotOptions {
+  readonly labels: readonly string[];
+  /** Index of the colour of each line. */
+  readonly colors: readonly number[];
+  readonly x: Axis;
+  readonly log: boolean;
+  readonly height: number;
+  /** Charts with the same key have one cursor. */
+  readonly sync: string;
+  /** A range was chosen with the pointer; undefined: all. */
+  onRange(range: Range | undefined): void;
+  /** Position of the cursor in units of x; undefined when it has left. */
+  onCursor(x: number | undefined): void;
+  /** Draws over the curves; called after each redraw. */
+  onDraw(plot: Plot): void;
+}
+
+export interface Range {
+  readonly from: number;
+  readonly to: number;
+}
+
+const GUTTER = 56;
+const RIGHT = 12;
+/** Pixels between dots from which on they are drawn. */
+const DOT_SPACE = 14;
+/** How strongly the logged values show behind the smoothed line. */
+const SHADE = "59";
+
+export class Plot {
+  readonly #plot: uPlot;
+  readonly #options: PlotOptions;
+  #data: readonly Drawable[] = [];
+  #range: Range | undefined;
+  #pan: { readonly at: number; readonly range: Range } | undefined;
+
+  constructor(parent: HTMLElement, width: number, options: PlotOptions) {
+    this.#options = options;
+    this.#plot = new uPlot(this.#config(width), [[]], parent);
+    this.#plot.over.addEventListener("wheel", this.#onWheel, { passive: false });
+    this.#plot.over.addEventListener("mousedown", this.#onPanBegin, { capture: true });
+  }
+
+  /** Left edge and width of the plotted area, in CSS pixels. */
+  get area(): { readonly left: number; readonly top: number; readonly width: number; readonly height: number } {
+    const { bbox } = this.#plot;
+    const ratio = devicePixelRatio;
+    return { left: bbox.left / ratio, top: bbox.top / ratio, width: bbox.width / ratio, height: bbox.height / ratio };
+  }
+
+  get range(): Range {
+    const { min, max } = this.#plot.scales.x!;
+    return { from: min ?? 0, to: max ?? 1 };
+  }
+
+  /** Pixels from the left edge of the plotted area. */
+  position(x: number): number {
+    return this.#plot.valToPos(x, "x");
+  }
+
+  /** The canvas, for what is drawn over the curves; in units of the device's pixels. */
+  get context(): CanvasRenderingContext2D {
+    return this.#plot.ctx;
+  }
+
+  setPoints(points: readonly (Points | null)[]): void {
+    this.#data = points.map((each) => toDrawable(each, this.#options.log));
+    const tables: uPlot.AlignedData[] = this.#data.map(({ x, raw, smooth }) => [x, raw, smooth]);
+    // What is missing because another line has a point there is no gap; NaN is one.
+    const joined = tables.length > 0 ? uPlot.join(tables, tables.map(() => [1, 1, 1])) : ([[]] as uPlot.AlignedData);
+    this.#plot.batch(() => {
+      this.#plot.setData(joined, false);
+      this.#applyRange();
+    });
+  }
+
+  setRange(range: Range | undefined): void {
+    this.#range = range;
+    this.#applyRange();
+  }
+
+  setSize(width: number): void {
+    if (width !== this.#plot.width) this.#plot.setSize({ width, height: this.#options.height });
+  }
+
+  /** Puts the cursor at a value of x; keyboards and synchronized lists use it. */
+  setCursor(x: number | undefined): void {
+    const left = x === undefined ? -10 : this.#plot.valToPos(x, "x");
+    this.#plot.setCursor({ left, top: 10 });
+  }
+
+  redraw(): void {
+    this.#plot.redraw(false);
+  }
+
+  destroy(): void {
+    this.#plot.destroy();
+  }
+
+  #applyRange(): void {
+    const [xs] = this.#plot.data;
+    const first = xs[0];
+    if (first === undefined) return;
+    const last = xs[xs.length - 1]!;
+    const { from, to } = this.#range ?? { from: first, to: last };
+    this.#plot.setScale("x", { min: from, max: to > from ? to : from + 1 });
+  }
+
+  #config(width: number): uPlot.Options {
+    const { labels, x, log, height, sync, onDraw, onCursor } = this.#options;
+    const { soft, rule, font } = theme.value;
+    const axis = { stroke: soft, font, grid: { stroke: rule, width: 1 }, ticks: { show: false } };
+    return {
+      width,
+      height,
+      ms: 1,
+      padding: [8, RIGHT, 0, 0],
+      legend: { show: false },
+      scales: {
+        x: { time: x === "time", auto: false },
+        y: log ? { distr: 3, range: (_, min, max) => logRange(min, max) } : { range: { min: { pad: 0.06 }, max: { pad: 0.06 } } },
+      },
+      axes: [
+        { ...axis, size: 26, gap: 6, grid: { show: false }, ...(x !== "time" && { values: (_, splits) => splits.map(format.tick) }) },
+        {
+          ...axis,
+          size: GUTTER,
+          gap: 8,
+          space: 36,
+          values: (_, splits) => splits.map((split) => (split === null ? null : format.tick(split))),
+          ...(log && { splits: (_, __, min, max) => logSplits(min, max), filter: (_, splits) => splits }),
+        },
+      ],
+      series: [{}, ...labels.flatMap((_, i) => this.#lines(i))],
+      cursor: {
+        y: false,
+        points: { size: 7, width: 1.5 },
+        drag: { x: true, y: false, setScale: false, dist: 4 },
+        sync: { key: sync, setSeries: false },
+        bind: { dblclick: () => () => (this.#options.onRange(undefined), null) },
+      },
+      hooks: {
+        draw: [() => (this.#drawNaN(), onDraw(this))],
+        setSelect: [() => this.#onSelect()],
+        setCursor: [({ cursor: { left = -1 } }) => onCursor(left < 0 ? undefined : this.#plot.posToVal(left, "x"))],
+      },
+    };
+  }
+
+  /** What was logged as a thin shade, and the smoothed line over it; without smoothing the logged values are the line. */
+  #lines(i: number): uPlot.Series[] {
+    const color = lineColor(this.#options.colors[i]!);
+    const dash = lineDash(this.#options.colors[i]!);
+    const isSmooth = (): boolean => this.#data[i]?.isSmooth === true;
+    const dots = (plot: uPlot, index: number, from: number, to: number): boolean => {
+      const seen = plot.data[index]!.slice(from, to + 1).filter((y) => y !== null && y !== undefined).length;
+      return !isSmooth() && seen > 0 && plot.bbox.width / devicePixelRatio / seen > DOT_SPACE;
+    };
+    return [
+      {
+        stroke: () => (isSmooth() ? color + SHADE : color),
+        width: 1.5,
+        dash,
+        points: { show: dots, size: 5, width: 1.25, stroke: color, fill: theme.value.paper },
+      },
+      { stroke: color, width: 2, dash, points: { show: false } },
+    ];
+  }
+
+  /** NaN and the infinities have no height: a small mark at the edge says where they are. */
+  #drawNaN(): void {
+    const { ctx, bbox } = this.#plot;
+    const size = 4 * devicePixelRatio;
+    ctx.save();
+    this.#data.forEach(({ undrawable }, i) => {
+      ctx.fillStyle = lineColor(this.#options.colors[i]!);
+      for (const { x, low } of undrawable) {
+        const at = this.#plot.valToPos(x, "x", true);
+        if (at < bbox.left || at > bbox.left + bbox.width) continue;
+        const edge = low ? bbox.top + bbox.height : bbox.top;
+        ctx.beginPath();
+        ctx.moveTo(at - size, edge);
+        ctx.lineTo(at + size, edge);
+        ctx.lineTo(at, edge + (low ? -1.5 : 1.5) * size);
+        ctx.fill();
+      }
+    });
+    ctx.restore();
+  }
+
+  #onSelect(): void {
+    const { left, width } = this.#plot.select;
+    if (width < 4) return;
+    const range = { from: this.#plot.posToVal(left, "x"), to: this.#plot.posToVal(left + width, "x") };
+    this.#plot.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false);
+    this.#options.onRange(range);
+  }
+
+  /** Only with a modifier: else one could not scroll the page over a chart. */
+  readonly #onWheel = (event: WheelEvent): void => {
+    if (!event.ctrlKey && !event.metaKey) return;
+    event.preventDefault();
+    const { from, to } = this.range;
+    const at = this.#plot.posToVal(event.offsetX, "x");
+    const factor = event.deltaY > 0 ? 1.25 : 0.8;
+    this.#options.onRange({ from: at - (at - from) * factor, to: at + (to - at) * factor });
+  };
+
+  readonly #onPanBegin = (event: MouseEvent): void => {
+    if (!event.shiftKey || event.button !== 0) return;
+    event.preventDefault();
+    event.stopImmediatePropagation();
+    this.#pan = { at: event.clientX, range: this.range };
+    const move = (moved: MouseEvent): void => this.#panTo(moved.clientX);
+    const end = (): void => {
+      removeEventListener("mousemove", move);
+      const { range } = this;
+      this.#pan = undefined;
+      this.#options.onRange(range);
+    };
+    addEventListener("mousemove", move);
+    addEventListener("mouseup", end, { once: true });
+  };
+
+  #panTo(clientX: number): void {
+    if (!this.#pan) return;
+    const { at, range } = this.#pan;
+    const by = ((at - clientX) * (range.to - range.from)) / this.area.width;
+    this.#plot.setScale("x", { min: range.from + by, max: range.to + by });
+  }
+}

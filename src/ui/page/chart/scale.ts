@@ -1,0 +1,62 @@
+// From points to what a canvas can draw: values without a height set aside, logarithmic ranges and their lines.
+import type { Points } from "../data/series-feed.ts";
+
+export interface Drawable {
+  readonly x: number[];
+  readonly raw: (number | null)[];
+  readonly smooth: (number | null)[];
+  readonly isSmooth: boolean;
+  /** Values that have no height on this scale; `low`: they belong to its lower edge. */
+  readonly undrawable: readonly { readonly x: number; readonly low: boolean }[];
+}
+
+/** Evaluations are few, and each is an average already: they are drawn as they are. */
+const FEW = 100;
+
+const EMPTY: Drawable = { x: [], raw: [], smooth: [], isSmooth: false, undrawable: [] };
+
+/** Several records may have the same x (the last step of an epoch, and the epoch): the last one counts. */
+export function toDrawable(points: Points | null, log: boolean): Drawable {
+  if (points === null) return EMPTY;
+  const isSmooth = points.smooth !== undefined && points.x.length >= FEW;
+  const x: number[] = [];
+  const raw: (number | null)[] = [];
+  const smooth: (number | null)[] = [];
+  const undrawable: { x: number; low: boolean }[] = [];
+  const fits = (value: number): boolean => Number.isFinite(value) && (!log || value > 0);
+  for (let i = 0; i < points.x.length; i++) {
+    const at = points.x[i]!;
+    const value = points.y[i]!;
+    if (!fits(value)) undrawable.push({ x: at, low: value === -Infinity || (log && value <= 0) });
+    const smoothed = isSmooth ? points.smooth?.[i] : undefined;
+    // uPlot wants each x once: points of the same x (M4 keeps four of a pixel) lie a hair apart.
+    x.push(x.length > 0 && at <= x.at(-1)! ? nextAfter(x.at(-1)!) : at);
+    raw.push(fits(value) ? value : null);
+    // The line goes on over a NaN: the mark at the edge says that there is one.
+    smooth.push(smoothed !== undefined && fits(smoothed) ? smoothed : null);
+  }
+  return { x, raw, smooth, isSmooth, undrawable };
+}
+
+const nextAfter = (x: number): number => x + Math.max(Math.abs(x) * 2 ** -50, Number.MIN_VALUE);
+
+/** A tenth of the height above and below, at least a third of a decade. */
+export function logRange(min: number, max: number): [number, number] {
+  if (!(min > 0) || !(max > 0)) return [0.1, 1];
+  const pad = Math.max(0.06 * Math.log10(max / min), 0.05);
+  return [min / 10 ** pad, max * 10 ** pad];
+}
+
+/** Lines at powers of ten; over less than two decades also at 2 and 5, and over less than a third evenly. */
+export function logSplits(min: number, max: number): number[] {
+  const decades = Math.log10(max / min);
+  const first = Math.floor(Math.log10(min));
+  const last = Math.ceil(Math.log10(max));
+  const every = Math.max(1, Math.ceil((last - first) / 7));
+  const factors = decades > 2 ? [1] : decades > 0.7 ? [1, 2, 5] : [1, 1.5, 2, 3, 4, 5, 6, 7, 8, 9];
+  const splits: number[] = [];
+  for (let power = first; power <= last; power += every)
+    for (const factor of factors) splits.push(Number((factor * 10 ** power).toPrecision(6)));
+  const inside = splits.filter((split) => split >= min && split <= max);
+  return inside.length >= 2 ? inside : [min, (min + max) / 2, max].map((at) => Number(at.toPrecision(3)));
+}

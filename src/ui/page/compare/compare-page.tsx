@@ -1,0 +1,1 @@
+export const ComparePage = () => <p>compare</p>;

@@ -1,0 +1,46 @@
+// The list of runs, kept up to date by asking for what has changed.
+import { computed, signal } from "@preact/signals";
+import type { RunRow, RunsAnswer, ServerHello, StudyRow } from "../../wire.ts";
+import { explain, get } from "./api.ts";
+
+const byId = signal<ReadonlyMap<string, RunRow>>(new Map());
+export const runsError = signal<string | null>(null);
+/** False until the first answer has come. */
+export const runsKnown = signal(false);
+export const hello = signal<ServerHello | null>(null);
+export const studies = signal<readonly StudyRow[] | null>(null);
+
+/** Newest first. */
+export const runs = computed(() => [...byId.value.values()].sort((a, b) => b.startedAt - a.startedAt));
+
+export const runRow = (id: string): RunRow | undefined => byId.value.get(id);
+
+let rev: number | undefined;
+let asking = false;
+let askAgain = false;
+
+export async function refreshRuns(): Promise<void> {
+  askAgain = asking;
+  if (asking) return;
+  asking = true;
+  try {
+    hello.value ??= await get<ServerHello>("hello");
+    const answer = await get<RunsAnswer>(rev === undefined ? "runs" : `runs?since=${rev}`);
+    const next = new Map(byId.value);
+    for (const row of answer.rows) next.set(row.id, row);
+    for (const id of answer.gone) next.delete(id);
+    rev = answer.rev;
+    byId.value = next;
+    runsKnown.value = true;
+    runsError.value = null;
+  } catch (error) {
+    runsError.value = explain(error);
+  } finally {
+    asking = false;
+  }
+  if (askAgain) await refreshRuns();
+}
+
+export async function refreshStudies(): Promise<void> {
+  studies.value = await get<readonly StudyRow[]>("studies");
+}

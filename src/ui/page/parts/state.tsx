@@ -1,0 +1,58 @@
+// The state of a run: a word, and a shape beside it, so that it is not told by colour alone.
+import { signal } from "@preact/signals";
+import { useEffect } from "preact/hooks";
+import type { RunState } from "../../wire.ts";
+
+const SIGNS: Readonly<Record<RunState, string>> = {
+  starting: "◌",
+  running: "●",
+  paused: "❚❚",
+  stale: "◍",
+  killed: "✕",
+  elsewhere: "◍",
+  completed: "✓",
+  stopped: "■",
+  interrupted: "■",
+  error: "✕",
+};
+
+/** What the word does not say. */
+export const STATE_HINTS: Readonly<Record<RunState, string>> = {
+  starting: "No record yet: the engine compiles, or the first step is under way",
+  running: "",
+  paused: "Waits at the end of a step until someone continues it",
+  stale: "Its process is alive, but nothing was logged for a long time",
+  killed: "Its process is gone, and it did not say why",
+  elsewhere: "Runs on another host, which gives no sign of life",
+  completed: "",
+  stopped: "",
+  interrupted: "Ended by a signal",
+  error: "",
+};
+
+export function StateBadge({ state, short }: { state: RunState; short?: boolean }) {
+  return (
+    <span class={`state ${state}`} title={STATE_HINTS[state] || undefined}>
+      <span aria-hidden="true">{SIGNS[state]}</span>
+      <span class={short ? "hidden" : undefined}> {state}</span>
+    </span>
+  );
+}
+
+export const isOver = (state: RunState): boolean =>
+  state === "completed" || state === "stopped" || state === "interrupted" || state === "error" || state === "killed";
+
+/** The time, changing once a second while something shows it. */
+export const now = signal(Date.now());
+let watchers = 0;
+let timer: ReturnType<typeof setInterval> | undefined;
+
+export function useNow(): number {
+  useEffect(() => {
+    if (watchers++ === 0) timer = setInterval(() => (now.value = Date.now()), 1000);
+    return () => {
+      if (--watchers === 0) clearInterval(timer);
+    };
+  }, []);
+  return now.value;
+}

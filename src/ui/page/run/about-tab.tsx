@@ -1,0 +1,50 @@
+// What the run is: hyperparameters, versions, command line, commit, host; and its best values.
+import * as format from "../format.ts";
+import { CopyLine } from "../parts/empty.tsx";
+import type { TabProps } from "./run-page.tsx";
+
+export function AboutTab({ page }: TabProps) {
+  const { info, row, parts, records } = page;
+  const facts: readonly (readonly [string, string])[] = [
+    ["state", row.reason === null ? row.state : `${row.state}: ${row.reason}`],
+    ["started", new Date(info.startedAt).toLocaleString()],
+    ["training time", format.duration(row.elapsed)],
+    ["records", format.integer(records)],
+    ["parts", parts.length > 1 ? parts.map(({ step }) => `from step ${format.integer(step)}`).join(", ") : "1"],
+    ...(info.compileSeconds === undefined ? [] : [["compiled in", format.duration(info.compileSeconds)] as const]),
+  ];
+  return (
+    <div class="about">
+      <Facts title="Run" facts={facts} />
+      <Facts title="Best values" facts={Object.entries(row.best).map(([name, { value, step }]) => [name, `${format.number(value)} at step ${format.integer(step)}`])} />
+      <Facts title="Hyperparameters" facts={Object.entries(info.hparams).map(([name, value]) => [name, format.value(value)])} />
+      <Facts title="Environment" facts={Object.entries(info.about).map(([name, value]) => [name, format.value(value)])} />
+      <section>
+        <h2>From the command line</h2>
+        <p>
+          <CopyLine text={`npx hookline ctl ${row.name} pause`} />
+        </p>
+        <p>
+          <CopyLine text={`npx hookline show ${row.name}`} />
+        </p>
+      </section>
+    </div>
+  );
+}
+
+function Facts({ title, facts }: { title: string; facts: readonly (readonly [string, string])[] }) {
+  if (facts.length === 0) return null;
+  return (
+    <section>
+      <h2>{title}</h2>
+      <dl class="facts">
+        {facts.map(([name, value]) => (
+          <div key={name}>
+            <dt>{name}</dt>
+            <dd>{value}</dd>
+          </div>
+        ))}
+      </dl>
+    </section>
+  );
+}

@@ -1,0 +1,1 @@
+export const SweepPage = ({ id }: { id: string | undefined }) => <p>{id}</p>;
