@@ -12,7 +12,9 @@ const BUNDLED = ["preact", "@preact/signals", "@preact/signals-core", "uplot"];
 export async function buildPages(folder) {
   mkdirSync(folder, { recursive: true });
   for (const file of ["index.html", "icon.svg"]) copyFileSync(join(pages, file), join(folder, file));
-  const licenses = BUNDLED.map((name) => `${name}\n\n${readFileSync(join(root, "node_modules", name, "LICENSE"), "utf8")}`);
+  const licenses = BUNDLED.map(
+    (name) => `${name}\n\n${readFileSync(join(root, "node_modules", name, "LICENSE"), "utf8")}`,
+  );
   writeFileSync(join(folder, "LICENSES.txt"), licenses.join("\n\n"));
   await build({
     entryPoints: [

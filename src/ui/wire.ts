@@ -239,3 +239,42 @@ export interface StudyRow {
   readonly best: number | null;
   readonly objective: string;
 }
+
+/** `GET studies/:id`: the study, with the runs of its trials. */
+export interface StudyPage {
+  readonly row: StudyRow;
+  readonly objectives: readonly { readonly metric: string; readonly mode: "min" | "max" }[];
+  /** In the order of the space. Numbers are drawn on their scale, everything else as choices. */
+  readonly parameters: readonly {
+    readonly name: string;
+    readonly scale: "linear" | "log" | "choice";
+    /** Of a choice, as texts. */
+    readonly choices?: readonly string[];
+  }[];
+  readonly trials: readonly TrialRow[];
+  /** Share of each parameter, most important first; null with too few trials. */
+  readonly importance: readonly { readonly name: string; readonly share: number }[] | null;
+  /** What a person may ask of it: names of commands; empty when nobody listens. */
+  readonly allow: readonly string[];
+}
+
+export interface TrialRow {
+  readonly number: number;
+  readonly status: "waiting" | "running" | "interrupted" | "paused" | "completed" | "pruned" | "failed";
+  /** By the names of `parameters`. */
+  readonly params: Readonly<Record<string, string | number | boolean | null>>;
+  /** By the metrics of the objectives. */
+  readonly result: Readonly<Record<string, number>>;
+  /** Reports of the first objective: `[step, value]`. */
+  readonly reports: readonly (readonly [step: number, value: number])[];
+  readonly reason: string;
+  /** The id of its run; null when it has no directory. */
+  readonly run: string | null;
+  /** A person has changed it: its result did not teach the sampler. */
+  readonly touched: boolean;
+}
+
+/** `GET runs/:id/texts?name`: the texts of that name, by step. */
+export interface TextsAnswer {
+  readonly texts: readonly { readonly step: number; readonly text: string }[];
+}

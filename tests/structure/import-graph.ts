@@ -19,7 +19,7 @@ export interface Import {
 /** The source files, without tests, relative to src/. */
 export const sourceFiles = (): string[] =>
   readdirSync(SRC, { recursive: true, encoding: "utf8" })
-    .filter((file) => file.endsWith(".ts") && !/\.test(-d)?\.ts$/.test(file))
+    .filter((file) => /\.tsx?$/.test(file) && !/\.test(-d)?\.ts$/.test(file))
     .sort();
 
 export const linesIn = (file: string): number => readFileSync(join(SRC, file), "utf8").split("\n").length - 1;

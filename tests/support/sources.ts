@@ -14,11 +14,11 @@ export interface Import {
   readonly typeOnly: boolean;
 }
 
-/** Every .ts file under a folder of src, tests left out; none when the folder is not there. */
+/** Every .ts and .tsx file under a folder of src, tests left out; none when the folder is not there. */
 export function sources(folder: string): string[] {
   try {
     return readdirSync(join(root, folder), { recursive: true, encoding: "utf8" })
-      .filter((file) => file.endsWith(".ts") && !/\.test(-d)?\.ts$/.test(file))
+      .filter((file) => /\.tsx?$/.test(file) && !/\.test(-d)?\.ts$/.test(file))
       .map((file) => join(folder, file))
       .sort();
   } catch (error) {

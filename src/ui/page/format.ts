@@ -7,7 +7,13 @@ export function number(value: number | null | undefined): string {
   if (value === 0) return "0";
   const size = Math.abs(value);
   if (Number.isInteger(value) && size < 1e7) return integer(value);
-  if (size >= 1e6 || size < 1e-3) return minus(value.toExponential(2).replace(/\.?0+e/, "e").replace("e+", "e"));
+  if (size >= 1e6 || size < 1e-3)
+    return minus(
+      value
+        .toExponential(2)
+        .replace(/\.?0+e/, "e")
+        .replace("e+", "e"),
+    );
   return minus(String(Number(value.toPrecision(size >= 1000 ? 6 : 4))));
 }
 

@@ -9,13 +9,11 @@ import { Help, helpShown } from "./parts/keys.tsx";
 import { useNow } from "./parts/state.tsx";
 import { href, pageName, route } from "./router.ts";
 import { RunPageView } from "./run/run-page.tsx";
-import { RunsPage } from "./runs/runs-page.tsx";
-import { SweepPage } from "./sweep/sweep-page.tsx";
+import { RunsPage } from "./list/runs-page.tsx";
 
 const NAVIGATION: readonly (readonly [name: string, title: string, path: readonly string[]])[] = [
   ["runs", "Runs", []],
   ["compare", "Compare", ["compare"]],
-  ["sweeps", "Sweeps", ["sweeps"]],
 ];
 
 export function Shell() {
@@ -24,7 +22,11 @@ export function Shell() {
   useEffect(() => window.scrollTo(0, 0), [path[0], path[1]]);
   return (
     <>
-      <a class="skip" href="#main" onClick={(event) => (event.preventDefault(), document.querySelector("main")?.focus())}>
+      <a
+        class="skip"
+        href="#main"
+        onClick={(event) => (event.preventDefault(), document.querySelector("main")?.focus())}
+      >
         To the content
       </a>
       <header class="top">
@@ -33,7 +35,11 @@ export function Shell() {
         </a>
         <nav aria-label="Pages">
           {NAVIGATION.map(([key, title, to]) => (
-            <a key={key} href={href(to)} aria-current={name === key || (key === "sweeps" && name === "sweep") ? "page" : undefined}>
+            <a
+              key={key}
+              href={href(to)}
+              aria-current={name === key || (key === "sweeps" && name === "sweep") ? "page" : undefined}
+            >
               {title}
             </a>
           ))}
@@ -62,9 +68,6 @@ function Page({ name, path }: { name: string; path: readonly string[] }) {
       return <RunPageView key={path[1]} id={path[1] ?? ""} tab={path[2] ?? "charts"} />;
     case "compare":
       return <ComparePage />;
-    case "sweeps":
-    case "sweep":
-      return <SweepPage id={path[1]} />;
     default:
       return <p class="empty">There is no such page. The list of runs is under “Runs”.</p>;
   }

@@ -1,9 +1,10 @@
 // A chart: curves of one or several runs, what happened to them in lanes below, and the same in words.
 import { useComputed, useSignal, useSignalEffect } from "@preact/signals";
-import { useEffect, useId, useRef } from "preact/hooks";
+import { useEffect, useId, useMemo, useRef } from "preact/hooks";
 import type { Axis } from "../../wire.ts";
 import type { Feed, Points } from "../data/series-feed.ts";
 import { seriesFeed } from "../data/series-feed.ts";
+import { drawnCurves } from "./combine.ts";
 import { drawHandLines, drawLanes, LANE_HEIGHT, placeMarks, usedLanes, type Placed } from "./lanes.ts";
 import { onChartKey } from "./keys.ts";
 import { describe, type Mark } from "./marks.ts";
@@ -22,6 +23,8 @@ export interface Line {
   readonly plain?: boolean;
   /** Not shown until someone asks for it. */
   readonly off?: boolean;
+  /** Lines of one group are drawn as their mean and range. */
+  readonly group?: string | undefined;
 }
 
 export interface ChartView {
@@ -41,12 +44,14 @@ export interface ChartProps {
   /** Undefined: by the values. */
   readonly log: boolean | undefined;
   readonly setLog: (log: boolean) => void;
+  /** The run that others are shown relative to. */
+  readonly base?: string | undefined;
 }
 
 /** One width for all charts of about the same size, so that they share a request. */
 const roundWidth = (width: number): number => Math.max(200, Math.ceil(width / 200) * 200);
 
-export function Chart({ title, lines, marks, view, height, log, setLog }: ChartProps) {
+export function Chart({ title, lines, marks, view, height, log, setLog, base }: ChartProps) {
   const figure = useRef<HTMLElement>(null);
   const canvas = useRef<HTMLDivElement>(null);
   const lanes = useRef<HTMLCanvasElement>(null);
@@ -75,7 +80,9 @@ export function Chart({ title, lines, marks, view, height, log, setLog }: ChartP
   useEffect(() => {
     const size = new ResizeObserver(() => (width.value = figure.current!.clientWidth));
     size.observe(figure.current!);
-    const sight = new IntersectionObserver(([entry]) => (visible.value = entry!.isIntersecting), { rootMargin: "200px" });
+    const sight = new IntersectionObserver(([entry]) => (visible.value = entry!.isIntersecting), {
+      rootMargin: "200px",
+    });
     sight.observe(figure.current!);
     return () => {
       size.disconnect();
@@ -94,12 +101,16 @@ export function Chart({ title, lines, marks, view, height, log, setLog }: ChartP
   }, [isVisible, wanted, x, px, smooth, range?.from, range?.to]);
 
   useSignalEffect(() => {
-    const points = feeds.value.map((feed, i) => (visibleLines[i]?.plain ? asLogged(feed.points.value) : feed.points.value));
-    if (points.length > 0 && points.some((each) => each !== null)) shown.value = points;
+    const points = feeds.value.map((feed, i) =>
+      visibleLines[i]?.plain ? asLogged(feed.points.value) : feed.points.value,
+    );
+    if (points.some((each) => each !== null)) shown.value = points;
   });
 
   const error = useComputed(() => feeds.value.map((feed) => feed.error.value).find((each) => each !== null));
-  const isLog = log ?? prefersLog(title, shown.value);
+  const drawn = useMemo(() => drawnCurves(visibleLines, shown.value, base), [shown.value, wanted, base]);
+  const drawnKey = drawn.map(({ label, color }) => `${color} ${label}`).join("\n");
+  const isLog = base === undefined && (log ?? prefersLog(title, shown.value));
 
   const latest = useRef({ marks, x });
   latest.current = { marks, x };
@@ -112,8 +123,8 @@ export function Chart({ title, lines, marks, view, height, log, setLog }: ChartP
   useEffect(() => {
     if (!isVisible && !plot.current) return undefined;
     const own = new Plot(canvas.current!, width.peek(), {
-      labels: visibleLines.map(({ label }) => label),
-      colors: visibleLines.map(({ color }) => color),
+      labels: drawn.map(({ label }) => label),
+      colors: drawn.map(({ color }) => color),
       x,
       log: isLog,
       height,
@@ -127,15 +138,15 @@ export function Chart({ title, lines, marks, view, height, log, setLog }: ChartP
     });
     plot.current = own;
     own.setRange(range);
-    own.setPoints(shown.peek());
+    own.setCurves(drawn.map(({ curve }) => curve));
     return () => {
       own.destroy();
       plot.current = null;
     };
-  }, [isVisible && hasWidth, wanted, x, isLog, height, theme.value]);
+  }, [isVisible && hasWidth, drawnKey, x, isLog, height, theme.value]);
 
   useEffect(() => plot.current?.setSize(width.value), [width.value]);
-  useEffect(() => plot.current?.setPoints(shown.value), [shown.value]);
+  useEffect(() => plot.current?.setCurves(drawn.map(({ curve }) => curve)), [drawn]);
   useEffect(() => plot.current?.setRange(range), [range?.from, range?.to]);
   useEffect(() => plot.current?.redraw(), [marks]);
 
@@ -146,23 +157,41 @@ export function Chart({ title, lines, marks, view, height, log, setLog }: ChartP
       marks,
       view,
       cursor,
-      tip: (mark) => mark && plot.current && (tip.value = tipAt(plot.current.area.left, plot.current.position(x === "time" ? mark.time : mark.step), mark)),
+      tip: (mark) =>
+        mark &&
+        plot.current &&
+        (tip.value = tipAt(plot.current.area.left, plot.current.position(x === "time" ? mark.time : mark.step), mark)),
       toggleLog: () => setLog(!isLog),
       toggleTable: () => (table.value = !table.value),
     });
 
   const onLaneHover = (event: MouseEvent): void => {
-    const near = placed.current.find((each) => Math.abs(each.x - event.offsetX) < 7 && Math.abs(each.y - event.offsetY) < 9);
-    tip.value = near ? { left: near.x, text: near.marks.slice(0, 3).map(describe).join("\n\n") + (near.marks.length > 3 ? `\n\nand ${near.marks.length - 3} more` : "") } : null;
+    const near = placed.current.find(
+      (each) => Math.abs(each.x - event.offsetX) < 7 && Math.abs(each.y - event.offsetY) < 9,
+    );
+    tip.value = near
+      ? {
+          left: near.x,
+          text:
+            near.marks.slice(0, 3).map(describe).join("\n\n") +
+            (near.marks.length > 3 ? `\n\nand ${near.marks.length - 3} more` : ""),
+        }
+      : null;
   };
 
   const laneCount = usedLanes(marks).length;
-  const summary = [...visibleLines.map(({ label }, i) => describeLine(label, shown.value[i] ?? null)), describeMarks(marks)];
+  const summary = [...drawn.map(({ label, curve }) => describeLine(label, curve)), describeMarks(marks)];
   return (
-    <figure class="chart" ref={figure} aria-labelledby={`${id}-title`} aria-describedby={`${id}-text`} data-chart={title}>
+    <figure
+      class="chart"
+      ref={figure}
+      aria-labelledby={`${id}-title`}
+      aria-describedby={`${id}-text`}
+      data-chart={title}
+    >
       <figcaption>
         <h3 id={`${id}-title`}>{title}</h3>
-        <Legend lines={lines} points={lines.map((line) => shown.value[visibleLines.indexOf(line)] ?? null)} cursor={cursor.value} hidden={hidden.value} toggle={toggle} />
+        <Legend lines={lines} drawn={drawn} visible={visibleLines} cursor={cursor.value} toggle={toggle} />
         <span class="tools">
           <button type="button" aria-pressed={isLog} onClick={() => setLog(!isLog)}>
             log
@@ -206,7 +235,7 @@ export function Chart({ title, lines, marks, view, height, log, setLog }: ChartP
       <p id={`${id}-text`} class="hidden">
         {summary.filter(Boolean).join("; ")}
       </p>
-      {table.value && <PointTable lines={visibleLines} points={shown.value} x={x} title={title} />}
+      {table.value && <PointTable drawn={drawn} x={x} title={title} />}
     </figure>
   );
 }

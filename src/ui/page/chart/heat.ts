@@ -2,7 +2,7 @@
 import type { SeriesData } from "../../series.ts";
 import { cividis } from "./cividis.ts";
 
-export interface HeatRow {
+interface HeatRow {
   readonly name: string;
   readonly values: Float64Array;
   readonly last: number;
@@ -17,7 +17,10 @@ export interface HeatMap {
 
 /** The curves of one heat request have the same x. */
 export function heatMap(series: readonly SeriesData[]): HeatMap | null {
-  const longest = series.reduce<SeriesData | null>((best, each) => (each.x.length > (best?.x.length ?? 0) ? each : best), null);
+  const longest = series.reduce<SeriesData | null>(
+    (best, each) => (each.x.length > (best?.x.length ?? 0) ? each : best),
+    null,
+  );
   if (!longest) return null;
   let min = Infinity;
   let max = 0;

@@ -42,7 +42,12 @@ export function placeMarks(plot: Plot, marks: readonly Mark[], axis: Axis): Plac
   return placed;
 }
 
-export function drawLanes(canvas: HTMLCanvasElement, plot: Plot, marks: readonly Mark[], placed: readonly Placed[]): void {
+export function drawLanes(
+  canvas: HTMLCanvasElement,
+  plot: Plot,
+  marks: readonly Mark[],
+  placed: readonly Placed[],
+): void {
   const ratio = devicePixelRatio;
   const lanes = usedLanes(marks);
   const width = plot.area.left + plot.area.width + 2 * SIZE;

@@ -1,63 +1,80 @@
 // The names of a chart's lines with their values, and the table of its points.
 import type { Axis } from "../../wire.ts";
-import type { Points } from "../data/series-feed.ts";
 import * as format from "../format.ts";
 import type { Line } from "./chart.tsx";
+import type { Curve, Drawn } from "./combine.ts";
 import { tableRows, valueAt } from "./summary.ts";
 import { lineColor } from "./theme.ts";
 
 interface LegendProps {
   readonly lines: readonly Line[];
-  readonly points: readonly (Points | null)[];
+  /** Those of `lines` that are not hidden, and what is drawn for them: of groups, one for each. */
+  readonly visible: readonly Line[];
+  readonly drawn: readonly Drawn[];
   readonly cursor: number | undefined;
-  readonly hidden: ReadonlySet<string>;
   readonly toggle: (line: Line) => void;
 }
 
 export const lineKey = ({ run, name }: Line): string => `${run} ${name}`;
 
 /** The values at the cursor, else the last ones. A line's button hides it. */
-export function Legend({ lines, points, cursor, hidden, toggle }: LegendProps) {
-  const first = points.find((each) => each !== null && each !== undefined && each.x.length > 0);
+export function Legend({ lines, visible, drawn, cursor, toggle }: LegendProps) {
+  const first = drawn.find(({ curve }) => curve !== null && curve.x.length > 0)?.curve;
   const at = cursor !== undefined && first ? valueAt(first, cursor)?.x : undefined;
+  const isGrouped = lines.some(({ group }) => group !== undefined);
   return (
     <span class="legend">
-      {lines.map((line, i) => {
-        const own = points[i];
-        const isHidden = hidden.has(lineKey(line));
-        const shown = !isHidden && own && own.x.length > 0 ? valueAt(own, cursor ?? Infinity) : undefined;
-        return (
-          <button key={lineKey(line)} type="button" aria-pressed={!isHidden} onClick={() => toggle(line)} title={isHidden ? "Show" : "Hide"}>
-            <i style={{ background: lineColor(line.color) }} />
-            {line.label} {shown && <b>{format.number(cursor === undefined ? (shown.smooth ?? shown.y) : shown.y)}</b>}
-          </button>
-        );
-      })}
+      {isGrouped
+        ? drawn.map(({ label, color, curve }) => (
+            <span key={label}>
+              <Swatch color={color} />
+              {label} <Value curve={curve} cursor={cursor} />
+            </span>
+          ))
+        : lines.map((line) => {
+            const own = drawn[visible.indexOf(line)];
+            return (
+              <button key={lineKey(line)} type="button" aria-pressed={own !== undefined} onClick={() => toggle(line)}>
+                <Swatch color={line.color} />
+                {own?.label ?? line.label} <Value curve={own?.curve ?? null} cursor={cursor} />
+              </button>
+            );
+          })}
       {at !== undefined && <span class="at">at {format.number(at)}</span>}
     </span>
   );
 }
 
-export function PointTable({ lines, points, x, title }: { lines: readonly Line[]; points: readonly (Points | null)[]; x: Axis; title: string }) {
+const Swatch = ({ color }: { color: number }) => <i style={{ background: lineColor(color) }} />;
+
+function Value({ curve, cursor }: { curve: Curve | null; cursor: number | undefined }) {
+  if (!curve || curve.x.length === 0) return null;
+  const near = valueAt(curve, cursor ?? Infinity)!;
+  return <b>{format.number(cursor === undefined ? (near.smooth ?? near.y) : near.y)}</b>;
+}
+
+export function PointTable({ drawn, x, title }: { drawn: readonly Drawn[]; x: Axis; title: string }) {
   return (
     <div class="scroll" tabIndex={0} role="region" aria-label={`Values of ${title}`}>
       <table>
         <thead>
           <tr>
-            <th class="number">{x}</th>
-            {lines.map(({ label }) => (
-              <th key={label} class="number">
+            <th scope="col" class="number">
+              {x}
+            </th>
+            {drawn.map(({ label }) => (
+              <th key={label} scope="col" class="number">
                 {label}
               </th>
             ))}
           </tr>
         </thead>
         <tbody>
-          {tableRows(points).map((row) => (
+          {tableRows(drawn.map(({ curve }) => curve)).map((row) => (
             <tr key={row.x}>
               <td class="number">{x === "time" ? format.clock(row.x) : format.number(row.x)}</td>
               {row.y.map((y, i) => (
-                <td key={lines[i]!.label} class="number">
+                <td key={drawn[i]!.label} class="number">
                   {format.number(y)}
                 </td>
               ))}

@@ -3,7 +3,17 @@ import type { RunEvent } from "../../../runs/types.ts";
 import type { Axis, RunPage } from "../../wire.ts";
 import * as format from "../format.ts";
 
-export type MarkKind = "hand" | "hook" | "request" | "refused" | "note" | "checkpoint" | "evaluation" | "part" | "error" | "pause";
+export type MarkKind =
+  | "hand"
+  | "hook"
+  | "request"
+  | "refused"
+  | "note"
+  | "checkpoint"
+  | "evaluation"
+  | "part"
+  | "error"
+  | "pause";
 
 export interface Mark {
   readonly kind: MarkKind;
@@ -52,7 +62,14 @@ function markOf({ type, step, time, details }: RunEvent): Mark | undefined {
   const who = text(details.by ?? details.who ?? details.hook);
   const why = text(details.why ?? details.reason);
   const what = text(details.what).replaceAll(LONG_NUMBER, (digits) => format.number(Number(digits)));
-  const mark = (kind: MarkKind, name: string, because = why): Mark => ({ kind, step, time, what: name, who, why: because });
+  const mark = (kind: MarkKind, name: string, because = why): Mark => ({
+    kind,
+    step,
+    time,
+    what: name,
+    who,
+    why: because,
+  });
   // Later versions may have types that this one does not know.
   switch (type as string) {
     case "intervention": {
@@ -66,7 +83,11 @@ function markOf({ type, step, time, details }: RunEvent): Mark | undefined {
       return mark("checkpoint", text(details.name ?? details.checkpoint) || `checkpoint ${step}`);
     case "hookError":
     case "saveError":
-      return mark("error", type === "saveError" ? "a checkpoint could not be saved" : `error in ${who}`, text(details.error ?? details.message));
+      return mark(
+        "error",
+        type === "saveError" ? "a checkpoint could not be saved" : `error in ${who}`,
+        text(details.error ?? details.message),
+      );
     case "pause":
     case "continue":
       return mark("pause", type);
@@ -93,6 +114,10 @@ export const markX = (mark: Mark, axis: Axis): number | undefined =>
   axis === "step" ? mark.step : axis === "time" ? mark.time : undefined;
 
 export const describe = (mark: Mark): string =>
-  [`${mark.what} · ${KIND_NAMES[mark.kind]}${mark.who ? `, ${mark.who}` : ""}`, `step ${format.integer(mark.step)}, ${format.clock(mark.time)}`, mark.why]
+  [
+    `${mark.what} · ${KIND_NAMES[mark.kind]}${mark.who ? `, ${mark.who}` : ""}`,
+    `step ${format.integer(mark.step)}, ${format.clock(mark.time)}`,
+    mark.why,
+  ]
     .filter(Boolean)
     .join("\n");

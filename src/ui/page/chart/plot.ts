@@ -2,7 +2,7 @@
 import uPlot from "uplot";
 import type { Axis } from "../../wire.ts";
 import * as format from "../format.ts";
-import type { Points } from "../data/series-feed.ts";
+import type { Curve } from "./combine.ts";
 import { lineColor, lineDash, theme } from "./theme.ts";
 import { logRange, logSplits, toDrawable, type Drawable } from "./scale.ts";
 
@@ -34,6 +34,7 @@ const RIGHT = 12;
 const DOT_SPACE = 14;
 /** How strongly the logged values show behind the smoothed line. */
 const SHADE = "59";
+const BAND = "2e";
 
 export class Plot {
   readonly #plot: uPlot;
@@ -71,11 +72,17 @@ export class Plot {
     return this.#plot.ctx;
   }
 
-  setPoints(points: readonly (Points | null)[]): void {
-    this.#data = points.map((each) => toDrawable(each, this.#options.log));
-    const tables: uPlot.AlignedData[] = this.#data.map(({ x, raw, smooth }) => [x, raw, smooth]);
+  setCurves(curves: readonly (Curve | null)[]): void {
+    this.#data = curves.map((each) => toDrawable(each, this.#options.log));
+    const tables: uPlot.AlignedData[] = this.#data.map(({ x, raw, smooth, low, high }) => [x, raw, smooth, low, high]);
     // What is missing because another line has a point there is no gap; NaN is one.
-    const joined = tables.length > 0 ? uPlot.join(tables, tables.map(() => [1, 1, 1])) : ([[]] as uPlot.AlignedData);
+    const joined =
+      tables.length > 0
+        ? uPlot.join(
+            tables,
+            tables.map(() => [1, 1, 1, 1, 1]),
+          )
+        : ([[]] as uPlot.AlignedData);
     this.#plot.batch(() => {
       this.#plot.setData(joined, false);
       this.#applyRange();
@@ -126,10 +133,18 @@ export class Plot {
       legend: { show: false },
       scales: {
         x: { time: x === "time", auto: false },
-        y: log ? { distr: 3, range: (_, min, max) => logRange(min, max) } : { range: { min: { pad: 0.06 }, max: { pad: 0.06 } } },
+        y: log
+          ? { distr: 3, range: (_, min, max) => logRange(min, max) }
+          : { range: { min: { pad: 0.06 }, max: { pad: 0.06 } } },
       },
       axes: [
-        { ...axis, size: 26, gap: 6, grid: { show: false }, ...(x !== "time" && { values: (_, splits) => splits.map(format.tick) }) },
+        {
+          ...axis,
+          size: 26,
+          gap: 6,
+          grid: { show: false },
+          ...(x !== "time" && { values: (_, splits) => splits.map(format.tick) }),
+        },
         {
           ...axis,
           size: GUTTER,
@@ -140,6 +155,10 @@ export class Plot {
         },
       ],
       series: [{}, ...labels.flatMap((_, i) => this.#lines(i))],
+      bands: labels.map((_, i) => ({
+        series: [4 * i + 4, 4 * i + 3],
+        fill: lineColor(this.#options.colors[i]!) + BAND,
+      })),
       cursor: {
         y: false,
         points: { size: 7, width: 1.5 },
@@ -172,6 +191,9 @@ export class Plot {
         points: { show: dots, size: 5, width: 1.25, stroke: color, fill: theme.value.paper },
       },
       { stroke: color, width: 2, dash, points: { show: false } },
+      // The edges of a band: only what is between them is drawn.
+      { points: { show: false } },
+      { points: { show: false } },
     ];
   }
 

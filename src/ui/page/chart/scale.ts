@@ -1,10 +1,13 @@
 // From points to what a canvas can draw: values without a height set aside, logarithmic ranges and their lines.
-import type { Points } from "../data/series-feed.ts";
+import type { Curve } from "./combine.ts";
 
 export interface Drawable {
   readonly x: number[];
   readonly raw: (number | null)[];
   readonly smooth: (number | null)[];
+  /** The range of a group. */
+  readonly low: (number | null)[];
+  readonly high: (number | null)[];
   readonly isSmooth: boolean;
   /** Values that have no height on this scale; `low`: they belong to its lower edge. */
   readonly undrawable: readonly { readonly x: number; readonly low: boolean }[];
@@ -13,15 +16,17 @@ export interface Drawable {
 /** Evaluations are few, and each is an average already: they are drawn as they are. */
 const FEW = 100;
 
-const EMPTY: Drawable = { x: [], raw: [], smooth: [], isSmooth: false, undrawable: [] };
+const EMPTY: Drawable = { x: [], raw: [], smooth: [], low: [], high: [], isSmooth: false, undrawable: [] };
 
 /** Several records may have the same x (the last step of an epoch, and the epoch): the last one counts. */
-export function toDrawable(points: Points | null, log: boolean): Drawable {
+export function toDrawable(points: Curve | null, log: boolean): Drawable {
   if (points === null) return EMPTY;
-  const isSmooth = points.smooth !== undefined && points.x.length >= FEW;
+  const isSmooth = points.low !== undefined || (points.smooth !== undefined && points.x.length >= FEW);
   const x: number[] = [];
   const raw: (number | null)[] = [];
   const smooth: (number | null)[] = [];
+  const low: (number | null)[] = [];
+  const high: (number | null)[] = [];
   const undrawable: { x: number; low: boolean }[] = [];
   const fits = (value: number): boolean => Number.isFinite(value) && (!log || value > 0);
   for (let i = 0; i < points.x.length; i++) {
@@ -31,11 +36,13 @@ export function toDrawable(points: Points | null, log: boolean): Drawable {
     const smoothed = isSmooth ? points.smooth?.[i] : undefined;
     // uPlot wants each x once: points of the same x (M4 keeps four of a pixel) lie a hair apart.
     x.push(x.length > 0 && at <= x.at(-1)! ? nextAfter(x.at(-1)!) : at);
-    raw.push(fits(value) ? value : null);
+    raw.push(fits(value) && !points.low ? value : null);
+    low.push(points.low && fits(points.low[i]!) ? points.low[i]! : null);
+    high.push(points.high && fits(points.high[i]!) ? points.high[i]! : null);
     // The line goes on over a NaN: the mark at the edge says that there is one.
     smooth.push(smoothed !== undefined && fits(smoothed) ? smoothed : null);
   }
-  return { x, raw, smooth, isSmooth, undrawable };
+  return { x, raw, smooth, low, high, isSmooth, undrawable };
 }
 
 const nextAfter = (x: number): number => x + Math.max(Math.abs(x) * 2 ** -50, Number.MIN_VALUE);

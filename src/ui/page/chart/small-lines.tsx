@@ -2,7 +2,7 @@
 import * as format from "../format.ts";
 import { lineColor, theme } from "./theme.ts";
 
-export interface SmallLine {
+interface SmallLine {
   readonly name: string;
   readonly points: readonly { readonly x: number; readonly y: number }[];
 }
@@ -26,7 +26,9 @@ export function ticks(min: number, max: number, most: number): number[] {
   const power = 10 ** Math.floor(Math.log10(raw));
   const step = [1, 2, 5, 10].map((factor) => factor * power).find((each) => each >= raw)!;
   const first = Math.ceil(min / step) * step;
-  return Array.from({ length: Math.floor((max - first) / step + 1e-9) + 1 }, (_, i) => Number((first + i * step).toPrecision(12)));
+  return Array.from({ length: Math.floor((max - first) / step + 1e-9) + 1 }, (_, i) =>
+    Number((first + i * step).toPrecision(12)),
+  );
 }
 
 export function SmallLines({ label, lines, unit = format.tick }: Props) {
@@ -49,7 +51,11 @@ export function SmallLines({ label, lines, unit = format.tick }: Props) {
           </span>
         ))}
       </div>
-      <svg viewBox={`0 0 ${WIDTH} ${HEIGHT}`} role="img" aria-label={`${label}: ${lines.map(({ name, points }) => `${name}, last ${unit(points.at(-1)?.y ?? 0)}`).join("; ")}`}>
+      <svg
+        viewBox={`0 0 ${WIDTH} ${HEIGHT}`}
+        role="img"
+        aria-label={`${label}: ${lines.map(({ name, points }) => `${name}, last ${unit(points.at(-1)?.y ?? 0)}`).join("; ")}`}
+      >
         {ticks(y0, y1, 4).map((y) => (
           <g key={y}>
             <line class="rule" x1={LEFT} x2={WIDTH - 8} y1={py(y)} y2={py(y)} />
@@ -64,7 +70,11 @@ export function SmallLines({ label, lines, unit = format.tick }: Props) {
           </text>
         ))}
         {lines.map(({ name, points }, i) => (
-          <polyline key={name} points={points.map(({ x, y }) => `${px(x).toFixed(1)},${py(y).toFixed(1)}`).join(" ")} style={{ stroke: lineColor(i) }} />
+          <polyline
+            key={name}
+            points={points.map(({ x, y }) => `${px(x).toFixed(1)},${py(y).toFixed(1)}`).join(" ")}
+            style={{ stroke: lineColor(i) }}
+          />
         ))}
       </svg>
     </figure>

@@ -38,17 +38,28 @@ export function describeMarks(marks: readonly Mark[]): string {
 const MOST_ROWS = 20;
 
 /** At most twenty rows, evenly spread over the points; first and last included. */
-export function tableRows(lines: readonly (Points | null)[]): { readonly x: number; readonly y: readonly (number | undefined)[] }[] {
-  const longest = lines.reduce<Points | null>((best, each) => ((each?.x.length ?? 0) > (best?.x.length ?? 0) ? each : best), null);
+export function tableRows(
+  lines: readonly (Points | null)[],
+): { readonly x: number; readonly y: readonly (number | undefined)[] }[] {
+  const longest = lines.reduce<Points | null>(
+    (best, each) => ((each?.x.length ?? 0) > (best?.x.length ?? 0) ? each : best),
+    null,
+  );
   if (longest === null || longest.x.length === 0) return [];
   const last = longest.x.length - 1;
   const rows = Math.min(MOST_ROWS, last + 1);
   const indexes = Array.from({ length: rows }, (_, i) => (rows === 1 ? 0 : Math.round((i * last) / (rows - 1))));
-  return indexes.map((i) => ({ x: longest.x[i]!, y: lines.map((line) => (line ? valueAt(line, longest.x[i]!)?.y : undefined)) }));
+  return indexes.map((i) => ({
+    x: longest.x[i]!,
+    y: lines.map((line) => (line ? valueAt(line, longest.x[i]!)?.y : undefined)),
+  }));
 }
 
 /** The point nearest to x; undefined beyond both ends. */
-export function valueAt(points: Points, x: number): { readonly x: number; readonly y: number; readonly smooth?: number } | undefined {
+export function valueAt(
+  points: Points,
+  x: number,
+): { readonly x: number; readonly y: number; readonly smooth?: number } | undefined {
   const { x: xs, y } = points;
   if (xs.length === 0) return undefined;
   let low = 0;

@@ -1,1 +1,150 @@
-export const ComparePage = () => <p>compare</p>;
+// Several runs in the same charts: their curves, or the mean and the range of groups; and where they differ.
+import { useComputed, useSignal } from "@preact/signals";
+import { useEffect } from "preact/hooks";
+import type { RunPage, RunRow } from "../../wire.ts";
+import { Chart, type Line } from "../chart/chart.tsx";
+import { get } from "../data/api.ts";
+import { listen } from "../data/live.ts";
+import { refreshRuns, runs, runsKnown } from "../data/runs.ts";
+import { seriesFeed } from "../data/series-feed.ts";
+import { directoryOf } from "../list/rows.ts";
+import { Empty } from "../parts/empty.tsx";
+import { href, listSetting, setQuery, setting } from "../router.ts";
+import { sectionsOf } from "../run/chart-groups.ts";
+import { ViewControls } from "../run/view-controls.tsx";
+import { chartView, logSetting, setLogSetting } from "../run/view.ts";
+import { DifferenceTable } from "./difference-table.tsx";
+
+const FEW_CHARTS = 6;
+
+export function ComparePage() {
+  const ids = listSetting("runs");
+  const names = useSignal<ReadonlyMap<string, readonly string[]>>(new Map());
+  const wanted = ids.join();
+  const chosen = useComputed(() => {
+    const all = new Map(runs.value.map((row) => [row.id, row]));
+    return listSetting("runs").flatMap((id) => all.get(id) ?? []);
+  });
+
+  useEffect(() => {
+    document.title = "Compare · hookline";
+    return listen({
+      runs: ids,
+      runsChanged: () => void refreshRuns(),
+      runChanged: ({ id }) => seriesFeed.ring(id),
+      catchUp: () => {
+        void refreshRuns();
+        for (const id of ids) seriesFeed.ring(id);
+      },
+    });
+  }, [wanted]);
+  useEffect(() => {
+    for (const id of ids) {
+      if (names.peek().has(id)) continue;
+      get<RunPage>(`runs/${id}`).then(
+        (page) => (names.value = new Map([...names.peek(), [id, page.names]])),
+        // A run that is gone has no curves; the others are shown.
+        () => undefined,
+      );
+    }
+  }, [wanted]);
+
+  if (ids.length === 0 || (runsKnown.value && chosen.value.length === 0))
+    return (
+      <div class="page">
+        <h1>Compare</h1>
+        <Empty title="No runs are selected.">
+          <p>
+            Select some in the <a href={href([])}>list of runs</a> (key x), then “Compare” (key c).
+          </p>
+        </Empty>
+      </div>
+    );
+  return <Comparison rows={chosen.value} names={[...new Set([...names.value.values()].flat())]} />;
+}
+
+function Comparison({ rows, names }: { rows: readonly RunRow[]; names: readonly string[] }) {
+  const furthest = rows.reduce((best, row) => (row.step > best.step ? row : best), rows[0] ?? { step: 0, elapsed: 0 });
+  const view = chartView(furthest);
+  const base = setting("base");
+  const by = setting("group");
+  const all = useSignal(false);
+  const titles = sectionsOf(names).flatMap(({ charts, folded }) =>
+    folded && !all.value ? [] : charts.flatMap((chart) => chart.names),
+  );
+  const metrics = titles.filter((name) => !name.startsWith("train/") || !titles.includes(name.slice("train/".length)));
+  const shown = all.value ? metrics : metrics.slice(0, FEW_CHARTS);
+  const short = shortNames(rows.map(({ name }) => name));
+  const lines = (name: string): Line[] =>
+    rows.map((row, i) => ({ run: row.id, name, label: short[i]!, color: i, group: groupOf(row, by) }));
+  return (
+    <div class="page compare">
+      <div class="bar">
+        <h1>Compare</h1>
+        <label>
+          relative to
+          <select value={base ?? ""} onChange={(event) => setQuery({ base: event.currentTarget.value })}>
+            <option value="">none</option>
+            {rows.map(({ id, name }) => (
+              <option key={id} value={id}>
+                {name}
+              </option>
+            ))}
+          </select>
+        </label>
+        <label>
+          group
+          <select value={by ?? ""} onChange={(event) => setQuery({ group: event.currentTarget.value })}>
+            <option value="">none</option>
+            <option value="directory">directory</option>
+            {[...new Set(rows.flatMap(({ hparams }) => Object.keys(hparams)))].map((name) => (
+              <option key={name} value={name}>
+                {name}
+              </option>
+            ))}
+          </select>
+        </label>
+        <ViewControls row={furthest} />
+      </div>
+      <div class="grid">
+        {shown.map((name) => (
+          <Chart
+            key={name}
+            title={name}
+            lines={lines(name)}
+            marks={[]}
+            view={view}
+            height={260}
+            log={logSetting(name)}
+            setLog={(log) => setLogSetting(name, log)}
+            base={base}
+          />
+        ))}
+      </div>
+      {!all.value && (
+        <p>
+          <button type="button" onClick={() => (all.value = true)}>
+            Show all metrics
+          </button>
+        </p>
+      )}
+      <DifferenceTable rows={rows} base={base} />
+    </div>
+  );
+}
+
+const groupOf = (row: RunRow, by: string | undefined): string | undefined =>
+  by === undefined
+    ? undefined
+    : by === "directory"
+      ? directoryOf(row.name)
+      : `${by} = ${String(row.hparams[by] ?? "–")}`;
+
+/** Names without the directories that all of them share. */
+export function shortNames(names: readonly string[]): string[] {
+  const parts = names.map((name) => name.split("/"));
+  let shared = 0;
+  while (parts.length > 1 && parts.every((each) => each.length > shared + 1 && each[shared] === parts[0]![shared]))
+    shared++;
+  return parts.map((each) => each.slice(shared).join("/"));
+}

@@ -10,10 +10,12 @@ export interface Listener {
   runChanged?(event: StreamEvents["run"]): void;
   command?(event: StreamEvents["command"]): void;
   eventsChanged?(event: StreamEvents["event"]): void;
-  /** The stream was closed for a while: ask for everything that is new. */
+  /** The stream has opened, at first or after a while: ask for everything that is new. Also when it cannot be opened. */
   catchUp(): void;
 }
 
+/** Those that have asked once. */
+const begun = new WeakSet<Listener>();
 const FIRST_RETRY = 1000;
 const LAST_RETRY = 30_000;
 
@@ -55,10 +57,13 @@ function open(): void {
   if (document.hidden || listeners.size === 0) return;
   const stream = new EventSource(streamAddress(shown === "" ? [] : shown.split(",")));
   source = stream;
-  const on = <K extends keyof StreamEvents>(name: K, tell: (listener: Listener, event: StreamEvents[K]) => void): void =>
+  const on = <K extends keyof StreamEvents>(
+    name: K,
+    tell: (listener: Listener, event: StreamEvents[K]) => void,
+  ): void =>
     stream.addEventListener(name, (message) => {
       const event = JSON.parse((message as MessageEvent<string>).data) as StreamEvents[K];
-      for (const listener of [...listeners]) tell(listener, event);
+      for (const listener of listeners) tell(listener, event);
     });
   on("runs", (listener) => listener.runsChanged?.());
   on("run", (listener, event) => listener.runChanged?.(event));
@@ -69,11 +74,19 @@ function open(): void {
   stream.addEventListener("open", () => {
     retryAfter = FIRST_RETRY;
     lost.value = null;
-    for (const listener of [...listeners]) listener.catchUp();
+    catchUp([...listeners]);
   });
 }
 
+function catchUp(behind: readonly Listener[]): void {
+  for (const listener of behind) {
+    begun.add(listener);
+    listener.catchUp();
+  }
+}
+
 async function reconnectLater(): Promise<void> {
+  catchUp([...listeners].filter((listener) => !begun.has(listener)));
   source?.close();
   source = undefined;
   clearTimeout(retryTimer);

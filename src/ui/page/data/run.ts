@@ -44,7 +44,6 @@ export class LiveRun {
         void this.#refreshAll();
       },
     });
-    void this.#refreshAll();
   }
 
   close(): void {

@@ -5,7 +5,7 @@ import { decodeSeries } from "../../series.ts";
 import { explain, postForBytes } from "./api.ts";
 
 /** One curve that is visible somewhere. */
-export interface Want {
+interface Want {
   readonly run: string;
   readonly name: string;
   readonly x: Axis;

@@ -27,7 +27,7 @@ document.addEventListener("keydown", (event) => {
   }
   if (event.key === "?") return void (helpShown.value = true);
   const name = event.shiftKey && event.key.length === 1 ? `Shift+${event.key.toUpperCase()}` : event.key;
-  for (const map of [...maps].reverse()) {
+  for (const map of [...maps].toReversed()) {
     const action = map[name];
     if (!action) continue;
     event.preventDefault();
@@ -37,7 +37,8 @@ document.addEventListener("keydown", (event) => {
 });
 
 const isTyping = (target: EventTarget | null): boolean =>
-  target instanceof HTMLElement && (target.matches("input:not([type=checkbox], [type=range]), select, textarea") || target.closest("dialog") !== null);
+  target instanceof HTMLElement &&
+  (target.matches("input:not([type=checkbox], [type=range]), select, textarea") || target.closest("dialog") !== null);
 
 const HELP: readonly (readonly [title: string, keys: readonly (readonly [string, string])[]])[] = [
   [
@@ -104,7 +105,9 @@ export function Help() {
           </section>
         ))}
       </div>
-      <p class="soft">With the pointer: drag to zoom, Shift and drag to move, Ctrl and wheel to zoom, double click for all.</p>
+      <p class="soft">
+        With the pointer: drag to zoom, Shift and drag to move, Ctrl and wheel to zoom, double click for all.
+      </p>
       <div class="actions">
         <button type="button" onClick={() => (helpShown.value = false)}>
           Close

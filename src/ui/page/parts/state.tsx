@@ -17,7 +17,7 @@ const SIGNS: Readonly<Record<RunState, string>> = {
 };
 
 /** What the word does not say. */
-export const STATE_HINTS: Readonly<Record<RunState, string>> = {
+const STATE_HINTS: Readonly<Record<RunState, string>> = {
   starting: "No record yet: the engine compiles, or the first step is under way",
   running: "",
   paused: "Waits at the end of a step until someone continues it",
@@ -43,7 +43,7 @@ export const isOver = (state: RunState): boolean =>
   state === "completed" || state === "stopped" || state === "interrupted" || state === "error" || state === "killed";
 
 /** The time, changing once a second while something shows it. */
-export const now = signal(Date.now());
+const now = signal(Date.now());
 let watchers = 0;
 let timer: ReturnType<typeof setInterval> | undefined;
 

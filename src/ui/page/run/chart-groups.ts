@@ -43,7 +43,9 @@ export function sectionsOf(names: readonly string[]): Section[] {
     .map(([title, groups]) => ({
       title,
       folded: FOLDED.has(title),
-      charts: groups.sort((a, b) => firstOrder(a.title) - firstOrder(b.title) || a.title.localeCompare(b.title, "en", { numeric: true })),
+      charts: groups.sort(
+        (a, b) => firstOrder(a.title) - firstOrder(b.title) || a.title.localeCompare(b.title, "en", { numeric: true }),
+      ),
     }))
     .sort((a, b) => Number(a.folded) - Number(b.folded) || a.title.localeCompare(b.title));
 }

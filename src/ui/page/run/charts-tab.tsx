@@ -20,8 +20,12 @@ export function ChartsTab({ run, page, marks }: TabProps) {
   const opened = listSetting("open");
   if (page.names.length === 0) return <NoRecords page={page} run={run} marks={marks} />;
   const toggle = (title: string): void =>
-    setQuery({ open: (opened.includes(title) ? opened.filter((each) => each !== title) : [...opened, title]).join(",") });
-  const changes = marks.filter(({ kind }) => kind === "hand" || kind === "hook" || kind === "refused" || kind === "note");
+    setQuery({
+      open: (opened.includes(title) ? opened.filter((each) => each !== title) : [...opened, title]).join(","),
+    });
+  const changes = marks.filter(
+    ({ kind }) => kind === "hand" || kind === "hook" || kind === "refused" || kind === "note",
+  );
   return (
     <div class="charts-tab">
       <div class="charts">
@@ -35,14 +39,20 @@ export function ChartsTab({ run, page, marks }: TabProps) {
                   {title}/ <span class="soft">{charts.length}</span>
                 </button>
               </h2>
-              {opened.includes(title) && <ChartGrid charts={charts} first={false} run={run.id} marks={marks} view={view} />}
+              {opened.includes(title) && (
+                <ChartGrid charts={charts} first={false} run={run.id} marks={marks} view={view} />
+              )}
             </section>
           ),
         )}
       </div>
       <aside>
         <h2>Interventions</h2>
-        {changes.length === 0 ? <p class="soft">None so far.</p> : <InterventionList marks={changes.slice(-LISTED).reverse()} />}
+        {changes.length === 0 ? (
+          <p class="soft">None so far.</p>
+        ) : (
+          <InterventionList marks={changes.slice(-LISTED).toReversed()} />
+        )}
         <h2>Hook cost</h2>
         <HookCost page={page} />
       </aside>

@@ -17,7 +17,9 @@ const LANE = 34;
 const LEFT = 74;
 
 export function CheckpointTree({ rows, run, best, chosen, choose }: TreeProps) {
-  const lanes = [run, ...new Set(rows.map((row) => row.run).filter((each) => each !== run))].filter((each) => rows.some((row) => row.run === each));
+  const lanes = [run, ...new Set(rows.map((row) => row.run).filter((each) => each !== run))].filter((each) =>
+    rows.some((row) => row.run === each),
+  );
   const last = Math.max(1, ...rows.map(({ step }) => step));
   const x = (step: number): number => LEFT + ((WIDTH - LEFT - 20) * step) / last;
   const y = (row: CheckpointRow): number => 18 + LANE * lanes.indexOf(row.run);
@@ -25,7 +27,12 @@ export function CheckpointTree({ rows, run, best, chosen, choose }: TreeProps) {
   const height = lanes.length * LANE + 28;
   return (
     <div class="scroll" tabIndex={0} role="region" aria-label="Checkpoints over steps">
-      <svg class="tree" viewBox={`0 0 ${WIDTH} ${height}`} role="img" aria-label={`${format.count(rows.length, "checkpoint")} of ${format.count(lanes.length, "run")}, up to step ${format.integer(last)}`}>
+      <svg
+        class="tree"
+        viewBox={`0 0 ${WIDTH} ${height}`}
+        role="img"
+        aria-label={`${format.count(rows.length, "checkpoint")} of ${format.count(lanes.length, "run")}, up to step ${format.integer(last)}`}
+      >
         {lanes.map((lane, i) => (
           <g key={lane}>
             <text x={LEFT - 12} y={22 + LANE * i} text-anchor="end">
@@ -38,10 +45,19 @@ export function CheckpointTree({ rows, run, best, chosen, choose }: TreeProps) {
           const parent = row.parent === null ? undefined : byName.get(row.parent);
           if (!parent) return null;
           const bend = (x(parent.step) + x(row.step)) / 2;
-          return <path key={row.name} d={`M${x(parent.step)} ${y(parent)}C${bend} ${y(parent)} ${bend} ${y(row)} ${x(row.step)} ${y(row)}`} />;
+          return (
+            <path
+              key={row.name}
+              d={`M${x(parent.step)} ${y(parent)}C${bend} ${y(parent)} ${bend} ${y(row)} ${x(row.step)} ${y(row)}`}
+            />
+          );
         })}
         {rows.map((row) => (
-          <g key={row.name} class={`node${row.name === best ? " best" : ""}${row.name === chosen ? " chosen" : ""}`} onClick={() => choose(row.name)}>
+          <g
+            key={row.name}
+            class={`node${row.name === best ? " best" : ""}${row.name === chosen ? " chosen" : ""}`}
+            onClick={() => choose(row.name)}
+          >
             <title>{`${row.name}, step ${format.integer(row.step)}`}</title>
             <path d={`M${x(row.step) - 7} ${y(row)}l7 -7l7 7l-7 7z`} />
           </g>

@@ -36,7 +36,7 @@ export function CheckpointsTab({ run, page, marks }: TabProps) {
     );
   const { row } = page;
   const metric = mainMetric(rows.value, row.spark?.metric);
-  const best = metric && bestBy(rows.value, metric);
+  const best = metric === undefined ? undefined : bestBy(rows.value, metric);
   const canRollBack = mayAsk(page, "rollback");
   const rollBack = ({ name, step }: CheckpointRow): void => {
     question.value = {
@@ -48,13 +48,21 @@ export function CheckpointsTab({ run, page, marks }: TabProps) {
     };
   };
   const verify = async (name: string): Promise<void> => {
-    const [answer] = await get<readonly CheckpointRow[]>(`runs/${run.id}/checkpoints?verify=${encodeURIComponent(name)}`);
+    const [answer] = await get<readonly CheckpointRow[]>(
+      `runs/${run.id}/checkpoints?verify=${encodeURIComponent(name)}`,
+    );
     if (answer) rows.value = rows.value!.map((each) => (each.name === name ? answer : each));
   };
   const newestFirst = [...rows.value].sort((a, b) => b.step - a.step || b.time - a.time);
   return (
     <>
-      <CheckpointTree rows={rows.value} run={page.info.id} best={best?.name} chosen={chosen.value} choose={(name) => (chosen.value = name)} />
+      <CheckpointTree
+        rows={rows.value}
+        run={page.info.id}
+        best={best?.name}
+        chosen={chosen.value}
+        choose={(name) => (chosen.value = name)}
+      />
       <div class="scroll" tabIndex={0} role="region" aria-label="Checkpoints">
         <table class="roomy">
           <thead>
@@ -90,7 +98,12 @@ export function CheckpointsTab({ run, page, marks }: TabProps) {
                 <td class="number">{format.bytes(each.bytes)}</td>
                 <td>{format.clock(each.time)}</td>
                 <td class="row-actions">
-                  <button type="button" class="link" aria-expanded={chosen.value === each.name} onClick={() => (chosen.value = chosen.value === each.name ? null : each.name)}>
+                  <button
+                    type="button"
+                    class="link"
+                    aria-expanded={chosen.value === each.name}
+                    onClick={() => (chosen.value = chosen.value === each.name ? null : each.name)}
+                  >
                     use
                   </button>
                   <button type="button" class="link" onClick={() => void verify(each.name)}>
@@ -108,7 +121,9 @@ export function CheckpointsTab({ run, page, marks }: TabProps) {
         </table>
       </div>
       {chosen.value !== null && <Use directory={`${hello.value?.root ?? "runs"}/${row.name}`} name={chosen.value} />}
-      {question.value && <Confirm question={question.value} run={row.name} step={row.step} onClose={() => (question.value = null)} />}
+      {question.value && (
+        <Confirm question={question.value} run={row.name} step={row.step} onClose={() => (question.value = null)} />
+      )}
     </>
   );
 }
@@ -117,10 +132,10 @@ const Use = ({ directory, name }: { directory: string; name: string }) => (
   <section class="block use">
     <h2>With {name}</h2>
     <p>
-      <CopyLine text={`npx hookline eval ${directory}/checkpoints/${name}`} />
+      <CopyLine text={`npx hookline eval ${directory} --checkpoint ${name}`} />
     </p>
     <p>
-      <CopyLine text={`npx hookline train --resume ${directory}/checkpoints/${name}`} />
+      <CopyLine text={`npx hookline inspect ${directory}/checkpoints/${name}`} />
     </p>
   </section>
 );

@@ -28,7 +28,11 @@ export async function send(run: LiveRun, command: CommandRequest): Promise<void>
 
 /** Whether the run listens, and accepts this command. */
 export const mayAsk = ({ row, control }: RunPage, verb: string): boolean =>
-  control !== null && control.state !== "ended" && !isOver(row.state) && hello.value?.readOnly !== true && control.allow.includes(verb);
+  control !== null &&
+  control.state !== "ended" &&
+  !isOver(row.state) &&
+  hello.value?.readOnly !== true &&
+  control.allow.includes(verb);
 
 export const waitingOf = (commands: readonly CommandRow[], verb: string): CommandRow | undefined =>
   commands.find((command) => command.verb === verb && command.state === "waiting");

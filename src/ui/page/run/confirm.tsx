@@ -14,7 +14,17 @@ export interface Question {
   readonly onYes: (why: string) => void;
 }
 
-export function Confirm({ question, run, step, onClose }: { question: Question; run: string; step: number; onClose: () => void }) {
+export function Confirm({
+  question,
+  run,
+  step,
+  onClose,
+}: {
+  question: Question;
+  run: string;
+  step: number;
+  onClose: () => void;
+}) {
   const why = useSignal("");
   const missing = question.needsReason && why.value.trim() === "";
   return (
@@ -33,7 +43,12 @@ export function Confirm({ question, run, step, onClose }: { question: Question; 
         </p>
         <label class="field">
           Why{question.needsReason ? "" : " (may be empty)"}
-          <input autoFocus value={why.value} maxLength={300} onInput={(event) => (why.value = event.currentTarget.value)} />
+          <input
+            autoFocus
+            value={why.value}
+            maxLength={300}
+            onInput={(event) => (why.value = event.currentTarget.value)}
+          />
         </label>
         <p class="soft">It is kept in the run's journal and shown on the curve.</p>
         <div class="actions">

@@ -37,7 +37,9 @@ export function ControlBar({ run, page }: BarProps) {
         {!over && control !== null && control.state !== "ended" && hello.value?.readOnly !== true && (
           <Buttons run={run} page={page} control={control} paused={state === "paused"} />
         )}
-        {!over && hello.value?.readOnly === true && <span class="soft">This server only shows: it was started read-only.</span>}
+        {!over && hello.value?.readOnly === true && (
+          <span class="soft">This server only shows: it was started read-only.</span>
+        )}
         <ViewControls row={row} />
       </div>
       {!over && control === null && hello.value?.readOnly !== true && (
@@ -89,7 +91,9 @@ function Buttons({ run, page, control, paused }: BarProps & { control: ControlHe
   const stop = (): void => {
     question.value = {
       title: "Stop the run",
-      text: control.checkpoints ? "It saves a checkpoint and ends. It can be resumed from there." : "It ends without a checkpoint, since no hook saves any.",
+      text: control.checkpoints
+        ? "It saves a checkpoint and ends. It can be resumed from there."
+        : "It ends without a checkpoint, since no hook saves any.",
       action: "Stop",
       needsReason: true,
       onYes: (why) => ask("stop", { save: control.checkpoints }, why),
@@ -108,7 +112,13 @@ function Buttons({ run, page, control, paused }: BarProps & { control: ControlHe
   const button = (verb: string, label: string, key: string, action: () => void, enabled = true) => {
     const waiting = waitingOf(commands, verb);
     return (
-      <button type="button" disabled={!enabled || !may(verb) || waiting !== undefined} onClick={action} aria-keyshortcuts={`Shift+${key}`} title={`Shift+${key}`}>
+      <button
+        type="button"
+        disabled={!enabled || !may(verb) || waiting !== undefined}
+        onClick={action}
+        aria-keyshortcuts={`Shift+${key}`}
+        title={`Shift+${key}`}
+      >
         {waiting ? `${label}…` : label}
       </button>
     );
@@ -141,11 +151,23 @@ function Buttons({ run, page, control, paused }: BarProps & { control: ControlHe
           {waitingOf(commands, "setLr") ? "Set…" : "Set"}
         </button>
       </form>
-      <button type="button" class="danger" disabled={!may("stop")} onClick={stop} aria-keyshortcuts="Shift+X" title="Shift+X">
+      <button
+        type="button"
+        class="danger"
+        disabled={!may("stop")}
+        onClick={stop}
+        aria-keyshortcuts="Shift+X"
+        title="Shift+X"
+      >
         {waitingOf(commands, "stop") ? "Stopping…" : "Stop…"}
       </button>
       {question.value && (
-        <Confirm question={question.value} run={page.row.name} step={run.now.value?.step ?? page.row.step} onClose={() => (question.value = null)} />
+        <Confirm
+          question={question.value}
+          run={page.row.name}
+          step={run.now.value?.step ?? page.row.step}
+          onClose={() => (question.value = null)}
+        />
       )}
     </span>
   );
@@ -156,7 +178,9 @@ const RECENT = 20_000;
 /** Commands that wait, and what became of those that were sent lately. */
 function CommandStates({ run }: { run: LiveRun }) {
   const time = useNow();
-  const recent = run.commands.value.filter(({ state, sentAt }) => state === "waiting" || time - sentAt < RECENT).slice(0, 3);
+  const recent = run.commands.value
+    .filter(({ state, sentAt }) => state === "waiting" || time - sentAt < RECENT)
+    .slice(0, 3);
   const own = outgoing.value;
   return (
     <div class="commands" role="status">

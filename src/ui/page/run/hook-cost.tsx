@@ -8,7 +8,10 @@ export const shareOf = (ms: number, elapsed: number): number => (elapsed > 0 ? m
 export const percent = (share: number): string => `${(100 * share).toFixed(2)} %`;
 
 export function HookCost({ page }: { page: RunPage }) {
-  const hooks = page.hooks.filter(({ calls }) => calls > 0).sort((a, b) => b.ms - a.ms).slice(0, 5);
+  const hooks = page.hooks
+    .filter(({ calls }) => calls > 0)
+    .sort((a, b) => b.ms - a.ms)
+    .slice(0, 5);
   if (hooks.length === 0) return <p class="soft">Not measured yet.</p>;
   return (
     <table>

@@ -22,7 +22,8 @@ export function HooksTab({ run, page }: TabProps) {
     );
   const canSwitch = mayAsk(page, "hook");
   const turn = ({ name, enabled }: HookRow): void => {
-    const ask = (why: string): void => void send(run, { verb: "hook", args: { name, enabled: !enabled }, ...(why && { why }) });
+    const ask = (why: string): void =>
+      void send(run, { verb: "hook", args: { name, enabled: !enabled }, ...(why && { why }) });
     if (!enabled) return ask("");
     question.value = {
       title: `Switch off ${name}`,
@@ -37,7 +38,8 @@ export function HooksTab({ run, page }: TabProps) {
   return (
     <>
       <p class="soft">
-        {format.count(hooks.length, "hook")}, together {percent(shareOf(total, row.elapsed))} of the time of training. They run in this order.
+        {format.count(hooks.length, "hook")}, together {percent(shareOf(total, row.elapsed))} of the time of training.
+        They run in this order.
       </p>
       <div class="scroll" tabIndex={0} role="region" aria-label="Hooks">
         <table class="roomy">
@@ -73,7 +75,14 @@ export function HooksTab({ run, page }: TabProps) {
                 <td class="number">{percent(shareOf(hook.ms, row.elapsed))}</td>
                 <td>
                   {canSwitch ? (
-                    <button type="button" role="switch" aria-checked={hook.enabled} aria-label={hook.name} disabled={waitingOf(run.commands.value, "hook") !== undefined} onClick={() => turn(hook)}>
+                    <button
+                      type="button"
+                      role="switch"
+                      aria-checked={hook.enabled}
+                      aria-label={hook.name}
+                      disabled={waitingOf(run.commands.value, "hook") !== undefined}
+                      onClick={() => turn(hook)}
+                    >
                       {hook.enabled ? "on" : "off"}
                     </button>
                   ) : hook.enabled ? (
@@ -93,7 +102,9 @@ export function HooksTab({ run, page }: TabProps) {
           <SmallLines label="Share of the time that each hook took" unit={percent} lines={shareLines(page)} />
         </section>
       )}
-      {question.value && <Confirm question={question.value} run={row.name} step={row.step} onClose={() => (question.value = null)} />}
+      {question.value && (
+        <Confirm question={question.value} run={row.name} step={row.step} onClose={() => (question.value = null)} />
+      )}
     </>
   );
 }
@@ -106,7 +117,10 @@ function shareLines({ hookTimes }: RunPage) {
     return { step, time, byHook };
   });
   const last = totals.at(-1)!.byHook;
-  const names = [...last].sort((a, b) => b[1] - a[1]).slice(0, MOST_LINES).map(([name]) => name);
+  const names = [...last]
+    .sort((a, b) => b[1] - a[1])
+    .slice(0, MOST_LINES)
+    .map(([name]) => name);
   return names.map((name) => ({
     name,
     points: totals.slice(1).flatMap(({ step, time, byHook }, i) => {

@@ -61,14 +61,15 @@ export function InterventionsTab({ run, page, marks }: TabProps) {
   const all = marks.filter(({ kind }) => LISTED.includes(kind)).sort((a, b) => b.step - a.step || b.time - a.time);
   const people = [...new Set(all.map(({ who }) => who).filter(Boolean))].sort();
   const who = setting("who") ?? "";
-  const shown = all.filter((mark) => who === "" || mark.who === who);
+  const routine = setting("routine") === "1";
+  const shown = all.filter((mark) => (who === "" || mark.who === who) && (routine || mark.kind !== "request"));
   const chosen = numberSetting("at") ?? shown[0]?.step;
   if (all.length === 0)
     return (
       <Empty title="Nothing has changed this run.">
         <p>
-          What a hook asks for (a learning rate, a stop, a rollback) and what a person asks for from here or with <code>hookline ctl</code> is
-          listed here, with who and why.
+          What a hook asks for (a learning rate, a stop, a rollback) and what a person asks for from here or with{" "}
+          <code>hookline ctl</code> is listed here, with who and why.
         </p>
       </Empty>
     );
@@ -77,7 +78,7 @@ export function InterventionsTab({ run, page, marks }: TabProps) {
   const base = chartView(page.row);
   return (
     <div class="two">
-      <div>
+      <div class="listing">
         <label>
           by{" "}
           <select value={who} onChange={(event) => setQuery({ who: event.currentTarget.value })}>
@@ -89,6 +90,11 @@ export function InterventionsTab({ run, page, marks }: TabProps) {
             ))}
           </select>
         </label>
+        <label class="check">
+          <input type="checkbox" checked={routine} onChange={() => setQuery({ routine: routine ? undefined : "1" })} />{" "}
+          also saves and evaluations that hooks request
+        </label>
+        {shown.length === 0 && <p class="soft">None that matches.</p>}
         <InterventionList marks={shown} chosen={chosen} choose={(step) => setQuery({ at: step })} />
       </div>
       {chart && chosen !== undefined && (
@@ -98,7 +104,13 @@ export function InterventionsTab({ run, page, marks }: TabProps) {
             title={chart.title}
             lines={linesOf(run.id, chart.names)}
             marks={marks}
-            view={{ ...base, x: "step", smooth: 0, range: { from: Math.max(0, chosen - around), to: chosen + around }, setRange: () => undefined }}
+            view={{
+              ...base,
+              x: "step",
+              smooth: 0,
+              range: { from: Math.max(0, chosen - around), to: chosen + around },
+              setRange: () => undefined,
+            }}
             height={260}
             log={undefined}
             setLog={() => undefined}

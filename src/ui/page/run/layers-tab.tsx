@@ -22,7 +22,8 @@ const KINDS: readonly (readonly [match: string, title: string])[] = [
 const PX = 600;
 const EVERY = 2000;
 
-const has = (names: readonly string[], match: string): boolean => names.some((name) => name.startsWith(match.slice(0, -1)));
+const has = (names: readonly string[], match: string): boolean =>
+  names.some((name) => name.startsWith(match.slice(0, -1)));
 
 export function LayersTab({ run, page, marks }: TabProps) {
   const kinds = KINDS.filter(([match]) => has(page.names, match));
@@ -55,20 +56,30 @@ export function LayersTab({ run, page, marks }: TabProps) {
         </label>
         <label>
           rows
-          <select value={byValue ? "value" : "model"} onChange={(event) => setQuery({ order: event.currentTarget.value === "value" ? "value" : undefined })}>
+          <select
+            value={byValue ? "value" : "model"}
+            onChange={(event) => setQuery({ order: event.currentTarget.value === "value" ? "value" : undefined })}
+          >
             <option value="model">as in the model</option>
             <option value="value">largest first</option>
           </select>
         </label>
         {heat.value && (
           <span class="scale soft">
-            {format.number(heat.value.min)} <i class="cividis" aria-hidden="true" /> {format.number(heat.value.max)}, logarithmic
+            {format.number(heat.value.min)} <i class="cividis" aria-hidden="true" /> {format.number(heat.value.max)},
+            logarithmic
           </span>
         )}
       </div>
       {error.value !== null && <ErrorNote message={error.value} />}
       {heat.value && rows && (
-        <HeatFigure heat={{ ...heat.value, rows }} title={`${title} of each parameter over steps`} prefix={prefix} chosen={chosen} choose={(row) => setQuery({ row })} />
+        <HeatFigure
+          heat={{ ...heat.value, rows }}
+          title={`${title} of each parameter over steps`}
+          prefix={prefix}
+          chosen={chosen}
+          choose={(row) => setQuery({ row })}
+        />
       )}
       {chosen !== undefined && page.names.includes(chosen) && (
         <section class="block">
@@ -89,7 +100,13 @@ export function LayersTab({ run, page, marks }: TabProps) {
 }
 
 /** Asks again while the run goes forward, but not more often than a person would notice. */
-function useHeat(run: string, match: string | undefined, heat: Signal<HeatMap | null>, error: Signal<string | null>, step: number | undefined): void {
+function useHeat(
+  run: string,
+  match: string | undefined,
+  heat: Signal<HeatMap | null>,
+  error: Signal<string | null>,
+  step: number | undefined,
+): void {
   const askedAt = useRef(-Infinity);
   const askedFor = useRef("");
   useEffect(() => {
@@ -127,14 +144,21 @@ function HeatFigure({ heat, title, prefix, chosen, choose }: FigureProps) {
     const { width, height } = canvas.current!.getBoundingClientRect();
     const row = heat.rows[Math.floor((event.offsetY / height) * heat.rows.length)];
     const column = Math.floor((event.offsetX / width) * heat.steps.length);
-    if (row) tip.value = `${row.name}, step ${format.integer(heat.steps[column] ?? 0)}: ${format.number(row.values[column])}`;
+    if (row)
+      tip.value = `${row.name}, step ${format.integer(heat.steps[column] ?? 0)}: ${format.number(row.values[column])}`;
   };
   return (
     <figure class="heat" aria-label={title}>
       <ol class="heat-names">
         {heat.rows.map(({ name, last }) => (
           <li key={name}>
-            <button type="button" class="link" aria-pressed={chosen === name} onClick={() => choose(name)} title={`${name}: ${format.number(last)}`}>
+            <button
+              type="button"
+              class="link"
+              aria-pressed={chosen === name}
+              onClick={() => choose(name)}
+              title={`${name}: ${format.number(last)}`}
+            >
               {name.slice(prefix.length)}
               <span class="hidden">, last {format.number(last)}</span>
             </button>
@@ -142,7 +166,13 @@ function HeatFigure({ heat, title, prefix, chosen, choose }: FigureProps) {
         ))}
       </ol>
       <div class="heat-canvas">
-        <canvas ref={canvas} aria-hidden="true" style={{ height: `${24 * heat.rows.length}px` }} onMouseMove={point} onMouseLeave={() => (tip.value = "")} />
+        <canvas
+          ref={canvas}
+          aria-hidden="true"
+          style={{ height: `${24 * heat.rows.length}px` }}
+          onMouseMove={point}
+          onMouseLeave={() => (tip.value = "")}
+        />
         <p class="soft heat-axis">
           <span>{format.integer(heat.steps[0] ?? 0)}</span>
           <span>{tip.value}</span>

@@ -14,7 +14,7 @@ export function MediaTab({ run, page }: TabProps) {
   const { media } = page;
   if (media.length === 0)
     return (
-      <Empty title="No images and no texts." line={'ctx.log({ sample: image({ data, shape: [28, 28] }) })'}>
+      <Empty title="No images and no texts." line={"ctx.log({ sample: image({ data, shape: [28, 28] }) })"}>
         <p>A hook logs them like numbers:</p>
       </Empty>
     );
@@ -24,7 +24,10 @@ export function MediaTab({ run, page }: TabProps) {
       <div class="bar">
         <label>
           name
-          <select value={chosen.name} onChange={(event) => setQuery({ name: event.currentTarget.value, a: undefined, b: undefined })}>
+          <select
+            value={chosen.name}
+            onChange={(event) => setQuery({ name: event.currentTarget.value, a: undefined, b: undefined })}
+          >
             {media.map(({ name, kind }) => (
               <option key={name} value={name}>
                 {name} ({kind})
@@ -35,7 +38,9 @@ export function MediaTab({ run, page }: TabProps) {
       </div>
       <div class="sides">
         <Side key={`a ${chosen.name}`} run={run.id} media={chosen} side="a" first={0} />
-        {chosen.steps.length > 1 && <Side key={`b ${chosen.name}`} run={run.id} media={chosen} side="b" first={chosen.steps.length - 1} />}
+        {chosen.steps.length > 1 && (
+          <Side key={`b ${chosen.name}`} run={run.id} media={chosen} side="b" first={chosen.steps.length - 1} />
+        )}
       </div>
     </>
   );
@@ -51,7 +56,14 @@ function Side({ run, media, side, first }: { run: string; media: Media; side: "a
     <section>
       <label>
         step {format.integer(step)}
-        <input type="range" min={0} max={media.steps.length - 1} value={index} aria-valuetext={`step ${step}`} onInput={(event) => setQuery({ [side]: media.steps[Number(event.currentTarget.value)] })} />
+        <input
+          type="range"
+          min={0}
+          max={media.steps.length - 1}
+          value={index}
+          aria-valuetext={`step ${step}`}
+          onInput={(event) => setQuery({ [side]: media.steps[Number(event.currentTarget.value)] })}
+        />
       </label>
       {media.kind === "image" ? (
         <img src={mediaAddress(run, media.name, step)} alt={`${media.name} at step ${step}`} />

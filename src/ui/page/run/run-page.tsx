@@ -45,7 +45,14 @@ export function RunPageView({ id, tab }: { id: string; tab: string }) {
     if (page === null) return [];
     const refused = commands
       .filter(({ state, step }) => state === "refused" && step !== undefined)
-      .map(({ verb, by, step, reason, sentAt }): Mark => ({ kind: "refused", step: step!, time: sentAt, what: verb, who: by, why: reason ?? "" }));
+      .map(({ verb, by, step, reason, sentAt }): Mark => ({
+        kind: "refused",
+        step: step!,
+        time: sentAt,
+        what: verb,
+        who: by,
+        why: reason ?? "",
+      }));
     return [...marksOf(events, page.parts), ...refused];
   }, [events, commands, page?.parts.length]);
 
@@ -57,11 +64,14 @@ export function RunPageView({ id, tab }: { id: string; tab: string }) {
     document.title = `${name ?? "Run"} · hookline`;
   }, [name]);
 
-  if (page === null) return run.error.value === null ? <p class="page soft">Reading the run…</p> : <Gone message={run.error.value} />;
+  if (page === null)
+    return run.error.value === null ? <p class="page soft">Reading the run…</p> : <Gone message={run.error.value} />;
   const [, , Tab] = TABS.find(([key]) => key === tab) ?? TABS[0];
   const { info, row } = page;
   const kept = Object.fromEntries([...route.value.query].filter(([key]) => KEPT.includes(key)));
-  const facts = [`id ${info.id}`, row.engine, about(info.about, "host"), about(info.about, "pid", "pid ")].filter(Boolean);
+  const facts = [`id ${info.id}`, row.engine, about(info.about, "host"), about(info.about, "pid", "pid ")].filter(
+    Boolean,
+  );
   return (
     <div class="run-page">
       <div class="run-head">
@@ -77,7 +87,11 @@ export function RunPageView({ id, tab }: { id: string; tab: string }) {
       {row.state === "error" && row.reason !== null && <ErrorNote message={row.reason} />}
       <nav class="tabs" aria-label="Parts of the run">
         {TABS.map(([key, title]) => (
-          <a key={key} href={href(key === "charts" ? ["run", id] : ["run", id, key], kept)} aria-current={key === tab ? "page" : undefined}>
+          <a
+            key={key}
+            href={href(key === "charts" ? ["run", id] : ["run", id, key], kept)}
+            aria-current={key === tab ? "page" : undefined}
+          >
             {title}
           </a>
         ))}
@@ -92,7 +106,10 @@ export function RunPageView({ id, tab }: { id: string; tab: string }) {
 function about(facts: RunPage["info"]["about"], key: string, before = ""): string {
   const direct = facts[key];
   const process = facts["process"];
-  const nested = typeof process === "object" && process !== null && !Array.isArray(process) ? (process as Record<string, unknown>)[key] : undefined;
+  const nested =
+    typeof process === "object" && process !== null && !Array.isArray(process)
+      ? (process as Record<string, unknown>)[key]
+      : undefined;
   const found = direct ?? nested;
   return found === undefined || found === null || typeof found === "object" ? "" : `${before}${String(found)}`;
 }

@@ -4,13 +4,21 @@ import * as format from "../format.ts";
 import { setQuery } from "../router.ts";
 import { AXES, chartView, extentOf } from "./view.ts";
 
-const UNITS: Readonly<Record<string, string>> = { step: "steps", time: "ms", elapsed: "s", epoch: "epochs", samples: "samples", tokens: "tokens" };
+const UNITS: Readonly<Record<string, string>> = {
+  step: "steps",
+  time: "ms",
+  elapsed: "s",
+  epoch: "epochs",
+  samples: "samples",
+  tokens: "tokens",
+};
 
 export function ViewControls({ row }: { row: Pick<RunRow, "step" | "elapsed"> }) {
   const { x, smooth, range } = chartView(row);
   const most = Math.max(4, Math.ceil(Math.log2((extentOf(x, row) ?? 1024) / 4)));
   const position = smooth > 0 ? Math.max(0, Math.round(Math.log2(smooth))) + 1 : 0;
-  const half = smooth === 0 ? "off" : x === "time" ? format.duration(smooth / 1000) : `${format.number(smooth)} ${UNITS[x]}`;
+  const half =
+    smooth === 0 ? "off" : x === "time" ? format.duration(smooth / 1000) : `${format.number(smooth)} ${UNITS[x]}`;
   return (
     <span class="view-controls">
       {range && (
@@ -20,7 +28,12 @@ export function ViewControls({ row }: { row: Pick<RunRow, "step" | "elapsed"> })
       )}
       <label>
         x{" "}
-        <select value={x} onChange={(event) => setQuery({ x: event.currentTarget.value, from: undefined, to: undefined, smooth: undefined })}>
+        <select
+          value={x}
+          onChange={(event) =>
+            setQuery({ x: event.currentTarget.value, from: undefined, to: undefined, smooth: undefined })
+          }
+        >
           {AXES.map((axis) => (
             <option key={axis} value={axis}>
               {axis}

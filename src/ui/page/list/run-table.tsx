@@ -1,0 +1,196 @@
+// The table of runs: fixed rows of 28 pixels, of which at most 40 are in the document.
+import { useSignal, type Signal } from "@preact/signals";
+import { useEffect, useRef } from "preact/hooks";
+import type { RunRow } from "../../wire.ts";
+import * as format from "../format.ts";
+import { StateBadge, useNow } from "../parts/state.tsx";
+import { href } from "../router.ts";
+import { bestOf, type GroupLine, type ListLine } from "./rows.ts";
+import { Spark } from "./spark.tsx";
+
+const ROW = 28;
+const MOST_ROWS = 40;
+const BEFORE = 4;
+const MOST_HPARAMS = 3;
+
+interface TableProps {
+  readonly lines: readonly ListLine[];
+  readonly hparams: readonly string[];
+  readonly selected: ReadonlySet<string>;
+  readonly current: Signal<number>;
+  readonly toggle: (id: string) => void;
+}
+
+export function RunTable({ lines, hparams, selected, current, toggle }: TableProps) {
+  const body = useRef<HTMLTableSectionElement>(null);
+  const first = useSignal(0);
+  const shownHparams = hparams.slice(0, MOST_HPARAMS);
+  useNow();
+
+  useEffect(() => {
+    const scrolled = (): void => {
+      const top = body.current?.getBoundingClientRect().top ?? 0;
+      first.value = Math.max(0, Math.floor(-top / ROW) - BEFORE);
+    };
+    scrolled();
+    addEventListener("scroll", scrolled, { passive: true });
+    addEventListener("resize", scrolled);
+    return () => {
+      removeEventListener("scroll", scrolled);
+      removeEventListener("resize", scrolled);
+    };
+  }, []);
+
+  const at = current.value;
+  useEffect(() => {
+    if (at < 0 || !body.current) return;
+    const top = body.current.getBoundingClientRect().top + at * ROW;
+    if (top < 120) scrollBy(0, top - 120);
+    else if (top + ROW > innerHeight - 20) scrollBy(0, top + ROW - innerHeight + 20);
+  }, [at]);
+
+  const from = Math.min(first.value, Math.max(0, lines.length - MOST_ROWS));
+  const shown = lines.slice(from, from + MOST_ROWS);
+  const columns = 7 + shownHparams.length;
+  return (
+    <table class="runs" aria-rowcount={lines.length + 1}>
+      <colgroup>
+        <col class="c-select" />
+        <col class="c-state" />
+        <col class="c-name" />
+        <col class="c-step" />
+        <col class="c-spark" />
+        <col class="c-best" />
+        {shownHparams.map((name) => (
+          <col key={name} class="c-hparam" />
+        ))}
+        <col class="c-time" />
+      </colgroup>
+      <thead>
+        <tr>
+          <th scope="col">
+            <span class="hidden">select</span>
+          </th>
+          <th scope="col">state</th>
+          <th scope="col">name</th>
+          <th scope="col" class="number">
+            step
+          </th>
+          <th scope="col" class="wide">
+            curve
+          </th>
+          <th scope="col" class="number">
+            best
+          </th>
+          {shownHparams.map((name) => (
+            <th key={name} scope="col" class="number wide" title={name}>
+              {name}
+            </th>
+          ))}
+          <th scope="col" class="number wide">
+            started
+          </th>
+        </tr>
+      </thead>
+      <tbody ref={body}>
+        {from > 0 && <Spacer columns={columns} rows={from} />}
+        {shown.map((line, i) =>
+          line.kind === "group" ? (
+            <GroupRow key={line.key} line={line} columns={columns} index={from + i} />
+          ) : (
+            <Row
+              key={line.key}
+              row={line.row}
+              index={from + i}
+              hparams={shownHparams}
+              isSelected={selected.has(line.row.id)}
+              isCurrent={at === from + i}
+              toggle={toggle}
+            />
+          ),
+        )}
+        {from + shown.length < lines.length && <Spacer columns={columns} rows={lines.length - from - shown.length} />}
+      </tbody>
+    </table>
+  );
+}
+
+const Spacer = ({ columns, rows }: { columns: number; rows: number }) => (
+  <tr aria-hidden="true">
+    <td colSpan={columns} class="spacer" style={{ height: `${rows * ROW}px` }} />
+  </tr>
+);
+
+function GroupRow({
+  line: { key, runs, metric },
+  columns,
+  index,
+}: {
+  line: GroupLine;
+  columns: number;
+  index: number;
+}) {
+  return (
+    <tr class="group" aria-rowindex={index + 2}>
+      <th scope="rowgroup" colSpan={columns}>
+        {key} <span class="soft">{format.count(runs.length, "run")}</span>
+        {metric && (
+          <span class="soft">
+            {" · "}
+            {metric.name} {format.number(metric.mean)} on average, {format.number(metric.min)} to{" "}
+            {format.number(metric.max)}
+          </span>
+        )}
+      </th>
+    </tr>
+  );
+}
+
+interface RowProps {
+  readonly row: RunRow;
+  readonly index: number;
+  readonly hparams: readonly string[];
+  readonly isSelected: boolean;
+  readonly isCurrent: boolean;
+  readonly toggle: (id: string) => void;
+}
+
+function Row({ row, index, hparams, isSelected, isCurrent, toggle }: RowProps) {
+  const { id, name, state, step, totalSteps, spark, startedAt, elapsed } = row;
+  const part = totalSteps === null ? undefined : Math.min(1, step / totalSteps);
+  const best = bestOf(row);
+  return (
+    <tr aria-rowindex={index + 2} class={isCurrent ? "current" : undefined} aria-selected={isSelected}>
+      <td>
+        <input type="checkbox" checked={isSelected} onChange={() => toggle(id)} aria-label={`Select ${name}`} />
+      </td>
+      <td>
+        <StateBadge state={state} />
+      </td>
+      <td class="name">
+        <a href={href(["run", id])} title={row.reason ?? name}>
+          {name}
+        </a>
+      </td>
+      <td class="number">
+        <span class="steps">
+          {format.integer(step)}
+          {totalSteps !== null && <span class="soft"> / {format.tick(totalSteps)}</span>}
+          {part !== undefined && state !== "completed" && <i class="progress" style={{ width: `${100 * part}%` }} />}
+        </span>
+      </td>
+      <td class="wide">{spark && <Spark values={spark.values} label={`${spark.metric} lately`} />}</td>
+      <td class="number" title={spark?.metric}>
+        {best === undefined ? <span class="soft">–</span> : format.number(best)}
+      </td>
+      {hparams.map((key) => (
+        <td key={key} class="number wide">
+          {key in row.hparams ? format.value(row.hparams[key]) : <span class="soft">–</span>}
+        </td>
+      ))}
+      <td class="number wide" title={new Date(startedAt).toLocaleString()}>
+        {format.clock(startedAt)} <span class="soft">{format.duration(elapsed)}</span>
+      </td>
+    </tr>
+  );
+}

@@ -1,1 +1,0 @@
-export const SweepPage = ({ id }: { id: string | undefined }) => <p>{id}</p>;
