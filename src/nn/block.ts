@@ -117,6 +117,8 @@ export const sequential = /* @__PURE__ */ component(
 
 function makeSequential(...layers: readonly Layer[]): Layer;
 function makeSequential(layers: Readonly<Record<string, Layer>>): Layer;
+/** The last one may have other outputs, such as deferred logits. */
+function makeSequential<Out extends Outputs>(...layers: readonly [...Layer[], Model<Tensor, Out>]): Model<Tensor, Out>;
 function makeSequential(...args: readonly (Layer | Readonly<Record<string, Layer>>)[]): Layer {
   const [first] = args;
   if (Array.isArray(first)) {

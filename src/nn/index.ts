@@ -44,6 +44,7 @@ export { type ClassWeights, balancedWeights } from "./losses/weights.ts";
 export { type Calls, type Child, block, residual, sequential } from "./block.ts";
 export { type Conv2dOptions, type PoolOptions, type Size2d, avgPool2d, conv2d, maxPool2d } from "./conv.ts";
 export { type LinearOptions, dropout, embedding, flatten, linear } from "./basic.ts";
+export { deferredLinear, deferredLogits, logitsOf } from "./deferred-logits.ts";
 export { type MlpOptions, type MlpSetup, mlp } from "./mlp.ts";
 export { initKey, keyStream, stepKey } from "./key.ts";
 export type { Layer } from "./layer.ts";

@@ -150,6 +150,12 @@ const losses: [string, Loss, HostArray][] = [
   ["binaryFocal", nn.binaryFocal({ alpha: 0.25 }), logits],
   ["focal", nn.focal(), labels],
   ["crossEntropy with class weights", nn.crossEntropy({ classWeights: tenWeights }), labels],
+  [
+    "crossEntropy of deferred logits",
+    (x, y, batch) =>
+      nn.crossEntropy({ chunk: 7 })(nn.deferredLogits(x as Tensor, put(noise([10, 10])), put(noise([10]))), y, batch),
+    labels,
+  ],
   ["focal with everything", nn.focal({ classWeights: tenWeights, labelSmoothing: 0.1 }), labels],
 ];
 const weight = { data: Float32Array.from({ length: 20 }, (_, i) => i % 3), shape: [20] };

@@ -2,11 +2,13 @@
 import { numpy as np } from "@jax-js/jax";
 import { ProgramError } from "../core/errors.ts";
 import type { Outputs, Tensor, TensorBatch } from "../core/model.ts";
+import { logitsOf } from "./deferred-logits.ts";
 import { expectIndices } from "./indices.ts";
 import { expectWhole, isIndex, showShape } from "./layer.ts";
 
 /** The model's only output. */
-export function single(owner: string, outputs: Outputs): Tensor {
+export function single(owner: string, given: Outputs): Tensor {
+  const outputs = logitsOf(given);
   if (typeof (outputs as Tensor).dispose === "function") return outputs as Tensor;
   const names = Object.keys(outputs).join(", ");
   throw new ProgramError(
@@ -21,7 +23,7 @@ export function targetsOf(owner: string, batch: TensorBatch): Tensor {
 }
 
 /** The targets of a loss are undefined if the batch has no `y`. */
-function expectTargets(owner: string, targets: Tensor | undefined): void {
+export function expectTargets(owner: string, targets: Tensor | undefined): void {
   if (targets === undefined)
     throw new ProgramError(
       `${owner}: the batch has no \`y\` to compare the outputs with. Name the targets y, or give a loss that finds them: (outputs, _, batch) => ${owner}()(outputs, batch.labels, batch)`,
@@ -64,16 +66,25 @@ export function classify(owner: string, outputs: Outputs, labels: Tensor, ignore
   const logits = single(owner, outputs);
   expectTargets(owner, labels);
   expectClassIndices(owner, logits, labels, ignoreIndex);
-  const classes = logits.shape.at(-1)!;
+  return { logits, ...compareLabels(logits.shape.at(-1)!, labels, ignoreIndex) };
+}
+
+/** The same of the labels alone, without checks. */
+export function compareLabels(classes: number, labels: Tensor, ignoreIndex: number): Omit<Classified, "logits"> {
   const label = labels.astype(np.int32);
   const index = np.arange(classes).reshape([...labels.shape.map(() => 1), classes]);
   const atLabel = index.equal(label.ref.reshape([...label.shape, 1]));
   const inRange = isIndex(label.ref, classes);
-  return { logits, atLabel, inRange, counted: label.notEqual(ignoreIndex) };
+  return { atLabel, inRange, counted: label.notEqual(ignoreIndex) };
 }
 
 /** Checks that labels [...] are whole numbers and fit logits [..., classes]. Consumes neither. */
-export function expectClassIndices(owner: string, logits: Tensor, labels: Tensor, ignoreIndex: number): void {
+export function expectClassIndices(
+  owner: string,
+  logits: { readonly shape: readonly number[] },
+  labels: Tensor,
+  ignoreIndex: number,
+): void {
   if (showShape({ shape: logits.shape.slice(0, -1) }) !== showShape(labels))
     throw new ProgramError(
       `${owner}: expected logits [..., classes] and labels [...], got ${showShape(logits)} and ${showShape(labels)}`,

@@ -16,6 +16,7 @@ import {
 import { sizeOf, toHostArray } from "../core/arrays.ts";
 import { messageOf } from "../core/maybe.ts";
 import { show } from "../core/options.ts";
+import { logitsOf } from "../nn/deferred-logits.ts";
 import { initKey } from "../nn/key.ts";
 import { safeLine } from "../core/safe-text.ts";
 
@@ -97,7 +98,7 @@ function modelProblem(model: Model<never>, ownLoss: Loss, inputs: InputsFn, weig
       return { loss: scalar(value), outputs, state };
     },
     weighBy: (loss = ownLoss) => weigh ?? loss.weigh,
-    predict: (params, batch, ctx) => apply(params, batch, ctx)[0],
+    predict: (params, batch, ctx) => logitsOf(apply(params, batch, ctx)[0]),
   };
 }
 
@@ -169,6 +170,9 @@ function checkOutputs(outputs: Outputs): void {
 }
 
 export const refAll = (outputs: Outputs): Outputs => (isTensor(outputs) ? outputs.ref : kept(outputs));
+
+/** The outputs as hooks see them: deferred logits are computed. */
+export const shownOutputs = (outputs: Outputs): Outputs => logitsOf(refAll(outputs));
 
 function scalar(loss: Tensor): Tensor {
   if (loss?.shape === undefined)

@@ -109,7 +109,17 @@ const labels: HostArray = {
 const targets = numbers([20, 10], 4);
 const shares = numbers([20, 10], 5, 0, 1);
 
+/** The outputs are hidden states: they and their weight, which is made of them, have gradients. */
+const deferred =
+  (loss: Loss): Loss =>
+  (x, y, batch) => {
+    const hidden = x as Tensor;
+    return loss(nn.deferredLogits(hidden.ref, np.sin(hidden.ref.slice([0, 10])), hidden.sum(0)), y, batch);
+  };
+
 test.each<[string, Loss, HostArray]>([
+  ["crossEntropy of deferred logits", deferred(nn.crossEntropy({ chunk: 7, labelSmoothing: 0.1 })), labels],
+  ["focal of deferred logits", deferred(nn.focal({ chunk: 3, classWeights: [1, 2, 0.5] })), labels],
   ["crossEntropy", nn.crossEntropy(), labels],
   ["crossEntropy with smoothing", nn.crossEntropy({ labelSmoothing: 0.1 }), labels],
   ["mse", nn.mse(), targets],

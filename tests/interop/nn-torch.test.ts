@@ -6,6 +6,7 @@ import { beforeAll, describe, expect, it } from "vitest";
 import { sizeOf, type HostArray } from "../../src/core/arrays.ts";
 import type { HostTensors, Loss, Model, Tensor, Tensors } from "../../src/core/model.ts";
 import * as nn from "../../src/nn/index.ts";
+import { gradWithAux } from "../../src/trainer/programs/grad-with-aux.ts";
 import { context, floats, ints, maxError, noise, put, putAll, read, startWasm } from "../support/gradcheck.ts";
 
 const python = "/usr/bin/python3";
@@ -88,6 +89,21 @@ const layers: Record<string, LayerCase> = {
   leakyRelu: { model: nn.leakyRelu({ slope: 0.2 }), torch: "nn.LeakyReLU(0.2)", input: floats([-1, 0, 2]) },
   softmax: { model: nn.softmax({ axis: 0 }), torch: "nn.Softmax(0)", input: rows },
   logSoftmax: { model: nn.logSoftmax(), torch: "nn.LogSoftmax(-1)", input: rows },
+  "deferredLinear with crossEntropy, three rows at a time": {
+    model: {
+      ...nn.deferredLinear(8, 5),
+      apply: (params, x, ctx) =>
+        nn.crossEntropy({ chunk: 3, labelSmoothing: 0.1 })(
+          nn.deferredLinear(8, 5).apply(params, x, ctx) as Tensors,
+          put(ints([4, -100, 0, 2, 1, 1, 3, 0, 4, 2], [2, 5])),
+          {},
+        ),
+    },
+    torch: "nn.Linear(8, 5)",
+    call: "torch.nn.functional.cross_entropy(m(x).flatten(0, 1), torch.tensor([4, -100, 0, 2, 1, 1, 3, 0, 4, 2]), label_smoothing=0.1)",
+    input: tokens,
+    train: true,
+  },
   "a nested sequential": {
     model: nn.sequential(
       nn.conv2d(3, 4, { kernel: 3 }),
@@ -212,21 +228,16 @@ const jsonAll = (hosts: HostTensors) => Object.fromEntries(Object.entries(hosts)
 
 function ours({ model, input, train = false }: LayerCase, params: HostTensors, state: HostTensors) {
   const floatInput: Tensors = input.data instanceof Float32Array ? { "the input": put(input) } : {};
-  const program = jit(
-    valueAndGrad(
-      ({ "the input": x, ...rest }: Tensors, weights: Tensors) => {
-        const result = model.apply(rest, x ?? put(input), context(train, putAll(state)));
-        const [y, next] = (Array.isArray(result) ? result : [result, {}]) as [Tensor, Tensors];
-        return [y.ref.mul(weights.all!.slice([0, y.size]).reshape(y.shape)).sum(), { y, ...next }];
-      },
-      { hasAux: true },
-    ),
-  );
+  const program = jit((given: Tensors, weights: Tensors) => {
+    const objective = ({ "the input": x, ...rest }: Tensors): [Tensor, Tensors] => {
+      const result = model.apply(rest, x ?? put(input), context(train, putAll(state)));
+      const [y, next] = (Array.isArray(result) ? result : [result, {}]) as [Tensor, Tensors];
+      return [y.ref.mul(weights.all!.slice([0, y.size]).reshape(y.shape)).sum(), { y, ...next }];
+    };
+    return gradWithAux(objective, given, weights.all!) as never;
+  }) as unknown as (given: Tensors, weights: Tensors) => { aux: Tensors; grads: Tensors };
   const all = { all: put(noise([4096], 3)) };
-  const [[, aux], grads] = program({ ...putAll(params), ...floatInput }, all) as unknown as [
-    [Tensor, Tensors],
-    Tensors,
-  ];
+  const { aux, grads } = program({ ...putAll(params), ...floatInput }, all);
   const { y, ...next } = aux;
   const shape = [...y!.shape];
   return { outputs: read(y!), shape, grads: readAll(grads), buffers: readAll(next) };

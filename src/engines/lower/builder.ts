@@ -12,6 +12,9 @@ type NewNode = Node extends infer N ? (N extends Node ? Omit<N, "id"> : never) :
 export class GraphBuilder {
   readonly nodes: Node[] = [];
   readonly #known = new Map<string, Node>();
+  /** Recomputations that are being traced, the innermost last. */
+  readonly #open: number[] = [];
+  #recomputations = 0;
 
   input(index: number, shape: Shape, dtype: DType): Arg {
     return this.#whole({ op: "input", index, shape, dtype });
@@ -80,6 +83,29 @@ export class GraphBuilder {
     return this.broadcast(this.copy(this.move(arg, { kind: "slice", ranges })), shape);
   }
 
+  /** The array in memory of its own. */
+  stored(arg: Arg): Arg {
+    const copy = this.copy(arg);
+    return this.#whole({ op: "barrier", args: [copy], shape: copy.view.shape, dtype: copy.node.dtype });
+  }
+
+  /** An array that a recomputation begins with: what is computed from it is none of the nodes that exist already. */
+  recomputed(arg: Arg): Arg {
+    const copy = this.copy(arg);
+    const { dtype } = copy.node;
+    return this.#whole({ op: "barrier", args: [copy], shape: copy.view.shape, dtype, recomputed: this.#open.at(-1)! });
+  }
+
+  /** Begins a recomputation inside of `depth` others; those that are deeper are over. */
+  beginRecomputation(depth: number): void {
+    this.endRecomputation(depth);
+    this.#open.push(this.#recomputations++);
+  }
+
+  endRecomputation(depth: number): void {
+    this.#open.length = Math.min(this.#open.length, depth);
+  }
+
   /** Any other node. */
   node(node: NewNode): Arg {
     return this.#whole(node);
@@ -89,11 +115,18 @@ export class GraphBuilder {
     const key = keyOf(node);
     let known = this.#known.get(key);
     if (!known) {
-      known = { ...node, id: this.nodes.length };
+      const part = node.recomputed ?? this.#recomputationOf(node);
+      known = { ...node, id: this.nodes.length, ...(part !== undefined && { recomputed: part }) };
       this.nodes.push(known);
       this.#known.set(key, known);
     }
     return { node: known, view: whole(node.shape) };
+  }
+
+  /** The innermost of the open recomputations on which it depends. */
+  #recomputationOf(node: NewNode): number | undefined {
+    if (this.#open.length === 0 || !("args" in node)) return undefined;
+    return this.#open.findLast((part) => node.args.some((arg) => arg.node.recomputed === part));
   }
 }
 

@@ -56,6 +56,8 @@ export interface Arg {
 
 interface Value {
   readonly id: number;
+  /** The number of the recomputation that it is part of: it is computed as late as possible (`remat`). */
+  readonly recomputed?: number;
   readonly shape: readonly number[];
   readonly dtype: DType;
 }
@@ -87,6 +89,8 @@ export type Node = Value &
         readonly window: readonly number[];
         readonly strides: readonly number[];
       }
+    /** The first argument as it is, computed before what uses it and not merged with it; the others are computed before it. */
+    | { readonly op: "barrier"; readonly args: readonly [Arg, ...Arg[]] }
     /** Along the last axis; the argument is seen whole. */
     | { readonly op: "sort" | "argsort"; readonly args: readonly [Arg] }
     /** Threefry of a key (two words, of the node's shape) and a counter that restarts for each key, every `period` numbers. */
@@ -103,6 +107,8 @@ export interface Graph {
   readonly nodes: readonly Node[];
   readonly inputs: readonly { readonly shape: readonly number[]; readonly dtype: DType }[];
   readonly outputs: readonly Arg[];
+  /** Nodes that get memory of their own, whatever an engine would rather do: where barriers were. */
+  readonly stored?: ReadonlySet<Node>;
 }
 
 // Leaves out what no output depends on.

@@ -2,6 +2,7 @@
 import { type Arg, type DType, type Graph, keepLive } from "./graph.ts";
 import { GraphBuilder } from "./builder.ts";
 import { PRIMITIVES } from "./primitives.ts";
+import { Marks, recomputeLate } from "./recomputation.ts";
 import type { Atom, Traced } from "./trace.ts";
 import type { TypedArray } from "../../core/arrays.ts";
 import { rowMajor } from "./view.ts";
@@ -34,7 +35,14 @@ export function lower({ inBinders, constants, equations, outs }: Traced, primiti
       constant ? recoverConstant(graph, constant, shape, dtype) : graph.input(i - constants.length, shape, dtype),
     );
   }
-  for (const { primitive, inputs, params, outBinders } of equations) {
+  const marks = new Marks(graph);
+  for (const equation of equations) {
+    const { primitive, inputs, params, outBinders } = equation;
+    if (primitive === "stop_gradient") {
+      values.set(outBinders[0]!, marks.stopGradient(equation, valueOf(inputs[0]!)));
+      continue;
+    }
+    marks.pass();
     const lowered = primitives[primitive];
     if (!lowered) throw new UnsupportedPrimitive(primitive);
     for (const { aval } of outBinders) checkType(aval.dtype, primitive);
@@ -47,11 +55,12 @@ export function lower({ inBinders, constants, equations, outs }: Traced, primiti
     );
     for (const [i, binder] of outBinders.entries()) values.set(binder, results[i]!);
   }
-  return keepLive({
+  const live = keepLive({
     nodes: graph.nodes,
     inputs: inBinders.slice(constants.length).map(({ aval }) => aval),
     outputs: outs.map(valueOf),
   });
+  return recomputeLate(live);
 }
 
 function checkType(dtype: string, where: string): void {

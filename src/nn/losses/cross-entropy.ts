@@ -4,7 +4,9 @@ import { checkWeights, samplesIn } from "../../core/arrays.ts";
 import { component } from "../../core/component.ts";
 import type { HostBatch, Loss, Outputs, Tensor, TensorBatch } from "../../core/model.ts";
 import { is } from "../../core/options.ts";
-import { classify } from "../targets.ts";
+import { deferredParts } from "../deferred-logits.ts";
+import { classify, compareLabels, expectClassIndices, expectTargets, type Classified } from "../targets.ts";
+import { chunkedSums } from "./chunked-sums.ts";
 import {
   balancedWeights,
   type ClassWeights,
@@ -22,7 +24,19 @@ export interface CrossEntropyOptions {
   readonly ignoreIndex?: number;
   /** A weight for each class. "balanced": all classes count alike, however often each occurs in the training data. */
   readonly classWeights?: ClassWeights;
+  /**
+   * Of deferred logits: how many are computed at a time. Default: so many rows that they hold 32 million numbers, but a
+   * sixteenth of the rows at least.
+   */
+  readonly chunk?: number;
 }
+
+const entropyOptions = () => ({
+  labelSmoothing: is.fraction,
+  ignoreIndex: is.whole,
+  classWeights: isClassWeights,
+  chunk: is.wholeFrom(1),
+});
 
 /**
  * Cross-entropy between logits [..., classes] and whole-number labels [...]. The mean over the labels that are not
@@ -35,7 +49,7 @@ export const crossEntropy = /* @__PURE__ */ component(
   {
     kind: "loss",
     name: "crossEntropy",
-    takes: () => ({ options: { labelSmoothing: is.fraction, ignoreIndex: is.whole, classWeights: isClassWeights } }),
+    takes: () => ({ options: entropyOptions() }),
   },
   (options: CrossEntropyOptions = {}): Loss => entropyLoss("crossEntropy", options),
 );
@@ -57,9 +71,7 @@ export const focal = /* @__PURE__ */ component(
     takes: () => ({
       options: {
         gamma: is.nonNegative,
-        labelSmoothing: is.fraction,
-        ignoreIndex: is.whole,
-        classWeights: isClassWeights,
+        ...entropyOptions(),
       },
     }),
   },
@@ -105,12 +117,51 @@ export function entropySums(
   outputs: Outputs,
   labels: Tensor,
   batch: TensorBatch,
-  { ignoreIndex = -100, labelSmoothing = 0, classWeights, gamma = 0 }: FocalOptions,
+  options: FocalOptions,
 ): { sum: Tensor; count: Tensor } {
-  const { logits, atLabel, counted, inRange } = classify(owner, outputs, labels, ignoreIndex);
+  const { ignoreIndex = -100 } = options;
+  const deferred = deferredParts(outputs);
+  if (!deferred) {
+    const classified = classify(owner, outputs, labels, ignoreIndex);
+    return sumsOf(owner, classified, sampleWeights(owner, batch, classified.counted.shape), options);
+  }
+  const { hidden, weight } = deferred;
+  const classes = weight.shape[0]!;
+  expectTargets(owner, labels);
+  expectClassIndices(owner, { shape: [...hidden.shape.slice(0, -1), classes] }, labels, ignoreIndex);
+  const labelsOf = (some: Tensor) => compareLabels(classes, some, ignoreIndex);
+  const rows = labels.size;
+  return chunkedSums(
+    { ...deferred, hidden: hidden.reshape([rows, hidden.shape.at(-1)!]) },
+    labels.reshape([rows]),
+    sampleWeights(owner, batch, labels.shape)?.reshape([rows]),
+    options.chunk,
+    {
+      sumOf: (logits, some, weights) => {
+        const { sum, count } = sumsOf(owner, { logits, ...labelsOf(some) }, weights, options);
+        count.dispose();
+        return sum;
+      },
+      weightOf: (some, weights) => {
+        const { atLabel, counted, inRange } = labelsOf(some);
+        inRange.dispose();
+        const byClass = options.classWeights && classWeightArray(owner, options.classWeights, classes);
+        const ofLabel = byClass && np.where(atLabel.ref, byClass, 0).sum(-1);
+        atLabel.dispose();
+        return weightOfRows(counted, ofLabel, weights);
+      },
+    },
+  );
+}
+
+function sumsOf(
+  owner: string,
+  { logits, atLabel, counted, inRange }: Classified,
+  ofSample: Tensor | undefined,
+  { labelSmoothing = 0, classWeights, gamma = 0 }: FocalOptions,
+): { sum: Tensor; count: Tensor } {
   const byClass = classWeights && classWeightArray(owner, classWeights, logits.shape.at(-1)!);
   const ofLabel = byClass && np.where(atLabel.ref, byClass.ref, 0).sum(-1);
-  const ofSample = sampleWeights(owner, batch, counted.shape);
   // Logits relative to their largest: exponentials stay within range, and large logits lose no digits.
   const relative = logits.ref.sub(lax.stopGradient(logits.max(-1, { keepdims: true })));
   const logSum = np.log(np.exp(relative.ref).sum(-1));
@@ -122,11 +173,16 @@ export function entropySums(
     : plainEntropy(parts, labelSmoothing);
   if (focus) loss = loss.mul(focus);
   if (ofSample) loss = loss.mul(ofSample.ref);
-  let weight = counted.ref.astype(np.float32);
+  const count = weightOfRows(counted.ref, ofLabel, ofSample);
+  const sum = np.where(counted, np.where(inRange, loss, Number.NaN), 0).sum();
+  return { sum, count };
+}
+
+function weightOfRows(counted: Tensor, ofLabel: Tensor | undefined, ofSample: Tensor | undefined): Tensor {
+  let weight = counted.astype(np.float32);
   if (ofLabel) weight = weight.mul(ofLabel);
   if (ofSample) weight = weight.mul(ofSample);
-  const sum = np.where(counted, np.where(inRange, loss, Number.NaN), 0).sum();
-  return { sum, count: weight.sum() };
+  return weight.sum();
 }
 
 /** Logits relative to the largest [..., classes], the logarithm of their exponentials' sum [...], and that of the label. */

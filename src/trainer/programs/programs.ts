@@ -6,7 +6,7 @@ import type { ApplyContext, Loss, Outputs, Tensor, TensorBatch, Tensors } from "
 import type { Probe } from "../../core/inspection.ts";
 import { visitIndices, type PlacedRange } from "../../nn/indices.ts";
 import { keyStream } from "../../nn/key.ts";
-import { refAll, type Problem } from "../problem.ts";
+import { shownOutputs, type Problem } from "../problem.ts";
 import type { ControlLayout, IndexRules } from "./run.ts";
 import { gradWithAux } from "./grad-with-aux.ts";
 import { PointCollector, pointNames, type ProbeGroups } from "./probes.ts";
@@ -111,7 +111,7 @@ function lossAndGrads(
     state: aux.state,
     ...count(spec, spec.sums.train, sums, aux, weight, batch),
     loss: aux.loss,
-    outputs: spec.wantOutputs ? aux.outputs : {},
+    outputs: spec.wantOutputs ? shownOutputs(aux.outputs) : {},
     activations: collector.groups(aux.points),
   };
 }
@@ -253,7 +253,7 @@ export const forwardOnly =
     const forward = collector.forward(() => forwardPass(spec, all, batch, ctx));
     return {
       report: report(forward.loss),
-      outputs: spec.wantOutputs ? forward.outputs : {},
+      outputs: spec.wantOutputs ? shownOutputs(forward.outputs) : {},
       activations: collector.groups(forward.points),
     };
   };
@@ -292,7 +292,7 @@ export const evalBatch =
     return {
       ...count(spec, spec.sums.eval, sums, forward, weight, batch),
       rows: spec.indices.watch("metric", batch, () => spec.rows.ofBatch(forward.outputs, batch)),
-      outputs: spec.wantOutputs ? refAll(forward.outputs) : {},
+      outputs: spec.wantOutputs ? shownOutputs(forward.outputs) : {},
       activations: collector.groups(forward.points),
     };
   };

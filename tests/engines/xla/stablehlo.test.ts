@@ -6,7 +6,14 @@ import { lower } from "../../../src/engines/lower/lower.ts";
 import { PRIMITIVES, WHOLE_CONVOLUTIONS } from "../../../src/engines/lower/primitives.ts";
 import { trace, type Aval } from "../../../src/engines/lower/trace.ts";
 import { writeModule, type HloOptions } from "../../../src/engines/xla/hlo/module.ts";
-import { initKey, keyStream, multiHeadAttention, type AttentionOptions } from "../../../src/nn/index.ts";
+import {
+  crossEntropy,
+  deferredLogits,
+  initKey,
+  keyStream,
+  multiHeadAttention,
+  type AttentionOptions,
+} from "../../../src/nn/index.ts";
 import { checkStableHlo } from "../../support/check-stablehlo.ts";
 
 beforeAll(async () => void (await init("wasm")));
@@ -138,6 +145,18 @@ it("says which inputs a result may overwrite", () => {
   expect(text).toContain(
     "%arg0: tensor<2x3xf32> {tf.aliasing_output = 1 : i32}, %arg1: tensor<4xf32> {tf.aliasing_output = 0 : i32}",
   );
+});
+
+it("stores the parts of a gradient that a chunked loss adds up", () => {
+  const step = ((hidden: JaxArray, weight: JaxArray, labels: JaxArray) => {
+    const loss = ((p: { hidden: JaxArray; weight: JaxArray }) =>
+      crossEntropy({ chunk: 2 })(deferredLogits(p.hidden, p.weight), labels, {})) as never;
+    return Object.values((grad(loss) as unknown as (p: object) => Record<string, JaxArray>)({ hidden, weight }));
+  }) as Fn;
+  const text = textOf(step, [f32(6, 4), f32(8, 4), i32(6)]);
+  expect(checkStableHlo(text)).toMatchObject({ dot_general: 9, optimization_barrier: 2 });
+  expect(text).not.toContain("tensor<6x8xf32>");
+  expect(text).toMatchSnapshot();
 });
 
 it("takes large tables as arguments and writes small ones", () => {

@@ -35,14 +35,18 @@ export function groupTasks(prepared: Prepared, threads: number): Item[] {
   const items: Item[] = [];
   /** Which item computes a node, and by which task of it. */
   const made = new Map<Node, { item: number; task: Task | undefined }>();
+  /** The first item that may take part in each recomputation. */
+  const begins = new Map<number, number>();
   for (const node of prepared.nodes) {
+    const { recomputed } = node;
+    if (recomputed !== undefined && !begins.has(recomputed)) begins.set(recomputed, items.length);
     if (!prepared.storage.has(node) || node.op === "input" || node.op === "constant") continue;
     if (prepared.products.has(node) || node.op === "sort" || node.op === "argsort") {
       made.set(node, { item: items.length, task: undefined });
       items.push({ kind: "single", node });
       continue;
     }
-    let earliest = 0;
+    let earliest = (recomputed !== undefined && begins.get(recomputed)) || 0;
     for (const task of tasksOf(node, prepared)) {
       if (task.domain.includes(0) && !task.clears && task.result !== "row") continue;
       const item = Math.max(place(task, items, made, prepared, earliest, threads), earliest);

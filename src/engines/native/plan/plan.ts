@@ -1,5 +1,6 @@
 // From a graph to steps: kernels, matrix products and sorts, with the buffers between them.
 import type { Graph, Node } from "../../lower/graph.ts";
+import { withoutBarriers } from "../../lower/recomputation.ts";
 import { sizeOf } from "../../../core/arrays.ts";
 import type { View } from "../../lower/view.ts";
 import type { Kernel, KernelValue, Statement } from "../kernel.ts";
@@ -12,7 +13,7 @@ import type { BufferSource, Plan, PlannedBuffer, Step } from "./steps.ts";
 
 /** For that many threads. */
 export function planGraph(graph: Graph, threads = 1): Plan {
-  const prepared = prepare(graph, threads);
+  const prepared = prepare(withoutBarriers(graph), threads);
   const buffers = new Buffers(prepared);
   const steps = groupTasks(prepared, threads).map((item): Step => {
     if (item.kind === "group") return kernelStep(item, prepared, buffers, threads);

@@ -34,6 +34,7 @@ const WORTH_A_CALL = 2048;
 export function prepare(graph: Graph, threads: number): Prepared {
   const storage = new Storage(graph);
   for (const output of graph.outputs) if (isItself(output)) storage.store(output.node);
+  for (const node of graph.stored ?? []) if (node.op === "map") storage.store(node);
   const preparation = new Preparation(graph, storage, threads);
   // Storing a node or changing a layout can be in the way of others: go back to it until nothing is.
   for (let obstacle = preparation.run(); obstacle; obstacle = preparation.run()) preparation.clear(obstacle);

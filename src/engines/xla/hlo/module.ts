@@ -165,6 +165,11 @@ class ModuleWriter {
         const places = indices.map((arg) => this.#seen(arg));
         return scatter(writer, this.#typed(rows, type), places, node.shape, node);
       }
+      case "barrier": {
+        // Neither XLA nor the writer merges what lies behind it with what lies before.
+        const [value, ...after] = node.args.map((arg) => this.#seen(arg)) as [Value, ...Value[]];
+        return writer.barrier(value, ...after);
+      }
       case "windowsAdd":
         return addWindows(writer, this.#seen(node.args[0]), node.window, node.strides, node.shape);
       case "sort":

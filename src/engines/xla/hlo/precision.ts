@@ -27,7 +27,8 @@ export function beforeProducts({ nodes }: Graph): ReadonlySet<Node> {
   const before = new Set<Node>();
   for (const node of nodes.toReversed()) {
     if (!("args" in node)) continue;
-    if (node.op === "dot" || node.op === "conv" || before.has(node)) for (const arg of node.args) before.add(arg.node);
+    if (node.op !== "dot" && node.op !== "conv" && !before.has(node)) continue;
+    for (const arg of node.op === "barrier" ? node.args.slice(0, 1) : node.args) before.add(arg.node);
   }
   return before;
 }

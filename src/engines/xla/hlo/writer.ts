@@ -115,9 +115,11 @@ export class HloWriter {
     return this.#moved(`stablehlo.convert ${value.name}`, value, value.shape, type);
   }
 
-  /** The same value, of which XLA does not know that it is. */
-  barrier(value: Value): Value {
-    return this.emit(`stablehlo.optimization_barrier ${value.name} : ${typeOf(value)}`, value.shape, value.type);
+  /** The same value, of which XLA does not know that it is; it is there after the others. */
+  barrier(value: Value, ...after: readonly Value[]): Value {
+    const all = [value, ...after];
+    const text = `stablehlo.optimization_barrier ${all.map(({ name }) => name).join(", ")} : ${all.map(typeOf).join(", ")}`;
+    return after.length === 0 ? this.emit(text, value.shape, value.type) : this.emitAll(text, all)[0]!;
   }
 
   bitcast(value: Value, type: HloType): Value {
