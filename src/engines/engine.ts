@@ -40,11 +40,15 @@ export interface Engine {
   readonly name: string;
   /** Absent: float32. */
   readonly precision?: Precision;
+  /** How many devices compute. Absent: one. */
+  readonly devices?: number;
   /** Seconds spent compiling so far, if the engine can separate them from running. */
   readonly compileSeconds?: number;
   /** May a value be read without awaiting? */
   readonly syncRead: boolean;
   put(host: HostArray): Buffer;
+  /** Rows of a batch, which an engine with several devices divides between them; absent where there is nothing to divide. */
+  putRows?(host: HostArray): Buffer;
   read(buffer: Buffer): MaybePromise<TypedArray>;
   /**
    * Fills `into` with the buffer's bytes at once, with no copy in between. False when the buffer has to be `read`;

@@ -19,25 +19,37 @@ export function checkEngine(engine: unknown): void {
   );
 }
 
-/** Mixed precision is for an engine that has it. */
-export function checkPrecision(precision: Precision | undefined, engine: EngineName | Engine = "auto"): void {
-  const own = typeof engine === "object" ? (engine.precision ?? "float32") : undefined;
-  if (precision === undefined || own === precision || (!own && (precision === "float32" || engine === "xla"))) return;
-  const problem =
-    own === undefined
-      ? `only the engine "xla" has \`precision: "bf16"\`, and \`engine\` is "${engine as string}". Set engine: "xla" on a machine with a GPU, or leave \`precision\` out.`
-      : `\`precision\` is "${precision}", but the engine was created with "${own}". Create it with \`new XlaEngine({ precision: "${precision}" })\`, or leave \`precision\` out.`;
-  throw new OptionError(`Trainer: ${problem}`, { option: "precision" });
+/** What the trainer asks of an engine that it creates. Only xla has other than the defaults. */
+export interface EngineOptions {
+  readonly precision?: Precision | undefined;
+  readonly devices?: number | undefined;
+}
+
+const DEFAULTS = { precision: "float32", devices: 1 } as const;
+
+/** Mixed precision and several devices are for an engine that has them. */
+export function checkEngineOptions(options: EngineOptions, engine: EngineName | Engine = "auto"): void {
+  for (const option of ["precision", "devices"] as const) {
+    const wanted = options[option];
+    const own = typeof engine === "object" ? (engine[option] ?? DEFAULTS[option]) : undefined;
+    if (wanted === undefined || own === wanted || (!own && (wanted === DEFAULTS[option] || engine === "xla"))) continue;
+    const [asked, has] = [JSON.stringify(wanted), JSON.stringify(own)];
+    const problem =
+      own === undefined
+        ? `only the engine "xla" has \`${option}: ${asked}\`, and \`engine\` is "${engine as string}". Set engine: "xla" on a machine with a GPU, or leave \`${option}\` out.`
+        : `\`${option}\` is ${asked}, but the engine was created with ${has}. Create it with \`new XlaEngine({ ${option}: ${asked} })\`, or leave \`${option}\` out.`;
+    throw new OptionError(`Trainer: ${problem}`, { option });
+  }
 }
 
 /** An engine that finds something worth telling tells it to `warn`. */
 export async function selectEngine(
   engine: EngineName | Engine,
   warn?: Warn,
-  precision: Precision = "float32",
+  options: EngineOptions = {},
 ): Promise<Engine> {
   if (typeof engine === "object") return engine;
-  if (engine !== "auto") return create(engine, warn, precision);
+  if (engine !== "auto") return create(engine, warn, options);
   for (const name of ["native", "webgpu"] as const) {
     try {
       return await create(name, warn);
@@ -49,7 +61,7 @@ export async function selectEngine(
   return create("wasm", warn);
 }
 
-async function create(name: Exclude<EngineName, "auto">, warn?: Warn, precision?: Precision): Promise<Engine> {
+async function create(name: Exclude<EngineName, "auto">, warn?: Warn, options: EngineOptions = {}): Promise<Engine> {
   if (name !== "native" && name !== "xla") return JaxEngine.create(name);
   if (typeof (globalThis as { process?: { getBuiltinModule?: unknown } }).process?.getBuiltinModule !== "function") {
     throw new EngineError(`Engine "${name}" runs in Node. Use engine: "auto", "wasm" or "webgpu" here.`);
@@ -57,7 +69,8 @@ async function create(name: Exclude<EngineName, "auto">, warn?: Warn, precision?
   // Only for Node: package.json ("browser") leaves them out of browsers' bundles.
   if (name === "xla") {
     const { XlaEngine } = await import("./xla/xla-engine.ts");
-    return new XlaEngine({ ...(precision && { precision }), ...(warn && { warn }) });
+    const { precision = DEFAULTS.precision, devices = DEFAULTS.devices } = options;
+    return new XlaEngine({ precision, devices, ...(warn && { warn }) });
   }
   const { NativeEngine } = await import("./native/native-engine.ts");
   return new NativeEngine(warn ? { warn } : {});

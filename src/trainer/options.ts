@@ -11,7 +11,7 @@ import { Shared } from "../core/shared.ts";
 import type { MixOptions } from "../data/mix.ts";
 import { type Strategy, type StrategyName, checkStrategy } from "../distributed/strategy.ts";
 import type { Engine, Precision } from "../engines/engine.ts";
-import { checkEngine, checkPrecision, type EngineName } from "../engines/select.ts";
+import { checkEngine, checkEngineOptions, type EngineName } from "../engines/select.ts";
 import type { OptimizerOption } from "./optimizers.ts";
 import type { InputsFn } from "./problem.ts";
 
@@ -70,6 +70,11 @@ export interface TrainerOptions extends LimitOptions {
    * sums, norms and the loss stay float32.
    */
   readonly precision?: Precision;
+  /**
+   * Default 1. How many devices of this machine the engine `xla` trains on. Each computes its share of a batch's rows; the
+   * numbers are those of one device to rounding.
+   */
+  readonly devices?: number;
   /**
    * Default `auto`: the processes that `mpirun` or `srun` has started train together, and any other process alone. A
    * loader gives each of them the whole batch, of which it takes its rows.
@@ -174,6 +179,7 @@ export const TRAINER_CHECKS = {
   closeTimeout: is.positive,
   warn: is.function,
   precision: is.oneOf("float32", "bf16"),
+  devices: is.wholeFrom(1),
 };
 
 /** What has no default. */
@@ -182,7 +188,7 @@ export const REQUIRED_OPTIONS = ["model", "optimizer", "train"] as const;
 export function checkTrainerOptions(options: TrainerOptions): void {
   checkOptions("Trainer", options, TRAINER_CHECKS, REQUIRED_OPTIONS);
   if (options.engine !== undefined) checkEngine(options.engine);
-  checkPrecision(options.precision, options.engine);
+  checkEngineOptions(options, options.engine);
   if (options.strategy !== undefined) checkStrategy(options.strategy);
   if (options.schedule && typeof options.schedule.factor !== "function") {
     throw new OptionError(

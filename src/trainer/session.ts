@@ -61,7 +61,7 @@ export class Session implements SessionPort {
 
   static async open(parts: SessionParts): Promise<Session> {
     const { options, group, warn } = parts;
-    const engine = await selectEngine(options.engine ?? "auto", warn, options.precision);
+    const engine = await selectEngine(options.engine ?? "auto", warn, options);
     try {
       // Loaded where it is used: a process that trains alone never needs it.
       const joint = group && (await import("./joint-step.ts")).JointStep;

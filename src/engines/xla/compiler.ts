@@ -13,7 +13,7 @@ import { writeModule } from "./hlo/module.ts";
 import type { PjrtClient } from "./pjrt/client.ts";
 import type { XlaFlags } from "./pjrt/options.ts";
 import type { PjrtProgram } from "./pjrt/program.ts";
-import { putNumbers } from "./transfer.ts";
+import { place, remove, type Placed } from "./placement.ts";
 
 export type Fn = (...args: never[]) => unknown;
 type Args = readonly Tree<Aval>[];
@@ -23,7 +23,7 @@ export interface Compiled {
   readonly program: PjrtProgram;
   readonly outputs: readonly Aval[];
   /** Tables of the program, which are arguments behind the others. */
-  readonly tables: readonly bigint[];
+  readonly tables: readonly Placed[];
   /** Inputs whose memory an output takes over. */
   readonly donated: readonly number[];
   readonly unflatten: (leaves: readonly unknown[]) => unknown;
@@ -60,23 +60,31 @@ export class Compiler {
     this.#options = options;
   }
 
-  /** `donated`: numbers of inputs (leaves of the arguments, in order) that the program may write its results into. */
-  compile(fn: Fn, args: Args, donated: readonly number[]): Promise<Compiled> {
+  /**
+   * By numbers of inputs (leaves of the arguments, in order). `donated`: those that the program may write its results
+   * into. `divided`: those whose rows are divided between the devices.
+   */
+  compile(fn: Fn, args: Args, donated: readonly number[], divided: ReadonlySet<number>): Promise<Compiled> {
     return this.#timed(() => {
       const traced = onHost(() => trace(fn, args));
-      return this.#compiled(graphOf(traced), traced.unflatten, donated);
+      return this.#compiled(graphOf(traced), traced.unflatten, donated, divided);
     });
   }
 
   /** The function returns a map; the results of these names are the first half's. */
-  compileCut(fn: (...args: never[]) => Readonly<Record<string, unknown>>, args: Args, names: readonly string[]) {
+  compileCut(
+    fn: (...args: never[]) => Readonly<Record<string, unknown>>,
+    args: Args,
+    names: readonly string[],
+    divided: ReadonlySet<number>,
+  ) {
     return this.#timed(async (): Promise<Cut> => {
       const { traced, early, unflatten } = onHost(() => traceHalves(fn, args, names));
       const { first, second } = cutGraph(graphOf(traced), (output) => output < early);
       return {
-        first: await this.#compiled(first, (made) => unflatten(made, 0), []),
+        first: await this.#compiled(first, (made) => unflatten(made, 0), [], divided),
         early,
-        second: await this.#compiled(second, (made) => unflatten(made, 1), []),
+        second: await this.#compiled(second, (made) => unflatten(made, 1), [], divided),
       };
     });
   }
@@ -89,36 +97,47 @@ export class Compiler {
     this.#programs.clear();
   }
 
-  async #compiled(graph: Graph, unflatten: Compiled["unflatten"], given: readonly number[]): Promise<Compiled> {
+  async #compiled(
+    graph: Graph,
+    unflatten: Compiled["unflatten"],
+    given: readonly number[],
+    divided: ReadonlySet<number>,
+  ): Promise<Compiled> {
     const outputs = graph.outputs.map(({ node, view }): Aval => ({ shape: view.shape, dtype: node.dtype }));
-    const donated = pairs(graph, outputs, given);
-    const { module, program } = await this.#written(graph, donated);
+    // Results have all their numbers on each device, so that a share of the rows fits none of them.
+    const donated = pairs(
+      graph,
+      outputs,
+      given.filter((input) => !divided.has(input)),
+    );
+    const { module, program } = await this.#written(graph, donated, divided);
     if (this.#isClosed) {
       program.destroy();
       throw new EngineError(`Engine "xla": it was closed while a program was compiled.`);
     }
-    const tables = module.tables.map(({ data, shape, dtype }) => putNumbers(this.#client, data, shape, dtype));
+    const tables = module.tables.map(({ data, shape, dtype }) => place(this.#client, data, shape, dtype));
     const compiled = { program, outputs, tables, donated: [...donated.keys()], unflatten };
     this.#programs.add(compiled);
     return compiled;
   }
 
   /** A cuDNN that cannot compute the attention of a program leaves it to XLA. */
-  async #written(graph: Graph, donated: ReadonlyMap<number, number>) {
+  async #written(graph: Graph, donated: ReadonlyMap<number, number>, divided: ReadonlySet<number>) {
     const { precision, cudnnAttention, flags, cache } = this.#options;
     const compiler = cache ?? this.#client;
-    const module = writeModule(graph, { precision, cudnnAttention, donated });
+    const options = { precision, donated, devices: { count: this.#client.devices, divided } };
+    const module = writeModule(graph, { ...options, cudnnAttention });
     try {
       return { module, program: await compiler.compile(module.text, flags) };
     } catch (error) {
       if (module.fusedAttentions === 0) throw error;
-      const plain = writeModule(graph, { precision, donated });
+      const plain = writeModule(graph, options);
       return { module: plain, program: await compiler.compile(plain.text, flags) };
     }
   }
 
   #release({ program, tables }: Compiled): void {
-    for (const table of tables) this.#client.destroy(table);
+    for (const { handles } of tables) remove(this.#client, handles);
     program.destroy();
   }
 

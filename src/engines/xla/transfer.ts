@@ -4,17 +4,24 @@ import type { PjrtClient } from "./pjrt/client.ts";
 
 const ARRAYS = { float32: Float32Array, int32: Int32Array, uint32: Uint32Array, bool: Uint8Array } as const;
 
-export function putNumbers(client: PjrtClient, data: TypedArray, shape: readonly number[], dtype: DType): bigint {
+export function putNumbers(
+  client: PjrtClient,
+  data: TypedArray,
+  shape: readonly number[],
+  dtype: DType,
+  device: number,
+): bigint {
   const Kind = ARRAYS[dtype];
   if (dtype === "bool")
     return client.put(
       Uint8Array.from(data, (value) => Number(value !== 0)),
       shape,
       dtype,
+      device,
     );
   // Shared memory has no address that may be passed on while others write to it.
   const isReady = data instanceof Kind && !(data.buffer instanceof SharedArrayBuffer);
-  return client.put(isReady ? data : Kind.from(data), shape, dtype);
+  return client.put(isReady ? data : Kind.from(data), shape, dtype, device);
 }
 
 export function readNumbers(client: PjrtClient, buffer: bigint, shape: readonly number[], dtype: DType): TypedArray {

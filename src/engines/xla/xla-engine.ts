@@ -25,7 +25,7 @@ import { PjrtApi } from "./pjrt/api.ts";
 import { PjrtClient, type MemoryStats } from "./pjrt/client.ts";
 import { findPlugin, preload } from "./pjrt/find-plugin.ts";
 import type { XlaFlags } from "./pjrt/options.ts";
-import { putNumbers, readNumbers } from "./transfer.ts";
+import { canDivide, place, readPlaced, remove, type Placed } from "./placement.ts";
 
 /** Options of `XlaEngine`. */
 export interface XlaOptions {
@@ -35,14 +35,17 @@ export interface XlaOptions {
   readonly deterministic?: boolean;
   /** Keeps compiled programs on disk for other processes (default true), in `HOOKLINE_CACHE` or the user's cache directory. */
   readonly cache?: boolean;
+  /**
+   * How many devices to train on (default 1), such as the GPUs of this machine. Each computes its share of a batch's rows,
+   * XLA adds up what belongs together, and the numbers are those of one device to rounding.
+   */
+  readonly devices?: number;
   /** Receives warnings, such as a damaged program in the cache. Default: `console.warn`. */
   readonly warn?: (message: string) => void;
 }
 
 /** Where the memory of a buffer is. */
-interface XlaBlock extends Block {
-  readonly handle: bigint;
-}
+interface XlaBlock extends Block, Placed {}
 
 type XlaBuffer = SharedBuffer<XlaBlock>;
 
@@ -64,9 +67,10 @@ export class XlaEngine implements Engine {
       precision: is.oneOf("float32", "bf16"),
       deterministic: is.boolean,
       cache: is.boolean,
+      devices: is.wholeFrom(1),
       warn: is.function,
     });
-    const { precision = "float32", deterministic = true, cache = true, warn = printWarning } = options;
+    const { precision = "float32", deterministic = true, cache = true, devices = 1, warn = printWarning } = options;
     this.precision = precision;
     const koffi = koffiOrNone();
     if (!koffi) {
@@ -82,11 +86,12 @@ export class XlaEngine implements Engine {
     const plugin = findPlugin();
     if (!plugin) throw new EngineError(`Engine "xla" finds no PJRT plugin. ${GET_PLUGIN}`);
     preload(koffi, plugin.libraries);
-    this.#client = new PjrtClient(new PjrtApi(koffi, plugin.path), plugin.options);
+    this.#client = new PjrtClient(new PjrtApi(koffi, plugin.path), plugin.options, devices);
     const isGpu = /cuda|rocm|gpu/i.test(this.#client.platform);
     const flags: XlaFlags = isGpu && deterministic ? { xla_gpu_deterministic_ops: true } : {};
     // With deterministic kernels asked for, XLA 0.11 ends the process while it compiles some of cuDNN's attentions.
-    const cudnnAttention = !deterministic && /cuda/i.test(this.#client.platform);
+    // It would compute the whole batch on each of several devices: XLA does not know how to divide a call.
+    const cudnnAttention = !deterministic && devices === 1 && /cuda/i.test(this.#client.platform);
     this.#compiler = new Compiler(this.#client, {
       precision,
       flags,
@@ -109,35 +114,51 @@ export class XlaEngine implements Engine {
     return this.#client.memoryStats();
   }
 
-  put({ data, shape, dtype }: HostArray): Buffer {
+  /** How many it trains on. */
+  get devices(): number {
+    return this.#client.devices;
+  }
+
+  put(host: HostArray): Buffer {
+    return this.#put(host, false);
+  }
+
+  putRows(host: HostArray): Buffer {
+    return this.#put(host, canDivide(this.#client, host.shape));
+  }
+
+  #put({ data, shape, dtype }: HostArray, isDivided: boolean): Buffer {
     const type = dtypeOf({ data, ...(dtype && { dtype }) });
     if (data.length !== sizeOf(shape)) {
       throw new EngineError(
         `Engine "xla": ${data.length} numbers do not fill an array of shape [${shape.join(", ")}].`,
       );
     }
-    return this.#buffer(shape, type, putNumbers(this.#client, data, shape, type));
+    return this.#buffer(shape, type, place(this.#client, data, shape, type, isDivided));
   }
 
   read(buffer: Buffer): TypedArray {
     const { shape, dtype, block } = alive(buffer);
-    return readNumbers(this.#client, block.handle, shape, dtype);
+    return readPlaced(this.#client, block, shape, dtype);
   }
 
   readInto(buffer: Buffer, into: Uint8Array): boolean {
     const { shape, dtype, block } = alive(buffer);
     // Bools are bytes on the device, but not here; and what others may write to has no address that lasts.
-    if (dtype === "bool" || into.buffer instanceof SharedArrayBuffer) return false;
+    if (dtype === "bool" || block.isDivided || into.buffer instanceof SharedArrayBuffer) return false;
     if (into.byteLength !== sizeOf(shape) * 4) {
       throw new RangeError(`${into.byteLength} bytes were asked for of an array of ${sizeOf(shape) * 4}`);
     }
-    this.#client.read(block.handle, into);
+    this.#client.read(block.handles[0]!, into);
     return true;
   }
 
   jit<A extends Tree<Tensor>[], R extends Tree<Tensor>>(fn: (...args: A) => R, { donate = [] }: JitOptions = {}) {
     const programFor = this.#resolved(
-      byShapes((args) => this.#compiler.compile(fn as Fn, args as Tree<Aval>[], leavesOf(args, donate))),
+      byShapes(
+        (args) => this.#compiler.compile(fn as Fn, args as Tree<Aval>[], leavesOf(args, donate), dividedIn(args)),
+        placeOf,
+      ),
       donate,
     );
     return (...args: { [K in keyof A]: OnEngine<A[K]> }): MaybePromise<OnEngine<R>> =>
@@ -149,7 +170,9 @@ export class XlaEngine implements Engine {
   }
 
   jitCut(fn: (...args: never[]) => Readonly<Record<string, Tree<Tensor>>>, names: readonly string[]) {
-    const halvesFor = this.#resolved(byShapes((args) => this.#compiler.compileCut(fn, args as Tree<Aval>[], names)));
+    const halvesFor = this.#resolved(
+      byShapes((args) => this.#compiler.compileCut(fn, args as Tree<Aval>[], names, dividedIn(args)), placeOf),
+    );
     return (...args: Tree<Buffer>[]): MaybePromise<Halfway> =>
       halvesFor(args, ({ first, early, second }: Cut, given) => {
         const made = this.#run(first, given.flat());
@@ -195,12 +218,15 @@ export class XlaEngine implements Engine {
     const blocks = inputs.map((input) => alive(input).block);
     // Memory that another buffer stands for as well must stay as it is.
     const kept = donated.filter((i) => blocks[i]!.users > 1 || blocks.indexOf(blocks[i]!) !== i);
-    const made = program.run([...blocks.map(({ handle }) => handle), ...tables], kept);
-    return outputs.map(({ shape, dtype }, i) => this.#buffer(shape, dtype, made[i]!));
+    const made = program.run(
+      [...blocks, ...tables].map(({ handles }) => handles),
+      kept,
+    );
+    return outputs.map(({ shape, dtype }, i) => this.#buffer(shape, dtype, { handles: made[i]!, isDivided: false }));
   }
 
-  #buffer(shape: readonly number[], dtype: DType, handle: bigint): XlaBuffer {
-    const block: XlaBlock = { handle, users: 0 };
+  #buffer(shape: readonly number[], dtype: DType, placed: Placed): XlaBuffer {
+    const block: XlaBlock = { ...placed, users: 0 };
     this.#blocks.add(block);
     return new SharedBuffer(shape, dtype, block);
   }
@@ -214,13 +240,13 @@ export class XlaEngine implements Engine {
     const { block } = alive(buffer);
     (buffer as XlaBuffer).freed = true;
     if (--block.users > 0 || !this.#blocks.delete(block)) return;
-    this.#client.destroy(block.handle);
+    remove(this.#client, block.handles);
   }
 
   async close(): Promise<void> {
     if (this.#isClosed) return;
     this.#isClosed = true;
-    for (const { handle } of this.#blocks) this.#client.destroy(handle);
+    for (const { handles } of this.#blocks) remove(this.#client, handles);
     this.#blocks.clear();
     await this.#compiler.close();
     this.#client.close();
@@ -234,6 +260,14 @@ function leavesOf(args: readonly Tree<Buffer>[], chosen: readonly number[]): num
     const numbers = leaves(arg).map(() => next++);
     return chosen.includes(i) ? numbers : [];
   });
+}
+
+const placeOf = (buffer: Buffer): string => (alive(buffer).block.isDivided ? " by rows" : "");
+
+/** The numbers of leaves whose rows are divided between the devices. */
+function dividedIn(args: readonly Tree<Buffer>[]): Set<number> {
+  const all = args.flatMap((arg) => leaves(arg));
+  return new Set(all.flatMap((buffer, i) => (alive(buffer).block.isDivided ? [i] : [])));
 }
 
 const alive = (buffer: Buffer): XlaBuffer => aliveIn("xla", buffer);

@@ -177,7 +177,10 @@ export class BatchInput {
     const last = this.#last.get(loader);
     if (last === undefined || !sameShapes(last, arrays)) this.#watchShapes(batch, loader, arrays);
     const buffers: Record<string, Buffer> = {};
-    for (let i = 0; i < names.length; i++) buffers[names[i]!] = this.#engine.put(arrays[i]!);
+    const engine = this.#engine;
+    for (let i = 0; i < names.length; i++) {
+      buffers[names[i]!] = engine.putRows ? engine.putRows(arrays[i]!) : engine.put(arrays[i]!);
+    }
     return buffers;
   }
 

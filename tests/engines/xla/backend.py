@@ -1,16 +1,21 @@
 # XLA's CPU client behind the test plugin: compiles and runs StableHLO that arrives on stdin.
 import os
+import re
 import struct
 import sys
 
 os.environ["JAX_PLATFORMS"] = "cpu"
 # Sums in one order, so that the same program gives the same bits.
-os.environ["XLA_FLAGS"] = "--xla_cpu_multi_thread_eigen=false"
+count = int(os.environ.get("HOOKLINE_TEST_PJRT_DEVICES", "1"))
+os.environ["XLA_FLAGS"] = (
+    f"--xla_cpu_multi_thread_eigen=false --xla_force_host_platform_device_count={count}"
+)
 source, sink = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
 os.dup2(2, 1)
 
 import jax
 import numpy as np
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
 from jax._src import xla_bridge
 from jax._src.interpreters import mlir as jmlir
 from jax._src.lib import xla_client
@@ -18,8 +23,7 @@ from jax._src.lib.mlir import ir
 
 TYPES = {1: np.bool_, 4: np.int32, 8: np.uint32, 11: np.float32}
 client = xla_bridge.get_backend("cpu")
-device = client.local_devices()[0]
-devices = xla_client.DeviceList((device,))
+# Each with its devices, and which of its arguments have rows that are divided between these.
 programs = []
 # Trainers of one process compile the same programs over and over.
 known = {}
@@ -42,6 +46,19 @@ def send_error(error):
     sink.write(text)
 
 
+def placement(text):
+    mesh = re.search(r'sdy.mesh @devices = <\["rows"=(\d+)\]>', text)
+    n = int(mesh.group(1)) if mesh else 1
+    options = xla_client.CompileOptions()
+    if n > 1:
+        build = options.executable_build_options
+        build.num_partitions = n
+        build.use_spmd_partitioning = True
+        build.use_shardy_partitioner = True
+    arguments = re.findall(r"%(?:arg|table)\d+: tensor<[^>]*>([^%]*)", text[: text.index("-> (")])
+    return tuple(client.local_devices()[:n]), options, ['{"rows"}' in one for one in arguments]
+
+
 def compile_program():
     text = source.read(number()).decode()
     if text in known:
@@ -52,7 +69,9 @@ def compile_program():
         with jmlir.make_ir_context():
             module = ir.Module.parse(text)
             module.operation.verify()
-            programs.append(client.compile_and_load(module, devices, xla_client.CompileOptions()))
+            devices, options, divided = placement(text)
+            compiled = client.compile_and_load(module, xla_client.DeviceList(devices), options)
+            programs.append((compiled, devices, divided))
     except Exception as error:
         send_error(error)
         return
@@ -63,7 +82,7 @@ def compile_program():
 
 def serialize():
     try:
-        data = client.serialize_executable(programs[number()])
+        data = client.serialize_executable(programs[number()][0])
     except Exception as error:
         send_error(error)
         return
@@ -73,9 +92,12 @@ def serialize():
 
 
 def load():
+    text = source.read(number()).decode()
     data = source.read(number())
     try:
-        programs.append(client.deserialize_executable(data, devices, xla_client.CompileOptions()))
+        devices, options, divided = placement(text)
+        loaded = client.deserialize_executable(data, xla_client.DeviceList(devices), options)
+        programs.append((loaded, devices, divided))
     except Exception as error:
         send_error(error)
         return
@@ -83,17 +105,27 @@ def load():
     send(len(programs) - 1)
 
 
+def array():
+    kind = TYPES[number()]
+    shape = [number() for _ in range(number())]
+    size = int(np.prod(shape, dtype=np.int64))
+    return np.frombuffer(source.read(size * np.dtype(kind).itemsize), dtype=kind).reshape(shape)
+
+
 def execute():
-    program = programs[number()]
+    program, devices, divided = programs[number()]
+    mesh = Mesh(np.array(devices), ("rows",))
     given = []
-    for _ in range(number()):
-        kind = TYPES[number()]
-        shape = [number() for _ in range(number())]
-        count = int(np.prod(shape, dtype=np.int64))
-        data = np.frombuffer(source.read(count * np.dtype(kind).itemsize), dtype=kind).reshape(shape)
-        given.append(jax.device_put(data, device))
+    for i in range(number()):
+        parts = [jax.device_put(array(), device) for device in devices]
+        shape = list(parts[0].shape)
+        if divided[i]:
+            shape[0] *= len(devices)
+        sharding = NamedSharding(mesh, PartitionSpec("rows") if divided[i] else PartitionSpec())
+        given.append(jax.make_array_from_single_device_arrays(tuple(shape), sharding, parts))
     try:
-        results = [np.ascontiguousarray(np.asarray(result)) for result in program.execute(given)]
+        made = program.execute_sharded(given).disassemble_into_single_device_arrays()
+        results = [np.ascontiguousarray(np.asarray(one)) for result in made for one in result]
     except Exception as error:
         send_error(error)
         return

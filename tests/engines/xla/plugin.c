@@ -47,10 +47,10 @@ typedef struct { Head head; void *device; int64_t in_use, peak; bool peak_set; i
 enum Kind { CLIENT, DEVICE, BUFFER, PROGRAM, EXECUTABLE, EVENT, ERROR, KINDS };
 static const char *KIND_NAMES[] = {"client", "device", "buffer", "program", "executable", "event", "error"};
 typedef struct { uint64_t magic; enum Kind kind; } Object;
-typedef struct { Object object; int32_t type; size_t rank; int64_t dims[16]; size_t bytes; char *data; bool donated; } Buffer;
+typedef struct { Object object; int32_t type; size_t rank; int64_t dims[16]; size_t bytes; char *data; bool donated; void *device; } Buffer;
 typedef struct { Object object; int32_t type; size_t rank; int64_t dims[16]; } Result;
 typedef struct {
-  Object object; char *text; uint64_t id; size_t outputs; Result *results; size_t args; int64_t *alias;
+  Object object; char *text; uint64_t id; size_t outputs; Result *results; size_t args; int64_t *alias; size_t devices;
 } Program;
 typedef struct { Object object; Program *program; } Executable;
 typedef struct { Object object; char *text; int32_t code; } Error;
@@ -136,8 +136,13 @@ static void *Initialize(ObjectArgs *args) { (void)args; return NULL; }
 static void *EventDestroy(ObjectArgs *args) { CHECK_STRUCT("Event_Destroy", args) CHECK_OBJECT("Event_Destroy", args->object, EVENT) drop(args->object); return NULL; }
 static void *EventAwait(ObjectArgs *args) { CHECK_STRUCT("Event_Await", args) CHECK_OBJECT("Event_Await", args->object, EVENT) return NULL; }
 
-static Object device = {MAGIC, DEVICE};
-static void *devices[] = {&device};
+#define MOST_DEVICES 8
+static Object device_objects[MOST_DEVICES];
+static void *devices[MOST_DEVICES];
+static size_t device_count(void) {
+  const char *given = getenv("HOOKLINE_TEST_PJRT_DEVICES");
+  return given ? strtoul(given, NULL, 10) : 1;
+}
 
 static void start_backend(void) {
   const char *command = getenv("HOOKLINE_TEST_PJRT_BACKEND");
@@ -161,6 +166,7 @@ static void *Create(CreateArgs *args) {
   for (size_t i = 0; i < args->count; i++) {
     if (args->options[i].head.struct_size != sizeof(NamedValue)) return fail(3, "PJRT_NamedValue %zu: wrong size", i);
   }
+  for (size_t i = 0; i < MOST_DEVICES; i++) { device_objects[i] = (Object){MAGIC, DEVICE}; devices[i] = &device_objects[i]; }
   start_backend();
   args->client = make(CLIENT, sizeof(Object));
   return NULL;
@@ -175,8 +181,8 @@ static void *Destroy(ObjectArgs *args) {
 static void *text_result(TextArgs *args, const char *text) { args->text = text; args->size = strlen(text); return NULL; }
 static void *PlatformName(TextArgs *args) { CHECK_STRUCT("Client_PlatformName", args) return text_result(args, "mock"); }
 static void *PlatformVersion(TextArgs *args) { CHECK_STRUCT("Client_PlatformVersion", args) return text_result(args, "1"); }
-static void *Devices(DevicesArgs *args) { CHECK_STRUCT("Client_AddressableDevices", args) args->devices = devices; args->count = 1; return NULL; }
-static void *Description(ResultArgs *args) { CHECK_STRUCT("Device_GetDescription", args) CHECK_OBJECT("Device_GetDescription", args->object, DEVICE) args->result = &device; return NULL; }
+static void *Devices(DevicesArgs *args) { CHECK_STRUCT("Client_AddressableDevices", args) args->devices = devices; args->count = device_count(); return NULL; }
+static void *Description(ResultArgs *args) { CHECK_STRUCT("Device_GetDescription", args) CHECK_OBJECT("Device_GetDescription", args->object, DEVICE) args->result = args->object; return NULL; }
 static void *DeviceKind(TextArgs *args) { CHECK_STRUCT("DeviceDescription_Kind", args) return text_result(args, "Mock device"); }
 static void *Memory(MemoryArgs *args) { CHECK_STRUCT("Device_MemoryStats", args) args->in_use = bytes_alive; args->peak = bytes_peak; args->peak_set = true; return NULL; }
 
@@ -192,7 +198,17 @@ static const char *read_type(const char *at, Result *result) {
   at = strchr(at, '>');
   return result->type && at ? at + 1 : NULL;
 }
+/** Skips the attributes behind a type: a number for its alias, and its sharding. */
+static const char *read_attributes(const char *at, int64_t *alias) {
+  if (strncmp(at, " {", 2)) return at;
+  at += 2;
+  if (!strncmp(at, "tf.aliasing_output = ", 21)) { *alias = atoi(at + 21); at += strcspn(at, ",}"); if (*at == ',') at += 2; }
+  if (!strncmp(at, "sdy.sharding = ", 15)) at = strchr(at, '>') + 1;
+  return *at == '}' ? at + 1 : NULL;
+}
 static void *read_signature(Program *program) {
+  const char *mesh = strstr(program->text, "sdy.mesh @devices = <[\"rows\"=");
+  program->devices = mesh ? strtoul(mesh + 29, NULL, 10) : 1;
   const char *at = strstr(program->text, "@main(");
   if (!at) return fail(3, "no function @main");
   const char *arrow = strstr(at, ") -> (");
@@ -203,12 +219,15 @@ static void *read_signature(Program *program) {
     at = read_type(strchr(at, ' ') + 1, &ignored);
     if (!at) return fail(3, "argument %zu has no type that is known", program->args);
     program->alias[program->args] = -1;
-    if (!strncmp(at, " {tf.aliasing_output = ", 23)) { program->alias[program->args] = atoi(at + 23); at = strchr(at, '}') + 1; }
+    at = read_attributes(at, &program->alias[program->args]);
+    if (!at) return fail(3, "argument %zu has attributes that are not known", program->args);
     if (*at == ',') at += 2;
   }
   program->results = calloc(4096, sizeof(Result));
   for (at = arrow + 6; *at != ')';) {
     at = read_type(at, &program->results[program->outputs++]);
+    int64_t ignored = -1;
+    if (at) at = read_attributes(at, &ignored);
     if (!at) return fail(3, "result %zu has no type that is known", program->outputs);
     if (*at == ',') at += 2;
   }
@@ -235,8 +254,9 @@ static void *make_program(const char *text, size_t size, const char *serialized,
   if (!error && to_backend) {
     pthread_mutex_lock(&lock);
     send_number(serialized_size ? 'L' : 'C');
-    send_number(serialized_size ? serialized_size : size);
-    fwrite(serialized_size ? serialized : text, 1, serialized_size ? serialized_size : size, to_backend);
+    send_number(size);
+    fwrite(text, 1, size, to_backend);
+    if (serialized_size) { send_number(serialized_size); fwrite(serialized, 1, serialized_size, to_backend); }
     fflush(to_backend);
     error = receive_error(serialized_size ? "load" : "compile");
     if (!error) program->id = receive_number();
@@ -305,6 +325,7 @@ static void *Put(PutArgs *args) {
   if (args->semantics != 0 || args->stride_count || args->memory || args->layout) return fail(3, "fields that should be 0 are not");
   Buffer *buffer = new_buffer(args->type, args->rank, args->dims);
   memcpy(buffer->data, args->data, buffer->bytes);
+  buffer->device = args->device;
   args->buffer = buffer;
   args->done = make(EVENT, sizeof(Object));
   return NULL;
@@ -330,21 +351,29 @@ static void *Execute(ExecuteArgs *args) {
   CHECK_STRUCT("LoadedExecutable_Execute", args) CHECK_OBJECT("LoadedExecutable_Execute", args->executable, PROGRAM)
   CHECK_STRUCT("ExecuteOptions", args->options)
   Program *program = args->executable;
-  if (args->devices != 1) return fail(3, "one device expected");
+  if (args->devices != program->devices) return fail(3, "%zu devices, but the program is for %zu", args->devices, program->devices);
   if (args->arg_count != program->args) return fail(3, "%zu arguments, expected %zu", args->arg_count, program->args);
-  for (size_t i = 0; i < args->arg_count; i++) {
-    CHECK_OBJECT("LoadedExecutable_Execute", args->args[0][i], BUFFER)
-    if (((Buffer *)args->args[0][i])->donated) return fail(3, "argument %zu was donated before", i);
+  for (size_t d = 0; d < args->devices; d++) {
+    for (size_t i = 0; i < args->arg_count; i++) {
+      Buffer *buffer = args->args[d][i];
+      CHECK_OBJECT("LoadedExecutable_Execute", buffer, BUFFER)
+      if (buffer->donated) return fail(3, "argument %zu was donated before", i);
+      if (buffer->device != devices[d]) return fail(3, "argument %zu for device %zu is on another", i, d);
+    }
+    for (size_t i = 0; i < program->outputs; i++) {
+      Buffer *buffer = new_buffer(program->results[i].type, program->results[i].rank, program->results[i].dims);
+      buffer->device = devices[d];
+      args->outputs[d][i] = buffer;
+    }
   }
-  for (size_t i = 0; i < program->outputs; i++) args->outputs[0][i] = new_buffer(program->results[i].type, program->results[i].rank, program->results[i].dims);
   void *error = NULL;
   if (to_backend) {
     pthread_mutex_lock(&lock);
     send_number('X');
     send_number(program->id);
     send_number(args->arg_count);
-    for (size_t i = 0; i < args->arg_count; i++) {
-      Buffer *buffer = args->args[0][i];
+    for (size_t i = 0; i < args->arg_count * args->devices; i++) {
+      Buffer *buffer = args->args[i % args->devices][i / args->devices];
       send_number(buffer->type);
       send_number(buffer->rank);
       fwrite(buffer->dims, 8, buffer->rank, to_backend);
@@ -352,8 +381,8 @@ static void *Execute(ExecuteArgs *args) {
     }
     fflush(to_backend);
     error = receive_error("execute");
-    for (size_t i = 0; !error && i < program->outputs; i++) {
-      Buffer *buffer = args->outputs[0][i];
+    for (size_t i = 0; !error && i < program->outputs * args->devices; i++) {
+      Buffer *buffer = args->outputs[i % args->devices][i / args->devices];
       uint64_t size = receive_number();
       if (size != buffer->bytes) error = fail(13, "result %zu has %lu bytes, expected %zu", i, (unsigned long)size, buffer->bytes);
       else if (fread(buffer->data, 1, size, from_backend) != size) error = fail(13, "the backend has ended");
@@ -363,11 +392,12 @@ static void *Execute(ExecuteArgs *args) {
   for (size_t i = 0; !error && i < args->arg_count; i++) {
     bool kept = program->alias[i] < 0;
     for (size_t k = 0; k < args->options->kept_count; k++) kept = kept || args->options->kept[k] == (int64_t)i;
-    Buffer *buffer = args->args[0][i];
-    if (kept) continue;
-    if (buffer->donated) error = fail(3, "argument %zu was donated twice", i);
-    buffer->donated = true;
-    bytes_alive -= buffer->bytes;
+    for (size_t d = 0; !kept && d < args->devices; d++) {
+      Buffer *buffer = args->args[d][i];
+      if (buffer->donated) error = fail(3, "argument %zu was donated twice", i);
+      buffer->donated = true;
+      bytes_alive -= buffer->bytes;
+    }
   }
   return error;
 }

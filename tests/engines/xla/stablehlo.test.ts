@@ -225,7 +225,7 @@ describe("what a backward pass needs of an activation", () => {
       const loss = (p: JaxArray): JaxArray => np.square(np.matmul(activation(np.matmul(a, p)), w)).sum();
       return (grad(loss as never) as unknown as typeof loss)(v);
     };
-    return textOf(step as Fn, [f32(8, 64), f32(64, 4), f32(rows, 8)], options);
+    return textOf(step, [f32(8, 64), f32(64, 4), f32(rows, 8)], options);
   };
   const exponentials = (text: string): number => text.match(/stablehlo.exponential/g)?.length ?? 0;
 
@@ -243,4 +243,15 @@ describe("what a backward pass needs of an activation", () => {
     expect(exponentials(small)).toBe(1);
     expect(gradient((a) => nn.relu(a), 1024)).not.toContain("optimization_barrier");
   });
+});
+
+test("on several devices, rows are divided and the rest is the same on all", () => {
+  const step = ((w: JaxArray, rows: JaxArray) => [w.sub(np.sum(rows, 0))]) as Fn;
+  const donated = new Map([[0, 0]]);
+  const text = textOf(step, [f32(3), f32(8, 3)], { donated, devices: { count: 4, divided: new Set([1]) } });
+  checkStableHlo(text);
+  expect(text.split("\n").slice(1, 3)).toEqual([
+    `  sdy.mesh @devices = <["rows"=4]>`,
+    `  func.func public @main(%arg0: tensor<3xf32> {tf.aliasing_output = 0 : i32, sdy.sharding = #sdy.sharding<@devices, [{}]>}, %arg1: tensor<8x3xf32> {sdy.sharding = #sdy.sharding<@devices, [{"rows"}, {}]>}) -> (tensor<3xf32> {sdy.sharding = #sdy.sharding<@devices, [{}]>}) {`,
+  ]);
 });

@@ -98,6 +98,15 @@ describe("precision", () => {
     expect(() => make({ engine, precision: "float32" })).not.toThrow();
   });
 
+  it("and devices that are several, too", () => {
+    expect(() => make({ engine: "native", devices: 2 })).toThrow(
+      'Trainer: only the engine "xla" has `devices: 2`, and `engine` is "native".',
+    );
+    expect(() => make({ engine: JaxEngine.onWasm(), devices: 2 })).toThrow("but the engine was created with 1");
+    expect(() => make({ engine: "xla", devices: 0 })).toThrow("devices");
+    expect(() => make({ engine: "wasm", devices: 1 })).not.toThrow();
+  });
+
   it("must be the engine's own, if it was created before", () => {
     const engine = JaxEngine.onWasm();
     expect(() => make({ engine, precision: "bf16" })).toThrow('but the engine was created with "float32"');

@@ -44,7 +44,7 @@ export class ProgramCache {
 
   /** The program from the disk, else compiled and stored. */
   async compile(text: string, flags: XlaFlags): Promise<PjrtProgram> {
-    const key = sha256(JSON.stringify([...this.#identity, [...compileOptions(flags)], text]));
+    const key = sha256(JSON.stringify([...this.#identity, [...compileOptions(flags, this.#client.devices)], text]));
     const found = await this.#load(key);
     if (found) return found;
     const program = await this.#client.compile(text, flags);

@@ -36,6 +36,13 @@ export interface HloOptions {
   readonly cudnnAttention?: boolean;
   /** Inputs whose memory an output takes over: the number of the output by that of the input. */
   readonly donated?: ReadonlyMap<number, number>;
+  readonly devices?: Devices;
+}
+
+/** On how many devices the program runs, and which inputs' rows are divided between them. The rest is the same on all. */
+interface Devices {
+  readonly count: number;
+  readonly divided: ReadonlySet<number>;
 }
 
 /** Larger tables are arguments: XLA looks at each number of a constant while it compiles. */
@@ -44,9 +51,11 @@ const INLINE_NUMBERS = 256;
 const COMBINE: Readonly<Record<ReduceOp, Combine>> = { add: "add", mul: "multiply", min: "minimum", max: "maximum" };
 const COMBINE_BOOLS: Readonly<Record<ReduceOp, Combine>> = { add: "or", mul: "and", min: "and", max: "or" };
 
+const ONE_DEVICE: Devices = { count: 1, divided: new Set() };
+
 export function writeModule(graph: Graph, options: HloOptions = {}): HloModule {
   const { precision = "float32", cudnnAttention = false, donated = new Map() } = options;
-  return new ModuleWriter(graph, precision, cudnnAttention).write(donated);
+  return new ModuleWriter(graph, precision, cudnnAttention).write(donated, options.devices ?? ONE_DEVICE);
 }
 
 class ModuleWriter {
@@ -76,7 +85,7 @@ class ModuleWriter {
     this.#recomputed = recomputed(graph, (node) => (isLow(node) ? 2 : 4));
   }
 
-  write(donated: ReadonlyMap<number, number>): HloModule {
+  write(donated: ReadonlyMap<number, number>, { count, divided }: Devices): HloModule {
     const { nodes, isLate } = this.#recomputed;
     const first = this.#valueOf;
     for (const node of this.#graph.nodes) {
@@ -85,17 +94,25 @@ class ModuleWriter {
       this.#values.set(node, this.#instead.get(node)?.() ?? this.#lower(node));
     }
     this.#valueOf = first;
+    const mesh = count === 1 ? "" : `  sdy.mesh @devices = <["rows"=${count}]>\n`;
+    const attributes = (others: readonly string[], shape: readonly number[], isDivided = false): string => {
+      const all = count === 1 ? others : [...others, `sdy.sharding = ${sharding(shape, isDivided)}`];
+      return all.length === 0 ? "" : ` {${all.join(", ")}}`;
+    };
     const outputs = this.#graph.outputs.map((arg) => this.#typed(arg, HLO_TYPES[arg.node.dtype]));
     const given = this.#graph.inputs.map(({ shape, dtype }, i) => {
       const to = donated.get(i);
-      const alias = to === undefined ? "" : ` {tf.aliasing_output = ${to} : i32}`;
-      return `%arg${i}: ${tensor(shape, HLO_TYPES[dtype])}${alias}`;
+      const alias = to === undefined ? [] : [`tf.aliasing_output = ${to} : i32`];
+      return `%arg${i}: ${tensor(shape, HLO_TYPES[dtype])}${attributes(alias, shape, divided.has(i))}`;
     });
-    const tables = this.#tables.map(({ shape, dtype }, i) => `%table${i}: ${tensor(shape, HLO_TYPES[dtype])}`);
+    const tables = this.#tables.map(
+      ({ shape, dtype }, i) => `%table${i}: ${tensor(shape, HLO_TYPES[dtype])}${attributes([], shape)}`,
+    );
+    const results = outputs.map((value) => `${typeOf(value)}${attributes([], value.shape)}`).join(", ");
     const types = outputs.map(typeOf).join(", ");
     const body = this.#writer.lines.map((line) => `    ${line.replaceAll("\n", "\n    ")}\n`).join("");
     const end = `    return ${outputs.map(({ name }) => name).join(", ")}${outputs.length === 0 ? "" : ` : ${types}`}\n`;
-    const text = `module @hookline {\n  func.func public @main(${[...given, ...tables].join(", ")}) -> (${types}) {\n${body}${end}  }\n}\n`;
+    const text = `module @hookline {\n${mesh}  func.func public @main(${[...given, ...tables].join(", ")}) -> (${results}) {\n${body}${end}  }\n}\n`;
     return { text, tables: this.#tables, fusedAttentions: this.#fusedAttentions };
   }
 
@@ -271,6 +288,12 @@ class ModuleWriter {
     this.#tables.push({ data, shape, dtype });
     return { name, shape, type };
   }
+}
+
+/** Which dimension is divided: the first, or none. XLA divides what depends on it, and adds up what the devices found. */
+function sharding(shape: readonly number[], isDivided: boolean): string {
+  const dimensions = shape.map((_, i) => (isDivided && i === 0 ? `{"rows"}` : "{}"));
+  return `#sdy.sharding<@devices, [${dimensions.join(", ")}]>`;
 }
 
 /** A list in brackets for each dimension. */

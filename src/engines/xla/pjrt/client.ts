@@ -1,5 +1,6 @@
 // A client: the devices of a plugin, their memory, and the programs that are compiled for them.
 import type { DType, TypedArray } from "../../../core/arrays.ts";
+import { EngineError } from "../../../core/errors.ts";
 import type { PjrtApi } from "./api.ts";
 import { compileOptions, namedValues, type ClientOptions, type XlaFlags } from "./options.ts";
 import { PjrtProgram } from "./program.ts";
@@ -23,29 +24,42 @@ export class PjrtClient {
   readonly platformVersion: string;
   readonly deviceKind: string;
   readonly #client: bigint;
-  readonly #device: bigint;
+  readonly #devices: readonly bigint[];
   // Reused in every step.
   readonly #put: Struct;
   readonly #dims = new BigInt64Array(16);
   readonly #destroy: Struct;
   #isClosed = false;
 
-  constructor(api: PjrtApi, options: ClientOptions = {}) {
+  /** `count`: how many devices its programs run on. */
+  constructor(api: PjrtApi, options: ClientOptions = {}, count = 1) {
     this.api = api;
     const list = namedValues(api.koffi, options);
     this.#client = api.call("Client_Create", api.struct(list.address, list.count)).get(6);
     this.platform = api.text("Client_PlatformName", this.#client);
     this.platformVersion = api.text("Client_PlatformVersion", this.#client);
     const devices = api.call("Client_AddressableDevices", api.struct(this.#client));
-    this.#device = new BigUint64Array(api.koffi.view(devices.get(1), 8))[0]!;
-    const description = api.call("Device_GetDescription", api.struct(this.#device)).get(1);
+    const found = Number(devices.get(2));
+    this.#devices = [...new BigUint64Array(api.koffi.view(devices.get(1), 8 * found))].slice(0, count);
+    const description = api.call("Device_GetDescription", api.struct(this.#devices[0]!)).get(1);
     this.deviceKind = api.text("DeviceDescription_Kind", description);
+    if (found < count) {
+      this.close();
+      throw new EngineError(
+        `Engine "xla": \`devices\` is ${count}, but there ${found === 1 ? "is one" : `are ${found}`} (${this.deviceKind}). CUDA_VISIBLE_DEVICES may hide some.`,
+      );
+    }
     this.#put = api.struct();
     this.#destroy = api.struct();
   }
 
-  /** The numbers in the device's memory; bools as bytes. */
-  put(data: TypedArray, shape: readonly number[], dtype: DType): bigint {
+  /** How many its programs run on. */
+  get devices(): number {
+    return this.#devices.length;
+  }
+
+  /** The numbers in the memory of a device; bools as bytes. */
+  put(data: TypedArray, shape: readonly number[], dtype: DType, device = 0): bigint {
     const { koffi } = this.api;
     const struct = this.#put;
     for (const [i, n] of shape.entries()) this.#dims[i] = BigInt(n);
@@ -55,7 +69,7 @@ export class PjrtClient {
     struct.set(3, koffi.address(this.#dims));
     struct.set(4, BigInt(shape.length));
     struct.set(7, DURING_CALL);
-    struct.set(8, this.#device);
+    struct.set(8, this.#devices[device]!);
     this.api.call("Client_BufferFromHostBuffer", struct);
     const [copied, buffer] = [struct.get(11), struct.get(12)];
     try {
@@ -84,13 +98,13 @@ export class PjrtClient {
   async compile(text: string, flags: XlaFlags): Promise<PjrtProgram> {
     const { api } = this;
     const [code, format] = [new Bytes(api.koffi, text), new Bytes(api.koffi, "mlir")];
-    const options = new Bytes(api.koffi, compileOptions(flags));
+    const options = new Bytes(api.koffi, compileOptions(flags, this.devices));
     const program = api.struct(code.address, code.length, format.address, format.length);
     const struct = api.struct(this.#client, program.address, options.address, options.length);
     await api.callOnThread("Client_Compile", struct);
     // What the structs point to must live until here.
     void [code, format, options, program];
-    return new PjrtProgram(api, struct.get(4));
+    return new PjrtProgram(api, struct.get(4), this.devices);
   }
 
   /** A program that `serialize` wrote, with the same plugin and on the same kind of device. */
@@ -100,14 +114,14 @@ export class PjrtClient {
     const struct = api.struct(this.#client, bytes.address, bytes.length);
     await api.callOnThread("Executable_DeserializeAndLoad", struct);
     void bytes;
-    return new PjrtProgram(api, struct.get(3));
+    return new PjrtProgram(api, struct.get(3), this.devices);
   }
 
-  /** Undefined where the plugin does not count. */
+  /** Of the first device; the others hold as much. Undefined where the plugin does not count. */
   memoryStats(): MemoryStats | undefined {
     if (!this.api.has("Device_MemoryStats")) return undefined;
     try {
-      const stats = this.api.call("Device_MemoryStats", this.api.struct(this.#device));
+      const stats = this.api.call("Device_MemoryStats", this.api.struct(this.#devices[0]!));
       const optional = (field: number): number | undefined =>
         (stats.get(field + 1) & 1n) === 1n ? Number(stats.get(field)) : undefined;
       return { bytesInUse: Number(stats.get(1)), peakBytesInUse: optional(2), bytesLimit: optional(8) };

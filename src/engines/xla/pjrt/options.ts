@@ -5,9 +5,10 @@ import { Bytes } from "./struct.ts";
 /** Flags of XLA for one compilation, by name. */
 export type XlaFlags = Readonly<Record<string, boolean | string>>;
 
-/** A CompileOptionsProto for one device. */
-export function compileOptions(flags: XlaFlags = {}): Uint8Array {
-  const build = [...integer(1, -1n), ...integer(4, 1n), ...integer(5, 1n)];
+/** A CompileOptionsProto. With several devices, XLA divides the program between them as its annotations say (Shardy). */
+export function compileOptions(flags: XlaFlags = {}, devices = 1): Uint8Array {
+  const build = [...integer(1, -1n), ...integer(4, 1n), ...integer(5, BigInt(devices))];
+  if (devices > 1) build.push(...integer(6, 1n), ...integer(19, 1n));
   const overrides = Object.entries(flags).flatMap(([name, value]) => {
     const option = typeof value === "boolean" ? integer(2, value ? 1n : 0n) : message(1, utf8(value));
     return message(7, [...message(1, utf8(name)), ...message(2, option)]);

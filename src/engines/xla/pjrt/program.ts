@@ -1,10 +1,16 @@
 // A compiled program on the device. Its call frame is made once: running it writes addresses and calls one function.
-import type { KoffiFunction } from "../../../platform/koffi.ts";
+import type { Koffi, KoffiFunction } from "../../../platform/koffi.ts";
 import type { PjrtApi } from "./api.ts";
 import type { Struct } from "./struct.ts";
 
 /** Names in koffi are global: one prototype serves all programs. */
 let release: unknown;
+
+/** Where the row of each device begins in a table of addresses. */
+function rows(koffi: Koffi, table: BigUint64Array, columns: number, devices: number): BigUint64Array {
+  const begin = koffi.address(table);
+  return BigUint64Array.from({ length: devices }, (_, d) => begin + BigInt(d * columns * 8));
+}
 
 export class PjrtProgram {
   readonly outputs: number;
@@ -14,43 +20,53 @@ export class PjrtProgram {
   readonly #execute: KoffiFunction;
   readonly #options: Struct;
   readonly #call: Struct;
+  readonly #devices: number;
   readonly #lists: { readonly given: BigUint64Array; readonly made: BigUint64Array };
+  /** Those of the first device, then those of the next. */
   #args = new BigUint64Array(0);
   readonly #made: BigUint64Array;
   #kept = new BigInt64Array(0);
 
-  constructor(api: PjrtApi, loaded: bigint) {
+  constructor(api: PjrtApi, loaded: bigint, devices: number) {
     this.#api = api;
+    this.#devices = devices;
     this.#loaded = loaded;
     this.#executable = api.call("LoadedExecutable_GetExecutable", api.struct(loaded)).get(1);
     this.outputs = Number(api.call("Executable_NumOutputs", api.struct(this.#executable)).get(1));
     this.#execute = api.raw("LoadedExecutable_Execute");
-    this.#made = new BigUint64Array(Math.max(this.outputs, 1));
-    this.#lists = { given: new BigUint64Array(1), made: BigUint64Array.of(api.koffi.address(this.#made)) };
+    this.#made = new BigUint64Array(Math.max(this.outputs * devices, 1));
+    this.#lists = { given: new BigUint64Array(devices), made: rows(api.koffi, this.#made, this.outputs, devices) };
     this.#options = api.struct();
-    this.#call = api.struct(loaded, this.#options.address, 0n, 1n, 0n, api.koffi.address(this.#lists.made));
+    this.#call = api.struct(loaded, this.#options.address, 0n, devices, 0n, api.koffi.address(this.#lists.made));
     this.#call.set(2, api.koffi.address(this.#lists.given));
   }
 
   /**
-   * Starts the program; its results are buffers that will have their numbers. `kept`: arguments whose memory no result
-   * may take over in this call, although the program says so.
+   * Starts the program; its results are buffers that will have their numbers. An argument and a result have a buffer on
+   * each device. `kept`: arguments whose memory no result may take over in this call, although the program says so.
    */
-  run(args: readonly bigint[], kept: readonly number[]): bigint[] {
+  run(args: readonly (readonly bigint[])[], kept: readonly number[]): bigint[][] {
     const { koffi } = this.#api;
-    if (this.#args.length < args.length || this.#args.length === 0) {
-      this.#args = new BigUint64Array(Math.max(args.length, 1));
+    const devices = this.#devices;
+    if (this.#args.length < args.length * devices || this.#args.length === 0) {
+      this.#args = new BigUint64Array(Math.max(args.length * devices, 1));
       this.#kept = new BigInt64Array(Math.max(args.length, 1));
-      this.#lists.given[0] = koffi.address(this.#args);
+      this.#lists.given.set(rows(koffi, this.#args, args.length, devices));
       this.#options.set(5, koffi.address(this.#kept));
       this.#call.set(4, BigInt(args.length));
     }
-    for (let i = 0; i < args.length; i++) this.#args[i] = args[i]!;
+    for (let d = 0; d < devices; d++) {
+      for (let i = 0; i < args.length; i++) this.#args[d * args.length + i] = args[i]![d]!;
+    }
     for (let i = 0; i < kept.length; i++) this.#kept[i] = BigInt(kept[i]!);
     this.#options.set(6, BigInt(kept.length));
     this.#api.check("LoadedExecutable_Execute", this.#execute(this.#call.address));
-    const results: bigint[] = [];
-    for (let i = 0; i < this.outputs; i++) results.push(this.#made[i]!);
+    const results: bigint[][] = [];
+    for (let i = 0; i < this.outputs; i++) {
+      const result: bigint[] = [];
+      for (let d = 0; d < devices; d++) result.push(this.#made[d * this.outputs + i]!);
+      results.push(result);
+    }
     return results;
   }
 

@@ -1,0 +1,61 @@
+// Arrays on several devices: a copy on each, or the rows of a batch divided between them.
+import { sizeOf, type DType, type TypedArray } from "../../core/arrays.ts";
+import type { PjrtClient } from "./pjrt/client.ts";
+import { putNumbers, readNumbers } from "./transfer.ts";
+
+/** Where an array is. */
+export interface Placed {
+  /** A buffer on each device. */
+  readonly handles: readonly bigint[];
+  /** Each device has a share of the rows; else all have the same numbers. */
+  readonly isDivided: boolean;
+}
+
+/** Rows that cannot be divided evenly go to all devices: each then computes the whole batch, and the numbers are the same. */
+export function canDivide(client: PjrtClient, shape: readonly number[]): boolean {
+  const [rows = 0] = shape;
+  return client.devices > 1 && rows > 0 && rows % client.devices === 0;
+}
+
+export function place(
+  client: PjrtClient,
+  data: TypedArray,
+  shape: readonly number[],
+  dtype: DType,
+  isDivided = false,
+): Placed {
+  const { devices } = client;
+  const share = isDivided ? shareOf(shape, devices) : shape;
+  const size = sizeOf(share);
+  const handles: bigint[] = [];
+  try {
+    for (let d = 0; d < devices; d++) {
+      const own = isDivided ? data.subarray(d * size, (d + 1) * size) : data;
+      handles.push(putNumbers(client, own, share, dtype, d));
+    }
+  } catch (error) {
+    remove(client, handles);
+    throw error;
+  }
+  return { handles, isDivided };
+}
+
+export function readPlaced(
+  client: PjrtClient,
+  { handles, isDivided }: Placed,
+  shape: readonly number[],
+  dtype: DType,
+): TypedArray {
+  if (!isDivided) return readNumbers(client, handles[0]!, shape, dtype);
+  const share = shareOf(shape, handles.length);
+  const parts = handles.map((handle) => readNumbers(client, handle, share, dtype));
+  const whole = new (parts[0]!.constructor as new (length: number) => TypedArray)(sizeOf(shape));
+  for (const [i, part] of parts.entries()) whole.set(part, i * part.length);
+  return whole;
+}
+
+export function remove(client: PjrtClient, handles: readonly bigint[]): void {
+  for (const handle of handles) client.destroy(handle);
+}
+
+const shareOf = ([rows, ...rest]: readonly number[], devices: number): number[] => [rows! / devices, ...rest];
