@@ -94,6 +94,17 @@ export function freeAll(engine: Engine, tree: Tree<Buffer>): void {
   for (const buffer of leaves(tree)) engine.free(buffer);
 }
 
+/** At the end: frees what is there. A program that failed may have taken some of it. */
+export function freeRest(engine: Engine, tree: Tree<Buffer>): void {
+  for (const buffer of leaves(tree)) {
+    try {
+      engine.free(buffer);
+    } catch {
+      // It is gone already.
+    }
+  }
+}
+
 /** A host copy. */
 export async function readBuffer(engine: Engine, buffer: Buffer): Promise<HostArray> {
   return { data: await engine.read(buffer), shape: [...buffer.shape] };

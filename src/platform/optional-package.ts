@@ -10,6 +10,11 @@ export async function optionalPackage<T>(owner: string, name: string, install: r
     // Not a literal, so that bundlers do not try to resolve the package.
     return (await import(/* @vite-ignore */ /* webpackIgnore: true */ name)) as T;
   } catch (cause) {
+    // It is there, but not for this system, or something that it needs is not. A browser's error has no code.
+    const { code, message } = cause as NodeJS.ErrnoException;
+    if (code !== undefined && (code !== "ERR_MODULE_NOT_FOUND" || !message.includes(`'${name}'`))) {
+      throw new EngineError(`${owner}: the package ${name} cannot be loaded: ${message}`, { cause });
+    }
     const names = install.map((each) => each.replace(/(?<=.)@.*/, ""));
     const needs = names.length === 1 ? `the package ${names[0]}` : `the packages ${names.join(" and ")}`;
     const it = names.length === 1 ? "it" : "them";

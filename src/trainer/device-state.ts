@@ -6,7 +6,7 @@ import { DataError } from "../core/errors.ts";
 import type { HostTensors } from "../core/model.ts";
 import { is, show } from "../core/options.ts";
 import { didYouMean } from "../core/names.ts";
-import { freeAll, readBuffer, type Buffer, type Engine } from "../engines/engine.ts";
+import { freeRest, readBuffer, type Buffer, type Engine } from "../engines/engine.ts";
 import type { OptimizerSet } from "./optimizers.ts";
 import { TensorHandle } from "./inspection/hook-tensors.ts";
 import { isOwnSlot, paramOfSlot } from "./programs/programs.ts";
@@ -191,7 +191,7 @@ export class DeviceState {
   }
 
   free(): void {
-    for (const part of [this.params, this.opt, this.state]) freeAll(this.engine, part);
+    freeRest(this.engine, [this.params, this.opt, this.state]);
   }
 }
 

@@ -6,7 +6,7 @@ import { ContextError } from "../core/errors.ts";
 import type { HostTensors, MaybePromise } from "../core/model.ts";
 import { chain } from "../core/maybe.ts";
 import type { Activations, ProbeRequest } from "../core/inspection.ts";
-import { type Buffer, type Engine, type Tree, freeAll, leaves } from "../engines/engine.ts";
+import { type Buffer, type Engine, type Tree, freeAll, freeRest, leaves } from "../engines/engine.ts";
 import { ActivationsView, type BufferGroups } from "./inspection/activations-view.ts";
 import { BatchMetrics } from "./batch-metrics.ts";
 import type { Averages, Evaluated, SumsLayout } from "./programs/sums.ts";
@@ -393,6 +393,6 @@ export class Totals {
   }
 
   free(): void {
-    this.#engine.free(this.sums);
+    freeRest(this.#engine, this.sums);
   }
 }

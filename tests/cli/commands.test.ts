@@ -423,7 +423,8 @@ test("doctor tells what is here, and ends well where all that is needed is", asy
   expect([code, ok]).toEqual([0, true]);
   const of = (wanted: string) => checks.find(({ name }) => name === wanted);
   expect(of("engine wasm")).toMatchObject({ status: "ok" });
-  expect(of("engine webgpu")).toMatchObject({ needed: false, found: "only in browsers" });
+  const install = 'Engine "webgpu" needs the package webgpu. Install it: npm install webgpu@0.6';
+  expect(of("engine webgpu")).toMatchObject({ needed: false, found: install });
   // Packages that are not there, with the version that hookline works with.
   for (const [name, range] of Object.entries(manifest.peerDependencies))
     expect(of(name)).toMatchObject({ needed: false, found: `optional; npm install "${name}@${range}"` });
@@ -439,7 +440,7 @@ test("doctor tells what is here, and ends well where all that is needed is", asy
   expect(cleared.stdout).toMatch(/^compile cache +ok +0 programs, 0.0 MB in/m);
   expect(existsSync(program)).toBe(false);
   // What need not be here is no fault, and does not sound like one.
-  expect(cleared.stdout).toMatch(/^engine webgpu +not here +only in browsers$/m);
+  expect(cleared.stdout).toMatch(/^engine webgpu +not here +Engine "webgpu" needs the package/m);
 });
 
 test("init refuses a directory that is not empty", async () => {

@@ -100,7 +100,7 @@ test("a browser's worker holds no native, XLA, MPI or BullMQ code, and stays wit
   const outputs = Object.values(metafile.outputs);
   const held = outputs.flatMap(({ inputs }) => Object.keys(inputs).filter((file) => inputs[file]!.bytesInOutput > 100));
   expect(
-    held.filter((file) => /native-engine|xla-engine|distributed\/mpi|libmpi|bullmq\/(?!.*\.ts)/.test(file)),
+    held.filter((file) => /native-engine|node-gpu|xla-engine|distributed\/mpi|libmpi|bullmq\/(?!.*\.ts)/.test(file)),
   ).toEqual([]);
   // In one file, as Vite's workers are unless `worker.format` is "es". jax-js is half of it.
   const trainer = outputs.find(({ entryPoint }) => entryPoint?.endsWith("trainer.ts"))!;

@@ -95,6 +95,9 @@ test("when the program that failed took the parameters with it, the error says t
   expect(warnings.join()).toContain("there is no emergency checkpoint");
   expect(warnings.join()).toContain("The failed step may have destroyed the parameters.");
   expect(await store.list()).toEqual([]);
+  // Closing frees what is left.
+  await trainer.close();
+  await engine.close();
 });
 
 test("when a hook's state is the cause, the error names the hook and blames no program", async () => {

@@ -1,6 +1,6 @@
 // The same function on jax-js's wasm and on another engine, and the numbers of both side by side. The other one is native,
 // or what HOOKLINE_TEST_ENGINE names.
-import { grad, numpy as np, tree } from "@jax-js/jax";
+import { defaultDevice, grad, numpy as np, tree } from "@jax-js/jax";
 import type { HostArray, TypedArray } from "../../src/core/arrays.ts";
 import type { Tensor } from "../../src/core/model.ts";
 import { freeAll, leaves, type Buffer, type Engine, type OnEngine, type Tree } from "../../src/engines/engine.ts";
@@ -38,8 +38,7 @@ export class BothEngines {
   }
 
   static async create(): Promise<BothEngines> {
-    const other = testEngine() === "xla" ? new XlaEngine({ precision: PRECISION }) : new NativeEngine({ threads: 2 });
-    return new BothEngines(await JaxEngine.create("wasm"), other);
+    return new BothEngines(await JaxEngine.create("wasm"), await otherEngine());
   }
 
   /** Where the results of both are not the same: nowhere, it is hoped. They have the same structure. */
@@ -57,11 +56,15 @@ export class BothEngines {
   }
 }
 
+function otherEngine(): Engine | Promise<Engine> {
+  if (testEngine() === "webgpu") return JaxEngine.create("webgpu");
+  return testEngine() === "xla" ? new XlaEngine({ precision: PRECISION }) : new NativeEngine({ threads: 2 });
+}
+
 /** Σ w (y²/2 + y), so that what flows back differs from place to place. */
 export function weighed(y: Tensor): Tensor {
   const weights = np.array(Float32Array.from(numbers(y.shape, 99, 0.5, 2).data), {
     shape: [...y.shape],
-    device: "wasm",
   });
   return np.square(y.ref).mul(0.5).add(y).mul(weights).sum();
 }
@@ -77,6 +80,7 @@ export const withGradients =
 
 /** By jax-js without its jit, which cannot do all that it can: no scatter of what is computed, no padded literal. */
 function eagerly(fn: (...args: Tree<Tensor>[]) => Tree<Tensor>, args: readonly Hosts[]): Result[] {
+  defaultDevice("wasm");
   const out = fn(...args.map(arraysOf));
   return tree.flatten(out as never)[0].map((array: Tensor) => {
     const { shape, dtype } = array;
@@ -100,10 +104,11 @@ export async function run(
 ): Promise<Result[]> {
   const given = args.map((arg) => putTree(engine, arg));
   const out = (await engine.jit(fn)(...(given as OnEngine<Tree<Tensor>>[]))) as Tree<Buffer>;
-  const results = leaves(out).map((buffer) => {
+  const results: Result[] = [];
+  for (const buffer of leaves(out)) {
     const { shape, dtype } = buffer;
-    return { shape: [...shape], dtype, data: engine.read(buffer) as TypedArray };
-  });
+    results.push({ shape: [...shape], dtype, data: await engine.read(buffer) });
+  }
   for (const each of [...given, out]) freeAll(engine, each);
   return results;
 }

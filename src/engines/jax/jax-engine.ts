@@ -3,6 +3,7 @@ import { blockUntilReady, defaultDevice, init, jit, numpy as np, tree, Array as 
 import { type HostArray, type TypedArray } from "../../core/arrays.ts";
 import { EngineError } from "../../core/errors.ts";
 import type { MaybePromise, Tensor } from "../../core/model.ts";
+import { GpuDevice } from "./gpu-device.ts";
 import { isRoutineOnView, writeRoutineInputs } from "./routine-inputs.ts";
 import type { Buffer, Engine, JitOptions, OnEngine, Tree } from "../engine.ts";
 
@@ -56,34 +57,31 @@ export class JaxEngine implements Engine {
   readonly name: JaxDevice;
   readonly syncRead: boolean;
   readonly #compiled: Jitted<unknown>[] = [];
+  readonly #gpu: GpuDevice | undefined;
 
-  private constructor(device: JaxDevice) {
+  private constructor(device: JaxDevice, gpu?: GpuDevice) {
     this.name = device;
+    this.#gpu = gpu;
     // In a cross-origin isolated page jax-js spreads wasm kernels over workers, and only awaiting sees the result.
     const threaded = typeof SharedArrayBuffer !== "undefined" && typeof Worker !== "undefined";
     this.syncRead = device === "wasm" && !threaded;
   }
 
   static async create(device: JaxDevice): Promise<JaxEngine> {
-    if (device === "webgpu" && !(globalThis.navigator as { gpu?: unknown } | undefined)?.gpu) {
-      throw new EngineError(
-        `Engine "webgpu": this runtime has no WebGPU (navigator.gpu is missing). Use a browser with WebGPU over https or localhost, or engine: "wasm".`,
-      );
-    }
+    if (device === "webgpu") return new JaxEngine(device, await GpuDevice.open());
     const ready = await init(device);
-    if (!ready.includes(device)) {
-      throw new EngineError(
-        device === "webgpu"
-          ? `Engine "webgpu": the browser gave no GPU adapter. Use engine: "wasm", or enable WebGPU.`
-          : `Engine "wasm": this runtime has no WebAssembly.`,
-      );
-    }
+    if (!ready.includes(device)) throw new EngineError(`Engine "wasm": this runtime has no WebAssembly.`);
     return new JaxEngine(device);
   }
 
   /** Needs no waiting: wasm is ready as soon as jax-js is loaded. */
   static onWasm(): JaxEngine {
     return new JaxEngine("wasm");
+  }
+
+  /** Of WebGPU, such as "NVIDIA H200". */
+  get device(): string | undefined {
+    return this.#gpu?.name;
   }
 
   put(host: HostArray): Buffer {
@@ -95,7 +93,9 @@ export class JaxEngine implements Engine {
 
   read(buffer: Buffer): MaybePromise<TypedArray> {
     const array = (buffer as JaxArray).ref;
-    return (this.syncRead ? array.dataSync() : array.data()) as MaybePromise<TypedArray>;
+    if (this.syncRead) return array.dataSync() as TypedArray;
+    const data = array.data() as Promise<TypedArray>;
+    return this.#gpu ? this.#gpu.check(data) : data;
   }
 
   jit<A extends Tree<Tensor>[], R extends Tree<Tensor>>(fn: (...args: A) => R, { donate = [] }: JitOptions = {}) {
@@ -124,9 +124,20 @@ export class JaxEngine implements Engine {
    * all outputs of a program become real together, so the smallest is enough to read.
    */
   #realise<T>(outputs: T): MaybePromise<T> {
+    if (this.#gpu) return this.#realiseOnGpu(outputs, this.#gpu);
     if (!this.syncRead) return blockUntilReady(outputs as never);
     smallest(outputs as Tree<Buffer>)?.ref.dataSync();
     return outputs;
+  }
+
+  async #realiseOnGpu<T>(outputs: T, gpu: GpuDevice): Promise<T> {
+    try {
+      await gpu.check(smallest(outputs as Tree<Buffer>)?.blockUntilReady());
+      return outputs;
+    } catch (error) {
+      tree.dispose(outputs as never);
+      throw error;
+    }
   }
 
   copy(buffer: Buffer): Buffer {

@@ -1,5 +1,5 @@
 // Statistics of tensors, computed on the engine in one program; only numbers come back.
-import { numpy as np } from "@jax-js/jax";
+import { lax, numpy as np } from "@jax-js/jax";
 import type { GradStats } from "../../core/inspection.ts";
 import type { Tensor, Tensors } from "../../core/model.ts";
 
@@ -10,16 +10,31 @@ export interface StatsRequest {
 
 const FIXED = 6;
 
+/** The bits of infinity. Those of every finite number are below, sign apart, and those of NaN above. */
+const INFINITY_BITS = 0x7f80_0000;
+
+/** Bits without the sign, because shaders lose NaN: `x != x`, `min` and `max` may take it for a number. */
+const magnitudeBits = (x: Tensor): Tensor =>
+  np.bitwiseAnd(lax.bitcastConvertType(x.ref, np.int32), np.array(0x7fff_ffff, { dtype: np.int32 }));
+
+/** 1 where a value is NaN or infinite, else 0. */
+function nonFinite(x: Tensor): Tensor {
+  if (x.dtype !== np.float32) return np.zeros(x.shape);
+  return magnitudeBits(x).greaterEqual(INFINITY_BITS).astype(np.float32);
+}
+
+const hasNaN = (x: Tensor): Tensor =>
+  x.dtype === np.float32 ? magnitudeBits(x).max().greater(INFINITY_BITS) : np.array(false);
+
 /** All numbers of one tensor in one vector: the six fixed ones, percentiles, histogram counts. Takes `x` by reference. */
 export function statsOf(x: Tensor, { percentiles, bins }: StatsRequest): Tensor {
   const flat = x.ref.reshape([-1]);
-  const n = flat.shape[0]!;
   const mean = flat.ref.mean();
   const std = np.sqrt(np.square(flat.ref.sub(mean.ref)).mean());
-  const min = flat.ref.min();
-  const max = flat.ref.max();
-  const finite = np.isfinite(flat.ref).astype(np.float32).sum();
-  const numbers = [np.sqrt(np.square(flat.ref).sum()), mean, std, min.ref, max.ref, np.array(n).sub(finite)];
+  const isNaN = hasNaN(flat);
+  const min = np.where(isNaN.ref, Number.NaN, flat.ref.min());
+  const max = np.where(isNaN, Number.NaN, flat.ref.max());
+  const numbers = [np.sqrt(np.square(flat.ref).sum()), mean, std, min.ref, max.ref, nonFinite(flat).sum()];
   const parts = [np.stack(numbers)];
   if (percentiles.length > 0) parts.push(...percentilesOf(flat.ref, percentiles));
   if (bins > 0) parts.push(histogramOf(flat, min, max, bins));
@@ -91,7 +106,7 @@ export function readStats(values: ArrayLike<number>, { percentiles, bins }: Stat
 
 /** How many values of each tensor are NaN or infinite, in one vector in the tensors' order. */
 export const nonFiniteCounts = (tensors: Tensors): Tensor =>
-  np.stack(Object.values(tensors).map((t) => np.where(np.isfinite(t.ref), 0, 1).astype(np.float32).sum()));
+  np.stack(Object.values(tensors).map((t) => nonFinite(t).sum()));
 
 /** L2 norm of each tensor, in one vector in the tensors' order. */
 export const tensorNorms = (tensors: Tensors): Tensor =>

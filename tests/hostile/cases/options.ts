@@ -12,6 +12,19 @@ const unknown = (run: () => unknown, ...says: string[]): Case => ({
 });
 const refused = (run: () => unknown, ...says: string[]): Case => ({ run, error: OptionError, says });
 
+/** As in a browser that has WebGPU, on a machine that has no GPU. */
+async function withoutGpu(run: () => Promise<unknown>): Promise<unknown> {
+  const before = Object.getOwnPropertyDescriptor(globalThis, "navigator");
+  const gpu = { requestAdapter: () => Promise.resolve(null) };
+  Object.defineProperty(globalThis, "navigator", { value: { gpu, userAgent: "" }, configurable: true });
+  try {
+    return await run();
+  } finally {
+    if (before) Object.defineProperty(globalThis, "navigator", before);
+    else Reflect.deleteProperty(globalThis, "navigator");
+  }
+}
+
 /** Every option of the trainer, with a value that it cannot have. */
 const wrongTypes: Readonly<Record<string, readonly [value: unknown, says: string]>> = {
   model: ["linear", '`"linear"` (string)'],
@@ -127,8 +140,8 @@ export const options: Cases = {
   ),
   "Trainer: NaN in lossWeights": refused(() => fit({ lossWeights: { train: Number.NaN } }), "lossWeights", "NaN"),
   "engine: misspelled": refused(() => trainer({ engine: "wsm" }), "`engine`", "Did you mean `wasm`?"),
-  "engine: webgpu in Node": {
-    run: () => fit({ engine: "webgpu" }),
+  "engine: webgpu without a GPU": {
+    run: () => withoutGpu(() => fit({ engine: "webgpu" })),
     error: EngineError,
     says: ["webgpu", 'engine: "wasm"'],
   },
