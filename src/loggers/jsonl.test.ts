@@ -67,7 +67,7 @@ describe("jsonl", () => {
     expect(Object.keys(lines("metrics.jsonl")[1] as object)).toEqual(["step", "epoch", "time", "elapsed", "loss"]);
   });
 
-  it("writes texts and histograms, and no images", async () => {
+  it("writes texts and histograms, and images as files", async () => {
     const media = {
       said: text("NaN\n"),
       grads: histogram([0, 1, 2, 3], { bins: 2 }),
@@ -82,7 +82,32 @@ describe("jsonl", () => {
       loss: 2,
       said: { text: "NaN\n" },
       grads: { edges: [0, 1.5, 3], counts: [2, 2] },
+      seen: { image: "media/1-seen.png", shape: [2, 2] },
     });
+    expect([...readFileSync(`${dir}/media/1-seen.png`).subarray(0, 4)]).toEqual([0x89, 0x50, 0x4e, 0x47]);
+  });
+
+  it("writes the numbers of a record whose image cannot be written, and fails the next flush", async () => {
+    mkdirSync(dir, { recursive: true });
+    writeFileSync(`${dir}/media`, "a file");
+    const backend = jsonl();
+    await backend.open(facts());
+    backend.log(record(1, { loss: 2 }, { seen: image({ data: new Uint8Array(4), shape: [2, 2] }) }));
+    await expect(backend.flush()).rejects.toThrow("media");
+    expect(lines("metrics.jsonl")[1]).toMatchObject({ step: 1, loss: 2 });
+    await backend.close(END);
+  });
+
+  it("states samples and tokens where they are known", async () => {
+    await run([
+      { ...record(1, { loss: 2 }), samples: 32, tokens: 640 },
+      { ...record(2, { loss: 1 }), samples: 64, tokens: 0 },
+    ]);
+    expect(lines("metrics.jsonl").slice(1)).toMatchObject([
+      { "data/samples": 32, "data/tokens": 640 },
+      { "data/samples": 64 },
+    ]);
+    expect(lines("metrics.jsonl")[2]).not.toHaveProperty("data/tokens");
   });
 
   it("writes events, whatever is in them", async () => {

@@ -27,6 +27,7 @@ import {
   stepOfLine,
 } from "../runs/log-lines.ts";
 import type { LogRecord, RunFacts, RunInfo } from "../runs/types.ts";
+import { MediaFiles } from "./media-files.ts";
 import { threadedBackend } from "./threaded-backend.ts";
 import { readRunJson, writeRunBegin, writeRunEnd, writeRunProgress } from "../runs/run-json.ts";
 
@@ -38,15 +39,15 @@ export interface JsonlOptions {
 }
 
 /**
- * Writes every record as a line of JSON to `<runDir>/metrics.jsonl`, events to `events.jsonl`, and facts about
- * the run to `run.json`. A resumed run continues the same files.
+ * Writes every record as a line of JSON to `<runDir>/metrics.jsonl`, images to `media/`, events to `events.jsonl`, and
+ * facts about the run to `run.json`. A resumed run continues the same files.
  * @example jsonl()
  */
 export const jsonl = /* @__PURE__ */ component(
   { kind: "logger", name: "jsonl", takes: () => ({ options: { dir: is.pathToWrite, name: is.name } }) },
   (options: JsonlOptions = {}): FileBackend => {
     const { name = "jsonl", dir } = options;
-    return threadedBackend({ name, kind: "jsonl", make: jsonlFiles, settings: () => ({ name, dir }) });
+    return threadedBackend({ name, kind: "jsonl", images: true, make: jsonlFiles, settings: () => ({ name, dir }) });
   },
 );
 
@@ -60,6 +61,7 @@ export function jsonlFiles({ name, dir: given }: FileSettings): FileBackend {
   let last: LogRecord | undefined;
   let progressAt = 0;
   let dir = "";
+  let images: MediaFiles | undefined;
 
   /** Before a flush resolves, and not at each one. */
   function noteProgress(): void {
@@ -79,7 +81,11 @@ export function jsonlFiles({ name, dir: given }: FileSettings): FileBackend {
       fence = run.lock && new Fence(run.lock);
       fence?.check();
       makeDirectory(fs, dir);
-      if (run.resumedAt === undefined) for (const file of FILES) setAside(fs, `${dir}/${file}`);
+      images = new MediaFiles(fs, dir);
+      if (run.resumedAt === undefined) {
+        for (const file of FILES) setAside(fs, `${dir}/${file}`);
+        images.setAside();
+      }
       const before = run.resumedAt === undefined ? undefined : readRunJson(fs, dir);
       info = writeRunBegin(fs, dir, run);
       metrics = openMetrics(name, fs, `${dir}/${FORMATS.metrics.file}`, run, fence);
@@ -89,9 +95,12 @@ export function jsonlFiles({ name, dir: given }: FileSettings): FileBackend {
       progressAt = performance.now();
     },
     log(record) {
-      metrics?.append(recordLine(record));
+      const { paths, failure } = imagesOf(record, images);
+      metrics?.append(recordLine(record, paths));
       last = record;
       for (const metric in record.scalars) values?.add(metric, record.scalars[metric]!, record.step);
+      // Reported as a warning; the numbers of the record are not lost with the image.
+      if (failure !== undefined) throw failure;
     },
     event: (event) => events?.append(eventLine(event)),
     async flush() {
@@ -110,6 +119,27 @@ export function jsonlFiles({ name, dir: given }: FileSettings): FileBackend {
     },
   };
 }
+
+interface WrittenImages {
+  /** By name, from the run's directory. */
+  readonly paths: Readonly<Record<string, string>>;
+  /** Why an image could not be written. */
+  readonly failure?: unknown;
+}
+
+function imagesOf({ step, media }: LogRecord, files: MediaFiles | undefined): WrittenImages {
+  const images = Object.entries(media).flatMap(([name, each]) =>
+    each.kind === "image" ? [[name, each] as const] : [],
+  );
+  if (images.length === 0 || !files) return NO_IMAGES;
+  try {
+    return { paths: Object.fromEntries(images.map(([name, each]) => [name, files.write(step, name, each)])) };
+  } catch (failure) {
+    return { paths: {}, failure };
+  }
+}
+
+const NO_IMAGES: WrittenImages = { paths: {} };
 
 /** How old the progress in run.json may get, in milliseconds. */
 const PROGRESS_MS = 10_000;

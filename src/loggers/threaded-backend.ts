@@ -131,7 +131,7 @@ interface Shape {
 
 /** Records and events in a form that is cheap to transfer: all numbers in one array, and names once for many records. */
 export interface RecordBatch {
-  /** Of each record: step, epoch, time, elapsed, and a value for each name of its shape. */
+  /** Of each record: its fields, and a value for each name of its shape. */
   readonly numbers: Float64Array;
   readonly shapes: readonly Readonly<Shape>[];
   /** Of the records that have any, with their indices. */
@@ -141,8 +141,8 @@ export interface RecordBatch {
   readonly events: readonly RunEvent[];
 }
 
-/** `step`, `epoch`, `time` and `elapsed`. */
-const FIELDS = 4;
+/** `step`, `epoch`, `time`, `elapsed`, `samples` and `tokens`; the last two are NaN where they are not known. */
+const FIELDS = 6;
 /** A record with media counts as this many: pixels and long texts should not wait for many others. */
 const MEDIA_WEIGHT = 16;
 const NO_PIXELS = new Uint8Array(0);
@@ -171,7 +171,7 @@ export class BatchWriter {
     return this.#records === 0 && this.#events.length === 0;
   }
 
-  add({ step, epoch, time, elapsed, scalars, media, weightsStep }: LogRecord): void {
+  add({ step, epoch, time, elapsed, samples = NaN, tokens = NaN, scalars, media, weightsStep }: LogRecord): void {
     let at = this.#used + FIELDS;
     let place = 0;
     let isSame = this.#shapes.length > 0;
@@ -190,6 +190,8 @@ export class BatchWriter {
     numbers[this.#used + 1] = epoch;
     numbers[this.#used + 2] = time;
     numbers[this.#used + 3] = elapsed;
+    numbers[this.#used + 4] = samples;
+    numbers[this.#used + 5] = tokens;
     this.#used = at;
     for (const _ in media) {
       this.#media.push([this.#records, this.#images ? media : withoutPixels(media)]);
@@ -249,6 +251,8 @@ export function* recordsOf({ numbers, shapes, media, weightsSteps }: RecordBatch
         epoch: numbers[at + 1]!,
         time: numbers[at + 2]!,
         elapsed: numbers[at + 3]!,
+        ...(!Number.isNaN(numbers[at + 4]) && { samples: numbers[at + 4]! }),
+        ...(!Number.isNaN(numbers[at + 5]) && { tokens: numbers[at + 5]! }),
         scalars: read(names, numbers, at + FIELDS),
         media: shown.get(record++) ?? {},
       };

@@ -21,6 +21,8 @@ export const FORMATS = {
 export const CHECKPOINTS = "checkpoints";
 export const CSV_FILE = "metrics.csv";
 export const TENSORBOARD = "tb";
+/** Images. */
+export const MEDIA = "media";
 /** In a study's directory: the state of its hooks. */
 export const STUDY_HOOKS_FILE = "hooks.json";
 /** Beside a model.json: large constants of its program. */
@@ -34,7 +36,7 @@ export const LOCK_FILE = ".lock";
 
 /** What a trainer and its loggers leave in a run directory, and what a new run there would mix with its own. */
 export const RUN_TRACES: readonly string[] = [CHECKPOINTS, FORMATS.run.file, FORMATS.metrics.file];
-export const LOG_TRACES: readonly string[] = [FORMATS.events.file, FORMATS.control.file, CSV_FILE, TENSORBOARD];
+export const LOG_TRACES: readonly string[] = [FORMATS.events.file, FORMATS.control.file, CSV_FILE, TENSORBOARD, MEDIA];
 
 /** Directories inside a run directory that never contain another run. */
 export const NO_RUNS_INSIDE: ReadonlySet<string> = new Set([

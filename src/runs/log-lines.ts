@@ -76,23 +76,30 @@ export const microseconds = (seconds: number): number => Math.round(seconds * 1e
 export const isRepeated = (record: LogRecord, name: string): boolean =>
   RESERVED.has(name) && record.scalars[name] === record[name as (typeof FIELDS)[number]];
 
-export function recordLine(record: LogRecord): string {
-  const { step, epoch, time, elapsed, scalars, media } = record;
+/** Metrics that are positions on an axis: what the run has trained on so far. */
+export const SAMPLES = "data/samples";
+export const TOKENS = "data/tokens";
+
+/** @param images paths of the images among the record's media, by name */
+export function recordLine(record: LogRecord, images: Readonly<Record<string, string>> = {}): string {
+  const { step, epoch, time, elapsed, samples, tokens = 0, scalars, media } = record;
   let line = `{"step":${step},"epoch":${epoch},"time":${time},"elapsed":${numberText(microseconds(elapsed))}`;
+  if (samples !== undefined && !Object.hasOwn(scalars, SAMPLES)) line += keyText(SAMPLES) + numberText(samples);
+  if (tokens > 0 && !Object.hasOwn(scalars, TOKENS)) line += keyText(TOKENS) + numberText(tokens);
   for (const name of Object.keys(scalars)) {
     if (!isRepeated(record, name)) line += keyText(name) + numberText(scalars[name]!);
   }
   for (const name of Object.keys(media)) {
-    const shown = mediaJson(media[name]!);
+    const shown = mediaJson(media[name]!, images[name]);
     if (shown !== undefined) line += keyText(name) + toJson(shown);
   }
   return `${line}}\n`;
 }
 
-/** Texts and histograms; undefined for images, which are not logged as text. */
-function mediaJson(media: Media): Json | undefined {
+/** Undefined for an image that was not written to a file. */
+function mediaJson(media: Media, path: string | undefined): Json | undefined {
   if (media.kind === "histogram") return { edges: media.edges, counts: media.counts };
-  if (media.kind === "image") return undefined;
+  if (media.kind === "image") return path === undefined ? path : { image: path, shape: [media.height, media.width] };
   const isLong = media.text.length > LONGEST_TEXT;
   return { text: isLong ? `${media.text.slice(0, LONGEST_TEXT)}…` : media.text };
 }

@@ -89,13 +89,16 @@ export interface LogRecord {
   readonly time: number;
   /** Seconds of training, earlier parts of a resumed run included. */
   readonly elapsed: number;
+  /** Samples and tokens that the run has trained on so far. */
+  readonly samples?: number;
+  readonly tokens?: number;
   readonly scalars: Readonly<Record<string, number>>;
   readonly media: Readonly<Record<string, Media>>;
 }
 
 /** An event of the run: an intervention, an error that a hook's policy caught, a checkpoint saved or not saved. */
 export interface RunEvent {
-  readonly type: "intervention" | "hookError" | "save" | "saveError" | "load" | "start" | "end";
+  readonly type: "intervention" | "hookError" | "save" | "saveError" | "load" | "hooks" | "start" | "end";
   readonly step: number;
   readonly time: number;
   readonly details: Readonly<Record<string, Json>>;

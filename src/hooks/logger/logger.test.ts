@@ -1,4 +1,7 @@
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
+import { tempDir } from "../../../tests/support/temp-dir.ts";
+import { jsonl } from "../../loggers/jsonl.ts";
 import { thisProcess } from "../../runs/liveness.ts";
 import type { Hook } from "../../core/hook.ts";
 import { histogram, text } from "../../core/media.ts";
@@ -322,16 +325,61 @@ describe("the run", () => {
     await run(backend, {}, { hooks: [acts], store: memoryStore(), save: "sync" });
     expect(backend.events.map(({ type, step }) => `${type} ${step}`)).toEqual([
       "start 0",
+      "hooks 0",
       "intervention 1",
       "intervention 2",
       "save 2",
       "hookError 3",
+      "hooks 4",
       "end 4",
     ]);
-    expect(backend.events[1]!.details).toEqual({ who: "acts", event: "stepEnd", what: "setLr(0.05)", why: "too fast" });
+    expect(backend.events[2]!.details).toEqual({ who: "acts", event: "stepEnd", what: "setLr(0.05)", why: "too fast" });
     // What is logged up to a checkpoint is handed over before it is written.
     expect(backend.calls.indexOf("flush")).toBeGreaterThan(backend.calls.indexOf("log 2"));
     expect(backend.calls.indexOf("flush")).toBeLessThan(backend.calls.indexOf("log 4"));
+  });
+
+  it("states its hooks and what they cost: at the start, when they change, and at the end", async () => {
+    const backend = recording();
+    const acts: Hook = {
+      name: "acts",
+      onStepEnd(ctx) {
+        if (ctx.step === 1) ctx.hooks.disable("acts");
+      },
+    };
+    await run(backend, {}, { hooks: [acts], logEvery: 1 });
+    const notes = backend.events.filter(({ type }) => type === "hooks");
+    const acting = notes.map(({ step, details }) => {
+      const { hooks } = details as unknown as { readonly hooks: { name: string; stage: string; enabled: boolean }[] };
+      return [step, hooks.find(({ name }) => name === "acts")];
+    });
+    const row = { name: "acts", stage: "user", events: ["stepEnd"] };
+    expect(acting).toEqual([
+      [0, { ...row, enabled: true }],
+      [1, { ...row, enabled: false }],
+      [4, { ...row, enabled: false }],
+    ]);
+    const { times } = notes.at(-1)!.details as unknown as { readonly times: [string, string, number, number][] };
+    expect(times.find(([hook]) => hook === "acts")).toEqual(["acts", "stepEnd", 1, expect.any(Number)]);
+    expect(backend.records.map(({ samples }) => samples)).toEqual([4, 8, 12, 16, 16]);
+  });
+
+  it("is on the disk soon while a page shows it, however rarely it is flushed", async () => {
+    const dir = tempDir();
+    mkdirSync(`${dir}/control`);
+    writeFileSync(`${dir}/control/watch`, "");
+    const seen: boolean[] = [];
+    const looks: Hook = {
+      name: "looks",
+      async onStepEnd({ step }) {
+        if (step !== 3) return;
+        while (!readFileSync(`${dir}/metrics.jsonl`, "utf8").includes('"step":2,'))
+          await new Promise((resolve) => setTimeout(resolve, 5));
+        seen.push(true);
+      },
+    };
+    await run(jsonl(), { flushEvery: 1e6 }, { hooks: [looks], runDir: dir, logEvery: 1 });
+    expect(seen).toEqual([true]);
   });
 
   it("that fails is closed with its error", async () => {

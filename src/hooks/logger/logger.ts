@@ -1,10 +1,10 @@
 // logger: sends what each boundary logs to any number of backends. A backend that fails does not affect the others.
-import { checkCadence, type Cadence } from "../../core/cadence.ts";
+import { checkCadence } from "../../core/cadence.ts";
 import type { ContextOf } from "../../core/context.ts";
 import { LockLostError } from "../../core/errors.ts";
 import type { Hook } from "../../core/hook.ts";
 import { component } from "../../core/component.ts";
-import { is, oneOrList, type Json } from "../../core/options.ts";
+import type { Json } from "../../core/options.ts";
 import { redact, secretsOfEnvironment } from "../../platform/redact.ts";
 import { messageOf } from "../../core/maybe.ts";
 import type { HeldLock } from "../../core/saving.ts";
@@ -12,23 +12,13 @@ import type { LoggerBackend } from "../../loggers/backend.ts";
 import { BACKENDS, checkBackend, type BackendSpec } from "../../loggers/catalogue.ts";
 import type { LastRecord, LogRecord, RunEnd, RunEvent, RunFacts } from "../../runs/types.ts";
 import { warnUser } from "../../platform/print.ts";
+import { HookNotes } from "./hook-notes.ts";
+import { Watched } from "./watched.ts";
 import { endsLater, weightsStep } from "./experiment-run.ts";
+import { loggerTakes, type LoggerOptions } from "./logger-options.ts";
 import { about, hparamsOf, withoutSecrets } from "./run-facts.ts";
 
-/** Options of `logger`. */
-export interface LoggerOptions {
-  readonly name?: string;
-  /** When a record is written, whatever the trainer's `logEvery` says; what comes in between is kept for the next one. Default: whenever the trainer logs. */
-  readonly every?: Cadence;
-  /** Seconds after which buffered records are handed to the system. Default 2; also before each checkpoint. */
-  readonly flushEvery?: number;
-  /** Put before every metric's name. */
-  readonly prefix?: string;
-  /** What the run is called. Default: the last part of `runDir`. */
-  readonly run?: string;
-  /** Values to be shown as hyperparameters, or the names of those to be taken; default: the trainer's plain options and the optimizers' rates. */
-  readonly hparams?: Readonly<Record<string, Json>> | readonly string[];
-}
+export type { LoggerOptions };
 
 type Opening = ContextOf<"trainBegin"> | ContextOf<"evalEnd">;
 
@@ -53,17 +43,7 @@ export const logger = /* @__PURE__ */ component(
   {
     kind: "hook",
     name: "logger",
-    takes: () => ({
-      args: { backends: { ...is.anything, holds: oneOrList("logger") } },
-      options: {
-        name: is.name,
-        every: is.cadence,
-        flushEvery: is.nonNegative,
-        prefix: is.string,
-        run: is.name,
-        hparams: is.or(is.arrayOf(is.name), is.object),
-      },
-    }),
+    takes: loggerTakes,
   },
   makeLogger,
 );
@@ -71,10 +51,12 @@ export const logger = /* @__PURE__ */ component(
 function makeLogger(backends: BackendSpec | readonly BackendSpec[], options: LoggerOptions = {}): Hook {
   const specs = (Array.isArray(backends) ? backends : [backends]) as readonly BackendSpec[];
   for (const spec of specs) checkBackend(spec);
-  const { name = "logger", every, flushEvery = 2, prefix = "" } = options;
+  const { name = "logger", every, flushEvery = 2, data = true, prefix = "" } = options;
   if (every !== undefined) checkCadence("logger", every);
   const rates = new Rates();
   const incidents = new Incidents();
+  const hookNotes = new HookNotes();
+  const watched = new Watched();
   let outputs: GuardedBackend[] | undefined;
   let lock: HeldLock | undefined;
   let secrets: readonly string[] = [];
@@ -120,6 +102,7 @@ function makeLogger(backends: BackendSpec | readonly BackendSpec[], options: Log
     // A backend that cannot be opened is a mistake in the program, so it stops the run before the first step.
     for (const output of outputs) await output.open(facts);
     isContinued = true;
+    watched.look(performance.now(), dir);
     flushedAt = performance.now();
   }
 
@@ -144,13 +127,14 @@ function makeLogger(backends: BackendSpec | readonly BackendSpec[], options: Log
     }
   }
 
-  function write(ctx: Pick<ContextOf<"log">, "step" | "epoch" | "elapsed">, ofWeights?: number): void {
+  function write(ctx: Counters & Pick<ContextOf<"log">, "epoch" | "elapsed">, ofWeights?: number): void {
     const record = {
       step: ctx.step,
       ...(ofWeights !== undefined && { weightsStep: ofWeights }),
       epoch: ctx.epoch,
       time: Date.now(),
       elapsed: ctx.elapsed,
+      ...(data && { samples: ctx.samplesSeen, tokens: ctx.tokensSeen }),
       scalars: prefix === "" ? scalars : prefixed(scalars, prefix),
       media: prefix === "" ? media : prefixed(media, prefix),
     };
@@ -196,6 +180,7 @@ function makeLogger(backends: BackendSpec | readonly BackendSpec[], options: Log
       incidents.begin();
       await open(ctx);
       emit({ type: "start", step: ctx.step, time: Date.now(), details: { totalSteps: ctx.totalSteps ?? null } });
+      emit(hookNotes.event(ctx, performance.now()));
     },
     onEvalBegin: () => rates.pause(),
     async onEvalEnd(ctx) {
@@ -216,7 +201,10 @@ function makeLogger(backends: BackendSpec | readonly BackendSpec[], options: Log
       rates.addTo(scalars, ctx, now);
       write(ctx);
       for (const event of incidents.since(ctx)) emit(event);
+      if (ctx.hooks.version !== hookNotes.version || now > hookNotes.nextAt) emit(hookNotes.event(ctx, now));
+      if (now > watched.nextLook) watched.look(now);
       if (now - flushedAt > flushEvery * 1000) void flush();
+      else if (watched.isWatched) watched.soon(flush);
       return undefined;
     },
     // A resumed run does not log again what came before its checkpoint, so that must not be lost.
@@ -239,6 +227,7 @@ function makeLogger(backends: BackendSpec | readonly BackendSpec[], options: Log
       for (const event of incidents.since(ctx)) emit(event);
       gather(ctx);
       if (Object.keys(scalars).length + Object.keys(media).length > 0) write(ctx);
+      emit(hookNotes.event(ctx, performance.now()));
       emit({ type: "end", step: ctx.step, time: Date.now(), details: { status, reason, requestedBy } });
     },
     async onClose(ctx) {

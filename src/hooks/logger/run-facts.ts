@@ -26,7 +26,8 @@ export function withoutSecrets(value: unknown, secrets: readonly string[], depth
   if (typeof value !== "object" || depth > DEEPEST) return undefined;
   if (ArrayBuffer.isView(value)) return `${value.constructor.name} of ${value.byteLength} bytes`;
   if (Array.isArray(value)) {
-    return value.slice(0, LONGEST_LIST).flatMap((item) => withoutSecrets(item, secrets, depth + 1) ?? []);
+    const items = value.slice(0, LONGEST_LIST).map((item) => withoutSecrets(item, secrets, depth + 1));
+    return items.filter((item) => item !== undefined);
   }
   const isPlain = [Object.prototype, null].includes(Object.getPrototypeOf(value) as object | null);
   if (!isPlain) return value.constructor.name;

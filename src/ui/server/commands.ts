@@ -77,7 +77,7 @@ export class CommandSender {
     if (this.#sentAt.length >= MOST_A_MINUTE) {
       const wait = Math.ceil((this.#sentAt[0]! + MINUTE - now) / 1000);
       throw new Refusal(429, "too-many", `This server sends ${MOST_A_MINUTE} commands a minute at most.`, {
-        hint: `Try again in ${wait} s, or use \`npx hookline ctl\`.`,
+        hint: `Wait for ${wait} s, or use \`npx hookline ctl\`.`,
         headers: { "retry-after": String(wait) },
       });
     }

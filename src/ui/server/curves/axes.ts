@@ -1,6 +1,6 @@
 // Positions of the records of a run on each axis that a chart may have.
 import type { Columns } from "../../../runs/columns.ts";
-import { FIELDS } from "../../../runs/log-lines.ts";
+import { FIELDS, SAMPLES, TOKENS } from "../../../runs/log-lines.ts";
 import type { Axis } from "../../wire.ts";
 
 export interface Positions {
@@ -17,7 +17,7 @@ interface Known extends Positions {
 }
 
 /** Metrics that give positions. */
-const METRICS: Readonly<Partial<Record<Axis, string>>> = { samples: "data/samples", tokens: "data/tokens" };
+const METRICS: Readonly<Partial<Record<Axis, string>>> = { samples: SAMPLES, tokens: TOKENS };
 
 export class Axes {
   readonly #columns: Columns;
