@@ -12,6 +12,7 @@ export const BENCHMARKS: Readonly<Record<string, () => Promise<Benchmark>>> = {
   demo: () => import("./demo.ts"),
   engines: () => import("./engines.ts"),
   gpu: () => import("./gpu.ts"),
+  "gpu-curves": () => import("./gpu-curves.ts"),
   "gradient-monitor": () => import("./gradient-monitor.ts"),
   "nan-guard": () => import("./nan-guard.ts"),
   checkpoint: () => import("./checkpoint.ts"),

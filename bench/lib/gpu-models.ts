@@ -6,7 +6,7 @@ import { DataLoader } from "hookline/data";
 import { crossEntropy, linear, relu, sequential } from "hookline/nn";
 import { adamw, sgd, type Optimizer } from "hookline/optim";
 
-interface GptSize {
+export interface GptSize {
   readonly layers: number;
   readonly width: number;
   readonly heads: number;
@@ -26,7 +26,7 @@ const normalized = (x: Tensor, gain: Tensor): Tensor => {
 };
 
 /** Learned positions, no biases, and the embedding is the last layer too. */
-function gptModel({ layers, width, heads, vocabulary, tokens }: GptSize): Model<Tensor> {
+export function gptModel({ layers, width, heads, vocabulary, tokens }: GptSize): Model<Tensor> {
   const size = width / heads;
   const attention = (x: Tensor, qkv: Tensor, project: Tensor, batch: number): Tensor => {
     const [q, k, v] = np

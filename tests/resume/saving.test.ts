@@ -4,6 +4,7 @@ import { memoryStore, toHostArrays, decodeSafetensors, type CheckpointStore } fr
 import { recordTrace, tinyTrainer, type TinyOptions } from "hookline/testing";
 import { describe, expect, test } from "vitest";
 import { asyncEngine } from "../support/engines.ts";
+import { HAS_NATIVE } from "../support/has-native.ts";
 
 const saveAt = (...steps: number[]): Hook => ({
   name: "saveAt",
@@ -64,7 +65,10 @@ describe("asynchronous saving", () => {
     expect(at[2]).not.toEqual(at[4]);
   });
 
-  test("a store that reads tensors where they lie finds them steps later, whatever a hook does with what it kept", async () => {
+  test("a store that reads tensors where they lie finds them steps later, whatever a hook does with what it kept", async ({
+    skip,
+  }) => {
+    skip(!HAS_NATIVE, "needs onnxruntime-node");
     const store = memoryStore();
     const at: Record<number, unknown> = {};
     let goOn: (() => void) | undefined;

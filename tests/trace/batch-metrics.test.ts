@@ -5,10 +5,11 @@ import { DataLoader } from "hookline/data";
 import { accuracy, crossEntropy, linear, relu, sequential } from "hookline/nn";
 import { sgd } from "hookline/optim";
 import { testEngine } from "hookline/testing";
-import { describe, expect, test } from "vitest";
+import { beforeEach, describe, expect, test } from "vitest";
 import { asyncEngine, countingEngine } from "../support/engines.ts";
 import { localRanks } from "../support/local-ranks.ts";
 import { randomData } from "../support/random-data.ts";
+import { HAS_NATIVE } from "../support/has-native.ts";
 
 const { floats, labels } = randomData(3);
 const data = { x: floats(26, 6), y: labels(26, 3) };
@@ -56,7 +57,9 @@ const engines: Record<string, () => "wasm" | "native" | Promise<Engine>> = {
   "an engine that must be awaited": asyncEngine,
 };
 
-describe.each(Object.entries(engines))("on %s", (_, engine) => {
+describe.each(Object.entries(engines))("on %s", (kind, engine) => {
+  beforeEach(({ skip }) => skip(kind === "native" && !HAS_NATIVE, "needs onnxruntime-node"));
+
   test("an evaluation batch shows its own loss and metrics", async () => {
     const seen: string[] = [];
     const hook: Hook = {
@@ -143,36 +146,40 @@ test("nobody reads anything from the engine for them unless a hook looks", async
   expect(await reads([look])).toBe(without + 7);
 });
 
-test.each(["wasm", "native"] as const)("looking changes no bit on %s, and resuming neither", async (engine) => {
-  const look = (seen: unknown[]): Hook => ({
-    name: "h",
-    needs: ["batchMetrics"],
-    onStepEnd: (ctx) => void seen.push({ step: ctx.step, ...ctx.batchMetrics }),
-    onEvalBatchEnd: (ctx) => void seen.push({ loss: ctx.loss, ...ctx.batchMetrics }),
-  });
-  const ending = async (trainer: Trainer, resume?: "auto"): Promise<unknown> => {
-    const { metrics } = await trainer.fit(resume ? { resume } : {});
-    const state = Object.entries(await trainer.stateDict()).map(([name, { data }]) => [name, [...data]]);
-    expect(metrics["val/accuracy"]).toBeGreaterThanOrEqual(0);
-    return { state, metrics };
-  };
-  const seen: unknown[] = [];
-  const options = { ...evaluating, engine, epochs: 2 };
-  await using plain = run(options);
-  const unseen = await ending(plain);
-  await using watched = run({ ...options, hooks: [look(seen)] });
-  expect(await ending(watched)).toEqual(unseen);
+test.for(["wasm", "native"] as const)(
+  "looking changes no bit on %s, and resuming neither",
+  async (engine, { skip }) => {
+    skip(engine === "native" && !HAS_NATIVE, "needs onnxruntime-node");
+    const look = (seen: unknown[]): Hook => ({
+      name: "h",
+      needs: ["batchMetrics"],
+      onStepEnd: (ctx) => void seen.push({ step: ctx.step, ...ctx.batchMetrics }),
+      onEvalBatchEnd: (ctx) => void seen.push({ loss: ctx.loss, ...ctx.batchMetrics }),
+    });
+    const ending = async (trainer: Trainer, resume?: "auto"): Promise<unknown> => {
+      const { metrics } = await trainer.fit(resume ? { resume } : {});
+      const state = Object.entries(await trainer.stateDict()).map(([name, { data }]) => [name, [...data]]);
+      expect(metrics["val/accuracy"]).toBeGreaterThanOrEqual(0);
+      return { state, metrics };
+    };
+    const seen: unknown[] = [];
+    const options = { ...evaluating, engine, epochs: 2 };
+    await using plain = run(options);
+    const unseen = await ending(plain);
+    await using watched = run({ ...options, hooks: [look(seen)] });
+    expect(await ending(watched)).toEqual(unseen);
 
-  const store = memoryStore();
-  const parts: unknown[] = [];
-  const stopAt5: Hook = { name: "stop", onStepEnd: (ctx) => void (ctx.step === 5 && ctx.stop("half")) };
-  const save: Hook = { name: "save", onStepEnd: (ctx) => void (ctx.step === 5 && ctx.requestSave()) };
-  await using first = run({ ...options, store, hooks: [look(parts), stopAt5, save] });
-  await first.fit();
-  await using second = run({ ...options, store, hooks: [look(parts)] });
-  expect(await ending(second, "auto")).toEqual(unseen);
-  expect(parts).toEqual(seen);
-});
+    const store = memoryStore();
+    const parts: unknown[] = [];
+    const stopAt5: Hook = { name: "stop", onStepEnd: (ctx) => void (ctx.step === 5 && ctx.stop("half")) };
+    const save: Hook = { name: "save", onStepEnd: (ctx) => void (ctx.step === 5 && ctx.requestSave()) };
+    await using first = run({ ...options, store, hooks: [look(parts), stopAt5, save] });
+    await first.fit();
+    await using second = run({ ...options, store, hooks: [look(parts)] });
+    expect(await ending(second, "auto")).toEqual(unseen);
+    expect(parts).toEqual(seen);
+  },
+);
 
 test("in a process group a batch is this rank's part, and a step that of all ranks", async () => {
   const seen = [0, 1].map(() => ({ own: [] as Rows[], steps: [] as Metrics[] }));
