@@ -61,7 +61,7 @@ const noGradients = (event: string): string =>
 
 /** The fields that only some events have, by name. */
 const FIELDS = {
-  batch: only(WITH_BATCH, (run): HostBatch => run.batch, { instead: "ctx.replaceBatch(batch)" }),
+  batch: only(WITH_BATCH, (run): HostBatch => run.readBatch(), { instead: "ctx.replaceBatch(batch)" }),
   /** From 0, within the epoch (or the evaluation). */
   batchIdx: only([...WITH_BATCH, "beforeFetch"], (run): number => run.batchIdx),
   loaderIdx: only([...WITH_BATCH, "beforeFetch"], (run): number => run.loaderIdx),

@@ -177,6 +177,8 @@ export interface Loader<B = HostBatch> {
   state(): LoaderState;
   /** Goes to a position: the following `next()` returns exactly what it would have returned there. Call after `begin`. */
   load(state: LoaderState): MaybePromise<void>;
+  /** The trainer has copied this batch of `next`, and no hook has read it: its arrays may be filled again. */
+  reuse?(batch: B): void;
   /** Ends background work (prefetching, open iterators). */
   close?(): MaybePromise<void>;
 }

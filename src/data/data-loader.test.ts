@@ -26,6 +26,28 @@ describe("arrays", () => {
     expect(loader.state()).toEqual({ epoch: 0, batches: 3, samples: 5 });
   });
 
+  test("a batch that is given back lends its memory to the next one of its size, unless the class is the user's own", () => {
+    class Own extends DataLoader {}
+    for (const [Kind, isReused] of [
+      [DataLoader, true],
+      [Own, false],
+    ] as const) {
+      const loader = new Kind({ i: range(5) }, { batchSize: 2 });
+      loader.begin(0, 0);
+      const take = (): HostBatch => loader.next() as HostBatch;
+      const [first, second] = [take(), (loader.reuse(take()), undefined)];
+      expect(second).toBeUndefined();
+      const short = take();
+      expect([values(first), values(short)]).toEqual([[0, 1], [4]]);
+      loader.begin(1, 0);
+      loader.reuse(first);
+      const next = take();
+      expect(values(next)).toEqual([0, 1]);
+      expect(next.i!.data === first.i!.data).toBe(isReused);
+      expect(take().i!.data).not.toBe(next.i!.data);
+    }
+  });
+
   test("dropLast leaves out the short one", async () => {
     const loader = new DataLoader({ i: range(5) }, { batchSize: 2, dropLast: true });
     expect(loader.length).toBe(2);

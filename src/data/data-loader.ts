@@ -108,6 +108,11 @@ export class DataLoader<S extends object = Sample> implements Loader {
     return chain(this.#take(undefined), (made) => made?.batch);
   }
 
+  reuse(batch: HostBatch): void {
+    // A class of the user's own may have kept the batch.
+    if (Object.getPrototypeOf(this) === DataLoader.prototype) this.#source.reuse?.(batch);
+  }
+
   nextShare(rank: number, size: number): MaybePromise<Share | undefined> {
     const part = { rank, size };
     if (!this.#source.makesParts) return chain(this.#take(undefined), (made) => made && cutShare(made.batch, part));

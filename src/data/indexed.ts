@@ -61,8 +61,14 @@ export function evenPlans(
 
 /** Batches cut from arrays by field. */
 export function arraySource(rows: Rows, batchSize: number, plans: EpochPlans): Source {
-  const source = indexedSource(rows.count, batchSize, plans, ({ order, from, to }) => gather(rows, order, from, to));
-  return { ...source, column: (field) => rows.fields[field] };
+  /** Arrays of the last batch that was given back, by field. */
+  let spare: HostBatch = {};
+  const source = indexedSource(rows.count, batchSize, plans, ({ order, from, to }) => {
+    const taken = spare;
+    spare = {};
+    return gather(rows, order, from, to, taken);
+  });
+  return { ...source, column: (field) => rows.fields[field], reuse: (batch) => void (spare = batch) };
 }
 
 /** A source of `count` samples in batches made by `make`. */
@@ -181,10 +187,19 @@ export function toRows(what: string, record: Readonly<Record<string, ArrayInput>
 /** Below this, a loop over the elements is faster than making a view of the row. */
 const LONG_ROW = 24;
 
-function gatherRows(source: HostArray, order: Uint32Array | undefined, from: number, to: number): HostArray {
+/** `spare`: an array that may be filled, if it fits. */
+function gatherRows(
+  source: HostArray,
+  order: Uint32Array | undefined,
+  from: number,
+  to: number,
+  spare: TypedArray | undefined,
+): HostArray {
   const { data, shape, dtype } = source;
   const row = sizeOf(shape.slice(1));
-  const out = allocateLike(data, (to - from) * row);
+  const length = (to - from) * row;
+  const fits = spare?.length === length && spare[Symbol.toStringTag] === data[Symbol.toStringTag];
+  const out = fits ? spare : allocateLike(data, length);
   if (order === undefined) out.set(data.subarray(from * row, to * row));
   else if (row < LONG_ROW) {
     let at = 0;
@@ -203,8 +218,16 @@ function gatherRows(source: HostArray, order: Uint32Array | undefined, from: num
 }
 
 /** A new batch of the rows at positions `from` … `to` of `order` (undefined: the order of the data). */
-export function gather(rows: Rows, order: Uint32Array | undefined, from: number, to: number): HostBatch {
+export function gather(
+  rows: Rows,
+  order: Uint32Array | undefined,
+  from: number,
+  to: number,
+  spare: HostBatch = {},
+): HostBatch {
   const batch: HostBatch = {};
-  for (const [name, field] of Object.entries(rows.fields)) batch[name] = gatherRows(field, order, from, to);
+  for (const [name, field] of Object.entries(rows.fields)) {
+    batch[name] = gatherRows(field, order, from, to, spare[name]?.data);
+  }
   return batch;
 }

@@ -100,6 +100,11 @@ export class LoaderSet {
     });
   }
 
+  /** Gives the arrays of the last batch back to its loader. */
+  reuse(batch: HostBatch): void {
+    if (this.#source !== undefined) this.#tracks[this.#source]!.loader.reuse(batch);
+  }
+
   /** The next batch for one rank of a process group: only its rows. */
   nextShare(part: Part, from?: number): MaybePromise<Share | undefined> {
     return this.#draw(from, undefined, (track) => {
@@ -324,6 +329,10 @@ export class PreviewedLoader implements Loader {
 
   next(): MaybePromise<HostBatch | undefined> {
     return this.#replays ? this.#take() : this.#loader.next();
+  }
+
+  reuse(batch: HostBatch): void {
+    this.#loader.reuse?.(batch);
   }
 
   nextShare(rank: number, size: number): MaybePromise<Share | undefined> {

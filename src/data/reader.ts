@@ -39,5 +39,7 @@ export interface Source {
   readonly makesParts: boolean;
   /** All values of a field, if the data is in memory. */
   column?(field: string): HostArray | undefined;
+  /** Takes back the arrays of a batch, for another one. */
+  reuse?(batch: HostBatch): void;
   open(epoch: number, seed: number): Reader;
 }

@@ -81,9 +81,10 @@ export interface Engine {
 }
 
 /** Every buffer in a tree, in order. */
-export function leaves(tree: Tree<Buffer>): Buffer[] {
-  if (isBuffer(tree)) return [tree];
-  return Object.values(tree as Record<string, Tree<Buffer>>).flatMap(leaves);
+export function leaves(tree: Tree<Buffer>, into: Buffer[] = []): Buffer[] {
+  if (isBuffer(tree)) into.push(tree);
+  else for (const branch of Object.values(tree as Record<string, Tree<Buffer>>)) leaves(branch, into);
+  return into;
 }
 
 function isBuffer(tree: Tree<Buffer>): tree is Buffer {

@@ -48,11 +48,7 @@ export class BufferRecomputer {
   }
 
   /**
-<<<<<<< HEAD
-   * Consumes the model's buffers and returns new ones, from at most this many of the first epoch's batches. The same batches
-=======
    * Consumes the model's buffers and returns new ones, from at most this many batches of the first epoch. The same batches
->>>>>>> 2a0c793 (The last phrases of the dialect in core, hooks and schedules)
    * every time, so that the result depends on nothing but the parameters; the training continues where it was in the data.
    */
   async recompute(model: ModelBuffers, batches: number): Promise<Buffers> {

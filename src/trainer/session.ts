@@ -100,7 +100,9 @@ export class Session implements SessionPort {
     const recomputer = new BufferRecomputer({ engine, specs, data: this.data, seed, strategy: group?.strategy, warn });
     this.params = new HookTensors(engine, state, () => this.evaluation.current, functions, recomputer);
     this.saves = parts.saver;
-    this.fetch = fetcher(parts.loaders, options.tokens, group);
+    // A guarded step is computed again from its batches if it fails.
+    const isUnseen = (): boolean => !run.batchSeen && !this.step.plan.finite;
+    this.fetch = fetcher(parts.loaders, options.tokens, group, isUnseen);
     this.breathe = breather(currentPlatform(), options.yieldEvery ?? 20);
     this.#specs = specs;
     this.#functions = functions;

@@ -108,6 +108,8 @@ export class Run {
   loaderName = "";
   optimizerIdx = 0;
   batch: HostBatch = {};
+  /** Has a hook read the current batch? It may have kept the arrays. */
+  batchSeen = false;
   /** This rank's share of the current batch, in a process group. */
   share: Share | undefined;
   skipped = false;
@@ -255,6 +257,13 @@ export class Run {
   show(batch: HostBatch, share?: Share): void {
     this.batch = batch;
     this.share = share;
+    this.batchSeen = false;
+  }
+
+  /** The current batch, for a hook. */
+  readBatch(): HostBatch {
+    this.batchSeen = true;
+    return this.batch;
   }
 
   /** Puts the batch in place that a hook asked for. */

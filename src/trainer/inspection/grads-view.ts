@@ -5,7 +5,7 @@ import type { Grads, GradStats, GradStatsOptions } from "../../core/inspection.t
 import type { Tensor, Tensors } from "../../core/model.ts";
 import { didYouMean, selectNames } from "../../core/names.ts";
 import { checkOptions, is, show } from "../../core/options.ts";
-import { freeAll, readBuffer, type Buffer, type Engine } from "../../engines/engine.ts";
+import { readBuffer, type Buffer, type Engine } from "../../engines/engine.ts";
 import type { Buffers } from "../device-state.ts";
 import type { ProgramCache } from "../programs/run.ts";
 import { mapTensors, normOf } from "../programs/programs.ts";
@@ -79,12 +79,12 @@ export class GradsView implements Grads {
       throw new OptionError(`ctx.grads.stats: \`filter\` matches no gradient. Gradients: ${this.names.join(", ")}.`);
     const grads = this.#grads;
     const program = this.#programs.once(`grads.stats ${JSON.stringify(request)}`, () => tensorStats(request));
-    const vectors = (await program(Object.fromEntries(names.map((name) => [name, grads[name]!])))) as Buffers;
-    const read = await Promise.all(
-      names.map(async (name) => [name, readStats(await this.#engine.read(vectors[name]!), request)] as const),
-    );
-    freeAll(this.#engine, vectors);
-    return Object.fromEntries(read);
+    const rows = (await program(Object.fromEntries(names.map((name) => [name, grads[name]!])))) as Buffer;
+    const values = await this.#engine.read(rows);
+    this.#engine.free(rows);
+    const length = values.length / names.length;
+    const row = (i: number): GradStats => readStats(values.subarray(i * length, (i + 1) * length), request);
+    return Object.fromEntries(names.map((name, i) => [name, row(i)]));
   }
 
   async scale(k: number): Promise<void> {

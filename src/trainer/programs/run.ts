@@ -218,6 +218,7 @@ export function fetcher(
   loaders: LoaderSet,
   tokens: ((batch: HostBatch) => number) | undefined,
   rank: Part | undefined,
+  isUnseen: () => boolean,
 ): (from?: number) => MaybePromise<FetchedBatch> {
   if (rank && !tokens) {
     return (from) =>
@@ -229,9 +230,14 @@ export function fetcher(
       }));
   }
   const name = (): string => `Loader \`${loaders.names[loaders.source!]}\``;
-  return (from) =>
-    chain(loaders.next(from), (next) => {
+  /** The batch before, if only the engine has read it, which has copied it: memory for a new one would cost more than its rows. */
+  let last: HostBatch | undefined;
+  return (from) => {
+    if (last && isUnseen()) loaders.reuse(last);
+    last = undefined;
+    return chain(loaders.next(from), (next) => {
       const batch = toBatch(next, name);
+      if (batch === next && !tokens && !rank) last = batch;
       const share = rank && cutShare(batch, rank);
       return {
         batch: share?.batch ?? batch,
@@ -240,6 +246,7 @@ export function fetcher(
         share,
       };
     });
+  };
 }
 
 // The control vector's way to the device: sent again only when a number in it has changed.

@@ -71,10 +71,11 @@ function histogramOf(flat: Tensor, min: Tensor, max: Tensor, bins: number): Tens
   return np.stack(upTo.map((count, i) => (i === 0 ? count.ref : count.ref.sub(upTo[i - 1]!.ref))));
 }
 
+/** A row for each tensor, in the tensors' order: one read brings them all. */
 export const tensorStats =
   (request: StatsRequest) =>
-  (tensors: Tensors): Tensors =>
-    Object.fromEntries(Object.entries(tensors).map(([name, tensor]) => [name, statsOf(tensor, request)]));
+  (tensors: Tensors): Tensor =>
+    np.stack(Object.values(tensors).map((tensor) => statsOf(tensor, request)));
 
 /** Names the numbers of one vector. */
 export function readStats(values: ArrayLike<number>, { percentiles, bins }: StatsRequest): GradStats {

@@ -64,6 +64,8 @@ export class PjrtApi {
   readonly #functions = new Map<PjrtFunction, KoffiFunction>();
   /** Keeps the library loaded. */
   readonly library: KoffiLibrary;
+  /** Of the event that is awaited: memory for a struct takes longer than most calls. */
+  readonly #event: Struct;
 
   constructor(koffi: Koffi, path: string) {
     this.koffi = koffi;
@@ -97,6 +99,7 @@ export class PjrtApi {
       const address = offset + 8 <= size ? addresses[offset / 8]! : 0n;
       if (address !== 0n) this.#functions.set(name as PjrtFunction, koffi.decode(address, prototype) as KoffiFunction);
     }
+    this.#event = this.struct();
     this.call("Plugin_Initialize", this.struct());
   }
 
@@ -154,7 +157,8 @@ export class PjrtApi {
   /** Waits until it has happened, and throws if that failed. */
   await(event: bigint): void {
     if (event === 0n) return;
-    const struct = this.struct(event);
+    const struct = this.#event;
+    struct.set(0, event);
     try {
       this.call("Event_Await", struct);
     } finally {

@@ -28,6 +28,7 @@ export class PjrtClient {
   // Reused in every step.
   readonly #put: Struct;
   readonly #dims = new BigInt64Array(16);
+  readonly #read: Struct;
   readonly #destroy: Struct;
   #isClosed = false;
 
@@ -49,7 +50,10 @@ export class PjrtClient {
         `Engine "xla": \`devices\` is ${count}, but there ${found === 1 ? "is one" : `are ${found}`} (${this.deviceKind}). CUDA_VISIBLE_DEVICES may hide some.`,
       );
     }
-    this.#put = api.struct();
+    this.#put = api.struct(this.#client);
+    this.#put.set(3, api.koffi.address(this.#dims));
+    this.#put.set(7, DURING_CALL);
+    this.#read = api.struct();
     this.#destroy = api.struct();
   }
 
@@ -62,13 +66,10 @@ export class PjrtClient {
   put(data: TypedArray, shape: readonly number[], dtype: DType, device = 0): bigint {
     const { koffi } = this.api;
     const struct = this.#put;
-    for (const [i, n] of shape.entries()) this.#dims[i] = BigInt(n);
-    struct.set(0, this.#client);
+    for (let i = 0; i < shape.length; i++) this.#dims[i] = BigInt(shape[i]!);
     struct.set(1, koffi.address(data.length === 0 ? this.#dims : data));
     struct.set(2, BigInt(TYPES[dtype]));
-    struct.set(3, koffi.address(this.#dims));
     struct.set(4, BigInt(shape.length));
-    struct.set(7, DURING_CALL);
     struct.set(8, this.#devices[device]!);
     this.api.call("Client_BufferFromHostBuffer", struct);
     const [copied, buffer] = [struct.get(11), struct.get(12)];
@@ -84,7 +85,10 @@ export class PjrtClient {
   /** Waits for the numbers and copies them. */
   read(buffer: bigint, into: Uint8Array): void {
     if (into.length === 0) return;
-    const struct = this.api.struct(buffer, 0n, this.api.koffi.address(into), into.byteLength);
+    const struct = this.#read;
+    struct.set(0, buffer);
+    struct.set(2, this.api.koffi.address(into));
+    struct.set(3, BigInt(into.byteLength));
     this.api.call("Buffer_ToHostBuffer", struct);
     this.api.await(struct.get(4));
   }
