@@ -6,6 +6,7 @@ export default defineConfig({
   ...config,
   test: {
     ...config.test,
+    projects: undefined,
     include: [
       "tests/trace/**/*.test.ts",
       "tests/resume/{every-step,rollback,saving}.test.ts",
@@ -15,6 +16,5 @@ export default defineConfig({
     // Hundreds of runs that are about events, not about numbers.
     exclude: ["tests/trace/{completeness,error-policy,verbs}.test.ts"],
     env: { HOOKLINE_TEST_ENGINE: "native" },
-    typecheck: { enabled: false },
   },
 });

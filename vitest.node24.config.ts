@@ -6,8 +6,7 @@ export default defineConfig({
   ...config,
   test: {
     ...config.test,
+    projects: undefined,
     include: ["src/**/*.test.ts", "tests/trace/**/*.test.ts", "tests/resume/**/*.test.ts"],
-    // Types do not depend on the version that runs.
-    typecheck: { enabled: false },
   },
 });

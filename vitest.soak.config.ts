@@ -6,10 +6,9 @@ export default defineConfig({
   ...config,
   test: {
     ...config.test,
+    projects: undefined,
     include: ["tests/soak/**/*.test.ts", "tests/tutorial/*.test.ts", "tests/crash/jsonl-kills.test.ts"],
     exclude: [],
     env: { HOOKLINE_SOAK: "1" },
-    testTimeout: 600_000,
-    typecheck: { enabled: false },
   },
 });
