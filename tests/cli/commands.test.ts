@@ -8,9 +8,6 @@ import { readWeights } from "../../src/checkpoint/index.ts";
 import { installHookline, type Ended, type Installed } from "./installed.ts";
 import { CONFIG, tableProject, tinyProject } from "./tiny-project.ts";
 
-// Several processes one after the other, on a machine that may be busy.
-vi.setConfig({ testTimeout: 90_000 });
-
 let installed: Installed;
 /** A project with one run, runs/tiny. */
 let trained: string;
@@ -20,8 +17,8 @@ beforeAll(async () => {
   installed = await installHookline();
   trained = installed.project(tinyProject());
   training = await installed.hookline(trained, "train");
-}, 90_000);
-afterAll(() => installed.remove(), 60_000);
+});
+afterAll(() => installed.remove());
 
 const hookline = (...args: readonly string[]): Promise<Ended> => installed.hookline(trained, ...args);
 const resultsOf = (dir: string): SavedResults =>
@@ -129,7 +126,7 @@ describe("train", () => {
     expect(stdout).toContain("train: { x: [8, 2], y: [8, 1] }");
     expect(stdout).toContain("train/loss, val/loss");
     // The data itself says that it was read.
-    expect(readdirSync(dir).sort()).toEqual(["data-was-read", "hookline.yaml", "package.json", "parts.ts"]);
+    expect(readdirSync(dir).sort()).toEqual(["data-was-read", "hookline.yaml", "package.json", "parts.mjs"]);
   });
 
   test("--dry-run finds what does not fit together: 2, and nothing is made", async () => {
@@ -142,11 +139,11 @@ describe("train", () => {
       expect(stderr).toContain(message);
       expect(code).toBe(2);
     }
-    expect(readdirSync(dir).sort()).toEqual(["data-was-read", "hookline.yaml", "package.json", "parts.ts"]);
+    expect(readdirSync(dir).sort()).toEqual(["data-was-read", "hookline.yaml", "package.json", "parts.mjs"]);
   });
 
   test("--json is one document, whatever hooks print", async () => {
-    const dir = installed.project(tinyProject(`${CONFIG}  - ./parts.ts#talkative\n`));
+    const dir = installed.project(tinyProject(`${CONFIG}  - ./parts.mjs#talkative\n`));
     const { code, stdout, stderr } = await installed.hookline(dir, "train", "--json", "--set", "name=other");
     expect(code).toBe(0);
     expect(JSON.parse(stdout)).toMatchObject({ name: "other", status: "completed", runDir: "runs/other" });
@@ -154,7 +151,7 @@ describe("train", () => {
   });
 
   test("experiment.json says what was trained, and has no secret in it", async () => {
-    const dir = installed.project(tinyProject(`${CONFIG}  - { use: ./parts.ts#talkative, token: "\${MY_TOKEN}" }\n`));
+    const dir = installed.project(tinyProject(`${CONFIG}  - { use: ./parts.mjs#talkative, token: "\${MY_TOKEN}" }\n`));
     process.env.MY_TOKEN = "correct-horse-battery";
     const { code } = await installed.hookline(
       dir,
@@ -171,7 +168,7 @@ describe("train", () => {
     expect(JSON.parse(record)).toMatchObject({
       config: { file: "../../hookline.yaml", project: "../.." },
       overrides: ["hooks.talkative.key=${MY_TOKEN}", "seed=3"],
-      raw: { seed: 3, data: "./parts.ts#points", hooks: [{}, {}, { token: "${MY_TOKEN}", key: "${MY_TOKEN}" }] },
+      raw: { seed: 3, data: "./parts.mjs#points", hooks: [{}, {}, { token: "${MY_TOKEN}", key: "${MY_TOKEN}" }] },
     });
   });
 
@@ -188,7 +185,7 @@ describe("train", () => {
   });
 
   test("a hook that fails: 1, which one, in which event; then the run is unfinished", async () => {
-    const dir = installed.project(tinyProject(`${CONFIG}  - ./parts.ts#broken\n`));
+    const dir = installed.project(tinyProject(`${CONFIG}  - ./parts.mjs#broken\n`));
     const { code, stderr } = await installed.hookline(dir, "train");
     expect(code).toBe(1);
     expect(stderr).toBe("error: Hook `broken` failed in `stepEnd` at step 2: Error: out of luck\n");
@@ -212,7 +209,7 @@ describe("train", () => {
 
   test("an error of the user's own code: 1, with its stack, and no directory", async () => {
     const dir = installed.project(tinyProject());
-    const { code, stderr } = await installed.hookline(dir, "train", "--set", "data=./parts.ts#unreadable");
+    const { code, stderr } = await installed.hookline(dir, "train", "--set", "data=./parts.mjs#unreadable");
     expect(code).toBe(1);
     expect(stderr).toMatch(/^error: TypeError: the tape is torn\n {4}at .*parts\.ts/);
     expect(stderr).toContain("hookline doctor");
@@ -385,7 +382,7 @@ describe("a run that is done", () => {
   });
 
   test("a failed run without checkpoints is not said to be resumable", async () => {
-    const dir = installed.project(tinyProject(CONFIG.replace(/.*modelCheckpoint.*/, "  - ./parts.ts#broken")));
+    const dir = installed.project(tinyProject(CONFIG.replace(/.*modelCheckpoint.*/, "  - ./parts.mjs#broken")));
     expect((await installed.hookline(dir, "train")).code).toBe(1);
     const { code, stderr } = await installed.hookline(dir, "train");
     expect(code).toBe(2);

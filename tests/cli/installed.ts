@@ -1,10 +1,21 @@
 // hookline as it is after an installation, built from the sources into a place of its own: other tests build dist/ anew.
 import { execFile, spawn, type ChildProcess } from "node:child_process";
-import { cpSync, mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import manifest from "../../package.json" with { type: "json" };
+import { PROGRAMS_VARIABLE } from "../support/programs.ts";
 import { root } from "../support/sources.ts";
 
 export interface Ended {
@@ -24,12 +35,28 @@ export interface Installed {
   remove(): void;
 }
 
+/** The compiled package. The first test file that needs it builds it for the whole test run. */
+async function builtDist(): Promise<string> {
+  const dist = join(process.env[PROGRAMS_VARIABLE]!, "dist");
+  if (existsSync(dist)) return dist;
+  const building = mkdtempSync(`${dist}-`);
+  // Types are checked elsewhere; this way it takes half the time.
+  await promisify(execFile)(process.execPath, [join(root, "build.js"), building, "--noCheck"]);
+  try {
+    renameSync(building, dist);
+  } catch (error) {
+    // Another worker built it at the same time.
+    if (!existsSync(dist)) throw error;
+    rmSync(building, { recursive: true });
+  }
+  return dist;
+}
+
 export async function installHookline(): Promise<Installed> {
   const home = realpathSync(mkdtempSync(join(tmpdir(), "hookline-cli-")));
   const own = join(home, "node_modules/hookline");
   mkdirSync(own, { recursive: true });
-  // Types are checked elsewhere; this way it takes half the time.
-  await promisify(execFile)(process.execPath, [join(root, "build.js"), join(own, "dist"), "--noCheck"]);
+  cpSync(await builtDist(), join(own, "dist"), { recursive: true });
   for (const file of ["package.json", "README.md", "LICENSE", "CHANGELOG.md", "schema"])
     cpSync(join(root, file), join(own, file), { recursive: true });
   for (const name of Object.keys(manifest.dependencies)) {

@@ -6,14 +6,11 @@ import type { SavedResults } from "../../src/runs/results.ts";
 import { installHookline, type Installed } from "./installed.ts";
 import { CONFIG, tinyProject } from "./tiny-project.ts";
 
-// Several processes one after the other, on a machine that may be busy.
-vi.setConfig({ testTimeout: 240_000 });
-
 let installed: Installed;
-beforeAll(async () => void (installed = await installHookline()), 60_000);
-afterAll(() => installed.remove(), 60_000);
+beforeAll(async () => void (installed = await installHookline()));
+afterAll(() => installed.remove());
 
-const SLOW = `${CONFIG}  - { use: ./parts.ts#slow, ms: 50 }\n`;
+const SLOW = `${CONFIG}  - { use: ./parts.mjs#slow, ms: 50 }\n`;
 
 const resultsOf = (dir: string): SavedResults["models"][string]["results"] =>
   (JSON.parse(readFileSync(join(dir, "results.json"), "utf8")) as SavedResults).models["model"]?.results;
@@ -102,7 +99,7 @@ test("resume to fewer epochs than there were: nothing is left to train, and it s
   const dir = installed.project(tinyProject(SLOW.replace("epochs: 3", "epochs: 30")));
   const child = installed.start(dir, "train");
   const journal = join(dir, "runs/tiny/metrics.jsonl");
-  await vi.waitFor(() => expect(readFileSync(journal, "utf8")).toContain('"step":8'), { timeout: 120_000 });
+  await vi.waitFor(() => expect(readFileSync(journal, "utf8")).toContain('"step":8'), { timeout: 300_000 });
   child.kill("SIGINT");
   await child.ended;
   const { code, stderr } = await installed.hookline(dir, "resume", "runs/tiny", "--set", "epochs=1");

@@ -8,10 +8,7 @@ import { root } from "../support/sources.ts";
 import { installHookline, type Ended, type Installed } from "./installed.ts";
 import { CONFIG, tinyProject } from "./tiny-project.ts";
 
-// Several processes one after the other, on a machine that may be busy.
-vi.setConfig({ testTimeout: 120_000 });
-
-const SLOW = `${CONFIG}  - { use: ./parts.ts#slow, ms: 50 }\n`;
+const SLOW = `${CONFIG}  - { use: ./parts.mjs#slow, ms: 50 }\n`;
 const times = (text: string, printed: string): number => printed.split(text).length - 1;
 
 describe.skipIf(!mpirunWorks)("hookline launch", () => {
@@ -21,8 +18,8 @@ describe.skipIf(!mpirunWorks)("hookline launch", () => {
     installed = await installHookline();
     koffi = join(installed.package, "../koffi");
     symlinkSync(join(root, "node_modules/koffi"), koffi);
-  }, 60_000);
-  afterAll(() => installed.remove(), 60_000);
+  });
+  afterAll(() => installed.remove());
 
   const resultsIn = (dir: string): SavedResults =>
     JSON.parse(readFileSync(join(dir, "results.json"), "utf8")) as SavedResults;
@@ -96,7 +93,7 @@ describe.skipIf(!mpirunWorks)("hookline launch", () => {
   });
 
   test("a run that fails ends with 1, and says once which rank failed and why", async () => {
-    const dir = installed.project(tinyProject(`${CONFIG}  - ./parts.ts#broken\n`));
+    const dir = installed.project(tinyProject(`${CONFIG}  - ./parts.mjs#broken\n`));
     const { code, stderr } = await installed.hookline(dir, "launch", "-n", "2", "train");
     expect(code).toBe(1);
     expect(stderr).toMatch(/^hookline: rank 0 of 2 has failed, and ends all: .*out of luck\n( {4}at .*\n)+$/);

@@ -75,14 +75,14 @@ beforeAll(async () => {
   mkdirSync(join(home, "start"));
   // As npx does it with a package that is not there yet: into a place of its own.
   await run(join(home, "start"), "npm", "install", ...QUIET, "--prefix", ".", join(home, filename));
-}, 180_000);
+});
 afterAll(() => {
   installed.remove();
   rmSync(home, { recursive: true, force: true });
-}, 60_000);
+});
 
 describe("from the packed tarball", () => {
-  test("hookline init demo && cd demo && npm i && npx hookline train", { timeout: 180_000 }, async () => {
+  test("hookline init demo && cd demo && npm i && npx hookline train", async () => {
     await run(home, join(home, "start/node_modules/.bin/hookline"), "init", "demo");
     const { dependencies } = JSON.parse(readFileSync(join(demo, "package.json"), "utf8")) as {
       dependencies: Record<string, string>;
@@ -96,20 +96,16 @@ describe("from the packed tarball", () => {
     expect(await run(demo, "npx", "hookline", "runs")).toContain("spirals");
   });
 
-  test(
-    "the project's own test passes, its types are right, and its editor finds the schema",
-    { timeout: 120_000 },
-    async () => {
-      expect(await run(demo, "npm", "test")).toMatch(/^# pass 4$/m);
-      expect(await run(demo, "npm", "run", "check")).not.toContain("error");
-      const [, schema] = /^# yaml-language-server: \$schema=(.*)$/m.exec(
-        readFileSync(join(demo, "hookline.yaml"), "utf8"),
-      )!;
-      expect(existsSync(join(demo, schema!))).toBe(true);
-    },
-  );
+  test("the project's own test passes, its types are right, and its editor finds the schema", async () => {
+    expect(await run(demo, "npm", "test")).toMatch(/^# pass 4$/m);
+    expect(await run(demo, "npm", "run", "check")).not.toContain("error");
+    const [, schema] = /^# yaml-language-server: \$schema=(.*)$/m.exec(
+      readFileSync(join(demo, "hookline.yaml"), "utf8"),
+    )!;
+    expect(existsSync(join(demo, schema!))).toBe(true);
+  });
 
-  test("a misspelt option of its own data or hook is an error", { timeout: 60_000 }, async () => {
+  test("a misspelt option of its own data or hook is an error", async () => {
     for (const misspelt of ["data.noize=0.1", "hooks.milestones.moniter=val/loss"])
       await expect(run(demo, "npx", "hookline", "train", "--epochs", "1", "--set", misspelt)).rejects.toMatchObject({
         code: 2,
@@ -127,19 +123,19 @@ describe("from the packed tarball", () => {
       return run(demo, "sh", "-c", `${command}program.ts`);
     };
 
-    test("with a file of the project", { timeout: 60_000 }, async () => {
+    test("with a file of the project", async () => {
       const program =
         'import { spirals } from "./data.ts";\nconst { y }: { y: Int32Array } = spirals({ points: 9 });\n';
       inDemo({ "program.ts": `${program}console.log(y.length);\n` });
       expect(await runProgram()).toBe("9\n");
     });
 
-    test("the sample of docs/config.md, with the project's config", { timeout: 120_000 }, async () => {
+    test("the sample of docs/config.md, with the project's config", async () => {
       inDemo({ "program.ts": fileOf("docs/config.md", "train.ts") });
       expect(await runProgram()).toMatch(/'test\/accuracy': 0\.\d/);
     });
 
-    test("the same with a config of TypeScript", { timeout: 120_000 }, async () => {
+    test("the same with a config of TypeScript", async () => {
       inDemo({
         "program.ts": fileOf("docs/config.md", "train.ts").replace("hookline.yaml", "other.config.ts"),
         "other.config.ts": 'export default { extends: "./hookline.yaml", name: "other" as string };\n',
@@ -147,7 +143,7 @@ describe("from the packed tarball", () => {
       expect(await runProgram()).toMatch(/'test\/accuracy': 0\.\d/);
     });
 
-    test("the sample of docs/engines.md, with loaders in threads", { timeout: 120_000 }, async () => {
+    test("the sample of docs/engines.md, with loaders in threads", async () => {
       const digits = fileOf("docs/engines.md", "digits.ts").replaceAll("50_000", "200").replaceAll("10_000", "56");
       inDemo({
         "program.ts": fileOf("docs/engines.md", "train.ts").replace(
@@ -167,7 +163,7 @@ describe("from the packed tarball", () => {
     });
   });
 
-  test("no optional peer comes with it, and a program trains on wasm", { timeout: 60_000 }, async () => {
+  test("no optional peer comes with it, and a program trains on wasm", async () => {
     const peers = Object.keys(manifest.peerDependencies);
     expect(peers.filter((name) => existsSync(join(home, "start/node_modules", name)))).toEqual([]);
     writeFileSync(join(home, "start/train.mjs"), PROGRAM);

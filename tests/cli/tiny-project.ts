@@ -1,7 +1,8 @@
-// A project whose training takes a moment: a line through points.
+// A project whose training takes a moment: a line through points. Its code is JavaScript: to load the compiler that reads
+// TypeScript takes as long as all the rest of a command. tests/cli/starter.test.ts has TypeScript, as a user's project.
 
 export const CONFIG = `name: tiny
-data: ./parts.ts#points
+data: ./parts.mjs#points
 split: { use: holdout, val: 0.25, test: 0.25 }
 loader: { batchSize: 8 }
 model: { use: linear, in: 2, out: 1 }
@@ -48,7 +49,7 @@ export const broken = () => ({
 /** Files by name. */
 export const tinyProject = (config = CONFIG): Record<string, string> => ({
   "hookline.yaml": config,
-  "parts.ts": PARTS,
+  "parts.mjs": PARTS,
 });
 
 const ROWS = Array.from({ length: 80 }, (_, i) => {

@@ -2,18 +2,16 @@
 import { spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { hostname } from "node:os";
-import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { afterAll, beforeAll, expect, test } from "vitest";
 import { installHookline, type Ended, type Installed } from "./installed.ts";
-
-vi.setConfig({ testTimeout: 90_000 });
 
 let installed: Installed;
 let project: string;
 beforeAll(async () => {
   installed = await installHookline();
   project = installed.project();
-}, 90_000);
-afterAll(() => installed.remove(), 60_000);
+});
+afterAll(() => installed.remove());
 
 /** A run directory with the lock of this process: by pid, host and time. */
 function lockedRun(name: string, holder: object): string {

@@ -18,8 +18,8 @@ beforeAll(async () => {
   project = installed.project();
   const archive = join(root, "tests/compatibility/spirals-0.1.tar.gz");
   execFileSync("tar", ["-xzf", archive, "-C", project, "--strip-components=1"]);
-}, 180_000);
-afterAll(() => installed.remove(), 60_000);
+});
+afterAll(() => installed.remove());
 
 async function hookline(...args: readonly string[]): Promise<string> {
   const { code, stdout, stderr } = await installed.hookline(project, ...args);

@@ -3,6 +3,7 @@ import { spawnSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
 import { describe, expect, it } from "vitest";
+import { compiled } from "../support/programs.ts";
 import { tempDir } from "../support/temp-dir.ts";
 import { NOTES_VARIABLE } from "./notes.ts";
 import { mpirunWorks, runRanks, startRanks, type RanksEnd } from "./ranks.ts";
@@ -13,8 +14,8 @@ const scene = (n: number, ...args: string[]): Promise<RanksEnd> => runRanks(n, c
 /** How often `text` was printed. */
 const times = (text: string, printed: string): number => printed.split(text).length - 1;
 
-describe.skipIf(!mpirunWorks)("what the ranks do together", { timeout: 300_000 }, () => {
-  it.each([1, 2, 4])("%i reduce vectors of all kinds and sizes, to the same bits", { timeout: 300_000 }, async (n) => {
+describe.skipIf(!mpirunWorks)("what the ranks do together", () => {
+  it.each([1, 2, 4])("%i reduce vectors of all kinds and sizes, to the same bits", async (n) => {
     const { code, stderr, notes } = await scene(n, "reduce");
     expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
     const reduced = notes.filter(({ note }) => note === "reduced");
@@ -70,7 +71,7 @@ describe.skipIf(!mpirunWorks)("what the ranks do together", { timeout: 300_000 }
 });
 
 // One that is not ended hangs: these limits are shorter than the 600 s after which a rank gives up by itself.
-describe.skipIf(!mpirunWorks)("all end, and say why once, when a rank", { timeout: 300_000 }, () => {
+describe.skipIf(!mpirunWorks)("all end, and say why once, when a rank", () => {
   it.each([0, 1, 3])("is killed (rank %i of 4)", async (rank) => {
     const ranks = startRanks(4, child, { args: ["hang", String(rank)] });
     const { pid } = await ranks.until("ready", rank);
@@ -137,7 +138,7 @@ describe.skipIf(!mpirunWorks)("all end, and say why once, when a rank", { timeou
 
 describe("alone", () => {
   it.skipIf(!mpirunWorks)("a process that nobody launched is a world of one", () => {
-    const args = ["--import", "tsx", fileURLToPath(child), "twice"];
+    const args = [compiled(child), "twice"];
     const env = { ...process.env, [NOTES_VARIABLE]: tempDir() };
     const { status, stderr } = spawnSync(process.execPath, args, { env, encoding: "utf8" });
     expect({ status, stderr }).toEqual({ status: 0, stderr: "" });

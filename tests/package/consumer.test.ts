@@ -10,8 +10,8 @@ import { ENTRIES } from "../support/bundle.ts";
 import { importsOf, root } from "../support/sources.ts";
 
 let installed: Installed;
-beforeAll(async () => void (installed = await installHookline()), 120_000);
-afterAll(() => installed.remove(), 60_000);
+beforeAll(async () => void (installed = await installHookline()));
+afterAll(() => installed.remove());
 
 const PROGRAM = `import { Trainer, type RunResult } from "hookline";
 import { DataLoader } from "hookline/data";
@@ -57,7 +57,7 @@ describe.each(Object.entries(COMPILERS))("TypeScript %s", (version, from) => {
 
   // What the oldest and the newest of them accept in every setting, those between accept too.
   const configs = ["5.6", "7.0"].includes(version) ? CONFIGS : { "tsc --init": {} };
-  test.each(Object.entries(configs))("%s", { timeout: 120_000 }, (_, options) => {
+  test.each(Object.entries(configs))("%s", (_, options) => {
     const dir = installed.project({ "program.ts": PROGRAM });
     compile(tsc, dir, "--init");
     const compilerOptions = { ...options, skipLibCheck: false, noEmit: true };

@@ -14,7 +14,7 @@ import { exportsOf, root } from "../support/sources.ts";
 const run = async (command: string, ...args: string[]): Promise<string> =>
   (await promisify(execFile)(command, args, { cwd: root, maxBuffer: 1 << 24 })).stdout;
 
-beforeAll(() => run("npm", "run", "--silent", "build"), 60_000);
+beforeAll(() => run("npm", "run", "--silent", "build"));
 
 test("the tarball holds the compiled code and what a reader needs, nothing else", async () => {
   const [{ files, size, unpackedSize }] = JSON.parse(

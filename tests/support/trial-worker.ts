@@ -1,6 +1,7 @@
-// `hookline worker` as a process of its own, from the sources: to be stopped, or killed with its trials.
+// `hookline worker` as a process of its own: to be stopped, or killed with its trials.
 import { spawn } from "node:child_process";
-import { fileURLToPath } from "node:url";
+import { compiled } from "./programs.ts";
+import { root } from "./sources.ts";
 
 export interface TrialWorker {
   /** Resolves when it works for a study. */
@@ -10,7 +11,8 @@ export interface TrialWorker {
   signal(name: "SIGTERM" | "SIGKILL" | "SIGSTOP" | "SIGCONT"): void;
 }
 
-const root = fileURLToPath(new URL("../../", import.meta.url));
+const HOOKLINE = compiled(new URL("../../src/cli/main.ts", import.meta.url));
+const CLOCK = compiled(new URL("../tune/clock-module.ts", import.meta.url));
 
 /** @param clockMs by which its clock is wrong */
 export function startWorker(
@@ -21,11 +23,10 @@ export function startWorker(
   clockMs = 0,
 ): TrialWorker {
   const flags = ["--redis", redis, "--study", study, "--concurrency", String(concurrency), ...more];
-  const clock = clockMs === 0 ? [] : ["--import", `${root}tests/tune/clock-module.ts`];
-  const child = spawn(process.execPath, ["--import", "tsx", ...clock, `${root}src/cli/main.ts`, "worker", ...flags], {
+  const clock = clockMs === 0 ? [] : ["--import", CLOCK];
+  const child = spawn(process.execPath, [...clock, HOOKLINE, "worker", ...flags], {
     cwd: root,
-    // Who started us may have named it from where it was.
-    env: { ...process.env, TSX_TSCONFIG_PATH: `${root}tsconfig.json`, CLOCK_OFFSET_MS: String(clockMs) },
+    env: { ...process.env, CLOCK_OFFSET_MS: String(clockMs) },
     stdio: ["ignore", "ignore", "pipe"],
   });
   let said = "";

@@ -2,15 +2,13 @@
 import { execFile, spawnSync } from "node:child_process";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { encodeSafetensors } from "../../src/checkpoint/formats/safetensors.ts";
 import { installHookline, type Ended, type Installed } from "../cli/installed.ts";
 import { CONFIG, tinyProject } from "../cli/tiny-project.ts";
 import { root, sources } from "../support/sources.ts";
 import { PLANTED, unsafeIn } from "./planted.ts";
 import { compiled } from "../support/programs.ts";
-
-vi.setConfig({ testTimeout: 120_000 });
 
 const SHOWN = "\\u001b]0;owned\\u0007\\u001b[2J";
 
@@ -113,8 +111,8 @@ trials: 2
     const tensor = { dtype: "F32", shape: [1], bytes: new Uint8Array(4) } as const;
     writeFileSync(join(dir, "planted.safetensors"), encodeSafetensors({ [`t${PLANTED}`]: tensor }));
     mkdirSync(join(dir, "runs"), { recursive: true });
-  }, 120_000);
-  afterAll(() => installed.remove(), 60_000);
+  });
+  afterAll(() => installed.remove());
 
   /** In its order: later ones read what earlier ones have left. */
   const COMMANDS: readonly (readonly [args: readonly string[], code: number])[] = [

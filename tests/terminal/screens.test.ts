@@ -55,7 +55,7 @@ const WIDE = { columns: 120, rows: 12 };
 
 if (!hasTmux) console.warn("No tmux, so no screens: apt-get install tmux");
 
-describe.skipIf(!hasTmux)("the screen", { timeout: 240_000 }, () => {
+describe.skipIf(!hasTmux)("the screen", () => {
   it("of a wide terminal: at the first step, on the way, in an evaluation, and in the end", async () => {
     const run = new Run({ holds: ["step 1", "step 13", "batch 5", "step 33"], test: true }, WIDE);
     await run.at("step 1");

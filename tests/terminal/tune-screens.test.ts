@@ -29,7 +29,7 @@ async function startAt(point: string, size: ScreenOptions) {
   return { screen, go: () => writeFileSync(join(folder, `go ${point}`), "") };
 }
 
-describe.skipIf(!hasTmux)("the screen of a study", { timeout: 240_000 }, () => {
+describe.skipIf(!hasTmux)("the screen of a study", () => {
   it("on its way, and in the end", async () => {
     const { screen, go } = await startAt("trial 11 step 50", { columns: 110, rows: 20 });
     await expect(`${await screen.settled()}\n`).toMatchFileSnapshot(golden("wide"));

@@ -7,14 +7,12 @@ import { bullmq } from "hookline/tune";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
 import { startNoting } from "../support/noting-child.ts";
 import { plainStudy, trialNamed, type PlainOptions, type PlainStudy } from "../support/plain-study.ts";
+import { compiled } from "../support/programs.ts";
 import { redisIsHere, startRedis, WHERE_FROM, type RedisServer } from "../support/redis-server.ts";
 import { tempDir } from "../support/temp-dir.ts";
 import { startWorker, type TrialWorker } from "../support/trial-worker.ts";
 import { killEverything } from "./bullmq-kills.ts";
 import { hasNamespaces } from "./study-schedule.ts";
-
-// Each waits for processes to start, and for locks to run out.
-vi.setConfig({ testTimeout: 180_000 });
 
 const linesOf = (file: string): string[] => readFileSync(file, "utf8").trimEnd().split("\n");
 
@@ -79,7 +77,7 @@ describe.skipIf(!redisIsHere)(redisIsHere ? "bullmq, faults" : `bullmq, faults: 
     // Until the worker has ended the trial's process.
     const givenUp = async (): Promise<void> => {
       const pid = Number(linesOf(`${dir}/trial-000/starts.txt`)[0]!.split(" ")[2]);
-      await vi.waitFor(() => expect(() => process.kill(pid, 0)).toThrow("ESRCH"), { timeout: 60_000 });
+      await vi.waitFor(() => expect(() => process.kill(pid, 0)).toThrow("ESRCH"), { timeout: 300_000 });
     };
     let times = 0;
     const hooks = [at(5, () => void (times++ === 0 && restart(givenUp)))];
@@ -122,12 +120,8 @@ describe.skipIf(!redisIsHere)(redisIsHere ? "bullmq, faults" : `bullmq, faults: 
     const dir = tempDir();
     worker("controller");
     const options = JSON.stringify({ dir, redis: redis.url, name: "controller" });
-    const child = startNoting<{ note: "reported" }>([
-      "--import",
-      "tsx",
-      "tests/tune/queue-controller-child.ts",
-      options,
-    ]);
+    const script = compiled(new URL("./queue-controller-child.ts", import.meta.url));
+    const child = startNoting<{ note: "reported" }>([script, options]);
     await child.until("reported");
     child.signal("SIGKILL");
     await child.exit;
@@ -144,10 +138,11 @@ describe.skipIf(!redisIsHere)(redisIsHere ? "bullmq, faults" : `bullmq, faults: 
     const stop = new AbortController();
     const first = studyOf("steps", { name: "namespaces" }).run({ signal: stop.signal });
     const claim = "hookline-study:namespaces:claim";
-    await vi.waitFor(async () => expect(await redis.keys()).toContain(claim), { timeout: 60_000 });
+    await vi.waitFor(async () => expect(await redis.keys()).toContain(claim), { timeout: 300_000 });
     const options = JSON.stringify({ dir: tempDir(), redis: redis.url, name: "namespaces", trials: 1 });
-    const flags = ["--pid", "--fork", "--mount-proc", "--kill-child", process.execPath, "--import", "tsx"];
-    const second = startNoting([...flags, "tests/tune/soak-controller-child.ts", options], "unshare");
+    const flags = ["--pid", "--fork", "--mount-proc", "--kill-child", process.execPath];
+    const script = compiled(new URL("./soak-controller-child.ts", import.meta.url));
+    const second = startNoting([...flags, script, options], "unshare");
     expect((await second.exit).code).toBe(1);
     expect(second.errors()).toContain("bullmq: another controller is at work on the study `namespaces`");
     stop.abort();
@@ -159,5 +154,5 @@ describe.skipIf(!redisIsHere)(redisIsHere ? "bullmq, faults" : `bullmq, faults: 
     expect([ofRedis, workers]).toEqual([5, 5]);
     expect(lost).toBeGreaterThan(0);
     expect(resumed).toBeGreaterThan(0);
-  }, 600_000);
+  });
 });

@@ -10,6 +10,7 @@ import { bullmq } from "../../src/tune/runners/bullmq.ts";
 import { random } from "../../src/tune/samplers/random.ts";
 import { uniform } from "../../src/tune/space/parameters.ts";
 import { Study } from "../../src/tune/study.ts";
+import { trialNamed } from "../support/plain-study.ts";
 import { startRedis } from "../support/redis-server.ts";
 import { startWorker } from "../support/trial-worker.ts";
 
@@ -49,7 +50,7 @@ export async function killEverything(trials: number, kills: number): Promise<Kil
       concurrency: 2 * WORKERS,
       retries: 0,
       dir,
-      trial: "./tests/tune/trial-module.ts#noted",
+      trial: trialNamed("noted"),
       runner: bullmq({ redis: redis.url, lock: 2 }),
       signals: false,
       warn: () => undefined,

@@ -15,9 +15,6 @@ import { queueWorker } from "../support/queue-worker.ts";
 import { redisIsHere, startRedis, WHERE_FROM, type RedisServer } from "../support/redis-server.ts";
 import { tempDir } from "../support/temp-dir.ts";
 
-// Processes and trainings, on a machine that may be busy.
-vi.setConfig({ testTimeout: 90_000 });
-
 const MODULE = "./tests/tune/hook-module.ts";
 const OTHER_CODE =
   /other code than that of the study .*trial code ([0-9a-f]{12}), this worker .*trial code (?!\1)[0-9a-f]{12}/;
@@ -129,9 +126,11 @@ describe.skipIf(!redisIsHere)(redisIsHere ? "bullmq, modules" : `bullmq, modules
       const stop = new AbortController();
       const running = (await sweepIn(cwd, { warn: () => stop.abort() })).run({ signal: stop.signal });
       // Once there is a claim, the code of the study is known.
-      await vi.waitFor(async () => expect(await redis.keys()).toContainEqual(expect.stringContaining("claim")), 10_000);
-      const parts = readFileSync(join(cwd, "parts.ts"), "utf8");
-      writeFileSync(join(cwd, "parts.ts"), parts.replace("Math.sin", "Math.cos"));
+      await vi.waitFor(async () => expect(await redis.keys()).toContainEqual(expect.stringContaining("claim")), {
+        timeout: 300_000,
+      });
+      const parts = readFileSync(join(cwd, "parts.mjs"), "utf8");
+      writeFileSync(join(cwd, "parts.mjs"), parts.replace("Math.sin", "Math.cos"));
       await expect(queueWorker(redis.url, "tiny-sweep", { directory: cwd }).ended).rejects.toThrow(OTHER_CODE);
       expect(await running).toMatchObject({ status: "interrupted" });
     });

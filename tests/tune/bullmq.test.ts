@@ -11,9 +11,6 @@ import { redisIsHere, startRedis, WHERE_FROM, type RedisServer } from "../suppor
 import { tempDir } from "../support/temp-dir.ts";
 import { startWorker } from "../support/trial-worker.ts";
 
-// Processes start, on a machine that may be busy.
-vi.setConfig({ testTimeout: 120_000 });
-
 const studyOf = (trial: string, runner: Runner, options: PlainOptions = {}): PlainStudy =>
   plainStudy(trialNamed(trial), { trials: 2, runner, warn: () => undefined, ...options });
 
@@ -56,7 +53,7 @@ describe.skipIf(!redisIsHere)(redisIsHere ? "bullmq" : `bullmq: skipped, ${WHERE
   /** Once its controller is at work. */
   const claimed = (study: string): Promise<void> =>
     vi.waitFor(async () => expect(await redis.keys()).toContain(`hookline-study:${encodeURIComponent(study)}:claim`), {
-      timeout: 60_000,
+      timeout: 300_000,
     });
   const queue = (options: Partial<BullmqOptions> = {}): Runner => bullmq({ redis: redis.url, ...options });
 

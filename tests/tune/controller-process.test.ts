@@ -10,9 +10,6 @@ interface Done {
   readonly status: string;
 }
 
-// Processes start, on a machine that may be busy.
-vi.setConfig({ testTimeout: 120_000 });
-
 const home = newFolder();
 beforeAll(async () => {
   await compile(home, "tests/tune/controller-child.ts", "src/tune/runners/trial-process.ts");
@@ -31,7 +28,7 @@ test.each(["SIGINT", "SIGTERM"] as const)("two controllers, and %s", async (name
   const dir = `${home}/${name}`;
   const first = start(dir);
   // Its first trial has begun: it has the directory.
-  await vi.waitFor(() => expect(existsSync(`${dir}/trial-000/steps.txt`)).toBe(true), { timeout: 60_000 });
+  await vi.waitFor(() => expect(existsSync(`${dir}/trial-000/steps.txt`)).toBe(true), { timeout: 300_000 });
   const second = start(dir);
   expect((await second.exit).code).toBe(1);
   expect(second.errors()).toMatch(/StudyError: Study: another controller is at work in .* \(process \d+ on \S+ uses/);

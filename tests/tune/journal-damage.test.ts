@@ -69,7 +69,7 @@ describe("damage", () => {
       if (bytes[i] === 10) line++;
     }
     expect(wrong).toEqual([]);
-  }, 120_000);
+  });
 
   test("every line dropped, repeated, swapped or truncated is found at its place", async () => {
     const { dir, bytes } = await written();
@@ -156,7 +156,7 @@ describe("a crash", () => {
         expect(readJournal(dir).at(-1)).toMatchObject({ reason: "once more" });
       }
     }
-  }, 120_000);
+  });
 
   test("what a crash left of a new journal is replaced", () => {
     const dir = tempDir();

@@ -3,6 +3,7 @@ import { bullmq } from "../../src/tune/runners/bullmq.ts";
 import { random } from "../../src/tune/samplers/random.ts";
 import { uniform } from "../../src/tune/space/parameters.ts";
 import { Study } from "../../src/tune/study.ts";
+import { trialNamed } from "../support/plain-study.ts";
 
 const { dir, redis, name } = JSON.parse(process.argv[2]!) as { dir: string; redis: string; name: string };
 const space = { x: uniform(0, 1) };
@@ -13,7 +14,7 @@ await new Study({
   sampler: random(space),
   objective: "loss",
   trials: 1,
-  trial: "./tests/tune/trial-module.ts#slow",
+  trial: trialNamed("slow"),
   runner: bullmq({ redis, lock: 5 }),
   hooks: [
     {

@@ -3,6 +3,7 @@ import { bullmq } from "../../src/tune/runners/bullmq.ts";
 import { random } from "../../src/tune/samplers/random.ts";
 import { uniform } from "../../src/tune/space/parameters.ts";
 import { Study } from "../../src/tune/study.ts";
+import { trialNamed } from "../support/plain-study.ts";
 import { SOAK_LOCK, type SoakController } from "./study-schedule.ts";
 
 const { dir, redis, name, trials } = JSON.parse(process.argv[2]!) as SoakController;
@@ -16,7 +17,7 @@ const { status } = await new Study({
   trials,
   concurrency: 4,
   retries: 0,
-  trial: "./tests/tune/trial-module.ts#noted",
+  trial: trialNamed("noted"),
   runner: bullmq({ redis, lock: SOAK_LOCK }),
   warn: () => undefined,
 }).run();

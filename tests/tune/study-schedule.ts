@@ -8,6 +8,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Rng } from "../../src/data/random.ts";
 import { startNoting, type NotingChild } from "../support/noting-child.ts";
+import { compiled } from "../support/programs.ts";
 import { startRedis, type RedisServer } from "../support/redis-server.ts";
 import { startWorker, type TrialWorker } from "../support/trial-worker.ts";
 import { checkStudy } from "./bullmq-kills.ts";
@@ -162,8 +163,10 @@ class StudySoak {
   }
 
   #controllerArgs(controller: SoakController): string[] {
-    const file = "tests/tune/soak-controller-child.ts";
-    return ["--import", "tsx", "--import", "./tests/tune/clock-module.ts", file, JSON.stringify(controller)];
+    const [clock, file] = ["clock-module", "soak-controller-child"].map((name) =>
+      compiled(new URL(`./${name}.ts`, import.meta.url)),
+    );
+    return ["--import", clock!, file!, JSON.stringify(controller)];
   }
 
   #clock(): number {

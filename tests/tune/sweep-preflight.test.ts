@@ -1,14 +1,15 @@
 // What would make every trial of a sweep fail is found before the first one.
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { describe, expect, test, vi } from "vitest";
+import { describe, expect, test } from "vitest";
 import { buildSweep } from "../../src/tune/sweep/build-sweep.ts";
 import { preflightSweep } from "../../src/tune/sweep/preflight-sweep.ts";
 import { readSweep } from "../../src/tune/sweep/read-sweep.ts";
-import { CONFIG, tinyProject, tinySweep } from "../cli/tiny-project.ts";
+import { CONFIG as PLAIN, tinyProject, tinySweep } from "../cli/tiny-project.ts";
 import { messageOf, projectOf } from "../support/config-files.ts";
 
-vi.setConfig({ testTimeout: 90_000 });
+// In TypeScript, because it imports hookline: vitest resolves that to the sources.
+const CONFIG = PLAIN.replace("./parts.mjs", "./parts.ts");
 
 /** Two inputs to a model of two layers; `reads` counts how often the data was read. */
 const PARTS = `import { appendFileSync } from "node:fs";

@@ -11,9 +11,6 @@ import { readSweep } from "../../src/tune/sweep/read-sweep.ts";
 import { CONFIG, tinyProject, tinySweep } from "../cli/tiny-project.ts";
 import { messageOf, projectOf } from "../support/config-files.ts";
 
-// Trainings, on a machine that may be busy.
-vi.setConfig({ testTimeout: 90_000 });
-
 const SWEEP = tinySweep("inProcess");
 
 const files = (sweep: string): Record<string, string> => ({ ...tinyProject(), "sweep.yaml": sweep });
@@ -122,31 +119,31 @@ describe("what is wrong is told at its place", () => {
     [
       "both",
       "trials: 2",
-      "trial: ./parts.ts#points\ntrials: 2",
+      "trial: ./parts.mjs#points\ntrials: 2",
       "trial: A sweep has a `trial` or an `experiment`, not both.",
     ],
     [
       "the trial's export",
       "experiment: ./hookline.yaml",
-      "trial: ./parts.ts#pionts",
-      "sweep.yaml:2:1: trial: ./parts.ts has no export `pionts`. Did you mean `points`?",
+      "trial: ./parts.mjs#pionts",
+      "sweep.yaml:2:1: trial: ./parts.mjs has no export `pionts`. Did you mean `points`?",
     ],
     [
       "a hook's export",
       "trials: 2",
-      "hooks: [./parts.ts#sloww]\ntrials: 2",
-      "sweep.yaml:7:9: hooks.0: ./parts.ts has no export `sloww`. Did you mean `slow`?",
+      "hooks: [./parts.mjs#sloww]\ntrials: 2",
+      "sweep.yaml:7:9: hooks.0: ./parts.mjs has no export `sloww`. Did you mean `slow`?",
     ],
     [
       "two hooks of the experiment with one name",
       "./hookline.yaml",
-      "{ use: ./hookline.yaml, hooks: [./parts.ts#talkative, { use: earlyStopping, monitor: val/loss }, ./parts.ts#talkative] }",
+      "{ use: ./hookline.yaml, hooks: [./parts.mjs#talkative, { use: earlyStopping, monitor: val/loss }, ./parts.mjs#talkative] }",
       "hooks: There is already a hook named `talkative` in this experiment. Give this one another `name`.",
     ],
     [
       "a hook of the experiment with the name of one of the sweep",
       "./hookline.yaml",
-      "{ use: ./hookline.yaml, hooks: [./parts.ts#talkative] }\nhooks: [./parts.ts#talkative]",
+      "{ use: ./hookline.yaml, hooks: [./parts.mjs#talkative] }\nhooks: [./parts.mjs#talkative]",
       "hooks.0: The name `talkative` of this hook is used by a hook of the sweep too. Give it another `name`.",
     ],
     [
@@ -171,8 +168,8 @@ describe("what is wrong is told at its place", () => {
     ["the final evaluation's", "test/loss", ""],
     ["by another system's name", "eval_loss", ""],
     ["a built-in hook's", "perf/samplesPerSec", ""],
-    ["perhaps of a hook of the user's own", "val/own", ", hooks: [./parts.ts#talkative]"],
-    ["perhaps of an evaluation of the user's own", "val/own", ", evaluate: ./parts.ts#points"],
+    ["perhaps of a hook of the user's own", "val/own", ", hooks: [./parts.mjs#talkative]"],
+    ["perhaps of an evaluation of the user's own", "val/own", ", evaluate: ./parts.mjs#points"],
   ])("an objective that may be there is not refused: %s", async (_, objective, experiment) => {
     const sweep = SWEEP.replace("val/loss", objective).replace(
       "./hookline.yaml",
