@@ -39,7 +39,7 @@ async function interruptedAt(when: RegExp): Promise<{ output: string; code: numb
   return { output, code, step: Number(/interrupted after (\d+) steps .*SIGINT/.exec(output)?.[1]) };
 }
 
-test("the demo ends on SIGINT with its files written and code 130, and goes on", { timeout: 600_000 }, async () => {
+test("the demo ends on SIGINT with its files written and code 130, and goes on", async () => {
   // The second plain line comes after a few seconds: metrics have been logged by then.
   const first = await interruptedAt(/^step \d\d/m);
   expect(first.output).toMatch(/203,530 parameters/);

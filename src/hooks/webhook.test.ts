@@ -192,7 +192,7 @@ describe.concurrent("a service that", () => {
       expect(warnings[0]).toContain("127.0.0.1");
       expect(warnings[0]).not.toContain(SECRET);
       expect(to.received.length).toBeGreaterThanOrEqual(atLeast);
-      await vi.waitFor(async () => expect(await to.connections()).toBe(0), { timeout: 60_000 });
+      await vi.waitFor(async () => expect(await to.connections()).toBe(0), { timeout: 300_000 });
     },
   );
 

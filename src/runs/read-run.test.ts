@@ -194,7 +194,7 @@ describe("readRun", () => {
     await expect(read()).rejects.toThrow("it has version 2, and this hookline reads up to 1. Update hookline.");
   });
 
-  it("reads a million records", { timeout: 120_000 }, async () => {
+  it("reads a million records", async () => {
     const lines = Array.from({ length: 1000 }, (_, i) => recordLine(record(i, { loss: Math.sin(i) / 3 })));
     const block = lines.join("");
     write(...Array.from({ length: 1000 }, () => block));

@@ -12,12 +12,12 @@ const executablePath = process.env.CHROMIUM ?? "/usr/bin/chromium";
 const present = existsSync(executablePath);
 if (!present) console.warn("The report's page is not opened: apt-get install chromium (or set CHROMIUM to its path)");
 
-describe.runIf(present)("in Chromium", { timeout: 600_000 }, () => {
+describe.runIf(present)("in Chromium", () => {
   let browser: Browser;
 
   beforeAll(async () => {
     browser = await chromium.launch({ executablePath, args: ["--no-sandbox", "--disable-gpu", "--no-first-run"] });
-  }, 60_000);
+  });
   afterAll(() => browser?.close());
 
   /** Opens a study's report; what the page complains about is in `complaints`, and so is a dialog. */

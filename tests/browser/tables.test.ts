@@ -42,7 +42,7 @@ Object.assign(globalThis, {
 });
 `;
 
-describe.runIf(present)("in Chromium", { timeout: 120_000 }, () => {
+describe.runIf(present)("in Chromium", () => {
   let server: Server;
   let browser: Browser;
   let read: (how: string) => Promise<unknown>;
@@ -66,7 +66,7 @@ describe.runIf(present)("in Chromium", { timeout: 120_000 }, () => {
     await page.setInputFiles("input", { name: "mine.csv", mimeType: "text/csv", buffer: Buffer.from(TEXT) });
     read = (how) =>
       page.evaluate((name) => (globalThis as unknown as { read: Record<string, () => unknown> }).read[name]!(), how);
-  }, 60_000);
+  });
   afterAll(async () => {
     await browser.close();
     server.close();

@@ -70,14 +70,14 @@ function expectTrained({ losses, norms, events, status, test: metrics }: PageRes
   expect(metrics["test/accuracy"]).toBeGreaterThan(0.8);
 }
 
-describe.runIf(present)("in Chromium", { timeout: 600_000 }, () => {
+describe.runIf(present)("in Chromium", () => {
   let browser: Browser;
   let wasm: PageResult;
 
   beforeAll(async () => {
     await serve();
     browser = await chromium.launch({ executablePath, args: FLAGS });
-  }, 60_000);
+  });
 
   afterAll(async () => {
     await browser?.close();

@@ -17,7 +17,7 @@ afterAll(() => rmSync(home, { recursive: true, force: true }));
 
 const FAILING: readonly SystemCall[] = ["write", "fsync", "rename", "mkdir", "openat"];
 
-describe.runIf(straceWorks)("an error at each write, sync, rename and creation", { timeout: 600_000 }, () => {
+describe.runIf(straceWorks)("an error at each write, sync, rename and creation", () => {
   const cases = ["overwrite", "keep last k"].flatMap((name) =>
     ["ENOSPC", "EIO", "EROFS"].map((code) => ({ name, code })),
   );

@@ -6,7 +6,7 @@ import { compile, newFolder, straceWorks, Traced } from "./strace.ts";
 
 if (!straceWorks) console.warn("Kills at every system call are skipped: apt-get install strace, and allow ptrace");
 
-describe.runIf(straceWorks)("killed at every system call", { timeout: 600_000 }, () => {
+describe.runIf(straceWorks)("killed at every system call", () => {
   const home = newFolder();
   beforeAll(() => compile(home, "tests/crash/save-child.ts"));
   afterAll(() => rmSync(home, { recursive: true, force: true }));

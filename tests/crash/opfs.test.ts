@@ -27,7 +27,7 @@ interface PageApi {
   tell(step: number): void;
 }
 
-describe.runIf(present)("in Chromium", { timeout: 600_000 }, () => {
+describe.runIf(present)("in Chromium", () => {
   const home = newFolder();
   let server: Server;
   let address: string;
@@ -46,7 +46,7 @@ describe.runIf(present)("in Chromium", { timeout: 600_000 }, () => {
     await new Promise<void>((done) => server.listen(0, "127.0.0.1", done));
     address = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
     context = await launch();
-  }, 60_000);
+  });
 
   afterAll(async () => {
     await context?.close();

@@ -24,7 +24,7 @@ describe.skipIf(!mpirunWorks)("1, 2 and 4 ranks at the same global batch", () =>
     played = [];
     for (const ranks of COUNTS) played.push(await play(ranks, CURVES));
     again = await play(2, CURVES);
-  }, 600_000);
+  });
 
   describe.each(CURVES.map(({ name }) => name))("%s", (name) => {
     it("has the same curve and the same metrics", () => {

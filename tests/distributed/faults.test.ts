@@ -31,17 +31,13 @@ describe.skipIf(!mpirunWorks)("a rank that fails", () => {
       "lossOnMain",
       "ctx.setLoss must be called on all 2 alike",
     ],
-  ])(
-    "%s: all end, and it says why",
-    async (_, hook, message) => {
-      const end = await runRanks(2, CHILD, argsOf({ name: hook, hooks: [hook], steps: 120 }));
-      expect(end.code).toBe(1);
-      expect(end.stderr).toContain(message);
-      expect(end.stderr.match(/has failed, and ends all/g)).toHaveLength(1);
-      expect(seenIn(end)).toEqual([]);
-    },
-    120_000,
-  );
+  ])("%s: all end, and it says why", async (_, hook, message) => {
+    const end = await runRanks(2, CHILD, argsOf({ name: hook, hooks: [hook], steps: 120 }));
+    expect(end.code).toBe(1);
+    expect(end.stderr).toContain(message);
+    expect(end.stderr.match(/has failed, and ends all/g)).toHaveLength(1);
+    expect(seenIn(end)).toEqual([]);
+  });
 });
 
 describe.skipIf(!mpirunWorks)("all ranks fail at once", () => {
@@ -53,7 +49,7 @@ describe.skipIf(!mpirunWorks)("all ranks fail at once", () => {
     expect(end.stderr.match(/has failed, and ends all/g)).toHaveLength(1);
     expect(end.stderr).toContain("rank 0 of 3 has failed, and ends all: HookError: Hook `asks` failed in `stepEnd`");
     expect(readdirSync(`${runDir}/checkpoints`)).toContain("step-000003");
-  }, 120_000);
+  });
 });
 
 describe.skipIf(!mpirunWorks)("a signal", () => {
@@ -61,24 +57,20 @@ describe.skipIf(!mpirunWorks)("a signal", () => {
     ["SIGTERM", "rank 1", 143],
     ["SIGINT", "rank 0", 130],
     ["SIGUSR1", "mpirun", 138],
-  ] as const)(
-    "%s to %s: all end after the same step, the main rank saves it",
-    async (signal, to, code) => {
-      const runDir = `${dir}/${signal}`;
-      const run = startRanks(2, CHILD, argsOf({ name: signal, runDir, steps: 1e6, hooks: ["checkpoints", "slow"] }));
-      const notes = [await run.until("step", 0), await run.until("step", 1)];
-      if (to === "mpirun") run.signal(signal);
-      else process.kill(notes[Number(to.at(-1))]!.pid, signal);
-      const end = await run.end;
-      expect(end.code, end.stderr).toBe(code);
-      const [main, other] = seenIn(end) as [Seen, Seen];
-      expect(main).toMatchObject({ status: "interrupted", reason: signal });
-      expect(other).toMatchObject({ status: "interrupted", steps: main.steps, digest: main.digest });
-      expect(readdirSync(`${runDir}/checkpoints`)).toContain(`step-${String(main.steps).padStart(6, "0")}`);
-      await run.allGone();
-    },
-    120_000,
-  );
+  ] as const)("%s to %s: all end after the same step, the main rank saves it", async (signal, to, code) => {
+    const runDir = `${dir}/${signal}`;
+    const run = startRanks(2, CHILD, argsOf({ name: signal, runDir, steps: 1e6, hooks: ["checkpoints", "slow"] }));
+    const notes = [await run.until("step", 0), await run.until("step", 1)];
+    if (to === "mpirun") run.signal(signal);
+    else process.kill(notes[Number(to.at(-1))]!.pid, signal);
+    const end = await run.end;
+    expect(end.code, end.stderr).toBe(code);
+    const [main, other] = seenIn(end) as [Seen, Seen];
+    expect(main).toMatchObject({ status: "interrupted", reason: signal });
+    expect(other).toMatchObject({ status: "interrupted", steps: main.steps, digest: main.digest });
+    expect(readdirSync(`${runDir}/checkpoints`)).toContain(`step-${String(main.steps).padStart(6, "0")}`);
+    await run.allGone();
+  });
 });
 
 describe.skipIf(!mpirunWorks)("kill -9 of one rank", () => {

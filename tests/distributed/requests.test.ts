@@ -24,7 +24,7 @@ describe.skipIf(!mpirunWorks)("asked on one rank of two", () => {
   let seen: (scene: string) => readonly Seen[];
   beforeAll(async () => {
     seen = await play(2, SCENES);
-  }, 120_000);
+  });
 
   /** What both ranks saw alike. */
   function both(scene: string): Seen {

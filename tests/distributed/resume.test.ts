@@ -19,21 +19,17 @@ describe.skipIf(!mpirunWorks)("saved by 2 ranks", () => {
   beforeAll(async () => {
     const seen = await play(2, [{ name: "whole", steps: STEPS }, first]);
     [whole] = seen("whole") as [Seen];
-  }, 60_000);
+  });
 
-  it.each([1, 2, 4])(
-    "and gone on with by %i",
-    async (ranks) => {
-      const runDir = `${dir}/by-${ranks}`;
-      cpSync(first.runDir!, runDir, { recursive: true });
-      const seen = await play(ranks, [{ ...first, name: "rest", steps: STEPS, runDir, resume: "auto" }]);
-      const [main, ...others] = seen("rest") as [Seen, ...Seen[]];
-      expect(main.losses).toHaveLength(STEPS - 13);
-      expect(distance({ ...whole, losses: whole.losses.slice(13) }, main)).toBeLessThan(1e-5);
-      expect(main.samplesSeen).toBe(whole.samplesSeen);
-      for (const other of others) expect(other.digest).toBe(main.digest);
-      if (ranks === 2) expect(main.digest).toBe(whole.digest);
-    },
-    60_000,
-  );
+  it.each([1, 2, 4])("and gone on with by %i", async (ranks) => {
+    const runDir = `${dir}/by-${ranks}`;
+    cpSync(first.runDir!, runDir, { recursive: true });
+    const seen = await play(ranks, [{ ...first, name: "rest", steps: STEPS, runDir, resume: "auto" }]);
+    const [main, ...others] = seen("rest") as [Seen, ...Seen[]];
+    expect(main.losses).toHaveLength(STEPS - 13);
+    expect(distance({ ...whole, losses: whole.losses.slice(13) }, main)).toBeLessThan(1e-5);
+    expect(main.samplesSeen).toBe(whole.samplesSeen);
+    for (const other of others) expect(other.digest).toBe(main.digest);
+    if (ranks === 2) expect(main.digest).toBe(whole.digest);
+  });
 });

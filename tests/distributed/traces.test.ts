@@ -29,7 +29,7 @@ describe.skipIf(!mpirunWorks)("golden traces of two ranks", () => {
   let seen: (scene: string) => readonly Seen[];
   beforeAll(async () => {
     seen = await play(2, SCENES);
-  }, 60_000);
+  });
 
   it.each(SCENES.flatMap(({ name }) => [[name, 0] as const, [name, 1] as const]))("%s, rank %i", async (name, rank) => {
     await expect(seen(name)[rank]!.trace).toMatchFileSnapshot(`./golden/${name}-rank-${rank}.txt`);

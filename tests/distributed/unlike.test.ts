@@ -243,19 +243,15 @@ describe.skipIf(!mpirunWorks)("through MPI", () => {
     ["another batch size", { batchSize: 16 }, "loader `train`, batches: rank 1 has 6, rank 0 has 8"],
     ["another length", { steps: 6 }, "`steps`: rank 1 has 6, rank 0 has 5"],
     ["another model", { model: "gpt" }, "parameter `0.weight`: rank 1 has none, rank 0 has float32 [16, 8]"],
-  ])(
-    "%s",
-    async (_, other, message) => {
-      const end = await runRanks(2, CHILD, {
-        args: [JSON.stringify([scene]), JSON.stringify([{ ...scene, ...other }])],
-      });
-      expect(end.code).toBe(1);
-      expect(end.stderr).toContain(message);
-      expect(end.stderr).not.toContain("MPI_ERR_TRUNCATE");
-      expect(end.notes.filter(({ note }) => note === "step")).toEqual([]);
-    },
-    120_000,
-  );
+  ])("%s", async (_, other, message) => {
+    const end = await runRanks(2, CHILD, {
+      args: [JSON.stringify([scene]), JSON.stringify([{ ...scene, ...other }])],
+    });
+    expect(end.code).toBe(1);
+    expect(end.stderr).toContain(message);
+    expect(end.stderr).not.toContain("MPI_ERR_TRUNCATE");
+    expect(end.notes.filter(({ note }) => note === "step")).toEqual([]);
+  });
 });
 
 function someMetric(): Metric {

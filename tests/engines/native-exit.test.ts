@@ -44,7 +44,7 @@ const trainer = new Trainer({
 console.log((await trainer.fit()).status);
 `;
 
-test("nothing that the engine has started holds the process", { timeout: 600_000 }, async () => {
+test("nothing that the engine has started holds the process", async () => {
   expect(await run(TRAINING)).toEqual({ status: 0, signal: null, stdout: "completed\n", stderr: "" });
 });
 
@@ -63,7 +63,7 @@ function busyEngine() {
 }
 `;
 
-test("engines may be closed at any moment", { timeout: 600_000 }, async () => {
+test("engines may be closed at any moment", async () => {
   const program = `${BUSY_ENGINES}
     for (let i = 0; i < 8; i++) {
       const engine = busyEngine();
@@ -79,7 +79,7 @@ const ENDINGS: [name: string, code: string, status: number][] = [
   ["process.exit", "process.exit(3)", 3],
   ["an uncaught error", 'throw "unexpected"', 1],
 ];
-test.each(ENDINGS)("the process may end at any moment: %s", { timeout: 600_000 }, async (_, code, status) => {
+test.each(ENDINGS)("the process may end at any moment: %s", async (_, code, status) => {
   const program = `${BUSY_ENGINES}
     const engine = busyEngine();
     setTimeout(() => { ${code} }, Number(process.argv[1]));

@@ -24,13 +24,13 @@ beforeAll(async () => {
   const config = { root: dir, configFile: false as const, logLevel: "error" as const };
   await build({ ...config, worker: { format: "es" } });
   server = await preview({ ...config, preview: { host: "127.0.0.1", port: 0 } });
-}, 120_000);
+});
 
 afterAll(async () => {
   await browser?.close();
   await server?.close();
   installed.remove();
-}, 60_000);
+});
 
 test("what the worker loads at once is small, and nothing in the bundle is for Node", () => {
   const files = readdirSync(join(dir, "dist/assets"));
@@ -40,7 +40,7 @@ test("what the worker loads at once is small, and nothing in the bundle is for N
   expect(statSync(join(dir, "dist/assets", worker)).size).toBeLessThan(500_000);
 });
 
-test.runIf(present)("the worker trains, and the chart shows it", { timeout: 120_000 }, async () => {
+test.runIf(present)("the worker trains, and the chart shows it", async () => {
   browser = await chromium.launch({ executablePath, args: ["--no-sandbox", "--disable-gpu", "--disable-quic"] });
   const page = await browser.newPage();
   const errors: string[] = [];

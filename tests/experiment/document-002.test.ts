@@ -30,7 +30,7 @@ async function run(file: string, ...set: readonly string[]) {
 
 describe("HooksConfig", () => {
   let { dir, lines, model, log }: Partial<Awaited<ReturnType<typeof run>>> = {};
-  beforeAll(async () => void ({ dir, lines, model, log } = await run("hooks-config.yaml")), 60_000);
+  beforeAll(async () => void ({ dir, lines, model, log } = await run("hooks-config.yaml")));
 
   test("the run is complete, and the logging hook has written it", () => {
     expect(model!.training).toMatchObject({ status: "completed", epochs: 6 });

@@ -61,7 +61,7 @@ describe("resume", () => {
     expect(trained).toEqual(["a"]);
   });
 
-  it("wherever it was cut off, ends as if it never had been, bit for bit", { timeout: 600_000 }, async () => {
+  it("wherever it was cut off, ends as if it never had been, bit for bit", async () => {
     const whole = keeper();
     let steps = 0;
     const counting: Hook = { name: "counting", onStepEnd: () => void steps++ };

@@ -8,4 +8,4 @@ test("debug({ breakpoint: true }) pauses at the step that is not finite, and at 
   const child = fileURLToPath(new URL("debug-breakpoint-child.ts", import.meta.url));
   const { stdout } = await promisify(execFile)(process.execPath, ["--import", "tsx", child]);
   expect(JSON.parse(stdout)).toEqual([3]);
-}, 60_000);
+});

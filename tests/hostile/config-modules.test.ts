@@ -30,9 +30,9 @@ beforeAll(async () => {
   cpSync(join(repository, "package.json"), join(hookline, "package.json"));
   for (const name of ["@jax-js/jax", ...PARSERS])
     link(join(repository, "node_modules", name), join(root, "store/node_modules", name));
-}, 120_000);
+});
 
-afterAll(() => rm(root, { recursive: true, force: true }), 60_000);
+afterAll(() => rm(root, { recursive: true, force: true }));
 
 /** A project with hookline linked or copied into it. */
 function project(name: string, how: "linked" | "copied", files: Files, without: readonly string[] = []): string {

@@ -64,7 +64,7 @@ describe.skipIf(!present)("runs from and for PyTorch", () => {
       output = run.stdout;
     }
     answers = JSON.parse(readFileSync(theirs("answers.json"), "utf8")) as Record<string, Answer>;
-  }, 120_000);
+  });
   afterAll(() => {
     if (done === undefined) rmSync(folder, { recursive: true, force: true });
   });

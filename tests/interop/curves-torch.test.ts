@@ -294,7 +294,7 @@ describe.skipIf(!present)("50 steps as in PyTorch", () => {
     }
     const torch = askTorch(jobs);
     for (const [i, name] of Object.keys(cases).entries()) results.set(name, { ours: ours[i]!, torch: torch[i]! });
-  }, 60_000);
+  });
 
   it.each(Object.keys(cases))("%s", (name) => {
     const { ours, torch } = results.get(name)!;

@@ -57,7 +57,7 @@ describe.skipIf(!present)("files from and for PyTorch", () => {
       output = run.stdout;
     }
     answers = JSON.parse(readFileSync(join(folder, "theirs", "answers.json"), "utf8")) as Answers;
-  }, 60_000);
+  });
   afterAll(() => {
     if (done === undefined) rmSync(folder, { recursive: true, force: true });
   });

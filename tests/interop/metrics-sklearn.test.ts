@@ -211,9 +211,9 @@ describe.skipIf(!present)("the same as in scikit-learn", () => {
     const done = spawnSync(python, [script], { env, input, encoding: "utf8", maxBuffer: 2 ** 26 });
     if (done.status !== 0) throw new Error(done.stderr);
     expected = JSON.parse(done.stdout) as Values[];
-  }, 60_000);
+  });
 
-  it.each(Object.keys(kinds))("%s, in batches of 16", { timeout: 60_000 }, async (kind) => {
+  it.each(Object.keys(kinds))("%s, in batches of 16", async (kind) => {
     const wrong: string[] = [];
     let compared = 0;
     for (const [i, each] of cases.entries()) {
@@ -231,7 +231,7 @@ describe("cut into other batches or spread over ranks, the values are the same",
   const isLarge = ({ batch }: Case): boolean => batch.x!.shape[0] === 36 && batch.weight !== undefined;
   const some = Object.keys(kinds).map((kind) => cases.find((each) => each.kind === kind && isLarge(each))!);
 
-  it.each(some)("$kind", { timeout: 60_000 }, async (each) => {
+  it.each(some)("$kind", async (each) => {
     const whole = await evaluate(of(each.kind), each, 64);
     expect(Object.keys(whole).length).toBeGreaterThan(1);
     expect(differences(await evaluate(of(each.kind), each, 5), whole, 1e-5)).toEqual([]);

@@ -285,7 +285,7 @@ describe.skipIf(!present)("the same as in PyTorch", () => {
     const expected = JSON.parse(done.stdout) as Result[];
     for (const [i, name] of [...Object.keys(layers), ...Object.keys(losses)].entries())
       results.set(name, { actual: actual[i]!, expected: expected[i]! });
-  }, 60_000);
+  });
 
   it.each([...Object.keys(layers), ...Object.keys(losses)])("%s", (name) => {
     const { actual, expected } = results.get(name)!;

@@ -27,7 +27,7 @@ describe.skipIf(!present)("full checkpoints from and for PyTorch", () => {
     ask("write");
     await writeBack(folder);
     output = ask("check");
-  }, 60_000);
+  });
   afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
   it("go on with the same numbers, bit for bit, and halves are rounded as there", () => {

@@ -22,7 +22,7 @@ const freePort = (): Promise<number> =>
     });
   });
 
-test.skipIf(!found)("what was saved can be read from there", { timeout: 600_000 }, async () => {
+test.skipIf(!found)("what was saved can be read from there", async () => {
   const port = await freePort();
   const endpoint = `http://127.0.0.1:${port}`;
   const server = spawn(moto, ["-H", "127.0.0.1", "-p", String(port)], { stdio: "ignore" });

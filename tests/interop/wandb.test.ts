@@ -86,7 +86,7 @@ it.skipIf(!hasPython)("a reader in Python finds all that was logged", async () =
   expect(rest.at(-1)).toMatchObject({ kind: "exit", value: { code: 1, runtime: 30 } });
 });
 
-it.skipIf(!hasWandb)("`wandb sync` sends all of it", { timeout: 600_000 }, async () => {
+it.skipIf(!hasWandb)("`wandb sync` sends all of it", async () => {
   const folder = await writeRun();
   const server = await wandbServer();
   onTestFinished(() => server.close());

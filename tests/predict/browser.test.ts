@@ -65,7 +65,7 @@ describe.skipIf(!present)("Chromium", () => {
     page = await browser.newPage();
     await page.goto(address);
     await page.waitForFunction("globalThis.predictAll");
-  }, 60_000);
+  });
 
   afterAll(async () => {
     await browser?.close();

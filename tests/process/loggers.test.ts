@@ -60,7 +60,7 @@ const AT_LAST = 60_000;
 const services = ["wandb", "mlflow"] as const;
 
 describe.for(services)("%s", (service) => {
-  it("loses nothing and sends nothing twice, however often it is killed", { timeout: 600_000 }, async () => {
+  it("loses nothing and sends nothing twice, however often it is killed", async () => {
     const { server, steps, problems } = await serve(service);
     server.fault = downHalfOfTheTime;
     const child = { service, url: server.url, dir: temporaryFolder() };

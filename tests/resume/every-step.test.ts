@@ -27,5 +27,5 @@ describe.each<Way>(["fused", "split"])("%s steps", (way) => {
       expect(traceAfter(), where).toEqual(whole.traceAfter(name));
       expect(contents(await own.load()), where).toEqual(last);
     }
-  }, 600_000);
+  });
 });

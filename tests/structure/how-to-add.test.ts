@@ -68,7 +68,7 @@ describe("every way to add something", () => {
   });
 });
 
-test("a verb, as the page says", { timeout: 300_000 }, () => {
+test("a verb, as the page says", () => {
   const edits = editsIn(sectionOf("A verb"));
   expect(edits.length).toBeGreaterThan(0);
   edits.forEach(apply);
@@ -88,7 +88,7 @@ test("a verb, as the page says", { timeout: 300_000 }, () => {
   });
 });
 
-test("a logger, as the page says", { timeout: 300_000 }, () => {
+test("a logger, as the page says", () => {
   const edits = editsIn(sectionOf("A logger"));
   expect(edits.map(({ kind }) => kind)).toEqual(["create", "insert", "insert"]);
   edits.forEach(apply);

@@ -4,29 +4,21 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { root } from "../support/sources.ts";
 
-test(
-  "a fused step, a read of ctx.loss, a save and a logged scalar pass through few files",
-  { timeout: 300_000 },
-  () => {
-    const printed = execFileSync(
-      process.execPath,
-      [join(root, "node_modules/tsx/dist/cli.mjs"), "tests/walk/main.ts"],
-      {
-        cwd: root,
-        encoding: "utf8",
-      },
-    );
-    const journeys = [...printed.matchAll(/^(.+): (\d+) files \(at most (\d+)\)/gm)].map(([, name, files, most]) => ({
-      name: name!,
-      files: Number(files),
-      most: Number(most),
-    }));
-    expect(journeys).toHaveLength(4);
-    // The walk begins to count where it should: nothing is shorter than its first and last file.
-    expect(journeys.filter(({ files }) => files < 2)).toEqual([]);
-    expect(
-      journeys.filter(({ files, most }) => files > most),
-      printed,
-    ).toEqual([]);
-  },
-);
+test("a fused step, a read of ctx.loss, a save and a logged scalar pass through few files", () => {
+  const printed = execFileSync(process.execPath, [join(root, "node_modules/tsx/dist/cli.mjs"), "tests/walk/main.ts"], {
+    cwd: root,
+    encoding: "utf8",
+  });
+  const journeys = [...printed.matchAll(/^(.+): (\d+) files \(at most (\d+)\)/gm)].map(([, name, files, most]) => ({
+    name: name!,
+    files: Number(files),
+    most: Number(most),
+  }));
+  expect(journeys).toHaveLength(4);
+  // The walk begins to count where it should: nothing is shorter than its first and last file.
+  expect(journeys.filter(({ files }) => files < 2)).toEqual([]);
+  expect(
+    journeys.filter(({ files, most }) => files > most),
+    printed,
+  ).toEqual([]);
+});

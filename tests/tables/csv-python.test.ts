@@ -31,7 +31,7 @@ const anyText = fc
 
 const NAMES = Array.from({ length: 31 }, (_, i) => `c${i}`);
 
-test.skipIf(!present)("cells of 1000 random texts are those of Python's csv", { timeout: 60_000 }, async () => {
+test.skipIf(!present)("cells of 1000 random texts are those of Python's csv", async () => {
   const texts = fc.sample(anyText, { numRuns: 1000, seed: SEED });
   const expected = inPython<{ ended: boolean; rows: string[][] }>("rows", texts);
   let [read, refused] = [0, 0];
@@ -101,7 +101,7 @@ const typedText = fc
   // Without a word, a column of strings would be one of numbers.
   .map(({ rows, newline }) => ["n,s,b", "1,word,True", ...rows.map((row) => row.map(quote).join(","))].join(newline));
 
-test.skipIf(!present)("types and values of 300 random tables are those of pandas", { timeout: 60_000 }, async () => {
+test.skipIf(!present)("types and values of 300 random tables are those of pandas", async () => {
   const texts = fc.sample(typedText, { numRuns: 300, seed: SEED });
   const expected = inPython<Record<string, unknown[]>>("table", texts);
   for (const [i, text] of texts.entries()) {

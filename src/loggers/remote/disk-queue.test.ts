@@ -210,57 +210,53 @@ it("a file that is dropped just before it is read is passed over", async () => {
   expect(left.length + queue.dropped).toBe(1000);
 });
 
-it.for(["disk", "memory"])(
-  "whatever the order of calls, all come once and in order: %s",
-  { timeout: 600_000 },
-  async (kind) => {
-    const step = fc.oneof(
-      fc.record({ append: fc.integer({ min: 1, max: 20 }) }),
-      fc.record({ take: fc.integer({ min: 1, max: 15 }), acknowledge: fc.boolean() }),
-      fc.constant("begin" as const),
-      fc.constant("restart" as const),
-    );
-    await fc.assert(
-      fc.asyncProperty(fc.array(step, { maxLength: 40 }), async (script) => {
-        const dir = mkdtempSync(join(tmpdir(), "hookline-"));
-        const make = (): Queue =>
-          kind === "disk"
-            ? new DiskQueue({ dir, limit: 1e9, fileSize: 60, warn: () => undefined })
-            : new MemoryQueue(1e9);
-        let queue = make();
-        queue.begin(0);
-        const [sent, taken]: [string[], string[]] = [[], []];
-        for (const [i, each] of script.entries()) {
-          if (each === "begin") queue.begin(i);
-          else if (each === "restart") {
-            if (kind === "memory") continue;
-            queue.close();
-            queue = make();
-            queue.begin(i);
-          } else if ("append" in each) {
-            const lines = Array.from({ length: each.append }, (_, n) => `${sent.length + n}`);
-            sent.push(...lines);
-            queue.append(lines);
-          } else {
-            const chunk = await queue.next({ lines: each.take, bytes: 30 });
-            if (!chunk || !each.acknowledge) continue;
-            taken.push(...chunk.lines);
-            await queue.acknowledge(chunk.end, null);
-            expect(queue.waiting).toBe(sent.length - taken.length);
-          }
-        }
-        for (let chunk = await queue.next(LIMIT); chunk; chunk = await queue.next(LIMIT)) {
+it.for(["disk", "memory"])("whatever the order of calls, all come once and in order: %s", async (kind) => {
+  const step = fc.oneof(
+    fc.record({ append: fc.integer({ min: 1, max: 20 }) }),
+    fc.record({ take: fc.integer({ min: 1, max: 15 }), acknowledge: fc.boolean() }),
+    fc.constant("begin" as const),
+    fc.constant("restart" as const),
+  );
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { maxLength: 40 }), async (script) => {
+      const dir = mkdtempSync(join(tmpdir(), "hookline-"));
+      const make = (): Queue =>
+        kind === "disk"
+          ? new DiskQueue({ dir, limit: 1e9, fileSize: 60, warn: () => undefined })
+          : new MemoryQueue(1e9);
+      let queue = make();
+      queue.begin(0);
+      const [sent, taken]: [string[], string[]] = [[], []];
+      for (const [i, each] of script.entries()) {
+        if (each === "begin") queue.begin(i);
+        else if (each === "restart") {
+          if (kind === "memory") continue;
+          queue.close();
+          queue = make();
+          queue.begin(i);
+        } else if ("append" in each) {
+          const lines = Array.from({ length: each.append }, (_, n) => `${sent.length + n}`);
+          sent.push(...lines);
+          queue.append(lines);
+        } else {
+          const chunk = await queue.next({ lines: each.take, bytes: 30 });
+          if (!chunk || !each.acknowledge) continue;
           taken.push(...chunk.lines);
           await queue.acknowledge(chunk.end, null);
+          expect(queue.waiting).toBe(sent.length - taken.length);
         }
-        queue.close();
-        rmSync(dir, { recursive: true, force: true });
-        expect(taken).toEqual(sent);
-      }),
-      { numRuns: 60 },
-    );
-  },
-);
+      }
+      for (let chunk = await queue.next(LIMIT); chunk; chunk = await queue.next(LIMIT)) {
+        taken.push(...chunk.lines);
+        await queue.acknowledge(chunk.end, null);
+      }
+      queue.close();
+      rmSync(dir, { recursive: true, force: true });
+      expect(taken).toEqual(sent);
+    }),
+    { numRuns: 60 },
+  );
+});
 
 it("in memory, too, the oldest go when it is full", async () => {
   const queue = new MemoryQueue(100);
