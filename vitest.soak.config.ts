@@ -7,7 +7,13 @@ export default defineConfig({
   test: {
     ...config.test,
     projects: undefined,
-    include: ["tests/soak/**/*.test.ts", "tests/tutorial/*.test.ts", "tests/crash/jsonl-kills.test.ts"],
+    include: [
+      "tests/soak/**/*.test.ts",
+      "tests/tutorial/*.test.ts",
+      "tests/crash/jsonl-kills.test.ts",
+      "tests/process/checkpoint-signals.test.ts",
+      "tests/resume/every-step.test.ts",
+    ],
     exclude: [],
     env: { HOOKLINE_SOAK: "1" },
   },

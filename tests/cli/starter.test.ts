@@ -26,7 +26,7 @@ const demo = join(home, "demo");
 let installed: Installed;
 
 const run = async (cwd: string, command: string, ...args: readonly string[]): Promise<string> =>
-  (await promisify(execFile)(command, args, { cwd, maxBuffer: 1 << 24, timeout: 120_000 })).stdout;
+  (await promisify(execFile)(command, args, { cwd, maxBuffer: 1 << 24, timeout: 900_000 })).stdout;
 
 /** What a user would write who has nothing but the package. */
 const PROGRAM = `
