@@ -73,7 +73,8 @@ export {
   type TextMedia,
 } from "./core/media.ts";
 export { sharedKey, type SharedKey } from "./core/shared.ts";
-export type { Disposer, HookRegistry, HookReport } from "./core/registry/registry.ts";
+export type { HookReport } from "./core/registry/hook-times.ts";
+export type { Disposer, HookRegistry } from "./core/registry/registry.ts";
 export type { Strategy } from "./distributed/strategy.ts";
 export {
   CheckpointError,

@@ -53,6 +53,10 @@ const COMMANDS: Readonly<Record<string, Listed>> = {
     summary: "Shows runs in a browser, live: curves, hooks, checkpoints, and what was done by hand.",
     load: () => import("./ui.ts"),
   },
+  ctl: {
+    summary: "Steers a running training or study: pause, step, learning rate, hooks, save, evaluate, roll back, stop.",
+    load: () => import("./ctl.ts"),
+  },
   tune: {
     summary: "Searches for good hyperparameters: runs the trials that a sweep's file describes.",
     load: () => import("./tune/tune.ts"),

@@ -45,6 +45,10 @@ export class CommonFields {
   get samplesSeen(): number {
     return this.#run.clock.now.samples;
   }
+  /** Micro-batches that make a step now. */
+  get accumulate(): number {
+    return this.#run.accumulate;
+  }
   get model(): Model<never> | LossModel {
     return this.#run.host.model;
   }
@@ -115,4 +119,5 @@ export const COMMON_INSTEAD = {
   params: "ctx.setParams(params)",
   optimizers: "ctx.setLr(lr), or assign to ctx.optimizers[0].groups[0].lr",
   status: "ctx.stop(reason)",
+  accumulate: "ctx.setAccumulate(n)",
 } satisfies Partial<Record<keyof CommonFields, string>>;

@@ -7,7 +7,7 @@ import { COMMON_INSTEAD, CommonFields } from "./common-fields.ts";
 import { ContextError } from "./errors.ts";
 import { BUILTIN_EVENTS, type BuiltinEvent, type CustomEvents, type EventName } from "./events.ts";
 import type { Activations, Diagnosis, Grads, ProbeRequest } from "./inspection.ts";
-import { HookTurn } from "./interventions.ts";
+import { type Behalf, HookTurn } from "./interventions.ts";
 import { isPromise } from "./maybe.ts";
 import { isMedia, type Media } from "./media.ts";
 import type { Figure, HostBatch, HostTensors } from "./model.ts";
@@ -134,6 +134,8 @@ const FIELDS = {
     { inTurn: true },
   ),
   skipped: only(["batchEnd", "stepEnd"], (run): boolean => run.skipped, { instead: 'ctx.skip("step")' }),
+  /** False right after `stepEnd`; true once the step's evaluation, log and save are done, as during a pause. */
+  settled: only(["command"], (run): boolean => run.settled),
   /** True when the epoch or the evaluation was interrupted. */
   partial: only(["epochEnd", "evalEnd"], (run): boolean => run.partial),
   /** The metrics of this evaluation. */
@@ -170,6 +172,13 @@ interface ContextMethods {
   log(values: Readonly<Record<string, number | Media>>): void;
   /** Is this cadence due at this event? For a hook with a cadence for only some of what it does; for all of it, say `every`. */
   due(cadence: Cadence): boolean;
+  /**
+   * Makes `command` fire at the end of the current step, or of step `step`, or at once during a pause. May be called at
+   * any time, as from a timer. In a process group only the main rank's hooks hear of it.
+   */
+  wake(step?: number): void;
+  /** Records the interventions that `call` makes as asked for by a person: `{ by: "ada@lab3", command: id }`. */
+  onBehalf(behalf: Behalf, call: () => void): void;
 }
 
 const fieldNames = Object.keys(FIELDS) as FieldName[];
@@ -262,6 +271,15 @@ export class Context extends CommonFields implements ContextMethods {
   due(cadence: Cadence): boolean {
     const event = this.#turn.event("due");
     return this.#rules.due(cadence, this.#recalled ?? event, this.#run.moment);
+  }
+
+  wake(step?: number): void {
+    this.#run.wake(step);
+  }
+
+  onBehalf(behalf: Behalf, call: () => void): void {
+    this.#turn.event("onBehalf");
+    this.#turn.onBehalf(behalf, call);
   }
 
   /**

@@ -21,10 +21,12 @@
 //       (update → afterOptimizerStep) ×         one after the other
 //       batchEnd                                of the closing batch
 //       stepEnd
+//       [command]                               when `ctx.wake` was called
 //       [beforeLoad → afterLoad]                a rollback, when a hook asked for it
 //       [evalBegin → (evalBatchBegin → evalBatchEnd) × → evalEnd]
 //       [log]
 //       [beforeSave … afterSave | saveError]    when it is durable, or failed: at this boundary or a later one
+//       [pause → (command …) × → continue]      while a hook has the run paused
 //     [eval …]
 //     epochEnd
 //     [log]
@@ -71,6 +73,12 @@ export const EVENTS = {
   },
   exception: { level: "run", when: "when the run failed, before `trainEnd`; reaches every hook" },
   close: { level: "run", when: "last of all, always; reaches every hook, even when another one fails" },
+  command: {
+    level: "run",
+    when: "after `stepEnd`, or during a pause, when `ctx.wake` was called: for what was asked from outside the loop",
+  },
+  pause: { level: "run", when: "when the run pauses at the end of a step, before it waits" },
+  continue: { level: "run", when: "when a pause is over, however it ended" },
   epochBegin: { level: "epoch", when: "before the first step of an epoch" },
   epochEnd: { level: "epoch", when: "after the epoch's evaluation, with its metrics merged" },
   stepBegin: { level: "step", when: "before the data of a step is fetched" },

@@ -19,9 +19,19 @@ export interface Intervention {
   readonly why?: string;
   /** The ranks whose hook asked, in a process group. */
   readonly ranks?: readonly number[];
+  /** The person for whom the hook asked, the command that they sent, and the one that it repeats. */
+  readonly by?: string;
+  readonly command?: string;
+  readonly replayOf?: string;
   /** Set when the request was not carried out, and why. */
   refused?: string;
 }
+
+/** For whom a hook asks: `ctx.onBehalf`. */
+export type Behalf = Pick<Intervention, "by" | "command" | "replayOf">;
+
+/** Called with each intervention when it is recorded, and again when it is refused later. */
+export type InterventionWatcher = (entry: Intervention) => void;
 
 /** A request as ranks send it to each other: plain data. */
 export interface HookRequest {
@@ -43,6 +53,7 @@ export class Audit {
   /** Oldest first. */
   readonly entries: Intervention[] = [];
   dropped = 0;
+  readonly #watchers = new Set<InterventionWatcher>();
 
   add(entry: Intervention): Intervention {
     if (this.entries.length === KEEP) {
@@ -50,7 +61,24 @@ export class Audit {
       this.dropped++;
     }
     this.entries.push(entry);
+    this.#tell(entry);
     return entry;
+  }
+
+  /** The request is not carried out. */
+  refuse(entry: Intervention, why: string): void {
+    entry.refused = why;
+    this.#tell(entry);
+  }
+
+  /** Returns the undo. */
+  watch(watcher: InterventionWatcher): () => void {
+    this.#watchers.add(watcher);
+    return () => void this.#watchers.delete(watcher);
+  }
+
+  #tell(entry: Intervention): void {
+    for (const watcher of this.#watchers) watcher(entry);
   }
 
   clear(): void {
@@ -67,6 +95,7 @@ export class HookTurn {
   ctx: Context | undefined;
   readonly #run: Run;
   readonly #isMainOnly: boolean;
+  #behalf: Behalf = {};
 
   constructor(run: Run, hook: string, probes: ProbeRequest | undefined, isMainOnly: boolean) {
     this.#run = run;
@@ -120,6 +149,17 @@ export class HookTurn {
     run.audit.add(entry);
   }
 
+  /** While `call` runs, interventions are recorded as somebody's whom this hook acts for. */
+  onBehalf(behalf: Behalf, call: () => void): void {
+    const before = this.#behalf;
+    this.#behalf = behalf;
+    try {
+      call();
+    } finally {
+      this.#behalf = before;
+    }
+  }
+
   /** Records a change that is already done. */
   record(what: string): void {
     this.#run.audit.add(this.#ownEntry(what));
@@ -147,7 +187,23 @@ export class HookTurn {
   #entry(what: string, why?: string): Intervention {
     const event = this.event(what);
     const { now } = this.#run.clock;
-    const entry = { who: this.hook, event, step: now.step, epoch: epochIdx(now), what };
+    const entry = { who: this.hook, event, step: now.step, epoch: epochIdx(now), what, ...this.#behalf };
     return why === undefined ? entry : { ...entry, why };
   }
+}
+
+/**
+ * A request of the program that trains, between the events or from inside one: recorded as the trainer's, or as the
+ * hook's whose turn it is.
+ */
+export function requestFromOutside<V extends VerbName>(run: Run, name: V, ...args: ArgsOf<V>): void {
+  const { ctx, event } = run.turn;
+  if (ctx && event !== null && verbProblem(name, event, args) === undefined)
+    return (ctx[name] as (...given: readonly unknown[]) => void)(...args);
+  const row: AnyVerb = VERBS[name];
+  const { what, data } = row.request(run, ...(args as unknown as never[]));
+  const { now } = run.clock;
+  const entry = { who: "trainer", event: event ?? "outside", step: now.step, epoch: epochIdx(now), what };
+  if (run.group) return run.group.ask({ name, data, entry });
+  row.apply(run, data as never, run.audit.add(entry));
 }

@@ -57,6 +57,8 @@ export interface LiveGroup {
   readonly name: string;
   readonly params: readonly string[];
   lr: number;
+  /** What the schedule alone makes of the rate, without what hooks made of it. */
+  readonly scheduledLr: number;
   weightDecay: number;
   /** Undefined for optimizers without momentum; assigning there is an error. */
   momentum: number | undefined;

@@ -131,6 +131,8 @@ export interface Checkpoints {
   readonly enabled: boolean;
   /** The directory; undefined if there is none, or checkpoints are not on a disk. */
   readonly dir: string | undefined;
+  /** The id of the run that saves here. It is kept by a resume from its newest checkpoint; from an older one, a new run branches off. */
+  readonly runId: string;
   /** The durable checkpoints, oldest first; empty before the first save or load has opened the store. */
   list(): readonly SavedCheckpoint[];
   /** One file, verified. */

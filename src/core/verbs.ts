@@ -17,7 +17,7 @@ const BEFORE_FORWARD = ["batchBegin", "beforeForward"] as const;
 const BEFORE_BACKWARD = [...BEFORE_FORWARD, "afterForward", "beforeBackward"] as const;
 const IN_BATCH = [...BEFORE_BACKWARD, "afterBackward"] as const;
 const BEFORE_UPDATE = ["stepBegin", "beforeFetch", ...IN_BATCH, "beforeOptimizerStep", "gradientClip"] as const;
-const IN_STEP = [...BEFORE_UPDATE, "afterOptimizerStep", "batchEnd", "stepEnd"] as const;
+const IN_STEP = [...BEFORE_UPDATE, "afterOptimizerStep", "batchEnd", "stepEnd", "command"] as const;
 const IN_EPOCH = ["epochBegin", ...IN_STEP] as const;
 const IN_EVAL = ["evalBegin", "evalBatchBegin", "evalBatchEnd", "evalEnd"] as const;
 const IN_RUN = ["init", "trainBegin", ...IN_EPOCH, ...IN_EVAL, "log", "epochEnd"] as const;
@@ -123,6 +123,28 @@ export const VERBS = {
     },
   }),
 
+  pause: verb({
+    does: "waits at the end of this step until `ctx.continue` or `trainer.continue()`; the run's clock stands still",
+    events: [...IN_RUN, ...SAVE_ENDED],
+    request: (_run: Run, reason?: string) => ({ what: "pause", why: reason, data: {} }),
+    apply: (run) => void (run.requests.pause = true),
+  }),
+
+  continue: verb({
+    does: "ends a pause",
+    events: ["command"],
+    request: (_run: Run, reason?: string) => ({ what: "continue", why: reason, data: {} }),
+    apply: (run) => void (run.requests.pause = false),
+  }),
+
+  remark: verb({
+    does: "adds a remark to the record of interventions",
+    events: IN_RUN,
+    check: (text) => checkReason("remark", text, "as a text"),
+    request: (_run: Run, text: string) => ({ what: "remark", why: text, data: {} }),
+    apply: () => undefined,
+  }),
+
   replaceBatch: verb({
     does: "uses another batch instead",
     events: [...BEFORE_FORWARD, "evalBatchBegin", "predictBatchBegin"],
@@ -209,9 +231,23 @@ export const VERBS = {
     apply: (run, { n }) => void (run.accumulate = n),
   }),
 
+  setHook: verb({
+    does: "switches a hook on or off from the next event on; kept in checkpoints",
+    events: IN_RUN,
+    check(_name, enabled) {
+      if (typeof enabled !== "boolean")
+        throw new ContextError(`ctx.setHook takes true or false, got ${show(enabled)}.`);
+    },
+    request(run: Run, name: string, enabled: boolean, reason?: string) {
+      run.hooks.mustHave(name);
+      return { what: `setHook("${name}", ${enabled})`, why: reason, data: { name, enabled } };
+    },
+    apply: (run, { name, enabled }) => run.hooks.setEnabled(name, enabled),
+  }),
+
   setParams: verb({
     does: "puts other parameters in place for good, such as the best or averaged ones",
-    events: ["trainBegin", "stepEnd", "evalEnd", "log", "epochEnd", "trainEnd"],
+    events: ["trainBegin", "stepEnd", "command", "evalEnd", "log", "epochEnd", "trainEnd"],
     appliedBy: "alike",
     request: (_run: Run, params: HostTensors | DeviceTensors, reason?: string) => ({
       what: "setParams",
@@ -265,7 +301,7 @@ export const VERBS = {
   /** To the newest checkpoint, or to the one of this name. After `maxRollbacks` of them the run stops instead. */
   rollback: verb({
     does: "returns to a checkpoint at the next boundary: parameters, optimizer and model state; then training continues",
-    events: ["batchEnd", "stepEnd", ...IN_EVAL, "log", "epochEnd"],
+    events: ["batchEnd", "stepEnd", "command", ...IN_EVAL, "log", "epochEnd"],
     check(to) {
       if (to !== undefined && (typeof to !== "string" || to === ""))
         throw new ContextError(`ctx.rollback takes the name of a checkpoint, or nothing, got ${show(to)}.`);

@@ -19,7 +19,7 @@ type Numbers = Float32Array | Float64Array;
 /** Events after which the ranks exchange requests at once, if a rank listens: they must be applied in the same step. */
 const IN_STEP = ["stepBegin", "beforeOptimizerStep", "gradientClip"] as const;
 /** Points that always have an exchange. */
-const ALWAYS: readonly ExchangePoint[] = ["trainBegin", "epochBegin", "epochEnd", "epochLog"];
+const ALWAYS: readonly ExchangePoint[] = ["trainBegin", "epochBegin", "epochEnd", "epochLog", "hold"];
 /** Batches of an evaluation after which the ranks look for a signal that one of them was sent. */
 const EVAL_BATCHES = 8;
 /** Steps after which the ranks compare their parameters. */

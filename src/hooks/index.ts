@@ -4,6 +4,7 @@ export {
   type AccumulatePhase,
   type AccumulateScheduleOptions,
 } from "./phases/accumulate-schedule.ts";
+export { control, type ControlOptions } from "./control/control.ts";
 export { customStep, type CustomStepOptions } from "./phases/custom-step.ts";
 export { debug, type DebugOptions } from "./debug.ts";
 export {

@@ -25,7 +25,7 @@ interface Mark extends Counted {
 
 /**
  * Logs `perf/stepsPerSec`, `perf/samplesPerSec`, `perf/tokensPerSec` (when tokens are counted) and `perf/dataWait`, the
- * share of time spent waiting for batches. Evaluations and the first step of a run, which compiles, are excluded.
+ * share of time spent waiting for batches. Evaluations, pauses and the first step of a run, which compiles, are excluded.
  * @example
  * throughput({ window: 100, flopsPerSample: 6 * paramCount * tokensPerSample, peakFlops: 312e12 })
  */
@@ -53,17 +53,19 @@ function makeThroughput(options: ThroughputOptions = {}): Hook {
   let reported = false;
   let waited = 0;
   let askedAt = 0;
-  let evaluating = 0;
+  /** Milliseconds of evaluations and pauses. */
+  let excluded = 0;
   let evalAt = 0;
+  let pausedAt: number | undefined;
 
   function begin({ step, samplesSeen, tokensSeen }: Counted): void {
     mark = { at: performance.now(), step, samplesSeen, tokensSeen };
     waited = 0;
-    evaluating = 0;
+    excluded = 0;
   }
 
   function report(ctx: Counted & { log(values: Record<string, number>): void }, from: Mark): void {
-    const seconds = (performance.now() - from.at - evaluating) / 1000;
+    const seconds = (performance.now() - from.at - excluded) / 1000;
     const samples = (ctx.samplesSeen - from.samplesSeen) / seconds;
     const tokens = (ctx.tokensSeen - from.tokensSeen) / seconds;
     const flops = flopsPerSample === undefined ? undefined : flopsPerSample * samples;
@@ -84,6 +86,7 @@ function makeThroughput(options: ThroughputOptions = {}): Hook {
     logs: ["perf/*"],
     onTrainBegin() {
       mark = undefined;
+      pausedAt = undefined;
       reported = false;
     },
     onBeforeFetch() {
@@ -96,7 +99,15 @@ function makeThroughput(options: ThroughputOptions = {}): Hook {
       evalAt = performance.now();
     },
     onEvalEnd() {
-      evaluating += performance.now() - evalAt;
+      // An evaluation during a pause is part of it.
+      if (pausedAt === undefined) excluded += performance.now() - evalAt;
+    },
+    onPause() {
+      pausedAt = performance.now();
+    },
+    onContinue() {
+      excluded += performance.now() - pausedAt!;
+      pausedAt = undefined;
     },
     onStepEnd(ctx) {
       if (mark === undefined) return begin(ctx);

@@ -96,9 +96,23 @@ export interface LogRecord {
   readonly media: Readonly<Record<string, Media>>;
 }
 
-/** An event of the run: an intervention, an error that a hook's policy caught, a checkpoint saved or not saved. */
+/**
+ * An event of the run: an intervention, one that was refused after all, a pause, an error that a hook's policy caught, a
+ * checkpoint saved or not saved.
+ */
 export interface RunEvent {
-  readonly type: "intervention" | "hookError" | "save" | "saveError" | "load" | "hooks" | "start" | "end";
+  readonly type:
+    | "intervention"
+    | "refused"
+    | "pause"
+    | "continue"
+    | "hookError"
+    | "save"
+    | "saveError"
+    | "load"
+    | "hooks"
+    | "start"
+    | "end";
   readonly step: number;
   readonly time: number;
   readonly details: Readonly<Record<string, Json>>;

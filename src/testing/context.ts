@@ -32,6 +32,7 @@ const DEFAULTS = {
   config: {},
   status: "training",
   elapsed: 0,
+  accumulate: 1,
 };
 
 const PIPELINE_DEFAULTS = { experiment: "experiment", seed: 0, runDir: undefined, model: "model", params: {} };
@@ -85,7 +86,8 @@ function loopContext(event: BuiltinEvent, fields: object, shared: Shared): { ctx
   };
   const shown = { ...DEFAULTS, ...fields };
   const due = (cadence: Cadence): boolean => isDue(event, cadence, shown);
-  const ctx = { due, ...shown, metrics, shared, ...Object.fromEntries(verbs), log };
+  const onBehalf = (_behalf: unknown, call: () => void): void => call();
+  const ctx = { due, wake: () => undefined, onBehalf, ...shown, metrics, shared, ...Object.fromEntries(verbs), log };
   return { ctx, calls };
 }
 

@@ -46,6 +46,7 @@ export class Calls {
         await this.#end(failure);
       } finally {
         this.#busy = undefined;
+        this.#run.isLive = false;
       }
     }
   }

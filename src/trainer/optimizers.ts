@@ -295,6 +295,9 @@ export class OptimizerSet {
       set lr(lr: number) {
         request("lr", checkRate(lr));
       },
+      get scheduledLr() {
+        return group.values.lr * slot.scheduled;
+      },
       get weightDecay() {
         return group.values.weightDecay;
       },

@@ -129,12 +129,8 @@ export class Trainer {
       }
       interruptions.setExitCode(run.interruption);
     };
-    try {
-      await this.#call("fit", train);
-    } finally {
-      // An uncaught error ends the process once everything is saved and closed.
-      await this.#platform.rethrowUncaught();
-    }
+    // An uncaught error ends the process once everything is saved and closed.
+    await this.#call("fit", train).finally(() => this.#platform.rethrowUncaught());
     return makeResult(this.#run, this.hooks);
   }
 
@@ -187,10 +183,8 @@ export class Trainer {
     batch: Readonly<Record<string, ArrayInput>>,
     options: RunWithProbesOptions = {},
   ): Promise<ProbedRun> {
-    return (await this.#start()).probes.run(
-      toBatch(batch, () => "runWithProbes: the caller"),
-      options,
-    );
+    const given = toBatch(batch, () => "runWithProbes: the caller");
+    return (await this.#start()).probes.run(given, options);
   }
 
   /** Names of the points that probes can see, in the order of the program. Default batch: the last one, or a first one. */
@@ -218,6 +212,9 @@ export class Trainer {
     this.#calls.mustBeIdle("loadStateDict");
     return (await this.#start()).state.loadWith(tensors, options);
   }
+
+  /** Ends a pause of `fit`, which a hook began with `ctx.pause`. Does nothing when the run is not paused. */
+  readonly continue = (): void => this.#run.continue();
 
   /** Calls `fn` at an event, now and then if a cadence is given. Returns the undo, which also works with `using`. */
   on<E extends EventName>(event: E, fn: (ctx: ContextOf<E>) => unknown): Disposer;
@@ -273,7 +270,7 @@ export class Trainer {
       }),
     );
     // In a process group the ranks exchange interruptions first, so that all end at the same step.
-    if (!run.group) interruptions.listen((interruption) => void (run.interruption ??= interruption));
+    if (!run.group) interruptions.listen((interruption) => run.interrupt(interruption));
     // A resumed run begins elsewhere in the training data.
     if (!this.#loadersChecked) await this.#traceAll(run.clock.now.step === 0 && options.resume === undefined);
     // Before any hook: loggers move and cut the files of earlier runs when training begins.

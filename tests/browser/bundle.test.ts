@@ -12,7 +12,7 @@ const BUDGETS: Readonly<Record<string, number>> = {
   "hookline/data": 34_500,
   "hookline/checkpoint": 41_000,
   "hookline/loggers": 60_000,
-  "hookline/runs": 10_500,
+  "hookline/runs": 14_000,
   "hookline/experiment": 122_000,
   "hookline/config": 59_000,
   "hookline/jax": 330,

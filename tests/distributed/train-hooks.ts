@@ -1,5 +1,6 @@
 // The hooks of the tests of training: each does something on one rank, or looks at what came of it.
 import { earlyStopping, modelCheckpoint, nanGuard, type Hook, type HostArray } from "hookline";
+import { note } from "./notes.ts";
 
 /** Asks on one rank alone, at one step. */
 const asks = (hook: Omit<Hook, "name">): Hook => ({ name: "asks", ...hook });
@@ -28,6 +29,31 @@ export const HOOKS: Readonly<Record<string, () => Hook>> = {
     }),
   accumulateOnMain: () => asks({ ranks: "main", onStepBegin: (ctx) => ctx.step === 3 && ctx.setAccumulate(2) }),
   freezeOnOne: () => asks({ onStepBegin: (ctx) => isAt(ctx, 1, 3) && ctx.setTrainable("2.") }),
+  changesOnMain: () =>
+    asks({
+      ranks: "main",
+      onStepEnd(ctx) {
+        if (ctx.step !== 5) return;
+        ctx.setLr(0.5);
+        ctx.requestEval();
+      },
+    }),
+  /** The same during a pause, which begins on one rank and lasts for PAUSE_MS. */
+  pausesOnMain: () =>
+    asks({
+      ranks: "main",
+      onStepEnd: (ctx) => ctx.step === 5 && ctx.pause("to look"),
+      onPause(ctx) {
+        note("paused", { elapsed: ctx.elapsed });
+        setTimeout(() => ctx.wake(), Number(process.env["PAUSE_MS"])).unref();
+      },
+      onCommand(ctx) {
+        ctx.setLr(0.5);
+        ctx.requestEval();
+        ctx.continue();
+      },
+      onTrainEnd: (ctx) => note("over", { elapsed: ctx.elapsed }),
+    }),
   skipInStepBegin: () => asks({ onStepBegin: (ctx) => isAt(ctx, 1, 3) && ctx.skip("step") }),
   skipBeforeFetch: () => asks({ onBeforeFetch: (ctx) => isAt(ctx, 1, 3) && ctx.skip("step") }),
   skipInBatch: () => asks({ onAfterBackward: (ctx) => isAt(ctx, 0, 3) && ctx.skip("step") }),

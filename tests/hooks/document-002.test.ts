@@ -89,7 +89,7 @@ describe("MyCustomHook", () => {
   const mockOptimizers = (): LiveOptimizer[] => [
     {
       name: "adam",
-      groups: [{ name: "all", params: [], lr: 0.001, weightDecay: 0, momentum: undefined }],
+      groups: [{ name: "all", params: [], lr: 0.001, scheduledLr: 0, weightDecay: 0, momentum: undefined }],
       updates: 0,
       state: async () => ({}),
     },

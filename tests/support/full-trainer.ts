@@ -7,12 +7,20 @@ import type { Hook, Trainer } from "hookline";
 /** The hook that asks for checkpoints; what it does is in the audit too. */
 export const SAVING = "saving";
 
-/** Saves after each step and goes back once, so that every checkpoint event has its turn. */
+/** Saves after each step, goes back once and pauses once, so that every checkpoint event and pause has its turn. */
 const saving: Hook = {
   name: SAVING,
   onStepEnd(ctx) {
     ctx.requestSave();
+    if (ctx.step === 1) {
+      ctx.wake();
+      ctx.pause();
+    }
     if (ctx.step === 3 && ctx.checkpoints.list().length > 0) ctx.rollback();
+  },
+  onPause: (ctx) => ctx.wake(),
+  onCommand(ctx) {
+    if (ctx.settled) ctx.continue();
   },
 };
 
@@ -24,7 +32,7 @@ function failingStore(): CheckpointStore {
   return { ...store, save };
 }
 
-/** Two epochs of two steps of two micro-batches; clips, evaluates, logs, saves and rolls back. */
+/** Two epochs of two steps of two micro-batches; clips, evaluates, logs, saves, pauses and rolls back. */
 export function fullTrainer(options: TinyOptions = {}): Trainer {
   const { hooks = [], warn } = options;
   return tinyTrainer({

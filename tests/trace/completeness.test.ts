@@ -26,9 +26,12 @@ test("every event of the pipeline fires in an experiment, beside those of the lo
   await tinyExperiment({ hooks: [recorder] }).run();
   const events = [...BUILTIN_EVENTS, ...Object.keys(PIPELINE_EVENTS)] as string[];
   const silent = events.filter((event) => !(recorder.names() as string[]).includes(event));
-  // It neither clips, predicts, saves nor fails.
+  // It neither clips, predicts, pauses, saves nor fails.
   expect(silent).toEqual([
     "exception",
+    "command",
+    "pause",
+    "continue",
     "gradientClip",
     "predictBegin",
     "predictBatchBegin",

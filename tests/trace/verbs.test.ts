@@ -26,6 +26,9 @@ const params = {
 const CALLS: Record<VerbName, { readonly call: (ctx: Context) => void; readonly what: string }> = {
   stop: { call: (ctx) => ctx.stop(WHY), what: "stop" },
   skip: { call: (ctx) => ctx.skip("epoch", WHY), what: "" },
+  pause: { call: (ctx) => ctx.pause(WHY), what: "pause" },
+  continue: { call: (ctx) => ctx.continue(WHY), what: "continue" },
+  remark: { call: (ctx) => ctx.remark(WHY), what: "remark" },
   replaceBatch: { call: (ctx) => ctx.replaceBatch(tinyData(4), WHY), what: "replaceBatch" },
   scaleLoss: { call: (ctx) => ctx.scaleLoss(0.5, WHY), what: "scaleLoss(0.5)" },
   setLoss: { call: (ctx) => ctx.setLoss(mse(), WHY), what: `setLoss(${mse().name || "anonymous"})` },
@@ -33,6 +36,7 @@ const CALLS: Record<VerbName, { readonly call: (ctx: Context) => void; readonly 
   setUpdate: { call: (ctx) => ctx.setUpdate(null, WHY), what: "setUpdate(null)" },
   setTrainable: { call: (ctx) => ctx.setTrainable("weight", WHY), what: 'setTrainable("weight")' },
   setAccumulate: { call: (ctx) => ctx.setAccumulate(1, WHY), what: "setAccumulate(1)" },
+  setHook: { call: (ctx) => ctx.setHook("caller", true, WHY), what: 'setHook("caller", true)' },
   setParams: { call: (ctx) => ctx.setParams(params, WHY), what: "setParams" },
   swapParams: { call: (ctx) => ctx.swapParams(params, WHY), what: "swapParams" },
   requestEval: { call: (ctx) => ctx.requestEval(WHY), what: "requestEval" },
@@ -278,5 +282,6 @@ test("in evaluate() nothing that changes a training run is valid", async () => {
   const { eval: loader } = trainer.options as { eval: Parameters<typeof trainer.evaluate>[0] };
   await trainer.evaluate(loader);
   const requests = ["requestEval", "requestSave", "rollback"];
-  expect(refused).toEqual(["stop", "setLoss", "setLr", "setUpdate", "setTrainable", "setAccumulate", ...requests]);
+  const settings = ["setLoss", "setLr", "setUpdate", "setTrainable", "setAccumulate", "setHook"];
+  expect(refused).toEqual(["stop", "pause", "remark", ...settings, ...requests]);
 });

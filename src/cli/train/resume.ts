@@ -21,6 +21,7 @@ resume runs/digits --set hooks.earlyStopping.patience=20`,
       .argument("<runDir>", "the run's directory")
       .addOption(setFlag())
       .option("--epochs <n>", "how many epochs to train in all: more than a complete run has extend it", wholeFrom(1))
+      .option("--no-replay", "do not repeat the commands that came after the last checkpoint")
       .addOption(quietFlag())
       .addOption(jsonFlag()),
 };
@@ -28,17 +29,19 @@ resume runs/digits --set hooks.earlyStopping.patience=20`,
 interface Flags {
   readonly set?: readonly string[];
   readonly epochs?: number;
+  readonly replay: boolean;
   readonly quiet?: boolean;
   readonly json?: boolean;
 }
 
-export async function run(given: string, { set: changes, epochs, quiet, json }: Flags): Promise<number> {
+export async function run(given: string, { set: changes, epochs, replay, quiet, json }: Flags): Promise<number> {
   const set = overridesOf(changes, { epochs });
   const { runDir, record, doc, options } = await prepare(given, set);
   const overrides = [...record.overrides, ...set.map(withoutSecrets)];
   const changed = { ...record, raw: recordable(doc), overrides, process: thisProcess() };
   const hooks = [...(options.hooks ?? []), ...(quiet ? [] : [nothingLeft()])];
-  return runExperiment({ options: { ...options, hooks }, runDir, record: changed, resume: true, quiet, json });
+  const control = doc.value["control"] === false ? undefined : replay ? {} : { replay };
+  return runExperiment({ options: { ...options, hooks }, runDir, record: changed, resume: true, control, quiet, json });
 }
 
 export async function check(given: string, { set, epochs }: Flags): Promise<void> {

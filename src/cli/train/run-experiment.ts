@@ -1,13 +1,14 @@
 // Runs an experiment for `train` and `resume`: writes its record, and prints the result.
 import { dirname } from "node:path";
 import type { Hook } from "../../core/hook.ts";
+import { control, type ControlOptions } from "../../hooks/control/control.ts";
 import { fittedPreprocessor } from "../../data/preprocess/fitted-preprocessor.ts";
 import { Experiment } from "../../experiment/experiment.ts";
 import type { ExperimentOptions, ExperimentResult } from "../../experiment/types.ts";
 import { formatDuration } from "../../terminal/eta.ts";
 import { formatMetric, formatNumber } from "../../terminal/format-number.ts";
 import { EXIT_CODES } from "../../platform/platform.ts";
-import { EXIT, running } from "../errors.ts";
+import { EXIT, running, UsageError } from "../errors.ts";
 import { keepStdoutFree, print, printJson, say, typed, typedResume } from "../output.ts";
 import { isMainRank } from "../ranks.ts";
 import { writeExperimentRecord } from "../../runs/experiment-json.ts";
@@ -20,17 +21,20 @@ export interface Task {
   readonly runDir: string;
   readonly record: NewRecord;
   readonly resume: boolean;
+  /** What the config says of `control`, and what the command line says of a replay; undefined: not added. */
+  readonly control?: ControlOptions | undefined;
   readonly quiet?: boolean | undefined;
   readonly json?: boolean | undefined;
 }
 
 /** Resolves to the exit code. */
-export async function runExperiment({ options, runDir, record, resume, quiet, json }: Task): Promise<number> {
+export async function runExperiment(task: Task): Promise<number> {
+  const { options, runDir, record, resume, quiet, json } = task;
   const giveStdoutBack = json ? keepStdoutFree() : undefined;
   try {
     const isMain = isMainRank();
     const own = isMain ? [recordHook(runDir, record), ...(quiet ? [] : [choicesHook])] : [];
-    const hooks = [...own, ...(options.hooks ?? [])];
+    const hooks = [...own, ...withControl(options.hooks ?? [], task.control)];
     const experiment = new Experiment({ ...options, runDir, hooks });
     const result = await running(() => experiment.run({ resume }));
     giveStdoutBack?.();
@@ -40,6 +44,15 @@ export async function runExperiment({ options, runDir, record, resume, quiet, js
   } finally {
     giveStdoutBack?.();
   }
+}
+
+/** A config may have the hook with options of its own. */
+function withControl(hooks: readonly Hook[], options: ControlOptions | undefined): readonly Hook[] {
+  const own = hooks.some(({ name }) => name === "control");
+  const isReplay = options?.script !== undefined || options?.replay === false;
+  if (own && isReplay)
+    throw new UsageError("The config has a hook `control` of its own: give it `script` or `replay` there.");
+  return own || !options ? hooks : [...hooks, control(options)];
 }
 
 /** Writes the record just before training begins, when the data has been read: a failure before that leaves no files. */

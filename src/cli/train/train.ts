@@ -1,10 +1,13 @@
 // hookline train: from a config to a trained model.
+import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 import { buildExperiment } from "../../experiment/build/build-experiment.ts";
 import { Experiment } from "../../experiment/experiment.ts";
+import type { ControlOptions } from "../../hooks/control/control.ts";
+import type { ConfigDocument } from "../../experiment/config/config-tree.ts";
 import { readConfig } from "../../experiment/config/read-config.ts";
 import { checkKind, findConfig, overridesOf, type Shortcuts } from "./config-file.ts";
-import { EXIT } from "../errors.ts";
+import { EXIT, UsageError } from "../errors.ts";
 import { keepStdoutFree, print, printJson, shownPath } from "../output.ts";
 import { describePlan, planOf } from "./dry-run.ts";
 import { checkRoom, makeRoom, newRecord } from "./run-directory.ts";
@@ -30,6 +33,11 @@ train --json > result.json`,
         "--fresh",
         "start a new run even if the directory has an unfinished one, which is kept under another name",
       )
+      .option(
+        "--replay <journal>",
+        "repeat the commands of another run at the same steps: runs/a/control.jsonl",
+        nonEmpty,
+      )
       .option("--dry-run", "check the config against the data and show what would run; nothing is trained or written")
       .addOption(quietFlag())
       .addOption(jsonFlag()),
@@ -38,6 +46,7 @@ train --json > result.json`,
 interface Flags extends Shortcuts {
   readonly set?: readonly string[];
   readonly fresh?: boolean;
+  readonly replay?: string;
   readonly dryRun?: boolean;
   readonly quiet?: boolean;
   readonly json?: boolean;
@@ -54,7 +63,14 @@ export async function run(given: string | undefined, flags: Flags): Promise<numb
   }
   if (isMainRank()) await makeRoom(runDir, fresh);
   const record = newRecord(runDir, options.name ?? "experiment", doc, overrides);
-  return runExperiment({ options, runDir, record, resume: false, quiet, json });
+  return runExperiment({ options, runDir, record, resume: false, control: controlOf(doc, flags.replay), quiet, json });
+}
+
+/** `control: false` in the config leaves it out. */
+function controlOf({ value }: ConfigDocument, replay: string | undefined): ControlOptions | undefined {
+  if (replay !== undefined && !existsSync(replay)) throw new UsageError(`There is no journal ${replay}.`);
+  if (value["control"] === false && replay === undefined) return undefined;
+  return replay === undefined ? {} : { script: replay };
 }
 
 /** A dry run needs no process group. */

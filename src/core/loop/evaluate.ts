@@ -27,7 +27,7 @@ export interface EvalLoop {
 }
 
 /** What decides when a run evaluates. */
-interface Evaluating extends EvalLoop {
+export interface Evaluating extends EvalLoop {
   readonly evals: readonly EvalFeed[];
   readonly evalEvery: CadenceRule | undefined;
   readonly evalAtStart: boolean;

@@ -7,7 +7,8 @@ import type { BuiltinEvent } from "../events.ts";
 import type { Limits } from "./counters.ts";
 import type { MaybePromise } from "../model.ts";
 import { chain } from "../maybe.ts";
-import { BATCH, EPOCH, fire, LOG, REST_OF_EPOCH, scope, STEP } from "../registry/dispatch.ts";
+import { BATCH, EPOCH, fire, REST_OF_EPOCH, scope, STEP } from "../registry/dispatch.ts";
+import { actOnStop, type Audience, command, evaluateAndLog, hold, log } from "./boundary.ts";
 
 /** What the loop runs on: the state of the run, the hooks, the session that computes, and the user's limits and cadences. */
 export interface Loop extends EvalLoop {
@@ -26,7 +27,8 @@ export async function runLoop(loop: Loop): Promise<void> {
   const { run, session, limits } = loop;
   await fire(loop, "trainBegin");
   await session.saves.begin();
-  actOnStop(loop);
+  if (run.requests.stop) actOnStop(loop);
+  if (run.requests.pause) await hold(loop, () => ended(loop));
   if (firstEvalDue(loop) && !ended(loop)) await evaluateAndLog(loop);
   await epochs(loop);
   if (lastEvalDue(loop)) await evaluateAndLog(loop);
@@ -86,7 +88,7 @@ async function epoch(loop: Loop): Promise<number | undefined> {
   await run.exchange("epochLog");
   run.clock.mark("epoch");
   if (saves.pending) await saves.boundary();
-  actOnStop(loop);
+  if (run.requests.stop) actOnStop(loop);
   // Also here: epochs whose steps are all skipped must not starve signals and timers.
   await session.breathe();
   return loss;
@@ -146,6 +148,7 @@ async function step(loop: Loop, first: number): Promise<void> {
   session.step.beginStep(run.clock.now.step, run.clock.now.epoch - 1);
   let wait = scope(loop, STEP, () => microBatches(loop, first));
   if (wait) await wait;
+  if (run.commandAt <= run.clock.now.step) await command(loop);
 
   // The boundary: a rollback, an evaluation, a log and a save, each where it is due, then a stop.
   wait = run.exchange("boundary", () => logDue(loop) !== undefined);
@@ -160,7 +163,8 @@ async function step(loop: Loop, first: number): Promise<void> {
   // A checkpoint holds the state after this boundary: a resumed run begins with the next step.
   run.clock.mark();
   if (saves.pending) await saves.boundary();
-  actOnStop(loop);
+  if (run.requests.stop) actOnStop(loop);
+  if (run.requests.pause) await hold(loop, () => ended(loop));
   wait = session.breathe();
   if (wait) await wait;
 }
@@ -330,15 +334,6 @@ function evalDue({ run, evals, evalEvery }: Loop, at: "step" | "epoch"): boolean
   return evalEvery.due(run.moment);
 }
 
-/** At the run's begin and end, where no boundary logs. */
-async function evaluateAndLog(loop: Loop): Promise<void> {
-  loop.run.evalPending = !(await evaluateAll(loop));
-  if (loop.hooks.listens("log") && loop.run.log.news) await log(loop, "all");
-}
-
-/** Who is called at a boundary that logs: everyone, or only the hooks whose own cadence is due. */
-type Audience = "all" | "some";
-
 /** What hooks and evaluations logged is shown at the step where it belongs, whatever the cadence says. */
 function logDue({ run, hooks, logEvery }: Loop): Audience | undefined {
   if (!hooks.listens("log")) return undefined;
@@ -351,42 +346,6 @@ function epochLogDue({ run, hooks, logEvery }: Loop): Audience | undefined {
   if (!hooks.listens("log")) return undefined;
   if (run.log.news || logEvery.event === "stepEnd" || logEvery.due(run.moment)) return "all";
   return hooks.asksForLog("epochEnd") ? "some" : undefined;
-}
-
-async function log(loop: Loop, audience: Audience): Promise<void> {
-  const { run, session } = loop;
-  const { readings, step } = session;
-  const { now } = run.clock;
-  const wait = readings.settle();
-  if (wait) await wait;
-  const values: Record<string, number> = {};
-  if (!run.skipped && now.step > 0) {
-    values.loss = run.stepLoss ?? readings.loss;
-    if (run.stepNorm !== undefined || step.plan.gradNorm) values.gradNorm = run.stepNorm ?? readings.gradNorm;
-  }
-  values.lr = session.optimizers.stepRate(0);
-  values.epoch = now.epoch - 1;
-  await scope(
-    loop,
-    LOG,
-    () => run.log.begin(values, audience === "all"),
-    () => run.log.end(),
-  );
-  run.clock.mark("log");
-}
-
-/** Carries out or refuses a hook's stop; a refused one is forgotten, so that only a reason that persists ends the run. */
-function actOnStop({ run, limits }: Loop): void {
-  const { stop } = run.requests;
-  if (stop === undefined) return;
-  run.requests.stop = undefined;
-  // A run that a signal ends is not complete, whatever stops it now: it can be resumed.
-  const refused = run.status === "training" ? limits.tooEarly(run.clock.now) : `the run is ${run.status} already`;
-  if (refused !== undefined) {
-    stop.entry.refused = refused;
-    return;
-  }
-  Object.assign(run, { status: "stopped", reason: stop.reason, requestedBy: stop.by });
 }
 
 /** Is the run over, for whatever reason? */

@@ -1,7 +1,8 @@
 // What `fit` resolves to.
 import type { Intervention } from "../interventions.ts";
 import type { Metrics, RunStatus } from "../context.ts";
-import type { HookRegistry, HookReport } from "../registry/registry.ts";
+import type { HookReport } from "../registry/hook-times.ts";
+import type { HookRegistry } from "../registry/registry.ts";
 import type { HookFailure } from "../hook.ts";
 import type { HistoryEntry, Run } from "./run.ts";
 import type { ResumeReport } from "../saving.ts";

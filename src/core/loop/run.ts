@@ -5,7 +5,7 @@ import type { Metrics, Phase, RunStatus } from "../context.ts";
 import type { LiveOptimizer } from "../optimizer.ts";
 import { Clock, epochIdx } from "./counters.ts";
 import type { Turn } from "../registry/dispatch.ts";
-import { Audit, type HookTurn, type Intervention } from "../interventions.ts";
+import { Audit, type HookTurn, type Intervention, requestFromOutside } from "../interventions.ts";
 import type { Figure, HostBatch, HostTensors, LossModel, MaybePromise, Model, Share } from "../model.ts";
 import type { HookRegistry } from "../registry/registry.ts";
 import type {
@@ -58,6 +58,7 @@ interface Requests {
   /** Asked for once, and kept until the run ends. */
   saveAtEnd: SaveRequest | undefined;
   rollback: { to: string | undefined; by: string; reason: string | undefined } | undefined;
+  pause: boolean;
 }
 
 const noRequests = (): Requests => ({
@@ -69,6 +70,7 @@ const noRequests = (): Requests => ({
   save: undefined,
   saveAtEnd: undefined,
   rollback: undefined,
+  pause: false,
 });
 
 export class Run {
@@ -95,6 +97,12 @@ export class Run {
   /** Batches in an epoch; undefined where streams or chance decide it. */
   epochBatches: number | undefined;
   accumulate = 1;
+  /** The step after which `command` fires next; Infinity while nothing is to be done. */
+  commandAt = Infinity;
+  /** Are the step's evaluation, log and save done, as during a pause? */
+  settled = false;
+  /** Is a call of `fit` under way? */
+  isLive = false;
   /** The step after which the last evaluation ran: one per boundary is enough. */
   evaluatedAt = -1;
   /** A signal interrupted the evaluation after the last step: the resumed run evaluates first. */
@@ -141,6 +149,10 @@ export class Run {
   /** The last step's gradient norm, in a run that was resumed just after it. */
   stepNorm: number | undefined;
   #startedAt = 0;
+  /** When the clock was stopped; undefined while it runs. */
+  #stoppedAt: number | undefined;
+  /** Ends the wait of a pause. */
+  #rouse: () => void = () => undefined;
   readonly host: RunHost;
 
   constructor(host: RunHost) {
@@ -173,7 +185,47 @@ export class Run {
 
   /** Milliseconds of training by this process's own clock. */
   measureElapsed(): number {
-    return performance.now() - this.#startedAt;
+    return (this.#stoppedAt ?? performance.now()) - this.#startedAt;
+  }
+
+  /** A pause does not count as training. */
+  stopTimer(): void {
+    this.#stoppedAt ??= performance.now();
+  }
+
+  continueTimer(): void {
+    if (this.#stoppedAt !== undefined) this.#startedAt += performance.now() - this.#stoppedAt;
+    this.#stoppedAt = undefined;
+  }
+
+  /** Makes `command` fire at the end of this step, or of the current one. */
+  wake(step = 0): void {
+    this.commandAt = Math.min(this.commandAt, step);
+    this.#rouse();
+  }
+
+  /** Ends a pause from outside the loop. */
+  continue(): void {
+    if (!this.requests.pause) return;
+    requestFromOutside(this, "continue");
+    this.#rouse();
+  }
+
+  interrupt(interruption: Interruption): void {
+    this.interruption ??= interruption;
+    this.#rouse();
+  }
+
+  /** Waits until something is to be done, at most this long. The timer keeps the process alive. */
+  async rest(ms: number): Promise<void> {
+    if (this.commandAt <= this.clock.now.step || this.interruption) return;
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    await new Promise<void>((resolve) => {
+      timer = setTimeout(resolve, ms);
+      this.#rouse = resolve;
+    });
+    this.#rouse = () => undefined;
+    clearTimeout(timer);
   }
 
   updateElapsed(): void {
@@ -194,12 +246,16 @@ export class Run {
       epochEntered: false,
       resumed: undefined,
     });
+    this.commandAt = Infinity;
+    this.isLive = true;
+    this.#stoppedAt = undefined;
     this.audit.clear();
     this.log.end();
   }
 
-  /** Back to the start: counters, metrics and history too. */
+  /** Back to the start: counters, metrics and history too, and hooks as they were given. */
   restart(): void {
+    this.hooks.resetSwitches();
     this.clock.reset();
     this.log.clear();
     Object.assign(this, { epochOpen: false, epochEntered: false, stepLoss: undefined, stepNorm: undefined });

@@ -200,8 +200,8 @@ export interface Interruption {
   readonly requestedBy: string;
 }
 
-/** Points between events at which ranks exchange requests: at a step's boundary, after its log or an epoch's, and at the end. */
-export type ExchangePoint = BuiltinEvent | "boundary" | "stepLog" | "epochLog" | "end";
+/** Points between events at which ranks exchange requests: at a step's boundary, after its log or an epoch's, during a pause, and at the end. */
+export type ExchangePoint = BuiltinEvent | "boundary" | "stepLog" | "epochLog" | "hold" | "end";
 
 /** The processes that train one model together. A process that trains alone has no group. */
 export interface ProcessGroup {

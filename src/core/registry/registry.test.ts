@@ -4,7 +4,7 @@ import { HookError, HooklineError, HookRegistrationError } from "../errors.ts";
 import type { Hook } from "../hook.ts";
 import type { HookRegistry } from "./registry.ts";
 import { addFunction } from "./on.ts";
-import { HookTimes } from "./registry.ts";
+import { HookTimes } from "./hook-times.ts";
 
 const listed = (hooks: HookRegistry): string[] => hooks.list().map(({ name }) => name);
 

@@ -4,6 +4,8 @@ import { HookError, HookRegistrationError, attach } from "../errors.ts";
 import { BUILTIN_EVENTS, EVENTS, type EventName, allEvents, isCustomEvent, levelOf } from "../events.ts";
 import { explainHooks, orderHooks } from "./hook-order.ts";
 import { HookEntry } from "./hook-entry.ts";
+import { type HookReport, HookTimes } from "./hook-times.ts";
+import { requestFromOutside, type InterventionWatcher } from "../interventions.ts";
 import type { Hook, HookFailure, HookInfo, Need } from "../hook.ts";
 import type { Probe } from "../inspection.ts";
 import type { OuterEvent } from "../outer-events.ts";
@@ -33,6 +35,8 @@ export class HookRegistry {
   readonly #warn: (message: string) => void;
   #rank = 0;
   #entries: HookEntry[] = [];
+  /** Hooks that were switched during the run, as they were before. */
+  readonly #asGiven = new Map<string, boolean>();
   #ordered: HookEntry[] = [];
   #gated = false;
   /** Hooks whose own cadence makes `log` fire. */
@@ -85,12 +89,48 @@ export class HookRegistry {
     return this.#entries.find((entry) => entry.name === name)?.hook;
   }
 
+  /** During a run it is an intervention, as `ctx.setHook` is. */
   enable(name: string): void {
-    this.#switch(this.#entry(name), true);
+    this.#switchByHand(name, true);
   }
 
   disable(name: string): void {
-    this.#switch(this.#entry(name), false);
+    this.#switchByHand(name, false);
+  }
+
+  #switchByHand(name: string, enabled: boolean): void {
+    const entry = this.#entry(name);
+    if (this.#run.isLive) requestFromOutside(this.#run, "setHook", name, enabled);
+    else this.#switch(entry, enabled);
+  }
+
+  /** Switches a hook for this run. A rank that has no such hook ignores it. */
+  setEnabled(name: string, enabled: boolean): void {
+    const entry = this.#entries.find((other) => other.name === name);
+    if (!entry) return;
+    if (!this.#asGiven.has(name)) this.#asGiven.set(name, entry.enabled);
+    this.#switch(entry, enabled);
+  }
+
+  /** The hooks that were switched during the run, as they are now. */
+  switched(): Record<string, boolean> {
+    const mine = this.#entries.filter(({ name }) => this.#asGiven.has(name));
+    return Object.fromEntries(mine.map(({ name, enabled }) => [name, enabled]));
+  }
+
+  /** Switches hooks back for a new run. */
+  resetSwitches(): void {
+    for (const [name, enabled] of this.#asGiven) this.setEnabled(name, enabled);
+    this.#asGiven.clear();
+  }
+
+  mustHave(name: string): void {
+    this.#entry(name);
+  }
+
+  /** Calls `fn` with each intervention when it is recorded, and again when it is refused later, until undone. */
+  watchInterventions(fn: InterventionWatcher): Disposer {
+    return disposer(this.#run.audit.watch(fn));
   }
 
   /** All hooks in the order in which they run, disabled ones included. */
@@ -324,51 +364,3 @@ export interface Disposer {
 }
 
 const disposer = (undo: () => void): Disposer => Object.assign(undo, { [Symbol.dispose]: undo });
-
-interface HookTime {
-  readonly hook: string;
-  readonly event: string;
-  /** Calls, estimated where hot events are sampled. */
-  readonly calls: number;
-  /** Total milliseconds, estimated likewise. */
-  readonly ms: number;
-}
-
-/** What hooks cost. */
-export interface HookReport {
-  /** Most expensive first. */
-  readonly times: readonly HookTime[];
-  /** Hooks whose mean call took longer than their `budget`. */
-  readonly overBudget: readonly {
-    readonly hook: string;
-    readonly event: string;
-    readonly budget: number;
-    readonly msPerCall: number;
-  }[];
-}
-
-export class HookTimes {
-  readonly #rows = new Map<string, { hook: string; event: string; calls: number; ms: number }>();
-
-  add(hook: string, event: string, ms: number, weight: number): void {
-    const key = `${event} ${hook}`;
-    const row = this.#rows.get(key);
-    if (row) {
-      row.calls += weight;
-      row.ms += ms * weight;
-    } else this.#rows.set(key, { hook, event, calls: weight, ms: ms * weight });
-  }
-
-  clear(): void {
-    this.#rows.clear();
-  }
-
-  report(budgets: ReadonlyMap<string, number>): HookReport {
-    const times = [...this.#rows.values()].map((row) => ({ ...row })).sort((a, b) => b.ms - a.ms);
-    const overBudget = times.flatMap(({ hook, event, calls, ms }) => {
-      const budget = budgets.get(hook);
-      return budget !== undefined && ms / calls > budget ? [{ hook, event, budget, msPerCall: ms / calls }] : [];
-    });
-    return { times, overBudget };
-  }
-}

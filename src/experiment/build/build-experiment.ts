@@ -32,6 +32,8 @@ export const CONFIG_CHECKS: Checks = {
   ...without<Check>(EXPERIMENT_CHECKS, "params", "config"),
   epochs: is.wholeFrom(1),
   steps: is.wholeFrom(1),
+  // For the command line, which adds the hook.
+  control: is.boolean,
 };
 
 /** One model and how it is trained; its data comes from the experiment. */
@@ -44,6 +46,7 @@ export const PLAN_CHECKS: Checks = without(
   "preprocess",
   "loader",
   "models",
+  "control",
 );
 
 /** Keys of a file that are not options of the experiment: `$schema` is for editors, `extends` for the reader. */
@@ -67,7 +70,8 @@ export async function buildExperiment(
   const { raw } = doc;
   const config = withoutNulls(doc.value);
   const rules = { owner: "config", checks: CONFIG_CHECKS, required: ["data"] };
-  const made = await buildPlan(context, rules, without(config, "preprocess", "loader", "models", ...FILE_KEYS), []);
+  const plan = await buildPlan(context, rules, without(config, "preprocess", "loader", "models", ...FILE_KEYS), []);
+  const made = without(plan as Record<string, unknown>, "control") as typeof plan;
   const preprocess = await preprocessOf(context, config.preprocess);
   const loader = loaderOf(context, config.loader);
   const models = await modelsOf(context, config, made, raw);
@@ -223,6 +227,7 @@ const NOT_OF_A_MODEL: ReadonlySet<string> = new Set([
   "preprocess",
   "models",
   "hooks",
+  "control",
 ]);
 
 /**

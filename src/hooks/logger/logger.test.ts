@@ -333,7 +333,8 @@ describe("the run", () => {
       "hooks 4",
       "end 4",
     ]);
-    expect(backend.events[2]!.details).toEqual({ who: "acts", event: "stepEnd", what: "setLr(0.05)", why: "too fast" });
+    const setLr = { who: "acts", event: "stepEnd", what: "setLr(0.05)", why: "too fast", epoch: 0 };
+    expect(backend.events[2]!.details).toEqual(setLr);
     // What is logged up to a checkpoint is handed over before it is written.
     expect(backend.calls.indexOf("flush")).toBeGreaterThan(backend.calls.indexOf("log 2"));
     expect(backend.calls.indexOf("flush")).toBeLessThan(backend.calls.indexOf("log 4"));
@@ -380,6 +381,46 @@ describe("the run", () => {
     };
     await run(jsonl(), { flushEvery: 1e6 }, { hooks: [looks], runDir: dir, logEvery: 1 });
     expect(seen).toEqual([true]);
+  });
+
+  it("tells at once what hooks do and what is refused, and when it pauses", async () => {
+    const backend = recording();
+    const seen: string[] = [];
+    const acts: Hook = {
+      name: "acts",
+      onStepEnd(ctx) {
+        if (ctx.step !== 2) return;
+        ctx.onBehalf({ by: "ada@lab3", command: "c1" }, () => ctx.stop("enough"));
+        seen.push(backend.events.at(-1)!.type);
+        ctx.pause();
+      },
+      onPause: (ctx) => ctx.wake(),
+      onCommand: (ctx) => ctx.continue(),
+    };
+    await run(backend, {}, { hooks: [acts], minSteps: 4, logEvery: 100 });
+    expect(seen).toEqual(["intervention"]);
+    const told = {
+      who: "acts",
+      event: "stepEnd",
+      what: "stop",
+      why: "enough",
+      epoch: 0,
+      by: "ada@lab3",
+      command: "c1",
+    };
+    expect(
+      backend.events
+        .filter(({ type }) => !["start", "hooks"].includes(type))
+        .map(({ type, step, details }) => [type, step, details]),
+    ).toEqual([
+      ["intervention", 2, told],
+      ["intervention", 2, { who: "acts", event: "stepEnd", what: "pause", why: "", epoch: 0 }],
+      ["refused", 2, { ...told, refused: "before minSteps (4)" }],
+      ["pause", 2, {}],
+      ["intervention", 2, { who: "acts", event: "command", what: "continue", why: "", epoch: 0 }],
+      ["continue", 2, {}],
+      ["end", 4, expect.anything()],
+    ]);
   });
 
   it("that fails is closed with its error", async () => {

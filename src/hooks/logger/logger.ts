@@ -3,6 +3,7 @@ import { checkCadence } from "../../core/cadence.ts";
 import type { ContextOf } from "../../core/context.ts";
 import { LockLostError } from "../../core/errors.ts";
 import type { Hook } from "../../core/hook.ts";
+import type { Disposer } from "../../core/registry/registry.ts";
 import { component } from "../../core/component.ts";
 import type { Json } from "../../core/options.ts";
 import { redact, secretsOfEnvironment } from "../../platform/redact.ts";
@@ -16,6 +17,8 @@ import { HookNotes } from "./hook-notes.ts";
 import { Watched } from "./watched.ts";
 import { endsLater, weightsStep } from "./experiment-run.ts";
 import { loggerTakes, type LoggerOptions } from "./logger-options.ts";
+import { type Counters, Rates } from "./rates.ts";
+import { Failures, interventionEvent } from "./run-events.ts";
 import { about, hparamsOf, withoutSecrets } from "./run-facts.ts";
 
 export type { LoggerOptions };
@@ -54,9 +57,9 @@ function makeLogger(backends: BackendSpec | readonly BackendSpec[], options: Log
   const { name = "logger", every, flushEvery = 2, data = true, prefix = "" } = options;
   if (every !== undefined) checkCadence("logger", every);
   const rates = new Rates();
-  const incidents = new Incidents();
   const hookNotes = new HookNotes();
   const watched = new Watched();
+  const failures = new Failures();
   let outputs: GuardedBackend[] | undefined;
   let lock: HeldLock | undefined;
   let secrets: readonly string[] = [];
@@ -69,6 +72,7 @@ function makeLogger(backends: BackendSpec | readonly BackendSpec[], options: Log
   let scalars: Record<string, number> = {};
   let media: Record<string, ContextOf<"log">["media"][string]> = {};
   let ended: Pick<RunEnd, "status" | "reason"> | undefined;
+  let watching: Disposer | undefined;
 
   async function open(ctx: Opening): Promise<void> {
     secrets = secretsOfEnvironment();
@@ -177,10 +181,23 @@ function makeLogger(backends: BackendSpec | readonly BackendSpec[], options: Log
       ctx.shared.delete(weightsStep);
       ended = undefined;
       rates.begin(ctx);
-      incidents.begin();
+      failures.begin();
       await open(ctx);
       emit({ type: "start", step: ctx.step, time: Date.now(), details: { totalSteps: ctx.totalSteps ?? null } });
       emit(hookNotes.event(ctx, performance.now()));
+      watching?.();
+      watching = ctx.hooks.watchInterventions((entry) => emit(interventionEvent(entry)));
+      // What hooks did before the log was open.
+      for (const entry of ctx.interventions) emit(interventionEvent(entry));
+    },
+    async onPause(ctx) {
+      rates.pause();
+      emit({ type: "pause", step: ctx.step, time: Date.now(), details: {} });
+      await flush();
+    },
+    onContinue(ctx) {
+      rates.resume();
+      emit({ type: "continue", step: ctx.step, time: Date.now(), details: {} });
     },
     onEvalBegin: () => rates.pause(),
     async onEvalEnd(ctx) {
@@ -200,7 +217,7 @@ function makeLogger(backends: BackendSpec | readonly BackendSpec[], options: Log
       const now = performance.now();
       rates.addTo(scalars, ctx, now);
       write(ctx);
-      for (const event of incidents.since(ctx)) emit(event);
+      for (const event of failures.since(ctx)) emit(event);
       if (ctx.hooks.version !== hookNotes.version || now > hookNotes.nextAt) emit(hookNotes.event(ctx, now));
       if (now > watched.nextLook) watched.look(now);
       if (now - flushedAt > flushEvery * 1000) void flush();
@@ -224,13 +241,15 @@ function makeLogger(backends: BackendSpec | readonly BackendSpec[], options: Log
     onTrainEnd(ctx) {
       const { status, reason, requestedBy } = ctx;
       ended = { status: status as RunEnd["status"], reason };
-      for (const event of incidents.since(ctx)) emit(event);
+      for (const event of failures.since(ctx)) emit(event);
       gather(ctx);
       if (Object.keys(scalars).length + Object.keys(media).length > 0) write(ctx);
       emit(hookNotes.event(ctx, performance.now()));
       emit({ type: "end", step: ctx.step, time: Date.now(), details: { status, reason, requestedBy } });
     },
     async onClose(ctx) {
+      watching?.();
+      watching = undefined;
       if (!outputs) return;
       const close = closing(ctx);
       const later = ctx.shared.get(endsLater);
@@ -318,72 +337,5 @@ class GuardedBackend {
     this.#lastMessage = message;
     if (this.#failures !== MOST_FAILURES) return;
     this.#warn(`backend ${this.#backend.name} is no longer used after ${MOST_FAILURES} failures in a row`);
-  }
-}
-
-type Counters = Pick<ContextOf<"log">, "step" | "samplesSeen" | "tokensSeen">;
-
-/** Training speed between two records, without the time of evaluations. */
-class Rates {
-  #last = { step: 0, samplesSeen: 0, tokensSeen: 0 };
-  #at = 0;
-  #pausedAt = 0;
-
-  begin({ step, samplesSeen, tokensSeen }: Counters, now = performance.now()): void {
-    this.#last = { step, samplesSeen, tokensSeen };
-    this.#at = now;
-  }
-
-  pause(): void {
-    this.#pausedAt = performance.now();
-  }
-
-  resume(): void {
-    this.#at += performance.now() - this.#pausedAt;
-  }
-
-  /** Adds steps, samples and tokens per second since the last call, unless a hook such as `throughput` has. */
-  addTo(logged: Record<string, number>, ctx: Counters, now: number): void {
-    const steps = ctx.step - this.#last.step;
-    const samples = ctx.samplesSeen - this.#last.samplesSeen;
-    const tokens = ctx.tokensSeen - this.#last.tokensSeen;
-    const seconds = (now - this.#at) / 1000;
-    if (steps === 0 || seconds <= 0) return;
-    this.begin(ctx, now);
-    if (Object.hasOwn(logged, "perf/stepsPerSec")) return;
-    logged["perf/stepsPerSec"] = steps / seconds;
-    logged["perf/samplesPerSec"] = samples / seconds;
-    if (tokens > 0) logged["perf/tokensPerSec"] = tokens / seconds;
-  }
-}
-
-const NONE: readonly RunEvent[] = [];
-
-/** Interventions of hooks, and errors that their policies caught. */
-class Incidents {
-  #last: unknown;
-  #failures = 0;
-
-  begin(): void {
-    this.#last = undefined;
-    this.#failures = 0;
-  }
-
-  /** Those since the last call. */
-  since({ interventions, hooks }: Pick<ContextOf<"log">, "interventions" | "hooks">): readonly RunEvent[] {
-    // Called at every log, and nearly always without any.
-    if (interventions.at(-1) === this.#last && hooks.failures.length === this.#failures) return NONE;
-    const time = Date.now();
-    const events: RunEvent[] = [];
-    if (interventions.at(-1) !== this.#last) {
-      const known = interventions.findLastIndex((each) => each === this.#last);
-      for (const { who, event, step, what, why = "" } of interventions.slice(known + 1))
-        events.push({ type: "intervention", step, time, details: { who, event, what, why } });
-      this.#last = interventions.at(-1);
-    }
-    for (const { hook, event, step, error } of hooks.failures.slice(this.#failures))
-      events.push({ type: "hookError", step, time, details: { hook, event, message: messageOf(error) } });
-    this.#failures = hooks.failures.length;
-    return events;
   }
 }

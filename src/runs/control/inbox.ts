@@ -51,11 +51,13 @@ export class ControlInbox {
     putFile(this.#fs, helloFile(this.#dir), `${JSON.stringify({ ...hello, ...this.#process })}\n`);
   }
 
-  /** The oldest commands that wait. What is not a command is removed, with a warning. */
-  list(): Received[] {
+  /** The oldest commands that wait; files that are among `known` are not read again. What is not a command is removed, with a warning. */
+  list(known: readonly Received[] = []): Received[] {
     const problems: string[] = [];
     const names = listInbox(this.#fs, this.#dir).slice(0, MOST_WAITING);
     const received = names.flatMap(({ name, id }) => {
+      const before = known.find((each) => each.name === name);
+      if (before) return [before];
       try {
         const found = readSmallJson(this.#fs, this.#pathOf(name));
         if (found === undefined) return [];

@@ -132,7 +132,8 @@ export function appliedHistory(lines: readonly ControlLine[]): JournalLine[] {
       const { replayOf = line.id } = line;
       pending = pending.filter(({ id }) => id !== replayOf);
       done.push(line);
-    }
+      // The run refused it after all.
+    } else if (line.state === "refused") done = done.filter(({ id }) => id !== line.id);
   }
   return [...done, ...pending];
 }

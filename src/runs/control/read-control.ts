@@ -55,9 +55,13 @@ export async function readControl(dir: string): Promise<ControlState> {
   // The inbox first: a command that is carried out meanwhile is then seen twice, not never.
   const waiting = readWaiting(dir);
   const decided = readJournal(journalFile(dir)).lines.filter((line): line is JournalLine => line.state !== "part");
-  const known = new Set(decided.map(({ id }) => id));
-  const rows = [...decided.map(toRow), ...waiting.filter(({ id }) => !known.has(id))];
-  return { hello, listener: hello ? livenessOfHello(hello) : "dead", commands: rows.toReversed() };
+  // Of a command that was repeated, or refused after all, the last line counts.
+  const rows = new Map<string, CommandRow>();
+  for (const row of [...decided.map(toRow), ...waiting.filter(({ id }) => !decided.some((line) => line.id === id))]) {
+    rows.delete(row.id);
+    rows.set(row.id, row);
+  }
+  return { hello, listener: hello ? livenessOfHello(hello) : "dead", commands: [...rows.values()].toReversed() };
 }
 
 function readWaiting(dir: string): CommandRow[] {

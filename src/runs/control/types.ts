@@ -39,6 +39,8 @@ export interface JournalLine extends Command {
   readonly epoch: number;
   /** Milliseconds since 1970. */
   readonly time: number;
+  /** Set when the step's evaluation, log and save were done: during a pause. A replay pauses there too. */
+  readonly settled?: true;
   /** What was applied, resolved: rates instead of a factor, the name of a checkpoint. A replay uses this. */
   readonly ask?: CommandArgs;
   /** Why it was refused, or is over. */

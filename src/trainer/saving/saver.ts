@@ -179,6 +179,7 @@ export class Saver {
     return {
       enabled: checkpoints.enabled,
       dir: checkpoints.dir,
+      runId: checkpoints.runId,
       list: () => checkpoints.list(),
       read: async (name, file) => (await checkpoints.open()).read(name, file),
       weights: async (name, options = {}) => {

@@ -76,6 +76,7 @@ export async function takeSnapshot(training: TrainingState, failedAt?: Position)
         metrics,
         unlogged,
         history,
+        hooksSwitched: hooks.switched(),
         hooks: hookStates,
       },
       free,
@@ -334,6 +335,8 @@ export interface SavedState {
   readonly metrics: Readonly<Record<string, number>>;
   readonly unlogged: Readonly<Record<string, number>>;
   readonly history: readonly HistoryEntry[];
+  /** Hooks that were switched on or off during the run. Missing in checkpoints of older versions. */
+  readonly hooksSwitched?: Readonly<Record<string, boolean>>;
   readonly hooks: Readonly<Record<string, SavedHook>>;
 }
 
@@ -390,4 +393,5 @@ export function loadRun(run: Run, saved: SavedState, accumulateNow: number): voi
   run.stepNorm = saved.gradNorm ?? undefined;
   run.accumulate = accumulateNow === saved.options.accumulate ? accumulate : accumulateNow;
   run.history.splice(0, run.history.length, ...history);
+  for (const [name, enabled] of Object.entries(saved.hooksSwitched ?? {})) run.hooks.setEnabled(name, enabled);
 }
