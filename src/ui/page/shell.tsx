@@ -10,10 +10,12 @@ import { useNow } from "./parts/state.tsx";
 import { href, pageName, route } from "./router.ts";
 import { RunPageView } from "./run/run-page.tsx";
 import { RunsPage } from "./list/runs-page.tsx";
+import { SweepPage } from "./sweep/sweep-page.tsx";
 
 const NAVIGATION: readonly (readonly [name: string, title: string, path: readonly string[]])[] = [
   ["runs", "Runs", []],
   ["compare", "Compare", ["compare"]],
+  ["sweeps", "Sweeps", ["sweeps"]],
 ];
 
 export function Shell() {
@@ -68,8 +70,16 @@ function Page({ name, path }: { name: string; path: readonly string[] }) {
       return <RunPageView key={path[1]} id={path[1] ?? ""} tab={path[2] ?? "charts"} />;
     case "compare":
       return <ComparePage />;
+    case "sweeps":
+    case "sweep":
+      return <SweepPage id={path[1]} />;
     default:
-      return <p class="empty">There is no such page. The list of runs is under “Runs”.</p>;
+      return (
+        <div class="page">
+          <h1>No such page</h1>
+          <p>The list of runs is under “Runs”.</p>
+        </div>
+      );
   }
 }
 

@@ -78,7 +78,7 @@ export function Chart({ title, lines, marks, view, height, log, setLog, base }: 
   const wanted = visibleLines.map(lineKey).join("\n");
 
   useEffect(() => {
-    const size = new ResizeObserver(() => (width.value = figure.current!.clientWidth));
+    const size = new ResizeObserver(() => (width.value = figure.current?.clientWidth ?? 0));
     size.observe(figure.current!);
     const sight = new IntersectionObserver(([entry]) => (visible.value = entry!.isIntersecting), {
       rootMargin: "200px",
@@ -190,7 +190,7 @@ export function Chart({ title, lines, marks, view, height, log, setLog, base }: 
       data-chart={title}
     >
       <figcaption>
-        <h3 id={`${id}-title`}>{title}</h3>
+        <h2 id={`${id}-title`}>{title}</h2>
         <Legend lines={lines} drawn={drawn} visible={visibleLines} cursor={cursor.value} toggle={toggle} />
         <span class="tools">
           <button type="button" aria-pressed={isLog} onClick={() => setLog(!isLog)}>

@@ -74,7 +74,7 @@ export function drawLanes(
   }
 }
 
-/** Each kind has its own shape, so that none is told by its colour alone. */
+/** Each kind has its own shape, so that no kind differs by its colour alone. */
 function drawMark(context: CanvasRenderingContext2D, kind: MarkKind, x: number, y: number): void {
   const { hand, hook, soft, paper, lines } = theme.value;
   const colors: Readonly<Record<MarkKind, string>> = {

@@ -34,6 +34,8 @@ const RIGHT = 12;
 const DOT_SPACE = 14;
 /** How strongly the logged values show behind the smoothed line. */
 const SHADE = "59";
+/** Shades of several lines lie over each other. */
+const FAINT = "30";
 const BAND = "2e";
 
 export class Plot {
@@ -185,7 +187,7 @@ export class Plot {
     };
     return [
       {
-        stroke: () => (isSmooth() ? color + SHADE : color),
+        stroke: () => (isSmooth() ? color + (this.#options.labels.length > 2 ? FAINT : SHADE) : color),
         width: 1.5,
         dash,
         points: { show: dots, size: 5, width: 1.25, stroke: color, fill: theme.value.paper },

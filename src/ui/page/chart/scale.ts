@@ -39,7 +39,7 @@ export function toDrawable(points: Curve | null, log: boolean): Drawable {
     raw.push(fits(value) && !points.low ? value : null);
     low.push(points.low && fits(points.low[i]!) ? points.low[i]! : null);
     high.push(points.high && fits(points.high[i]!) ? points.high[i]! : null);
-    // The line goes on over a NaN: the mark at the edge says that there is one.
+    // The line spans a NaN: the mark at the edge shows that there is one.
     smooth.push(smoothed !== undefined && fits(smoothed) ? smoothed : null);
   }
   return { x, raw, smooth, low, high, isSmooth, undrawable };

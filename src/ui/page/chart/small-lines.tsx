@@ -11,6 +11,8 @@ interface Props {
   readonly label: string;
   readonly lines: readonly SmallLine[];
   readonly unit?: (value: number) => string;
+  /** Whether the axis begins at zero. Default true. */
+  readonly zero?: boolean;
 }
 
 const WIDTH = 640;
@@ -31,14 +33,14 @@ export function ticks(min: number, max: number, most: number): number[] {
   );
 }
 
-export function SmallLines({ label, lines, unit = format.tick }: Props) {
+export function SmallLines({ label, lines, unit = format.tick, zero = true }: Props) {
   void theme.value;
   const all = lines.flatMap(({ points }) => points);
   if (all.length === 0) return null;
   const xs = all.map(({ x }) => x);
   const ys = all.map(({ y }) => y);
   const [x0, x1] = [Math.min(...xs), Math.max(...xs)];
-  const [y0, y1] = [Math.min(0, ...ys), Math.max(...ys) || 1];
+  const [y0, y1] = [Math.min(...(zero ? [0] : []), ...ys), Math.max(...ys) || 1];
   const px = (x: number): number => LEFT + ((WIDTH - LEFT - 8) * (x - x0)) / (x1 - x0 || 1);
   const py = (y: number): number => TOP + ((HEIGHT - TOP - BOTTOM) * (y1 - y)) / (y1 - y0 || 1);
   return (

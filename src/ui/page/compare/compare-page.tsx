@@ -10,7 +10,7 @@ import { seriesFeed } from "../data/series-feed.ts";
 import { directoryOf } from "../list/rows.ts";
 import { Empty } from "../parts/empty.tsx";
 import { href, listSetting, setQuery, setting } from "../router.ts";
-import { sectionsOf } from "../run/chart-groups.ts";
+import { isSetting, sectionsOf } from "../run/chart-groups.ts";
 import { ViewControls } from "../run/view-controls.tsx";
 import { chartView, logSetting, setLogSetting } from "../run/view.ts";
 import { DifferenceTable } from "./difference-table.tsx";
@@ -76,7 +76,14 @@ function Comparison({ rows, names }: { rows: readonly RunRow[]; names: readonly 
   const shown = all.value ? metrics : metrics.slice(0, FEW_CHARTS);
   const short = shortNames(rows.map(({ name }) => name));
   const lines = (name: string): Line[] =>
-    rows.map((row, i) => ({ run: row.id, name, label: short[i]!, color: i, group: groupOf(row, by) }));
+    rows.map((row, i) => ({
+      run: row.id,
+      name,
+      label: short[i]!,
+      color: i,
+      plain: isSetting(name),
+      group: groupOf(row, by),
+    }));
   return (
     <div class="page compare">
       <div class="bar">

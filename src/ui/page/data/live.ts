@@ -1,4 +1,4 @@
-// The bell: one stream of server-sent events for the whole page. What is new is asked for by whoever shows it.
+// The bell: one stream of server-sent events for the whole page. Listeners request what is new.
 import type { StreamEvents } from "../../wire.ts";
 import { ApiError, get, lost, streamAddress } from "./api.ts";
 

@@ -18,6 +18,7 @@ const SPLITS = ["train", "val", "test"];
 const FOLDED = new Set(["perf", "grad", "weight", "act", "data", "system", "hooks"]);
 /** An average of what was set would show what never was. */
 const SETTINGS = new Set(["lr", "epoch"]);
+export const isSetting = (name: string): boolean => SETTINGS.has(name);
 const FIRST = ["loss", "accuracy", "lr", "gradNorm"];
 
 const baseOf = (name: string): string => {
@@ -63,6 +64,6 @@ export const linesOf = (run: string, names: readonly string[]): Line[] =>
     name,
     label: labelOf(name),
     color: colorOf(name),
-    plain: SETTINGS.has(name),
+    plain: isSetting(name),
     off: name.startsWith("train/") && names.includes(name.slice("train/".length)),
   }));

@@ -116,6 +116,7 @@ function about(facts: RunPage["info"]["about"], key: string, before = ""): strin
 
 const Gone = ({ message }: { message: string }) => (
   <div class="page">
+    <h1>Run</h1>
     <Empty title="This run cannot be shown.">
       <p>{message}</p>
       <p>

@@ -1,0 +1,176 @@
+// The dashboard's pages in a real browser, on real runs: whole at every width, by day and by night, without a mouse.
+import { readFileSync, readdirSync } from "node:fs";
+import { join } from "node:path";
+import { gzipSync } from "node:zlib";
+import type { Page } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { Dashboard, isTooWide, present, violations } from "./browser.ts";
+import { HOSTILE, POINTS, seedRuns } from "./seeded-runs.ts";
+
+if (!present)
+  console.warn("The dashboard's pages are not opened: apt-get install chromium (or set CHROMIUM to its path)");
+
+describe.runIf(present)("in Chromium", () => {
+  const dashboard = new Dashboard();
+  const ids = new Map<string, string>();
+
+  beforeAll(async () => {
+    await seedRuns(dashboard.root);
+    await dashboard.start();
+    const names = ["lines/lr-0", "lines/lr-1", "lines/lr-2", "failed", "hostile", "silent"];
+    for (const name of names) ids.set(name, await dashboard.idOf(name));
+  }, 180_000);
+  afterAll(() => dashboard.close());
+
+  const linesRun = (tab = ""): string => `#/run/${ids.get("lines/lr-1")!}${tab}`;
+  const compared = (): string => `#/compare?runs=${[0, 1, 2].map((i) => ids.get(`lines/lr-${i}`)!).join(",")}`;
+
+  /** Every page, and what is there once it is drawn. */
+  const views: Readonly<Record<string, { readonly hash: () => string; readonly ready: string }>> = {
+    runs: { hash: () => "#/", ready: "tr:has-text('lines/lr-2')" },
+    "runs in groups": { hash: () => "#/?group=directory&sort=best", ready: "tr.group" },
+    charts: { hash: () => linesRun(), ready: "figure .u-over" },
+    layers: { hash: () => linesRun("/layers?row=grad/norm/0.weight"), ready: ".heat canvas" },
+    hooks: { hash: () => linesRun("/hooks"), ready: ".page table, .empty" },
+    checkpoints: { hash: () => linesRun("/checkpoints"), ready: "svg.tree" },
+    interventions: { hash: () => linesRun("/interventions"), ready: ".interventions li" },
+    media: { hash: () => linesRun("/media"), ready: ".sides, .empty" },
+    about: { hash: () => linesRun("/about"), ready: ".facts" },
+    compare: { hash: () => compared(), ready: "figure .u-over" },
+    "compare groups": { hash: () => `${compared()}&group=directory`, ready: "figure .u-over" },
+    "compare to a base": { hash: () => `${compared()}&base=${ids.get("lines/lr-0")!}`, ready: "figure .u-over" },
+    "a failed run": { hash: () => `#/run/${ids.get("failed")!}`, ready: "[role=alert]" },
+    "a run without a log": { hash: () => `#/run/${ids.get("silent")!}`, ready: ".empty" },
+    "nothing to compare": { hash: () => "#/compare", ready: ".empty" },
+    "no such run": { hash: () => "#/run/000000000000", ready: ".empty" },
+  };
+
+  test.each(Object.keys(views))("%s: whole at every width, light and dark, without a violation", async (name) => {
+    const { hash, ready } = views[name]!;
+    const { page, complaints } = await dashboard.open(hash());
+    await page.locator(ready).first().waitFor();
+    for (const colorScheme of ["light", "dark"] as const) {
+      await page.emulateMedia({ colorScheme });
+      for (const width of [1280, 400, 320]) {
+        await page.setViewportSize({ width, height: 900 });
+        await expect.poll(() => isTooWide(page), { message: `${colorScheme}, ${width} px` }).toBe(false);
+      }
+      expect(await violations(page), colorScheme).toEqual([]);
+    }
+    // A run that is not there is answered with 404, which the browser reports.
+    if (name !== "no such run") expect(complaints).toEqual([]);
+    await page.close();
+  });
+
+  const chartText = (page: Page, title: string): Promise<string> =>
+    page.locator(`figure[data-chart="${title}"] > p.hidden`).innerText();
+
+  test("a chart says in words what it shows, and in a table", async () => {
+    const { page } = await dashboard.open(linesRun());
+    await expect
+      .poll(() => chartText(page, "loss"))
+      .toMatch(
+        new RegExp(`^loss, ${POINTS} points, from .* lowest .* at \\d+, highest .*; val, 15 points.*1 intervention`),
+      );
+    const chart = page.locator('figure[data-chart="loss"]');
+    await chart.locator(".canvas").focus();
+    await page.keyboard.press("t");
+    expect(await chart.locator("tbody tr").count()).toBe(20);
+    await page.keyboard.press("]");
+    expect(await chart.locator(".tip").innerText()).toMatch(/^setLr\(0\.001\) · by a hook, tamer\nstep 120/);
+    await page.keyboard.press("+");
+    await expect.poll(() => page.url()).toMatch(/from=.*to=/);
+    await page.keyboard.press("0");
+    expect(page.url()).not.toMatch(/from=/);
+    await page.keyboard.press("l");
+    expect(page.url()).toMatch(/log=loss|linear=loss/);
+    await page.close();
+  });
+
+  test("dragging zooms every chart, and the address shows the same view", async () => {
+    const { page } = await dashboard.open(linesRun());
+    const over = page.locator('figure[data-chart="loss"] .u-over');
+    await over.waitFor();
+    await expect.poll(() => chartText(page, "loss")).toContain(`${POINTS} points`);
+    const { x, y, width } = (await over.boundingBox())!;
+    await page.mouse.move(x + width / 4, y + 40);
+    await page.mouse.down();
+    await page.mouse.move(x + width / 2, y + 60, { steps: 4 });
+    await page.mouse.up();
+    await expect.poll(() => page.url()).toMatch(/from=(59|6\d)/);
+    const again = await dashboard.open(page.url().slice(dashboard.url.length));
+    await expect.poll(() => again.page.locator(".view-controls button").innerText()).toMatch(/6\d.* – 1[12]\d/);
+    await page.close();
+    await again.page.close();
+  });
+
+  test("a keyboard alone opens, selects and compares", async () => {
+    const { page } = await dashboard.open("#/?sort=name");
+    await page.locator("tr:has-text('lines/lr-2')").waitFor();
+    await page.keyboard.press("/");
+    await page.keyboard.type("lines lr<0.02");
+    await expect.poll(() => page.locator("table.runs tbody tr").count()).toBe(2);
+    await page.keyboard.press("Escape");
+    for (const key of ["j", "x", "j", "x", "c"]) await page.keyboard.press(key);
+    await page.locator("figure .u-over").first().waitFor();
+    await expect
+      .poll(() => page.locator("figure[data-chart=loss] .legend button").allInnerTexts())
+      .toEqual([expect.stringMatching(/^lr-0 0\.\d+/), expect.stringMatching(/^lr-1 0\.\d+/)]);
+    for (const key of ["g", "r"]) await page.keyboard.press(key);
+    await page.locator("table.runs").waitFor();
+    await page.keyboard.press("?");
+    await page.getByRole("dialog").waitFor();
+    expect(await violations(page)).toEqual([]);
+    await page.keyboard.press("Escape");
+    await expect.poll(() => page.getByRole("dialog").count()).toBe(0);
+    await page.keyboard.press("j");
+    await page.keyboard.press("Enter");
+    await page.locator(".run-head h1").waitFor();
+    await page.close();
+  });
+
+  test("what strangers wrote is shown as text", async () => {
+    const { page, complaints } = await dashboard.open(`#/run/${ids.get("hostile")!}`);
+    await page.locator("figure h2", { hasText: "onerror" }).waitFor();
+    await page.goto(`${dashboard.url}#/run/${ids.get("hostile")!}/about`);
+    await expect.poll(() => page.locator(".facts dt", { hasText: HOSTILE }).count()).toBe(1);
+    expect(await page.locator("main img, main script").count()).toBe(0);
+    expect(complaints).toEqual([]);
+    await page.close();
+  });
+
+  test("unreadable lines are counted, and a NaN has a mark and a word", async () => {
+    const { page } = await dashboard.open(`#/run/${ids.get("failed")!}`);
+    await expect.poll(() => page.locator(".chip").innerText()).toBe("1 unreadable line");
+    await expect.poll(() => chartText(page, "loss")).toContain("1 value that is not finite");
+    await page.close();
+  });
+
+  test("a server that is gone is named, with the age of what is shown; the page recovers by itself", async () => {
+    const { page } = await dashboard.open(linesRun());
+    await page.locator("figure .u-over").first().waitFor();
+    await dashboard.stopServing();
+    await expect.poll(() => page.locator(".connection").innerText()).toMatch(/^No answer from the server/);
+    expect(await page.locator("main.lost figure").count()).toBeGreaterThan(0);
+    await dashboard.serve();
+    await page.locator(".connection").waitFor({ state: "detached" });
+    await page.close();
+  });
+
+  test("the bundle is small, and names no other host", () => {
+    const size = (file: string): number => gzipSync(readFileSync(join(dashboard.pages, file))).length;
+    expect(size("app.js")).toBeLessThan(100_000);
+    expect(size("app.css")).toBeLessThan(12_000);
+    expect(readdirSync(dashboard.pages).sort()).toEqual([
+      "LICENSES.txt",
+      "app.css",
+      "app.js",
+      "icon.svg",
+      "index.html",
+    ]);
+    const code = readFileSync(join(dashboard.pages, "app.js"), "utf8");
+    const hosts = [...code.matchAll(/https?:\/\/[^"'`\s)]+/g)].map(([found]) => found);
+    // Names of XML's languages are no addresses.
+    expect(hosts.filter((host) => !host.startsWith("http://www.w3.org/"))).toEqual([]);
+  });
+});
