@@ -2,7 +2,7 @@
 import type { Signal } from "@preact/signals";
 import type { Points } from "../data/series-feed.ts";
 import type { ChartView } from "./chart.tsx";
-import { markX, type Mark } from "./marks.ts";
+import { LANES, markX, type Mark } from "./marks.ts";
 import type { Plot } from "./plot.ts";
 import { valueAt } from "./summary.ts";
 
@@ -69,7 +69,7 @@ function pan({ plot, view }: ChartKeys, part: number): void {
 
 function toMark({ plot, marks, view, cursor, tip }: ChartKeys, by: number): void {
   const changes = marks
-    .filter(({ kind }) => kind !== "checkpoint")
+    .filter(({ kind }) => LANES[0]!.kinds.includes(kind))
     .flatMap((mark) => {
       const x = markX(mark, view.x);
       return x === undefined ? [] : [{ mark, x }];
