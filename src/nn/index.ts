@@ -47,5 +47,6 @@ export { type LinearOptions, dropout, embedding, flatten, linear } from "./basic
 export { deferredLinear, deferredLogits, logitsOf } from "./deferred-logits.ts";
 export { type MlpOptions, type MlpSetup, mlp } from "./mlp.ts";
 export { initKey, keyStream, stepKey } from "./key.ts";
+export { remat } from "./remat.ts";
 export type { Layer } from "./layer.ts";
 export { tap } from "./tap.ts";

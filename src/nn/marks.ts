@@ -19,3 +19,19 @@ export function marked(x: Tensor, times: number): Tensor {
   for (let i = 0; i < times; i++) at = lax.stopGradient(at);
   return at;
 }
+
+let lowering = false;
+
+/** Whether a program is traced by an engine that reads all marks. */
+export const isLowering = (): boolean => lowering;
+
+/** Traces `run` for such an engine. */
+export function whileLowering<T>(run: () => T): T {
+  const outer = lowering;
+  lowering = true;
+  try {
+    return run();
+  } finally {
+    lowering = outer;
+  }
+}

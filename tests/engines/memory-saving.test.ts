@@ -1,7 +1,15 @@
 // What saves memory: the numbers stay, and the memory that the native engine plans for a step shrinks.
 import { defaultDevice, init, numpy as np, valueAndGrad } from "@jax-js/jax";
 import { beforeAll, describe, expect, it } from "vitest";
-import { Trainer, type HostArray, type Model, type Tensor, type Tensors } from "hookline";
+import {
+  Trainer,
+  type Hook,
+  type HostArray,
+  type Model,
+  type Tensor,
+  type Tensors,
+  type TrainerOptions,
+} from "hookline";
 import { DataLoader } from "hookline/data";
 import {
   accuracy,
@@ -9,9 +17,19 @@ import {
   crossEntropy,
   deferredLinear,
   deferredLogits,
+  dropout,
   embedding,
+  gelu,
+  initKey,
+  keyStream,
+  layerNorm,
   linear,
+  mse,
+  multiHeadAttention,
+  remat,
+  residual,
   sequential,
+  type Layer,
 } from "hookline/nn";
 import { adamw } from "hookline/optim";
 import { lower } from "../../src/engines/lower/lower.ts";
@@ -30,26 +48,30 @@ const valueAndGrads = valueAndGrad as unknown as Grads;
 const f32 = (...shape: number[]): Aval => ({ shape, dtype: "float32" });
 
 /** Bytes between the steps of a training step on two threads. */
-function plannedBytes(loss: (params: Tensors, y: Tensor) => Tensor, params: Record<string, Aval>, y: Aval): number {
-  const step = (p: Tensors, labels: Tensor): Tensor[] => {
-    const [value, grads] = valueAndGrads((at) => loss(at, labels))(p);
+function plannedBytes(
+  loss: (params: Tensors, batch: Tensors) => Tensor,
+  params: Record<string, Aval>,
+  batch: Record<string, Aval>,
+): number {
+  const step = (p: Tensors, given: Tensors): Tensor[] => {
+    const [value, grads] = valueAndGrads((at) => loss(at, given))(p);
     return [value, ...Object.values(grads)];
   };
-  return planArena(planGraph(lower(trace(step, [params, y])), 2)).bytes;
+  return planArena(planGraph(lower(trace(step, [params, batch])), 2)).bytes;
 }
 
 describe("deferred logits", () => {
   it("need memory for one part of the logits, not for all", () => {
     const [rows, features, classes, chunk] = [512, 16, 2048, 32];
     const params = { hidden: f32(rows, features), weight: f32(classes, features) };
-    const labels: Aval = { shape: [rows], dtype: "int32" };
+    const labels: Record<string, Aval> = { y: { shape: [rows], dtype: "int32" } };
     const plain = plannedBytes(
-      ({ hidden, weight }, y) => crossEntropy()(np.inner(hidden!, weight!), y, {}),
+      ({ hidden, weight }, { y }) => crossEntropy()(np.inner(hidden!, weight!), y!, {}),
       params,
       labels,
     );
     const chunked = plannedBytes(
-      ({ hidden, weight }, y) => crossEntropy({ chunk })(deferredLogits(hidden!, weight!), y, {}),
+      ({ hidden, weight }, { y }) => crossEntropy({ chunk })(deferredLogits(hidden!, weight!), y!, {}),
       params,
       labels,
     );
@@ -104,4 +126,70 @@ describe("deferred logits", () => {
       expect(deferred!.metrics["train/accuracy"]).toBe(plain!.metrics["train/accuracy"]);
     },
   );
+});
+
+describe("remat", () => {
+  const features = 32;
+  const layer = (): Layer =>
+    sequential(
+      residual(sequential(layerNorm(features), multiHeadAttention(features, 2, { causal: true, dropout: 0.1 }))),
+      residual(sequential(linear(features, 4 * features), gelu(), dropout(0.1), linear(4 * features, features))),
+    );
+  const stack = (depth: number, wrap: (layer: Layer) => Layer): Layer =>
+    sequential(...Array.from({ length: depth }, () => wrap(layer())));
+
+  const again = (one: Layer): Layer => remat(one);
+
+  it("keeps the memory of a model 4 times as deep below that of the model without it", () => {
+    const planned = (model: Layer): number => {
+      const hosts = Object.entries(model.init(initKey(0)));
+      const params = Object.fromEntries(hosts.map(([name, { shape }]) => [name, f32(...shape)]));
+      const loss = (p: Tensors, { x, key }: Tensors): Tensor => {
+        const ctx = { train: true, state: {}, key: keyStream(key!.ref), loader: "train" };
+        return np.square(model.apply(p, x!.ref, ctx) as Tensor).sum();
+      };
+      return plannedBytes(loss, params, { x: f32(4, 32, features), key: { shape: [2], dtype: "uint32" } });
+    };
+    const shallow = planned(stack(2, (one) => one));
+    expect(planned(stack(8, again))).toBeLessThan(shallow);
+    expect(planned(stack(8, (one) => one))).toBeGreaterThan(3 * shallow);
+  });
+
+  const waves = {
+    data: Float32Array.from({ length: 8 * 4 * features }, (_, i) => Math.sin(i * 0.7)),
+    shape: [8, 4, features],
+  };
+  const train = async (wrap: (layer: Layer) => Layer, options: Partial<TrainerOptions> = {}): Promise<number[]> => {
+    const trainer = new Trainer({
+      model: stack(2, wrap),
+      loss: mse(),
+      optimizer: adamw({ lr: 0.01 }),
+      train: new DataLoader({ x: waves, y: waves }, { batchSize: 4 }),
+      epochs: 2,
+      seed: 3,
+      signals: false,
+      ...(testEngine() && { engine: testEngine() }),
+      ...options,
+    });
+    const losses: number[] = [];
+    trainer.on("stepEnd", (ctx) => void losses.push(ctx.loss));
+    await trainer.fit();
+    await trainer.close();
+    return losses;
+  };
+
+  it("trains with the same numbers, whatever watches", async () => {
+    const plain = await train((one) => one);
+    const hooks: Hook[] = [{ name: "between", onAfterForward: (ctx) => void ctx.loss }];
+    for (const losses of [await train(again), await train(again, { hooks })]) {
+      for (const [i, loss] of losses.entries()) expect(Math.abs(loss - plain[i]!)).toBeLessThan(2e-5 * loss);
+    }
+  });
+
+  it("has the parameters of the layer, and is the layer on engines without it", async () => {
+    expect(again(layer()).init(initKey(0))).toEqual(layer().init(initKey(0)));
+    expect(await train(again, { engine: "wasm", epochs: 1 })).toEqual(
+      await train((one) => one, { engine: "wasm", epochs: 1 }),
+    );
+  });
 });

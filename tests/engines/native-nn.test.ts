@@ -20,6 +20,12 @@ const image = numbers([3, 2, 9, 7]);
 const key: HostArray = { data: nn.stepKey(3, 5, 0), shape: [2] };
 const tokens = wholes([2, 6], 11);
 
+/** A layer of several parts, with dropout. */
+function attentive(): nn.Layer {
+  const attention = nn.multiHeadAttention(12, 2, { causal: true, dropout: 0.2 });
+  return nn.sequential(nn.residual(nn.sequential(nn.layerNorm(12), attention)), nn.linear(12, 12), nn.tanh());
+}
+
 const layers: [name: string, model: Model<Tensor>, input: HostArray][] = [
   ["linear", nn.linear(12, 7), wide],
   ["linear, worth a matrix library", nn.linear(12, 40), numbers([8, 9, 12])],
@@ -40,6 +46,14 @@ const layers: [name: string, model: Model<Tensor>, input: HostArray][] = [
   ["multiHeadAttention, causal, with dropout", nn.multiHeadAttention(12, 2, { causal: true, dropout: 0.2 }), wide],
   ["multiHeadAttention, worth a matrix library", nn.multiHeadAttention(32, 2, { causal: true }), numbers([2, 17, 32])],
   ["residual", nn.residual(nn.linear(12, 12)), wide],
+  ["remat", nn.remat(attentive()), wide],
+  [
+    "remat of a layer with buffers",
+    nn.remat(nn.sequential(nn.conv2d(2, 2, { kernel: 3, bias: false }), nn.batchNorm(2))),
+    image,
+  ],
+  ["remat in a row", nn.sequential(nn.remat(attentive()), nn.remat(attentive()), nn.remat(nn.flatten())), wide],
+  ["remat in remat", nn.remat(nn.sequential(nn.remat(attentive()), nn.gelu(), nn.remat(attentive()))), wide],
   ["flatten", nn.flatten(), image],
   ["relu", nn.relu(), wide],
   ["gelu", nn.gelu(), wide],

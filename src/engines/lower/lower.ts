@@ -35,7 +35,7 @@ export function lower({ inBinders, constants, equations, outs }: Traced, primiti
       constant ? recoverConstant(graph, constant, shape, dtype) : graph.input(i - constants.length, shape, dtype),
     );
   }
-  const marks = new Marks(graph);
+  const marks = new Marks(graph, { equations, outs });
   for (const equation of equations) {
     const { primitive, inputs, params, outBinders } = equation;
     if (primitive === "stop_gradient") {

@@ -2,6 +2,7 @@
 import { makeJaxpr, numpy as np, tree, type Array as JaxArray } from "@jax-js/jax";
 import type { TypedArray } from "../../core/arrays.ts";
 import type { Tree } from "../engine.ts";
+import { whileLowering } from "../../nn/marks.ts";
 import type { DType } from "./graph.ts";
 
 export interface Aval {
@@ -48,7 +49,9 @@ interface Made {
 /** Traces `fn` with arguments of these shapes; nothing is computed but constants of its own. */
 export function trace(fn: (...args: never[]) => unknown, args: readonly Tree<Aval>[]): Traced {
   const stand = args.map((arg) => standIns(arg));
-  const made = makeJaxpr(fn as (...args: unknown[]) => never)(...(stand as never[])) as unknown as Made;
+  const made = whileLowering(() =>
+    makeJaxpr(fn as (...args: unknown[]) => never)(...(stand as never[])),
+  ) as unknown as Made;
   const { inBinders, eqns, outs } = made.jaxpr.jaxpr.flatten().simplify();
   // jax-js makes zeros for the derivative of every array that is held fixed, as large as the array. Nothing uses most of
   // them, and reading one gives it memory.

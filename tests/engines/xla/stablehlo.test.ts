@@ -11,7 +11,11 @@ import {
   deferredLogits,
   initKey,
   keyStream,
+  linear,
   multiHeadAttention,
+  remat,
+  sequential,
+  tanh,
   type AttentionOptions,
 } from "../../../src/nn/index.ts";
 import { checkStableHlo } from "../../support/check-stablehlo.ts";
@@ -156,6 +160,21 @@ it("stores the parts of a gradient that a chunked loss adds up", () => {
   const text = textOf(step, [f32(6, 4), f32(8, 4), i32(6)]);
   expect(checkStableHlo(text)).toMatchObject({ dot_general: 9, optimization_barrier: 2 });
   expect(text).not.toContain("tensor<6x8xf32>");
+  expect(text).toMatchSnapshot();
+});
+
+it("computes the inside of remat again in the backward pass", () => {
+  const model = remat(sequential(linear(3, 4), tanh(), linear(4, 3)));
+  const step = ((w0: JaxArray, b0: JaxArray, w2: JaxArray, b2: JaxArray, input: JaxArray) => {
+    const loss = ((p: Record<string, JaxArray>) =>
+      np.square(model.apply(p, input.ref, { state: {} } as never) as JaxArray).sum()) as never;
+    const params = { "0.weight": w0, "0.bias": b0, "2.weight": w2, "2.bias": b2 };
+    return Object.values((grad(loss) as unknown as (p: object) => Record<string, JaxArray>)(params));
+  }) as Fn;
+  const text = textOf(step, [f32(4, 3), f32(4), f32(3, 4), f32(3), f32(5, 3)]);
+  // Two products forward, one again, and three backward; the input waits for the derivative of the output.
+  expect(checkStableHlo(text)).toMatchObject({ dot_general: 6, optimization_barrier: 1 });
+  expect(text).toMatch(/:2 = stablehlo.optimization_barrier %arg4, %\d+ :/);
   expect(text).toMatchSnapshot();
 });
 
