@@ -142,15 +142,17 @@ async function* once(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
 
 async function* blocksOf(stream: ByteStream): AsyncGenerator<Uint8Array> {
   const encoder = new TextEncoder();
-  for await (const block of "getReader" in stream ? read(stream) : stream) {
+  for await (const block of "getReader" in stream ? readToEnd(stream) : stream) {
     if (typeof block !== "string" && !(block instanceof Uint8Array))
       throw new DataError(`stream: expected blocks of bytes (Uint8Array) or text, got ${show(block)}.`);
     yield typeof block === "string" ? encoder.encode(block) : block;
   }
 }
 
-/** Safari's streams are not iterable. */
-async function* read(stream: Extract<ByteStream, { getReader: unknown }>): AsyncGenerator<Uint8Array> {
+type Readable = Extract<ByteStream, { getReader: unknown }>;
+
+/** To its end; one that is left before is cancelled. Safari's streams are not iterable. */
+export async function* readToEnd(stream: Readable): AsyncGenerator<Uint8Array> {
   const reader = stream.getReader() as ReadableStreamDefaultReader<Uint8Array>;
   let isDone = false;
   try {
@@ -161,6 +163,7 @@ async function* read(stream: Extract<ByteStream, { getReader: unknown }>): Async
       yield value;
     }
   } finally {
-    if (!isDone) await reader.cancel();
+    // One that has failed cannot be cancelled, and its error is on the way already.
+    if (!isDone) await reader.cancel().catch(() => undefined);
   }
 }

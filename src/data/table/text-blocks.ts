@@ -1,6 +1,7 @@
 // Bytes of a text file as UTF-8 without a byte order mark: unpacked (gzip) and recoded where necessary.
 import { DataError, OptionError } from "../../core/errors.ts";
 import { messageOf } from "../../core/maybe.ts";
+import { readToEnd } from "./file.ts";
 
 /** Bytes that tell how a file is packed and encoded. */
 const HEAD = 4;
@@ -86,25 +87,17 @@ async function* recoded(blocks: AsyncIterable<Uint8Array>, label: string): Async
 async function* unpacked(blocks: AsyncIterable<Uint8Array>, source: string): AsyncGenerator<Uint8Array> {
   const gzip = new DecompressionStream("gzip");
   const writer = gzip.writable.getWriter();
-  const reader = gzip.readable.getReader();
   const write = async (): Promise<void> => {
     for await (const block of blocks) await writer.write(block as Uint8Array<ArrayBuffer>);
     await writer.close();
   };
   const writing = write().catch((cause: unknown) => writer.abort(cause).catch(() => undefined));
-  let isDone = false;
   try {
-    for (;;) {
-      const { done, value } = await reader.read();
-      isDone = done;
-      if (done) return;
-      yield value;
-    }
+    yield* readToEnd(gzip.readable);
   } catch (cause) {
     if (cause instanceof DataError) throw cause;
     throw new DataError(`${source} is a damaged or truncated gzip file: ${messageOf(cause)}.`, { cause });
   } finally {
-    if (!isDone) await reader.cancel().catch(() => undefined);
     await writing;
   }
 }

@@ -1,7 +1,6 @@
 // The native engine: fused loops compiled to wasm, matrix products by onnxruntime, both on one memory.
 import { printWarning } from "../../platform/print.ts";
-import { dtypeOf, sizeOf, type HostArray, type TypedArray } from "../../core/arrays.ts";
-import { EngineError } from "../../core/errors.ts";
+import { sizeOf, type HostArray, type TypedArray } from "../../core/arrays.ts";
 import { checkOptions, is } from "../../core/options.ts";
 import type { MaybePromise, Tensor } from "../../core/model.ts";
 import {
@@ -13,7 +12,7 @@ import {
   type OnEngine,
   type Tree,
 } from "../engine.ts";
-import { aliveIn, SharedBuffer, type Block } from "../shared-buffer.ts";
+import { aliveIn, checkedDtype, SharedBuffer, type Block } from "../shared-buffer.ts";
 import type { Aval } from "../lower/trace.ts";
 import { byShapes } from "../by-shapes.ts";
 import { Compiler, type Compiled, type Fn } from "./compiler.ts";
@@ -82,13 +81,9 @@ export class NativeEngine implements Engine {
     return this.#compiler.seconds;
   }
 
-  put({ data, shape, dtype }: HostArray): Buffer {
-    const type = dtypeOf({ data, ...(dtype && { dtype }) });
-    if (data.length !== sizeOf(shape)) {
-      throw new EngineError(
-        `Engine "native": ${data.length} numbers do not fill an array of shape [${shape.join(", ")}].`,
-      );
-    }
+  put(host: HostArray): Buffer {
+    const type = checkedDtype(this.name, host);
+    const { data, shape } = host;
     const block = this.#block(sizeOf(shape));
     const target = viewOf(this.#memory, block.at, { shape, dtype: type });
     if (type === "bool") for (let i = 0; i < data.length; i++) target[i] = Number(data[i] !== 0);

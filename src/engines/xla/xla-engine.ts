@@ -1,5 +1,5 @@
 // The xla engine: programs as StableHLO, compiled and run by XLA on a GPU through a PJRT plugin.
-import { dtypeOf, sizeOf, type HostArray, type TypedArray } from "../../core/arrays.ts";
+import { sizeOf, type HostArray, type TypedArray } from "../../core/arrays.ts";
 import { EngineError } from "../../core/errors.ts";
 import type { MaybePromise, Tensor } from "../../core/model.ts";
 import { checkOptions, is } from "../../core/options.ts";
@@ -16,7 +16,7 @@ import {
   type Precision,
   type Tree,
 } from "../engine.ts";
-import { aliveIn, SharedBuffer, type Block } from "../shared-buffer.ts";
+import { aliveIn, checkedDtype, SharedBuffer, type Block } from "../shared-buffer.ts";
 import type { DType } from "../lower/graph.ts";
 import type { Aval } from "../lower/trace.ts";
 import { ProgramCache } from "./cache/program-cache.ts";
@@ -131,13 +131,9 @@ export class XlaEngine implements Engine {
     return this.#put(host, canDivide(this.#client, host.shape));
   }
 
-  #put({ data, shape, dtype }: HostArray, isDivided: boolean): Buffer {
-    const type = dtypeOf({ data, ...(dtype && { dtype }) });
-    if (data.length !== sizeOf(shape)) {
-      throw new EngineError(
-        `Engine "xla": ${data.length} numbers do not fill an array of shape [${shape.join(", ")}].`,
-      );
-    }
+  #put(host: HostArray, isDivided: boolean): Buffer {
+    const type = checkedDtype(this.name, host);
+    const { data, shape } = host;
     return this.#buffer(shape, type, place(this.#client, data, shape, type, isDivided));
   }
 

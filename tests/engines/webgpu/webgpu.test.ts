@@ -1,6 +1,8 @@
 // engine: "webgpu" in Node, on SwiftShader: a training from its first step to its predictions, and what may fail. All layers,
 // traces and resumes on it are in `npm run test:webgpu`.
 import { execFile } from "node:child_process";
+import { existsSync } from "node:fs";
+import { join } from "node:path";
 import { promisify } from "node:util";
 import { describe, expect, test } from "vitest";
 import type { Check } from "../../../src/cli/doctor.ts";
@@ -8,6 +10,8 @@ import { compiled } from "../../support/programs.ts";
 import { softwareGpu } from "../../support/software-gpu.ts";
 import { root } from "../../support/sources.ts";
 
+const hasPackage = existsSync(join(root, "node_modules/webgpu"));
+if (!hasPackage) console.warn("WebGPU in Node is skipped: npm ci installs the package webgpu");
 if (!softwareGpu) console.warn("WebGPU in Node is skipped: apt-get install chromium, which brings SwiftShader");
 
 interface Trained {
@@ -35,7 +39,7 @@ function reports(stdout: string): Record<string, unknown> {
   return Object.fromEntries(lines.map((line) => JSON.parse(line) as [string, unknown]));
 }
 
-describe.runIf(softwareGpu)("with an adapter", () => {
+describe.runIf(softwareGpu && hasPackage)("with an adapter", () => {
   test("trains, looks inside, saves, resumes to the same bits, evaluates and predicts", async () => {
     const { stdout, stderr } = await run([compiled(new URL("./train-child.ts", import.meta.url))], softwareGpu);
     const found = JSON.parse(stdout) as Trained;
@@ -70,7 +74,7 @@ describe.runIf(softwareGpu)("with an adapter", () => {
   });
 });
 
-test("without an adapter, an error says what is missing", async () => {
+test.runIf(hasPackage)("without an adapter, an error says what is missing", async () => {
   const none = { VK_ICD_FILENAMES: "/nowhere.json", VK_DRIVER_FILES: "/nowhere.json" };
   const { stdout } = await run([compiled(new URL("./faults-child.ts", import.meta.url))], none);
   expect(reports(stdout).engine).toMatch(
