@@ -2,7 +2,7 @@
 import { join } from "node:path";
 import { writeFileSync } from "node:fs";
 import { modelCheckpoint } from "hookline";
-import { readTable, Rng, type Table } from "hookline/data";
+import { readTable, Rng, type Table, type TransformSpec } from "hookline/data";
 import { Experiment, type SplitData } from "hookline/experiment";
 import { accuracy, crossEntropy, mlp } from "hookline/nn";
 import { adam } from "hookline/optim";
@@ -33,18 +33,23 @@ const split = (table: Table): SplitData<Table> => ({
   main: { train: table.slice(0, 300), val: table.slice(300, 350), test: table.slice(350) },
 });
 
-/** Trains, and returns the run's directory. */
-export async function trainChurn(dir: string): Promise<string> {
-  const runDir = join(dir, "runs/churn");
+type Columns = Readonly<Record<string, TransformSpec>>;
+const COLUMNS: Columns = {
+  age: ["impute", "standardise"],
+  plan: "oneHot",
+  active: "passThrough",
+  since: "dateParts",
+};
+
+/** Trains on some of the columns, and returns the run's directory. */
+export async function trainChurn(dir: string, name = "churn", columns: Columns = COLUMNS): Promise<string> {
+  const runDir = join(dir, "runs", name);
   const file = writeCustomers(dir, "customers.csv", 400, 1);
   await new Experiment({
-    name: "churn",
+    name,
     data: () => readTable(file, { columns: { id: "string" } }),
     split,
-    preprocess: {
-      columns: { age: ["impute", "standardise"], plan: "oneHot", active: "passThrough", since: "dateParts" },
-      target: "churn",
-    },
+    preprocess: { columns, target: "churn" },
     model: mlp({ hidden: [16] }),
     loss: crossEntropy(),
     metrics: { accuracy: accuracy() },

@@ -76,6 +76,39 @@ describe("predict", () => {
     expect(JSON.parse(stdout)).toMatchObject({ age: 30, tags: [1], predicted_churn: "yes" });
   });
 
+  test("a Parquet and an Arrow file that pyarrow wrote: values of every type stay, and predictions are added", async () => {
+    const byAge = await trainChurn(dir, "by-age", { age: ["impute", "standardise"] });
+    await using predict = await loadPredictor(byAge, { engine: "wasm" });
+    const ages = [31.5, null, null, -1, 0];
+    const expected = (await predict(ages.map((age) => ({ age })))) as {
+      churn: string;
+      probabilities: { yes: number };
+    }[];
+    for (const file of ["people.parquet", "people.arrow"]) {
+      const path = join(import.meta.dirname, "../tables/files", file);
+      for (const out of [`${file}.csv`, `${file}.jsonl`]) {
+        await predictCommand(byAge, path, { checkpoint: "best", out: join(dir, out) });
+      }
+      const rows = lines(`${file}.jsonl`).map((line) => JSON.parse(line) as Record<string, unknown>);
+      expect(rows).toMatchObject([
+        { id: 1, age: 31.5, plan: "basic", tier: "gold", active: true, at: "2024-01-31T12:00:00.500Z" },
+        { id: 2, age: null, plan: null, tier: "silver", active: false, at: null },
+        { id: 3, age: null, plan: "pro", tier: null, active: null, at: "1969-12-31T00:00:00.000Z" },
+        { id: 4, age: -1, plan: "basic", tier: "gold", active: true, at: "2024-02-29T00:00:00.000Z" },
+        { id: 5, age: 0, plan: "ä☃", tier: "gold", active: false, at: "2000-01-01T00:00:00.000Z" },
+      ]);
+      // A list of lists is in the file; no row of text could hold it.
+      expect(Object.keys(rows[0]!)).not.toContain("nested");
+      for (const [i, { churn, probabilities }] of expected.entries()) {
+        expect(rows[i]!.predicted_churn).toBe(churn);
+        expect(rows[i]!.probability_yes).toBeCloseTo(probabilities.yes, 4);
+      }
+      const [header, ...cells] = lines(`${file}.csv`);
+      expect(header).toMatch(/^id,age,.*,predicted_churn,probability_no,probability_yes$/);
+      expect(cells.map((line) => line.split(",").slice(0, 2).join())).toEqual(["1,31.5", "2,", "3,", "4,-1", "5,0"]);
+    }
+  });
+
   test.each<[string, string, string, RegExp]>([
     ["a missing column", "a.csv", "age,plan,active\n1,basic,true\n", /a\.csv has no column `since`/],
     [

@@ -100,7 +100,11 @@ test.each(FILES)("%s: numbers and dates as strings where that is declared", asyn
 });
 
 test.each<[string, ReadTableOptions, string]>([
-  ["people.parquet", {}, "`nested` is a list or a structure, which a table cannot hold. Declare the columns to read"],
+  [
+    "people.parquet",
+    {},
+    '`nested` is a list or a structure, which a table cannot hold. Leave it out with rest: "readable"',
+  ],
   ["people.arrow", {}, "`nested` is of type List<"],
   ["people.parquet", { columns: { plan: "number" }, rest: "skip" }, "`plan` is of type STRING, and number is declared"],
   ["people.arrow", { columns: { plan: "number" }, rest: "skip" }, "`plan` is of type Utf8, and number is declared"],

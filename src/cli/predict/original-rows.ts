@@ -1,5 +1,6 @@
 // The rows of a table file as they are in the file, chunk by chunk, so that predictions can be written beside them: the
-// text of a CSV file's cells, the values of JSON lines, and what Parquet and Arrow files contain.
+// text of a CSV file's cells, the values of JSON lines, and what Parquet and Arrow files contain, except
+// lists, structures and bytes.
 import { createReadStream } from "node:fs";
 import { createInterface } from "node:readline";
 import { readChunks } from "../../data/table/read-table.ts";
@@ -20,7 +21,8 @@ export async function* originalRows(file: string, columns: Schema, chunkRows: nu
   const typed = { columns, rest: "skip", chunkRows } as const;
   if (/\.(?:csv|tsv|tab)$/i.test(file)) yield* textRows(file, typed);
   else if (/\.(?:jsonl|ndjson)$/i.test(file)) yield* jsonRows(file, typed);
-  else for await (const table of readChunks(file, { columns, rest: "infer", chunkRows })) yield withCells(table, table);
+  else
+    for await (const table of readChunks(file, { columns, rest: "readable", chunkRows })) yield withCells(table, table);
 }
 
 type Typed = { readonly columns: Schema; readonly rest: "skip"; readonly chunkRows: number };

@@ -1,6 +1,7 @@
 // The options with which tables are read, and their checks. Apart from the readers, which a config loads only when it reads.
 import { type Check, is } from "../../core/options.ts";
 import { COLUMN_TYPES, type Schema } from "./column.ts";
+import type { Rest } from "./schema.ts";
 
 /** The formats of tables. */
 export type TableFormat = "csv" | "tsv" | "jsonl" | "parquet" | "arrow";
@@ -11,8 +12,11 @@ export interface ReadTableOptions {
   readonly format?: TableFormat;
   /** Types by column. The file must have these columns. Default: types are inferred from the first rows. */
   readonly columns?: Schema;
-  /** Columns that `columns` does not name are inferred (the default), strings, or skipped. */
-  readonly rest?: "infer" | "string" | "skip";
+  /**
+   * Columns that `columns` does not name are inferred (the default), strings, or skipped. `readable` skips those of
+   * Parquet and Arrow that a table cannot hold (lists, structures, bytes), and infers the others.
+   */
+  readonly rest?: Rest;
   /** The number of first rows that types are inferred from. Default 10,000. */
   readonly inferRows?: number;
   /** CSV and TSV: cells that count as missing. Default: empty, NA, N/A, n/a, #N/A, <NA>, NaN, nan, null, NULL and None. */
@@ -55,7 +59,7 @@ export const FORMATS: readonly TableFormat[] = ["csv", "tsv", "jsonl", "parquet"
 export const READ_TABLE_CHECKS = {
   format: is.oneOf(...FORMATS),
   columns: isSchema,
-  rest: is.oneOf("infer", "string", "skip"),
+  rest: is.oneOf("infer", "readable", "string", "skip"),
   inferRows: is.wholeFrom(1),
   missing: is.arrayOf(is.string),
   separator: isSeparator,

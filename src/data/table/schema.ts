@@ -3,13 +3,16 @@ import { DataError } from "../../core/errors.ts";
 import { didYouMean } from "../../core/names.ts";
 import type { ColumnType, Schema } from "./column.ts";
 
+/** What becomes of columns without a declared type. */
+export type Rest = "infer" | "readable" | "string" | "skip";
+
 /** How a file is read, whatever its format. */
 export interface ReadSettings {
   /** The name of the file, for messages. */
   readonly source: string;
   /** Declared types. */
   readonly columns: Schema;
-  readonly rest: "infer" | "string" | "skip";
+  readonly rest: Rest;
   readonly inferRows: number;
   /** Rows of a table; infinite for the whole file. */
   readonly chunkRows: number;
@@ -17,7 +20,8 @@ export interface ReadSettings {
 
 /** What is known of a column before its values are: its type, that it is inferred, or that it is not read. */
 export function plannedType(name: string, { columns, rest }: ReadSettings): ColumnType | "infer" | "skip" {
-  return Object.hasOwn(columns, name) ? columns[name]! : rest;
+  if (Object.hasOwn(columns, name)) return columns[name]!;
+  return rest === "readable" ? "infer" : rest;
 }
 
 /** Every declared column must be there. */

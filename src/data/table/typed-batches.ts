@@ -27,11 +27,11 @@ export function chosenColumns(columns: readonly FileColumn[], settings: ReadSett
   const chosen = new Map<string, ColumnType>();
   for (const { name, type, fileType } of columns) {
     const planned = plannedType(name, settings);
-    if (planned === "skip") continue;
+    if (planned === "skip" || (planned === "infer" && type === undefined && settings.rest === "readable")) continue;
     const declared = planned === "infer" ? type : planned;
     if (type === undefined || declared === undefined) {
       throw new DataError(
-        `${settings.source}: \`${name}\` is ${fileType}, which a table cannot hold. Declare the columns to read and skip the others: columns: { … }, rest: "skip".`,
+        `${settings.source}: \`${name}\` is ${fileType}, which a table cannot hold. Leave it out with rest: "readable", or declare the columns to read: columns: { … }, rest: "skip".`,
       );
     }
     // Names of categories are often stored as numbers. The other way, nobody knows what a text would mean.
