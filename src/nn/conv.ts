@@ -1,10 +1,12 @@
 // Convolution and pooling: layers that slide a window over images. Windows are slices, which every engine handles well.
+// Where an engine convolves itself (xla), a convolution stays one.
 import { lax, numpy as np } from "@jax-js/jax";
 import { component } from "../core/component.ts";
 import type { Tensor } from "../core/model.ts";
 import { type Check, is } from "../core/options.ts";
 import { type Layer, expectImages, fanInUniform, pure, showShape } from "./layer.ts";
 import { OptionError, ProgramError } from "../core/errors.ts";
+import { currentLowering } from "./marks.ts";
 import { isCapturing } from "./tap.ts";
 
 /** Options of `conv2d`. */
@@ -51,7 +53,8 @@ function makeConv2d(inChannels: number, outChannels: number, options: Conv2dOpti
     }),
     apply(params, x) {
       expectImages(owner, x, inChannels);
-      if (!isCapturing()) return convolve(owner, x, params.weight!, params.bias, stride, padding);
+      if (!isCapturing() && !currentLowering()?.convolves)
+        return convolve(owner, x, params.weight!, params.bias, stride, padding);
       for (const i of [0, 1]) axisOf(owner, x, i + 2, params.weight!.shape[i + 2]!, stride[i]!, padding[i]!);
       const around = padding.map((zeros): [number, number] => [zeros, zeros]);
       const y = lax.convGeneralDilated(x, params.weight!, [...stride], around);

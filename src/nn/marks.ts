@@ -20,15 +20,21 @@ export function marked(x: Tensor, times: number): Tensor {
   return at;
 }
 
-let lowering = false;
+/** What an engine can do that compiles traced programs. */
+export interface Lowering {
+  /** It has convolutions of its own, faster than the product that a layer would make of one. */
+  readonly convolves: boolean;
+}
 
-/** Whether a program is traced by an engine that reads all marks. */
-export const isLowering = (): boolean => lowering;
+let lowering: Lowering | undefined;
+
+/** The engine that a program is traced for; undefined for jax-js, which reads no marks. */
+export const currentLowering = (): Lowering | undefined => lowering;
 
 /** Traces `run` for such an engine. */
-export function whileLowering<T>(run: () => T): T {
+export function whileLowering<T>(engine: Lowering, run: () => T): T {
   const outer = lowering;
-  lowering = true;
+  lowering = engine;
   try {
     return run();
   } finally {

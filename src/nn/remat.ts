@@ -13,7 +13,7 @@ import {
 import { is, one } from "../core/options.ts";
 import { differentiated } from "./derivatives.ts";
 import { visitIndices } from "./indices.ts";
-import { isLowering, marked, recomputationBegins, recomputationEnds } from "./marks.ts";
+import { currentLowering, marked, recomputationBegins, recomputationEnds } from "./marks.ts";
 import { visitPoints } from "./tap.ts";
 
 /** Recomputations around the one that is being traced. */
@@ -30,7 +30,7 @@ export const remat = /* @__PURE__ */ component(
   <In extends Outputs, Out extends Outputs>(inner: Model<In, Out>): Model<In, Out> => ({
     ...inner,
     apply: (params, inputs, ctx) =>
-      isLowering() ? rematerialized(inner, params, inputs, ctx) : inner.apply(params, inputs, ctx),
+      currentLowering() ? rematerialized(inner, params, inputs, ctx) : inner.apply(params, inputs, ctx),
   }),
 );
 

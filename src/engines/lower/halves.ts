@@ -1,4 +1,5 @@
 // A function whose results are wanted in two halves, traced as one: some results by name first, then the others.
+import type { Lowering } from "../../nn/marks.ts";
 import { leaves, type Tree } from "../engine.ts";
 import { trace, type Aval, type Traced } from "./trace.ts";
 
@@ -18,6 +19,7 @@ export function traceHalves(
   fn: (...args: never[]) => Results,
   args: readonly Tree<Aval>[],
   names: readonly string[],
+  engine?: Lowering,
 ): TracedHalves {
   let early = 0;
   const halves = (...given: never[]): readonly [Results, Results] => {
@@ -27,7 +29,7 @@ export function traceHalves(
     early = leaves(first as never).length;
     return [first, second];
   };
-  const traced = trace(halves, args);
+  const traced = trace(halves, args, engine);
   const unflatten = (made: readonly unknown[], half: 0 | 1): unknown => {
     const others = Array.from<null>({ length: traced.outs.length - made.length }).fill(null);
     return (traced.unflatten(half === 0 ? [...made, ...others] : [...others, ...made]) as unknown[])[half];

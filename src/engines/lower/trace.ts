@@ -2,7 +2,7 @@
 import { makeJaxpr, numpy as np, tree, type Array as JaxArray } from "@jax-js/jax";
 import type { TypedArray } from "../../core/arrays.ts";
 import type { Tree } from "../engine.ts";
-import { whileLowering } from "../../nn/marks.ts";
+import { whileLowering, type Lowering } from "../../nn/marks.ts";
 import type { DType } from "./graph.ts";
 
 export interface Aval {
@@ -47,9 +47,13 @@ interface Made {
 }
 
 /** Traces `fn` with arguments of these shapes; nothing is computed but constants of its own. */
-export function trace(fn: (...args: never[]) => unknown, args: readonly Tree<Aval>[]): Traced {
+export function trace(
+  fn: (...args: never[]) => unknown,
+  args: readonly Tree<Aval>[],
+  engine: Lowering = { convolves: false },
+): Traced {
   const stand = args.map((arg) => standIns(arg));
-  const made = whileLowering(() =>
+  const made = whileLowering(engine, () =>
     makeJaxpr(fn as (...args: unknown[]) => never)(...(stand as never[])),
   ) as unknown as Made;
   const { inBinders, eqns, outs } = made.jaxpr.jaxpr.flatten().simplify();

@@ -66,7 +66,7 @@ export class Compiler {
    */
   compile(fn: Fn, args: Args, donated: readonly number[], divided: ReadonlySet<number>): Promise<Compiled> {
     return this.#timed(() => {
-      const traced = onHost(() => trace(fn, args));
+      const traced = onHost(() => trace(fn, args, XLA));
       return this.#compiled(graphOf(traced), traced.unflatten, donated, divided);
     });
   }
@@ -79,7 +79,7 @@ export class Compiler {
     divided: ReadonlySet<number>,
   ) {
     return this.#timed(async (): Promise<Cut> => {
-      const { traced, early, unflatten } = onHost(() => traceHalves(fn, args, names));
+      const { traced, early, unflatten } = onHost(() => traceHalves(fn, args, names, XLA));
       const { first, second } = cutGraph(graphOf(traced), (output) => output < early);
       return {
         first: await this.#compiled(first, (made) => unflatten(made, 0), [], divided),
@@ -153,6 +153,8 @@ export class Compiler {
     }
   }
 }
+
+const XLA = { convolves: true };
 
 /** Constants that the function makes while it is traced are looked at right away. */
 function onHost<T>(traces: () => T): T {

@@ -7,6 +7,7 @@ import { PRIMITIVES, WHOLE_CONVOLUTIONS } from "../../../src/engines/lower/primi
 import { trace, type Aval } from "../../../src/engines/lower/trace.ts";
 import { writeModule, type HloOptions } from "../../../src/engines/xla/hlo/module.ts";
 import {
+  conv2d,
   crossEntropy,
   deferredLogits,
   initKey,
@@ -29,7 +30,7 @@ const u32 = (...shape: number[]): Aval => ({ shape, dtype: "uint32" });
 const seen = new Set<string>();
 
 function textOf(fn: Fn, avals: readonly Aval[], options?: HloOptions): string {
-  const traced = trace(fn, avals);
+  const traced = trace(fn, avals, { convolves: true });
   for (const { primitive } of traced.equations) seen.add(primitive);
   return writeModule(lower(traced, WHOLE_CONVOLUTIONS), options).text;
 }
@@ -127,6 +128,21 @@ it("writes every primitive", () => {
 it("keeps convolutions whole, and windows together", () => {
   const conv = textOf((a: JaxArray, b: JaxArray) => lax.conv(a, b, [1, 1], "SAME"), [f32(2, 3, 8, 8), f32(4, 3, 3, 3)]);
   expect(checkStableHlo(conv)).toEqual({ convolution: 1 });
+});
+
+it("keeps conv2d a convolution, and its gradients too", () => {
+  const model = conv2d(3, 4, { kernel: [3, 2], stride: [2, 1], padding: [1, 0] });
+  const step = ((image: JaxArray, weight: JaxArray, bias: JaxArray) => {
+    const loss = (({ image: on, ...params }: Record<string, JaxArray>) =>
+      np.square(model.apply(params, on!, {} as never) as JaxArray).sum()) as never;
+    return Object.values((grad(loss) as unknown as (p: object) => Record<string, JaxArray>)({ image, weight, bias }));
+  }) as Fn;
+  const text = textOf(step, [f32(2, 3, 9, 8), f32(4, 3, 3, 2), f32(4)]);
+  const counts = checkStableHlo(text);
+  expect(counts.convolution).toBe(3);
+  expect(counts).not.toHaveProperty("concatenate");
+  expect(counts).not.toHaveProperty("dot_general");
+  expect(text).toMatchSnapshot();
 });
 
 it("makes one dot_general of a product and of each of its gradients, whatever views lie between", () => {
