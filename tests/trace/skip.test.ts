@@ -5,6 +5,7 @@ import { batchNorm, linear, mse, sequential, tanh } from "hookline/nn";
 import { adamw } from "hookline/optim";
 import { testEngine, tinyData } from "hookline/testing";
 import { describe, expect, test } from "vitest";
+import { byAnotherPlan } from "../support/to-rounding.ts";
 
 const data = tinyData(32);
 /** The same data without the samples of some batches of four. */
@@ -51,7 +52,7 @@ describe("a skipped step or batch", () => {
       const reference = await finalBits(without(2), []);
       expect(skipped.bits).toEqual(reference.bits);
       expect(skipped.result).toMatchObject({ steps: 8, skippedSteps: 1 });
-      expect(skipped.result.metrics["train/loss"]).toBe(reference.result.metrics["train/loss"]);
+      expect(skipped.result.metrics["train/loss"]).toEqual(byAnotherPlan(reference.result.metrics["train/loss"]));
       expect(skipped.result.interventions).toMatchObject([{ who: "skipper", step: 3, what: 'skip("step")' }]);
     },
   );
