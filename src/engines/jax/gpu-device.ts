@@ -14,43 +14,18 @@ interface Device {
 
 const hasWebGpu = (): boolean => Boolean((globalThis.navigator as { gpu?: unknown } | undefined)?.gpu);
 
-/** jax-js has one for the whole process. */
-let opened: GpuDevice | undefined;
-
 export class GpuDevice {
   /** Such as "nvidia-h200, NVIDIA: 580.65". Browsers keep most of it to themselves. */
   readonly name: string;
   #lost: string | undefined;
   #fault: string | undefined;
 
-  private constructor(device: Device) {
+  constructor(device: Device) {
     const { vendor, architecture, device: model, description } = device.adapterInfo ?? {};
     this.name = [model || architecture || vendor, description].filter(Boolean).join(", ") || "a GPU without a name";
     void device.lost.then(({ message }) => (this.#lost = message || "without a reason"));
     // The first one is the cause; what follows from it says less.
     device.addEventListener("uncapturederror", ({ error }) => (this.#fault ??= error.message));
-  }
-
-  /** The one of this runtime. Without one, an error says what to do. */
-  static async open(): Promise<GpuDevice> {
-    if (opened) return opened;
-    const inNode = !hasWebGpu() && builtinOrNone("node:module") !== undefined;
-    // Only for Node: package.json ("browser") leaves it out of browsers' bundles.
-    if (inNode) await (await import("./node-gpu.ts")).provideGpu();
-    if (!hasWebGpu()) {
-      throw new EngineError(
-        `Engine "webgpu": this runtime has no WebGPU (navigator.gpu is missing). Use a browser with WebGPU over https or localhost, or engine: "wasm".`,
-      );
-    }
-    if (!(await init("webgpu")).includes("webgpu")) {
-      throw new EngineError(
-        inNode
-          ? `Engine "webgpu": no GPU was found: Dawn gave no adapter. On Linux it needs Vulkan: the GPU's driver and its loader (apt-get install libvulkan1). Or use engine: "native" or "wasm".`
-          : `Engine "webgpu": the browser gave no GPU adapter. Use engine: "wasm", or enable WebGPU.`,
-      );
-    }
-    opened = new GpuDevice(getWebGPUDevice());
-    return opened;
   }
 
   /** Waits for the GPU, and throws if something has failed on it meanwhile. */
@@ -82,4 +57,29 @@ export class GpuDevice {
       );
     }
   }
+}
+
+/** jax-js has one for the whole process. */
+let opened: GpuDevice | undefined;
+
+/** The one of this runtime. Without one, an error says what to do. */
+export async function openGpu(): Promise<GpuDevice> {
+  if (opened) return opened;
+  const inNode = !hasWebGpu() && builtinOrNone("node:module") !== undefined;
+  // Only for Node: package.json ("browser") leaves it out of browsers' bundles.
+  if (inNode) await (await import("./node-gpu.ts")).provideGpu();
+  if (!hasWebGpu()) {
+    throw new EngineError(
+      `Engine "webgpu": this runtime has no WebGPU (navigator.gpu is missing). Use a browser with WebGPU over https or localhost, or engine: "wasm".`,
+    );
+  }
+  if (!(await init("webgpu")).includes("webgpu")) {
+    throw new EngineError(
+      inNode
+        ? `Engine "webgpu": no GPU was found: Dawn gave no adapter. On Linux it needs Vulkan: the GPU's driver and its loader (apt-get install libvulkan1). Or use engine: "native" or "wasm".`
+        : `Engine "webgpu": the browser gave no GPU adapter. Use engine: "wasm", or enable WebGPU.`,
+    );
+  }
+  opened = new GpuDevice(getWebGPUDevice());
+  return opened;
 }

@@ -3,7 +3,7 @@ import { blockUntilReady, defaultDevice, init, jit, numpy as np, tree, Array as 
 import { type HostArray, type TypedArray } from "../../core/arrays.ts";
 import { EngineError } from "../../core/errors.ts";
 import type { MaybePromise, Tensor } from "../../core/model.ts";
-import { GpuDevice } from "./gpu-device.ts";
+import type { GpuDevice } from "./gpu-device.ts";
 import { isRoutineOnView, writeRoutineInputs } from "./routine-inputs.ts";
 import type { Buffer, Engine, JitOptions, OnEngine, Tree } from "../engine.ts";
 
@@ -68,7 +68,10 @@ export class JaxEngine implements Engine {
   }
 
   static async create(device: JaxDevice): Promise<JaxEngine> {
-    if (device === "webgpu") return new JaxEngine(device, await GpuDevice.open());
+    if (device === "webgpu") {
+      const { openGpu } = await import("./gpu-device.ts");
+      return new JaxEngine(device, await openGpu());
+    }
     const ready = await init(device);
     if (!ready.includes(device)) throw new EngineError(`Engine "wasm": this runtime has no WebAssembly.`);
     return new JaxEngine(device);
