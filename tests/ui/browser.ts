@@ -1,11 +1,11 @@
 // One Chromium and one server for the tests of the pages.
-import { existsSync, mkdtempSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { createRequire } from "node:module";
-import { readFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { chromium, type Browser, type BrowserContext, type Page } from "playwright-core";
 import { startServer, type RunningServer } from "../../src/ui/server/server.ts";
+import type { RunsAnswer } from "../../src/ui/wire.ts";
 import { buildPages } from "../../build-pages.js";
 
 export const executablePath = process.env.CHROMIUM ?? "/usr/bin/chromium";
@@ -29,10 +29,6 @@ export class Dashboard {
 
   get url(): string {
     return this.#server.url;
-  }
-
-  get token(): string {
-    return this.#server.token;
   }
 
   async start(): Promise<void> {
@@ -68,15 +64,13 @@ export class Dashboard {
     rmSync(this.folder, { recursive: true, force: true });
   }
 
-  async get<T>(path: string): Promise<T> {
-    const response = await fetch(`${this.url}api/v1/${path}`, { headers: { authorization: `Bearer ${this.token}` } });
-    return (await response.json()) as T;
-  }
-
-  /** The id of a run by its name. */
-  async idOf(name: string): Promise<string> {
-    const { rows } = await this.get<{ rows: { id: string; name: string }[] }>("runs");
-    return rows.find((row) => row.name === name)!.id;
+  /** The id of a run by its name; undefined when there is none. */
+  async find(name: string): Promise<string | undefined> {
+    const response = await fetch(`${this.url}api/v1/runs`, {
+      headers: { authorization: `Bearer ${this.#server.token}` },
+    });
+    const { rows } = (await response.json()) as RunsAnswer;
+    return rows.find((row) => row.name === name)?.id;
   }
 
   async open(hash: string, size = { width: 1280, height: 900 }): Promise<Opened> {

@@ -1,9 +1,11 @@
 // The dashboard's pages in a real browser, on real runs: whole at every width, by day and by night, without a mouse.
+import { spawn } from "node:child_process";
 import { readFileSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { compiled } from "../support/programs.ts";
 import { Dashboard, isTooWide, present, violations } from "./browser.ts";
 import { HOSTILE, POINTS, seedRuns } from "./seeded-runs.ts";
 
@@ -18,7 +20,7 @@ describe.runIf(present)("in Chromium", () => {
     await seedRuns(dashboard.root);
     await dashboard.start();
     const names = ["lines/lr-0", "lines/lr-1", "lines/lr-2", "failed", "hostile", "silent"];
-    for (const name of names) ids.set(name, await dashboard.idOf(name));
+    for (const name of names) ids.set(name, (await dashboard.find(name))!);
   }, 180_000);
   afterAll(() => dashboard.close());
 
@@ -34,6 +36,7 @@ describe.runIf(present)("in Chromium", () => {
     hooks: { hash: () => linesRun("/hooks"), ready: ".page table, .empty" },
     checkpoints: { hash: () => linesRun("/checkpoints"), ready: "svg.tree" },
     interventions: { hash: () => linesRun("/interventions"), ready: ".interventions li" },
+    media: { hash: () => linesRun("/media"), ready: ".sides" },
     about: { hash: () => linesRun("/about"), ready: ".facts" },
     compare: { hash: () => compared(), ready: "figure .u-over" },
     "compare groups": { hash: () => `${compared()}&group=directory`, ready: "figure .u-over" },
@@ -154,6 +157,58 @@ describe.runIf(present)("in Chromium", () => {
     await dashboard.serve();
     await page.locator(".connection").waitFor({ state: "detached" });
     await page.close();
+  });
+
+  test("a running training: its curve grows, it is paused, stepped, changed by hand, continued and killed", async () => {
+    const dir = join(dashboard.root, "live");
+    const child = spawn(process.execPath, [compiled(new URL("./live-child.ts", import.meta.url)), dir], {
+      stdio: "inherit",
+    });
+    try {
+      await expect.poll(() => dashboard.find("live")).toBeDefined();
+      const { page, complaints } = await dashboard.open(`#/run/${(await dashboard.find("live"))!}`);
+      const points = async (): Promise<number> =>
+        Number(/^loss, (\S+) points/.exec(await chartText(page, "loss"))?.[1]?.replaceAll(/\D/g, "") ?? 0);
+      const step = async (): Promise<number> =>
+        Number(/step (\S+)/.exec(await page.locator(".where").innerText())?.[1]?.replaceAll(/\D/g, ""));
+      const press = (name: string): Promise<void> => page.getByRole("button", { name, exact: true }).click();
+      await expect.poll(points).toBeGreaterThan(20);
+      const before = await points();
+      await expect.poll(points).toBeGreaterThan(before + 20);
+
+      await press("Pause");
+      await page.getByRole("button", { name: "Continue" }).waitFor();
+      const commands = page.locator(".commands");
+      await expect.poll(() => commands.innerText()).toMatch(/pause applied at step \d+/);
+      const paused = Number(/pause applied at step (\S+)/.exec(await commands.innerText())![1]!.replaceAll(/\D/g, ""));
+      await expect.poll(step).toBe(paused);
+      await press("One step");
+      await expect.poll(step).toBe(paused + 1);
+
+      await page.locator(".rate input").fill("0.05");
+      await press("Set");
+      await expect.poll(() => commands.innerText()).toMatch(/setLr lr=0.05 applied at step/);
+      await press("Continue");
+      await page.getByRole("button", { name: "Pause" }).waitFor();
+      const own = page.locator(".interventions .hand", { hasText: "setLr(0.05)" });
+      await own.waitFor();
+      expect(await own.innerText()).toContain(`step ${paused + 1}`);
+      await expect.poll(points).toBeGreaterThan(before + 60);
+
+      // A rate that is far away is asked about, and what the run does not allow is refused with its reason.
+      await page.locator(".rate input").fill("30");
+      await press("Set");
+      await page.getByRole("dialog").getByRole("button", { name: "Set 30" }).click();
+      await expect.poll(() => commands.innerText()).toMatch(/refused|bounds|at most/i);
+      expect(await violations(page)).toEqual([]);
+
+      child.kill("SIGKILL");
+      await expect.poll(() => page.locator(".where .state").innerText()).toContain("killed");
+      expect(complaints.filter((line) => !line.includes("422"))).toEqual([]);
+      await page.close();
+    } finally {
+      child.kill("SIGKILL");
+    }
   });
 
   test("the bundle is small, and names no other host", () => {

@@ -9,7 +9,7 @@ import { readRunJson } from "../../runs/run-json.ts";
 import { describeRun, readLogEnd } from "../../runs/summary.ts";
 import type { RunInfo } from "../../runs/types.ts";
 import type { ControlHello, RunRow } from "../wire.ts";
-import { stateOf, usualGap, type RunSigns } from "./run-state.ts";
+import { isHelloOf, stateOf, usualGap, type RunSigns } from "./run-state.ts";
 
 /** What was read of a run, until one of its files changes. */
 export interface KnownRun {
@@ -55,7 +55,7 @@ export function readRunRow(dir: string, root: string, id: string, study: string 
       id,
       name: summary.name,
       reason: summary.reason,
-      step: Math.max(summary.step, hello?.run === info.id ? hello.step : 0),
+      step: Math.max(summary.step, isHelloOf(hello, info) ? hello!.step : 0),
       totalSteps: summary.totalSteps,
       elapsed: summary.elapsed,
       engine: summary.engine,
@@ -72,7 +72,7 @@ export function readRunRow(dir: string, root: string, id: string, study: string 
 export function rowNow({ row, signs, hello, info }: KnownRun, now: number): RunRow {
   const state = stateOf(signs, now);
   const isLive = state === "running" || state === "paused" || state === "starting" || state === "stale";
-  return { ...row, state, controllable: isLive && hello?.run === info.id && hello.state !== "ended" };
+  return { ...row, state, controllable: isLive && isHelloOf(hello, info) && hello!.state !== "ended" };
 }
 
 function writtenAt(dir: string): number {

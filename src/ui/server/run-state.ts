@@ -15,6 +15,14 @@ export interface RunSigns {
   readonly usualGap: number;
 }
 
+/** Whether the process that writes the run also wrote this: the one before a resume has left its own. */
+export function isHelloOf(hello: ControlHello | undefined, { about }: RunInfo): boolean {
+  const { pid, host, started } = about as Readonly<Record<string, unknown>>;
+  return (
+    hello !== undefined && hello.pid === pid && hello.host === host && hello.started === (started ?? hello.started)
+  );
+}
+
 /** A run is quiet after this long, or after ten times its usual gap. */
 const QUIET_MS = 30_000;
 const QUIET_GAPS = 10;
@@ -27,7 +35,7 @@ export function stateOf({ info, hello, lastRecord, writtenAt, usualGap }: RunSig
   if (liveness === "dead") return "killed";
   const isQuiet = now - writtenAt > Math.max(QUIET_MS, QUIET_GAPS * usualGap);
   if (liveness === "unknown" && isQuiet) return "elsewhere";
-  if (hello?.state === "paused" && hello.run === info.id) return "paused";
+  if (hello?.state === "paused" && isHelloOf(hello, info)) return "paused";
   if (lastRecord === undefined || lastRecord < info.partStartedAt) return "starting";
   return isQuiet ? "stale" : "running";
 }

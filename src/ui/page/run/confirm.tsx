@@ -43,12 +43,7 @@ export function Confirm({
         </p>
         <label class="field">
           Why{question.needsReason ? "" : " (may be empty)"}
-          <input
-            autoFocus
-            value={why.value}
-            maxLength={300}
-            onInput={(event) => (why.value = event.currentTarget.value)}
-          />
+          <input value={why.value} maxLength={300} onInput={(event) => (why.value = event.currentTarget.value)} />
         </label>
         <p class="soft">It is kept in the run's journal and shown on the curve.</p>
         <div class="actions">
