@@ -36,7 +36,6 @@ describe.runIf(present)("in Chromium", () => {
     hooks: { hash: () => linesRun("/hooks"), ready: ".page table, .empty" },
     checkpoints: { hash: () => linesRun("/checkpoints"), ready: "svg.tree" },
     interventions: { hash: () => linesRun("/interventions"), ready: ".interventions li" },
-    media: { hash: () => linesRun("/media"), ready: ".sides" },
     about: { hash: () => linesRun("/about"), ready: ".facts" },
     compare: { hash: () => compared(), ready: "figure .u-over" },
     "compare groups": { hash: () => `${compared()}&group=directory`, ready: "figure .u-over" },
