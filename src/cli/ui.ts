@@ -2,6 +2,7 @@
 import { existsSync, statSync } from "node:fs";
 import { hostname } from "node:os";
 import { resolve } from "node:path";
+import { Option } from "commander";
 import { currentPlatform } from "../platform/platform.ts";
 import { builtin } from "../platform/builtin.ts";
 import { startServer, type RunningServer, type ServerOptions } from "../ui/server/server.ts";
@@ -44,6 +45,7 @@ ui --host 0.0.0.0 --allow-host lab3.example.org`,
       .option("--control", "take commands also from other machines")
       .option("--token-file <file>", "where scripts find the token; it is created if it does not exist", nonEmpty)
       .option("--cache <MiB>", "memory for logs", wholeFrom(16), 512)
+      .addOption(new Option("--beside", "end when standard input does").hideHelp())
       .addOption(jsonFlag()),
 };
 
@@ -57,6 +59,8 @@ interface Flags {
   readonly control?: boolean;
   readonly tokenFile?: string;
   readonly cache: number;
+  /** Started by `train --ui`: the pipe to its standard input closes however that command ends. */
+  readonly beside?: boolean;
   readonly json?: boolean;
 }
 
@@ -88,7 +92,10 @@ export async function run(given: string | undefined, flags: Flags): Promise<numb
     announce({ url: server.url, link: server.newLink(), dir, flags, isNew: true });
     if (!isLocal)
       say(`Other machines can reach this server, and nothing encrypts what they send: put a proxy with TLS before it.`);
-    await new Promise((done) => void currentPlatform().onSignals(done, GRACE_MS));
+    await new Promise((done) => {
+      currentPlatform().onSignals(done, GRACE_MS);
+      if (flags.beside) process.stdin.on("close", done).resume();
+    });
   } finally {
     removeNote();
     await server.close();

@@ -233,7 +233,7 @@ export interface ErrorAnswer {
 export interface StudyRow {
   readonly id: string;
   readonly name: string;
-  readonly state: "running" | "paused" | "completed" | "stopped" | "killed";
+  readonly state: "running" | "paused" | "completed" | "stopped" | "interrupted" | "error" | "killed";
   readonly trials: number;
   readonly done: number;
   readonly best: number | null;
@@ -274,7 +274,13 @@ export interface TrialRow {
   readonly touched: boolean;
 }
 
-/** `GET runs/:id/texts?name`: the texts of that name, by step. */
+/** `GET runs/:id/log?after=n`: what a trial printed; `next` is the `after` of the next request. */
+export interface LogAnswer {
+  readonly text: string;
+  readonly next: number;
+}
+
+/** `GET runs/:id/texts?name`: the texts of that name, by step; of very long ones the latest. */
 export interface TextsAnswer {
   readonly texts: readonly { readonly step: number; readonly text: string }[];
 }

@@ -12,6 +12,8 @@ const SPACE = {
 export interface ExampleOptions {
   readonly trials: number;
   readonly name?: string;
+  /** Where its journal goes; default nowhere. */
+  readonly dir?: string;
   /** What trials that diverge fail with. */
   readonly error?: string;
   readonly objectives?: readonly string[];
@@ -26,6 +28,7 @@ export async function exampleStudy(options: ExampleOptions): Promise<Study<typeo
   } = options;
   const study = new Study({
     name,
+    ...(options.dir !== undefined && { dir: options.dir }),
     space: SPACE,
     trials,
     ...(objectives ? { objectives } : { objective: "val/accuracy" }),

@@ -1,6 +1,6 @@
 // hookline train: from a config to a trained model.
 import { existsSync } from "node:fs";
-import { resolve } from "node:path";
+import { dirname, resolve } from "node:path";
 import { buildExperiment } from "../../experiment/build/build-experiment.ts";
 import { Experiment } from "../../experiment/experiment.ts";
 import type { ControlOptions } from "../../hooks/control/control.ts";
@@ -13,6 +13,7 @@ import { describePlan, planOf } from "./dry-run.ts";
 import { checkRoom, makeRoom, newRecord } from "./run-directory.ts";
 import { checkJoining, runExperiment } from "./run-experiment.ts";
 import { isMainRank } from "../ranks.ts";
+import { startUiBeside, uiFlag } from "../ui-beside.ts";
 import { type CommandDescription, jsonFlag, nonEmpty, quietFlag, setFlag, wholeFrom } from "../command.ts";
 
 export const command: CommandDescription = {
@@ -39,6 +40,7 @@ train --json > result.json`,
         nonEmpty,
       )
       .option("--dry-run", "check the config against the data and show what would run; nothing is trained or written")
+      .addOption(uiFlag())
       .addOption(quietFlag())
       .addOption(jsonFlag()),
 };
@@ -48,6 +50,7 @@ interface Flags extends Shortcuts {
   readonly fresh?: boolean;
   readonly replay?: string;
   readonly dryRun?: boolean;
+  readonly ui?: boolean;
   readonly quiet?: boolean;
   readonly json?: boolean;
 }
@@ -63,7 +66,20 @@ export async function run(given: string | undefined, flags: Flags): Promise<numb
   }
   if (isMainRank()) await makeRoom(runDir, fresh);
   const record = newRecord(runDir, options.name ?? "experiment", doc, overrides);
-  return runExperiment({ options, runDir, record, resume: false, control: controlOf(doc, flags.replay), quiet, json });
+  const beside = flags.ui && isMainRank() ? await startUiBeside(dirname(runDir)) : undefined;
+  try {
+    return await runExperiment({
+      options,
+      runDir,
+      record,
+      resume: false,
+      control: controlOf(doc, flags.replay),
+      quiet,
+      json,
+    });
+  } finally {
+    beside?.close();
+  }
 }
 
 /** `control: false` in the config leaves it out. */

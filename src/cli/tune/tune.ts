@@ -1,4 +1,5 @@
 // hookline tune: searches for good hyperparameters, as a sweep's file says.
+import { dirname } from "node:path";
 import type { Hook } from "../../core/hook.ts";
 import { EXIT_CODES } from "../../platform/platform.ts";
 import { readStudy } from "../../tune/study-store.ts";
@@ -21,6 +22,7 @@ import {
   trialsTable,
   writeReport,
 } from "./study-output.ts";
+import { startUiBeside, uiFlag, type UiBeside } from "../ui-beside.ts";
 import { trialTable } from "./trial-table.ts";
 import { type CommandDescription, jsonFlag, quietFlag, setFlag } from "../command.ts";
 
@@ -33,6 +35,7 @@ tune sweep.yaml --json > study.json`,
       .argument("<sweep>", "the sweep's file; started again, it resumes its study")
       .addOption(setFlag())
       .option("--fresh", "start a new study even if the directory has one, which is kept under another name")
+      .addOption(uiFlag())
       .addOption(quietFlag())
       .addOption(jsonFlag()),
 };
@@ -40,6 +43,7 @@ tune sweep.yaml --json > study.json`,
 interface Flags {
   readonly set?: readonly string[];
   readonly fresh?: boolean;
+  readonly ui?: boolean;
   readonly quiet?: boolean;
   readonly json?: boolean;
 }
@@ -47,16 +51,18 @@ interface Flags {
 /** More are in the report. */
 const SHOWN = 10;
 
-export async function run(file: string, { set = [], fresh = false, quiet, json }: Flags): Promise<number> {
+export async function run(file: string, { set = [], fresh = false, ui, quiet, json }: Flags): Promise<number> {
   const sweep = await readSweep(file, { set });
   checkKind("sweep", sweep.doc);
   const options = await buildSweep(sweep);
   const dir = shownPath(options.dir);
   const giveStdoutBack = json ? keepStdoutFree() : undefined;
+  let beside: UiBeside | undefined;
   try {
     // A study that has trials already has shown that its experiment works, and data may take long to read.
     if (fresh || !readStudy(dir)) await preflightSweep(sweep, options);
     if (fresh) makeStudyRoom(dir);
+    if (ui) beside = await startUiBeside(dirname(dir));
     let begun = false;
     const watch: Hook = {
       name: "begun",
@@ -97,6 +103,7 @@ export async function run(file: string, { set = [], fresh = false, quiet, json }
     // A study of failures has found nothing, however few of them there were.
     return allFailed(trials) ? EXIT.failed : EXIT.ok;
   } finally {
+    beside?.close();
     giveStdoutBack?.();
   }
 }

@@ -10,13 +10,13 @@ import type { EventsAnswer } from "../wire.ts";
 const MOST_BYTES = 1024 * 1024;
 const NEWLINE = 10;
 
-/** Whole lines of a file from a byte on; from its beginning when the file has become shorter than that. */
-export async function linesAfter(path: string, after: number): Promise<{ lines: string[]; next: number }> {
+/** The whole lines of a file from a byte on; from its beginning when the file has become shorter than that. */
+export async function textAfter(path: string, after: number): Promise<{ text: string; next: number }> {
   let file;
   try {
     file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
   } catch (error) {
-    if (codeOf(error) === "ENOENT") return { lines: [], next: 0 };
+    if (codeOf(error) === "ENOENT") return { text: "", next: 0 };
     throw error;
   }
   try {
@@ -26,17 +26,16 @@ export async function linesAfter(path: string, after: number): Promise<{ lines: 
     const { bytesRead } = await file.read(bytes, 0, bytes.length, start);
     const end = bytes.lastIndexOf(NEWLINE, bytesRead - 1) + 1;
     // A line that is longer than all of this is not one of ours.
-    if (end === 0 && bytesRead === MOST_BYTES) return { lines: [], next: start + bytesRead };
-    const lines = bytes.toString("utf8", 0, end).split("\n").filter(Boolean);
-    return { lines, next: start + end };
+    if (end === 0 && bytesRead === MOST_BYTES) return { text: "", next: start + bytesRead };
+    return { text: bytes.toString("utf8", 0, end), next: start + end };
   } finally {
     await file.close();
   }
 }
 
 export async function eventsAfter(dir: string, after: number): Promise<EventsAnswer> {
-  const { lines, next } = await linesAfter(`${dir}/${FORMATS.events.file}`, after);
-  return { events: lines.flatMap((line) => eventIn(line) ?? []), next };
+  const { text, next } = await textAfter(`${dir}/${FORMATS.events.file}`, after);
+  return { events: text.split("\n").flatMap((line) => eventIn(line) ?? []), next };
 }
 
 function eventIn(line: string): RunEvent | undefined {

@@ -1,11 +1,12 @@
 // The addresses below /api/v1/ and what answers them. Tests walk this list: an address that is not here does not exist.
 import { hostname } from "node:os";
 import { SERIES_TYPE } from "../series.ts";
-import type { RunPage, ServerHello } from "../wire.ts";
+import type { LogAnswer, RunPage, ServerHello } from "../wire.ts";
 import { type Answer, bytes, json, Refusal } from "./answer.ts";
 import { listCheckpoints, verifyCheckpoint } from "./checkpoints.ts";
 import { curvesOf, heatOf } from "./curve-requests.ts";
-import { eventsAfter } from "./events.ts";
+import { eventsAfter, textAfter } from "./events.ts";
+import { imageOf } from "./media.ts";
 import { listCommands, thisUser } from "./commands.ts";
 import { type Call, checked, runOf, wholeParam } from "./requests.ts";
 import type { Site } from "./site.ts";
@@ -39,6 +40,33 @@ export const ROUTES: Readonly<Record<string, { readonly GET?: Handler; readonly 
       const name = call.query.get("verify");
       return json(name === null ? await listCheckpoints(dir) : [await verifyCheckpoint(dir, name)]);
     },
+  },
+  "runs/:id/media": {
+    GET: async (call) => {
+      const { dir } = runOf(call);
+      const name = call.query.get("name") ?? "";
+      const place = await call.site.reader.ask({ kind: "media", dir, name, step: wholeParam(call, "step") });
+      return imageOf(dir, place);
+    },
+  },
+  "runs/:id/texts": {
+    GET: async (call) =>
+      json(await call.site.reader.ask({ kind: "texts", dir: runOf(call).dir, name: call.query.get("name") ?? "" })),
+  },
+  "runs/:id/log": {
+    GET: async (call) =>
+      json((await textAfter(`${runOf(call).dir}/log.txt`, wholeParam(call, "after"))) satisfies LogAnswer),
+  },
+  studies: {
+    GET: async ({ site }) => {
+      await site.index.scan(LIST_AGE);
+      return json(await site.studies.list(site));
+    },
+  },
+  "studies/:id": { GET: async ({ site, params }) => json(await site.studies.page(site, params["id"]!)) },
+  "studies/:id/commands": {
+    GET: async ({ site, params }) => json(await listCommands(site.studies.directory(site, params["id"]!))),
+    POST: ({ site, params, body }) => site.commands.send(site.studies.directory(site, params["id"]!), body),
   },
   "runs/:id/commands": {
     GET: async (call) => json(await listCommands(runOf(call).dir)),

@@ -65,10 +65,10 @@ export class RunIndex {
     return { rev: this.#rev, rows, gone };
   }
 
-  /** Searches the directory again, unless that was done within `maxAge` milliseconds, or a scan would take long. */
+  /** Searches the directory again, unless with a `maxAge` that was done within so many milliseconds, or takes long. */
   async scan(maxAge = 0): Promise<void> {
     const age = performance.now() - this.#scannedAt;
-    if (this.#runs.size > 0 && age < Math.max(maxAge, MOST_LOAD * this.#cost)) return;
+    if (maxAge > 0 && this.#runs.size > 0 && age < Math.max(maxAge, MOST_LOAD * this.#cost)) return;
     this.#scanning ??= this.#scan().finally(() => (this.#scanning = undefined));
     await this.#scanning;
   }

@@ -2,6 +2,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { isIP, type AddressInfo } from "node:net";
 import { resolve } from "node:path";
+import { HooklineError } from "../../core/errors.ts";
 import { type Answer, badRequest, gone, Refusal } from "./answer.ts";
 import { readJson } from "./body.ts";
 import { CommandSender } from "./commands.ts";
@@ -11,6 +12,7 @@ import { Reader } from "./reader.ts";
 import { findRoute, ROUTES } from "./routes.ts";
 import { RunIndex } from "./run-index.ts";
 import type { Site } from "./site.ts";
+import { Studies } from "./studies.ts";
 import { Streams } from "./streams.ts";
 import { Tokens } from "./tokens.ts";
 
@@ -78,6 +80,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     reader,
     streams,
     commands: new CommandSender(readOnly),
+    studies: new Studies(),
     newLink,
   };
 
@@ -153,9 +156,11 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
 const wrongMethod = (allow: string): Refusal =>
   new Refusal(405, "method", `This address answers ${allow} only.`, { headers: { allow } });
 
-/** Errors of the server's side are not sent: they may name files. */
+/** Unexpected errors are not sent: a stack says too much. */
 function failure(error: unknown, onError: ServerOptions["onError"]): Answer {
   if (error instanceof Refusal) return error.answer;
+  // Written for people: a log of a newer version, a disk that cannot be read.
+  if (error instanceof HooklineError) return new Refusal(500, "failed", error.message).answer;
   onError?.(error);
   return new Refusal(500, "failed", "The server could not answer. Its terminal says why.").answer;
 }

@@ -3,6 +3,7 @@ import type { CommandSender } from "./commands.ts";
 import type { Reader } from "./reader.ts";
 import type { RunIndex } from "./run-index.ts";
 import type { Streams } from "./streams.ts";
+import type { Studies } from "./studies.ts";
 import type { Tokens } from "./tokens.ts";
 
 export interface Site {
@@ -17,6 +18,7 @@ export interface Site {
   readonly reader: Reader;
   readonly streams: Streams;
   readonly commands: CommandSender;
+  readonly studies: Studies;
   /** The address of a new link that works once. */
   newLink(): string;
 }

@@ -9,6 +9,19 @@ export type MediaPlace =
 /** Names and steps that are remembered. A log of more than this is shown in part. */
 const MOST = 100_000;
 
+/** Characters of texts in one answer. */
+const MOST_TEXT = 4_000_000;
+
+/** Empty when the log was replaced meanwhile. */
+function textIn(line: string, name: string): string {
+  try {
+    const value = (JSON.parse(line) as Readonly<Record<string, { readonly text?: unknown } | undefined>>)[name];
+    return typeof value?.text === "string" ? value.text : "";
+  } catch {
+    return "";
+  }
+}
+
 export class MediaList {
   readonly #byName = new Map<string, MediaPlace[]>();
   #count = 0;
@@ -38,6 +51,19 @@ export class MediaList {
       kind: places[0]!.kind,
       steps: places.map(({ step }) => step),
     }));
+  }
+
+  /** The latest texts of a name in the order of steps. `read` gives the line at a place of the log. */
+  texts(name: string, read: (at: number, length: number) => string): { step: number; text: string }[] {
+    const texts: { step: number; text: string }[] = [];
+    let characters = 0;
+    for (const place of (this.#byName.get(name) ?? []).toReversed()) {
+      if (place.kind !== "text" || characters > MOST_TEXT) continue;
+      const text = textIn(read(place.at, place.length), name);
+      characters += text.length;
+      texts.push({ step: place.step, text });
+    }
+    return texts.toReversed();
   }
 
   /** The last one of a step. */

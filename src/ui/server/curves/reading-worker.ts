@@ -3,6 +3,8 @@
 import { serve, threadData } from "../../../platform/thread.ts";
 import { encodeSeries } from "../../series.ts";
 import { RunStore, type CurveRequest, type RunContents, type RunNews } from "./run-store.ts";
+import type { TextsAnswer } from "../../wire.ts";
+import type { ReadStudyPage } from "../study-page.ts";
 import type { MediaPlace } from "./media-list.ts";
 
 /** Which run a request is about. */
@@ -15,7 +17,9 @@ export type ReadingRequest =
   | { readonly kind: "heat"; readonly match: string; readonly curve: Omit<CurveRequest, "name">; readonly dir: string }
   | ({ readonly kind: "contents" } & OfRun)
   | ({ readonly kind: "news" } & OfRun)
-  | ({ readonly kind: "media"; readonly name: string; readonly step: number } & OfRun);
+  | ({ readonly kind: "media"; readonly name: string; readonly step: number } & OfRun)
+  | ({ readonly kind: "texts"; readonly name: string } & OfRun)
+  | ({ readonly kind: "study" } & OfRun);
 
 export interface ReadingAnswers {
   readonly series: Uint8Array<ArrayBuffer>;
@@ -23,6 +27,8 @@ export interface ReadingAnswers {
   readonly contents: RunContents;
   readonly news: RunNews;
   readonly media: MediaPlace | undefined;
+  readonly texts: TextsAnswer;
+  readonly study: ReadStudyPage | undefined;
 }
 
 export interface ReadingData {
@@ -55,10 +61,13 @@ async function answer(request: ReadingRequest): Promise<ReadingAnswers[keyof Rea
     for (const { dir } of request.curves) if (!opened.has(dir)) opened.set(dir, await open(dir));
     return encodeSeries(request.curves.map(({ dir, ...curve }) => opened.get(dir)!.curve(curve)));
   }
+  // Loaded when it is needed first: most directories have no studies.
+  if (request.kind === "study") return (await import("../study-page.ts")).readStudyPage(request.dir);
   const store = await open(request.dir);
   if (request.kind === "heat")
     return encodeSeries(store.matching(request.match).map((name) => store.curve({ ...request.curve, name })));
   if (request.kind === "contents") return store.contents();
+  if (request.kind === "texts") return { texts: store.texts(request.name) };
   if (request.kind === "media") return store.media(request.name, request.step);
   return store.news;
 }

@@ -1,12 +1,12 @@
 // What a thread keeps of one run: its log as columns, and of each metric that was asked for the blocks and the smoothed
 // values. The tail of the log is read before each answer.
 import { FileFollower, parseLine } from "../../../runs/follow.ts";
-import { nodeFs } from "../../../runs/files.ts";
+import { nodeFs, readRange } from "../../../runs/files.ts";
 import { FORMATS } from "../../../runs/layout.ts";
 import { keyOf } from "../../../runs/log-lines.ts";
 import { RecordTable } from "../../../runs/record-table.ts";
 import type { SeriesData } from "../../series.ts";
-import type { Axis, RunPage } from "../../wire.ts";
+import type { Axis, RunPage, TextsAnswer } from "../../wire.ts";
 import { Axes } from "./axes.ts";
 import { choosePoints, type Range } from "./choose-points.ts";
 import { EventNotes } from "./event-notes.ts";
@@ -128,6 +128,17 @@ export class RunStore {
 
   media(name: string, step: number): MediaPlace | undefined {
     return this.#media.find(name, step);
+  }
+
+  /** The latest texts of a name, up to a limit of characters. */
+  texts(name: string): TextsAnswer["texts"] {
+    const fs = nodeFs("hookline ui");
+    const fd = fs.openSync(this.#path, fs.constants.O_RDONLY | fs.constants.O_NOFOLLOW | fs.constants.O_NONBLOCK);
+    try {
+      return this.#media.texts(name, (at, length) => new TextDecoder().decode(readRange(fs, fd, at, at + length)));
+    } finally {
+      fs.closeSync(fd);
+    }
   }
 
   /** Empty for a metric that has no values (yet). */
