@@ -4,7 +4,7 @@ import { defineConfig } from "vitest/config";
 const src = fileURLToPath(new URL("./src/", import.meta.url));
 
 /** Tests that leave a process as they found it: they run in the same few processes, which import the package once. */
-const SHARED = ["src/**/*.test.ts", "tests/trace/**/*.test.ts"];
+const SHARED = ["src/**/*.test.ts", "tests/{experiment,hooks,hostile,resume,structure,tables,trace}/**/*.test.ts"];
 
 const resolve = {
   alias: [

@@ -7,6 +7,7 @@ export default defineConfig({
   test: {
     ...config.test,
     projects: undefined,
+    isolate: false,
     include: [
       "tests/trace/**/*.test.ts",
       "tests/resume/{every-step,rollback,saving}.test.ts",

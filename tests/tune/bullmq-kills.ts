@@ -51,7 +51,8 @@ export async function killEverything(trials: number, kills: number): Promise<Kil
       retries: 0,
       dir,
       trial: trialNamed("noted"),
-      runner: bullmq({ redis: redis.url, lock: 2 }),
+      // Long enough that a worker which is only slow, on a busy machine, does not lose its trials.
+      runner: bullmq({ redis: redis.url, lock: 5 }),
       signals: false,
       warn: () => undefined,
       hooks: [count],
