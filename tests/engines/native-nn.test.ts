@@ -1,6 +1,6 @@
 // Every layer, loss, metric and optimizer, and the programs around them: the native engine, or another, computes what wasm
 // computes.
-import { grad, numpy as np } from "@jax-js/jax";
+import { grad, nn as jaxNn, numpy as np } from "@jax-js/jax";
 import { afterAll, beforeAll, describe, expect, it, test } from "vitest";
 import type { HostArray } from "../../src/core/arrays.ts";
 import type { AnyMetric, Loss, Model, Tensor, Tensors } from "../../src/core/model.ts";
@@ -9,7 +9,8 @@ import * as nn from "../../src/nn/index.ts";
 import { adam, adamw, lion, rmsprop, sgd } from "../../src/optim/index.ts";
 import { clip } from "../../src/trainer/programs/programs.ts";
 import { nonFiniteCounts, tensorNorms, tensorStats } from "../../src/trainer/programs/stats.ts";
-import { BothEngines, numbers, run, weighed, wholes } from "../support/both-engines.ts";
+import { BothEngines, numbers, run, weighed, wholes, withGradients } from "../support/both-engines.ts";
+import "../support/iterator-helpers.ts";
 
 let both: BothEngines;
 beforeAll(async () => void (both = await BothEngines.create()));
@@ -101,6 +102,13 @@ it("embedding, whose gradient is a scatter", async () => {
     return [apply({ weight: params.weight!.ref }), back(params).weight!];
   };
   await expect(both.differences(fn as never, [model.init(nn.initKey(1)), tokens])).resolves.toEqual([]);
+});
+
+/** Large enough for a kernel of its own. */
+test.each([true, false])("jax-js's dotProductAttention and its gradients; causal: %s", async (isCausal) => {
+  const attention = (q: Tensor, k: Tensor, v: Tensor): Tensor => jaxNn.dotProductAttention(q, k, v, { isCausal });
+  const args = [1, 2, 3].map((salt) => numbers([2, 64, 2, 16], salt, -1, 1));
+  await expect(both.differences(withGradients(attention), args)).resolves.toEqual([]);
 });
 
 it("dropout drops the same values for the same key, bit by bit", async () => {

@@ -20,6 +20,9 @@ type Hosts = Tree<HostArray>;
 /** Of the engine "xla". */
 const PRECISION = process.env.HOOKLINE_TEST_PRECISION === "bf16" ? "bf16" : "float32";
 
+/** Of the engine "xla": without, cuDNN computes attention. */
+const DETERMINISTIC = process.env.HOOKLINE_TEST_DETERMINISTIC !== "false";
+
 const isHost = (host: Hosts): host is HostArray => ArrayBuffer.isView((host as HostArray).data);
 
 function putTree(engine: Engine, host: Hosts): Tree<Buffer> {
@@ -58,7 +61,9 @@ export class BothEngines {
 
 function otherEngine(): Engine | Promise<Engine> {
   if (testEngine() === "webgpu") return JaxEngine.create("webgpu");
-  return testEngine() === "xla" ? new XlaEngine({ precision: PRECISION }) : new NativeEngine({ threads: 2 });
+  return testEngine() === "xla"
+    ? new XlaEngine({ precision: PRECISION, deterministic: DETERMINISTIC })
+    : new NativeEngine({ threads: 2 });
 }
 
 /** Σ w (y²/2 + y), so that what flows back differs from place to place. */

@@ -13,8 +13,9 @@ export interface AttentionResult {
   readonly order: readonly number[];
 }
 
-/** Arguments are views [batch, tokens, heads, features]. Scores are not scaled any further. */
+/** Arguments are views [batch, tokens, heads, features]. Scores are multiplied by `scale`. */
 export interface Attention {
+  readonly scale: number;
   readonly q: Arg;
   readonly k: Arg;
   readonly v: Arg;
@@ -50,7 +51,7 @@ function matched(out: Dot, users: ReadonlyMap<Node, readonly Node[]>): Attention
   if (!weights || weights.shape.length !== 4 || weights.shape.some((n) => n === 1)) return undefined;
   const softmax = softmaxOf(weights);
   if (!softmax) return undefined;
-  const { exponential, reciprocal, scores, mask } = softmax;
+  const { exponential, reciprocal, scores, scale, mask } = softmax;
   const labels = labelsOf(out.args[side]!);
   if (labels?.at(-1) !== "S") return undefined;
   const v = operand(out.args[1 - side]!, labels, "T", ["B", "S", "H", "D"]);
@@ -58,7 +59,7 @@ function matched(out: Dot, users: ReadonlyMap<Node, readonly Node[]>): Attention
   const sides = pairOf(scores, inner, ["B", "T", "H", "D"], ["B", "S", "H", "D"]);
   if (!v || !sides) return undefined;
   const [q, k] = sides;
-  const forward = { q, k, v, isCausal: mask !== undefined, out: resultOf(out, labels) };
+  const forward = { scale, q, k, v, isCausal: mask !== undefined, out: resultOf(out, labels) };
   const backward = backwardOf({ ...forward, exponential, reciprocal, weights, mask }, users);
   return backward ? { ...forward, backward } : forward;
 }
@@ -67,6 +68,7 @@ interface Softmax {
   readonly exponential: Node;
   readonly reciprocal: Node;
   readonly scores: Dot;
+  readonly scale: number;
   /** The condition under which a score is seen: keys up to the query's own place. */
   readonly mask: Node | undefined;
 }
@@ -80,12 +82,30 @@ function softmaxOf(weights: Node): Softmax | undefined {
   const [masked, minusMost] = both(shifted, "add", (a, b) => isMap(b, "neg") && a !== b) ?? [];
   const most = argOf(minusMost);
   if (!masked || !isReduced(sum, "add", exponential) || !isReduced(most, "max", masked)) return undefined;
-  if (masked.op === "dot") return { exponential, reciprocal, scores: masked, mask: undefined };
-  if (!isMap(masked, "where")) return undefined;
+  if (!isMap(masked, "where")) {
+    const product = scaledProduct(masked);
+    return product && { exponential, reciprocal, ...product, mask: undefined };
+  }
   const [mask, scores, hidden] = masked.args.map(({ node }) => node) as [Node, Node, Node];
+  const product = isWhole(masked.args[1]!.view) ? scaledProduct(scores) : undefined;
   const isHidden = hidden.op === "literal" && hidden.value <= -1e9;
-  if (scores.op !== "dot" || !isHidden || !isCausalMask(masked.args[0]!)) return undefined;
-  return { exponential, reciprocal, scores, mask };
+  if (!product || !isHidden || !isCausalMask(masked.args[0]!)) return undefined;
+  return { exponential, reciprocal, ...product, mask };
+}
+
+/** A product, or one times a number: jax-js's `dotProductAttention` scales the scores, `multiHeadAttention` the queries. */
+function scaledProduct(node: Node): { readonly scores: Dot; readonly scale: number } | undefined {
+  if (node.op === "dot") return { scores: node, scale: 1 };
+  const [scores, scale] = timesNumber(node) ?? [];
+  return scores?.op === "dot" ? { scores, scale: scale! } : undefined;
+}
+
+/** Both sides of a product of an array, as it is, with a number. */
+function timesNumber(node: Node): readonly [Node, number] | undefined {
+  if (!isMap(node, "mul")) return undefined;
+  const side = node.args.findIndex((arg) => arg.node.op === "literal");
+  const [number, other] = [node.args[side]?.node, node.args[1 - side]];
+  return number?.op === "literal" && other && isWhole(other.view) ? [other.node, number.value] : undefined;
 }
 
 /** Is it true where the column is not after the row? */
@@ -107,12 +127,13 @@ type Found = Omit<Attention, "backward"> & Omit<Softmax, "scores"> & { readonly 
 
 /** The gradients of q, k and v, if all three are there. */
 function backwardOf(found: Found, users: ReadonlyMap<Node, readonly Node[]>): Attention["backward"] {
-  const { exponential, mask, weights, q, k, v } = found;
+  const { exponential, mask, scale, weights, q, k, v } = found;
   const uses = (node: Node): readonly Node[] => users.get(node) ?? [];
   for (const product of uses(exponential)) {
     const [, change] = both(product, "mul", (a, b) => a === exponential && isMap(b, "add")) ?? [];
     const gradient = change && weightsGradient(change, found);
-    const scored = mask ? uses(product).find((node) => isMap(node, "where") && node.args[0]!.node === mask) : product;
+    const masked = mask ? uses(product).find((node) => isMap(node, "where") && node.args[0]!.node === mask) : product;
+    const scored = masked && (scale === 1 ? masked : uses(masked).find((node) => timesNumber(node)?.[1] === scale));
     if (!gradient || !scored) continue;
     const sides = pairOf(gradient, [...SCORES, "D"], ["B", "T", "H", "D"], ["B", "S", "H", "D"]);
     if (!sides || !sameArg(sides[1], v)) continue;

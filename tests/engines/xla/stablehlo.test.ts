@@ -19,6 +19,7 @@ import {
   tanh,
   type AttentionOptions,
 } from "../../../src/nn/index.ts";
+import "../../support/iterator-helpers.ts";
 import { checkStableHlo } from "../../support/check-stablehlo.ts";
 
 beforeAll(async () => void (await init("wasm")));
@@ -233,6 +234,22 @@ describe("attention by cuDNN", () => {
     const traced = trace((a: JaxArray) => nn.softmax(a, -1), [x]);
     expect(writeModule(lower(traced), { cudnnAttention: true }).fusedAttentions).toBe(0);
   });
+});
+
+it.each([true, false])("cuDNN also computes jax-js's dotProductAttention; causal: %s", (isCausal) => {
+  type Qkv = Record<"q" | "k" | "v", JaxArray>;
+  const step = ((q: JaxArray, k: JaxArray, v: JaxArray) => {
+    const loss = (p: Qkv): JaxArray => np.square(nn.dotProductAttention(p.q, p.k, p.v, { isCausal })).sum();
+    return Object.values((grad(loss as never) as unknown as (p: Qkv) => Qkv)({ q, k, v }));
+  }) as Fn;
+  const sizes = [1, 2, 3].map(() => f32(2, 64, 2, 16));
+  const module = writeModule(lower(trace(step, sizes)), { precision: "bf16", cudnnAttention: true });
+  expect(module.fusedAttentions).toBe(1);
+  expect(checkStableHlo(module.text).custom_call).toBe(2);
+  expect(module.text.match(/fmha_scale\\22:0.25,/g)).toHaveLength(2);
+  expect(module.text).toContain(isCausal ? "CAUSAL" : "NO_MASK");
+  // The gradients of q, k and v come from the second call.
+  expect(module.text.match(/.*custom_call.*|.*return.*/g)!.join("\n")).toMatchSnapshot();
 });
 
 describe("bf16", () => {

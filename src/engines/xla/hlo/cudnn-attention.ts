@@ -20,6 +20,8 @@ export function suitsCudnn({ q, k }: Attention): boolean {
   );
 }
 
+type AttentionForm = Pick<Attention, "isCausal" | "scale">;
+
 interface Operands {
   readonly q: Value;
   readonly k: Value;
@@ -27,9 +29,9 @@ interface Operands {
 }
 
 /** The result is [batch, heads, tokens, features]. */
-export function attentionForward(writer: HloWriter, { q, k, v }: Operands, isCausal: boolean) {
+export function attentionForward(writer: HloWriter, { q, k, v }: Operands, form: AttentionForm) {
   const config = {
-    ...common(q.shape, isCausal),
+    ...common(q.shape, form),
     bmm1_dot_dimension_numbers: dimensions([3], [3], [0, 2], [0, 2]),
     bmm2_dot_dimension_numbers: dimensions([3], [1], [0, 1], [0, 2]),
   };
@@ -49,10 +51,10 @@ export function attentionBackward(
   { q, k, v }: Operands,
   forward: { readonly out: Value; readonly statistics: Value },
   outGradient: Value,
-  isCausal: boolean,
+  form: AttentionForm,
 ): readonly [Value, Value, Value] {
   const config = {
-    ...common(q.shape, isCausal),
+    ...common(q.shape, form),
     bmm1_grad_gemm1_dot_dimension_numbers: dimensions([2], [1], [0, 1], [0, 2]),
     bmm1_grad_gemm2_dot_dimension_numbers: dimensions([3], [1], [0, 1], [0, 2]),
     bmm2_grad_gemm1_dot_dimension_numbers: dimensions([2], [1], [0, 1], [0, 2]),
@@ -108,7 +110,7 @@ const dimensions = (left: number[], right: number[], leftBatch: number[], rightB
   rhs_batch_dimensions: strings(rightBatch),
 });
 
-function common([batch, tokens, heads]: Shape, isCausal: boolean) {
+function common([batch, tokens, heads]: Shape, { isCausal, scale }: AttentionForm) {
   return {
     algorithm: {
       algo_id: "0",
@@ -117,8 +119,7 @@ function common([batch, tokens, heads]: Shape, isCausal: boolean) {
       is_cudnn_frontend: true,
       workspace_size: "0",
     },
-    // The graph scales q itself.
-    fmha_scale: 1,
+    fmha_scale: scale,
     intermediate_tensor_shape: {
       element_type: "BF16",
       dimensions: strings([batch!, heads!, tokens!, tokens!]),

@@ -117,17 +117,19 @@ class ModuleWriter {
   }
 
   /** The products of an attention become results of two calls; nothing then uses what lies between, and XLA drops it. */
-  #fuse({ q, k, v, isCausal, out, backward }: Attention): void {
+  #fuse(attention: Attention): void {
+    const { q, k, v, out, backward } = attention;
     this.#fusedAttentions++;
     const low = (arg: Arg): Value => this.#typed(arg, "bf16");
     const operands = (): { q: Value; k: Value; v: Value } => ({ q: low(q), k: low(k), v: low(v) });
-    const forward = () => attentionForward(this.#writer, operands(), isCausal);
+    const forward = () => attentionForward(this.#writer, operands(), attention);
     const put = ({ node, order }: AttentionResult, value: () => Value): void =>
       void this.#instead.set(node, () => this.#writer.transpose(value(), order));
     put(out, () => forward().out);
     if (!backward) return;
     // The writer writes a call once, however often it is asked for it.
-    const gradients = () => attentionBackward(this.#writer, operands(), forward(), low(backward.outGradient), isCausal);
+    const gradients = () =>
+      attentionBackward(this.#writer, operands(), forward(), low(backward.outGradient), attention);
     for (const [i, result] of [backward.q, backward.k, backward.v].entries()) put(result, () => gradients()[i]!);
   }
 
