@@ -64,12 +64,14 @@ export class Dashboard {
     rmSync(this.folder, { recursive: true, force: true });
   }
 
+  async get<T>(path: string): Promise<T> {
+    const headers = { authorization: `Bearer ${this.#server.token}` };
+    return (await (await fetch(`${this.url}api/v1/${path}`, { headers })).json()) as T;
+  }
+
   /** The id of a run by its name; undefined when there is none. */
   async find(name: string): Promise<string | undefined> {
-    const response = await fetch(`${this.url}api/v1/runs`, {
-      headers: { authorization: `Bearer ${this.#server.token}` },
-    });
-    const { rows } = (await response.json()) as RunsAnswer;
+    const { rows } = await this.get<RunsAnswer>("runs");
     return rows.find((row) => row.name === name)?.id;
   }
 

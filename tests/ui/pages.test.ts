@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { StudyRow } from "../../src/ui/wire.ts";
 import { compiled } from "../support/programs.ts";
 import { Dashboard, isTooWide, present, violations } from "./browser.ts";
 import { HOSTILE, POINTS, seedRuns } from "./seeded-runs.ts";
@@ -15,12 +16,14 @@ if (!present)
 describe.runIf(present)("in Chromium", () => {
   const dashboard = new Dashboard();
   const ids = new Map<string, string>();
+  let study = "";
 
   beforeAll(async () => {
     await seedRuns(dashboard.root);
     await dashboard.start();
     const names = ["lines/lr-0", "lines/lr-1", "lines/lr-2", "failed", "hostile", "silent"];
     for (const name of names) ids.set(name, (await dashboard.find(name))!);
+    study = (await dashboard.get<readonly StudyRow[]>("studies"))[0]!.id;
   }, 180_000);
   afterAll(() => dashboard.close());
 
@@ -36,6 +39,10 @@ describe.runIf(present)("in Chromium", () => {
     hooks: { hash: () => linesRun("/hooks"), ready: ".page table, .empty" },
     checkpoints: { hash: () => linesRun("/checkpoints"), ready: "svg.tree" },
     interventions: { hash: () => linesRun("/interventions"), ready: ".interventions li" },
+    media: { hash: () => linesRun("/media?name=pixels"), ready: ".sides img" },
+    texts: { hash: () => linesRun("/media?name=note"), ready: ".sides pre" },
+    sweeps: { hash: () => "#/sweeps", ready: "a:has-text('digits')" },
+    sweep: { hash: () => `#/sweep/${study}`, ready: "svg.parallel" },
     about: { hash: () => linesRun("/about"), ready: ".facts" },
     compare: { hash: () => compared(), ready: "figure .u-over" },
     "compare groups": { hash: () => `${compared()}&group=directory`, ready: "figure .u-over" },

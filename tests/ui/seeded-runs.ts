@@ -7,6 +7,7 @@ import { DataLoader } from "hookline/data";
 import { linear, relu, sequential } from "hookline/nn";
 import { adam } from "hookline/optim";
 import { tinyData, tinyTrainer } from "hookline/testing";
+import { exampleStudy } from "../support/example-study.ts";
 
 export const HOSTILE = `</script><img src=x onerror=alert(1)>`;
 const STEPS = 240;
@@ -49,6 +50,7 @@ async function train(runDir: string, lr: number): Promise<void> {
 /** Takes about a second of computing. */
 export async function seedRuns(root: string): Promise<void> {
   for (const [i, lr] of [0.003, 0.01, 0.03].entries()) await train(join(root, `lines/lr-${i}`), lr);
+  await exampleStudy({ trials: 24, dir: join(root, "digits") });
   const source = join(root, "lines/lr-0");
   const info = JSON.parse(readFileSync(join(source, "run.json"), "utf8")) as Record<string, unknown>;
   const leave = (name: string, changes: object, metrics: string): void => {

@@ -10,10 +10,12 @@ import { useNow } from "./parts/state.tsx";
 import { href, pageName, route } from "./router.ts";
 import { RunPageView } from "./run/run-page.tsx";
 import { RunsPage } from "./list/runs-page.tsx";
+import { SweepPage } from "./sweep/sweep-page.tsx";
 
 const NAVIGATION: readonly (readonly [name: string, title: string, path: readonly string[]])[] = [
   ["runs", "Runs", []],
   ["compare", "Compare", ["compare"]],
+  ["sweeps", "Sweeps", ["sweeps"]],
 ];
 
 export function Shell() {
@@ -68,6 +70,9 @@ function Page({ name, path }: { name: string; path: readonly string[] }) {
       return <RunPageView key={path[1]} id={path[1] ?? ""} tab={path[2] ?? "charts"} />;
     case "compare":
       return <ComparePage />;
+    case "sweeps":
+    case "sweep":
+      return <SweepPage id={path[1]} />;
     default:
       return (
         <div class="page">
