@@ -1,7 +1,7 @@
 // Trains a small network to read handwritten digits. `npm run demo` runs it; started again after Ctrl-C, or after a
 // crash, it resumes. data.ts reads the images, inspect.ts shows what is in a checkpoint.
 import { existsSync, rmSync } from "node:fs";
-import { join, relative, resolve } from "node:path";
+import { dirname, join, relative, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { earlyStopping, image, logger, modelCheckpoint, progressBar, Trainer, type Hook } from "hookline";
 import { DataLoader, split } from "hookline/data";
@@ -63,6 +63,7 @@ const trainer = new Trainer({
   ],
 });
 console.log(trainer.summary());
+console.log(`to watch it: npx hookline ui ${relative(startedIn, dirname(runDir)) || "."}`);
 
 const shown = (path: string): string => relative(startedIn, path) || ".";
 const checkpoints = join(runDir, "checkpoints");
@@ -90,8 +91,8 @@ const inspect = shown(fileURLToPath(new URL("./inspect.ts", import.meta.url)));
 // A line each: short enough for a narrow terminal, and easy to copy.
 console.log(`files, in ${shown(runDir)}/:
   metrics.jsonl, run.json, checkpoints/, tb/
-the curves:
-  tensorboard --logdir ${shown(runDir)}
+the curves, also while it trains:
+  npx hookline ui ${shown(dirname(runDir))}
 what is in a checkpoint:
   npx tsx ${inspect} ${shown(runDir)}`);
 await trainer.close();
