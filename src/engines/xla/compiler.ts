@@ -27,6 +27,8 @@ export interface Compiled {
   /** Inputs whose memory an output takes over. */
   readonly donated: readonly number[];
   readonly unflatten: (leaves: readonly unknown[]) => unknown;
+  /** Of the inputs, as the caller calls them. */
+  readonly names: readonly string[];
 }
 
 /** The two halves of a program. */
@@ -67,7 +69,7 @@ export class Compiler {
   compile(fn: Fn, args: Args, donated: readonly number[], divided: ReadonlySet<number>): Promise<Compiled> {
     return this.#timed(() => {
       const traced = onHost(() => trace(fn, args, XLA));
-      return this.#compiled(graphOf(traced), traced.unflatten, donated, divided);
+      return this.#compiled(graphOf(traced), traced.unflatten, donated, divided, namesOf(args));
     });
   }
 
@@ -81,10 +83,11 @@ export class Compiler {
     return this.#timed(async (): Promise<Cut> => {
       const { traced, early, unflatten } = onHost(() => traceHalves(fn, args, names, XLA));
       const { first, second } = cutGraph(graphOf(traced), (output) => output < early);
+      const inputs = namesOf(args);
       return {
-        first: await this.#compiled(first, (made) => unflatten(made, 0), [], divided),
+        first: await this.#compiled(first, (made) => unflatten(made, 0), [], divided, inputs),
         early,
-        second: await this.#compiled(second, (made) => unflatten(made, 1), [], divided),
+        second: await this.#compiled(second, (made) => unflatten(made, 1), [], divided, inputs),
       };
     });
   }
@@ -102,6 +105,7 @@ export class Compiler {
     unflatten: Compiled["unflatten"],
     given: readonly number[],
     divided: ReadonlySet<number>,
+    names: readonly string[],
   ): Promise<Compiled> {
     const outputs = graph.outputs.map(({ node, view }): Aval => ({ shape: view.shape, dtype: node.dtype }));
     // Results have all their numbers on each device, so that a share of the rows fits none of them.
@@ -116,7 +120,7 @@ export class Compiler {
       throw new EngineError(`Engine "xla": it was closed while a program was compiled.`);
     }
     const tables = module.tables.map(({ data, shape, dtype }) => place(this.#client, data, shape, dtype));
-    const compiled = { program, outputs, tables, donated: [...donated.keys()], unflatten };
+    const compiled = { program, outputs, tables, donated: [...donated.keys()], unflatten, names };
     this.#programs.add(compiled);
     return compiled;
   }
@@ -155,6 +159,17 @@ export class Compiler {
 }
 
 const XLA = { convolves: true };
+
+/** The path to each leaf within its argument, such as `exp_avg/0.weight`. */
+function namesOf(args: Args): string[] {
+  const names = (tree: Tree<Aval>, path: string): string[] => {
+    if (Array.isArray((tree as Aval).shape)) return [path];
+    return Object.entries(tree as Readonly<Record<string, Tree<Aval>>>).flatMap(([key, branch]) =>
+      names(branch, path === "" ? key : `${path}.${key}`),
+    );
+  };
+  return args.flatMap((arg) => names(arg, ""));
+}
 
 /** Constants that the function makes while it is traced are looked at right away. */
 function onHost<T>(traces: () => T): T {

@@ -21,6 +21,7 @@ import type { DType } from "../lower/graph.ts";
 import type { Aval } from "../lower/trace.ts";
 import { ProgramCache } from "./cache/program-cache.ts";
 import { Compiler, type Compiled, type Cut, type Fn } from "./compiler.ts";
+import { withMemoryUse, type MemoryUse } from "./out-of-memory.ts";
 import { PjrtApi } from "./pjrt/api.ts";
 import { PjrtClient, type MemoryStats } from "./pjrt/client.ts";
 import { findPlugin, preload } from "./pjrt/find-plugin.ts";
@@ -64,6 +65,8 @@ export class XlaEngine implements Engine {
   /** What has not been freed: a client must not end before its buffers. */
   readonly #blocks = new Set<XlaBlock>();
   #calls = 0;
+  /** The program that was started last. */
+  #last: Compiled | undefined;
   #isClosed = false;
 
   constructor(options: XlaOptions = {}) {
@@ -134,12 +137,16 @@ export class XlaEngine implements Engine {
   #put(host: HostArray, isDivided: boolean): Buffer {
     const type = checkedDtype(this.name, host);
     const { data, shape } = host;
-    return this.#buffer(shape, type, place(this.#client, data, shape, type, isDivided));
+    const placed = this.#explained(
+      () => place(this.#client, data, shape, type, isDivided),
+      () => [{ name: "the array", buffer: { shape } }],
+    );
+    return this.#buffer(shape, type, placed);
   }
 
   read(buffer: Buffer): TypedArray {
     const { shape, dtype, block } = alive(buffer);
-    return readPlaced(this.#client, block, shape, dtype);
+    return this.#explained(() => readPlaced(this.#client, block, shape, dtype));
   }
 
   readInto(buffer: Buffer, into: Uint8Array): boolean {
@@ -149,7 +156,7 @@ export class XlaEngine implements Engine {
     if (into.byteLength !== sizeOf(shape) * 4) {
       throw new RangeError(`${into.byteLength} bytes were asked for of an array of ${sizeOf(shape) * 4}`);
     }
-    this.#client.read(block.handles[0]!, into);
+    this.#explained(() => this.#client.read(block.handles[0]!, into));
     return true;
   }
 
@@ -214,7 +221,8 @@ export class XlaEngine implements Engine {
   }
 
   /** What it makes is the caller's to free. */
-  #run({ program, outputs, tables, donated }: Compiled, inputs: readonly Buffer[]): Buffer[] {
+  #run(compiled: Compiled, inputs: readonly Buffer[]): Buffer[] {
+    const { program, outputs, tables, donated, names } = compiled;
     const call = ++this.#calls;
     const handles: Placed["handles"][] = [];
     let twice: Set<XlaBlock> | undefined;
@@ -230,8 +238,26 @@ export class XlaEngine implements Engine {
       const { block } = inputs[i] as XlaBuffer;
       return block.users > 1 || twice?.has(block);
     });
-    const made = program.run(handles, kept);
+    this.#last = compiled;
+    const made = this.#explained(
+      () => program.run(handles, kept),
+      () => inputs.map((buffer, i) => ({ name: names[i] || "an array", buffer })),
+    );
     return outputs.map(({ shape, dtype }, i) => this.#buffer(shape, dtype, { handles: made[i]!, isDivided: false }));
+  }
+
+  /** If the device has no memory left, the error says for what. A program that was started may fail when something is read. */
+  #explained<T>(work: () => T, given: () => MemoryUse["given"] = () => []): T {
+    try {
+      return work();
+    } catch (error) {
+      throw withMemoryUse(error, () => ({
+        device: this.device,
+        stats: this.memoryStats,
+        program: this.#last?.program.memory(),
+        given: given(),
+      }));
+    }
   }
 
   #buffer(shape: readonly number[], dtype: DType, placed: Placed): XlaBuffer {

@@ -1,6 +1,10 @@
 // The binding to PJRT, against a plugin in C that checks every struct and handle, counts what is alive, and fails on demand.
 import { numpy as np } from "@jax-js/jax";
 import { afterAll, afterEach, beforeEach, describe, expect, it } from "vitest";
+import { Trainer } from "hookline";
+import { DataLoader } from "hookline/data";
+import { linear, mse } from "hookline/nn";
+import { sgd } from "hookline/optim";
 import type { Tensor } from "../../../src/core/model.ts";
 import type { Buffer } from "../../../src/engines/engine.ts";
 import { PjrtApi, PjrtError } from "../../../src/engines/xla/pjrt/api.ts";
@@ -124,6 +128,51 @@ describe.skipIf(!plugin)("on the test plugin (needs a C compiler and koffi)", ()
     const out = await program(argument);
     expect(engine.read(out)).toHaveLength(1);
     for (const buffer of [argument, out]) engine.free(buffer);
+  });
+
+  it("says which arrays filled the memory, at once or when the result is read", async () => {
+    const sums = engine.jit(((a: { weight: Tensor }, b: Tensor) => a.weight.add(b)) as never) as unknown as (
+      ...args: unknown[]
+    ) => Promise<Buffer>;
+    const [a, b] = [engine.put(host(1, 2, 3)), engine.put(host(1))];
+    engine.free(await sums({ weight: a }, b));
+    const needs =
+      "The program needs 7.00 GiB: 3.00 MiB for arguments, 1.00 MiB for results and 7.00 GiB for what it computes in between";
+    fail("LoadedExecutable_Execute", 8, "Out of memory");
+    expect(() => sums({ weight: a }, b)).toThrow(needs);
+    fail("LoadedExecutable_Execute", 8, "Out of memory");
+    expect(() => sums({ weight: a }, b)).toThrow(
+      "Its largest arguments: weight [3] 12 bytes; an array [1] 4 bytes. In use on Mock device: 16 bytes. XLA says: Out of memory (PJRT_LoadedExecutable_Execute, code 8)",
+    );
+    const made = await sums({ weight: a }, b);
+    fail("Event_Await", 8, "x".repeat(5000));
+    expect(() => engine.read(made)).toThrow(/The program needs 7.00 GiB.* XLA says: x{2000} … /);
+    fail("Client_BufferFromHostBuffer", 8, "Out of memory");
+    expect(() => engine.put(host(1, 2))).toThrow("Its largest arguments: the array [2] 8 bytes.");
+    for (const buffer of [a, b, made]) engine.free(buffer);
+  });
+
+  it("leaves a trainer that ran out of memory usable: the next fit continues with the same step", async () => {
+    const x = { data: new Float32Array(64), shape: [32, 2] };
+    const trainer = new Trainer({
+      model: linear(2, 1),
+      loss: mse(),
+      optimizer: sgd({ lr: 0.1 }),
+      train: new DataLoader({ x, y: { data: new Float32Array(32), shape: [32, 1] } }, { batchSize: 8 }),
+      epochs: 3,
+      signals: false,
+      engine,
+    });
+    trainer.on("stepBegin", ({ step }) => {
+      if (step === 6) fail("LoadedExecutable_Execute", 8, "Out of memory");
+    });
+    await expect(trainer.fit()).rejects.toThrow(/too little memory.*Its largest arguments: x \[8, 2\] 64 bytes/);
+    expect((await trainer.stateDict())["weight"]!.data).toHaveLength(2);
+    const result = await trainer.fit();
+    expect(result.status).toBe("completed");
+    expect(result.steps).toBe(12);
+    await trainer.close();
+    expect(live("buffer")).toBe(0);
   });
 
   it("stops a program in half", async () => {

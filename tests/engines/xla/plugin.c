@@ -44,6 +44,8 @@ typedef struct { Head head; void *executable; const char *bytes; size_t size; vo
 typedef struct { Head head; void *client; const char *bytes; size_t size; void *loaded; const char *options; size_t options_size; void *load; } LoadArgs;
 typedef struct { Head head; void *device; int64_t in_use, peak; bool peak_set; int64_t rest[16]; } MemoryArgs;
 
+typedef struct { Head head; void *executable; int64_t sizes[15]; } CompiledMemoryArgs;
+
 enum Kind { CLIENT, DEVICE, BUFFER, PROGRAM, EXECUTABLE, EVENT, ERROR, KINDS };
 static const char *KIND_NAMES[] = {"client", "device", "buffer", "program", "executable", "event", "error"};
 typedef struct { uint64_t magic; enum Kind kind; } Object;
@@ -58,7 +60,7 @@ typedef struct { Object object; char *text; int32_t code; } Error;
 #define MAGIC 0x68006f006b00ull
 static int64_t live[KINDS];
 static int64_t bytes_alive, bytes_peak;
-static char fail_name[64], fail_text[256];
+static char fail_name[64], fail_text[8192];
 static int32_t fail_code;
 static FILE *to_backend, *from_backend;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -285,6 +287,12 @@ static void *ProgramDestroy(ObjectArgs *args) { CHECK_STRUCT("LoadedExecutable_D
 static void *NumOutputs(CountArgs *args) { CHECK_STRUCT("Executable_NumOutputs", args) CHECK_OBJECT("Executable_NumOutputs", args->executable, EXECUTABLE) args->count = ((Executable *)args->executable)->program->outputs; return NULL; }
 static void release_bytes(void *bytes) { free(bytes); }
 // A serialized program: the size of its text, the text, and XLA's own bytes if there is a backend.
+// Sizes that a test can recognise.
+static void *CompiledMemory(CompiledMemoryArgs *args) {
+  CHECK_STRUCT("Executable_GetCompiledMemoryStats", args) CHECK_OBJECT("Executable_GetCompiledMemoryStats", args->executable, EXECUTABLE)
+  args->sizes[1] = 3 << 20; args->sizes[2] = 2 << 20; args->sizes[3] = 1 << 20; args->sizes[4] = 7ll << 30;
+  return NULL;
+}
 static void *Serialize(SerializeArgs *args) {
   CHECK_STRUCT("Executable_Serialize", args) CHECK_OBJECT("Executable_Serialize", args->executable, EXECUTABLE)
   Program *program = ((Executable *)args->executable)->program;
@@ -411,6 +419,6 @@ Api *GetPjrtApi(void) {
   AT(40, ErrorDestroy) AT(48, ErrorMessage) AT(56, ErrorCode) AT(64, Initialize) AT(80, EventDestroy) AT(104, EventAwait)
   AT(120, Create) AT(128, Destroy) AT(136, PlatformName) AT(152, PlatformVersion) AT(168, Devices) AT(200, Compile) AT(216, Put)
   AT(248, DeviceKind) AT(272, Description) AT(312, Memory) AT(360, ExecutableDestroy) AT(392, NumOutputs) AT(432, Serialize)
-  AT(440, ProgramDestroy) AT(448, GetExecutable) AT(480, Execute) AT(488, Load) AT(504, BufferDestroy) AT(600, Read)
+  AT(440, ProgramDestroy) AT(448, GetExecutable) AT(808, CompiledMemory) AT(480, Execute) AT(488, Load) AT(504, BufferDestroy) AT(600, Read)
   return &api;
 }

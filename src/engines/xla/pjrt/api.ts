@@ -29,6 +29,7 @@ const OFFSETS = {
   LoadedExecutable_GetExecutable: 448,
   LoadedExecutable_Execute: 480,
   Executable_DeserializeAndLoad: 488,
+  Executable_GetCompiledMemoryStats: 808,
   Buffer_Destroy: 504,
   Buffer_ToHostBuffer: 600,
   Buffer_ReadyEvent: 616,
@@ -40,17 +41,30 @@ const HEAD_BYTES = 40;
 /** Executable_DeserializeAndLoad took its options then; older plugins have other structs. */
 const OLDEST_MINOR = 54;
 
-const RESOURCE_EXHAUSTED = 8;
+export const RESOURCE_EXHAUSTED = 8;
 const OUT_OF_MEMORY =
-  "the device has too little memory. Use smaller batches (accumulate gradients over several), or a smaller model. XLA says: ";
+  "the device has too little memory. Use smaller batches (accumulate gradients over several), or a smaller model.";
+/** XLA may list every buffer of a program. */
+const LONGEST_TEXT = 2000;
 
 /** What a plugin reported, in its own words. */
 export class PjrtError extends EngineError {
   readonly code: number;
+  readonly #call: PjrtFunction;
+  readonly #text: string;
 
-  constructor(message: string, code: number) {
-    super(message);
+  /** `known`: what else is known about it. */
+  constructor(call: PjrtFunction, code: number, text: string, known = "") {
+    const advice = code === RESOURCE_EXHAUSTED ? `${[OUT_OF_MEMORY, known].join(" ").trim()} XLA says: ` : "";
+    const words = text.length > LONGEST_TEXT ? `${text.slice(0, LONGEST_TEXT)} …` : text;
+    super(`Engine "xla": ${advice}${words} (PJRT_${call}, code ${code})`);
     this.code = code;
+    this.#call = call;
+    this.#text = text;
+  }
+
+  with(known: string): PjrtError {
+    return new PjrtError(this.#call, this.code, this.#text, known);
   }
 }
 
@@ -150,8 +164,7 @@ export class PjrtApi {
     this.raw("Error_GetCode")(code.address);
     const number = Number(code.get(1) & 0xffffffffn);
     this.raw("Error_Destroy")(this.struct(address).address);
-    const advice = number === RESOURCE_EXHAUSTED ? OUT_OF_MEMORY : "";
-    throw new PjrtError(`Engine "xla": ${advice}${text} (PJRT_${name}, code ${number})`, number);
+    throw new PjrtError(name, number, text);
   }
 
   /** Waits until it has happened, and throws if that failed. */

@@ -3,6 +3,15 @@ import type { Koffi, KoffiFunction } from "../../../platform/koffi.ts";
 import type { PjrtApi } from "./api.ts";
 import type { Struct } from "./struct.ts";
 
+/** In bytes, on each device. */
+export interface ProgramMemory {
+  readonly inputs: number;
+  readonly outputs: number;
+  /** Of the outputs: what takes the memory of inputs. */
+  readonly reused: number;
+  readonly temporary: number;
+}
+
 /** Names in koffi are global: one prototype serves all programs. */
 let release: unknown;
 
@@ -68,6 +77,23 @@ export class PjrtProgram {
       results.push(result);
     }
     return results;
+  }
+
+  /** Undefined where the plugin cannot say. */
+  memory(): ProgramMemory | undefined {
+    if (!this.#api.has("Executable_GetCompiledMemoryStats")) return undefined;
+    try {
+      const stats = this.#api.call("Executable_GetCompiledMemoryStats", this.#api.struct(this.#executable));
+      const [inputs, outputs, reused, temporary] = [2, 3, 4, 5].map((field) => Number(stats.get(field))) as [
+        number,
+        number,
+        number,
+        number,
+      ];
+      return { inputs, outputs, reused, temporary };
+    } catch {
+      return undefined;
+    }
   }
 
   /** For a cache on disk. */
