@@ -6,6 +6,7 @@ import { epochIdx } from "./loop/counters.ts";
 import type { ParamsView } from "./inspection.ts";
 import type { HookTurn, Intervention } from "./interventions.ts";
 import type { LossModel, Model } from "./model.ts";
+import type { DeviceMemory } from "./loop/session.ts";
 import type { HookRegistry } from "./registry/registry.ts";
 import type { Run } from "./loop/run.ts";
 import type { Checkpoints } from "./saving.ts";
@@ -65,6 +66,14 @@ export class CommonFields {
   /** Seconds that the engine has spent on compiling so far; undefined when it does not report them. */
   get compileSeconds(): number | undefined {
     return this.#run.session.compileSeconds;
+  }
+  /** Seconds since the engine began to compile, while it does; undefined for engines that do not report it. */
+  get compiling(): number | undefined {
+    return this.#run.session.compiling;
+  }
+  /** Bytes in use on the engine's device, the most so far, and the limit; undefined for engines without memory of their own. */
+  get deviceMemory(): DeviceMemory | undefined {
+    return this.#run.session.deviceMemory;
   }
   get paramCount(): number {
     return this.#run.host.paramCount();

@@ -1,5 +1,6 @@
 // The seam between the trainer and whatever computes: pure functions in, compiled programs out.
 import type { HostArray, TypedArray } from "../core/arrays.ts";
+import type { DeviceMemory } from "../core/loop/session.ts";
 import type { MaybePromise, Tensor } from "../core/model.ts";
 
 /** An array that lives with an engine. Only the engine that made it knows what is inside. */
@@ -44,6 +45,10 @@ export interface Engine {
   readonly devices?: number;
   /** Seconds spent compiling so far, if the engine can separate them from running. */
   readonly compileSeconds?: number;
+  /** Seconds since it began to compile, while it does; absent where compiling is part of running. */
+  readonly compiling?: number | undefined;
+  /** Undefined, or absent, where the engine does not count. */
+  readonly memory?: DeviceMemory | undefined;
   /** May a value be read without awaiting? */
   readonly syncRead: boolean;
   put(host: HostArray): Buffer;

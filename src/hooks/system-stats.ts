@@ -1,5 +1,6 @@
 // systemStats: logs CPU, memory, event-loop lag and GPU use.
 import { checkCadence, type Cadence } from "../core/cadence.ts";
+import type { ContextOf } from "../core/context.ts";
 import type { Hook } from "../core/hook.ts";
 import { component } from "../core/component.ts";
 import { is } from "../core/options.ts";
@@ -18,6 +19,8 @@ export interface SystemStatsOptions {
 
 type Process = Builtin<"node:process">;
 
+const MIB = 2 ** 20;
+
 /** CPU time used so far, in milliseconds; 0 where it is not available. */
 function cpuTime(node: Process | undefined): number {
   const used = node?.cpuUsage();
@@ -26,18 +29,29 @@ function cpuTime(node: Process | undefined): number {
 
 /** Resident memory and heap; in browsers only the heap, and not in all of them. */
 function memory(node: Process | undefined): Record<string, number> {
-  const MiB = 2 ** 20;
   if (node) {
     const { rss, heapUsed } = node.memoryUsage();
-    return { "system/rssMiB": rss / MiB, "system/heapMiB": heapUsed / MiB };
+    return { "system/rssMiB": rss / MIB, "system/heapMiB": heapUsed / MIB };
   }
   const page = (performance as { memory?: { readonly usedJSHeapSize: number } }).memory;
-  return page ? { "system/heapMiB": page.usedJSHeapSize / MiB } : {};
+  return page ? { "system/heapMiB": page.usedJSHeapSize / MIB } : {};
+}
+
+/** Of an engine that has a device of its own: nvidia-smi shows what it has reserved, this what it uses. */
+function deviceMemory(memory: ContextOf<"stepEnd">["deviceMemory"]): Record<string, number> {
+  if (!memory) return {};
+  const { bytesInUse, peakBytesInUse: peak, bytesLimit: limit } = memory;
+  return {
+    "device/memoryMiB": bytesInUse / MIB,
+    ...(peak !== undefined && { "device/peakMemoryMiB": peak / MIB }),
+    ...(limit !== undefined && { "device/memoryLimitMiB": limit / MIB }),
+  };
 }
 
 /**
  * Logs `system/cpuPercent` (100 is one core), `system/rssMiB`, `system/heapMiB`, `system/lagMs` (the longest delay of a
- * timer) and for each GPU `gpu/0/utilPercent`, `memoryMiB`, `temperatureC` and `powerW`.
+ * timer), for each GPU `gpu/0/utilPercent`, `memoryMiB`, `temperatureC` and `powerW`, and on the engine "xla"
+ * `device/memoryMiB`, `device/peakMemoryMiB` and `device/memoryLimitMiB`.
  * @example
  * systemStats({ every: "30 s" })
  */
@@ -69,7 +83,7 @@ function makeSystemStats(options: SystemStatsOptions = {}): Hook {
     name,
     stage: "monitor",
     every,
-    logs: ["system/*", "gpu/*"],
+    logs: ["system/*", "gpu/*", "device/*"],
     onTrainBegin() {
       last = { at: performance.now(), cpu: cpuTime(node) };
       lag = watchLag();
@@ -82,6 +96,7 @@ function makeSystemStats(options: SystemStatsOptions = {}): Hook {
       ctx.log({
         ...(node && Number.isFinite(busy) && { "system/cpuPercent": 100 * busy }),
         ...memory(node),
+        ...deviceMemory(ctx.deviceMemory),
         ...(lag && { "system/lagMs": lag.read() }),
         ...gpus?.read(),
       });

@@ -5,7 +5,7 @@ import type { HostTensors, Loss, MaybePromise } from "../core/model.ts";
 import type { NameFilter } from "../core/names.ts";
 import type { HookRegistry } from "../core/registry/registry.ts";
 import type { Run } from "../core/loop/run.ts";
-import type { FetchedBatch, Session as SessionPort } from "../core/loop/session.ts";
+import type { DeviceMemory, FetchedBatch, Session as SessionPort } from "../core/loop/session.ts";
 import type { LoaderSet } from "../data/loader-set.ts";
 import type { RankGroup } from "../distributed/process-group.ts";
 import type { Engine } from "../engines/engine.ts";
@@ -100,9 +100,7 @@ export class Session implements SessionPort {
     const recomputer = new BufferRecomputer({ engine, specs, data: this.data, seed, strategy: group?.strategy, warn });
     this.params = new HookTensors(engine, state, () => this.evaluation.current, functions, recomputer);
     this.saves = parts.saver;
-    // A guarded step is computed again from its batches if it fails.
-    const isUnseen = (): boolean => !run.batchSeen && !this.step.plan.finite;
-    this.fetch = fetcher(parts.loaders, options.tokens, group, isUnseen);
+    this.fetch = fetcher(parts.loaders, options.tokens, group, run, this.step);
     this.breathe = breather(currentPlatform(), options.yieldEvery ?? 20);
     this.#specs = specs;
     this.#functions = functions;
@@ -115,6 +113,14 @@ export class Session implements SessionPort {
 
   get compileSeconds(): number | undefined {
     return this.engine.compileSeconds;
+  }
+
+  get compiling(): number | undefined {
+    return this.engine.compiling;
+  }
+
+  get deviceMemory(): DeviceMemory | undefined {
+    return this.engine.memory;
   }
 
   setLoss(loss: Loss): void {

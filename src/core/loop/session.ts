@@ -43,11 +43,23 @@ export interface FetchedBatch {
   readonly share: Share | undefined;
 }
 
+/** In bytes. */
+export interface DeviceMemory {
+  readonly bytesInUse: number;
+  readonly peakBytesInUse: number | undefined;
+  /** What the device can give at most. */
+  readonly bytesLimit: number | undefined;
+}
+
 export interface Session {
   /** The engine at work. */
   readonly device: string;
   /** Seconds spent on compiling; undefined for engines that do not report it. */
   readonly compileSeconds: number | undefined;
+  /** Seconds since the engine began to compile, while it does. */
+  readonly compiling: number | undefined;
+  /** The engine's device memory, where it has its own. */
+  readonly deviceMemory: DeviceMemory | undefined;
   /** The parameters as hooks see them. */
   readonly params: ParamsView;
 
@@ -227,6 +239,8 @@ export const notStarted = (): never => {
 export const NOT_STARTED: Session = {
   device: "not started",
   compileSeconds: undefined,
+  compiling: undefined,
+  deviceMemory: undefined,
   get params() {
     return notStarted();
   },

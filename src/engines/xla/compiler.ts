@@ -54,7 +54,8 @@ export class Compiler {
   readonly #client: PjrtClient;
   readonly #options: CompilerOptions;
   readonly #programs = new Set<Compiled>();
-  readonly #pending = new Set<Promise<unknown>>();
+  /** What is being compiled, and when each began. */
+  readonly #pending = new Map<Promise<unknown>, number>();
   #isClosed = false;
 
   constructor(client: PjrtClient, options: CompilerOptions) {
@@ -95,7 +96,7 @@ export class Compiler {
   /** Waits for what is being compiled: XLA cannot be interrupted, and needs its client until then. */
   async close(): Promise<void> {
     this.#isClosed = true;
-    await Promise.allSettled(this.#pending);
+    await Promise.allSettled(this.#pending.keys());
     for (const compiled of this.#programs) this.#release(compiled);
     this.#programs.clear();
   }
@@ -145,10 +146,16 @@ export class Compiler {
     program.destroy();
   }
 
+  /** Seconds since the oldest of what is being compiled began; undefined when nothing is. */
+  get compiling(): number | undefined {
+    const [begun] = this.#pending.values();
+    return begun === undefined ? undefined : (performance.now() - begun) / 1000;
+  }
+
   async #timed<T>(work: () => Promise<T>): Promise<T> {
     const begun = performance.now();
     const working = work();
-    this.#pending.add(working);
+    this.#pending.set(working, begun);
     try {
       return await working;
     } finally {

@@ -1,13 +1,13 @@
 // What to say when a device has no memory left: what the program needs, the largest arrays it was given, and what there is.
 import { sizeOf } from "../../core/arrays.ts";
+import type { DeviceMemory } from "../../core/loop/session.ts";
 import type { Buffer } from "../engine.ts";
 import { PjrtError, RESOURCE_EXHAUSTED } from "./pjrt/api.ts";
-import type { MemoryStats } from "./pjrt/client.ts";
 import type { ProgramMemory } from "./pjrt/program.ts";
 
 export interface MemoryUse {
   readonly device: string;
-  readonly stats: MemoryStats | undefined;
+  readonly memory: DeviceMemory | undefined;
   /** Of the program that failed; undefined where none did, or where the plugin cannot say. */
   readonly program?: ProgramMemory | undefined;
   /** What it was given, with names. */
@@ -21,7 +21,7 @@ export function withMemoryUse(error: unknown, use: () => MemoryUse): unknown {
   return error instanceof PjrtError && error.code === RESOURCE_EXHAUSTED ? error.with(describe(use())) : error;
 }
 
-function describe({ device, stats, program, given = [] }: MemoryUse): string {
+function describe({ device, memory, program, given = [] }: MemoryUse): string {
   const parts: string[] = [];
   if (program) {
     const { inputs, outputs, reused, temporary } = program;
@@ -35,9 +35,9 @@ function describe({ device, stats, program, given = [] }: MemoryUse): string {
     const list = largest.map(({ name, buffer }) => `${name} [${buffer.shape.join(", ")}] ${size(bytesOf(buffer))}`);
     parts.push(`Its largest arguments: ${list.join("; ")}.`);
   }
-  if (stats) {
-    const limit = stats.bytesLimit === undefined ? "" : ` of ${size(stats.bytesLimit)}`;
-    parts.push(`In use on ${device}: ${size(stats.bytesInUse)}${limit}.`);
+  if (memory) {
+    const limit = memory.bytesLimit === undefined ? "" : ` of ${size(memory.bytesLimit)}`;
+    parts.push(`In use on ${device}: ${size(memory.bytesInUse)}${limit}.`);
   }
   return parts.join(" ");
 }

@@ -1,6 +1,7 @@
 // The xla engine: programs as StableHLO, compiled and run by XLA on a GPU through a PJRT plugin.
 import { sizeOf, type HostArray, type TypedArray } from "../../core/arrays.ts";
 import { EngineError } from "../../core/errors.ts";
+import type { DeviceMemory } from "../../core/loop/session.ts";
 import type { MaybePromise, Tensor } from "../../core/model.ts";
 import { checkOptions, is } from "../../core/options.ts";
 import { printWarning } from "../../platform/print.ts";
@@ -23,7 +24,7 @@ import { ProgramCache } from "./cache/program-cache.ts";
 import { Compiler, type Compiled, type Cut, type Fn } from "./compiler.ts";
 import { withMemoryUse, type MemoryUse } from "./out-of-memory.ts";
 import { PjrtApi } from "./pjrt/api.ts";
-import { PjrtClient, type MemoryStats } from "./pjrt/client.ts";
+import { PjrtClient } from "./pjrt/client.ts";
 import { findPlugin, preload } from "./pjrt/find-plugin.ts";
 import type { XlaFlags } from "./pjrt/options.ts";
 import { canDivide, place, readPlaced, remove, type Placed } from "./placement.ts";
@@ -116,9 +117,13 @@ export class XlaEngine implements Engine {
     return this.#compiler.seconds;
   }
 
+  get compiling(): number | undefined {
+    return this.#compiler.compiling;
+  }
+
   /** Undefined where the plugin does not count. */
-  get memoryStats(): MemoryStats | undefined {
-    return this.#client.memoryStats();
+  get memory(): DeviceMemory | undefined {
+    return this.#client.memory();
   }
 
   /** How many it trains on. */
@@ -253,7 +258,7 @@ export class XlaEngine implements Engine {
     } catch (error) {
       throw withMemoryUse(error, () => ({
         device: this.device,
-        stats: this.memoryStats,
+        memory: this.memory,
         program: this.#last?.program.memory(),
         given: given(),
       }));

@@ -45,6 +45,15 @@ describe("lines", () => {
       ]);
     });
 
+    it("say that the engine compiles, if it takes long", () => {
+      const first = { ...progress, values: [], curve: [] };
+      expect(liveLines({ ...first, compiling: 12.7 }, undefined, style, 100)).toEqual([
+        "epoch 2/6  ━━━─────────────────  16%  step  430/2580  143 steps/s  0:03  eta 0:15",
+        "  compiling the program, 12 s",
+      ]);
+      expect(liveLines({ ...first, compiling: 1.9 }, undefined, style, 100)).toHaveLength(1);
+    });
+
     it("are never wider than the terminal, whatever is in them", () => {
       const wide = {
         ...progress,

@@ -24,6 +24,8 @@ export interface Progress {
   readonly left: number | undefined;
   readonly secondsPerStep: number | undefined;
   readonly values: readonly (readonly [name: string, value: number])[];
+  /** Seconds for which the engine has been compiling; undefined when it is not. */
+  readonly compiling?: number | undefined;
   /** The losses so far; empty without a sparkline. */
   readonly curve: readonly number[];
 }
@@ -58,6 +60,14 @@ function metric(name: string, value: number, style: Style): string {
   const { dim, red, bold } = paint(style.color);
   const shown = formatMetric(name, value);
   return `${dim(safeLine(name))} ${Number.isFinite(value) ? shown : bold(red(shown))}`;
+}
+
+/** A shorter compilation would only flash. */
+const SHORT_COMPILATION = 2;
+
+function compileLine({ compiling = 0 }: Progress, style: Style): string[] {
+  if (compiling < SHORT_COMPILATION) return [];
+  return [`  ${paint(style.color).dim("compiling the program,")} ${Math.floor(compiling)} s`];
 }
 
 const metrics = ({ values }: Pick<Progress, "values">, style: Style): Part[] =>
@@ -123,6 +133,7 @@ export function liveLines(
 ): string[] {
   const lines = [progressLine(progress, style, columns), ...metricsLine(progress, style, columns)];
   if (evaluation) lines.push(evalLine(evaluation, style, columns));
+  lines.push(...compileLine(progress, style));
   return lines.map((line) => truncate(line, room(columns), cutMark(style)));
 }
 

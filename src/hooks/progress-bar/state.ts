@@ -40,6 +40,7 @@ export class BarState {
   /** Metrics of evaluations, in order of first appearance. */
   #evalMetrics = new Set<string>();
   #evaluation: Evaluation | undefined;
+  #compiling: () => number | undefined = () => undefined;
 
   constructor({ metrics, sparkline = true }: { readonly metrics?: NameFilter; readonly sparkline?: boolean }) {
     this.#filter = metrics;
@@ -50,6 +51,7 @@ export class BarState {
     this.#elapsedBefore = ctx.elapsed;
     this.#startedAt = performance.now();
     this.#epochs = epochsIn(ctx);
+    this.#compiling = () => ctx.compiling;
     this.#pace.begin(ctx.step);
     this.#curve.clear();
     this.#loss = this.#lr = this.#evaluation = undefined;
@@ -131,6 +133,7 @@ export class BarState {
   /** The run has ended, and with it any evaluation. */
   end(ctx: Seen): void {
     this.#evaluation = undefined;
+    this.#compiling = () => undefined;
     this.follow(ctx);
     this.#replaceStale(ctx);
     // It is the rate of a step that will not happen.
@@ -161,6 +164,7 @@ export class BarState {
       left: totalSteps === undefined ? undefined : this.#pace.left(totalSteps, seconds(this.#evaluation?.at ?? now)),
       secondsPerStep: this.#pace.secondsPerStep,
       values: this.#values,
+      compiling: this.#compiling(),
       curve: this.#curve.points,
     };
   }

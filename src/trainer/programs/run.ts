@@ -218,7 +218,8 @@ export function fetcher(
   loaders: LoaderSet,
   tokens: ((batch: HostBatch) => number) | undefined,
   rank: Part | undefined,
-  isUnseen: () => boolean,
+  seen: { readonly batchSeen: boolean },
+  step: { readonly plan: { readonly finite: boolean } },
 ): (from?: number) => MaybePromise<FetchedBatch> {
   if (rank && !tokens) {
     return (from) =>
@@ -233,7 +234,8 @@ export function fetcher(
   /** The batch before, if only the engine has read it, which has copied it: memory for a new one would cost more than its rows. */
   let last: HostBatch | undefined;
   return (from) => {
-    if (last && isUnseen()) loaders.reuse(last);
+    // A guarded step is computed again from its batches if it fails.
+    if (last && !seen.batchSeen && !step.plan.finite) loaders.reuse(last);
     last = undefined;
     return chain(loaders.next(from), (next) => {
       const batch = toBatch(next, name);

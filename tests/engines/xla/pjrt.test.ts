@@ -38,9 +38,9 @@ describe.skipIf(!plugin)("on the test plugin (needs a C compiler and koffi)", ()
 
   it("names the device, and counts its memory", () => {
     expect(engine.device).toBe("Mock device");
-    const before = engine.memoryStats!.bytesInUse;
+    const before = engine.memory!.bytesInUse;
     const buffer = engine.put(host(1, 2, 3));
-    expect(engine.memoryStats!.bytesInUse - before).toBe(12);
+    expect(engine.memory!.bytesInUse - before).toBe(12);
     engine.free(buffer);
   });
 

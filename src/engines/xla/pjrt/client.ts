@@ -1,6 +1,7 @@
 // A client: the devices of a plugin, their memory, and the programs that are compiled for them.
 import type { DType, TypedArray } from "../../../core/arrays.ts";
 import { EngineError } from "../../../core/errors.ts";
+import type { DeviceMemory } from "../../../core/loop/session.ts";
 import type { PjrtApi } from "./api.ts";
 import { compileOptions, namedValues, type ClientOptions, type XlaFlags } from "./options.ts";
 import { PjrtProgram } from "./program.ts";
@@ -10,13 +11,6 @@ import { Bytes, type Struct } from "./struct.ts";
 const TYPES: Readonly<Record<DType, number>> = { bool: 1, int32: 4, uint32: 8, float32: 11 };
 /** PJRT_HostBufferSemantics: the numbers are copied before the call returns. */
 const DURING_CALL = 0n;
-
-export interface MemoryStats {
-  readonly bytesInUse: number;
-  readonly peakBytesInUse: number | undefined;
-  /** What the device can give at most. */
-  readonly bytesLimit: number | undefined;
-}
 
 export class PjrtClient {
   readonly api: PjrtApi;
@@ -122,7 +116,7 @@ export class PjrtClient {
   }
 
   /** Of the first device; the others hold as much. Undefined where the plugin does not count. */
-  memoryStats(): MemoryStats | undefined {
+  memory(): DeviceMemory | undefined {
     if (!this.api.has("Device_MemoryStats")) return undefined;
     try {
       const stats = this.api.call("Device_MemoryStats", this.api.struct(this.#devices[0]!));
