@@ -4,7 +4,10 @@ import { defineConfig } from "vitest/config";
 const src = fileURLToPath(new URL("./src/", import.meta.url));
 
 /** Tests that leave a process as they found it: they run in the same few processes, which import the package once. */
-const SHARED = ["src/**/*.test.ts", "tests/{experiment,hooks,hostile,resume,structure,tables,trace}/**/*.test.ts"];
+const SHARED = "tests/{experiment,hooks,hostile,resume,structure,tables,trace}/**/*.test.ts";
+
+/** Tests beside sources that depend on the listeners and threads of their process. */
+const ALONE = "src/loggers/{append-file,jsonl}.test.ts";
 
 const resolve = {
   alias: [
@@ -29,14 +32,23 @@ export default defineConfig({
     // Many tests wait for other processes: a third worker fills their pauses on two cores.
     maxWorkers: 3,
     projects: [
-      { resolve, test: { ...everywhere, name: "shared", include: SHARED, isolate: false } },
+      {
+        resolve,
+        test: {
+          ...everywhere,
+          name: "shared",
+          include: ["src/**/*.test.ts", SHARED],
+          exclude: [...everywhere.exclude, ALONE],
+          isolate: false,
+        },
+      },
       {
         resolve,
         test: {
           ...everywhere,
           name: "own process",
-          include: ["tests/**/*.test.ts"],
-          exclude: [...everywhere.exclude, ...SHARED],
+          include: ["tests/**/*.test.ts", ALONE],
+          exclude: [...everywhere.exclude, SHARED],
           // After the others, since a worker is kept only as long as the next file in the queue may share it.
           sequence: { groupOrder: 1 },
         },

@@ -7,7 +7,6 @@ export default defineConfig({
   test: {
     ...config.test,
     projects: undefined,
-    isolate: false,
     include: ["src/**/*.test.ts", "tests/trace/**/*.test.ts", "tests/resume/**/*.test.ts"],
   },
 });
