@@ -257,8 +257,10 @@ describe("contractions", () => {
     await expect(
       check((x, w) => turned(x, w).sum(0), [numbers([8, 4, 16]), numbers([16, 24], 1)], true),
     ).resolves.toEqual([]);
+    // Numbers that round alike in bfloat16 change places, and their gradients with them.
+    const hasOrder = process.env.HOOKLINE_TEST_PRECISION !== "bf16";
     await expect(
-      check((x, w) => np.sort(turned(x, w)), [numbers([8, 4, 16]), numbers([16, 24], 1)], true),
+      check((x, w) => np.sort(turned(x, w)), [numbers([8, 4, 16]), numbers([16, 24], 1)], hasOrder),
     ).resolves.toEqual([]);
     await expect(
       check((x, w) => np.matmul(turned(x, w), np.ones([24, 5])), [numbers([8, 4, 16]), numbers([16, 24], 1)], true),

@@ -166,7 +166,7 @@ async function run(options: Omit<TrainerOptions, "engine">, hooks: readonly Hook
   });
   const result = await trainer.fit();
   const state = await trainer.stateDict();
-  const bits = Object.fromEntries(Object.entries(state).map(([name, array]) => [name, bitsOf(array)]));
+  const bits = Object.fromEntries(Object.entries(state).map(([name, array]) => [name, bitsOf(name, array)]));
   return { losses, bits, metrics: result.metrics };
 }
 
