@@ -8,7 +8,7 @@ import { startServer, type RunningServer } from "../../src/ui/server/server.ts";
 import type { RunsAnswer } from "../../src/ui/wire.ts";
 import { buildPages } from "../../build-pages.js";
 
-export const executablePath = process.env.CHROMIUM ?? "/usr/bin/chromium";
+const executablePath = process.env.CHROMIUM ?? "/usr/bin/chromium";
 export const present = existsSync(executablePath);
 
 const axeSource = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
@@ -50,8 +50,9 @@ export class Dashboard {
 
   /** Starts the server, at the same port and with the same token as before if there was one. */
   async serve(): Promise<void> {
-    const { port = 0, token } = this.#server ?? {};
-    this.#server = await startServer({ root: this.root, version: "0.0.0", port, token, pages: this.pages });
+    const before = this.#server as RunningServer | undefined;
+    const again = { port: before?.port ?? 0, token: before?.token };
+    this.#server = await startServer({ root: this.root, version: "0.0.0", ...again, pages: this.pages });
   }
 
   stopServing(): Promise<void> {

@@ -2,6 +2,7 @@
 // replay needs, and carried out then.
 import type { ContextOf } from "../../core/context.ts";
 import { didYouMean } from "../../core/names.ts";
+import { show } from "../../core/options.ts";
 import { checkBound, checkRates } from "../../runs/control/commands.ts";
 import { ControlError } from "../../runs/control/control-error.ts";
 import type { Bounds, Command, CommandArgs } from "../../runs/control/types.ts";
@@ -50,7 +51,7 @@ function newRates(ctx: CommandContext, { lr, factor, group }: CommandArgs, bound
   if (!groups.some(({ name }, i) => isMeant(name, i))) {
     const names = groups.map(({ name }) => name);
     refuse(
-      `There is no parameter group \`${String(group)}\`.${didYouMean(String(group), names)} Groups: ${names.join(", ")}.`,
+      `There is no parameter group ${show(group)}.${didYouMean(typeof group === "string" ? group : "", names)} Groups: ${names.join(", ")}.`,
     );
   }
   const rates = groups.map(({ name, lr: current }, i) =>

@@ -256,10 +256,10 @@ export class ControlDesk {
     ask: NonNullable<JournalLine["ask"]>,
     behalf: Parameters<CommandContext["onBehalf"]>[0],
   ): Promise<void> {
-    let doing: void | Promise<void> = undefined;
+    const doing: Promise<void>[] = [];
     const steps = { pauseAt: (step: number) => void (this.#pauseAt = step) };
-    ctx.onBehalf(behalf, () => (doing = carryOut(ctx, command, ask, steps)));
-    await doing;
+    ctx.onBehalf(behalf, () => void doing.push(Promise.resolve(carryOut(ctx, command, ask, steps))));
+    await Promise.all(doing);
     this.#last = command.id;
   }
 

@@ -121,5 +121,5 @@ function checkedBounds(bounds: NonNullable<ControlOptions["bounds"]>): Bounds {
     if (!range.test(value))
       throw new OptionError(`control: expected \`bounds.${name}\` to be [min, max], got ${show(value)}.`);
   }
-  return bounds as Bounds;
+  return bounds;
 }

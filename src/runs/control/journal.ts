@@ -35,7 +35,7 @@ const isLine = (parsed: Readonly<Record<string, unknown>>): boolean =>
     : typeof parsed["id"] === "string" && "state" in parsed;
 
 /** The lines of a journal, oldest first; a line that was being written when the run was killed is left out. */
-export function parseJournal(text: string): { readonly run: string | undefined; readonly lines: ControlLine[] } {
+function parseJournal(text: string): { readonly run: string | undefined; readonly lines: ControlLine[] } {
   const whole = text.slice(0, text.lastIndexOf("\n") + 1);
   const parsed = whole
     .split("\n")

@@ -21,7 +21,7 @@ const shownAt = (points: Points, x: number): number => {
 };
 
 /** How much more than the base, at each x that the base has reached. */
-export function relativeTo(points: Points, base: Points): Points {
+function relativeTo(points: Points, base: Points): Points {
   const last = base.x.at(-1) ?? -Infinity;
   const first = base.x[0] ?? Infinity;
   const inside = points.x.map((x) => (x >= first && x <= last ? 1 : 0));
@@ -36,14 +36,14 @@ export function relativeTo(points: Points, base: Points): Points {
 }
 
 /** The last x up to which two curves have the same points; undefined when the first ones differ already. */
-export function sameUntil(a: Points, b: Points): number | undefined {
+function sameUntil(a: Points, b: Points): number | undefined {
   let i = 0;
   while (i < a.x.length && i < b.x.length && a.x[i] === b.x[i] && Object.is(a.y[i], b.y[i])) i++;
   return i === 0 ? undefined : a.x[i - 1];
 }
 
 /** The mean, the lowest and the highest of the members that have reached an x, at the points of the longest member. */
-export function groupCurve(members: readonly Points[]): Curve | null {
+function groupCurve(members: readonly Points[]): Curve | null {
   const having = members.filter(({ x }) => x.length > 0);
   const longest = having.reduce<Points | null>(
     (best, each) => (each.x.length > (best?.x.length ?? 0) ? each : best),

@@ -148,7 +148,7 @@ const groupOf = (row: RunRow, by: string | undefined): string | undefined =>
       : `${by} = ${String(row.hparams[by] ?? "–")}`;
 
 /** Names without the directories that all of them share. */
-export function shortNames(names: readonly string[]): string[] {
+function shortNames(names: readonly string[]): string[] {
   const parts = names.map((name) => name.split("/"));
   let shared = 0;
   while (parts.length > 1 && parts.every((each) => each.length > shared + 1 && each[shared] === parts[0]![shared]))

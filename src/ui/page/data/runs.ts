@@ -13,8 +13,6 @@ export const studies = signal<readonly StudyRow[] | null>(null);
 /** Newest first. */
 export const runs = computed(() => [...byId.value.values()].sort((a, b) => b.startedAt - a.startedAt));
 
-export const runRow = (id: string): RunRow | undefined => byId.value.get(id);
-
 let rev: number | undefined;
 let asking = false;
 let askAgain = false;

@@ -10,7 +10,7 @@ export interface GroupLine {
   readonly metric: { readonly name: string; readonly mean: number; readonly min: number; readonly max: number } | null;
 }
 
-export interface RunLine {
+interface RunLine {
   readonly kind: "run";
   readonly key: string;
   readonly row: RunRow;

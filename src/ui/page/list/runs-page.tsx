@@ -12,7 +12,7 @@ import { parseFilter } from "./filter.ts";
 import { differingHparams, listLines, sortRuns, type SortKey } from "./rows.ts";
 import { RunTable } from "./run-table.tsx";
 
-export const MOST_COMPARED = 50;
+const MOST_COMPARED = 50;
 
 export function RunsPage() {
   const field = useRef<HTMLInputElement>(null);

@@ -73,7 +73,10 @@ function Buttons({ run, page, control, paused }: BarProps & { control: ControlHe
   const pause = (): void => ask(paused ? "continue" : "pause");
   const setLr = (): void => {
     const lr = Number(typed.value);
-    if (typed.value === null || typed.value.trim() === "" || !(lr > 0)) return void rate.current?.focus();
+    if (typed.value === null || typed.value.trim() === "" || !(lr > 0)) {
+      rate.current?.focus();
+      return;
+    }
     const apply = (why?: string): void => {
       ask("setLr", { lr }, why);
       typed.value = null;

@@ -111,7 +111,7 @@ function about(facts: RunPage["info"]["about"], key: string, before = ""): strin
       ? (process as Record<string, unknown>)[key]
       : undefined;
   const found = direct ?? nested;
-  return found === undefined || found === null || typeof found === "object" ? "" : `${before}${String(found)}`;
+  return typeof found === "string" || typeof found === "number" ? `${before}${found}` : "";
 }
 
 const Gone = ({ message }: { message: string }) => (

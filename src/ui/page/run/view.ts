@@ -5,7 +5,7 @@ import { listSetting, numberSetting, setQuery, setting } from "../router.ts";
 
 export const AXES: readonly Axis[] = ["step", "epoch", "time", "elapsed", "samples", "tokens"];
 
-export const axisSetting = (): Axis => AXES.find((axis) => axis === setting("x")) ?? "step";
+const axisSetting = (): Axis => AXES.find((axis) => axis === setting("x")) ?? "step";
 
 /** How far a run has come, in units of the axis; undefined where that is not known. */
 export function extentOf(axis: Axis, row: Pick<RunRow, "step" | "elapsed">): number | undefined {
@@ -22,7 +22,7 @@ export function extentOf(axis: Axis, row: Pick<RunRow, "step" | "elapsed">): num
 }
 
 /** A power of two, so that it changes rarely while the run grows: every other value would fetch all curves again. */
-export function defaultSmooth(axis: Axis, row: Pick<RunRow, "step" | "elapsed">): number {
+function defaultSmooth(axis: Axis, row: Pick<RunRow, "step" | "elapsed">): number {
   const extent = extentOf(axis, row);
   if (extent === undefined || row.step < 200) return 0;
   return 2 ** Math.max(0, Math.floor(Math.log2(extent / 64)));
