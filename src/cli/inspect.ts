@@ -9,7 +9,9 @@ import { formatMetric } from "../terminal/format-number.ts";
 import { EXIT } from "./errors.ts";
 import { print, printJson, shortPaths } from "./output.ts";
 import { CHECKPOINTS, FORMATS } from "../runs/layout.ts";
-import { findDirectories, summarizeRun, type RunSummary } from "../runs/summary.ts";
+import { findDirectories } from "../runs/directories.ts";
+import { summarizeRun } from "../runs/summary.ts";
+import type { RunSummary } from "../runs/types.ts";
 import { table } from "./table.ts";
 import { type CommandDescription, jsonFlag } from "./command.ts";
 

@@ -5,7 +5,7 @@ import type { TrialInfo } from "../core/outer-events.ts";
 import { formatDuration } from "../terminal/eta.ts";
 import { importance } from "../tune/importance.ts";
 import { FORMATS } from "../runs/layout.ts";
-import { findStudies } from "../runs/summary.ts";
+import { findStudies } from "../runs/directories.ts";
 import { readStudy, type ReadStudy } from "../tune/study-store.ts";
 import { StudyError } from "../tune/study-errors.ts";
 import { UsageError, noDirectory } from "./errors.ts";

@@ -7,7 +7,8 @@ import { tempDir } from "../../tests/support/temp-dir.ts";
 import { thisProcess } from "./liveness.ts";
 import { headerLine, recordLine } from "./log-lines.ts";
 import { writeResults } from "./results.ts";
-import { listRuns, statusNow, summarizeRun } from "./summary.ts";
+import { statusNow } from "./describe-run.ts";
+import { listRuns, summarizeRun } from "./summary.ts";
 
 /** As a run leaves it in the middle: its log. */
 function leaveRun(dir: string, started: string): void {

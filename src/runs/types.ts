@@ -130,3 +130,34 @@ export interface RunEnd {
   /** Latest value of every metric. */
   readonly metrics: Readonly<Record<string, number>>;
 }
+
+/** One line of a list of runs. */
+export interface RunSummary {
+  /** The path from the directory that was searched. */
+  readonly name: string;
+  readonly dir: string;
+  /** `running`, `killed`, or how it ended: `completed`, `stopped`, `interrupted` or `error`. */
+  readonly status: string;
+  readonly reason: string | null;
+  readonly step: number;
+  readonly totalSteps: number | null;
+  /** Seconds of training. */
+  readonly elapsed: number;
+  /** The engine, and the seconds that it spent on compiling; null where they are not known. */
+  readonly engine: string | null;
+  readonly compileSeconds: number | null;
+  /** Milliseconds since 1970. */
+  readonly startedAt: number;
+  /**
+   * By metric, the smallest or the largest value, as suits the metric's name; only of metrics of which one value is
+   * better than another. NaN when all values are.
+   */
+  readonly best: Readonly<Record<string, BestValue>>;
+  /**
+   * Whether `best` covers the whole log. False for a long log of a run of an older version of hookline, or of one that
+   * was killed: then it covers the last records only.
+   */
+  readonly exact: boolean;
+  /** Names of all metrics. */
+  readonly metrics: readonly string[];
+}

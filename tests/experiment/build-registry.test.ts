@@ -30,8 +30,10 @@ const NO_COMPONENTS = new Set<unknown>([
   main.withUnit,
   // For whoever writes models.
   nn.balancedWeights,
+  nn.deferredLogits,
   nn.initKey,
   nn.keyStream,
+  nn.logitsOf,
   nn.stepKey,
   nn.tap,
   // For whoever reads runs, or what a config itself becomes.

@@ -6,6 +6,7 @@ import type { LoggerBackend } from "hookline/loggers";
 import { mse } from "hookline/nn";
 import type { TinyOptions } from "hookline/testing";
 import { accumulateSchedule } from "../../src/hooks/phases/accumulate-schedule.ts";
+import { control } from "../../src/hooks/control/control.ts";
 import { customStep } from "../../src/hooks/phases/custom-step.ts";
 import { debug } from "../../src/hooks/debug.ts";
 import { earlyStopping } from "../../src/hooks/early-stopping/early-stopping.ts";
@@ -69,6 +70,7 @@ export const BUILT_INS: Readonly<Record<string, BuiltIn>> = {
     make: (_, more) => accumulateSchedule({ schedule: [{ from: "1 epoch", accumulate: 1 }], ...more }),
     changes: "other steps",
   },
+  control: { make: (_, more) => control({ ...more }) },
   customStep: {
     make: (_, more) => customStep({ update: (params) => params, ...more }),
     idle: { from: "1000 steps" },

@@ -1,6 +1,6 @@
 // A model for every layer of hookline/nn, and a few that combine them, each with batches of any number of rows.
 import { lax, nn as jnn, numpy as np } from "@jax-js/jax";
-import type { HostArray, HostBatch, Model, Tensor } from "hookline";
+import type { HostArray, HostBatch, Model, Outputs, Tensor } from "hookline";
 import * as nn from "hookline/nn";
 import { sizeOf } from "../../src/core/arrays.ts";
 import { pure } from "../../src/nn/layer.ts";
@@ -29,12 +29,19 @@ const onIds = (shape: readonly number[], below: number, model: Model<never>): Zo
   batch: (rows) => ({ x: ids([rows, ...shape], below) }),
 });
 
+/** The model with its logits computed, as whoever reads its outputs gets them. */
+const computed = (model: Model<Tensor>): Model<Tensor> => ({
+  ...model,
+  apply: (params, x, ctx) => nn.logitsOf(model.apply(params, x, ctx) as Outputs),
+});
+
 const image = [3, 8, 9];
 const tokens = [6, 8];
 
 export const LAYERS: Readonly<Record<string, ZooModel>> = {
   linear: on([5], nn.linear(5, 4)),
   "linear without bias, on sequences": on([3, 5], nn.linear(5, 4, { bias: false })),
+  deferredLinear: on([3, 5], computed(nn.deferredLinear(5, 4))),
   embedding: onIds([4], 11, nn.embedding(11, 6)),
   flatten: on(image, nn.flatten()),
   dropout: on([5], nn.dropout(0.5)),
@@ -59,6 +66,7 @@ export const LAYERS: Readonly<Record<string, ZooModel>> = {
   tanh: on([5], nn.tanh()),
   softmax: on([5], nn.softmax()),
   logSoftmax: on([5], nn.logSoftmax()),
+  remat: on([5], nn.remat(nn.sequential(nn.linear(5, 7), nn.gelu()))),
   sequential: on([5], nn.sequential(nn.linear(5, 7), nn.gelu(), nn.linear(7, 2))),
   mlp: on([5], nn.mlp({ in: 5, out: 3, hidden: [7, 6], dropout: 0.2 })),
   residual: on([5], nn.residual(nn.sequential(nn.linear(5, 5), nn.tanh()))),

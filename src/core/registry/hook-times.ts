@@ -22,16 +22,34 @@ export interface HookReport {
   }[];
 }
 
+/** Called after each call of a hook, with how many milliseconds it took. */
+export type HookWatcher = (hook: string, event: string, ms: number) => void;
+
 export class HookTimes {
   readonly #rows = new Map<string, { hook: string; event: string; calls: number; ms: number }>();
+  #watchers: readonly HookWatcher[] = [];
 
-  add(hook: string, event: string, ms: number, weight: number): void {
+  /** A property, since dispatch calls it as a function. */
+  readonly add = ({ hook }: { readonly hook: string }, event: string, ms: number, weight: number): void => {
     const key = `${event} ${hook}`;
     const row = this.#rows.get(key);
     if (row) {
       row.calls += weight;
       row.ms += ms * weight;
     } else this.#rows.set(key, { hook, event, calls: weight, ms: ms * weight });
+    for (const watcher of this.#watchers) watcher(hook, event, ms);
+  };
+
+  get isWatched(): boolean {
+    return this.#watchers.length > 0;
+  }
+
+  watch(fn: HookWatcher): void {
+    this.#watchers = [...this.#watchers, fn];
+  }
+
+  unwatch(fn: HookWatcher): void {
+    this.#watchers = this.#watchers.filter((other) => other !== fn);
   }
 
   clear(): void {

@@ -4,16 +4,13 @@ import { HookError, HookRegistrationError, attach } from "../errors.ts";
 import { BUILTIN_EVENTS, EVENTS, type EventName, allEvents, isCustomEvent, levelOf } from "../events.ts";
 import { explainHooks, orderHooks } from "./hook-order.ts";
 import { HookEntry } from "./hook-entry.ts";
-import { type HookReport, HookTimes } from "./hook-times.ts";
+import { type HookReport, HookTimes, type HookWatcher } from "./hook-times.ts";
 import { requestFromOutside, type InterventionWatcher } from "../interventions.ts";
 import type { Hook, HookFailure, HookInfo, Need } from "../hook.ts";
 import type { Probe } from "../inspection.ts";
 import type { OuterEvent } from "../outer-events.ts";
 import type { Run } from "../loop/run.ts";
 import { didYouMean } from "../names.ts";
-
-/** Called after each call of a hook, with how many milliseconds it took. */
-export type HookWatcher = (hook: string, event: string, ms: number) => void;
 
 const HOT = new Set(["step", "batch", "forward / backward", "optimizer"]);
 /** After so many consecutive failures a reporting hook is switched off. */
@@ -41,7 +38,6 @@ export class HookRegistry {
   #gated = false;
   /** Hooks whose own cadence makes `log` fire. */
   #logRequests: readonly HookEntry[] = [];
-  #watchers: readonly HookWatcher[] = [];
   /** Increases with every change, so that the trainer knows when to choose its plan again. */
   version = 0;
 
@@ -287,17 +283,12 @@ export class HookRegistry {
 
   /** Calls `fn` after every call of a hook, until undone. Meanwhile every call is measured, not only samples. */
   watch(fn: HookWatcher): Disposer {
-    this.#watchers = [...this.#watchers, fn];
+    this.#times.watch(fn);
     this.#compile();
     return disposer(() => {
-      this.#watchers = this.#watchers.filter((other) => other !== fn);
+      this.#times.unwatch(fn);
       this.#compile();
     });
-  }
-
-  #timed({ hook }: Listener, event: string, ms: number, weight: number): void {
-    this.#times.add(hook, event, ms, weight);
-    for (const watcher of this.#watchers) watcher(hook, event, ms);
   }
 
   #entry(name: string): HookEntry {
@@ -328,7 +319,7 @@ export class HookRegistry {
 
   #compile(): void {
     for (const event of allEvents()) {
-      const isSampled = this.#watchers.length === 0 && HOT.has(levelOf(event));
+      const isSampled = !this.#times.isWatched && HOT.has(levelOf(event));
       this.fire[event] = this.#compileFire(event, this.#listeners(event), isSampled);
     }
   }
@@ -337,7 +328,7 @@ export class HookRegistry {
     return compileFire(event, listeners, this.#turn, {
       hot,
       failed: (...args) => this.#failed(...args),
-      timed: (...args) => this.#timed(...args),
+      timed: this.#times.add,
     });
   }
 

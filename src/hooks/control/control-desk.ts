@@ -8,7 +8,7 @@ import { ControlError } from "../../runs/control/control-error.ts";
 import { ControlInbox, type Received } from "../../runs/control/inbox.ts";
 import { ControlJournal } from "../../runs/control/journal.ts";
 import type { Bounds, Command, ControlHello, JournalLine } from "../../runs/control/types.ts";
-import { carryOut, type CommandContext, resolveCommand } from "./carry-out.ts";
+import { carryOut, type CommandContext, resolveCommand } from "./as-verbs.ts";
 import { readScript, Replay } from "./replay.ts";
 
 export interface DeskSettings {

@@ -17,7 +17,6 @@ import { HookNotes } from "./hook-notes.ts";
 import { Watched } from "./watched.ts";
 import { endsLater, weightsStep } from "./experiment-run.ts";
 import { loggerTakes, type LoggerOptions } from "./logger-options.ts";
-import { type Counters, Rates } from "./rates.ts";
 import { Failures, interventionEvent } from "./run-events.ts";
 import { about, hparamsOf, withoutSecrets } from "./run-facts.ts";
 
@@ -217,7 +216,7 @@ function makeLogger(backends: BackendSpec | readonly BackendSpec[], options: Log
       const now = performance.now();
       rates.addTo(scalars, ctx, now);
       write(ctx);
-      for (const event of failures.since(ctx)) emit(event);
+      if (ctx.hooks.failures.length > failures.reported) for (const event of failures.since(ctx)) emit(event);
       if (ctx.hooks.version !== hookNotes.version || now > hookNotes.nextAt) emit(hookNotes.event(ctx, now));
       if (now > watched.nextLook) watched.look(now);
       if (now - flushedAt > flushEvery * 1000) void flush();
@@ -271,6 +270,44 @@ function makeLogger(backends: BackendSpec | readonly BackendSpec[], options: Log
 
 const prefixed = <T>(values: Readonly<Record<string, T>>, prefix: string): Record<string, T> =>
   Object.fromEntries(Object.entries(values).map(([name, value]) => [prefix + name, value]));
+
+type Counters = Pick<ContextOf<"log">, "step" | "samplesSeen" | "tokensSeen">;
+
+/** Training speed between two records, without the time of evaluations and pauses. */
+class Rates {
+  #last = { step: 0, samplesSeen: 0, tokensSeen: 0 };
+  #at = 0;
+  #pausedAt = 0;
+  /** An evaluation during a pause is part of it. */
+  #pauses = 0;
+
+  begin({ step, samplesSeen, tokensSeen }: Counters, now = performance.now()): void {
+    this.#last = { step, samplesSeen, tokensSeen };
+    this.#at = now;
+  }
+
+  pause(): void {
+    if (this.#pauses++ === 0) this.#pausedAt = performance.now();
+  }
+
+  resume(): void {
+    if (--this.#pauses === 0) this.#at += performance.now() - this.#pausedAt;
+  }
+
+  /** Adds steps, samples and tokens per second since the last call, unless a hook such as `throughput` has. */
+  addTo(logged: Record<string, number>, ctx: Counters, now: number): void {
+    const steps = ctx.step - this.#last.step;
+    const samples = ctx.samplesSeen - this.#last.samplesSeen;
+    const tokens = ctx.tokensSeen - this.#last.tokensSeen;
+    const seconds = (now - this.#at) / 1000;
+    if (steps === 0 || seconds <= 0) return;
+    this.begin(ctx, now);
+    if (Object.hasOwn(logged, "perf/stepsPerSec")) return;
+    logged["perf/stepsPerSec"] = steps / seconds;
+    logged["perf/samplesPerSec"] = samples / seconds;
+    if (tokens > 0) logged["perf/tokensPerSec"] = tokens / seconds;
+  }
+}
 
 /** Failures in a row after which a backend is no longer called. */
 const MOST_FAILURES = 3;

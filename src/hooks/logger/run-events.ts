@@ -14,25 +14,22 @@ export function interventionEvent({ step, ...entry }: Intervention): RunEvent {
   return { type: refused === undefined ? "intervention" : "refused", step, time: Date.now(), details };
 }
 
-const NONE: readonly RunEvent[] = [];
-
 /** Errors of hooks that their policies caught. */
 export class Failures {
-  #known = 0;
+  /** How many have been returned. */
+  reported = 0;
 
   begin(): void {
-    this.#known = 0;
+    this.reported = 0;
   }
 
   /** Those since the last call. */
   since({ hooks: { failures } }: Pick<ContextOf<"log">, "hooks">): readonly RunEvent[] {
-    // Called at every log, and nearly always without any.
-    if (failures.length === this.#known) return NONE;
     const time = Date.now();
-    const events = failures.slice(this.#known).map(({ hook, event, step, error }): RunEvent => {
+    const events = failures.slice(this.reported).map(({ hook, event, step, error }): RunEvent => {
       return { type: "hookError", step, time, details: { hook, event, message: messageOf(error) } };
     });
-    this.#known = failures.length;
+    this.reported = failures.length;
     return events;
   }
 }

@@ -4,7 +4,7 @@ import { createHash } from "node:crypto";
 import { dirname, relative, sep } from "node:path";
 import { setImmediate } from "node:timers/promises";
 import { FORMATS } from "../../runs/layout.ts";
-import { directories, isLoggedRun } from "../../runs/summary.ts";
+import { directories, isLoggedRun } from "../../runs/directories.ts";
 import type { RunRow, RunsAnswer } from "../wire.ts";
 import { readRunRow, rowNow, stamp, type KnownRun } from "./run-row.ts";
 

@@ -6,7 +6,7 @@ import { readHello } from "../../runs/control/read-control.ts";
 import { FORMATS } from "../../runs/layout.ts";
 import type { RecordTable } from "../../runs/record-table.ts";
 import { readRunJson } from "../../runs/run-json.ts";
-import { describeRun, readLogEnd } from "../../runs/summary.ts";
+import { describeRun, readLogEnd } from "../../runs/describe-run.ts";
 import type { RunInfo } from "../../runs/types.ts";
 import type { ControlHello, RunRow } from "../wire.ts";
 import { isHelloOf, stateOf, usualGap, type RunSigns } from "./run-state.ts";

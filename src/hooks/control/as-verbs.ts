@@ -2,7 +2,6 @@
 // replay needs, and carried out then.
 import type { ContextOf } from "../../core/context.ts";
 import { didYouMean } from "../../core/names.ts";
-import { show } from "../../core/options.ts";
 import { checkBound, checkRates } from "../../runs/control/commands.ts";
 import { ControlError } from "../../runs/control/control-error.ts";
 import type { Bounds, Command, CommandArgs } from "../../runs/control/types.ts";
@@ -50,9 +49,8 @@ function newRates(ctx: CommandContext, { lr, factor, group }: CommandArgs, bound
   const isMeant = (name: string, i: number): boolean => group === undefined || group === name || group === i;
   if (!groups.some(({ name }, i) => isMeant(name, i))) {
     const names = groups.map(({ name }) => name);
-    refuse(
-      `There is no parameter group ${show(group)}.${didYouMean(typeof group === "string" ? group : "", names)} Groups: ${names.join(", ")}.`,
-    );
+    const asked = typeof group === "string" ? group : JSON.stringify(group);
+    refuse(`There is no parameter group \`${asked}\`.${didYouMean(asked, names)} Groups: ${names.join(", ")}.`);
   }
   const rates = groups.map(({ name, lr: current }, i) =>
     isMeant(name, i) ? ((lr as number | undefined) ?? current * (factor as number)) : null,
