@@ -11,7 +11,7 @@ type BaseMark = Pick<FrozenBase, "path" | "digest">;
 
 export const baseOf = (model: Model<never> | LossModel): FrozenBase | undefined => (model as Model<never>).base;
 
-/** Rejects a base that could not be told from the model's own parameters, or not be recognised later. */
+/** Rejects a base whose names are those of the model's own parameters, or that a checkpoint could not record. */
 export function checkBase(base: FrozenBase, own: readonly string[]): void {
   const { path, digest, tensors } = base;
   if (!is.name.test(path) || !is.name.test(digest) || !(tensors instanceof Map))
