@@ -240,7 +240,7 @@ export class Trainer {
 
   /** A table of the parameters. */
   summary(): string {
-    return describeParams(this.#initial, this.options.model);
+    return describeParams(this.#initial, this.#problem.base);
   }
 
   /** Frees what lives on the device. The trainer can be used again, and then starts over. */

@@ -29,7 +29,7 @@ test.each([1, 2])("an adamw update: parameter and moments, and not the gradient,
     ...[0, 1, 2, 3].map(() => f32(512, 300)),
     ...hyper.map(() => f32()),
   );
-  expect(places(graph, [0, 2, 3], threads).toSorted()).toEqual([0, 2, 3]);
+  expect(new Set(places(graph, [0, 2, 3], threads))).toEqual(new Set([0, 2, 3]));
   expect(places(graph, [2], threads).filter((place) => place !== undefined)).toEqual([2]);
   expect(places(graph, [], threads)).toEqual([undefined, undefined, undefined]);
 });
