@@ -56,6 +56,17 @@ export interface Model<In = Tensor, Out extends Outputs = Outputs> {
   init(key: InitKey): HostTensors;
   initState?(): HostTensors;
   apply(params: Tensors, inputs: In, ctx: ApplyContext): Out | [Out, Tensors];
+  readonly stack?: Stack<In>;
+}
+
+/** A model that is a stack of equal layers. `apply` computes the same as embed, then each layer, then head. */
+export interface Stack<In = TensorBatch> {
+  /** Parameters of layer i have the names `${layers[i].prefix}…`; the layer sees them without the prefix. Layers of one kind share a program. */
+  readonly layers: readonly { readonly prefix: string; readonly kind: string }[];
+  /** The others go to embed and head, by their whole names. */
+  embed(params: Tensors, inputs: In, ctx: ApplyContext): Tensor;
+  layer(kind: string, params: Tensors, hidden: Tensor, inputs: In, ctx: ApplyContext): Tensor;
+  head(params: Tensors, hidden: Tensor, ctx: ApplyContext): Outputs;
 }
 
 /** Anything else that can be trained: parameters and a function to a scalar (or `[scalar, outputs]`). */

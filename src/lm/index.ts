@@ -1,0 +1,15 @@
+// hookline/lm: language models of transformers' folders, to fine-tune, to train from nothing, and to generate with.
+import "../core/ambient.ts";
+export type { Activation, Architecture, LayerArchitecture, Rope, RopeScaling } from "./config/architecture.ts";
+export type { GenerationDefaults } from "./config/generation-config.ts";
+export { architectureOf } from "./config/read-config.ts";
+export { loadModel, type LoadModelOptions } from "./load/load-model.ts";
+export type { ModelFiles, RandomAccess } from "./load/model-files.ts";
+export type { DecodeCache, KeyValues } from "./model/key-values.ts";
+export {
+  languageModel,
+  type LanguageModel,
+  type LanguageModelParts,
+  type ModelSource,
+} from "./model/language-model.ts";
+export type { Message, Tokenizer } from "./text/tokenizer.ts";

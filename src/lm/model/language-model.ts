@@ -1,0 +1,114 @@
+// A language model as the trainer, generation and saving see it.
+import { CheckpointError } from "../../core/errors.ts";
+import type { HostTensors, InitKey, Model, Outputs, Stack, Tensor, TensorBatch, Tensors } from "../../core/model.ts";
+import type { Architecture } from "../config/architecture.ts";
+import type { GenerationDefaults } from "../config/generation-config.ts";
+import { readGenerationDefaults } from "../config/generation-config.ts";
+import type { Tokenizer } from "../text/tokenizer.ts";
+import { Decoder } from "./decoder.ts";
+import type { DecodeCache, KeyValues } from "./key-values.ts";
+import { initialValues, namingOf, parametersOf } from "./parameters.ts";
+
+/** Where a model comes from. */
+export interface ModelSource {
+  /** The folder or address, for messages and model cards; undefined for a model that was made in memory. */
+  readonly path: string | undefined;
+}
+
+/** A decoder-only language model: a model to train, whose inputs are `{ ids, positions?, segments? }`. */
+export interface LanguageModel extends Model<TensorBatch, Outputs> {
+  readonly architecture: Architecture;
+  /** An error where there is none, or where the packages that it needs are missing. */
+  readonly tokenizer: Tokenizer;
+  /** How its authors generate with it. */
+  readonly generation: GenerationDefaults;
+  readonly source: ModelSource;
+  /** Its layers, for plans that compute one at a time. */
+  readonly stack: Stack;
+  /**
+   * The forward pass with a cache of keys and values: `ids` [batch, time] go into the slots from `cache.start` on, and see
+   * all before them. Returns what `logits` takes, [batch, time, width], and the cache with them in it. Keeps `params`, and
+   * consumes the other arrays.
+   */
+  decode(params: Tensors, ids: Tensor, cache: DecodeCache): { hidden: Tensor; cache: KeyValues[] };
+  /** Logits [..., vocabulary] of hidden states, all of them or some rows. Keeps `params`, and consumes `hidden`. */
+  logits(params: Tensors, hidden: Tensor): Tensor;
+}
+
+/** What a language model is made of, besides its architecture. */
+export interface LanguageModelParts {
+  /** Its weights, by the names of transformers. Absent: random ones. */
+  readonly tensors?: HostTensors;
+  readonly tokenizer?: Tokenizer;
+  readonly generation?: GenerationDefaults;
+}
+
+/**
+ * A language model in memory: with weights that you have, or with random ones, to train it from nothing.
+ * @example const model = languageModel(architectureOf({ model_type: "llama", vocab_size: 512, hidden_size: 64, … }));
+ */
+export function languageModel(architecture: Architecture, parts: LanguageModelParts = {}): LanguageModel {
+  const { tensors, tokenizer, generation } = parts;
+  if (tensors) checkTensors(architecture, tensors);
+  return makeLanguageModel({
+    architecture,
+    tensors,
+    tokenizer: () => {
+      if (tokenizer) return tokenizer;
+      throw new CheckpointError("languageModel", "the model was made without a tokenizer", "Give it one: `tokenizer`.");
+    },
+    generation: generation ?? readGenerationDefaults({}, architecture.config, "the config"),
+    source: { path: undefined },
+  });
+}
+
+/** Names and shapes must be the architecture's. */
+function checkTensors(architecture: Architecture, tensors: HostTensors): void {
+  const expected = parametersOf(architecture, namingOf(architecture));
+  for (const [name, { shape }] of expected) {
+    const found = tensors[name]?.shape;
+    if (found?.join() === shape.join()) continue;
+    const reason = found
+      ? `tensor \`${name}\` is [${found.join(", ")}], but the architecture has [${shape.join(", ")}]`
+      : `tensor \`${name}\` is missing`;
+    throw new CheckpointError("languageModel", reason, "Give all tensors of the architecture.");
+  }
+  const extra = Object.keys(tensors).find((name) => !expected.has(name));
+  if (extra !== undefined)
+    throw new CheckpointError(
+      "languageModel",
+      `the architecture has no tensor \`${extra}\``,
+      "Leave it out, or correct the config.",
+    );
+}
+
+interface Made extends Pick<LanguageModel, "architecture" | "generation" | "source"> {
+  /** Absent: random ones. */
+  readonly tensors: HostTensors | undefined;
+  /** What the names of the files begin with. */
+  readonly root?: string;
+  readonly tokenizer: () => Tokenizer;
+}
+
+export function makeLanguageModel(made: Made): LanguageModel {
+  const { architecture, tensors } = made;
+  const naming = namingOf(architecture, made.root);
+  const decoder = new Decoder(architecture, naming);
+  return {
+    architecture,
+    generation: made.generation,
+    source: made.source,
+    get tokenizer() {
+      return made.tokenizer();
+    },
+    stack: decoder,
+    init: (key: InitKey) => {
+      if (tensors) return tensors;
+      const all = [...parametersOf(architecture, naming)];
+      return Object.fromEntries(all.map(([name, parameter]) => [name, initialValues(name, parameter, key)]));
+    },
+    apply: (params, inputs, ctx) => decoder.apply(params, inputs, ctx),
+    decode: (params, ids, cache) => decoder.decode(params, ids, cache),
+    logits: (params, hidden) => decoder.logits(params, hidden),
+  };
+}
