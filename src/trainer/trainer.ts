@@ -7,11 +7,11 @@ import { boundaryRule, type Cadence } from "../core/cadence.ts";
 import type { ContextOf } from "../core/context.ts";
 import { type OnArguments, addFunction } from "../core/registry/on.ts";
 import { type Disposer, HookRegistry } from "../core/registry/registry.ts";
-import { ContextError } from "../core/errors.ts";
 import { evaluateOnce } from "../core/loop/evaluate.ts";
 import type { CustomEvents, EventName } from "../core/events.ts";
 import type { HostTensors, Loader } from "../core/model.ts";
 import { type Loop, runLoop } from "../core/loop/loop.ts";
+import type { ParamsView } from "../core/inspection.ts";
 import { checkOptions, is } from "../core/options.ts";
 import { redact, secretsOfEnvironment } from "../platform/redact.ts";
 import { makeResult, type RunResult } from "../core/loop/result.ts";
@@ -23,7 +23,7 @@ import { currentPlatform } from "../platform/platform.ts";
 import { Interruptions } from "./interruptions.ts";
 import { Calls } from "./calls.ts";
 import { checkAllMonitors, metricNames, type Preflight, traceLoaders } from "./preflight.ts";
-import { checkLoader, checkLossWeights, evalFeeds, firstBatch, fittedLoss, type WatchedFeed } from "./feeds.ts";
+import { checkLoader, checkLossWeights, batchToProbe, evalFeeds, fittedLoss, type WatchedFeed } from "./feeds.ts";
 import { Session } from "./session.ts";
 import { Once } from "./once.ts";
 import { OptimizerSet } from "./optimizers.ts";
@@ -191,11 +191,15 @@ export class Trainer {
   async probePoints(batch?: Readonly<Record<string, ArrayInput>>): Promise<readonly string[]> {
     const { probes } = await this.#start();
     if (batch) return probes.points(toBatch(batch, () => "probePoints: the caller"));
-    if (Object.keys(this.#run.batch).length > 0) return probes.points(this.#run.batch);
-    // Evaluations and epochs start their loaders from the beginning, so reading a first batch here takes nothing away.
-    const loader = this.#evals[0]?.loader ?? (this.#run.epochOpen ? undefined : this.#feed);
-    if (!loader) throw new ContextError(`probePoints() needs a batch here: an epoch is open, and its data must wait.`);
-    return probes.points(toBatch(await firstBatch(loader, this.#seed), () => "probePoints: the loader"));
+    return probes.points(await batchToProbe(this.#run, this.#evals, this.#feed, this.#seed));
+  }
+
+  /**
+   * The parameters on the engine, as hooks have them in `ctx.params`: before, between and after calls of `fit`, and while
+   * one runs. Good until the trainer is closed or starts over.
+   */
+  async params(): Promise<ParamsView> {
+    return (await this.#start()).params;
   }
 
   /** Parameters and buffers by name, as host copies. */
