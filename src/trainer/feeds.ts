@@ -71,6 +71,12 @@ export function evalFeeds({
   });
 }
 
+/** The loader of a call of `evaluate`. */
+export function standaloneFeed(loader: Loader, name = "test"): WatchedFeed {
+  checkLoader("evaluate", loader);
+  return { name, index: 0, loader: new PreviewedLoader(name, loader), limitBatches: Infinity };
+}
+
 /** A batch to look at points with: the last one, or a first one of a loader that can spare it. */
 export async function batchToProbe(
   run: Pick<Run, "batch" | "epochOpen">,

@@ -18,13 +18,22 @@ import { makeResult, type RunResult } from "../core/loop/result.ts";
 import { Run } from "../core/loop/run.ts";
 import { NOT_STARTED, notStarted } from "../core/loop/session.ts";
 import { epochLength, stepsPerEpoch } from "../data/epoch-length.ts";
-import { LoaderSet, PreviewedLoader } from "../data/loader-set.ts";
+import { LoaderSet } from "../data/loader-set.ts";
 import { currentPlatform } from "../platform/platform.ts";
 import { Interruptions } from "./interruptions.ts";
 import { Calls } from "./calls.ts";
 import { checkAllMonitors, metricNames, type Preflight, traceLoaders } from "./preflight.ts";
-import { checkLoader, checkLossWeights, batchToProbe, evalFeeds, fittedLoss, type WatchedFeed } from "./feeds.ts";
+import {
+  checkLoader,
+  checkLossWeights,
+  batchToProbe,
+  evalFeeds,
+  fittedLoss,
+  standaloneFeed,
+  type WatchedFeed,
+} from "./feeds.ts";
 import { Session } from "./session.ts";
+import { Initial } from "./initial.ts";
 import { Once } from "./once.ts";
 import { OptimizerSet } from "./optimizers.ts";
 import { RunCheckpoints } from "./saving/run-checkpoints.ts";
@@ -54,7 +63,7 @@ export class Trainer {
   readonly #place: RunCheckpoints;
   readonly #saver: Saver;
   readonly #membership: GroupMembership;
-  #initial: { params: HostTensors; state: HostTensors };
+  readonly #initial: Initial;
   #optimizers: OptimizerSet;
   /** One for all calls: a second would have parameters of its own. */
   readonly #session = new Once(() => this.#open());
@@ -68,7 +77,7 @@ export class Trainer {
     // What a hook throws may quote a URL or a header, and warnings end up in files.
     this.#warn = (message) => warn(safeText(redact(message, secretsOfEnvironment())));
     this.#problem = defineProblem(options.model, fittedLoss(options), options.inputs, options.weigh);
-    this.#initial = this.#problem.init(this.#seed);
+    this.#initial = new Initial(() => this.#problem.init(this.#seed));
     this.#feed = new LoaderSet(options.train, options.mix);
     const length = epochLength(this.#feed);
     const limitBatches = batchesAllowed(options.limitBatches, "train", length, "the training data");
@@ -150,9 +159,7 @@ export class Trainer {
   async evaluate(loader: Loader, options: { readonly name?: string } = {}): Promise<Record<string, number>> {
     return this.#call("evaluate", async () => {
       checkOptions("evaluate", options, { name: is.name });
-      checkLoader("evaluate", loader);
-      const { name = "test" } = options;
-      const feed = { name, index: 0, loader: new PreviewedLoader(name, loader), limitBatches: Infinity };
+      const feed = standaloneFeed(loader, options.name);
       const loop = this.#evalLoop(await this.#start());
       await this.#membership.compareStarts(({ loaderFacts }) => loaderFacts([feed], this.#seed, true));
       return this.#calls.standalone("standalone", () => evaluateOnce(loop, feed));
@@ -240,7 +247,7 @@ export class Trainer {
 
   /** A table of the parameters. */
   summary(): string {
-    return describeParams(this.#initial.params, this.#initial.state);
+    return describeParams(this.#initial, this.options.model);
   }
 
   /** Frees what lives on the device. The trainer can be used again, and then starts over. */
@@ -289,8 +296,7 @@ export class Trainer {
   }
 
   #checkMonitors(): void {
-    const schedules = this.#optimizers.slots.flatMap(({ schedule }) => schedule ?? []);
-    checkAllMonitors(this.hooks, schedules, this.#metricNames(), this.#evals.length > 0);
+    checkAllMonitors(this.hooks, this.#optimizers, this.#metricNames(), this.#evals.length > 0);
   }
 
   #metricNames(): string[] {
@@ -358,7 +364,6 @@ export class Trainer {
   }
 
   async #restart(): Promise<void> {
-    this.#initial = this.#problem.init(this.#seed);
     this.#optimizers = this.#makeOptimizers();
     this.#run.restart();
     this.#place.begin();

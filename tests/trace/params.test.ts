@@ -56,7 +56,7 @@ describe.each([
       const params = await trainer.params();
       const done = trainer.fit();
       const seen: Promise<unknown>[] = [];
-      for (let i = 0; looks && i < 12; i++) {
+      for (let i = 0; i < (looks ? 12 : 0); i++) {
         seen.push(params.compute(doubled).then((all) => all.read().finally(() => all.free())));
         await new Promise((resolve) => setImmediate(resolve));
       }
@@ -162,9 +162,8 @@ describe("after close, or a new start,", () => {
     const params = await trainer.params();
     const given = params.consume(params.put({ a: ints(1, 2) }));
     const computing = params.compute((_params, { a }) => ({ a: a!.add(1) }), given, 1);
-    const outcome = expect(computing).rejects.toThrow("closed or has started over since");
-    await trainer.close();
-    await outcome;
+    const [outcome] = await Promise.allSettled([computing, trainer.close()]);
+    expect(String((outcome as PromiseRejectedResult).reason)).toContain("closed or has started over since");
     // What the program took with it is not freed here.
     expect(held()).toBe(1);
   });

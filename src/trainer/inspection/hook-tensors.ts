@@ -98,7 +98,7 @@ export class HookTensors implements ParamsView {
       const args = inputs.map(argument);
       const donate = inputs.flatMap((input, i) => (input instanceof ConsumedTensors ? [i + 1] : []));
       const program = this.#programs.of(fn, `consuming ${donate.join()}`, () => checked(fn), { donate });
-      const result = (await program(this.#current().params, ...args)) as Buffers;
+      const result = (await program(state.withBase(this.#current().params), ...args)) as Buffers;
       taken.length = 0;
       return this.#keep(result);
     } finally {
