@@ -33,6 +33,8 @@ export type {
   Diagnosis,
   NonFinite,
   ComputeFn,
+  ComputeInput,
+  Consumed,
   DeviceTensors,
   ParamsView,
   Grads,

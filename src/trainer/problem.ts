@@ -2,7 +2,7 @@
 import { OptionError, ProgramError } from "../core/errors.ts";
 import {
   type ApplyContext,
-  type HostTensors,
+  type FrozenBase,
   type Loss,
   type LossModel,
   type Model,
@@ -16,8 +16,10 @@ import {
 import { sizeOf, toHostArray } from "../core/arrays.ts";
 import { messageOf } from "../core/maybe.ts";
 import { show } from "../core/options.ts";
+import { baseOf, checkBase } from "./base.ts";
 import { logitsOf } from "../nn/deferred-logits.ts";
 import { initKey } from "../nn/key.ts";
+import type { HostModel, Initial } from "./initial.ts";
 import { safeLine } from "../core/safe-text.ts";
 
 /** One forward pass: the scalar loss, the outputs and the buffers after it. */
@@ -27,15 +29,9 @@ interface Forward {
   readonly state: Tensors;
 }
 
-/** A model's tensors before the first step. */
-interface Initial {
-  readonly params: HostTensors;
-  readonly state: HostTensors;
-}
-
 export interface Problem {
   readonly model: Model<never> | LossModel;
-  init(seed: number): Initial;
+  init(seed: number): HostModel;
   /** `loss` replaces the problem's own loss when a hook has set one. */
   forward(params: Tensors, batch: TensorBatch, ctx: ApplyContext, loss: Loss | undefined): Forward;
   /** How much a batch counts next to others, with the loss as in `forward`; undefined: by its samples. */
@@ -91,7 +87,8 @@ function modelProblem(model: Model<never>, ownLoss: Loss, inputs: InputsFn, weig
   };
   return {
     model,
-    init: (seed) => initialise(() => ({ params: model.init(initKey(seed)), state: model.initState?.() ?? {} })),
+    init: (seed) =>
+      initialise(() => ({ params: model.init(initKey(seed)), state: model.initState?.() ?? {} }), model.base),
     forward(params, batch, ctx, loss = ownLoss) {
       const [outputs, state] = apply(params, batch, ctx);
       const value = callLoss(loss, refAll(outputs), kept(batch));
@@ -145,8 +142,8 @@ function lossProblem(model: LossModel, weigh: WeighFn | undefined): Problem {
 }
 
 /** Runs the model's own initialisation, whose mistakes should surface before anything runs. */
-function initialise(make: () => Initial): Initial {
-  let initial: Initial;
+function initialise(make: () => HostModel, base?: FrozenBase): HostModel {
+  let initial: HostModel;
   try {
     initial = make();
   } catch (cause) {
@@ -158,6 +155,7 @@ function initialise(make: () => Initial): Initial {
   }
   if (Object.keys(initial.params).length === 0)
     throw new OptionError(`Trainer: the model has no parameters, so there is nothing to train.`);
+  if (base) checkBase(base, Object.keys(initial.params));
   return initial;
 }
 
@@ -191,7 +189,7 @@ function scalar(loss: Tensor): Tensor {
 
 const count = (n: number): string => n.toLocaleString("en-US");
 
-export function describeParams(params: HostTensors, state: HostTensors): string {
+export function describeParams({ params, state }: Pick<Initial, "params" | "state">, model: Problem["model"]): string {
   const row = (name: string, shape: readonly number[], note: string): [string, string, string] => [
     safeLine(name) + note,
     `[${shape.join(", ")}]`,
@@ -206,5 +204,13 @@ export function describeParams(params: HostTensors, state: HostTensors): string 
     ([name, shape, n]) => `${name.padEnd(widths[0]!)}  ${shape.padEnd(widths[1]!)}  ${n.padStart(widths[2]!)}`,
   );
   const total = Object.values(params).reduce((sum, { shape }) => sum + sizeOf(shape), 0);
-  return [...lines, `${count(total)} parameters in ${Object.keys(params).length} tensors`].join("\n");
+  const own = `${count(total)} parameters in ${Object.keys(params).length} tensors`;
+  const base = baseOf(model);
+  if (!base) return [...lines, own].join("\n");
+  const frozen = [...base.tensors.values()].reduce((sum, { shape }) => sum + sizeOf(shape), 0);
+  const where = safeLine(base.path);
+  return [
+    ...lines,
+    `${own}; besides, ${count(frozen)} frozen numbers in ${base.tensors.size} tensors of ${where}`,
+  ].join("\n");
 }

@@ -6,6 +6,7 @@ import type { HostBatch, Loss, WeighFn } from "../core/model.ts";
 import { selectNames, type NameFilter } from "../core/names.ts";
 import { type Probe, TRAIN_PROBE_EVENTS } from "../core/inspection.ts";
 import type { Plan } from "../core/loop/session.ts";
+import { baseOf } from "./base.ts";
 import type { OptimizerSet } from "./optimizers.ts";
 import type { Problem } from "./problem.ts";
 import { type ControlLayout, IndexRules } from "./programs/run.ts";
@@ -17,7 +18,7 @@ import type { HookRegistry } from "../core/registry/registry.ts";
 
 /** A spec with the split of the parameters it implies. */
 export interface StepSpec extends ProgramSpec {
-  /** Names of parameters that get gradients, in canonical order; the others are constants of the step. */
+  /** Names of parameters that get gradients, in canonical order; the others are constants of the step, as the base is. */
   readonly train: readonly string[];
   readonly frozen: readonly string[];
   /** Optimizers that update, by index. */
@@ -28,6 +29,8 @@ export interface StepSpec extends ProgramSpec {
 
 export class Specs {
   readonly names: readonly string[];
+  /** Those of the parameters, then those of the frozen base. */
+  readonly #allNames: readonly string[];
   readonly #problem: Problem;
   readonly #optimizers: OptimizerSet;
   readonly #sums: SumsLayouts;
@@ -58,6 +61,7 @@ export class Specs {
     warn: (message: string) => void,
   ) {
     this.names = names;
+    this.#allNames = [...names, ...(baseOf(problem.model)?.tensors.keys() ?? [])];
     this.#problem = problem;
     this.#weighBy = problem.weighBy(undefined);
     this.#optimizers = optimizers;
@@ -154,7 +158,7 @@ export class Specs {
       indices: new IndexRules(loader),
       loss: this.#loss,
       loader,
-      names: this.names,
+      names: this.#allNames,
       sums: this.#sums,
       rows: this.#rows,
       control: this.#control,

@@ -6,6 +6,7 @@ import { isTrained } from "./metrics/metric-kinds.ts";
 import type { ScheduleTime } from "../core/optimizer.ts";
 import type { PreviewedLoader } from "../data/loader-set.ts";
 import { type StartFacts, hashOf } from "../distributed/exchange.ts";
+import { baseOf } from "./base.ts";
 import type { DeviceState } from "./device-state.ts";
 import type { OptimizerSet } from "./optimizers.ts";
 import { type FitOptions, TRAINER_CHECKS, type TrainerOptions } from "./options.ts";
@@ -63,6 +64,7 @@ export async function startFacts(parts: StartParts): Promise<StartFacts> {
     ...metricFacts(metrics),
     ...tensorFacts("parameter", device.params),
     ...tensorFacts("buffer", device.state),
+    ...baseFacts(options.model),
     // Only before the first step: an epoch that is open, or resumed, must not lose its place in the data.
     ...(await loaderFacts(train, seed, step === 0 && fit.resume === undefined)),
     ...(await loaderFacts(evals, seed, step === 0)),
@@ -147,6 +149,12 @@ const tensorFacts = (kind: string, tensors: DeviceState["params"]): StartFacts =
       `${dtype} [${shape.join(", ")}]`,
     ]),
   );
+
+/** The same files may have other paths on other machines. */
+function baseFacts(model: TrainerOptions["model"]): StartFacts {
+  const base = baseOf(model);
+  return base ? { "the model's frozen base, SHA-256": base.digest } : {};
+}
 
 function valueText(value: unknown): string {
   return typeof value === "function" ? functionText(value) : JSON.stringify(value, plainData);

@@ -4,6 +4,7 @@ import type { BuiltinEvent } from "../../core/events.ts";
 import { checkName } from "../../core/safe-name.ts";
 import { VERSION, currentPlatform } from "../../platform/platform.ts";
 import type { Checkpoints, FailedSave, ResumeReport, SavedCheckpoint, SaveRequest, Saving } from "../../core/saving.ts";
+import { baseOf } from "../base.ts";
 import type { toFiles, toLentFiles } from "./checkpoint-files.ts";
 import type { RunCheckpoints } from "./run-checkpoints.ts";
 import {
@@ -253,6 +254,7 @@ export class Saver {
       const { name, step, epoch, reason, metrics, files } = saving;
       const { by, format = "safetensors", verify = false } = request;
       const { toFiles, toLentFiles, memory } = await this.#loadCode();
+      const base = baseOf(this.#training.model().problem.model);
       const store = await this.#checkpoints.open();
       const info = {
         step,
@@ -262,6 +264,7 @@ export class Saver {
         by,
         time: Date.now(),
         hookline: VERSION,
+        ...(base && { base: { path: base.path, digest: base.digest } }),
         ...this.#checkpoints.nextSave(),
       };
       // Tensors are lent to the store, not copied, if training continues meanwhile. A .pt file has checksums among its
