@@ -12,4 +12,22 @@ export {
   type LanguageModelParts,
   type ModelSource,
 } from "./model/language-model.ts";
-export type { Message, Tokenizer } from "./text/tokenizer.ts";
+export type { ExampleKind } from "./text/examples/kinds.ts";
+export {
+  readExamples,
+  type Examples,
+  type ReadExamplesOptions,
+  type ReadProgress,
+  type TextModel,
+} from "./text/examples/read-examples.ts";
+export type { RowLoaderOptions } from "./text/examples/rows.ts";
+export type { ExampleStatistics } from "./text/examples/statistics.ts";
+export type { Message } from "./text/messages.ts";
+export type { TextFiles } from "./text/tokenizer-files.ts";
+export {
+  loadTokenizer,
+  type DecodeOptions,
+  type EncodeOptions,
+  type RenderOptions,
+  type Tokenizer,
+} from "./text/tokenizer.ts";

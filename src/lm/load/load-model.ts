@@ -1,11 +1,11 @@
 // loadModel: the folder of a model, as transformers saves it, becomes a model to train and to generate with.
 import { toHostArrays } from "../../checkpoint/formats/tensor-values.ts";
-import { CheckpointError } from "../../core/errors.ts";
 import type { HostTensors } from "../../core/model.ts";
 import { checkOptions, type Json } from "../../core/options.ts";
 import { readGenerationDefaults } from "../config/generation-config.ts";
 import { readConfig } from "../config/read-config.ts";
 import { type LanguageModel, makeLanguageModel } from "../model/language-model.ts";
+import { tokenizerOf } from "../text/tokenizer.ts";
 import { folderTensors, noConfig, type TensorEntry } from "./folder-tensors.ts";
 import { matchTensors } from "./match-tensors.ts";
 import { type ModelFiles, readJsonFile } from "./model-files.ts";
@@ -35,9 +35,7 @@ export async function loadModel(from: string | ModelFiles, options: LoadModelOpt
     architecture,
     root: naming.root,
     tensors: await readAll(tensors),
-    tokenizer: () => {
-      throw new CheckpointError(files.path, "tokenizers are not read yet", "Give ids.");
-    },
+    tokenizer: await tokenizerOf(files),
     generation: readGenerationDefaults(generation, config, `${files.path}/${GENERATION}`),
     source: { path: files.path },
   });
