@@ -12,4 +12,6 @@ export {
   type LanguageModelParts,
   type ModelSource,
 } from "./model/language-model.ts";
+export { lora, type Lora, type LoraConfig, type LoraOptions } from "./model/lora.ts";
+export type { BaseStorage } from "./model/packed.ts";
 export type { Message, Tokenizer } from "./text/tokenizer.ts";

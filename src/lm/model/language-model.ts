@@ -7,7 +7,8 @@ import { readGenerationDefaults } from "../config/generation-config.ts";
 import type { Tokenizer } from "../text/tokenizer.ts";
 import { Decoder } from "./decoder.ts";
 import type { DecodeCache, KeyValues } from "./key-values.ts";
-import { initialValues, namingOf, parametersOf } from "./parameters.ts";
+import { type Adapter, type LoraConfig, trainedNames } from "./lora.ts";
+import { initialValues, type Naming, namingOf, parametersOf } from "./parameters.ts";
 
 /** Where a model comes from. */
 export interface ModelSource {
@@ -23,6 +24,8 @@ export interface LanguageModel extends Model<TensorBatch, Outputs> {
   /** How its authors generate with it. */
   readonly generation: GenerationDefaults;
   readonly source: ModelSource;
+  /** What is trained, where that is an adapter; then the model's own weights are its `base`. */
+  readonly adapter: LoraConfig | undefined;
   /** Its layers, for plans that compute one at a time. */
   readonly stack: Stack;
   /**
@@ -52,13 +55,13 @@ export function languageModel(architecture: Architecture, parts: LanguageModelPa
   if (tensors) checkTensors(architecture, tensors);
   return makeLanguageModel({
     architecture,
-    tensors,
     tokenizer: () => {
       if (tokenizer) return tokenizer;
       throw new CheckpointError("languageModel", "the model was made without a tokenizer", "Give it one: `tokenizer`.");
     },
     generation: generation ?? readGenerationDefaults({}, architecture.config, "the config"),
     source: { path: undefined },
+    init: (key) => tensors ?? initialWeights(architecture, namingOf(architecture), key),
   });
 }
 
@@ -82,31 +85,33 @@ function checkTensors(architecture: Architecture, tensors: HostTensors): void {
     );
 }
 
-interface Made extends Pick<LanguageModel, "architecture" | "generation" | "source"> {
-  /** Absent: random ones. */
-  readonly tensors: HostTensors | undefined;
-  /** What the names of the files begin with. */
-  readonly root?: string;
+/** Random weights. */
+const initialWeights = (architecture: Architecture, naming: Naming, key: InitKey): HostTensors => {
+  const all = [...parametersOf(architecture, naming)];
+  return Object.fromEntries(all.map(([name, parameter]) => [name, initialValues(name, parameter, key)]));
+};
+
+interface Made extends Pick<LanguageModel, "architecture" | "generation" | "source" | "init" | "base"> {
+  /** By default the names of transformers. */
+  readonly naming?: Naming;
+  readonly adapter?: Adapter | undefined;
   readonly tokenizer: () => Tokenizer;
 }
 
 export function makeLanguageModel(made: Made): LanguageModel {
-  const { architecture, tensors } = made;
-  const naming = namingOf(architecture, made.root);
-  const decoder = new Decoder(architecture, naming);
+  const { architecture, naming = namingOf(architecture), adapter, generation, source, base } = made;
+  const decoder = new Decoder(architecture, naming, adapter?.config, adapter && trainedNames(adapter));
   return {
     architecture,
-    generation: made.generation,
-    source: made.source,
+    generation,
+    source,
+    adapter: adapter?.config,
+    ...(base && { base }),
     get tokenizer() {
       return made.tokenizer();
     },
     stack: decoder,
-    init: (key: InitKey) => {
-      if (tensors) return tensors;
-      const all = [...parametersOf(architecture, naming)];
-      return Object.fromEntries(all.map(([name, parameter]) => [name, initialValues(name, parameter, key)]));
-    },
+    init: made.init,
     apply: (params, inputs, ctx) => decoder.apply(params, inputs, ctx),
     decode: (params, ids, cache) => decoder.decode(params, ids, cache),
     logits: (params, hidden) => decoder.logits(params, hidden),
