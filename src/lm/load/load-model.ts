@@ -60,7 +60,8 @@ export async function loadModel(from: string | ModelFiles, options: LoadModelOpt
       throw new CheckpointError(files.path, "tokenizers are not read yet", "Give ids.");
     },
     generation: readGenerationDefaults(generation, config, `${files.path}/${GENERATION}`),
-    source: { path: files.path },
+    source: { path: files.path, files },
+    weights: matched.tensors,
     ...(adapter ? await adapted(architecture, matched, adapter, files.path, options.base) : await whole(matched)),
   });
 }

@@ -53,7 +53,7 @@ export async function readAdapter(files: ModelFiles, architecture: Architecture,
     );
   const path = `${files.path}/${ADAPTER_TENSORS}`;
   const found = await openTensors(files, ADAPTER_TENSORS);
-  const names = ownNames(architecture, naming);
+  const names = namesByPeft(architecture, naming);
   const tensors: HostTensors = {};
   for (const [peftName, entry] of found) {
     const own = names.get(peftName);
@@ -102,7 +102,7 @@ function readLoraConfig(json: Readonly<Record<string, unknown>>, file: string): 
 }
 
 /** The names in PEFT's files of everything that an adapter may have, and those in the model. */
-export function ownNames(architecture: Architecture, naming: Naming): ReadonlyMap<string, string> {
+export function namesByPeft(architecture: Architecture, naming: Naming): ReadonlyMap<string, string> {
   const usual = namingOf(architecture);
   const names = new Map<string, string>();
   const matrices = (of: Naming): string[] => [...allMatrices(architecture, of, () => true).keys()];

@@ -1,6 +1,8 @@
 // A language model as the trainer, generation and saving see it.
 import { CheckpointError } from "../../core/errors.ts";
 import type { HostTensors, InitKey, Model, Outputs, Stack, Tensor, TensorBatch, Tensors } from "../../core/model.ts";
+import type { FileDType, FileTensor } from "../../checkpoint/formats/tensor.ts";
+import type { ModelFiles } from "../load/model-files.ts";
 import type { Architecture } from "../config/architecture.ts";
 import type { GenerationDefaults } from "../config/generation-config.ts";
 import { readGenerationDefaults } from "../config/generation-config.ts";
@@ -14,6 +16,8 @@ import { initialValues, type Naming, namingOf, parametersOf } from "./parameters
 export interface ModelSource {
   /** The folder or address, for messages and model cards; undefined for a model that was made in memory. */
   readonly path: string | undefined;
+  /** Its folder, if it has one. */
+  readonly files: ModelFiles | undefined;
 }
 
 /** A decoder-only language model: a model to train, whose inputs are `{ ids, positions?, segments? }`. */
@@ -50,8 +54,8 @@ export interface LanguageModelParts {
  * A language model in memory: with weights that you have, or with random ones, to train it from nothing.
  * @example const model = languageModel(architectureOf({ model_type: "llama", vocab_size: 512, hidden_size: 64, … }));
  */
-export function languageModel(architecture: Architecture, parts: LanguageModelParts = {}): LanguageModel {
-  const { tensors, tokenizer, generation } = parts;
+export function languageModel(architecture: Architecture, given: LanguageModelParts = {}): LanguageModel {
+  const { tensors, tokenizer, generation } = given;
   if (tensors) checkTensors(architecture, tensors);
   return makeLanguageModel({
     architecture,
@@ -60,7 +64,7 @@ export function languageModel(architecture: Architecture, parts: LanguageModelPa
       throw new CheckpointError("languageModel", "the model was made without a tokenizer", "Give it one: `tokenizer`.");
     },
     generation: generation ?? readGenerationDefaults({}, architecture.config, "the config"),
-    source: { path: undefined },
+    source: { path: undefined, files: undefined },
     init: (key) => tensors ?? initialWeights(architecture, namingOf(architecture), key),
   });
 }
@@ -91,17 +95,38 @@ const initialWeights = (architecture: Architecture, naming: Naming, key: InitKey
   return Object.fromEntries(all.map(([name, parameter]) => [name, initialValues(name, parameter, key)]));
 };
 
+/** A tensor of the model's own weights, as its files have it. */
+export interface WeightSource {
+  readonly dtype: FileDType;
+  readonly shape: readonly number[];
+  read(): Promise<FileTensor>;
+}
+
 interface Made extends Pick<LanguageModel, "architecture" | "generation" | "source" | "init" | "base"> {
   /** By default the names of transformers. */
   readonly naming?: Naming;
   readonly adapter?: Adapter | undefined;
+  /** Its weights without an adapter, in the order of the forward pass; undefined for a model that was made in memory. */
+  readonly weights?: ReadonlyMap<string, WeightSource>;
   readonly tokenizer: () => Tokenizer;
 }
+
+/** What saving needs of a model. */
+export interface ModelParts {
+  readonly naming: Naming;
+  readonly adapter: Adapter | undefined;
+  readonly weights: ReadonlyMap<string, WeightSource> | undefined;
+}
+
+const parts = new WeakMap<object, ModelParts>();
+
+/** Undefined for a model that is not of hookline/lm. */
+export const partsOf = (model: object): ModelParts | undefined => parts.get(model);
 
 export function makeLanguageModel(made: Made): LanguageModel {
   const { architecture, naming = namingOf(architecture), adapter, generation, source, base } = made;
   const decoder = new Decoder(architecture, naming, adapter?.config, adapter && trainedNames(adapter));
-  return {
+  const model: LanguageModel = {
     architecture,
     generation,
     source,
@@ -116,4 +141,6 @@ export function makeLanguageModel(made: Made): LanguageModel {
     decode: (params, ids, cache) => decoder.decode(params, ids, cache),
     logits: (params, hidden) => decoder.logits(params, hidden),
   };
+  parts.set(model, { naming, adapter, weights: made.weights });
+  return model;
 }
