@@ -1,18 +1,16 @@
 // loadModel: the folder of a model, as transformers saves it, becomes a model to train and to generate with.
-import { CheckpointError } from "../../core/errors.ts";
-import type { FrozenBase, HostTensors } from "../../core/model.ts";
+import type { HostTensors } from "../../core/model.ts";
 import { checkOptions, is, type Json } from "../../core/options.ts";
-import type { Architecture } from "../config/architecture.ts";
 import { readGenerationDefaults } from "../config/generation-config.ts";
-import { readConfig } from "../config/read-config.ts";
 import { type LanguageModel, makeLanguageModel } from "../model/language-model.ts";
 import { type Adapter, allMatrices, initialAdapter, type Lora, newAdapter } from "../model/lora.ts";
 import type { BaseStorage } from "../model/packed.ts";
-import { folderTensors, noConfig, type TensorEntry } from "./folder-tensors.ts";
+import { tokenizerOf } from "../text/tokenizer.ts";
+import type { TensorEntry } from "./folder-tensors.ts";
 import { frozenBase, readFloats } from "./frozen-base.ts";
-import { matchTensors, type MatchedTensors } from "./match-tensors.ts";
 import { type ModelFiles, readJsonFile } from "./model-files.ts";
 import { nodeFolder } from "./node-folder.ts";
+import { openFolder, type OpenedFolder } from "./open-folder.ts";
 import { readAdapter } from "./read-adapter.ts";
 
 /** Options of `loadModel`. */
@@ -43,12 +41,9 @@ const OPTIONS = {
 export async function loadModel(from: string | ModelFiles, options: LoadModelOptions = {}): Promise<LanguageModel> {
   checkOptions("loadModel", options, OPTIONS);
   const files = await filesAt(from);
-  if (!(await files.has("config.json"))) throw await noConfig(files);
-  const config = await readJsonFile(files, "config.json");
-  const architecture = readConfig(config, `${files.path}/config.json`);
-  const matched = await matchTensors(architecture, await folderTensors(files), files.path);
-  const { naming } = matched;
-  const adapter = options.adapter === undefined ? undefined : await adapterOf(options.adapter, architecture, naming);
+  const folder = await openFolder(files);
+  const { architecture, naming, config, tensors } = folder;
+  const adapter = options.adapter === undefined ? undefined : await adapterOf(options.adapter, folder);
   const generation = (await files.has(GENERATION))
     ? await readJsonFile(files, GENERATION)
     : ({} as Record<string, Json>);
@@ -56,45 +51,38 @@ export async function loadModel(from: string | ModelFiles, options: LoadModelOpt
     architecture,
     naming,
     adapter,
-    tokenizer: () => {
-      throw new CheckpointError(files.path, "tokenizers are not read yet", "Give ids.");
-    },
+    tokenizer: await tokenizerOf(files),
     generation: readGenerationDefaults(generation, config, `${files.path}/${GENERATION}`),
     source: { path: files.path, files },
-    weights: matched.tensors,
-    ...(adapter ? await adapted(architecture, matched, adapter, files.path, options.base) : await whole(matched)),
+    weights: tensors,
+    ...(adapter ? await adapted(folder, adapter, options.base) : await whole(folder)),
   });
 }
 
 const filesAt = async (from: string | ModelFiles): Promise<ModelFiles> =>
   typeof from === "string" ? nodeFolder(from) : from;
 
-async function adapterOf(
-  given: Lora | string | ModelFiles,
-  architecture: Architecture,
-  naming: MatchedTensors["naming"],
-): Promise<Adapter> {
+async function adapterOf(given: Lora | string | ModelFiles, { architecture, naming }: OpenedFolder): Promise<Adapter> {
   if (typeof given === "object" && "options" in given) return newAdapter(given, architecture, naming);
   return readAdapter(await filesAt(given), architecture, naming);
 }
 
 /** All parameters are trained. */
-async function whole({ tensors }: MatchedTensors): Promise<Pick<LanguageModel, "init">> {
+async function whole({ tensors }: OpenedFolder): Promise<Pick<LanguageModel, "init">> {
   const read = await readAll(tensors);
   return { init: () => read };
 }
 
 /** An adapter is trained, beside the parameters that it takes whole; the others stay where they are. */
 async function adapted(
-  architecture: Architecture,
-  { naming, tensors }: MatchedTensors,
+  { architecture, naming, tensors, files }: OpenedFolder,
   adapter: Adapter,
-  path: string,
   storage: BaseStorage | undefined,
-): Promise<{ readonly init: LanguageModel["init"]; readonly base: FrozenBase }> {
+): Promise<Pick<LanguageModel, "init" | "base">> {
   const taken = new Set(adapter.whole);
-  const frozen = new Map([...tensors].filter(([name]) => !taken.has(name)));
-  const trained = adapter.tensors ?? (await readAll(new Map([...tensors].filter(([name]) => taken.has(name)))));
+  const part = (isTaken: boolean): ReadonlyMap<string, TensorEntry> =>
+    new Map([...tensors].filter(([name]) => taken.has(name) === isTaken));
+  const trained = adapter.tensors ?? (await readAll(part(true)));
   const names = [...allMatrices(architecture, naming, () => true).keys()];
   const matrices = new Set(names.map((name) => `${name}.weight`));
   const isBf16 = [...matrices].every((name) => tensors.get(name)!.dtype === "BF16");
@@ -103,7 +91,7 @@ async function adapted(
       ...initialAdapter(adapter, key),
       ...Object.fromEntries(adapter.whole.map((name) => [name, trained[name]!])),
     }),
-    base: await frozenBase(path, frozen, matrices, storage ?? (isBf16 ? "bf16" : "float32")),
+    base: await frozenBase(files.path, part(false), matrices, storage ?? (isBf16 ? "bf16" : "float32")),
   };
 }
 
