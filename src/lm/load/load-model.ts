@@ -3,15 +3,16 @@ import type { HostTensors } from "../../core/model.ts";
 import { checkOptions, is, type Json } from "../../core/options.ts";
 import { readGenerationDefaults } from "../config/generation-config.ts";
 import { type LanguageModel, makeLanguageModel } from "../model/language-model.ts";
-import { type Adapter, allMatrices, initialAdapter, type Lora, newAdapter } from "../model/lora.ts";
+import { type Adapter, allMatrices, initialAdapter, isLora, type Lora, newAdapter } from "../model/lora.ts";
 import type { BaseStorage } from "../model/packed.ts";
 import { tokenizerOf } from "../text/tokenizer.ts";
 import type { TensorEntry } from "./folder-tensors.ts";
 import { frozenBase, readFloats } from "./frozen-base.ts";
-import { type ModelFiles, readJsonFile } from "./model-files.ts";
-import { nodeFolder } from "./node-folder.ts";
+import { readJsonFile } from "./model-files.ts";
+import { type ModelLocation, modelFiles } from "./model-source.ts";
 import { openFolder, type OpenedFolder } from "./open-folder.ts";
 import { readAdapter } from "./read-adapter.ts";
+import type { OnProgress } from "./url-folder.ts";
 
 /** Options of `loadModel`. */
 export interface LoadModelOptions {
@@ -19,28 +20,34 @@ export interface LoadModelOptions {
    * A new adapter, `lora(…)`, or the folder of one that PEFT or hookline has saved: only it is trained, and the model's own
    * weights are a frozen base. Absent: all parameters train.
    */
-  readonly adapter?: Lora | string | ModelFiles;
+  readonly adapter?: Lora | ModelLocation;
   /**
    * How the frozen matrices of the layers are kept on the engine. Default: `bf16` for a model whose files are, which is
    * exact, and else `float32`. `int8` and `int4` round them, in groups of 32 with a factor each.
    */
   readonly base?: BaseStorage;
+  /** Called while files are downloaded from a URL. */
+  readonly onProgress?: OnProgress;
 }
 
 const GENERATION = "generation_config.json";
 
 const OPTIONS = {
-  adapter: is.or(is.name, is.object),
+  adapter: {
+    expected: "lora(…), or the folder of an adapter",
+    test: (v: unknown) => is.name.test(v) || typeof v === "object",
+  },
   base: is.oneOf("float32", "bf16", "int8", "int4"),
+  onProgress: is.function,
 };
 
 /**
  * Loads the folder of a language model: config.json with model.safetensors, or its shards, in F32, F16 or BF16.
  * @example const model = await loadModel("models/SmolLM2-135M", { adapter: lora({ rank: 16 }) });
  */
-export async function loadModel(from: string | ModelFiles, options: LoadModelOptions = {}): Promise<LanguageModel> {
+export async function loadModel(from: ModelLocation, options: LoadModelOptions = {}): Promise<LanguageModel> {
   checkOptions("loadModel", options, OPTIONS);
-  const files = await filesAt(from);
+  const files = await modelFiles(from, options.onProgress);
   const folder = await openFolder(files);
   const { architecture, naming, config, tensors } = folder;
   const adapter = options.adapter === undefined ? undefined : await adapterOf(options.adapter, folder);
@@ -59,12 +66,9 @@ export async function loadModel(from: string | ModelFiles, options: LoadModelOpt
   });
 }
 
-const filesAt = async (from: string | ModelFiles): Promise<ModelFiles> =>
-  typeof from === "string" ? nodeFolder(from) : from;
-
-async function adapterOf(given: Lora | string | ModelFiles, { architecture, naming }: OpenedFolder): Promise<Adapter> {
-  if (typeof given === "object" && "options" in given) return newAdapter(given, architecture, naming);
-  return readAdapter(await filesAt(given), architecture, naming);
+async function adapterOf(given: Lora | ModelLocation, { architecture, naming }: OpenedFolder): Promise<Adapter> {
+  if (isLora(given)) return newAdapter(given, architecture, naming);
+  return readAdapter(await modelFiles(given), architecture, naming);
 }
 
 /** All parameters are trained. */

@@ -1,5 +1,6 @@
 // A language model as the trainer, generation and saving see it.
 import { CheckpointError } from "../../core/errors.ts";
+import { checkOptions } from "../../core/options.ts";
 import type { HostTensors, InitKey, Model, Outputs, Stack, Tensor, TensorBatch, Tensors } from "../../core/model.ts";
 import type { FileDType, FileTensor } from "../../checkpoint/formats/tensor.ts";
 import type { ModelFiles } from "../load/model-files.ts";
@@ -10,6 +11,7 @@ import type { Tokenizer } from "../text/tokenizer.ts";
 import { Decoder } from "./decoder.ts";
 import type { DecodeCache, KeyValues } from "./key-values.ts";
 import { type Adapter, type LoraConfig, trainedNames } from "./lora.ts";
+import { DESCRIBE_CHECKS, describeModel, type DescribeOptions } from "./memory.ts";
 import { initialValues, type Naming, namingOf, parametersOf } from "./parameters.ts";
 
 /** Where a model comes from. */
@@ -32,6 +34,8 @@ export interface LanguageModel extends Model<TensorBatch, Outputs> {
   readonly adapter: LoraConfig | undefined;
   /** Its layers, for plans that compute one at a time. */
   readonly stack: Stack;
+  /** Its size, and what training it takes in memory. */
+  describe(options?: DescribeOptions): string;
   /**
    * The forward pass with a cache of keys and values: `ids` [batch, time] go into the slots from `cache.start` on, and see
    * all before them. Returns what `logits` takes, [batch, time, width], and the cache with them in it. Keeps `params`, and
@@ -136,6 +140,10 @@ export function makeLanguageModel(made: Made): LanguageModel {
       return made.tokenizer();
     },
     stack: decoder,
+    describe(options = {}) {
+      checkOptions("describe", options, DESCRIBE_CHECKS);
+      return describeModel(architecture, naming, adapter, base, options);
+    },
     init: made.init,
     apply: (params, inputs, ctx) => decoder.apply(params, inputs, ctx),
     decode: (params, ids, cache) => decoder.decode(params, ids, cache),

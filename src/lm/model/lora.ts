@@ -52,6 +52,9 @@ export function lora(options: LoraOptions = {}): Lora {
   return { options };
 }
 
+export const isLora = (value: object | string): value is Lora =>
+  typeof value === "object" && is.object.test((value as Partial<Lora>).options);
+
 /** An adapter's settings, in the words of PEFT where they go into adapter_config.json. */
 export interface LoraConfig {
   readonly rank: number;
