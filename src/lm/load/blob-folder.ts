@@ -11,7 +11,7 @@ export interface BlobLike {
 }
 
 /** Reads parts of a Blob, which may be larger than memory. */
-export const blobAccess = (blob: BlobLike): RandomAccess => ({
+const blobAccess = (blob: BlobLike): RandomAccess => ({
   size: blob.size,
   read: async (offset, length) => new Uint8Array(await blob.slice(offset, offset + length).arrayBuffer()),
 });

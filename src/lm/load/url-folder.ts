@@ -23,7 +23,7 @@ export function urlFolder(address: URL, onProgress?: OnProgress): ModelFiles {
   const blob = (name: string): Promise<BlobLike | undefined> => {
     const found = known.get(name) ?? download(new URL(name, folder), name, onProgress);
     known.set(name, found);
-    // The next one tries again.
+    // The next read retries.
     found.catch(() => known.delete(name));
     return found;
   };

@@ -100,7 +100,7 @@ const initialWeights = (architecture: Architecture, naming: Naming, key: InitKey
 };
 
 /** A tensor of the model's own weights, as its files have it. */
-export interface WeightSource {
+interface WeightSource {
   readonly dtype: FileDType;
   readonly shape: readonly number[];
   read(): Promise<FileTensor>;
