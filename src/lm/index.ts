@@ -5,6 +5,8 @@ export type { GenerationDefaults } from "./config/generation-config.ts";
 export { architectureOf } from "./config/read-config.ts";
 export { loadModel, type LoadModelOptions } from "./load/load-model.ts";
 export type { ModelFiles, RandomAccess } from "./load/model-files.ts";
+export type { ModelLocation } from "./load/model-source.ts";
+export type { DownloadProgress } from "./load/url-folder.ts";
 export type { DecodeCache, KeyValues } from "./model/key-values.ts";
 export {
   languageModel,
@@ -12,6 +14,11 @@ export {
   type LanguageModelParts,
   type ModelSource,
 } from "./model/language-model.ts";
+export { lora, type Lora, type LoraConfig, type LoraOptions } from "./model/lora.ts";
+export type { DescribeOptions } from "./model/memory.ts";
+export type { BaseStorage } from "./model/packed.ts";
+export type { CardOptions } from "./save/model-card.ts";
+export { saveModel, type SavedModel, type SaveModelOptions } from "./save/save-model.ts";
 export type { ExampleKind } from "./text/examples/kinds.ts";
 export {
   readExamples,

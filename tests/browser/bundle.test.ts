@@ -6,7 +6,7 @@ import { bundle, ENTRIES, firstDownload } from "../support/bundle.ts";
 
 /** Bytes after minify and gzip, without jax-js: about 5 to 15 % above what it was when last measured. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  hookline: 126_000,
+  hookline: 130_000,
   "hookline/nn": 19_500,
   "hookline/optim": 6_500,
   "hookline/data": 34_500,
@@ -20,7 +20,7 @@ const BUDGETS: Readonly<Record<string, number>> = {
   "hookline/xla": 29_500,
   "hookline/tune": 50_000,
   "hookline/predict": 75_000,
-  "hookline/lm": 28_000,
+  "hookline/lm": 58_000,
   "hookline/testing": 92_000,
 };
 
