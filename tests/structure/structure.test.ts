@@ -77,6 +77,7 @@ describe("size", () => {
     "runs/tail.ts",
     "cli/ctl.ts",
     "ui/",
+    "lm/",
     "cli/ui.ts",
     "cli/ui-beside.ts",
   ];
