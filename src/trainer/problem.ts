@@ -16,7 +16,7 @@ import {
 import { sizeOf, toHostArray } from "../core/arrays.ts";
 import { messageOf } from "../core/maybe.ts";
 import { show } from "../core/options.ts";
-import { baseOf, checkBase } from "./base.ts";
+import { checkBase } from "./base.ts";
 import { logitsOf } from "../nn/deferred-logits.ts";
 import { initKey } from "../nn/key.ts";
 import type { HostModel, Initial } from "./initial.ts";
@@ -31,6 +31,8 @@ interface Forward {
 
 export interface Problem {
   readonly model: Model<never> | LossModel;
+  /** Frozen tensors that are not among those of `init`. */
+  readonly base: FrozenBase | undefined;
   init(seed: number): HostModel;
   /** `loss` replaces the problem's own loss when a hook has set one. */
   forward(params: Tensors, batch: TensorBatch, ctx: ApplyContext, loss: Loss | undefined): Forward;
@@ -87,6 +89,7 @@ function modelProblem(model: Model<never>, ownLoss: Loss, inputs: InputsFn, weig
   };
   return {
     model,
+    base: model.base,
     init: (seed) =>
       initialise(() => ({ params: model.init(initKey(seed)), state: model.initState?.() ?? {} }), model.base),
     forward(params, batch, ctx, loss = ownLoss) {
@@ -128,6 +131,7 @@ function lossProblem(model: LossModel, weigh: WeighFn | undefined): Problem {
   };
   return {
     model,
+    base: undefined,
     init: () => initialise(() => ({ params: model.params, state: {} })),
     forward(params, batch, ctx, loss) {
       if (loss)
@@ -189,7 +193,10 @@ function scalar(loss: Tensor): Tensor {
 
 const count = (n: number): string => n.toLocaleString("en-US");
 
-export function describeParams({ params, state }: Pick<Initial, "params" | "state">, model: Problem["model"]): string {
+export function describeParams(
+  { params, state }: Pick<Initial, "params" | "state">,
+  base: FrozenBase | undefined,
+): string {
   const row = (name: string, shape: readonly number[], note: string): [string, string, string] => [
     safeLine(name) + note,
     `[${shape.join(", ")}]`,
@@ -205,7 +212,6 @@ export function describeParams({ params, state }: Pick<Initial, "params" | "stat
   );
   const total = Object.values(params).reduce((sum, { shape }) => sum + sizeOf(shape), 0);
   const own = `${count(total)} parameters in ${Object.keys(params).length} tensors`;
-  const base = baseOf(model);
   if (!base) return [...lines, own].join("\n");
   const frozen = [...base.tensors.values()].reduce((sum, { shape }) => sum + sizeOf(shape), 0);
   const where = safeLine(base.path);

@@ -25,7 +25,7 @@ import { RowsLayout } from "./metrics/rows-layout.ts";
 import { sumsLayouts } from "./programs/sums.ts";
 import type { StepReadings } from "./readings.ts";
 import type { Saver } from "./saving/saver.ts";
-import { baseOf, putBase } from "./base.ts";
+import { putBase } from "./base.ts";
 import { BufferRecomputer } from "./recompute-buffers.ts";
 import { Specs } from "./specs.ts";
 import { TrainStep } from "./step.ts";
@@ -64,7 +64,7 @@ export class Session implements SessionPort {
   static async open(parts: SessionParts): Promise<Session> {
     const { options, group, warn } = parts;
     const engine = await selectEngine(options.engine ?? "auto", warn, options);
-    const base = baseOf(options.model);
+    const { base } = parts.problem;
     let constants: Buffers = {};
     try {
       // Loaded where it is used: a process that trains alone never needs it.

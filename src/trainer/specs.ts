@@ -6,7 +6,6 @@ import type { HostBatch, Loss, WeighFn } from "../core/model.ts";
 import { selectNames, type NameFilter } from "../core/names.ts";
 import { type Probe, TRAIN_PROBE_EVENTS } from "../core/inspection.ts";
 import type { Plan } from "../core/loop/session.ts";
-import { baseOf } from "./base.ts";
 import type { OptimizerSet } from "./optimizers.ts";
 import type { Problem } from "./problem.ts";
 import { type ControlLayout, IndexRules } from "./programs/run.ts";
@@ -61,7 +60,7 @@ export class Specs {
     warn: (message: string) => void,
   ) {
     this.names = names;
-    this.#allNames = [...names, ...(baseOf(problem.model)?.tensors.keys() ?? [])];
+    this.#allNames = [...names, ...(problem.base?.tensors.keys() ?? [])];
     this.#problem = problem;
     this.#weighBy = problem.weighBy(undefined);
     this.#optimizers = optimizers;

@@ -176,7 +176,7 @@ export class TrainStep {
     // Mostly nothing is frozen: then everything goes in as it is.
     const whole = spec.frozen.length === 0;
     const train = whole ? params : pick(params, spec.train);
-    const frozen = device.constants(spec.frozen);
+    const frozen = whole ? device.base : device.constants(spec.frozen);
     const slots = whole ? opt : pick(opt, spec.slots);
     if (guarded) this.#suspects.add(this.#open.micro!, spec, scale);
     const program = guarded

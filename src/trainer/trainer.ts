@@ -23,15 +23,8 @@ import { currentPlatform } from "../platform/platform.ts";
 import { Interruptions } from "./interruptions.ts";
 import { Calls } from "./calls.ts";
 import { checkAllMonitors, metricNames, type Preflight, traceLoaders } from "./preflight.ts";
-import {
-  checkLoader,
-  checkLossWeights,
-  batchToProbe,
-  evalFeeds,
-  fittedLoss,
-  standaloneFeed,
-  type WatchedFeed,
-} from "./feeds.ts";
+import { batchToProbe, checkLoader, checkLossWeights, evalFeeds, fittedLoss, standaloneFeed } from "./feeds.ts";
+import type { WatchedFeed } from "./feeds.ts";
 import { Session } from "./session.ts";
 import { Initial } from "./initial.ts";
 import { Once } from "./once.ts";
@@ -247,7 +240,7 @@ export class Trainer {
 
   /** A table of the parameters. */
   summary(): string {
-    return describeParams(this.#initial, this.options.model);
+    return describeParams(this.#initial, this.#problem.base);
   }
 
   /** Frees what lives on the device. The trainer can be used again, and then starts over. */
