@@ -83,7 +83,17 @@ export class StudyDesk {
 
   #decision(command: Command): CommandEntry {
     const { id, verb, args, by, via, why, sentAt, expires } = command;
-    const about = { type: "command", id, verb, args, by, via, sentAt, expires, ...(why !== undefined && { why }) } as const;
+    const about = {
+      type: "command",
+      id,
+      verb,
+      args,
+      by,
+      via,
+      sentAt,
+      expires,
+      ...(why !== undefined && { why }),
+    } as const;
     const { study } = this.#options.store.state;
     if (command.run !== study?.id || command.part !== this.#part)
       return { ...about, state: "expired", reason: "It was sent to another controller of the study." };
@@ -92,9 +102,7 @@ export class StudyDesk {
     try {
       checkArgs(verb, args, { allow: ALLOW, bounds: {} });
       const problem = this.#problem(command);
-      return problem === undefined
-        ? { ...about, state: "applied" }
-        : { ...about, state: "refused", reason: problem };
+      return problem === undefined ? { ...about, state: "applied" } : { ...about, state: "refused", reason: problem };
     } catch (error) {
       if (!(error instanceof ControlError)) throw error;
       return { ...about, state: "refused", reason: error.message };

@@ -202,7 +202,9 @@ describe.skipIf(!redisIsHere)(redisIsHere ? "bullmq" : `bullmq: skipped, ${WHERE
     expect((await readControl(first)).hello!.state).toBe("paused");
     await send(first, { verb: "continue" });
     const { trials } = await result;
-    expect(trials.map(({ status, attempts, touched }) => [status, attempts, touched])).toEqual([["completed", 1, false]]);
+    expect(trials.map(({ status, attempts, touched }) => [status, attempts, touched])).toEqual([
+      ["completed", 1, false],
+    ]);
     expect(lost).toEqual([]);
     expect(existsSync(`${first}/control.jsonl`)).toBe(true);
   }, 180_000);

@@ -54,6 +54,8 @@ export class RunStore {
   #pyramids = new Map<string, Pyramid>();
   #smoothings = new Map<string, Smoothing>();
   #turn: Promise<unknown> = Promise.resolve();
+  /** How much of the log is read, in bytes. */
+  #readBytes = 0;
   rev: number = nextRev();
 
   constructor(dir: string) {
@@ -63,6 +65,7 @@ export class RunStore {
     this.#axes = new Axes(this.#records.columns);
     this.#follower = new FileFollower(this.#path, {
       line: (bytes, from, to, at) => {
+        this.#readBytes = at + to - from + 1;
         const parsed = this.#records.take(bytes, from, to);
         if (parsed) this.#media.note(parsed, at, to - from);
       },
@@ -81,6 +84,7 @@ export class RunStore {
 
   /** The log was cut back to a checkpoint, or replaced: nothing of it is valid any more. */
   #restart(): void {
+    this.#readBytes = 0;
     this.#records = new RecordTable(this.#path);
     this.#axes = new Axes(this.#records.columns);
     this.#media = new MediaList();
@@ -96,6 +100,12 @@ export class RunStore {
     });
     this.#turn = turn.catch(() => undefined);
     return turn;
+  }
+
+  /** The share of the log that has been read: from 0 to 1. */
+  get progress(): number {
+    const size = nodeFs("hookline ui").lstatSync(this.#path, { throwIfNoEntry: false })?.size ?? 0;
+    return size > 0 ? Math.min(1, this.#readBytes / size) : 1;
   }
 
   get news(): RunNews {
