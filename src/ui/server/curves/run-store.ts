@@ -4,6 +4,7 @@ import { FileFollower, parseLine } from "../../../runs/follow.ts";
 import { nodeFs, readRange } from "../../../runs/files.ts";
 import { FORMATS } from "../../../runs/layout.ts";
 import { keyOf } from "../../../runs/log-lines.ts";
+import type { Columns } from "../../../runs/columns.ts";
 import { RecordTable } from "../../../runs/record-table.ts";
 import type { SeriesData } from "../../series.ts";
 import type { Axis, RunPage, TextsAnswer } from "../../wire.ts";
@@ -53,6 +54,7 @@ export class RunStore {
   #axes: Axes;
   #pyramids = new Map<string, Pyramid>();
   #smoothings = new Map<string, Smoothing>();
+  #rowNumbers: Float64Array = new Float64Array(0);
   #turn: Promise<unknown> = Promise.resolve();
   /** How much of the log is read, in bytes. */
   #readBytes = 0;
@@ -154,7 +156,7 @@ export class RunStore {
   /** Empty for a metric that has no values (yet). */
   curve({ run, name, x: axis, smooth = 0, after = 0, rev, ...range }: CurveRequest): SeriesData {
     const { columns } = this.#records;
-    const column = columns.find(keyOf(name)) ?? columns.find(name);
+    const column = name === "step" ? this.#steps() : (columns.find(keyOf(name)) ?? columns.find(name));
     const about = { run, name, rev: this.rev };
     if (!column || column.count === 0)
       return { ...about, total: 0, reduced: false, x: new Float64Array(0), y: new Float64Array(0) };
@@ -172,6 +174,13 @@ export class RunStore {
       y: Float64Array.from(indexes, (i) => values[i]!),
       ...(smoothed && { smooth: Float64Array.from(indexes, (i) => smoothed[i]!) }),
     };
+  }
+
+  /** The step of every record, as if it were a metric: it tells where a step is on another axis. */
+  #steps(): Pick<Columns["list"][number], "count" | "rows" | "values"> {
+    const { rows, fields } = this.#records.columns;
+    if (this.#rowNumbers.length < rows) this.#rowNumbers = Float64Array.from({ length: 2 * rows }, (_, i) => i);
+    return { count: rows, rows: this.#rowNumbers, values: fields[0]! };
   }
 
   #pyramid(name: string, values: Float64Array, count: number): Pyramid {

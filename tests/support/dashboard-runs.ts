@@ -12,6 +12,25 @@ export function noise(a: number, b: number): number {
   return ((Math.imul(mixed ^ (mixed >>> 15), 0x2c1b3c6d) ^ (mixed >>> 13)) >>> 0) / 2 ** 32;
 }
 
+/** A log of one metric, which is written sooner. */
+export function writeLossLog(file: string, records: number, seed: number): void {
+  mkdirSync(dirname(file), { recursive: true });
+  const lines = Array.from({ length: records }, (_, i) => {
+    const scalars = { loss: 0.05 + 2 * Math.exp((-6 * i) / records) + 0.2 * noise(seed, i) };
+    return recordLine({ step: i + 1, epoch: 0, time: BEGAN + i, elapsed: i, scalars, media: {} });
+  });
+  writeFileSync(file, headerLine("metrics", { id: "bench", startedAt: BEGAN }) + lines.join(""));
+}
+
+/** The run.json of a run that has ended. */
+export function writeInfo(dir: string, name: string, steps: number, more: object = {}): void {
+  mkdirSync(dir, { recursive: true });
+  const info = { schema: "hookline.run", version: 1, id: name, name, status: "completed", reason: "done" };
+  const times = { startedAt: BEGAN, partStartedAt: BEGAN, resumedAt: null, totalSteps: steps, step: steps };
+  const rest = { elapsed: steps / 50, hparams: {}, about: {}, metrics: {}, best: {} };
+  writeFileSync(join(dir, "run.json"), JSON.stringify({ ...info, ...times, ...rest, ...more }));
+}
+
 /** The log of a training that learns, with a spike here and there. */
 export function writeLog(file: string, records: number, seed = 1): void {
   mkdirSync(dirname(file), { recursive: true });
@@ -57,29 +76,21 @@ export function writeRuns(root: string, count: number, records: number): void {
     const step = status === "completed" ? records : Math.ceil(records * noise(8, i));
     const startedAt = BEGAN + Math.floor((i / count) * 30 * DAY);
     const best = (value: number, at: number) => ({ value, step: Math.max(1, Math.round(step * at)) });
-    const info = {
-      schema: "hookline.run",
-      version: 1,
-      id: `b${i}`,
-      name: `run-${i}`,
+    writeInfo(dir, `run-${i}`, records, {
       status,
       reason: status === "error" ? "hook `nanGuard` threw in stepEnd: loss is NaN" : status,
       startedAt,
       partStartedAt: startedAt,
-      resumedAt: null,
-      totalSteps: records,
       step,
       elapsed: step / 50,
       hparams: { model, lr: Number((10 ** (-4 + 3 * noise(9, i))).toPrecision(3)), width: 2 ** (5 + (i % 4)), seed: i },
       about: { engine: "native", pid: 1, host: "lab3" },
-      metrics: { loss: 0.07 + 0.2 * noise(10, i), "val/loss": 0.09 + 0.2 * noise(11, i) },
       best: {
         loss: best(0.05 + 0.2 * noise(12, i), 0.97),
         "val/loss": best(0.08 + 0.2 * noise(11, i), 0.9),
         "val/accuracy": best(0.9 + 0.09 * noise(13, i), 0.95),
       },
-    };
-    writeFileSync(join(dir, "run.json"), JSON.stringify(info));
+    });
     linkSync(logs[i % logs.length]!, join(dir, "metrics.jsonl"));
   }
 }
