@@ -150,7 +150,7 @@ async function frames({ folder, pages, browser }: Place): Promise<Report> {
     await page.goto(
       `${server.url}#/compare?runs=${ids.join(",")}&from=${records / 4}&to=${(3 * records) / 4}&smooth=0`,
     );
-    await settled(page, `, ${records.toLocaleString("en").replaceAll(",", " ")} points`, lines);
+    await settled(page, records, lines);
     let requests = 0;
     const moved = (await measured.cost(async () => (requests = await panChart(page, FRAMES)))) / FRAMES;
     const rest = await measured.cost(async () => {
@@ -182,13 +182,18 @@ async function frames({ folder, pages, browser }: Place): Promise<Report> {
   };
 }
 
-/** Until a chart has as many lines and points, and stands still. */
-async function settled(page: Page, text: string, lines: number): Promise<void> {
+/** Until the chart of the loss has as many lines of so many points, and stands still. */
+async function settled(page: Page, points: number, lines: number): Promise<void> {
   await page.waitForFunction(
-    ([wanted, n]) =>
-      (document.querySelector("figure[data-chart=loss] > p.hidden")?.textContent.split(wanted).length ?? 0) > n,
-    [text, lines] as const,
-    { timeout: 300_000 },
+    ([wanted, n]) => {
+      const text = document.querySelector("figure[data-chart=loss] > p.hidden")?.textContent ?? "";
+      const counts = [...text.matchAll(/, (\d[^a-z,]*) points/g)].map(([, digits]) =>
+        Number(digits!.replaceAll(/\D/g, "")),
+      );
+      return counts.filter((count) => count === wanted).length >= n;
+    },
+    [points, lines] as const,
+    { timeout: 120_000 },
   );
   await page.waitForTimeout(1000);
 }
@@ -206,7 +211,7 @@ async function live({ folder, pages, browser }: Place): Promise<Report> {
     const answers: { readonly bytes: number; readonly points: number; readonly series: number }[] = [];
     page.on("response", (response) => void noteAnswer(response, answers));
     await page.goto(`${server.url}#/run/${await server.idOf("live")}?smooth=0`);
-    await settled(page, "500 points", 1);
+    await settled(page, 500, 1);
     const before = await measured.heap();
     answers.length = 0;
     await page.evaluate(() => {

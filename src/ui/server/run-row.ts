@@ -69,9 +69,11 @@ export function readRunRow(dir: string, root: string, id: string, study: string 
   };
 }
 
+const LIVE: ReadonlySet<string> = new Set(["starting", "running", "evaluating", "saving", "paused", "stale"]);
+
 export function rowNow({ row, signs, hello, info }: KnownRun, now: number): RunRow {
   const state = stateOf(signs, now);
-  const isLive = state === "running" || state === "paused" || state === "starting" || state === "stale";
+  const isLive = LIVE.has(state);
   return { ...row, state, controllable: isLive && isHelloOf(hello, info) && hello!.state !== "ended" };
 }
 

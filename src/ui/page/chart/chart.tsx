@@ -122,7 +122,11 @@ export function Chart({ title, lines, marks, view, height, log, setLog, base }: 
 
   const error = useComputed(() => feeds.value.map((feed) => feed.error.value).find((each) => each !== null));
   const drawn = useMemo(() => drawnCurves(visibleLines, shown.value, base), [shown.value, wanted, base]);
-  const drawnKey = drawn.map(({ label, color }) => `${color} ${label}`).join("\n");
+  const has = {
+    smooth: drawn.some(({ curve }) => curve?.smooth !== undefined),
+    band: drawn.some(({ curve }) => curve?.low !== undefined),
+  };
+  const drawnKey = [...drawn.map(({ label, color }) => `${color} ${label}`), has.smooth, has.band].join("\n");
   const isLog = base === undefined && (log ?? prefersLog(title, shown.value));
 
   const latest = useRef(located);
@@ -141,6 +145,7 @@ export function Chart({ title, lines, marks, view, height, log, setLog, base }: 
       x,
       log: isLog,
       height,
+      has,
       sync: x,
       onRange: (chosen) => view.setRange(chosen),
       onCursor: (at) => (cursor.value = at),
