@@ -16,10 +16,17 @@ export class Measured {
 
   static async open(browser: Browser, link: string): Promise<Measured> {
     const page = await browser.newPage({ viewport: { width: 1500, height: 900 } });
+    // tsx names functions with a helper, which a page does not have.
+    await page.addInitScript("globalThis.__name = (named) => named");
     const session = await page.context().newCDPSession(page);
     await session.send("Performance.enable", { timeDomain: "threadTicks" });
     await page.goto(link);
     return new Measured(page, session);
+  }
+
+  /** Milliseconds that the main thread has computed since the page was loaded. */
+  async sinceLoad(): Promise<number> {
+    return 1000 * (await this.#metric("TaskDuration"));
   }
 
   async #metric(name: string): Promise<number> {

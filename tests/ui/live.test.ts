@@ -46,7 +46,6 @@ describe.runIf(present)("in Chromium", () => {
     const before = await points(page);
     expect(before).toBeGreaterThan(90);
     await part(120, "auto");
-    await page.locator(".interventions").waitFor();
     await expect.poll(() => page.locator(".where").innerText()).toContain("step 120");
     const figure = page.locator('figure[data-chart="loss"]');
     await figure.locator(".canvas").focus();

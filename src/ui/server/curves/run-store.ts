@@ -170,9 +170,9 @@ export class RunStore {
       ...about,
       total: count,
       reduced: isReduced,
-      x: Float64Array.from(indexes, x),
-      y: Float64Array.from(indexes, (i) => values[i]!),
-      ...(smoothed && { smooth: Float64Array.from(indexes, (i) => smoothed[i]!) }),
+      x: picked(indexes, x),
+      y: picked(indexes, (i) => values[i]!),
+      ...(smoothed && { smooth: picked(indexes, (i) => smoothed[i]!) }),
     };
   }
 
@@ -212,6 +212,13 @@ export class RunStore {
     );
     return columns + ofFields + derived + this.#axes.bytes;
   }
+}
+
+/** `Float64Array.from` takes several times as long. */
+function picked(indexes: Uint32Array, value: (index: number) => number): Float64Array {
+  const numbers = new Float64Array(indexes.length);
+  for (let i = 0; i < indexes.length; i++) numbers[i] = value(indexes[i]!);
+  return numbers;
 }
 
 /** Nothing, or a plain file: a link may lead anywhere, and opening a pipe would block. */
