@@ -218,7 +218,7 @@ async function live({ folder, pages, browser }: Place): Promise<Report> {
       Object.assign(globalThis, { seen });
       const look = (): void => {
         const text = document.querySelector("figure[data-chart=loss] > p.hidden")?.textContent ?? "";
-        const points = Number(/^loss, (\S+) points/.exec(text)?.[1]?.replaceAll(/\D/g, ""));
+        const points = Number(/^loss, ([^a-z]+) points/.exec(text)?.[1]?.replaceAll(/\D/g, ""));
         if (points !== seen.at(-1)?.[0]) seen.push([points, Date.now()]);
         requestAnimationFrame(look);
       };

@@ -65,6 +65,6 @@ export async function startUiServer(root: string, pages: string): Promise<UiServ
       const { rows } = await get<RunsAnswer>("runs");
       return rows.find((row) => row.name === name)!.id;
     },
-    close: () => void child.disconnect(),
+    close: () => child.disconnect(),
   };
 }

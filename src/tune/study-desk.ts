@@ -119,7 +119,7 @@ export class StudyDesk {
         return paused ? undefined : "The study is not paused.";
       case "prune": {
         const trial = trials[args["trial"] as number];
-        if (!trial) return `There is no trial ${String(args["trial"])}: the last one is ${trials.length - 1}.`;
+        if (!trial) return `There is no trial ${args["trial"] as number}: the last one is ${trials.length - 1}.`;
         return ENDED.includes(trial.status) ? `Trial ${trial.number} has ended: ${trial.status}.` : undefined;
       }
       case "enqueue":

@@ -7,7 +7,7 @@ const BEGAN = Date.UTC(2026, 0, 5, 9);
 const DAY = 86_400_000;
 
 /** A pseudo-random number in [0, 1) for two whole numbers: the same on every machine. */
-export function noise(a: number, b: number): number {
+function noise(a: number, b: number): number {
   const mixed = Math.imul(a + 0x9e3779b9, 0x85ebca6b) ^ Math.imul(b + 0x7f4a7c15, 0xc2b2ae35);
   return ((Math.imul(mixed ^ (mixed >>> 15), 0x2c1b3c6d) ^ (mixed >>> 13)) >>> 0) / 2 ** 32;
 }

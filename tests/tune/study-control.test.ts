@@ -43,8 +43,9 @@ function held(dir: string, trials = 3, concurrency = 1) {
     },
     { dir, trials, concurrency },
   );
-  const until = async (numbers: readonly number[]): Promise<void> =>
-    expect.poll(() => started).toEqual(numbers) as Promise<void>;
+  const until = async (numbers: readonly number[]): Promise<void> => {
+    await expect.poll(() => started).toEqual(numbers);
+  };
   return { study, release, started, until };
 }
 

@@ -15,7 +15,7 @@ import { seedOne } from "./seeded-runs.ts";
 const summary = (page: Page, chart = "loss"): Promise<string> =>
   page.locator(`figure[data-chart="${chart}"] > p.hidden`).innerText();
 const points = async (page: Page): Promise<number> =>
-  Number(/^loss, (\S+) points/.exec(await summary(page))?.[1]?.replaceAll(/\D/g, "") ?? 0);
+  Number(/^loss, ([^a-z]+) points/.exec(await summary(page))?.[1]?.replaceAll(/\D/g, "") ?? 0);
 
 describe.runIf(present)("in Chromium", () => {
   const dashboard = new Dashboard();
@@ -144,8 +144,9 @@ describe.runIf(present)("in Chromium", () => {
     const { page, complaints } = await dashboard.open(`#/run/${(await dashboard.find("keys"))!}`);
     await page.getByRole("button", { name: "Pause" }).waitFor();
     const commands = page.locator(".commands");
-    const applied = (text: RegExp): Promise<unknown> =>
-      expect.poll(() => commands.innerText()).toMatch(text) as Promise<unknown>;
+    const applied = async (text: RegExp): Promise<void> => {
+      await expect.poll(() => commands.innerText()).toMatch(text);
+    };
     // A single letter changes nothing.
     for (const key of ["p", "n", "s", "e"]) await page.keyboard.press(key);
     await page.keyboard.press("Shift+P");

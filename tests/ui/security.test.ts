@@ -93,7 +93,7 @@ describe.runIf(present)("a browser that has the cookie", () => {
   }
 
   const statusesOf = (answers: readonly Attacked[]): number[] =>
-    [...new Set(answers.map(({ status }) => status))].sort();
+    [...new Set(answers.map(({ status }) => status))].sort((a, b) => a - b);
   const covered = (answers: readonly Attacked[], method: string): number =>
     new Set(answers.filter((each) => each.method === method).map(({ path }) => path)).size;
 
