@@ -1,4 +1,4 @@
-// The dashboard's server in a process of its own, so that its processor time and memory can be told from others'.
+// The dashboard's server in a process of its own, so that its processor time and memory are measured apart.
 import { startServer } from "../../src/ui/server/server.ts";
 
 export interface ServerUsage {
