@@ -78,6 +78,7 @@ describe("size", () => {
     "cli/ctl.ts",
     "ui/",
     "lm/",
+    "tune/study-desk.ts",
     "cli/ui.ts",
     "cli/ui-beside.ts",
   ];
