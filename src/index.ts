@@ -104,6 +104,8 @@ export type {
   RowMetric,
   Model,
   Outputs,
+  Stack,
+  StackLayer,
   Tensor,
   TensorBatch,
   Tensors,

@@ -56,6 +56,25 @@ export interface Model<In = Tensor, Out extends Outputs = Outputs> {
   init(key: InitKey): HostTensors;
   initState?(): HostTensors;
   apply(params: Tensors, inputs: In, ctx: ApplyContext): Out | [Out, Tensors];
+  /** Set for a model that is a stack of layers, so that it can be trained layer by layer. */
+  readonly stack?: Stack<In>;
+}
+
+/** A model that is a stack of equal layers. `apply` computes the same as embed, then each layer, then head. */
+export interface Stack<In = TensorBatch> {
+  /** Parameters of layer i have the names `${layers[i].prefix}…`; the layer sees them without the prefix. Layers of one kind share a program. */
+  readonly layers: readonly StackLayer[];
+  /** The others go to embed and head, by their whole names. */
+  embed(params: Tensors, inputs: In, ctx: ApplyContext): Tensor;
+  layer(kind: string, params: Tensors, hidden: Tensor, inputs: In, ctx: ApplyContext): Tensor;
+  head(params: Tensors, hidden: Tensor, ctx: ApplyContext): Outputs;
+}
+
+/** One layer of a stack: where its parameters are, and which program it shares. */
+export interface StackLayer {
+  /** Ends with a dot: `layers.3.` */
+  readonly prefix: string;
+  readonly kind: string;
 }
 
 /** Anything else that can be trained: parameters and a function to a scalar (or `[scalar, outputs]`). */

@@ -15,6 +15,7 @@ import { DeviceState } from "./device-state.ts";
 import { EvalRunner } from "./eval-runner.ts";
 import { HookTensors } from "./inspection/hook-tensors.ts";
 import type { JointStep } from "./joint-step.ts";
+import type { LayeredPasses } from "./layered/layered-passes.ts";
 import type { OptimizerSet } from "./optimizers.ts";
 import type { TrainerOptions } from "./options.ts";
 import { ProbeRunner } from "./inspection/probe-runner.ts";
@@ -57,15 +58,17 @@ export class Session implements SessionPort {
   readonly breathe: () => MaybePromise<void>;
   readonly #specs: Specs;
   readonly #functions: FunctionWatch;
+  readonly #layered: LayeredPasses | undefined;
   readonly #ownsEngine: boolean;
 
   static async open(parts: SessionParts): Promise<Session> {
     const { options, group, warn } = parts;
     const engine = await selectEngine(options.engine ?? "auto", warn, options);
     try {
-      // Loaded where it is used: a process that trains alone never needs it.
+      // Loaded where they are used: most processes train alone, and most models are no stacks.
       const joint = group && (await import("./joint-step.ts")).JointStep;
-      return new Session(engine, parts, joint);
+      const layered = parts.problem.stack && (await import("./layered/layered-passes.ts")).LayeredPasses;
+      return new Session(engine, parts, joint, layered);
     } catch (error) {
       // No owner exists yet to close the engine.
       if (engine !== options.engine) await engine.close();
@@ -73,7 +76,12 @@ export class Session implements SessionPort {
     }
   }
 
-  private constructor(engine: Engine, parts: SessionParts, Joint: typeof JointStep | undefined) {
+  private constructor(
+    engine: Engine,
+    parts: SessionParts,
+    Joint: typeof JointStep | undefined,
+    Layered: typeof LayeredPasses | undefined,
+  ) {
     const { options, initial, optimizers, run, hooks, group, warn } = parts;
     const { seed = 0, clipNorm, clipValue, lossWeights = {} } = options;
     const { metrics = {} } = options;
@@ -88,14 +96,38 @@ export class Session implements SessionPort {
     const state = new DeviceState(engine, initial, optimizers);
     const probes = new ProbeRunner(engine, state, specs, seed);
     const joint = group && Joint && new Joint(engine, state, group, sums.train.size);
-    const made = { engine, state, optimizers, specs, sums: sums.train, control, hooks, probes, joint, warn, functions };
+    const layered = Layered && new Layered(engine);
+    const made = {
+      layered,
+      engine,
+      state,
+      optimizers,
+      specs,
+      sums: sums.train,
+      control,
+      hooks,
+      probes,
+      joint,
+      warn,
+      functions,
+    };
     this.engine = engine;
+    this.#layered = layered;
     this.state = state;
     this.probes = probes;
     this.optimizers = optimizers;
     this.step = new TrainStep({ ...made, options: { seed, clipNorm, clipValue, lossWeights, totals } });
     this.readings = this.step.readings;
-    this.evaluation = new EvalRunner(engine, state, specs, { sums: sums.eval, rows }, hooks, warn, group?.strategy);
+    this.evaluation = new EvalRunner(
+      engine,
+      state,
+      specs,
+      { sums: sums.eval, rows },
+      hooks,
+      warn,
+      layered,
+      group?.strategy,
+    );
     this.data = parts.loaders;
     const recomputer = new BufferRecomputer({ engine, specs, data: this.data, seed, strategy: group?.strategy, warn });
     this.params = new HookTensors(engine, state, () => this.evaluation.current, functions, recomputer);
@@ -154,6 +186,7 @@ export class Session implements SessionPort {
     this.params.free();
     this.step.free();
     this.evaluation.free();
+    this.#layered?.free();
     this.state.free();
     if (this.#ownsEngine) await this.engine.close();
   }

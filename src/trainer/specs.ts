@@ -8,6 +8,7 @@ import { type Probe, TRAIN_PROBE_EVENTS } from "../core/inspection.ts";
 import type { Plan } from "../core/loop/session.ts";
 import type { OptimizerSet } from "./optimizers.ts";
 import type { Problem } from "./problem.ts";
+import type { Layering } from "./layered/choose.ts";
 import { type ControlLayout, IndexRules } from "./programs/run.ts";
 import { paramOfSlot, type ProgramSpec } from "./programs/programs.ts";
 import type { RowsLayout } from "./metrics/rows-layout.ts";
@@ -166,6 +167,8 @@ export class Specs {
       wantBatchSums: plan.batchMetrics,
       probes: plan.probes,
       replacements,
+      // Points inside the model are collected and replaced in one program.
+      stack: plan.probes.length + replacements.length === 0 ? this.#problem.stack : undefined,
       train,
       due,
       frozen: this.names.filter((name) => !train.includes(name)),
@@ -223,6 +226,14 @@ const PROGRAMS: Record<Plan["kind"], string> = {
     "the forward pass first, then loss and gradients (native continues from there, the others compute it again), then the update",
 };
 
+/** The same for a model that is computed layer by layer. */
+const LAYERED: Record<Plan["kind"], string> = {
+  fused: "loss and gradients layer by layer, then the update of each layer in its place",
+  split: "loss and gradients layer by layer, then the update",
+  forwardFirst:
+    "the forward pass layer by layer first, then loss and gradients from the hidden states it kept, then the update",
+};
+
 function normReason(plan: Plan, hooks: HookRegistry): string {
   const hook = hooks.needing("gradNorm");
   if (hook) return `hook \`${hook}\` needs it`;
@@ -230,13 +241,17 @@ function normReason(plan: Plan, hooks: HookRegistry): string {
 }
 
 /** The plan in words, for `trainer.explainPlan()`. */
-export function describePlan(plan: Plan, hooks: HookRegistry): string {
+export function describePlan(plan: Plan, hooks: HookRegistry, layering: Layering | undefined): string {
+  const isLayered = layering?.isOn === true;
+  const isProbed = isLayered && plan.probes.length > 0;
   const extras = [
+    isProbed ? "one program for all layers, because activations are probed" : layering?.because,
     plan.outputs && `outputs come back, because hook \`${hooks.needing("outputs")}\` needs them`,
     plan.batchMetrics && `metrics of the step come back, because hook \`${hooks.needing("batchMetrics")}\` needs them`,
     plan.probes.length > 0 && `activations come back, because hook \`${plan.probes[0]!.hook}\` probes them`,
     plan.finite && `a step that is not finite changes nothing, because hook \`${hooks.needing("finite")}\` guards it`,
     plan.gradNorm && `the gradient norm is computed, because ${normReason(plan, hooks)}`,
   ].filter(Boolean);
-  return safeText([`${plan.kind}: ${PROGRAMS[plan.kind]}`, `because ${plan.because}`, ...extras].join("\n"));
+  const programs = isLayered && !isProbed ? LAYERED : PROGRAMS;
+  return safeText([`${plan.kind}: ${programs[plan.kind]}`, `because ${plan.because}`, ...extras].join("\n"));
 }

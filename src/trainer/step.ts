@@ -10,10 +10,11 @@ import { stepKey } from "../nn/key.ts";
 import type { Buffers, DeviceState } from "./device-state.ts";
 import { Suspects } from "./inspection/diagnose.ts";
 import type { JointStep } from "./joint-step.ts";
+import type { LayeredPasses } from "./layered/layered-passes.ts";
 import { OpenStep, pick } from "./open-step.ts";
 import type { OptimizerSet } from "./optimizers.ts";
 import type { ProbeRunner } from "./inspection/probe-runner.ts";
-import { clipGrads, forwardOnly, fusedStep, lossGrads, normOf, updateParams } from "./programs/programs.ts";
+import { clipGrads, forwardOnly, normOf } from "./programs/programs.ts";
 import {
   BatchInput,
   ControlInput,
@@ -23,6 +24,7 @@ import {
   type StepOptions,
   runProgram,
 } from "./programs/run.ts";
+import { StepPrograms } from "./step-programs.ts";
 import type { SumsLayout } from "./programs/sums.ts";
 import { type ShownPass, StepReadings, type TotalsState } from "./readings.ts";
 import { choosePlan, samePlan, type Specs, type StepSpec } from "./specs.ts";
@@ -38,6 +40,8 @@ export interface StepParts {
   readonly probes: ProbeRunner;
   /** Set in a process group. */
   readonly joint: JointStep | undefined;
+  /** Set where the model is computed layer by layer. */
+  readonly layered: LayeredPasses | undefined;
   readonly options: StepOptions;
   readonly warn: (message: string) => void;
   readonly functions: FunctionWatch;
@@ -54,11 +58,6 @@ type PassResult = ShownPass & { readonly state: Buffers; readonly sums: Buffer; 
 type GradsResult = PassResult & { readonly grads: Buffers };
 type FusedResult = PassResult & { readonly params: Buffers; readonly opt: Buffers };
 
-/** Indices of the inputs of `fusedStep` that the program may reuse: all but the frozen parameters and the control vector. */
-const FUSED = { donate: [0, 1, 2, 3, 5, 7] };
-/** A guarded step keeps the state before it until its report says that it counts. */
-const GUARDED = { donate: [5, 7] };
-const SHOWN_AFTER_FORWARD = ["report", "outputs", "activations"];
 const NOTHING: Buffers = {};
 /** Distance between the keys of two ranks: more micro-batches than a step will ever have. */
 const RANK_STRIDE = 2 ** 20;
@@ -76,6 +75,7 @@ export class TrainStep {
   readonly #engine: Engine;
   readonly #state: DeviceState;
   readonly #programs: ProgramCache;
+  readonly #made: StepPrograms;
   readonly #control: ControlInput;
   readonly #input: BatchInput;
   readonly #open: OpenStep;
@@ -93,6 +93,7 @@ export class TrainStep {
     this.#engine = engine;
     this.#state = parts.state;
     this.#programs = new ProgramCache(engine, parts.functions);
+    this.#made = new StepPrograms(this.#programs, parts.layered);
     this.#control = new ControlInput(engine, parts.control, options);
     this.#input = new BatchInput(engine, parts.warn);
     this.readings = new StepReadings(engine, parts.sums);
@@ -180,9 +181,7 @@ export class TrainStep {
     const frozen = whole ? NOTHING : pick(params, spec.frozen);
     const slots = whole ? opt : pick(opt, spec.slots);
     if (guarded) this.#suspects.add(this.#open.micro!, spec, scale);
-    const program = guarded
-      ? this.#programs.of(spec, "guarded", () => fusedStep(spec), GUARDED)
-      : this.#programs.of(spec, "fused", () => fusedStep(spec), FUSED);
+    const program = this.#made.fused(spec, guarded);
     const inputs = [train, slots, state, this.readings.totals.sums, frozen, batch, this.#putControl(scale), key];
     const done = this.#run("step", program, ...inputs);
     this.#open.micro = undefined;
@@ -224,7 +223,7 @@ export class TrainStep {
   forward(): MaybePromise<void> {
     const spec = this.#spec;
     const open = this.#open;
-    const cut = this.#programs.cut(spec, () => lossGrads(spec), SHOWN_AFTER_FORWARD);
+    const cut = this.#made.cut(spec);
     if (cut) {
       return chain(this.#run("forward pass", cut, ...this.#passInputs(1)), (halfway) => {
         open.micro!.halfway = halfway;
@@ -246,10 +245,8 @@ export class TrainStep {
     const { halfway, weight } = open.micro!;
     // A forward pass of its own has shown the activations already.
     const collects = this.plan.kind !== "forwardFirst";
-    const program = collects
-      ? () => this.#programs.of(spec, "lossGrads", () => lossGrads(spec))
-      : () => this.#programs.of(spec, "lossGrads only", () => lossGrads({ ...spec, probes: [] }));
-    const done = this.#run("backward pass", halfway?.finish ?? program(), ...this.#passInputs(scale));
+    const program = halfway?.finish ?? this.#made.lossGrads(spec, collects);
+    const done = this.#run("backward pass", program, ...this.#passInputs(scale));
     return chain(done, (out) => {
       const { grads, state, sums, batchSums, report, outputs, activations } = out as unknown as GradsResult;
       open.finish({ grads, state, sums });
@@ -325,8 +322,8 @@ export class TrainStep {
     const { rule } = optimizers.slots[index]!;
     const names = specs.trainedBy(spec, index);
     optimizers.fill(control, index);
-    const program = this.#programs.of(spec, `update ${index}`, () => updateParams(spec, rule));
     const slots = pick(this.#state.opt, specs.slotsOf(names));
+    const program = this.#made.update(spec, index, rule, names, Object.keys(slots));
     const grads = pick(this.#open.grads, names);
     const done = this.#run("update", program, pick(this.#state.params, names), slots, grads, this.#putControl(1));
     return chain(done, (out) => {

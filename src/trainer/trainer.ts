@@ -24,6 +24,7 @@ import { Interruptions } from "./interruptions.ts";
 import { Calls } from "./calls.ts";
 import { checkAllMonitors, metricNames, type Preflight, traceLoaders } from "./preflight.ts";
 import { checkLoader, checkLossWeights, evalFeeds, firstBatch, fittedLoss, type WatchedFeed } from "./feeds.ts";
+import { chooseLayering } from "./layered/choose.ts";
 import { Session } from "./session.ts";
 import { Once } from "./once.ts";
 import { OptimizerSet } from "./optimizers.ts";
@@ -67,7 +68,8 @@ export class Trainer {
     const warn = options.warn ?? ((message: string) => this.#platform.warn(message));
     // What a hook throws may quote a URL or a header, and warnings end up in files.
     this.#warn = (message) => warn(safeText(redact(message, secretsOfEnvironment())));
-    this.#problem = defineProblem(options.model, fittedLoss(options), options.inputs, options.weigh);
+    const layering = chooseLayering(options);
+    this.#problem = defineProblem(options.model, fittedLoss(options), options.inputs, options.weigh, layering);
     this.#initial = this.#problem.init(this.#seed);
     this.#feed = new LoaderSet(options.train, options.mix);
     const length = epochLength(this.#feed);
@@ -231,7 +233,8 @@ export class Trainer {
   /** Which plan the next step follows, and because of which hook. */
   explainPlan(): string {
     const clips = this.options.clipNorm !== undefined || this.options.clipValue !== undefined;
-    return describePlan(choosePlan(this.hooks, this.#run.accumulate, clips, this.#membership.group?.size), this.hooks);
+    const plan = choosePlan(this.hooks, this.#run.accumulate, clips, this.#membership.group?.size);
+    return describePlan(plan, this.hooks, this.#problem.layering);
   }
 
   /** A table of the parameters. */
