@@ -31,8 +31,8 @@ export interface StackOptions<In, Out extends Outputs> {
  *   embed: embedding(32_768, 768),
  *   block: transformerBlock(768, 12),
  *   count: 12,
- *   head: sequential({ norm: layerNorm(768), logits: deferredLinear(768, 32_768, { bias: false }) }),
- *   tie: { "head.logits.weight": "embed.weight" },
+ *   head: sequential(layerNorm(768), deferredLinear(768, 32_768, { bias: false })),
+ *   tie: { "head.1.weight": "embed.weight" },
  * })
  */
 export const stack = /* @__PURE__ */ component(
@@ -52,7 +52,7 @@ export const stack = /* @__PURE__ */ component(
   },
   <In, Out extends Outputs>(options: StackOptions<In, Out>): Model<In, Out> => {
     const { embed, block, count, head, tie = {} } = options;
-    for (const [name, part] of Object.entries({ embed, block, head })) checkPart(name, part as Model<never>);
+    for (const [name, part] of Object.entries({ embed, block, head })) checkPart(name, part);
     const passes = stackOf(options);
     return {
       init(key) {

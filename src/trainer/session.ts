@@ -96,7 +96,8 @@ export class Session implements SessionPort {
     const state = new DeviceState(engine, initial, optimizers);
     const probes = new ProbeRunner(engine, state, specs, seed);
     const joint = group && Joint && new Joint(engine, state, group, sums.train.size);
-    const layered = Layered && new Layered(engine);
+    const { stack } = parts.problem;
+    const layered = stack && Layered && new Layered(engine, stack.layers);
     const made = {
       layered,
       engine,

@@ -1,6 +1,8 @@
 // The programs of a training step for a spec: one for each pass, or a stack's passes layer by layer.
+import type { Buffer } from "../engines/engine.ts";
+import type { Buffers } from "./device-state.ts";
 import type { UpdateRule } from "./programs/programs.ts";
-import { fusedStep, lossGrads, updateParams } from "./programs/programs.ts";
+import { clipGrads, fusedStep, lossGrads, normOf, updateParams } from "./programs/programs.ts";
 import type { Compiled, Cut, ProgramCache } from "./programs/run.ts";
 import type { LayeredPasses } from "./layered/layered-passes.ts";
 import type { StepSpec } from "./specs.ts";
@@ -53,5 +55,18 @@ export class StepPrograms {
   ): Compiled {
     const layered = this.#layered?.update(spec, rule, names, slots);
     return layered ?? this.#programs.of(spec, `update ${index}`, () => updateParams(spec, rule));
+  }
+
+  /** The step's gradients clipped, and a report of their norms. */
+  clip(spec: StepSpec): Compiled {
+    const layered = this.#layered?.grads;
+    if (layered) return async (grads, control) => layered.clip(spec, grads as Buffers, control as Buffer);
+    return this.#programs.of(spec, "clip", () => clipGrads(spec), { donate: [0] });
+  }
+
+  /** The norm of all gradients. */
+  norm(): Compiled {
+    const layered = this.#layered?.grads;
+    return layered ? (grads) => layered.norm(grads as Buffers) : this.#programs.once("norm", () => normOf);
   }
 }

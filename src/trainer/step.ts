@@ -14,7 +14,7 @@ import type { LayeredPasses } from "./layered/layered-passes.ts";
 import { OpenStep, pick } from "./open-step.ts";
 import type { OptimizerSet } from "./optimizers.ts";
 import type { ProbeRunner } from "./inspection/probe-runner.ts";
-import { clipGrads, forwardOnly, normOf } from "./programs/programs.ts";
+import { forwardOnly } from "./programs/programs.ts";
 import {
   BatchInput,
   ControlInput,
@@ -97,7 +97,7 @@ export class TrainStep {
     this.#control = new ControlInput(engine, parts.control, options);
     this.#input = new BatchInput(engine, parts.warn);
     this.readings = new StepReadings(engine, parts.sums);
-    this.#open = new OpenStep(engine, this.#programs);
+    this.#open = new OpenStep(engine, this.#programs, parts.layered?.grads);
     this.#suspects = new Suspects(engine, this.#programs, parts.probes);
     this.clips = options.clipNorm !== undefined || options.clipValue !== undefined;
     this.plan = choosePlan(parts.hooks, 1, this.clips, parts.joint?.size);
@@ -297,16 +297,14 @@ export class TrainStep {
     await this.#open.gather();
     // Clipping computes the norm on its way, but a guard must know it before.
     if (this.plan.gradNorm && (!this.clips || this.plan.finite)) {
-      const program = this.#programs.once("norm", () => normOf);
-      this.readings.scalars.set("norm", (await this.#run("norm", program, this.#open.grads)) as Buffer);
+      this.readings.scalars.set("norm", (await this.#run("norm", this.#made.norm(), this.#open.grads)) as Buffer);
       await this.readings.scalars.settle();
     }
     return loss;
   }
 
   clip(): MaybePromise<void> {
-    const spec = this.#spec;
-    const program = this.#programs.of(spec, "clip", () => clipGrads(spec), { donate: [0] });
+    const program = this.#made.clip(this.#spec);
     return chain(this.#run("clipping", program, this.#open.grads, this.#putControl(1)), (out) => {
       const { grads, report } = out as { grads: Buffers; report: Buffer };
       this.#open.replaceGrads(grads);

@@ -16,14 +16,29 @@ export interface Division {
 }
 
 export function divide(layers: readonly StackLayer[], names: readonly string[]): Division {
-  const parts = layers.map((): LayerName[] => []);
+  const parts = new Map(layers.map(({ prefix }) => [prefix, [] as LayerName[]]));
   const rest: string[] = [];
   for (const whole of names) {
-    const i = layers.findIndex(({ prefix }) => whole.startsWith(prefix));
-    if (i < 0) rest.push(whole);
-    else parts[i]!.push({ whole, own: whole.slice(layers[i]!.prefix.length) });
+    const prefix = prefixOf(whole, parts);
+    if (prefix === undefined) rest.push(whole);
+    else parts.get(prefix)!.push({ whole, own: whole.slice(prefix.length) });
   }
-  return { layers: parts, rest };
+  return { layers: [...parts.values()], rest };
+}
+
+/** The layer's prefix that a name begins with. */
+function prefixOf(name: string, parts: ReadonlyMap<string, unknown>): string | undefined {
+  for (let dot = name.indexOf("."); dot >= 0; dot = name.indexOf(".", dot + 1)) {
+    const prefix = name.slice(0, dot + 1);
+    if (parts.has(prefix)) return prefix;
+  }
+  return undefined;
+}
+
+/** The names of each layer, and those outside as one more part. */
+export function partsOf(layers: readonly StackLayer[], names: readonly string[]): (readonly LayerName[])[] {
+  const { layers: parts, rest } = divide(layers, names);
+  return [...parts, rest.map((whole) => ({ whole, own: whole }))].filter((part) => part.length > 0);
 }
 
 /** A layer's arrays by the names that it knows. */

@@ -90,7 +90,7 @@ export class LayeredPass {
       }
       if (plan.embedding.length > 0) Object.assign(all, await this.#embeddingBackward(plan, flow!, all));
     } catch (error) {
-      freeAll(this.#parts.engine, shown as unknown as Tree<Buffer>);
+      freeAll(this.#parts.engine, shown);
       throw error;
     }
     return { grads: this.#inOrder(all), ...shown };

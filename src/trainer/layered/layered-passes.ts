@@ -1,42 +1,43 @@
 // A stack's passes in place of one program each: with the same arguments and results as `lossGrads`, `fusedStep`,
 // `evalBatch` and `predictBatch`, so that accumulation, clipping, hooks and ranks work as they do without it.
 import { type Buffer, type Engine, freeAll, freeRest, type Tree } from "../../engines/engine.ts";
+import type { StackLayer } from "../../core/model.ts";
 import type { Buffers } from "../device-state.ts";
-import { applyRules, clipGrads, normOf, type UpdateRule } from "../programs/programs.ts";
+import { applyRules, type UpdateRule } from "../programs/programs.ts";
 import { type Compiled, type Cut, ProgramCache } from "../programs/run.ts";
 import type { StepSpec } from "../specs.ts";
 import { headEval, headForward, headPredict, joinReports, keyOffset, type StackSpec } from "./layer-programs.ts";
 import { type Gradients, LayeredPass, type LayeredParts } from "./layered-pass.ts";
+import { LayeredGrads } from "./layered-grads.ts";
 import { layeredUpdate } from "./layered-update.ts";
 import { evalRoute, PassPlan, type PassInputs } from "./pass-plan.ts";
 
 type LayeredSpec = StepSpec & StackSpec;
 type Update = (params: Buffers, opt: Buffers, grads: Buffers, control: Buffer) => Promise<Tree<Buffer>>;
 
-/** The arguments of `lossGrads`. */
-type PassArguments = readonly [
-  train: Buffers,
-  state: Buffers,
-  sums: Buffer,
-  frozen: Buffers,
-  batch: Buffers,
-  control: Buffer,
-  key: Buffer,
-];
+type Shared = [state: Buffers, sums: Buffer, frozen: Buffers, batch: Buffers, control: Buffer, key: Buffer];
+/** The arguments of `lossGrads`, and of `fusedStep`. */
+type PassArguments = readonly [train: Buffers, ...Shared];
+type FusedArguments = readonly [train: Buffers, opt: Buffers, ...Shared];
 
 export class LayeredPasses {
+  readonly grads: LayeredGrads;
   readonly #engine: Engine;
+  readonly #layers: readonly StackLayer[];
   readonly #programs: ProgramCache;
   readonly #parts: LayeredParts;
   readonly #offsets: Buffer[] = [];
   readonly #plans = new WeakMap<StepSpec, PassPlan>();
+  readonly #updates = new WeakMap<StepSpec, Map<string, Update>>();
 
-  constructor(engine: Engine) {
+  constructor(engine: Engine, layers: readonly StackLayer[]) {
     this.#engine = engine;
+    this.#layers = layers;
     const programs = (this.#programs = new ProgramCache(engine));
     const offset = (layer: number): Buffer =>
       (this.#offsets[layer] ??= engine.put({ data: keyOffset(layer + 1), shape: [2] }));
     this.#parts = { engine, programs, offset };
+    this.grads = new LayeredGrads(engine, programs, layers);
   }
 
   /** Loss and gradients; undefined, as from the other methods, for a spec that needs one program. */
@@ -75,16 +76,23 @@ export class LayeredPasses {
     const spec = layered(given);
     if (!spec) return undefined;
     return async (...args) => {
-      const [train, opt, state, sums, frozen, batch, control, key] = args as never as [Buffers, ...PassArguments];
+      const [train, opt, state, sums, frozen, batch, control, key] = args as unknown as FusedArguments;
+      const made: Tree<Buffer>[] = [];
       try {
-        const pass = [train, state, sums, frozen, batch, control, key] as unknown as PassArguments;
+        const pass: PassArguments = [train, state, sums, frozen, batch, control, key];
         const { grads, report, ...shown } = await this.#lossGrads(spec, pass);
-        const { grads: final, norm } = await this.#clipped(spec, grads, control);
+        made.push(grads, report, shown);
+        const { grads: final, report: norm } = await this.#clipped(spec, grads, control);
+        made.push(final, norm ?? {});
         const update = this.#update(spec, spec.rules, spec.train, Object.keys(opt), !guarded);
-        const updated = (await update(train, opt as never, final, control)) as object;
+        const updated = (await update(train, opt, final, control)) as object;
+        const whole = norm ? await this.#joined(report, norm) : report;
         if (guarded) freeAll(this.#engine, final);
         else this.#engine.free(sums);
-        return { ...updated, ...shown, report: norm ? await this.#joined(report, norm) : report };
+        return { ...updated, ...shown, report: whole };
+      } catch (error) {
+        freeRest(this.#engine, made);
+        throw error;
       } finally {
         freeRest(this.#engine, [batch, key]);
       }
@@ -92,9 +100,8 @@ export class LayeredPasses {
   }
 
   /** One optimizer's update. */
-  update(given: StepSpec, rule: UpdateRule, names: readonly string[], slots: readonly string[]): Compiled | undefined {
-    const spec = layered(given);
-    return spec && (this.#update(spec, [rule], names, slots, false) as never as Compiled);
+  update(spec: StepSpec, rule: UpdateRule, names: readonly string[], slots: readonly string[]): Compiled {
+    return this.#update(spec, [rule], names, slots, false) as never;
   }
 
   /** One batch of an evaluation. */
@@ -161,38 +168,44 @@ export class LayeredPasses {
   }
 
   /** The gradients as the optimizer gets them, and their norm before that if the plan wants it. */
-  async #clipped(spec: LayeredSpec, grads: Buffers, control: Buffer): Promise<{ grads: Buffers; norm?: Buffer }> {
-    if (spec.clipNorm || spec.clipValue) {
-      const clip = this.#programs.of(spec, "clip", () => clipGrads(spec), { donate: [0] });
-      const { grads: clipped, report } = (await clip(grads, control)) as { grads: Buffers; report: Buffer };
-      return { grads: clipped, norm: report };
-    }
-    if (!spec.wantNorm) return { grads };
-    return { grads, norm: (await this.#programs.once("norm", () => normOf)(grads)) as Buffer };
+  async #clipped(spec: LayeredSpec, grads: Buffers, control: Buffer): Promise<{ grads: Buffers; report?: Buffer }> {
+    if (spec.clipNorm || spec.clipValue) return this.grads.clip(spec, grads, control);
+    return spec.wantNorm ? { grads, report: await this.grads.norm(grads) } : { grads };
   }
 
   async #joined(report: Buffer, norm: Buffer): Promise<Buffer> {
-    const program = this.#programs.once("join reports", () => joinReports as never, { donate: [0, 1] });
+    const program = this.#programs.once("join reports", () => joinReports, { donate: [0, 1] });
     return (await program(report, norm)) as Buffer;
   }
 
   #update(
-    spec: LayeredSpec,
+    spec: StepSpec,
     rules: readonly UpdateRule[],
     names: readonly string[],
     slots: readonly string[],
     inPlace: boolean,
   ): Update {
-    if (!spec.update) return layeredUpdate(this.#programs, spec, rules, { names, slots, inPlace });
+    const known = this.#updates.get(spec) ?? new Map<string, Update>();
+    this.#updates.set(spec, known);
+    const name = `update ${rules.map(({ prefix }) => prefix).join()}${inPlace ? " in place" : ""}`;
+    let update = known.get(name);
+    if (!update) known.set(name, (update = this.#makeUpdate(name, spec, rules, names, slots, inPlace)));
+    return update;
+  }
+
+  #makeUpdate(
+    name: string,
+    spec: StepSpec,
+    rules: readonly UpdateRule[],
+    names: readonly string[],
+    slots: readonly string[],
+    inPlace: boolean,
+  ): Update {
+    if (!spec.update) return layeredUpdate(this.#programs, this.#layers, spec, rules, { names, slots, inPlace });
     // An update of a hook's own sees all parameters at once.
-    const name = `own update ${rules.map(({ prefix }) => prefix).join()}${inPlace ? " in place" : ""}`;
-    const program = this.#programs.of(
-      spec,
-      name,
-      () => (params: never, opt: never, grads: never, control: never) =>
-        applyRules(spec, rules, params, grads, opt, control),
-      inPlace ? { donate: [0, 1, 2] } : {},
-    );
+    const own = (params: never, opt: never, grads: never, control: never) =>
+      applyRules(spec, rules, params, grads, opt, control);
+    const program = this.#programs.of(spec, `own ${name}`, () => own, inPlace ? { donate: [0, 1, 2] } : {});
     return async (...args) => program(...args);
   }
 }

@@ -1,11 +1,11 @@
 // The update of a stack's parameters, layer by layer: layers whose parameters are in the same groups share a program.
+import type { StackLayer } from "../../core/model.ts";
 import type { Buffer } from "../../engines/engine.ts";
 import type { Buffers } from "../device-state.ts";
 import { pick } from "../open-step.ts";
-import { applyRules, paramOfSlot, slotName, type UpdateRule } from "../programs/programs.ts";
+import { applyRules, paramOfSlot, type ProgramSpec, slotName, type UpdateRule } from "../programs/programs.ts";
 import type { Compiled, ProgramCache } from "../programs/run.ts";
-import { divide, type LayerName, ownOf } from "./divide.ts";
-import type { StackSpec } from "./layer-programs.ts";
+import { type LayerName, ownOf, partsOf } from "./divide.ts";
 
 /** One program's part of the update. */
 interface Part {
@@ -22,7 +22,8 @@ type Updated = { readonly params: Buffers; readonly opt: Buffers };
  */
 export function layeredUpdate(
   programs: ProgramCache,
-  spec: StackSpec,
+  layers: readonly StackLayer[],
+  spec: ProgramSpec,
   rules: readonly UpdateRule[],
   {
     names,
@@ -30,7 +31,7 @@ export function layeredUpdate(
     inPlace,
   }: { readonly names: readonly string[]; readonly slots: readonly string[]; readonly inPlace: boolean },
 ): (params: Buffers, opt: Buffers, grads: Buffers, control: Buffer) => Promise<Updated> {
-  const parts = partsOf(programs, spec, rules, names, slots, inPlace);
+  const parts = programsOf(programs, layers, spec, rules, names, slots, inPlace);
   return async (params, opt, grads, control) => {
     const done = { params: {} as Record<string, Buffer>, opt: {} as Record<string, Buffer> };
     for (const part of parts) {
@@ -43,17 +44,16 @@ export function layeredUpdate(
   };
 }
 
-function partsOf(
+function programsOf(
   programs: ProgramCache,
-  spec: StackSpec,
+  layers: readonly StackLayer[],
+  spec: ProgramSpec,
   rules: readonly UpdateRule[],
   names: readonly string[],
   slots: readonly string[],
   inPlace: boolean,
 ): Part[] {
-  const { layers, rest } = divide(spec.stack.layers, names);
-  const all = [...layers, rest.map((whole) => ({ whole, own: whole }))].filter((part) => part.length > 0);
-  return all.map((part): Part => {
+  return partsOf(layers, names).map((part): Part => {
     const ownName = new Map(part.map(({ whole, own }) => [whole, own]));
     const ownSlots = slots.flatMap((whole) => {
       const own = ownName.get(paramOfSlot(whole));
