@@ -24,10 +24,9 @@ import {
   type StepOptions,
   runProgram,
 } from "./programs/run.ts";
-import { StepPrograms } from "./step-programs.ts";
 import type { SumsLayout } from "./programs/sums.ts";
 import { type ShownPass, StepReadings, type TotalsState } from "./readings.ts";
-import { choosePlan, samePlan, type Specs, type StepSpec } from "./specs.ts";
+import { choosePlan, samePlan, type Specs, StepPrograms, type StepSpec } from "./specs.ts";
 
 export interface StepParts {
   readonly engine: Engine;

@@ -25,8 +25,10 @@ const parts = (block: Layer) => ({
 });
 
 /** A language model of equal transformer blocks; `tied`, its embedding is its last layer too. */
-export const gptStack = (count: number, { tied = false, block = transformerBlock(FEATURES, 2) as Layer } = {}) =>
-  stack({ ...parts(block), count, ...(tied && { tie: { "head.1.weight": "embed.weight" } }) });
+export const gptStack = (
+  count: number,
+  { tied = false, block = transformerBlock(FEATURES, 2) }: { readonly tied?: boolean; readonly block?: Layer } = {},
+) => stack({ ...parts(block), count, ...(tied && { tie: { "head.1.weight": "embed.weight" } }) });
 
 export const stackLoss = () => crossEntropy({ chunk: 5 });
 

@@ -206,7 +206,7 @@ test("a layer that is computed again drops what it dropped before", async () => 
 });
 
 test("predictions are those of one program", async () => {
-  const predictions = [];
+  const predictions: HostArray[] = [];
   for (const layered of [false, true]) {
     await using trainer = trainerOf({ model: gptStack(2), layered });
     predictions.push((await trainer.predict(new DataLoader({ x }, { batchSize: 5 }))) as HostArray);
@@ -249,10 +249,10 @@ describe("the programs of a run", () => {
     ["clipped", { clipNorm: 1, clipValue: 0.1 }],
     ["accumulated", { accumulate: 2 }],
     ["forward first", { hooks: [observe("afterForward")] }],
-  ] as const)("%s: their number does not grow with the depth", async (_, options) => {
-    const shallow = await programs(2, options as never);
+  ] satisfies [string, Partial<Options>][])("%s: their number does not grow with the depth", async (_, options) => {
+    const shallow = await programs(2, options);
     expect(shallow).toBeLessThan(20);
-    expect(await programs(6, options as never)).toBe(shallow);
+    expect(await programs(6, options)).toBe(shallow);
   });
 });
 

@@ -56,7 +56,7 @@ export const ownSlot = (slot: string): string => `own:${slot}`;
 export const isOwnSlot = (name: string): boolean => name.startsWith(ownSlot(""));
 
 /** Parameters in canonical order, whatever they were split into. */
-export const inOrder = (names: readonly string[], ...parts: Tensors[]): Tensors => {
+const inOrder = (names: readonly string[], ...parts: Tensors[]): Tensors => {
   const all: Tensors = Object.assign({}, ...parts);
   return Object.fromEntries(names.map((name) => [name, all[name]!.ref]));
 };
