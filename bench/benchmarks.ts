@@ -11,6 +11,7 @@ export const BENCHMARKS: Readonly<Record<string, () => Promise<Benchmark>>> = {
   lenet: () => import("./lenet.ts"),
   demo: () => import("./demo.ts"),
   engines: () => import("./engines.ts"),
+  layered: () => import("./layered.ts"),
   gpu: () => import("./gpu.ts"),
   "gpu-curves": () => import("./gpu-curves.ts"),
   "gradient-monitor": () => import("./gradient-monitor.ts"),

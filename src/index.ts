@@ -108,6 +108,8 @@ export type {
   RowMetric,
   Model,
   Outputs,
+  Stack,
+  StackLayer,
   Tensor,
   TensorBatch,
   Tensors,

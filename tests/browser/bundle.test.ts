@@ -13,7 +13,7 @@ const BUDGETS: Readonly<Record<string, number>> = {
   "hookline/checkpoint": 41_000,
   "hookline/loggers": 60_000,
   "hookline/runs": 14_000,
-  "hookline/experiment": 122_000,
+  "hookline/experiment": 125_000,
   "hookline/config": 59_000,
   "hookline/jax": 330,
   "hookline/native": 36_500,

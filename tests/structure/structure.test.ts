@@ -55,6 +55,8 @@ describe("size", () => {
     "nn/derivatives.ts",
     "nn/marks.ts",
     "nn/remat.ts",
+    "nn/stack.ts",
+    "trainer/layered/",
     "nn/metrics/",
     "nn/losses/",
     "trainer/metrics/",
