@@ -97,6 +97,8 @@ export type {
   HostBatch,
   HostTensors,
   Loss,
+  FrozenBase,
+  FrozenTensor,
   LossModel,
   AnyMetric,
   ArrayMetric,

@@ -23,15 +23,8 @@ import { currentPlatform } from "../platform/platform.ts";
 import { Interruptions } from "./interruptions.ts";
 import { Calls } from "./calls.ts";
 import { checkAllMonitors, metricNames, type Preflight, traceLoaders } from "./preflight.ts";
-import {
-  checkLoader,
-  checkLossWeights,
-  batchToProbe,
-  evalFeeds,
-  fittedLoss,
-  standaloneFeed,
-  type WatchedFeed,
-} from "./feeds.ts";
+import { batchToProbe, checkLoader, checkLossWeights, evalFeeds, fittedLoss, standaloneFeed } from "./feeds.ts";
+import type { WatchedFeed } from "./feeds.ts";
 import { Session } from "./session.ts";
 import { Initial } from "./initial.ts";
 import { Once } from "./once.ts";
