@@ -12,4 +12,16 @@ export {
   type LanguageModelParts,
   type ModelSource,
 } from "./model/language-model.ts";
-export type { Message, Tokenizer } from "./text/tokenizer.ts";
+export type { ExampleKind } from "./text/examples/kinds.ts";
+export {
+  type Examples,
+  readExamples,
+  type ReadExamplesOptions,
+  type ReadProgress,
+  type TextModel,
+} from "./text/examples/read-examples.ts";
+export type { RowLoaderOptions } from "./text/examples/rows.ts";
+export type { ExampleStatistics } from "./text/examples/statistics.ts";
+export type { Message } from "./text/messages.ts";
+export { type DecodeOptions, type EncodeOptions, loadTokenizer, type Tokenizer } from "./text/tokenizer.ts";
+export { type LanguageTraining, sft, type SftOptions } from "./train/sft.ts";

@@ -1,12 +1,13 @@
 // A language model as the trainer, generation and saving see it.
 import { CheckpointError } from "../../core/errors.ts";
-import type { HostTensors, InitKey, Model, Outputs, Stack, Tensor, TensorBatch, Tensors } from "../../core/model.ts";
+import type { HostTensors, InitKey, Model, ModelDefaults, Outputs, Stack, Tensor, TensorBatch, Tensors } from "../../core/model.ts";
 import type { Architecture } from "../config/architecture.ts";
 import type { GenerationDefaults } from "../config/generation-config.ts";
 import { readGenerationDefaults } from "../config/generation-config.ts";
 import type { Tokenizer } from "../text/tokenizer.ts";
 import { Decoder } from "./decoder.ts";
 import type { DecodeCache, KeyValues } from "./key-values.ts";
+import { languageDefaults } from "./training-defaults.ts";
 import { initialValues, namingOf, parametersOf } from "./parameters.ts";
 
 /** Where a model comes from. */
@@ -25,6 +26,8 @@ export interface LanguageModel extends Model<TensorBatch, Outputs> {
   readonly source: ModelSource;
   /** Its layers, for plans that compute one at a time. */
   readonly stack: Stack;
+  /** Cross-entropy of the next token, perplexity and the accuracy of tokens. */
+  readonly defaults: ModelDefaults;
   /**
    * The forward pass with a cache of keys and values: `ids` [batch, time] go into the slots from `cache.start` on, and see
    * all before them. Returns what `logits` takes, [batch, time, width], and the cache with them in it. Keeps `params`, and
@@ -102,6 +105,7 @@ export function makeLanguageModel(made: Made): LanguageModel {
       return made.tokenizer();
     },
     stack: decoder,
+    defaults: languageDefaults(),
     init: (key: InitKey) => {
       if (tensors) return tensors;
       const all = [...parametersOf(architecture, naming)];
