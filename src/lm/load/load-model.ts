@@ -1,6 +1,6 @@
 // loadModel: the folder of a model, as transformers saves it, becomes a model to train and to generate with.
 import { toHostArrays } from "../../checkpoint/formats/tensor-values.ts";
-import { CheckpointError } from "../../core/errors.ts";
+import { HooklineError } from "../../core/errors.ts";
 import type { HostTensors } from "../../core/model.ts";
 import { checkOptions, type Json } from "../../core/options.ts";
 import { readGenerationDefaults } from "../config/generation-config.ts";
@@ -9,6 +9,7 @@ import { type LanguageModel, makeLanguageModel } from "../model/language-model.t
 import { folderTensors, noConfig, type TensorEntry } from "./folder-tensors.ts";
 import { matchTensors } from "./match-tensors.ts";
 import { type ModelFiles, readJsonFile } from "./model-files.ts";
+import { loadTokenizer, type Tokenizer } from "../text/tokenizer.ts";
 import { nodeFolder } from "./node-folder.ts";
 
 /** Options of `loadModel`. */
@@ -35,9 +36,7 @@ export async function loadModel(from: string | ModelFiles, options: LoadModelOpt
     architecture,
     root: naming.root,
     tensors: await readAll(tensors),
-    tokenizer: () => {
-      throw new CheckpointError(files.path, "tokenizers are not read yet", "Give ids.");
-    },
+    tokenizer: await tokenizerOf(files),
     generation: readGenerationDefaults(generation, config, `${files.path}/${GENERATION}`),
     source: { path: files.path },
   });
@@ -48,4 +47,17 @@ async function readAll(tensors: ReadonlyMap<string, TensorEntry>): Promise<HostT
   const read: HostTensors = {};
   for (const [name, entry] of tensors) Object.assign(read, toHostArrays({ [name]: await entry.read() }, entry.file));
   return read;
+}
+
+/** A model may be used without its tokenizer, so that what is wrong with it is thrown when it is first needed. */
+async function tokenizerOf(files: ModelFiles): Promise<() => Tokenizer> {
+  try {
+    const tokenizer = await loadTokenizer(files);
+    return () => tokenizer;
+  } catch (error) {
+    if (!(error instanceof HooklineError)) throw error;
+    return () => {
+      throw error;
+    };
+  }
 }

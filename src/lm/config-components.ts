@@ -1,0 +1,70 @@
+// What a config names of hookline/lm: the model `lm` and the data `examples`. What they are made of is loaded when used.
+import { component } from "../core/component.ts";
+import { is } from "../core/options.ts";
+import type { ExamplesData } from "./train/examples-data.ts";
+import type { LanguageModel } from "./model/language-model.ts";
+import type { Counting } from "./text/examples/turns.ts";
+import type { TooLong } from "./text/examples/fit.ts";
+
+/** Options of the model `lm`. */
+export interface LmOptions {
+  /** The folder of the model, as transformers saves it. In a config: relative to the config, and inside its project. */
+  readonly from: string;
+}
+
+/**
+ * A pretrained language model from its folder; `loadModel` in code. It brings its loss, its metrics and its inputs with it,
+ * and is trained on the data `examples`.
+ */
+export const lm = /* @__PURE__ */ component(
+  { kind: "model", name: "lm", takes: () => ({ options: { from: is.pathToRead }, required: ["from"] }) },
+  async ({ from, ...options }: LmOptions): Promise<LanguageModel> =>
+    (await import("./load/load-model.ts")).loadModel(from, options),
+);
+
+/** Options of the data `examples`. */
+export interface ExamplesOptions {
+  /** JSON lines. In a config: relative to the config, and inside its project. */
+  readonly file: string;
+  /** Tokens in a row. Default 512. */
+  readonly length?: number;
+  /** Which labels count: those of every answer, of the last answer, or all. Default "assistant". */
+  readonly loss?: Counting;
+  /** Several examples in a row. Default true. */
+  readonly pack?: boolean;
+  /** For examples that are longer than a row. Default "cut"; for `text`, "split", which continues them in further rows. */
+  readonly tooLong?: TooLong;
+  /** The share of the lines that is kept for validation, such as 0.05. Default 0. */
+  readonly val?: number;
+  /** For the choice of the validation lines. Default 0. */
+  readonly seed?: number;
+  /** A chat template in place of the model's own. */
+  readonly template?: string;
+}
+
+/**
+ * Conversations, prompts with completions, or texts to train a language model on; `readExamples` in code. The model's
+ * tokenizer makes rows of them.
+ */
+export const examples = /* @__PURE__ */ component(
+  {
+    kind: "data",
+    name: "examples",
+    takes: () => ({
+      options: {
+        file: is.pathToRead,
+        length: is.wholeFrom(2),
+        loss: is.oneOf("assistant", "last", "all"),
+        pack: is.boolean,
+        tooLong: is.oneOf("error", "drop", "cut", "split"),
+        val: is.fraction,
+        seed: is.wholeFrom(0),
+        template: is.name,
+      },
+      required: ["file"],
+    }),
+  },
+  (options: ExamplesOptions): (() => Promise<ExamplesData>) =>
+    async () =>
+      new (await import("./train/examples-data.ts")).ExamplesData(options),
+);
