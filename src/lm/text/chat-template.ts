@@ -30,6 +30,8 @@ const TAGS = /\{%(-?)\s*(end)?generation\s*(-?)%\}/g;
 
 /** Beyond this and four times the conversation, a template prints without end. */
 const MOST_CHARACTERS = 1_000_000;
+/** A line of its own, so that whitespace at the beginning of a template is treated as before. */
+const PREAMBLE = "{% set range = limited_range %}\n";
 /** A list of so many numbers is more than any conversation needs, and many more would end the process. */
 const MOST_NUMBERS = 100_000;
 
@@ -51,7 +53,7 @@ export class ChatTemplate {
     this.#special = special;
     this.#marks = marked !== source;
     try {
-      this.#template = new jinja.Template(marked);
+      this.#template = new jinja.Template(PREAMBLE + marked);
     } catch (cause) {
       throw new DataError(`The chat template cannot be read: ${reasonOf(cause)}`, { cause });
     }
@@ -67,7 +69,7 @@ export class ChatTemplate {
         tools: tools ?? null,
         documents: null,
         add_generation_prompt: addGenerationPrompt,
-        range,
+        limited_range: range,
       });
     } catch (cause) {
       throw new DataError(`The chat template refuses this conversation: ${reasonOf(cause)}`, { cause });
