@@ -43,6 +43,10 @@ const COMMANDS: Readonly<Record<string, Listed>> = {
     load: () => import("./export.ts"),
   },
   convert: { summary: "Writes weights in another file format.", load: () => import("./convert.ts") },
+  finetune: {
+    summary: "Fine-tunes a pretrained language model on a file of examples.",
+    load: () => import("./lm/finetune.ts"),
+  },
   hooks: {
     summary:
       "Lists events and built-in hooks, or explains which hooks of a config run at each event, and in which order.",
