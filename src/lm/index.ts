@@ -12,6 +12,11 @@ export {
   type LanguageModelParts,
   type ModelSource,
 } from "./model/language-model.ts";
+export type { LoraOptions } from "./model/lora-options.ts";
+export { lora, type Lora, type LoraConfig } from "./model/lora.ts";
+export type { BaseStorage } from "./model/packed.ts";
+export type { CardOptions } from "./save/model-card.ts";
+export { saveModel, type SavedModel, type SaveModelOptions } from "./save/save-model.ts";
 export type { ExampleKind } from "./text/examples/kinds.ts";
 export {
   type Examples,
