@@ -29,6 +29,7 @@ const isLora = (): Check => ({
     additionalProperties: false,
   },
   test: (value) => {
+    if (!is.object.test(value)) return false;
     checkOptions("lora", value, LORA_CHECKS);
     return true;
   },
