@@ -28,5 +28,12 @@ export {
 export type { RowLoaderOptions } from "./text/examples/rows.ts";
 export type { ExampleStatistics } from "./text/examples/statistics.ts";
 export type { Message } from "./text/messages.ts";
-export { type DecodeOptions, type EncodeOptions, loadTokenizer, type Tokenizer } from "./text/tokenizer.ts";
+export type { TextFiles } from "./text/tokenizer-files.ts";
+export {
+  loadTokenizer,
+  type DecodeOptions,
+  type EncodeOptions,
+  type RenderOptions,
+  type Tokenizer,
+} from "./text/tokenizer.ts";
 export { type LanguageTraining, sft, type SftOptions } from "./train/sft.ts";

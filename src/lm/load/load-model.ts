@@ -1,5 +1,4 @@
 // loadModel: the folder of a model, as transformers saves it, becomes a model to train and to generate with.
-import { HooklineError } from "../../core/errors.ts";
 import type { FrozenBase, HostTensors } from "../../core/model.ts";
 import { checkOptions, is, type Json } from "../../core/options.ts";
 import type { Architecture } from "../config/architecture.ts";
@@ -12,7 +11,7 @@ import { folderTensors, noConfig, type TensorEntry } from "./folder-tensors.ts";
 import { frozenBase, readFloats } from "./frozen-base.ts";
 import { matchTensors, type MatchedTensors } from "./match-tensors.ts";
 import { type ModelFiles, readJsonFile } from "./model-files.ts";
-import { loadTokenizer, type Tokenizer } from "../text/tokenizer.ts";
+import { tokenizerOf } from "../text/tokenizer.ts";
 import { nodeFolder } from "./node-folder.ts";
 import { readAdapter } from "./read-adapter.ts";
 
@@ -111,17 +110,4 @@ async function readAll(tensors: ReadonlyMap<string, TensorEntry>): Promise<HostT
   const read: HostTensors = {};
   for (const [name, entry] of tensors) read[name] = await readFloats(name, entry);
   return read;
-}
-
-/** A model may be used without its tokenizer, so that what is wrong with it is thrown when it is first needed. */
-async function tokenizerOf(files: ModelFiles): Promise<() => Tokenizer> {
-  try {
-    const tokenizer = await loadTokenizer(files);
-    return () => tokenizer;
-  } catch (error) {
-    if (!(error instanceof HooklineError)) throw error;
-    return () => {
-      throw error;
-    };
-  }
 }

@@ -53,6 +53,8 @@ const MS_PER_CHARACTER = 0.1;
 /** For reading a tokenizer, which may have 30 MB. */
 const LOADING_MS = 120_000;
 const LOOK_EVERY_MS = 250;
+/** An idle thread is kept for this many milliseconds. It holds a vocabulary, and starts again when it is needed. */
+const IDLE_MS = 30_000;
 /** MiB for objects of the thread. The largest vocabularies take some 500. */
 const THREAD_MEMORY = 2048;
 
@@ -76,6 +78,7 @@ class ThreadRunner implements TextRunner {
   /** Calls that wait for an answer. */
   #waiting = 0;
   #watch: ReturnType<typeof setInterval> | undefined;
+  #idle: ReturnType<typeof setTimeout> | undefined;
 
   static async open(files: TokenizerFiles): Promise<ThreadRunner> {
     const runner = new ThreadRunner(files);
@@ -108,11 +111,20 @@ class ThreadRunner implements TextRunner {
   }
 
   async close(): Promise<void> {
+    clearTimeout(this.#idle);
     await this.#running?.thread.close();
+  }
+
+  #closeIfIdle(): void {
+    if (this.#waiting === 0) void this.close();
   }
 
   /** The thread, started again if it has ended: one conversation that hangs does not spoil the others. */
   #start(): Running {
+    clearTimeout(this.#idle);
+    this.#idle = setTimeout(() => this.#closeIfIdle(), IDLE_MS);
+    // The process may end before that.
+    this.#idle.unref();
     if (this.#running && !this.#running.thread.hasEnded) {
       if (this.#waiting === 0) this.#running.since = performance.now();
       return this.#running;
@@ -135,6 +147,7 @@ class ThreadRunner implements TextRunner {
       throw running.failure ?? cause;
     } finally {
       if (--this.#waiting === 0) clearInterval(this.#watch);
+      this.#idle?.refresh();
     }
   }
 

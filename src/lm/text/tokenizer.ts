@@ -6,6 +6,8 @@ import type { Message } from "./messages.ts";
 import { openTextRunner, type TextRunner } from "./text-runner.ts";
 import { readTokenizerFiles, type TextFiles, type TokenizerFiles } from "./tokenizer-files.ts";
 
+export type { Message } from "./messages.ts";
+
 export interface EncodeOptions {
   /** Adds what the model expects around a text, such as a token for its beginning. Default true. */
   readonly addSpecialTokens?: boolean;
@@ -48,6 +50,18 @@ export interface Tokenizer {
 export async function loadTokenizer(files: TextFiles): Promise<LoadedTokenizer> {
   const read = await readTokenizerFiles(files);
   return new LoadedTokenizer(read, await openTextRunner(read));
+}
+
+/** For a model, which may do without one: what is wrong with it is thrown where it is used. */
+export async function tokenizerOf(files: TextFiles): Promise<() => Tokenizer> {
+  try {
+    const tokenizer = await loadTokenizer(files);
+    return () => tokenizer;
+  } catch (error) {
+    return () => {
+      throw error;
+    };
+  }
 }
 
 /** A tokenizer, and what `readExamples` needs of it besides. */
