@@ -15,4 +15,8 @@ export {
   type LanguageModelParts,
   type ModelSource,
 } from "./model/language-model.ts";
+export { lora, type Lora, type LoraConfig, type LoraOptions } from "./model/lora.ts";
+export type { BaseStorage } from "./model/packed.ts";
+export type { CardOptions } from "./save/model-card.ts";
+export { saveModel, type SavedModel, type SaveModelOptions } from "./save/save-model.ts";
 export type { Message, Tokenizer } from "./text/tokenizer.ts";

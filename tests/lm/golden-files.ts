@@ -64,3 +64,9 @@ export function relativeError(got: ArrayLike<number>, expected: ArrayLike<number
   }
   return got.length === expected.length ? error / most : Infinity;
 }
+
+/** Of these there are adapters, which fixtures/make-adapters.py makes with PEFT. */
+export const ADAPTERS = ["llama", "llama-untied", "qwen3", "gemma3", "gpt2"] as const;
+
+export const adapterFolder = (name: (typeof ADAPTERS)[number]): string =>
+  fileURLToPath(new URL(`./fixtures/adapters/${name}`, import.meta.url));

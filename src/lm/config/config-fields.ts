@@ -4,8 +4,8 @@ import { CheckpointError } from "../../core/errors.ts";
 import { didYouMean } from "../../core/names.ts";
 import { show, type Check, is } from "../../core/options.ts";
 
-/** Fields that say nothing about the forward pass. */
-const HARMLESS: ReadonlySet<string> = new Set([
+/** Fields of a config.json that say nothing about the forward pass. */
+export const HARMLESS: ReadonlySet<string> = new Set([
   "_attn_implementation",
   "_attn_implementation_autoset",
   "_name_or_path",
@@ -46,18 +46,28 @@ const HARMLESS: ReadonlySet<string> = new Set([
 const FIX =
   "hookline loads only what it computes exactly as transformers does. If the field changes nothing, remove it from a copy of the file.";
 
+/** Null, false, and objects and lists without entries. */
+const isNothing = (value: unknown): boolean =>
+  value === null || value === false || (typeof value === "object" && Object.keys(value).length === 0);
+
 /** The fields of an object of a config file, each read once. */
 export class ConfigFields {
   readonly #fields: Readonly<Record<string, unknown>>;
   readonly #file: string;
   /** Where the object is in the file: `rope_scaling.`, or empty. */
   readonly #path: string;
+  readonly #harmless: ReadonlySet<string>;
   readonly #read = new Set<string>();
 
-  constructor(fields: Readonly<Record<string, unknown>>, file: string, path = "") {
+  constructor(
+    fields: Readonly<Record<string, unknown>>,
+    file: string,
+    { path = "", harmless = new Set() }: { readonly path?: string; readonly harmless?: ReadonlySet<string> } = {},
+  ) {
     this.#fields = fields;
     this.#file = file;
     this.#path = path;
+    this.#harmless = harmless;
   }
 
   /** An error about a field. */
@@ -103,7 +113,7 @@ export class ConfigFields {
       return undefined;
     }
     const fields = this.#get<Readonly<Record<string, unknown>>>(name, is.object);
-    return new ConfigFields(fields, this.#file, `${this.#path}${name}.`);
+    return new ConfigFields(fields, this.#file, { path: `${this.#path}${name}.` });
   }
 
   /** Marks a field as understood. */
@@ -114,10 +124,9 @@ export class ConfigFields {
   /** Throws if a field is left that nothing has read and that may matter. */
   finish(): void {
     for (const [name, value] of Object.entries(this.#fields)) {
-      if (value === null || value === false || this.#read.has(name)) continue;
-      if (this.#path === "" && HARMLESS.has(name)) continue;
+      if (isNothing(value) || this.#read.has(name) || this.#harmless.has(name)) continue;
       const near = didYouMean(name, [...this.#read]);
-      throw this.wrong(name, `is ${show(value)}, a field that hookline does not know for this model_type`, FIX + near);
+      throw this.wrong(name, `is ${show(value)}, and hookline does not know this field here`, FIX + near);
     }
   }
 

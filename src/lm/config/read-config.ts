@@ -3,7 +3,7 @@ import { CheckpointError } from "../../core/errors.ts";
 import { didYouMean } from "../../core/names.ts";
 import type { Json } from "../../core/options.ts";
 import type { Architecture } from "./architecture.ts";
-import { ConfigFields } from "./config-fields.ts";
+import { ConfigFields, HARMLESS } from "./config-fields.ts";
 import { familyNames, familyOf } from "./families.ts";
 
 /**
@@ -16,7 +16,7 @@ export const architectureOf = (config: Readonly<Record<string, Json>>): Architec
 
 /** `file` names the config in errors. */
 export function readConfig(config: Readonly<Record<string, Json>>, file: string): Architecture {
-  const fields = new ConfigFields(config, file);
+  const fields = new ConfigFields(config, file, { harmless: HARMLESS });
   const family = fields.text("model_type", "");
   const read = familyOf(family);
   if (!read) throw unknownFamily(config, family, file);

@@ -17,7 +17,7 @@ export interface TensorEntry extends Pick<TensorInfo, "dtype" | "shape"> {
 
 /** All tensors by name. Throws if a file is missing or damaged, or is not what the index says. */
 export async function folderTensors(files: ModelFiles): Promise<ReadonlyMap<string, TensorEntry>> {
-  if (await files.has(SINGLE)) return new Map(entriesOf(await openFile(files, SINGLE), files, SINGLE));
+  if (await files.has(SINGLE)) return openTensors(files, SINGLE);
   if (!(await files.has(INDEX))) throw await noWeights(files);
   const path = `${files.path}/${INDEX}`;
   const index = parseShardIndex(new TextEncoder().encode(await files.readText(INDEX)), path);
@@ -35,6 +35,10 @@ export async function folderTensors(files: ModelFiles): Promise<ReadonlyMap<stri
   }
   return all;
 }
+
+/** The tensors of one file. */
+export const openTensors = async (files: ModelFiles, name: string): Promise<ReadonlyMap<string, TensorEntry>> =>
+  new Map(entriesOf(await openFile(files, name), files, name));
 
 async function openFile(files: ModelFiles, name: string): Promise<SafetensorsFile> {
   const path = `${files.path}/${name}`;

@@ -7,6 +7,7 @@ import { tapChild } from "../../nn/tap.ts";
 import type { Architecture, LayerArchitecture } from "../config/architecture.ts";
 import { type DecodeCache, type KeyValues, written } from "./key-values.ts";
 import { applyLayer, onlyFresh, type Remember } from "./layers.ts";
+import type { LoraConfig } from "./lora.ts";
 import type { Naming } from "./parameters.ts";
 import { cachedPass, type Pass, rowPass } from "./pass.ts";
 import { Weights } from "./weights.ts";
@@ -28,16 +29,21 @@ export class Decoder implements Stack {
   readonly architecture: Architecture;
   readonly layers: Stack["layers"];
   readonly #naming: Naming;
-  /** Layers that differ in nothing but their parameters are of one kind. */
+  readonly #lora: LoraConfig | undefined;
+  /** Layers that differ in nothing but the values of their parameters are of one kind. */
   readonly #kinds = new Map<string, LayerArchitecture>();
 
-  constructor(architecture: Architecture, naming: Naming) {
+  /** `trained` are the parameters of an adapter; without one everything is trained. */
+  constructor(architecture: Architecture, naming: Naming, lora?: LoraConfig, trained: readonly string[] = []) {
     this.architecture = architecture;
     this.#naming = naming;
+    this.#lora = lora;
     this.layers = architecture.layers.map((layer, index) => {
-      const kind = `window ${layer.window ?? "none"}, rope ${JSON.stringify(layer.rope ?? "none")}`;
+      const prefix = naming.layer(index);
+      const own = trained.filter((name) => name.startsWith(prefix)).map((name) => name.slice(prefix.length));
+      const kind = JSON.stringify([layer, own]);
       if (!this.#kinds.has(kind)) this.#kinds.set(kind, layer);
-      return { prefix: naming.layer(index), kind };
+      return { prefix, kind };
     });
   }
 
@@ -116,7 +122,7 @@ export class Decoder implements Stack {
   }
 
   #layer(kind: string, params: Tensors, hidden: Tensor, pass: Pass, remember: Remember, ctx: ApplyContext): Tensor {
-    const weights = new Weights(this.architecture, params, ctx);
+    const weights = new Weights(this.architecture, params, ctx, this.#lora);
     const next = applyLayer(weights, hidden, this.#kinds.get(kind)!, pass, remember);
     weights.dispose();
     return next;

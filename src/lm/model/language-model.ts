@@ -1,18 +1,23 @@
 // A language model as the trainer, generation and saving see it.
 import { CheckpointError } from "../../core/errors.ts";
 import type { HostTensors, InitKey, Model, Outputs, Stack, Tensor, TensorBatch, Tensors } from "../../core/model.ts";
+import type { FileDType, FileTensor } from "../../checkpoint/formats/tensor.ts";
+import type { ModelFiles } from "../load/model-files.ts";
 import type { Architecture } from "../config/architecture.ts";
 import type { GenerationDefaults } from "../config/generation-config.ts";
 import { readGenerationDefaults } from "../config/generation-config.ts";
 import type { Tokenizer } from "../text/tokenizer.ts";
 import { Decoder } from "./decoder.ts";
 import type { DecodeCache, KeyValues } from "./key-values.ts";
-import { initialValues, namingOf, parametersOf } from "./parameters.ts";
+import { type Adapter, type LoraConfig, trainedNames } from "./lora.ts";
+import { initialValues, type Naming, namingOf, parametersOf } from "./parameters.ts";
 
 /** Where a model comes from. */
 export interface ModelSource {
   /** The folder or address, for messages and model cards; undefined for a model that was made in memory. */
   readonly path: string | undefined;
+  /** Its folder, if it has one. */
+  readonly files: ModelFiles | undefined;
 }
 
 /** A decoder-only language model: a model to train, whose inputs are `{ ids, positions?, segments? }`. */
@@ -23,6 +28,8 @@ export interface LanguageModel extends Model<TensorBatch, Outputs> {
   /** How its authors generate with it. */
   readonly generation: GenerationDefaults;
   readonly source: ModelSource;
+  /** What is trained, where that is an adapter; then the model's own weights are its `base`. */
+  readonly adapter: LoraConfig | undefined;
   /** Its layers, for plans that compute one at a time. */
   readonly stack: Stack;
   /**
@@ -47,18 +54,18 @@ export interface LanguageModelParts {
  * A language model in memory: with weights that you have, or with random ones, to train it from nothing.
  * @example const model = languageModel(architectureOf({ model_type: "llama", vocab_size: 512, hidden_size: 64, … }));
  */
-export function languageModel(architecture: Architecture, parts: LanguageModelParts = {}): LanguageModel {
-  const { tensors, tokenizer, generation } = parts;
+export function languageModel(architecture: Architecture, given: LanguageModelParts = {}): LanguageModel {
+  const { tensors, tokenizer, generation } = given;
   if (tensors) checkTensors(architecture, tensors);
   return makeLanguageModel({
     architecture,
-    tensors,
     tokenizer: () => {
       if (tokenizer) return tokenizer;
       throw new CheckpointError("languageModel", "the model was made without a tokenizer", "Give it one: `tokenizer`.");
     },
     generation: generation ?? readGenerationDefaults({}, architecture.config, "the config"),
-    source: { path: undefined },
+    source: { path: undefined, files: undefined },
+    init: (key) => tensors ?? initialWeights(architecture, namingOf(architecture), key),
   });
 }
 
@@ -82,33 +89,58 @@ function checkTensors(architecture: Architecture, tensors: HostTensors): void {
     );
 }
 
-interface Made extends Pick<LanguageModel, "architecture" | "generation" | "source"> {
-  /** Absent: random ones. */
-  readonly tensors: HostTensors | undefined;
-  /** What the names of the files begin with. */
-  readonly root?: string;
+/** Random weights. */
+const initialWeights = (architecture: Architecture, naming: Naming, key: InitKey): HostTensors => {
+  const all = [...parametersOf(architecture, naming)];
+  return Object.fromEntries(all.map(([name, parameter]) => [name, initialValues(name, parameter, key)]));
+};
+
+/** A tensor of the model's own weights, as its files have it. */
+export interface WeightSource {
+  readonly dtype: FileDType;
+  readonly shape: readonly number[];
+  read(): Promise<FileTensor>;
+}
+
+interface Made extends Pick<LanguageModel, "architecture" | "generation" | "source" | "init" | "base"> {
+  /** By default the names of transformers. */
+  readonly naming?: Naming;
+  readonly adapter?: Adapter | undefined;
+  /** Its weights without an adapter, in the order of the forward pass; undefined for a model that was made in memory. */
+  readonly weights?: ReadonlyMap<string, WeightSource>;
   readonly tokenizer: () => Tokenizer;
 }
 
+/** What saving needs of a model. */
+export interface ModelParts {
+  readonly naming: Naming;
+  readonly adapter: Adapter | undefined;
+  readonly weights: ReadonlyMap<string, WeightSource> | undefined;
+}
+
+const parts = new WeakMap<object, ModelParts>();
+
+/** Undefined for a model that is not of hookline/lm. */
+export const partsOf = (model: object): ModelParts | undefined => parts.get(model);
+
 export function makeLanguageModel(made: Made): LanguageModel {
-  const { architecture, tensors } = made;
-  const naming = namingOf(architecture, made.root);
-  const decoder = new Decoder(architecture, naming);
-  return {
+  const { architecture, naming = namingOf(architecture), adapter, generation, source, base } = made;
+  const decoder = new Decoder(architecture, naming, adapter?.config, adapter && trainedNames(adapter));
+  const model: LanguageModel = {
     architecture,
-    generation: made.generation,
-    source: made.source,
+    generation,
+    source,
+    adapter: adapter?.config,
+    ...(base && { base }),
     get tokenizer() {
       return made.tokenizer();
     },
     stack: decoder,
-    init: (key: InitKey) => {
-      if (tensors) return tensors;
-      const all = [...parametersOf(architecture, naming)];
-      return Object.fromEntries(all.map(([name, parameter]) => [name, initialValues(name, parameter, key)]));
-    },
+    init: made.init,
     apply: (params, inputs, ctx) => decoder.apply(params, inputs, ctx),
     decode: (params, ids, cache) => decoder.decode(params, ids, cache),
     logits: (params, hidden) => decoder.logits(params, hidden),
   };
+  parts.set(model, { naming, adapter, weights: made.weights });
+  return model;
 }
