@@ -19,4 +19,22 @@ export { lora, type Lora, type LoraConfig, type LoraOptions } from "./model/lora
 export type { BaseStorage } from "./model/packed.ts";
 export type { CardOptions } from "./save/model-card.ts";
 export { saveModel, type SavedModel, type SaveModelOptions } from "./save/save-model.ts";
-export type { Message, Tokenizer } from "./text/tokenizer.ts";
+export type { ExampleKind } from "./text/examples/kinds.ts";
+export {
+  readExamples,
+  type Examples,
+  type ReadExamplesOptions,
+  type ReadProgress,
+  type TextModel,
+} from "./text/examples/read-examples.ts";
+export type { RowLoaderOptions } from "./text/examples/rows.ts";
+export type { ExampleStatistics } from "./text/examples/statistics.ts";
+export type { Message } from "./text/messages.ts";
+export type { TextFiles } from "./text/tokenizer-files.ts";
+export {
+  loadTokenizer,
+  type DecodeOptions,
+  type EncodeOptions,
+  type RenderOptions,
+  type Tokenizer,
+} from "./text/tokenizer.ts";

@@ -1,5 +1,4 @@
 // loadModel: the folder of a model, as transformers saves it, becomes a model to train and to generate with.
-import { CheckpointError } from "../../core/errors.ts";
 import type { FrozenBase, HostTensors } from "../../core/model.ts";
 import { checkOptions, is, type Json } from "../../core/options.ts";
 import type { Architecture } from "../config/architecture.ts";
@@ -8,6 +7,7 @@ import { readConfig } from "../config/read-config.ts";
 import { type LanguageModel, makeLanguageModel } from "../model/language-model.ts";
 import { type Adapter, allMatrices, initialAdapter, type Lora, newAdapter } from "../model/lora.ts";
 import type { BaseStorage } from "../model/packed.ts";
+import { tokenizerOf } from "../text/tokenizer.ts";
 import { folderTensors, noConfig, type TensorEntry } from "./folder-tensors.ts";
 import { frozenBase, readFloats } from "./frozen-base.ts";
 import { matchTensors, type MatchedTensors } from "./match-tensors.ts";
@@ -56,9 +56,7 @@ export async function loadModel(from: string | ModelFiles, options: LoadModelOpt
     architecture,
     naming,
     adapter,
-    tokenizer: () => {
-      throw new CheckpointError(files.path, "tokenizers are not read yet", "Give ids.");
-    },
+    tokenizer: await tokenizerOf(files),
     generation: readGenerationDefaults(generation, config, `${files.path}/${GENERATION}`),
     source: { path: files.path, files },
     weights: matched.tensors,
