@@ -36,8 +36,8 @@ export interface LanguageModel extends Model<TensorBatch, Outputs> {
   /** Cross-entropy of the next token, perplexity and the accuracy of tokens. */
   readonly defaults: ModelDefaults;
   /**
-   * The forward pass with a cache of keys and values: `ids` [batch, time] go into the slots from `cache.start` on, and see
-   * all before them. Returns what `logits` takes, [batch, time, width], and the cache with them in it. Keeps `params`, and
+   * The forward pass with a cache of keys and values: `ids` [batch, time] go into each row's slots from
+   * `cache.starts` on, and see all before them. Prompts of different lengths are padded behind: what follows overwrites it. Returns what `logits` takes, [batch, time, width], and the cache with them in it. Keeps `params`, and
    * consumes the other arrays.
    */
   decode(params: Tensors, ids: Tensor, cache: DecodeCache): { hidden: Tensor; cache: KeyValues[] };
