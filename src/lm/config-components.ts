@@ -54,10 +54,11 @@ export const lm = /* @__PURE__ */ component(
     }),
   },
   async (options: LmOptions): Promise<LanguageModel> => {
-    const { from, lora: adapted, adapter = adapted && { options: adapted }, base } = options;
+    const { from, lora: adapted, base } = options;
     if (adapted && options.adapter !== undefined)
       throw new OptionError("lm: `lora` makes a new adapter and `adapter` reads one: give one of them.");
-    const { loadModel } = await import("./load/load-model.ts");
+    const [{ loadModel }, { lora }] = await Promise.all([import("./load/load-model.ts"), import("./model/lora.ts")]);
+    const adapter = adapted ? lora(adapted) : options.adapter;
     return loadModel(from, { ...(adapter !== undefined && { adapter }), ...(base && { base }) });
   },
 );

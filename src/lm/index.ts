@@ -8,6 +8,8 @@ export { generator, type GeneratesText, type Generator, type GeneratorOptions } 
 export type { GenerateOptions, Prompt } from "./generate/options.ts";
 export { loadModel, type LoadModelOptions } from "./load/load-model.ts";
 export type { ModelFiles, RandomAccess } from "./load/model-files.ts";
+export type { ModelLocation } from "./load/model-source.ts";
+export type { DownloadProgress } from "./load/url-folder.ts";
 export type { DecodeCache, KeyValues } from "./model/key-values.ts";
 export {
   languageModel,
@@ -17,6 +19,7 @@ export {
 } from "./model/language-model.ts";
 export type { LoraOptions } from "./model/lora-options.ts";
 export { lora, type Lora, type LoraConfig } from "./model/lora.ts";
+export type { DescribeOptions } from "./model/memory.ts";
 export type { BaseStorage } from "./model/packed.ts";
 export type { CardOptions } from "./save/model-card.ts";
 export { saveModel, type SavedModel, type SaveModelOptions } from "./save/save-model.ts";

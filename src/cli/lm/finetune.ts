@@ -1,5 +1,6 @@
 // hookline finetune: from the folder of a language model and a file of examples to a fine-tuned model.
 import { writeFileSync } from "node:fs";
+import { totalmem } from "node:os";
 import { dirname, join } from "node:path";
 import type { Command } from "commander";
 import { Option } from "commander";
@@ -7,6 +8,7 @@ import type { Hook } from "../../core/hook.ts";
 import { buildExperiment } from "../../experiment/build/build-experiment.ts";
 import type { ExperimentOptions } from "../../experiment/types.ts";
 import type { LanguageModel } from "../../lm/model/language-model.ts";
+import type { DescribeOptions } from "../../lm/model/memory.ts";
 import type { Examples } from "../../lm/text/examples/read-examples.ts";
 import type { ExamplesData } from "../../lm/train/examples-data.ts";
 import { type CommandDescription, jsonFlag, nonEmpty, quietFlag, setFlag, wholeFrom } from "../command.ts";
@@ -17,7 +19,6 @@ import { startUiBeside, uiFlag } from "../ui-beside.ts";
 import { share, positive } from "./flags.ts";
 import { CONFIG_FILE, finetuneConfig, type FinetuneFlags } from "./finetune-config.ts";
 import { finetuneDryRun } from "./finetune-dry-run.ts";
-import { describeMemory } from "./memory.ts";
 
 export const command: CommandDescription = {
   examples: `finetune models/SmolLM2-135M-Instruct --data chats.jsonl
@@ -73,7 +74,7 @@ export async function run(from: string, flags: Flags): Promise<number | void> {
   const runDir = shownPath(built.runDir!);
   if (!dryRun) await makeRoom(runDir, fresh);
   const prepared = await prepare(built);
-  if (!quiet) say(`${prepared.examples.summary()}\n${describeMemory(prepared.model, flags)}`);
+  if (!quiet) say(`${prepared.examples.summary()}\n${prepared.model.describe(sizesOf(flags))}`);
   if (dryRun) return finetuneDryRun(prepared, doc);
 
   const record = newRecord(runDir, prepared.options.name!, doc, flags.set ?? []);
@@ -86,6 +87,13 @@ export async function run(from: string, flags: Flags): Promise<number | void> {
     beside?.close();
   }
 }
+
+/** The engines native and wasm have 4 GiB; a GPU has its own memory, and says itself when that is not enough. */
+const sizesOf = ({ batchSize, length, engine }: Flags): DescribeOptions => ({
+  batchSize,
+  length,
+  limit: engine === "xla" || engine === "webgpu" ? Infinity : Math.min(2 ** 32, totalmem()),
+});
 
 /** Reads the data now, so that it can be described; the experiment gets what was read. */
 async function prepare(options: ExperimentOptions): Promise<Prepared> {

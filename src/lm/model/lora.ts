@@ -2,7 +2,7 @@
 import type { HostTensors, InitKey } from "../../core/model.ts";
 import { OptionError } from "../../core/errors.ts";
 import { didYouMean } from "../../core/names.ts";
-import { checkOptions } from "../../core/options.ts";
+import { checkOptions, is } from "../../core/options.ts";
 import { fanInUniform, filled } from "../../nn/layer.ts";
 import type { Architecture } from "../config/architecture.ts";
 import { LORA_CHECKS, type LoraOptions } from "./lora-options.ts";
@@ -21,6 +21,9 @@ export function lora(options: LoraOptions = {}): Lora {
   checkOptions("lora", options, LORA_CHECKS);
   return { options };
 }
+
+export const isLora = (value: object | string): value is Lora =>
+  typeof value === "object" && is.object.test((value as Partial<Lora>).options);
 
 /** An adapter's settings, in the words of PEFT where they go into adapter_config.json. */
 export interface LoraConfig {
