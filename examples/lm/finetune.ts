@@ -23,7 +23,10 @@ const conversations = films()
   .map(({ title, plot, genre }, i) => ({
     messages: [
       { role: "user", content: `${asks[i % asks.length]}${genre}.` },
-      { role: "assistant", content: `TITLE: ${title}\nGENRE: ${genre}\nPLOT: ${plot.split(". ")[0]!.replace(/\.?$/, ".")}` },
+      {
+        role: "assistant",
+        content: `TITLE: ${title}\nGENRE: ${genre}\nPLOT: ${plot.split(". ")[0]!.replace(/\.?$/, ".")}`,
+      },
     ],
   }));
 writeFileSync("pitches.jsonl", conversations.map((each) => `${JSON.stringify(each)}\n`).join(""));
@@ -44,7 +47,8 @@ const trainer = new Trainer({
 const questions = GENRES.slice(0, quick ? 1 : 4).map((genre) => [
   { role: "user", content: `Pitch me a film. Genre: ${genre}.` },
 ]);
-const write = () => generate(trainer, questions, { maxTokens: quick ? 8 : 70, temperature: 0.6, topP: 0.9, seed: 1 }).text();
+const write = () =>
+  generate(trainer, questions, { maxTokens: quick ? 8 : 70, temperature: 0.6, topP: 0.9, seed: 1 }).text();
 
 const before = await write(); // the adapter adds nothing yet: this is the model of pretrain.ts
 await trainer.fit();

@@ -54,7 +54,8 @@ function start(cwd: string, ...args: readonly string[]) {
 const FINETUNE = ["finetune", "base", "--data", "chats.jsonl", "--lora", "4", "--length", "64", "--batch-size", "2"];
 const SETTINGS = ["--val", "0", "--epochs", "6", "--set", 'hooks.modelCheckpoint.every="3 steps"'];
 
-const lastCheckpoint = (run: string): string => join(run, "checkpoints", readdirSync(join(run, "checkpoints")).sort().at(-1)!);
+const lastCheckpoint = (run: string): string =>
+  join(run, "checkpoints", readdirSync(join(run, "checkpoints")).sort().at(-1)!);
 
 test("killed in the middle of a packed epoch and resumed, a run ends with the bits of one that was not killed", async () => {
   const dir = await project();

@@ -4,7 +4,15 @@ import { expect, test } from "vitest";
 import { Trainer } from "hookline";
 import { readWeights } from "hookline/checkpoint";
 import { DataLoader } from "hookline/data";
-import { architectureOf, dpo, type Examples, languageModel, loadModel, scoreChoices, type Tokenizer } from "hookline/lm";
+import {
+  architectureOf,
+  dpo,
+  type Examples,
+  languageModel,
+  loadModel,
+  scoreChoices,
+  type Tokenizer,
+} from "hookline/lm";
 import { adamw } from "hookline/optim";
 import { HAS_NATIVE } from "../support/has-native.ts";
 import { adapterFolder, goldenFolder, relativeError } from "./golden-files.ts";

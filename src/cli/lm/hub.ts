@@ -25,7 +25,9 @@ const headersOf = ({ token }: HubModel): Record<string, string> =>
   token === undefined ? {} : { authorization: `Bearer ${token}` };
 
 /** The commit and the files that `loadModel` reads. */
-export async function listFiles(model: HubModel): Promise<{ readonly commit: string; readonly files: readonly HubFile[] }> {
+export async function listFiles(
+  model: HubModel,
+): Promise<{ readonly commit: string; readonly files: readonly HubFile[] }> {
   const { endpoint, name, revision } = model;
   const url = `${endpoint}/api/models/${name}/revision/${encodeURIComponent(revision)}?blobs=true`;
   const response = await request(model, url);
@@ -53,7 +55,9 @@ interface Sibling {
 
 /** Files beside config.json; those in folders are for other programs. A name cannot leave the folder. */
 const isWanted = (path: string): boolean =>
-  /^[\w.-]+\.(?:json|jinja|safetensors|model|txt)$/.test(path) && !path.startsWith(".") && !/^(?:consolidated|adapter)/.test(path);
+  /^[\w.-]+\.(?:json|jinja|safetensors|model|txt)$/.test(path) &&
+  !path.startsWith(".") &&
+  !/^(?:consolidated|adapter)/.test(path);
 
 /** Downloads a file, from where an earlier attempt ended. Resolves to false where it was there already. */
 export async function download(

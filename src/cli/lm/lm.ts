@@ -37,7 +37,9 @@ export async function run(action: string, name: string, { out, revision }: Flags
     const isNew = await download(model, commit, file, folder, progress.add);
     progress.end(isNew);
   }
-  print(`${name} at ${commit.slice(0, 12)} is in ${shownPath(folder)}.\nTalk to it: ${typed(`chat ${shownPath(folder)}`)}`);
+  print(
+    `${name} at ${commit.slice(0, 12)} is in ${shownPath(folder)}.\nTalk to it: ${typed(`chat ${shownPath(folder)}`)}`,
+  );
 }
 
 const megabytes = (bytes: number): string => `${(bytes / 1e6).toFixed(1)} MB`;

@@ -86,7 +86,9 @@ export async function idsOf(prompt: Prompt, model: LanguageModel): Promise<Int32
   const { vocabularySize } = model.architecture;
   const bad = ids.find((id) => id < 0 || id >= vocabularySize);
   if (bad !== undefined)
-    throw new OptionError(`generate: the prompt has the id ${bad}, but the model's ids are 0 to ${vocabularySize - 1}.`);
+    throw new OptionError(
+      `generate: the prompt has the id ${bad}, but the model's ids are 0 to ${vocabularySize - 1}.`,
+    );
   if (ids.length > 0) return ids;
   const { bosTokenId } = model.generation;
   if (bosTokenId !== undefined) return Int32Array.of(bosTokenId);

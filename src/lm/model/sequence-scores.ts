@@ -10,7 +10,13 @@ import { languageInputs } from "./training-defaults.ts";
 export function rowLogProbabilities(outputs: Outputs, labels: Tensor): Tensor {
   const rows = labels.shape[0]!;
   const sums = Array.from({ length: rows }, (_, row) => {
-    const { sum, count } = entropySums("log-probabilities", rowOf(outputs, row), labels.ref.slice([row, row + 1]), {}, {});
+    const { sum, count } = entropySums(
+      "log-probabilities",
+      rowOf(outputs, row),
+      labels.ref.slice([row, row + 1]),
+      {},
+      {},
+    );
     count.dispose();
     return sum.neg().reshape([1]);
   });

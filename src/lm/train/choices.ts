@@ -65,9 +65,7 @@ export async function scoreChoices(
   const { tokenizer, architecture, generation } = model;
   const beginning = generation.bosTokenId ?? generation.eosTokenIds[0];
   const rows = all.flatMap(({ prompt, choices }) =>
-    choices.map((choice) =>
-      rowOf(tokenizer, prompt, `${delimiter}${choice}`, beginning, architecture.contextLength),
-    ),
+    choices.map((choice) => rowOf(tokenizer, prompt, `${delimiter}${choice}`, beginning, architecture.contextLength)),
   );
   const { scores } = await scoreRows(scored, rows, { batchSize, engine });
   let at = 0;
@@ -103,7 +101,11 @@ async function modelOf(of: LanguageModel | Trainer): Promise<Scored> {
   const trained = await (of as Trainer).stateDict();
   return {
     model,
-    scored: { init: () => trained, apply: (...given) => model.apply(...given), ...(model.base && { base: model.base }) },
+    scored: {
+      init: () => trained,
+      apply: (...given) => model.apply(...given),
+      ...(model.base && { base: model.base }),
+    },
   };
 }
 

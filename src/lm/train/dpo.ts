@@ -2,7 +2,16 @@
 // optimization). What the reference says of the answers is computed once, before the first step.
 import { numpy as np } from "@jax-js/jax";
 import { OptionError } from "../../core/errors.ts";
-import type { ArrayMetric, HostBatch, HostTensors, Loss, Model, Outputs, Tensor, TensorBatch } from "../../core/model.ts";
+import type {
+  ArrayMetric,
+  HostBatch,
+  HostTensors,
+  Loss,
+  Model,
+  Outputs,
+  Tensor,
+  TensorBatch,
+} from "../../core/model.ts";
 import { checkOptions, is } from "../../core/options.ts";
 import type { Engine } from "../../engines/engine.ts";
 import type { EngineName } from "../../engines/select.ts";
@@ -44,7 +53,9 @@ export interface DpoTraining {
 export async function dpo(model: LanguageModel, pairs: Examples, options: DpoOptions): Promise<DpoTraining> {
   checkOptions("dpo", options, CHECKS, ["batchSize"]);
   if (pairs.kind !== "preference")
-    throw new OptionError("dpo: the data has no preferences (`prompt`, `chosen`, `rejected`). `sft` trains on other kinds.");
+    throw new OptionError(
+      "dpo: the data has no preferences (`prompt`, `chosen`, `rejected`). `sft` trains on other kinds.",
+    );
   const { beta = 0.1, reference = model, engine, ...rows } = options;
   const loaders = loadersOf(pairs, rows);
   const settings = { batchSize: rows.batchSize, engine };
@@ -119,7 +130,10 @@ function dpoLoss(beta: number): Loss {
     const { chosen, rejected } = rewardsOf(outputs, { ...batch, y }, beta);
     const margin = chosen.sub(rejected);
     // log(1 + e⁻ˣ) without overflow.
-    return np.log(np.exp(np.abs(margin.ref).neg()).add(1)).add(np.maximum(margin.neg(), 0)).mean();
+    return np
+      .log(np.exp(np.abs(margin.ref).neg()).add(1))
+      .add(np.maximum(margin.neg(), 0))
+      .mean();
   };
 }
 
