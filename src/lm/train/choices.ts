@@ -81,7 +81,7 @@ export async function scoreChoices(
     questions: all.length,
     accuracy: share(() => 1),
     // As Python counts: characters beyond the first plane are one.
-    accuracyByCharacters: share((choice) => [...choice].length),
+    accuracyByCharacters: share((choice) => Array.from(choice).length),
     accuracyByBytes: share((choice) => new TextEncoder().encode(choice).length),
     logLikelihoods,
   };
