@@ -33,7 +33,7 @@ import { OptimizerSet } from "./optimizers.ts";
 import { RunCheckpoints } from "./saving/run-checkpoints.ts";
 import { Saver } from "./saving/saver.ts";
 import type { TrainingState } from "./saving/snapshot.ts";
-import { checkFitOptions, checkTrainerOptions, type FitOptions, type TrainerOptions } from "./options.ts";
+import { checkFitOptions, checkTrainerOptions, type FitOptions, type TrainerOptions, withModelDefaults } from "./options.ts";
 import { choosePlan, describePlan } from "./specs.ts";
 import { predictAll, type PredictOptions } from "./predict.ts";
 import { type Problem, defineProblem, describeParams } from "./problem.ts";
@@ -64,8 +64,9 @@ export class Trainer {
   #loadersChecked = false;
   readonly #evalLoop = (session: Session) => ({ run: this.#run, hooks: this.hooks, session, seed: this.#seed });
 
-  constructor(options: TrainerOptions) {
-    checkTrainerOptions(options);
+  constructor(given: TrainerOptions) {
+    checkTrainerOptions(given);
+    const options = withModelDefaults(given);
     this.options = options;
     this.#seed = options.seed ?? 0;
     const warn = options.warn ?? ((message: string) => this.#platform.warn(message));
