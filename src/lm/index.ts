@@ -6,6 +6,7 @@ export { architectureOf } from "./config/read-config.ts";
 export { generate, type Generation, type Generations } from "./generate/generate.ts";
 export { generator, type GeneratesText, type Generator, type GeneratorOptions } from "./generate/generator.ts";
 export type { GenerateOptions, Prompt } from "./generate/options.ts";
+export { sampleText, type SampleTextOptions } from "./generate/sample-text.ts";
 export { loadModel, type LoadModelOptions } from "./load/load-model.ts";
 export type { ModelFiles, RandomAccess } from "./load/model-files.ts";
 export type { DecodeCache, KeyValues } from "./model/key-values.ts";
