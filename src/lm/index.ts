@@ -9,6 +9,8 @@ export type { GenerateOptions, Prompt } from "./generate/options.ts";
 export { sampleText, type SampleTextOptions } from "./generate/sample-text.ts";
 export { loadModel, type LoadModelOptions } from "./load/load-model.ts";
 export type { ModelFiles, RandomAccess } from "./load/model-files.ts";
+export type { ModelLocation } from "./load/model-source.ts";
+export type { DownloadProgress } from "./load/url-folder.ts";
 export type { DecodeCache, KeyValues } from "./model/key-values.ts";
 export {
   languageModel,
@@ -16,14 +18,16 @@ export {
   type LanguageModelParts,
   type ModelSource,
 } from "./model/language-model.ts";
-export { lora, type Lora, type LoraConfig, type LoraOptions } from "./model/lora.ts";
+export type { LoraOptions } from "./model/lora-options.ts";
+export { lora, type Lora, type LoraConfig } from "./model/lora.ts";
+export type { DescribeOptions } from "./model/memory.ts";
 export type { BaseStorage } from "./model/packed.ts";
 export type { CardOptions } from "./save/model-card.ts";
 export { saveModel, type SavedModel, type SaveModelOptions } from "./save/save-model.ts";
 export type { ExampleKind } from "./text/examples/kinds.ts";
 export {
-  readExamples,
   type Examples,
+  readExamples,
   type ReadExamplesOptions,
   type ReadProgress,
   type TextModel,
@@ -39,3 +43,4 @@ export {
   type RenderOptions,
   type Tokenizer,
 } from "./text/tokenizer.ts";
+export { type LanguageTraining, sft, type SftOptions } from "./train/sft.ts";

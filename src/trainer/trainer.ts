@@ -23,15 +23,8 @@ import { currentPlatform } from "../platform/platform.ts";
 import { Interruptions } from "./interruptions.ts";
 import { Calls } from "./calls.ts";
 import { checkAllMonitors, metricNames, type Preflight, traceLoaders } from "./preflight.ts";
-import {
-  checkLoader,
-  checkLossWeights,
-  batchToProbe,
-  evalFeeds,
-  fittedLoss,
-  standaloneFeed,
-  type WatchedFeed,
-} from "./feeds.ts";
+import { batchToProbe, checkLoader, checkLossWeights, evalFeeds, fittedLoss, standaloneFeed } from "./feeds.ts";
+import type { WatchedFeed } from "./feeds.ts";
 import { Session } from "./session.ts";
 import { Initial } from "./initial.ts";
 import { Once } from "./once.ts";
@@ -39,7 +32,7 @@ import { OptimizerSet } from "./optimizers.ts";
 import { RunCheckpoints } from "./saving/run-checkpoints.ts";
 import { Saver } from "./saving/saver.ts";
 import type { TrainingState } from "./saving/snapshot.ts";
-import { checkFitOptions, checkTrainerOptions, type FitOptions, type TrainerOptions } from "./options.ts";
+import { checkFitOptions, checkTrainerOptions, type FitOptions, type TrainerOptions, withModelDefaults } from "./options.ts";
 import { choosePlan, describePlan } from "./specs.ts";
 import { predictAll, type PredictOptions } from "./predict.ts";
 import { type Problem, defineProblem, describeParams } from "./problem.ts";
@@ -69,8 +62,9 @@ export class Trainer {
   readonly #session = new Once(() => this.#open());
   #loadersChecked = false;
 
-  constructor(options: TrainerOptions) {
-    checkTrainerOptions(options);
+  constructor(given: TrainerOptions) {
+    checkTrainerOptions(given);
+    const options = withModelDefaults(given);
     this.options = options;
     this.#seed = options.seed ?? 0;
     const warn = options.warn ?? ((message: string) => this.#platform.warn(message));

@@ -1,40 +1,15 @@
 // Adapters of PEFT compute in hookline what they compute in PEFT, and training changes nothing but the adapter.
 import { describe, expect, test } from "vitest";
-import { Trainer } from "hookline";
 import { readWeights } from "hookline/checkpoint";
-import { DataLoader } from "hookline/data";
-import { type BaseStorage, languageModel, loadModel, lora, type LoadModelOptions } from "hookline/lm";
-import { crossEntropy } from "hookline/nn";
-import { adamw } from "hookline/optim";
+import { type BaseStorage, languageModel, loadModel, lora } from "hookline/lm";
 import type { HostArray } from "../../src/core/arrays.ts";
-import { HAS_NATIVE } from "../support/has-native.ts";
-import { ADAPTERS, adapterFolder, goldenFolder, readGolden, relativeError, type GoldenName } from "./golden-files.ts";
+import { ADAPTERS, adapterFolder, goldenFolder, readGolden, relativeError } from "./golden-files.ts";
 import { logitsFor, withEngine } from "./programs.ts";
-
-const ENGINE = HAS_NATIVE ? "native" : "wasm";
-
-async function trainerOf(name: GoldenName, options: LoadModelOptions, steps = 1) {
-  const { ids, y } = await readGolden(name);
-  const batchSize = ids.shape[0]!;
-  const model = await loadModel(goldenFolder(name), options);
-  const trainer = new Trainer({
-    model,
-    inputs: ({ x }) => ({ ids: x! }),
-    loss: crossEntropy(),
-    optimizer: adamw({ lr: 1e-2 }),
-    train: new DataLoader({ x: ids, y }, { batchSize }),
-    steps,
-    engine: ENGINE,
-    signals: false,
-  });
-  const logits = async (): Promise<HostArray> =>
-    (await trainer.predict(new DataLoader({ x: ids }, { batchSize }))) as HostArray;
-  return { model, trainer, logits };
-}
+import { ENGINE, training } from "./training.ts";
 
 test.each(ADAPTERS)("%s: an adapter of PEFT", async (name) => {
   const golden = await readWeights(`${adapterFolder(name)}/golden.safetensors`);
-  const { trainer, logits } = await trainerOf(name, { adapter: adapterFolder(name) });
+  const { trainer, logits } = await training(name, { adapter: adapterFolder(name) });
   await using _ = trainer;
   expect(relativeError((await logits()).data, golden.logits!.data)).toBeLessThan(1e-4);
   const alone = await readGolden(name);
@@ -43,7 +18,7 @@ test.each(ADAPTERS)("%s: an adapter of PEFT", async (name) => {
 
 test("a new adapter changes nothing at first, and only it is trained", async () => {
   const adapter = lora({ rank: 2, targets: "attention", also: ["lm_head"] });
-  const { model, trainer, logits } = await trainerOf("llama-untied", { adapter }, 3);
+  const { model, trainer, logits } = await training("llama-untied", { adapter }, undefined, 3);
   await using _ = trainer;
   const golden = await readGolden("llama-untied");
   const before = await logits();
@@ -57,7 +32,7 @@ test("a new adapter changes nothing at first, and only it is trained", async () 
 });
 
 test("the last layers alone, with dropout", async () => {
-  const { model, trainer } = await trainerOf("gemma3", { adapter: lora({ layers: 2, dropout: 0.5 }) }, 2);
+  const { model, trainer } = await training("gemma3", { adapter: lora({ layers: 2, dropout: 0.5 }) }, undefined, 2);
   await using _ = trainer;
   await trainer.fit();
   const names = Object.keys(await trainer.stateDict());
@@ -86,7 +61,7 @@ describe("a packed base", () => {
     ["int8", 8],
     ["int4", 4],
   ] as const)("%s: computes with the rounded matrices, and trains", async (base, bits) => {
-    const { model, trainer, logits } = await trainerOf("llama", { adapter: lora(), base }, 2);
+    const { model, trainer, logits } = await training("llama", { adapter: lora(), base }, undefined, 2);
     await using _ = trainer;
     const { ids } = await readGolden("llama");
     const tensors = await readWeights(`${goldenFolder("llama")}/model.safetensors`);

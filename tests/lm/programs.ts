@@ -9,7 +9,7 @@ import { selectEngine } from "../../src/engines/select.ts";
 
 type Buffers = Readonly<Record<string, Buffer>>;
 
-export const evaluation: ApplyContext = {
+const evaluation: ApplyContext = {
   train: false,
   state: {},
   loader: "test",

@@ -14,7 +14,7 @@ import { type ModelFiles, readJsonFile } from "./model-files.ts";
 export const ADAPTER_CONFIG = "adapter_config.json";
 export const ADAPTER_TENSORS = "adapter_model.safetensors";
 /** PEFT wraps a model twice, and the names of its tensors say so. */
-export const PEFT_PREFIX = "base_model.model.";
+const PEFT_PREFIX = "base_model.model.";
 
 /** Fields that do not change what a saved adapter computes, in any of its versions. */
 const HARMLESS: ReadonlySet<string> = new Set([

@@ -1,6 +1,7 @@
 // A language model as the trainer, generation and saving see it.
 import { CheckpointError } from "../../core/errors.ts";
-import type { HostTensors, InitKey, Model, Outputs, Stack, Tensor, TensorBatch, Tensors } from "../../core/model.ts";
+import { checkOptions } from "../../core/options.ts";
+import type { HostTensors, InitKey, Model, ModelDefaults, Outputs, Stack, Tensor, TensorBatch, Tensors } from "../../core/model.ts";
 import type { FileDType, FileTensor } from "../../checkpoint/formats/tensor.ts";
 import type { ModelFiles } from "../load/model-files.ts";
 import type { Architecture } from "../config/architecture.ts";
@@ -9,7 +10,9 @@ import { readGenerationDefaults } from "../config/generation-config.ts";
 import type { Tokenizer } from "../text/tokenizer.ts";
 import { Decoder } from "./decoder.ts";
 import type { DecodeCache, KeyValues } from "./key-values.ts";
+import { languageDefaults } from "./training-defaults.ts";
 import { type Adapter, type LoraConfig, trainedNames } from "./lora.ts";
+import { DESCRIBE_CHECKS, describeModel, type DescribeOptions } from "./memory.ts";
 import { initialValues, type Naming, namingOf, parametersOf } from "./parameters.ts";
 
 /** Where a model comes from. */
@@ -32,6 +35,10 @@ export interface LanguageModel extends Model<TensorBatch, Outputs> {
   readonly adapter: LoraConfig | undefined;
   /** Its layers, for plans that compute one at a time. */
   readonly stack: Stack;
+  /** Cross-entropy of the next token, perplexity and the accuracy of tokens. */
+  readonly defaults: ModelDefaults;
+  /** Its size, and what training it takes in memory. */
+  describe(options?: DescribeOptions): string;
   /**
    * The forward pass with a cache of keys and values: `ids` [batch, time] go into each row's slots from
    * `cache.starts` on, and see all before them. Prompts of different lengths are padded behind: what follows overwrites it. Returns what `logits` takes, [batch, time, width], and the cache with them in it. Keeps `params`, and
@@ -96,7 +103,7 @@ const initialWeights = (architecture: Architecture, naming: Naming, key: InitKey
 };
 
 /** A tensor of the model's own weights, as its files have it. */
-export interface WeightSource {
+interface WeightSource {
   readonly dtype: FileDType;
   readonly shape: readonly number[];
   read(): Promise<FileTensor>;
@@ -136,6 +143,11 @@ export function makeLanguageModel(made: Made): LanguageModel {
       return made.tokenizer();
     },
     stack: decoder,
+    defaults: languageDefaults(),
+    describe(options = {}) {
+      checkOptions("describe", options, DESCRIBE_CHECKS);
+      return describeModel(architecture, naming, adapter, base, options);
+    },
     init: made.init,
     apply: (params, inputs, ctx) => decoder.apply(params, inputs, ctx),
     decode: (params, ids, cache) => decoder.decode(params, ids, cache),

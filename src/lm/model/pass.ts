@@ -19,7 +19,7 @@ export interface Pass {
 }
 
 /** Checks what goes into the model. */
-export function checkInputs(inputs: TensorBatch, { contextLength }: Architecture): readonly [number, number] {
+function checkInputs(inputs: TensorBatch, { contextLength }: Architecture): readonly [number, number] {
   const { ids } = inputs;
   if (!ids || ids.ndim !== 2)
     throw new ProgramError(

@@ -63,8 +63,8 @@ export async function writeModel(
 }
 
 /** Byte for byte: a model that never ends its texts is most often one whose special tokens were lost. */
-export async function copyFiles(from: ModelFiles, folder: NewFolder, names: readonly string[] = COPIED): Promise<void> {
-  for (const name of names) {
+async function copyFiles(from: ModelFiles, folder: NewFolder): Promise<void> {
+  for (const name of COPIED) {
     if (!(await from.has(name))) continue;
     const file = await from.open(name);
     await folder.write(name, [await file.read(0, file.size)]);

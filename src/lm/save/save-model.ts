@@ -5,14 +5,15 @@ import { FLOAT_TYPES } from "../../checkpoint/formats/tensor-values.ts";
 import { CheckpointError, OptionError } from "../../core/errors.ts";
 import type { HostTensors } from "../../core/model.ts";
 import { checkOptions, is, show } from "../../core/options.ts";
-import type { Engine } from "../../engines/engine.ts";
 import { selectEngine } from "../../engines/select.ts";
 import { initKey } from "../../nn/key.ts";
 import type { Trainer } from "../../trainer/trainer.ts";
-import { loadModel } from "../load/load-model.ts";
-import { type LanguageModel, type ModelParts, partsOf } from "../model/language-model.ts";
+import { nodeFolder } from "../load/node-folder.ts";
+import { openFolder } from "../load/open-folder.ts";
+import { readAdapter } from "../load/read-adapter.ts";
+import { type LanguageModel, makeLanguageModel, type ModelParts, partsOf } from "../model/language-model.ts";
 import { writeAdapter } from "./adapter-files.ts";
-import { mergedWeights, plainWeights, type ReadTensor } from "./merge.ts";
+import { mergedWeights, plainWeights } from "./merge.ts";
 import { type CardOptions, modelCard } from "./model-card.ts";
 import { writeModel } from "./model-files.ts";
 import { distance, streamedLogits } from "./streamed-logits.ts";
@@ -128,7 +129,7 @@ async function writeFiles(
   );
 }
 
-/** Loads what was written, and compares its logits with those of what was trained. */
+/** Opens what was written, and compares its logits with those of what was trained. */
 async function check(
   folder: NewFolder,
   model: LanguageModel,
@@ -136,33 +137,46 @@ async function check(
   trained: HostTensors,
   { merge, dtype }: { readonly merge: boolean; readonly dtype: FloatType },
 ): Promise<number> {
-  const plain = plainWeights(parts, trained);
-  const names = [...new Set([...(parts.weights?.keys() ?? []), ...Object.keys(trained)])];
-  const reloaded =
-    parts.adapter && !merge
-      ? await loadModel(model.source.files!, { adapter: folder.path, base: "float32" })
-      : await loadModel(folder.path);
   const engine = await selectEngine("auto");
   try {
-    const expected = await streamedLogits(engine, model, names, plain);
-    const difference = distance(await logitsOfSaved(engine, reloaded), expected);
-    const allowed = dtype === "F32" ? EXACT : ROUNDED;
-    if (difference <= allowed) return difference;
+    const expected = await streamedLogits(engine, model, namesOf(parts, trained), plainWeights(parts, trained));
+    const saved = await (parts.adapter && !merge ? openAdapter(folder, model, parts) : openModel(folder, model));
+    const names = namesOf(saved.parts, saved.trained);
+    const read = plainWeights(saved.parts, saved.trained);
+    const difference = distance(await streamedLogits(engine, saved.model, names, read), expected);
+    if (difference <= (dtype === "F32" ? EXACT : ROUNDED)) return difference;
     throw new CheckpointError(
       folder.path,
       `logits of the saved model differ from those of the trained one by ${difference.toPrecision(2)} of their size`,
       dtype === "F32"
         ? "Nothing was saved: please report this."
-        : "The model does not bear this rounding: save it as F32.",
+        : "Nothing was saved, since the model does not bear this rounding: save it as F32.",
     );
   } finally {
     await engine.close();
   }
 }
 
-async function logitsOfSaved(engine: Engine, model: LanguageModel): Promise<Float32Array> {
-  const trained = model.init(initKey(0));
-  const parts = partsOf(model)!;
-  const read: ReadTensor = plainWeights(parts, trained);
-  return streamedLogits(engine, model, [...new Set([...parts.weights!.keys(), ...Object.keys(trained)])], read);
+const namesOf = ({ weights }: ModelParts, trained: HostTensors): readonly string[] => [
+  ...new Set([...(weights?.keys() ?? []), ...Object.keys(trained)]),
+];
+
+/** The same base with the adapter that was written. */
+async function openAdapter(
+  { path }: NewFolder,
+  model: LanguageModel,
+  { naming, weights }: ModelParts,
+): Promise<Trained> {
+  const adapter = await readAdapter(await nodeFolder(path), model.architecture, naming);
+  return { model, parts: { naming, adapter, weights }, trained: adapter.tensors! };
+}
+
+async function openModel({ path }: NewFolder, { generation, source }: LanguageModel): Promise<Trained> {
+  const { architecture, naming, tensors: weights } = await openFolder(await nodeFolder(path));
+  const parts = { naming, adapter: undefined, weights };
+  const tokenizer = (): never => {
+    throw new Error("a check reads no text");
+  };
+  const model = makeLanguageModel({ architecture, naming, generation, source, tokenizer, init: () => ({}) });
+  return { model, parts, trained: {} };
 }

@@ -106,6 +106,6 @@ async function readTemplates(files: TextFiles, config: Fields): Promise<Record<s
     ["default", "chat_template.jinja"],
     ...FURTHER_TEMPLATES.map((name) => [name, `additional_chat_templates/${name}.jinja`]),
   ] as const;
-  for (const [name, path] of paths) if (await files.has(path!)) found[name!] = await files.readText(path!);
+  for (const [name, path] of paths) if (await files.has(path)) found[name] = await files.readText(path);
   return found;
 }

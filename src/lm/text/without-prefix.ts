@@ -30,7 +30,7 @@ function stripped(step: Step | null | undefined): Step | null | undefined {
   for (const list of ["normalizers", "pretokenizers"] as const) {
     const inner = step[list]?.map(stripped);
     if (inner?.some((each, i) => each !== step[list]![i]))
-      return { ...step, [list]: inner.filter((each) => each !== null) } as Step;
+      return { ...step, [list]: inner.filter((each) => each !== null) };
   }
   return step;
 }

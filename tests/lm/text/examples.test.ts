@@ -201,9 +201,7 @@ describe("long examples", () => {
   test("cut, and left out where nothing that counts is left", async () => {
     const data = await read(lines, { length: 16 });
     expect(data.statistics).toMatchObject({ examples: 3, cut: 2, dropped: 1 });
-    expect(data.summary()).toMatch(
-      /^3 prompts with completions, .* 2 cut, 1 left out, since nothing that counts was left$/,
-    );
+    expect(data.summary()).toMatch(/^3 completions, .* 2 cut, 1 left out, since nothing that counts was left$/);
     for (const { x } of await segmentsOf(data.loader({ batchSize: 1 }))) expect(x.length).toBeLessThanOrEqual(16);
   });
 
@@ -283,7 +281,7 @@ test("ids need no tokenizer", async () => {
     architecture: { vocabularySize: 10 },
   };
   const data = await readExamples(jsonl([{ ids: [1, 2, 3] }]), model);
-  expect(data.summary()).toBe("1 examples, 2 tokens, 2 count; 1 rows of 512, 0.4 % full; longest 2");
+  expect(data.summary()).toBe("1 example, 2 tokens, 2 count; 1 row of 512, 0.4 % full; longest 2");
   await expect(readExamples(jsonl([{ ids: [1, 2, 10] }]), model)).rejects.toThrow(
     "text:1: id 10 at 2 is not in the vocabulary of 10.",
   );

@@ -58,18 +58,21 @@ export function statisticsOf(
 }
 
 const NAMES: Readonly<Record<ExampleKind, string>> = {
-  messages: "conversations",
-  completion: "prompts with completions",
-  preference: "preferences",
-  text: "texts",
-  ids: "examples",
+  messages: "conversation",
+  completion: "completion",
+  preference: "preference",
+  text: "text",
+  ids: "example",
 };
 
 const number = (value: number): string => value.toLocaleString("en-US");
 
+/** `1 row`, `1,940 conversations`. */
+const counted = (value: number, what: string): string => `${number(value)} ${what}${value === 1 ? "" : "s"}`;
+
 /** `1,940 conversations, 412,331 tokens, 188,020 count; 812 rows of 512, 98.9 % full; longest 1,804: 3 cut`. */
 export function describeStatistics(statistics: ExampleStatistics, packed: boolean, tooLong: TooLong): string {
-  const { kind, examples, tokens, counted, rows, validationRows, length, fill, longest, cut, split, dropped, unended } =
+  const { kind, examples, tokens, rows, validationRows, length, fill, longest, cut, split, dropped, unended } =
     statistics;
   const changes = [
     ...(cut > 0 ? [`${number(cut)} cut`] : []),
@@ -79,14 +82,14 @@ export function describeStatistics(statistics: ExampleStatistics, packed: boolea
       : []),
   ];
   const parts = [
-    `${number(examples)} ${NAMES[kind]}, ${number(tokens)} tokens, ${number(counted)} count`,
-    `${number(rows)} rows of ${packed ? "" : "up to "}${number(length)}, ${(100 * fill).toFixed(1)} % full`,
-    ...(validationRows > 0 ? [`${number(validationRows)} rows for validation`] : []),
+    `${counted(examples, NAMES[kind])}, ${counted(tokens, "token")}, ${number(statistics.counted)} count`,
+    `${counted(rows, "row")} of ${packed ? "" : "up to "}${number(length)}, ${(100 * fill).toFixed(1)} % full`,
+    ...(validationRows > 0 ? [`${counted(validationRows, "row")} for validation`] : []),
     `longest ${number(longest)}${changes.length > 0 ? `: ${changes.join(", ")}` : ""}`,
   ];
   const warning =
     unended === 0
       ? ""
-      : `\n${number(unended)} answers end without a special token: the model does not learn where to stop after them.`;
+      : `\n${counted(unended, "answer")} without a special token at the end: the model does not learn where to stop.`;
   return parts.join("; ") + warning;
 }

@@ -7,7 +7,7 @@ import type { Message } from "../messages.ts";
 export type Counting = "assistant" | "last" | "all";
 
 /** A part of a text. */
-export interface Piece {
+interface Piece {
   readonly text: string;
   readonly counts: boolean;
 }
