@@ -2,15 +2,7 @@
 // `npx tsx examples/lm/pretrain.ts`. Some ten minutes on two cores; finetune.ts teaches it to answer afterwards.
 import { copyFileSync, mkdirSync } from "node:fs";
 import { progressBar, Trainer } from "hookline";
-import {
-  architectureOf,
-  generate,
-  languageModel,
-  loadTokenizer,
-  readExamples,
-  saveModel,
-  sft,
-} from "hookline/lm";
+import { architectureOf, generate, languageModel, loadTokenizer, readExamples, saveModel, sft } from "hookline/lm";
 import { adamw, cosine } from "hookline/optim";
 import { films } from "./plots.ts";
 
@@ -57,10 +49,13 @@ const trainer = new Trainer({
 });
 await trainer.fit();
 
-console.log(await generate(trainer, "A young woman", { maxTokens: quick ? 8 : 60, temperature: 0.7, topP: 0.9 }).text());
+console.log(
+  await generate(trainer, "A young woman", { maxTokens: quick ? 8 : 60, temperature: 0.7, topP: 0.9 }).text(),
+);
 await saveModel(trainer, out, { overwrite: true });
 mkdirSync(out, { recursive: true });
-for (const file of ["tokenizer.json", "tokenizer_config.json"]) copyFileSync(`${here}tokenizer/${file}`, `${out}/${file}`);
+for (const file of ["tokenizer.json", "tokenizer_config.json"])
+  copyFileSync(`${here}tokenizer/${file}`, `${out}/${file}`);
 await trainer.close();
 await tokenizer.close();
 console.log(`\nSaved in ${out}. Next: npx tsx examples/lm/finetune.ts`);

@@ -34,6 +34,7 @@ export {
 } from "./text/examples/read-examples.ts";
 export type { RowLoaderOptions } from "./text/examples/rows.ts";
 export type { ExampleStatistics } from "./text/examples/statistics.ts";
+export { createChatHandler, type ChatHandlerOptions } from "./serve/chat-handler.ts";
 export type { Message } from "./text/messages.ts";
 export type { TextFiles } from "./text/tokenizer-files.ts";
 export {

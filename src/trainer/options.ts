@@ -225,7 +225,9 @@ export function checkTrainerOptions(options: TrainerOptions): void {
 }
 
 /** The options with those that come with the model, where nothing else is given. */
-export function withModelDefaults<O extends Partial<Pick<TrainerOptions, "model" | keyof ModelDefaults>>>(options: O): O {
+export function withModelDefaults<O extends Partial<Pick<TrainerOptions, "model" | keyof ModelDefaults>>>(
+  options: O,
+): O {
   const defaults = (options.model as Partial<Model> | undefined)?.defaults;
   if (!defaults) return options;
   const given = Object.entries(options).filter(([, value]) => value !== undefined);

@@ -29,13 +29,16 @@ interface Flags extends GenerationFlags {
   readonly system?: string;
 }
 
-const HELP = "/reset begins again, /system <text> sets the system's message, /exit or Ctrl-D ends. Ctrl-C stops an answer.";
+const HELP =
+  "/reset begins again, /system <text> sets the system's message, /exit or Ctrl-D ends. Ctrl-C stops an answer.";
 
 export async function run(given: string, flags: Flags): Promise<void> {
   const { model, trainer, from } = await openModel(given, flags);
   try {
     if (model.tokenizer.chatTemplate === undefined)
-      throw new UsageError(`${from} has no chat template. \`${typed(`generate ${given} --prompt …`)}\` continues a text.`);
+      throw new UsageError(
+        `${from} has no chat template. \`${typed(`generate ${given} --prompt …`)}\` continues a text.`,
+      );
     say(`${paint(process.stderr, "dim", `Talking to ${from}. ${HELP}`)}`);
     await talk(trainer, generateOptions(flags), flags.system);
   } finally {

@@ -69,7 +69,8 @@ async function stepTimes(options: Prepared["options"]): Promise<number[]> {
     name: "clock",
     onStepBegin: () => void (at = performance.now()),
     // Reading the loss waits for the step.
-    onStepEnd: ({ loss }: { readonly loss: number }) => void (Number.isNaN(loss), times.push((performance.now() - at) / 1000)),
+    onStepEnd: ({ loss }: { readonly loss: number }) =>
+      void (Number.isNaN(loss), times.push((performance.now() - at) / 1000)),
   };
   const { loaders: _loaders, evalEvery: _evalEvery, ...training } = rest;
   await new Experiment({ ...training, steps: STEPS, evaluate: async () => ({}), hooks: [clock] }).run();

@@ -44,7 +44,10 @@ finetune models/SmolLM2-135M-Instruct --data chats.jsonl --dry-run`,
       .option("--seed <n>", "the seed of everything random", wholeFrom(0))
       .option("--engine <name>", "the compute engine: auto, native, wasm, webgpu or xla")
       .addOption(setFlag())
-      .option("--fresh", "start a new run even if the directory has an unfinished one, which is kept under another name")
+      .option(
+        "--fresh",
+        "start a new run even if the directory has an unfinished one, which is kept under another name",
+      )
       .option("--dry-run", "show the data, one example as the model reads it, the memory, and the time of three steps")
       .addOption(uiFlag())
       .addOption(quietFlag())

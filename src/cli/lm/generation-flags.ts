@@ -18,7 +18,11 @@ export const generationFlags = (program: Command): Command =>
   program
     .addOption(checkpointFlag())
     .option("--max-tokens <n>", "the most tokens of a text", wholeFrom(1))
-    .option("--temperature <t>", "0 takes the most likely token each time; default: as the model's authors do", nonNegative)
+    .option(
+      "--temperature <t>",
+      "0 takes the most likely token each time; default: as the model's authors do",
+      nonNegative,
+    )
     .option("--top-p <p>", "draw only from the most likely tokens that add up to this", nonNegative)
     .option("--top-k <k>", "draw only from the k most likely tokens", wholeFrom(1))
     .option("--seed <n>", "the same seed gives the same text", wholeFrom(0))

@@ -37,7 +37,9 @@ export async function openModel(given: string, { checkpoint, engine }: OpenOptio
   const options = await buildExperiment(await recordedConfig(given, readRecord(given), []));
   const model = options.model as LanguageModel;
   if (!("tokenizer" in model))
-    throw new UsageError(`${given} is not the run of a language model. \`${typed(`predict ${given}`)}\` uses its model.`);
+    throw new UsageError(
+      `${given} is not the run of a language model. \`${typed(`predict ${given}`)}\` uses its model.`,
+    );
   const chosen = await chooseCheckpoint(given, checkpoint);
   const from = join(given, CHECKPOINTS, chosen.checkpoint.name);
   const trainer = trainerOf(model, engine);

@@ -26,7 +26,10 @@ export const hasMethods = (value: unknown, ...methods: readonly string[]): boole
 const isFunction = (value: unknown): boolean => typeof value === "function";
 
 /** Those of a kind that several modules have. */
-async function components(kind: Kind, ...modules: readonly Promise<object>[]): Promise<Readonly<Record<string, Component>>> {
+async function components(
+  kind: Kind,
+  ...modules: readonly Promise<object>[]
+): Promise<Readonly<Record<string, Component>>> {
   return Object.assign({}, ...(await Promise.all(modules)).map((module) => componentsIn(module, kind)));
 }
 

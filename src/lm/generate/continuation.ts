@@ -81,7 +81,7 @@ export class Continuation implements Sequence {
 
   async *pieces(): AsyncGenerator<string> {
     const stream = this.#stream();
-    for (let at = 0; ; ) {
+    for (let at = 0; ;) {
       if (at < this.#ids.length) {
         const piece = stream.push(this.#ids[at++]!);
         if (piece !== "") yield piece;

@@ -52,14 +52,15 @@ export function checkGenerateOptions(what: string, options: GenerateOptions): vo
 
 const DEFAULT_TOKENS = 256;
 
-/** How many tokens a prompt gets. */
+/** How many tokens a prompt gets; `byDefault` of them, or as many as fit. */
 export function tokensFor(
   prompt: Int32Array,
   { maxTokens, context }: GenerateOptions,
   { architecture }: LanguageModel,
+  byDefault = DEFAULT_TOKENS,
 ): number {
   const most = Math.min(context ?? Infinity, architecture.contextLength);
-  const tokens = maxTokens ?? Math.max(1, Math.min(DEFAULT_TOKENS, most - prompt.length));
+  const tokens = maxTokens ?? Math.max(1, Math.min(byDefault, most - prompt.length));
   if (prompt.length + tokens <= most) return tokens;
   throw new OptionError(
     `generate: the prompt has ${prompt.length} tokens and \`maxTokens\` is ${tokens}, but ${context === most ? "`context` is" : "the model's context has"} ${most}. Shorten the prompt, or set a smaller \`maxTokens\`.`,
@@ -86,7 +87,9 @@ export async function idsOf(prompt: Prompt, model: LanguageModel): Promise<Int32
   const { vocabularySize } = model.architecture;
   const bad = ids.find((id) => id < 0 || id >= vocabularySize);
   if (bad !== undefined)
-    throw new OptionError(`generate: the prompt has the id ${bad}, but the model's ids are 0 to ${vocabularySize - 1}.`);
+    throw new OptionError(
+      `generate: the prompt has the id ${bad}, but the model's ids are 0 to ${vocabularySize - 1}.`,
+    );
   if (ids.length > 0) return ids;
   const { bosTokenId } = model.generation;
   if (bosTokenId !== undefined) return Int32Array.of(bosTokenId);

@@ -70,7 +70,9 @@ function makeSampleText(prompts: readonly SamplePrompt[], options: SampleTextOpt
     const texts = await generate(ctx, prompts, { maxTokens: 64, ...given }).text();
     const pairs = texts.map((answer, i) => [shown(prompts[i]!), answer] as const);
     for (const [prompt, answer] of pairs) print(`step ${ctx.step}: ${prompt} → ${answer}`);
-    ctx.log(Object.fromEntries(pairs.map(([prompt, answer], i) => [names[i]!, text(`${quoted(prompt)}\n\n${answer}`)])));
+    ctx.log(
+      Object.fromEntries(pairs.map(([prompt, answer], i) => [names[i]!, text(`${quoted(prompt)}\n\n${answer}`)])),
+    );
   };
   /** Only one process of a group writes. */
   const mainOnly = async (ctx: ContextOf<"stepEnd" | "evalEnd" | "trainEnd">): Promise<void> => {

@@ -21,7 +21,11 @@ export interface DecodeCache {
 export function written(cache: Tensor, x: Tensor, starts: Tensor): Tensor {
   const capacity = cache.shape[2]!;
   const [batch, heads, time, size] = x.shape as [number, number, number, number];
-  const from = np.arange(capacity).astype(np.int32).reshape([1, capacity]).sub(starts.ref.reshape([batch, 1]));
+  const from = np
+    .arange(capacity)
+    .astype(np.int32)
+    .reshape([1, capacity])
+    .sub(starts.ref.reshape([batch, 1]));
   // Written by selection: there is no update of a slice.
   const isNew = isIndex(from.ref, time).reshape([batch, 1, capacity, 1]);
   if (time === 1) {
@@ -29,7 +33,10 @@ export function written(cache: Tensor, x: Tensor, starts: Tensor): Tensor {
     return np.where(isNew, x, cache);
   }
   const rows = np.arange(batch).astype(np.int32).mul(time).reshape([batch, 1]);
-  const index = np.clip(from, 0, time - 1).add(rows).reshape([batch * capacity]);
+  const index = np
+    .clip(from, 0, time - 1)
+    .add(rows)
+    .reshape([batch * capacity]);
   const spread = np.take(x.transpose([0, 2, 1, 3]).reshape([batch * time, heads, size]), index, 0);
   return np.where(isNew, spread.reshape([batch, capacity, heads, size]).transpose([0, 2, 1, 3]), cache);
 }

@@ -1,7 +1,17 @@
 // A language model as the trainer, generation and saving see it.
 import { CheckpointError } from "../../core/errors.ts";
 import { checkOptions } from "../../core/options.ts";
-import type { HostTensors, InitKey, Model, ModelDefaults, Outputs, Stack, Tensor, TensorBatch, Tensors } from "../../core/model.ts";
+import type {
+  HostTensors,
+  InitKey,
+  Model,
+  ModelDefaults,
+  Outputs,
+  Stack,
+  Tensor,
+  TensorBatch,
+  Tensors,
+} from "../../core/model.ts";
 import type { FileDType, FileTensor } from "../../checkpoint/formats/tensor.ts";
 import type { ModelFiles } from "../load/model-files.ts";
 import type { Architecture } from "../config/architecture.ts";

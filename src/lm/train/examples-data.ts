@@ -32,7 +32,9 @@ export class ExamplesData {
     checkOptions("loader", options, ROWS_CHECKS, ["batchSize"]);
     const examples = await this.examplesFor(model);
     if (examples.kind === "preference")
-      throw new OptionError("examples: the file has preferences (`chosen`, `rejected`), which `dpo` trains on, in code.");
+      throw new OptionError(
+        "examples: the file has preferences (`chosen`, `rejected`), which `dpo` trains on, in code.",
+      );
     return loadersOf(examples, options);
   }
 }

@@ -78,7 +78,9 @@ function deferredSums(
     sumOf: (logits, some, weights) => {
       const { counted, ...compared } = compareLabels(classes, some, ignoreIndex);
       counted.dispose();
-      return found({ logits, ...compared }, topK).mul(weights!).sum();
+      return found({ logits, ...compared }, topK)
+        .mul(weights!)
+        .sum();
     },
     weightOf: (some, weights) => {
       some.dispose();
