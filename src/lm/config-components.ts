@@ -1,4 +1,5 @@
-// What a config names of hookline/lm: the model `lm` and the data `examples`. What they are made of is loaded when used.
+// What a config names of hookline/lm: the model `lm`, the data `examples` and the hook `sampleText`. What they are made of
+// is loaded when used.
 import { component } from "../core/component.ts";
 import { OptionError } from "../core/errors.ts";
 import { type Check, checkOptions, is } from "../core/options.ts";
@@ -8,6 +9,8 @@ import { LORA_CHECKS, type LoraOptions } from "./model/lora-options.ts";
 import type { BaseStorage } from "./model/packed.ts";
 import type { Counting } from "./text/examples/turns.ts";
 import type { TooLong } from "./text/examples/fit.ts";
+
+export { sampleText } from "./generate/sample-text.ts";
 
 /** Options of the model `lm`. */
 export interface LmOptions {

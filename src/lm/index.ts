@@ -6,6 +6,7 @@ export { architectureOf } from "./config/read-config.ts";
 export { generate, type Generation, type Generations } from "./generate/generate.ts";
 export { generator, type GeneratesText, type Generator, type GeneratorOptions } from "./generate/generator.ts";
 export type { GenerateOptions, Prompt } from "./generate/options.ts";
+export { sampleText, type SampleTextOptions } from "./generate/sample-text.ts";
 export { loadModel, type LoadModelOptions } from "./load/load-model.ts";
 export type { ModelFiles, RandomAccess } from "./load/model-files.ts";
 export type { ModelLocation } from "./load/model-source.ts";
@@ -33,6 +34,7 @@ export {
 } from "./text/examples/read-examples.ts";
 export type { RowLoaderOptions } from "./text/examples/rows.ts";
 export type { ExampleStatistics } from "./text/examples/statistics.ts";
+export { createChatHandler, type ChatHandlerOptions } from "./serve/chat-handler.ts";
 export type { Message } from "./text/messages.ts";
 export type { TextFiles } from "./text/tokenizer-files.ts";
 export {

@@ -33,7 +33,13 @@ import { OptimizerSet } from "./optimizers.ts";
 import { RunCheckpoints } from "./saving/run-checkpoints.ts";
 import { Saver } from "./saving/saver.ts";
 import type { TrainingState } from "./saving/snapshot.ts";
-import { checkFitOptions, checkTrainerOptions, type FitOptions, type TrainerOptions, withModelDefaults } from "./options.ts";
+import {
+  checkFitOptions,
+  checkTrainerOptions,
+  type FitOptions,
+  type TrainerOptions,
+  withModelDefaults,
+} from "./options.ts";
 import { choosePlan, describePlan } from "./specs.ts";
 import { predictAll, type PredictOptions } from "./predict.ts";
 import { type Problem, defineProblem, describeParams } from "./problem.ts";

@@ -53,8 +53,8 @@ const LAYERS: Readonly<Record<string, readonly string[]>> = {
   export: ["platform", "runs", "nn", "checkpoint", "engines"],
   trainer: ["platform", "runs", "nn", "optim", "data", "checkpoint", "distributed", "engines", "export"],
   ui: ["platform", "runs", "terminal", "checkpoint", "tune"],
-  predict: ["platform", "nn", "data", "checkpoint", "engines", "export"],
-  lm: ["platform", "runs", "nn", "optim", "data", "checkpoint", "engines", "trainer"],
+  predict: ["platform", "net", "nn", "data", "checkpoint", "engines", "export"],
+  lm: ["platform", "net", "runs", "nn", "optim", "data", "checkpoint", "engines", "trainer"],
 };
 
 test.each(Object.entries(LAYERS))("src/%s imports only what lies below it", (folder, below) => {

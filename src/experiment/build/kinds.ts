@@ -94,7 +94,7 @@ export const CONFIG_KINDS = {
     what: "a hook",
     looks: "an object with a `name` and methods such as `onStepEnd`",
     test: isHook,
-    load: async () => componentsIn(await import("../../hooks/index.ts"), "hook"),
+    load: () => components("hook", import("../../hooks/index.ts"), import("../../lm/config-components.ts")),
   },
   logger: {
     what: "a backend of the logger",

@@ -32,14 +32,14 @@ export function generate(
 ): Generation | Generations {
   checkGenerateOptions("generate", options);
   const { prompts, isOne } = promptsOf(given);
-  const { generator, isOwn } = generatorFor(of);
+  const { writer, isOwn } = generatorFor(of);
   const begin = async (): Promise<Continuation[]> => {
     const begun: Continuation[] = [];
     try {
-      for (const [i, prompt] of prompts.entries()) begun.push(await generator.begin(prompt, options, i));
+      for (const [i, prompt] of prompts.entries()) begun.push(await writer.begin(prompt, options, { index: i }));
     } catch (error) {
       for (const each of begun) each.cancel();
-      if (isOwn) await generator.close();
+      if (isOwn) await writer.close();
       throw error;
     }
     return begun;
@@ -53,7 +53,7 @@ export function generate(
       yield* read(all);
     } finally {
       for (const each of all) each.cancel();
-      if (isOwn) await (ending ??= generator.close());
+      if (isOwn) await (ending ??= writer.close());
     }
   }
   const texts = (): Promise<string[]> =>

@@ -25,6 +25,13 @@ export interface GeneratorOptions {
 const CHECKS = { engine: is.or(is.name, is.object), rows: is.wholeFrom(1) };
 const DEFAULT_ROWS = 8;
 
+interface BeginOptions {
+  /** Which prompt of its call it is. */
+  readonly index?: number;
+  /** How many tokens it gets where the options do not say. */
+  readonly tokens?: number;
+}
+
 /** A model that is ready to generate. */
 export class Generator implements AsyncDisposable {
   readonly model: LanguageModel;
@@ -54,8 +61,12 @@ export class Generator implements AsyncDisposable {
     return engine;
   }
 
-  /** Begins to continue a prompt, the `index`th of a call. Rejects where the prompt or the options do not fit the model. */
-  async begin(prompt: Prompt, options: GenerateOptions, index = 0): Promise<Continuation> {
+  /** Begins to continue a prompt. Rejects where the prompt or the options do not fit the model. */
+  async begin(
+    prompt: Prompt,
+    options: GenerateOptions,
+    { index = 0, tokens }: BeginOptions = {},
+  ): Promise<Continuation> {
     const { model } = this;
     const { stop = [], seed = 0, signal } = options;
     signal?.throwIfAborted();
@@ -63,7 +74,7 @@ export class Generator implements AsyncDisposable {
     const continuation = new Continuation({
       prompt: ids,
       sampler: new Sampler(samplingFor(options, model.generation), new Rng(seed, index), ids),
-      maxTokens: tokensFor(ids, options, model),
+      maxTokens: tokensFor(ids, options, model, tokens),
       stopIds: new Set(model.generation.eosTokenIds),
       stops: typeof stop === "string" ? [stop] : stop,
       tokenizer: () => model.tokenizer,
@@ -93,13 +104,22 @@ export class Generator implements AsyncDisposable {
 }
 
 /**
- * A model on an engine of its own, for many calls of `generate`, until it is closed.
+ * A model on an engine of its own, for many calls of `generate`, until it is closed; or a trainer's model, on its engine.
  * @example await using writer = generator(await loadModel("models/SmolLM2-135M"), { engine: "native" });
  */
-export function generator(model: LanguageModel, options: GeneratorOptions = {}): Generator {
+export function generator(of: LanguageModel | TrainerLike | ContextLike, options: GeneratorOptions = {}): Generator {
   checkOptions("generator", options, CHECKS);
-  if (!isLanguageModel(model)) throw notAModel("generator", model);
-  return new Generator(model, () => openParams(model, options.engine ?? "auto", printWarning), options.rows);
+  const { engine, rows } = options;
+  if (isLanguageModel(of)) return new Generator(of, () => openParams(of, engine ?? "auto", printWarning), rows);
+  if (!is.object.test(of)) throw notAModel(of);
+  const model = "options" in of ? of.options.model : of.model;
+  if (!isLanguageModel(model)) throw notAModel(model ?? of);
+  if (engine !== undefined) throw new OptionError("generator: a trainer has its own `engine`. Leave the option out.");
+  const borrowed = async (): Promise<OpenParams> => {
+    const params = "options" in of ? await of.params() : of.params;
+    return { params, engine: "the trainer's", close: async () => {} };
+  };
+  return new Generator(model, borrowed, rows);
 }
 
 /** A started trainer whose model is a language model. */
@@ -118,23 +138,13 @@ interface ContextLike {
 export type GeneratesText = LanguageModel | TrainerLike | ContextLike | Generator;
 
 /** The generator for one call, and whether it ends with the call. */
-export function generatorFor(of: GeneratesText): { readonly generator: Generator; readonly isOwn: boolean } {
-  if (of instanceof Generator) return { generator: of, isOwn: false };
-  if (isLanguageModel(of)) return { generator: generator(of), isOwn: true };
-  const given = of as Partial<TrainerLike> & Partial<ContextLike>;
-  const model = given.options?.model ?? given.model;
-  if (!isLanguageModel(model)) throw notAModel("generate", model ?? of);
-  const borrowed = async (): Promise<OpenParams> => {
-    const params = "options" in of ? await of.params() : (of as ContextLike).params;
-    return { params, engine: "the trainer's", close: async () => {} };
-  };
-  return { generator: new Generator(model, borrowed), isOwn: true };
-}
+export const generatorFor = (of: GeneratesText): { readonly writer: Generator; readonly isOwn: boolean } =>
+  of instanceof Generator ? { writer: of, isOwn: false } : { writer: generator(of), isOwn: true };
 
 const isLanguageModel = (model: unknown): model is LanguageModel =>
   typeof (model as LanguageModel | undefined)?.decode === "function";
 
-const notAModel = (what: string, given: unknown): OptionError =>
+const notAModel = (given: unknown): OptionError =>
   new OptionError(
-    `${what}: Expected a language model, made with loadModel or languageModel, or a trainer of one, got ${show(given)}.`,
+    `generate: Expected a language model, made with loadModel or languageModel, or a trainer of one, got ${show(given)}.`,
   );

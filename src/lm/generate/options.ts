@@ -52,14 +52,15 @@ export function checkGenerateOptions(what: string, options: GenerateOptions): vo
 
 const DEFAULT_TOKENS = 256;
 
-/** How many tokens a prompt gets. */
+/** How many tokens a prompt gets; `byDefault` of them, or as many as fit. */
 export function tokensFor(
   prompt: Int32Array,
   { maxTokens, context }: GenerateOptions,
   { architecture }: LanguageModel,
+  byDefault = DEFAULT_TOKENS,
 ): number {
   const most = Math.min(context ?? Infinity, architecture.contextLength);
-  const tokens = maxTokens ?? Math.max(1, Math.min(DEFAULT_TOKENS, most - prompt.length));
+  const tokens = maxTokens ?? Math.max(1, Math.min(byDefault, most - prompt.length));
   if (prompt.length + tokens <= most) return tokens;
   throw new OptionError(
     `generate: the prompt has ${prompt.length} tokens and \`maxTokens\` is ${tokens}, but ${context === most ? "`context` is" : "the model's context has"} ${most}. Shorten the prompt, or set a smaller \`maxTokens\`.`,

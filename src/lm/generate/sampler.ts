@@ -72,12 +72,13 @@ export function candidates(logits: Float32Array, sampling: Sampling): { ids: num
   let weights: number[] = [];
   for (let id = 0; id < logits.length; id++) {
     const weight = Math.exp((logits[id]! - best) / temperature);
-    if (logits[id]! < lowest || weight < minP) continue;
+    if (logits[id]! < lowest) continue;
     ids.push(id);
     weights.push(weight);
   }
-  if (topP < 1) {
-    const least = leastWeight(weights, topP);
+  // The most likely token has the weight 1. As in transformers, `minP` takes nothing from what `topP` adds up.
+  const least = Math.max(minP, topP < 1 ? leastWeight(weights, topP) : 0);
+  if (least > 0) {
     ids = ids.filter((_, i) => weights[i]! >= least);
     weights = weights.filter((weight) => weight >= least);
   }
