@@ -1,5 +1,5 @@
 // A small language model learns English from plots of films, from nothing, and is saved as transformers saves a model:
-// `npx tsx examples/lm/pretrain.ts`. Some ten minutes on two cores; finetune.ts teaches it to answer afterwards.
+// `npx tsx examples/lm/pretrain.ts`. Some ten minutes on two cores: enough for words and short phrases, not for sense.
 import { copyFileSync, mkdirSync } from "node:fs";
 import { progressBar, Trainer } from "hookline";
 import { architectureOf, generate, languageModel, loadTokenizer, readExamples, saveModel, sft } from "hookline/lm";
@@ -58,4 +58,4 @@ for (const file of ["tokenizer.json", "tokenizer_config.json"])
   copyFileSync(`${here}tokenizer/${file}`, `${out}/${file}`);
 await trainer.close();
 await tokenizer.close();
-console.log(`\nSaved in ${out}. Next: npx tsx examples/lm/finetune.ts`);
+console.log(`\nSaved in ${out}: npx hookline generate ${out} --prompt "A young woman"`);
