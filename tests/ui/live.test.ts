@@ -34,7 +34,7 @@ describe.runIf(present)("in Chromium", () => {
         steps,
         samples: 64,
         logEvery: 1,
-        hooks: [logger("jsonl"), modelCheckpoint({ every: 40 })],
+        hooks: [logger("jsonl"), modelCheckpoint({ every: 40, saveLast: 3 })],
       });
       if (!resume) trainer.on("stepEnd", { at: [99] }, () => Promise.reject(new Error("out of luck")));
       await trainer.fit(resume && { resume }).catch(() => undefined);
