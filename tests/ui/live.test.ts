@@ -34,7 +34,7 @@ describe.runIf(present)("in Chromium", () => {
         steps,
         samples: 64,
         logEvery: 1,
-        hooks: [logger("jsonl"), modelCheckpoint({ every: 40 })],
+        hooks: [logger("jsonl"), modelCheckpoint({ every: 40, saveLast: 3 })],
       });
       if (!resume) trainer.on("stepEnd", { at: [99] }, () => Promise.reject(new Error("out of luck")));
       await trainer.fit(resume && { resume }).catch(() => undefined);
@@ -164,12 +164,12 @@ describe.runIf(present)("in Chromium", () => {
     await page.keyboard.type("0.07");
     await page.keyboard.press("Enter");
     await applied(/setLr lr=0.07 applied/);
-    await page.locator("h1").click();
+    await page.keyboard.press("Escape");
     await page.keyboard.press("Shift+P");
     await page.getByRole("button", { name: "Pause" }).waitFor();
     await page.keyboard.press("Shift+X");
     await page.getByRole("dialog").waitFor();
-    await page.keyboard.press("Tab");
+    // The field for the reason has the focus.
     await page.keyboard.type("enough");
     await page.keyboard.press("Enter");
     await expect.poll(() => page.locator(".where .state").innerText()).toContain("stopped");

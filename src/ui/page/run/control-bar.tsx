@@ -108,7 +108,7 @@ function Buttons({ run, page, control, paused }: BarProps & { control: ControlHe
       "Shift+N": () => paused && ask("step", { n: 1 }),
       "Shift+S": () => control.checkpoints && ask("save"),
       "Shift+E": () => control.evals && ask("eval"),
-      "Shift+L": () => rate.current?.focus(),
+      "Shift+L": () => rate.current?.select(),
       "Shift+X": stop,
     }),
   );
@@ -148,6 +148,7 @@ function Buttons({ run, page, control, paused }: BarProps & { control: ControlHe
             value={typed.value ?? (control.lr[0] === undefined ? "" : String(Number(control.lr[0].toPrecision(4))))}
             disabled={!may("setLr")}
             onInput={(event) => (typed.value = event.currentTarget.value)}
+            onKeyDown={(event) => event.key === "Escape" && event.currentTarget.blur()}
           />
         </label>
         <button type="submit" disabled={typed.value === null || !may("setLr")}>
