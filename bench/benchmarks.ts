@@ -21,6 +21,7 @@ export const BENCHMARKS: Readonly<Record<string, () => Promise<Benchmark>>> = {
   "read-run": () => import("./read-run.ts"),
   tables: () => import("./tables.ts"),
   runs: () => import("./runs.ts"),
+  ui: () => import("./ui.ts"),
   webhook: () => import("./webhook.ts"),
   "hostile-files": () => import("./hostile-files.ts"),
   startup: () => import("./startup.ts"),

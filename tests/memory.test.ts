@@ -5,6 +5,7 @@ import { tinyData, tinyTrainer } from "hookline/testing";
 import { beforeAll, describe, expect, it } from "vitest";
 import { JaxEngine } from "../src/engines/jax/jax-engine.ts";
 import { CASES, growth, tenHooks } from "./support/growth.ts";
+import { heapInUse } from "./support/heap.ts";
 import { watchBuffers, type LiveBuffers } from "./support/live-buffers.ts";
 
 const MB = 1024 * 1024;
@@ -50,6 +51,24 @@ it("looking into the model once leaves nothing behind, whether it works or not",
   expect(live.count - before).toBe(0);
   await trainer.close();
   await engine.close();
+});
+
+it("the host has the model's initial values only until the engine has them, and makes them again for a new start", async () => {
+  const [inner, made] = [linear(3, 1), [] as WeakRef<object>[]];
+  const init: typeof inner.init = (key) => {
+    const tensors = inner.init(key);
+    made.push(...Object.values(tensors).map(({ data }) => new WeakRef(data)));
+    return tensors;
+  };
+  const trainer = tinyTrainer({ model: { ...inner, init } });
+  const first = await trainer.stateDict();
+  await trainer.fit();
+  await new Promise((resolve) => setImmediate(resolve));
+  heapInUse();
+  expect(made.map((ref) => ref.deref())).toEqual([undefined, undefined]);
+  await trainer.close();
+  expect([await trainer.stateDict(), made.length]).toEqual([first, 4]);
+  await trainer.close();
 });
 
 describe("a step that fails", () => {

@@ -80,6 +80,7 @@ const PLAIN: Readonly<Record<Exclude<keyof Manifest, "metrics" | "files">, (valu
   parent: orNone(isText),
   by: orNone(isTexts),
   hookline: orNone(isText),
+  base: orNone((value) => isRecord(value) && isText(value.path) && isText(value.digest)),
 };
 const PLAIN_NAMES = Object.keys(PLAIN) as (keyof typeof PLAIN)[];
 

@@ -27,6 +27,12 @@ export interface HostArray<T extends TypedArray = TypedArray> {
   readonly dtype?: DType;
 }
 
+/** What an array is, without its numbers. */
+export interface TensorSpec {
+  readonly shape: readonly number[];
+  readonly dtype: DType;
+}
+
 /** The type with which an engine computes: other whole numbers become int32, other floats float32. */
 export function dtypeOf({ data, dtype }: Pick<HostArray, "data" | "dtype">): DType {
   if (dtype === "bool") return "bool";

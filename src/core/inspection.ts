@@ -150,13 +150,20 @@ export interface ParamsView {
   get(name: string): Promise<HostArray>;
   /** A copy that stays on the engine: of all parameters, or of the parameters and buffers of these names. */
   snapshot(names?: readonly string[]): DeviceTensors;
-  /** Brings host tensors to the engine, for a hook that keeps some. */
+  /** Brings host tensors to the engine, for those who keep some. */
   put(tensors: HostTensors): DeviceTensors;
   /**
-   * A pure jax-js function of the parameters and more tensors, compiled once per function and run on the engine.
-   * Numbers that change go in as arguments, not through the closure: `(params, ema, decay) => …` with `compute(fn, ema, 0.99)`.
+   * A pure jax-js function of the parameters and more tensors, compiled once per function and shapes and run on the engine.
+   * What changes from call to call goes in as arguments, not through the closure:
+   * `(params, ema, decay) => …` with `compute(fn, ema, 0.99)`.
    */
-  compute(fn: ComputeFn, ...inputs: readonly (DeviceTensors | number)[]): Promise<DeviceTensors>;
+  compute(fn: ComputeFn, ...inputs: readonly ComputeInput[]): Promise<DeviceTensors>;
+  /**
+   * Gives tensors up to a call of `compute`, which may use their memory for its results: a cache that is updated need not
+   * exist twice. They are gone after the call; if it fails, they are still there.
+   * @example next = await params.compute(step, params.consume(cache), { ids })
+   */
+  consume(tensors: DeviceTensors): Consumed;
   /**
    * A copy of a model's tensors whose buffers are recomputed for its parameters, like torch's `update_bn`: batch norm's
    * running statistics become those of `batches` training batches (default 100, at most an epoch). Reads the first batches
@@ -167,5 +174,20 @@ export interface ParamsView {
   recomputeBuffers(tensors: DeviceTensors, batches?: number): Promise<DeviceTensors | undefined>;
 }
 
-/** `inputs` are maps of tensors for DeviceTensors, and `{ value }` with a scalar for numbers. */
+/**
+ * What `compute` takes after its function: tensors on the engine, host arrays by name, which are on the engine for the call
+ * alone, or a number.
+ */
+export type ComputeInput = DeviceTensors | Consumed | HostTensors | number;
+
+/** Tensors that a call of `compute` may use up: made by `params.consume`. */
+export interface Consumed {
+  readonly consumed: DeviceTensors;
+}
+
+/**
+ * `params` are the parameters, with the tensors of the model's frozen base if it has one. Each of `inputs` is a map of
+ * tensors; a number is `{ value }`, a float32 scalar. Returns a flat map: the names of nested parts have dots, as those of
+ * parameters do.
+ */
 export type ComputeFn = (params: Tensors, ...inputs: Tensors[]) => Tensors;

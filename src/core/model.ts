@@ -1,6 +1,6 @@
 // What the trainer needs of a model, a loss and a metric (pure functions over jax-js arrays), and of a data loader.
 import type { Array as JaxArray } from "@jax-js/jax";
-import type { HostArray } from "./arrays.ts";
+import type { HostArray, TensorSpec } from "./arrays.ts";
 import type { ImageMedia } from "./media.ts";
 
 /** An array inside a traced program. jax-js's rule holds: use consumes, `x.ref` keeps. */
@@ -58,6 +58,8 @@ export interface Model<In = Tensor, Out extends Outputs = Outputs> {
   apply(params: Tensors, inputs: In, ctx: ApplyContext): Out | [Out, Tensors];
   /** Set for a model that is a stack of layers, so that it can be trained layer by layer. */
   readonly stack?: Stack<In>;
+  /** Tensors that `apply` finds among its `params` besides those of `init`, and that are never trained. */
+  readonly base?: FrozenBase;
 }
 
 /** A model that is a stack of equal layers. `apply` computes the same as embed, then each layer, then head. */
@@ -75,6 +77,26 @@ export interface StackLayer {
   /** Ends with a dot: `layers.3.` */
   readonly prefix: string;
   readonly kind: string;
+}
+
+/**
+ * Frozen tensors of a model that stay where they come from: they are on the engine while a trainer uses it, and neither in
+ * host memory nor in checkpoints. Adapters are trained on such a base.
+ */
+export interface FrozenBase {
+  /** Where it comes from, for messages and checkpoints. */
+  readonly path: string;
+  /** SHA-256 of its content in hex digits: a run is resumed only with the base that it began with. */
+  readonly digest: string;
+  /** By the names that `apply` finds among its `params`. They are read one at a time, when the engine starts. */
+  readonly tensors: ReadonlyMap<string, FrozenTensor>;
+}
+
+/** One tensor of a frozen base. */
+export interface FrozenTensor extends TensorSpec {
+  readonly dtype: "float32" | "int32" | "uint32";
+  /** Reads it from its source. The caller keeps no copy. */
+  read(): Promise<HostArray>;
 }
 
 /** Anything else that can be trained: parameters and a function to a scalar (or `[scalar, outputs]`). */

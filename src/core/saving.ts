@@ -182,6 +182,8 @@ export interface CheckpointInfo {
   readonly by?: readonly string[];
   /** The version of hookline that wrote it. Checkpoints of version 0.1 do not record it. */
   readonly hookline?: string;
+  /** The model's frozen base, whose tensors are not in the checkpoint. */
+  readonly base?: { readonly path: string; readonly digest: string };
 }
 
 /** One file of a checkpoint in its manifest. */

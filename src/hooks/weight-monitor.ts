@@ -52,6 +52,8 @@ function makeWeightMonitor(options: WeightMonitorOptions = {}): Hook {
   checkCadence(`${name}: every`, every);
   const chosen = (names: readonly string[]): readonly string[] =>
     filter === undefined ? names : selectNames(filter, names);
+  /** The parameters that were chosen; a frozen base is not among them. */
+  let watched: readonly string[] = [];
   let before: { readonly step: number; readonly params: DeviceTensors } | undefined;
 
   const drop = (): void => {
@@ -60,13 +62,13 @@ function makeWeightMonitor(options: WeightMonitorOptions = {}): Hook {
   };
 
   // One function per hook, so that it is compiled once.
-  const ownSquares: ComputeFn = (params) => keyed("own", params, (param) => squares(params[param]!.ref));
+  const ownSquares: ComputeFn = (params) => keyed("own", (param) => squares(params[param]!.ref));
   const allSquares: ComputeFn = (params, old) => ({
     ...ownSquares(params),
-    ...keyed("moved", params, (param) => squares(params[param]!.ref.sub(old[param]!.ref))),
+    ...keyed("moved", (param) => squares(params[param]!.ref.sub(old[param]!.ref))),
   });
-  const keyed = (key: string, params: Tensors, of: (param: string) => Tensor): Tensors =>
-    Object.fromEntries(chosen(Object.keys(params)).map((param) => [`${key} ${param}`, of(param)]));
+  const keyed = (key: string, of: (param: string) => Tensor): Tensors =>
+    Object.fromEntries(watched.map((param) => [`${key} ${param}`, of(param)]));
 
   return {
     name,
@@ -85,15 +87,15 @@ function makeWeightMonitor(options: WeightMonitorOptions = {}): Hook {
       },
     }),
     async onStepEnd(ctx) {
+      watched = chosen(ctx.params.names);
       const kept = before?.step === ctx.step ? before.params : undefined;
       const sums = await (kept ? ctx.params.compute(allSquares, kept) : ctx.params.compute(ownSquares));
       drop();
       try {
         const host = await sums.read();
-        const params = chosen(ctx.params.names);
-        const own = rooted(host, "own", params);
-        if (norm) ctx.log(named("weight/norm", params, own));
-        if (kept) ctx.log(named("weight/update", params, ratios(rooted(host, "moved", params), own)));
+        const own = rooted(host, "own", watched);
+        if (norm) ctx.log(named("weight/norm", watched, own));
+        if (kept) ctx.log(named("weight/update", watched, ratios(rooted(host, "moved", watched), own)));
       } finally {
         sums.free();
       }

@@ -25,6 +25,7 @@ interface WorkerOptions {
   readonly workerData: unknown;
   readonly transferList: readonly unknown[];
   readonly eval?: boolean;
+  readonly resourceLimits?: { readonly maxOldGenerationSizeMb: number };
 }
 
 interface NodeThreads {
@@ -44,20 +45,23 @@ export function startWorkerThread(
   script: string,
   workerData: unknown,
   transferList: readonly unknown[] = [],
+  limits: Pick<WorkerOptions, "resourceLimits"> = {},
 ): WorkerThread {
   const { Worker } = nodeThreads();
   const path = (extension: string): URL => new URL(beside.replace(/[^/]*$/, `${script}.${extension}`));
-  if (!beside.endsWith(".ts")) return new Worker(path("js"), { workerData, transferList });
+  if (!beside.endsWith(".ts")) return new Worker(path("js"), { workerData, transferList, ...limits });
   // From the sources, as in our tests and examples: tsx compiles the script too.
   const source = JSON.stringify(path("ts").href);
   const load = `import("tsx/esm/api").then(({ tsImport }) => tsImport(${source}, ${source}))`;
-  return new Worker(load, { workerData, transferList, eval: true });
+  return new Worker(load, { workerData, transferList, eval: true, ...limits });
 }
 
 /** What a thread's script is started with. */
 interface Start {
   readonly data: unknown;
   readonly port: Port;
+  /** One cell: the number of answers that the thread has sent. */
+  readonly answered: Int32Array;
 }
 
 /** To the thread: a request to be answered (with an id), a message without an answer, or the request to end. */
@@ -83,6 +87,8 @@ export interface ThreadOptions<Notice> {
   readonly data: unknown;
   /** Receives what the thread says without having been asked: warnings, say. */
   readonly onNotice?: (notice: Notice) => void;
+  /** MiB that its objects may take: beyond that it fails instead of the process. Default: Node's own limit. */
+  readonly memory?: number;
   /** Called once, when the thread ends or fails without having been closed. */
   readonly onEnd?: (error: Error) => void;
 }
@@ -96,6 +102,7 @@ export class Thread<Request, Answer = unknown, Notice = never> {
   readonly #port: Port;
   readonly #pending = new Map<number, Pending<Answer>>();
   readonly #exited: Promise<void>;
+  readonly #answered = new Int32Array(new SharedArrayBuffer(4));
   #lastId = 0;
   /** Requests whose answer is awaited: the process must not end before they are answered. */
   #awaited = 0;
@@ -103,14 +110,15 @@ export class Thread<Request, Answer = unknown, Notice = never> {
 
   constructor(options: ThreadOptions<Notice>) {
     this.#options = options;
-    const { name, script, data } = options;
+    const { name, script, data, memory } = options;
     const { MessageChannel, Worker } = nodeThreads();
     const { port1, port2 } = new MessageChannel();
-    const start = { data, port: port2 };
+    const start = { data, port: port2, answered: this.#answered };
+    const limits = memory === undefined ? {} : { resourceLimits: { maxOldGenerationSizeMb: memory } };
     const worker =
       "text" in script
-        ? new Worker(script.text, { eval: true, workerData: start, transferList: [port2] })
-        : startWorkerThread(script.beside, script.name, start, [port2]);
+        ? new Worker(script.text, { eval: true, workerData: start, transferList: [port2], ...limits })
+        : startWorkerThread(script.beside, script.name, start, [port2], limits);
     this.#worker = worker;
     this.#port = port1;
     port1.on("message", (message: FromThread<Answer, Notice>) => this.#receive(message));
@@ -164,6 +172,20 @@ export class Thread<Request, Answer = unknown, Notice = never> {
       if (--this.#awaited === 0) this.#port.unref();
       return answerOf(pending);
     });
+  }
+
+  /** Blocks this thread until the answer has arrived, for at most `ms`: for callers that cannot await. */
+  waitSync(pending: Pending<Answer>, ms: number): Answer | undefined {
+    const deadline = performance.now() + ms;
+    for (;;) {
+      const seen = Atomics.load(this.#answered, 0);
+      while (pending.outcome === undefined && this.#receiveNext());
+      if (pending.outcome) return answerOf(pending);
+      const left = deadline - performance.now();
+      // A thread that ends says so only to the event loop, so the wait cannot be without a limit.
+      if (left <= 0) return undefined;
+      Atomics.wait(this.#answered, 0, seen, left);
+    }
   }
 
   /** The thread finishes the requests that it works on and ends. Nobody gets an answer any more. */
@@ -233,7 +255,7 @@ export function serve<Answer>(
   handle: (request: never) => MaybePromise<Answer>,
   transferOf: (answer: Answer) => readonly ArrayBuffer[] = () => [],
 ): void {
-  const { port } = start();
+  const { port, answered } = start();
   let running = 0;
   let isClosing = false;
 
@@ -245,6 +267,8 @@ export function serve<Answer>(
     } catch (error) {
       if (id !== undefined) port.postMessage({ id, failure: toFailure(error) });
     }
+    Atomics.add(answered, 0, 1);
+    Atomics.notify(answered, 0);
     running--;
     exitIfDone();
   }

@@ -1,12 +1,13 @@
 // What lives on the device between steps: parameters, optimizer state, model state. Flat maps in one canonical order.
 import type { LoadedStateDict, LoadStateDictOptions } from "../checkpoint/formats/state-dict.ts";
-import { type HostArray, type TypedArray, sizeOf, toHostArray } from "../core/arrays.ts";
+import { type HostArray, type TensorSpec, sizeOf, toHostArray } from "../core/arrays.ts";
 import type { DeviceTensors } from "../core/inspection.ts";
 import { DataError } from "../core/errors.ts";
 import type { HostTensors } from "../core/model.ts";
 import { is, show } from "../core/options.ts";
 import { didYouMean } from "../core/names.ts";
 import { freeRest, readBuffer, type Buffer, type Engine } from "../engines/engine.ts";
+import { type HostModel, specsOf, type TensorSpecs } from "./initial.ts";
 import type { OptimizerSet } from "./optimizers.ts";
 import { TensorHandle } from "./inspection/hook-tensors.ts";
 import { isOwnSlot, paramOfSlot } from "./programs/programs.ts";
@@ -24,6 +25,9 @@ export class DeviceState {
   params: Buffers;
   opt: Buffers;
   state: Buffers;
+  /** The tensors of the model's frozen base: constants of every program, and part of nothing that is saved. */
+  readonly base: Buffers;
+  readonly #hasBase: boolean;
   /** Counts the times that parameters were put in place from outside. */
   version = 0;
   /**
@@ -34,18 +38,36 @@ export class DeviceState {
   /** Saved state of an own optimizer step that no hook has set yet. */
   #waiting: HostTensors = {};
   /** The model's tensors as they were made: names, shapes and types to hold others against. */
-  readonly #own: { readonly params: HostTensors; readonly state: HostTensors };
+  readonly #own: { readonly params: TensorSpecs; readonly state: TensorSpecs };
 
-  constructor(
-    engine: Engine,
-    host: { readonly params: HostTensors; readonly state: HostTensors },
-    optimizers: OptimizerSet,
-  ) {
+  constructor(engine: Engine, host: HostModel, optimizers: OptimizerSet, base: Buffers = {}) {
     this.engine = engine;
-    this.#own = host;
+    this.base = base;
+    this.#hasBase = Object.keys(base).length > 0;
+    this.#own = { params: specsOf(host.params), state: specsOf(host.state) };
     this.params = this.#putAll(host.params);
     this.state = this.#putAll(host.state);
-    this.opt = this.#putAll(zeroSlots(host.params, optimizers));
+    this.opt = this.#zeroSlots(optimizers.slotNames);
+  }
+
+  /** Optimizer state at the start: zeros of the parameters' shapes. */
+  #zeroSlots(slots: readonly string[]): Buffers {
+    return Object.fromEntries(slots.map((slot) => [slot, this.#putZeros(this.params[paramOfSlot(slot)]!)]));
+  }
+
+  #putZeros({ shape }: Pick<Buffer, "shape">): Buffer {
+    return this.engine.put({ data: new Float32Array(sizeOf(shape)), shape: [...shape] });
+  }
+
+  /** These parameters with the frozen base, as `apply` takes them. */
+  withBase(params: Buffers): Buffers {
+    return this.#hasBase ? { ...params, ...this.base } : params;
+  }
+
+  /** What a step does not change: parameters of these names, and the base. */
+  constants(frozen: readonly string[]): Buffers {
+    if (frozen.length === 0) return this.base;
+    return this.withBase(Object.fromEntries(frozen.map((name) => [name, this.params[name]!])));
   }
 
   #putAll(tensors: HostTensors): Buffers {
@@ -98,7 +120,7 @@ export class DeviceState {
   load(tensors: HostTensors): void {
     const wayOut = " Where only names differ, `prefix` and `rename` help; `strict: false` takes what fits.";
     const fitted = fitTensors("The state dict", tensors, this.own, wayOut);
-    const put = (part: HostTensors): Buffers =>
+    const put = (part: TensorSpecs): Buffers =>
       this.#putAll(Object.fromEntries(Object.keys(part).map((name) => [name, fitted[name]!])));
     this.version++;
     this.commit("params", put(this.#own.params), false);
@@ -119,7 +141,7 @@ export class DeviceState {
   }
 
   /** The model's tensors as they were made. */
-  get own(): HostTensors {
+  get own(): TensorSpecs {
     return { ...this.#own.params, ...this.#own.state };
   }
 
@@ -127,12 +149,12 @@ export class DeviceState {
   loadOptimizers(tensors: HostTensors): { missing: string[]; orphaned: string[] } {
     const fits = (name: string): boolean => tensors[name]?.shape.join() === this.opt[name]!.shape.join();
     const names = Object.keys(this.opt);
-    const next = names.map((name): [string, HostArray] => {
-      const { shape } = this.opt[name]!;
-      return [name, fits(name) ? tensors[name]! : { data: new Float32Array(sizeOf(shape)), shape }];
-    });
+    const next = names.map((name): [string, Buffer] => [
+      name,
+      fits(name) ? this.engine.put(toHostArray(tensors[name]!, name)) : this.#putZeros(this.opt[name]!),
+    ]);
     const missing = names.filter((name) => !fits(name));
-    this.commit("opt", this.#putAll(Object.fromEntries(next)), false);
+    this.commit("opt", Object.fromEntries(next), false);
     const others = Object.keys(tensors).filter((name) => !Object.hasOwn(this.opt, name));
     this.#waiting = Object.fromEntries(others.filter(isOwnSlot).map((name) => [name, tensors[name]!]));
     return { missing, orphaned: others.filter((name) => !isOwnSlot(name)) };
@@ -141,13 +163,13 @@ export class DeviceState {
   /** Adds the slots that are not there yet: as they were saved, or zeros. */
   addSlots(names: readonly string[]): void {
     const added = names.filter((name) => !Object.hasOwn(this.opt, name));
-    const fresh = added.map((name): [string, HostArray] => {
-      const { shape } = this.params[paramOfSlot(name)]!;
+    const fresh = added.map((name): [string, Buffer] => {
+      const param = this.params[paramOfSlot(name)]!;
       const saved = this.#waiting[name];
-      if (saved?.shape.join() === shape.join()) return [name, saved];
-      return [name, { data: new Float32Array(sizeOf(shape)), shape: [...shape] }];
+      const fits = saved?.shape.join() === param.shape.join();
+      return [name, fits ? this.engine.put(toHostArray(saved, name)) : this.#putZeros(param)];
     });
-    this.opt = { ...this.opt, ...this.#putAll(Object.fromEntries(fresh)) };
+    this.opt = { ...this.opt, ...Object.fromEntries(fresh) };
   }
 
   /** Puts other parameters in place, and those of the buffers that are given with them. */
@@ -164,7 +186,7 @@ export class DeviceState {
    */
   modelFrom(what: string, tensors: HostTensors | DeviceTensors): ModelBuffers {
     const given = tensors instanceof TensorHandle ? tensors.buffers : (tensors as HostTensors);
-    const isGiven = ([name]: [string, HostArray]): boolean => is.object.test(given) && Object.hasOwn(given, name);
+    const isGiven = ([name]: [string, TensorSpec]): boolean => is.object.test(given) && Object.hasOwn(given, name);
     const { params } = this.#own;
     const state = Object.fromEntries(Object.entries(this.#own.state).filter(isGiven));
     if (tensors instanceof TensorHandle) {
@@ -174,12 +196,12 @@ export class DeviceState {
       };
     }
     const fitted = fitTensors(what, tensors as HostTensors, { ...params, ...state });
-    const put = (part: HostTensors): Buffers =>
+    const put = (part: TensorSpecs): Buffers =>
       this.#putAll(Object.fromEntries(Object.keys(part).map((name) => [name, fitted[name]!])));
     return { params: put(params), state: put(state) };
   }
 
-  #copyAll(what: string, own: HostTensors, buffers: Buffers): Buffers {
+  #copyAll(what: string, own: TensorSpecs, buffers: Buffers): Buffers {
     const entries = Object.entries(own).map(([name, { shape }]) => {
       const buffer = buffers[name];
       if (buffer?.shape.join() !== shape.join()) {
@@ -191,24 +213,14 @@ export class DeviceState {
   }
 
   free(): void {
-    freeRest(this.engine, [this.params, this.opt, this.state]);
+    freeRest(this.engine, [this.params, this.opt, this.state, this.base]);
   }
-}
-
-/** Optimizer state at the start: zeros of the parameters' shapes. */
-function zeroSlots(params: HostTensors, { slotNames }: OptimizerSet): HostTensors {
-  return Object.fromEntries(
-    slotNames.map((slot) => {
-      const { shape } = params[paramOfSlot(slot)]!;
-      return [slot, { data: new Float32Array(sizeOf(shape)), shape }];
-    }),
-  );
 }
 
 // Host tensors that are to stand for a model's own: names, shapes and types checked against it.
 
 /** The tensors in the order of `own`, each of its shape and number type; `what` names them in errors. */
-function fitTensors(what: string, tensors: HostTensors, own: HostTensors, wayOut = ""): HostTensors {
+function fitTensors(what: string, tensors: HostTensors, own: TensorSpecs, wayOut = ""): HostTensors {
   if (typeof tensors !== "object" || tensors === null) {
     throw new DataError(`${what}: expected tensors by name, as stateDict() returns them, got ${show(tensors)}.`);
   }
@@ -223,13 +235,16 @@ function fitTensors(what: string, tensors: HostTensors, own: HostTensors, wayOut
   return Object.fromEntries(names.map((name) => [name, fitTensor(what, name, tensors[name]!, own[name]!)]));
 }
 
-function fitTensor(what: string, name: string, tensor: HostArray, own: HostArray): HostArray {
+const ARRAYS = { float32: Float32Array, int32: Int32Array, uint32: Uint32Array, bool: Int32Array } as const;
+
+function fitTensor(what: string, name: string, tensor: HostArray, own: TensorSpec): HostArray {
   const { data, shape } = toHostArray(tensor, `${what}, tensor \`${name}\``);
   if (shape.join() !== own.shape.join()) {
     throw new DataError(
       `${what}: \`${name}\` has shape [${shape.join(", ")}]; this model wants [${own.shape.join(", ")}].`,
     );
   }
-  const Type = own.data.constructor as new (values: Iterable<number>) => TypedArray;
-  return { data: data instanceof Type ? data : new Type(data), shape };
+  const Type = ARRAYS[own.dtype];
+  const fitted = data instanceof Type ? data : new Type(data);
+  return { data: fitted, shape, ...(own.dtype === "bool" && { dtype: "bool" }) };
 }

@@ -122,7 +122,7 @@ export class EvalRunner {
     const out = runProgram(
       program,
       { what: "evaluation", loader, host },
-      params,
+      this.#state.withBase(params),
       state,
       counts ? this.#totals.sums : this.#engine.copy(this.#totals.sums),
       this.#input.put(host, loader),
@@ -184,7 +184,7 @@ export class EvalRunner {
     const out = runProgram(
       program,
       { what: "prediction", loader, host },
-      params,
+      this.#state.withBase(params),
       state,
       this.#input.put(host, loader),
       this.#key(index),

@@ -1,9 +1,10 @@
 // The loaders that a trainer is given: checked, and the evaluation's put in order.
-import { sizeOf } from "../core/arrays.ts";
+import { sizeOf, toBatch } from "../core/arrays.ts";
 import { batchesAllowed } from "../core/loop/counters.ts";
-import { OptionError } from "../core/errors.ts";
+import { ContextError, OptionError } from "../core/errors.ts";
 import type { EvalFeed } from "../core/loop/evaluate.ts";
 import type { HostBatch, Loader, Loss } from "../core/model.ts";
+import type { Run } from "../core/loop/run.ts";
 import { show } from "../core/options.ts";
 import { didYouMean } from "../core/names.ts";
 import { LoaderSet, PreviewedLoader } from "../data/loader-set.ts";
@@ -70,8 +71,28 @@ export function evalFeeds({
   });
 }
 
+/** The loader of a call of `evaluate`. */
+export function standaloneFeed(loader: Loader, name = "test"): WatchedFeed {
+  checkLoader("evaluate", loader);
+  return { name, index: 0, loader: new PreviewedLoader(name, loader), limitBatches: Infinity };
+}
+
+/** A batch to look at points with: the last one, or a first one of a loader that can spare it. */
+export async function batchToProbe(
+  run: Pick<Run, "batch" | "epochOpen">,
+  evals: readonly WatchedFeed[],
+  feed: LoaderSet,
+  seed: number,
+): Promise<HostBatch> {
+  if (Object.keys(run.batch).length > 0) return run.batch;
+  // Evaluations and epochs start their loaders from the beginning, so reading a first batch here takes nothing away.
+  const loader = evals[0]?.loader ?? (run.epochOpen ? undefined : feed);
+  if (!loader) throw new ContextError(`probePoints() needs a batch here: an epoch is open, and its data must wait.`);
+  return toBatch(await firstBatch(loader, seed), () => "probePoints: the loader");
+}
+
 /** Begins the loader for this alone. */
-export async function firstBatch(loader: Loader | LoaderSet, seed: number): Promise<HostBatch | undefined> {
+async function firstBatch(loader: Loader | LoaderSet, seed: number): Promise<HostBatch | undefined> {
   try {
     loader.begin(0, seed);
     return await loader.next();

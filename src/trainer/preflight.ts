@@ -1,13 +1,15 @@
 // Traces one batch through model, loss and metrics without computing anything, so that data that does not fit the model
 // is found before the first step.
 import { makeJaxpr, numpy as np } from "@jax-js/jax";
-import { type HostArray, dtypeOf, toBatch, toHostArray } from "../core/arrays.ts";
-import type { AnyMetric, HostBatch, HostTensors, Tensor, TensorBatch, Tensors } from "../core/model.ts";
+import { toBatch } from "../core/arrays.ts";
+import type { AnyMetric, HostBatch, Tensor, TensorBatch, Tensors } from "../core/model.ts";
 import { TRAIN_PROBE_EVENTS, type Probe } from "../core/inspection.ts";
 import type { HookRegistry } from "../core/registry/registry.ts";
 import { keyStream } from "../nn/key.ts";
 import { noBatches } from "../core/loop/evaluate.ts";
 import type { PreviewedLoader } from "../data/loader-set.ts";
+import type { OptimizerSet } from "./optimizers.ts";
+import { type Initial, specsOf, type TensorSpecs } from "./initial.ts";
 import type { Problem } from "./problem.ts";
 import { PointCollector } from "./programs/probes.ts";
 import { RowsLayout } from "./metrics/rows-layout.ts";
@@ -21,7 +23,7 @@ import type { Schedule } from "../core/optimizer.ts";
 
 interface TracedParts {
   readonly problem: Problem;
-  readonly initial: { readonly params: HostTensors; readonly state: HostTensors };
+  readonly initial: Pick<Initial, "params" | "state">;
   readonly metrics: Readonly<Record<string, AnyMetric>>;
   readonly hooks: HookRegistry;
 }
@@ -68,10 +70,13 @@ function traceBatch(parts: TracedParts, phase: Phase, loader: string, given: unk
   if (parts.hooks.listens(...REPLACED_IN[phase])) return host;
   try {
     const { params, state } = parts.initial;
+    const base = Object.fromEntries(parts.problem.base?.tensors ?? []);
     const sums = sumsLayouts(parts.metrics)[phase];
     const numbers = [np.zeros([sums.size]), np.zeros([]), np.zeros([2], { dtype: np.uint32 })];
     const trace = makeJaxpr(passOf(parts, sums, phase, loader) as (...args: unknown[]) => never);
-    const program = trace(...([standIns(params), standIns(state), standIns(host), ...numbers] as never[]));
+    const program = trace(
+      ...([standIns({ ...params, ...base }), standIns(state), standIns(specsOf(host)), ...numbers] as never[]),
+    );
     (program as unknown as { jaxpr: { dispose(): void } }).jaxpr.dispose();
   } catch (error) {
     throw explain(error, { what: phase === "train" ? "step" : "evaluation", loader, host });
@@ -103,12 +108,9 @@ const refs = (tensors: Tensors): Tensors =>
   Object.fromEntries(Object.entries(tensors).map(([name, tensor]) => [name, tensor.ref]));
 
 /** Arrays of the same shapes and types that are never computed. */
-const standIns = (tensors: HostTensors | HostBatch): Tensors =>
+const standIns = (specs: TensorSpecs): Tensors =>
   Object.fromEntries(
-    Object.entries(tensors).map(([name, tensor]) => {
-      const array: HostArray = toHostArray(tensor, name);
-      return [name, np.zeros([...array.shape], { dtype: dtypeOf(array) as never })];
-    }),
+    Object.entries(specs).map(([name, { shape, dtype }]) => [name, np.zeros([...shape], { dtype: dtype as never })]),
   );
 
 // Rejects monitors on metrics that nothing provides, before the first step.
@@ -153,10 +155,11 @@ export function watchersOf(hooks: readonly Hook[], schedules: readonly Schedule[
 /** Checks what the enabled hooks and the schedules of a trainer watch. */
 export function checkAllMonitors(
   registry: HookRegistry,
-  schedules: readonly Schedule[],
+  optimizers: OptimizerSet,
   metrics: readonly string[],
   evaluates: boolean,
 ): void {
+  const schedules = optimizers.slots.flatMap(({ schedule }) => schedule ?? []);
   const enabled = registry.list().filter((hook) => hook.enabled);
   const hooks = enabled.map(({ name }) => registry.get(name)!);
   checkMonitors(watchersOf(hooks, schedules), { metrics, logs: hooks.flatMap(({ logs = [] }) => logs), evaluates });

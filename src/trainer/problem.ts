@@ -2,7 +2,7 @@
 import { OptionError, ProgramError } from "../core/errors.ts";
 import {
   type ApplyContext,
-  type HostTensors,
+  type FrozenBase,
   type Loss,
   type LossModel,
   type Model,
@@ -15,12 +15,16 @@ import {
   type WeighFn,
   isTensor,
 } from "../core/model.ts";
-import type { Layering } from "./layered/choose.ts";
+import { fittedLoss } from "./feeds.ts";
+import { chooseLayering, type Layering } from "./layered/choose.ts";
+import type { TrainerOptions } from "./options.ts";
 import { sizeOf, toHostArray } from "../core/arrays.ts";
 import { messageOf } from "../core/maybe.ts";
 import { show } from "../core/options.ts";
+import { checkBase } from "./base.ts";
 import { logitsOf } from "../nn/deferred-logits.ts";
 import { initKey } from "../nn/key.ts";
+import type { HostModel, Initial } from "./initial.ts";
 import { tapChild } from "../nn/tap.ts";
 import { safeLine } from "../core/safe-text.ts";
 
@@ -31,15 +35,11 @@ interface Forward {
   readonly state: Tensors;
 }
 
-/** A model's tensors before the first step. */
-interface Initial {
-  readonly params: HostTensors;
-  readonly state: HostTensors;
-}
-
 export interface Problem {
   readonly model: Model<never> | LossModel;
-  init(seed: number): Initial;
+  /** Frozen tensors that are not among those of `init`. */
+  readonly base: FrozenBase | undefined;
+  init(seed: number): HostModel;
   /** `loss` replaces the problem's own loss when a hook has set one. */
   forward(params: Tensors, batch: TensorBatch, ctx: ApplyContext, loss: Loss | undefined): Forward;
   /** How much a batch counts next to others, with the loss as in `forward`; undefined: by its samples. */
@@ -72,6 +72,10 @@ export type InputsFn = (batch: TensorBatch) => Tensor | TensorBatch;
 
 const isLossModel = (model: Model<never> | LossModel): model is LossModel =>
   typeof (model as LossModel).loss === "function";
+
+/** What a trainer of these options trains. */
+export const problemOf = (options: TrainerOptions): Problem =>
+  defineProblem(options.model, fittedLoss(options), options.inputs, options.weigh, chooseLayering(options));
 
 export function defineProblem(
   model: Model<never> | LossModel,
@@ -127,7 +131,9 @@ function modelProblem(
     scalar(callLoss(loss, refAll(outputs), kept(batch)));
   return {
     model,
-    init: (seed) => initialise(() => ({ params: model.init(initKey(seed)), state: model.initState?.() ?? {} })),
+    base: model.base,
+    init: (seed) =>
+      initialise(() => ({ params: model.init(initKey(seed)), state: model.initState?.() ?? {} }), model.base),
     forward(params, batch, ctx, loss) {
       const [outputs, state] = apply(params, batch, ctx);
       return { loss: lossOf(outputs, batch, loss), outputs, state };
@@ -191,6 +197,7 @@ function lossProblem(model: LossModel, weigh: WeighFn | undefined): Problem {
   };
   return {
     model,
+    base: undefined,
     init: () => initialise(() => ({ params: model.params, state: {} })),
     forward(params, batch, ctx, loss) {
       if (loss)
@@ -205,8 +212,8 @@ function lossProblem(model: LossModel, weigh: WeighFn | undefined): Problem {
 }
 
 /** Runs the model's own initialisation, whose mistakes should surface before anything runs. */
-function initialise(make: () => Initial): Initial {
-  let initial: Initial;
+function initialise(make: () => HostModel, base?: FrozenBase): HostModel {
+  let initial: HostModel;
   try {
     initial = make();
   } catch (cause) {
@@ -218,6 +225,7 @@ function initialise(make: () => Initial): Initial {
   }
   if (Object.keys(initial.params).length === 0)
     throw new OptionError(`Trainer: the model has no parameters, so there is nothing to train.`);
+  if (base) checkBase(base, Object.keys(initial.params));
   return initial;
 }
 
@@ -251,7 +259,10 @@ function scalar(loss: Tensor): Tensor {
 
 const count = (n: number): string => n.toLocaleString("en-US");
 
-export function describeParams(params: HostTensors, state: HostTensors): string {
+export function describeParams(
+  { params, state }: Pick<Initial, "params" | "state">,
+  base: FrozenBase | undefined,
+): string {
   const row = (name: string, shape: readonly number[], note: string): [string, string, string] => [
     safeLine(name) + note,
     `[${shape.join(", ")}]`,
@@ -266,5 +277,12 @@ export function describeParams(params: HostTensors, state: HostTensors): string 
     ([name, shape, n]) => `${name.padEnd(widths[0]!)}  ${shape.padEnd(widths[1]!)}  ${n.padStart(widths[2]!)}`,
   );
   const total = Object.values(params).reduce((sum, { shape }) => sum + sizeOf(shape), 0);
-  return [...lines, `${count(total)} parameters in ${Object.keys(params).length} tensors`].join("\n");
+  const own = `${count(total)} parameters in ${Object.keys(params).length} tensors`;
+  if (!base) return [...lines, own].join("\n");
+  const frozen = [...base.tensors.values()].reduce((sum, { shape }) => sum + sizeOf(shape), 0);
+  const where = safeLine(base.path);
+  return [
+    ...lines,
+    `${own}; besides, ${count(frozen)} frozen numbers in ${base.tensors.size} tensors of ${where}`,
+  ].join("\n");
 }

@@ -6,13 +6,14 @@ import type { LoaderSet } from "../data/loader-set.ts";
 import type { Strategy } from "../distributed/strategy.ts";
 import { freeAll, readBuffer, type Engine } from "../engines/engine.ts";
 import { stepKey } from "../nn/key.ts";
-import type { Buffers, ModelBuffers } from "./device-state.ts";
+import type { Buffers, DeviceState, ModelBuffers } from "./device-state.ts";
 import { nextBuffers } from "./programs/programs.ts";
 import { BatchInput, ProgramCache, runProgram } from "./programs/run.ts";
 import type { Specs } from "./specs.ts";
 
 export interface RecomputeParts {
   readonly engine: Engine;
+  readonly state: DeviceState;
   readonly specs: Specs;
   readonly data: LoaderSet;
   readonly seed: number;
@@ -94,14 +95,22 @@ export class BufferRecomputer {
 
   /** One pass in training mode. The n-th batch has the share 1/n, so that the result is the mean over all batches. */
   async #batch(params: Buffers, state: Buffers, host: HostBatch, n: number): Promise<Buffers> {
-    const { engine, data, specs, seed } = this.#parts;
+    const { engine, data, specs, seed, state: device } = this.#parts;
     const loader = data.names[data.source!]!;
     const spec = specs.get(PLAN, loader);
     const program = this.#programs.of(spec, "recompute", () => nextBuffers(spec), { donate: [1, 2, 3, 4] });
     const key = engine.put({ data: stepKey(seed, 0, n), shape: [2] });
     const share = engine.put({ data: Float32Array.of(1 / n), shape: [] });
     const batch = this.#input.put(host, loader);
-    const out = await runProgram(program, { what: "step", loader, host }, params, state, batch, key, share);
+    const out = await runProgram(
+      program,
+      { what: "step", loader, host },
+      device.withBase(params),
+      state,
+      batch,
+      key,
+      share,
+    );
     return out as Buffers;
   }
 

@@ -8,12 +8,13 @@ import type { Run } from "../core/loop/run.ts";
 import type { DeviceMemory, FetchedBatch, Session as SessionPort } from "../core/loop/session.ts";
 import type { LoaderSet } from "../data/loader-set.ts";
 import type { RankGroup } from "../distributed/process-group.ts";
-import type { Engine } from "../engines/engine.ts";
+import { type Engine, freeRest } from "../engines/engine.ts";
 import { selectEngine } from "../engines/select.ts";
 import { breather, currentPlatform } from "../platform/platform.ts";
-import { DeviceState } from "./device-state.ts";
+import { type Buffers, DeviceState } from "./device-state.ts";
 import { EvalRunner } from "./eval-runner.ts";
 import { HookTensors } from "./inspection/hook-tensors.ts";
+import type { Initial } from "./initial.ts";
 import type { JointStep } from "./joint-step.ts";
 import type { LayeredPasses } from "./layered/layered-passes.ts";
 import type { OptimizerSet } from "./optimizers.ts";
@@ -25,13 +26,14 @@ import { RowsLayout } from "./metrics/rows-layout.ts";
 import { sumsLayouts } from "./programs/sums.ts";
 import type { StepReadings } from "./readings.ts";
 import type { Saver } from "./saving/saver.ts";
+import { putBase } from "./base.ts";
 import { BufferRecomputer } from "./recompute-buffers.ts";
 import { Specs } from "./specs.ts";
 import { TrainStep } from "./step.ts";
 
 export interface SessionParts {
   readonly options: TrainerOptions;
-  readonly initial: { readonly params: HostTensors; readonly state: HostTensors };
+  readonly initial: Initial;
   readonly problem: Problem;
   readonly optimizers: OptimizerSet;
   readonly run: Run;
@@ -64,13 +66,17 @@ export class Session implements SessionPort {
   static async open(parts: SessionParts): Promise<Session> {
     const { options, group, warn } = parts;
     const engine = await selectEngine(options.engine ?? "auto", warn, options);
+    const { base } = parts.problem;
+    let constants: Buffers = {};
     try {
       // Loaded where they are used: most processes train alone, and most models are no stacks.
       const joint = group && (await import("./joint-step.ts")).JointStep;
       const layered = parts.problem.stack && (await import("./layered/layered-passes.ts")).LayeredPasses;
-      return new Session(engine, parts, joint, layered);
+      if (base) constants = await putBase(engine, base);
+      return new Session(engine, parts, joint, layered, constants);
     } catch (error) {
-      // No owner exists yet to close the engine.
+      // No owner exists yet to free what is there, or to close the engine.
+      freeRest(engine, constants);
       if (engine !== options.engine) await engine.close();
       throw error;
     }
@@ -81,6 +87,7 @@ export class Session implements SessionPort {
     parts: SessionParts,
     Joint: typeof JointStep | undefined,
     Layered: typeof LayeredPasses | undefined,
+    base: Buffers,
   ) {
     const { options, initial, optimizers, run, hooks, group, warn } = parts;
     const { seed = 0, clipNorm, clipValue, lossWeights = {} } = options;
@@ -93,7 +100,7 @@ export class Session implements SessionPort {
     const names = Object.keys(initial.params);
     const specs = new Specs(names, parts.problem, optimizers, { sums, rows }, control, clip, warn);
     const functions = new FunctionWatch(warn, () => run.turn.ctx?.hook);
-    const state = new DeviceState(engine, initial, optimizers);
+    const state = new DeviceState(engine, initial.take(), optimizers, base);
     const probes = new ProbeRunner(engine, state, specs, seed);
     const joint = group && Joint && new Joint(engine, state, group, sums.train.size);
     const { stack } = parts.problem;
@@ -130,7 +137,15 @@ export class Session implements SessionPort {
       group?.strategy,
     );
     this.data = parts.loaders;
-    const recomputer = new BufferRecomputer({ engine, specs, data: this.data, seed, strategy: group?.strategy, warn });
+    const recomputer = new BufferRecomputer({
+      engine,
+      state,
+      specs,
+      data: this.data,
+      seed,
+      strategy: group?.strategy,
+      warn,
+    });
     this.params = new HookTensors(engine, state, () => this.evaluation.current, functions, recomputer);
     this.saves = parts.saver;
     this.fetch = fetcher(parts.loaders, options.tokens, group, run, this.step);

@@ -30,7 +30,7 @@ import type { HookRegistry } from "../core/registry/registry.ts";
 
 /** A spec with the split of the parameters it implies. */
 export interface StepSpec extends ProgramSpec {
-  /** Names of parameters that get gradients, in canonical order; the others are constants of the step. */
+  /** Names of parameters that get gradients, in canonical order; the others are constants of the step, as the base is. */
   readonly train: readonly string[];
   readonly frozen: readonly string[];
   /** Optimizers that update, by index. */
@@ -41,6 +41,8 @@ export interface StepSpec extends ProgramSpec {
 
 export class Specs {
   readonly names: readonly string[];
+  /** Those of the parameters, then those of the frozen base. */
+  readonly #allNames: readonly string[];
   readonly #problem: Problem;
   readonly #optimizers: OptimizerSet;
   readonly #sums: SumsLayouts;
@@ -71,6 +73,7 @@ export class Specs {
     warn: (message: string) => void,
   ) {
     this.names = names;
+    this.#allNames = [...names, ...(problem.base?.tensors.keys() ?? [])];
     this.#problem = problem;
     this.#weighBy = problem.weighBy(undefined);
     this.#optimizers = optimizers;
@@ -167,7 +170,7 @@ export class Specs {
       indices: new IndexRules(loader),
       loss: this.#loss,
       loader,
-      names: this.names,
+      names: this.#allNames,
       sums: this.#sums,
       rows: this.#rows,
       control: this.#control,

@@ -1,7 +1,7 @@
 // What a training is made of, as texts by name: ranks compare them before the first step. Values of parameters are not
 // among them, since all ranks take the main one's. Functions are compared by their source: what they capture is unknown.
 import { type TypedArray, toBatch } from "../core/arrays.ts";
-import type { AnyMetric } from "../core/model.ts";
+import type { AnyMetric, Model } from "../core/model.ts";
 import { isTrained } from "./metrics/metric-kinds.ts";
 import type { ScheduleTime } from "../core/optimizer.ts";
 import type { PreviewedLoader } from "../data/loader-set.ts";
@@ -63,6 +63,7 @@ export async function startFacts(parts: StartParts): Promise<StartFacts> {
     ...metricFacts(metrics),
     ...tensorFacts("parameter", device.params),
     ...tensorFacts("buffer", device.state),
+    ...baseFacts(options.model),
     // Only before the first step: an epoch that is open, or resumed, must not lose its place in the data.
     ...(await loaderFacts(train, seed, step === 0 && fit.resume === undefined)),
     ...(await loaderFacts(evals, seed, step === 0)),
@@ -147,6 +148,12 @@ const tensorFacts = (kind: string, tensors: DeviceState["params"]): StartFacts =
       `${dtype} [${shape.join(", ")}]`,
     ]),
   );
+
+/** The same files may have other paths on other machines. */
+function baseFacts(model: TrainerOptions["model"]): StartFacts {
+  const { base } = model as Model<never>;
+  return base ? { "the model's frozen base, SHA-256": base.digest } : {};
+}
 
 function valueText(value: unknown): string {
   return typeof value === "function" ? functionText(value) : JSON.stringify(value, plainData);

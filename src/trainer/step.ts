@@ -57,7 +57,6 @@ type PassResult = ShownPass & { readonly state: Buffers; readonly sums: Buffer; 
 type GradsResult = PassResult & { readonly grads: Buffers };
 type FusedResult = PassResult & { readonly params: Buffers; readonly opt: Buffers };
 
-const NOTHING: Buffers = {};
 /** Distance between the keys of two ranks: more micro-batches than a step will ever have. */
 const RANK_STRIDE = 2 ** 20;
 
@@ -177,7 +176,7 @@ export class TrainStep {
     // Mostly nothing is frozen: then everything goes in as it is.
     const whole = spec.frozen.length === 0;
     const train = whole ? params : pick(params, spec.train);
-    const frozen = whole ? NOTHING : pick(params, spec.frozen);
+    const frozen = whole ? device.base : device.constants(spec.frozen);
     const slots = whole ? opt : pick(opt, spec.slots);
     if (guarded) this.#suspects.add(this.#open.micro!, spec, scale);
     const program = this.#made.fused(spec, guarded);
@@ -232,7 +231,7 @@ export class TrainStep {
     const { batch, key } = open.micro!;
     const program = this.#programs.of(spec, "forward", () => forwardOnly(spec));
     const { params, state } = this.#state;
-    const done = this.#run("forward pass", program, params, open.state ?? state, batch, key);
+    const done = this.#run("forward pass", program, this.#state.withBase(params), open.state ?? state, batch, key);
     return chain(done, (out) => this.readings.show(out as unknown as PassResult));
   }
 
@@ -261,7 +260,8 @@ export class TrainStep {
     const { batch, key } = this.#open.micro!;
     const sums = this.#open.sums ?? this.readings.totals.sums;
     const control = this.#putControl(scale);
-    return [pick(params, train), this.#open.state ?? state, sums, pick(params, frozen), batch, control, key];
+    const constants = this.#state.constants(frozen);
+    return [pick(params, train), this.#open.state ?? state, sums, constants, batch, control, key];
   }
 
   /** Adds the micro-batch to the step. */

@@ -7,25 +7,26 @@ import { boundaryRule, type Cadence } from "../core/cadence.ts";
 import type { ContextOf } from "../core/context.ts";
 import { type OnArguments, addFunction } from "../core/registry/on.ts";
 import { type Disposer, HookRegistry } from "../core/registry/registry.ts";
-import { ContextError } from "../core/errors.ts";
 import { evaluateOnce } from "../core/loop/evaluate.ts";
 import type { CustomEvents, EventName } from "../core/events.ts";
 import type { HostTensors, Loader } from "../core/model.ts";
 import { type Loop, runLoop } from "../core/loop/loop.ts";
+import type { ParamsView } from "../core/inspection.ts";
 import { checkOptions, is } from "../core/options.ts";
 import { redact, secretsOfEnvironment } from "../platform/redact.ts";
 import { makeResult, type RunResult } from "../core/loop/result.ts";
 import { Run } from "../core/loop/run.ts";
 import { NOT_STARTED, notStarted } from "../core/loop/session.ts";
 import { epochLength, stepsPerEpoch } from "../data/epoch-length.ts";
-import { LoaderSet, PreviewedLoader } from "../data/loader-set.ts";
+import { LoaderSet } from "../data/loader-set.ts";
 import { currentPlatform } from "../platform/platform.ts";
 import { Interruptions } from "./interruptions.ts";
 import { Calls } from "./calls.ts";
 import { checkAllMonitors, metricNames, type Preflight, traceLoaders } from "./preflight.ts";
-import { checkLoader, checkLossWeights, evalFeeds, firstBatch, fittedLoss, type WatchedFeed } from "./feeds.ts";
-import { chooseLayering } from "./layered/choose.ts";
+import { batchToProbe, checkLoader, checkLossWeights, evalFeeds, standaloneFeed } from "./feeds.ts";
+import type { WatchedFeed } from "./feeds.ts";
 import { Session } from "./session.ts";
+import { Initial } from "./initial.ts";
 import { Once } from "./once.ts";
 import { OptimizerSet } from "./optimizers.ts";
 import { RunCheckpoints } from "./saving/run-checkpoints.ts";
@@ -34,7 +35,7 @@ import type { TrainingState } from "./saving/snapshot.ts";
 import { checkFitOptions, checkTrainerOptions, type FitOptions, type TrainerOptions } from "./options.ts";
 import { choosePlan, describePlan } from "./specs.ts";
 import { predictAll, type PredictOptions } from "./predict.ts";
-import { type Problem, defineProblem, describeParams } from "./problem.ts";
+import { type Problem, describeParams, problemOf } from "./problem.ts";
 import type { ProbedRun, RunWithProbesOptions } from "./inspection/probe-runner.ts";
 import { GroupMembership } from "./group-membership.ts";
 
@@ -55,7 +56,7 @@ export class Trainer {
   readonly #place: RunCheckpoints;
   readonly #saver: Saver;
   readonly #membership: GroupMembership;
-  #initial: { params: HostTensors; state: HostTensors };
+  readonly #initial: Initial;
   #optimizers: OptimizerSet;
   /** One for all calls: a second would have parameters of its own. */
   readonly #session = new Once(() => this.#open());
@@ -68,9 +69,8 @@ export class Trainer {
     const warn = options.warn ?? ((message: string) => this.#platform.warn(message));
     // What a hook throws may quote a URL or a header, and warnings end up in files.
     this.#warn = (message) => warn(safeText(redact(message, secretsOfEnvironment())));
-    const layering = chooseLayering(options);
-    this.#problem = defineProblem(options.model, fittedLoss(options), options.inputs, options.weigh, layering);
-    this.#initial = this.#problem.init(this.#seed);
+    this.#problem = problemOf(options);
+    this.#initial = new Initial(() => this.#problem.init(this.#seed));
     this.#feed = new LoaderSet(options.train, options.mix);
     const length = epochLength(this.#feed);
     const limitBatches = batchesAllowed(options.limitBatches, "train", length, "the training data");
@@ -152,9 +152,7 @@ export class Trainer {
   async evaluate(loader: Loader, options: { readonly name?: string } = {}): Promise<Record<string, number>> {
     return this.#call("evaluate", async () => {
       checkOptions("evaluate", options, { name: is.name });
-      checkLoader("evaluate", loader);
-      const { name = "test" } = options;
-      const feed = { name, index: 0, loader: new PreviewedLoader(name, loader), limitBatches: Infinity };
+      const feed = standaloneFeed(loader, options.name);
       const loop = this.#evalLoop(await this.#start());
       await this.#membership.compareStarts(({ loaderFacts }) => loaderFacts([feed], this.#seed, true));
       return this.#calls.standalone("standalone", () => evaluateOnce(loop, feed));
@@ -193,11 +191,15 @@ export class Trainer {
   async probePoints(batch?: Readonly<Record<string, ArrayInput>>): Promise<readonly string[]> {
     const { probes } = await this.#start();
     if (batch) return probes.points(toBatch(batch, () => "probePoints: the caller"));
-    if (Object.keys(this.#run.batch).length > 0) return probes.points(this.#run.batch);
-    // Evaluations and epochs start their loaders from the beginning, so reading a first batch here takes nothing away.
-    const loader = this.#evals[0]?.loader ?? (this.#run.epochOpen ? undefined : this.#feed);
-    if (!loader) throw new ContextError(`probePoints() needs a batch here: an epoch is open, and its data must wait.`);
-    return probes.points(toBatch(await firstBatch(loader, this.#seed), () => "probePoints: the loader"));
+    return probes.points(await batchToProbe(this.#run, this.#evals, this.#feed, this.#seed));
+  }
+
+  /**
+   * The parameters on the engine, as hooks have them in `ctx.params`: before, between and after calls of `fit`, and while
+   * one runs. Good until the trainer is closed or starts over.
+   */
+  async params(): Promise<ParamsView> {
+    return (await this.#start()).params;
   }
 
   /** Parameters and buffers by name, as host copies. */
@@ -239,7 +241,7 @@ export class Trainer {
 
   /** A table of the parameters. */
   summary(): string {
-    return describeParams(this.#initial.params, this.#initial.state);
+    return describeParams(this.#initial, this.#problem.base);
   }
 
   /** Frees what lives on the device. The trainer can be used again, and then starts over. */
@@ -288,8 +290,7 @@ export class Trainer {
   }
 
   #checkMonitors(): void {
-    const schedules = this.#optimizers.slots.flatMap(({ schedule }) => schedule ?? []);
-    checkAllMonitors(this.hooks, schedules, this.#metricNames(), this.#evals.length > 0);
+    checkAllMonitors(this.hooks, this.#optimizers, this.#metricNames(), this.#evals.length > 0);
   }
 
   #metricNames(): string[] {
@@ -357,7 +358,6 @@ export class Trainer {
   }
 
   async #restart(): Promise<void> {
-    this.#initial = this.#problem.init(this.#seed);
     this.#optimizers = this.#makeOptimizers();
     this.#run.restart();
     this.#place.begin();

@@ -20,6 +20,7 @@ const BUDGETS: Readonly<Record<string, number>> = {
   "hookline/xla": 29_500,
   "hookline/tune": 50_000,
   "hookline/predict": 75_000,
+  "hookline/lm": 58_000,
   "hookline/testing": 92_000,
 };
 

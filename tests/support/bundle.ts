@@ -20,6 +20,7 @@ export const ENTRIES: Readonly<Record<string, string>> = {
   "hookline/xla": "src/xla/index.ts",
   "hookline/tune": "src/tune/index.ts",
   "hookline/predict": "src/predict/index.ts",
+  "hookline/lm": "src/lm/index.ts",
   "hookline/testing": "src/testing/index.ts",
 };
 

@@ -19,7 +19,7 @@ export interface InspectOptions {
 
 /** What `inspectCheckpoint` found. */
 export interface InspectedCheckpoint extends Partial<
-  Pick<CheckpointInfo, "step" | "epoch" | "reason" | "metrics" | "time" | "hookline">
+  Pick<CheckpointInfo, "step" | "epoch" | "reason" | "metrics" | "time" | "hookline" | "base">
 > {
   /** What was inspected: of a run, its newest intact checkpoint. */
   readonly path: string;
@@ -98,8 +98,16 @@ async function inspectFolder(dir: string, digests: boolean): Promise<InspectedCh
     const found = await known.catch(() => contentsOf({ path: join(dir, name), ...format }));
     if (found) contents.push([name, found]);
   }
-  const { step, epoch, reason, metrics, time, hookline } = manifest ?? {};
-  const about = manifest && { step, epoch, reason, metrics, time, ...(hookline !== undefined && { hookline }) };
+  const { step, epoch, reason, metrics, time, hookline, base } = manifest ?? {};
+  const about = manifest && {
+    step,
+    epoch,
+    reason,
+    metrics,
+    time,
+    ...(hookline !== undefined && { hookline }),
+    ...(base && { base }),
+  };
   return { ...report(dir, "checkpoint", files, contents, problems), ...(about as object) };
 }
 
@@ -234,6 +242,7 @@ export function describeCheckpoint(info: InspectedCheckpoint): string {
     const by = info.hookline === undefined ? "" : `, by hookline ${info.hookline}`;
     lines.push(`step ${info.step}, epoch ${info.epoch! + 1}, saved for ${info.reason}${when}${by}`);
   }
+  if (info.base) lines.push(`base: ${info.base.path}, SHA-256 ${info.base.digest}`);
   const metrics = Object.entries(info.metrics ?? {}).map(([name, value]) => `${name} ${brief(value)}`);
   if (metrics.length > 0) lines.push(`metrics: ${metrics.join(", ")}`);
   lines.push(

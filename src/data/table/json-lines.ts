@@ -66,7 +66,7 @@ async function* jsonLines(blocks: AsyncIterable<Uint8Array>, source: string): As
 }
 
 /** Lines as they arrive, several at a time. */
-async function* textLines(blocks: AsyncIterable<Uint8Array>, source: string): AsyncGenerator<string[]> {
+export async function* textLines(blocks: AsyncIterable<Uint8Array>, source: string): AsyncGenerator<string[]> {
   const decoder = new TextDecoder("utf-8", { fatal: true });
   // An incomplete line in parts: joining it with each block would be quadratic in its length.
   let rest: string[] = [];

@@ -17,13 +17,15 @@ type AverageContext = Pick<ContextOf<"init">, "params" | "shared">;
 /**
  * One function for all, so that it is compiled once; the share goes in as a number. Running statistics are averaged too,
  * for when they cannot be recomputed; counts stay the newest, and so do buffers that an older checkpoint does not have.
+ * A frozen base is no part of the average.
  */
 const towards: ComputeFn = (params, average, { value: share }, buffers) =>
   Object.fromEntries(
-    Object.entries({ ...params, ...buffers }).map(([name, now]) => {
+    Object.entries({ ...params, ...buffers }).flatMap(([name, now]) => {
       const mean = average[name];
-      if ((mean?.dtype as string | undefined) !== "float32") return [name, now];
-      return [name, mean!.ref.add(now.sub(mean!).mul(share!.ref))];
+      if (!mean && !buffers?.[name]) return [];
+      if ((mean?.dtype as string | undefined) !== "float32") return [[name, now]];
+      return [[name, mean!.ref.add(now.sub(mean!).mul(share!.ref))]];
     }),
   );
 

@@ -8,6 +8,7 @@ import { ProgramCache } from "../programs/run.ts";
 
 let engine: JaxEngine;
 let buffers: Buffers;
+const state = { withBase: (params: Buffers) => params } as DeviceState;
 /** What was put on the engine since the test began, and not freed. */
 const held = new Set<unknown>();
 
@@ -28,7 +29,7 @@ beforeEach(async () => {
 });
 
 it("ctx.params.compute, when the function fails", async () => {
-  const tensors = new HookTensors(engine, {} as DeviceState, () => ({ params: buffers, state: {} }));
+  const tensors = new HookTensors(engine, state, () => ({ params: buffers, state: {} }));
   const failing = (): never => {
     throw new Error("as planned");
   };
@@ -37,7 +38,7 @@ it("ctx.params.compute, when the function fails", async () => {
 });
 
 it("ctx.params.compute, when it is given what is no tensor, or one that is gone", async () => {
-  const tensors = new HookTensors(engine, {} as DeviceState, () => ({ params: buffers, state: {} }));
+  const tensors = new HookTensors(engine, state, () => ({ params: buffers, state: {} }));
   const gone = tensors.snapshot();
   gone.free();
   await expect(tensors.compute((params) => params, 1, "2" as never)).rejects.toThrow("takes tensors of this trainer");

@@ -1,11 +1,11 @@
-// The tensors that hooks keep on the engine, and the programs that they run over the parameters.
-import type { HostArray } from "../../core/arrays.ts";
-import type { ComputeFn, DeviceTensors, ParamsView } from "../../core/inspection.ts";
-import { ContextError } from "../../core/errors.ts";
-import type { HostTensors } from "../../core/model.ts";
+// The parameters as hooks and callers see them, the tensors that they keep on the engine, and the programs that they run there.
+import { type HostArray, toHostArray } from "../../core/arrays.ts";
+import type { ComputeFn, ComputeInput, Consumed, DeviceTensors, ParamsView } from "../../core/inspection.ts";
+import { ContextError, ProgramError } from "../../core/errors.ts";
+import { type HostTensors, type Tensors, isTensor } from "../../core/model.ts";
 import { didYouMean } from "../../core/names.ts";
 import { show } from "../../core/options.ts";
-import { type Engine, freeAll, readBuffer } from "../../engines/engine.ts";
+import { type Engine, freeAll, freeRest, readBuffer } from "../../engines/engine.ts";
 import type { Buffers, DeviceState, ModelBuffers } from "../device-state.ts";
 import { type FunctionWatch, ProgramCache } from "../programs/run.ts";
 import type { BufferRecomputer } from "../recompute-buffers.ts";
@@ -16,8 +16,10 @@ export class HookTensors implements ParamsView {
   /** The parameters and buffers in use: an evaluation may run on others. */
   readonly #current: () => ModelBuffers;
   readonly #programs: ProgramCache;
+  readonly #functions: FunctionWatch | undefined;
   readonly #recomputer: BufferRecomputer | undefined;
   readonly #open = new Set<TensorHandle>();
+  #closed = false;
 
   constructor(
     engine: Engine,
@@ -29,27 +31,29 @@ export class HookTensors implements ParamsView {
     this.#engine = engine;
     this.#state = state;
     this.#current = current;
-    this.#programs = new ProgramCache(engine, functions);
+    this.#programs = new ProgramCache(engine);
+    this.#functions = functions;
     this.#recomputer = recomputer;
   }
 
   get names(): readonly string[] {
-    return Object.keys(this.#state.params);
+    return Object.keys(this.#started().params);
   }
 
   get buffers(): readonly string[] {
-    return Object.keys(this.#state.state);
+    return Object.keys(this.#started().state);
   }
 
   get version(): number {
-    return this.#state.version;
+    return this.#started().version;
   }
 
-  get(name: string): Promise<HostArray> {
-    return this.#state.read(name);
+  async get(name: string): Promise<HostArray> {
+    return this.#started().read(name);
   }
 
   snapshot(names?: readonly string[]): DeviceTensors {
+    this.#started();
     const { params, state } = this.#current();
     const copies = (names ?? Object.keys(params)).map((name) => {
       const buffer = params[name] ?? state[name];
@@ -63,25 +67,47 @@ export class HookTensors implements ParamsView {
   }
 
   put(tensors: HostTensors): DeviceTensors {
-    const buffers = Object.entries(tensors).map(([name, tensor]) => [name, this.#engine.put(tensor)] as const);
-    return this.#keep(Object.fromEntries(buffers));
+    this.#started();
+    return this.#keep(this.#putAll("params.put", tensors));
   }
 
-  async compute(fn: ComputeFn, ...inputs: readonly (DeviceTensors | number)[]): Promise<DeviceTensors> {
-    const scalars: Buffers[] = [];
-    while (this.#state.taken) await this.#state.taken;
+  consume(tensors: DeviceTensors): Consumed {
+    return new ConsumedTensors(this.#own(tensors, "params.consume"));
+  }
+
+  async compute(fn: ComputeFn, ...inputs: readonly ComputeInput[]): Promise<DeviceTensors> {
+    const state = this.#started();
+    if (typeof fn !== "function") throw new ContextError(`params.compute takes a function first, got ${show(fn)}.`);
+    while (state.taken) await state.taken;
+    this.#started();
+    this.#functions?.note("params.compute", fn);
+    // On the engine for this call alone.
+    const temporary: Buffers[] = [];
+    const taken: (readonly [TensorHandle, Buffers])[] = [];
+    const argument = (input: ComputeInput): Buffers => {
+      if (input instanceof ConsumedTensors) {
+        taken.push([input.consumed, input.consumed.take()]);
+        return taken.at(-1)![1];
+      }
+      if (input instanceof TensorHandle) return this.#own(input, "params.compute").buffers;
+      const host = typeof input === "number" ? { value: { data: Float32Array.of(input), shape: [] } } : input;
+      temporary.push(this.#putAll("params.compute", host as HostTensors));
+      return temporary.at(-1)!;
+    };
     try {
-      const args = inputs.map((input): Buffers => {
-        if (input instanceof TensorHandle) return input.buffers;
-        if (typeof input !== "number")
-          throw new ContextError(`ctx.params.compute takes tensors of this trainer and numbers after the function.`);
-        scalars.push({ value: this.#engine.put({ data: Float32Array.of(input), shape: [] }) });
-        return scalars.at(-1)!;
-      });
-      const result = await this.#programs.of(fn, "params.compute", () => fn)(this.#current().params, ...args);
-      return this.#keep(result as Buffers);
+      const args = inputs.map(argument);
+      const donate = inputs.flatMap((input, i) => (input instanceof ConsumedTensors ? [i + 1] : []));
+      const program = this.#programs.of(fn, `consuming ${donate.join()}`, () => checked(fn), { donate });
+      const result = (await program(state.withBase(this.#current().params), ...args)) as Buffers;
+      taken.length = 0;
+      return this.#keep(result);
     } finally {
-      freeAll(this.#engine, scalars);
+      // Those of a call that failed are the caller's again.
+      for (const [handle, buffers] of taken) {
+        if (this.#closed) freeRest(this.#engine, buffers);
+        else handle.giveBack(buffers);
+      }
+      (this.#closed ? freeRest : freeAll)(this.#engine, temporary);
     }
   }
 
@@ -104,32 +130,79 @@ export class HookTensors implements ParamsView {
     }
   }
 
-  /** Frees what hooks left behind. */
+  /** The end of the session: frees what was left behind. */
   free(): void {
+    this.#closed = true;
     for (const handle of this.#open) handle.free();
   }
 
+  #started(): DeviceState {
+    if (!this.#closed) return this.#state;
+    throw new ContextError(
+      `These are the parameters of a trainer that was closed or has started over since. Get the present ones with \`await trainer.params()\`.`,
+    );
+  }
+
+  /** One of this trainer's, and not gone. */
+  #own(tensors: DeviceTensors, what: string): TensorHandle {
+    if (tensors instanceof TensorHandle && (this.#open.has(tensors) || tensors.freed)) return tensors;
+    throw new ContextError(`${what} takes tensors of this trainer, got ${show(tensors)}.`);
+  }
+
+  #putAll(what: string, tensors: HostTensors): Buffers {
+    if (typeof tensors !== "object" || tensors === null)
+      throw new ContextError(
+        `${what} takes tensors of this trainer, host arrays by name and numbers, got ${show(tensors)}.`,
+      );
+    const arrays = Object.entries(tensors).map(
+      ([name, tensor]) => [name, toHostArray(tensor, `${what}, \`${name}\``)] as const,
+    );
+    return Object.fromEntries(arrays.map(([name, array]) => [name, this.#engine.put(array)]));
+  }
+
   #keep(buffers: Buffers): TensorHandle {
-    const handle = new TensorHandle(this.#engine, buffers, (released) => void this.#open.delete(released));
-    this.#open.add(handle);
-    return handle;
+    if (this.#closed) {
+      freeRest(this.#engine, buffers);
+      this.#started();
+    }
+    return new TensorHandle(this.#engine, buffers, this.#open);
   }
 }
 
-// A hook's tensors on the engine.
+/** The function, with what it returns checked while it is traced. */
+const checked =
+  (fn: ComputeFn) =>
+  (params: Tensors, ...inputs: Tensors[]): Tensors => {
+    const result = fn(params, ...inputs);
+    const parts =
+      typeof result === "object" && result !== null && !isTensor(result) ? Object.entries(result) : undefined;
+    if (!parts)
+      throw new ProgramError(`params.compute: the function must return tensors by name, got ${show(result)}.`);
+    const odd = parts.find(([, part]) => typeof part?.dtype !== "string");
+    if (odd)
+      throw new ProgramError(
+        `params.compute: what the function returned as \`${odd[0]}\` is no tensor, but ${show(odd[1])}. Name the tensors of nested parts with dots, such as \`${odd[0]}.0\`.`,
+      );
+    return result;
+  };
 
-/** One hook's tensors. Only the trainer looks at the buffers. */
+// A caller's tensors on the engine.
+
+/** Somebody's tensors. Only the trainer looks at the buffers. */
 export class TensorHandle implements DeviceTensors {
   readonly names: readonly string[];
   readonly #engine: Engine;
-  readonly #released: (handle: TensorHandle) => void;
+  /** All that are not freed. */
+  readonly #open: Set<TensorHandle>;
   #buffers: Buffers | undefined;
+  #wasConsumed = false;
 
-  constructor(engine: Engine, buffers: Buffers, released: (handle: TensorHandle) => void) {
+  constructor(engine: Engine, buffers: Buffers, open: Set<TensorHandle>) {
     this.#engine = engine;
     this.#buffers = buffers;
-    this.#released = released;
+    this.#open = open;
     this.names = Object.keys(buffers);
+    open.add(this);
   }
 
   get freed(): boolean {
@@ -137,8 +210,27 @@ export class TensorHandle implements DeviceTensors {
   }
 
   get buffers(): Buffers {
-    if (!this.#buffers) throw new ContextError(`These tensors were freed before this use.`);
-    return this.#buffers;
+    if (this.#buffers) return this.#buffers;
+    if (!this.#wasConsumed) throw new ContextError(`These tensors were freed before this use.`);
+    throw new ContextError(
+      `These tensors (${this.names.slice(0, 3).join(", ")}${this.names.length > 3 ? ", …" : ""}) were consumed by an earlier params.compute, which was given them with params.consume(). Use what it returned.`,
+    );
+  }
+
+  /** Gives the buffers to a program. */
+  take(): Buffers {
+    const { buffers } = this;
+    this.#buffers = undefined;
+    this.#wasConsumed = true;
+    this.#open.delete(this);
+    return buffers;
+  }
+
+  /** The program failed and has left them. */
+  giveBack(buffers: Buffers): void {
+    this.#buffers = buffers;
+    this.#wasConsumed = false;
+    this.#open.add(this);
   }
 
   async get(name: string): Promise<HostArray> {
@@ -154,8 +246,18 @@ export class TensorHandle implements DeviceTensors {
 
   free(): void {
     if (!this.#buffers) return;
-    freeAll(this.#engine, this.#buffers);
+    // A program that failed may have taken some of them with it.
+    freeRest(this.#engine, this.#buffers);
     this.#buffers = undefined;
-    this.#released(this);
+    this.#open.delete(this);
+  }
+}
+
+/** Tensors that a program may use up. */
+class ConsumedTensors implements Consumed {
+  readonly consumed: TensorHandle;
+
+  constructor(consumed: TensorHandle) {
+    this.consumed = consumed;
   }
 }

@@ -165,7 +165,14 @@ export class ProbeRunner {
     try {
       while (this.#state.taken) await this.#state.taken;
       const { params, state } = this.#state;
-      return await runProgram(program, { what, loader: draw.loader, host }, params, state, batch, key);
+      return await runProgram(
+        program,
+        { what, loader: draw.loader, host },
+        this.#state.withBase(params),
+        state,
+        batch,
+        key,
+      );
     } finally {
       freeAll(this.#engine, [batch, key]);
     }

@@ -28,6 +28,7 @@ export interface ProgramSpec {
   readonly indices: IndexRules;
   readonly loss: Loss | undefined;
   readonly loader: string;
+  /** Of all that the model's apply takes: its parameters, then its frozen base. */
   readonly names: readonly string[];
   readonly sums: SumsLayouts;
   /** What evaluations keep of every row. */

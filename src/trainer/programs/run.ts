@@ -131,9 +131,12 @@ export class FunctionWatch {
     if (seen.functions.has(fn)) return;
     seen.functions.add(fn);
     if (++seen.count !== MANY_FUNCTIONS + 1) return;
-    const who = hook === undefined ? "This program" : `Hook \`${hook}\``;
+    const [who, what, where] =
+      hook === undefined
+        ? ["This program", verb, ""]
+        : [`Hook \`${hook}\``, `ctx.${verb}`, ", outside the hook's method"];
     this.#warn(
-      `${who} has passed ${seen.count} different functions to ctx.${verb}. Each is compiled, even if its text is the same. Create the function once, outside the hook's method, and pass that one every time.`,
+      `${who} has passed ${seen.count} different functions to ${what}. Each is compiled, even if its text is the same. Create the function once${where}, and pass that one every time.`,
     );
   }
 }

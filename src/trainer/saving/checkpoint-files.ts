@@ -18,6 +18,7 @@ import type { HostTensors } from "../../core/model.ts";
 import type { WeightsFormatName, WeightsOptions } from "../../core/saving.ts";
 import type { Engine } from "../../engines/engine.ts";
 import { parseExact, stringifyExact } from "../../runs/exact-json.ts";
+import type { TensorSpecs } from "../initial.ts";
 import type { OptimizerSet, OptimizerState, Slot } from "../optimizers.ts";
 import { paramOfSlot, slotName } from "../programs/programs.ts";
 import { STATE_SCHEMA, type SavedState, type Snapshot, type SnapshotMemory } from "./snapshot.ts";
@@ -89,7 +90,7 @@ export interface ReadCheckpoint {
 }
 
 /** The model's tensors, in its order. Throws a CheckpointError if names or shapes differ, or the optimizers do not fit. */
-export function fitModel({ model, where, unfit }: ReadCheckpoint, own: HostTensors): HostTensors {
+export function fitModel({ model, where, unfit }: ReadCheckpoint, own: TensorSpecs): HostTensors {
   let tensors: HostTensors;
   try {
     ({ tensors } = matchTensors(model, own, { strict: true }, where));

@@ -2,16 +2,16 @@
 import { captureForward } from "../../export/capture.ts";
 import { signatureOf, writeModelFile, type ModelFile } from "../../export/model-file.ts";
 import { messageOf } from "../../core/maybe.ts";
-import type { HostTensors } from "../../core/model.ts";
 import type { Json } from "../../core/options.ts";
 import type { Run } from "../../core/loop/run.ts";
 import { fittedPreprocessor } from "../../data/preprocess/fitted-preprocessor.ts";
+import type { Initial } from "../initial.ts";
 import type { Problem } from "../problem.ts";
 
 export interface DescribedModel {
   readonly runDir: string;
   readonly problem: Problem;
-  readonly initial: { readonly params: HostTensors; readonly state: HostTensors };
+  readonly initial: Pick<Initial, "params" | "state">;
   readonly run: Run;
 }
 
@@ -29,10 +29,14 @@ export async function describeModel({ runDir, problem, initial, run }: Described
 
 /** A model that cannot be captured still trains: the reason is kept for those who want to export it. */
 function capture(
-  { predict: forward }: Problem,
+  { predict: forward, base }: Problem,
   { params, state: buffers }: DescribedModel["initial"],
   batch: Run["batch"],
 ): ModelFile {
+  if (base)
+    return {
+      reason: `the model has a frozen base (${base.path}), which is in no checkpoint; saveModel of hookline/lm writes the model with its base`,
+    };
   try {
     const program = captureForward({ forward, params, buffers, batch });
     return { program, signature: signatureOf(program) };

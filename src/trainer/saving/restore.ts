@@ -8,6 +8,7 @@ import { CheckpointError } from "../../core/errors.ts";
 import { isSafeName } from "../../core/safe-name.ts";
 import { type Loading, NO_CHECKPOINT, type ResumeReport } from "../../core/saving.ts";
 import { currentPlatform } from "../../platform/platform.ts";
+import { checkSameBase } from "../base.ts";
 import { loadOptimizer, type OptimizerSet, rewindOptimizer, type Slot } from "../optimizers.ts";
 import { slotName } from "../programs/programs.ts";
 import {
@@ -62,17 +63,18 @@ export async function resumeRun(
     warn(`a newer checkpoint is damaged: ${file}: ${reason}`);
   run.loading = { from: source.from, why: "resume" };
   await hooks.fire.beforeLoad!();
-  const report = await restoreRun(training, source.read);
+  const report = await restoreRun(training, source);
   run.loaded = report.toResumeReport(run.loading, run.clock.now.step, source);
   run.resumed = run.loaded;
   restored(run.loaded);
   await hooks.fire.afterLoad!();
 }
 
-async function restoreRun(training: TrainingState, read: ReadCheckpoint): Promise<Report> {
+async function restoreRun(training: TrainingState, source: ResumeSource): Promise<Report> {
+  const { read } = source;
   const { run, hooks, feed, options } = training;
   const report = new Report();
-  restoreModel(training, read, report);
+  restoreModel(training, source, report);
   const { state } = read;
   if (!state) {
     report.missing.push("counters", "data position", ...hooks.stateful().map(({ name }) => hookName(name)));
@@ -123,7 +125,7 @@ export async function rollBack(
   run.loading = { from: source.from, why: "rollback" };
   await hooks.fire.beforeLoad!();
   const report = new Report();
-  restoreModel(training, source.read, report);
+  restoreModel(training, source, report);
   for (const slot of training.optimizers().slots) {
     const saved = source.read.state?.position.optimizers.find((each) => each.name === slot.name);
     if (saved) rewindOptimizer(slot, saved);
@@ -135,7 +137,8 @@ export async function rollBack(
 }
 
 /** Restores parameters, buffers and the optimizers' tensors. The model must have the same shape; optimizers may differ. */
-function restoreModel(training: TrainingState, read: ReadCheckpoint, report: Report): void {
+function restoreModel(training: TrainingState, { read, checkpoint }: ResumeSource, report: Report): void {
+  if (checkpoint) checkSameBase(read.where, checkpoint.base, training.model().problem.base);
   const { state } = training.session();
   state.load(fitModel(read, state.own));
   report.restored.push("model");

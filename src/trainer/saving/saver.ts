@@ -253,6 +253,7 @@ export class Saver {
       const { name, step, epoch, reason, metrics, files } = saving;
       const { by, format = "safetensors", verify = false } = request;
       const { toFiles, toLentFiles, memory } = await this.#loadCode();
+      const { base } = this.#training.model().problem;
       const store = await this.#checkpoints.open();
       const info = {
         step,
@@ -262,6 +263,7 @@ export class Saver {
         by,
         time: Date.now(),
         hookline: VERSION,
+        ...(base && { base: { path: base.path, digest: base.digest } }),
         ...this.#checkpoints.nextSave(),
       };
       // Tensors are lent to the store, not copied, if training continues meanwhile. A .pt file has checksums among its

@@ -1,0 +1,186 @@
+// LoRA: beside a frozen matrix W trains a product of two small ones, W + (alpha ÷ rank) · B A. Names and meaning are PEFT's.
+import type { HostTensors, InitKey } from "../../core/model.ts";
+import { OptionError } from "../../core/errors.ts";
+import { didYouMean } from "../../core/names.ts";
+import { checkOptions, is } from "../../core/options.ts";
+import { fanInUniform, filled } from "../../nn/layer.ts";
+import type { Architecture } from "../config/architecture.ts";
+import { matricesOf, namingOf, parametersOf, type Matrix, type Naming } from "./parameters.ts";
+
+/** Options of `lora`. */
+export interface LoraOptions {
+  /** Rows of A and columns of B (default 16). */
+  readonly rank?: number;
+  /** The product counts alpha ÷ rank (default 2 · rank). */
+  readonly alpha?: number;
+  /** alpha ÷ √rank in its place, so that a large rank learns as fast (default false). */
+  readonly rslora?: boolean;
+  /** The share of a matrix's inputs that the adapter does not see while training (default 0). */
+  readonly dropout?: number;
+  /**
+   * Which matrices: `"all"` of every layer (default), those of `"attention"`, or the ends of their names, such as
+   * `["q_proj", "v_proj"]`.
+   */
+  readonly targets?: "all" | "attention" | readonly string[];
+  /** The last layers alone: how many. Default: all. */
+  readonly layers?: number;
+  /** Parameters that are trained whole, by the ends of their modules' names, such as `["lm_head"]`. */
+  readonly also?: readonly string[];
+}
+
+/** A new adapter, which `loadModel` puts onto a model. */
+export interface Lora {
+  readonly options: LoraOptions;
+}
+
+const CHECKS = {
+  rank: is.wholeFrom(1),
+  alpha: is.positive,
+  rslora: is.boolean,
+  dropout: is.fraction,
+  targets: is.or(is.oneOf("all", "attention"), is.arrayOf(is.name)),
+  layers: is.wholeFrom(1),
+  also: is.arrayOf(is.name),
+};
+
+/**
+ * A new adapter of low rank: little is trained, and the model stays as it is.
+ * @example const model = await loadModel("models/SmolLM2-135M", { adapter: lora({ rank: 16 }) });
+ */
+export function lora(options: LoraOptions = {}): Lora {
+  checkOptions("lora", options, CHECKS);
+  return { options };
+}
+
+export const isLora = (value: object | string): value is Lora =>
+  typeof value === "object" && is.object.test((value as Partial<Lora>).options);
+
+/** An adapter's settings, in the words of PEFT where they go into adapter_config.json. */
+export interface LoraConfig {
+  readonly rank: number;
+  readonly alpha: number;
+  readonly rslora: boolean;
+  readonly dropout: number;
+  /** `target_modules`: names, or a pattern that PEFT understands. */
+  readonly targets: readonly string[] | string;
+  /** `layers_to_transform`: the numbers of the adapted layers; undefined for all. */
+  readonly layers: readonly number[] | undefined;
+  /** `modules_to_save`. */
+  readonly also: readonly string[];
+}
+
+/** An adapter on a model. */
+export interface Adapter {
+  readonly config: LoraConfig;
+  /** The adapted matrices by their whole names in the model. */
+  readonly matrices: ReadonlyMap<string, Matrix>;
+  /** Parameters of the model that are trained whole. */
+  readonly whole: readonly string[];
+  /** Values of both, by names in the model, if the adapter was trained before. */
+  readonly tensors?: HostTensors;
+}
+
+/** The names of all that is trained. */
+export const trainedNames = ({ matrices, whole }: Adapter): readonly string[] => [
+  ...[...matrices.keys()].flatMap((name) => [`${name}.lora_A.weight`, `${name}.lora_B.weight`]),
+  ...whole,
+];
+
+/** The factor on B A. */
+export const loraScale = ({ alpha, rank, rslora }: LoraConfig): number => alpha / (rslora ? Math.sqrt(rank) : rank);
+
+const ATTENTION: Readonly<Record<Architecture["design"], readonly string[]>> = {
+  gpt2: ["c_attn", "attn.c_proj"],
+  llama: ["q_proj", "k_proj", "v_proj", "o_proj"],
+};
+
+/** A new adapter for this architecture. */
+export function newAdapter({ options }: Lora, architecture: Architecture, naming: Naming): Adapter {
+  const { rank = 16, alpha = 2 * rank, rslora = false, dropout = 0, targets = "all", also = [] } = options;
+  const count = architecture.layers.length;
+  const last = options.layers ?? count;
+  if (last > count)
+    throw new OptionError(`lora: \`layers\` is ${last}, but the model has ${count}.`, { option: "layers" });
+  const layers = last === count ? undefined : Array.from({ length: last }, (_, i) => count - last + i);
+  const names = targetNames(architecture, targets);
+  const config = { rank, alpha, rslora, dropout, targets: names, layers, also };
+  const matrices = allMatrices(architecture, naming, (layer, { name }) => {
+    const isTarget = names.some((target) => name === target || name.endsWith(`.${target}`));
+    return isTarget && (layers?.includes(layer) ?? true);
+  });
+  return { config, matrices, whole: wholeNames(architecture, naming, also, matrices) };
+}
+
+function targetNames(architecture: Architecture, targets: NonNullable<LoraOptions["targets"]>): readonly string[] {
+  const own = matricesOf(architecture).map(({ name }) => name);
+  if (targets === "attention") return ATTENTION[architecture.design];
+  if (targets === "all") return [...new Set(own.map((name) => name.split(".").at(-1)!))];
+  for (const target of targets) {
+    if (own.some((name) => name === target || name.endsWith(`.${target}`))) continue;
+    throw new OptionError(
+      `lora: no matrix of a layer is named \`${target}\`.${didYouMean(
+        target,
+        own.map((name) => name.split(".").at(-1)!),
+      )} There are ${own.join(", ")}; what is no such matrix can be trained whole, with \`also\`.`,
+      { option: "targets" },
+    );
+  }
+  return targets;
+}
+
+/** The matrices that are wanted, by their names in the model. */
+export function allMatrices(
+  architecture: Architecture,
+  naming: Naming,
+  isWanted: (layer: number, matrix: Matrix) => boolean,
+): ReadonlyMap<string, Matrix> {
+  const found = new Map<string, Matrix>();
+  for (const layer of architecture.layers.keys())
+    for (const matrix of matricesOf(architecture))
+      if (isWanted(layer, matrix)) found.set(naming.layer(layer) + matrix.name, matrix);
+  return found;
+}
+
+/** Parameters whose modules' names end so, as PEFT chooses them. */
+export function wholeNames(
+  architecture: Architecture,
+  naming: Naming,
+  also: readonly string[],
+  matrices: ReadonlyMap<string, Matrix>,
+): readonly string[] {
+  const modules = [...parametersOf(architecture, naming).keys()].map((name) => name.replace(/\.(?:weight|bias)$/, ""));
+  for (const end of also) {
+    const found = modules.filter((module) => module.endsWith(end));
+    if (found.length === 0)
+      throw new OptionError(
+        `lora: the model has no module named \`${end}\`.${architecture.tied && end === "lm_head" ? " Its head is its embedding." : didYouMean(end, modules)}`,
+        { option: "also" },
+      );
+    const adapted = found.find((module) => matrices.has(module));
+    if (adapted !== undefined)
+      throw new OptionError(`lora: \`${adapted}\` cannot be both adapted and trained whole (\`also\`).`, {
+        option: "also",
+      });
+  }
+  const { embedding, head } = namingOf(architecture, naming.root);
+  const names = [...parametersOf(architecture, naming).keys()].filter((name) =>
+    also.some((end) => name.replace(/\.(?:weight|bias)$/, "").endsWith(end)),
+  );
+  if (architecture.tied && names.includes(embedding) && head === embedding)
+    throw new OptionError(
+      "lora: the embedding of this model is its head too, and PEFT would save them apart. Leave it out of `also`.",
+      { option: "also" },
+    );
+  return names;
+}
+
+/** Initial values: A as a linear layer's weight, and B zero, so that nothing changes at first. */
+export function initialAdapter({ matrices, config: { rank }, tensors }: Adapter, key: InitKey): HostTensors {
+  const values: HostTensors = {};
+  for (const [name, { inputs, outputs }] of matrices) {
+    const [a, b] = [`${name}.lora_A.weight`, `${name}.lora_B.weight`];
+    values[a] = tensors?.[a] ?? fanInUniform(key.fold(a), [rank, inputs], inputs);
+    values[b] = tensors?.[b] ?? filled([outputs, rank], 0);
+  }
+  return values;
+}
