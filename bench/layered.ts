@@ -74,7 +74,8 @@ async function train(contender: Contender, depth: number, turns: Turns): Promise
     hooks: [
       {
         name: "processor time",
-        onStepBegin: () => void (before = process.cpuUsage()),
+        // Behind the wait for its turn.
+        onBeforeForward: () => void (before = process.cpuUsage()),
         onStepEnd() {
           const { user, system } = process.cpuUsage(before);
           times.push((user + system) / 1000);
