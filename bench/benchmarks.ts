@@ -29,6 +29,7 @@ export const BENCHMARKS: Readonly<Record<string, () => Promise<Benchmark>>> = {
   distributed: () => import("./distributed.ts"),
   tune: () => import("./tune.ts"),
   recommender: () => import("./recommender.ts"),
+  lm: () => import("./lm.ts"),
   preprocess: () => import("./preprocess.ts"),
 };
 

@@ -107,6 +107,7 @@ export type {
   MetricValues,
   RowMetric,
   Model,
+  ModelDefaults,
   Outputs,
   Stack,
   StackLayer,

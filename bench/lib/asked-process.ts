@@ -38,14 +38,26 @@ export async function start<Question = Ask>(
 
 const beside = (name: string): string => fileURLToPath(new URL(name, import.meta.url));
 
-export async function engineProcess(engine: "native" | "wasm"): Promise<Asked> {
+export const engineProcess = (engine: "native" | "wasm"): Promise<Asked> => nodeProcess("engine-process", engine);
+
+async function nodeProcess<Question>(name: string, ...args: string[]): Promise<Asked<Question>> {
   const isSource = import.meta.url.endsWith(".ts");
-  const script = isSource ? ["--import", "tsx", beside("./engine-process.ts")] : [beside("./engine-process.js")];
-  const started = await start(process.execPath, [...script, engine]);
-  if (!started) throw new Error(`the process of engine ${engine} ended at once`);
+  const script = isSource ? ["--import", "tsx", beside(`./${name}.ts`)] : [beside(`./${name}.js`)];
+  const started = await start<Question>(process.execPath, [...script, ...args]);
+  if (!started) throw new Error(`${[name, ...args].join(" ")} ended at once`);
   return started;
 }
 
 /** Debian's PyTorch belongs to Debian's Python; another one can be named. */
+const PYTHON = process.env.HOOKLINE_PYTHON ?? "/usr/bin/python3";
+
 export const torchEngines = (): Promise<Asked | undefined> =>
-  start(process.env.HOOKLINE_PYTHON ?? "/usr/bin/python3", ["-W", "ignore", beside("./torch-engines.py")]);
+  start(PYTHON, ["-W", "ignore", beside("./torch-engines.py")]);
+
+/** What both sides of lm.ts can do: greedy text after a prompt, and hookline a forward pass of a whole text. */
+export type LmTask = { readonly generate: number; readonly prompt: number } | { readonly whole: number };
+
+export const lmProcess = (): Promise<Asked<LmTask>> => nodeProcess("lm-process");
+
+export const transformersProcess = (): Promise<Asked<LmTask> | undefined> =>
+  start(PYTHON, ["-W", "ignore", beside("./lm-peers.py")]);

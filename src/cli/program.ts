@@ -43,6 +43,17 @@ const COMMANDS: Readonly<Record<string, Listed>> = {
     load: () => import("./export.ts"),
   },
   convert: { summary: "Writes weights in another file format.", load: () => import("./convert.ts") },
+  finetune: {
+    summary: "Fine-tunes a pretrained language model on a file of examples.",
+    load: () => import("./lm/finetune.ts"),
+  },
+  chat: { summary: "Talks to a language model in the terminal.", load: () => import("./lm/chat.ts") },
+  generate: { summary: "Continues a text with a language model.", load: () => import("./lm/generate.ts") },
+  lm: { summary: "Downloads language models from the Hugging Face hub.", load: () => import("./lm/lm.ts") },
+  merge: {
+    summary: "Saves a fine-tuned language model for transformers, or its adapter for PEFT.",
+    load: () => import("./lm/merge.ts"),
+  },
   hooks: {
     summary:
       "Lists events and built-in hooks, or explains which hooks of a config run at each event, and in which order.",

@@ -2,7 +2,7 @@
 import { dirname, join, resolve } from "node:path";
 import { chooseCheckpoint } from "../checkpoint/weights/choose-checkpoint.ts";
 import { readWeights } from "../checkpoint/weights/read-weights.ts";
-import type { Loader } from "../core/model.ts";
+import type { Loader, Model } from "../core/model.ts";
 import type { Datasets } from "../core/outer-events.ts";
 import { Shared } from "../core/shared.ts";
 import { didYouMean } from "../core/names.ts";
@@ -13,8 +13,8 @@ import { Agreement } from "../distributed/exchange.ts";
 import { single } from "../distributed/strategy.ts";
 import { buildExperiment } from "../experiment/build/build-experiment.ts";
 import { DEFAULT_BATCH_SIZE, PipelineHooks, planModels, type PlannedModel } from "../experiment/experiment-options.ts";
-import { checkUnchanged, prepareDatasets } from "../experiment/prepared-data.ts";
-import { defaultLoaders, Training } from "../experiment/training.ts";
+import { checkUnchanged, type PreparedData, prepareDatasets } from "../experiment/prepared-data.ts";
+import { defaultLoaders, isForModel, Training } from "../experiment/training.ts";
 import { OuterState } from "../core/registry/outer-hooks.ts";
 import { readResults } from "../runs/results.ts";
 import type { ExperimentOptions, Loaders } from "../experiment/types.ts";
@@ -57,10 +57,7 @@ export async function openTrained(given: string, { checkpoint, on, model }: Want
   const prepared = prepareDatasets(options.preprocess, await readDatasets(options, runDir, shared));
   // Weights mean nothing for other numbers than those that they were trained on.
   checkUnchanged(runDir, (await readResults(runDir))?.preprocessor, prepared.preprocessor);
-  const { datasets } = prepared;
-  const loaders = planned.plan.loaders
-    ? await planned.plan.loaders({ ...prepared, seed: options.seed ?? 0 })
-    : { ...defaultLoaders(datasets, options.loader), train: inOrder(datasets, options) };
+  const loaders = await loadersOf(planned, prepared, options);
   const loader = chooseLoader(loaders, on);
   const place = {
     runDir: undefined,
@@ -74,6 +71,19 @@ export async function openTrained(given: string, { checkpoint, on, model }: Want
   const training = await Training.prepare({ ...planned, hooks: [] }, prepared, place);
   await training.trainer.loadStateDict(await readWeights(from));
   return { training, loader, hasOwnEvaluation: planned.plan.evaluate !== undefined, from };
+}
+
+/** Training data in its order, where that is known. */
+async function loadersOf(
+  { plan }: PlannedModel<Arrays>,
+  prepared: PreparedData<Arrays>,
+  options: ExperimentOptions,
+): Promise<Loaders> {
+  const { datasets } = prepared;
+  if (plan.loaders) return plan.loaders({ ...prepared, seed: options.seed ?? 0 });
+  if (isForModel(datasets.train))
+    return datasets.train.loadersFor(plan.model as Model, { batchSize: DEFAULT_BATCH_SIZE, ...options.loader });
+  return { ...defaultLoaders(datasets, options.loader), train: inOrder(datasets, options) };
 }
 
 function chooseModel(models: readonly PlannedModel<Arrays>[], name: string | undefined): PlannedModel<Arrays> {

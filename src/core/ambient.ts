@@ -9,6 +9,7 @@ declare global {
   interface AbortController {}
   interface AbortSignal {}
   interface Blob {}
+  interface File {}
   interface Response {}
   interface URL {}
   interface Request {}

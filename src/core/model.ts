@@ -60,6 +60,18 @@ export interface Model<In = Tensor, Out extends Outputs = Outputs> {
   readonly stack?: Stack<In>;
   /** Tensors that `apply` finds among its `params` besides those of `init`, and that are never trained. */
   readonly base?: FrozenBase;
+  /** What the trainer uses where its own options say nothing. */
+  readonly defaults?: ModelDefaults;
+}
+
+/** Options of the trainer that come with a model. */
+export interface ModelDefaults {
+  readonly loss: Loss;
+  readonly metrics: Readonly<Record<string, AnyMetric>>;
+  /** What of a batch goes into the model. */
+  readonly inputs: (batch: TensorBatch) => Tensor | TensorBatch;
+  /** Counts a batch's tokens. */
+  readonly tokens: (batch: HostBatch) => number;
 }
 
 /** A model that is a stack of equal layers. `apply` computes the same as embed, then each layer, then head. */

@@ -21,7 +21,7 @@ import { Trainer } from "../trainer/trainer.ts";
 import { bestParameters, type BestParameters } from "./best-parameters.ts";
 import { DEFAULT_BATCH_SIZE, type PlannedModel } from "./experiment-options.ts";
 import type { PreparedData } from "./prepared-data.ts";
-import type { LoaderOptions, Loaders, Setup } from "./types.ts";
+import type { DataForModel, LoaderOptions, Loaders, Setup } from "./types.ts";
 
 /** What a training shares with its experiment. */
 export interface TrainingContext {
@@ -68,7 +68,8 @@ export class Training<D> {
   ): Promise<Training<D>> {
     const { model: given, metrics, loaders: makeLoaders, evaluate: _e, params: _p, hooks: _h, ...options } = model.plan;
     const setup: Setup<D> = { datasets, seed: options.seed ?? 0, ...(preprocessor && { preprocessor }) };
-    const loaders = makeLoaders ? await makeLoaders(setup) : defaultLoaders(datasets, context.loader);
+    const made = typeof given === "function" ? await given(setup) : given!;
+    const loaders = makeLoaders ? await makeLoaders(setup) : await loadersOf(datasets, made, context.loader);
     if (!is.object.test(loaders) || loaders.train === undefined)
       throw new OptionError(`Experiment: Expected \`loaders\` to return { train, eval, test }, got ${show(loaders)}`);
     const best = bestParameters();
@@ -78,7 +79,7 @@ export class Training<D> {
     const trainer = new Trainer({
       ...options,
       optimizer: options.optimizer!,
-      model: typeof given === "function" ? await given(setup) : given!,
+      model: made,
       ...(metrics && { metrics: withClassNames(typeof metrics === "function" ? metrics(setup) : metrics, setup) }),
       train: loaders.train,
       ...(loaders.eval && { eval: loaders.eval }),
@@ -157,6 +158,19 @@ export class Training<D> {
   }
 }
 
+/** Whether data makes its own loaders, of which it keeps a part for validation if it was told to. */
+export const isForModel = (data: unknown): data is DataForModel =>
+  is.object.test(data) && typeof (data as Partial<DataForModel>).loadersFor === "function";
+
+const loadersOf = <D>(
+  datasets: Datasets<D>,
+  model: Parameters<DataForModel["loadersFor"]>[0],
+  options: LoaderOptions = {},
+): Loaders | Promise<Loaders> =>
+  isForModel(datasets.train)
+    ? datasets.train.loadersFor(model, { batchSize: DEFAULT_BATCH_SIZE, ...options })
+    : defaultLoaders(datasets, options);
+
 /** Metrics that count by class get the names of the target's classes, unless they were given some. */
 function withClassNames<D>(metrics: Readonly<Record<string, AnyMetric>>, { preprocessor }: Setup<D>) {
   const target = preprocessor?.target;
@@ -206,11 +220,11 @@ export function defaultLoaders<D>({ train, val, test }: Datasets<D>, options: Lo
  */
 export function checkMonitors<D>(
   { plan, hooks }: Pick<PlannedModel<D>, "plan" | "hooks">,
-  { val }: Datasets<D>,
+  { train, val }: Datasets<D>,
   folds: number,
 ): void {
-  // The user's own loaders decide what is evaluated.
-  if (plan.loaders) return;
+  // The user's own loaders, or those of the data, decide what is evaluated.
+  if (plan.loaders || isForModel(train)) return;
   const watchers = watchersOf(hooks, plan.schedule ? [plan.schedule] : []);
   const missing = val === undefined ? watchers.find(({ monitor }) => isOfEvaluation(monitor)) : undefined;
   if (missing) throw noValidation(missing, folds);

@@ -41,6 +41,11 @@ export interface Loaders {
   readonly test?: Loader;
 }
 
+/** Data that makes its own loaders once there is a model, as texts need the tokenizer of a language model. */
+export interface DataForModel {
+  loadersFor(model: GivenModel, options: LoaderOptions): Promise<Loaders>;
+}
+
 /** How datasets of arrays become loaders. `evalBatchSize` is for val and test; default `batchSize`. */
 export interface LoaderOptions extends Pick<
   DataLoaderOptions,

@@ -50,10 +50,14 @@ export const deferredLinear = /* @__PURE__ */ component(
   }),
 );
 
+export interface DeferredParts {
+  readonly hidden: Tensor;
+  readonly weight: Tensor;
+  readonly bias: Tensor | undefined;
+}
+
 /** What the logits are made of; undefined for other outputs. */
-export function deferredParts(
-  outputs: Outputs,
-): { readonly hidden: Tensor; readonly weight: Tensor; readonly bias: Tensor | undefined } | undefined {
+export function deferredParts(outputs: Outputs): DeferredParts | undefined {
   if (isTensor(outputs)) return undefined;
   const { [HIDDEN]: hidden, [WEIGHT]: weight, [BIAS]: bias } = outputs;
   return hidden && weight && { hidden, weight, bias };

@@ -40,7 +40,7 @@ export class DeviceState {
   /** The model's tensors as they were made: names, shapes and types to hold others against. */
   readonly #own: { readonly params: TensorSpecs; readonly state: TensorSpecs };
 
-  constructor(engine: Engine, host: HostModel, optimizers: OptimizerSet, base: Buffers = {}) {
+  constructor(engine: Engine, host: HostModel, optimizers: Pick<OptimizerSet, "slotNames">, base: Buffers = {}) {
     this.engine = engine;
     this.base = base;
     this.#hasBase = Object.keys(base).length > 0;

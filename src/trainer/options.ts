@@ -4,7 +4,7 @@ import { type BatchLimit, LIMIT_CHECKS, type LimitOptions } from "../core/loop/c
 import type { Cadence } from "../core/cadence.ts";
 import { OptionError } from "../core/errors.ts";
 import type { Hook } from "../core/hook.ts";
-import type { AnyMetric, HostBatch, Loader, Loss, LossModel, Model, WeighFn } from "../core/model.ts";
+import type { AnyMetric, HostBatch, Loader, Loss, LossModel, Model, ModelDefaults, WeighFn } from "../core/model.ts";
 import { checkOptions, is, show, type Check } from "../core/options.ts";
 import type { Schedule } from "../core/optimizer.ts";
 import { Shared } from "../core/shared.ts";
@@ -229,6 +229,16 @@ export function checkTrainerOptions(options: TrainerOptions): void {
       );
     }
   }
+}
+
+/** The options with those that come with the model, where nothing else is given. */
+export function withModelDefaults<O extends Partial<Pick<TrainerOptions, "model" | keyof ModelDefaults>>>(
+  options: O,
+): O {
+  const defaults = (options.model as Partial<Model> | undefined)?.defaults;
+  if (!defaults) return options;
+  const given = Object.entries(options).filter(([, value]) => value !== undefined);
+  return { ...defaults, ...(Object.fromEntries(given) as O) };
 }
 
 export const FIT_CHECKS = {

@@ -15,9 +15,7 @@ import {
   type WeighFn,
   isTensor,
 } from "../core/model.ts";
-import { fittedLoss } from "./feeds.ts";
-import { chooseLayering, type Layering } from "./layered/choose.ts";
-import type { TrainerOptions } from "./options.ts";
+import type { Layering } from "./layered/choose.ts";
 import { sizeOf, toHostArray } from "../core/arrays.ts";
 import { messageOf } from "../core/maybe.ts";
 import { show } from "../core/options.ts";
@@ -73,15 +71,17 @@ export type InputsFn = (batch: TensorBatch) => Tensor | TensorBatch;
 const isLossModel = (model: Model<never> | LossModel): model is LossModel =>
   typeof (model as LossModel).loss === "function";
 
-/** What a trainer of these options trains. */
-export const problemOf = (options: TrainerOptions): Problem =>
-  defineProblem(options.model, fittedLoss(options), options.inputs, options.weigh, chooseLayering(options));
+/** What of a trainer's options a problem is made of. */
+interface ProblemOptions {
+  readonly model: Model<never> | LossModel;
+  readonly inputs?: InputsFn | undefined;
+  readonly weigh?: WeighFn;
+}
 
+/** `loss` is the option as it is for the training data. */
 export function defineProblem(
-  model: Model<never> | LossModel,
+  { model, inputs, weigh }: ProblemOptions,
   loss: Loss | undefined,
-  inputs: InputsFn | undefined,
-  weigh?: WeighFn,
   layering?: Layering,
 ): Problem {
   if (isLossModel(model)) return lossProblem(model, weigh);

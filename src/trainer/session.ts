@@ -73,7 +73,7 @@ export class Session implements SessionPort {
       const joint = group && (await import("./joint-step.ts")).JointStep;
       const layered = parts.problem.stack && (await import("./layered/layered-passes.ts")).LayeredPasses;
       if (base) constants = await putBase(engine, base);
-      return new Session(engine, parts, joint, layered, constants);
+      return new Session(engine, parts, constants, joint, layered);
     } catch (error) {
       // No owner exists yet to free what is there, or to close the engine.
       freeRest(engine, constants);
@@ -85,9 +85,9 @@ export class Session implements SessionPort {
   private constructor(
     engine: Engine,
     parts: SessionParts,
+    base: Buffers,
     Joint: typeof JointStep | undefined,
     Layered: typeof LayeredPasses | undefined,
-    base: Buffers,
   ) {
     const { options, initial, optimizers, run, hooks, group, warn } = parts;
     const { seed = 0, clipNorm, clipValue, lossWeights = {} } = options;

@@ -23,8 +23,9 @@ import { currentPlatform } from "../platform/platform.ts";
 import { Interruptions } from "./interruptions.ts";
 import { Calls } from "./calls.ts";
 import { checkAllMonitors, metricNames, type Preflight, traceLoaders } from "./preflight.ts";
-import { batchToProbe, checkLoader, checkLossWeights, evalFeeds, standaloneFeed } from "./feeds.ts";
+import { batchToProbe, checkLoader, checkLossWeights, evalFeeds, fittedLoss, standaloneFeed } from "./feeds.ts";
 import type { WatchedFeed } from "./feeds.ts";
+import { chooseLayering } from "./layered/choose.ts";
 import { Session } from "./session.ts";
 import { Initial } from "./initial.ts";
 import { Once } from "./once.ts";
@@ -32,10 +33,16 @@ import { OptimizerSet } from "./optimizers.ts";
 import { RunCheckpoints } from "./saving/run-checkpoints.ts";
 import { Saver } from "./saving/saver.ts";
 import type { TrainingState } from "./saving/snapshot.ts";
-import { checkFitOptions, checkTrainerOptions, type FitOptions, type TrainerOptions } from "./options.ts";
+import {
+  checkFitOptions,
+  checkTrainerOptions,
+  type FitOptions,
+  type TrainerOptions,
+  withModelDefaults,
+} from "./options.ts";
 import { choosePlan, describePlan } from "./specs.ts";
 import { predictAll, type PredictOptions } from "./predict.ts";
-import { type Problem, describeParams, problemOf } from "./problem.ts";
+import { type Problem, defineProblem, describeParams } from "./problem.ts";
 import type { ProbedRun, RunWithProbesOptions } from "./inspection/probe-runner.ts";
 import { GroupMembership } from "./group-membership.ts";
 
@@ -61,15 +68,17 @@ export class Trainer {
   /** One for all calls: a second would have parameters of its own. */
   readonly #session = new Once(() => this.#open());
   #loadersChecked = false;
+  readonly #evalLoop = (session: Session) => ({ run: this.#run, hooks: this.hooks, session, seed: this.#seed });
 
-  constructor(options: TrainerOptions) {
-    checkTrainerOptions(options);
+  constructor(given: TrainerOptions) {
+    checkTrainerOptions(given);
+    const options = withModelDefaults(given);
     this.options = options;
     this.#seed = options.seed ?? 0;
     const warn = options.warn ?? ((message: string) => this.#platform.warn(message));
     // What a hook throws may quote a URL or a header, and warnings end up in files.
     this.#warn = (message) => warn(safeText(redact(message, secretsOfEnvironment())));
-    this.#problem = problemOf(options);
+    this.#problem = defineProblem(options, fittedLoss(options), chooseLayering(options));
     this.#initial = new Initial(() => this.#problem.init(this.#seed));
     this.#feed = new LoaderSet(options.train, options.mix);
     const length = epochLength(this.#feed);
@@ -369,8 +378,8 @@ export class Trainer {
   }
 
   #makeOptimizers(): OptimizerSet {
-    const { optimizer, schedule } = this.options;
-    return new OptimizerSet(optimizer, schedule, Object.keys(this.#initial.params), this.#feed.names);
+    const params = Object.keys(this.#initial.params);
+    return new OptimizerSet(this.options.optimizer, this.options.schedule, params, this.#feed.names);
   }
 
   #makeRun(): Run {
@@ -392,9 +401,5 @@ export class Trainer {
       held: this.#optimizers.tied,
       limit: this.#loopOptions.limitBatches,
     });
-  }
-
-  #evalLoop(session: Session) {
-    return { run: this.#run, hooks: this.hooks, session, seed: this.#seed };
   }
 }

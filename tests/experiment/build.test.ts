@@ -1,5 +1,5 @@
 // From a config to the options of an experiment: what is made, and when; what is refused, and where.
-import { mkdirSync, writeFileSync } from "node:fs";
+import { cpSync, mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { Table } from "hookline/data";
 import { Experiment, type ModelPlan } from "hookline/experiment";
@@ -77,6 +77,7 @@ describe("every built-in component can be made", () => {
   const hook = "lrMonitor";
   const needed: Readonly<Record<string, object>> = {
     "data.csv": { file: "a.csv", columns: { a: "int32" } },
+    "data.examples": { file: "a.jsonl" },
     "data.table": { file: "a.csv" },
     "data.safetensors": { file: "a.safetensors" },
     "split.byTime": { field: "time" },
@@ -89,6 +90,7 @@ describe("every built-in component can be made", () => {
     "model.dropout": { p: 0.5 },
     "model.embedding": { count: 3, features: 2 },
     "model.layerNorm": { features: 2 },
+    "model.lm": { from: "./llama" },
     "model.linear": { in: 1, out: 2, bias: false },
     "model.maxPool2d": { kernel: 2, stride: 1 },
     "model.mlp": { hidden: [4], in: 3, out: 2 },
@@ -97,6 +99,7 @@ describe("every built-in component can be made", () => {
     "model.residual": { inner: "relu" },
     "model.rmsNorm": { features: 2 },
     "model.sequential": { layers: { first: "relu", second: { use: "dropout", p: 0.1 } } },
+    "model.stack": { embed: { use: "linear", in: 1, out: 2 }, block: "relu", count: 2, head: "relu" },
     "schedule.exponential": { gamma: 0.9 },
     "schedule.sequence": { parts: [{ until: "10%", schedule: "linear" }, { schedule: "cosine" }] },
     "schedule.step": { every: 3 },
@@ -109,6 +112,7 @@ describe("every built-in component can be made", () => {
     "hook.lossSchedule": { schedule: [{ from: "1 epoch", loss: { use: "huber", delta: 2 } }] },
     "hook.predictionWriter": { file: "predictions.jsonl" },
     "hook.s3Upload": { endpoint: "https://s3.eu-central-1.amazonaws.com", bucket: "my-runs" },
+    "hook.sampleText": { prompts: ["Once upon a time"] },
     "hook.schedule": { cadence: "2 epochs", hook: { use: hook } },
     "hook.stopFile": { path: "stop" },
     "hook.timeline": { file: "timeline.json" },
@@ -125,13 +129,14 @@ describe("every built-in component can be made", () => {
     writeFileSync(join(dir, "package.json"), "{}");
     writeFileSync(join(dir, "own.ts"), OWN);
     writeFileSync(join(dir, "c.yaml"), "name: x");
-    for (const file of ["a.csv", "a.safetensors"]) writeFileSync(join(dir, file), "");
+    for (const file of ["a.csv", "a.jsonl", "a.safetensors"]) writeFileSync(join(dir, file), "");
+    cpSync(new URL("../lm/fixtures/llama", import.meta.url), join(dir, "llama"), { recursive: true });
     const problems = new BuildContext(await readConfig("c.yaml", { cwd: dir }), KINDS);
     const gives = { space: new Space({ layers: int(1, 3) }), directory: dir };
     for (const use of Object.keys(await load())) {
       const recipe = await prepareComponent(problems, kind, { use, ...needed[`${kind}.${use}`] }, [], gives);
       problems.check();
-      const made = recipe!.make();
+      const made = await recipe!.make();
       expect(isOne(made), use).toBe(true);
       expect(recipe!.needsSetup, use).toBe(false);
     }

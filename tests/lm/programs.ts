@@ -51,7 +51,7 @@ export async function logitsFor(engine: Engine, model: LanguageModel, inputs: Re
   return { data, shape: [...out.shape] };
 }
 
-/** Appends `count` tokens to each prompt, the most likely ones. Prompts of different lengths are padded on the left. */
+/** Appends `count` tokens to each prompt, the most likely ones. Prompts of different lengths are padded behind. */
 export async function greedy(
   engine: Engine,
   model: LanguageModel,
@@ -82,35 +82,33 @@ async function withCache(
   const zeros = (): Buffer => engine.put({ data: new Float32Array(shape.reduce((a, b) => a * b, 1)), shape });
   let keyValues: { k: Buffer; v: Buffer }[] = layers.map(() => ({ k: zeros(), v: zeros() }));
   const step = engine.jit(
-    (p: Tensors, ids: Tensor, start: Tensor, lengths: Tensor, cache: { k: Tensor; v: Tensor }[]) => {
-      const time = ids.shape[1]!;
-      const next = model.decode(p, ids, { keyValues: cache, start, lengths });
-      const last = np.take(next.hidden, np.array([time - 1], { dtype: np.int32 }), 1);
-      return { ids: mostLikely(model.logits(p, last)), cache: next.cache };
+    (p: Tensors, ids: Tensor, starts: Tensor, last: Tensor, cache: { k: Tensor; v: Tensor }[]) => {
+      const [rows, time] = ids.shape as [number, number];
+      const next = model.decode(p, ids, { keyValues: cache, starts });
+      const width = next.hidden.shape[2]!;
+      const index = last.add(np.arange(rows).astype(np.int32).mul(time));
+      const hidden = np.take(next.hidden.reshape([rows * time, width]), index, 0);
+      return { ids: mostLikely(model.logits(p, hidden)), cache: next.cache };
     },
     { donate: [4] },
   );
   const texts = prompts.map((prompt) => [...prompt]);
+  const rows = texts.length;
   const longest = Math.max(...texts.map(({ length }) => length));
-  let ids = texts.flatMap((text) => [...Array.from({ length: longest - text.length }, () => 0), ...text]);
-  let [start, time] = [0, longest];
+  let ids = texts.flatMap((text) => [...text, ...Array.from({ length: longest - text.length }, () => 0)]);
+  let [starts, time, last] = [texts.map(() => 0), longest, texts.map(({ length }) => length - 1)];
   for (let i = 0; i < count; i++) {
     const given = [
-      engine.put(int32(ids, [texts.length, time])),
-      engine.put(int32([start], [])),
-      engine.put(
-        int32(
-          texts.map(({ length }) => length),
-          [texts.length],
-        ),
-      ),
+      engine.put(int32(ids, [rows, time])),
+      engine.put(int32(starts, [rows])),
+      engine.put(int32(last, [rows])),
     ] as const;
     const out = await step(params, ...given, keyValues);
     ids = [...(await engine.read(out.ids))];
     freeAll(engine, [...given, out.ids]);
     keyValues = out.cache as typeof keyValues;
+    [starts, time, last] = [texts.map(({ length }) => length), 1, texts.map(() => 0)];
     texts.forEach((text, row) => text.push(ids[row]!));
-    [start, time] = [start + time, 1];
   }
   freeAll(engine, keyValues);
   return texts;

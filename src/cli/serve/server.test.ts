@@ -8,7 +8,9 @@ import { makePredictor } from "../../predict/predictor.ts";
 import { TensorCodec } from "../../predict/tensor-codec.ts";
 import type { Predictor } from "../../predict/types.ts";
 import { selectEngine } from "../../engines/select.ts";
-import { startServer, type RunningServer, type ServerOptions } from "./server.ts";
+import type { PredictHandlerOptions } from "../../predict/http/answer.ts";
+import { predictService } from "./predict-service.ts";
+import { startServer, type RunningServer } from "./server.ts";
 
 /** y = 2x + 1. */
 const line: Model = {
@@ -24,7 +26,7 @@ afterEach(async () => {
   }
 });
 
-interface Start extends Partial<ServerOptions> {
+interface Start extends PredictHandlerOptions {
   readonly batchSizes?: readonly number[];
   readonly deadline?: number;
 }
@@ -41,7 +43,7 @@ async function start({ batchSizes = DEFAULT_BATCH_SIZES, deadline = 0, ...option
     source: "test",
     metrics: { "val/loss": 0.5 },
   });
-  const server = await startServer(predict, { host: "127.0.0.1", port: 0, ...options });
+  const server = await startServer(predictService(predict, options), { host: "127.0.0.1", port: 0 });
   started.push({ predict, server });
   return { predict, server, url: server.url };
 }

@@ -1,11 +1,18 @@
-// A predictor behind node:http: the answers of createPredictHandler, with timeouts, limits on connections, and an end
-// that answers every request that has arrived.
+// Answers behind node:http, with timeouts, limits on connections, and an end that answers every request that has arrived.
+import { once } from "node:events";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { isIP, type AddressInfo } from "node:net";
-import { answerer, type PredictAnswer, type PredictHandlerOptions, TooLarge } from "../../predict/http/answer.ts";
-import type { Predictor } from "../../predict/types.ts";
+import { type Answerer, type ServedAnswer, TooLarge } from "../../net/served.ts";
 
-export interface ServerOptions extends PredictHandlerOptions {
+/** What a server answers. */
+export interface Service {
+  readonly answer: Answerer;
+  readonly paths: ReadonlySet<string>;
+  /** What there is, for clients that ask for something else. */
+  readonly hint: string;
+}
+
+export interface Address {
   readonly host: string;
   /** 0 chooses a free one. */
   readonly port: number;
@@ -25,20 +32,15 @@ const KEEP_ALIVE_MS = 65_000;
 const MOST_CONNECTIONS = 4096;
 const MOST_HEADER_BYTES = 8192;
 
-const PATHS: ReadonlySet<string> = new Set(["/", "/predict", "/health"]);
-
 /** Resolves when the server listens. */
-export async function startServer(predict: Predictor<object>, options: ServerOptions): Promise<RunningServer> {
-  const { host, port, ...limits } = options;
-  const answer = answerer(predict, limits);
+export async function startServer({ answer, paths, hint }: Service, { host, port }: Address): Promise<RunningServer> {
   let closing = false;
 
-  const answerTo = async (request: IncomingMessage, controller: AbortController): Promise<PredictAnswer> => {
+  const answerTo = async (request: IncomingMessage, controller: AbortController): Promise<ServedAnswer> => {
     const path = (request.url ?? "/").split("?", 1)[0]!;
     if (isLoopback(host) && !isLocalName(request.headers.host ?? host))
       return refusal(403, "This server answers requests for localhost only.");
-    if (!PATHS.has(path))
-      return refusal(404, `POST rows to /predict; GET / describes the model, GET /health its health.`);
+    if (!paths.has(path)) return refusal(404, hint);
     if (closing && path === "/health") return refusal(503, "The server is shutting down.");
     return answer({
       method: request.method ?? "GET",
@@ -58,6 +60,7 @@ export async function startServer(predict: Predictor<object>, options: ServerOpt
     if (response.destroyed) return;
     // What was not read of a request would be taken for the next one.
     if (closing || !request.complete) response.setHeader("connection", "close");
+    if (typeof body !== "string") return stream(response.writeHead(status, headers), body);
     response.writeHead(status, { ...headers, "content-length": Buffer.byteLength(body) });
     response.end(request.method === "HEAD" ? undefined : body);
   };
@@ -88,6 +91,15 @@ export async function startServer(predict: Predictor<object>, options: ServerOpt
   };
 }
 
+/** Writes no faster than the client reads. */
+async function stream(response: ServerResponse, body: AsyncIterable<string>): Promise<void> {
+  for await (const piece of body) {
+    if (response.destroyed) return;
+    if (!response.write(piece)) await Promise.race([once(response, "drain"), once(response, "close")]);
+  }
+  response.end();
+}
+
 function listen(server: Server, host: string, port: number): Promise<void> {
   return new Promise((resolve, reject) => {
     server.once("error", reject);
@@ -109,7 +121,7 @@ function isLocalName(header: string): boolean {
   return isLoopback(name);
 }
 
-const refusal = (status: number, message: string): PredictAnswer => ({
+const refusal = (status: number, message: string): ServedAnswer => ({
   status,
   headers: { "content-type": "application/json; charset=utf-8" },
   body: JSON.stringify({ error: { message } }),

@@ -1,7 +1,7 @@
 // Errors that the Experiment and its Trainers would throw, found before data is read and with their positions in the config.
 import { checkCadence } from "../../core/cadence.ts";
 import { HookRegistrationError, OptionError } from "../../core/errors.ts";
-import { checkTrainerOptions, type TrainerOptions } from "../../trainer/options.ts";
+import { checkTrainerOptions, type TrainerOptions, withModelDefaults } from "../../trainer/options.ts";
 import type { ConfigPath } from "../config/config-error.ts";
 import { planModels } from "../experiment-options.ts";
 import type { ExperimentOptions } from "../types.ts";
@@ -25,9 +25,9 @@ export function checkPlan(
   const whose = (key: string): ConfigPath => written(key) ?? place;
   for (const key of ["model", "optimizer"]) if (written(key) === undefined) context.add(place, `missing \`${key}\`.`);
   const { loaders: _loaders, evaluate: _evaluate, hooks: _hooks, ...given } = plan;
-  const options = given as unknown as TrainerOptions;
+  const options = withModelDefaults(given as unknown as TrainerOptions);
   const { model, metrics } = options;
-  if (typeof model === "object" && "apply" in model && written("loss") === undefined)
+  if (typeof model === "object" && "apply" in model && options.loss === undefined && written("loss") === undefined)
     context.add(place, "missing `loss`, such as crossEntropy: the model has none of its own.");
   for (const key of ["evalEvery", "logEvery"] as const) {
     const cadence = options[key];

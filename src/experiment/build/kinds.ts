@@ -25,6 +25,14 @@ export const hasMethods = (value: unknown, ...methods: readonly string[]): boole
 
 const isFunction = (value: unknown): boolean => typeof value === "function";
 
+/** Those of a kind that several modules have. */
+async function components(
+  kind: Kind,
+  ...modules: readonly Promise<object>[]
+): Promise<Readonly<Record<string, Component>>> {
+  return Object.assign({}, ...(await Promise.all(modules)).map((module) => componentsIn(module, kind)));
+}
+
 /** A plain object without a single function is a config that lacks its `use`. */
 const isHook = (value: unknown): boolean =>
   typeof value === "object" &&
@@ -38,7 +46,7 @@ export const CONFIG_KINDS = {
     what: "a source of data",
     looks: "a function that returns the data, such as { x, y }",
     test: isFunction,
-    load: async () => componentsIn(await import("../index.ts"), "data"),
+    load: () => components("data", import("../index.ts"), import("../../lm/config-components.ts")),
   },
   split: {
     what: "a split",
@@ -56,7 +64,7 @@ export const CONFIG_KINDS = {
     what: "a model",
     looks: "an object with `init` and `apply`, or with `params` and `loss`",
     test: (value) => hasMethods(value, "init", "apply") || hasMethods(value, "loss"),
-    load: async () => componentsIn(await import("../../nn/index.ts"), "model"),
+    load: () => components("model", import("../../nn/index.ts"), import("../../lm/config-components.ts")),
   },
   loss: {
     what: "a loss",
@@ -86,7 +94,7 @@ export const CONFIG_KINDS = {
     what: "a hook",
     looks: "an object with a `name` and methods such as `onStepEnd`",
     test: isHook,
-    load: async () => componentsIn(await import("../../hooks/index.ts"), "hook"),
+    load: () => components("hook", import("../../hooks/index.ts"), import("../../lm/config-components.ts")),
   },
   logger: {
     what: "a backend of the logger",

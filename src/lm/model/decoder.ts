@@ -90,16 +90,15 @@ export class Decoder implements Stack {
     for (const [i, { prefix, kind }] of this.layers.entries()) {
       const known = cache.keyValues[i]!;
       const remember: Remember = (fresh) => {
-        const k = written(known.k, fresh.k, cache.start);
-        const v = written(known.v, fresh.v, cache.start);
+        const k = written(known.k, fresh.k, cache.starts);
+        const v = written(known.v, fresh.v, cache.starts);
         next.push({ k: k.ref, v: v.ref });
         return { k, v };
       };
       hidden = this.#layer(kind, partOf(params, prefix), hidden, pass, remember, inference);
     }
     pass.dispose();
-    cache.start.dispose();
-    cache.lengths?.dispose();
+    cache.starts.dispose();
     return { hidden, cache: next };
   }
 

@@ -13,24 +13,30 @@ export type KeyValues = {
 export interface DecodeCache {
   /** One for each layer. */
   readonly keyValues: readonly KeyValues[];
-  /** int32 []: `ids` go into the slots from here on. */
-  readonly start: Tensor;
-  /**
-   * int32 [batch], for sequences of different lengths: how many tokens each has after this pass. Each ends in the slot
-   * before `start + time`, so that shorter ones have unused slots in front of them: their prompts are padded on the left.
-   * Absent: all begin in slot 0.
-   */
-  readonly lengths?: Tensor;
+  /** int32 [batch]: the ids of each row go into its slots from here on. A slot is a position in the text. */
+  readonly starts: Tensor;
 }
 
-/** The cache with `x` [batch, heads, time, size] in the slots from `start` on. Consumes both arrays. */
-export function written(cache: Tensor, x: Tensor, start: Tensor): Tensor {
+/** The cache with `x` [batch, heads, time, size] in each row's slots from its start on. Consumes both arrays. */
+export function written(cache: Tensor, x: Tensor, starts: Tensor): Tensor {
   const capacity = cache.shape[2]!;
-  const time = x.shape[2]!;
-  const from = np.arange(capacity).astype(np.int32).sub(start.ref);
+  const [batch, heads, time, size] = x.shape as [number, number, number, number];
+  const from = np
+    .arange(capacity)
+    .astype(np.int32)
+    .reshape([1, capacity])
+    .sub(starts.ref.reshape([batch, 1]));
   // Written by selection: there is no update of a slice.
-  const isNew = isIndex(from.ref, time).reshape([1, 1, capacity, 1]);
-  const spread = time === 1 ? x : np.take(x, np.clip(from.ref, 0, time - 1), 2);
-  from.dispose();
-  return np.where(isNew, spread, cache);
+  const isNew = isIndex(from.ref, time).reshape([batch, 1, capacity, 1]);
+  if (time === 1) {
+    from.dispose();
+    return np.where(isNew, x, cache);
+  }
+  const rows = np.arange(batch).astype(np.int32).mul(time).reshape([batch, 1]);
+  const index = np
+    .clip(from, 0, time - 1)
+    .add(rows)
+    .reshape([batch * capacity]);
+  const spread = np.take(x.transpose([0, 2, 1, 3]).reshape([batch * time, heads, size]), index, 0);
+  return np.where(isNew, spread.reshape([batch, capacity, heads, size]).transpose([0, 2, 1, 3]), cache);
 }

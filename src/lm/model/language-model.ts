@@ -1,7 +1,17 @@
 // A language model as the trainer, generation and saving see it.
 import { CheckpointError } from "../../core/errors.ts";
 import { checkOptions } from "../../core/options.ts";
-import type { HostTensors, InitKey, Model, Outputs, Stack, Tensor, TensorBatch, Tensors } from "../../core/model.ts";
+import type {
+  HostTensors,
+  InitKey,
+  Model,
+  ModelDefaults,
+  Outputs,
+  Stack,
+  Tensor,
+  TensorBatch,
+  Tensors,
+} from "../../core/model.ts";
 import type { FileDType, FileTensor } from "../../checkpoint/formats/tensor.ts";
 import type { ModelFiles } from "../load/model-files.ts";
 import type { Architecture } from "../config/architecture.ts";
@@ -10,6 +20,7 @@ import { readGenerationDefaults } from "../config/generation-config.ts";
 import type { Tokenizer } from "../text/tokenizer.ts";
 import { Decoder } from "./decoder.ts";
 import type { DecodeCache, KeyValues } from "./key-values.ts";
+import { languageDefaults } from "./training-defaults.ts";
 import { type Adapter, type LoraConfig, trainedNames } from "./lora.ts";
 import { DESCRIBE_CHECKS, describeModel, type DescribeOptions } from "./memory.ts";
 import { initialValues, type Naming, namingOf, parametersOf } from "./parameters.ts";
@@ -34,11 +45,13 @@ export interface LanguageModel extends Model<TensorBatch, Outputs> {
   readonly adapter: LoraConfig | undefined;
   /** Its layers, for plans that compute one at a time. */
   readonly stack: Stack;
+  /** Cross-entropy of the next token, perplexity and the accuracy of tokens. */
+  readonly defaults: ModelDefaults;
   /** Its size, and what training it takes in memory. */
   describe(options?: DescribeOptions): string;
   /**
-   * The forward pass with a cache of keys and values: `ids` [batch, time] go into the slots from `cache.start` on, and see
-   * all before them. Returns what `logits` takes, [batch, time, width], and the cache with them in it. Keeps `params`, and
+   * The forward pass with a cache of keys and values: `ids` [batch, time] go into each row's slots from
+   * `cache.starts` on, and see all before them. Prompts of different lengths are padded behind: what follows overwrites it. Returns what `logits` takes, [batch, time, width], and the cache with them in it. Keeps `params`, and
    * consumes the other arrays.
    */
   decode(params: Tensors, ids: Tensor, cache: DecodeCache): { hidden: Tensor; cache: KeyValues[] };
@@ -140,6 +153,7 @@ export function makeLanguageModel(made: Made): LanguageModel {
       return made.tokenizer();
     },
     stack: decoder,
+    defaults: languageDefaults(),
     describe(options = {}) {
       checkOptions("describe", options, DESCRIBE_CHECKS);
       return describeModel(architecture, naming, adapter, base, options);

@@ -5,50 +5,20 @@ import { didYouMean } from "../../core/names.ts";
 import { checkOptions, is } from "../../core/options.ts";
 import { fanInUniform, filled } from "../../nn/layer.ts";
 import type { Architecture } from "../config/architecture.ts";
+import { LORA_CHECKS, type LoraOptions } from "./lora-options.ts";
 import { matricesOf, namingOf, parametersOf, type Matrix, type Naming } from "./parameters.ts";
-
-/** Options of `lora`. */
-export interface LoraOptions {
-  /** Rows of A and columns of B (default 16). */
-  readonly rank?: number;
-  /** The product counts alpha ÷ rank (default 2 · rank). */
-  readonly alpha?: number;
-  /** alpha ÷ √rank in its place, so that a large rank learns as fast (default false). */
-  readonly rslora?: boolean;
-  /** The share of a matrix's inputs that the adapter does not see while training (default 0). */
-  readonly dropout?: number;
-  /**
-   * Which matrices: `"all"` of every layer (default), those of `"attention"`, or the ends of their names, such as
-   * `["q_proj", "v_proj"]`.
-   */
-  readonly targets?: "all" | "attention" | readonly string[];
-  /** The last layers alone: how many. Default: all. */
-  readonly layers?: number;
-  /** Parameters that are trained whole, by the ends of their modules' names, such as `["lm_head"]`. */
-  readonly also?: readonly string[];
-}
 
 /** A new adapter, which `loadModel` puts onto a model. */
 export interface Lora {
   readonly options: LoraOptions;
 }
 
-const CHECKS = {
-  rank: is.wholeFrom(1),
-  alpha: is.positive,
-  rslora: is.boolean,
-  dropout: is.fraction,
-  targets: is.or(is.oneOf("all", "attention"), is.arrayOf(is.name)),
-  layers: is.wholeFrom(1),
-  also: is.arrayOf(is.name),
-};
-
 /**
  * A new adapter of low rank: little is trained, and the model stays as it is.
  * @example const model = await loadModel("models/SmolLM2-135M", { adapter: lora({ rank: 16 }) });
  */
 export function lora(options: LoraOptions = {}): Lora {
-  checkOptions("lora", options, CHECKS);
+  checkOptions("lora", options, LORA_CHECKS);
   return { options };
 }
 

@@ -55,27 +55,20 @@ export function rowPass(architecture: Architecture, inputs: TensorBatch): Pass {
 /** Rows that continue what is in a cache. Keeps its arrays. */
 export function cachedPass(architecture: Architecture, ids: Tensor, cache: DecodeCache): Pass {
   const [batch, time] = checkInputs({ ids }, architecture);
-  const { start, lengths, keyValues } = cache;
-  const capacity = keyValues[0]!.k.shape[2]!;
-  const slots = np.arange(time).astype(np.int32).add(start.ref).reshape([1, time]);
-  const unused = lengths && start.ref.add(time).sub(lengths.ref).reshape([batch, 1]);
-  const positions = unused ? np.maximum(slots.ref.sub(unused.ref), 0) : slots.ref;
+  const capacity = cache.keyValues[0]!.k.shape[2]!;
+  const ahead = np.arange(time).astype(np.int32).reshape([1, time]);
+  // Padding may reach beyond the last slot.
+  const positions = np.minimum(cache.starts.ref.reshape([batch, 1]).add(ahead), capacity - 1);
   const tables = sharedTables(architecture, capacity, positions);
   return {
     ...tables,
     visible(window) {
-      const keys = np.arange(capacity).astype(np.int32).reshape([1, capacity]);
-      const seen = within(slots.ref.reshape([time, 1]), keys.ref, window);
-      if (!unused) {
-        keys.dispose();
-        return seen;
-      }
-      const used = unused.ref.sub(1).less(keys).reshape([batch, 1, 1, capacity]);
-      return both(seen.reshape([1, 1, time, capacity]), used);
+      const keys = np.arange(capacity).astype(np.int32).reshape([1, 1, 1, capacity]);
+      return within(positions.ref.reshape([batch, 1, time, 1]), keys, window);
     },
     dispose() {
       tables.dispose();
-      for (const array of [slots, positions, unused]) array?.dispose();
+      positions.dispose();
     },
   };
 }

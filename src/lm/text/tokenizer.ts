@@ -1,6 +1,7 @@
 // The tokenizer of a language model: its own files, read by the packages of Hugging Face.
 import type { MaybePromise } from "../../core/model.ts";
 import type { Rendered } from "./chat-template.ts";
+import { nodeFolder } from "../load/node-folder.ts";
 import type { Converted, Lines } from "./examples/convert.ts";
 import type { Message } from "./messages.ts";
 import { openTextRunner, type TextRunner } from "./text-runner.ts";
@@ -49,8 +50,9 @@ export interface Tokenizer {
   close(): Promise<void>;
 }
 
-/** Reads the tokenizer of a model's folder. */
-export async function loadTokenizer(files: TextFiles): Promise<LoadedTokenizer> {
+/** Reads the tokenizer of a model's folder: its path, or its files wherever they are. */
+export async function loadTokenizer(from: string | TextFiles): Promise<LoadedTokenizer> {
+  const files = typeof from === "string" ? await nodeFolder(from) : from;
   const read = await readTokenizerFiles(files);
   return new LoadedTokenizer(read, await openTextRunner(read));
 }

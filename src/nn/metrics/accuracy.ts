@@ -1,10 +1,21 @@
 // Accuracy: the share of right decisions.
 import { numpy as np } from "@jax-js/jax";
 import { component } from "../../core/component.ts";
-import type { Metric } from "../../core/model.ts";
+import type { Metric, Tensor, TensorBatch, Tensors } from "../../core/model.ts";
 import { is } from "../../core/options.ts";
+import { type DeferredParts, deferredParts } from "../deferred-logits.ts";
 import { both } from "../layer.ts";
-import { classify, expectSameShape, single, targetsOf, targetsOfLogits } from "../targets.ts";
+import { chunkedSums } from "../losses/chunked-sums.ts";
+import {
+  classify,
+  type Classified,
+  compareLabels,
+  expectClassIndices,
+  expectSameShape,
+  single,
+  targetsOf,
+  targetsOfLogits,
+} from "../targets.ts";
 import { DECISION_CHECKS, type DecisionOptions, isCounted, weightOf } from "./decisions.ts";
 
 /** Options of `accuracy`. */
@@ -23,26 +34,61 @@ export const accuracy = /* @__PURE__ */ component(
     return {
       update(outputs, batch) {
         const labels = targetsOf("accuracy", batch);
-        const { logits, atLabel, counted, inRange } = classify("accuracy", outputs, labels, ignoreIndex);
-        const classes = logits.shape.at(-1)!;
-        const chosen = np.where(atLabel.ref, logits.ref, 0).sum(-1, { keepdims: true });
-        // Count the classes with smaller logits than the label's, not those with larger ones, so that NaN is never right.
-        const index = np.arange(classes);
-        const label = np.where(atLabel, index.ref, 0).sum(-1, { keepdims: true });
-        const notBefore = index.greater(label.sub(1));
-        const beaten = np.where(
-          logits.ref.less(chosen.ref),
-          1,
-          np.where(logits.equal(chosen), notBefore.astype(np.int32), 0),
-        );
-        const found = both(beaten.sum(-1).greater(classes - topK), inRange);
+        const deferred = deferredParts(outputs);
+        if (deferred) return deferredSums(deferred, labels, batch, topK, ignoreIndex);
+        const { counted, ...classified } = classify("accuracy", outputs, labels, ignoreIndex);
         const weight = weightOf("accuracy", batch, counted.shape, counted);
-        return { right: found.astype(np.float32).mul(weight.ref).sum(), count: weight.sum() };
+        return { right: found(classified, topK).mul(weight.ref).sum(), count: weight.sum() };
       },
       compute: ({ right, count }) => right! / count!,
     };
   },
 );
+
+/** 1 where the label is among the `topK` largest logits, else 0. */
+function found({ logits, atLabel, inRange }: Omit<Classified, "counted">, topK: number): Tensor {
+  const classes = logits.shape.at(-1)!;
+  const chosen = np.where(atLabel.ref, logits.ref, 0).sum(-1, { keepdims: true });
+  // Count the classes with smaller logits than the label's, not those with larger ones, so that NaN is never right.
+  const index = np.arange(classes);
+  const label = np.where(atLabel, index.ref, 0).sum(-1, { keepdims: true });
+  const notBefore = index.greater(label.sub(1));
+  const beaten = np.where(
+    logits.ref.less(chosen.ref),
+    1,
+    np.where(logits.equal(chosen), notBefore.astype(np.int32), 0),
+  );
+  return both(beaten.sum(-1).greater(classes - topK), inRange).astype(np.float32);
+}
+
+/** Of deferred logits some rows at a time, as in the loss. */
+function deferredSums(
+  { hidden, ...head }: DeferredParts,
+  labels: Tensor,
+  batch: TensorBatch,
+  topK: number,
+  ignoreIndex: number,
+): Tensors {
+  const classes = head.weight.shape[0]!;
+  expectClassIndices("accuracy", { shape: [...hidden.shape.slice(0, -1), classes] }, labels, ignoreIndex);
+  const rows = labels.size;
+  const weight = weightOf("accuracy", batch, labels.shape, isCounted(labels, ignoreIndex)).reshape([rows]);
+  const parts = { ...head, hidden: hidden.reshape([rows, hidden.shape.at(-1)!]) };
+  const { sum, count } = chunkedSums(parts, labels.reshape([rows]), weight, undefined, {
+    sumOf: (logits, some, weights) => {
+      const { counted, ...compared } = compareLabels(classes, some, ignoreIndex);
+      counted.dispose();
+      return found({ logits, ...compared }, topK)
+        .mul(weights!)
+        .sum();
+    },
+    weightOf: (some, weights) => {
+      some.dispose();
+      return weights!.sum();
+    },
+  });
+  return { right: sum, count };
+}
 
 /**
  * The share of right decisions of logits in the shape of the targets, which are 0 or 1: one for each sample, or several

@@ -2,6 +2,7 @@
 import { DataError } from "../../core/errors.ts";
 import { isHostArray, isTypedArray, type HostArray } from "../../core/arrays.ts";
 import { checkOptions, is } from "../../core/options.ts";
+import { type Answerer, isJson, type ServedAnswer, type ServedRequest, TooLarge } from "../../net/served.ts";
 import { printFailure } from "../../platform/print.ts";
 import { InputError } from "../input-error.ts";
 import type { InputRow, Predictor } from "../types.ts";
@@ -28,28 +29,6 @@ const CHECKS = {
   onError: is.function,
 };
 
-/** A request as this file needs it. */
-export interface PredictRequest {
-  readonly method: string;
-  /** The path of the URL, without the query. */
-  readonly path: string;
-  readonly contentType: string;
-  /** Reads the body; rejects with `TooLarge` beyond the limit. */
-  readonly body: (maxBytes: number) => Promise<Uint8Array>;
-  /** Aborted by the caller when the client has gone, and here when the time is over. */
-  readonly controller: AbortController;
-}
-
-/** An answer: JSON, always. */
-export interface PredictAnswer {
-  readonly status: number;
-  readonly headers: Readonly<Record<string, string>>;
-  readonly body: string;
-}
-
-/** The body is larger than the limit. */
-export class TooLarge extends Error {}
-
 /** An answer that is an error, thrown from where it is found. */
 class Refusal extends Error {
   readonly status: number;
@@ -66,19 +45,15 @@ const JSON_HEADERS = { "content-type": "application/json; charset=utf-8", "cache
 const RETRY = { "retry-after": "1" };
 
 /** The function that answers requests for a predictor: POST predicts; GET describes the model, or its health. */
-export function answerer(
-  predict: Predictor<object>,
-  options: PredictHandlerOptions = {},
-): (request: PredictRequest) => Promise<PredictAnswer> {
+export function answerer(predict: Predictor<object>, options: PredictHandlerOptions = {}): Answerer {
   checkOptions("createPredictHandler", options, CHECKS);
   const { maxBytes = 2 ** 20, maxRows = 1000, maxQueue = 4096, timeout = 30_000 } = options;
   const onError =
     options.onError ??
     ((error: unknown) => printFailure(error instanceof Error ? (error.stack ?? error.message) : String(error)));
 
-  async function post({ contentType, body, controller }: PredictRequest): Promise<PredictAnswer> {
-    if (!/^application\/(?:[\w.+-]+\+)?json\s*(?:;|$)/i.test(contentType))
-      throw new Refusal(415, "Send JSON, with the header content-type: application/json.");
+  async function post({ contentType, body, controller }: ServedRequest): Promise<ServedAnswer> {
+    if (!isJson(contentType)) throw new Refusal(415, "Send JSON, with the header content-type: application/json.");
     const given = parse(await body(maxBytes).catch(unreadable));
     const rows = Array.isArray(given) ? given.length : 1;
     if (rows > maxRows) throw new Refusal(413, `The request has ${rows} rows; at most ${maxRows} are allowed.`);
@@ -95,7 +70,7 @@ export function answerer(
     }
   }
 
-  function get(path: string): PredictAnswer {
+  function get(path: string): ServedAnswer {
     const { engine, signature, metrics, stats } = predict;
     if (/\/health\/?$/.test(path)) return answer(200, { status: "ok", pending: stats.pending });
     // The name alone: clients need not know the folders of the server.
@@ -133,7 +108,7 @@ function parse(bytes: Uint8Array): unknown {
   throw new Refusal(400, "Send one row as an object, or several as an array of objects.");
 }
 
-function refuse(error: unknown, maxBytes: number, onError: (error: unknown) => void): PredictAnswer {
+function refuse(error: unknown, maxBytes: number, onError: (error: unknown) => void): ServedAnswer {
   if (error instanceof Refusal) return answer(error.status, { error: { message: error.message } }, error.headers);
   if (error instanceof TooLarge)
     return answer(413, { error: { message: `The body is larger than ${maxBytes} bytes.` } });
@@ -146,7 +121,7 @@ function refuse(error: unknown, maxBytes: number, onError: (error: unknown) => v
   return answer(500, { error: { message: "The model could not be computed. The server's log says why." } });
 }
 
-const answer = (status: number, value: unknown, headers: Readonly<Record<string, string>> = {}): PredictAnswer => ({
+const answer = (status: number, value: unknown, headers: Readonly<Record<string, string>> = {}): ServedAnswer => ({
   status,
   headers: { ...JSON_HEADERS, ...headers },
   body: JSON.stringify(value, plain),
