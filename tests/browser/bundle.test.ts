@@ -6,22 +6,22 @@ import { bundle, ENTRIES, firstDownload } from "../support/bundle.ts";
 
 /** Bytes after minify and gzip, without jax-js: about 5 to 15 % above what it was when last measured. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  hookline: 130_000,
+  hookline: 132_000,
   "hookline/nn": 19_500,
   "hookline/optim": 6_500,
   "hookline/data": 34_500,
   "hookline/checkpoint": 41_000,
   "hookline/loggers": 60_000,
   "hookline/runs": 14_000,
-  "hookline/experiment": 125_000,
+  "hookline/experiment": 127_000,
   "hookline/config": 59_000,
   "hookline/jax": 330,
   "hookline/native": 36_500,
   "hookline/xla": 29_500,
-  "hookline/tune": 50_000,
+  "hookline/tune": 52_000,
   "hookline/predict": 75_000,
   "hookline/lm": 58_000,
-  "hookline/testing": 92_000,
+  "hookline/testing": 95_000,
 };
 
 /** Config files are for Node: they bring parsers. So are the native engine and XLA. */
