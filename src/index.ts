@@ -109,6 +109,8 @@ export type {
   Model,
   ModelDefaults,
   Outputs,
+  Stack,
+  StackLayer,
   Tensor,
   TensorBatch,
   Tensors,

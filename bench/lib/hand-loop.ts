@@ -24,7 +24,7 @@ interface Results {
 
 /** Returns a function that does one step. */
 export function handLoop({ model, loss, optimizer, train: loader }: Setup, engine: Engine): () => void {
-  const problem = defineProblem(model, loss, undefined);
+  const problem = defineProblem({ model }, loss);
   const initial = problem.init(0);
   const names = Object.keys(initial.params);
   const optimizers = new OptimizerSet(optimizer, undefined, names, ["train"]);

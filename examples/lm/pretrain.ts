@@ -7,7 +7,7 @@ import { adamw, cosine } from "hookline/optim";
 import { films } from "./plots.ts";
 
 const quick = process.argv.includes("--quick"); // the tests run it so: a few steps
-const steps = quick ? 3 : 1500;
+const steps = quick ? 3 : 1000;
 const [batchSize, length] = quick ? [2, 64] : [16, 128];
 const out = process.env.LM_FOLDER ?? "models/plots"; // relative to the working directory
 
@@ -17,11 +17,11 @@ const config = {
   model_type: "llama",
   architectures: ["LlamaForCausalLM"],
   vocab_size: tokenizer.vocabularySize,
-  hidden_size: quick ? 32 : 192,
-  intermediate_size: quick ? 64 : 512,
+  hidden_size: quick ? 32 : 128,
+  intermediate_size: quick ? 64 : 352,
   num_hidden_layers: quick ? 1 : 4,
-  num_attention_heads: quick ? 2 : 6,
-  num_key_value_heads: quick ? 1 : 3,
+  num_attention_heads: quick ? 2 : 4,
+  num_key_value_heads: quick ? 1 : 2,
   max_position_embeddings: 256,
   hidden_act: "silu",
   rms_norm_eps: 1e-5,

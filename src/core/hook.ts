@@ -103,6 +103,11 @@ export interface HookInfo {
   readonly stage: Stage;
   readonly enabled: boolean;
   readonly events: readonly string[];
+  /** Hooks that it asked to run before or after, if any. */
+  readonly before?: readonly string[];
+  readonly after?: readonly string[];
+  /** Its budget in milliseconds, if it has one. */
+  readonly budget?: number;
 }
 
 /** An error that a hook's policy kept from ending the run. */

@@ -107,7 +107,7 @@ export interface FrozenBase {
 /** One tensor of a frozen base. */
 export interface FrozenTensor extends TensorSpec {
   readonly dtype: "float32" | "int32" | "uint32";
-  /** Reads it from where it is. Whoever calls keeps no copy. */
+  /** Reads it from its source. The caller keeps no copy. */
   read(): Promise<HostArray>;
 }
 

@@ -156,6 +156,8 @@ export interface TrialInfo {
   readonly stash: Readonly<Record<string, Json>>;
   /** Its own directory, where the study has one. */
   readonly runDir: string | undefined;
+  /** Whether a person has changed its training: then it taught neither sampler nor scheduler. */
+  readonly touched: boolean;
 }
 
 /** What a trial can resume from. */

@@ -92,6 +92,15 @@ export function leaves(tree: Tree<Buffer>, into: Buffer[] = []): Buffer[] {
   return into;
 }
 
+/** The numbers of the leaves of some arguments, among those of all. */
+export function leavesOf(args: readonly Tree<Buffer>[], chosen: readonly number[]): number[] {
+  let next = 0;
+  return args.flatMap((arg, i) => {
+    const numbers = leaves(arg).map(() => next++);
+    return chosen.includes(i) ? numbers : [];
+  });
+}
+
 function isBuffer(tree: Tree<Buffer>): tree is Buffer {
   return Array.isArray((tree as Buffer).shape);
 }

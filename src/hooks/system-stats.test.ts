@@ -29,7 +29,8 @@ function fakeSmi(body: string): void {
   chmodSync(file, 0o755);
 }
 const noted = (what: "args" | "pids"): string[] =>
-  existsSync(join(dir, what)) ? readFileSync(join(dir, what), "utf8").trim().split("\n") : [];
+  // A file may be there before its first line is.
+  existsSync(join(dir, what)) ? readFileSync(join(dir, what), "utf8").split("\n").filter(Boolean) : [];
 
 function isAlive(pid: number): boolean {
   try {

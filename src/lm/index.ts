@@ -44,4 +44,6 @@ export {
   type RenderOptions,
   type Tokenizer,
 } from "./text/tokenizer.ts";
+export { type ChoiceQuestion, type ChoiceScores, scoreChoices, type ScoreChoicesOptions } from "./train/choices.ts";
+export { dpo, type DpoOptions, type DpoTraining } from "./train/dpo.ts";
 export { type LanguageTraining, sft, type SftOptions } from "./train/sft.ts";

@@ -88,13 +88,13 @@ function call(part: Model<never>, name: string, params: Tensors, state: Tensors,
   return outputs;
 }
 
-function select(name: string, from: Tensors, take: (tensor: Tensor) => Tensor): Tensors {
+export function select(name: string, from: Tensors, take: (tensor: Tensor) => Tensor): Tensors {
   const start = `${name}.`;
   const own = Object.entries(from).filter(([key]) => key.startsWith(start));
   return Object.fromEntries(own.map(([key, tensor]) => [key.slice(start.length), take(tensor)]));
 }
 
-const prefix = <T>(name: string, values: Readonly<Record<string, T>>): Record<string, T> =>
+export const prefix = <T>(name: string, values: Readonly<Record<string, T>>): Record<string, T> =>
   Object.fromEntries(Object.entries(values).map(([key, value]) => [`${name}.${key}`, value]));
 
 const merge = (parts: readonly [string, Child][], values: (name: string, part: Child) => HostTensors): HostTensors =>

@@ -48,5 +48,6 @@ export { deferredLinear, deferredLogits, logitsOf } from "./deferred-logits.ts";
 export { type MlpOptions, type MlpSetup, mlp } from "./mlp.ts";
 export { initKey, keyStream, stepKey } from "./key.ts";
 export { remat } from "./remat.ts";
+export { stack, type StackOptions } from "./stack.ts";
 export type { Layer } from "./layer.ts";
 export { tap } from "./tap.ts";

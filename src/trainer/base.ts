@@ -1,7 +1,7 @@
 // A model's frozen base on the engine: read one tensor at a time, passed to every program as constants, and never saved.
 import { dtypeOf, toHostArray } from "../core/arrays.ts";
 import { CheckpointError, DataError, OptionError } from "../core/errors.ts";
-import type { FrozenBase, LossModel, Model } from "../core/model.ts";
+import type { FrozenBase } from "../core/model.ts";
 import { is, show } from "../core/options.ts";
 import { type Buffer, type Engine, freeRest } from "../engines/engine.ts";
 import type { Buffers } from "./device-state.ts";
@@ -9,9 +9,7 @@ import type { Buffers } from "./device-state.ts";
 /** What checkpoints record of a base. */
 type BaseMark = Pick<FrozenBase, "path" | "digest">;
 
-export const baseOf = (model: Model<never> | LossModel): FrozenBase | undefined => (model as Model<never>).base;
-
-/** Rejects a base that could not be told from the model's own parameters, or not be recognised later. */
+/** Rejects a base whose names are those of the model's own parameters, or that a checkpoint could not record. */
 export function checkBase(base: FrozenBase, own: readonly string[]): void {
   const { path, digest, tensors } = base;
   if (!is.name.test(path) || !is.name.test(digest) || !(tensors instanceof Map))

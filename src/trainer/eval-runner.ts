@@ -17,6 +17,7 @@ import { BatchMetrics } from "./batch-metrics.ts";
 import { EvaluationRows } from "./metrics/evaluation-rows.ts";
 import { type Specs, type StepSpec, choosePlan } from "./specs.ts";
 import { evalBatch, predictBatch } from "./programs/programs.ts";
+import type { LayeredPasses } from "./layered/layered-passes.ts";
 import type { RowsLayout } from "./metrics/rows-layout.ts";
 import type { Evaluated, SumsLayout } from "./programs/sums.ts";
 import { OutputsView, readTree, Totals } from "./readings.ts";
@@ -35,6 +36,7 @@ export class EvalRunner {
   readonly #specs: Specs;
   readonly #hooks: HookRegistry;
   readonly #programs: ProgramCache;
+  readonly #layered: LayeredPasses | undefined;
   readonly #input: BatchInput;
   readonly #totals: Totals;
   readonly #rows: EvaluationRows;
@@ -54,6 +56,7 @@ export class EvalRunner {
     { sums, rows }: { readonly sums: SumsLayout; readonly rows: RowsLayout },
     hooks: HookRegistry,
     warn: (message: string) => void,
+    layered: LayeredPasses | undefined,
     strategy?: Strategy,
   ) {
     this.#engine = engine;
@@ -67,6 +70,7 @@ export class EvalRunner {
     this.#metrics = new BatchMetrics(engine, sums);
     this.#outputs = new OutputsView(engine);
     this.#activations = new ActivationsView(engine);
+    this.#layered = layered;
     this.#strategy = strategy;
   }
 
@@ -111,7 +115,8 @@ export class EvalRunner {
     const weight = empty ? 0 : this.#specs.weigh(host, spec);
     const counts = weight > 0;
     spec.indices.check(host);
-    const program = this.#programs.of(spec, "eval", () => evalBatch(spec), { donate: [2, 3, 4, 5] });
+    const program =
+      this.#layered?.evaluate(spec) ?? this.#programs.of(spec, "eval", () => evalBatch(spec), { donate: [2, 3, 4, 5] });
     const { params, state } = this.current;
     const count = this.#engine.put({ data: Float32Array.of(weight), shape: [] });
     const out = runProgram(
@@ -173,7 +178,8 @@ export class EvalRunner {
   predict(host: HostBatch, loader: string, index: number): MaybePromise<HostArray | HostTensors> {
     const spec = this.#spec(loader, [], false);
     spec.indices.check(host);
-    const program = this.#programs.of(spec, "predict", () => predictBatch(spec), { donate: [2, 3] });
+    const program =
+      this.#layered?.predict(spec) ?? this.#programs.of(spec, "predict", () => predictBatch(spec), { donate: [2, 3] });
     const { params, state } = this.current;
     const out = runProgram(
       program,

@@ -4,7 +4,7 @@ import type { Model } from "../core/model.ts";
 import { type Engine, freeRest } from "../engines/engine.ts";
 import { type EngineName, selectEngine } from "../engines/select.ts";
 import { initKey } from "../nn/key.ts";
-import { baseOf, putBase } from "./base.ts";
+import { putBase } from "./base.ts";
 import { type Buffers, DeviceState } from "./device-state.ts";
 import { HookTensors } from "./inspection/hook-tensors.ts";
 
@@ -26,7 +26,7 @@ export async function openParams(
   const closeEngine = async (): Promise<void> => {
     if (chosen !== engine) await chosen.close();
   };
-  const base = baseOf(model);
+  const { base } = model;
   let constants: Buffers = {};
   try {
     if (base) constants = await putBase(chosen, base);

@@ -6,6 +6,7 @@ import { chain } from "../core/maybe.ts";
 import { freeAll, leaves, type Buffer, type Engine, type Halfway } from "../engines/engine.ts";
 import type { Buffers, DeviceState } from "./device-state.ts";
 import { GradsView } from "./inspection/grads-view.ts";
+import type { LayeredGrads } from "./layered/layered-grads.ts";
 import type { ProgramCache } from "./programs/run.ts";
 import { accumulate, finishAccumulation, startAccumulation } from "./programs/programs.ts";
 import type { Totals } from "./readings.ts";
@@ -63,12 +64,14 @@ export class OpenStep {
   micro: Micro | undefined;
   readonly #engine: Engine;
   readonly #programs: ProgramCache;
+  readonly #layered: LayeredGrads | undefined;
   #open = nothing();
   /** Changes whenever a view of the gradients must die. */
   #window = 0;
 
-  constructor(engine: Engine, programs: ProgramCache) {
+  constructor(engine: Engine, programs: ProgramCache, layered?: LayeredGrads) {
     this.#engine = engine;
+    this.#layered = layered;
     this.#programs = programs;
   }
 
@@ -269,7 +272,12 @@ export class OpenStep {
   }
 
   /** Runs one of the accumulation programs, whose last argument is a weight; consumes the gradients. */
-  #weighted(fn: (...args: never[]) => Tensors, weight: number, ...grads: Buffers[]): MaybePromise<Buffers> {
+  #weighted(
+    fn: (...args: never[]) => Tensors,
+    weight: number,
+    ...grads: [Buffers, ...Buffers[]]
+  ): MaybePromise<Buffers> {
+    if (this.#layered) return this.#layered.weighted(fn, weight, ...grads);
     const scalar = this.#engine.put({ data: Float32Array.of(weight), shape: [] });
     const program = this.#programs.once(fn.name, () => fn, { donate: [...grads.keys(), grads.length] });
     return program(...grads, scalar) as MaybePromise<Buffers>;

@@ -52,6 +52,12 @@ export interface TrainerOptions extends LimitOptions {
   readonly logEvery?: Cadence;
   /** Micro-batches in a step. Default 1. */
   readonly accumulate?: number;
+  /**
+   * How a model that is a stack of layers is computed: `true`, layer by layer, so that the time to compile and the memory
+   * of a step do not grow with its depth, while a layer's inner activations are computed twice; `false`, in one program.
+   * Default `auto`: layer by layer if the model is a stack without buffers and trains on one device.
+   */
+  readonly layered?: boolean | "auto";
   /** Scales gradients down to this global norm. */
   readonly clipNorm?: number;
   /** Cuts each number of a gradient off at plus and minus this. */
@@ -160,6 +166,7 @@ export const TRAINER_CHECKS = {
   evalAtStart: is.boolean,
   logEvery: is.cadence,
   accumulate: is.wholeFrom(1),
+  layered: is.or(is.boolean, is.oneOf("auto")),
   clipNorm: is.positive,
   clipValue: is.positive,
   limitBatches: batchLimit,

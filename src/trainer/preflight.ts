@@ -9,7 +9,6 @@ import { keyStream } from "../nn/key.ts";
 import { noBatches } from "../core/loop/evaluate.ts";
 import type { PreviewedLoader } from "../data/loader-set.ts";
 import type { OptimizerSet } from "./optimizers.ts";
-import { baseOf } from "./base.ts";
 import { type Initial, specsOf, type TensorSpecs } from "./initial.ts";
 import type { Problem } from "./problem.ts";
 import { PointCollector } from "./programs/probes.ts";
@@ -71,7 +70,7 @@ function traceBatch(parts: TracedParts, phase: Phase, loader: string, given: unk
   if (parts.hooks.listens(...REPLACED_IN[phase])) return host;
   try {
     const { params, state } = parts.initial;
-    const base = Object.fromEntries(baseOf(parts.problem.model)?.tensors ?? []);
+    const base = Object.fromEntries(parts.problem.base?.tensors ?? []);
     const sums = sumsLayouts(parts.metrics)[phase];
     const numbers = [np.zeros([sums.size]), np.zeros([]), np.zeros([2], { dtype: np.uint32 })];
     const trace = makeJaxpr(passOf(parts, sums, phase, loader) as (...args: unknown[]) => never);

@@ -7,19 +7,23 @@ import {
   type LossModel,
   type Model,
   type Outputs,
+  type Stack,
+  type StackLayer,
   type Tensor,
   type TensorBatch,
   type Tensors,
   type WeighFn,
   isTensor,
 } from "../core/model.ts";
+import type { Layering } from "./layered/choose.ts";
 import { sizeOf, toHostArray } from "../core/arrays.ts";
 import { messageOf } from "../core/maybe.ts";
 import { show } from "../core/options.ts";
-import { baseOf, checkBase } from "./base.ts";
+import { checkBase } from "./base.ts";
 import { logitsOf } from "../nn/deferred-logits.ts";
 import { initKey } from "../nn/key.ts";
 import type { HostModel, Initial } from "./initial.ts";
+import { tapChild } from "../nn/tap.ts";
 import { safeLine } from "../core/safe-text.ts";
 
 /** One forward pass: the scalar loss, the outputs and the buffers after it. */
@@ -31,6 +35,8 @@ interface Forward {
 
 export interface Problem {
   readonly model: Model<never> | LossModel;
+  /** Frozen tensors that are not among those of `init`. */
+  readonly base: FrozenBase | undefined;
   init(seed: number): HostModel;
   /** `loss` replaces the problem's own loss when a hook has set one. */
   forward(params: Tensors, batch: TensorBatch, ctx: ApplyContext, loss: Loss | undefined): Forward;
@@ -38,6 +44,26 @@ export interface Problem {
   weighBy(loss: Loss | undefined): WeighFn | undefined;
   /** The outputs alone. */
   predict(params: Tensors, batch: TensorBatch, ctx: ApplyContext): Outputs;
+  /** Whether the passes run layer by layer; absent where nobody has chosen. */
+  readonly layering?: Layering;
+  /** The passes in parts, if they do. */
+  readonly stack?: StackPasses;
+}
+
+/** The passes of a stack in parts: what flows between them are the hidden states. */
+export interface StackPasses {
+  readonly layers: readonly StackLayer[];
+  embed(params: Tensors, batch: TensorBatch, ctx: ApplyContext): Tensor;
+  /** The layer's parameters have their names without its prefix. */
+  layer(layer: StackLayer, params: Tensors, hidden: Tensor, batch: TensorBatch, ctx: ApplyContext): Tensor;
+  head(
+    params: Tensors,
+    hidden: Tensor,
+    batch: TensorBatch,
+    ctx: ApplyContext,
+    loss: Loss | undefined,
+  ): Omit<Forward, "state">;
+  predict(params: Tensors, hidden: Tensor, ctx: ApplyContext): Outputs;
 }
 
 export type InputsFn = (batch: TensorBatch) => Tensor | TensorBatch;
@@ -45,11 +71,18 @@ export type InputsFn = (batch: TensorBatch) => Tensor | TensorBatch;
 const isLossModel = (model: Model<never> | LossModel): model is LossModel =>
   typeof (model as LossModel).loss === "function";
 
+/** What of a trainer's options a problem is made of. */
+interface ProblemOptions {
+  readonly model: Model<never> | LossModel;
+  readonly inputs?: InputsFn | undefined;
+  readonly weigh?: WeighFn;
+}
+
+/** `loss` is the option as it is for the training data. */
 export function defineProblem(
-  model: Model<never> | LossModel,
+  { model, inputs, weigh }: ProblemOptions,
   loss: Loss | undefined,
-  inputs: InputsFn | undefined,
-  weigh?: WeighFn,
+  layering?: Layering,
 ): Problem {
   if (isLossModel(model)) return lossProblem(model, weigh);
   if (typeof model?.init !== "function" || typeof model.apply !== "function") {
@@ -61,7 +94,7 @@ export function defineProblem(
     throw new OptionError(
       `Trainer: missing option \`loss\` (a function of outputs and targets, such as crossEntropy()).`,
     );
-  return modelProblem(model, loss, inputs ?? inputX, weigh);
+  return modelProblem(model, loss, inputs ?? inputX, weigh, layering);
 }
 
 function inputX(batch: TensorBatch): Tensor {
@@ -75,27 +108,63 @@ function inputX(batch: TensorBatch): Tensor {
 const kept = (batch: TensorBatch): TensorBatch =>
   Object.fromEntries(Object.entries(batch).map(([name, tensor]) => [name, tensor.ref]));
 
-function modelProblem(model: Model<never>, ownLoss: Loss, inputs: InputsFn, weigh: WeighFn | undefined): Problem {
-  const apply = (params: Tensors, batch: TensorBatch, ctx: ApplyContext): [Outputs, Tensors] => {
+function modelProblem(
+  model: Model<never>,
+  ownLoss: Loss,
+  inputs: InputsFn,
+  weigh: WeighFn | undefined,
+  layering: Layering | undefined,
+): Problem {
+  const inputsOf = (batch: TensorBatch): never => {
     const input = inputs(kept(batch));
     if (input === undefined)
       throw new ProgramError(`\`inputs\` returned undefined; the batch has: ${Object.keys(batch).join(", ")}.`);
-    const result = model.apply(params, input as never, ctx);
+    return input as never;
+  };
+  const apply = (params: Tensors, batch: TensorBatch, ctx: ApplyContext): [Outputs, Tensors] => {
+    const result = model.apply(params, inputsOf(batch), ctx);
     const [outputs, state] = model.initState ? (result as [Outputs, Tensors]) : [result as Outputs, ctx.state];
     checkOutputs(outputs);
     return [outputs, state];
   };
+  const lossOf = (outputs: Outputs, batch: TensorBatch, loss: Loss = ownLoss): Tensor =>
+    scalar(callLoss(loss, refAll(outputs), kept(batch)));
   return {
     model,
+    base: model.base,
     init: (seed) =>
       initialise(() => ({ params: model.init(initKey(seed)), state: model.initState?.() ?? {} }), model.base),
-    forward(params, batch, ctx, loss = ownLoss) {
+    forward(params, batch, ctx, loss) {
       const [outputs, state] = apply(params, batch, ctx);
-      const value = callLoss(loss, refAll(outputs), kept(batch));
-      return { loss: scalar(value), outputs, state };
+      return { loss: lossOf(outputs, batch, loss), outputs, state };
     },
     weighBy: (loss = ownLoss) => weigh ?? loss.weigh,
     predict: (params, batch, ctx) => logitsOf(apply(params, batch, ctx)[0]),
+    ...(layering && { layering }),
+    ...(layering?.isOn && model.stack && { stack: stackPasses(model.stack, inputsOf, lossOf) }),
+  };
+}
+
+function stackPasses(
+  stack: Stack<never>,
+  inputsOf: (batch: TensorBatch) => never,
+  lossOf: (outputs: Outputs, batch: TensorBatch, loss: Loss | undefined) => Tensor,
+): StackPasses {
+  const outputsOf = (params: Tensors, hidden: Tensor, ctx: ApplyContext): Outputs => {
+    const outputs = stack.head(params, hidden, ctx);
+    checkOutputs(outputs);
+    return outputs;
+  };
+  return {
+    layers: stack.layers,
+    embed: (params, batch, ctx) => stack.embed(params, inputsOf(batch), ctx),
+    layer: ({ prefix, kind }, params, hidden, batch, ctx) =>
+      tapChild(prefix.slice(0, -1), () => stack.layer(kind, params, hidden, inputsOf(batch), ctx)),
+    head(params, hidden, batch, ctx, loss) {
+      const outputs = outputsOf(params, hidden, ctx);
+      return { loss: lossOf(outputs, batch, loss), outputs };
+    },
+    predict: (params, hidden, ctx) => logitsOf(outputsOf(params, hidden, ctx)),
   };
 }
 
@@ -128,6 +197,7 @@ function lossProblem(model: LossModel, weigh: WeighFn | undefined): Problem {
   };
   return {
     model,
+    base: undefined,
     init: () => initialise(() => ({ params: model.params, state: {} })),
     forward(params, batch, ctx, loss) {
       if (loss)
@@ -189,7 +259,10 @@ function scalar(loss: Tensor): Tensor {
 
 const count = (n: number): string => n.toLocaleString("en-US");
 
-export function describeParams({ params, state }: Pick<Initial, "params" | "state">, model: Problem["model"]): string {
+export function describeParams(
+  { params, state }: Pick<Initial, "params" | "state">,
+  base: FrozenBase | undefined,
+): string {
   const row = (name: string, shape: readonly number[], note: string): [string, string, string] => [
     safeLine(name) + note,
     `[${shape.join(", ")}]`,
@@ -205,7 +278,6 @@ export function describeParams({ params, state }: Pick<Initial, "params" | "stat
   );
   const total = Object.values(params).reduce((sum, { shape }) => sum + sizeOf(shape), 0);
   const own = `${count(total)} parameters in ${Object.keys(params).length} tensors`;
-  const base = baseOf(model);
   if (!base) return [...lines, own].join("\n");
   const frozen = [...base.tensors.values()].reduce((sum, { shape }) => sum + sizeOf(shape), 0);
   const where = safeLine(base.path);

@@ -16,6 +16,7 @@ import { EvalRunner } from "./eval-runner.ts";
 import { HookTensors } from "./inspection/hook-tensors.ts";
 import type { Initial } from "./initial.ts";
 import type { JointStep } from "./joint-step.ts";
+import type { LayeredPasses } from "./layered/layered-passes.ts";
 import type { OptimizerSet } from "./optimizers.ts";
 import type { TrainerOptions } from "./options.ts";
 import { ProbeRunner } from "./inspection/probe-runner.ts";
@@ -25,7 +26,7 @@ import { RowsLayout } from "./metrics/rows-layout.ts";
 import { sumsLayouts } from "./programs/sums.ts";
 import type { StepReadings } from "./readings.ts";
 import type { Saver } from "./saving/saver.ts";
-import { baseOf, putBase } from "./base.ts";
+import { putBase } from "./base.ts";
 import { BufferRecomputer } from "./recompute-buffers.ts";
 import { Specs } from "./specs.ts";
 import { TrainStep } from "./step.ts";
@@ -59,18 +60,20 @@ export class Session implements SessionPort {
   readonly breathe: () => MaybePromise<void>;
   readonly #specs: Specs;
   readonly #functions: FunctionWatch;
+  readonly #layered: LayeredPasses | undefined;
   readonly #ownsEngine: boolean;
 
   static async open(parts: SessionParts): Promise<Session> {
     const { options, group, warn } = parts;
     const engine = await selectEngine(options.engine ?? "auto", warn, options);
-    const base = baseOf(options.model);
+    const { base } = parts.problem;
     let constants: Buffers = {};
     try {
-      // Loaded where it is used: a process that trains alone never needs it.
+      // Loaded where they are used: most processes train alone, and most models are no stacks.
       const joint = group && (await import("./joint-step.ts")).JointStep;
+      const layered = parts.problem.stack && (await import("./layered/layered-passes.ts")).LayeredPasses;
       if (base) constants = await putBase(engine, base);
-      return new Session(engine, parts, joint, constants);
+      return new Session(engine, parts, constants, joint, layered);
     } catch (error) {
       // No owner exists yet to free what is there, or to close the engine.
       freeRest(engine, constants);
@@ -79,7 +82,13 @@ export class Session implements SessionPort {
     }
   }
 
-  private constructor(engine: Engine, parts: SessionParts, Joint: typeof JointStep | undefined, base: Buffers) {
+  private constructor(
+    engine: Engine,
+    parts: SessionParts,
+    base: Buffers,
+    Joint: typeof JointStep | undefined,
+    Layered: typeof LayeredPasses | undefined,
+  ) {
     const { options, initial, optimizers, run, hooks, group, warn } = parts;
     const { seed = 0, clipNorm, clipValue, lossWeights = {} } = options;
     const { metrics = {} } = options;
@@ -94,14 +103,39 @@ export class Session implements SessionPort {
     const state = new DeviceState(engine, initial.take(), optimizers, base);
     const probes = new ProbeRunner(engine, state, specs, seed);
     const joint = group && Joint && new Joint(engine, state, group, sums.train.size);
-    const made = { engine, state, optimizers, specs, sums: sums.train, control, hooks, probes, joint, warn, functions };
+    const { stack } = parts.problem;
+    const layered = stack && Layered && new Layered(engine, stack.layers);
+    const made = {
+      layered,
+      engine,
+      state,
+      optimizers,
+      specs,
+      sums: sums.train,
+      control,
+      hooks,
+      probes,
+      joint,
+      warn,
+      functions,
+    };
     this.engine = engine;
+    this.#layered = layered;
     this.state = state;
     this.probes = probes;
     this.optimizers = optimizers;
     this.step = new TrainStep({ ...made, options: { seed, clipNorm, clipValue, lossWeights, totals } });
     this.readings = this.step.readings;
-    this.evaluation = new EvalRunner(engine, state, specs, { sums: sums.eval, rows }, hooks, warn, group?.strategy);
+    this.evaluation = new EvalRunner(
+      engine,
+      state,
+      specs,
+      { sums: sums.eval, rows },
+      hooks,
+      warn,
+      layered,
+      group?.strategy,
+    );
     this.data = parts.loaders;
     const recomputer = new BufferRecomputer({
       engine,
@@ -168,6 +202,7 @@ export class Session implements SessionPort {
     this.params.free();
     this.step.free();
     this.evaluation.free();
+    this.#layered?.free();
     this.state.free();
     if (this.#ownsEngine) await this.engine.close();
   }

@@ -6,11 +6,23 @@ import type { HostBatch, Loss, WeighFn } from "../core/model.ts";
 import { selectNames, type NameFilter } from "../core/names.ts";
 import { type Probe, TRAIN_PROBE_EVENTS } from "../core/inspection.ts";
 import type { Plan } from "../core/loop/session.ts";
-import { baseOf } from "./base.ts";
 import type { OptimizerSet } from "./optimizers.ts";
 import type { Problem } from "./problem.ts";
-import { type ControlLayout, IndexRules } from "./programs/run.ts";
-import { paramOfSlot, type ProgramSpec } from "./programs/programs.ts";
+import type { Layering } from "./layered/choose.ts";
+import { type Compiled, type ControlLayout, type Cut, IndexRules, type ProgramCache } from "./programs/run.ts";
+import type { Buffer } from "../engines/engine.ts";
+import type { Buffers } from "./device-state.ts";
+import type { LayeredPasses } from "./layered/layered-passes.ts";
+import {
+  clipGrads,
+  fusedStep,
+  lossGrads,
+  normOf,
+  paramOfSlot,
+  type ProgramSpec,
+  type UpdateRule,
+  updateParams,
+} from "./programs/programs.ts";
 import type { RowsLayout } from "./metrics/rows-layout.ts";
 import type { SumsLayouts } from "./programs/sums.ts";
 import { safeText } from "../core/safe-text.ts";
@@ -61,7 +73,7 @@ export class Specs {
     warn: (message: string) => void,
   ) {
     this.names = names;
-    this.#allNames = [...names, ...(baseOf(problem.model)?.tensors.keys() ?? [])];
+    this.#allNames = [...names, ...(problem.base?.tensors.keys() ?? [])];
     this.#problem = problem;
     this.#weighBy = problem.weighBy(undefined);
     this.#optimizers = optimizers;
@@ -170,6 +182,8 @@ export class Specs {
       wantBatchSums: plan.batchMetrics,
       probes: plan.probes,
       replacements,
+      // Points inside the model are collected and replaced in one program.
+      stack: plan.probes.length + replacements.length === 0 ? this.#problem.stack : undefined,
       train,
       due,
       frozen: this.names.filter((name) => !train.includes(name)),
@@ -189,6 +203,72 @@ export class Specs {
   #id(fn: unknown): number {
     const at = this.#functions.indexOf(fn);
     return at >= 0 ? at : this.#functions.push(fn) - 1;
+  }
+}
+
+// The programs of a step for a spec: one for each pass, or a stack's passes layer by layer.
+
+/** Indices of the inputs of `fusedStep` that the program may reuse: all but the frozen parameters and the control vector. */
+const FUSED = { donate: [0, 1, 2, 3, 5, 7] };
+/** A guarded step keeps the state before it until its report says that it counts. */
+const GUARDED = { donate: [5, 7] };
+const SHOWN_AFTER_FORWARD = ["report", "outputs", "activations"];
+
+export class StepPrograms {
+  readonly #programs: ProgramCache;
+  readonly #layered: LayeredPasses | undefined;
+
+  constructor(programs: ProgramCache, layered: LayeredPasses | undefined) {
+    this.#programs = programs;
+    this.#layered = layered;
+  }
+
+  /** The whole step. */
+  fused(spec: StepSpec, guarded: boolean): Compiled {
+    const layered = this.#layered?.fused(spec, guarded);
+    if (layered) return layered;
+    return guarded
+      ? this.#programs.of(spec, "guarded", () => fusedStep(spec), GUARDED)
+      : this.#programs.of(spec, "fused", () => fusedStep(spec), FUSED);
+  }
+
+  /** The backward pass, cut where the loss is known; undefined where an engine cannot do it. */
+  cut(spec: StepSpec): Cut | undefined {
+    return this.#layered?.cut(spec) ?? this.#programs.cut(spec, () => lossGrads(spec), SHOWN_AFTER_FORWARD);
+  }
+
+  /** Loss and gradients of a micro-batch. `collects`: are activations wanted, too? */
+  lossGrads(spec: StepSpec, collects: boolean): Compiled {
+    const layered = this.#layered?.lossGrads(spec);
+    if (layered) return layered;
+    return collects
+      ? this.#programs.of(spec, "lossGrads", () => lossGrads(spec))
+      : this.#programs.of(spec, "lossGrads only", () => lossGrads({ ...spec, probes: [] }));
+  }
+
+  /** One optimizer's update of these parameters and slots. */
+  update(
+    spec: StepSpec,
+    index: number,
+    rule: UpdateRule,
+    names: readonly string[],
+    slots: readonly string[],
+  ): Compiled {
+    const layered = this.#layered?.update(spec, rule, names, slots);
+    return layered ?? this.#programs.of(spec, `update ${index}`, () => updateParams(spec, rule));
+  }
+
+  /** The step's gradients clipped, and a report of their norms. */
+  clip(spec: StepSpec): Compiled {
+    const layered = this.#layered?.grads;
+    if (layered) return async (grads, control) => layered.clip(spec, grads as Buffers, control as Buffer);
+    return this.#programs.of(spec, "clip", () => clipGrads(spec), { donate: [0] });
+  }
+
+  /** The norm of all gradients. */
+  norm(): Compiled {
+    const layered = this.#layered?.grads;
+    return layered ? (grads) => layered.norm(grads as Buffers) : this.#programs.once("norm", () => normOf);
   }
 }
 
@@ -227,6 +307,14 @@ const PROGRAMS: Record<Plan["kind"], string> = {
     "the forward pass first, then loss and gradients (native continues from there, the others compute it again), then the update",
 };
 
+/** The same for a model that is computed layer by layer. */
+const LAYERED: Record<Plan["kind"], string> = {
+  fused: "loss and gradients layer by layer, then the update of each layer in its place",
+  split: "loss and gradients layer by layer, then the update",
+  forwardFirst:
+    "the forward pass layer by layer first, then loss and gradients from the hidden states it kept, then the update",
+};
+
 function normReason(plan: Plan, hooks: HookRegistry): string {
   const hook = hooks.needing("gradNorm");
   if (hook) return `hook \`${hook}\` needs it`;
@@ -234,13 +322,17 @@ function normReason(plan: Plan, hooks: HookRegistry): string {
 }
 
 /** The plan in words, for `trainer.explainPlan()`. */
-export function describePlan(plan: Plan, hooks: HookRegistry): string {
+export function describePlan(plan: Plan, hooks: HookRegistry, layering: Layering | undefined): string {
+  const isLayered = layering?.isOn === true;
+  const isProbed = isLayered && plan.probes.length > 0;
   const extras = [
+    isProbed ? "one program for all layers, because activations are probed" : layering?.because,
     plan.outputs && `outputs come back, because hook \`${hooks.needing("outputs")}\` needs them`,
     plan.batchMetrics && `metrics of the step come back, because hook \`${hooks.needing("batchMetrics")}\` needs them`,
     plan.probes.length > 0 && `activations come back, because hook \`${plan.probes[0]!.hook}\` probes them`,
     plan.finite && `a step that is not finite changes nothing, because hook \`${hooks.needing("finite")}\` guards it`,
     plan.gradNorm && `the gradient norm is computed, because ${normReason(plan, hooks)}`,
   ].filter(Boolean);
-  return safeText([`${plan.kind}: ${PROGRAMS[plan.kind]}`, `because ${plan.because}`, ...extras].join("\n"));
+  const programs = isLayered && !isProbed ? LAYERED : PROGRAMS;
+  return safeText([`${plan.kind}: ${programs[plan.kind]}`, `because ${plan.because}`, ...extras].join("\n"));
 }

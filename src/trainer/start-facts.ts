@@ -1,12 +1,11 @@
 // What a training is made of, as texts by name: ranks compare them before the first step. Values of parameters are not
 // among them, since all ranks take the main one's. Functions are compared by their source: what they capture is unknown.
 import { type TypedArray, toBatch } from "../core/arrays.ts";
-import type { AnyMetric } from "../core/model.ts";
+import type { AnyMetric, Model } from "../core/model.ts";
 import { isTrained } from "./metrics/metric-kinds.ts";
 import type { ScheduleTime } from "../core/optimizer.ts";
 import type { PreviewedLoader } from "../data/loader-set.ts";
 import { type StartFacts, hashOf } from "../distributed/exchange.ts";
-import { baseOf } from "./base.ts";
 import type { DeviceState } from "./device-state.ts";
 import type { OptimizerSet } from "./optimizers.ts";
 import { type FitOptions, TRAINER_CHECKS, type TrainerOptions } from "./options.ts";
@@ -152,7 +151,7 @@ const tensorFacts = (kind: string, tensors: DeviceState["params"]): StartFacts =
 
 /** The same files may have other paths on other machines. */
 function baseFacts(model: TrainerOptions["model"]): StartFacts {
-  const base = baseOf(model);
+  const { base } = model as Model<never>;
   return base ? { "the model's frozen base, SHA-256": base.digest } : {};
 }
 

@@ -10,10 +10,11 @@ import { stepKey } from "../nn/key.ts";
 import type { Buffers, DeviceState } from "./device-state.ts";
 import { Suspects } from "./inspection/diagnose.ts";
 import type { JointStep } from "./joint-step.ts";
+import type { LayeredPasses } from "./layered/layered-passes.ts";
 import { OpenStep, pick } from "./open-step.ts";
 import type { OptimizerSet } from "./optimizers.ts";
 import type { ProbeRunner } from "./inspection/probe-runner.ts";
-import { clipGrads, forwardOnly, fusedStep, lossGrads, normOf, updateParams } from "./programs/programs.ts";
+import { forwardOnly } from "./programs/programs.ts";
 import {
   BatchInput,
   ControlInput,
@@ -25,7 +26,7 @@ import {
 } from "./programs/run.ts";
 import type { SumsLayout } from "./programs/sums.ts";
 import { type ShownPass, StepReadings, type TotalsState } from "./readings.ts";
-import { choosePlan, samePlan, type Specs, type StepSpec } from "./specs.ts";
+import { choosePlan, samePlan, type Specs, StepPrograms, type StepSpec } from "./specs.ts";
 
 export interface StepParts {
   readonly engine: Engine;
@@ -38,6 +39,8 @@ export interface StepParts {
   readonly probes: ProbeRunner;
   /** Set in a process group. */
   readonly joint: JointStep | undefined;
+  /** Set where the model is computed layer by layer. */
+  readonly layered: LayeredPasses | undefined;
   readonly options: StepOptions;
   readonly warn: (message: string) => void;
   readonly functions: FunctionWatch;
@@ -54,11 +57,6 @@ type PassResult = ShownPass & { readonly state: Buffers; readonly sums: Buffer; 
 type GradsResult = PassResult & { readonly grads: Buffers };
 type FusedResult = PassResult & { readonly params: Buffers; readonly opt: Buffers };
 
-/** Indices of the inputs of `fusedStep` that the program may reuse: all but the frozen parameters and the control vector. */
-const FUSED = { donate: [0, 1, 2, 3, 5, 7] };
-/** A guarded step keeps the state before it until its report says that it counts. */
-const GUARDED = { donate: [5, 7] };
-const SHOWN_AFTER_FORWARD = ["report", "outputs", "activations"];
 /** Distance between the keys of two ranks: more micro-batches than a step will ever have. */
 const RANK_STRIDE = 2 ** 20;
 
@@ -75,6 +73,7 @@ export class TrainStep {
   readonly #engine: Engine;
   readonly #state: DeviceState;
   readonly #programs: ProgramCache;
+  readonly #made: StepPrograms;
   readonly #control: ControlInput;
   readonly #input: BatchInput;
   readonly #open: OpenStep;
@@ -92,10 +91,11 @@ export class TrainStep {
     this.#engine = engine;
     this.#state = parts.state;
     this.#programs = new ProgramCache(engine, parts.functions);
+    this.#made = new StepPrograms(this.#programs, parts.layered);
     this.#control = new ControlInput(engine, parts.control, options);
     this.#input = new BatchInput(engine, parts.warn);
     this.readings = new StepReadings(engine, parts.sums);
-    this.#open = new OpenStep(engine, this.#programs);
+    this.#open = new OpenStep(engine, this.#programs, parts.layered?.grads);
     this.#suspects = new Suspects(engine, this.#programs, parts.probes);
     this.clips = options.clipNorm !== undefined || options.clipValue !== undefined;
     this.plan = choosePlan(parts.hooks, 1, this.clips, parts.joint?.size);
@@ -176,12 +176,10 @@ export class TrainStep {
     // Mostly nothing is frozen: then everything goes in as it is.
     const whole = spec.frozen.length === 0;
     const train = whole ? params : pick(params, spec.train);
-    const frozen = device.constants(spec.frozen);
+    const frozen = whole ? device.base : device.constants(spec.frozen);
     const slots = whole ? opt : pick(opt, spec.slots);
     if (guarded) this.#suspects.add(this.#open.micro!, spec, scale);
-    const program = guarded
-      ? this.#programs.of(spec, "guarded", () => fusedStep(spec), GUARDED)
-      : this.#programs.of(spec, "fused", () => fusedStep(spec), FUSED);
+    const program = this.#made.fused(spec, guarded);
     const inputs = [train, slots, state, this.readings.totals.sums, frozen, batch, this.#putControl(scale), key];
     const done = this.#run("step", program, ...inputs);
     this.#open.micro = undefined;
@@ -223,7 +221,7 @@ export class TrainStep {
   forward(): MaybePromise<void> {
     const spec = this.#spec;
     const open = this.#open;
-    const cut = this.#programs.cut(spec, () => lossGrads(spec), SHOWN_AFTER_FORWARD);
+    const cut = this.#made.cut(spec);
     if (cut) {
       return chain(this.#run("forward pass", cut, ...this.#passInputs(1)), (halfway) => {
         open.micro!.halfway = halfway;
@@ -245,10 +243,8 @@ export class TrainStep {
     const { halfway, weight } = open.micro!;
     // A forward pass of its own has shown the activations already.
     const collects = this.plan.kind !== "forwardFirst";
-    const program = collects
-      ? () => this.#programs.of(spec, "lossGrads", () => lossGrads(spec))
-      : () => this.#programs.of(spec, "lossGrads only", () => lossGrads({ ...spec, probes: [] }));
-    const done = this.#run("backward pass", halfway?.finish ?? program(), ...this.#passInputs(scale));
+    const program = halfway?.finish ?? this.#made.lossGrads(spec, collects);
+    const done = this.#run("backward pass", program, ...this.#passInputs(scale));
     return chain(done, (out) => {
       const { grads, state, sums, batchSums, report, outputs, activations } = out as unknown as GradsResult;
       open.finish({ grads, state, sums });
@@ -300,16 +296,14 @@ export class TrainStep {
     await this.#open.gather();
     // Clipping computes the norm on its way, but a guard must know it before.
     if (this.plan.gradNorm && (!this.clips || this.plan.finite)) {
-      const program = this.#programs.once("norm", () => normOf);
-      this.readings.scalars.set("norm", (await this.#run("norm", program, this.#open.grads)) as Buffer);
+      this.readings.scalars.set("norm", (await this.#run("norm", this.#made.norm(), this.#open.grads)) as Buffer);
       await this.readings.scalars.settle();
     }
     return loss;
   }
 
   clip(): MaybePromise<void> {
-    const spec = this.#spec;
-    const program = this.#programs.of(spec, "clip", () => clipGrads(spec), { donate: [0] });
+    const program = this.#made.clip(this.#spec);
     return chain(this.#run("clipping", program, this.#open.grads, this.#putControl(1)), (out) => {
       const { grads, report } = out as { grads: Buffers; report: Buffer };
       this.#open.replaceGrads(grads);
@@ -325,8 +319,8 @@ export class TrainStep {
     const { rule } = optimizers.slots[index]!;
     const names = specs.trainedBy(spec, index);
     optimizers.fill(control, index);
-    const program = this.#programs.of(spec, `update ${index}`, () => updateParams(spec, rule));
     const slots = pick(this.#state.opt, specs.slotsOf(names));
+    const program = this.#made.update(spec, index, rule, names, Object.keys(slots));
     const grads = pick(this.#open.grads, names);
     const done = this.#run("update", program, pick(this.#state.params, names), slots, grads, this.#putControl(1));
     return chain(done, (out) => {

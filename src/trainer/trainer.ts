@@ -25,6 +25,7 @@ import { Calls } from "./calls.ts";
 import { checkAllMonitors, metricNames, type Preflight, traceLoaders } from "./preflight.ts";
 import { batchToProbe, checkLoader, checkLossWeights, evalFeeds, fittedLoss, standaloneFeed } from "./feeds.ts";
 import type { WatchedFeed } from "./feeds.ts";
+import { chooseLayering } from "./layered/choose.ts";
 import { Session } from "./session.ts";
 import { Initial } from "./initial.ts";
 import { Once } from "./once.ts";
@@ -67,6 +68,7 @@ export class Trainer {
   /** One for all calls: a second would have parameters of its own. */
   readonly #session = new Once(() => this.#open());
   #loadersChecked = false;
+  readonly #evalLoop = (session: Session) => ({ run: this.#run, hooks: this.hooks, session, seed: this.#seed });
 
   constructor(given: TrainerOptions) {
     checkTrainerOptions(given);
@@ -76,7 +78,7 @@ export class Trainer {
     const warn = options.warn ?? ((message: string) => this.#platform.warn(message));
     // What a hook throws may quote a URL or a header, and warnings end up in files.
     this.#warn = (message) => warn(safeText(redact(message, secretsOfEnvironment())));
-    this.#problem = defineProblem(options.model, fittedLoss(options), options.inputs, options.weigh);
+    this.#problem = defineProblem(options, fittedLoss(options), chooseLayering(options));
     this.#initial = new Initial(() => this.#problem.init(this.#seed));
     this.#feed = new LoaderSet(options.train, options.mix);
     const length = epochLength(this.#feed);
@@ -242,12 +244,13 @@ export class Trainer {
   /** Which plan the next step follows, and because of which hook. */
   explainPlan(): string {
     const clips = this.options.clipNorm !== undefined || this.options.clipValue !== undefined;
-    return describePlan(choosePlan(this.hooks, this.#run.accumulate, clips, this.#membership.group?.size), this.hooks);
+    const plan = choosePlan(this.hooks, this.#run.accumulate, clips, this.#membership.group?.size);
+    return describePlan(plan, this.hooks, this.#problem.layering);
   }
 
   /** A table of the parameters. */
   summary(): string {
-    return describeParams(this.#initial, this.options.model);
+    return describeParams(this.#initial, this.#problem.base);
   }
 
   /** Frees what lives on the device. The trainer can be used again, and then starts over. */
@@ -375,8 +378,8 @@ export class Trainer {
   }
 
   #makeOptimizers(): OptimizerSet {
-    const { optimizer, schedule } = this.options;
-    return new OptimizerSet(optimizer, schedule, Object.keys(this.#initial.params), this.#feed.names);
+    const params = Object.keys(this.#initial.params);
+    return new OptimizerSet(this.options.optimizer, this.options.schedule, params, this.#feed.names);
   }
 
   #makeRun(): Run {
@@ -398,9 +401,5 @@ export class Trainer {
       held: this.#optimizers.tied,
       limit: this.#loopOptions.limitBatches,
     });
-  }
-
-  #evalLoop(session: Session) {
-    return { run: this.#run, hooks: this.hooks, session, seed: this.#seed };
   }
 }

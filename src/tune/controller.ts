@@ -1,6 +1,8 @@
 // The controller of a running study: it starts trials, and decides on what they report. Every decision is in the journal
 // before it takes effect.
 import { FailureStreak, spent, wakeWhenSpent, type Ending } from "./study-end.ts";
+import type { CommandEntry } from "./journal-format.ts";
+import type { StudyDesk } from "./study-desk.ts";
 import { errorOf, StudyError, TrialLost } from "./study-errors.ts";
 import type { StudyEvents } from "./study-events.ts";
 import type { StudyPlan } from "./study-options.ts";
@@ -34,6 +36,8 @@ interface ControllerOptions {
   /** The pending stop request of a hook, a signal or the caller. */
   readonly stopped: () => Ending | undefined;
   readonly warn: (message: string) => void;
+  /** Of a study with a directory: the commands of people. */
+  readonly desk: StudyDesk | undefined;
 }
 
 export class Controller {
@@ -46,6 +50,8 @@ export class Controller {
   readonly #streak: FailureStreak;
   #failure: Error | undefined;
   #hasWarned = false;
+  /** A person has ended the study. */
+  #stop: Ending | undefined;
   iteration = 0;
 
   constructor(options: ControllerOptions) {
@@ -65,18 +71,21 @@ export class Controller {
   async run(): Promise<Ending> {
     const { events, store, plan } = this.#options;
     const cancelTimer = wakeWhenSpent(plan.budget, store, this.wake);
+    this.#options.desk?.open(this.wake);
     for (const number of store.carryOutPending()) if (store.trial(number).status === "pruned") this.#complete(number);
     try {
       for (;;) {
         events.post("tuneStepBegin", {});
+        this.#options.desk?.decide((entry) => this.#command(entry));
         await this.#fill();
-        if (this.#running.size > 0) await this.#handleNext();
+        if (this.#running.size > 0 || (store.state.paused && this.#canStart())) await this.#handleNext();
         events.post("tuneStepEnd", {});
         if (this.#running.size === 0 && !this.#canStart()) break;
         this.iteration++;
       }
     } finally {
       cancelTimer();
+      this.#options.desk?.close();
     }
     if (this.#failure) throw this.#failure;
     const { length } = store.state.trials;
@@ -84,10 +93,32 @@ export class Controller {
     return this.#ending() ?? { status: "completed", reason, requestedBy: "" };
   }
 
+  /** Writes what was decided on a command, and carries it out where the state of the study does not. */
+  #command(entry: CommandEntry): void {
+    const { store, plan } = this.#options;
+    store.write(entry);
+    const { verb, args, by, why, state } = entry;
+    if (state !== "applied") return;
+    if (verb === "stop") this.#stop = { status: "stopped", reason: why ?? `asked for by ${by}`, requestedBy: by };
+    else if (verb === "setConcurrency") plan.runner.resize?.(store.concurrency);
+    else if (verb === "prune") {
+      const trial = store.trial(args["trial"] as number);
+      this.#running.get(trial.number)?.abort(trial.pending?.reason);
+      if (trial.status === "pruned") this.#complete(trial.number);
+    }
+  }
+
+  /** Notes that a person has changed the training of a trial, before anyone learns from it. */
+  #noteTouch(number: number): void {
+    const { store, desk } = this.#options;
+    const { runDir, touched } = store.trial(number);
+    if (runDir !== undefined && !touched && desk?.isTouched(runDir)) store.write({ type: "touched", trial: number });
+  }
+
   /** Starts trials up to the study's concurrency. */
   async #fill(): Promise<void> {
-    const { plan, events, store } = this.#options;
-    while (this.#running.size < plan.concurrency) {
+    const { events, store } = this.#options;
+    while (!store.state.paused && this.#running.size < store.concurrency) {
       // A hook may stop the study when a trial has ended, before the next one starts.
       await events.settled();
       const trial = this.#ending() ? undefined : (this.#waiting() ?? store.suggest());
@@ -98,8 +129,8 @@ export class Controller {
 
   #canStart(): boolean {
     if (this.#ending()) return false;
-    const { plan, store } = this.#options;
-    return this.#waiting() !== undefined || store.state.trials.length < (plan.totalTrials ?? Infinity);
+    const { store } = this.#options;
+    return this.#waiting() !== undefined || store.state.trials.length < store.totalTrials;
   }
 
   /** A suggested trial that is not running: new, resumed, to be retried, or left behind by an earlier controller. */
@@ -157,6 +188,7 @@ export class Controller {
 
   async #handleNext(): Promise<void> {
     this.#interruptIfEnding();
+    if (this.#options.desk?.hasNews) return;
     const message = await this.#nextMessage();
     this.#interruptIfEnding();
     if (!message) return;
@@ -185,6 +217,7 @@ export class Controller {
 
   async #report(number: number, reported: Report, stash: Stash): Promise<Verdict> {
     const { store } = this.#options;
+    this.#noteTouch(number);
     const trial = store.trial(number);
     // A resumed trial repeats the steps after its checkpoint, which were reported before.
     if (reported.step > (trial.reports.at(-1)?.step ?? 0)) {
@@ -196,6 +229,7 @@ export class Controller {
       store.write({ type: "report", trial: number, ...report, decision, ...more });
       if (decision.kind !== "continue") return decision;
     }
+    if (trial.pending?.kind === "prune") return trial.pending;
     return this.#ending() ? { kind: "interrupt", reason: "the study ends" } : { kind: "continue" };
   }
 
@@ -222,9 +256,12 @@ export class Controller {
 
   #decide(trial: TrialState, report: Report): Decision {
     const { plan, store } = this.#options;
+    const asked = store.trial(trial.number).pending;
+    if (asked) return asked;
+    if (trial.touched) return { kind: "continue" };
     const reporting = { ...trial, reports: [...trial.reports, report], result: report.values };
-    const trials = store.state.trials.with(trial.number, reporting);
-    const decision = plan.scheduler.decide(reporting, report, trials, plan);
+    const trials = store.judged.with(trial.number, reporting);
+    const decision = plan.scheduler.decide(reporting, report, trials, store.view);
     // An exploit needs a checkpoint to continue from.
     if (decision.kind === "exploit" && !store.trial(decision.from).checkpoint) return { kind: "continue" };
     return decision;
@@ -243,6 +280,7 @@ export class Controller {
 
   #returned(number: number, { result: returned, stash, interrupted }: TrialOutcome): void {
     const { store, plan } = this.#options;
+    this.#noteTouch(number);
     const trial = store.trial(number);
     const more = changedStash(trial, stash);
     if (trial.pending) return this.#left(number, more);
@@ -292,11 +330,11 @@ export class Controller {
   /** Asks the scheduler which paused trials resume, and which never will. */
   #reschedule(): void {
     const { plan, store } = this.#options;
-    const { trials } = store.state;
-    const isPaused = (number: number): boolean => trials[number]?.status === "paused";
-    for (const trial of (plan.scheduler.resume?.(trials, plan) ?? []).filter(isPaused))
+    const { judged, view } = store;
+    const isPaused = (number: number): boolean => store.trial(number).status === "paused";
+    for (const trial of (plan.scheduler.resume?.(judged, view) ?? []).filter(isPaused))
       store.write({ type: "resumed", trial });
-    for (const trial of (plan.scheduler.drop?.(trials, plan) ?? []).filter(isPaused)) {
+    for (const trial of (plan.scheduler.drop?.(store.judged, view) ?? []).filter(isPaused)) {
       store.write({ type: "dropped", trial });
       this.#complete(trial);
     }
@@ -307,7 +345,7 @@ export class Controller {
     const { plan, store, events, stopped } = this.#options;
     if (this.#failure) return { status: "error", reason: this.#failure.message, requestedBy: "" };
     if (events.failure) return { status: "error", reason: errorOf(events.failure.error).message, requestedBy: "" };
-    return stopped() ?? spent(plan.budget, store);
+    return this.#stop ?? stopped() ?? spent(plan.budget, store);
   }
 }
 

@@ -4,6 +4,7 @@ import { type Json, is } from "../core/options.ts";
 import type { TrialCheckpoint, TrialFailure } from "../core/outer-events.ts";
 import { crc32 } from "../platform/crc.ts";
 import { parseExact, stringifyExact } from "../runs/exact-json.ts";
+import type { Command, CommandOutcome } from "../runs/control/types.ts";
 import { FORMATS } from "../runs/layout.ts";
 import { failure, isRecord, numbers, shaped, wrongField, type Fields } from "./data-checks.ts";
 import { StudyError } from "./study-errors.ts";
@@ -50,6 +51,8 @@ type TrialEntry =
   | { readonly type: "resumed"; readonly trial: number }
   /** The scheduler will never resume it. */
   | { readonly type: "dropped"; readonly trial: number }
+  /** A person has changed its training: its result is not one of its parameters alone. */
+  | { readonly type: "touched"; readonly trial: number }
   | {
       readonly type: "failed";
       readonly trial: number;
@@ -59,6 +62,14 @@ type TrialEntry =
       readonly lost?: true;
     };
 
+/** What a person asked for, and what became of it. */
+export interface CommandEntry extends Omit<Command, "v" | "run" | "part" | "at"> {
+  readonly type: "command";
+  readonly state: CommandOutcome;
+  /** Why it was refused, or is over. */
+  readonly reason?: string;
+}
+
 /** The last line of a controller that was not killed. */
 export interface EndedEntry {
   readonly type: "ended";
@@ -66,7 +77,7 @@ export interface EndedEntry {
   readonly reason: string;
 }
 
-export type JournalEntry = StudyEntry | TrialEntry | EndedEntry;
+export type JournalEntry = StudyEntry | TrialEntry | CommandEntry | EndedEntry;
 
 /** An entry as it is written: with the seconds that the study has run so far. */
 export type JournalLine = JournalEntry & { readonly at: number };
@@ -99,6 +110,20 @@ const SHAPES: Readonly<Record<JournalEntry["type"], { readonly fields: Fields; r
   left: { fields: {}, optional: stash },
   resumed: { fields: {} },
   dropped: { fields: {} },
+  touched: { fields: {} },
+  command: {
+    fields: {
+      id: is.name,
+      verb: is.name,
+      args: is.object,
+      by: is.string,
+      via: is.string,
+      sentAt: is.nonNegative,
+      expires: is.positive,
+      state: is.oneOf("applied", "refused", "expired"),
+    },
+    optional: { why: is.string, reason: is.string },
+  },
   failed: { fields: { error: failure, retry: is.boolean }, optional: { lost: is.boolean } },
   ended: { fields: { status: is.oneOf("completed", "stopped", "interrupted", "error"), reason: is.string } },
 };
@@ -117,7 +142,7 @@ function wrongEntry(line: unknown, above: number, trials: number): string | unde
   const { fields, optional = {} } = SHAPES[type];
   const wrong = wrongField(line, { ...fields, at: is.nonNegative }, optional);
   if (wrong !== undefined) return `its \`${wrong}\` is not one of a line \`${type}\``;
-  if (type === "study" || type === "ended") return undefined;
+  if (type === "study" || type === "command" || type === "ended") return undefined;
   const trial = line["trial"];
   const isKnown = type === "suggested" ? trial === trials : is.wholeFrom(0).test(trial) && (trial as number) < trials;
   return isKnown ? undefined : `there is no trial ${JSON.stringify(trial)} at this point`;

@@ -8,6 +8,7 @@ import { currentPlatform } from "../platform/platform.ts";
 import { Interruptions } from "../trainer/interruptions.ts";
 import { Controller } from "./controller.ts";
 import type { ModuleHooks } from "./module-hooks.ts";
+import type { StudyDesk } from "./study-desk.ts";
 import type { Ending } from "./study-end.ts";
 import { errorOf } from "./study-errors.ts";
 import { loadHookStates, saveHookStates, StudyEvents } from "./study-events.ts";
@@ -82,7 +83,8 @@ export async function runStudy({ plan, store, warn, signal }: RunOptions): Promi
   });
   const isHere = runner.name === "inProcess";
   const used = made && !isHere ? made.wrap(runner, () => events.settled(), warn) : runner;
-  const controller = new Controller({ plan: { ...plan, runner: used }, store, events, stopped, warn });
+  const desk = await openDesk({ plan, store, warn });
+  const controller = new Controller({ plan: { ...plan, runner: used }, store, events, stopped, warn, desk });
   events.post("tuneSetup", { objectives, budget, resumed: store.resumed });
   try {
     const running = controller.run();
@@ -106,6 +108,12 @@ export async function runStudy({ plan, store, warn, signal }: RunOptions): Promi
   } finally {
     interruptions.stopListening();
   }
+}
+
+/** Imported only where there are files: a browser has none. */
+async function openDesk({ plan, store, warn }: Omit<RunOptions, "signal">): Promise<StudyDesk | undefined> {
+  const { dir } = plan;
+  return dir === undefined ? undefined : new (await import("./study-desk.ts")).StudyDesk({ dir, plan, store, warn });
 }
 
 /** Imported only when a study names hooks by module, which a browser cannot. */

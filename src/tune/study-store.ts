@@ -8,7 +8,7 @@ import { describeSpace, spaceFromJournal } from "./space/space-data.ts";
 import { StudyError } from "./study-errors.ts";
 import type { StudyPlan } from "./study-options.ts";
 import { infoOf, StudyState, type TrialState } from "./study-state.ts";
-import type { Params, ReportedStudy } from "./types.ts";
+import type { Params, ReportedStudy, StudyView } from "./types.ts";
 
 /** The controller's side: each line is on disk before the state includes it. */
 export class StudyStore {
@@ -28,6 +28,8 @@ export class StudyStore {
     try {
       const { lines } = this.#journal;
       for (const line of lines) this.state.apply(line);
+      // A pause ends with the controller that was asked for it.
+      this.state.paused = false;
       this.resumed = lines.length > 0;
       this.#before = lines.at(-1)?.at ?? 0;
       if (dir !== undefined) checkDirectories(dir, this.state.trials.length);
@@ -54,13 +56,40 @@ export class StudyStore {
     return this.state.trials[number]!;
   }
 
+  /** How many trials there will be in all, with those that a person has added. */
+  get totalTrials(): number {
+    const { totalTrials, added } = this.state;
+    return (totalTrials ?? this.#plan.totalTrials ?? Infinity) + added;
+  }
+
+  /** How many trials run at once. */
+  get concurrency(): number {
+    return this.state.concurrency ?? this.#plan.concurrency;
+  }
+
+  /** The study, as samplers and schedulers see it now. */
+  get view(): StudyView {
+    const { space, objectives } = this.#plan;
+    return { space, objectives, ...(this.totalTrials < Infinity && { totalTrials: this.totalTrials }) };
+  }
+
+  /** The trials as schedulers see them: one that a person has changed has ended without a result. */
+  get judged(): readonly TrialState[] {
+    return this.state.trials.map((trial) =>
+      trial.touched ? { ...trial, status: "failed", reports: [], result: undefined } : trial,
+    );
+  }
+
   /** A new trial; undefined when there are no more. */
   suggest(): TrialState | undefined {
-    const { sampler, totalTrials = Infinity, space } = this.#plan;
-    const { trials } = this.state;
+    const { sampler, space } = this.#plan;
+    const { trials, enqueued, added } = this.state;
     const number = trials.length;
-    if (number >= totalTrials) return undefined;
-    const params: Params = sampler.suggest(number, trials, this.#plan);
+    if (number >= this.totalTrials) return undefined;
+    // A sampler counts its own suggestions, and learns from trials that only their parameters have led.
+    const untouched = trials.filter(({ touched }) => !touched);
+    const own = number - (added - enqueued.length);
+    const params: Params = enqueued[0] ?? sampler.suggest(own, untouched, this.view);
     space.check(params);
     this.write({ type: "suggested", trial: number, params });
     return this.trial(number);

@@ -35,6 +35,8 @@ export interface Trial<P = Params> {
   report(values: Result, step?: number): Promise<void>;
   /** Reports a checkpoint that the trial can resume from. `trial.hook()` does this for a trainer's checkpoints. */
   checkpoint(path: string): Promise<void>;
+  /** Says that the trial waits for a person, or no longer: `timeout` stands still. `trial.hook()` does this. */
+  paused(isPaused: boolean): void;
   /**
    * Hooks of the study that listen to a training, for its trainer: those of this process, and those named by their
    * module's export, made for this attempt.
@@ -106,6 +108,7 @@ export async function runAttempt(
       if (verdict.kind !== "continue") throw new TrialPruned(verdict.kind, verdict.reason);
     },
     checkpoint: (path) => host.checkpoint(path, plainCopy(stash)),
+    paused: (isPaused) => host.paused?.(isPaused),
     hook: (options) => trialHook(trial, objectives, options),
   };
   const isInterrupted = (): boolean => verdict.kind === "interrupt" || (usesSignal && host.signal.aborted);
@@ -176,6 +179,8 @@ export function trialHook(trial: Trial, objectives: readonly string[], options: 
     async onEpochEnd(ctx) {
       if (!ctx.partial) await report(ctx);
     },
+    onPause: () => trial.paused(true),
+    onContinue: () => trial.paused(false),
     async onAfterSave(ctx) {
       const { dir, name: saved } = ctx.saved;
       if (dir === undefined) return;

@@ -18,12 +18,14 @@ export interface ServerHello {
 }
 
 /**
- * `running` includes evaluating and saving. `starting`: no record yet. `stale`: running, but no news for a long time.
+ * `evaluating` and `saving`: for a while already, and only where `control()` says so. `starting`: no record yet. `stale`: running, but no news for a long time.
  * `elsewhere`: on another host, without a sign of life.
  */
 export type RunState =
   | "starting"
   | "running"
+  | "evaluating"
+  | "saving"
   | "paused"
   | "stale"
   | "killed"
@@ -74,6 +76,11 @@ export interface HookRow {
   readonly stage: string;
   readonly enabled: boolean;
   readonly events: readonly string[];
+  /** Hooks that it asked to run before or after. */
+  readonly before?: readonly string[];
+  readonly after?: readonly string[];
+  /** Milliseconds that a call may take. */
+  readonly budget?: number;
   readonly calls: number;
   readonly ms: number;
 }

@@ -6,14 +6,14 @@ import { bundle, ENTRIES, firstDownload } from "../support/bundle.ts";
 
 /** Bytes after minify and gzip, without jax-js: about 5 to 15 % above what it was when last measured. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  hookline: 126_000,
+  hookline: 130_000,
   "hookline/nn": 19_500,
   "hookline/optim": 6_500,
   "hookline/data": 34_500,
   "hookline/checkpoint": 41_000,
   "hookline/loggers": 60_000,
   "hookline/runs": 14_000,
-  "hookline/experiment": 122_000,
+  "hookline/experiment": 125_000,
   "hookline/config": 59_000,
   "hookline/jax": 330,
   "hookline/native": 36_500,

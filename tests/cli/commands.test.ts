@@ -211,7 +211,7 @@ describe("train", () => {
     const dir = installed.project(tinyProject());
     const { code, stderr } = await installed.hookline(dir, "train", "--set", "data=./parts.mjs#unreadable");
     expect(code).toBe(1);
-    expect(stderr).toMatch(/^error: TypeError: the tape is torn\n {4}at .*parts\.ts/);
+    expect(stderr).toMatch(/^error: TypeError: the tape is torn\n {4}at .*parts\.mjs/);
     expect(stderr).toContain("hookline doctor");
     expect(existsSync(join(dir, "runs"))).toBe(false);
   });

@@ -4,11 +4,12 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { grad, init, lax, numpy as np } from "@jax-js/jax";
 import { build } from "esbuild";
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import type { Tensor } from "../../src/core/model.ts";
 import type { Buffer } from "../../src/engines/engine.ts";
 import { NativeEngine } from "../../src/engines/native/native-engine.ts";
 import { nativeResources } from "../support/native-resources.ts";
+import { EngineMemory } from "../../src/engines/native/memory.ts";
 import { Program } from "../../src/engines/native/program.ts";
 import { numbers } from "../support/both-engines.ts";
 import { tempDir } from "../support/temp-dir.ts";
@@ -39,6 +40,57 @@ describe("buffers", () => {
     );
     expect(engine.read(engine.put({ data: Float64Array.of(0.1), shape: [1] }))).toEqual(Float32Array.of(0.1));
     expect(engine.read(engine.put({ data: Int16Array.of(-5), shape: [1] }))).toEqual(Int32Array.of(-5));
+  });
+
+  describe("that are given up", () => {
+    const at = (buffer: Buffer): number => (buffer as unknown as { block: { at: number } }).block.at;
+    const double = () => engine.jit((x: Tensor) => x.mul(2), { donate: [0] });
+
+    it("lend their memory to the result", () => {
+      const buffer = two();
+      const before = at(buffer);
+      const doubled = double()(buffer) as Buffer;
+      expect([at(doubled), engine.read(doubled)]).toEqual([before, Float32Array.of(2, 4)]);
+      expect(() => engine.read(buffer)).toThrow("used after it was freed");
+      engine.free(doubled);
+    });
+
+    it("stay as they are for those who have a copy", () => {
+      const buffer = two();
+      const copy = engine.copy(buffer);
+      const doubled = double()(buffer) as Buffer;
+      expect([copy, doubled].map((each) => engine.read(each))).toEqual([Float32Array.of(1, 2), Float32Array.of(2, 4)]);
+      // The copy is alone now.
+      const again = double()(copy) as Buffer;
+      expect(engine.read(again)).toEqual(Float32Array.of(2, 4));
+    });
+
+    it("are not overwritten where the program is given them twice", () => {
+      const program = engine.jit((x: Tensor, y: Tensor) => ({ x: x.mul(2), y: y.add(1) }), { donate: [0] });
+      const buffer = two();
+      const { x, y } = program(buffer, buffer) as { x: Buffer; y: Buffer };
+      expect([x, y].map((each) => engine.read(each))).toEqual([Float32Array.of(2, 4), Float32Array.of(2, 3)]);
+    });
+
+    it("are gone when the program fails half-way, and only then", () => {
+      const run = vi.spyOn(Program.prototype, "run").mockImplementationOnce(() => {
+        throw new Error("half-way");
+      });
+      const program = double();
+      const buffer = two();
+      expect(() => program(buffer)).toThrow("half-way");
+      expect(() => engine.read(buffer)).toThrow("used after it was freed");
+      run.mockRestore();
+      const next = two();
+      const grows = engine.jit((x: Tensor) => ({ next: x.ref.mul(2), more: np.stack([x.ref, x]) }), { donate: [0] });
+      engine.free((grows(engine.copy(next)) as { next: Buffer }).next);
+      const allocate = vi.spyOn(EngineMemory.prototype, "allocate").mockImplementation(() => {
+        throw new Error("out of memory");
+      });
+      expect(() => grows(next)).toThrow("out of memory");
+      allocate.mockRestore();
+      expect(engine.read(next)).toEqual(Float32Array.of(1, 2));
+    });
   });
 
   it("take as many numbers as their shape says", () => {

@@ -1,7 +1,7 @@
 // Any graph, planned and compiled, computes what it computes number by number.
 import fc from "fast-check";
 import { afterAll, describe, expect, test } from "vitest";
-import { nativeResources, runNative } from "../support/native-resources.ts";
+import { nativeResources, runNative, runNativeInPlace } from "../support/native-resources.ts";
 import { outline, randomGraph } from "../support/random-graph.ts";
 import { runGraph } from "../support/run-graph.ts";
 
@@ -21,6 +21,30 @@ describe.each([1, 2])("%i threads", (threads) => {
       expect(unsigned(runNative(resources, graph, inputs)), outline(graph)).toEqual(unsigned(runGraph(graph, inputs)));
     });
     fc.assert(property, { numRuns });
+    expect(resources.memory.bytesInUse).toBe(0);
+  });
+});
+
+describe.each([1, 2])("with outputs where inputs were, %i threads", (threads) => {
+  const resources = nativeResources(threads);
+  afterAll(() => resources.pool.close());
+
+  test.each([
+    ["small", 250],
+    ["large", 40],
+  ] as const)("%s", (size, numRuns) => {
+    let inPlace = 0;
+    const property = fc.property(fc.nat({ max: 1_000_000 }), fc.boolean(), (seed, ofProducts) => {
+      const { graph, inputs } = randomGraph(seed, ofProducts ? "products" : "anything", size);
+      const got = runNativeInPlace(resources, graph, inputs);
+      inPlace += got.inPlace;
+      const wrong = runNative(resources, graph, inputs).map((values, i) =>
+        values.findIndex((value, n) => !Object.is(value, got.results[i]![n])),
+      );
+      expect(wrong, outline(graph)).toEqual(wrong.map(() => -1));
+    });
+    fc.assert(property, { numRuns });
+    expect(inPlace, "outputs in place").toBeGreaterThan(numRuns / 4);
     expect(resources.memory.bytesInUse).toBe(0);
   });
 });

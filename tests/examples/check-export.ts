@@ -25,7 +25,7 @@ Trainer.prototype.fit = async function (this: Trainer, ...args) {
 
 async function compare(trainer: Trainer): Promise<void> {
   const { model, loss, inputs, eval: evals, train } = trainer.options;
-  const problem = defineProblem(model, loss, inputs);
+  const problem = defineProblem({ model, inputs }, loss);
   const weights = await trainer.stateDict();
   const initial = problem.init(0);
   const own = (names: HostTensors): HostTensors =>

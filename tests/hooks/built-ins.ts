@@ -1,4 +1,5 @@
 // Every built-in with the least options it takes, for the suite that all of them pass.
+import { mkdtempSync } from "node:fs";
 import { join } from "node:path";
 import type { Hook } from "hookline";
 import { memoryStore } from "hookline/checkpoint";
@@ -49,6 +50,10 @@ export interface BuiltIn {
   readonly make: (around: Surroundings, more?: object) => Hook;
   /** It takes a hook, and no options. */
   readonly wraps?: true;
+  /** A run has one at most, which cannot be named. */
+  readonly single?: true;
+  /** What the trainer must have for it; made anew for each. */
+  readonly needs?: (around: Surroundings) => TinyOptions;
   /** Options with which it has nothing to do for the first few steps. */
   readonly idle?: object;
   /** A run without which it makes no sense. */
@@ -70,7 +75,11 @@ export const BUILT_INS: Readonly<Record<string, BuiltIn>> = {
     make: (_, more) => accumulateSchedule({ schedule: [{ from: "1 epoch", accumulate: 1 }], ...more }),
     changes: "other steps",
   },
-  control: { make: (_, more) => control({ ...more }) },
+  control: {
+    make: (_, more) => control({ ...more }),
+    single: true,
+    needs: ({ folder }) => ({ runDir: mkdtempSync(join(folder, "run-")) }),
+  },
   customStep: {
     make: (_, more) => customStep({ update: (params) => params, ...more }),
     idle: { from: "1000 steps" },

@@ -6,7 +6,7 @@ import * as hookline from "hookline";
 import { OptionError, type BuiltinEvent, type Hook, type HostTensors, type RunResult, type Trainer } from "hookline";
 import { DataLoader } from "hookline/data";
 import { linear, sequential, tanh } from "hookline/nn";
-import { savedState, tinyData, tinyTrainer } from "hookline/testing";
+import { savedState, tinyData, tinyTrainer, type TinyOptions } from "hookline/testing";
 import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished, vi } from "vitest";
 import { BUILTIN_EVENTS, EVENTS, methodOf } from "../../src/core/events.ts";
 import { countingEngine } from "../support/engines.ts";
@@ -78,22 +78,24 @@ async function nothingLeft(before: Map<string, number>): Promise<void> {
 const model = () => sequential(linear(3, 4), tanh(), linear(4, 1));
 
 /** A run that fires everything: accumulates, clips, evaluates and logs. Its warnings are errors of the test. */
-const full = (hooks: Hook[], warnings: string[] = []): Trainer =>
-  fullTrainer({ model: model(), hooks, warn: (message) => void warnings.push(message) });
+const fullOf = (hooks: Hook[], warnings: string[], more: TinyOptions | undefined): Trainer =>
+  fullTrainer({ model: model(), hooks, warn: (message) => void warnings.push(message), ...more });
 
-describe.each(Object.entries(BUILT_INS))("%s", (name, { make, wraps, idle, idleIn, changes }) => {
+describe.each(Object.entries(BUILT_INS))("%s", (name, { make, wraps, single, needs, idle, idleIn, changes }) => {
+  const full = (hooks: Hook[], warnings: string[] = []): Trainer => fullOf(hooks, warnings, needs?.(around));
+
   it.skipIf(wraps)("has its factory's name, or the one it is given", () => {
     expect(make(around).name).toBe(name);
-    expect(make(around, { name: "another" }).name).toBe("another");
+    if (!single) expect(make(around, { name: "another" }).name).toBe("another");
   });
 
-  it.skipIf(wraps)("rejects an unknown option with the nearest name", () => {
+  it.skipIf(wraps || single)("rejects an unknown option with the nearest name", () => {
     expect(() => make(around, { nmae: "x" })).toThrow(OptionError);
     expect(() => make(around, { nmae: "x" })).toThrow(/unknown option `nmae`. Did you mean `name`\?/);
   });
 
   it("two of it live side by side", async () => {
-    const hooks = wraps ? [make(around)] : [make(around), make(around, { name: "another" })];
+    const hooks = wraps || single ? [make(around)] : [make(around), make(around, { name: "another" })];
     const warnings: string[] = [];
     expect((await full(hooks, warnings).fit()).status).toBe("completed");
     expect(warnings).toEqual([]);
@@ -148,6 +150,7 @@ describe.each(Object.entries(BUILT_INS))("%s", (name, { make, wraps, idle, idleI
         hooks: [looks, ...hooks],
         ...quiet,
         ...idleIn,
+        ...needs?.(around),
       });
       await trainer.fit();
       plans.push(trainer.explainPlan().split(":")[0]!);

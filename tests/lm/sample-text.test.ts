@@ -11,7 +11,10 @@ import { HAS_NATIVE } from "../support/has-native.ts";
 import { textModel } from "./text-model.ts";
 
 const ids = Int32Array.from({ length: 4 * 8 * 16 }, (_, i) => (i * i * 7) % 900);
-const rows = (n: number) => ({ x: { data: ids.subarray(0, n * 16), shape: [n, 16] }, y: { data: ids.subarray(0, n * 16), shape: [n, 16] } });
+const rows = (n: number) => ({
+  x: { data: ids.subarray(0, n * 16), shape: [n, 16] },
+  y: { data: ids.subarray(0, n * 16), shape: [n, 16] },
+});
 
 async function train(hooks: readonly Hook[], runDir?: string) {
   await using trainer = new Trainer({
@@ -33,7 +36,11 @@ test("after each evaluation, printed and logged, and no bit of the training is a
   const runDir = mkdtempSync(join(tmpdir(), "sample-text-"));
   const lines: string[] = [];
   const print = (line: string): void => void lines.push(line);
-  const hook = sampleText(["Hello", [{ role: "user", content: "Who are you?" }]], { maxTokens: 6, temperature: 1, print });
+  const hook = sampleText(["Hello", [{ role: "user", content: "Who are you?" }]], {
+    maxTokens: 6,
+    temperature: 1,
+    print,
+  });
   const { state } = await train([hook, logger("jsonl")], runDir);
   const { state: plain } = await train([]);
   expect(state).toEqual(plain);

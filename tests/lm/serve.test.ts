@@ -31,7 +31,11 @@ const post = (body: unknown, path = "chat/completions", init: RequestInit = {}):
 
 interface Piece {
   readonly object: string;
-  readonly choices: readonly { delta?: { role?: string; content?: string }; text?: string; finish_reason: string | null }[];
+  readonly choices: readonly {
+    delta?: { role?: string; content?: string };
+    text?: string;
+    finish_reason: string | null;
+  }[];
   readonly usage?: object | null;
 }
 
@@ -49,10 +53,9 @@ const settled = async (): Promise<void> => {
 test("a conversation and a text get the answers of generate, whole and as a stream", async () => {
   const expected = await generate(writer, HELLO, { maxTokens: 8, temperature: 0 }).text();
   const whole = await post(CHAT);
-  const prompt_tokens = model.tokenizer.encode(
-    await model.tokenizer.render(HELLO, { addGenerationPrompt: true }),
-    { addSpecialTokens: false },
-  ).length;
+  const prompt_tokens = model.tokenizer.encode(await model.tokenizer.render(HELLO, { addGenerationPrompt: true }), {
+    addSpecialTokens: false,
+  }).length;
   const usage = { prompt_tokens, completion_tokens: 8, total_tokens: prompt_tokens + 8 };
   expect([whole.status, await whole.json()]).toEqual([
     200,
@@ -61,7 +64,9 @@ test("a conversation and a text get the answers of generate, whole and as a stre
       object: "chat.completion",
       created: expect.any(Number),
       model: "small",
-      choices: [{ index: 0, message: { role: "assistant", content: expected }, logprobs: null, finish_reason: "length" }],
+      choices: [
+        { index: 0, message: { role: "assistant", content: expected }, logprobs: null, finish_reason: "length" },
+      ],
       usage,
     },
   ]);
@@ -102,8 +107,12 @@ test("seed, temperature and stop do what they say; null is as if absent", async 
 });
 
 test("models, health and other paths", async () => {
-  const get = (path: string, method = "GET"): Promise<Response> => handler(new Request(`http://localhost${path}`, { method }));
-  expect(await (await get("/v1/models")).json()).toMatchObject({ object: "list", data: [{ id: "small", object: "model" }] });
+  const get = (path: string, method = "GET"): Promise<Response> =>
+    handler(new Request(`http://localhost${path}`, { method }));
+  expect(await (await get("/v1/models")).json()).toMatchObject({
+    object: "list",
+    data: [{ id: "small", object: "model" }],
+  });
   expect(await (await get("/health")).json()).toEqual({ status: "ok", pending: 0 });
   expect((await get("/v1/chat/completions")).status).toBe(405);
   expect((await get("/v1/models", "DELETE")).status).toBe(405);
@@ -114,21 +123,38 @@ describe("what is refused, in OpenAI's form", () => {
     ["no JSON", "{", 400, "The body is not valid JSON.", null],
     ["no messages", {}, 400, "messages is `undefined`", "messages"],
     ["a message without a role", { messages: [{ content: "x" }] }, 400, "messages[0]", "messages"],
-    ["an image", { messages: [{ role: "user", content: [{ type: "image_url" }] }] }, 400, "reads text only", "messages"],
+    [
+      "an image",
+      { messages: [{ role: "user", content: [{ type: "image_url" }] }] },
+      400,
+      "reads text only",
+      "messages",
+    ],
     ["another model", { ...CHAT, model: "gpt-4" }, 404, "There is no model `gpt-4` here, only `small`.", "model"],
     ["two answers", { ...CHAT, n: 2 }, 400, "`n` may only be 1.", "n"],
     ["tools", { ...CHAT, tools: [{ type: "function" }] }, 400, "`tools` is not supported.", "tools"],
     ["JSON output", { ...CHAT, response_format: { type: "json_object" } }, 400, "only be text", "response_format"],
     ["a temperature", { ...CHAT, temperature: 3 }, 400, "must be a number from 0 to 2, got `3`", "temperature"],
     ["too many tokens", { ...CHAT, max_tokens: 51 }, 400, "at most 50 are allowed", "max_tokens"],
-    ["a long prompt", { ...CHAT, messages: [{ role: "user", content: "z".repeat(3000) }] }, 400, "the model's context has 600", null],
+    [
+      "a long prompt",
+      { ...CHAT, messages: [{ role: "user", content: "z".repeat(3000) }] },
+      400,
+      "the model's context has 600",
+      null,
+    ],
     ["a large body", " ".repeat(2 ** 20 + 1), 413, "larger than 1048576 bytes", null],
   ])("%s", async (_, body, status, message, param) => {
     const response = await post(body);
     const { error } = (await response.json()) as { error: { message: string; param: string | null } };
     expect([response.status, error]).toEqual([
       status,
-      { message: expect.stringContaining(message), type: "invalid_request_error", param, code: expect.toBeOneOf([null, "model_not_found"]) },
+      {
+        message: expect.stringContaining(message),
+        type: "invalid_request_error",
+        param,
+        code: expect.toBeOneOf([null, "model_not_found"]),
+      },
     ]);
     expect(errors).toEqual([]);
   });
@@ -157,7 +183,9 @@ test("several clients are answered at the same time, each as if it were alone", 
 
 test("a client that goes ends its answer: over the web's own request, and over a socket", async () => {
   const control = new AbortController();
-  const response = await post({ ...CHAT, max_tokens: 50, stream: true }, "chat/completions", { signal: control.signal });
+  const response = await post({ ...CHAT, max_tokens: 50, stream: true }, "chat/completions", {
+    signal: control.signal,
+  });
   const reader = response.body!.getReader();
   await reader.read();
   expect(writer.pending).toBe(1);

@@ -104,5 +104,5 @@ test("a browser's worker holds no native, XLA, MPI or BullMQ code, and stays wit
   ).toEqual([]);
   // In one file, as Vite's workers are unless `worker.format` is "es". jax-js is half of it.
   const trainer = outputs.find(({ entryPoint }) => entryPoint?.endsWith("trainer.ts"))!;
-  expect(trainer.bytes, `${trainer.bytes} bytes`).toBeLessThan(685_000);
+  expect(trainer.bytes, `${trainer.bytes} bytes`).toBeLessThan(700_000);
 });

@@ -47,11 +47,16 @@ describe("size", () => {
     "data/sampling/",
     "experiment/build/build-preprocess.ts",
     "experiment/prepared-data.ts",
+    "trainer/base.ts",
+    "trainer/initial.ts",
+    "engines/native/plan/in-place.ts",
     "nn/mlp.ts",
     "nn/deferred-logits.ts",
     "nn/derivatives.ts",
     "nn/marks.ts",
     "nn/remat.ts",
+    "nn/stack.ts",
+    "trainer/layered/",
     "nn/metrics/",
     "nn/losses/",
     "trainer/metrics/",
@@ -75,6 +80,7 @@ describe("size", () => {
     "cli/ctl.ts",
     "ui/",
     "lm/",
+    "tune/study-desk.ts",
     "cli/ui.ts",
     "cli/ui-beside.ts",
   ];
@@ -84,7 +90,7 @@ describe("size", () => {
     const median = sorted[Math.floor(sorted.length / 2)]!;
     const first = files.filter((file) => !since.some((folder) => file.startsWith(folder)));
     expect(first.length).toBeLessThanOrEqual(480);
-    expect(files.length).toBeLessThanOrEqual(760);
+    expect(files.length).toBeLessThanOrEqual(850);
     expect(median, "median").toBeGreaterThanOrEqual(90);
     expect(median, "median").toBeLessThanOrEqual(140);
   });

@@ -3,6 +3,7 @@ import type { DType, Graph } from "../../src/engines/lower/graph.ts";
 import { sizeOf } from "../../src/core/arrays.ts";
 import { EngineMemory, loadAlias } from "../../src/engines/native/memory.ts";
 import { Products } from "../../src/engines/native/products.ts";
+import { outputsInPlace } from "../../src/engines/native/plan/in-place.ts";
 import { planGraph } from "../../src/engines/native/plan/plan.ts";
 import { Profile } from "../../src/engines/native/profile.ts";
 import { type NativeResources, Program } from "../../src/engines/native/program.ts";
@@ -32,14 +33,43 @@ export function runNative(
   graph: Graph,
   inputs: readonly (Float32Array | Int32Array | Uint32Array)[],
 ): number[][] {
+  return runWithPlaces(resources, graph, inputs, () => undefined);
+}
+
+/** The same with every input given up: outputs lie where inputs did, if they can. Also how many do. */
+export function runNativeInPlace(
+  resources: NativeResources,
+  graph: Graph,
+  inputs: readonly (Float32Array | Int32Array | Uint32Array)[],
+): { readonly results: number[][]; readonly inPlace: number } {
+  const plan = planGraph(graph, resources.pool.threads);
+  const places = outputsInPlace(plan, new Set(inputs.keys()));
+  return {
+    results: runWithPlaces(resources, graph, inputs, (output) => places.get(output)),
+    inPlace: places.size,
+  };
+}
+
+/** `placeOf` is the input where an output lies. */
+function runWithPlaces(
+  resources: NativeResources,
+  graph: Graph,
+  inputs: readonly (Float32Array | Int32Array | Uint32Array)[],
+  placeOf: (output: number) => number | undefined,
+): number[][] {
   const program = new Program(planGraph(graph, resources.pool.threads), resources);
   const from = inputs.map((data) => write(resources, data));
-  const to = graph.outputs.map(({ view }) => resources.memory.allocate(sizeOf(view.shape) * 4));
+  const own: number[] = [];
+  const to = graph.outputs.map(({ view }, i) => {
+    const at = from[placeOf(i) ?? -1] ?? resources.memory.allocate(sizeOf(view.shape) * 4);
+    if (!from.includes(at)) own.push(at);
+    return at;
+  });
   try {
     program.run(from, to);
     return graph.outputs.map(({ node, view }, i) => read(resources, to[i]!, node.dtype, sizeOf(view.shape)));
   } finally {
     program.close();
-    for (const at of [...from, ...to]) resources.memory.free(at);
+    for (const at of [...from, ...own]) resources.memory.free(at);
   }
 }

@@ -62,5 +62,6 @@ export const trialInfo = (number: number, given: Partial<TrialInfo> = {}): Trial
   checkpoint: undefined,
   stash: {},
   runDir: undefined,
+  touched: false,
   ...given,
 });

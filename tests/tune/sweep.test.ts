@@ -232,6 +232,7 @@ test("an experiment within the sweep, nested parameters, an option of a choice w
   loader: { batchSize: { use: int, low: 16, high: 16 } }`;
   const sweep = SWEEP.replace("experiment: ./hookline.yaml", `experiment:\n${inline}`).replace(/space:\n.*/, space);
   const { trials, dir } = await ran(sweep, { trials: 1 });
+  expect(trials).toMatchObject([{ status: "completed" }]);
   const { models } = resultsOf(dir, 0);
   expect(models.model!.params).toMatchObject({ optimizer: trials[0]!.params.optimizer, loader: { batchSize: 16 } });
   expect(models.model!.training!.steps).toBe(6);

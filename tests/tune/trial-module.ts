@@ -1,5 +1,7 @@
 // Trials for processes of their own: what tests of the local and the bullmq runner name by module and export.
 import { appendFileSync, existsSync, readFileSync, writeFileSync } from "node:fs";
+import { control } from "hookline";
+import { tinyTrainer } from "hookline/testing";
 import type { Trial } from "hookline/tune";
 
 type AnyTrial = Trial<{ readonly x: number }>;
@@ -110,3 +112,14 @@ export async function slow(trial: AnyTrial): Promise<void> {
 }
 
 export const notAFunction = 5;
+
+/** A training that takes commands, of forty steps. */
+export async function steered(trial: AnyTrial): Promise<{ loss: number }> {
+  await using trainer = tinyTrainer({
+    runDir: trial.runDir!,
+    steps: 40,
+    hooks: [control({ look: 20 }), trial.hook(), { name: "pace", onStepEnd: () => pause(10) }],
+  });
+  await trainer.fit({ signal: trial.signal });
+  return { loss: trial.params.x };
+}

@@ -26,23 +26,31 @@ export class Dashboard {
   #server!: RunningServer;
   #browser!: Browser;
   #context!: BrowserContext;
+  readonly #flags: readonly string[];
+
+  /** @param flags of Chromium */
+  constructor(flags: readonly string[] = []) {
+    this.#flags = flags;
+  }
 
   get url(): string {
     return this.#server.url;
   }
 
-  async start(): Promise<void> {
+  /** @param options `elsewhere`: pages may also talk to others than our server */
+  async start({ elsewhere = false } = {}): Promise<void> {
     await buildPages(this.pages);
     this.#browser = await chromium.launch({
       executablePath,
-      args: ["--no-sandbox", "--disable-gpu", "--no-first-run"],
+      args: ["--no-sandbox", "--disable-gpu", "--no-first-run", ...this.#flags],
     });
     await this.serve();
     this.#context = await this.#browser.newContext();
-    await this.#context.route(
-      (url) => !url.href.startsWith(this.url),
-      (route) => route.abort(),
-    );
+    if (!elsewhere)
+      await this.#context.route(
+        (url) => !url.href.startsWith(this.url),
+        (route) => route.abort(),
+      );
     const page = await this.#context.newPage();
     await page.goto(this.#server.newLink());
     await page.close();
@@ -53,6 +61,19 @@ export class Dashboard {
     const before = this.#server as RunningServer | undefined;
     const again = { port: before?.port ?? 0, token: before?.token };
     this.#server = await startServer({ root: this.root, version: "0.0.0", ...again, pages: this.pages });
+  }
+
+  get port(): number {
+    return this.#server.port;
+  }
+
+  newLink(): string {
+    return this.#server.newLink();
+  }
+
+  /** A page without anything of ours. */
+  blank(): Promise<Page> {
+    return this.#context.newPage();
   }
 
   stopServing(): Promise<void> {

@@ -174,7 +174,7 @@ describe.runIf(present)("in Chromium", () => {
       await expect.poll(() => dashboard.find("live")).toBeDefined();
       const { page, complaints } = await dashboard.open(`#/run/${(await dashboard.find("live"))!}`);
       const points = async (): Promise<number> =>
-        Number(/^loss, (\S+) points/.exec(await chartText(page, "loss"))?.[1]?.replaceAll(/\D/g, "") ?? 0);
+        Number(/^loss, ([^a-z]+) points/.exec(await chartText(page, "loss"))?.[1]?.replaceAll(/\D/g, "") ?? 0);
       const step = async (): Promise<number> =>
         Number(/step (\S+)/.exec(await page.locator(".where").innerText())?.[1]?.replaceAll(/\D/g, ""));
       const press = (name: string): Promise<void> => page.getByRole("button", { name, exact: true }).click();

@@ -7,6 +7,7 @@ import { DataLoader } from "hookline/data";
 import { linear, relu, sequential } from "hookline/nn";
 import { adam } from "hookline/optim";
 import { tinyData, tinyTrainer } from "hookline/testing";
+import { writeInfo, writeLossLog } from "../support/dashboard-runs.ts";
 import { exampleStudy } from "../support/example-study.ts";
 
 export const HOSTILE = `</script><img src=x onerror=alert(1)>`;
@@ -45,6 +46,12 @@ async function train(runDir: string, lr: number): Promise<void> {
     ],
   });
   await trainer.fit();
+}
+
+/** A run named `one`, with a log of ten records. */
+export function seedOne(root: string): void {
+  writeInfo(join(root, "one"), "one", 10);
+  writeLossLog(join(root, "one/metrics.jsonl"), 10, 1);
 }
 
 /** Takes about a second of computing. */

@@ -100,7 +100,11 @@ async function inspectFolder(dir: string, digests: boolean): Promise<InspectedCh
   }
   const { step, epoch, reason, metrics, time, hookline, base } = manifest ?? {};
   const about = manifest && {
-    ...{ step, epoch, reason, metrics, time },
+    step,
+    epoch,
+    reason,
+    metrics,
+    time,
     ...(hookline !== undefined && { hookline }),
     ...(base && { base }),
   };

@@ -39,7 +39,7 @@ export async function run(given: string, flags: Flags): Promise<void> {
       throw new UsageError(
         `${from} has no chat template. \`${typed(`generate ${given} --prompt …`)}\` continues a text.`,
       );
-    say(`${paint(process.stderr, "dim", `Talking to ${from}. ${HELP}`)}`);
+    say(paint(process.stderr, "dim", `Talking to ${from}. ${HELP}`));
     await talk(trainer, generateOptions(flags), flags.system);
   } finally {
     await trainer.close();

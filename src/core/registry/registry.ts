@@ -131,7 +131,15 @@ export class HookRegistry {
 
   /** All hooks in the order in which they run, disabled ones included. */
   list(): HookInfo[] {
-    return this.#ordered.map(({ name, stage, enabled, events }) => ({ name, stage, enabled, events }));
+    return this.#ordered.map(({ name, stage, enabled, events, before, after, hook: { budget } }) => ({
+      name,
+      stage,
+      enabled,
+      events,
+      ...(before.length > 0 && { before }),
+      ...(after.length > 0 && { after }),
+      ...(budget !== undefined && { budget }),
+    }));
   }
 
   /** Who runs at which event, in which order, and why; for one event or for all that have listeners. */

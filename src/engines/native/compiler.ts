@@ -9,7 +9,9 @@ import { traceHalves } from "../lower/halves.ts";
 import { lower, UnsupportedPrimitive } from "../lower/lower.ts";
 import { trace, type Aval, type Traced } from "../lower/trace.ts";
 import { Fallback } from "./fallback.ts";
+import { outputsInPlace } from "./plan/in-place.ts";
 import { planGraph } from "./plan/plan.ts";
+import type { Plan } from "./plan/steps.ts";
 import { Program, type NativeResources } from "./program.ts";
 
 export type Fn = (...args: never[]) => unknown;
@@ -26,6 +28,8 @@ interface Runnable {
 export interface Compiled {
   readonly program: Runnable;
   readonly outputs: readonly Aval[];
+  /** By output: the input whose memory it takes, if that is given up and nobody else has it. */
+  readonly inPlace: ReadonlyMap<number, number>;
   readonly unflatten: (leaves: readonly unknown[]) => unknown;
 }
 
@@ -56,11 +60,12 @@ export class Compiler {
     this.#warn = warn;
   }
 
-  compile(fn: Fn, args: Args): Compiled {
+  /** `given` are the numbers of the leaves that each call gives up. */
+  compile(fn: Fn, args: Args, given: readonly number[] = []): Compiled {
     return this.#timed(() => {
       const traced = this.#onWasm(() => trace(fn, args));
       const graph = this.#lower(traced);
-      const compiled = graph && this.#compiled(graph, traced.unflatten);
+      const compiled = graph && this.#compiled(graph, traced.unflatten, given);
       return compiled ?? this.#onJax(fn, args, traced);
     });
   }
@@ -111,21 +116,24 @@ export class Compiler {
     }
   }
 
-  #compiled(graph: Graph, unflatten: Compiled["unflatten"]): Compiled | undefined {
-    const program = this.#program(graph);
-    if (!program) return undefined;
+  #compiled(graph: Graph, unflatten: Compiled["unflatten"], given: readonly number[] = []): Compiled | undefined {
+    const made = this.#program(graph);
+    if (!made) return undefined;
+    const { program, plan } = made;
+    const inPlace = outputsInPlace(plan, new Set(given));
     const outputs = graph.outputs.map(({ node, view }) => ({ shape: view.shape, dtype: node.dtype }));
-    const compiled = { program, outputs, unflatten };
+    const compiled = { program, outputs, inPlace, unflatten };
     this.#programs.add(program);
     this.#forgotten.register(compiled, program);
     return compiled;
   }
 
   /** Shared by all threads, else on one; undefined when neither can be done. */
-  #program(graph: Graph): Program | undefined {
+  #program(graph: Graph): { readonly program: Program; readonly plan: Plan } | undefined {
     for (const threads of new Set([this.#resources.pool.threads, 1])) {
       try {
-        return new Program(planGraph(graph, threads), this.#resources, threads);
+        const plan = planGraph(graph, threads);
+        return { program: new Program(plan, this.#resources, threads), plan };
       } catch (error) {
         // Out of memory, or closed: another plan would not help.
         if (error instanceof EngineError) throw error;
@@ -153,7 +161,7 @@ export class Compiler {
       shape,
       dtype: isOurs(dtype) ? dtype : "float32",
     }));
-    return { program: this.#jax.compile(fn, args, outputs), outputs, unflatten };
+    return { program: this.#jax.compile(fn, args, outputs), outputs, inPlace: new Map(), unflatten };
   }
 
   #timed<T>(work: () => T): T {

@@ -5,6 +5,7 @@ import { checkOptions, is } from "../../core/options.ts";
 import type { MaybePromise, Tensor } from "../../core/model.ts";
 import {
   leaves,
+  leavesOf,
   type Buffer,
   type Engine,
   type Halfway,
@@ -27,6 +28,9 @@ const ROOM_TO_LEND = 3 * 2 ** 30;
 /** Where the memory of a buffer is. */
 interface NativeBlock extends Block {
   readonly at: number;
+  /** The last call that was given it, and whether no other buffer or argument of that call stands for it. */
+  call: number;
+  alone: boolean;
 }
 
 type NativeBuffer = SharedBuffer<NativeBlock>;
@@ -49,6 +53,7 @@ export class NativeEngine implements Engine {
   readonly #products: Products;
   readonly #pool: ThreadPool;
   readonly #compiler: Compiler;
+  #calls = 0;
 
   constructor(options: NativeOptions = {}) {
     checkOptions("NativeEngine", options, { threads: is.wholeFrom(1), warn: is.function });
@@ -114,7 +119,9 @@ export class NativeEngine implements Engine {
   }
 
   jit<A extends Tree<Tensor>[], R extends Tree<Tensor>>(fn: (...args: A) => R, { donate = [] }: JitOptions = {}) {
-    const programFor = byShapes((args) => this.#compiler.compile(fn as Fn, args as readonly Tree<Aval>[]));
+    const programFor = byShapes((args) =>
+      this.#compiler.compile(fn as Fn, args as readonly Tree<Aval>[], leavesOf(args, donate)),
+    );
     return (...args: { [K in keyof A]: OnEngine<A[K]> }): MaybePromise<OnEngine<R>> => {
       const given = args.map((arg) => leaves(arg as Tree<Buffer>));
       const program = programFor(args);
@@ -143,24 +150,43 @@ export class NativeEngine implements Engine {
   }
 
   /** What it makes is the caller's to free. */
-  #run({ program, outputs }: Compiled, inputs: readonly Buffer[]): Buffer[] {
-    const from = inputs.map((input) => alive(input).block.at);
+  #run({ program, outputs, inPlace }: Compiled, inputs: readonly Buffer[]): Buffer[] {
+    const call = ++this.#calls;
+    const from = inputs.map((input) => {
+      const { block } = alive(input);
+      // Memory that another buffer or argument stands for as well must stay as it is.
+      block.alone = block.users === 1 && block.call !== call;
+      block.call = call;
+      return block.at;
+    });
     const made: NativeBuffer[] = [];
+    const overwritten: Buffer[] = [];
     try {
-      for (const { shape, dtype } of outputs) made.push(new SharedBuffer(shape, dtype, this.#block(sizeOf(shape))));
+      for (const [i, { shape, dtype }] of outputs.entries()) {
+        const given = inputs[inPlace.get(i) ?? -1];
+        const taken = given && alive(given).block;
+        if (taken?.alone) overwritten.push(given!);
+        made.push(new SharedBuffer(shape, dtype, taken?.alone ? taken : this.#block(sizeOf(shape))));
+      }
+    } catch (error) {
+      for (const buffer of made) this.free(buffer);
+      throw error;
+    }
+    try {
       program.run(
         from,
         made.map(({ block }) => block.at),
       );
     } catch (error) {
-      for (const buffer of made) this.free(buffer);
+      // Half of their numbers may be new ones: nobody must take them for what they were.
+      for (const buffer of [...made, ...overwritten]) this.free(buffer);
       throw error;
     }
     return made;
   }
 
   copy(buffer: Buffer): Buffer {
-    // Programs never write into what they are given: another name for the same memory is a copy.
+    // Programs never write into what others have too: another name for the same memory is a copy.
     const { shape, dtype, block } = alive(buffer);
     return new SharedBuffer(shape, dtype, block);
   }
@@ -178,7 +204,7 @@ export class NativeEngine implements Engine {
   }
 
   #block(length: number): NativeBlock {
-    return { at: this.#memory.allocate(length * 4), users: 0 };
+    return { at: this.#memory.allocate(length * 4), users: 0, call: 0, alone: false };
   }
 
   #look(buffer: Buffer): ReturnType<typeof viewOf> {

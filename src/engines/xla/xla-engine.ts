@@ -9,6 +9,7 @@ import { koffiHasLargeStack, koffiOrNone } from "../../platform/koffi.ts";
 import { byShapes } from "../by-shapes.ts";
 import {
   leaves,
+  leavesOf,
   type Buffer,
   type Engine,
   type Halfway,
@@ -300,15 +301,6 @@ export class XlaEngine implements Engine {
 function flagsFor(precision: Precision, deterministic: boolean): XlaFlags {
   if (deterministic) return { xla_gpu_deterministic_ops: true };
   return precision === "bf16" ? { xla_gpu_enable_triton_gemm: false } : {};
-}
-
-/** The numbers of the leaves of some arguments, among those of all. */
-function leavesOf(args: readonly Tree<Buffer>[], chosen: readonly number[]): number[] {
-  let next = 0;
-  return args.flatMap((arg, i) => {
-    const numbers = leaves(arg).map(() => next++);
-    return chosen.includes(i) ? numbers : [];
-  });
 }
 
 const placeOf = (buffer: Buffer): string => (alive(buffer).block.isDivided ? " by rows" : "");

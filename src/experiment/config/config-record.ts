@@ -10,8 +10,8 @@ export const RECORDED_MODULE = /^\.{1,2}\/.*(?:#|\.[cm]?[jt]sx?$)/;
 
 /** The merged config as plain data, its modules relative to its own file; null when a TypeScript config holds more than data. */
 export function recordable(doc: ConfigDocument): Json {
-  const { dirname, relative, resolve, sep } = builtin("A record", "node:path");
-  const home = dirname(resolve(doc.file));
+  const { relative, resolve, sep } = builtin("A record", "node:path");
+  const home = doc.directoryOf([]);
   const plain = (value: unknown, path: ConfigPath): Json | undefined => {
     if (typeof value === "string" && !RECORDED_MODULE.test(value)) return withoutSecrets(value);
     if (typeof value === "string") {

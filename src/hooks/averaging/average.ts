@@ -23,7 +23,7 @@ const towards: ComputeFn = (params, average, { value: share }, buffers) =>
   Object.fromEntries(
     Object.entries({ ...params, ...buffers }).flatMap(([name, now]) => {
       const mean = average[name];
-      if (!mean && !buffers![name]) return [];
+      if (!mean && !buffers?.[name]) return [];
       if ((mean?.dtype as string | undefined) !== "float32") return [[name, now]];
       return [[name, mean!.ref.add(now.sub(mean!).mul(share!.ref))]];
     }),

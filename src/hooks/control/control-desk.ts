@@ -27,6 +27,8 @@ export interface DeskState {
 }
 
 const HELLO_MS = 5000;
+/** Evaluations and saves that take longer are shown. */
+const LONG_MS = 1000;
 
 export class ControlDesk {
   readonly #ctx: ContextOf<"trainBegin">;
@@ -46,6 +48,8 @@ export class ControlDesk {
   #pauseAt = Infinity;
   /** The pause is over as soon as what it is for is done: it was only to repeat what was done in one, or is too long. */
   #pauseEnds = false;
+  #doing: ControlHello["doing"];
+  #doingTimer: ReturnType<typeof setTimeout> | undefined;
   #timers: { close(): void }[] = [];
   #pauseTimer: ReturnType<typeof setTimeout> | undefined;
 
@@ -143,6 +147,7 @@ export class ControlDesk {
         part: this.#part,
         worldSize,
         state: this.#state,
+        ...(this.#doing && { doing: this.#doing }),
         step,
         lr: groups.map(({ lr }) => lr),
         scheduledLr: groups.map(({ scheduledLr }) => scheduledLr),
@@ -176,6 +181,24 @@ export class ControlDesk {
     clearTimeout(this.#pauseTimer);
     this.#pauseEnds = false;
     this.#state = "running";
+    this.#sayHello();
+  }
+
+  /** An evaluation or a save has begun: worth a word only where it takes long. */
+  begins(doing: NonNullable<ControlHello["doing"]>): void {
+    clearTimeout(this.#doingTimer);
+    this.#doingTimer = setTimeout(() => {
+      this.#doing = doing;
+      this.#sayHello();
+    }, LONG_MS);
+    this.#doingTimer.unref();
+  }
+
+  /** It is done. */
+  ends(): void {
+    clearTimeout(this.#doingTimer);
+    if (this.#doing === undefined) return;
+    this.#doing = undefined;
     this.#sayHello();
   }
 
@@ -289,6 +312,7 @@ export class ControlDesk {
 
   close(): void {
     clearTimeout(this.#pauseTimer);
+    clearTimeout(this.#doingTimer);
     for (const timer of this.#timers.splice(0).toReversed()) timer.close();
     this.#journal = undefined;
   }

@@ -90,6 +90,11 @@ function makeControl(options: ControlOptions = {}): Hook {
     onPause: (ctx: ContextOf<"pause">) => desk?.paused(ctx),
     onContinue: () => desk?.continued(),
     onCommand: (ctx) => desk?.command(ctx),
+    onEvalBegin: () => desk?.begins("evaluating"),
+    onEvalEnd: () => desk?.ends(),
+    onBeforeSave: () => desk?.begins("saving"),
+    onAfterSave: () => desk?.ends(),
+    onSaveError: () => desk?.ends(),
     onTrainEnd: () => desk?.end(),
     onClose() {
       desk?.close();

@@ -17,9 +17,7 @@ export class HookNotes {
   event({ hooks, step }: Pick<ContextOf<"log">, "hooks" | "step">, now: number): RunEvent {
     this.version = hooks.version;
     this.nextAt = now + EVERY_MS;
-    const listed = hooks
-      .list()
-      .map(({ name, stage, enabled, events }) => ({ name, stage, enabled, events: [...events] }));
+    const listed = hooks.list().map((hook) => ({ ...hook }));
     const times = hooks.report().times.map(({ hook, event, calls, ms }) => [hook, event, calls, rounded(ms)]);
     return { type: "hooks", step, time: Date.now(), details: { hooks: listed, times } };
   }

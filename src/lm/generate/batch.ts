@@ -94,7 +94,7 @@ export class Batch {
 
   async #admit(): Promise<void> {
     if (this.#waiting.length === 0 || this.#jobs.length >= this.#mostRows) return;
-    await this.#fit(this.#waiting[0]!);
+    await this.#fit(this.#waiting[0]);
     const job = this.#waiting.shift()!;
     const row = this.#active.indexOf(undefined);
     this.#active[row] = job;

@@ -53,7 +53,10 @@ export class CachedRows {
   async prefill(row: number, ids: Int32Array): Promise<void> {
     for (let start = 0; start < ids.length; start += LONGEST_PIECE) {
       const piece = ids.subarray(start, start + LONGEST_PIECE);
-      const size = Math.min(PIECES.find((each) => each >= piece.length)!, this.#model.architecture.contextLength);
+      const size = Math.min(
+        PIECES.find((each) => each >= piece.length)!,
+        this.#model.architecture.contextLength,
+      );
       const padded = new Int32Array(size);
       padded.set(piece);
       await this.#compute(this.#programs.prefill, {

@@ -100,7 +100,7 @@ async function encoded(prompt: Prompt, tokenizer: () => Tokenizer): Promise<Int3
   if (typeof prompt === "string") return tokenizer().encode(prompt);
   if (prompt instanceof Int32Array) return prompt;
   if (isIds(prompt)) return Int32Array.from(prompt);
-  const text = await tokenizer().render(prompt as readonly Message[], { addGenerationPrompt: true });
+  const text = await tokenizer().render(prompt, { addGenerationPrompt: true });
   // A template writes the special tokens itself.
   return tokenizer().encode(text, { addSpecialTokens: false });
 }

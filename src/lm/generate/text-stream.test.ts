@@ -5,7 +5,12 @@ import { filesOf, TOKENIZERS } from "../../../tests/lm/text/tokenizer-fixtures.t
 import { loadTokenizer } from "../text/tokenizer.ts";
 import { TextStream } from "./text-stream.ts";
 
-const TEXTS = ["The parcel is late — where is it?", "naïve café, 東京タワー", "👩‍👩‍👧 family 🏳️‍🌈 and 🤷🏽", "  two  spaces\n\ttabs"];
+const TEXTS = [
+  "The parcel is late — where is it?",
+  "naïve café, 東京タワー",
+  "👩‍👩‍👧 family 🏳️‍🌈 and 🤷🏽",
+  "  two  spaces\n\ttabs",
+];
 
 test.each(Object.keys(TOKENIZERS))("%s: pieces are whole characters, and together the text", async (name) => {
   const tokenizer = await loadTokenizer(filesOf(name));
@@ -52,8 +57,9 @@ test.each([
 
 test("bytes that are no text do not stop the stream", async () => {
   const tokenizer = await loadTokenizer(filesOf("byte-level"));
-  const vocabulary = (JSON.parse(readFileSync(TOKENIZERS["byte-level"]!, "utf8")) as { model: { vocab: Record<string, number> } })
-    .model.vocab;
+  const vocabulary = (
+    JSON.parse(readFileSync(TOKENIZERS["byte-level"]!, "utf8")) as { model: { vocab: Record<string, number> } }
+  ).model.vocab;
   // The first byte of a character of two bytes, many times.
   const id = vocabulary["Ã"]!;
   const stream = new TextStream(tokenizer, []);

@@ -1,4 +1,4 @@
-// A conversation: what its messages may be, whoever wrote them.
+// A conversation: what its messages may be.
 import { DataError } from "../../core/errors.ts";
 import { didYouMean } from "../../core/names.ts";
 import { is, show } from "../../core/options.ts";

@@ -9,6 +9,7 @@ import { readTokenizerFiles, type TextFiles, type TokenizerFiles } from "./token
 
 export type { Message } from "./messages.ts";
 
+/** Options of `encode`. */
 export interface EncodeOptions {
   /** Adds what the model expects around a text, such as a token for its beginning. Default true. */
   readonly addSpecialTokens?: boolean;
@@ -16,11 +17,13 @@ export interface EncodeOptions {
   readonly continues?: boolean;
 }
 
+/** Options of `decode`. */
 export interface DecodeOptions {
   /** Leaves out tokens such as the end of a turn. Default false. */
   readonly skipSpecialTokens?: boolean;
 }
 
+/** Options of `render`. */
 export interface RenderOptions {
   /** Ends with the beginning of an answer. Default false. */
   readonly addGenerationPrompt?: boolean;

@@ -34,30 +34,31 @@ const isLine = (parsed: Readonly<Record<string, unknown>>): boolean =>
     ? typeof parsed["part"] === "number"
     : typeof parsed["id"] === "string" && "state" in parsed;
 
-/** The lines of a journal, oldest first; a line that was being written when the run was killed is left out. */
-function parseJournal(text: string): { readonly run: string | undefined; readonly lines: ControlLine[] } {
-  const whole = text.slice(0, text.lastIndexOf("\n") + 1);
-  const parsed = whole
-    .split("\n")
-    .map(parse)
-    .filter((line) => line !== undefined);
-  const header = parsed[0]?.["schema"] === FORMATS.control.schema ? (parsed[0] as unknown as Header) : undefined;
-  return { run: header?.run, lines: parsed.filter(isLine) as unknown as ControlLine[] };
-}
-
-/** The lines of the journal at this path; none where there is no such file. */
-export function readJournal(path: string): { readonly run: string | undefined; readonly lines: ControlLine[] } {
+/** The whole lines of a journal, oldest first; one that was being written when the process was killed is left out. */
+export function readRecords(path: string): Readonly<Record<string, unknown>>[] {
   const fs = nodeFs();
   return guardedLog(path, () => {
     const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = fs.constants;
-    if (!fs.existsSync(path)) return { run: undefined, lines: [] };
+    if (!fs.existsSync(path)) return [];
     const fd = fs.openSync(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
     try {
-      return parseJournal(fs.readFileSync(fd, "utf8"));
+      const text = fs.readFileSync(fd, "utf8");
+      const whole = text.slice(0, text.lastIndexOf("\n") + 1);
+      return whole
+        .split("\n")
+        .map(parse)
+        .filter((line) => line !== undefined);
     } finally {
       fs.closeSync(fd);
     }
   });
+}
+
+/** The lines of the journal at this path, and whose they are; none where there is no such file. */
+export function readJournal(path: string): { readonly run: string | undefined; readonly lines: ControlLine[] } {
+  const parsed = readRecords(path);
+  const header = parsed[0]?.["schema"] === FORMATS.control.schema ? (parsed[0] as unknown as Header) : undefined;
+  return { run: header?.run, lines: parsed.filter(isLine) as unknown as ControlLine[] };
 }
 
 /** The journal of a run, open for appending. */

@@ -2,7 +2,8 @@
 import { ControlError } from "./control-error.ts";
 import { helloFile, inboxDirectory, journalFile, listInbox, nodeFs, readSmallJson } from "./control-files.ts";
 import { checkCommand } from "./commands.ts";
-import { readJournal } from "./journal.ts";
+import { FORMATS } from "../layout.ts";
+import { readJournal, readRecords } from "./journal.ts";
 import { livenessOf, type Liveness } from "../liveness.ts";
 import type { CommandRow, ControlHello, JournalLine } from "./types.ts";
 
@@ -54,10 +55,10 @@ export async function readControl(dir: string): Promise<ControlState> {
   const hello = readHello(dir);
   // The inbox first: a command that is carried out meanwhile is then seen twice, not never.
   const waiting = readWaiting(dir);
-  const decided = readJournal(journalFile(dir)).lines.filter((line): line is JournalLine => line.state !== "part");
+  const decided = readDecided(dir);
   // Of a command that was repeated, or refused after all, the last line counts.
   const rows = new Map<string, CommandRow>();
-  for (const row of [...decided.map(toRow), ...waiting.filter(({ id }) => !decided.some((line) => line.id === id))]) {
+  for (const row of [...decided, ...waiting.filter(({ id }) => !decided.some((line) => line.id === id))]) {
     rows.delete(row.id);
     rows.set(row.id, row);
   }
@@ -82,6 +83,19 @@ function readWaiting(dir: string): CommandRow[] {
   });
 }
 
-function toRow({ v: _v, run: _run, part: _part, ...line }: JournalLine): CommandRow {
-  return line;
+/** A study has its commands in its own journal, so that it is a function of that file alone. */
+function readDecided(dir: string): CommandRow[] {
+  const study = `${dir}/${FORMATS.journal.file}`;
+  const lines = nodeFs().existsSync(study) ? readRecords(study) : readJournal(journalFile(dir)).lines;
+  return lines.flatMap((line) => ("id" in line && "verb" in line ? [toRow(line as unknown as JournalLine)] : []));
+}
+
+const FOREIGN = ["v", "run", "part", "type", "at", "crc"];
+
+/** Without what only the journals need. `at` is the time of a study's line. */
+function toRow(line: JournalLine): CommandRow {
+  const isOfStudy = "type" in line;
+  return Object.fromEntries(
+    Object.entries(line).filter(([key]) => !FOREIGN.includes(key) || (key === "at" && !isOfStudy)),
+  ) as unknown as CommandRow;
 }

@@ -74,6 +74,8 @@ export interface ControlHello {
   readonly namespaces?: string;
   readonly worldSize: number;
   readonly state: "running" | "paused" | "ended";
+  /** What takes a while just now. */
+  readonly doing?: "evaluating" | "saving";
   readonly step: number;
   /** The rate of every parameter group, and what the schedule alone would make it. */
   readonly lr: readonly number[];

@@ -246,7 +246,8 @@ export class TensorHandle implements DeviceTensors {
 
   free(): void {
     if (!this.#buffers) return;
-    freeAll(this.#engine, this.#buffers);
+    // A program that failed may have taken some of them with it.
+    freeRest(this.#engine, this.#buffers);
     this.#buffers = undefined;
     this.#open.delete(this);
   }

@@ -6,7 +6,7 @@ import type { ApplyContext, Loss, Outputs, Tensor, TensorBatch, Tensors } from "
 import type { Probe } from "../../core/inspection.ts";
 import { visitIndices, type PlacedRange } from "../../nn/indices.ts";
 import { keyStream } from "../../nn/key.ts";
-import { shownOutputs, type Problem } from "../problem.ts";
+import { shownOutputs, type Problem, type StackPasses } from "../problem.ts";
 import type { ControlLayout, IndexRules } from "./run.ts";
 import { gradWithAux } from "./grad-with-aux.ts";
 import { PointCollector, pointNames, type ProbeGroups } from "./probes.ts";
@@ -45,6 +45,8 @@ export interface ProgramSpec {
   /** Who looks at points inside the model, and who replaces some (in evaluation and predict). */
   readonly probes: readonly Probe[];
   readonly replacements: readonly Probe[];
+  /** Set where the passes run layer by layer, in place of one program each. */
+  readonly stack: StackPasses | undefined;
 }
 
 /** A slot's tensor among the optimizer state: `exp_avg/0.weight`. */
@@ -60,9 +62,9 @@ const inOrder = (names: readonly string[], ...parts: Tensors[]): Tensors => {
   return Object.fromEntries(names.map((name) => [name, all[name]!.ref]));
 };
 
-const held = (tensors: Tensors): Tensors => inOrder(Object.keys(tensors), tensors);
+export const held = (tensors: Tensors): Tensors => inOrder(Object.keys(tensors), tensors);
 
-const context = (spec: ProgramSpec, train: boolean, state: Tensors, key: Tensor): ApplyContext => ({
+export const context = (spec: ProgramSpec, train: boolean, state: Tensors, key: Tensor): ApplyContext => ({
   train,
   key: keyStream(key),
   state,
@@ -118,7 +120,7 @@ function lossAndGrads(
 }
 
 /** The running sums with this batch, and the batch's own when someone reads them. */
-function count(
+export function count(
   spec: ProgramSpec,
   layout: SumsLayout,
   sums: Tensor,
@@ -176,7 +178,7 @@ function ownStep(
 }
 
 /** New parameters and optimizer state from gradients; consumes all of them. */
-function applyRules(
+export function applyRules(
   spec: ProgramSpec,
   rules: readonly UpdateRule[],
   params: Tensors,
@@ -232,7 +234,7 @@ export const fusedStep =
   };
 
 /** Scalars that events show, in one vector, so that one read brings them all. */
-const report = (...scalars: (Tensor | undefined)[]): Tensor => {
+export const report = (...scalars: (Tensor | undefined)[]): Tensor => {
   const present = scalars.filter((scalar) => scalar !== undefined);
   return present.length === 1 ? present[0]!.ref.reshape([1]) : np.stack(present.map((scalar) => scalar.ref));
 };

@@ -5,7 +5,6 @@ import { messageOf } from "../../core/maybe.ts";
 import type { Json } from "../../core/options.ts";
 import type { Run } from "../../core/loop/run.ts";
 import { fittedPreprocessor } from "../../data/preprocess/fitted-preprocessor.ts";
-import { baseOf } from "../base.ts";
 import type { Initial } from "../initial.ts";
 import type { Problem } from "../problem.ts";
 
@@ -30,11 +29,10 @@ export async function describeModel({ runDir, problem, initial, run }: Described
 
 /** A model that cannot be captured still trains: the reason is kept for those who want to export it. */
 function capture(
-  { predict: forward, model }: Problem,
+  { predict: forward, base }: Problem,
   { params, state: buffers }: DescribedModel["initial"],
   batch: Run["batch"],
 ): ModelFile {
-  const base = baseOf(model);
   if (base)
     return {
       reason: `the model has a frozen base (${base.path}), which is in no checkpoint; saveModel of hookline/lm writes the model with its base`,

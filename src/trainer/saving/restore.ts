@@ -8,7 +8,7 @@ import { CheckpointError } from "../../core/errors.ts";
 import { isSafeName } from "../../core/safe-name.ts";
 import { type Loading, NO_CHECKPOINT, type ResumeReport } from "../../core/saving.ts";
 import { currentPlatform } from "../../platform/platform.ts";
-import { baseOf, checkSameBase } from "../base.ts";
+import { checkSameBase } from "../base.ts";
 import { loadOptimizer, type OptimizerSet, rewindOptimizer, type Slot } from "../optimizers.ts";
 import { slotName } from "../programs/programs.ts";
 import {
@@ -138,7 +138,7 @@ export async function rollBack(
 
 /** Restores parameters, buffers and the optimizers' tensors. The model must have the same shape; optimizers may differ. */
 function restoreModel(training: TrainingState, { read, checkpoint }: ResumeSource, report: Report): void {
-  if (checkpoint) checkSameBase(read.where, checkpoint.base, baseOf(training.model().problem.model));
+  if (checkpoint) checkSameBase(read.where, checkpoint.base, training.model().problem.base);
   const { state } = training.session();
   state.load(fitModel(read, state.own));
   report.restored.push("model");

@@ -4,7 +4,6 @@ import type { BuiltinEvent } from "../../core/events.ts";
 import { checkName } from "../../core/safe-name.ts";
 import { VERSION, currentPlatform } from "../../platform/platform.ts";
 import type { Checkpoints, FailedSave, ResumeReport, SavedCheckpoint, SaveRequest, Saving } from "../../core/saving.ts";
-import { baseOf } from "../base.ts";
 import type { toFiles, toLentFiles } from "./checkpoint-files.ts";
 import type { RunCheckpoints } from "./run-checkpoints.ts";
 import {
@@ -254,7 +253,7 @@ export class Saver {
       const { name, step, epoch, reason, metrics, files } = saving;
       const { by, format = "safetensors", verify = false } = request;
       const { toFiles, toLentFiles, memory } = await this.#loadCode();
-      const base = baseOf(this.#training.model().problem.model);
+      const { base } = this.#training.model().problem;
       const store = await this.#checkpoints.open();
       const info = {
         step,

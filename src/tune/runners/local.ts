@@ -47,6 +47,7 @@ export const local = /* @__PURE__ */ component(
         trial = checkPortable("local", study);
         pool = new ProcessPool({ size: processes ?? study.concurrency, memory, timeout, recycle });
       },
+      resize: (concurrency) => pool!.resize(processes ?? concurrency),
       run: (job, host) => pool!.run(trial, options.directory ?? process.cwd(), job, host),
       close: () => pool!.close("the study has ended"),
     };

@@ -36,6 +36,8 @@ export type Verdict = { readonly kind: "continue" } | { readonly kind: LeaveKind
 export interface TrialHost {
   report(step: number, values: Result, stash: Stash): Promise<Verdict>;
   checkpoint(path: string, stash: Stash): Promise<void>;
+  /** The trial waits for a person, or no longer: a limit of its time stands still meanwhile. */
+  paused?(isPaused: boolean): void;
   /** Aborted when the study ends before the trial does. */
   readonly signal: AbortSignal;
 }
@@ -76,6 +78,8 @@ export interface Runner {
   open(study: RunnerStudy): void | Promise<void>;
   /** Runs one attempt; rejects with the trial's error, with the fate of its process, or with a TrialLost. */
   run(job: TrialJob, host: TrialHost): Promise<TrialOutcome>;
+  /** A person wants so many trials at once. */
+  resize?(concurrency: number): void;
   /** Called when the study has ended. */
   close(): Promise<void>;
 }
@@ -96,6 +100,7 @@ export type FromTrial =
       readonly stash: Stash;
     }
   | { readonly kind: "checkpoint"; readonly id: number; readonly path: string; readonly stash: Stash }
+  | { readonly kind: "paused"; readonly isPaused: boolean }
   | { readonly kind: "returned"; readonly outcome: TrialOutcome }
   | { readonly kind: "failed"; readonly error: TrialFailure };
 

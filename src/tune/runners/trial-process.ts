@@ -25,6 +25,7 @@ const hostOf = (made: ModuleHooks): TrialHost => ({
   report: (step, values, stash) => ask((id) => ({ kind: "report", id, step, values, stash: made.pack(stash) })),
   checkpoint: async (path, stash) =>
     void (await ask((id) => ({ kind: "checkpoint", id, path, stash: made.pack(stash) }))),
+  paused: (isPaused) => send({ kind: "paused", isPaused }),
 });
 
 async function run({ trial, directory, job }: Extract<ToTrial, { kind: "run" }>): Promise<void> {

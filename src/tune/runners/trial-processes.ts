@@ -30,6 +30,7 @@ const PAGE = 4096;
 export class ProcessPool {
   readonly #options: PoolOptions;
   readonly #threads: number;
+  #size: number;
   readonly #idle: TrialProcess[] = [];
   readonly #all = new Set<TrialProcess>();
   readonly #waiting: (() => void)[] = [];
@@ -38,6 +39,7 @@ export class ProcessPool {
 
   constructor(options: PoolOptions) {
     this.#options = options;
+    this.#size = options.size;
     const cores = builtin(OWNER, "node:os").availableParallelism();
     this.#threads = Math.max(1, Math.floor(cores / options.size));
   }
@@ -59,6 +61,12 @@ export class ProcessPool {
     }
   }
 
+  /** Processes that are too many end with their attempt. */
+  resize(size: number): void {
+    this.#size = size;
+    for (const wake of this.#waiting.splice(0)) wake();
+  }
+
   async close(reason: string): Promise<void> {
     this.#closed = reason;
     const exited = [...this.#all].map((child) => child.exited());
@@ -71,8 +79,8 @@ export class ProcessPool {
 
   /** An idle process, or a new one; waits while all are busy. */
   async #take(): Promise<TrialProcess> {
-    const { size, memory, timeout } = this.#options;
-    while (this.#closed === undefined && this.#idle.length === 0 && this.#all.size >= size)
+    const { memory, timeout } = this.#options;
+    while (this.#closed === undefined && this.#idle.length === 0 && this.#all.size >= this.#size)
       await new Promise<void>((resolve) => void this.#waiting.push(resolve));
     // Nobody would end a process that is started after close().
     if (this.#closed !== undefined) throw new HooklineError(`The trial did not begin: ${this.#closed}.`);
@@ -85,12 +93,43 @@ export class ProcessPool {
   }
 
   #giveBack(child: TrialProcess): void {
-    if (child.alive && child.runs < this.#options.recycle) this.#idle.push(child);
+    const isWanted = child.runs < this.#options.recycle && this.#all.size <= this.#size;
+    if (child.alive && isWanted) this.#idle.push(child);
     else {
       child.kill("it is replaced by a new one");
       this.#all.delete(child);
     }
     this.#waiting.shift()?.();
+  }
+}
+
+/** A limit of time that stands still while a person has paused the trial. */
+class TimeLimit {
+  readonly #spent: () => void;
+  #left: number;
+  #since = 0;
+  #timer: ReturnType<typeof setTimeout> | undefined;
+
+  constructor(ms: number, spent: () => void) {
+    this.#left = ms;
+    this.#spent = spent;
+    this.pause(false);
+  }
+
+  pause(isPaused: boolean): void {
+    if (isPaused === (this.#timer === undefined)) return;
+    if (isPaused) {
+      this.#left -= performance.now() - this.#since;
+      this.cancel();
+    } else {
+      this.#since = performance.now();
+      this.#timer = setTimeout(this.#spent, Math.max(0, this.#left));
+    }
+  }
+
+  cancel(): void {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
   }
 }
 
@@ -145,11 +184,13 @@ class TrialProcess {
       timers.push(setTimeout(() => this.kill("it did not leave when the study ended"), LEAVE_MS));
     };
     const undo: (() => void)[] = [];
+    const limit = this.#watch(timers);
     try {
       return await new Promise<TrialOutcome>((resolve, reject) => {
         const onMessage = (message: FromTrial): void => {
           if (message.kind === "returned") resolve(message.outcome);
           else if (message.kind === "failed") reject(toError(message.error));
+          else if (message.kind === "paused") limit?.pause(message.isPaused);
           else void this.#answer(message, host);
         };
         const onExit = (code: number | null, signal: string | null): void => reject(this.#lost(code, signal));
@@ -159,8 +200,8 @@ class TrialProcess {
         undo.push(
           () => child.off("message", onMessage).off("exit", onExit).off("error", onError),
           () => host.signal.removeEventListener("abort", interrupt),
+          () => limit?.cancel(),
         );
-        this.#watch(timers);
         if (this.#ended) return onExit(child.exitCode, child.signalCode);
         this.#send({ kind: "run", trial, directory, job });
         if (host.signal.aborted) interrupt();
@@ -184,12 +225,15 @@ class TrialProcess {
     return new Promise((resolve) => void this.#process.once("exit", () => resolve()));
   }
 
-  #watch(timers: ReturnType<typeof setTimeout>[]): void {
+  /** Returns the limit of its time, if there is one. */
+  #watch(timers: ReturnType<typeof setTimeout>[]): TimeLimit | undefined {
     const { timeout, memory } = this.#limits;
-    if (timeout !== undefined) {
-      const late = `it did not end within ${timeout} s (\`timeout\`)`;
-      timers.push(setTimeout(() => this.kill(late), timeout * 1000));
-    }
+    this.#watchMemory(memory, timers);
+    if (timeout === undefined) return undefined;
+    return new TimeLimit(timeout * 1000, () => this.kill(`it did not end within ${timeout} s (\`timeout\`)`));
+  }
+
+  #watchMemory(memory: number | undefined, timers: ReturnType<typeof setTimeout>[]): void {
     if (memory === undefined) return;
     const look = (): void => {
       const used = this.#memory();

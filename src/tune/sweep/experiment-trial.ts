@@ -5,6 +5,7 @@ import { buildExperiment } from "../../experiment/build/build-experiment.ts";
 import type { ConfigDocument } from "../../experiment/config/config-tree.ts";
 import type { ConfigTree } from "../../experiment/config/read-config.ts";
 import { Experiment } from "../../experiment/experiment.ts";
+import { control } from "../../hooks/control/control.ts";
 import { FORMATS } from "../../runs/layout.ts";
 import type { RunExperimentOptions } from "../../experiment/types.ts";
 import { builtin } from "../../platform/builtin.ts";
@@ -29,7 +30,7 @@ async function run(dir: string, record: SweepRecord, source: ConfigTree, trial: 
   const options = await buildExperiment(config);
   const leave = new AbortController();
   const hooks = [
-    ...(options.hooks ?? []),
+    ...withControl(options.hooks ?? [], config),
     ...trial.hooks,
     checks(config, trial.hooks.length > 0 ? [] : record.objectives),
     trialHook(leaving(trial, leave), record.objectives, { name: TRIAL_HOOK }),
@@ -43,6 +44,10 @@ async function run(dir: string, record: SweepRecord, source: ConfigTree, trial: 
   if (status === "interrupted" || !model) return undefined;
   return finalResult(record.objectives, model.training.metrics, model.results);
 }
+
+/** Each trial takes commands, as a run of `hookline train` does. */
+const withControl = (hooks: readonly Hook[], { value }: ConfigDocument): readonly Hook[] =>
+  value["control"] === false || hooks.some(({ name }) => name === "control") ? hooks : [...hooks, control()];
 
 /**
  * The result, where the final evaluation has an objective that the training's reports lack. Undefined: the last report is

@@ -69,9 +69,11 @@ export function readRunRow(dir: string, root: string, id: string, study: string 
   };
 }
 
+const LIVE: ReadonlySet<string> = new Set(["starting", "running", "evaluating", "saving", "paused", "stale"]);
+
 export function rowNow({ row, signs, hello, info }: KnownRun, now: number): RunRow {
   const state = stateOf(signs, now);
-  const isLive = state === "running" || state === "paused" || state === "starting" || state === "stale";
+  const isLive = LIVE.has(state);
   return { ...row, state, controllable: isLive && isHelloOf(hello, info) && hello!.state !== "ended" };
 }
 
@@ -91,13 +93,15 @@ function flat(hparams: RunInfo["hparams"], prefix = "", into: Record<string, str
 }
 
 const SPARK_POINTS = 60;
+/** Fewer points are no curve. */
+const FEW_POINTS = 8;
 
 /** The main metric is that of the evaluation, unless the end of the log has too few of its values for a curve. */
 function spark({ columns }: RecordTable, metrics: readonly string[]): RunRow["spark"] {
   const candidates = ["val/loss", "loss", ...metrics.slice(0, 1)];
   const counted = candidates.map((name) => ({ name, column: columns.find(name) }));
   const { name, column } =
-    counted.find((each) => (each.column?.count ?? 0) > 1) ?? counted.find((each) => each.column?.count) ?? {};
+    counted.find((each) => (each.column?.count ?? 0) >= FEW_POINTS) ?? counted.find((each) => each.column?.count) ?? {};
   if (name === undefined || !column) return null;
   const { values, count } = column;
   return { metric: name, values: Array.from(values.subarray(Math.max(0, count - SPARK_POINTS), count)) };

@@ -36,6 +36,7 @@ export function stateOf({ info, hello, lastRecord, writtenAt, usualGap }: RunSig
   const isQuiet = now - writtenAt > Math.max(QUIET_MS, QUIET_GAPS * usualGap);
   if (liveness === "unknown" && isQuiet) return "elsewhere";
   if (hello?.state === "paused" && isHelloOf(hello, info)) return "paused";
+  if (hello?.doing !== undefined && isHelloOf(hello, info)) return hello.doing;
   if (lastRecord === undefined || lastRecord < info.partStartedAt) return "starting";
   return isQuiet ? "stale" : "running";
 }

@@ -141,7 +141,8 @@ describe("answers", () => {
   test("a running run: only what is new, and a new revision when its log was cut", async () => {
     const dir = leaveRun("live", [3, 2]);
     const id = idOf("/r", "/r/live");
-    await get("runs");
+    // The list may be a second old.
+    await expect.poll(async () => (await get<RunsAnswer>("runs")).rows.some((row) => row.id === id)).toBe(true);
     const request = { run: id, name: "loss" };
     const [first] = await series({ x: "step", px: 100, series: [request] });
     appendFileSync(`${dir}/metrics.jsonl`, record(3, { loss: 1 }) + '{"step":4,"lo');

@@ -100,14 +100,17 @@ export class Streams {
   async #tellOf(id: string): Promise<void> {
     const run = this.#index.find(id);
     if (!run) return;
-    const { rev, records, step, time } = await this.#reader.ask({ kind: "news", dir: run.dir });
-    const news = { id, rev, records, step, time, state: run.row.state };
+    // A long log that is being read must not keep the others waiting.
+    const news = await this.#reader.ask({ kind: "news", dir: run.dir }).catch(() => undefined);
+    if (!news) return;
+    const { rev, records, step, time } = news;
+    const event = { id, rev, records, step, time, state: run.row.state };
     for (const command of await this.#commandsOf(id).since(run.dir))
       for (const client of this.#clients) if (client.shown.has(id)) send(client, "command", { run: id, command });
     const events = lstatSync(`${run.dir}/${FORMATS.events.file}`, { throwIfNoEntry: false })?.size ?? 0;
     for (const client of this.#clients) {
       if (!client.shown.has(id)) continue;
-      if (isNew(client, `run ${id}`, JSON.stringify(news))) send(client, "run", news);
+      if (isNew(client, `run ${id}`, JSON.stringify(event))) send(client, "run", event);
       if (isNew(client, `event ${id}`, String(events))) send(client, "event", { run: id, next: events });
     }
   }

@@ -1,10 +1,7 @@
-// A study as the page shows it: from its journal, and from what people did to its trials.
-import { existsSync } from "node:fs";
+// A study as the page shows it, from its journal.
 import type { TrialInfo } from "../../core/outer-events.ts";
 import type { Json } from "../../core/options.ts";
-import { touches } from "../../runs/control/commands.ts";
-import { journalFile } from "../../runs/control/control-files.ts";
-import { livenessOfHello, readControl, readHello } from "../../runs/control/read-control.ts";
+import { livenessOfHello, readHello } from "../../runs/control/read-control.ts";
 import { importance } from "../../tune/importance.ts";
 import { rankTrials } from "../../tune/ranking.ts";
 import { readStudy, type ReadStudy } from "../../tune/study-store.ts";
@@ -18,7 +15,7 @@ export type ReadStudyPage = Omit<StudyPage, "row" | "trials"> & {
 };
 
 /** Undefined when its controller has written nothing yet. */
-export async function readStudyPage(dir: string): Promise<ReadStudyPage | undefined> {
+export function readStudyPage(dir: string): ReadStudyPage | undefined {
   const study = readStudy(dir);
   if (!study) return undefined;
   const { space, objectives, trials } = study;
@@ -33,7 +30,7 @@ export async function readStudyPage(dir: string): Promise<ReadStudyPage | undefi
         ? { name: parameter.path, scale: "choice", choices: parameter.labels.map(String) }
         : { name: parameter.path, scale: parameter.kind === "logUniform" ? "log" : "linear" },
     ),
-    trials: await Promise.all(trials.map((trial) => trialOf(trial, study))),
+    trials: trials.map((trial) => trialOf(trial, study)),
     importance: found ? found.parameters.map(({ parameter, share }) => ({ name: parameter.path, share })) : null,
     allow: isListening ? hello.allow : [],
   };
@@ -53,8 +50,8 @@ function rowOf({ status, objectives, trials }: ReadStudy, isPaused: boolean): Re
   };
 }
 
-async function trialOf(trial: TrialInfo, { space, objectives }: ReadStudy): Promise<ReadStudyPage["trials"][number]> {
-  const { number, status, result = {}, reports, reason, runDir } = trial;
+function trialOf(trial: TrialInfo, { space, objectives }: ReadStudy): ReadStudyPage["trials"][number] {
+  const { number, status, result = {}, reports, reason, runDir, touched } = trial;
   const first = objectives[0]!.metric;
   const results = objectives.flatMap(({ metric }) => (result[metric] === undefined ? [] : [[metric, result[metric]]]));
   return {
@@ -67,7 +64,7 @@ async function trialOf(trial: TrialInfo, { space, objectives }: ReadStudy): Prom
     ),
     reason,
     runDir: runDir ?? null,
-    touched: runDir !== undefined && (await isTouched(runDir)),
+    touched,
   };
 }
 
@@ -77,11 +74,4 @@ function valueAt(trial: TrialInfo, path: string, parameters: ReadStudy["space"][
   for (const key of path.split(".")) value = (value as Readonly<Record<string, Json>> | undefined)?.[key];
   if (typeof value === "number") return value;
   return value === undefined ? null : valueAtPath(trial, path, parameters);
-}
-
-/** Whether a person has changed what its parameters alone lead to. */
-async function isTouched(runDir: string): Promise<boolean> {
-  if (!existsSync(journalFile(runDir))) return false;
-  const { commands } = await readControl(runDir);
-  return commands.some(({ state, verb }) => state === "applied" && touches(verb));
 }

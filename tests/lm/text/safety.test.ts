@@ -42,7 +42,7 @@ test("a pattern that hangs, from callers that cannot await", async () => {
     /has not finished after 5 s on one text of \d+ characters/,
   );
   expect(performance.now() - start).toBeLessThan(SOON_MS);
-  expect(tokenizer.decode(tokenizer.encode("b"))).toBe("b");
+  expect(tokenizer.decode(tokenizer.encode("b", { addSpecialTokens: false }))).toBe("b");
 });
 
 test.each([

@@ -57,7 +57,8 @@ export function keepInside(steps: readonly Step[], buffers: readonly PlannedBuff
   return steps.map((step) => (step.kind === "kernel" ? withoutStores(step, isInside) : step));
 }
 
-const touched = (step: Step): readonly number[] => {
+/** The buffers of a step. */
+export const touched = (step: Step): readonly number[] => {
   if (step.kind === "kernel") return step.buffers;
   return step.kind === "contraction" ? [step.left, step.right, step.out] : [step.from, step.to];
 };

@@ -26,6 +26,7 @@ export type Example =
   | { readonly kind: "text"; readonly text: string }
   | { readonly kind: "ids"; readonly ids: readonly number[]; readonly labels?: readonly number[] };
 
+/** What the lines of a file are, by their keys. */
 export type ExampleKind = Example["kind"];
 
 interface Keys {

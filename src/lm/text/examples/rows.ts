@@ -72,7 +72,7 @@ export function packedRows(sequences: readonly Sequence[], { length, padId }: Ro
 }
 
 /** Lengths that batches are padded to: powers of two from 64, so that few shapes are compiled, and the longest. */
-function paddedLengths(length: number): number[] {
+export function paddedLengths(length: number): number[] {
   const lengths: number[] = [];
   for (let each = 64; each < length; each *= 2) lengths.push(each);
   return [...lengths, length];
@@ -88,7 +88,10 @@ export function paddedRows(sequences: readonly Sequence[], settings: RowSettings
   );
 }
 
-/** What is chosen (`x`, `y`) and what is rejected (`rejectedX`, `rejectedY`), padded to the same length. */
+/**
+ * What is chosen (`x`, `y`) and what is rejected (`rejectedX`, `rejectedY`), padded to the same length; `row` is the number of
+ * the pair, by which `dpo` finds what the reference says of it.
+ */
 export function pairRows(sequences: readonly Sequence[], settings: RowSettings): Rows {
   const pairs = sequences.flatMap((chosen, i) => (i % 2 === 0 ? [[chosen, sequences[i + 1]!] as const] : []));
   return bucketed(
@@ -96,7 +99,7 @@ export function pairRows(sequences: readonly Sequence[], settings: RowSettings):
     { x: settings.padId, y: IGNORED, rejectedX: settings.padId, rejectedY: IGNORED },
     (i) => {
       const [chosen, rejected] = pairs[i]!;
-      return { x: chosen.x, y: chosen.y, rejectedX: rejected.x, rejectedY: rejected.y };
+      return { x: chosen.x, y: chosen.y, rejectedX: rejected.x, rejectedY: rejected.y, row: Int32Array.of(i) };
     },
     settings,
   );

@@ -90,6 +90,6 @@ export function describeStatistics(statistics: ExampleStatistics, packed: boolea
   const warning =
     unended === 0
       ? ""
-      : `\n${counted(unended, "answer")} without a special token at the end: the model does not learn where to stop.`;
+      : `\n${counted(unended, "example")} without a special token at the end: the model does not learn where to stop.`;
   return parts.join("; ") + warning;
 }

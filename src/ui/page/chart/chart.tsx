@@ -7,7 +7,7 @@ import { seriesFeed } from "../data/series-feed.ts";
 import { drawnCurves } from "./combine.ts";
 import { drawHandLines, drawLanes, LANE_HEIGHT, placeMarks, usedLanes, type Placed } from "./lanes.ts";
 import { onChartKey } from "./keys.ts";
-import { describe, type Mark } from "./marks.ts";
+import { describe, locate, type Mark } from "./marks.ts";
 import { Plot, type Range } from "./plot.ts";
 import { describeLine, describeMarks } from "./summary.ts";
 import { Legend, lineKey, PointTable } from "./legend.tsx";
@@ -107,16 +107,33 @@ export function Chart({ title, lines, marks, view, height, log, setLog, base }: 
     if (points.some((each) => each !== null)) shown.value = points;
   });
 
+  // Where the steps are on another axis, for what is marked by its step.
+  const steps = useSignal<Feed | null>(null);
+  const needsSteps = isVisible && marks.length > 0 && x !== "step" && x !== "time";
+  const [firstRun] = lines.map(({ run }) => run);
+  useEffect(() => {
+    if (!needsSteps) return undefined;
+    const own = seriesFeed.want({ run: firstRun!, name: "step", x, px, smooth: 0 });
+    steps.value = own;
+    return () => own.release();
+  }, [needsSteps, firstRun, x, px]);
+  const stepPoints = needsSteps ? (steps.value?.points.value ?? null) : null;
+  const located = useMemo(() => locate(marks, x, stepPoints), [marks, x, stepPoints]);
+
   const error = useComputed(() => feeds.value.map((feed) => feed.error.value).find((each) => each !== null));
   const drawn = useMemo(() => drawnCurves(visibleLines, shown.value, base), [shown.value, wanted, base]);
-  const drawnKey = drawn.map(({ label, color }) => `${color} ${label}`).join("\n");
+  const has = {
+    smooth: drawn.some(({ curve }) => curve?.smooth !== undefined),
+    band: drawn.some(({ curve }) => curve?.low !== undefined),
+  };
+  const drawnKey = [...drawn.map(({ label, color }) => `${color} ${label}`), has.smooth, has.band].join("\n");
   const isLog = base === undefined && (log ?? prefersLog(title, shown.value));
 
-  const latest = useRef({ marks, x });
-  latest.current = { marks, x };
+  const latest = useRef(located);
+  latest.current = located;
   const redrawLanes = (current: Plot): void => {
-    placed.current = placeMarks(current, latest.current.marks, latest.current.x);
-    if (lanes.current) drawLanes(lanes.current, current, latest.current.marks, placed.current);
+    placed.current = placeMarks(current, latest.current);
+    if (lanes.current) drawLanes(lanes.current, current, latest.current, placed.current);
   };
 
   const hasWidth = width.value > 0;
@@ -128,11 +145,12 @@ export function Chart({ title, lines, marks, view, height, log, setLog, base }: 
       x,
       log: isLog,
       height,
+      has,
       sync: x,
       onRange: (chosen) => view.setRange(chosen),
       onCursor: (at) => (cursor.value = at),
       onDraw: (current) => {
-        drawHandLines(current, latest.current.marks, latest.current.x);
+        drawHandLines(current, latest.current);
         redrawLanes(current);
       },
     });
@@ -148,19 +166,17 @@ export function Chart({ title, lines, marks, view, height, log, setLog, base }: 
   useEffect(() => plot.current?.setSize(width.value), [width.value]);
   useEffect(() => plot.current?.setCurves(drawn.map(({ curve }) => curve)), [drawn]);
   useEffect(() => plot.current?.setRange(range), [range?.from, range?.to]);
-  useEffect(() => plot.current?.redraw(), [marks]);
+  useEffect(() => plot.current?.redraw(), [located]);
 
   const onKey = (event: KeyboardEvent): void =>
     onChartKey(event, {
       plot: plot.current ?? undefined,
       points: shown.value,
-      marks,
+      marks: located,
       view,
       cursor,
       tip: (mark) =>
-        mark &&
-        plot.current &&
-        (tip.value = tipAt(plot.current.area.left, plot.current.position(x === "time" ? mark.time : mark.step), mark)),
+        plot.current && (tip.value = tipAt(plot.current.area.left, plot.current.position(mark.at ?? 0), mark)),
       toggleLog: () => setLog(!isLog),
       toggleTable: () => (table.value = !table.value),
     });

@@ -2,17 +2,17 @@
 import type { Signal } from "@preact/signals";
 import type { Points } from "../data/series-feed.ts";
 import type { ChartView } from "./chart.tsx";
-import { LANES, markX, type Mark } from "./marks.ts";
+import { LANES, type Located } from "./marks.ts";
 import type { Plot } from "./plot.ts";
 import { valueAt } from "./summary.ts";
 
 export interface ChartKeys {
   readonly plot: Plot | undefined;
   readonly points: readonly (Points | null)[];
-  readonly marks: readonly Mark[];
+  readonly marks: readonly Located[];
   readonly view: ChartView;
   readonly cursor: Signal<number | undefined>;
-  tip(mark: Mark | undefined): void;
+  tip(mark: Located): void;
   toggleLog(): void;
   toggleTable(): void;
 }
@@ -67,13 +67,10 @@ function pan({ plot, view }: ChartKeys, part: number): void {
   view.setRange({ from: from + by, to: to + by });
 }
 
-function toMark({ plot, marks, view, cursor, tip }: ChartKeys, by: number): void {
+function toMark({ plot, marks, cursor, tip }: ChartKeys, by: number): void {
   const changes = marks
     .filter(({ kind }) => LANES[0]!.kinds.includes(kind))
-    .flatMap((mark) => {
-      const x = markX(mark, view.x);
-      return x === undefined ? [] : [{ mark, x }];
-    })
+    .flatMap((mark) => (mark.at === undefined ? [] : [{ mark, x: mark.at }]))
     .sort((a, b) => a.x - b.x);
   const at = cursor.peek() ?? (by > 0 ? -Infinity : Infinity);
   const next = by > 0 ? changes.find(({ x }) => x > at) : changes.findLast(({ x }) => x < at);

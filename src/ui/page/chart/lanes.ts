@@ -1,6 +1,5 @@
 // The lanes under an axis, drawn on a canvas: a mark for each thing that happened, marks that touch become one.
-import type { Axis } from "../../wire.ts";
-import { LANES, markX, type Mark, type MarkKind } from "./marks.ts";
+import { LANES, type Located, type Mark, type MarkKind } from "./marks.ts";
 import type { Plot } from "./plot.ts";
 import { theme } from "./theme.ts";
 
@@ -19,15 +18,15 @@ export interface Placed {
 export const usedLanes = (marks: readonly Mark[]) =>
   LANES.filter(({ kinds }) => marks.some(({ kind }) => kinds.includes(kind)));
 
-export function placeMarks(plot: Plot, marks: readonly Mark[], axis: Axis): Placed[] {
+export function placeMarks(plot: Plot, marks: readonly Located[]): Placed[] {
   const { left, width } = plot.area;
   const lanes = usedLanes(marks);
   const placed: { x: number; y: number; marks: Mark[] }[] = [];
   lanes.forEach(({ kinds }, lane) => {
     let last: { x: number; y: number; marks: Mark[] } | undefined;
     const own = marks.flatMap((mark) => {
-      const x = kinds.includes(mark.kind) ? markX(mark, axis) : undefined;
-      return x === undefined ? [] : [{ mark, x: plot.position(x) }];
+      const isHere = kinds.includes(mark.kind) && mark.at !== undefined;
+      return isHere ? [{ mark, x: plot.position(mark.at) }] : [];
     });
     for (const { mark, x } of own.sort((a, b) => a.x - b.x)) {
       if (x < -1 || x > width + 1) continue;
@@ -133,13 +132,12 @@ function drawMark(context: CanvasRenderingContext2D, kind: MarkKind, x: number, 
 const MOST_LINES = 30;
 
 /** Dashed lines through the curves where a person has changed something. */
-export function drawHandLines(plot: Plot, marks: readonly Mark[], axis: Axis): void {
+export function drawHandLines(plot: Plot, marks: readonly Located[]): void {
   const ratio = devicePixelRatio;
   const { left, top, width, height } = plot.area;
   const positions = marks
     .filter(({ kind }) => kind === "hand")
-    .map((mark) => markX(mark, axis))
-    .flatMap((x) => (x === undefined ? [] : [plot.position(x)]))
+    .flatMap(({ at }) => (at === undefined ? [] : [plot.position(at)]))
     .filter((x) => x >= 0 && x <= width);
   if (positions.length > MOST_LINES) return;
   const { context } = plot;

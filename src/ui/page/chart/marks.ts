@@ -1,6 +1,7 @@
 // What happened to a run, as marks in the lanes under its charts: changes, checkpoints, evaluations, parts.
 import type { RunEvent } from "../../../runs/types.ts";
 import type { Axis, RunPage } from "../../wire.ts";
+import type { Points } from "../data/series-feed.ts";
 import * as format from "../format.ts";
 
 export type MarkKind =
@@ -109,9 +110,22 @@ export function marksOf(events: readonly RunEvent[], parts: RunPage["parts"]): M
   return marks;
 }
 
-/** Marks have a step and a time: on other axes they have no position. */
-export const markX = (mark: Mark, axis: Axis): number | undefined =>
-  axis === "step" ? mark.step : axis === "time" ? mark.time : undefined;
+/** A mark with its position on the axis of a chart; undefined where that is not known. */
+export interface Located extends Mark {
+  readonly at: number | undefined;
+}
+
+/** `steps` has the step at positions of the axis: marks know only their step and their time. */
+export function locate(marks: readonly Mark[], axis: Axis, steps: Points | null): Located[] {
+  const atStep = (step: number): number | undefined => {
+    const i = steps?.y.findIndex((each) => each >= step) ?? -1;
+    return i < 0 ? steps?.x.at(-1) : steps!.x[i];
+  };
+  return marks.map((mark) => ({
+    ...mark,
+    at: axis === "step" ? mark.step : axis === "time" ? mark.time : atStep(mark.step),
+  }));
+}
 
 export const describe = (mark: Mark): string =>
   [

@@ -13,6 +13,8 @@ export interface PlotOptions {
   readonly x: Axis;
   readonly log: boolean;
   readonly height: number;
+  /** Whether lines have smoothed values, and ranges around them: each is a series of its own. */
+  readonly has: { readonly smooth: boolean; readonly band: boolean };
   /** Charts with the same key have one cursor. */
   readonly sync: string;
   /** A range was chosen with the pointer; undefined: all. */
@@ -37,13 +39,28 @@ const SHADE = "59";
 /** Shades of several lines lie over each other. */
 const FAINT = "30";
 const BAND = "2e";
+/** From so many lines on, a pan moves what is drawn; it is drawn again once the pointer rests. */
+const MANY = 8;
+const REST_MS = 120;
+
+interface Pan {
+  /** Where the pointer was pressed, and the range then. */
+  readonly at: number;
+  readonly range: Range;
+  /** The range now. */
+  now: Range;
+  /** Where the pointer was when the curves were drawn last, and what was drawn. */
+  drawnAt: number;
+  picture: OffscreenCanvas | undefined;
+}
 
 export class Plot {
   readonly #plot: uPlot;
   readonly #options: PlotOptions;
   #data: readonly Drawable[] = [];
   #range: Range | undefined;
-  #pan: { readonly at: number; readonly range: Range } | undefined;
+  #pan: Pan | undefined;
+  #resting: ReturnType<typeof setTimeout> | undefined;
 
   constructor(parent: HTMLElement, width: number, options: PlotOptions) {
     this.#options = options;
@@ -76,13 +93,19 @@ export class Plot {
 
   setCurves(curves: readonly (Curve | null)[]): void {
     this.#data = curves.map((each) => toDrawable(each, this.#options.log));
-    const tables: uPlot.AlignedData[] = this.#data.map(({ x, raw, smooth, low, high }) => [x, raw, smooth, low, high]);
+    const { smooth: hasSmooth, band } = this.#options.has;
+    const tables: uPlot.AlignedData[] = this.#data.map(({ x, raw, smooth, low, high }) => [
+      x,
+      raw,
+      ...(hasSmooth ? [smooth] : []),
+      ...(band ? [low, high] : []),
+    ]);
     // What is missing because another line has a point there is no gap; NaN is one.
     const joined =
       tables.length > 0
         ? uPlot.join(
             tables,
-            tables.map(() => [1, 1, 1, 1, 1]),
+            tables.map((table) => table.map(() => 1 as const)),
           )
         : ([[]] as uPlot.AlignedData);
     this.#plot.batch(() => {
@@ -111,6 +134,7 @@ export class Plot {
   }
 
   destroy(): void {
+    clearTimeout(this.#resting);
     this.#plot.destroy();
   }
 
@@ -125,6 +149,8 @@ export class Plot {
 
   #config(width: number): uPlot.Options {
     const { labels, x, log, height, sync, onDraw, onCursor } = this.#options;
+    const { smooth, band } = this.#options.has;
+    const columns = 1 + Number(smooth) + 2 * Number(band);
     const { soft, rule, font } = theme.value;
     const axis = { stroke: soft, font, grid: { stroke: rule, width: 1 }, ticks: { show: false } };
     return {
@@ -157,10 +183,12 @@ export class Plot {
         },
       ],
       series: [{}, ...labels.flatMap((_, i) => this.#lines(i))],
-      bands: labels.map((_, i) => ({
-        series: [4 * i + 4, 4 * i + 3],
-        fill: lineColor(this.#options.colors[i]!) + BAND,
-      })),
+      bands: band
+        ? labels.map((_, i) => ({
+            series: [(i + 1) * columns, (i + 1) * columns - 1],
+            fill: lineColor(this.#options.colors[i]!) + BAND,
+          }))
+        : [],
       cursor: {
         y: false,
         points: { size: 7, width: 1.5 },
@@ -178,6 +206,7 @@ export class Plot {
 
   /** What was logged as a thin shade, and the smoothed line over it; without smoothing the logged values are the line. */
   #lines(i: number): uPlot.Series[] {
+    const { has } = this.#options;
     const color = lineColor(this.#options.colors[i]!);
     const dash = lineDash(this.#options.colors[i]!);
     const isSmooth = (): boolean => this.#data[i]?.isSmooth === true;
@@ -192,10 +221,9 @@ export class Plot {
         dash,
         points: { show: dots, size: 5, width: 1.25, stroke: color, fill: theme.value.paper },
       },
-      { stroke: color, width: 2, dash, points: { show: false } },
+      ...(has.smooth ? [{ stroke: color, width: 2, dash, points: { show: false } }] : []),
       // The edges of a band: only what is between them is drawn.
-      { points: { show: false } },
-      { points: { show: false } },
+      ...(has.band ? [{ points: { show: false } }, { points: { show: false } }] : []),
     ];
   }
 
@@ -242,13 +270,15 @@ export class Plot {
     if (!event.shiftKey || event.button !== 0) return;
     event.preventDefault();
     event.stopImmediatePropagation();
-    this.#pan = { at: event.clientX, range: this.range };
+    this.#pan = { at: event.clientX, range: this.range, now: this.range, drawnAt: event.clientX, picture: undefined };
     const move = (moved: MouseEvent): void => this.#panTo(moved.clientX);
     const end = (): void => {
       removeEventListener("mousemove", move);
-      const { range } = this;
+      clearTimeout(this.#resting);
+      const { now } = this.#pan!;
       this.#pan = undefined;
-      this.#options.onRange(range);
+      this.#showRange(now);
+      this.#options.onRange(now);
     };
     addEventListener("mousemove", move);
     addEventListener("mouseup", end, { once: true });
@@ -258,6 +288,35 @@ export class Plot {
     if (!this.#pan) return;
     const { at, range } = this.#pan;
     const by = ((at - clientX) * (range.to - range.from)) / this.area.width;
-    this.#plot.setScale("x", { min: range.from + by, max: range.to + by });
+    this.#pan.now = { from: range.from + by, to: range.to + by };
+    if (this.#options.labels.length < MANY) return this.#showRange(this.#pan.now);
+    this.#movePicture(this.#pan, clientX);
+    clearTimeout(this.#resting);
+    this.#resting = setTimeout(() => {
+      if (!this.#pan) return;
+      Object.assign(this.#pan, { picture: undefined, drawnAt: clientX });
+      this.#showRange(this.#pan.now);
+    }, REST_MS);
+  }
+
+  #showRange({ from, to }: Range): void {
+    this.#plot.setScale("x", { min: from, max: to });
+  }
+
+  /** Curves and the labels of the axis below them move together. */
+  #movePicture(pan: Pan, clientX: number): void {
+    const { ctx, bbox } = this.#plot;
+    const { width, height } = ctx.canvas;
+    if (!pan.picture) {
+      pan.picture = new OffscreenCanvas(width, height);
+      pan.picture.getContext("2d")!.drawImage(ctx.canvas, 0, 0);
+    }
+    ctx.save();
+    ctx.beginPath();
+    ctx.rect(bbox.left, 0, width - bbox.left, height);
+    ctx.clip();
+    ctx.clearRect(0, 0, width, height);
+    ctx.drawImage(pan.picture, (clientX - pan.drawnAt) * devicePixelRatio, 0);
+    ctx.restore();
   }
 }

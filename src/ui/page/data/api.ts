@@ -20,6 +20,10 @@ export class ApiError extends Error {
 /** Since when the server does not answer, and when the next try comes; null while it answers. */
 export const lost = signal<{ readonly since: number; readonly retryAt: number; readonly token: boolean } | null>(null);
 
+/** How far the server has read a long log that somebody asked for; null while none is being read. */
+export const reading = signal<string | null>(null);
+const ASK_AGAIN = 500;
+
 const address = (path: string): string => new URL(`api/v1/${path}`, document.baseURI).href;
 
 async function errorOf(response: Response): Promise<ApiError> {
@@ -38,8 +42,15 @@ async function request(path: string, init?: RequestInit): Promise<Response> {
   } catch {
     throw new ApiError(0, "offline", "The server does not answer");
   }
-  if (!response.ok) throw await errorOf(response);
-  return response;
+  if (response.ok) {
+    reading.value = null;
+    return response;
+  }
+  const error = await errorOf(response);
+  if (error.code !== "reading") throw error;
+  reading.value = error.message;
+  await new Promise((resolve) => void setTimeout(resolve, ASK_AGAIN));
+  return request(path, init);
 }
 
 /** JSON has no NaN and no infinities: they travel as these strings. */

@@ -22,7 +22,14 @@ export const directoryOf = (name: string): string => (name.includes("/") ? name.
 
 export type SortKey = "started" | "name" | "step" | "best" | "elapsed";
 
-export const bestOf = (row: RunRow): number | undefined => (row.spark ? row.best[row.spark.metric]?.value : undefined);
+/** The metric by which runs are judged: that of the evaluation, if there is one. */
+export const bestMetric = (row: RunRow): string | undefined =>
+  ["val/loss", "loss", row.spark?.metric].find((name) => name !== undefined && name in row.best);
+
+export function bestOf(row: RunRow): number | undefined {
+  const metric = bestMetric(row);
+  return metric === undefined ? undefined : row.best[metric]!.value;
+}
 
 const ORDER: Readonly<Record<SortKey, (a: RunRow, b: RunRow) => number>> = {
   started: (a, b) => b.startedAt - a.startedAt,
@@ -51,7 +58,7 @@ export function listLines(runs: readonly RunRow[], by: string | undefined): List
 }
 
 function metricOf(runs: readonly RunRow[]): GroupLine["metric"] {
-  const name = runs.find(({ spark }) => spark !== null)?.spark?.metric;
+  const name = runs.map(bestMetric).find((each) => each !== undefined);
   if (name === undefined) return null;
   const values = runs.flatMap(({ best }) => best[name]?.value ?? []);
   if (values.length === 0) return null;

@@ -5,7 +5,7 @@ import type { RunRow } from "../../wire.ts";
 import * as format from "../format.ts";
 import { StateBadge, useNow } from "../parts/state.tsx";
 import { href } from "../router.ts";
-import { bestOf, type GroupLine, type ListLine } from "./rows.ts";
+import { bestMetric, bestOf, type GroupLine, type ListLine } from "./rows.ts";
 import { Spark } from "./spark.tsx";
 
 const ROW = 28;
@@ -51,7 +51,9 @@ export function RunTable({ lines, hparams, selected, current, toggle }: TablePro
 
   const from = Math.min(first.value, Math.max(0, lines.length - MOST_ROWS));
   const shown = lines.slice(from, from + MOST_ROWS);
-  const columns = 7 + shownHparams.length;
+  const metrics = new Set(
+    lines.map((line) => (line.kind === "run" ? (bestMetric(line.row) ?? "") : "")).filter(Boolean),
+  );
   return (
     <table class="runs" aria-rowcount={lines.length + 1}>
       <colgroup>
@@ -64,6 +66,7 @@ export function RunTable({ lines, hparams, selected, current, toggle }: TablePro
         {shownHparams.map((name) => (
           <col key={name} class="c-hparam" />
         ))}
+        <col class="c-started" />
         <col class="c-time" />
       </colgroup>
       <thead>
@@ -71,7 +74,9 @@ export function RunTable({ lines, hparams, selected, current, toggle }: TablePro
           <th scope="col">
             <span class="hidden">select</span>
           </th>
-          <th scope="col">state</th>
+          <th scope="col">
+            <span class="wide-text">state</span>
+          </th>
           <th scope="col">name</th>
           <th scope="col" class="number">
             step
@@ -79,8 +84,8 @@ export function RunTable({ lines, hparams, selected, current, toggle }: TablePro
           <th scope="col" class="wide">
             curve
           </th>
-          <th scope="col" class="number">
-            best
+          <th scope="col" class="number" title={[...metrics].join(", ")}>
+            best{metrics.size === 1 && <span class="wide-text"> {[...metrics][0]}</span>}
           </th>
           {shownHparams.map((name) => (
             <th key={name} scope="col" class="number wide" title={name}>
@@ -90,13 +95,16 @@ export function RunTable({ lines, hparams, selected, current, toggle }: TablePro
           <th scope="col" class="number wide">
             started
           </th>
+          <th scope="col" class="number wide">
+            time
+          </th>
         </tr>
       </thead>
       <tbody ref={body}>
-        {from > 0 && <Spacer columns={columns} rows={from} />}
+        {from > 0 && <Spacer rows={from} />}
         {shown.map((line, i) =>
           line.kind === "group" ? (
-            <GroupRow key={line.key} line={line} columns={columns} index={from + i} />
+            <GroupRow key={line.key} line={line} index={from + i} />
           ) : (
             <Row
               key={line.key}
@@ -109,30 +117,26 @@ export function RunTable({ lines, hparams, selected, current, toggle }: TablePro
             />
           ),
         )}
-        {from + shown.length < lines.length && <Spacer columns={columns} rows={lines.length - from - shown.length} />}
+        {from + shown.length < lines.length && <Spacer rows={lines.length - from - shown.length} />}
       </tbody>
     </table>
   );
 }
 
-const Spacer = ({ columns, rows }: { columns: number; rows: number }) => (
+/** Its cell spans no columns: on a narrow screen it would make room for those that are not shown. */
+const Spacer = ({ rows }: { rows: number }) => (
   <tr aria-hidden="true">
-    <td colSpan={columns} class="spacer" style={{ height: `${rows * ROW}px` }} />
+    <td class="spacer" style={{ height: `${rows * ROW}px` }} />
   </tr>
 );
 
-function GroupRow({
-  line: { key, runs, metric },
-  columns,
-  index,
-}: {
-  line: GroupLine;
-  columns: number;
-  index: number;
-}) {
+/** Columns that a narrow screen shows too. */
+const ALWAYS_SHOWN = 5;
+
+function GroupRow({ line: { key, runs, metric }, index }: { line: GroupLine; index: number }) {
   return (
     <tr class="group" aria-rowindex={index + 2}>
-      <th scope="rowgroup" colSpan={columns}>
+      <th scope="rowgroup" colSpan={ALWAYS_SHOWN}>
         {key} <span class="soft">{format.count(runs.length, "run")}</span>
         {metric && (
           <span class="soft">
@@ -180,7 +184,7 @@ function Row({ row, index, hparams, isSelected, isCurrent, toggle }: RowProps) {
         </span>
       </td>
       <td class="wide">{spark && <Spark values={spark.values} label={`${spark.metric} lately`} />}</td>
-      <td class="number" title={spark?.metric}>
+      <td class="number" title={bestMetric(row)}>
         {best === undefined ? <span class="soft">–</span> : format.number(best)}
       </td>
       {hparams.map((key) => (
@@ -189,8 +193,9 @@ function Row({ row, index, hparams, isSelected, isCurrent, toggle }: RowProps) {
         </td>
       ))}
       <td class="number wide" title={new Date(startedAt).toLocaleString()}>
-        {format.clock(startedAt)} <span class="soft">{format.duration(elapsed)}</span>
+        {format.clock(startedAt)}
       </td>
+      <td class="number wide soft">{format.duration(elapsed)}</td>
     </tr>
   );
 }

@@ -23,7 +23,7 @@ export function RunsPage() {
   const matching = sortRuns(runs.value.filter(filter.value.matches), sort);
   const lines = listLines(matching, by);
   const selected = new Set(listSetting("selected"));
-  const hparams = differingHparams(runs.value);
+  const hparams = useComputed(() => differingHparams(runs.value)).value;
 
   useEffect(() => {
     document.title = "Runs · hookline";

@@ -6,6 +6,8 @@ import type { RunState } from "../../wire.ts";
 const SIGNS: Readonly<Record<RunState, string>> = {
   starting: "◌",
   running: "●",
+  evaluating: "●",
+  saving: "●",
   paused: "❚❚",
   stale: "◍",
   killed: "✕",
@@ -20,6 +22,8 @@ const SIGNS: Readonly<Record<RunState, string>> = {
 const STATE_HINTS: Readonly<Record<RunState, string>> = {
   starting: "No record yet: the engine compiles, or the first step is under way",
   running: "",
+  evaluating: "An evaluation is under way: the next step waits for it",
+  saving: "A checkpoint is being written: the next step waits for it",
   paused: "Waits at the end of a step until someone continues it",
   stale: "Its process is alive, but nothing was logged for a long time",
   killed: "Its process is gone, and it did not say why",

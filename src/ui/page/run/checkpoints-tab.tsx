@@ -120,7 +120,13 @@ export function CheckpointsTab({ run, page, marks }: TabProps) {
           </tbody>
         </table>
       </div>
-      {chosen.value !== null && <Use directory={`${hello.value?.root ?? "runs"}/${row.name}`} name={chosen.value} />}
+      {chosen.value !== null && (
+        <Use
+          directory={`${hello.value?.root ?? "runs"}/${row.name}`}
+          name={chosen.value}
+          isNewest={chosen.value === newestFirst[0]?.name}
+        />
+      )}
       {question.value && (
         <Confirm question={question.value} run={row.name} step={row.step} onClose={() => (question.value = null)} />
       )}
@@ -128,9 +134,14 @@ export function CheckpointsTab({ run, page, marks }: TabProps) {
   );
 }
 
-const Use = ({ directory, name }: { directory: string; name: string }) => (
+const Use = ({ directory, name, isNewest }: { directory: string; name: string; isNewest: boolean }) => (
   <section class="block use">
     <h2>With {name}</h2>
+    {isNewest && (
+      <p>
+        <CopyLine text={`npx hookline resume ${directory}`} />
+      </p>
+    )}
     <p>
       <CopyLine text={`npx hookline eval ${directory} --checkpoint ${name}`} />
     </p>

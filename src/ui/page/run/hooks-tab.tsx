@@ -67,11 +67,17 @@ export function HooksTab({ run, page }: TabProps) {
             {hooks.map((hook) => (
               <tr key={hook.name} class={hook.enabled ? undefined : "off"}>
                 <th scope="row">{hook.name}</th>
-                <td>{hook.stage}</td>
+                <td>
+                  {hook.stage}
+                  <span class="soft">{orderText(hook)}</span>
+                </td>
                 <td class="soft">{hook.events.join(", ")}</td>
                 <td class="number">{format.integer(hook.calls)}</td>
                 <td class="number">{format.number(hook.ms)}</td>
-                <td class="number">{hook.calls > 0 ? format.number((1000 * hook.ms) / hook.calls) : "–"}</td>
+                <td class="number">
+                  {hook.calls > 0 ? format.number((1000 * hook.ms) / hook.calls) : "–"}
+                  {hook.budget !== undefined && <span class="soft"> of {format.number(1000 * hook.budget)}</span>}
+                </td>
                 <td class="number">{percent(shareOf(hook.ms, row.elapsed))}</td>
                 <td>
                   {canSwitch ? (
@@ -108,6 +114,13 @@ export function HooksTab({ run, page }: TabProps) {
     </>
   );
 }
+
+/** Why it is not where its stage alone would put it. */
+const orderText = ({ before = [], after = [] }: HookRow): string =>
+  [
+    after.length > 0 ? `, after ${after.join(", ")}` : "",
+    before.length > 0 ? `, before ${before.join(", ")}` : "",
+  ].join("");
 
 /** Times are cumulative: a point is what was added since the one before, as a share of the time between them. */
 function shareLines({ hookTimes }: RunPage) {

@@ -2,6 +2,7 @@
 import { useEffect, useMemo } from "preact/hooks";
 import type { RunPage } from "../../wire.ts";
 import { marksOf, type Mark } from "../chart/marks.ts";
+import { reading } from "../data/api.ts";
 import { LiveRun } from "../data/run.ts";
 import { hello, refreshRuns } from "../data/runs.ts";
 import * as format from "../format.ts";
@@ -65,7 +66,13 @@ export function RunPageView({ id, tab }: { id: string; tab: string }) {
   }, [name]);
 
   if (page === null)
-    return run.error.value === null ? <p class="page soft">Reading the run…</p> : <Gone message={run.error.value} />;
+    return run.error.value === null ? (
+      <p class="page soft" role="status">
+        {reading.value ?? "Reading the run…"}
+      </p>
+    ) : (
+      <Gone message={run.error.value} />
+    );
   const [, , Tab] = TABS.find(([key]) => key === tab) ?? TABS[0];
   const { info, row } = page;
   const kept = Object.fromEntries([...route.value.query].filter(([key]) => KEPT.includes(key)));

@@ -50,8 +50,22 @@ export function choosePoints(curve: Curve, range: Range): Chosen {
 function takeBucket({ values, pyramid }: Curve, from: number, to: number, chosen: number[]): void {
   if (from >= to) return;
   const { min, max, nan } = pyramid.extremes(values, from, to);
-  const indexes = [from, min, max, nan, to - 1].filter((index) => index >= 0).sort((a, b) => a - b);
-  for (const [i, index] of indexes.entries()) if (index !== indexes[i - 1]) chosen.push(index);
+  const first = chosen.length;
+  chosen.push(from);
+  addInOrder(chosen, first, min);
+  addInOrder(chosen, first, max);
+  addInOrder(chosen, first, nan);
+  addInOrder(chosen, first, to - 1);
+}
+
+/** Adds an index to the ascending ones from `first` on, unless it is negative or there already. */
+function addInOrder(chosen: number[], first: number, index: number): void {
+  if (index < 0) return;
+  let at = chosen.length;
+  while (at > first && chosen[at - 1]! > index) at--;
+  if (at > first && chosen[at - 1] === index) return;
+  for (let i = chosen.length; i > at; i--) chosen[i] = chosen[i - 1]!;
+  chosen[at] = index;
 }
 
 /** The indexes of the points in the range: `[lo, hi)`. */

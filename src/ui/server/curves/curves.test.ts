@@ -5,6 +5,8 @@ import { expect, test } from "vitest";
 import { tempDir } from "../../../../tests/support/temp-dir.ts";
 import { headerLine, recordLine } from "../../../runs/log-lines.ts";
 import { decodeSeries, encodeSeries, type SeriesData } from "../../series.ts";
+import { Refusal } from "../answer.ts";
+import { Reader } from "../reader.ts";
 import { choosePoints, type Curve } from "./choose-points.ts";
 import { Pyramid } from "./pyramid.ts";
 import { RunStore } from "./run-store.ts";
@@ -199,4 +201,26 @@ test("samples and tokens as the axis; a metric's smoothing does not depend on th
   const zoomed = store.curve({ ...base, px: 10, from: 3200, to: 12_800 });
   zoomed.x.forEach((x, i) => expect(zoomed.smooth![i]).toBe(whole.smooth![x / 32 - 1]));
   expect(store.curve({ ...base, x: "tokens" }).x.slice(0, 3)).toEqual(new Float64Array(3));
+});
+
+test("a log that takes long to read is refused with its progress, and answered once it is read", async () => {
+  const dir = tempDir();
+  const lines = Array.from({ length: 60_000 }, (_, i) => line(i + 1, i));
+  writeFileSync(`${dir}/metrics.jsonl`, header + lines.join(""));
+  const reader = new Reader(1e9, 0);
+  const refused: string[] = [];
+  try {
+    for (;;) {
+      const found = await reader.ask({ kind: "news", dir }).catch((error: unknown) => error as Refusal);
+      if (!(found instanceof Refusal)) {
+        expect(found.records).toBe(60_000);
+        break;
+      }
+      expect([found.status, found.code]).toEqual([503, "reading"]);
+      refused.push(found.message);
+    }
+    expect(refused[0]).toMatch(/^The log is being read: \d+ %\.$/);
+  } finally {
+    await reader.close();
+  }
 });

@@ -34,18 +34,39 @@ export interface ReadingAnswers {
 export interface ReadingData {
   /** Bytes of memory for stores; the last one is kept whatever it takes. */
   readonly cache: number;
+  /** Milliseconds after which the answer is how much of a log has been read. */
+  readonly patience: number;
 }
 
-const { cache } = threadData() as ReadingData;
+/** The answer to a request about a log that is still being read. */
+export interface StillReading {
+  /** From 0 to 1. */
+  readonly progress: number;
+}
+
+const { cache, patience } = threadData() as ReadingData;
 /** The one that was used last is the last. */
 const stores = new Map<string, RunStore>();
 
-/** The store of a run, with all that the run has written up to now. */
+class NotYet extends Error {
+  readonly progress: number;
+
+  constructor(progress: number) {
+    super("The log is being read");
+    this.progress = progress;
+  }
+}
+
+/** The store of a run, with all that the run has written up to now. Throws NotYet where that takes long; reading continues. */
 async function open(dir: string): Promise<RunStore> {
   const store = stores.get(dir) ?? new RunStore(dir);
   stores.delete(dir);
   stores.set(dir, store);
-  await store.refresh();
+  let timer: ReturnType<typeof setTimeout>;
+  const late = new Promise<"late">((resolve) => (timer = setTimeout(() => resolve("late"), patience)));
+  const isLate = (await Promise.race([store.refresh(), late])) === "late";
+  clearTimeout(timer!);
+  if (isLate) throw new NotYet(store.progress);
   let bytes = [...stores.values()].reduce((sum, each) => sum + each.bytes, 0);
   for (const [name, each] of stores) {
     if (bytes <= cache || stores.size === 1 || each === store) break;
@@ -72,4 +93,13 @@ async function answer(request: ReadingRequest): Promise<ReadingAnswers[keyof Rea
   return store.news;
 }
 
-serve(answer, (answered) => (answered instanceof Uint8Array ? [answered.buffer] : []));
+async function answerOrProgress(request: ReadingRequest): Promise<ReadingAnswers[keyof ReadingAnswers] | StillReading> {
+  try {
+    return await answer(request);
+  } catch (error) {
+    if (error instanceof NotYet) return { progress: error.progress };
+    throw error;
+  }
+}
+
+serve(answerOrProgress, (answered) => (answered instanceof Uint8Array ? [answered.buffer] : []));

@@ -1,0 +1,80 @@
+// `hookline finetune` in a process of its own: a run whose checkpoints are small, killed in the middle of a packed epoch.
+import { spawn } from "node:child_process";
+import { cpSync, existsSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { expect, test } from "vitest";
+import { architectureOf, languageModel, saveModel } from "hookline/lm";
+import { tempDir } from "../support/temp-dir.ts";
+import { compiled } from "../support/programs.ts";
+
+const CHILD = new URL("finetune-child.ts", import.meta.url);
+const TOKENIZER = new URL("../../examples/lm/tokenizer/", import.meta.url).pathname;
+
+/** A folder with a model and conversations. */
+async function project(): Promise<string> {
+  const dir = tempDir();
+  const config = {
+    model_type: "llama",
+    vocab_size: 2048,
+    hidden_size: 32,
+    intermediate_size: 48,
+    num_hidden_layers: 2,
+    num_attention_heads: 4,
+    num_key_value_heads: 2,
+    max_position_embeddings: 64,
+    tie_word_embeddings: true,
+    eos_token_id: 0,
+    bos_token_id: 0,
+  };
+  await saveModel(languageModel(architectureOf(config)), join(dir, "base"));
+  for (const name of ["tokenizer.json", "tokenizer_config.json"]) cpSync(TOKENIZER + name, join(dir, "base", name));
+  const lines = Array.from({ length: 90 }, (_, i) =>
+    JSON.stringify({
+      messages: [
+        { role: "user", content: `What is film ${i} about?` },
+        { role: "assistant", content: "A man and a woman. ".repeat(1 + (i % 5)) },
+      ],
+    }),
+  );
+  writeFileSync(join(dir, "chats.jsonl"), lines.join("\n"));
+  return dir;
+}
+
+function start(cwd: string, ...args: readonly string[]) {
+  const child = spawn(process.execPath, [compiled(CHILD), ...args], { cwd });
+  let output = "";
+  for (const stream of [child.stdout, child.stderr]) stream.on("data", (chunk) => (output += String(chunk)));
+  const ended = new Promise<{ code: number | null; output: string }>((resolve) =>
+    child.on("close", (code) => resolve({ code, output })),
+  );
+  return { child, ended };
+}
+
+const FINETUNE = ["finetune", "base", "--data", "chats.jsonl", "--lora", "4", "--length", "64", "--batch-size", "2"];
+const SETTINGS = ["--val", "0", "--epochs", "6", "--set", 'hooks.modelCheckpoint.every="3 steps"'];
+
+const lastCheckpoint = (run: string): string =>
+  join(run, "checkpoints", readdirSync(join(run, "checkpoints")).sort().at(-1)!);
+
+test("killed in the middle of a packed epoch and resumed, a run ends with the bits of one that was not killed", async () => {
+  const dir = await project();
+  const whole = await start(dir, ...FINETUNE, ...SETTINGS, "--out", "runs/whole").ended;
+  expect(whole.code, whole.output).toBe(0);
+  expect(whole.output).toMatch(/90 conversations, [\d,]+ tokens, [\d,]+ count/);
+  expect(whole.output).toMatch(/Training 2 × 64 tokens layer by layer takes about/);
+
+  const killed = start(dir, ...FINETUNE, ...SETTINGS, "--out", "runs/killed");
+  while (!existsSync(join(dir, "runs/killed/checkpoints/step-000003/manifest.json"))) await sleep(5);
+  killed.child.kill("SIGKILL");
+  expect((await killed.ended).code).toBe(null);
+  const resumed = await start(dir, "resume", "runs/killed").ended;
+  expect(resumed.code, resumed.output).toBe(0);
+
+  const [one, other] = [join(dir, "runs/whole"), join(dir, "runs/killed")].map(lastCheckpoint) as [string, string];
+  for (const file of ["model.safetensors", "optimizer.safetensors"])
+    expect(readFileSync(join(other, file)).equals(readFileSync(join(one, file))), file).toBe(true);
+  const size = (path: string): number =>
+    readdirSync(path).reduce((sum, name) => sum + statSync(join(path, name)).size, 0);
+  expect(size(one)).toBeLessThan(3 * statSync(join(one, "model.safetensors")).size + 2 ** 16);
+});
