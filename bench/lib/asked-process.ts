@@ -55,7 +55,9 @@ export const torchEngines = (): Promise<Asked | undefined> =>
   start(PYTHON, ["-W", "ignore", beside("./torch-engines.py")]);
 
 /** What both sides of lm.ts can do: greedy text after a prompt, and hookline a forward pass of a whole text. */
-export type LmTask = { readonly generate: number; readonly prompt: number } | { readonly whole: number };
+export type LmTask =
+  | { readonly generate: number; readonly prompt: number; readonly threads?: number }
+  | { readonly whole: number };
 
 export const lmProcess = (): Promise<Asked<LmTask>> => nodeProcess("lm-process");
 

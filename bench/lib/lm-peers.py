@@ -26,4 +26,5 @@ if __name__ == "__main__":
     print(json.dumps({"version": torch.__version__}), flush=True)
     for line in sys.stdin:
         ask = json.loads(line)
+        torch.set_num_threads(ask["threads"])
         print(json.dumps(per_token(ask["generate"], ask["prompt"])), flush=True)

@@ -4,7 +4,7 @@ export type { Activation, Architecture, LayerArchitecture, Rope, RopeScaling } f
 export type { GenerationDefaults } from "./config/generation-config.ts";
 export { architectureOf } from "./config/read-config.ts";
 export { generate, type Generation, type Generations } from "./generate/generate.ts";
-export { generator, type GeneratesText, type Generator, type GeneratorOptions } from "./generate/generator.ts";
+export { generator, type GeneratesText, type TextGenerator, type GeneratorOptions } from "./generate/generator.ts";
 export type { GenerateOptions, Prompt } from "./generate/options.ts";
 export { sampleText, type SampleTextOptions } from "./generate/sample-text.ts";
 export { loadModel, type LoadModelOptions } from "./load/load-model.ts";

@@ -2,12 +2,12 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { chatAnswerer, type ChatHandlerOptions } from "../../lm/serve/chat-handler.ts";
-import type { Generator } from "../../lm/generate/generator.ts";
+import type { TextGenerator } from "../../lm/generate/generator.ts";
 import { FORMATS } from "../../runs/layout.ts";
 import { readRecord } from "../train/run-directory.ts";
 import type { Service } from "./server.ts";
 
-export const chatService = (writer: Generator, options: ChatHandlerOptions): Service => ({
+export const chatService = (writer: TextGenerator, options: ChatHandlerOptions): Service => ({
   answer: chatAnswerer(writer, options),
   paths: new Set(["/", "/health", "/v1/models", "/v1/chat/completions", "/v1/completions"]),
   hint: "POST to /v1/chat/completions or /v1/completions; GET /v1/models names the model, GET /health its health.",

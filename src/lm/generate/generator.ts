@@ -33,7 +33,7 @@ interface BeginOptions {
 }
 
 /** A model that is ready to generate. */
-export class Generator implements AsyncDisposable {
+export class TextGenerator implements AsyncDisposable {
   readonly model: LanguageModel;
   readonly #rows: number;
   readonly #open: () => Promise<OpenParams>;
@@ -107,10 +107,13 @@ export class Generator implements AsyncDisposable {
  * A model on an engine of its own, for many calls of `generate`, until it is closed; or a trainer's model, on its engine.
  * @example await using writer = generator(await loadModel("models/SmolLM2-135M"), { engine: "native" });
  */
-export function generator(of: LanguageModel | TrainerLike | ContextLike, options: GeneratorOptions = {}): Generator {
+export function generator(
+  of: LanguageModel | TrainerLike | ContextLike,
+  options: GeneratorOptions = {},
+): TextGenerator {
   checkOptions("generator", options, CHECKS);
   const { engine, rows } = options;
-  if (isLanguageModel(of)) return new Generator(of, () => openParams(of, engine ?? "auto", printWarning), rows);
+  if (isLanguageModel(of)) return new TextGenerator(of, () => openParams(of, engine ?? "auto", printWarning), rows);
   if (!is.object.test(of)) throw notAModel(of);
   const model = "options" in of ? of.options.model : of.model;
   if (!isLanguageModel(model)) throw notAModel(model ?? of);
@@ -119,7 +122,7 @@ export function generator(of: LanguageModel | TrainerLike | ContextLike, options
     const params = "options" in of ? await of.params() : of.params;
     return { params, engine: "the trainer's", close: async () => {} };
   };
-  return new Generator(model, borrowed, rows);
+  return new TextGenerator(model, borrowed, rows);
 }
 
 /** A started trainer whose model is a language model. */
@@ -135,11 +138,11 @@ interface ContextLike {
 }
 
 /** What can generate: a model, a trainer of one, the context of a hook, or a `generator`. */
-export type GeneratesText = LanguageModel | TrainerLike | ContextLike | Generator;
+export type GeneratesText = LanguageModel | TrainerLike | ContextLike | TextGenerator;
 
 /** The generator for one call, and whether it ends with the call. */
-export const generatorFor = (of: GeneratesText): { readonly writer: Generator; readonly isOwn: boolean } =>
-  of instanceof Generator ? { writer: of, isOwn: false } : { writer: generator(of), isOwn: true };
+export const generatorFor = (of: GeneratesText): { readonly writer: TextGenerator; readonly isOwn: boolean } =>
+  of instanceof TextGenerator ? { writer: of, isOwn: false } : { writer: generator(of), isOwn: true };
 
 const isLanguageModel = (model: unknown): model is LanguageModel =>
   typeof (model as LanguageModel | undefined)?.decode === "function";

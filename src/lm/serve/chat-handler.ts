@@ -10,7 +10,7 @@ import {
   TooLarge,
 } from "../../net/served.ts";
 import { printFailure } from "../../platform/print.ts";
-import type { Generator } from "../generate/generator.ts";
+import type { TextGenerator } from "../generate/generator.ts";
 import { errorBody, JSON_HEADERS, Refusal, refused } from "./refusal.ts";
 import { streamedReply, wholeReply } from "./replies.ts";
 import { readRequest } from "./request-body.ts";
@@ -43,11 +43,11 @@ const CHECKS = {
  * @example export const POST = createChatHandler(generator(await loadModel("models/SmolLM2-135M-Instruct")));
  */
 export const createChatHandler = (
-  writer: Generator,
+  writer: TextGenerator,
   options: ChatHandlerOptions = {},
 ): ((request: Request) => Promise<Response>) => fetchHandler(chatAnswerer(writer, options));
 
-export function chatAnswerer(writer: Generator, options: ChatHandlerOptions = {}): Answerer {
+export function chatAnswerer(writer: TextGenerator, options: ChatHandlerOptions = {}): Answerer {
   checkOptions("createChatHandler", options, CHECKS);
   const { maxTokens = 1024, maxBytes = 2 ** 20, maxQueue = 64 } = options;
   const name = options.name ?? nameOf(writer.model.source.path);
