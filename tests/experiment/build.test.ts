@@ -13,6 +13,7 @@ import { readConfig, type ReadConfigOptions } from "../../src/experiment/config/
 import type { Kind } from "../../src/core/options.ts";
 import { SWEEP_KINDS as KINDS } from "../../src/tune/sweep/build-sweep.ts";
 import { tempDir } from "../support/temp-dir.ts";
+import { NEEDED } from "./needed-options.ts";
 
 const OWN = `
 export const data = ({ rows = 8 } = {}) => ({
@@ -74,55 +75,6 @@ test("a config becomes an experiment that runs", async () => {
 });
 
 describe("every built-in component can be made", () => {
-  const hook = "lrMonitor";
-  const needed: Readonly<Record<string, object>> = {
-    "data.csv": { file: "a.csv", columns: { a: "int32" } },
-    "data.examples": { file: "a.jsonl" },
-    "data.table": { file: "a.csv" },
-    "data.safetensors": { file: "a.safetensors" },
-    "split.byTime": { field: "time" },
-    "split.leaveOneOut": { by: "user" },
-    "model.avgPool2d": { kernel: 2 },
-    "model.batchNorm": { features: 2 },
-    "model.block": { children: { a: "relu" }, forward: "./own.ts#late" },
-    "model.deferredLinear": { in: 2, out: 5 },
-    "model.conv2d": { in: 1, out: 2, kernel: [3, 3] },
-    "model.dropout": { p: 0.5 },
-    "model.embedding": { count: 3, features: 2 },
-    "model.layerNorm": { features: 2 },
-    "model.lm": { from: "./llama" },
-    "model.linear": { in: 1, out: 2, bias: false },
-    "model.maxPool2d": { kernel: 2, stride: 1 },
-    "model.mlp": { hidden: [4], in: 3, out: 2 },
-    "model.multiHeadAttention": { features: 4, heads: 2, causal: true },
-    "model.remat": { inner: "relu" },
-    "model.residual": { inner: "relu" },
-    "model.rmsNorm": { features: 2 },
-    "model.sequential": { layers: { first: "relu", second: { use: "dropout", p: 0.1 } } },
-    "model.stack": { embed: { use: "linear", in: 1, out: 2 }, block: "relu", count: 2, head: "relu" },
-    "schedule.exponential": { gamma: 0.9 },
-    "schedule.sequence": { parts: [{ until: "10%", schedule: "linear" }, { schedule: "cosine" }] },
-    "schedule.step": { every: 3 },
-    "schedule.warmup": { steps: 10, schedule: { use: "cosine", min: 0.1 } },
-    "hook.accumulateSchedule": { schedule: [{ from: "1 epoch", accumulate: 2 }] },
-    "hook.customStep": { update: "./own.ts#late" },
-    "hook.freeze": { params: "encoder" },
-    "hook.heartbeat": { file: "beat.json" },
-    "hook.logger": { backends: ["console", { use: "tensorboard", dir: "tb" }], prefix: "p/" },
-    "hook.lossSchedule": { schedule: [{ from: "1 epoch", loss: { use: "huber", delta: 2 } }] },
-    "hook.predictionWriter": { file: "predictions.jsonl" },
-    "hook.s3Upload": { endpoint: "https://s3.eu-central-1.amazonaws.com", bucket: "my-runs" },
-    "hook.sampleText": { prompts: ["Once upon a time"] },
-    "hook.schedule": { cadence: "2 epochs", hook: { use: hook } },
-    "hook.stopFile": { path: "stop" },
-    "hook.timeline": { file: "timeline.json" },
-    "hook.webhook": { url: "https://example.com/hook" },
-    "hook.when": { predicate: "./own.ts#late", hook },
-    "scheduler.asha": { maxSteps: 9 },
-    "scheduler.hyperband": { maxSteps: 9 },
-    "scheduler.pbt": { every: 2 },
-    "runner.bullmq": { redis: "redis://localhost:6379" },
-  };
   test.each(Object.keys(KINDS) as Kind[])("%s", async (kind) => {
     const { load, test: isOne } = KINDS[kind];
     const dir = tempDir();
@@ -134,7 +86,7 @@ describe("every built-in component can be made", () => {
     const problems = new BuildContext(await readConfig("c.yaml", { cwd: dir }), KINDS);
     const gives = { space: new Space({ layers: int(1, 3) }), directory: dir };
     for (const use of Object.keys(await load())) {
-      const recipe = await prepareComponent(problems, kind, { use, ...needed[`${kind}.${use}`] }, [], gives);
+      const recipe = await prepareComponent(problems, kind, { use, ...NEEDED[`${kind}.${use}`] }, [], gives);
       problems.check();
       const made = await recipe!.make();
       expect(isOne(made), use).toBe(true);
