@@ -158,7 +158,7 @@ export class Training<D> {
   }
 }
 
-/** Whether data makes its own loaders, of which it keeps a part for validation if it was told to. */
+/** Whether data makes its own loaders, of which it keeps a part for validation if it was asked to. */
 export const isForModel = (data: unknown): data is DataForModel =>
   is.object.test(data) && typeof (data as Partial<DataForModel>).loadersFor === "function";
 

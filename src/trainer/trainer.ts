@@ -33,13 +33,8 @@ import { OptimizerSet } from "./optimizers.ts";
 import { RunCheckpoints } from "./saving/run-checkpoints.ts";
 import { Saver } from "./saving/saver.ts";
 import type { TrainingState } from "./saving/snapshot.ts";
-import {
-  checkFitOptions,
-  checkTrainerOptions,
-  type FitOptions,
-  type TrainerOptions,
-  withModelDefaults,
-} from "./options.ts";
+import { checkFitOptions, checkTrainerOptions, withModelDefaults } from "./options.ts";
+import type { FitOptions, TrainerOptions } from "./options.ts";
 import { choosePlan, describePlan } from "./specs.ts";
 import { predictAll, type PredictOptions } from "./predict.ts";
 import { type Problem, defineProblem, describeParams } from "./problem.ts";

@@ -14,13 +14,13 @@ const BUDGETS: Readonly<Record<string, number>> = {
   "hookline/loggers": 60_000,
   "hookline/runs": 14_000,
   "hookline/experiment": 127_000,
-  "hookline/config": 59_000,
+  "hookline/config": 62_000,
   "hookline/jax": 330,
   "hookline/native": 36_500,
   "hookline/xla": 29_500,
   "hookline/tune": 52_000,
   "hookline/predict": 75_000,
-  "hookline/lm": 58_000,
+  "hookline/lm": 155_000,
   "hookline/testing": 95_000,
 };
 
