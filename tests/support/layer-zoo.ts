@@ -67,6 +67,10 @@ export const LAYERS: Readonly<Record<string, ZooModel>> = {
   softmax: on([5], nn.softmax()),
   logSoftmax: on([5], nn.logSoftmax()),
   remat: on([5], nn.remat(nn.sequential(nn.linear(5, 7), nn.gelu()))),
+  stack: on(
+    [5],
+    nn.stack({ embed: nn.linear(5, 6), block: nn.residual(nn.linear(6, 6)), count: 2, head: nn.linear(6, 3) }),
+  ),
   sequential: on([5], nn.sequential(nn.linear(5, 7), nn.gelu(), nn.linear(7, 2))),
   mlp: on([5], nn.mlp({ in: 5, out: 3, hidden: [7, 6], dropout: 0.2 })),
   residual: on([5], nn.residual(nn.sequential(nn.linear(5, 5), nn.tanh()))),

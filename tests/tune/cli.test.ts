@@ -119,7 +119,16 @@ describe("a sweep over an experiment", () => {
     );
     const files = readdirSync(join(dir, "runs/tiny-sweep"));
     expect(files).toEqual(
-      ["journal.jsonl", "report.html", "report.md", "sweep.json", "trial-000", "trial-001", "trial-002"].toSorted(),
+      [
+        "control",
+        "journal.jsonl",
+        "report.html",
+        "report.md",
+        "sweep.json",
+        "trial-000",
+        "trial-001",
+        "trial-002",
+      ].toSorted(),
     );
     expect(readFileSync(join(dir, "runs/tiny-sweep/report.html"), "utf8")).toContain("tiny-sweep");
 

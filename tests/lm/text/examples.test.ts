@@ -124,7 +124,7 @@ describe("labels", () => {
   test("of a preference: both answers, side by side", async () => {
     const data = await read([{ prompt: "Best?", chosen: " This one.", rejected: " No idea, really not." }]);
     const [batch] = await batchesOf(data.loader({ batchSize: 1 }));
-    expect(Object.keys(batch!)).toEqual(["x", "y", "rejectedX", "rejectedY"]);
+    expect(Object.keys(batch!)).toEqual(["x", "y", "rejectedX", "rejectedY", "row"]);
     const answer = (name: string): string => decoded([...batch![name]!.data].filter((label) => label !== -100));
     expect([answer("y"), answer("rejectedY")]).toEqual([
       " This one.<|endoftext|>",
