@@ -43,21 +43,20 @@ export async function run(action: string, name: string, { out, revision }: Flags
 }
 
 const megabytes = (bytes: number): string => `${(bytes / 1e6).toFixed(1)} MB`;
-const SHOW_EVERY_MS = 1000;
+const SHOW_EVERY_MS = 5000;
 
-/** A line for each file, and on a terminal one that grows. */
+/** A line for each file, and lines of a download that takes long. */
 function progressOf(path: string, size: number | undefined) {
   let [bytes, shownAt] = [0, performance.now()];
   return {
     add(more: number): void {
       bytes += more;
       const now = performance.now();
-      if (!process.stderr.isTTY || now - shownAt < SHOW_EVERY_MS) return;
+      if (now - shownAt < SHOW_EVERY_MS) return;
       shownAt = now;
-      process.stderr.write(`\r${path}: ${megabytes(bytes)}${size === undefined ? "" : ` of ${megabytes(size)}`}\x1b[K`);
+      say(`${path}: ${megabytes(bytes)}${size === undefined ? "" : ` of ${megabytes(size)}`}`);
     },
     end(isNew: boolean): void {
-      if (process.stderr.isTTY) process.stderr.write("\r\x1b[K");
       say(`${path}: ${isNew ? megabytes(bytes) : "there already"}`);
     },
   };
