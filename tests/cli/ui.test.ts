@@ -53,11 +53,16 @@ test("shows the runs of a directory; a second one prints a link to the first; Ct
 });
 
 test("train --ui prints a link, and its server ends with the training", async () => {
-  const dir = installed.project(tinyProject(`${CONFIG}  - { use: ./parts.ts#slow, ms: 300 }\n`));
+  const dir = installed.project(tinyProject(`${CONFIG}  - { use: ./parts.mjs#slow, ms: 300 }\n`));
   const training = installed.start(dir, "train", "--ui");
+  // Until then nobody listens to signals.
+  const isTraining = new Promise<void>((resolve) =>
+    training.stderr!.on("data", (chunk) => String(chunk).includes("one step is done") && resolve()),
+  );
   const link = await linkOf(training);
   const rows = await open(link);
   expect(rows.length).toBeLessThanOrEqual(1);
+  await isTraining;
   training.kill("SIGINT");
   expect((await training.ended).code).toBe(130);
   await vi.waitFor(() => expect(existsSync(join(dir, "runs/.hookline-ui/server.json"))).toBe(false), 20_000);
