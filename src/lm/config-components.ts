@@ -7,8 +7,7 @@ import type { ExamplesData } from "./train/examples-data.ts";
 import type { LanguageModel } from "./model/language-model.ts";
 import { LORA_CHECKS, type LoraOptions } from "./model/lora-options.ts";
 import type { BaseStorage } from "./model/packed.ts";
-import type { Counting } from "./text/examples/turns.ts";
-import type { TooLong } from "./text/examples/fit.ts";
+import { EXAMPLES_CHECKS, type RowOptions } from "./text/examples/options.ts";
 
 export { sampleText } from "./generate/sample-text.ts";
 
@@ -67,23 +66,9 @@ export const lm = /* @__PURE__ */ component(
 );
 
 /** Options of the data `examples`. */
-export interface ExamplesOptions {
+export interface ExamplesOptions extends RowOptions {
   /** JSON lines. In a config: relative to the config, and inside its project. */
   readonly file: string;
-  /** Tokens in a row. Default 512. */
-  readonly length?: number;
-  /** Which labels count: those of every answer, of the last answer, or all. Default "assistant". */
-  readonly loss?: Counting;
-  /** Several examples in a row. Default true. */
-  readonly pack?: boolean;
-  /** For examples that are longer than a row. Default "cut"; for `text`, "split", which continues them in further rows. */
-  readonly tooLong?: TooLong;
-  /** The share of the lines that is kept for validation, such as 0.05. Default 0. */
-  readonly val?: number;
-  /** For the choice of the validation lines. Default 0. */
-  readonly seed?: number;
-  /** A chat template in place of the model's own. */
-  readonly template?: string;
 }
 
 /**
@@ -97,13 +82,7 @@ export const examples = /* @__PURE__ */ component(
     takes: () => ({
       options: {
         file: is.pathToRead,
-        length: is.wholeFrom(2),
-        loss: is.oneOf("assistant", "last", "all"),
-        pack: is.boolean,
-        tooLong: is.oneOf("error", "drop", "cut", "split"),
-        val: is.fraction,
-        seed: is.wholeFrom(0),
-        template: is.name,
+        ...EXAMPLES_CHECKS,
       },
       required: ["file"],
     }),

@@ -25,13 +25,8 @@ export type { BaseStorage } from "./model/packed.ts";
 export type { CardOptions } from "./save/model-card.ts";
 export { saveModel, type SavedModel, type SaveModelOptions } from "./save/save-model.ts";
 export type { ExampleKind } from "./text/examples/kinds.ts";
-export {
-  type Examples,
-  readExamples,
-  type ReadExamplesOptions,
-  type ReadProgress,
-  type TextModel,
-} from "./text/examples/read-examples.ts";
+export { type Examples, readExamples, type TextModel } from "./text/examples/read-examples.ts";
+export type { ReadExamplesOptions, ReadProgress, RowOptions } from "./text/examples/options.ts";
 export type { RowLoaderOptions } from "./text/examples/rows.ts";
 export type { ExampleStatistics } from "./text/examples/statistics.ts";
 export { createChatHandler, type ChatHandlerOptions } from "./serve/chat-handler.ts";

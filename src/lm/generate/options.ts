@@ -33,7 +33,8 @@ export interface GenerateOptions {
   readonly context?: number;
 }
 
-const CHECKS = {
+/** Of the options that `sampleText` takes too. */
+export const GENERATION_CHECKS = {
   maxTokens: is.wholeFrom(1),
   temperature: is.nonNegative,
   topK: is.wholeFrom(1),
@@ -42,12 +43,11 @@ const CHECKS = {
   repetitionPenalty: is.positive,
   seed: is.whole,
   stop: is.or(is.name, is.arrayOf(is.name)),
-  signal: is.object,
   context: is.wholeFrom(1),
 };
 
 export function checkGenerateOptions(what: string, options: GenerateOptions): void {
-  checkOptions(what, options, CHECKS);
+  checkOptions(what, options, { ...GENERATION_CHECKS, signal: is.object });
 }
 
 const DEFAULT_TOKENS = 256;

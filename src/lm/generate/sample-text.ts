@@ -8,7 +8,7 @@ import { text } from "../../core/media.ts";
 import { is } from "../../core/options.ts";
 import { printLine } from "../../platform/print.ts";
 import type { Message } from "../text/messages.ts";
-import type { GenerateOptions } from "./options.ts";
+import { GENERATION_CHECKS, type GenerateOptions } from "./options.ts";
 
 /** Options of `sampleText`. */
 export interface SampleTextOptions extends Omit<GenerateOptions, "signal"> {
@@ -38,15 +38,7 @@ export const sampleText = /* @__PURE__ */ component(
       options: {
         name: is.name,
         every: is.cadence,
-        maxTokens: is.wholeFrom(1),
-        temperature: is.nonNegative,
-        topK: is.wholeFrom(1),
-        topP: is.between(0, 1),
-        minP: is.between(0, 1),
-        repetitionPenalty: is.positive,
-        seed: is.whole,
-        stop: is.or(is.name, is.arrayOf(is.name)),
-        context: is.wholeFrom(1),
+        ...GENERATION_CHECKS,
         print: is.function,
       },
     }),

@@ -1,6 +1,7 @@
 // What is wrong with a line of examples, with the file and the line, all of them before training.
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { readExamples, type ReadExamplesOptions } from "../../../src/lm/text/examples/read-examples.ts";
+import type { ReadExamplesOptions } from "../../../src/lm/text/examples/options.ts";
+import { readExamples } from "../../../src/lm/text/examples/read-examples.ts";
 import { loadTokenizer, type LoadedTokenizer } from "../../../src/lm/text/tokenizer.ts";
 import { filesOf, readFixture } from "./tokenizer-fixtures.ts";
 

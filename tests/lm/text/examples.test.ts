@@ -2,7 +2,8 @@
 import { gzipSync } from "node:zlib";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { readExamples, type ReadExamplesOptions, type Examples } from "../../../src/lm/text/examples/read-examples.ts";
+import type { ReadExamplesOptions } from "../../../src/lm/text/examples/options.ts";
+import { readExamples, type Examples } from "../../../src/lm/text/examples/read-examples.ts";
 import { loadTokenizer, type LoadedTokenizer } from "../../../src/lm/text/tokenizer.ts";
 import { filesOf, readFixture } from "./tokenizer-fixtures.ts";
 import { batchesOf, countedOf, segmentsOf } from "./read-rows.ts";

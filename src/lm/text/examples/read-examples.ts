@@ -9,38 +9,11 @@ import { textLines } from "../../../data/table/json-lines.ts";
 import { utf8Blocks } from "../../../data/table/text-blocks.ts";
 import { LoadedTokenizer, type Tokenizer } from "../tokenizer.ts";
 import { type Converted, convertLines, IGNORED, type Lines, type Problem } from "./convert.ts";
-import { fitSequences, type Sequence, type TooLong } from "./fit.ts";
+import { fitSequences, type Sequence } from "./fit.ts";
 import { type ExampleKind, kindOf } from "./kinds.ts";
+import { EXAMPLES_CHECKS, type ReadExamplesOptions } from "./options.ts";
 import { packedRows, paddedRows, pairRows, type RowLoaderOptions } from "./rows.ts";
 import { describeStatistics, type ExampleStatistics, statisticsOf } from "./statistics.ts";
-import type { Counting } from "./turns.ts";
-
-/** Options of `readExamples`. */
-export interface ReadExamplesOptions {
-  /** Tokens in a row. Default 512. */
-  readonly length?: number;
-  /** Which labels count: those of every answer, of the last answer, or all. Default "assistant". */
-  readonly loss?: Counting;
-  /** Several examples in a row. Default true; preferences are never packed. */
-  readonly pack?: boolean;
-  /** For examples that are longer than a row. Default "cut"; for `text`, "split", which continues them in further rows. */
-  readonly tooLong?: TooLong;
-  /** The share of the lines that is kept for validation, such as 0.05. Default 0. */
-  readonly val?: number;
-  /** For the choice of the validation lines. Default 0. */
-  readonly seed?: number;
-  /** A chat template in place of the model's own. */
-  readonly template?: string;
-  /** Called as lines are read. */
-  readonly onProgress?: (progress: ReadProgress) => void;
-}
-
-/** How far a file has been read. */
-export interface ReadProgress {
-  readonly lines: number;
-  readonly examples: number;
-  readonly tokens: number;
-}
 
 /** A language model as far as its data is concerned. */
 export interface TextModel {
@@ -62,17 +35,6 @@ export interface Examples {
 
 const OWNER = "readExamples";
 
-const CHECKS = {
-  length: is.wholeFrom(2),
-  loss: is.oneOf("assistant", "last", "all"),
-  pack: is.boolean,
-  tooLong: is.oneOf("error", "drop", "cut", "split"),
-  val: is.fraction,
-  seed: is.wholeFrom(0),
-  template: is.name,
-  onProgress: is.function,
-};
-
 /**
  * Reads a file of JSON lines, also packed with gzip. Each line is a conversation (`messages`), a `prompt` with its
  * `completion`, a `text`, a preference (`prompt`, `chosen`, `rejected`) or `ids`.
@@ -84,7 +46,7 @@ export async function readExamples(
   model: TextModel | Tokenizer,
   options: ReadExamplesOptions = {},
 ): Promise<Examples> {
-  checkOptions(OWNER, options, CHECKS);
+  checkOptions(OWNER, options, { ...EXAMPLES_CHECKS, onProgress: is.function });
   const { length = 512, pack = true, val = 0, seed = 0 } = options;
   const source = openFile(OWNER, file);
   const reading = new Reading(source.name, model, options);
