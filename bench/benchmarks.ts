@@ -30,6 +30,7 @@ export const BENCHMARKS: Readonly<Record<string, () => Promise<Benchmark>>> = {
   tune: () => import("./tune.ts"),
   recommender: () => import("./recommender.ts"),
   lm: () => import("./lm.ts"),
+  finetune: () => import("./finetune.ts"),
   preprocess: () => import("./preprocess.ts"),
 };
 

@@ -1,5 +1,5 @@
 // A child process that answers each line it is sent with a line of JSON.
-import { spawn } from "node:child_process";
+import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
@@ -63,3 +63,36 @@ export const lmProcess = (): Promise<Asked<LmTask>> => nodeProcess("lm-process")
 
 export const transformersProcess = (): Promise<Asked<LmTask> | undefined> =>
   start(PYTHON, ["-W", "ignore", beside("./lm-peers.py")]);
+
+/** What a contender of finetune.ts trains, for as long as its process lives. */
+export interface FinetuneTask {
+  readonly adapter: boolean;
+  readonly rows: number;
+  readonly length: number;
+  /** The forward pass of each layer is computed again in the backward pass: `layered`, or gradient checkpointing. */
+  readonly recompute: boolean;
+  /** How hookline keeps the frozen base. */
+  readonly base?: "float32" | "bf16" | "int8" | "int4";
+}
+
+/** Steps for their milliseconds; else what the process has taken so far. */
+export type FinetuneAsk = { readonly steps: number } | { readonly facts: true };
+
+export interface FinetuneFacts {
+  readonly peakRssMiB: number;
+  /** Hookline's engine only: the most at the end of a program, and compiling. */
+  readonly engineMiB?: number;
+  readonly compileSeconds?: number;
+}
+
+export const finetuneProcess = (folder: string, task: FinetuneTask): Promise<Asked<FinetuneAsk>> =>
+  nodeProcess("finetune-process", folder, JSON.stringify(task));
+
+export const peftProcess = (folder: string, task: FinetuneTask): Promise<Asked<FinetuneAsk> | undefined> =>
+  start(PYTHON, ["-W", "ignore", beside("./finetune-peers.py"), folder, JSON.stringify(task)]);
+
+/** Writes the folder of the model with random weights, once; false where transformers or PEFT is missing. */
+export function writeBenchModel(folder: string): boolean {
+  const { status } = spawnSync(PYTHON, ["-W", "ignore", beside("./finetune-peers.py"), folder], { stdio: "inherit" });
+  return status === 0;
+}
