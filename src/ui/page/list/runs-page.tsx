@@ -38,13 +38,15 @@ export function RunsPage() {
     first.current = newest;
   }, [newest, follows]);
 
+  // Read from the address when a key is pressed: keys can be faster than the next rendering.
   const toggle = (id: string): void => {
-    const next = new Set(selected);
+    const next = new Set(listSetting("selected"));
     if (!next.delete(id) && next.size < MOST_COMPARED) next.add(id);
     setQuery({ selected: [...next].join(",") });
   };
   const compare = (): void => {
-    if (selected.size > 0) go(["compare"], { runs: [...selected].join(",") });
+    const ids = listSetting("selected");
+    if (ids.length > 0) go(["compare"], { runs: ids.join(",") });
   };
   const rowAt = (index: number): RunRow | undefined => {
     const line = lines[index];
