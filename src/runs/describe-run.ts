@@ -6,7 +6,8 @@ import { nameFrom } from "./directories.ts";
 import { numberFromJson } from "./exact-json.ts";
 import { readRange, type Fs } from "./files.ts";
 import { FORMATS } from "./layout.ts";
-import { isAlive } from "./liveness.ts";
+import { livenessOf, markIn } from "./liveness.ts";
+import { findOwner } from "./lock.ts";
 import { RecordTable } from "./record-table.ts";
 import type { RunInfo, RunSummary } from "./types.ts";
 
@@ -17,7 +18,7 @@ export function describeRun(dir: string, root: string, info: RunInfo, logEnd: ()
   return {
     name: nameFrom(root, dir),
     dir,
-    status: statusNow(info.status, info.about),
+    status: statusNow(info.status, dir, info.about),
     reason: info.reason ?? null,
     step: log.step,
     totalSteps: info.totalSteps,
@@ -66,7 +67,9 @@ export function readLogEnd(fs: Fs, dir: string): LogEnd {
     throw error;
   }
   try {
-    const { size } = fs.fstatSync(fd);
+    const found = fs.fstatSync(fd);
+    if (!found.isFile()) return { records, isWhole: true };
+    const { size } = found;
     const start = Math.max(0, size - LOG_END);
     const read = readRange(fs, fd, start, size);
     const bytes = builtin("Reading runs", "node:buffer").Buffer.from(read.buffer, read.byteOffset, read.length);
@@ -111,13 +114,15 @@ function withLogEnd(info: RunInfo, { records: { columns }, isWhole }: LogEnd): L
 }
 
 /**
- * `running` becomes `killed` when the process is gone: it could not write that down itself. Of a process on another
- * machine nobody here can tell.
+ * `running` becomes `killed` when the process is gone: it could not write that down itself. The lock of the run tells,
+ * also of a process in another container; without one, its mark does. Of a process on another machine nobody here can
+ * tell: it counts as alive.
  * @param process as `about` in run.json names it
  */
-export function statusNow(status: string, process: Readonly<Record<string, unknown>> | object): string {
-  const { pid, host, started } = process as Readonly<Record<string, unknown>>;
-  if (status !== "running" || typeof pid !== "number" || typeof host !== "string") return status;
-  // Not every file states when the process started: then its pid must do.
-  return isAlive({ pid, host, started: typeof started === "string" ? started : "" }) ? status : "killed";
+export function statusNow(status: string, dir: string, process: Readonly<Record<string, unknown>> | object): string {
+  if (status !== "running") return status;
+  const mark = markIn(process);
+  const found = mark ? livenessOf(mark) : "unknown";
+  const liveness = found === "unknown" ? (findOwner(dir)?.liveness ?? found) : found;
+  return liveness === "dead" ? "killed" : status;
 }

@@ -14,6 +14,15 @@ export interface ProcessMark {
   readonly namespaces?: string;
 }
 
+/** The mark in a file; undefined when there is none. Not every file states when the process started. */
+export function markIn(fields: object): ProcessMark | undefined {
+  const { pid, host, boot, ...others } = fields as Readonly<Record<string, unknown>>;
+  if (!Number.isSafeInteger(pid) || typeof host !== "string") return undefined;
+  const text = (key: string): string => (typeof others[key] === "string" ? others[key] : "");
+  const kernel = boot !== undefined && { boot: typeof boot === "string" ? boot : "", namespaces: text("namespaces") };
+  return { pid: pid as number, host, started: text("started"), ...kernel };
+}
+
 /** `unknown`: it runs, or ran, on another machine or in another container. */
 export type Liveness = "alive" | "dead" | "unknown";
 

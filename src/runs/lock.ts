@@ -6,7 +6,16 @@ import { codeOf, guarded, quietly } from "../platform/file-errors.ts";
 import { Fence, readLock } from "./fence.ts";
 import { makeDirectory, nodeFs, type DiskFs } from "../platform/durable-files.ts";
 import { CHECKPOINTS, LOCK_FILE } from "./layout.ts";
-import { type Liveness, type ProcessMark, announce, ask, livenessOf, removeOthers, thisProcess } from "./liveness.ts";
+import {
+  type Liveness,
+  type ProcessMark,
+  announce,
+  ask,
+  livenessOf,
+  markIn,
+  removeOthers,
+  thisProcess,
+} from "./liveness.ts";
 
 export const LOCK_TEMP = ".lock-";
 
@@ -141,18 +150,16 @@ function foundIn(dir: string, content: string | null | undefined): FoundLock {
 function parseHolder(content: string | null | undefined): LockHolder | undefined {
   try {
     const fields = JSON.parse(content ?? "") as Readonly<Record<string, unknown>>;
-    const { pid, host, token } = fields;
-    if (!Number.isSafeInteger(pid) || typeof host !== "string") return undefined;
-    const text = (key: string): string => (typeof fields[key] === "string" ? fields[key] : "");
-    return {
-      pid: pid as number,
-      host,
-      started: text("started"),
-      time: Number(fields["time"]),
-      ...(fields["boot"] !== undefined && { boot: text("boot"), namespaces: text("namespaces") }),
-      // It becomes part of a path.
-      ...(typeof token === "string" && /^[\w-]{1,64}$/.test(token) && { token }),
-    };
+    const { token, time } = fields;
+    const mark = markIn(fields);
+    return (
+      mark && {
+        ...mark,
+        time: Number(time),
+        // It becomes part of a path.
+        ...(typeof token === "string" && /^[\w-]{1,64}$/.test(token) && { token }),
+      }
+    );
   } catch {
     return undefined;
   }

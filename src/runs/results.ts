@@ -75,12 +75,29 @@ export async function readResults(dir: string): Promise<SavedResults | undefined
     throw error;
   }
   const saved = parse(text);
-  if (saved?.schema === SCHEMA && saved.version <= VERSION && is(saved.models)) return saved;
+  if (saved?.schema === SCHEMA && saved.version <= VERSION && isWhole(saved)) return saved;
   const why = saved?.schema === SCHEMA && saved.version > VERSION ? "was written by a newer hookline" : "is not ours";
   throw new HooklineError(`Experiment: ${file} ${why}. Choose another \`runDir\`, or move the file away.`);
 }
 
 const is = (value: unknown): value is object => typeof value === "object" && value !== null;
+const isNumber = (value: unknown): boolean => typeof value === "number";
+const areNumbers = (values: unknown): boolean =>
+  values === undefined || (is(values) && Object.values(values).every(isNumber));
+
+function isWhole({ status, reason, startedAt, models }: SavedResults): boolean {
+  const isTold = typeof status === "string" && typeof reason === "string";
+  // What a Date can hold.
+  const isTimed = isNumber(startedAt) && Math.abs(startedAt) <= 8.64e15;
+  return isTold && isTimed && is(models) && Object.values(models).every((model) => is(model) && isModel(model));
+}
+
+function isModel({ training, results }: SavedModel): boolean {
+  if (training === undefined) return areNumbers(results);
+  const { steps, elapsed, metrics, status, reason } = is(training) ? training : ({} as TrainingSummary);
+  const isTold = typeof status === "string" && typeof reason === "string";
+  return isTold && isNumber(steps) && isNumber(elapsed) && areNumbers(metrics) && areNumbers(results);
+}
 
 function parse(text: string): SavedResults | undefined {
   try {

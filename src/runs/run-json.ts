@@ -60,12 +60,70 @@ export function readRunJson(fs: Fs, dir: string): RunInfo | undefined {
     try {
       const { size } = fs.fstatSync(fd);
       if (size > MOST_BYTES) return undefined;
-      const info = JSON.parse(new TextDecoder().decode(readRange(fs, fd, 0, size))) as RunInfo | null;
-      return info?.schema === FORMATS.run.schema ? info : undefined;
+      const info: unknown = JSON.parse(new TextDecoder().decode(readRange(fs, fd, 0, size)));
+      return isRunInfo(info) ? { ...info, hparams: info.hparams ?? {}, about: info.about ?? {} } : undefined;
     } finally {
       fs.closeSync(fd);
     }
   } catch {
     return undefined;
   }
+}
+
+type Check = (value: unknown) => boolean;
+
+const isObject = (value: unknown): value is object =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+const isNumber: Check = (value) => typeof value === "number";
+const isText: Check = (value) => typeof value === "string";
+/** Numbers that JSON lacks are strings. */
+const isValue: Check = (value) => isNumber(value) || isText(value);
+/** What a Date can hold. */
+const isTime: Check = (value) => Math.abs(value as number) <= 8.64e15 && isNumber(value);
+const isEach =
+  (check: Check): Check =>
+  (value) =>
+    isObject(value) && Object.values(value).every(check);
+const isBest: Check = (value) => {
+  if (!isObject(value)) return false;
+  const { value: best, step } = value as Readonly<Record<string, unknown>>;
+  return isValue(best) && isNumber(step);
+};
+const orNull =
+  (check: Check): Check =>
+  (value) =>
+    value === null || check(value);
+
+const FIELDS: Readonly<Record<keyof RunInfo, Check>> = {
+  schema: (value) => value === FORMATS.run.schema,
+  version: isNumber,
+  id: isText,
+  name: isText,
+  status: isText,
+  startedAt: isTime,
+  partStartedAt: isTime,
+  resumedAt: orNull(isNumber),
+  totalSteps: orNull(isNumber),
+  hparams: isObject,
+  about: isObject,
+  step: isNumber,
+  elapsed: isNumber,
+  metrics: isEach(isValue),
+  best: isEach(isBest),
+  reason: isText,
+  endedAt: isTime,
+  compileSeconds: isNumber,
+};
+
+/** Missing in no version. */
+const ALWAYS: readonly (keyof RunInfo)[] = ["schema", "status", "startedAt"];
+
+/** A list of runs must not fail because of one file. */
+function isRunInfo(found: unknown): found is RunInfo & Partial<Pick<RunInfo, "hparams" | "about">> {
+  if (!isObject(found)) return false;
+  const info = found as Readonly<Record<string, unknown>>;
+  return (
+    ALWAYS.every((name) => info[name] !== undefined) &&
+    Object.entries(FIELDS).every(([name, check]) => info[name] === undefined || check(info[name]))
+  );
 }

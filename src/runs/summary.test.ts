@@ -1,10 +1,11 @@
 // How a run stands, from the files that it, or a killed process, left behind; and how little is read for a list of runs.
 import { spawnSync } from "node:child_process";
-import fs, { mkdirSync, writeFileSync } from "node:fs";
-import { hostname } from "node:os";
+import fs, { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { hostname, tmpdir } from "node:os";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { tempDir } from "../../tests/support/temp-dir.ts";
 import { thisProcess } from "./liveness.ts";
+import { lockDirectory } from "./lock.ts";
 import { headerLine, recordLine } from "./log-lines.ts";
 import { writeResults } from "./results.ts";
 import { statusNow } from "./describe-run.ts";
@@ -25,23 +26,37 @@ test.runIf(process.platform === "linux")("a run whose pid another process has no
   leaveRun(dir, "1");
   expect(await status()).toBe("killed");
 });
+/** A directory without a lock. */
+const NOWHERE = tmpdir();
+
 test("a run of a process that lives is running; of one that is gone, killed", () => {
-  expect(statusNow("running", thisProcess())).toBe("running");
-  expect(statusNow("running", { ...thisProcess(), pid: spawnSync("true").pid })).toBe("killed");
-  expect(statusNow("completed", { ...thisProcess(), pid: spawnSync("true").pid })).toBe("completed");
+  expect(statusNow("running", NOWHERE, thisProcess())).toBe("running");
+  expect(statusNow("running", NOWHERE, { ...thisProcess(), pid: spawnSync("true").pid })).toBe("killed");
+  expect(statusNow("completed", NOWHERE, { ...thisProcess(), pid: spawnSync("true").pid })).toBe("completed");
 });
 
 test.runIf(process.platform === "linux")("a pid that another process has now does not keep it running", () => {
-  expect(statusNow("running", { ...thisProcess(), started: "1" })).toBe("killed");
+  expect(statusNow("running", NOWHERE, { ...thisProcess(), started: "1" })).toBe("killed");
 });
 
 test("where the start of the process is not written down, the pid decides", () => {
-  expect(statusNow("running", { pid: process.pid, host: hostname() })).toBe("running");
+  expect(statusNow("running", NOWHERE, { pid: process.pid, host: hostname() })).toBe("running");
 });
 
 test("of a process on another machine, or of none, nobody can tell", () => {
-  expect(statusNow("running", { ...thisProcess(), host: "elsewhere", pid: 1 })).toBe("running");
-  expect(statusNow("running", {})).toBe("running");
+  expect(statusNow("running", NOWHERE, { ...thisProcess(), host: "elsewhere", pid: 1 })).toBe("running");
+  expect(statusNow("running", NOWHERE, {})).toBe("running");
+});
+
+test("of a process in another container or boot, which may have any pid, the lock tells, else nobody", () => {
+  const dir = tempDir();
+  const elsewhere = { ...thisProcess(), pid: spawnSync("true").pid, namespaces: "pid:[1] time:[2]" };
+  expect(statusNow("running", dir, elsewhere)).toBe("running");
+  const lock = lockDirectory(`${dir}/checkpoints`);
+  expect(statusNow("running", dir, elsewhere)).toBe("running");
+  const left = { ...thisProcess(), pid: elsewhere.pid, time: 1, token: "none" };
+  writeFileSync(lock.file, JSON.stringify(left));
+  expect(statusNow("running", dir, elsewhere)).toBe("killed");
 });
 
 /** Leaves a run with this many records, of which the first has the best loss. */
@@ -160,3 +175,51 @@ const RESULTS = {
   endedAt: null,
   models: {},
 } as const;
+
+const ODD = [null, true, -1, 1e300, "", "x", [], [null], {}, { a: null }, { "val/loss": { value: null } }];
+
+/** Every field of an object, and of the objects in it, with an odd value. */
+function* variants(whole: object): Generator<object> {
+  for (const [name, value] of Object.entries(whole)) {
+    for (const odd of ODD) yield { ...whole, [name]: odd };
+    if (typeof value === "object" && value !== null && !Array.isArray(value))
+      for (const inner of variants(value)) yield { ...whole, [name]: inner };
+  }
+}
+
+test("files that are not as hookline writes them are no runs, and hide no others", async () => {
+  const root = tempDir();
+  leaveLog(`${root}/good`, 3, { status: "completed", step: 3, elapsed: 1, metrics: {}, best: BEST });
+  const whole = JSON.parse(readFileSync(`${root}/good/run.json`, "utf8")) as object;
+  mkdirSync(`${root}/odd/metrics.jsonl`, { recursive: true });
+  mkdirSync(`${root}/other`);
+  await writeResults(`${root}/other`, {
+    name: "other",
+    status: "running",
+    reason: "",
+    requestedBy: "",
+    seed: 0,
+    startedAt: 1,
+    endedAt: null,
+    models: { main: { complete: false, params: {}, results: { "test/loss": 1 } } },
+  });
+  const results = JSON.parse(readFileSync(`${root}/other/results.json`, "utf8")) as object;
+  const check = async (file: string, text: string): Promise<void> => {
+    writeFileSync(file, text);
+    const found = await listRuns(root);
+    expect(
+      found.map(({ name }) => name),
+      text,
+    ).toContain("good");
+    for (const { startedAt, best, step, elapsed } of found) {
+      expect(
+        [startedAt, step, elapsed].map((each) => typeof each),
+        text,
+      ).toEqual(["number", "number", "number"]);
+      expect(() => new Date(startedAt).toISOString(), text).not.toThrow();
+      for (const each of Object.values(best)) expect(typeof each.value, text).toBe("number");
+    }
+  };
+  for (const odd of [...variants(whole), ...ODD]) await check(`${root}/odd/run.json`, JSON.stringify(odd));
+  for (const odd of [...variants(results), ...ODD]) await check(`${root}/other/results.json`, JSON.stringify(odd));
+});

@@ -54,16 +54,17 @@ export async function summarizeRun(
   return { ...summary, best, metrics: Object.keys(latest), exact: true };
 }
 
-/** One for each model that has been trained; one in all before the first has. */
+/** One for each model that has been trained; one in all before the first has. None when results.json is not ours. */
 async function fromResults(root: string, dir: string): Promise<RunSummary[]> {
-  const saved = (await readResults(dir))!;
+  const saved = await readResults(dir).catch(() => undefined);
+  if (!saved) return [];
   const name = nameFrom(root, dir);
   const models = Object.entries(saved.models);
   const record = readExperimentRecord(dir);
   const about = {
     dir,
     // The experiment of a program has no record, and older versions did not record the process.
-    status: statusNow(saved.status, typeof record === "string" ? {} : (record.process ?? {})),
+    status: statusNow(saved.status, dir, typeof record === "string" ? {} : (record.process ?? {})),
     reason: saved.reason,
     totalSteps: null,
     engine: null,

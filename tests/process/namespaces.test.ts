@@ -2,6 +2,7 @@
 import { execFileSync } from "node:child_process";
 import { readFileSync, rmSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
+import { summarizeRun } from "../../src/runs/summary.ts";
 import { newFolder } from "../crash/strace.ts";
 import { compileTraining, intactCheckpoints, startTraining, train } from "../crash/training.ts";
 
@@ -19,6 +20,8 @@ const hasNamespaces = ((): boolean => {
     return false;
   }
 })();
+
+const statusOf = async (runDir: string): Promise<string> => (await summarizeRun(runDir))!.status;
 
 const home = newFolder();
 beforeAll(() => compileTraining(home));
@@ -47,6 +50,7 @@ describe.runIf(hasNamespaces)("two processes in one run directory across PID nam
     await other.exit;
 
     // The first one's lock, log and saves are as they were, and it goes on.
+    expect(await statusOf(runDir)).toBe("running");
     expect(readFileSync(`${runDir}/checkpoints/.lock`, "utf8")).toBe(lock);
     expect(readFileSync(`${runDir}/metrics.jsonl`, "utf8").split("\n")[0]).toBe(header);
     const before = holder.notes.length;
@@ -62,6 +66,7 @@ describe.runIf(hasNamespaces)("two processes in one run directory across PID nam
     await holder.until("saved");
     holder.signal("SIGKILL");
     await holder.exit;
+    expect(await statusOf(runDir)).toBe("killed");
     const { step } = (await intactCheckpoints(runDir)).at(-1)!;
     const next = await train(home, { runs: [{ runDir, resume: true }], ...SIZE, steps: step + 20 });
     expect(next).toMatchObject({ step: step + 20, end: { status: "completed", resumedAt: step, warnings: [] } });

@@ -40,7 +40,7 @@ export function stamp(dir: string): string | undefined {
 export function readRunRow(dir: string, root: string, id: string, study: string | null): KnownRun | undefined {
   const fs = nodeFs("hookline ui");
   const info = readRunJson(fs, dir);
-  if (!info || typeof info.about !== "object" || typeof info.hparams !== "object") return undefined;
+  if (!info) return undefined;
   const end = readLogEnd(fs, dir);
   const summary = describeRun(dir, root, info, () => end);
   const { rows, fields } = end.records.columns;

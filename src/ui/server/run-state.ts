@@ -1,5 +1,5 @@
 // The state of a run as a person understands it: what its files say, and whether anybody still writes them.
-import { livenessOf } from "../../runs/liveness.ts";
+import { livenessOf, markIn } from "../../runs/liveness.ts";
 import type { RunInfo } from "../../runs/types.ts";
 import type { ControlHello, RunState } from "../wire.ts";
 
@@ -29,9 +29,8 @@ const QUIET_GAPS = 10;
 
 export function stateOf({ info, hello, lastRecord, writtenAt, usualGap }: RunSigns, now: number): RunState {
   if (info.status !== "running") return info.status;
-  const { pid, host, started } = info.about as Readonly<Record<string, unknown>>;
-  const isNamed = typeof pid === "number" && typeof host === "string";
-  const liveness = isNamed ? livenessOf({ pid, host, started: typeof started === "string" ? started : "" }) : "unknown";
+  const mark = markIn(info.about);
+  const liveness = mark ? livenessOf(mark) : "unknown";
   if (liveness === "dead") return "killed";
   const isQuiet = now - writtenAt > Math.max(QUIET_MS, QUIET_GAPS * usualGap);
   if (liveness === "unknown" && isQuiet) return "elsewhere";
