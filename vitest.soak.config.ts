@@ -10,9 +10,11 @@ export default defineConfig({
     include: [
       "tests/soak/**/*.test.ts",
       "tests/tutorial/*.test.ts",
-      "tests/crash/jsonl-kills.test.ts",
+      "tests/crash/{faults,jsonl-kills,kill,opfs}.test.ts",
+      "tests/hooks/{conformance,resume}.test.ts",
       "tests/process/checkpoint-signals.test.ts",
-      "tests/resume/every-step.test.ts",
+      "tests/resume/{control-replay,every-step}.test.ts",
+      "tests/tune/bullmq-attack.test.ts",
     ],
     exclude: [],
     env: { HOOKLINE_SOAK: "1" },

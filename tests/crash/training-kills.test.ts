@@ -2,8 +2,8 @@
 import { expect, test } from "vitest";
 import { trainWithKills } from "./training-kills.ts";
 
-test("eight kills", async () => {
-  const tally = await trainWithKills(8);
+test("four kills", async () => {
+  const tally = await trainWithKills(4);
   console.info(`kills: ${JSON.stringify(tally)}`);
-  expect(tally.kills).toBe(8);
+  expect(tally.kills).toBe(4);
 });

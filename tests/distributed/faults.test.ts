@@ -74,7 +74,7 @@ describe.skipIf(!mpirunWorks)("a signal", () => {
 });
 
 describe.skipIf(!mpirunWorks)("kill -9 of one rank", () => {
-  it("three times: the others end, and the resumed run ends with the same bits", async () => {
-    expect(await killRanks(3, 600)).toBe(3);
-  }, 1_800_000);
+  it("twice: the others end, and the resumed run ends with the same bits", async () => {
+    expect(await killRanks(2, 200)).toBe(2);
+  });
 });

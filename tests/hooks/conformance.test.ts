@@ -13,6 +13,7 @@ import { countingEngine } from "../support/engines.ts";
 import { fullTrainer } from "../support/full-trainer.ts";
 import { watchBuffers, type LiveBuffers } from "../support/live-buffers.ts";
 import { noticeServer, type NoticeServer } from "../support/notice-server.ts";
+import { oneIn } from "../support/repetitions.ts";
 import { root, sources } from "../support/sources.ts";
 import { BUILT_INS, type Surroundings } from "./built-ins.ts";
 
@@ -81,7 +82,9 @@ const model = () => sequential(linear(3, 4), tanh(), linear(4, 1));
 const fullOf = (hooks: Hook[], warnings: string[], more: TinyOptions | undefined): Trainer =>
   fullTrainer({ model: model(), hooks, warn: (message) => void warnings.push(message), ...more });
 
-describe.each(Object.entries(BUILT_INS))("%s", (name, { make, wraps, single, needs, idle, idleIn, changes }) => {
+const ALL = Object.entries(BUILT_INS).map(([name, built], nth) => ({ name, nth, ...built }));
+
+describe.each(ALL)("$name", ({ name, nth, make, wraps, single, needs, idle, idleIn, changes }) => {
   const full = (hooks: Hook[], warnings: string[] = []): Trainer => fullOf(hooks, warnings, needs?.(around));
 
   it.skipIf(wraps)("has its factory's name, or the one it is given", () => {
@@ -174,15 +177,16 @@ describe.each(Object.entries(BUILT_INS))("%s", (name, { make, wraps, single, nee
     expect(await train([make(around)])).toEqual(await train([]));
   });
 
-  it.each(["before", "after"] as const)(
+  // The sides take turns over the events, and the hooks over the sides; in the soak it is every one of them.
+  it.each([["before", nth] as const, ["after", nth + 1] as const])(
     "survives another hook's error at every event, %s its own turn",
-    async (side) => {
+    async (side, turn) => {
       const before = resources();
       const buffers = live.count;
       const hook = make(around);
       const closed = hook.onClose === undefined ? undefined : vi.spyOn(hook, "onClose");
       const trainer = full([hook]);
-      for (const event of BUILTIN_EVENTS) {
+      for (const event of oneIn(2, BUILTIN_EVENTS, turn)) {
         closed?.mockClear();
         const dispose = trainer.hooks.add(failingAt(event, side));
         const call = async (): Promise<RunResult> => {

@@ -1,11 +1,12 @@
 // SIGINT and SIGTERM at random moments of runs that save and evaluate: each ends in time with a checkpoint of its last
-// step, and the run that resumes from it ends as if nothing had happened. `npm run soak` sends twice as many.
+// step, and the run that resumes from it ends as if nothing had happened. `npm run soak` sends three times as many.
 import { rmSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { newFolder } from "../crash/strace.ts";
 import type { TrainingNote } from "../crash/training-child.ts";
 import { compileTraining, intactCheckpoints, startTraining, train, type Training } from "../crash/training.ts";
+import { isSoak } from "../support/repetitions.ts";
 
 /** What may come on top of a step and the save: 250 ms where the machine is free, far more where it is busy. */
 const ROOM = 30_000;
@@ -14,7 +15,7 @@ const STEPS = 120;
 /** Each child trains so many times, one after the other; the last time its own end is looked at too. */
 const MOMENTS = ["start", "step", "eval", "save", "any"] as const;
 type Moment = (typeof MOMENTS)[number];
-const CHILDREN = process.env["HOOKLINE_SOAK"] ? 10 : 5;
+const CHILDREN = isSoak ? 10 : 3;
 
 const CODES = { SIGINT: 130, SIGTERM: 143 } as const;
 

@@ -13,9 +13,10 @@ import {
   type TraceHook,
 } from "hookline/testing";
 import { BUILTIN_EVENTS, levelOf } from "../../src/core/events.ts";
+import { isSoak } from "../support/repetitions.ts";
 
 /** Two epochs and a part in one program, five in parts; `npm run soak` takes twice as many. */
-export const STEPS = process.env["HOOKLINE_SOAK"] ? 64 : 32;
+export const STEPS = isSoak ? 64 : 32;
 
 /** How a step is computed: in one program, or cut into its parts by listeners and micro-batches. */
 export type Way = "fused" | "split";

@@ -1,4 +1,4 @@
-// A thousand commands to a training that is killed a hundred times. HOOKLINE_KILLS says how often; the tests do twenty.
+// A thousand commands to a training that is killed a hundred times. HOOKLINE_KILLS says how often; the tests do eight.
 import { expect, test } from "vitest";
 import { killControlled } from "../crash/control-kills.ts";
 

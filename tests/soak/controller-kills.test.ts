@@ -1,4 +1,4 @@
-// A hundred kills of a study's controller; the tests do a quarter of them.
+// A hundred kills of a study's controller; the tests do ten.
 import { expect, test } from "vitest";
 import { killControllers } from "../tune/controller-kills.ts";
 

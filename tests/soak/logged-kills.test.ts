@@ -1,4 +1,4 @@
-// Hundreds of kills of a native training with loggers. HOOKLINE_KILLS says how many; the tests do twelve.
+// Hundreds of kills of a native training with loggers. HOOKLINE_KILLS says how many; the tests do five.
 import { expect, test } from "vitest";
 import { killLoggedTraining } from "../crash/logged-kills.ts";
 
