@@ -7,7 +7,11 @@ export default defineConfig({
   ...native,
   test: {
     ...native.test,
-    include: [...native.test!.include!, "tests/engines/native-{primitives,nn,conv}.test.ts"],
+    include: [
+      ...native.test!.include!,
+      "tests/engines/native-{primitives,nn,conv}.test.ts",
+      "tests/lm/{adapter,generate,golden,training}.test.ts",
+    ],
     env: { HOOKLINE_TEST_ENGINE: "xla" },
     globalSetup: [native.test!.globalSetup as string, "./tests/engines/xla/setup.ts"],
   },

@@ -5,7 +5,8 @@ import { type BaseStorage, languageModel, loadModel, lora } from "hookline/lm";
 import type { HostArray } from "../../src/core/arrays.ts";
 import { ADAPTERS, adapterFolder, goldenFolder, readGolden, relativeError } from "./golden-files.ts";
 import { logitsFor, withEngine } from "./programs.ts";
-import { ENGINE, training } from "./training.ts";
+import { ENGINE } from "./engines.ts";
+import { training } from "./training.ts";
 
 test.each(ADAPTERS)("%s: an adapter of PEFT", async (name) => {
   const golden = await readWeights(`${adapterFolder(name)}/golden.safetensors`);

@@ -4,13 +4,10 @@ import { generate, generator, type LanguageModel, loadModel } from "hookline/lm"
 import { initKey } from "hookline/nn";
 import type { NativeEngine } from "../../src/engines/native/native-engine.ts";
 import { selectEngine } from "../../src/engines/select.ts";
-import { HAS_NATIVE } from "../support/has-native.ts";
+import { ENGINE, ENGINES } from "./engines.ts";
 import { GOLDEN, goldenFolder, type GoldenName, readGolden } from "./golden-files.ts";
 import { greedy, withEngine } from "./programs.ts";
 import { textModel } from "./text-model.ts";
-
-const ENGINES = HAS_NATIVE ? (["native", "wasm"] as const) : (["wasm"] as const);
-const ENGINE = ENGINES[0];
 
 /** A fixture that nothing ends: its golden texts go on behind the end of a text. */
 async function endless(name: GoldenName): Promise<LanguageModel> {

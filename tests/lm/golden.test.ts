@@ -6,11 +6,10 @@ import { loadModel } from "hookline/lm";
 import { crossEntropy } from "hookline/nn";
 import { sgd } from "hookline/optim";
 import type { HostArray } from "../../src/core/arrays.ts";
-import { HAS_NATIVE } from "../support/has-native.ts";
+import { ENGINES, type TestedEngine } from "./engines.ts";
 import { GOLDEN, goldenFolder, readGolden, relativeError, type GoldenName } from "./golden-files.ts";
 import { greedy, withEngine } from "./programs.ts";
 
-const ENGINES = HAS_NATIVE ? (["native", "wasm"] as const) : (["wasm"] as const);
 const NEAR = 1e-4;
 
 describe.each(ENGINES)("%s", (engine) => {
@@ -36,7 +35,7 @@ describe.each(ENGINES)("%s", (engine) => {
   });
 });
 
-async function computed(name: GoldenName, engine: (typeof ENGINES)[number]) {
+async function computed(name: GoldenName, engine: TestedEngine) {
   const { ids, y } = await readGolden(name);
   const batchSize = ids.shape[0]!;
   const gradients = new Map<string, HostArray>();

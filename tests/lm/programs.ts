@@ -5,7 +5,7 @@ import { initKey, logitsOf } from "hookline/nn";
 import type { HostArray } from "../../src/core/arrays.ts";
 import type { ApplyContext, Tensor, TensorBatch, Tensors } from "../../src/core/model.ts";
 import { freeAll, type Buffer, type Engine } from "../../src/engines/engine.ts";
-import { selectEngine } from "../../src/engines/select.ts";
+import { selectEngine, type EngineName } from "../../src/engines/select.ts";
 
 type Buffers = Readonly<Record<string, Buffer>>;
 
@@ -21,7 +21,7 @@ const evaluation: ApplyContext = {
 };
 
 /** Runs on an engine, which is closed at the end. */
-export async function withEngine<T>(name: "wasm" | "native", run: (engine: Engine) => Promise<T>): Promise<T> {
+export async function withEngine<T>(name: EngineName, run: (engine: Engine) => Promise<T>): Promise<T> {
   const engine = await selectEngine(name);
   try {
     return await run(engine);

@@ -1,11 +1,10 @@
 // Several texts at once give what each gives alone: packed into one row, or as rows of different lengths with a cache.
 import { describe, expect, test } from "vitest";
 import { loadModel } from "hookline/lm";
-import { HAS_NATIVE } from "../support/has-native.ts";
+import { ENGINE } from "./engines.ts";
 import { goldenFolder, readGolden, relativeError } from "./golden-files.ts";
 import { greedy, int32, logitsFor, withEngine } from "./programs.ts";
 
-const ENGINE = HAS_NATIVE ? "native" : "wasm";
 /** One with every kind of layer, one with windows, one with learned positions. */
 const FAMILIES = ["gemma3", "mistral", "gpt2"] as const;
 

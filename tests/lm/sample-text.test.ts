@@ -7,7 +7,7 @@ import { type Hook, logger, Trainer } from "hookline";
 import { DataLoader } from "hookline/data";
 import { generate, sampleText } from "hookline/lm";
 import { adam } from "hookline/optim";
-import { HAS_NATIVE } from "../support/has-native.ts";
+import { ENGINE } from "./engines.ts";
 import { textModel } from "./text-model.ts";
 
 const ids = Int32Array.from({ length: 4 * 8 * 16 }, (_, i) => (i * i * 7) % 900);
@@ -23,7 +23,7 @@ async function train(hooks: readonly Hook[], runDir?: string) {
     eval: new DataLoader(rows(4), { batchSize: 4 }),
     optimizer: adam({ lr: 1e-2 }),
     epochs: 2,
-    engine: HAS_NATIVE ? "native" : "wasm",
+    engine: ENGINE,
     signals: false,
     hooks,
     ...(runDir !== undefined && { runDir }),

@@ -14,10 +14,9 @@ import {
   type Tokenizer,
 } from "hookline/lm";
 import { adamw } from "hookline/optim";
-import { HAS_NATIVE } from "../support/has-native.ts";
+import { ENGINE } from "./engines.ts";
 import { adapterFolder, goldenFolder, relativeError } from "./golden-files.ts";
 
-const ENGINE = HAS_NATIVE ? "native" : "wasm";
 const read = (path: string) => JSON.parse(readFileSync(path, "utf8"));
 
 interface Pairs {

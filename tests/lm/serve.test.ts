@@ -6,11 +6,11 @@ import { afterAll, describe, expect, test } from "vitest";
 import { createChatHandler, generate, generator } from "hookline/lm";
 import { chatService } from "../../src/cli/serve/chat-service.ts";
 import { startServer } from "../../src/cli/serve/server.ts";
-import { HAS_NATIVE } from "../support/has-native.ts";
+import { ENGINE } from "./engines.ts";
 import { textModel } from "./text-model.ts";
 
 const model = await textModel();
-const writer = generator(model, { engine: HAS_NATIVE ? "native" : "wasm", rows: 4 });
+const writer = generator(model, { engine: ENGINE, rows: 4 });
 afterAll(() => writer.close());
 const errors: unknown[] = [];
 const OPTIONS = { name: "small", maxTokens: 50, maxQueue: 4, onError: (error: unknown) => void errors.push(error) };

@@ -6,10 +6,9 @@ import { memoryStore } from "hookline/checkpoint";
 import { DataLoader } from "hookline/data";
 import { type LanguageModel, loadModel, type LoadModelOptions, lora, readExamples, sft } from "hookline/lm";
 import { adamw, sgd } from "hookline/optim";
-import { HAS_NATIVE } from "../support/has-native.ts";
+import { ENGINE } from "./engines.ts";
 import { adapterFolder, goldenFolder, relativeError } from "./golden-files.ts";
 
-const ENGINE = HAS_NATIVE ? "native" : "wasm";
 const llama = (options: LoadModelOptions = { adapter: adapterFolder("llama") }) =>
   loadModel(goldenFolder("llama"), options);
 

@@ -5,10 +5,8 @@ import { type LanguageModel, loadModel, type LoadModelOptions } from "hookline/l
 import { crossEntropy } from "hookline/nn";
 import { adamw } from "hookline/optim";
 import type { HostArray } from "../../src/core/arrays.ts";
-import { HAS_NATIVE } from "../support/has-native.ts";
+import { ENGINE } from "./engines.ts";
 import { goldenFolder, type GoldenName, readGolden } from "./golden-files.ts";
-
-export const ENGINE = HAS_NATIVE ? "native" : "wasm";
 
 export async function training(
   name: GoldenName,

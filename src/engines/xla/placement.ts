@@ -1,7 +1,7 @@
 // Arrays on several devices: a copy on each, or the rows of a batch divided between them.
 import { sizeOf, type DType, type TypedArray } from "../../core/arrays.ts";
 import type { PjrtClient } from "./pjrt/client.ts";
-import { putNumbers, readNumbers } from "./transfer.ts";
+import { putNumbers, readNumbers, sendNumbers } from "./transfer.ts";
 
 /** Where an array is. */
 export interface Placed {
@@ -12,17 +12,27 @@ export interface Placed {
 }
 
 /** Rows that cannot be divided evenly go to all devices: each then computes the whole batch, and the numbers are the same. */
-export function canDivide(client: PjrtClient, shape: readonly number[]): boolean {
+function canDivide(client: PjrtClient, shape: readonly number[]): boolean {
   const [rows = 0] = shape;
   return client.devices > 1 && rows > 0 && rows % client.devices === 0;
 }
 
-export function place(
+/** Rows of a batch may still be on their way to the devices when this returns. */
+export function placeRows(client: PjrtClient, data: TypedArray, shape: readonly number[], dtype: DType): Placed {
+  return placeBy(sendNumbers, client, data, shape, dtype, canDivide(client, shape));
+}
+
+export function place(client: PjrtClient, data: TypedArray, shape: readonly number[], dtype: DType): Placed {
+  return placeBy(putNumbers, client, data, shape, dtype, false);
+}
+
+function placeBy(
+  put: typeof putNumbers,
   client: PjrtClient,
   data: TypedArray,
   shape: readonly number[],
   dtype: DType,
-  isDivided = false,
+  isDivided: boolean,
 ): Placed {
   const { devices } = client;
   const share = isDivided ? shareOf(shape, devices) : shape;
@@ -31,7 +41,7 @@ export function place(
   try {
     for (let d = 0; d < devices; d++) {
       const own = isDivided ? data.subarray(d * size, (d + 1) * size) : data;
-      handles.push(putNumbers(client, own, share, dtype, d));
+      handles.push(put(client, own, share, dtype, d));
     }
   } catch (error) {
     remove(client, handles);

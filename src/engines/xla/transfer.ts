@@ -24,6 +24,23 @@ export function putNumbers(
   return client.put(isReady ? data : Kind.from(data), shape, dtype, device);
 }
 
+/** Rows of a batch: they are on their way when this returns, and the array may be written to again. */
+export function sendNumbers(
+  client: PjrtClient,
+  data: TypedArray,
+  shape: readonly number[],
+  dtype: DType,
+  device: number,
+): bigint {
+  const Kind = ARRAYS[dtype];
+  const place = client.pinned.place(data.length * Kind.BYTES_PER_ELEMENT);
+  if (!place) return putNumbers(client, data, shape, dtype, device);
+  const into = new Kind(place.buffer, place.byteOffset, data.length);
+  if (dtype === "bool") for (let i = 0; i < data.length; i++) into[i] = data[i] === 0 ? 0 : 1;
+  else into.set(data);
+  return client.send(place, shape, dtype, device);
+}
+
 export function readNumbers(client: PjrtClient, buffer: bigint, shape: readonly number[], dtype: DType): TypedArray {
   const data = new ARRAYS[dtype](sizeOf(shape));
   client.read(buffer, new Uint8Array(data.buffer));

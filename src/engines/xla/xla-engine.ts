@@ -28,7 +28,7 @@ import { PjrtApi } from "./pjrt/api.ts";
 import { PjrtClient } from "./pjrt/client.ts";
 import { findPlugin, preload } from "./pjrt/find-plugin.ts";
 import type { XlaFlags } from "./pjrt/options.ts";
-import { canDivide, place, readPlaced, remove, type Placed } from "./placement.ts";
+import { place, placeRows, readPlaced, remove, type Placed } from "./placement.ts";
 
 /** Options of `XlaEngine`. */
 export interface XlaOptions {
@@ -133,18 +133,18 @@ export class XlaEngine implements Engine {
   }
 
   put(host: HostArray): Buffer {
-    return this.#put(host, false);
+    return this.#put(host, place);
   }
 
   putRows(host: HostArray): Buffer {
-    return this.#put(host, canDivide(this.#client, host.shape));
+    return this.#put(host, placeRows);
   }
 
-  #put(host: HostArray, isDivided: boolean): Buffer {
+  #put(host: HostArray, put: typeof place): Buffer {
     const type = checkedDtype(this.name, host);
     const { data, shape } = host;
     const placed = this.#explained(
-      () => place(this.#client, data, shape, type, isDivided),
+      () => put(this.#client, data, shape, type),
       () => [{ name: "the array", buffer: { shape } }],
     );
     return this.#buffer(shape, type, placed);

@@ -22,7 +22,9 @@ describe.skipIf(!plugin)("on the test plugin (needs a C compiler and koffi)", ()
   // The body runs even when it is skipped.
   const { live, fail, path, koffi } = plugin ?? ({} as TestPlugin);
   const alive = (): string[] =>
-    (["client", "buffer", "program", "executable", "event", "error"] as const).filter((kind) => live(kind) > 0);
+    (["client", "buffer", "program", "executable", "event", "error", "mapping"] as const).filter(
+      (kind) => live(kind) > 0,
+    );
   let engine: XlaEngine;
   beforeEach(() => {
     process.env.HOOKLINE_PJRT_PLUGIN = path;
@@ -60,6 +62,59 @@ describe.skipIf(!plugin)("on the test plugin (needs a C compiler and koffi)", ()
     expect(engine.read(truths)).toEqual(Int32Array.of(0, 1, 1));
     engine.free(truths);
     expect(() => engine.put({ data: new Float32Array(2), shape: [3] })).toThrow("2 numbers do not fill");
+  });
+
+  describe("batches", () => {
+    const rows = (first: number, length = 40_000) => ({
+      data: Float32Array.from({ length }, (_, i) => first + i),
+      shape: [length],
+    });
+
+    it("are on their way when putRows returns, and the next ones do not overwrite them", () => {
+      const batch = rows(0);
+      const buffers = Array.from({ length: 10 }, (_, step) => {
+        batch.data.fill(step);
+        return engine.putRows(batch);
+      });
+      batch.data.fill(-1);
+      expect(buffers.map((buffer) => engine.read(buffer)[39_999])).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
+      expect(live("mapping")).toBe(4);
+      // Also those that lie in shared memory, or have another type.
+      const shared = { data: new Float32Array(new SharedArrayBuffer(160_000)).fill(2.5), shape: [40_000] };
+      const truths = {
+        data: Int32Array.from({ length: 70_000 }, (_, i) => i % 3),
+        shape: [70_000],
+        dtype: "bool" as const,
+      };
+      const more = [shared, truths].map((array) => engine.putRows(array));
+      expect(engine.read(more[0]!)).toEqual(Float32Array.from(shared.data));
+      expect(engine.read(more[1]!).slice(0, 4)).toEqual(Int32Array.of(0, 1, 1, 0));
+      for (const buffer of [...buffers, ...more]) engine.free(buffer);
+    });
+
+    it("that are freed before they have arrived leave nothing, also when the engine is closed meanwhile", async () => {
+      for (let i = 0; i < 10; i++) engine.free(engine.putRows(rows(i)));
+      engine.putRows(rows(0, 50_000));
+      await engine.close();
+      expect(alive()).toEqual([]);
+    });
+
+    it("that are small are copied, and so are all where memory cannot be pinned", () => {
+      engine.free(engine.putRows(rows(0, 100)));
+      expect(live("mapping")).toBe(0);
+      fail("Client_DmaMap", 12, "not implemented");
+      const buffers = [rows(1), rows(2)].map((batch) => engine.putRows(batch));
+      expect(live("mapping")).toBe(0);
+      expect(buffers.map((buffer) => engine.read(buffer)[1])).toEqual([2, 3]);
+      for (const buffer of buffers) engine.free(buffer);
+    });
+
+    it("whose transfer fails are an error of what reads them, and the place is used again", () => {
+      const buffers = [0, 1, 2, 3].map((i) => engine.putRows(rows(i)));
+      fail("Event_Await", 8, "Out of memory");
+      buffers.push(engine.putRows(rows(4)));
+      for (const buffer of buffers) engine.free(buffer);
+    });
   });
 
   it("compiles once for each list of shapes, and runs the second time without waiting", async () => {

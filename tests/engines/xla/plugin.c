@@ -45,11 +45,19 @@ typedef struct { Head head; void *client; const char *bytes; size_t size; void *
 typedef struct { Head head; void *device; int64_t in_use, peak; bool peak_set; int64_t rest[16]; } MemoryArgs;
 
 typedef struct { Head head; void *executable; int64_t sizes[15]; } CompiledMemoryArgs;
+typedef struct { Head head; void *client; char *data; size_t size; } MapArgs;
+typedef struct { Head head; void *client; char *data; } UnmapArgs;
 
-enum Kind { CLIENT, DEVICE, BUFFER, PROGRAM, EXECUTABLE, EVENT, ERROR, KINDS };
-static const char *KIND_NAMES[] = {"client", "device", "buffer", "program", "executable", "event", "error"};
+enum Kind { CLIENT, DEVICE, BUFFER, PROGRAM, EXECUTABLE, EVENT, ERROR, MAPPING, KINDS };
+static const char *KIND_NAMES[] = {"client", "device", "buffer", "program", "executable", "event", "error", "mapping"};
 typedef struct { uint64_t magic; enum Kind kind; } Object;
-typedef struct { Object object; int32_t type; size_t rank; int64_t dims[16]; size_t bytes; char *data; bool donated; void *device; } Buffer;
+// `source`: where its numbers are, until its transfer is needed.
+typedef struct Event Event;
+typedef struct {
+  Object object; int32_t type; size_t rank; int64_t dims[16]; size_t bytes; char *data; bool donated; void *device; const char *source; Event *transfer;
+} Buffer;
+struct Event { Object object; Buffer *transfer; };
+typedef struct { Object object; char *data; size_t size; } Mapping;
 typedef struct { Object object; int32_t type; size_t rank; int64_t dims[16]; } Result;
 typedef struct {
   Object object; char *text; uint64_t id; size_t outputs; Result *results; size_t args; int64_t *alias; size_t devices;
@@ -135,8 +143,59 @@ static void *ErrorDestroy(ObjectArgs *args) { Error *error = args->object; free(
 static void *ErrorMessage(TextArgs *args) { Error *error = args->object; args->text = error->text; args->size = strlen(error->text); return NULL; }
 static void *ErrorCode(CodeArgs *args) { args->code = ((Error *)args->error)->code; return NULL; }
 static void *Initialize(ObjectArgs *args) { (void)args; return NULL; }
-static void *EventDestroy(ObjectArgs *args) { CHECK_STRUCT("Event_Destroy", args) CHECK_OBJECT("Event_Destroy", args->object, EVENT) drop(args->object); return NULL; }
-static void *EventAwait(ObjectArgs *args) { CHECK_STRUCT("Event_Await", args) CHECK_OBJECT("Event_Await", args->object, EVENT) return NULL; }
+// A transfer from mapped memory happens as late as it may: who writes there before its event loses the numbers.
+static int64_t transfers;
+static void arrive(Buffer *buffer) {
+  if (!buffer->source) return;
+  memcpy(buffer->data, buffer->source, buffer->bytes);
+  buffer->source = NULL;
+  transfers--;
+}
+static void *EventDestroy(ObjectArgs *args) {
+  CHECK_STRUCT("Event_Destroy", args) CHECK_OBJECT("Event_Destroy", args->object, EVENT)
+  Event *event = args->object;
+  if (event->transfer) event->transfer->transfer = NULL;
+  drop(event);
+  return NULL;
+}
+static void *EventAwait(ObjectArgs *args) {
+  CHECK_STRUCT("Event_Await", args) CHECK_OBJECT("Event_Await", args->object, EVENT)
+  Event *event = args->object;
+  if (event->transfer) arrive(event->transfer);
+  return NULL;
+}
+#define MOST_MAPPINGS 64
+static Mapping *mappings[MOST_MAPPINGS];
+static Mapping **mapping_of(const char *data, size_t size) {
+  for (size_t i = 0; i < MOST_MAPPINGS; i++) {
+    if (mappings[i] && data >= mappings[i]->data && data + size <= mappings[i]->data + mappings[i]->size) return &mappings[i];
+  }
+  return NULL;
+}
+static void *Map(MapArgs *args) {
+  CHECK_STRUCT("Client_DmaMap", args) CHECK_OBJECT("Client_DmaMap", args->client, CLIENT)
+  const uintptr_t page = 4096;
+  Mapping **place = NULL;
+  for (size_t i = 0; i < MOST_MAPPINGS; i++) {
+    if (!mappings[i]) { place = &mappings[i]; continue; }
+    uintptr_t first = (uintptr_t)mappings[i]->data / page, last = ((uintptr_t)mappings[i]->data + mappings[i]->size - 1) / page;
+    if ((uintptr_t)args->data / page <= last && ((uintptr_t)args->data + args->size - 1) / page >= first) return fail(6, "a page is mapped twice");
+  }
+  if (!place) return fail(8, "too many mappings");
+  *place = make(MAPPING, sizeof(Mapping));
+  (*place)->data = args->data;
+  (*place)->size = args->size;
+  return NULL;
+}
+static void *Unmap(UnmapArgs *args) {
+  CHECK_STRUCT("Client_DmaUnmap", args) CHECK_OBJECT("Client_DmaUnmap", args->client, CLIENT)
+  Mapping **place = mapping_of(args->data, 1);
+  if (!place) return fail(3, "memory that is not mapped");
+  if (transfers) return fail(9, "unmapped while %ld transfers read it", (long)transfers);
+  drop(*place);
+  *place = NULL;
+  return NULL;
+}
 
 #define MOST_DEVICES 8
 static Object device_objects[MOST_DEVICES];
@@ -330,18 +389,27 @@ static void *Load(LoadArgs *args) {
 static void *Put(PutArgs *args) {
   CHECK_STRUCT("Client_BufferFromHostBuffer", args) CHECK_OBJECT("Client_BufferFromHostBuffer", args->client, CLIENT)
   CHECK_OBJECT("Client_BufferFromHostBuffer", args->device, DEVICE)
-  if (args->semantics != 0 || args->stride_count || args->memory || args->layout) return fail(3, "fields that should be 0 are not");
+  if (args->semantics > 1 || args->stride_count || args->memory || args->layout) return fail(3, "fields that should be 0 are not");
+  size_t bytes = size_of(args->type, args->rank, args->dims);
+  if (args->semantics == 1 && !mapping_of(args->data, bytes)) return fail(3, "a transfer that lasts, from memory that is not mapped");
   Buffer *buffer = new_buffer(args->type, args->rank, args->dims);
-  memcpy(buffer->data, args->data, buffer->bytes);
+  Event *event = make(EVENT, sizeof(Event));
+  buffer->source = args->data;
+  buffer->transfer = event;
+  event->transfer = buffer;
+  transfers++;
+  if (args->semantics == 0) arrive(buffer);
   buffer->device = args->device;
   args->buffer = buffer;
-  args->done = make(EVENT, sizeof(Object));
+  args->done = event;
   return NULL;
 }
 static void *BufferDestroy(ObjectArgs *args) {
   CHECK_STRUCT("Buffer_Destroy", args) CHECK_OBJECT("Buffer_Destroy", args->object, BUFFER)
   Buffer *buffer = args->object;
   if (!buffer->donated) bytes_alive -= buffer->bytes;
+  if (buffer->source) transfers--;
+  if (buffer->transfer) buffer->transfer->transfer = NULL;
   free(buffer->data);
   drop(buffer);
   return NULL;
@@ -351,8 +419,9 @@ static void *Read(ReadArgs *args) {
   Buffer *buffer = args->source;
   if (buffer->donated) return fail(3, "a donated buffer was read");
   if (args->size < buffer->bytes) return fail(3, "room for %zu bytes, but there are %zu", args->size, buffer->bytes);
+  arrive(buffer);
   memcpy(args->target, buffer->data, buffer->bytes);
-  args->event = make(EVENT, sizeof(Object));
+  args->event = make(EVENT, sizeof(Event));
   return NULL;
 }
 static void *Execute(ExecuteArgs *args) {
@@ -367,6 +436,7 @@ static void *Execute(ExecuteArgs *args) {
       CHECK_OBJECT("LoadedExecutable_Execute", buffer, BUFFER)
       if (buffer->donated) return fail(3, "argument %zu was donated before", i);
       if (buffer->device != devices[d]) return fail(3, "argument %zu for device %zu is on another", i, d);
+      arrive(buffer);
     }
     for (size_t i = 0; i < program->outputs; i++) {
       Buffer *buffer = new_buffer(program->results[i].type, program->results[i].rank, program->results[i].dims);
@@ -419,6 +489,6 @@ Api *GetPjrtApi(void) {
   AT(40, ErrorDestroy) AT(48, ErrorMessage) AT(56, ErrorCode) AT(64, Initialize) AT(80, EventDestroy) AT(104, EventAwait)
   AT(120, Create) AT(128, Destroy) AT(136, PlatformName) AT(152, PlatformVersion) AT(168, Devices) AT(200, Compile) AT(216, Put)
   AT(248, DeviceKind) AT(272, Description) AT(312, Memory) AT(360, ExecutableDestroy) AT(392, NumOutputs) AT(432, Serialize)
-  AT(440, ProgramDestroy) AT(448, GetExecutable) AT(808, CompiledMemory) AT(480, Execute) AT(488, Load) AT(504, BufferDestroy) AT(600, Read)
+  AT(440, ProgramDestroy) AT(448, GetExecutable) AT(808, CompiledMemory) AT(920, Map) AT(928, Unmap) AT(480, Execute) AT(488, Load) AT(504, BufferDestroy) AT(600, Read)
   return &api;
 }

@@ -271,6 +271,71 @@ describe("bf16", () => {
   });
 });
 
+describe("bf16 along a residual path", () => {
+  /** A block with a norm, whose mean is of rows, behind a bias. */
+  const block = (tokens: number, precision: HloOptions["precision"]): string => {
+    const step = (w: JaxArray, b: JaxArray, x0: JaxArray): JaxArray => {
+      const loss = (p: JaxArray): JaxArray => {
+        const once = (x: JaxArray): JaxArray => {
+          const centered = x.ref.sub(np.mean(x.ref, -1, { keepdims: true }));
+          return x.add(np.matmul(centered, p.ref).add(b.ref));
+        };
+        return np.square(once(once(np.matmul(x0, p.ref)))).sum();
+      };
+      return (grad(loss as never) as unknown as typeof loss)(w);
+    };
+    return textOf(step, [f32(64, 64), f32(64), f32(tokens, 64)], { precision });
+  };
+
+  it("adds biases in bfloat16, and takes means off in float32", () => {
+    const text = block(1024, "bf16");
+    checkStableHlo(text);
+    const bias = /convert %arg1 .*\n.*broadcast_in_dim (%\d+).*tensor<1024x64xbf16>/.exec(text);
+    expect(bias).not.toBeNull();
+    // Statistics of rows stay as they are, and so does what they are added to.
+    expect(text).not.toMatch(/convert .*tensor<1024(x1)?xf32>\) -> tensor<1024(x1)?xbf16>/);
+    expect(text).toMatch(/add %\d+, %\d+ : tensor<1024x64xf32>/);
+  });
+
+  it("reads a gradient behind a product in bfloat16, as the product took it", () => {
+    const text = block(1024, "bf16");
+    const barriers = [...text.matchAll(/optimization_barrier (%\d+) : tensor<1024x64xbf16>/g)];
+    expect(barriers.length).toBeGreaterThan(0);
+    for (const [, name] of barriers) {
+      expect(text).toMatch(new RegExp(`${name} = stablehlo.convert %\\d+ : \\(tensor<1024x64xf32>\\)`));
+      expect(text).toMatch(new RegExp(`dot_general ${name},|dot_general %\\d+, ${name},`));
+    }
+    expect(block(1023, "bf16")).not.toContain("optimization_barrier");
+    expect(block(1024, "float32")).not.toContain("optimization_barrier");
+  });
+});
+
+describe("the gradient of an embedding", () => {
+  const tied = (options?: HloOptions): string => {
+    const step = (table: JaxArray, ids: JaxArray): JaxArray => {
+      const loss = (p: JaxArray): JaxArray => {
+        const rows = np.take(p.ref, ids.ref, 0);
+        return np.square(np.matmul(rows, p.transpose())).sum();
+      };
+      return (grad(loss as never) as unknown as typeof loss)(table);
+    };
+    return textOf(step, [f32(7, 4), i32(5)], options);
+  };
+
+  it("that is the last layer too is added to the other, and not to zeros", () => {
+    const text = tied();
+    expect(checkStableHlo(text).scatter).toBe(1);
+    const [, into] = /"stablehlo.scatter"\((%\d+)/.exec(text)!;
+    expect(text).toMatch(new RegExp(`${into} = stablehlo.(dot_general|transpose)`));
+    expect(text).not.toContain("dense<0.000000000e+0> : tensor<7x4xf32>");
+  });
+
+  it("is added up on its own where several devices add up their shares", () => {
+    const text = tied({ devices: { count: 2, divided: new Set([1]) } });
+    expect(text).toContain("dense<0.000000000e+0> : tensor<7x4xf32>");
+  });
+});
+
 describe("what a backward pass needs of an activation", () => {
   const gradient = (activation: (a: JaxArray) => JaxArray, rows: number, options?: HloOptions): string => {
     const step = (v: JaxArray, w: JaxArray, a: JaxArray): JaxArray => {

@@ -8,7 +8,7 @@ import { koffiOrNone, type Koffi } from "../../../src/platform/koffi.ts";
 
 const here = (name: string): string => fileURLToPath(new URL(name, import.meta.url));
 
-const KINDS = ["client", "device", "buffer", "program", "executable", "event", "error"] as const;
+const KINDS = ["client", "device", "buffer", "program", "executable", "event", "error", "mapping"] as const;
 type Kind = (typeof KINDS)[number];
 
 export interface TestPlugin {

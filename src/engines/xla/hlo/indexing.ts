@@ -1,5 +1,7 @@
 // Rows taken by index and put back, sorting, and arrays that are put together.
-import { isFloat, tensor, typeOf, type Shape, type Value } from "./types.ts";
+import type { Arg, Graph, Node } from "../../lower/graph.ts";
+import { isWhole } from "../../lower/view.ts";
+import { isFloat, sameShape, tensor, typeOf, type Shape, type Value } from "./types.ts";
 import { region, type HloWriter } from "./writer.ts";
 
 /** Rows of `table` along its first axes, as many as there are indices. */
@@ -18,16 +20,16 @@ export function gather(writer: HloWriter, table: Value, indices: readonly Value[
   );
 }
 
-/** Zeros of `shape`, with rows put or added where the indices say. */
+/** `into`, with rows put or added where the indices say. */
 export function scatter(
   writer: HloWriter,
   rows: Value,
   indices: readonly Value[],
-  shape: Shape,
+  into: Value,
   options: { readonly adds: boolean },
 ): Value {
   const { coordinates, place } = together(writer, indices);
-  const zeros = writer.constant(0, shape, rows.type);
+  const { shape } = into;
   const axes = [...indices.keys()].join(", ");
   const windows = shape
     .slice(indices.length)
@@ -36,7 +38,7 @@ export function scatter(
   const dimensions = `#stablehlo.scatter<update_window_dims = [${windows}], inserted_window_dims = [${axes}], scatter_dims_to_operand_dims = [${axes}], index_vector_dim = ${place.length}>`;
   const combine = !options.adds ? "second" : rows.type === "i1" ? "or" : "add";
   return writer.emit(
-    `"stablehlo.scatter"(${zeros.name}, ${coordinates.name}, ${rows.name}) <{indices_are_sorted = false, scatter_dimension_numbers = ${dimensions}, unique_indices = false}> ${region(combine, rows.type)} : (${typeOf(zeros)}, ${typeOf(coordinates)}, ${typeOf(rows)}) -> ${typeOf(zeros)}`,
+    `"stablehlo.scatter"(${into.name}, ${coordinates.name}, ${rows.name}) <{indices_are_sorted = false, scatter_dimension_numbers = ${dimensions}, unique_indices = false}> ${region(combine, rows.type)} : (${typeOf(into)}, ${typeOf(coordinates)}, ${typeOf(rows)}) -> ${typeOf(into)}`,
     shape,
     rows.type,
   );
@@ -98,4 +100,27 @@ function canonical(writer: HloWriter, value: Value): Value {
   const at = (number: number): Value => writer.constant(number, value.shape, value.type);
   const oneZero = writer.select(writer.compare("EQ", value, at(0)), at(0), value);
   return writer.select(writer.compare("NE", value, value), at(Number.NaN), oneZero);
+}
+
+type Scatter = Extract<Node, { op: "scatter" }>;
+
+/**
+ * Scatters of which nothing else is seen than their sum with another array, by that sum: their rows are added to that array,
+ * instead of to zeros that must be written and read. The gradient of an embedding that is the last layer too is one.
+ */
+export function scattersIntoSums({ nodes, outputs }: Graph): ReadonlyMap<Node, Scatter> {
+  const uses = new Map<Node, number>();
+  const count = ({ node }: Arg): void => void uses.set(node, (uses.get(node) ?? 0) + 1);
+  for (const node of nodes) if ("args" in node) node.args.forEach(count);
+  outputs.forEach(count);
+  const found = new Map<Node, Scatter>();
+  for (const node of nodes) {
+    if (node.op !== "map" || node.fn !== "add" || node.dtype === "bool") continue;
+    const own = node.args.find(({ node: arg, view }) => {
+      const isAlone = uses.get(arg) === 1 && arg.op === "scatter" && arg.adds;
+      return isAlone && isWhole(view) && sameShape(view.shape, arg.shape);
+    });
+    if (own) found.set(node, own.node as Scatter);
+  }
+  return found;
 }

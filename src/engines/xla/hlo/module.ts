@@ -5,9 +5,9 @@ import { findAttention, type Attention, type AttentionResult } from "../../lower
 import type { Arg, DType, Graph, Node, ReduceOp } from "../../lower/graph.ts";
 import { moveAll, whole } from "../../lower/view.ts";
 import { attentionBackward, attentionForward, suitsCudnn } from "./cudnn-attention.ts";
-import { assemble, gather, scatter, sort } from "./indexing.ts";
+import { assemble, gather, scatter, scattersIntoSums, sort } from "./indexing.ts";
 import { MAPS } from "./maps.ts";
-import { beforeProducts, mapType } from "./precision.ts";
+import { beforeProducts, mapType, sumsInProducts } from "./precision.ts";
 import { convolution, dot, type Side } from "./products.ts";
 import { randomBits } from "./random.ts";
 import { recomputed, type Recomputed } from "./recompute.ts";
@@ -51,11 +51,14 @@ const INLINE_NUMBERS = 256;
 const COMBINE: Readonly<Record<ReduceOp, Combine>> = { add: "add", mul: "multiply", min: "minimum", max: "maximum" };
 const COMBINE_BOOLS: Readonly<Record<ReduceOp, Combine>> = { add: "or", mul: "and", min: "and", max: "or" };
 
+type MapNode = Extract<Node, { op: "map" }>;
+type Scatter = Extract<Node, { op: "scatter" }>;
+
 const ONE_DEVICE: Devices = { count: 1, divided: new Set() };
 
 export function writeModule(graph: Graph, options: HloOptions = {}): HloModule {
-  const { precision = "float32", cudnnAttention = false, donated = new Map() } = options;
-  return new ModuleWriter(graph, precision, cudnnAttention).write(donated, options.devices ?? ONE_DEVICE);
+  const { donated = new Map() } = options;
+  return new ModuleWriter(graph, options).write(donated, options.devices ?? ONE_DEVICE);
 }
 
 class ModuleWriter {
@@ -71,26 +74,34 @@ class ModuleWriter {
   readonly #instead = new Map<Node, () => Value>();
   #fusedAttentions = 0;
   readonly #recomputed: Recomputed;
+  /** What late readers see in bfloat16, as a product took it. */
+  readonly #kept: ReadonlySet<Node>;
+  /** By the sum that writes them. */
+  readonly #scatters: ReadonlyMap<Node, Scatter>;
+  readonly #delayed: ReadonlySet<Node>;
   /** Results that were computed a second time. */
   readonly #again = new Map<Node, Value>();
   /** The value of an argument of the node that is being written. */
   #valueOf = (node: Node): Value | undefined => this.#values.get(node);
 
-  constructor(graph: Graph, precision: Precision, cudnnAttention: boolean) {
+  constructor(graph: Graph, { precision = "float32", cudnnAttention = false, devices = ONE_DEVICE }: HloOptions) {
     this.#graph = graph;
     this.#isMixed = precision === "bf16";
     this.#low = this.#isMixed ? beforeProducts(graph) : new Set<Node>();
     if (this.#isMixed && cudnnAttention) for (const one of findAttention(graph)) if (suitsCudnn(one)) this.#fuse(one);
     const isLow = (node: Node): boolean => this.#low.has(node) && ["dot", "conv", "gather"].includes(node.op);
     this.#recomputed = recomputed(graph, (node) => (isLow(node) ? 2 : 4));
+    this.#kept = this.#isMixed ? sumsInProducts(graph) : new Set();
+    // Several devices add up their shares of the sum at once; a scatter into one of them would have to wait for it.
+    this.#scatters = devices.count === 1 ? scattersIntoSums(graph) : new Map();
+    this.#delayed = new Set(this.#scatters.values());
   }
 
   write(donated: ReadonlyMap<number, number>, { count, divided }: Devices): HloModule {
-    const { nodes, isLate } = this.#recomputed;
     const first = this.#valueOf;
     for (const node of this.#graph.nodes) {
-      if (node.op === "literal") continue;
-      this.#valueOf = (arg) => (nodes.has(arg) && isLate(arg, node) ? this.#computeAgain(arg) : first(arg));
+      if (node.op === "literal" || this.#delayed.has(node)) continue;
+      this.#valueOf = (arg) => (this.#recomputed.isLate(arg, node) ? this.#late(arg) : first(arg));
       this.#values.set(node, this.#instead.get(node)?.() ?? this.#lower(node));
     }
     this.#valueOf = first;
@@ -133,6 +144,15 @@ class ModuleWriter {
     for (const [i, result] of [backward.q, backward.k, backward.v].entries()) put(result, () => gradients()[i]!);
   }
 
+  /** What a reader sees that is computed behind products that follow. */
+  #late(node: Node): Value | undefined {
+    if (this.#recomputed.nodes.has(node)) return this.#computeAgain(node);
+    const value = this.#values.get(node);
+    if (!this.#kept.has(node) || value?.type !== "f32") return value;
+    // XLA would take numbers in float32 instead of those that were rounded, and so keep both.
+    return this.#writer.barrier(this.#writer.convert(value, "bf16"));
+  }
+
   /** Behind barriers, without which XLA would find the first results and keep them. */
   #computeAgain(node: Node): Value {
     let value = this.#again.get(node);
@@ -161,8 +181,10 @@ class ModuleWriter {
         return this.#constant(node.data, node.shape, node.dtype);
       case "iota":
         return writer.iota(node.shape, node.axis, type);
-      case "map":
-        return this.#map(node, type);
+      case "map": {
+        const scattered = this.#scatters.get(node);
+        return scattered ? this.#scatterInto(node, scattered, type) : this.#map(node, type);
+      }
       case "reduce":
         return this.#reduce(node);
       case "dot":
@@ -179,11 +201,8 @@ class ModuleWriter {
         const rows = gather(writer, table, indices);
         return type === "f32" && this.#low.has(node) ? writer.convert(rows, "bf16") : rows;
       }
-      case "scatter": {
-        const [rows, ...indices] = node.args;
-        const places = indices.map((arg) => this.#seen(arg));
-        return scatter(writer, this.#typed(rows, type), places, node.shape, node);
-      }
+      case "scatter":
+        return this.#scatter(node, writer.constant(0, node.shape, type));
       case "barrier": {
         // Neither XLA nor the writer merges what lies behind it with what lies before.
         const [value, ...after] = node.args.map((arg) => this.#seen(arg)) as [Value, ...Value[]];
@@ -201,7 +220,23 @@ class ModuleWriter {
     return randomBits(writer, [first, second], node.period, node.mode);
   }
 
-  #map({ fn, args, shape }: Extract<Node, { op: "map" }>, type: HloType): Value {
+  #scatter(node: Scatter, into: Value): Value {
+    const [rows, ...indices] = node.args;
+    const places = indices.map((arg) => this.#seen(arg));
+    return scatter(this.#writer, this.#typed(rows, into.type), places, into, node);
+  }
+
+  #scatterInto({ args }: MapNode, own: Scatter, type: HloType): Value {
+    return this.#scatter(
+      own,
+      this.#typed(
+        args.find(({ node }) => node !== own)!,
+        type,
+      ),
+    );
+  }
+
+  #map({ fn, args, shape }: MapNode, type: HloType): Value {
     const floats = args.filter(({ node }) => node.dtype === "float32");
     const total = sizeOf(shape);
     const common = mapType(
@@ -209,7 +244,7 @@ class ModuleWriter {
       floats.map(({ node }) => ({
         type: this.#valueOf(node)?.type ?? "f32",
         isNumber: node.op === "literal",
-        isRepeated: sizeOf(node.shape) > 1 && sizeOf(node.shape) < total,
+        isBias: node.op === "input" && sizeOf(node.shape) < total,
       })),
     );
     const given = args.map((arg) =>

@@ -3,6 +3,7 @@
 // it writes to memory in the forward pass, in float32, and reads back. Computing it again takes less time than that.
 import { sizeOf } from "../../../core/arrays.ts";
 import type { Graph, MapOp, Node } from "../../lower/graph.ts";
+import { SMALLEST } from "./precision.ts";
 
 /** What XLA does not repeat of its own accord. */
 const EXPENSIVE: ReadonlySet<MapOp> = new Set([
@@ -19,8 +20,6 @@ const EXPENSIVE: ReadonlySet<MapOp> = new Set([
   "erf",
   "erfc",
 ]);
-/** Smaller arrays stay in the GPU's cache. */
-const SMALLEST = 2 ** 16;
 const LONGEST_CHAIN = 64;
 
 export interface Recomputed {

@@ -30,6 +30,8 @@ const OFFSETS = {
   LoadedExecutable_Execute: 480,
   Executable_DeserializeAndLoad: 488,
   Executable_GetCompiledMemoryStats: 808,
+  Client_DmaMap: 920,
+  Client_DmaUnmap: 928,
   Buffer_Destroy: 504,
   Buffer_ToHostBuffer: 600,
   Buffer_ReadyEvent: 616,

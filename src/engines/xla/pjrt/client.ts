@@ -4,19 +4,22 @@ import { EngineError } from "../../../core/errors.ts";
 import type { DeviceMemory } from "../../../core/loop/session.ts";
 import type { PjrtApi } from "./api.ts";
 import { compileOptions, namedValues, type ClientOptions, type XlaFlags } from "./options.ts";
+import { PinnedMemory, type PinnedPlace } from "./pinned.ts";
 import { PjrtProgram } from "./program.ts";
 import { Bytes, type Struct } from "./struct.ts";
 
 /** PJRT_Buffer_Type. */
 const TYPES: Readonly<Record<DType, number>> = { bool: 1, int32: 4, uint32: 8, float32: 11 };
-/** PJRT_HostBufferSemantics: the numbers are copied before the call returns. */
-const DURING_CALL = 0n;
+/** PJRT_HostBufferSemantics: the numbers are copied before the call returns, or until an event has happened. */
+const [DURING_CALL, UNTIL_DONE] = [0n, 1n];
 
 export class PjrtClient {
   readonly api: PjrtApi;
   readonly platform: string;
   readonly platformVersion: string;
   readonly deviceKind: string;
+  /** For batches. */
+  readonly pinned: PinnedMemory;
   readonly #client: bigint;
   readonly #devices: readonly bigint[];
   // Reused in every step.
@@ -38,6 +41,7 @@ export class PjrtClient {
     this.#devices = [...new BigUint64Array(api.koffi.view(devices.get(1), 8 * found))].slice(0, count);
     const description = api.call("Device_GetDescription", api.struct(this.#devices[0]!)).get(1);
     this.deviceKind = api.text("DeviceDescription_Kind", description);
+    this.pinned = new PinnedMemory(api, this.#client, count);
     if (found < count) {
       this.close();
       throw new EngineError(
@@ -46,7 +50,6 @@ export class PjrtClient {
     }
     this.#put = api.struct(this.#client);
     this.#put.set(3, api.koffi.address(this.#dims));
-    this.#put.set(7, DURING_CALL);
     this.#read = api.struct();
     this.#destroy = api.struct();
   }
@@ -58,15 +61,8 @@ export class PjrtClient {
 
   /** The numbers in the memory of a device; bools as bytes. */
   put(data: TypedArray, shape: readonly number[], dtype: DType, device = 0): bigint {
-    const { koffi } = this.api;
-    const struct = this.#put;
-    for (let i = 0; i < shape.length; i++) this.#dims[i] = BigInt(shape[i]!);
-    struct.set(1, koffi.address(data.length === 0 ? this.#dims : data));
-    struct.set(2, BigInt(TYPES[dtype]));
-    struct.set(4, BigInt(shape.length));
-    struct.set(8, this.#devices[device]!);
-    this.api.call("Client_BufferFromHostBuffer", struct);
-    const [copied, buffer] = [struct.get(11), struct.get(12)];
+    const address = this.api.koffi.address(data.length === 0 ? this.#dims : data);
+    const { done: copied, buffer } = this.#begin(address, DURING_CALL, shape, dtype, device);
     try {
       this.api.await(copied);
     } catch (error) {
@@ -74,6 +70,31 @@ export class PjrtClient {
       throw error;
     }
     return buffer;
+  }
+
+  /** The numbers that were written into a place. They are on their way when this returns. */
+  send(from: PinnedPlace, shape: readonly number[], dtype: DType, device: number): bigint {
+    const { done, buffer } = this.#begin(from.address, UNTIL_DONE, shape, dtype, device);
+    from.busy = done;
+    return buffer;
+  }
+
+  #begin(
+    address: bigint,
+    semantics: bigint,
+    shape: readonly number[],
+    dtype: DType,
+    device: number,
+  ): { readonly done: bigint; readonly buffer: bigint } {
+    const struct = this.#put;
+    for (let i = 0; i < shape.length; i++) this.#dims[i] = BigInt(shape[i]!);
+    struct.set(1, address);
+    struct.set(2, BigInt(TYPES[dtype]));
+    struct.set(4, BigInt(shape.length));
+    struct.set(7, semantics);
+    struct.set(8, this.#devices[device]!);
+    this.api.call("Client_BufferFromHostBuffer", struct);
+    return { done: struct.get(11), buffer: struct.get(12) };
   }
 
   /** Waits for the numbers and copies them. */
@@ -131,6 +152,7 @@ export class PjrtClient {
   close(): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
+    this.pinned.close();
     this.api.call("Client_Destroy", this.api.struct(this.#client));
   }
 }

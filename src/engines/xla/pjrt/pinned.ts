@@ -1,0 +1,88 @@
+// Host memory that a device reads by itself while programs run: batches go through it. A batch is copied there, the call
+// returns, and the place is used again when the device has the numbers. Memory that is not pinned is copied twice, slowly.
+import type { PjrtApi } from "./api.ts";
+
+/** Part of an array buffer; its numbers must stay until `busy` has happened. */
+export interface PinnedPlace {
+  readonly buffer: ArrayBuffer;
+  readonly byteOffset: number;
+  readonly address: bigint;
+  /** The event of the last transfer from here; 0 when there is none. */
+  busy: bigint;
+}
+
+/** Smaller arrays are copied during the call as quickly. */
+const LEAST_BYTES = 2 ** 16;
+/** All places together: pinned memory is taken from everybody else. */
+const MOST_BYTES = 2 ** 28;
+/** Of one size and device: the batch that is computed with, those on their way, and the next one. */
+const PLACES = 4;
+/** No two places share a page, which could not be pinned twice. */
+const PAGE = 4096;
+
+export class PinnedMemory {
+  readonly #api: PjrtApi;
+  readonly #client: bigint;
+  readonly #most: number;
+  /** By size, a power of 2. The first is the one that was used longest ago. */
+  readonly #places = new Map<number, PinnedPlace[]>();
+  #bytes = 0;
+  #canPin: boolean;
+
+  constructor(api: PjrtApi, client: bigint, devices: number) {
+    this.#api = api;
+    this.#client = client;
+    this.#most = PLACES * devices;
+    this.#canPin = api.has("Client_DmaMap") && api.has("Client_DmaUnmap");
+  }
+
+  /** A place that may be written to. Undefined for small arrays, where there is no room, and where memory cannot be pinned. */
+  place(bytes: number): PinnedPlace | undefined {
+    if (bytes < LEAST_BYTES || !this.#canPin) return undefined;
+    const size = 2 ** Math.ceil(Math.log2(bytes));
+    let places = this.#places.get(size);
+    if (!places) this.#places.set(size, (places = []));
+    const place = (places.length < this.#most && this.#pinned(size)) || places.shift();
+    if (!place) return undefined;
+    places.push(place);
+    this.#wait(place);
+    return place;
+  }
+
+  #pinned(size: number): PinnedPlace | undefined {
+    if (!this.#canPin || this.#bytes + size > MOST_BYTES) return undefined;
+    const { koffi } = this.#api;
+    const buffer = new ArrayBuffer(size + PAGE);
+    const begin = koffi.address(buffer);
+    const byteOffset = Number(-begin & BigInt(PAGE - 1));
+    const address = begin + BigInt(byteOffset);
+    try {
+      this.#api.call("Client_DmaMap", this.#api.struct(this.#client, address, size));
+    } catch {
+      // Not every device can, and the system may limit it: batches then go as other arrays do.
+      this.#canPin = false;
+      return undefined;
+    }
+    this.#bytes += size;
+    return { buffer, byteOffset, address, busy: 0n };
+  }
+
+  /** A transfer that failed is reported by the program that takes the array. */
+  #wait(place: PinnedPlace): void {
+    const event = place.busy;
+    place.busy = 0n;
+    try {
+      this.#api.await(event);
+    } catch {
+      return;
+    }
+  }
+
+  close(): void {
+    for (const place of [...this.#places.values()].flat()) {
+      this.#wait(place);
+      this.#api.call("Client_DmaUnmap", this.#api.struct(this.#client, place.address));
+    }
+    this.#places.clear();
+  }
+}
