@@ -54,6 +54,11 @@ export interface Engine {
   put(host: HostArray): Buffer;
   /** Rows of a batch, which an engine with several devices divides between them; absent where there is nothing to divide. */
   putRows?(host: HostArray): Buffer;
+  /**
+   * What programs take and return by the same name, such as an optimizer's state: an engine with several devices may give
+   * each a share of it. Absent where there is nothing to share.
+   */
+  putShares?(host: HostArray): Buffer;
   read(buffer: Buffer): MaybePromise<TypedArray>;
   /**
    * Fills `into` with the buffer's bytes at once, with no copy in between. False when the buffer has to be `read`;

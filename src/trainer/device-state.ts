@@ -56,7 +56,11 @@ export class DeviceState {
   }
 
   #putZeros({ shape }: Pick<Buffer, "shape">): Buffer {
-    return this.engine.put({ data: new Float32Array(sizeOf(shape)), shape: [...shape] });
+    return this.#putSlot({ data: new Float32Array(sizeOf(shape)), shape: [...shape] });
+  }
+
+  #putSlot(host: HostArray): Buffer {
+    return this.engine.putShares ? this.engine.putShares(host) : this.engine.put(host);
   }
 
   /** These parameters with the frozen base, as `apply` takes them. */
@@ -151,7 +155,7 @@ export class DeviceState {
     const names = Object.keys(this.opt);
     const next = names.map((name): [string, Buffer] => [
       name,
-      fits(name) ? this.engine.put(toHostArray(tensors[name]!, name)) : this.#putZeros(this.opt[name]!),
+      fits(name) ? this.#putSlot(toHostArray(tensors[name]!, name)) : this.#putZeros(this.opt[name]!),
     ]);
     const missing = names.filter((name) => !fits(name));
     this.commit("opt", Object.fromEntries(next), false);
@@ -167,7 +171,7 @@ export class DeviceState {
       const param = this.params[paramOfSlot(name)]!;
       const saved = this.#waiting[name];
       const fits = saved?.shape.join() === param.shape.join();
-      return [name, fits ? this.engine.put(toHostArray(saved, name)) : this.#putZeros(param)];
+      return [name, fits ? this.#putSlot(toHostArray(saved, name)) : this.#putZeros(param)];
     });
     this.opt = { ...this.opt, ...Object.fromEntries(fresh) };
   }

@@ -9,19 +9,24 @@ import { lower, UnsupportedPrimitive } from "../lower/lower.ts";
 import { WHOLE_CONVOLUTIONS } from "../lower/primitives.ts";
 import { trace, type Aval, type Traced } from "../lower/trace.ts";
 import type { ProgramCache } from "./cache/program-cache.ts";
-import { writeModule } from "./hlo/module.ts";
+import { writeModule, type Devices } from "./hlo/module.ts";
 import type { PjrtClient } from "./pjrt/client.ts";
 import type { XlaFlags } from "./pjrt/options.ts";
 import type { PjrtProgram } from "./pjrt/program.ts";
-import { place, remove, type Placed } from "./placement.ts";
+import { place, remove, type Division, type Placed } from "./placement.ts";
 
 export type Fn = (...args: never[]) => unknown;
 type Args = readonly Tree<Aval>[];
+type Divisions = ReadonlyMap<number, Division>;
+
+interface Output extends Aval {
+  readonly division: Division | undefined;
+}
 
 /** A program for arguments of certain shapes. */
 export interface Compiled {
   readonly program: PjrtProgram;
-  readonly outputs: readonly Aval[];
+  readonly outputs: readonly Output[];
   /** Tables of the program, which are arguments behind the others. */
   readonly tables: readonly Placed[];
   /** Inputs whose memory an output takes over. */
@@ -65,12 +70,12 @@ export class Compiler {
 
   /**
    * By numbers of inputs (leaves of the arguments, in order). `donated`: those that the program may write its results
-   * into. `divided`: those whose rows are divided between the devices.
+   * into. `divisions`: those that are divided between the devices.
    */
-  compile(fn: Fn, args: Args, donated: readonly number[], divided: ReadonlySet<number>): Promise<Compiled> {
+  compile(fn: Fn, args: Args, donated: readonly number[], divisions: Divisions): Promise<Compiled> {
     return this.#timed(() => {
       const traced = onHost(() => trace(fn, args, XLA));
-      return this.#compiled(graphOf(traced), traced.unflatten, donated, divided, namesOf(args));
+      return this.#compiled(graphOf(traced), traced.unflatten, donated, divisions, namesOf(args));
     });
   }
 
@@ -79,16 +84,16 @@ export class Compiler {
     fn: (...args: never[]) => Readonly<Record<string, unknown>>,
     args: Args,
     names: readonly string[],
-    divided: ReadonlySet<number>,
+    divisions: Divisions,
   ) {
     return this.#timed(async (): Promise<Cut> => {
       const { traced, early, unflatten } = onHost(() => traceHalves(fn, args, names, XLA));
       const { first, second } = cutGraph(graphOf(traced), (output) => output < early);
       const inputs = namesOf(args);
       return {
-        first: await this.#compiled(first, (made) => unflatten(made, 0), [], divided, inputs),
+        first: await this.#compiled(first, (made) => unflatten(made, 0), [], divisions, inputs),
         early,
-        second: await this.#compiled(second, (made) => unflatten(made, 1), [], divided, inputs),
+        second: await this.#compiled(second, (made) => unflatten(made, 1), [], divisions, inputs),
       };
     });
   }
@@ -105,17 +110,21 @@ export class Compiler {
     graph: Graph,
     unflatten: Compiled["unflatten"],
     given: readonly number[],
-    divided: ReadonlySet<number>,
+    divisions: Divisions,
     names: readonly string[],
   ): Promise<Compiled> {
-    const outputs = graph.outputs.map(({ node, view }): Aval => ({ shape: view.shape, dtype: node.dtype }));
-    // Results have all their numbers on each device, so that a share of the rows fits none of them.
-    const donated = pairs(
-      graph,
-      outputs,
-      given.filter((input) => !divided.has(input)),
-    );
-    const { module, program } = await this.#written(graph, donated, divided);
+    const shares = sharesOf(names, divisions, graph.outputs.length, unflatten);
+    const outputs = graph.outputs.map(({ node, view }, i): Output => ({
+      shape: view.shape,
+      dtype: node.dtype,
+      division: shares.get(i),
+    }));
+    const donated = pairs(graph, outputs, given, divisions);
+    const { module, program } = await this.#written(graph, donated, {
+      count: this.#client.devices,
+      divided: new Set(divisions.keys()),
+      results: new Set(shares.keys()),
+    });
     if (this.#isClosed) {
       program.destroy();
       throw new EngineError(`Engine "xla": it was closed while a program was compiled.`);
@@ -127,10 +136,10 @@ export class Compiler {
   }
 
   /** A cuDNN that cannot compute the attention of a program leaves it to XLA. */
-  async #written(graph: Graph, donated: ReadonlyMap<number, number>, divided: ReadonlySet<number>) {
+  async #written(graph: Graph, donated: ReadonlyMap<number, number>, devices: Devices) {
     const { precision, cudnnAttention, flags, cache } = this.#options;
     const compiler = cache ?? this.#client;
-    const options = { precision, donated, devices: { count: this.#client.devices, divided } };
+    const options = { precision, donated, devices };
     const module = writeModule(graph, { ...options, cudnnAttention });
     try {
       return { module, program: await compiler.compile(module.text, flags) };
@@ -195,21 +204,42 @@ function graphOf(traced: Traced): Graph {
   }
 }
 
-/** Each output takes the memory of a given input of its shape and type, if one is left. */
+/** Which outputs the devices share: those that the function returns in a map under the name of an input that they share. */
+function sharesOf(
+  names: readonly string[],
+  divisions: Divisions,
+  count: number,
+  unflatten: Compiled["unflatten"],
+): Map<number, Division> {
+  const shared = new Set(names.filter((_, i) => divisions.get(i) === "shares"));
+  const found = new Map<number, Division>();
+  if (shared.size === 0) return found;
+  const visit = (tree: unknown, path: readonly string[]): void => {
+    if (typeof tree === "number") {
+      if (shared.has(path.slice(1).join("."))) found.set(tree, "shares");
+    } else for (const [key, branch] of Object.entries(tree as object)) visit(branch, [...path, key]);
+  };
+  visit(unflatten(Array.from({ length: count }, (_, i) => i)), []);
+  return found;
+}
+
+/** Each output takes the memory of a given input of its shape, type and division, if one is left. */
 function pairs(
   { inputs, outputs: shown }: Graph,
-  outputs: readonly Aval[],
+  outputs: readonly Output[],
   given: readonly number[],
+  divisions: Divisions,
 ): Map<number, number> {
+  const keyOf = ({ shape, dtype }: Aval, division: Division | undefined): string =>
+    `${dtype}[${shape.join()}] ${division ?? ""}`;
   const free = new Map<string, number[]>();
   for (const index of given) {
-    const { shape, dtype } = inputs[index]!;
-    const key = `${dtype}[${shape.join()}]`;
+    const key = keyOf(inputs[index]!, divisions.get(index));
     free.set(key, [...(free.get(key) ?? []), index]);
   }
   const found = new Map<number, number>();
-  for (const [i, { shape, dtype }] of outputs.entries()) {
-    const candidates = free.get(`${dtype}[${shape.join()}]`);
+  for (const [i, output] of outputs.entries()) {
+    const candidates = free.get(keyOf(output, output.division));
     if (!candidates?.length) continue;
     // An output that is computed from an input of its shape, such as a parameter's new value, fits it best.
     const own = shown[i]!.node;

@@ -28,7 +28,7 @@ import { PjrtApi } from "./pjrt/api.ts";
 import { PjrtClient } from "./pjrt/client.ts";
 import { findPlugin, preload } from "./pjrt/find-plugin.ts";
 import type { XlaFlags } from "./pjrt/options.ts";
-import { place, placeRows, readPlaced, remove, type Placed } from "./placement.ts";
+import { place, placeRows, placeShares, readPlaced, remove, type Division, type Placed } from "./placement.ts";
 
 /** Options of `XlaEngine`. */
 export interface XlaOptions {
@@ -140,6 +140,10 @@ export class XlaEngine implements Engine {
     return this.#put(host, placeRows);
   }
 
+  putShares(host: HostArray): Buffer {
+    return this.#put(host, placeShares);
+  }
+
   #put(host: HostArray, put: typeof place): Buffer {
     const type = checkedDtype(this.name, host);
     const { data, shape } = host;
@@ -158,7 +162,7 @@ export class XlaEngine implements Engine {
   readInto(buffer: Buffer, into: Uint8Array): boolean {
     const { shape, dtype, block } = alive(buffer);
     // Bools are bytes on the device, but not here; and what others may write to has no address that lasts.
-    if (dtype === "bool" || block.isDivided || into.buffer instanceof SharedArrayBuffer) return false;
+    if (dtype === "bool" || block.division || into.buffer instanceof SharedArrayBuffer) return false;
     if (into.byteLength !== sizeOf(shape) * 4) {
       throw new RangeError(`${into.byteLength} bytes were asked for of an array of ${sizeOf(shape) * 4}`);
     }
@@ -169,7 +173,7 @@ export class XlaEngine implements Engine {
   jit<A extends Tree<Tensor>[], R extends Tree<Tensor>>(fn: (...args: A) => R, { donate = [] }: JitOptions = {}) {
     const programFor = this.#resolved(
       byShapes(
-        (args) => this.#compiler.compile(fn as Fn, args as Tree<Aval>[], leavesOf(args, donate), dividedIn(args)),
+        (args) => this.#compiler.compile(fn as Fn, args as Tree<Aval>[], leavesOf(args, donate), divisionsIn(args)),
         placeOf,
       ),
       donate,
@@ -184,7 +188,7 @@ export class XlaEngine implements Engine {
 
   jitCut(fn: (...args: never[]) => Readonly<Record<string, Tree<Tensor>>>, names: readonly string[]) {
     const halvesFor = this.#resolved(
-      byShapes((args) => this.#compiler.compileCut(fn, args as Tree<Aval>[], names, dividedIn(args)), placeOf),
+      byShapes((args) => this.#compiler.compileCut(fn, args as Tree<Aval>[], names, divisionsIn(args)), placeOf),
     );
     return (...args: Tree<Buffer>[]): MaybePromise<Halfway> =>
       halvesFor(args, ({ first, early, second }: Cut, given) => {
@@ -249,7 +253,7 @@ export class XlaEngine implements Engine {
       () => program.run(handles, kept),
       () => inputs.map((buffer, i) => ({ name: names[i] || "an array", buffer })),
     );
-    return outputs.map(({ shape, dtype }, i) => this.#buffer(shape, dtype, { handles: made[i]!, isDivided: false }));
+    return outputs.map(({ shape, dtype, division }, i) => this.#buffer(shape, dtype, { handles: made[i]!, division }));
   }
 
   /** If the device has no memory left, the error says for what. A program that was started may fail when something is read. */
@@ -303,12 +307,17 @@ function flagsFor(precision: Precision, deterministic: boolean): XlaFlags {
   return precision === "bf16" ? { xla_gpu_enable_triton_gemm: false } : {};
 }
 
-const placeOf = (buffer: Buffer): string => (alive(buffer).block.isDivided ? " by rows" : "");
+const placeOf = (buffer: Buffer): string => alive(buffer).block.division ?? "";
 
-/** The numbers of leaves whose rows are divided between the devices. */
-function dividedIn(args: readonly Tree<Buffer>[]): Set<number> {
+/** The leaves that are divided between the devices, by their numbers. */
+function divisionsIn(args: readonly Tree<Buffer>[]): Map<number, Division> {
   const all = args.flatMap((arg) => leaves(arg));
-  return new Set(all.flatMap((buffer, i) => (alive(buffer).block.isDivided ? [i] : [])));
+  return new Map(
+    all.flatMap((buffer, i) => {
+      const { division } = alive(buffer).block;
+      return division ? [[i, division] as const] : [];
+    }),
+  );
 }
 
 const alive = (buffer: Buffer): XlaBuffer => aliveIn("xla", buffer);

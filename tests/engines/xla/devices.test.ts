@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { modelCheckpoint, Trainer, type Hook, type TrainerOptions } from "hookline";
+import { modelCheckpoint, nanGuard, Trainer, type Hook, type TrainerOptions } from "hookline";
 import { DataLoader } from "hookline/data";
 import {
   batchNorm,
@@ -48,6 +48,11 @@ const ids = (below: number, from: number, ...shape: number[]) => ({
 const MODELS: Record<string, () => Pick<TrainerOptions, "model" | "train">> = {
   "mlp with batch norm and dropout": () => ({
     model: sequential(linear(6, 16), batchNorm(16), relu(), dropout(0.2), linear(16, 5)),
+    train: new DataLoader({ x: floats(Math.sin, 28, 6), y: ids(5, 0, 28) }, { batchSize: 8, shuffle: true }),
+  }),
+  /** Of its two large weights, only the first has rows that 2, 4 and 8 divide. */
+  wide: () => ({
+    model: sequential(linear(6, 4096), relu(), linear(4096, 5)),
     train: new DataLoader({ x: floats(Math.sin, 28, 6), y: ids(5, 0, 28) }, { batchSize: 8, shuffle: true }),
   }),
   transformer: () => ({
@@ -118,6 +123,7 @@ describe.skipIf(!backend)("with XLA's CPU client (needs a C compiler, koffi, and
 
   it.each([
     ["mlp with batch norm and dropout", [4]],
+    ["wide", [4]],
     ["transformer", [2, 8]],
   ])("%s: the losses of one device on %j", async (name, counts) => {
     const one = await fit(name, 1);
@@ -137,8 +143,30 @@ describe.skipIf(!backend)("with XLA's CPU client (needs a C compiler, koffi, and
     expect(difference(found.slice(0, 2), found.slice(2))).toBeLessThan(ROUNDING);
   });
 
-  it("continues on other devices what was saved on four", async () => {
-    const name = "transformer";
+  it("each has a share of the optimizer's state, whatever plan a step has", async () => {
+    const numbers = { divided: 4096 * 6, whole: 4096 + 5 * 4096 + 5 };
+    for (const hooks of [[], [nanGuard()]]) {
+      const engine = new XlaEngine({ devices: 4 });
+      await using trainer = new Trainer({
+        ...MODELS.wide!(),
+        engine,
+        loss: crossEntropy(),
+        optimizer: adamw({ lr: 0.01 }),
+        steps: 5,
+        signals: false,
+        hooks,
+      });
+      await trainer.fit();
+      // Parameters and small slots four times, the shares of large ones once. What else there is, is small.
+      const expected = 4 * (4 * (numbers.divided + 3 * numbers.whole) + 2 * numbers.divided);
+      expect(engine.memory!.bytesInUse).toBeGreaterThanOrEqual(expected);
+      expect(engine.memory!.bytesInUse).toBeLessThan(expected + 4 * numbers.divided);
+      await trainer.close();
+      await engine.close();
+    }
+  });
+
+  it.each(["transformer", "wide"])("continues on other devices what was saved on four: %s", async (name) => {
     const runDir = tempDir();
     const first = await fit(name, 4, { runDir, steps: 3, hooks: [modelCheckpoint({ every: 3 })] });
     const second = await fit(name, 2, { runDir }, true);

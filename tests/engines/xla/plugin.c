@@ -260,11 +260,11 @@ static const char *read_type(const char *at, Result *result) {
   return result->type && at ? at + 1 : NULL;
 }
 /** Skips the attributes behind a type: a number for its alias, and its sharding. */
-static const char *read_attributes(const char *at, int64_t *alias) {
+static const char *read_attributes(const char *at, int64_t *alias, bool *divided) {
   if (strncmp(at, " {", 2)) return at;
   at += 2;
   if (!strncmp(at, "tf.aliasing_output = ", 21)) { *alias = atoi(at + 21); at += strcspn(at, ",}"); if (*at == ',') at += 2; }
-  if (!strncmp(at, "sdy.sharding = ", 15)) at = strchr(at, '>') + 1;
+  if (!strncmp(at, "sdy.sharding = ", 15)) { *divided = !!strstr(at, "[{\"rows\"}") && strstr(at, "[{\"rows\"}") < strchr(at, '>'); at = strchr(at, '>') + 1; }
   return *at == '}' ? at + 1 : NULL;
 }
 static void *read_signature(Program *program) {
@@ -280,15 +280,19 @@ static void *read_signature(Program *program) {
     at = read_type(strchr(at, ' ') + 1, &ignored);
     if (!at) return fail(3, "argument %zu has no type that is known", program->args);
     program->alias[program->args] = -1;
-    at = read_attributes(at, &program->alias[program->args]);
+    bool divided = false;
+    at = read_attributes(at, &program->alias[program->args], &divided);
     if (!at) return fail(3, "argument %zu has attributes that are not known", program->args);
     if (*at == ',') at += 2;
   }
   program->results = calloc(4096, sizeof(Result));
   for (at = arrow + 6; *at != ')';) {
-    at = read_type(at, &program->results[program->outputs++]);
+    Result *result = &program->results[program->outputs++];
+    at = read_type(at, result);
     int64_t ignored = -1;
-    if (at) at = read_attributes(at, &ignored);
+    bool divided = false;
+    if (at) at = read_attributes(at, &ignored, &divided);
+    if (divided) result->dims[0] /= program->devices;
     if (!at) return fail(3, "result %zu has no type that is known", program->outputs);
     if (*at == ',') at += 2;
   }

@@ -39,10 +39,11 @@ export interface HloOptions {
   readonly devices?: Devices;
 }
 
-/** On how many devices the program runs, and which inputs' rows are divided between them. The rest is the same on all. */
-interface Devices {
+/** On how many devices the program runs, and which inputs and results are divided between them. The rest is the same on all. */
+export interface Devices {
   readonly count: number;
   readonly divided: ReadonlySet<number>;
+  readonly results?: ReadonlySet<number>;
 }
 
 /** Larger tables are arguments: XLA looks at each number of a constant while it compiles. */
@@ -97,7 +98,7 @@ class ModuleWriter {
     this.#delayed = new Set(this.#scatters.values());
   }
 
-  write(donated: ReadonlyMap<number, number>, { count, divided }: Devices): HloModule {
+  write(donated: ReadonlyMap<number, number>, { count, divided, results: shared }: Devices): HloModule {
     const first = this.#valueOf;
     for (const node of this.#graph.nodes) {
       if (node.op === "literal" || this.#delayed.has(node)) continue;
@@ -119,7 +120,9 @@ class ModuleWriter {
     const tables = this.#tables.map(
       ({ shape, dtype }, i) => `%table${i}: ${tensor(shape, HLO_TYPES[dtype])}${attributes([], shape)}`,
     );
-    const results = outputs.map((value) => `${typeOf(value)}${attributes([], value.shape)}`).join(", ");
+    const results = outputs
+      .map((value, i) => `${typeOf(value)}${attributes([], value.shape, shared?.has(i))}`)
+      .join(", ");
     const types = outputs.map(typeOf).join(", ");
     const body = this.#writer.lines.map((line) => `    ${line.replaceAll("\n", "\n    ")}\n`).join("");
     const end = `    return ${outputs.map(({ name }) => name).join(", ")}${outputs.length === 0 ? "" : ` : ${types}`}\n`;
