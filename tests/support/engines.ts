@@ -5,7 +5,8 @@ import { freeAll, type Buffer, type Tree } from "../../src/engines/engine.ts";
 import { selectEngine } from "../../src/engines/select.ts";
 import { testEngine } from "../../src/testing/tiny.ts";
 
-const around = (inner: Engine, changes: Partial<Engine>): Engine => ({
+/** The engine with some of its methods changed. */
+export const around = (inner: Engine, changes: Partial<Engine>): Engine => ({
   name: inner.name,
   syncRead: inner.syncRead,
   put: (host) => inner.put(host),

@@ -10,17 +10,17 @@ const RELATIVE = 1e-5;
 /** Matches a number that differs by rounding alone. */
 class Near {
   readonly value: number;
-  readonly #relative: number;
+  readonly relative: number;
 
   constructor(value: number, relative: number) {
     this.value = value;
-    this.#relative = relative;
+    this.relative = relative;
   }
 
   asymmetricMatch(other: unknown): boolean {
     return (
       Object.is(other, this.value) ||
-      Math.abs(Number(other) - this.value) <= this.#relative * (1 + Math.abs(this.value))
+      Math.abs(Number(other) - this.value) <= this.relative * (1 + Math.abs(this.value))
     );
   }
 

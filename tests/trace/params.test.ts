@@ -5,7 +5,7 @@ import { tinyTrainer } from "hookline/testing";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { selectEngine } from "../../src/engines/select.ts";
 import { testEngine } from "../../src/testing/tiny.ts";
-import { asyncEngine } from "../support/engines.ts";
+import { around, asyncEngine } from "../support/engines.ts";
 
 const ints = (...data: number[]) => ({ data: Int32Array.from(data), shape: [data.length] });
 
@@ -14,14 +14,17 @@ async function countedEngine(inner?: Engine): Promise<{ readonly engine: Engine;
   const engine = inner ?? (await selectEngine(testEngine()));
   onTestFinished(() => engine.close());
   const alive = new Set<object>();
-  const counted = Object.create(engine) as { -readonly [K in keyof Engine]: Engine[K] };
-  const noted = <T extends object>(buffer: T): T => (alive.add(buffer), buffer);
-  counted.put = (host) => noted(engine.put(host));
-  counted.free = (buffer) => (alive.delete(buffer), engine.free(buffer));
-  counted.read = (buffer) => engine.read(buffer);
-  counted.copy = (buffer) => engine.copy(buffer);
-  counted.jit = (fn, options) => engine.jit(fn, options);
-  counted.close = () => engine.close();
+  const counted = around(engine, {
+    put(host) {
+      const buffer = engine.put(host);
+      alive.add(buffer);
+      return buffer;
+    },
+    free(buffer) {
+      alive.delete(buffer);
+      engine.free(buffer);
+    },
+  });
   return { engine: counted, held: () => alive.size };
 }
 

@@ -5,7 +5,7 @@ import { batchNorm, linear, mse, sequential, tanh } from "hookline/nn";
 import { adamw } from "hookline/optim";
 import { testEngine, tinyData } from "hookline/testing";
 import { describe, expect, test } from "vitest";
-import { byAnotherPlan } from "../support/to-rounding.ts";
+import { bitsOf, byAnotherPlan } from "../support/to-rounding.ts";
 
 const data = tinyData(32);
 /** The same data without the samples of some batches of four. */
@@ -21,7 +21,8 @@ function without(...batches: number[]) {
 
 async function finalBits(train: typeof data, hooks: Hook[], accumulate = 1) {
   await using trainer = new Trainer({
-    model: sequential(linear(3, 8), batchNorm(8), tanh(), linear(8, 1)),
+    // No bias in front of the norm, which takes it away again: its gradient would be rounding alone.
+    model: sequential(linear(3, 8, { bias: false }), batchNorm(8), tanh(), linear(8, 1)),
     loss: mse(),
     optimizer: adamw({ lr: 0.05 }),
     train: new DataLoader(train, { batchSize: 4 }),
@@ -36,7 +37,7 @@ async function finalBits(train: typeof data, hooks: Hook[], accumulate = 1) {
   const state = await trainer.stateDict();
   return {
     result,
-    bits: Object.entries(state).map(([name, { data }]) => [name, [...new Uint32Array(data.slice().buffer)]]),
+    bits: Object.entries(state).map(([name, array]) => [name, bitsOf(name, array)]),
   };
 }
 
@@ -50,7 +51,7 @@ describe("a skipped step or batch", () => {
     async (method) => {
       const skipped = await finalBits(data, [{ name: "skipper", [method]: at(3, "step") }]);
       const reference = await finalBits(without(2), []);
-      expect(skipped.bits).toEqual(reference.bits);
+      expect(skipped.bits).toEqual(byAnotherPlan(reference.bits));
       expect(skipped.result).toMatchObject({ steps: 8, skippedSteps: 1 });
       expect(skipped.result.metrics["train/loss"]).toEqual(byAnotherPlan(reference.result.metrics["train/loss"]));
       expect(skipped.result.interventions).toMatchObject([{ who: "skipper", step: 3, what: 'skip("step")' }]);
@@ -59,7 +60,7 @@ describe("a skipped step or batch", () => {
 
   test.each(events)("batch in %s, alone in its step", async (method) => {
     const skipped = await finalBits(data, [{ name: "skipper", [method]: at(3, "batch") }]);
-    expect(skipped.bits).toEqual((await finalBits(without(2), [])).bits);
+    expect(skipped.bits).toEqual(byAnotherPlan((await finalBits(without(2), [])).bits));
     expect(skipped.result.skippedSteps).toBe(1);
   });
 
