@@ -270,8 +270,8 @@ export class XlaEngine implements Engine {
     }
   }
 
-  #buffer(shape: readonly number[], dtype: DType, placed: Placed): XlaBuffer {
-    const block: XlaBlock = { ...placed, users: 0, call: 0 };
+  #buffer(shape: readonly number[], dtype: DType, { handles, division }: Placed): XlaBuffer {
+    const block: XlaBlock = { handles, division, users: 0, call: 0 };
     this.#blocks.add(block);
     return new SharedBuffer(shape, dtype, block);
   }
