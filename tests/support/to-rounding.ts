@@ -19,8 +19,7 @@ class Near {
 
   asymmetricMatch(other: unknown): boolean {
     return (
-      Object.is(other, this.value) ||
-      Math.abs(Number(other) - this.value) <= this.relative * (1 + Math.abs(this.value))
+      Object.is(other, this.value) || Math.abs(Number(other) - this.value) <= this.relative * (1 + Math.abs(this.value))
     );
   }
 

@@ -109,11 +109,13 @@ describe.skipIf(!plugin)("on the test plugin (needs a C compiler and koffi)", ()
       for (const buffer of buffers) engine.free(buffer);
     });
 
-    it("whose transfer fails are an error of what reads them, and the place is used again", () => {
+    it("whose transfer has failed are the error of what reads them: their place is used again", () => {
       const buffers = [0, 1, 2, 3].map((i) => engine.putRows(rows(i)));
       fail("Event_Await", 8, "Out of memory");
-      buffers.push(engine.putRows(rows(4)));
-      for (const buffer of buffers) engine.free(buffer);
+      const next = engine.putRows(rows(4));
+      expect(engine.read(next)[0]).toBe(4);
+      expect(live("mapping")).toBe(4);
+      for (const buffer of [...buffers, next]) engine.free(buffer);
     });
   });
 
