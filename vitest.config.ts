@@ -1,13 +1,18 @@
 import { fileURLToPath } from "node:url";
 import { defineConfig } from "vitest/config";
+import { compiledThreads } from "./tests/support/compiled-threads.ts";
 
 const src = fileURLToPath(new URL("./src/", import.meta.url));
 
-/** Tests that leave a process as they found it: they run in the same few processes, which import the package once. */
-const SHARED = "tests/{experiment,hooks,hostile,resume,structure,tables,trace}/**/*.test.ts";
-
-/** Tests beside sources that depend on the listeners and threads of their process. */
-const ALONE = "src/loggers/{append-file,jsonl}.test.ts";
+/**
+ * Tests with a process of their own, since they depend on its memory, listeners or threads, or change it for good. All others
+ * share a few processes, which import the package once.
+ */
+const ALONE = [
+  "src/loggers/{append-file,jsonl}.test.ts",
+  "tests/{docs,memory}.test.ts",
+  "tests/{browser,engines,interop,lm,loggers,predict,ui}/**/*.test.ts",
+];
 
 const resolve = {
   alias: [
@@ -26,6 +31,7 @@ const everywhere = {
 
 export default defineConfig({
   resolve,
+  plugins: [compiledThreads],
   test: {
     ...everywhere,
     globalSetup: "./tests/support/compile-programs.ts",
@@ -34,21 +40,22 @@ export default defineConfig({
     projects: [
       {
         resolve,
+        plugins: [compiledThreads],
         test: {
           ...everywhere,
           name: "shared",
-          include: ["src/**/*.test.ts", SHARED],
-          exclude: [...everywhere.exclude, ALONE],
+          include: ["{src,tests}/**/*.test.ts"],
+          exclude: [...everywhere.exclude, ...ALONE],
           isolate: false,
         },
       },
       {
         resolve,
+        plugins: [compiledThreads],
         test: {
           ...everywhere,
           name: "own process",
-          include: ["tests/**/*.test.ts", ALONE],
-          exclude: [...everywhere.exclude, SHARED],
+          include: ALONE,
           // After the others, since a worker is kept only as long as the next file in the queue may share it.
           sequence: { groupOrder: 1 },
         },

@@ -1,10 +1,14 @@
+import { relative } from "node:path";
+import { pathToFileURL } from "node:url";
 import { afterEach, describe, expect, test } from "vitest";
+import { compiled } from "../../tests/support/programs.ts";
 import { arrays, dataset, late, stream } from "../../tests/support/thread-loaders.ts";
 import { DataError, OptionError } from "../core/errors.ts";
 import type { HostBatch, Loader } from "../core/model.ts";
 import { workerLoader, type WorkerLoaderOptions } from "./worker-loader.ts";
 
-const module = (name: string): URL => new URL(`../../tests/support/thread-loaders.ts#${name}`, import.meta.url);
+const file = compiled(new URL("../../tests/support/thread-loaders.ts", import.meta.url));
+const module = (name: string): URL => new URL(`#${name}`, pathToFileURL(file));
 
 const open: Loader[] = [];
 afterEach(() => {
@@ -100,7 +104,7 @@ test("a failed batch is named, and can be asked for again", async () => {
   const failing = nextOf(loader);
   await expect(failing).rejects.toBeInstanceOf(DataError);
   await expect(failing).rejects.toThrow(
-    "Loader tests/support/thread-loaders.ts#failing: DataLoader: sample 6 could not be read: disk on fire",
+    `Loader ${relative(process.cwd(), file)}#failing: DataLoader: sample 6 could not be read: disk on fire`,
   );
   expect(loader.state()).toEqual(before);
   expect((await drain(loader)).map((batch) => number(batch, "i"))).toEqual([6, 8, 10]);
@@ -110,7 +114,7 @@ test("a position that does not fit the data is an error of `load`", async () => 
   const loader = await inThreads("arrays");
   loader.begin(0, 0);
   const loading = Promise.resolve(loader.load({ epoch: 0, batches: 3, samples: 1000 }));
-  await expect(loading).rejects.toThrow("thread-loaders.ts#arrays: DataLoader: a position after 3 batches");
+  await expect(loading).rejects.toThrow("thread-loaders.js#arrays: DataLoader: a position after 3 batches");
 });
 
 test("views are copied, and an array that was given away cannot be given again", async () => {
@@ -127,8 +131,8 @@ test("views are copied, and an array that was given away cannot be given again",
 test("a thread that ends is an error, and the next call starts another", async () => {
   const loader = await inThreads("leaving");
   loader.begin(0, 0);
-  await expect(nextOf(loader)).rejects.toThrow("thread-loaders.ts#leaving: its thread has failed: it stopped");
-  await expect(nextOf(loader)).rejects.toThrow("thread-loaders.ts#leaving: its thread has failed: it stopped");
+  await expect(nextOf(loader)).rejects.toThrow("thread-loaders.js#leaving: its thread has failed: it stopped");
+  await expect(nextOf(loader)).rejects.toThrow("thread-loaders.js#leaving: its thread has failed: it stopped");
 });
 
 test("closed, it keeps its thread for a while, and starts another when it begins again", async () => {
@@ -146,7 +150,7 @@ test("closed, it keeps its thread for a while, and starts another when it begins
 });
 
 test.each([
-  ["notALoader", "thread-loaders.ts#notALoader: it is `42` (number). Export a loader"],
+  ["notALoader", "thread-loaders.js#notALoader: it is `42` (number). Export a loader"],
   ["arrys", "there is no export `arrys`. Did you mean `arrays`?"],
 ])("%s is no loader", async (name, message) => {
   await expect(workerLoader(module(name))).rejects.toThrow(message);

@@ -5,6 +5,7 @@ import { pathToFileURL } from "node:url";
 import { studyReport } from "hookline/tune";
 import { chromium, type Browser, type BrowserContextOptions, type Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { NEVER_MS } from "../support/chromium.ts";
 import { exampleStudy, type ExampleOptions } from "../support/example-study.ts";
 import { tempDir } from "../support/temp-dir.ts";
 
@@ -16,7 +17,11 @@ describe.runIf(present)("in Chromium", () => {
   let browser: Browser;
 
   beforeAll(async () => {
-    browser = await chromium.launch({ executablePath, args: ["--no-sandbox", "--disable-gpu", "--no-first-run"] });
+    browser = await chromium.launch({
+      executablePath,
+      args: ["--no-sandbox", "--disable-gpu", "--no-first-run"],
+      timeout: NEVER_MS,
+    });
   });
   afterAll(() => browser?.close());
 
@@ -25,6 +30,7 @@ describe.runIf(present)("in Chromium", () => {
     const file = join(tempDir(), "report.html");
     writeFileSync(file, studyReport(await exampleStudy(options)).html);
     const page = await browser.newPage({ viewport: { width: 1200, height: 900 }, ...context });
+    page.setDefaultTimeout(NEVER_MS);
     const complaints: string[] = [];
     page.on("console", (message) => complaints.push(message.text()));
     page.on("pageerror", (error) => complaints.push(error.message));

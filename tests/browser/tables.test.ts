@@ -6,6 +6,7 @@ import { gzipSync } from "node:zlib";
 import { chromium, type Browser } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { bundle } from "../support/bundle.ts";
+import { NEVER_MS } from "../support/chromium.ts";
 
 const executablePath = process.env.CHROMIUM ?? "/usr/bin/chromium";
 const present = existsSync(executablePath);
@@ -60,8 +61,9 @@ describe.runIf(present)("in Chromium", () => {
       response.writeHead(Object.hasOwn(answers, url!) ? 200 : 404, { "content-type": type }).end(body);
     });
     await new Promise<void>((done) => server.listen(0, "127.0.0.1", done));
-    browser = await chromium.launch({ executablePath, args: ["--no-sandbox", "--no-first-run"] });
+    browser = await chromium.launch({ executablePath, args: ["--no-sandbox", "--no-first-run"], timeout: NEVER_MS });
     const page = await browser.newPage();
+    page.setDefaultTimeout(NEVER_MS);
     await page.goto(`http://127.0.0.1:${(server.address() as AddressInfo).port}/`);
     await page.setInputFiles("input", { name: "mine.csv", mimeType: "text/csv", buffer: Buffer.from(TEXT) });
     read = (how) =>

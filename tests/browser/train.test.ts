@@ -5,6 +5,7 @@ import type { AddressInfo } from "node:net";
 import { chromium, type Browser, type Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { bundle } from "../support/bundle.ts";
+import { NEVER_MS } from "../support/chromium.ts";
 import type { PageExperiment, PageLook, PageResult } from "./page.ts";
 
 const executablePath = process.env.CHROMIUM ?? "/usr/bin/chromium";
@@ -45,6 +46,7 @@ async function serve(): Promise<void> {
 
 async function open(browser: Browser, path: string): Promise<Page> {
   const page = await browser.newPage();
+  page.setDefaultTimeout(NEVER_MS);
   page.on("console", (message) => {
     if (message.type() === "error") console.error(`page: ${message.text()}`);
   });
@@ -76,7 +78,7 @@ describe.runIf(present)("in Chromium", () => {
 
   beforeAll(async () => {
     await serve();
-    browser = await chromium.launch({ executablePath, args: FLAGS });
+    browser = await chromium.launch({ executablePath, args: FLAGS, timeout: NEVER_MS });
   });
 
   afterAll(async () => {

@@ -5,6 +5,7 @@ import type { AddressInfo } from "node:net";
 import { chromium, type BrowserContext, type Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { bundle } from "../support/bundle.ts";
+import { NEVER_MS } from "../support/chromium.ts";
 import { isSoak } from "../support/repetitions.ts";
 import type { Look } from "./opfs-page.ts";
 import { newFolder } from "./strace.ts";
@@ -56,7 +57,10 @@ describe.runIf(present)("in Chromium", () => {
   });
 
   async function launch(): Promise<BrowserContext> {
-    return chromium.launchPersistentContext(`${home}/profile`, { executablePath, args: FLAGS });
+    const options = { executablePath, args: FLAGS, timeout: NEVER_MS };
+    const launched = await chromium.launchPersistentContext(`${home}/profile`, options);
+    launched.setDefaultTimeout(NEVER_MS);
+    return launched;
   }
 
   async function openPage(): Promise<Page> {
@@ -78,7 +82,7 @@ describe.runIf(present)("in Chromium", () => {
       if (where === "worker") api.startWorker((step) => api.tell(step));
       else void api.saveForEver((step) => api.tell(step));
     }, where);
-    await expect.poll(() => told, { timeout: 120_000, interval: 5 }).toBeGreaterThan(0);
+    await expect.poll(() => told, { interval: 5 }).toBeGreaterThan(0);
   }
 
   async function expectNothingTorn(page: Page): Promise<number> {

@@ -9,7 +9,7 @@ const home = newFolder();
 afterAll(() => rmSync(home, { recursive: true, force: true }));
 
 const run = (folder: string): Promise<{ stdout: string; stderr: string }> =>
-  promisify(execFile)(process.execPath, [`${folder}/thread-child.js`, `${folder}/run`], { timeout: 120_000 });
+  promisify(execFile)(process.execPath, [`${folder}/thread-child.js`, `${folder}/run`], { timeout: 600_000 });
 
 test("compiled, the thread's script lies beside the store, and an open store does not keep the process", async () => {
   const folder = `${home}/whole`;

@@ -15,8 +15,9 @@ const hash = ({ buffer, byteOffset, byteLength }: Vector): string =>
     .update(new Uint8Array(buffer, byteOffset, byteLength))
     .digest("hex");
 
+/** The process does nothing else meanwhile, and leaves the core to others. */
 const blockFor = (ms: number): void => {
-  for (const end = performance.now() + ms; performance.now() < end;);
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
 };
 
 /** The numbers of a rank repeat after so many: a large vector is checked without computing each of them. */

@@ -42,7 +42,6 @@ describe.skipIf(!mpirunWorks)("a pause", () => {
       // The clock stands still: seven more steps do not take as long as the pause.
       expect(elapsed("over") - elapsed("paused")).toBeLessThan(PAUSE_MS / 1000);
     },
-    120_000,
   );
 
   it("ends for all when one rank gets a signal: the run can be resumed", async () => {
@@ -58,5 +57,5 @@ describe.skipIf(!mpirunWorks)("a pause", () => {
       ["interrupted", "SIGINT", 5],
     ]);
     expect(readdirSync(join(runDir, "checkpoints"))).toContain("step-000005");
-  }, 120_000);
+  });
 });

@@ -1,8 +1,13 @@
 // How a program on the native engine ends: by itself, trainer closed or not, and never by an abort of native code.
 import { spawn } from "node:child_process";
+import { mkdtempSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
 import { expect, test } from "vitest";
+import { compiled, PROGRAMS_VARIABLE } from "../support/programs.ts";
 
-const from = (path: string): string => JSON.stringify(new URL(`../../src/${path}`, import.meta.url).href);
+const from = (path: string): string =>
+  JSON.stringify(pathToFileURL(compiled(new URL(`../../src/${path}`, import.meta.url))).href);
 
 interface Ended {
   readonly status: number | null;
@@ -11,9 +16,12 @@ interface Ended {
   readonly stderr: string;
 }
 
+/** As a file, since threads inherit Node's options and would refuse those of a program in its arguments. */
 function run(program: string, ...args: string[]): Promise<Ended> {
+  const file = join(mkdtempSync(join(process.env[PROGRAMS_VARIABLE]!, "native-exit-")), "program.mjs");
+  writeFileSync(file, program);
   return new Promise((resolve) => {
-    const child = spawn(process.execPath, ["--import", "tsx", "--input-type=module", "-e", program, ...args]);
+    const child = spawn(process.execPath, [file, ...args]);
     let [stdout, stderr] = ["", ""];
     child.stdout.on("data", (chunk: Buffer) => (stdout += String(chunk)));
     child.stderr.on("data", (chunk: Buffer) => (stderr += String(chunk)));
@@ -82,7 +90,7 @@ const ENDINGS: [name: string, code: string, status: number][] = [
 test.each(ENDINGS)("the process may end at any moment: %s", async (_, code, status) => {
   const program = `${BUSY_ENGINES}
     const engine = busyEngine();
-    setTimeout(() => { ${code} }, Number(process.argv[1]));
+    setTimeout(() => { ${code} }, Number(process.argv[2]));
   `;
   for (const delay of [200, 600, 1000, 1500]) {
     const ended = await run(program, String(delay));

@@ -32,7 +32,7 @@ beforeAll(async () => {
   );
   if (status !== 0) throw new Error(`ended with code ${status}:\n${stdout}${stderr}`);
   output = stdout;
-}, 180_000); // ten seconds of one core, which it may have to share
+});
 
 it("does something to be seen at each of the four points of the pipeline", () => {
   expect(output).toContain("data: 100004 interactions of 671 users with 9066 items\n30-core: ");

@@ -5,6 +5,7 @@ import { chromium, type Browser } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { build, preview, type PreviewServer } from "vite";
 import { installHookline, type Installed } from "../cli/installed.ts";
+import { NEVER_MS } from "../support/chromium.ts";
 import { root } from "../support/sources.ts";
 
 const executablePath = process.env.CHROMIUM ?? "/usr/bin/chromium";
@@ -41,8 +42,13 @@ test("what the worker loads at once is small, and nothing in the bundle is for N
 });
 
 test.runIf(present)("the worker trains, and the chart shows it", async () => {
-  browser = await chromium.launch({ executablePath, args: ["--no-sandbox", "--disable-gpu", "--disable-quic"] });
+  browser = await chromium.launch({
+    executablePath,
+    args: ["--no-sandbox", "--disable-gpu", "--disable-quic"],
+    timeout: NEVER_MS,
+  });
   const page = await browser.newPage();
+  page.setDefaultTimeout(NEVER_MS);
   const errors: string[] = [];
   page.on("pageerror", (error) => errors.push(error.message));
   await page.goto(server.resolvedUrls!.local[0]!);

@@ -1,20 +1,26 @@
 // What is published: the files of the tarball and the names that each entry exports. Both are promises, so they are pinned.
 import { execFile } from "node:child_process";
-import { existsSync, readFileSync } from "node:fs";
+import { cpSync, existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import manifest from "../../package.json" with { type: "json" };
 import { EVENTS } from "../../src/core/events.ts";
 import { VERSION } from "../../src/platform/platform.ts";
 import { PIPELINE_EVENTS, TUNE_EVENTS } from "../../src/core/outer-events.ts";
+import { installHookline, type Installed } from "../cli/installed.ts";
 import { ENTRIES } from "../support/bundle.ts";
 import { exportsOf, root } from "../support/sources.ts";
 
-const run = async (command: string, ...args: string[]): Promise<string> =>
-  (await promisify(execFile)(command, args, { cwd: root, maxBuffer: 1 << 24 })).stdout;
+let installed: Installed;
+beforeAll(async () => {
+  installed = await installHookline();
+  cpSync(join(root, "docs"), join(installed.package, "docs"), { recursive: true });
+});
+afterAll(() => installed.remove());
 
-beforeAll(() => run("npm", "run", "--silent", "build"));
+const run = async (command: string, ...args: string[]): Promise<string> =>
+  (await promisify(execFile)(command, args, { cwd: installed.package, maxBuffer: 1 << 24 })).stdout;
 
 test("the tarball holds the compiled code and what a reader needs, nothing else", async () => {
   const [{ files, size, unpackedSize }] = JSON.parse(
@@ -47,7 +53,7 @@ test("each entry has declarations for new compilers and for old ones", () => {
   for (const [name, entry] of Object.entries(manifest.exports)) {
     if (typeof entry === "string") continue;
     expect(entry["types@<5.8"], name).toBe(entry.types.replace("./dist/", "./dist/types-5.6/"));
-    expect(existsSync(join(root, entry["types@<5.8"])), name).toBe(true);
+    expect(existsSync(join(installed.package, entry["types@<5.8"])), name).toBe(true);
   }
 });
 

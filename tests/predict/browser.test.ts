@@ -8,6 +8,7 @@ import { exportModel, loadPredictor, type InputRow } from "hookline/predict";
 import { chromium, type Browser, type Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { bundle } from "../support/bundle.ts";
+import { NEVER_MS } from "../support/chromium.ts";
 import type { PagePredictions, PredictPage } from "./browser-page.ts";
 import { trainChurn } from "./churn-run.ts";
 
@@ -61,8 +62,9 @@ describe.skipIf(!present)("Chromium", () => {
     });
     await new Promise<void>((done) => void server!.listen(0, "127.0.0.1", done));
     address = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-    browser = await chromium.launch({ executablePath, args: FLAGS });
+    browser = await chromium.launch({ executablePath, args: FLAGS, timeout: NEVER_MS });
     page = await browser.newPage();
+    page.setDefaultTimeout(NEVER_MS);
     await page.goto(address);
     await page.waitForFunction("globalThis.predictAll");
   });

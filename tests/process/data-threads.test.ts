@@ -8,7 +8,7 @@ const script = fileURLToPath(new URL("./data-threads-child.ts", import.meta.url)
 
 async function losses(how: "threads" | "plain"): Promise<number[]> {
   // Killed, and an error, if it does not end by itself.
-  const child = await promisify(execFile)(process.execPath, ["--import", "tsx", script, how], { timeout: 120_000 });
+  const child = await promisify(execFile)(process.execPath, ["--import", "tsx", script, how], { timeout: 600_000 });
   expect(child.stderr).toBe("");
   return JSON.parse(child.stdout) as number[];
 }

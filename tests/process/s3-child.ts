@@ -58,14 +58,13 @@ async function memory(): Promise<S3ChildReport> {
   return { external, rss, seconds: (performance.now() - start) / 1000 };
 }
 
-/** Times steps in turns: for a while with an upload to a slow service under way, for a while without. */
+/** Times steps for a while with an upload to a slow service under way, and for a while without. */
 async function steps(): Promise<S3ChildReport> {
   const [quiet, busy]: number[][] = [[], []];
   const trainer = tinyTrainer({ runDir: folder, steps: 1e9, samples: 4096, batchSize: 64, hooks: [s3Upload(upload)] });
   let phase: "warm up" | "busy" | "rest" | "quiet" = "warm up";
   let since = 0;
   let last = 0;
-  let rounds = 0;
   const enter = (next: typeof phase): void => void ([phase, since] = [next, performance.now()]);
   trainer.on("beforeSave", (ctx) => void (ctx.saving.files["extra.bin"] = extra));
   trainer.on("afterSave", () => enter("busy"));
@@ -80,12 +79,8 @@ async function steps(): Promise<S3ChildReport> {
     if (phase === "busy" && spent > 900) enter("rest");
     // By then it has long arrived.
     else if (phase === "rest" && spent > 1500) enter("quiet");
-    else if (phase === "quiet" && spent > 900 && rounds >= 3) ctx.stop("enough");
-    else if ((phase === "quiet" && spent > 900) || (phase === "warm up" && ctx.step === 2000)) {
-      rounds++;
-      phase = "warm up";
-      ctx.requestSave("best");
-    }
+    else if (phase === "quiet" && spent > 900) ctx.stop("enough");
+    else if (phase === "warm up" && ctx.step === 2000) ctx.requestSave("best");
   });
   await trainer.fit();
   return { quiet: quiet!, busy: busy! };

@@ -91,7 +91,7 @@ it("goes on with its steps while it sends to a slow service", async () => {
   console.log(
     `p50 / p90 / p99 of a step in µs: ${show(quiet!)} of ${quiet!.length} alone, ${show(busy!)} of ${busy!.length} while it sends`,
   );
-  expect(manifests()).toHaveLength(3);
+  expect(manifests()).toHaveLength(1);
   // How long they take is printed, and not a matter of right or wrong: the machine may be busy with other things.
   expect(busy!.length).toBeGreaterThan(0);
 });

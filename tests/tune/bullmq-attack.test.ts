@@ -146,7 +146,7 @@ describe.skipIf(!redisIsHere)(redisIsHere ? "bullmq, attacked" : `bullmq, attack
       await ears.subscribe(`hookline-study:${study}:up`);
       await client.set(`hookline-study:${study}:claim`, JSON.stringify(claim));
       // It says so to both sides; one that would run it takes it from the queue at once.
-      await vi.waitFor(() => expect(heard.join("\n")).toMatch(why), { timeout: 60_000 });
+      await vi.waitFor(() => expect(heard.join("\n")).toMatch(why), { timeout: 300_000 });
       expect(warnings[0]).toMatch(why);
       const next = Promise.race([ended.then(() => "ended"), client.ping()]);
       expect(await next).toBe("PONG");
@@ -183,7 +183,7 @@ describe.skipIf(!redisIsHere)(redisIsHere ? "bullmq, attacked" : `bullmq, attack
       queueWorker(redis.url, "key", { warn });
       queueWorker(redis.url, "key", { key: `${KEY}!`, warn });
       const running = studyOf("key", { runner: queue(KEY) }).run();
-      await vi.waitFor(() => expect(warnings).toHaveLength(2), { timeout: 60_000 });
+      await vi.waitFor(() => expect(warnings).toHaveLength(2), { timeout: 300_000 });
       expect(warnings).toContainEqual(
         expect.stringMatching(/^worker: dropped \d+ messages? .* not signed with this process's key/),
       );

@@ -164,7 +164,7 @@ describe.skipIf(!redisIsHere)(redisIsHere ? "bullmq" : `bullmq: skipped, ${WHERE
     await claimed("a: study");
     const said: string[] = [];
     worker("study", { say: (text) => void said.push(text) });
-    await expect.poll(() => said, { timeout: 60_000 }).toHaveLength(2);
+    await expect.poll(() => said).toHaveLength(2);
     expect(said).toEqual([
       `Waiting for the study \`study\` at ${redis.url}.`,
       'There is none of this name yet, but there is `a: study`. If that is meant: --study "a: study".',

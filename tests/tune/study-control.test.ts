@@ -175,7 +175,7 @@ test("a trial that a person has changed does not teach; its timeout stands still
   expect(seen.map((each) => each.map(({ number }) => number))).toEqual([[], [], [1]]);
   expect(trials.map(({ result: each }) => each!.loss)).toContain(best!.result!.loss);
   expect(readStudy(dir)!.trials[0]!.touched).toBe(true);
-}, 180_000);
+});
 
 describe.skipIf(!redisIsHere)(redisIsHere ? "bullmq" : `bullmq: skipped, ${WHERE_FROM}`, () => {
   let redis: RedisServer;
@@ -208,5 +208,5 @@ describe.skipIf(!redisIsHere)(redisIsHere ? "bullmq" : `bullmq: skipped, ${WHERE
     ]);
     expect(lost).toEqual([]);
     expect(existsSync(`${first}/control.jsonl`)).toBe(true);
-  }, 180_000);
+  });
 });

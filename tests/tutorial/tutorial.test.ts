@@ -1,4 +1,5 @@
-// The tutorial, to its end, from an empty folder: with the tarball that `npm pack` makes of a clone, and with a git URL.
+// The tutorial, to its end, from an empty folder: with a tarball of the package; in `npm run soak` with the one that
+// `npm pack` makes of a clone, and with a git URL.
 import { execFile, execFileSync } from "node:child_process";
 import {
   copyFileSync,
@@ -15,18 +16,20 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { installHookline } from "../cli/installed.ts";
+import { isSoak } from "../support/repetitions.ts";
 import { root } from "../support/sources.ts";
 import { Reader, stepsOf } from "./follow-page.ts";
 
 const home = realpathSync(mkdtempSync(join(tmpdir(), "hookline-tutorial-")));
 const clone = join(home, "clone");
-afterAll(() => rmSync(home, { recursive: true, force: true }), 60_000);
+afterAll(() => rmSync(home, { recursive: true, force: true }));
 
 const run = async (cwd: string, command: string, ...args: string[]): Promise<string> =>
   (await promisify(execFile)(command, args, { cwd, maxBuffer: 1 << 26 })).stdout;
 
 /** A clone of the working tree as it is, with what is not committed yet. */
-beforeAll(async () => {
+async function makeClone(): Promise<void> {
   const files = execFileSync("git", ["ls-files", "-co", "--exclude-standard"], { cwd: root, encoding: "utf8" });
   for (const file of files.trim().split("\n")) {
     if (!existsSync(join(root, file))) continue; // git lists it until its deletion is committed
@@ -37,7 +40,23 @@ beforeAll(async () => {
   await run(clone, "git", "init", "--quiet");
   await run(clone, "git", "add", "--all");
   await run(clone, "git", ...git, "commit", "--quiet", "--message", "the working tree");
-}, 60_000);
+}
+if (isSoak) beforeAll(makeClone);
+
+/** Of the package that the tests have built, or of a clone, which builds it. */
+async function tarball(): Promise<string> {
+  const pack = ["pack", "--pack-destination", home, "--silent"];
+  if (isSoak) {
+    symlinkSync(join(root, "node_modules"), join(clone, "node_modules"));
+    const name = (await run(clone, "npm", ...pack)).trim();
+    rmSync(join(clone, "node_modules"));
+    return join(home, name);
+  }
+  const installed = await installHookline();
+  const name = (await run(installed.package, "npm", ...pack, "--ignore-scripts")).trim();
+  installed.remove();
+  return join(home, name);
+}
 
 async function freePort(): Promise<number> {
   const server = createServer();
@@ -78,13 +97,10 @@ const timeout = 900_000;
 const ANSWERS = /^Small 0\.\d+\nMedium 0\.\d+\nLarge 0\.\d+$/m;
 
 test.runIf(registry)("with the packed tarball", { timeout }, async () => {
-  symlinkSync(join(root, "node_modules"), join(clone, "node_modules"));
-  const tarball = (await run(clone, "npm", "pack", "--pack-destination", home, "--silent")).trim();
-  rmSync(join(clone, "node_modules"));
-  expect(await followTutorial("tarball", join(home, tarball))).toMatch(ANSWERS);
+  expect(await followTutorial("tarball", await tarball())).toMatch(ANSWERS);
 });
 
 // npm installs everything that hookline is developed with: a part of `npm run soak`.
-test.runIf(registry && process.env["HOOKLINE_SOAK"])("with a git URL", { timeout }, async () => {
+test.runIf(registry && isSoak)("with a git URL", { timeout }, async () => {
   expect(await followTutorial("git", `git+file://${clone}`)).toMatch(ANSWERS);
 });

@@ -7,6 +7,7 @@ import { chromium, type Browser, type BrowserContext, type Page } from "playwrig
 import { startServer, type RunningServer } from "../../src/ui/server/server.ts";
 import type { RunsAnswer } from "../../src/ui/wire.ts";
 import { buildPages } from "../../build-pages.js";
+import { NEVER_MS } from "../support/chromium.ts";
 
 const executablePath = process.env.CHROMIUM ?? "/usr/bin/chromium";
 export const present = existsSync(executablePath);
@@ -41,11 +42,13 @@ export class Dashboard {
   async start({ elsewhere = false } = {}): Promise<void> {
     await buildPages(this.pages);
     this.#browser = await chromium.launch({
+      timeout: NEVER_MS,
       executablePath,
       args: ["--no-sandbox", "--disable-gpu", "--no-first-run", ...this.#flags],
     });
     await this.serve();
     this.#context = await this.#browser.newContext();
+    this.#context.setDefaultTimeout(NEVER_MS);
     if (!elsewhere)
       await this.#context.route(
         (url) => !url.href.startsWith(this.url),

@@ -35,7 +35,7 @@ describe.runIf(present)("in Chromium", () => {
     }
     await dashboard.start();
     for (const name of ["a/0", "b/1", "a/2", "b/3"]) ids.push((await dashboard.find(name))!);
-  }, 120_000);
+  });
   afterAll(() => dashboard.close());
 
   const SCENES: Readonly<Record<string, { readonly hash: () => string; readonly dark?: boolean }>> = {

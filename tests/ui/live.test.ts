@@ -23,7 +23,7 @@ describe.runIf(present)("in Chromium", () => {
   beforeAll(async () => {
     seedOne(dashboard.root);
     await dashboard.start({ elsewhere: true });
-  }, 120_000);
+  });
   afterAll(() => dashboard.close());
 
   test("a run that is resumed: its curve is cut back and continues, without a zigzag; its new part has a mark", async () => {

@@ -24,7 +24,7 @@ describe.runIf(present)("in Chromium", () => {
     const names = ["lines/lr-0", "lines/lr-1", "lines/lr-2", "failed", "hostile", "silent"];
     for (const name of names) ids.set(name, (await dashboard.find(name))!);
     study = (await dashboard.get<readonly StudyRow[]>("studies"))[0]!.id;
-  }, 180_000);
+  });
   afterAll(() => dashboard.close());
 
   const linesRun = (tab = ""): string => `#/run/${ids.get("lines/lr-1")!}${tab}`;

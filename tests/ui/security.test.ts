@@ -26,7 +26,7 @@ describe.runIf(present)("a browser that has the cookie", () => {
     evil = createServer((_request, response) => response.writeHead(200, { "content-type": "text/html" }).end("<body>"));
     await new Promise<void>((done) => void evil.listen(0, "127.0.0.1", done));
     evilPort = (evil.address() as AddressInfo).port;
-  }, 120_000);
+  });
   afterAll(async () => {
     evil?.close();
     await dashboard.close();

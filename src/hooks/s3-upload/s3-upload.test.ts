@@ -202,7 +202,7 @@ describe("a service that fails for a while", () => {
   it.each(PASSING)("%s", async (_what, operation, times, fault) => {
     bucket.fault = (call) =>
       call.operation === operation && call.attempt <= times && !call.key.endsWith("manifest.json") ? fault : undefined;
-    const hook = upload({ partSize: 5 * MB, timeout: 300 });
+    const hook = upload({ partSize: 5 * MB, ...(fault === "hang" && { timeout: 300 }) });
     const { result, warnings } = await train([saves({ 4: "final" }, 11 * MB), hook]);
     expect(warnings).toEqual([]);
     expect(result.metrics["s3Upload/uploaded"]).toBe(1);
@@ -226,7 +226,7 @@ describe("a service that fails for good", () => {
     ["redirects", { status: 301, code: "PermanentRedirect" }, /HTTP 301 PermanentRedirect: the bucket is elsewhere/, 1],
   ] as const)("%s: a warning, no manifest, and the run completes", async (_what, fault, message, attempts) => {
     bucket.fault = ({ operation }) => (operation === "part" ? fault : undefined);
-    const hook = upload({ partSize: 5 * MB, retries: 1, timeout: 200, concurrency: 1 });
+    const hook = upload({ partSize: 5 * MB, retries: 1, concurrency: 1, ...(fault === "hang" && { timeout: 200 }) });
     const trained = await train([saves({ 4: "final" }, 11 * MB), hook]);
     expect(trained.result.status).toBe("completed");
     expect(trained.warnings).toEqual([
