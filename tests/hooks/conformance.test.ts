@@ -177,8 +177,8 @@ describe.each(ALL)("$name", ({ name, nth, make, wraps, single, needs, idle, idle
     expect(await train([make(around)])).toEqual(await train([]));
   });
 
-  // The sides take turns over the events, and the hooks over the sides; in the soak it is every one of them.
-  it.each([["before", nth] as const, ["after", nth + 1] as const])(
+  // The hooks and the sides take turns over the events; in the soak each meets all of them.
+  it.each([["before", nth] as const, ["after", nth + 2] as const])(
     "survives another hook's error at every event, %s its own turn",
     async (side, turn) => {
       const before = resources();
@@ -186,7 +186,7 @@ describe.each(ALL)("$name", ({ name, nth, make, wraps, single, needs, idle, idle
       const hook = make(around);
       const closed = hook.onClose === undefined ? undefined : vi.spyOn(hook, "onClose");
       const trainer = full([hook]);
-      for (const event of oneIn(2, BUILTIN_EVENTS, turn)) {
+      for (const event of oneIn(4, BUILTIN_EVENTS, turn)) {
         closed?.mockClear();
         const dispose = trainer.hooks.add(failingAt(event, side));
         const call = async (): Promise<RunResult> => {
