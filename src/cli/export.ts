@@ -1,8 +1,10 @@
 // hookline export: a trained model in a folder that needs no training code.
 import { Option } from "commander";
 import { EXPORT_FORMATS, exportModel, type ExportFormat } from "../export/export-model.ts";
+import { UsageError } from "./errors.ts";
+import { isLanguageModel } from "./lm/is-language-model.ts";
 import { type CommandDescription, checkpointFlag, jsonFlag } from "./command.ts";
-import { print, printJson, say, shownPath } from "./output.ts";
+import { print, printJson, say, shownPath, typed } from "./output.ts";
 
 export const command: CommandDescription = {
   examples: `export runs/churn churn
@@ -26,6 +28,10 @@ interface Flags {
 }
 
 export async function run(runDir: string, folder: string, { json, ...options }: Flags): Promise<void> {
+  if (isLanguageModel(runDir))
+    throw new UsageError(
+      `${runDir} is a language model, which \`${typed(`merge ${runDir} ${folder}`)}\` saves for transformers, or its adapter for PEFT.`,
+    );
   const exported = await exportModel(shownPath(runDir), folder, options);
   if (json) return printJson(exported);
   say(`from ${exported.from}`);

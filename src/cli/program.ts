@@ -49,7 +49,10 @@ const COMMANDS: Readonly<Record<string, Listed>> = {
   },
   chat: { summary: "Talks to a language model in the terminal.", load: () => import("./lm/chat.ts") },
   generate: { summary: "Continues a text with a language model.", load: () => import("./lm/generate.ts") },
-  lm: { summary: "Downloads language models from the Hugging Face hub.", load: () => import("./lm/lm.ts") },
+  lm: {
+    summary: "Downloads a language model from the Hugging Face hub, or evaluates one on questions or texts.",
+    load: () => import("./lm/lm.ts"),
+  },
   merge: {
     summary: "Saves a fine-tuned language model for transformers, or its adapter for PEFT.",
     load: () => import("./lm/merge.ts"),

@@ -82,11 +82,16 @@ export function formatDuration(seconds: number): string {
 /** Steps a second, or where that would be a small number the time of one. */
 export function formatPace(secondsPerStep: number): string {
   const rate = 1 / secondsPerStep;
-  if (rate >= 1e6) return `${(rate / 1e6).toFixed(1)}M steps/s`;
-  if (rate >= 1e4) return `${(rate / 1e3).toFixed(1)}k steps/s`;
-  if (rate >= 10) return `${rate.toFixed(rate >= 99.95 ? 0 : 1)} steps/s`;
+  if (rate >= 10) return `${formatRate(rate)} steps/s`;
   if (secondsPerStep < 1) return `${(1000 * secondsPerStep).toFixed(0)} ms/step`;
   return secondsPerStep < 60 ? `${secondsPerStep.toFixed(1)} s/step` : `${formatDuration(secondsPerStep)} /step`;
+}
+
+/** `203`, `14.2k`, `1.5M`: something each second. */
+export function formatRate(rate: number): string {
+  if (rate >= 1e6) return `${(rate / 1e6).toFixed(1)}M`;
+  if (rate >= 1e4) return `${(rate / 1e3).toFixed(1)}k`;
+  return rate.toFixed(rate >= 99.95 ? 0 : 1);
 }
 
 /** `after 60 steps in 0:06`. A run that failed in a step need not have done it: then `at step 33, after 0:03`. */

@@ -78,3 +78,25 @@ test("killed in the middle of a packed epoch and resumed, a run ends with the bi
     readdirSync(path).reduce((sum, name) => sum + statSync(join(path, name)).size, 0);
   expect(size(one)).toBeLessThan(3 * statSync(join(one, "model.safetensors")).size + 2 ** 16);
 });
+
+test("lm eval answers questions and reads texts; export names the command for language models", async () => {
+  const dir = await project();
+  const question = { prompt: "The film takes 90", choices: ["minutes", "elephants"], answer: 0 };
+  writeFileSync(join(dir, "questions.jsonl"), `\n${JSON.stringify(question)}\n`);
+  const evaluate = (file: string) => start(dir, "lm", "eval", "base", file, "--json").ended;
+  const [asked, read, exported] = await Promise.all([
+    evaluate("questions.jsonl"),
+    evaluate("chats.jsonl"),
+    start(dir, "export", "base", "out").ended,
+  ]);
+  const scores = (JSON.parse(asked.output) as { results: Record<string, number> }).results;
+  expect(Object.keys(scores)).toEqual(["questions", "accuracy", "accuracyByCharacters", "accuracyByBytes"]);
+  expect(scores["questions"]).toBe(1);
+  expect([0, 1]).toContain(scores["accuracy"]);
+  // With random weights, all of the 2,048 tokens are about as likely. Rows are as long as the context, 64 tokens.
+  const texts = (JSON.parse(read.output) as { results: Record<string, number> }).results;
+  expect(texts["text/perplexity"]).toBeGreaterThan(1500);
+  expect(texts["text/perplexity"]).toBeLessThan(2800);
+  expect(exported.code).toBe(2);
+  expect(exported.output).toMatch(/base is a language model, which `.*merge base out` saves for transformers/);
+});

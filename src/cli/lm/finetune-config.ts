@@ -13,7 +13,7 @@ export interface FinetuneFlags {
   readonly full?: boolean;
   readonly lora: number;
   readonly base?: string;
-  readonly length: number;
+  readonly length?: number;
   readonly batchSize: number;
   readonly accumulate?: number;
   readonly epochs: number;
@@ -57,7 +57,7 @@ function configOf(from: string, file: string, path: string, flags: FinetuneFlags
   return {
     name: basename(flags.out),
     model: { use: "lm", from, ...(!full && { lora: { rank: lora } }), ...(base !== undefined && { base }) },
-    data: { use: "examples", file, length, ...(val > 0 && { val }) },
+    data: { use: "examples", file, ...(length !== undefined && { length }), ...(val > 0 && { val }) },
     loader: { batchSize },
     ...(accumulate !== undefined && { accumulate }),
     optimizer: { use: "adamw", lr },
@@ -67,7 +67,7 @@ function configOf(from: string, file: string, path: string, flags: FinetuneFlags
     ...(seed !== undefined && { seed }),
     ...(engine !== undefined && { engine }),
     hooks: [
-      "progressBar",
+      { use: "progressBar", memory: true },
       { use: "modelCheckpoint", ...(val > 0 && { monitor: "val/loss" }) },
       { use: "logger", backends: "jsonl" },
     ],

@@ -35,7 +35,7 @@ finetune models/SmolLM2-135M-Instruct --data chats.jsonl --dry-run`,
       .addOption(
         new Option("--base <storage>", "how the frozen matrices are kept").choices(["float32", "bf16", "int8", "int4"]),
       )
-      .option("--length <n>", "tokens in a row", wholeFrom(2), 512)
+      .option("--length <n>", "tokens in a row; default 512, or the model's context if that is shorter", wholeFrom(2))
       .option("--batch-size <n>", "rows in a batch", wholeFrom(1), 4)
       .option("--accumulate <n>", "batches in a step", wholeFrom(1))
       .option("--epochs <n>", "how often all of the data is seen", wholeFrom(1), 2)
@@ -77,7 +77,10 @@ export async function run(from: string, flags: Flags): Promise<number | void> {
   const runDir = shownPath(built.runDir!);
   if (!dryRun) await makeRoom(runDir, fresh);
   const prepared = await prepare(built);
-  if (!quiet) say(`${prepared.examples.summary()}\n${prepared.model.describe(sizesOf(flags))}`);
+  if (!quiet)
+    say(
+      `${prepared.examples.summary()}\n${prepared.model.describe(sizesOf(flags, prepared.examples.statistics.length))}`,
+    );
   if (dryRun) return finetuneDryRun(prepared, doc);
 
   const record = newRecord(runDir, prepared.options.name!, doc, flags.set ?? []);
@@ -92,7 +95,7 @@ export async function run(from: string, flags: Flags): Promise<number | void> {
 }
 
 /** The engines native and wasm have 4 GiB; a GPU has its own memory, and says itself when that is not enough. */
-const sizesOf = ({ batchSize, length, engine }: Flags): DescribeOptions => ({
+const sizesOf = ({ batchSize, engine }: Flags, length: number): DescribeOptions => ({
   batchSize,
   length,
   limit: engine === "xla" || engine === "webgpu" ? Infinity : Math.min(2 ** 32, totalmem()),

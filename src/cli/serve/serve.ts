@@ -9,7 +9,8 @@ import { type CommandDescription, checkpointFlag, modelFlag, wholeFrom } from ".
 import { EXIT, UsageError } from "../errors.ts";
 import { keepStdoutFree, print, say, shownPath } from "../output.ts";
 import { exampleRow } from "./example-row.ts";
-import { chatService, isLanguageModel } from "./chat-service.ts";
+import { isLanguageModel } from "../lm/is-language-model.ts";
+import { chatService } from "./chat-service.ts";
 import { predictService } from "./predict-service.ts";
 import { type Address, startServer, type RunningServer, type Service } from "./server.ts";
 

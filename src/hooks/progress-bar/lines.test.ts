@@ -45,6 +45,14 @@ describe("lines", () => {
       ]);
     });
 
+    it("say tokens a second and the memory, where they are known", () => {
+      const known = { ...progress, tokensPerSecond: 14_230, memory: 1.5 * 2 ** 30 };
+      expect(liveLines(known, undefined, style, 120)[0]).toMatch(
+        /143 steps\/s {2}14\.2k tokens\/s {2}1\.50 GiB {2}0:03/,
+      );
+      expect(plainLine(known)).toMatch(/143 steps\/s, 14\.2k tokens\/s, 1\.50 GiB, 0:03 elapsed/);
+    });
+
     it("say that the engine compiles, if it takes long", () => {
       const first = { ...progress, values: [], curve: [] };
       expect(liveLines({ ...first, compiling: 12.7 }, undefined, style, 100)).toEqual([

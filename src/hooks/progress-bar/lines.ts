@@ -1,6 +1,6 @@
 // The text of a progress bar: live lines for a terminal, plain lines for logs, and the summary of a finished run.
 import { safeLine } from "../../core/safe-text.ts";
-import { formatDuration, formatPace, howFar } from "../../terminal/eta.ts";
+import { formatDuration, formatPace, formatRate, howFar } from "../../terminal/eta.ts";
 import { formatMetric } from "../../terminal/format-number.ts";
 import { sparkline } from "../../terminal/sparkline.ts";
 import { paint, type Style } from "../../terminal/style.ts";
@@ -23,6 +23,10 @@ export interface Progress {
   readonly elapsed: number;
   readonly left: number | undefined;
   readonly secondsPerStep: number | undefined;
+  /** Undefined where tokens are not counted. */
+  readonly tokensPerSecond?: number | undefined;
+  /** Bytes in use; undefined when they are not shown. */
+  readonly memory?: number | undefined;
   readonly values: readonly (readonly [name: string, value: number])[];
   /** Seconds for which the engine has been compiling; undefined when it is not. */
   readonly compiling?: number | undefined;
@@ -52,6 +56,14 @@ const counted = (done: number, total: number | undefined): string =>
   total === undefined ? String(done) : `${String(done).padStart(String(total).length)}/${total}`;
 
 const percent = (share: number): string => `${Math.floor(100 * Math.min(1, share))}%`;
+
+/** Empty when they are not counted. */
+const tokenRate = ({ tokensPerSecond: rate }: Progress): string =>
+  rate === undefined ? "" : `${formatRate(rate)} tokens/s`;
+
+/** Empty when it is not shown. */
+const memoryOf = ({ memory: bytes }: Progress): string =>
+  bytes === undefined ? "" : `${(bytes / 2 ** 30).toFixed(2)} GiB`;
 
 const epochOf = ({ epoch, epochs }: Progress): string => (epochs === undefined ? `${epoch}` : `${epoch}/${epochs}`);
 
@@ -95,6 +107,8 @@ function progressLine(progress: Progress, style: Style, columns: number): string
       shorter: [counted(step, totalSteps), `${step}`],
     },
     { text: secondsPerStep === undefined ? "" : formatPace(secondsPerStep), worth: 40 },
+    { text: tokenRate(progress), worth: 35 },
+    { text: memoryOf(progress), worth: 25 },
     { text: formatDuration(elapsed), worth: 30 },
     { text: eta, worth: 90 },
   ];
@@ -145,6 +159,8 @@ export function plainLine(progress: Progress): string {
     `step ${totalSteps === undefined ? step : `${step}/${totalSteps}`}${share}`,
     `epoch ${epochOf(progress)}`,
     secondsPerStep === undefined ? "" : formatPace(secondsPerStep),
+    tokenRate(progress),
+    memoryOf(progress),
     `${formatDuration(elapsed)} elapsed`,
     totalSteps === undefined || left === undefined ? "" : `${formatDuration(left)} left`,
     ...words(values),
@@ -209,6 +225,7 @@ export function endLines(progress: Progress, { status, reason }: Ending, style: 
     stepsDone(status, step, totalSteps),
     formatDuration(elapsed),
     secondsPerStep === undefined ? "" : formatPace(secondsPerStep),
+    tokenRate(progress),
     ...values.map(([name, value]) => metric(name, value, style)),
   ];
   return flow(parts, columns, style);

@@ -31,7 +31,7 @@ export interface BarOutput {
 }
 
 /** The options of the bar that concern its output. */
-export type OutputOptions = Omit<ProgressBarOptions, "metrics" | "sparkline" | "name">;
+export type OutputOptions = Omit<ProgressBarOptions, "metrics" | "sparkline" | "memory" | "name">;
 
 /** Ten times a second: faster updates could not be read. */
 const LIVE_GAP = 100;

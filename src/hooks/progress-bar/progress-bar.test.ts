@@ -40,6 +40,12 @@ describe("plain lines", () => {
     ]);
   });
 
+  it("say tokens a second where they are counted, and the memory when asked to", async () => {
+    await timedTrainer({ plainEvery: 1, memory: true }, { samples: 64, tokens: () => 50 }).fit();
+    expect(written[0]).toMatch(/^step 1\/16 \(6%\), epoch 1\/1, [\d.]+ GiB, /);
+    expect(written[1]).toMatch(/, 10\.0 steps\/s, 500 tokens\/s, [\d.]+ GiB, /);
+  });
+
   it("of many short epochs are few", async () => {
     await timedTrainer({ plainEvery: 100, metrics: [] }, { epochs: 20 }).fit();
     expect(written.filter((line) => line.startsWith("step"))).toHaveLength(8);

@@ -12,6 +12,8 @@ export interface ProgressBarOptions {
   readonly metrics?: NameFilter;
   /** Draw a small curve of the loss. Default true. */
   readonly sparkline?: boolean;
+  /** Show the memory in use: of the device where the engine reports it, else of the process. Default false. */
+  readonly memory?: boolean;
   /** False: plain lines even on a terminal. True: a live bar even in CI. Default: live on a terminal. */
   readonly live?: boolean;
   /** Seconds between plain lines; each epoch ends with one as well. Default 5. */
@@ -30,8 +32,8 @@ export interface ProgressBarOptions {
 }
 
 /**
- * Shows epoch, steps, speed, time left, the loss and metrics of your choice; evaluations have a bar of their own. Other
- * output appears above it. It reads the run at most ten times a second.
+ * Shows epoch, steps, speed (also in tokens, where they are counted), time left, the loss and metrics of your choice;
+ * evaluations have a bar of their own. Other output appears above it. It reads the run at most ten times a second.
  * @example progressBar({ metrics: ["loss", "val/accuracy"] })
  */
 export const progressBar = /* @__PURE__ */ component(
@@ -42,6 +44,7 @@ export const progressBar = /* @__PURE__ */ component(
       options: {
         metrics: is.or(is.name, is.arrayOf(is.name), is.function),
         sparkline: is.boolean,
+        memory: is.boolean,
         live: is.boolean,
         plainEvery: is.positive,
         quiet: is.boolean,

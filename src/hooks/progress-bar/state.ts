@@ -3,12 +3,16 @@ import type { ContextOf } from "../../core/context.ts";
 import type { Figure } from "../../core/model.ts";
 import { evalLoaderNames, selectNames, type NameFilter } from "../../core/names.ts";
 import type { EvalProgress, Progress } from "./lines.ts";
+import type { ProgressBarOptions } from "./progress-bar.ts";
 import { safeLine } from "../../core/safe-text.ts";
 import { Pace } from "../../terminal/eta.ts";
 import { Curve } from "../../terminal/sparkline.ts";
+import { builtinOrNone } from "../../platform/builtin.ts";
 import { batchesAllowed, type BatchLimit } from "../../core/loop/counters.ts";
 
-type Seen = Pick<ContextOf<"trainBegin">, "step" | "epoch" | "totalSteps" | "metrics">;
+type Seen = Pick<ContextOf<"trainBegin">, "step" | "epoch" | "totalSteps" | "metrics" | "tokensSeen">;
+
+type StateOptions = Pick<ProgressBarOptions, "metrics" | "sparkline" | "memory">;
 
 interface Evaluation {
   readonly name: string;
@@ -27,9 +31,13 @@ export class BarState {
   #figures: Record<string, Figure> = {};
   readonly #filter: NameFilter | undefined;
   readonly #sparkline: boolean;
+  readonly #showsMemory: boolean;
   readonly #pace = new Pace();
   readonly #curve = new Curve();
-  #seen: Seen = { step: 0, epoch: 0, totalSteps: undefined, metrics: {} };
+  #seen: Seen = { step: 0, epoch: 0, totalSteps: undefined, metrics: {}, tokensSeen: 0 };
+  /** Where this part of the run began. */
+  #first = { step: 0, tokensSeen: 0 };
+  #memory: number | undefined;
   #epochs: number | undefined;
   #elapsedBefore = 0;
   #startedAt = 0;
@@ -42,9 +50,10 @@ export class BarState {
   #evaluation: Evaluation | undefined;
   #compiling: () => number | undefined = () => undefined;
 
-  constructor({ metrics, sparkline = true }: { readonly metrics?: NameFilter; readonly sparkline?: boolean }) {
+  constructor({ metrics, sparkline = true, memory = false }: StateOptions) {
     this.#filter = metrics;
     this.#sparkline = sparkline;
+    this.#showsMemory = memory;
   }
 
   begin(ctx: ContextOf<"trainBegin">): void {
@@ -53,6 +62,8 @@ export class BarState {
     this.#epochs = epochsIn(ctx);
     this.#compiling = () => ctx.compiling;
     this.#pace.begin(ctx.step);
+    this.#first = { step: ctx.step, tokensSeen: ctx.tokensSeen };
+    this.#memory = undefined;
     this.#curve.clear();
     this.#loss = this.#lr = this.#evaluation = undefined;
     this.#figures = {};
@@ -73,12 +84,14 @@ export class BarState {
       if (this.#sparkline) this.#curve.add(ctx.loss);
     }
     if (this.#shows("lr")) this.#lr = ctx.lr;
+    if (this.#showsMemory)
+      this.#memory = ctx.deviceMemory?.bytesInUse ?? builtinOrNone("node:process")?.memoryUsage.rss();
     this.follow(ctx);
   }
 
   /** Takes over counters and metrics, which costs nothing. */
-  follow({ step, epoch, totalSteps, metrics }: Seen): void {
-    this.#seen = { step, epoch, totalSteps, metrics };
+  follow({ step, epoch, totalSteps, metrics, tokensSeen }: Seen): void {
+    this.#seen = { step, epoch, totalSteps, metrics, tokensSeen };
     const known: Record<string, number | undefined> = { ...metrics, loss: this.#loss, lr: this.#lr };
     const names = [...new Set(["loss", "lr", ...Object.keys(metrics)])].filter((name) => known[name] !== undefined);
     const shown =
@@ -163,10 +176,20 @@ export class BarState {
       // During an evaluation the estimate of the remaining steps stands still.
       left: totalSteps === undefined ? undefined : this.#pace.left(totalSteps, seconds(this.#evaluation?.at ?? now)),
       secondsPerStep: this.#pace.secondsPerStep,
+      tokensPerSecond: this.#tokensPerSecond,
+      memory: this.#memory,
       values: this.#values,
       compiling: this.#compiling(),
       curve: this.#curve.points,
     };
+  }
+
+  /** The mean tokens of a step, at the pace of the last steps. */
+  get #tokensPerSecond(): number | undefined {
+    const steps = this.#seen.step - this.#first.step;
+    const tokens = this.#seen.tokensSeen - this.#first.tokensSeen;
+    const { secondsPerStep } = this.#pace;
+    return secondsPerStep === undefined || tokens <= 0 || steps <= 0 ? undefined : tokens / steps / secondsPerStep;
   }
 
   get evaluation(): EvalProgress | undefined {

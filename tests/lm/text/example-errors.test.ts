@@ -20,6 +20,14 @@ async function errorOf(text: string, options?: ReadExamplesOptions): Promise<str
 
 const good = '{"messages": [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello"}]}';
 
+test("rows are no longer than the model's context", async () => {
+  const model = { tokenizer, architecture: { vocabularySize: tokenizer.vocabularySize, contextLength: 64 } };
+  await expect(readExamples({ text: good }, model, { length: 65 })).rejects.toThrow(
+    "`length` is 65, but the model reads at most 64 tokens (its context).",
+  );
+  expect((await readExamples({ text: good }, model)).statistics.length).toBe(64);
+});
+
 describe("a line", () => {
   test.each([
     ['{"text": "a"', /^text:1: this line is not JSON: /],

@@ -5,7 +5,7 @@ import type { Counting } from "./turns.ts";
 
 /** How examples become rows, in a program and in a config. */
 export interface RowOptions {
-  /** Tokens in a row. Default 512. */
+  /** Tokens in a row. Default 512, or the model's context if that is shorter. */
   readonly length?: number;
   /** Which labels count: those of every answer, of the last answer, or all. Default "assistant". */
   readonly loss?: Counting;

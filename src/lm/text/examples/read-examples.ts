@@ -18,7 +18,7 @@ import { describeStatistics, type ExampleStatistics, statisticsOf } from "./stat
 /** A language model as far as its data is concerned. */
 export interface TextModel {
   readonly tokenizer: Tokenizer;
-  readonly architecture: { readonly vocabularySize: number };
+  readonly architecture: { readonly vocabularySize: number; readonly contextLength?: number };
 }
 
 /** Examples as rows of tokens. */
@@ -47,7 +47,8 @@ export async function readExamples(
   options: ReadExamplesOptions = {},
 ): Promise<Examples> {
   checkOptions(OWNER, options, { ...EXAMPLES_CHECKS, onProgress: is.function });
-  const { length = 512, pack = true, val = 0, seed = 0 } = options;
+  const { pack = true, val = 0, seed = 0 } = options;
+  const length = rowLength(model, options.length);
   const source = openFile(OWNER, file);
   const reading = new Reading(source.name, model, options);
   const text = utf8Blocks(source.blocks(), source.name, undefined);
@@ -84,6 +85,17 @@ export async function readExamples(
     loader: (given) => train.loader({ shuffle: true, ...given }),
     validationLoader: (given) => validation?.loader({ shuffle: false, ...given }),
   };
+}
+
+/** Tokens in a row. */
+function rowLength(model: TextModel | Tokenizer, asked: number | undefined): number {
+  const { contextLength = Infinity } = isTokenizer(model) ? {} : model.architecture;
+  if (asked === undefined) return Math.min(512, contextLength);
+  if (asked <= contextLength) return asked;
+  throw new OptionError(
+    `${OWNER}: \`length\` is ${asked}, but the model reads at most ${contextLength} tokens (its context).`,
+    { option: "length" },
+  );
 }
 
 /** Whole lines, so that nothing of a conversation is on both sides. */
