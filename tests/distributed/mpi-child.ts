@@ -197,4 +197,5 @@ note("started", { host: hostname() });
 // A rank that hangs before it joins.
 if (scene === "late" && process.env.OMPI_COMM_WORLD_RANK === "1") blockFor(1e6);
 const strategy = await openStrategy("mpi");
-await scenes[scene]!(strategy);
+// Several are played one after the other: `reduce+broadcast`.
+for (const each of scene.split("+")) await scenes[each]!(strategy);
