@@ -31,8 +31,11 @@ export async function run(): Promise<Report[]> {
       ...(torch ? threadCounts().map((threads) => ({ name: "torch" as const, threads, asked: torch })) : []),
     ];
     const speed = await compareSpeed(contenders);
-    const shares = [await shareOfTime(native, "mlp"), await shareOfTime(native, "gpt")];
-    return [speed, ...shares, await compareMemory(torch !== undefined), await memoryOverTime()];
+    const shares: Report[] = [];
+    for (const model of ["mlp", "gpt", "cnn", "resnet"] as const) shares.push(await shareOfTime(native, model));
+    const memory: Report[] = [];
+    for (const model of ["gptLarge", "resnet"] as const) memory.push(await compareMemory(model, torch !== undefined));
+    return [speed, ...shares, ...memory, await memoryOverTime()];
   } finally {
     for (const asked of [wasm, native, torch]) await asked?.close();
   }
@@ -101,13 +104,13 @@ async function shareOfTime(native: Asked, model: EngineModel): Promise<Report> {
   const sum = (list: readonly { ms: number }[]): number => list.reduce((total, { ms }) => total + ms, 0);
   const all = sum(spent);
   const row = (label: string, ms: number) => [label, ms, (100 * ms) / all] as const;
-  const products = spent.filter(({ label }) => label.startsWith("product"));
+  const products = spent.filter(({ label }) => /^(product|slide|correlate)/.test(label));
   return {
     name: `engines, ${model} on native`,
     title: `where a step of ${ENGINE_MODELS[model].title} is spent on native`,
     columns: ["ms", "%"],
     rows: [
-      row("all products", sum(products)),
+      row("all products and convolutions", sum(products)),
       row("everything else", all - sum(products)),
       ...spent.slice(0, 10).map(({ label, ms }) => row(label.slice(0, 70), ms)),
     ],
@@ -116,9 +119,9 @@ async function shareOfTime(native: Asked, model: EngineModel): Promise<Report> {
 }
 
 /** Of processes that have done nothing but this. */
-async function compareMemory(hasTorch: boolean): Promise<Report> {
+async function compareMemory(model: EngineModel, hasTorch: boolean): Promise<Report> {
   const peak = async (asked: Asked): Promise<number> => {
-    await asked.ask({ model: "gptLarge", steps: 5, threads: availableParallelism() });
+    await asked.ask({ model, steps: 5, threads: availableParallelism() });
     const bytes = (await asked.ask({ peak: true })) as number;
     await asked.close();
     return bytes / MIB;
@@ -127,10 +130,10 @@ async function compareMemory(hasTorch: boolean): Promise<Report> {
   const native = await peak(await engineProcess("native"));
   const torch = hasTorch ? await peak((await torchEngines())!) : undefined;
   return {
-    name: "engines, memory",
+    name: `engines, memory of ${model}`,
     title: "the most memory that a process had, MiB",
     columns: ["wasm", "native", "PyTorch"],
-    rows: [[ENGINE_MODELS.gptLarge.title, wasm, native, torch]],
+    rows: [[ENGINE_MODELS[model].title, wasm, native, torch]],
     aims: [
       { what: "native ÷ wasm", measured: native / wasm, unit: "×", limit: 1 },
       { what: "native ÷ PyTorch", measured: torch && native / torch, unit: "×", limit: 1.5, must: true },

@@ -2,8 +2,13 @@
 import type { TrainerOptions } from "hookline";
 import { DataLoader } from "hookline/data";
 import {
+  avgPool2d,
+  batchNorm,
+  block,
+  conv2d,
   crossEntropy,
   embedding,
+  flatten,
   gelu,
   layerNorm,
   linear,
@@ -12,6 +17,7 @@ import {
   residual,
   sequential,
 } from "hookline/nn";
+import type { Tensor } from "hookline";
 import { sgd } from "hookline/optim";
 import { lenetModel } from "./models.ts";
 
@@ -56,6 +62,34 @@ function gpt(layers: number, width: number, heads: number, sequences: number, to
   };
 }
 
+const convolution = (from: number, to: number, kernel: number, stride = 1) =>
+  conv2d(from, to, { kernel, stride, padding: (kernel - 1) / 2, bias: false });
+
+/** Two convolutions beside what they are added to; a convolution of one place where the sizes differ. */
+function residualBlock(from: number, to: number, stride: number) {
+  const path = sequential(
+    convolution(from, to, 3, stride),
+    batchNorm(to),
+    relu(),
+    convolution(to, to, 3),
+    batchNorm(to),
+  );
+  if (from === to) return sequential(residual(path), relu());
+  const shortcut = sequential(convolution(from, to, 1, stride), batchNorm(to));
+  const sum = block({ path, shortcut }, (calls, x: Tensor) => calls.path(x.ref).add(calls.shortcut(x)));
+  return sequential(sum, relu());
+}
+
+/** For 32×32 images, as He et al. have it for CIFAR-10: three stages of one block each. */
+const resnetModel = () =>
+  sequential(
+    sequential(convolution(3, 16, 3), batchNorm(16), relu()),
+    residualBlock(16, 16, 1),
+    residualBlock(16, 32, 2),
+    residualBlock(32, 64, 2),
+    sequential(avgPool2d(8), flatten(), linear(64, 10)),
+  );
+
 export const ENGINE_MODELS = {
   mlp: {
     title: "MLP 784-256-256-10, batch 128",
@@ -67,6 +101,11 @@ export const ENGINE_MODELS = {
     title: "LeNet on 28×28, batch 64",
     steps: 4,
     make: (): Setup => classified(lenetModel(), 64, 1, 28, 28),
+  },
+  resnet: {
+    title: "ResNet-8 on 32×32, batch 32",
+    steps: 2,
+    make: (): Setup => classified(resnetModel(), 32, 3, 32, 32),
   },
   gpt: { title: "GPT 2 × 128, 4 heads, 8 × 64 tokens", steps: 4, make: (): Setup => gpt(2, 128, 4, 8, 64) },
   gptLarge: { title: "GPT 4 × 256, 8 heads, 8 × 128 tokens", steps: 2, make: (): Setup => gpt(4, 256, 8, 8, 128) },

@@ -55,6 +55,33 @@ def cnn():
     return net, torch.randn(64, 1, 28, 28), torch.arange(64) % 10
 
 
+def convolution(inputs, outputs, kernel, stride=1):
+    return nn.Conv2d(inputs, outputs, kernel, stride, padding=(kernel - 1) // 2, bias=False)
+
+
+class ResidualBlock(nn.Module):
+    def __init__(self, inputs, outputs, stride):
+        super().__init__()
+        self.path = nn.Sequential(
+            *[convolution(inputs, outputs, 3, stride), nn.BatchNorm2d(outputs), nn.ReLU()],
+            *[convolution(outputs, outputs, 3), nn.BatchNorm2d(outputs)],
+        )
+        wider = nn.Sequential(convolution(inputs, outputs, 1, stride), nn.BatchNorm2d(outputs))
+        self.shortcut = nn.Identity() if inputs == outputs else wider
+
+    def forward(self, x):
+        return F.relu(self.path(x) + self.shortcut(x))
+
+
+def resnet():
+    net = nn.Sequential(
+        *[convolution(3, 16, 3), nn.BatchNorm2d(16), nn.ReLU()],
+        *[ResidualBlock(16, 16, 1), ResidualBlock(16, 32, 2), ResidualBlock(32, 64, 2)],
+        *[nn.AvgPool2d(8), nn.Flatten(), nn.Linear(64, 10)],
+    )
+    return net, torch.randn(32, 3, 32, 32), torch.arange(32) % 10
+
+
 def gpt(layers, width, heads, sequences, tokens):
     blocks = [Block(width, heads) for _ in range(layers)]
     net = nn.Sequential(nn.Embedding(VOCABULARY, width), *blocks, nn.LayerNorm(width), nn.Linear(width, VOCABULARY))
@@ -65,6 +92,7 @@ def gpt(layers, width, heads, sequences, tokens):
 MODELS = {
     "mlp": mlp,
     "cnn": cnn,
+    "resnet": resnet,
     "gpt": lambda: gpt(2, 128, 4, 8, 64),
     "gptLarge": lambda: gpt(4, 256, 8, 8, 128),
 }

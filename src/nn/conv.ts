@@ -1,5 +1,5 @@
 // Convolution and pooling: layers that slide a window over images. Windows are slices, which every engine handles well.
-// Where an engine convolves itself (xla), a convolution stays one.
+// Where an engine convolves itself (native, xla), a convolution stays one.
 import { lax, numpy as np } from "@jax-js/jax";
 import { component } from "../core/component.ts";
 import type { Tensor } from "../core/model.ts";
@@ -21,8 +21,8 @@ export interface Conv2dOptions {
 }
 
 /**
- * A two-dimensional convolution, as slices, one concatenation and one matrix product: on wasm about ten times faster than
- * jax-js's own, at the cost of one copy of the image in memory per element of the kernel.
+ * A two-dimensional convolution. On wasm and WebGPU it is slices, one concatenation and one matrix product: on wasm about ten
+ * times faster than jax-js's own, at the cost of one copy of the image in memory per element of the kernel.
  * Images are [batch, channels, height, width]; `weight` is [out, in, kernelHeight, kernelWidth], as in PyTorch.
  * @example conv2d(1, 6, { kernel: 5, padding: 2 })
  */

@@ -40,8 +40,9 @@ export class BothEngines {
     this.other = other;
   }
 
-  static async create(): Promise<BothEngines> {
-    return new BothEngines(await JaxEngine.create("wasm"), await otherEngine());
+  /** With so many threads, if the other one is native. */
+  static async create(threads = 2): Promise<BothEngines> {
+    return new BothEngines(await JaxEngine.create("wasm"), await otherEngine(threads));
   }
 
   /** Where the results of both are not the same: nowhere, it is hoped. They have the same structure. */
@@ -59,11 +60,11 @@ export class BothEngines {
   }
 }
 
-function otherEngine(): Engine | Promise<Engine> {
+function otherEngine(threads: number): Engine | Promise<Engine> {
   if (testEngine() === "webgpu") return JaxEngine.create("webgpu");
   return testEngine() === "xla"
     ? new XlaEngine({ precision: PRECISION, deterministic: DETERMINISTIC })
-    : new NativeEngine({ threads: 2 });
+    : new NativeEngine({ threads });
 }
 
 /** Σ w (y²/2 + y), so that what flows back differs from place to place. */

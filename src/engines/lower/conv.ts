@@ -1,6 +1,7 @@
-// A convolution is a product of windows with the kernel.
+// A convolution is a product of windows with the kernel, or one node.
 import type { GraphBuilder } from "./builder.ts";
 import type { Arg } from "./graph.ts";
+import { hasPhases, inPhases } from "./conv-phases.ts";
 import { sizeOf } from "../../core/arrays.ts";
 
 export interface ConvParams {
@@ -41,6 +42,36 @@ export function windowsAndKernels(graph: GraphBuilder, [image, kernel]: readonly
     graph.move(rows, { kind: "reshape", shape: [...front, batch, 1, ...places, inner] }),
     graph.move(y, { kind: "reshape", shape: [...front, 1, out, ...places.map(() => 1), inner] }),
   ] as const;
+}
+
+/**
+ * A node, or several, of images without zeros between their numbers; `crops` are engines that read less than the whole
+ * image (negative padding).
+ */
+export function undilated(
+  graph: GraphBuilder,
+  [image, kernel]: readonly [Arg, Arg],
+  params: ConvParams,
+  shape: readonly number[],
+  crops: boolean,
+): Arg {
+  if (!crops && params.vmapDims === 0 && hasPhases(params)) {
+    const lhsDilation = params.lhsDilation.map(() => 1);
+    return inPhases(graph, [image, kernel], params, shape, (x, taps, padding, places) =>
+      undilated(graph, [x, taps], { ...params, padding, lhsDilation }, places, false),
+    );
+  }
+  const front = params.vmapDims + 2;
+  const wide = dilate(graph, image, params.lhsDilation);
+  const sides = (most: typeof Math.min): ConvParams["padding"] =>
+    params.padding.map(([before, after]) => [most(before, 0), most(after, 0)] as const);
+  const x = crops
+    ? wide
+    : padded(graph, wide, [...Array.from({ length: front }, () => [0, 0] as const), ...sides(Math.min)]);
+  const padding = crops ? params.padding : sides(Math.max);
+  const lhsDilation = params.lhsDilation.map(() => 1);
+  const { dtype } = image.node;
+  return graph.node({ op: "conv", args: [x, kernel], params: { ...params, padding, lhsDilation }, shape, dtype });
 }
 
 /** Puts zeros between the numbers of the last dimensions. */

@@ -16,7 +16,10 @@ export function cutGraph(graph: Graph, isEarly: (output: number) => boolean): Ha
   const late = graph.outputs.filter((_, i) => !isEarly(i));
   const first = keepLive({ ...graph, outputs: early });
   const known = new Set(first.nodes);
-  const operands = new Set(first.nodes.flatMap((node) => (node.op === "dot" ? node.args.map((arg) => arg.node) : [])));
+  const isProduct = ({ op }: Node): boolean => op === "dot" || op === "conv";
+  const operands = new Set(
+    first.nodes.flatMap((node) => (isProduct(node) && "args" in node ? node.args.map((arg) => arg.node) : [])),
+  );
   // Arithmetic is cheaper to do again than to keep, unless a product has had it written to memory anyway.
   const isCheap = ({ op }: Node): boolean => op === "map" || op === "literal" || op === "iota";
   const isKept = (node: Node): boolean =>

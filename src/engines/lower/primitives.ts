@@ -1,6 +1,6 @@
 // What each primitive of jax-js is in a graph.
 import type { GraphBuilder } from "./builder.ts";
-import { windowsAndKernels } from "./conv.ts";
+import { type ConvParams, undilated, windowsAndKernels } from "./conv.ts";
 import type { Arg, DType, MapOp, ReduceOp } from "./graph.ts";
 import type { Aval } from "./trace.ts";
 import { sizeOf } from "../../core/arrays.ts";
@@ -207,6 +207,22 @@ export const WHOLE_CONVOLUTIONS: typeof PRIMITIVES = {
     return graph.node({ op: "conv", args: [image, kernel], params: params as never, shape, dtype });
   }),
 };
+
+/** For engines with convolutions of their own for some: those stay one node, the others are products. */
+export const someConvolutions = (kindOf: ConvolutionKind): typeof PRIMITIVES => ({
+  ...PRIMITIVES,
+  conv(graph, args, params, outs, ins) {
+    const { shape, dtype } = outs[0]!;
+    const [image, kernel] = args.map((arg) => graph.cast(arg, dtype)) as [Arg, Arg];
+    const given = params as unknown as ConvParams;
+    const kind = dtype === "float32" ? kindOf(kernel, given, shape) : undefined;
+    if (!kind) return PRIMITIVES.conv!(graph, args, params, outs, ins);
+    return [undilated(graph, [image, kernel], given, shape, kind === "crops")];
+  },
+});
+
+/** Whether a convolution stays one node, and whether that reads parts of images by itself (negative padding). */
+type ConvolutionKind = (kernel: Arg, params: ConvParams, shape: readonly number[]) => "whole" | "crops" | undefined;
 
 function product(graph: GraphBuilder, args: readonly Arg[], _: Params, { shape, dtype }: Aval): Arg {
   const length = Math.max(...args.map(({ view }) => view.shape.at(-1) ?? 1));

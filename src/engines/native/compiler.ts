@@ -8,11 +8,14 @@ import type { Graph } from "../lower/graph.ts";
 import { traceHalves } from "../lower/halves.ts";
 import { lower, UnsupportedPrimitive } from "../lower/lower.ts";
 import { trace, type Aval, type Traced } from "../lower/trace.ts";
+import { CONVOLUTIONS } from "./conv/convolution.ts";
 import { Fallback } from "./fallback.ts";
 import { outputsInPlace } from "./plan/in-place.ts";
 import { planGraph } from "./plan/plan.ts";
 import type { Plan } from "./plan/steps.ts";
 import { Program, type NativeResources } from "./program.ts";
+
+const NATIVE = { convolves: true };
 
 export type Fn = (...args: never[]) => unknown;
 type Args = readonly Tree<Aval>[];
@@ -63,7 +66,7 @@ export class Compiler {
   /** `given` are the numbers of the leaves that each call gives up. */
   compile(fn: Fn, args: Args, given: readonly number[] = []): Compiled {
     return this.#timed(() => {
-      const traced = this.#onWasm(() => trace(fn, args));
+      const traced = this.#onWasm(() => trace(fn, args, NATIVE));
       const graph = this.#lower(traced);
       const compiled = graph && this.#compiled(graph, traced.unflatten, given);
       return compiled ?? this.#onJax(fn, args, traced);
@@ -73,7 +76,7 @@ export class Compiler {
   /** The function returns a map; the results of these names are the first half's. */
   compileCut(fn: (...args: never[]) => Results, args: Args, early: readonly string[]): Cut {
     return this.#timed(() => {
-      const { traced, early: count, unflatten, only } = this.#onWasm(() => traceHalves(fn, args, early));
+      const { traced, early: count, unflatten, only } = this.#onWasm(() => traceHalves(fn, args, early, NATIVE));
       const graph = this.#lower(traced);
       const cut = graph && cutGraph(graph, (output) => output < count);
       const first = cut && this.#compiled(cut.first, (made) => unflatten(made, 0));
@@ -107,7 +110,7 @@ export class Compiler {
   /** Undefined where it cannot be done. */
   #lower(traced: Traced): Graph | undefined {
     try {
-      return lower(traced);
+      return lower(traced, CONVOLUTIONS);
     } catch (error) {
       if (error instanceof UnsupportedPrimitive) {
         this.#warnOnce(error.message, `${error.message}. Programs that have it run on wasm, and more slowly.`);

@@ -1,7 +1,9 @@
 // Matrix products by onnxruntime, on the engine's memory: nothing is copied on the way in or out.
 import { sizeOf } from "../../core/arrays.ts";
 import { type CompiledContraction, type Contraction, describeContraction } from "./plan/contract.ts";
-import { concat, message, string, uint } from "../../core/protobuf.ts";
+import type { Convolution } from "./conv/convolution.ts";
+import { blockProbe, convolutionModel } from "./conv/model.ts";
+import { attribute, LEFT, type Model, model, operation, OUT, RIGHT } from "./model.ts";
 import { EngineError } from "../../core/errors.ts";
 import { builtin } from "../../platform/builtin.ts";
 
@@ -26,19 +28,32 @@ export class Products {
   }
 
   compile(contraction: Contraction): CompiledContraction {
-    const key = describeContraction(contraction);
+    return this.#known(describeContraction(contraction), () => productModel(contraction));
+  }
+
+  /** The image is the left side, the kernel the right one. */
+  convolve(convolution: Convolution): CompiledContraction {
+    return this.#known(JSON.stringify(convolution), () => convolutionModel(convolution, this.#channelsInBlock()));
+  }
+
+  #known(key: string, modelOf: () => Model): CompiledContraction {
     let compiled = this.#compiled.get(key);
     if (!compiled) {
-      compiled = this.#new(contraction);
+      compiled = this.#new(modelOf());
       this.#compiled.set(key, compiled);
     }
     return compiled;
   }
 
-  #new(contraction: Contraction): CompiledContraction {
-    const session = this.#runtime.session(productModel(contraction));
+  /** 0 where onnxruntime has no kernels for blocks of channels: which it has depends on the processor. */
+  #channelsInBlock(): number {
+    blockSize ??= measuredBlock(this.#runtime);
+    return blockSize;
+  }
+
+  #new({ bytes, shapes }: Model): CompiledContraction {
+    const session = this.#runtime.session(bytes);
     this.#sessions.push(session);
-    const shapes = shapesOf(contraction);
     const left = this.#tensors(shapes.left);
     const right = this.#tensors(shapes.right);
     const out = this.#tensors(shapes.out);
@@ -82,58 +97,40 @@ export class Products {
   }
 }
 
-// The ONNX model of one matrix product: a single node, with everything else left out that a model may have.
+/** What is missing is no error here. */
+const SILENT = { logSeverityLevel: 4 };
 
-const FLOAT = 1;
-const ATTRIBUTE_INT = 2;
+/** Of this processor, once it is known. */
+let blockSize: number | undefined;
 
-/** Names of the inputs and the output. */
-const LEFT = "l";
-const RIGHT = "r";
-const OUT = "o";
+function measuredBlock(runtime: Onnxruntime): number {
+  const { bytes, shapes } = blockProbe();
+  try {
+    const session = runtime.session(bytes, SILENT);
+    const numbers = runtime.tensor(
+      Float32Array.from({ length: sizeOf(shapes.left) }, (_, i) => i),
+      shapes.left,
+    );
+    const out = runtime.tensor(new Float32Array(sizeOf(shapes.out)), shapes.out);
+    session.run({ [LEFT]: numbers, [RIGHT]: runtime.tensor(new Float32Array(1), [1]) }, { [OUT]: out }, {});
+    session.dispose();
+    return Math.max(out.data.indexOf(1), 0);
+  } catch {
+    return 0;
+  }
+}
 
-function shapesOf(c: Contraction): { left: number[]; right: number[]; out: number[] } {
+// The ONNX model of one matrix product: a single node.
+
+function productModel(c: Contraction): Model {
   const batch = c.batch === 1 ? [] : [c.batch];
-  return {
+  const shapes = {
     left: [...batch, ...(c.leftTransposed ? [c.inner, c.rows] : [c.rows, c.inner])],
     right: [...batch, ...(c.rightTransposed ? [c.columns, c.inner] : [c.inner, c.columns])],
     out: [...batch, c.rows, c.columns],
   };
-}
-
-function productModel(c: Contraction): Uint8Array {
-  const { left, right, out } = shapesOf(c);
-  const node = message(
-    1,
-    string(1, LEFT),
-    string(1, RIGHT),
-    string(2, OUT),
-    string(4, "FusedMatMul"),
-    attribute("transA", Number(c.leftTransposed)),
-    attribute("transB", Number(c.rightTransposed)),
-    string(7, "com.microsoft"),
-  );
-  const graph = message(
-    7,
-    node,
-    string(2, "product"),
-    tensor(11, LEFT, left),
-    tensor(11, RIGHT, right),
-    tensor(12, OUT, out),
-  );
-  // irVersion, the graph, and the sets of operators that it uses.
-  return concat([uint(1, 9), graph, opset("", 18), opset("com.microsoft", 1)]);
-}
-
-const attribute = (name: string, value: number): Uint8Array =>
-  message(5, string(1, name), uint(3, value), uint(20, ATTRIBUTE_INT));
-
-const opset = (domain: string, version: number): Uint8Array => message(8, string(1, domain), uint(2, version));
-
-function tensor(field: number, name: string, shape: readonly number[]): Uint8Array {
-  const dimensions = message(2, ...shape.map((size) => message(1, uint(1, size))));
-  const type = message(2, message(1, uint(1, FLOAT), dimensions));
-  return message(field, string(1, name), type);
+  const sides = [attribute("transA", Number(c.leftTransposed)), attribute("transB", Number(c.rightTransposed))];
+  return model(shapes, [operation("FusedMatMul", [LEFT, RIGHT], OUT, sides, "com.microsoft")]);
 }
 
 // The native part of onnxruntime-node. Its own `run` waits for a turn of the event loop; what is beneath it does not.
@@ -151,7 +148,7 @@ interface NativeSession {
 interface Onnxruntime {
   readonly version: string;
   /** On the thread that calls it: the pools that sessions have of their own cost more than they give. */
-  session(model: Uint8Array): NativeSession;
+  session(model: Uint8Array, options?: object): NativeSession;
   tensor(data: Float32Array, shape: readonly number[]): Tensor;
 }
 
@@ -196,13 +193,14 @@ function load(): Onnxruntime {
   }
   return {
     version: common.env.versions.node ?? common.env.versions.common ?? "unknown",
-    session(model) {
+    session(model, options) {
       const session = new native.binding.InferenceSession();
       session.loadModel(model.buffer, model.byteOffset, model.byteLength, {
         intraOpNumThreads: 1,
         interOpNumThreads: 1,
         executionMode: "sequential",
         graphOptimizationLevel: "all",
+        ...options,
       });
       return session;
     },

@@ -60,6 +60,7 @@ export function keepInside(steps: readonly Step[], buffers: readonly PlannedBuff
 /** The buffers of a step. */
 export const touched = (step: Step): readonly number[] => {
   if (step.kind === "kernel") return step.buffers;
+  if (step.kind === "convolution") return [step.image, step.kernel, step.out];
   return step.kind === "contraction" ? [step.left, step.right, step.out] : [step.from, step.to];
 };
 

@@ -13,7 +13,7 @@ export interface Group {
   readonly tasks: Task[];
 }
 
-/** A node that is computed apart: a matrix product, or a sort. */
+/** A node that is computed apart: a matrix product, a convolution, or a sort. */
 interface Single {
   readonly kind: "single";
   readonly node: Node;
@@ -41,7 +41,7 @@ export function groupTasks(prepared: Prepared, threads: number): Item[] {
     const { recomputed } = node;
     if (recomputed !== undefined && !begins.has(recomputed)) begins.set(recomputed, items.length);
     if (!prepared.storage.has(node) || node.op === "input" || node.op === "constant") continue;
-    if (prepared.products.has(node) || node.op === "sort" || node.op === "argsort") {
+    if (prepared.products.has(node) || prepared.convolutions.has(node) || node.op === "sort" || node.op === "argsort") {
       made.set(node, { item: items.length, task: undefined });
       items.push({ kind: "single", node });
       continue;

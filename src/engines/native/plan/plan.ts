@@ -28,6 +28,17 @@ export function planGraph(graph: Graph, threads = 1): Plan {
         out: buffers.of(node),
       };
     }
+    const convolved = prepared.convolutions.get(node);
+    if (convolved) {
+      return {
+        kind: "convolution",
+        how: convolved.how,
+        convolution: convolved.convolution,
+        image: buffers.of(convolved.image),
+        kernel: buffers.of(convolved.kernel),
+        out: buffers.of(node),
+      };
+    }
     if (node.op !== "sort" && node.op !== "argsort") throw new Error(`a ${node.op} is no step of its own`);
     const length = node.shape.at(-1) ?? 1;
     const [from] = node.args;

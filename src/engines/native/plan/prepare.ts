@@ -2,11 +2,13 @@
 // strides alone cannot show a node what it wants to see.
 import type { Arg, Graph, Node } from "../../lower/graph.ts";
 import { sizeOf } from "../../../core/arrays.ts";
-import { isWhole, moveAll, rowMajor, whole, type Move, type View } from "../../lower/view.ts";
+import { isWhole, move, moveAll, rowMajor, whole, type Move, type View } from "../../lower/view.ts";
+import { type Convolution, convolutionOf, type Kind, kindOf, outputsLast } from "../conv/convolution.ts";
 import { type Contraction, type Roles, byStride, contraction, lies, rolesOf } from "./contract.ts";
 import { stretchesOf } from "../threads/divide.ts";
 import { keepFirst, Storage } from "./storage.ts";
 
+type ConvNode = Extract<Node, { op: "conv" }>;
 type DotNode = Extract<Node, { op: "dot" }>;
 type CopyNode = Extract<Node, { op: "map" }>;
 
@@ -17,12 +19,21 @@ interface Product {
   readonly right: Node;
 }
 
+/** A convolution of two stored nodes that lie as its kind wants them. */
+interface Convolved {
+  readonly how: Kind;
+  readonly convolution: Convolution;
+  readonly image: Node;
+  readonly kernel: Node;
+}
+
 export interface Prepared {
   /** Every node after those it depends on, copies included. */
   readonly nodes: readonly Node[];
   readonly storage: Storage;
   readonly products: ReadonlyMap<Node, Product>;
-  /** Dots that are a product which lies in another order, or was computed in stretches that are added up. */
+  readonly convolutions: ReadonlyMap<Node, Convolved>;
+  /** Dots and convolutions that are a product which lies in another order, or was computed in stretches that are added up. */
   readonly summed: ReadonlyMap<Node, readonly Arg[]>;
   /** The stored node of each output, in row-major order. */
   readonly outputs: readonly Node[];
@@ -45,6 +56,7 @@ export function prepare(graph: Graph, threads: number): Prepared {
 interface Mark {
   readonly nodes: number;
   readonly products: number;
+  readonly convolutions: number;
   readonly copies: number;
   readonly summed: number;
   readonly layouts: number;
@@ -62,6 +74,7 @@ class Preparation {
   readonly #marks: Mark[] = [];
   readonly #nodes: Node[] = [];
   readonly #products = new Map<Node, Product>();
+  readonly #convolutions = new Map<Node, Convolved>();
   readonly #copies = new Map<string, Node>();
   readonly #summed = new Map<Node, readonly Arg[]>();
   #outputs: Node[] = [];
@@ -85,6 +98,7 @@ class Preparation {
       const obstacle = this.#obstacle(node);
       if (obstacle) return obstacle;
       if (node.op === "dot") this.#prepareDot(node);
+      else if (node.op === "conv") this.#prepareConvolution(node);
       if (this.#unstored) return this.#unstored;
       this.#nodes.push(node);
     }
@@ -108,6 +122,7 @@ class Preparation {
     this.#nextId = mark.nextId;
     this.#unstored = undefined;
     keepFirst(this.#products, mark.products);
+    keepFirst(this.#convolutions, mark.convolutions);
     keepFirst(this.#copies, mark.copies);
     keepFirst(this.#summed, mark.summed);
     this.#storage.keepLayouts(mark.layouts);
@@ -117,6 +132,7 @@ class Preparation {
     return {
       nodes: this.#nodes.length,
       products: this.#products.size,
+      convolutions: this.#convolutions.size,
       copies: this.#copies.size,
       summed: this.#summed.size,
       layouts: this.#storage.layouts,
@@ -129,6 +145,7 @@ class Preparation {
       nodes: this.#nodes,
       storage: this.#storage,
       products: this.#products,
+      convolutions: this.#convolutions,
       summed: this.#summed,
       outputs: this.#outputs,
     };
@@ -186,6 +203,42 @@ class Preparation {
       this.#products.set(dot, product);
       this.#storage.setLayout(dot, inOrder(dot.shape, physical));
     }
+  }
+
+  #prepareConvolution(node: ConvNode): void {
+    const [image, kernel] = node.args;
+    const how = kindOf(kernel, node.shape);
+    const convolution = convolutionOf(image.view.shape, kernel.view.shape, node.params, node.shape);
+    const order = how === "slide" ? [0, 1, 2, 3] : [1, 0, 2, 3];
+    const sides = { image: this.#inRows(image, order), kernel: this.#inRows(kernel, order) };
+    const convolved = { how, convolution, ...sides };
+    if (how === "slide") {
+      this.#convolutions.set(node, convolved);
+      return;
+    }
+    const physical = outputsLast(convolution) ? [0, 2, 3, 1] : [1, 0, 2, 3];
+    if (!this.#straightened.has(node)) {
+      this.#convolutions.set(node, convolved);
+      this.#storage.setLayout(node, inOrder(node.shape, physical));
+      return;
+    }
+    const shape = physical.map((axis) => node.shape[axis]!);
+    const raw: Node = { ...node, id: this.#nextId++, shape };
+    this.#storage.store(raw);
+    this.#nodes.push(raw);
+    this.#convolutions.set(raw, convolved);
+    const back = moveAll(whole(shape), [
+      { kind: "permute", order: node.shape.map((_, axis) => physical.indexOf(axis)) },
+    ])!;
+    this.#summed.set(node, [{ node: raw, view: back }]);
+  }
+
+  /** The node behind an argument where the numbers lie in this order of the argument's dimensions, or a copy that does. */
+  #inRows(arg: Arg, order: readonly number[]): Node {
+    const view = move(this.#lookAt(arg), { kind: "permute", order })!;
+    if (!isWhole(view) || sizeOf(view.shape) !== sizeOf(arg.node.shape)) return this.#copy(arg, order);
+    if (!this.#storage.has(arg.node)) this.#unstored = arg.node;
+    return arg.node;
   }
 
   /** The view of an argument: through its layout where it is stored. */

@@ -1,6 +1,7 @@
 // What a compiled program does, step by step, and the buffers that it does it with.
 import type { TypedArray } from "../../../core/arrays.ts";
 import type { DType } from "../../lower/graph.ts";
+import type { Convolution, Kind } from "../conv/convolution.ts";
 import type { Contraction } from "./contract.ts";
 import type { Kernel } from "../kernel.ts";
 
@@ -25,6 +26,14 @@ export type Step =
       readonly contraction: Contraction;
       readonly left: number;
       readonly right: number;
+      readonly out: number;
+    }
+  | {
+      readonly kind: "convolution";
+      readonly how: Kind;
+      readonly convolution: Convolution;
+      readonly image: number;
+      readonly kernel: number;
       readonly out: number;
     }
   /** Rows of `length` numbers, in ascending order, or the order itself. */

@@ -6,7 +6,7 @@ import { costOf } from "../plan/storage.ts";
 import { sizeOf } from "../../../core/arrays.ts";
 
 /** Less than this is done before another thread has heard of it: multiplications of a product, … */
-const WORTH_DIVIDING = 400_000;
+export const WORTH_DIVIDING = 400_000;
 /** … and operations of a kernel, as `cost.ts` counts them. */
 const WORTH_DIVIDING_KERNEL = 60_000;
 /** Ranges of numbers side by side are whole cache lines. */
@@ -14,13 +14,13 @@ const LINE = 16;
 /** How much longer the longest range may be than an even share. */
 const UNEVEN = 1.34;
 
-interface Range {
+export interface Range {
   readonly begin: number;
   readonly count: number;
 }
 
 /** Near-equal ranges, whole units but for the last; undefined when there is too little for that. */
-function rangesOf(length: number, parts: number, unit = 1): Range[] | undefined {
+export function rangesOf(length: number, parts: number, unit = 1): Range[] | undefined {
   const units = Math.ceil(length / unit);
   if (units < parts || Math.ceil(units / parts) * parts > units * UNEVEN) return undefined;
   return Array.from({ length: parts }, (_, i) => {

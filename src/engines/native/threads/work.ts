@@ -2,6 +2,9 @@
 import type { ReduceOp } from "../../lower/graph.ts";
 import type { Kernel } from "../kernel.ts";
 import type { Step } from "../plan/steps.ts";
+import { sizeOf } from "../../../core/arrays.ts";
+import { describeConvolution } from "../conv/convolution.ts";
+import { correlatingParts, correlationRanges, slidingParts, tileBytes } from "../conv/work.ts";
 import { scratchOf } from "../wasm/phases.ts";
 import { divideKernel, divideProduct } from "./divide.ts";
 import type { Part, Place } from "./parts.ts";
@@ -29,8 +32,11 @@ export function planWork(steps: readonly Step[], threads: number, own: (bytes: n
   // One row at a time is in work in each thread, in one kernel at a time.
   const most = Math.max(...steps.map((step) => (step.kind === "kernel" ? scratchOf(step.kernel).bytes : 0)), 16);
   const scratches = Array.from({ length: threads }, () => own(most));
+  const tile = Math.max(...steps.map(tileBytes), 0);
+  const tiles = tile === 0 ? [] : Array.from({ length: threads }, () => own(tile));
   const works = steps.map((step): Work | undefined => {
     if (step.kind === "contraction") return productWork(step, threads);
+    if (step.kind === "convolution") return convolutionWork(step, threads, { add, own, scratches, tiles });
     return step.kind === "kernel" ? kernelWork(step, threads, { add, own, scratches }) : undefined;
   });
   return { works, kernels };
@@ -54,6 +60,29 @@ function productWork(step: Extract<Step, { kind: "contraction" }>, threads: numb
       out: buffer(out, part.out),
     })),
     after: [],
+  };
+}
+
+function convolutionWork(
+  step: Extract<Step, { kind: "convolution" }>,
+  threads: number,
+  means: Means & { readonly tiles: readonly number[] },
+): Work {
+  const { how, convolution, out } = step;
+  const label = `${how} ${describeConvolution(convolution)}`;
+  if (how === "slide") return { label, before: [], parts: slidingParts(step, threads), after: [] };
+  const ranges = correlationRanges(convolution, threads);
+  const length = sizeOf([convolution.batch, convolution.outputs, ...convolution.places]);
+  const sums = ranges.map((_, i): Place => (i === 0 ? buffer(out) : { at: means.own(length * 4) }));
+  const combined = combining({ buffer: 0, length, fn: "add", dtype: "float32" }, sums.length);
+  return {
+    label,
+    before: [],
+    parts: correlatingParts(step, ranges, { add: means.add, tiles: means.tiles, sums }),
+    after:
+      sums.length === 1
+        ? []
+        : [{ kind: "kernel", kernel: means.add(combined), places: sums, rest: [means.scratches[0]!] }],
   };
 }
 
