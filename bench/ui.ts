@@ -1,5 +1,7 @@
 // The dashboard's budgets: processor time of its server and of its pages, bytes, memory, and what live control adds to a
 // step. Each is a ratio, a count, or the clock of one thread: a busy machine does not change them much.
+import { fork } from "node:child_process";
+import { once } from "node:events";
 import { appendFileSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -9,11 +11,13 @@ import { readRun } from "hookline/runs";
 import type { Browser, Page } from "playwright-core";
 import { buildPages } from "../build-pages.js";
 import { recordLine } from "../src/runs/log-lines.ts";
-import { controlCost } from "./lib/control-cost.ts";
+import { compiledProgram } from "./lib/compiled.ts";
+import type { ControlCost } from "./lib/control-cost.ts";
 import type { Aim, Report } from "./lib/report.ts";
 import { median, quantile } from "./lib/stats.ts";
 import { chromiumIsHere, Measured, panChart, startChromium } from "./lib/ui-browser.ts";
 import { startUiServer } from "./lib/ui-client.ts";
+import { noteFrames, watched } from "./lib/ui-watched.ts";
 import { writeInfo, writeLog, writeLossLog, writeRuns } from "../tests/support/dashboard-runs.ts";
 
 const MILLION = 1_000_000;
@@ -213,17 +217,7 @@ async function live({ folder, pages, browser }: Place): Promise<Report> {
     await settled(page, 500, 1);
     const before = await measured.heap();
     answers.length = 0;
-    await page.evaluate(() => {
-      const seen: [points: number, at: number][] = [];
-      Object.assign(globalThis, { seen });
-      const look = (): void => {
-        const text = document.querySelector("figure[data-chart=loss] > p.hidden")?.textContent ?? "";
-        const points = Number(/^loss, ([^a-z]+) points/.exec(text)?.[1]?.replaceAll(/\D/g, ""));
-        if (points !== seen.at(-1)?.[0]) seen.push([points, Date.now()]);
-        requestAnimationFrame(look);
-      };
-      look();
-    });
+    await noteFrames(page);
     const written: number[] = [];
     for (let tick = 0; tick < TICKS; tick++) {
       const now = Date.now();
@@ -304,7 +298,9 @@ function sizes(pages: string): Report {
 }
 
 async function controls(): Promise<Report> {
-  const { without, listening, ratio } = await controlCost();
+  const child = fork(compiledProgram("control-process"), { execArgv: [] });
+  const [cost] = (await once(child, "message")) as [ControlCost];
+  const { without, listening, ratio } = cost;
   return {
     name: "ui control",
     title: "ui: µs of a small step without and with control()",
@@ -317,10 +313,9 @@ async function controls(): Promise<Report> {
 declare global {
   // What the pages of this benchmark leave for it.
   var alone: { draw(lines: number, points: number): void; pan(frames: number): Promise<void> };
-  var seen: [points: number, at: number][];
 }
 
-const PARTS = { lists, queries, frames, live } as const;
+const PARTS = { lists, queries, frames, live, watched } as const;
 
 export async function run(): Promise<Report[]> {
   const folder = mkdtempSync(join(tmpdir(), "hookline-bench-"));

@@ -1,10 +1,9 @@
 // One benchmark in a process of its own: it never runs in code that another has warmed up with its own types, and one
 // that fails leaves the others alone.
 import { fork } from "node:child_process";
-import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { compileInto } from "../../tests/support/compile.ts";
 import { COMPILED } from "../benchmarks.ts";
+import { compiledProgram } from "./compiled.ts";
 import type { Report } from "./report.ts";
 
 export interface Result {
@@ -35,18 +34,10 @@ function progress(line: string): () => void {
 }
 
 const CHILD = fileURLToPath(new URL("./child.ts", import.meta.url));
-const FOLDER = fileURLToPath(new URL("../.compiled", import.meta.url));
-let compiled = "";
-
-/** The program that runs benchmarks, compiled when the first of them needs it. */
-function compiledChild(): string {
-  if (compiled === "") compileInto(FOLDER, ["bench"]);
-  return (compiled = join(FOLDER, "bench/lib/child.js"));
-}
 
 function start(name: string, flags: readonly string[]): ReturnType<typeof fork> {
   const args = [name, ...flags];
-  return COMPILED.has(name) ? fork(compiledChild(), args, { execArgv: [] }) : fork(CHILD, args);
+  return COMPILED.has(name) ? fork(compiledProgram("child"), args, { execArgv: [] }) : fork(CHILD, args);
 }
 
 export async function measure(name: string, flags: readonly string[], line: string): Promise<Result> {

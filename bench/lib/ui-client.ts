@@ -1,10 +1,8 @@
 // Asks a server of the dashboard over HTTP, and for what that has cost it.
 import { fork } from "node:child_process";
-import { fileURLToPath } from "node:url";
 import type { RunsAnswer } from "../../src/ui/wire.ts";
+import { compiledProgram } from "./compiled.ts";
 import type { FromServer, ServerUsage } from "./ui-server.ts";
-
-const CHILD = fileURLToPath(new URL("./ui-server.ts", import.meta.url));
 
 export interface UiServer {
   readonly url: string;
@@ -22,7 +20,7 @@ export interface UiServer {
 }
 
 export async function startUiServer(root: string, pages: string): Promise<UiServer> {
-  const child = fork(CHILD, [root, pages]);
+  const child = fork(compiledProgram("ui-server"), [root, pages], { execArgv: [] });
   const next = <K extends FromServer["kind"]>(kind: K): Promise<Extract<FromServer, { kind: K }>> =>
     new Promise((resolve, reject) => {
       const hear = (message: FromServer): void => {

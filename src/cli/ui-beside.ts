@@ -1,5 +1,5 @@
 // The dashboard beside a training: `train --ui` and `tune --ui`. A process of its own, so that it takes no time from the
-// training; it ends with the command that started it.
+// training. It ends with the command that started it, or seconds later, so that its pages show how the run has ended.
 import { spawn } from "node:child_process";
 import { mkdirSync } from "node:fs";
 import { Option } from "commander";
@@ -16,7 +16,8 @@ export async function startUiBeside(dir: string): Promise<UiBeside> {
   mkdirSync(dir, { recursive: true });
   const [, program = ""] = process.argv;
   const args = [...process.execArgv, program, "ui", dir, "--json", "--beside"];
-  const child = spawn(process.execPath, args, { stdio: ["pipe", "pipe", "inherit"] });
+  // In a group of its own: Ctrl-C ends the training, and the page shows how.
+  const child = spawn(process.execPath, args, { stdio: ["pipe", "pipe", "inherit"], detached: true });
   const link = await new Promise<string | undefined>((resolve) => {
     let text = "";
     child.on("error", () => resolve(undefined));

@@ -17,6 +17,7 @@ export const DEFAULT_PORT = 6116;
 /** Ports that are tried after one that is in use. */
 const MOST_PORTS = 20;
 const GRACE_MS = 5000;
+const LINGER_MS = 5000;
 const MiB = 1024 * 1024;
 
 export const command: CommandDescription = {
@@ -94,7 +95,8 @@ export async function run(given: string | undefined, flags: Flags): Promise<numb
       say(`Other machines can reach this server, and nothing encrypts what they send: put a proxy with TLS before it.`);
     await new Promise((done) => {
       currentPlatform().onSignals(done, GRACE_MS);
-      if (flags.beside) process.stdin.on("close", done).resume();
+      // Its pages are to show how the run has ended.
+      if (flags.beside) process.stdin.on("close", () => setTimeout(done, server.hasPages() ? LINGER_MS : 0)).resume();
     });
   } finally {
     removeNote();

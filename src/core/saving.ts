@@ -144,6 +144,8 @@ export interface Checkpoints {
    * A hook must stop writing there when the lock file no longer has this text.
    */
   lock(): Promise<HeldLock | undefined>;
+  /** The hooks that hold a checkpoint, by its name; without those that nobody holds. */
+  holders(): Readonly<Record<string, readonly string[]>>;
   /** Keeps these, even if other hooks asked for them, until this hook releases them. */
   hold(names: readonly string[]): void;
   /** This hook no longer needs these. Those that no hook needs are removed in the background. */

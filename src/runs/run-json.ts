@@ -8,6 +8,9 @@ import { FORMATS } from "./layout.ts";
 /** A larger file is not one of ours. */
 const MOST_BYTES = 16 * 1024 * 1024;
 
+/** Making one for each file takes longer than reading it: a list of runs reads thousands. */
+const UTF8 = new TextDecoder();
+
 const pathIn = (dir: string): string => `${dir}/${FORMATS.run.file}`;
 
 function write(fs: Fs, dir: string, info: RunInfo): void {
@@ -60,7 +63,7 @@ export function readRunJson(fs: Fs, dir: string): RunInfo | undefined {
     try {
       const { size } = fs.fstatSync(fd);
       if (size > MOST_BYTES) return undefined;
-      const info: unknown = JSON.parse(new TextDecoder().decode(readRange(fs, fd, 0, size)));
+      const info: unknown = JSON.parse(UTF8.decode(readRange(fs, fd, 0, size)));
       return isRunInfo(info) ? { ...info, hparams: info.hparams ?? {}, about: info.about ?? {} } : undefined;
     } finally {
       fs.closeSync(fd);

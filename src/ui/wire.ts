@@ -3,6 +3,7 @@
 // `X-Hookline: 1`. Numbers that JSON lacks are the strings "NaN", "Infinity" and "-Infinity", as in run.json.
 import type { ControlHello } from "../runs/control/types.ts";
 import type { BestValue, RunEvent, RunInfo } from "../runs/types.ts";
+import type { Json } from "../core/options.ts";
 
 export type { ControlHello };
 
@@ -50,12 +51,12 @@ export interface RunRow {
   readonly engine: string | null;
   /** Milliseconds since 1970. */
   readonly startedAt: number;
-  /** Of the latest record; null without one. */
+  /** When the latest record was written, or an ended run ended; null when neither is known. */
   readonly newsAt: number | null;
   readonly best: Readonly<Record<string, BestValue>>;
   readonly hparams: Readonly<Record<string, string | number | boolean | null>>;
-  /** The main metric (`val/loss`, else `loss`, else the first) and some of its latest values, for a small curve. */
-  readonly spark: { readonly metric: string; readonly values: readonly number[] } | null;
+  /** The metric by which the run is judged: `val/loss`, else `loss`, else its first one. */
+  readonly metric: string | null;
   /** The id of the study that it is a trial of. */
   readonly study: string | null;
   /** Whether `control()` listens. */
@@ -69,6 +70,15 @@ export interface RunsAnswer {
   /** Ids of runs that are no longer there. */
   readonly gone: readonly string[];
 }
+
+/** Some of the latest values of the main metric, for a small curve. */
+export interface Spark {
+  readonly metric: string;
+  readonly values: readonly number[];
+}
+
+/** `GET sparks?runs=id,id`: of the rows on the screen, because a curve needs the log; null without values. */
+export type SparksAnswer = Readonly<Record<string, Spark | null>>;
 
 /** A hook of a run, with its cost so far. */
 export interface HookRow {
@@ -100,6 +110,8 @@ export interface RunPage {
   readonly rev: number;
   readonly records: number;
   readonly names: readonly string[];
+  /** The last value of each. */
+  readonly latest: Readonly<Record<string, number>>;
   /** Lines of the log that could not be read. */
   readonly problems: number;
   readonly parts: readonly { readonly startedAt: number; readonly step: number }[];
@@ -133,6 +145,8 @@ export interface CheckpointRow {
   readonly bytes: number;
   /** The hooks that asked for it. */
   readonly by: readonly string[];
+  /** The hooks of the running training that hold it: it is not removed as long as there is one. */
+  readonly heldBy: readonly string[];
   /** Only with `?verify=name`. */
   readonly verified?: boolean;
 }
@@ -207,6 +221,8 @@ export interface CommandRow {
   readonly by: string;
   readonly why?: string;
   readonly sentAt: number;
+  /** While it waits: for the end of this step. */
+  readonly at?: { readonly step: number };
   readonly state: "waiting" | "applied" | "refused" | "expired";
   /** Where it was applied or refused. */
   readonly step?: number;
@@ -259,6 +275,8 @@ export interface StudyPage {
     readonly choices?: readonly string[];
   }[];
   readonly trials: readonly TrialRow[];
+  /** Parameters as `enqueue` takes them: those of the best trial, or of the first; null without a trial. */
+  readonly example: Readonly<Record<string, Json>> | null;
   /** Share of each parameter, most important first; null with too few trials. */
   readonly importance: readonly { readonly name: string; readonly share: number }[] | null;
   /** What a person may ask of it: names of commands; empty when nobody listens. */

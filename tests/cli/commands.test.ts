@@ -71,7 +71,7 @@ describe("train", () => {
     expect(training).toMatchObject({ code: 0, stderr: "" });
     expect(training.stdout).toMatch(/model {2}3 epochs +12 /);
     expect(training.stdout).toContain(
-      "Its files are in runs/tiny.\nLook at it: npx hookline inspect runs/tiny, npx hookline runs\n",
+      "Its files are in runs/tiny.\nLook at it: npx hookline inspect runs/tiny, npx hookline runs, npx hookline ui\n",
     );
     expect(resultsOf(join(trained, "runs/tiny")).status).toBe("completed");
   });

@@ -90,6 +90,9 @@ describe.runIf(present)("in Chromium", () => {
     await page.setViewportSize({ width: 1280, height: 900 });
     await page.goto(`${dashboard.url}${hash()}`);
     await page.locator('figure[data-chart="loss"] .u-over').waitFor();
+    const words = page.locator('figure[data-chart="loss"] > p.hidden');
+    await expect.poll(() => words.innerText()).toMatch(hash().includes("base") ? /from 0 to 0/ : /points, from/);
+    await expect.poll(() => words.innerText()).not.toContain("no points yet");
     let before: string[] = [];
     await expect
       .poll(

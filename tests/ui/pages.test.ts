@@ -1,11 +1,16 @@
 // The dashboard's pages in a real browser, on real runs: whole at every width, by day and by night, without a mouse.
 import { spawn } from "node:child_process";
-import { readFileSync, readdirSync } from "node:fs";
+import { mkdirSync, readFileSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { commandsOf } from "../../src/runs/control/commands.ts";
+import { inboxDirectory } from "../../src/runs/control/control-files.ts";
+import { ControlInbox } from "../../src/runs/control/inbox.ts";
+import { readControl } from "../../src/runs/control/read-control.ts";
 import type { StudyRow } from "../../src/ui/wire.ts";
+import { exampleStudy } from "../support/example-study.ts";
 import { compiled } from "../support/programs.ts";
 import { Dashboard, isTooWide, present, violations } from "./browser.ts";
 import { HOSTILE, POINTS, seedRuns } from "./seeded-runs.ts";
@@ -161,7 +166,9 @@ describe.runIf(present)("in Chromium", () => {
     const { page } = await dashboard.open(linesRun());
     await page.locator("figure .u-over").first().waitFor();
     await dashboard.stopServing();
-    await expect.poll(() => page.locator(".connection").innerText()).toMatch(/^No answer from the server/);
+    await expect
+      .poll(() => page.locator(".connection").innerText())
+      .toMatch(/^The dashboard has ended.*npx hookline ui/s);
     expect(await page.locator("main.lost figure").count()).toBeGreaterThan(0);
     await dashboard.serve();
     await page.locator(".connection").waitFor({ state: "detached" });
@@ -218,6 +225,68 @@ describe.runIf(present)("in Chromium", () => {
     } finally {
       child.kill("SIGKILL");
     }
+  });
+
+  test("a study that listens takes a trial of one's own, and ends one early", async () => {
+    const dir = join(dashboard.root, "steered");
+    await exampleStudy({ trials: 12, dir });
+    const journal = join(dir, "journal.jsonl");
+    const lines = readFileSync(journal, "utf8").split("\n");
+    // As if its last trial were under way.
+    writeFileSync(
+      journal,
+      `${lines
+        .slice(
+          0,
+          lines.findLastIndex((line) => line.includes('"type":"report"')),
+        )
+        .join("\n")}\n`,
+    );
+    mkdirSync(inboxDirectory(dir), { recursive: true });
+    new ControlInbox(dir, () => undefined).sayHello({
+      run: "steered",
+      part: 1,
+      worldSize: 1,
+      state: "running",
+      step: 0,
+      lr: [],
+      scheduledLr: [],
+      accumulate: 1,
+      allow: commandsOf("study"),
+      bounds: {},
+      hooks: [],
+      checkpoints: false,
+      evals: false,
+    });
+    const steered = async (): Promise<string | undefined> =>
+      (await dashboard.get<readonly StudyRow[]>("studies")).find(({ name }) => name === "steered")?.id;
+    await expect.poll(steered).toBeDefined();
+    const { page, complaints } = await dashboard.open(`#/sweep/${await steered()}`);
+    await page.getByRole("button", { name: "Add a trial…" }).click();
+    const params = page.getByRole("dialog").getByRole("textbox");
+    expect(Object.keys(JSON.parse(await params.inputValue()) as object)).toEqual([
+      "lr",
+      "width",
+      "dropout",
+      "optimizer",
+    ]);
+    expect(await violations(page)).toEqual([]);
+    await params.fill('{"lr": 0.01');
+    await page.getByRole("button", { name: "Add", exact: true }).click();
+    await page.getByRole("alert").getByText("not a JSON object").waitFor();
+    await params.fill('{"lr": 0.01}');
+    await page.getByRole("button", { name: "Add", exact: true }).click();
+    await expect.poll(() => page.locator(".bar [role=status]").innerText()).toMatch(/^enqueue: waiting/);
+    await page.getByRole("button", { name: "Prune trial 11" }).click();
+    await page.getByRole("dialog").getByRole("button", { name: "Prune" }).click();
+    await expect
+      .poll(async () => (await readControl(dir)).commands.map(({ verb, args }) => [verb, args]))
+      .toEqual([
+        ["prune", { trial: 11 }],
+        ["enqueue", { params: { lr: 0.01 } }],
+      ]);
+    expect(complaints).toEqual([]);
+    await page.close();
   });
 
   test("the bundle is small, and names no other host", () => {

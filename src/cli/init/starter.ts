@@ -74,7 +74,7 @@ node --import jiti/register program.ts # or \`node program.ts\`, from Node 22.18
 
 Ctrl-C stops a run cleanly; \`npx hookline resume runs/spirals\` resumes it, with the same numbers as without the interruption.
 
-Try: \`npx hookline train --set optimizer.lr=0.001 --run-dir runs/slow\`, another layer in \`hookline.yaml\`, \`noise: 0.5\`.
+Try: \`npx hookline train --ui\`, which prints the link of a page that shows the run and steers it; \`npx hookline train --set optimizer.lr=0.001 --run-dir runs/slow\`, another layer in \`hookline.yaml\`, \`noise: 0.5\`.
 `;
 
 export const config = (schema: string): string => `# yaml-language-server: $schema=${schema}

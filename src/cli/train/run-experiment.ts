@@ -85,10 +85,11 @@ function describe({ status, reason, models }: ExperimentResult, runDir: string):
   ]);
   const columns = names.map((name) => ` ${name}`);
   const narrow = { cut: "ended", leaveOut: [" time", " steps", ...columns.slice(1).toReversed()] };
+  const where = dirname(runDir) === "runs" ? "" : ` ${dirname(runDir)}`;
   const next =
     status === "interrupted"
       ? `Resume it: ${typedResume(runDir)}`
-      : `Look at it: ${typed(`inspect ${runDir}`)}, ${typed(dirname(runDir) === "runs" ? "runs" : `runs ${dirname(runDir)}`)}`;
+      : `Look at it: ${[`inspect ${runDir}`, `runs${where}`, `ui${where}`].map((each) => typed(each)).join(", ")}`;
   return [
     ...(rows.length > 0 ? [table(["model", "ended", " steps", " time", ...columns], rows, narrow)] : []),
     ...all.flatMap(({ model, folds = {} }) =>

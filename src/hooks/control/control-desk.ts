@@ -155,6 +155,7 @@ export class ControlDesk {
         allow,
         bounds,
         hooks: hooks.list().map(({ name, stage, enabled }) => ({ name, stage, enabled })),
+        held: checkpoints.holders(),
         checkpoints: checkpoints.enabled,
         evals: config["eval"] !== undefined,
       });

@@ -7,6 +7,7 @@ import { control, defineEvent, type ControlOptions, type Hook, type RunResult, t
 import { type CommandRequest, readControl, sendCommand } from "hookline/runs";
 import { DataLoader } from "hookline/data";
 import { tinyData, tinyTrainer, type TinyOptions } from "hookline/testing";
+import { listCheckpoints } from "../../ui/server/checkpoints.ts";
 import { readJournal } from "../../runs/control/journal.ts";
 import type { JournalLine } from "../../runs/control/types.ts";
 
@@ -161,6 +162,7 @@ test("what is refused has a line with the reason, and changes nothing", async ()
 
 test("a paused run stands still, and does what it is told: steps, rates, saves, then it continues", async () => {
   const seen: string[] = [];
+  const held: string[][] = [];
   const watch: Hook = {
     name: "watch",
     after: "control",
@@ -176,8 +178,15 @@ test("a paused run stands still, and does what it is told: steps, rates, saves, 
       else setTimeout(() => void send({ verb: "setLr", args: { lr: 0.3 } }, { verb: "save" }, { verb: "eval" }), 30);
       if (ctx.step === 5) setTimeout(() => void send({ verb: "continue" }), 120);
     },
-    onContinue: (ctx) => void seen.push(`continue ${ctx.step}`),
-    onAfterSave: (ctx) => void seen.push(`saved ${ctx.saved.name}`),
+    async onContinue(ctx) {
+      seen.push(`continue ${ctx.step}`);
+      // What a hook holds is marked in the dashboard.
+      if (ctx.step === 5) held.push(...(await listCheckpoints(dir)).map(({ name, heldBy }) => [name, ...heldBy]));
+    },
+    onAfterSave(ctx) {
+      seen.push(`saved ${ctx.saved.name}`);
+      ctx.checkpoints.hold([ctx.saved.name]);
+    },
     onEvalEnd: (ctx) => void seen.push(`evaluated ${ctx.step}`),
   };
   const { dir, result } = start({ 3: [{ verb: "pause" }] }, {}, { hooks: [watch], steps: 6 });
@@ -196,6 +205,7 @@ test("a paused run stands still, and does what it is told: steps, rates, saves, 
     "continue 5",
     "step 6 0.3",
   ]);
+  expect(held).toEqual([["step-000005", "watch"]]);
   const lines = readJournal(join(dir, "control.jsonl")).lines as JournalLine[];
   const span = lines.at(-1)!.time - lines.find(({ verb }) => verb === "pause")!.time;
   expect(span).toBeGreaterThan(140);

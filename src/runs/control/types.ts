@@ -86,6 +86,8 @@ export interface ControlHello {
   /** `lr` is a range of factors on the schedule's rate, `accumulate` one of micro-batches, `pause` one of seconds. */
   readonly bounds: Bounds;
   readonly hooks: readonly { readonly name: string; readonly stage: string; readonly enabled: boolean }[];
+  /** The hooks that keep a checkpoint which would otherwise be removed, by its name: an upload, say. */
+  readonly held?: Readonly<Record<string, readonly string[]>>;
   /** Whether the run can save, and whether it can evaluate. */
   readonly checkpoints: boolean;
   readonly evals: boolean;

@@ -177,6 +177,10 @@ export class RunCheckpoints {
     this.#released.delete(saved.name);
   }
 
+  holders(): Readonly<Record<string, readonly string[]>> {
+    return Object.fromEntries([...this.#held].flatMap(([name, by]) => (by.size > 0 ? [[name, [...by]]] : [])));
+  }
+
   hold(hook: string, names: readonly string[]): void {
     for (const name of names) this.#held.set(name, new Set(this.#held.get(name)).add(hook));
   }

@@ -187,6 +187,7 @@ export class Saver {
         return weightsOf(await checkpoints.open(), name, options, this.#training.optimizers());
       },
       lock: () => checkpoints.holdLock(),
+      holders: () => checkpoints.holders(),
       hold: (names) => checkpoints.hold(hook, names),
       release: (names) => checkpoints.release(hook, names),
     };

@@ -87,13 +87,20 @@ function Page({ name, path }: { name: string; path: readonly string[] }) {
 function Connection() {
   const now = useNow();
   if (!lost.value) return null;
-  const { since, retryAt, token } = lost.value;
+  const { since, retryAt, token, hasEnded } = lost.value;
   const wait = Math.max(0, Math.ceil((retryAt - now) / 1000));
   return (
     <p class="connection" role="status">
       {token
         ? "The server was started again and wants its new link: open the one that it printed. "
-        : `No answer from the server. What you see is ${format.duration((now - since) / 1000)} old. `}
+        : hasEnded
+          ? `The dashboard has ended, with its run if that started it. What you see is ${format.duration((now - since) / 1000)} old. `
+          : `No answer from the server. What you see is ${format.duration((now - since) / 1000)} old. `}
+      {hasEnded && (
+        <>
+          <code>npx hookline ui {hello.value?.root}</code> shows it again.{" "}
+        </>
+      )}
       {wait > 0 ? `Next try in ${wait} s. ` : "Trying… "}
       <button type="button" onClick={retryNow}>
         Try now

@@ -4,12 +4,21 @@ import { CheckpointError } from "../../core/errors.ts";
 import type { CheckpointStore, SavedCheckpoint } from "../../checkpoint/store.ts";
 import { openDirectoryStore } from "../../checkpoint/stores/directory-store.ts";
 import { CHECKPOINTS } from "../../runs/layout.ts";
-import type { CheckpointRow } from "../wire.ts";
+import { livenessOfHello, readHello } from "../../runs/control/read-control.ts";
+import type { CheckpointRow, ControlHello } from "../wire.ts";
 import { gone } from "./answer.ts";
 
 /** None when the run has no directory of checkpoints. */
 export const listCheckpoints = async (dir: string): Promise<CheckpointRow[]> =>
-  (await withStore(dir, async (store) => (await store.list()).map(rowOf))) ?? [];
+  (await withStore(dir, async (store) => (await store.list()).map((saved) => rowOf(saved, holders(dir))))) ?? [];
+
+/** What a training holds is let go when it ends. */
+function holders(dir: string): Holders {
+  const hello = readHello(dir);
+  return hello && livenessOfHello(hello) !== "dead" ? (hello.held ?? {}) : {};
+}
+
+type Holders = NonNullable<ControlHello["held"]>;
 
 /** Compares the digests of all its files. */
 export async function verifyCheckpoint(dir: string, name: string): Promise<CheckpointRow> {
@@ -18,9 +27,9 @@ export async function verifyCheckpoint(dir: string, name: string): Promise<Check
     if (!found) return undefined;
     try {
       await store.verify(name);
-      return { ...rowOf(found), verified: true };
+      return { ...rowOf(found, holders(dir)), verified: true };
     } catch (error) {
-      if (error instanceof CheckpointError) return { ...rowOf(found), verified: false };
+      if (error instanceof CheckpointError) return { ...rowOf(found, holders(dir)), verified: false };
       throw error;
     }
   });
@@ -39,17 +48,10 @@ async function withStore<T>(dir: string, use: (store: CheckpointStore) => Promis
   }
 }
 
-const rowOf = ({
-  name,
-  step,
-  reason,
-  time,
-  metrics,
-  parent,
-  by = [],
-  runId,
-  files,
-}: SavedCheckpoint): CheckpointRow => ({
+const rowOf = (
+  { name, step, reason, time, metrics, parent, by = [], runId, files }: SavedCheckpoint,
+  held: Holders,
+): CheckpointRow => ({
   name,
   step,
   reason,
@@ -59,4 +61,5 @@ const rowOf = ({
   run: runId,
   bytes: Object.values(files).reduce((sum, { bytes }) => sum + bytes, 0),
   by,
+  heldBy: Object.hasOwn(held, name) ? held[name]! : [],
 });

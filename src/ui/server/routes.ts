@@ -1,5 +1,6 @@
 // The addresses below /api/v1/ and what answers them. Tests walk this list: an address that is not here does not exist.
 import { hostname } from "node:os";
+import { readHello } from "../../runs/control/read-control.ts";
 import { SERIES_TYPE } from "../series.ts";
 import type { LogAnswer, RunPage, ServerHello } from "../wire.ts";
 import { type Answer, bytes, json, Refusal } from "./answer.ts";
@@ -10,6 +11,7 @@ import { imageOf } from "./media.ts";
 import { listCommands, thisUser } from "./commands.ts";
 import { type Call, checked, runOf, wholeParam } from "./requests.ts";
 import type { Site } from "./site.ts";
+import { sparksOf } from "./sparks.ts";
 
 /** Undefined when the answer is a stream. */
 type Handler = (call: Call) => Promise<Answer | undefined> | Answer | undefined;
@@ -19,6 +21,7 @@ export const ROUTES: Readonly<Record<string, { readonly GET?: Handler; readonly 
   link: { POST: ({ site }) => json({ url: site.newLink() }) },
   runs: { GET: listRuns },
   "runs/:id": { GET: showRun },
+  sparks: { GET: ({ site, query }) => json(sparksOf(site.index, idsIn(query, "runs"))) },
   series: {
     POST: async ({ site, body }) => {
       const curves = checked(() => curvesOf(site.index, body));
@@ -77,8 +80,8 @@ export const ROUTES: Readonly<Record<string, { readonly GET?: Handler; readonly 
   },
   stream: {
     GET: ({ site, query, response }) => {
-      const shown = new Set((query.get("show") ?? "").split(",").filter(Boolean));
-      if (!site.streams.open(response, shown)) throw new Refusal(503, "busy", "Too many pages are open.");
+      if (!site.streams.open(response, new Set(idsIn(query, "show"))))
+        throw new Refusal(503, "busy", "Too many pages are open.");
       return undefined;
     },
   },
@@ -103,6 +106,8 @@ export function findRoute(
   return undefined;
 }
 
+const idsIn = (query: URLSearchParams, name: string): string[] => (query.get(name) ?? "").split(",").filter(Boolean);
+
 const helloOf = ({ version, shownRoot, readOnly }: Site): ServerHello => ({
   version,
   root: shownRoot,
@@ -125,6 +130,6 @@ async function showRun(call: Call): Promise<Answer> {
   await site.index.scan(LIST_AGE);
   const { dir, row, known } = runOf(call);
   const contents = await site.reader.ask({ kind: "contents", dir });
-  const page: RunPage = { row, info: known.info, control: known.hello ?? null, ...contents };
+  const page: RunPage = { row, info: known.info, control: readHello(dir) ?? null, ...contents };
   return json(page);
 }

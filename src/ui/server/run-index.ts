@@ -1,27 +1,26 @@
 // The runs below a directory, as the list shows them. Files are read again only when they have changed; nothing else is
 // kept, so the server can be killed at any time.
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import { dirname, relative, sep } from "node:path";
 import { setImmediate } from "node:timers/promises";
 import { FORMATS } from "../../runs/layout.ts";
 import { directories, isLoggedRun } from "../../runs/directories.ts";
 import type { RunRow, RunsAnswer } from "../wire.ts";
-import { readRunRow, rowNow, stamp, type KnownRun } from "./run-row.ts";
+import { readRunRow, rowNow, type KnownRun } from "./run-row.ts";
 
 /** A run or a study, by the id that requests name it by. */
 export const idOf = (root: string, dir: string): string =>
-  createHash("sha256").update(relative(root, dir).replaceAll(sep, "/")).digest("hex").slice(0, 12);
+  hash("sha256", relative(root, dir).replaceAll(sep, "/")).slice(0, 12);
 
 export interface IndexedRun {
   readonly id: string;
   readonly dir: string;
   readonly study: string | null;
-  stamp: string;
-  known: KnownRun;
-  row: RunRow;
-  text: string;
+  readonly known: KnownRun;
+  readonly row: RunRow;
+  readonly text: string;
   /** The index's revision when the row changed last. */
-  rev: number;
+  readonly rev: number;
 }
 
 /** A longer turn would keep other requests waiting. */
@@ -83,8 +82,8 @@ export class RunIndex {
       if (files.has(FORMATS.journal.file)) studies.set(idOf(this.#root, dir), dir);
       if (isLoggedRun(this.#root, directory)) {
         const id = idOf(this.#root, dir);
-        const parent = idOf(this.#root, dirname(dir));
-        if (this.#update(id, dir, dir !== this.#root && studies.has(parent) ? parent : null)) found.add(id);
+        const parent = studies.size > 0 && dir !== this.#root ? idOf(this.#root, dirname(dir)) : "";
+        if (this.#update(id, dir, studies.has(parent) ? parent : null)) found.add(id);
       }
       if (performance.now() - begin < TURN_MS) continue;
       cost += performance.now() - begin;
@@ -97,7 +96,7 @@ export class RunIndex {
     this.#scannedAt = performance.now();
   }
 
-  /** Looks at the files of the runs that are running, and of these. */
+  /** Looks at the files of the runs that are running, and of these: a few system calls for each. */
   refresh(shown: ReadonlySet<string>): void {
     for (const { id, dir, study, known } of this.#runs.values()) {
       if (known.info.status !== "running" && !shown.has(id)) continue;
@@ -113,19 +112,17 @@ export class RunIndex {
   /** False when there is no run any more. */
   #update(id: string, dir: string, study: string | null): boolean {
     const before = this.#runs.get(id);
-    const now = stamp(dir);
-    if (now === undefined) return false;
-    const isSame = before?.stamp === now && before.study === study;
-    // The state of a run that has ended does not change with time.
-    if (isSame && before.known.info.status !== "running") return true;
-    const known = isSame ? before.known : readRunRow(dir, this.#root, id, study);
+    const known = readRunRow(dir, this.#root, id, study, before?.known);
+    if (known === undefined) return false;
     // A file that is just being replaced by a copy tool, say: the next look will tell.
-    if (!known) return before !== undefined;
+    if (known === "unreadable") return before !== undefined;
+    // The state of a run that has ended does not change with time.
+    if (known === before?.known && known.info.status !== "running") return true;
     const row = rowNow(known, Date.now());
     const text = JSON.stringify(row);
     const rev = before?.text === text ? before.rev : ++this.#rev;
     this.#gone.delete(id);
-    this.#runs.set(id, { id, dir, study, stamp: now, known, row, text, rev });
+    this.#runs.set(id, { id, dir, study, known, row, text, rev });
     return true;
   }
 }

@@ -1,13 +1,13 @@
-// A run as a line of the list: from run.json, the end of its log and what `control()` says. Whole logs are not read.
-import { lstatSync } from "node:fs";
+// A run as a line of the list: from run.json, and while it runs from the end of its log and from what `control()` says.
+// Whole logs are not read.
+import { lstatSync, type Stats } from "node:fs";
 import { nodeFs } from "../../runs/files.ts";
 import { helloFile } from "../../runs/control/control-files.ts";
 import { readHello } from "../../runs/control/read-control.ts";
 import { FORMATS } from "../../runs/layout.ts";
-import type { RecordTable } from "../../runs/record-table.ts";
 import { readRunJson } from "../../runs/run-json.ts";
 import { describeRun, readLogEnd } from "../../runs/describe-run.ts";
-import type { RunInfo } from "../../runs/types.ts";
+import type { RunInfo, RunSummary } from "../../runs/types.ts";
 import type { ControlHello, RunRow } from "../wire.ts";
 import { isHelloOf, stateOf, usualGap, type RunSigns } from "./run-state.ts";
 
@@ -18,39 +18,52 @@ export interface KnownRun {
   readonly signs: RunSigns;
   /** All but its state, which depends on the time. */
   readonly row: Omit<RunRow, "state" | "controllable">;
+  /** Changes with every file that the row was made from. */
+  readonly stamp: string;
 }
 
-/** What the list shows something of. */
-const filesOf = (dir: string): string[] => [
-  `${dir}/${FORMATS.run.file}`,
-  `${dir}/${FORMATS.metrics.file}`,
-  helloFile(dir),
-];
+const statOf = (path: string): Stats | undefined => {
+  const found = lstatSync(path, { throwIfNoEntry: false });
+  return found?.isFile() ? found : undefined;
+};
+const stampOf = (found: Stats | undefined): string => (found ? `${found.ino}:${found.size}:${found.mtimeMs}` : "-");
 
-/** Changes with every file of the run that the list shows something of; undefined without a run.json. */
-export function stamp(dir: string): string | undefined {
-  const [run, ...others] = filesOf(dir).map((file) => {
-    const found = lstatSync(file, { throwIfNoEntry: false });
-    return found?.isFile() ? `${found.ino}:${found.size}:${found.mtimeMs}` : undefined;
-  });
-  return run === undefined ? undefined : [run, ...others].join(" ");
-}
+/** run.json of a run that has ended says everything, unless an older version wrote it. */
+const isComplete = ({ status, best }: RunInfo): boolean => status !== "running" && best !== undefined;
 
-/** Undefined when run.json cannot be read. */
-export function readRunRow(dir: string, root: string, id: string, study: string | null): KnownRun | undefined {
+/**
+ * What is known of a run now: `before` itself, if none of the files has changed that it was made from. Undefined without
+ * a run.json, `unreadable` when it cannot be read.
+ */
+export function readRunRow(
+  dir: string,
+  root: string,
+  id: string,
+  study: string | null,
+  before: KnownRun | undefined,
+): KnownRun | "unreadable" | undefined {
   const fs = nodeFs("hookline ui");
-  const info = readRunJson(fs, dir);
-  if (!info) return undefined;
-  const end = readLogEnd(fs, dir);
-  const summary = describeRun(dir, root, info, () => end);
-  const { rows, fields } = end.records.columns;
-  const times = fields[2]!.subarray(0, rows);
-  const hello = readHello(dir);
+  const run = statOf(`${dir}/${FORMATS.run.file}`);
+  if (!run) return undefined;
+  const isSameInfo = before !== undefined && before.stamp.startsWith(`${stampOf(run)} `);
+  const info = isSameInfo ? before.info : readRunJson(fs, dir);
+  if (!info) return "unreadable";
+  const others = isComplete(info) ? [] : [`${dir}/${FORMATS.metrics.file}`, helloFile(dir)].map(statOf);
+  const stamp = [run, ...others].map(stampOf).join(" ") + " ";
+  if (before?.stamp === stamp && before.row.study === study) return before;
+
+  const end = isComplete(info) ? undefined : readLogEnd(fs, dir);
+  const summary = describeRun(dir, root, info, () => end!);
+  const { rows, fields } = end?.records.columns ?? { rows: 0, fields: [] };
+  const times = (fields[2] ?? new Float64Array(0)).subarray(0, rows);
+  const hello = isComplete(info) ? undefined : readHello(dir);
   const lastRecord = rows > 0 ? times[rows - 1]! : undefined;
+  const writtenAt = Math.max(...[run, ...others].map((found) => found?.mtimeMs ?? 0));
   return {
     info,
     hello,
-    signs: { info, hello, lastRecord, writtenAt: writtenAt(dir), usualGap: usualGap(times) },
+    stamp,
+    signs: { info, hello, lastRecord, writtenAt, usualGap: usualGap(times) },
     row: {
       id,
       name: summary.name,
@@ -60,10 +73,10 @@ export function readRunRow(dir: string, root: string, id: string, study: string 
       elapsed: summary.elapsed,
       engine: summary.engine,
       startedAt: summary.startedAt,
-      newsAt: lastRecord ?? null,
+      newsAt: lastRecord ?? info.endedAt ?? null,
       best: summary.best,
       hparams: flat(info.hparams),
-      spark: spark(end.records, summary.metrics),
+      metric: mainMetric(summary),
       study,
     },
   };
@@ -77,10 +90,8 @@ export function rowNow({ row, signs, hello, info }: KnownRun, now: number): RunR
   return { ...row, state, controllable: isLive && isHelloOf(hello, info) && hello!.state !== "ended" };
 }
 
-function writtenAt(dir: string): number {
-  const times = filesOf(dir).map((file) => lstatSync(file, { throwIfNoEntry: false })?.mtimeMs ?? 0);
-  return Math.max(...times);
-}
+const mainMetric = ({ best, metrics }: RunSummary): string | null =>
+  ["val/loss", "loss"].find((name) => name in best) ?? metrics[0] ?? null;
 
 /** Values of a table: what is nested gets names with dots. */
 function flat(hparams: RunInfo["hparams"], prefix = "", into: Record<string, string | number | boolean | null> = {}) {
@@ -90,19 +101,4 @@ function flat(hparams: RunInfo["hparams"], prefix = "", into: Record<string, str
     else flat(value as RunInfo["hparams"], `${prefix}${name}.`, into);
   }
   return into;
-}
-
-const SPARK_POINTS = 60;
-/** Fewer points are no curve. */
-const FEW_POINTS = 8;
-
-/** The main metric is that of the evaluation, unless the end of the log has too few of its values for a curve. */
-function spark({ columns }: RecordTable, metrics: readonly string[]): RunRow["spark"] {
-  const candidates = ["val/loss", "loss", ...metrics.slice(0, 1)];
-  const counted = candidates.map((name) => ({ name, column: columns.find(name) }));
-  const { name, column } =
-    counted.find((each) => (each.column?.count ?? 0) >= FEW_POINTS) ?? counted.find((each) => each.column?.count) ?? {};
-  if (name === undefined || !column) return null;
-  const { values, count } = column;
-  return { metric: name, values: Array.from(values.subarray(Math.max(0, count - SPARK_POINTS), count)) };
 }

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { headerLine, recordLine } from "../../runs/log-lines.ts";
 import { ask as askServer, type Answered, type Asked } from "../../../tests/support/http-ask.ts";
 import { decodeSeries } from "../series.ts";
-import type { CheckpointRow, EventsAnswer, RunPage, RunsAnswer, ServerHello } from "../wire.ts";
+import type { CheckpointRow, EventsAnswer, RunPage, RunsAnswer, ServerHello, SparksAnswer } from "../wire.ts";
 import { HEADERS } from "./gate.ts";
 import { PAGE_PATHS } from "./pages.ts";
 import { ROUTES } from "./routes.ts";
@@ -103,10 +103,20 @@ describe("answers", () => {
     expect(await get(`runs?since=${rev}`)).toEqual({ rev, rows: [], gone: [] });
   });
 
+  test("small curves of the runs that are asked for, and of no more than a screen shows", async () => {
+    expect(await get<SparksAnswer>(`sparks?runs=${A},000000000000`)).toEqual({
+      [A]: { metric: "loss", values: [5, 4, "NaN", 2, "Infinity"] },
+    });
+    expect((await get<SparksAnswer>(`sparks?runs=${B}`))[B]!.values.length).toBe(60);
+    const many = Array.from({ length: 101 }, () => A).join();
+    expect((await ask(`/api/v1/sparks?runs=${many}`, { headers: bearer() })).status).toBe(400);
+  });
+
   test("the page of a run, its events and checkpoints", async () => {
     expect(await get<RunPage>(`runs/${A}`)).toMatchObject({
       records: 5,
       names: ["loss"],
+      latest: { loss: "Infinity" },
       problems: 0,
       parts: [{ startedAt: 5, step: 0 }],
       control: null,

@@ -49,6 +49,8 @@ export interface RunningServer {
   readonly token: string;
   /** The address of a new link that works once. */
   newLink(): string;
+  /** Whether a page is open. */
+  hasPages(): boolean;
   close(): Promise<void>;
 }
 
@@ -144,6 +146,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     url,
     token: tokens.bearer,
     newLink,
+    hasPages: () => streams.count > 0,
     async close() {
       streams.close();
       const closed = new Promise<void>((done) => server.close(() => done()));

@@ -27,6 +27,8 @@ const WATCH_MS = 5000;
 /** More than these are refused: each is looked at several times a second. */
 const MOST_CLIENTS = 256;
 const MOST_SHOWN = 100;
+/** So few runs are looked at each time: who pauses one wants to see that it has paused. */
+const FEW_SHOWN = 8;
 
 export class Streams {
   readonly #index: RunIndex;
@@ -64,6 +66,10 @@ export class Streams {
     return true;
   }
 
+  get count(): number {
+    return this.#clients.size;
+  }
+
   #due(what: string, ms: number): boolean {
     const now = performance.now();
     if (now - (this.#doneAt.get(what) ?? -Infinity) < ms) return false;
@@ -83,7 +89,7 @@ export class Streams {
     try {
       const shown = new Set([...this.#clients].flatMap((client) => [...client.shown]));
       if (this.#due("scan", SCAN_MS)) await this.#index.scan(REFRESH_MS);
-      else if (this.#due("refresh", REFRESH_MS)) this.#index.refresh(shown);
+      else if (this.#due("refresh", shown.size > FEW_SHOWN ? REFRESH_MS : 0)) this.#index.refresh(shown);
       if (this.#touches && this.#due("watch", WATCH_MS)) for (const id of shown) this.#touch(id);
       for (const id of shown) await this.#tellOf(id);
       for (const client of this.#clients) {
@@ -104,7 +110,8 @@ export class Streams {
     const news = await this.#reader.ask({ kind: "news", dir: run.dir }).catch(() => undefined);
     if (!news) return;
     const { rev, records, step, time } = news;
-    const event = { id, rev, records, step, time, state: run.row.state };
+    // Not every step is logged: a paused run says where it is.
+    const event = { id, rev, records, step: Math.max(step, run.row.step), time, state: run.row.state };
     for (const command of await this.#commandsOf(id).since(run.dir))
       for (const client of this.#clients) if (client.shown.has(id)) send(client, "command", { run: id, command });
     const events = lstatSync(`${run.dir}/${FORMATS.events.file}`, { throwIfNoEntry: false })?.size ?? 0;

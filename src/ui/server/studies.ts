@@ -2,6 +2,7 @@
 import { relative } from "node:path";
 import { lstatSync } from "node:fs";
 import { FORMATS } from "../../runs/layout.ts";
+import { helloFile } from "../../runs/control/control-files.ts";
 import type { StudyPage, StudyRow } from "../wire.ts";
 import { gone } from "./answer.ts";
 import { idOf } from "./run-index.ts";
@@ -50,8 +51,10 @@ export class Studies {
 
   /** A study that cannot be read does not hide the others. */
   async #read({ reader }: Site, dir: string): Promise<ReadStudyPage | undefined> {
-    const found = lstatSync(`${dir}/${FORMATS.journal.file}`, { throwIfNoEntry: false });
-    const stamp = `${found?.ino}:${found?.size}:${found?.mtimeMs}`;
+    const stamp = [`${dir}/${FORMATS.journal.file}`, helloFile(dir)]
+      .map((path) => lstatSync(path, { throwIfNoEntry: false }))
+      .map((found) => `${found?.ino}:${found?.size}:${found?.mtimeMs}`)
+      .join(" ");
     const known = this.#known.get(dir);
     if (known?.stamp === stamp && performance.now() - known.at < MOST_AGE) return known.page;
     const page = await reader.ask({ kind: "study", dir }).catch(() => undefined);

@@ -21,6 +21,7 @@ export function readStudyPage(dir: string): ReadStudyPage | undefined {
   const { space, objectives, trials } = study;
   const found = importance(space, trials, objectives);
   const hello = readHello(dir);
+  const example = rankTrials(trials, objectives)[0] ?? trials[0];
   const isListening = hello !== undefined && livenessOfHello(hello) !== "dead";
   return {
     row: rowOf(study, isListening && hello.state === "paused"),
@@ -31,6 +32,7 @@ export function readStudyPage(dir: string): ReadStudyPage | undefined {
         : { name: parameter.path, scale: parameter.kind === "logUniform" ? "log" : "linear" },
     ),
     trials: trials.map((trial) => trialOf(trial, study)),
+    example: example?.params ?? null,
     importance: found ? found.parameters.map(({ parameter, share }) => ({ name: parameter.path, share })) : null,
     allow: isListening ? hello.allow : [],
   };

@@ -196,7 +196,10 @@ export function Chart({ title, lines, marks, view, height, log, setLog, base }: 
   };
 
   const laneCount = usedLanes(marks).length;
-  const summary = [...drawn.map(({ label, curve }) => describeLine(label, curve)), describeMarks(marks)];
+  const summary = useMemo(
+    () => [...drawn.map(({ label, curve }) => describeLine(label, curve)), describeMarks(marks)],
+    [drawn, marks],
+  );
   return (
     <figure
       class="chart"
@@ -207,7 +210,14 @@ export function Chart({ title, lines, marks, view, height, log, setLog, base }: 
     >
       <figcaption>
         <h2 id={`${id}-title`}>{title}</h2>
-        <Legend lines={lines} drawn={drawn} visible={visibleLines} cursor={cursor.value} toggle={toggle} />
+        <Legend
+          lines={lines}
+          drawn={drawn}
+          visible={visibleLines}
+          cursor={cursor.value}
+          toggle={toggle}
+          title={title}
+        />
         <span class="tools">
           <button type="button" aria-pressed={isLog} onClick={() => setLog(!isLog)}>
             log

@@ -13,12 +13,14 @@ interface LegendProps {
   readonly drawn: readonly Drawn[];
   readonly cursor: number | undefined;
   readonly toggle: (line: Line) => void;
+  /** Of the chart: a single line of this name needs no other. */
+  readonly title: string;
 }
 
 export const lineKey = ({ run, name }: Line): string => `${run} ${name}`;
 
 /** The values at the cursor, else the last ones. A line's button hides it. */
-export function Legend({ lines, visible, drawn, cursor, toggle }: LegendProps) {
+export function Legend({ lines, visible, drawn, cursor, toggle, title }: LegendProps) {
   const first = drawn.find(({ curve }) => curve !== null && curve.x.length > 0)?.curve;
   const at = cursor !== undefined && first ? valueAt(first, cursor)?.x : undefined;
   const isGrouped = lines.some(({ group }) => group !== undefined);
@@ -36,7 +38,10 @@ export function Legend({ lines, visible, drawn, cursor, toggle }: LegendProps) {
             return (
               <button key={lineKey(line)} type="button" aria-pressed={own !== undefined} onClick={() => toggle(line)}>
                 <Swatch color={line.color} />
-                {own?.label ?? line.label} <Value curve={own?.curve ?? null} cursor={cursor} />
+                <span class={lines.length === 1 && line.label === title ? "hidden" : undefined}>
+                  {own?.label ?? line.label}
+                </span>{" "}
+                <Value curve={own?.curve ?? null} cursor={cursor} />
               </button>
             );
           })}

@@ -61,7 +61,9 @@ const text = (thing: unknown): string => (thing === undefined || thing === null 
 
 function markOf({ type, step, time, details }: RunEvent): Mark | undefined {
   const who = text(details.by ?? details.who ?? details.hook);
-  const why = text(details.why ?? details.reason);
+  const given = text(details.why ?? details.reason);
+  // What a command without a reason has says only who sent it.
+  const why = given === `asked for by ${who}` ? "" : given;
   const what = text(details.what).replaceAll(LONG_NUMBER, (digits) => format.number(Number(digits)));
   const mark = (kind: MarkKind, name: string, because = why): Mark => ({
     kind,
@@ -80,8 +82,11 @@ function markOf({ type, step, time, details }: RunEvent): Mark | undefined {
       if (details.by !== undefined) return mark("hand", what);
       return mark(ROUTINE.test(what) ? "request" : "hook", what);
     }
-    case "save":
-      return mark("checkpoint", text(details.name ?? details.checkpoint) || `checkpoint ${step}`);
+    case "save": {
+      // It was finished some steps later.
+      const saved = typeof details["step"] === "number" ? details["step"] : step;
+      return { ...mark("checkpoint", text(details.name ?? details.checkpoint) || `checkpoint ${saved}`), step: saved };
+    }
     case "hookError":
     case "saveError":
       return mark(

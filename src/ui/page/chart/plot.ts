@@ -49,9 +49,9 @@ interface Pan {
   readonly range: Range;
   /** The range now. */
   now: Range;
-  /** Where the pointer was when the curves were drawn last, and what was drawn. */
+  /** Where the pointer was when the curves were drawn last, and a copy of them. */
   drawnAt: number;
-  picture: OffscreenCanvas | undefined;
+  copy: HTMLCanvasElement | undefined;
 }
 
 export class Plot {
@@ -211,8 +211,12 @@ export class Plot {
     const dash = lineDash(this.#options.colors[i]!);
     const isSmooth = (): boolean => this.#data[i]?.isSmooth === true;
     const dots = (plot: uPlot, index: number, from: number, to: number): boolean => {
-      const seen = plot.data[index]!.slice(from, to + 1).filter((y) => y !== null && y !== undefined).length;
-      return !isSmooth() && seen > 0 && plot.bbox.width / devicePixelRatio / seen > DOT_SPACE;
+      if (isSmooth()) return false;
+      const most = plot.bbox.width / devicePixelRatio / DOT_SPACE;
+      const values = plot.data[index]!;
+      let seen = 0;
+      for (let at = from; at <= to && seen <= most; at++) if (values[at] !== null && values[at] !== undefined) seen++;
+      return seen > 0 && seen < most;
     };
     return [
       {
@@ -270,12 +274,13 @@ export class Plot {
     if (!event.shiftKey || event.button !== 0) return;
     event.preventDefault();
     event.stopImmediatePropagation();
-    this.#pan = { at: event.clientX, range: this.range, now: this.range, drawnAt: event.clientX, picture: undefined };
+    this.#pan = { at: event.clientX, range: this.range, now: this.range, drawnAt: event.clientX, copy: undefined };
     const move = (moved: MouseEvent): void => this.#panTo(moved.clientX);
     const end = (): void => {
       removeEventListener("mousemove", move);
       clearTimeout(this.#resting);
-      const { now } = this.#pan!;
+      const { now, copy } = this.#pan!;
+      copy?.parentElement!.remove();
       this.#pan = undefined;
       this.#showRange(now);
       this.#options.onRange(now);
@@ -290,11 +295,14 @@ export class Plot {
     const by = ((at - clientX) * (range.to - range.from)) / this.area.width;
     this.#pan.now = { from: range.from + by, to: range.to + by };
     if (this.#options.labels.length < MANY) return this.#showRange(this.#pan.now);
-    this.#movePicture(this.#pan, clientX);
+    this.#pan.copy ??= this.#copy();
+    // The browser moves it without anything being drawn.
+    this.#pan.copy.style.transform = `translateX(${clientX - this.#pan.drawnAt}px)`;
     clearTimeout(this.#resting);
     this.#resting = setTimeout(() => {
       if (!this.#pan) return;
-      Object.assign(this.#pan, { picture: undefined, drawnAt: clientX });
+      this.#pan.copy?.parentElement!.remove();
+      Object.assign(this.#pan, { copy: undefined, drawnAt: clientX });
       this.#showRange(this.#pan.now);
     }, REST_MS);
   }
@@ -303,20 +311,20 @@ export class Plot {
     this.#plot.setScale("x", { min: from, max: to });
   }
 
-  /** Curves and the labels of the axis below them move together. */
-  #movePicture(pan: Pan, clientX: number): void {
-    const { ctx, bbox } = this.#plot;
-    const { width, height } = ctx.canvas;
-    if (!pan.picture) {
-      pan.picture = new OffscreenCanvas(width, height);
-      pan.picture.getContext("2d")!.drawImage(ctx.canvas, 0, 0);
-    }
-    ctx.save();
-    ctx.beginPath();
-    ctx.rect(bbox.left, 0, width - bbox.left, height);
-    ctx.clip();
-    ctx.clearRect(0, 0, width, height);
-    ctx.drawImage(pan.picture, (clientX - pan.drawnAt) * devicePixelRatio, 0);
-    ctx.restore();
+  /** The curves and the labels of the axis below them, in a frame that lies over them. */
+  #copy(): HTMLCanvasElement {
+    const { ctx, bbox, over } = this.#plot;
+    const ratio = devicePixelRatio;
+    const copy = document.createElement("canvas");
+    copy.width = ctx.canvas.width - bbox.left;
+    copy.height = ctx.canvas.height;
+    Object.assign(copy.style, { width: `${copy.width / ratio}px`, height: `${copy.height / ratio}px` });
+    copy.getContext("2d")!.drawImage(ctx.canvas, -bbox.left, 0);
+    const frame = document.createElement("div");
+    frame.className = "moved";
+    frame.style.left = `${bbox.left / ratio}px`;
+    frame.append(copy);
+    over.before(frame);
+    return copy;
   }
 }

@@ -1,5 +1,6 @@
 // A chart of few points that are known already, as SVG: lines, or dots alone.
 import * as format from "../format.ts";
+import { useWidth } from "../parts/width.ts";
 import { lineColor, theme } from "./theme.ts";
 
 interface SmallLine {
@@ -15,7 +16,7 @@ interface Props {
   readonly zero?: boolean;
 }
 
-const WIDTH = 640;
+const LEAST_WIDTH = 200;
 const HEIGHT = 200;
 const LEFT = 64;
 const BOTTOM = 24;
@@ -35,13 +36,14 @@ export function ticks(min: number, max: number, most: number): number[] {
 
 export function SmallLines({ label, lines, unit = format.tick, zero = true }: Props) {
   void theme.value;
+  const { ref, width } = useWidth(LEAST_WIDTH);
   const all = lines.flatMap(({ points }) => points);
-  if (all.length === 0) return null;
+  if (all.length === 0) return <div ref={ref} />;
   const xs = all.map(({ x }) => x);
   const ys = all.map(({ y }) => y);
   const [x0, x1] = [Math.min(...xs), Math.max(...xs)];
   const [y0, y1] = [Math.min(...(zero ? [0] : []), ...ys), Math.max(...ys) || 1];
-  const px = (x: number): number => LEFT + ((WIDTH - LEFT - 8) * (x - x0)) / (x1 - x0 || 1);
+  const px = (x: number): number => LEFT + ((width - LEFT - 8) * (x - x0)) / (x1 - x0 || 1);
   const py = (y: number): number => TOP + ((HEIGHT - TOP - BOTTOM) * (y1 - y)) / (y1 - y0 || 1);
   return (
     <figure class="small-lines">
@@ -53,32 +55,34 @@ export function SmallLines({ label, lines, unit = format.tick, zero = true }: Pr
           </span>
         ))}
       </div>
-      <svg
-        viewBox={`0 0 ${WIDTH} ${HEIGHT}`}
-        role="img"
-        aria-label={`${label}: ${lines.map(({ name, points }) => `${name}, last ${unit(points.at(-1)?.y ?? 0)}`).join("; ")}`}
-      >
-        {ticks(y0, y1, 4).map((y) => (
-          <g key={y}>
-            <line class="rule" x1={LEFT} x2={WIDTH - 8} y1={py(y)} y2={py(y)} />
-            <text x={LEFT - 8} y={py(y) + 4} text-anchor="end">
-              {unit(y)}
+      <div ref={ref}>
+        <svg
+          viewBox={`0 0 ${width} ${HEIGHT}`}
+          role="img"
+          aria-label={`${label}: ${lines.map(({ name, points }) => `${name}, last ${unit(points.at(-1)?.y ?? 0)}`).join("; ")}`}
+        >
+          {ticks(y0, y1, 4).map((y) => (
+            <g key={y}>
+              <line class="rule" x1={LEFT} x2={width - 8} y1={py(y)} y2={py(y)} />
+              <text x={LEFT - 8} y={py(y) + 4} text-anchor="end">
+                {unit(y)}
+              </text>
+            </g>
+          ))}
+          {ticks(x0, x1, 6).map((x) => (
+            <text key={x} x={px(x)} y={HEIGHT - 6} text-anchor="middle">
+              {format.tick(x)}
             </text>
-          </g>
-        ))}
-        {ticks(x0, x1, 6).map((x) => (
-          <text key={x} x={px(x)} y={HEIGHT - 6} text-anchor="middle">
-            {format.tick(x)}
-          </text>
-        ))}
-        {lines.map(({ name, points }, i) => (
-          <polyline
-            key={name}
-            points={points.map(({ x, y }) => `${px(x).toFixed(1)},${py(y).toFixed(1)}`).join(" ")}
-            style={{ stroke: lineColor(i) }}
-          />
-        ))}
-      </svg>
+          ))}
+          {lines.map(({ name, points }, i) => (
+            <polyline
+              key={name}
+              points={points.map(({ x, y }) => `${px(x).toFixed(1)},${py(y).toFixed(1)}`).join(" ")}
+              style={{ stroke: lineColor(i) }}
+            />
+          ))}
+        </svg>
+      </div>
     </figure>
   );
 }

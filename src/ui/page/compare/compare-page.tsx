@@ -1,6 +1,6 @@
 // Several runs in the same charts: their curves, or the mean and the range of groups; and where they differ.
 import { useComputed, useSignal } from "@preact/signals";
-import { useEffect } from "preact/hooks";
+import { useEffect, useRef } from "preact/hooks";
 import type { RunPage, RunRow } from "../../wire.ts";
 import { Chart, type Line } from "../chart/chart.tsx";
 import { get } from "../data/api.ts";
@@ -16,22 +16,54 @@ import { chartView, logSetting, setLogSetting } from "../run/view.ts";
 import { DifferenceTable } from "./difference-table.tsx";
 
 const FEW_CHARTS = 6;
+/** Milliseconds for which answers are collected: first, and while runs go on. */
+const FIRST_MS = 20;
+const EVERY_MS = 2000;
 
 export function ComparePage() {
   const ids = listSetting("runs");
-  const names = useSignal<ReadonlyMap<string, readonly string[]>>(new Map());
+  const pages = useSignal<ReadonlyMap<string, RunPage>>(new Map());
   const wanted = ids.join();
   const chosen = useComputed(() => {
     const all = new Map(runs.value.map((row) => [row.id, row]));
     return listSetting("runs").flatMap((id) => all.get(id) ?? []);
   });
 
+  /** Answers that came at about the same time are shown together: each draws all charts again. */
+  const arrived = useRef(new Map<string, RunPage>());
+  const timer = useRef<ReturnType<typeof setTimeout>>(undefined);
+  const asked = useRef(new Set<string>());
+  useEffect(() => () => clearTimeout(timer.current), []);
+  /** The names and the last values of a run. */
+  const refresh = async (id: string): Promise<void> => {
+    if (asked.current.has(id)) return;
+    asked.current.add(id);
+    try {
+      arrived.current.set(id, await get<RunPage>(`runs/${id}`));
+    } catch {
+      // A run that is gone has no curves; the others are shown.
+    }
+    timer.current ??= setTimeout(
+      () => {
+        timer.current = undefined;
+        for (const each of arrived.current.keys()) asked.current.delete(each);
+        pages.value = new Map([...pages.peek(), ...arrived.current]);
+        arrived.current.clear();
+      },
+      pages.peek().has(id) ? EVERY_MS : FIRST_MS,
+    );
+  };
+
   useEffect(() => {
     document.title = "Compare · hookline";
     return listen({
       runs: ids,
       runsChanged: () => void refreshRuns(),
-      runChanged: ({ id }) => seriesFeed.ring(id),
+      runChanged: ({ id, records }) => {
+        seriesFeed.ring(id);
+        const known = pages.peek().get(id);
+        if (known && known.records !== records) void refresh(id);
+      },
       catchUp: () => {
         void refreshRuns();
         for (const id of ids) seriesFeed.ring(id);
@@ -39,14 +71,7 @@ export function ComparePage() {
     });
   }, [wanted]);
   useEffect(() => {
-    for (const id of ids) {
-      if (names.peek().has(id)) continue;
-      get<RunPage>(`runs/${id}`).then(
-        (page) => (names.value = new Map([...names.peek(), [id, page.names]])),
-        // A run that is gone has no curves; the others are shown.
-        () => undefined,
-      );
-    }
+    for (const id of ids) if (!pages.peek().has(id)) void refresh(id);
   }, [wanted]);
 
   if (ids.length === 0 || (runsKnown.value && chosen.value.length === 0))
@@ -60,10 +85,11 @@ export function ComparePage() {
         </Empty>
       </div>
     );
-  return <Comparison rows={chosen.value} names={[...new Set([...names.value.values()].flat())]} />;
+  return <Comparison rows={chosen.value} pages={pages.value} />;
 }
 
-function Comparison({ rows, names }: { rows: readonly RunRow[]; names: readonly string[] }) {
+function Comparison({ rows, pages }: { rows: readonly RunRow[]; pages: ReadonlyMap<string, RunPage> }) {
+  const names = [...new Set([...pages.values()].flatMap((page) => page.names))];
   const furthest = rows.reduce((best, row) => (row.step > best.step ? row : best), rows[0] ?? { step: 0, elapsed: 0 });
   const view = chartView(furthest);
   const base = setting("base");
@@ -135,7 +161,7 @@ function Comparison({ rows, names }: { rows: readonly RunRow[]; names: readonly 
           </button>
         </p>
       )}
-      <DifferenceTable rows={rows} base={base} />
+      <DifferenceTable rows={rows} pages={pages} base={base} />
     </div>
   );
 }

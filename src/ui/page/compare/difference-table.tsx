@@ -1,16 +1,24 @@
-// Where runs differ: hyperparameters that are not the same, and the best values that they reached.
-import type { RunRow } from "../../wire.ts";
+// Where runs differ: hyperparameters that are not the same, and the best and the last values that they reached.
+import type { RunPage, RunRow } from "../../wire.ts";
 import { lineColor } from "../chart/theme.ts";
 import * as format from "../format.ts";
 import { differingHparams } from "../list/rows.ts";
 import { StateBadge } from "../parts/state.tsx";
 import { href, listSetting, setQuery } from "../router.ts";
 
-export function DifferenceTable({ rows, base }: { rows: readonly RunRow[]; base: string | undefined }) {
+interface DifferenceProps {
+  readonly rows: readonly RunRow[];
+  /** By the ids of runs, as far as they are known: the last values. */
+  readonly pages: ReadonlyMap<string, RunPage>;
+  readonly base: string | undefined;
+}
+
+export function DifferenceTable({ rows, pages, base }: DifferenceProps) {
   const hparams = differingHparams(rows);
   const metrics = [...new Set(rows.flatMap(({ best }) => Object.keys(best)))].filter(
     (name) => !name.startsWith("train/"),
   );
+  const lastOf = ({ id }: RunRow, name: string): number | undefined => pages.get(id)?.latest[name];
   const reference = rows.find(({ id }) => id === base);
   const drop = (id: string): void =>
     setQuery({
@@ -21,7 +29,7 @@ export function DifferenceTable({ rows, base }: { rows: readonly RunRow[]; base:
     });
   return (
     <section class="block">
-      <h2>Differences and best values{reference ? `, relative to ${reference.name}` : ""}</h2>
+      <h2>Differences, best and last values{reference ? `, relative to ${reference.name}` : ""}</h2>
       <div class="scroll" tabIndex={0} role="region" aria-label="Differences">
         <table class="roomy">
           <thead>
@@ -36,11 +44,13 @@ export function DifferenceTable({ rows, base }: { rows: readonly RunRow[]; base:
                   {name}
                 </th>
               ))}
-              {metrics.map((name) => (
-                <th key={name} scope="col" class="number">
-                  {name}
-                </th>
-              ))}
+              {metrics.flatMap((name) =>
+                ["best", "last"].map((which) => (
+                  <th key={`${which} ${name}`} scope="col" class="number">
+                    {which} {name}
+                  </th>
+                )),
+              )}
               <th scope="col">
                 <span class="hidden">remove</span>
               </th>
@@ -62,11 +72,17 @@ export function DifferenceTable({ rows, base }: { rows: readonly RunRow[]; base:
                     {name in row.hparams ? format.value(row.hparams[name]) : "–"}
                   </td>
                 ))}
-                {metrics.map((name) => (
-                  <td key={name} class="number">
-                    {relative(row.best[name]?.value, row === reference ? undefined : reference?.best[name]?.value)}
-                  </td>
-                ))}
+                {metrics.flatMap((name) => {
+                  const other = row === reference ? undefined : reference;
+                  return [
+                    <td key={`best ${name}`} class="number">
+                      {relative(row.best[name]?.value, other?.best[name]?.value)}
+                    </td>,
+                    <td key={`last ${name}`} class="number">
+                      {relative(lastOf(row, name), other && lastOf(other, name))}
+                    </td>,
+                  ];
+                })}
                 <td>
                   <button type="button" class="link" aria-label={`Remove ${row.name}`} onClick={() => drop(row.id)}>
                     remove

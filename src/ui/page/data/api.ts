@@ -17,8 +17,17 @@ export class ApiError extends Error {
   }
 }
 
+interface Lost {
+  readonly since: number;
+  readonly retryAt: number;
+  /** It answers, and wants another token. */
+  readonly token: boolean;
+  /** It has said goodbye. */
+  readonly hasEnded: boolean;
+}
+
 /** Since when the server does not answer, and when the next try comes; null while it answers. */
-export const lost = signal<{ readonly since: number; readonly retryAt: number; readonly token: boolean } | null>(null);
+export const lost = signal<Lost | null>(null);
 
 /** How far the server has read a long log that somebody asked for; null while none is being read. */
 export const reading = signal<string | null>(null);

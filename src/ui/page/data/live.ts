@@ -25,6 +25,8 @@ let shown = "";
 let retryTimer: ReturnType<typeof setTimeout> | undefined;
 let retryAfter = FIRST_RETRY;
 let reopening = false;
+/** The server has said goodbye. */
+let hasEnded = false;
 
 /** Hears of changes until the returned function is called. */
 export function listen(listener: Listener): () => void {
@@ -69,10 +71,14 @@ function open(): void {
   on("run", (listener, event) => listener.runChanged?.(event));
   on("command", (listener, event) => listener.command?.(event));
   on("event", (listener, event) => listener.eventsChanged?.(event));
-  stream.addEventListener("bye", () => void reconnectLater());
+  stream.addEventListener("bye", () => {
+    hasEnded = true;
+    void reconnectLater();
+  });
   stream.addEventListener("error", () => void reconnectLater());
   stream.addEventListener("open", () => {
     retryAfter = FIRST_RETRY;
+    hasEnded = false;
     lost.value = null;
     catchUp([...listeners]);
   });
@@ -91,7 +97,7 @@ async function reconnectLater(): Promise<void> {
   source = undefined;
   clearTimeout(retryTimer);
   const since = lost.value?.since ?? Date.now();
-  lost.value = { since, retryAt: Date.now() + retryAfter, token: lost.value?.token ?? false };
+  lost.value = { since, retryAt: Date.now() + retryAfter, token: lost.value?.token ?? false, hasEnded };
   retryTimer = setTimeout(open, retryAfter);
   retryAfter = Math.min(2 * retryAfter, LAST_RETRY);
   // A stream does not say why it failed. A server that was started again wants the link with its new token.

@@ -24,11 +24,14 @@ export async function refreshRuns(): Promise<void> {
   try {
     hello.value ??= await get<ServerHello>("hello");
     const answer = await get<RunsAnswer>(rev === undefined ? "runs" : `runs?since=${rev}`);
-    const next = new Map(byId.value);
-    for (const row of answer.rows) next.set(row.id, row);
-    for (const id of answer.gone) next.delete(id);
     rev = answer.rev;
-    byId.value = next;
+    // The bell rings for a page that has just opened too: nothing is drawn again for an answer without news.
+    if (answer.rows.length + answer.gone.length > 0) {
+      const next = new Map(byId.value);
+      for (const row of answer.rows) next.set(row.id, row);
+      for (const id of answer.gone) next.delete(id);
+      byId.value = next;
+    }
     runsKnown.value = true;
     runsError.value = null;
   } catch (error) {

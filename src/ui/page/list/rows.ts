@@ -22,24 +22,25 @@ export const directoryOf = (name: string): string => (name.includes("/") ? name.
 
 export type SortKey = "started" | "name" | "step" | "best" | "elapsed";
 
-/** The metric by which runs are judged: that of the evaluation, if there is one. */
-export const bestMetric = (row: RunRow): string | undefined =>
-  ["val/loss", "loss", row.spark?.metric].find((name) => name !== undefined && name in row.best);
+/** The metric by which a run is judged, if it has a best value. */
+export const bestMetric = ({ metric, best }: RunRow): string | undefined =>
+  metric !== null && metric in best ? metric : undefined;
 
 export function bestOf(row: RunRow): number | undefined {
   const metric = bestMetric(row);
   return metric === undefined ? undefined : row.best[metric]!.value;
 }
 
-const ORDER: Readonly<Record<SortKey, (a: RunRow, b: RunRow) => number>> = {
-  started: (a, b) => b.startedAt - a.startedAt,
+const ORDER: Readonly<Record<Exclude<SortKey, "started">, (a: RunRow, b: RunRow) => number>> = {
   name: (a, b) => a.name.localeCompare(b.name, "en", { numeric: true }),
   step: (a, b) => b.step - a.step,
   best: (a, b) => (bestOf(a) ?? Infinity) - (bestOf(b) ?? Infinity),
   elapsed: (a, b) => b.elapsed - a.elapsed,
 };
 
-export const sortRuns = (runs: readonly RunRow[], key: SortKey): RunRow[] => [...runs].sort(ORDER[key]);
+/** @param runs newest first, as the list has them */
+export const sortRuns = (runs: readonly RunRow[], key: SortKey): readonly RunRow[] =>
+  key === "started" ? runs : [...runs].sort(ORDER[key]);
 
 /** `by`: a hyperparameter, or `directory`. */
 export function listLines(runs: readonly RunRow[], by: string | undefined): ListLine[] {

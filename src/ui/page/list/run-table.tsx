@@ -1,9 +1,9 @@
 // The table of runs: fixed rows of 28 pixels, of which at most 40 are in the document.
 import { useSignal, type Signal } from "@preact/signals";
-import { useEffect, useRef } from "preact/hooks";
+import { useEffect, useMemo, useRef } from "preact/hooks";
 import type { RunRow } from "../../wire.ts";
 import * as format from "../format.ts";
-import { StateBadge, useNow } from "../parts/state.tsx";
+import { StateBadge } from "../parts/state.tsx";
 import { href } from "../router.ts";
 import { bestMetric, bestOf, type GroupLine, type ListLine } from "./rows.ts";
 import { Spark } from "./spark.tsx";
@@ -25,7 +25,6 @@ export function RunTable({ lines, hparams, selected, current, toggle }: TablePro
   const body = useRef<HTMLTableSectionElement>(null);
   const first = useSignal(0);
   const shownHparams = hparams.slice(0, MOST_HPARAMS);
-  useNow();
 
   useEffect(() => {
     const scrolled = (): void => {
@@ -51,8 +50,9 @@ export function RunTable({ lines, hparams, selected, current, toggle }: TablePro
 
   const from = Math.min(first.value, Math.max(0, lines.length - MOST_ROWS));
   const shown = lines.slice(from, from + MOST_ROWS);
-  const metrics = new Set(
-    lines.map((line) => (line.kind === "run" ? (bestMetric(line.row) ?? "") : "")).filter(Boolean),
+  const metrics = useMemo(
+    () => new Set(lines.flatMap((line) => (line.kind === "run" ? (bestMetric(line.row) ?? []) : []))),
+    [lines],
   );
   return (
     <table class="runs" aria-rowcount={lines.length + 1}>
@@ -160,7 +160,7 @@ interface RowProps {
 }
 
 function Row({ row, index, hparams, isSelected, isCurrent, toggle }: RowProps) {
-  const { id, name, state, step, totalSteps, spark, startedAt, elapsed } = row;
+  const { id, name, state, step, totalSteps, startedAt, elapsed } = row;
   const part = totalSteps === null ? undefined : Math.min(1, step / totalSteps);
   const best = bestOf(row);
   return (
@@ -183,7 +183,9 @@ function Row({ row, index, hparams, isSelected, isCurrent, toggle }: RowProps) {
           {part !== undefined && state !== "completed" && <i class="progress" style={{ width: `${100 * part}%` }} />}
         </span>
       </td>
-      <td class="wide">{spark && <Spark values={spark.values} label={`${spark.metric} lately`} />}</td>
+      <td class="wide">
+        <Spark row={row} />
+      </td>
       <td class="number" title={bestMetric(row)}>
         {best === undefined ? <span class="soft">–</span> : format.number(best)}
       </td>

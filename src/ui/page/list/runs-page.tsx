@@ -1,6 +1,6 @@
 // The list of runs. Rows have a fixed height, and only those on the screen are in the document.
 import { useComputed, useSignal } from "@preact/signals";
-import { useEffect, useRef } from "preact/hooks";
+import { useEffect, useMemo, useRef } from "preact/hooks";
 import type { RunRow } from "../../wire.ts";
 import { listen } from "../data/live.ts";
 import { hello, refreshRuns, runs, runsError, runsKnown } from "../data/runs.ts";
@@ -20,8 +20,11 @@ export function RunsPage() {
   const filter = useComputed(() => parseFilter(setting("filter") ?? ""));
   const sort = (setting("sort") ?? "started") as SortKey;
   const by = setting("group");
-  const matching = sortRuns(runs.value.filter(filter.value.matches), sort);
-  const lines = listLines(matching, by);
+  const matching = useMemo(
+    () => sortRuns(runs.value.filter(filter.value.matches), sort),
+    [runs.value, filter.value, sort],
+  );
+  const lines = useMemo(() => listLines(matching, by), [matching, by]);
   const selected = new Set(listSetting("selected"));
   const hparams = useComputed(() => differingHparams(runs.value)).value;
 

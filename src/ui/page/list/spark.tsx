@@ -1,5 +1,9 @@
 // A small curve without axes.
-export function Spark({ values, label }: { values: readonly number[]; label: string }) {
+import type { RunRow } from "../../wire.ts";
+import { sparkOf } from "../data/sparks.ts";
+
+export function Spark({ row }: { row: RunRow }) {
+  const { metric, values } = sparkOf(row).value ?? { metric: "", values: [] };
   const finite = values.filter(Number.isFinite);
   if (finite.length < 2) return null;
   const min = Math.min(...finite);
@@ -14,7 +18,7 @@ export function Spark({ values, label }: { values: readonly number[]; label: str
     return undefined;
   });
   return (
-    <svg class="spark" viewBox="0 0 96 20" width="96" height="20" role="img" aria-label={label}>
+    <svg class="spark" viewBox="0 0 96 20" width="96" height="20" role="img" aria-label={`${metric} lately`}>
       <path d={path} />
     </svg>
   );

@@ -8,7 +8,7 @@ import * as format from "../format.ts";
 import { CopyLine, Empty, ErrorNote } from "../parts/empty.tsx";
 import { CheckpointTree } from "./checkpoint-tree.tsx";
 import { mayAsk, send } from "./commands.ts";
-import { Confirm, type Question } from "./confirm.tsx";
+import { atStep, Confirm, type Question } from "./confirm.tsx";
 import type { TabProps } from "./run-page.tsx";
 
 export function CheckpointsTab({ run, page, marks }: TabProps) {
@@ -35,7 +35,7 @@ export function CheckpointsTab({ run, page, marks }: TabProps) {
       </Empty>
     );
   const { row } = page;
-  const metric = mainMetric(rows.value, row.spark?.metric);
+  const metric = mainMetric(rows.value, row.metric);
   const best = metric === undefined ? undefined : bestBy(rows.value, metric);
   const canRollBack = mayAsk(page, "rollback");
   const rollBack = ({ name, step }: CheckpointRow): void => {
@@ -90,7 +90,12 @@ export function CheckpointsTab({ run, page, marks }: TabProps) {
             {newestFirst.map((each) => (
               <tr key={each.name} class={chosen.value === each.name ? "current" : undefined}>
                 <th scope="row">
-                  {each.name} {each === best && <span class="chip">best</span>}
+                  {each.name} {each === best && <span class="chip">best</span>}{" "}
+                  {each.heldBy.length > 0 && (
+                    <span class="chip" title={`Not removed while ${each.heldBy.join(", ")} holds it`}>
+                      held
+                    </span>
+                  )}
                 </th>
                 <td class="number">{format.integer(each.step)}</td>
                 <td>{[each.reason, ...each.by].filter(Boolean).join(", ")}</td>
@@ -128,7 +133,12 @@ export function CheckpointsTab({ run, page, marks }: TabProps) {
         />
       )}
       {question.value && (
-        <Confirm question={question.value} run={row.name} step={row.step} onClose={() => (question.value = null)} />
+        <Confirm
+          question={question.value}
+          of={row.name}
+          at={atStep(row.step)}
+          onClose={() => (question.value = null)}
+        />
       )}
     </>
   );
@@ -151,9 +161,9 @@ const Use = ({ directory, name, isNewest }: { directory: string; name: string; i
   </section>
 );
 
-const mainMetric = (rows: readonly CheckpointRow[], wanted: string | undefined): string | undefined => {
+const mainMetric = (rows: readonly CheckpointRow[], wanted: string | null): string | undefined => {
   const names = new Set(rows.flatMap(({ metrics }) => Object.keys(metrics)));
-  return wanted !== undefined && names.has(wanted) ? wanted : [...names].sort()[0];
+  return wanted !== null && names.has(wanted) ? wanted : [...names].sort()[0];
 };
 
 /** Losses and errors are better when they are lower; everything else when it is higher. */

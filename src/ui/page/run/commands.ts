@@ -34,8 +34,9 @@ export const mayAsk = ({ row, control }: RunPage, verb: string): boolean =>
   hello.value?.readOnly !== true &&
   control.allow.includes(verb);
 
+/** One for a later step does not keep anybody from asking for the same now. */
 export const waitingOf = (commands: readonly CommandRow[], verb: string): CommandRow | undefined =>
-  commands.find((command) => command.verb === verb && command.state === "waiting");
+  commands.find((command) => command.verb === verb && command.state === "waiting" && !command.at);
 
 /** `setLr lr=0.0005` */
 export function commandText({ verb, args }: Pick<CommandRow, "verb" | "args">): string {
@@ -46,7 +47,7 @@ export function commandText({ verb, args }: Pick<CommandRow, "verb" | "args">): 
 export function stateText(command: CommandRow): string {
   switch (command.state) {
     case "waiting":
-      return "waiting: at the end of this step";
+      return `waiting: at the end of ${command.at ? `step ${format.integer(command.at.step)}` : "this step"}`;
     case "applied":
       return `applied at step ${format.integer(command.step ?? 0)}`;
     case "refused":
@@ -54,6 +55,13 @@ export function stateText(command: CommandRow): string {
     default:
       return "expired: nobody took it in time";
   }
+}
+
+/** The rate, or the one that the next step will have: what is set during a pause holds from then on. */
+export function rateNow({ step, lr }: ControlHello, commands: readonly CommandRow[]): number | undefined {
+  const set = commands.find((each) => each.verb === "setLr" && each.state === "applied" && each.step === step);
+  const rate = set?.args["lr"];
+  return typeof rate === "number" && set?.args["group"] === undefined ? rate : lr[0];
 }
 
 /** A rate that is more than three times, or less than a third of, the present one. */

@@ -14,15 +14,19 @@ export interface Question {
   readonly onYes: (why: string) => void;
 }
 
+export const atStep = (step: number): string => `step ${format.integer(step)}`;
+
 export function Confirm({
   question,
-  run,
-  step,
+  of,
+  at,
   onClose,
 }: {
   question: Question;
-  run: string;
-  step: number;
+  /** The run or the study. */
+  of: string;
+  /** How far it is. */
+  at: string;
   onClose: () => void;
 }) {
   const why = useSignal("");
@@ -39,7 +43,7 @@ export function Confirm({
         }}
       >
         <p>
-          <strong>{run}</strong> is at step {format.integer(step)}. {question.text}
+          <strong>{of}</strong> is at {at}. {question.text}
         </p>
         <label class="field">
           Why{question.needsReason ? "" : " (may be empty)"}

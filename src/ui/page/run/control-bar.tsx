@@ -8,8 +8,8 @@ import * as format from "../format.ts";
 import { CopyLine } from "../parts/empty.tsx";
 import { addKeys } from "../parts/keys.tsx";
 import { isOver, StateBadge, useNow } from "../parts/state.tsx";
-import { commandText, isLargeChange, mayAsk, outgoing, send, stateText, waitingOf } from "./commands.ts";
-import { Confirm, type Question } from "./confirm.tsx";
+import { commandText, isLargeChange, mayAsk, outgoing, rateNow, send, stateText, waitingOf } from "./commands.ts";
+import { atStep, Confirm, type Question } from "./confirm.tsx";
 import { ViewControls } from "./view-controls.tsx";
 
 interface BarProps {
@@ -17,7 +17,8 @@ interface BarProps {
   readonly page: RunPage;
 }
 
-export function ControlBar({ run, page }: BarProps) {
+/** @param hasCharts whether there are curves below that have an axis to choose */
+export function ControlBar({ run, page, hasCharts }: BarProps & { readonly hasCharts: boolean }) {
   const { row, control } = page;
   const state = run.now.value?.state ?? row.state;
   const step = run.now.value?.step ?? row.step;
@@ -40,7 +41,7 @@ export function ControlBar({ run, page }: BarProps) {
         {!over && hello.value?.readOnly === true && (
           <span class="soft">This server only shows: it was started read-only.</span>
         )}
-        <ViewControls row={row} />
+        {hasCharts && <ViewControls row={row} />}
       </div>
       {!over && control === null && hello.value?.readOnly !== true && (
         <p class="soft hint">
@@ -67,6 +68,7 @@ function Buttons({ run, page, control, paused }: BarProps & { control: ControlHe
   const rate = useRef<HTMLInputElement>(null);
   const typed = useSignal<string | null>(null);
   const commands = run.commands.value;
+  const current = rateNow(control, commands);
   const may = (verb: string): boolean => mayAsk(page, verb);
   const ask = (verb: string, args: Record<string, unknown> = {}, why?: string): void =>
     void send(run, { verb, args, ...(why !== undefined && why !== "" && { why }) });
@@ -145,7 +147,7 @@ function Buttons({ run, page, control, paused }: BarProps & { control: ControlHe
             ref={rate}
             inputMode="decimal"
             size={8}
-            value={typed.value ?? (control.lr[0] === undefined ? "" : String(Number(control.lr[0].toPrecision(4))))}
+            value={typed.value ?? (current === undefined ? "" : String(Number(current.toPrecision(4))))}
             disabled={!may("setLr")}
             onInput={(event) => (typed.value = event.currentTarget.value)}
             onKeyDown={(event) => event.key === "Escape" && event.currentTarget.blur()}
@@ -168,8 +170,8 @@ function Buttons({ run, page, control, paused }: BarProps & { control: ControlHe
       {question.value && (
         <Confirm
           question={question.value}
-          run={page.row.name}
-          step={run.now.value?.step ?? page.row.step}
+          of={page.row.name}
+          at={atStep(run.now.value?.step ?? page.row.step)}
           onClose={() => (question.value = null)}
         />
       )}

@@ -5,7 +5,7 @@ import { SmallLines } from "../chart/small-lines.tsx";
 import * as format from "../format.ts";
 import { Empty } from "../parts/empty.tsx";
 import { mayAsk, send, waitingOf } from "./commands.ts";
-import { Confirm, type Question } from "./confirm.tsx";
+import { atStep, Confirm, type Question } from "./confirm.tsx";
 import { percent, shareOf } from "./hook-cost.tsx";
 import type { TabProps } from "./run-page.tsx";
 
@@ -71,7 +71,7 @@ export function HooksTab({ run, page }: TabProps) {
                   {hook.stage}
                   <span class="soft">{orderText(hook)}</span>
                 </td>
-                <td class="soft">{hook.events.join(", ")}</td>
+                <td class="soft events">{hook.events.join(", ")}</td>
                 <td class="number">{format.integer(hook.calls)}</td>
                 <td class="number">{format.number(hook.ms)}</td>
                 <td class="number">
@@ -102,14 +102,19 @@ export function HooksTab({ run, page }: TabProps) {
           </tbody>
         </table>
       </div>
-      {page.hookTimes.length > 1 && (
+      {page.hookTimes.length > 2 && (
         <section class="block">
           <h2>Share of the time, over steps</h2>
           <SmallLines label="Share of the time that each hook took" unit={percent} lines={shareLines(page)} />
         </section>
       )}
       {question.value && (
-        <Confirm question={question.value} run={row.name} step={row.step} onClose={() => (question.value = null)} />
+        <Confirm
+          question={question.value}
+          of={row.name}
+          at={atStep(row.step)}
+          onClose={() => (question.value = null)}
+        />
       )}
     </>
   );

@@ -33,6 +33,9 @@ const TABS = [
   ["about", "About", AboutTab],
 ] as const;
 
+/** Tabs whose charts have an axis to choose. */
+const WITH_AXES: readonly string[] = ["charts", "layers"];
+
 /** Settings that every tab keeps. */
 const KEPT = ["x", "smooth", "from", "to"];
 
@@ -90,7 +93,7 @@ export function RunPageView({ id, tab }: { id: string; tab: string }) {
           </span>
         )}
       </div>
-      <ControlBar run={run} page={page} />
+      <ControlBar run={run} page={page} hasCharts={WITH_AXES.includes(tab)} />
       {row.state === "error" && row.reason !== null && <ErrorNote message={row.reason} />}
       <nav class="tabs" aria-label="Parts of the run">
         {TABS.map(([key, title]) => (

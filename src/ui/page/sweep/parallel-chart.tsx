@@ -1,6 +1,7 @@
 // Parallel coordinates: an axis for each parameter, the objective last, a line for each trial, the best ones strong.
 import type { StudyPage, TrialRow } from "../../wire.ts";
 import * as format from "../format.ts";
+import { useWidth } from "../parts/width.ts";
 import { ranked } from "./ranked.ts";
 
 interface Props {
@@ -16,56 +17,66 @@ interface Axis {
   readonly ends: readonly [low: string, high: string];
 }
 
-const WIDTH = 1100;
+/** Of an axis: names next to each other can be read. */
+const LEAST_WIDTH = 110;
 const HEIGHT = 300;
 const [TOP, BOTTOM, SIDE] = [36, 26, 70];
 
 export function ParallelChart({ study, lit, choose }: Props) {
   const trials = ranked(study);
   const axes = axesOf(study, trials);
-  if (trials.length === 0 || axes.length < 2) return <p class="soft">No trial has a result yet.</p>;
-  const x = (i: number): number => SIDE + ((WIDTH - 2 * SIDE) * i) / (axes.length - 1);
+  const { ref, width } = useWidth(LEAST_WIDTH * axes.length);
+  if (trials.length === 0 || axes.length < 2)
+    return (
+      <div ref={ref}>
+        <p class="soft">No trial has a result yet.</p>
+      </div>
+    );
+  const x = (i: number): number => SIDE + ((width - 2 * SIDE) * i) / (axes.length - 1);
   const y = (part: number): number => HEIGHT - BOTTOM - (HEIGHT - TOP - BOTTOM) * part;
   // The best are drawn last, over the others.
   return (
-    <svg
-      class="plot parallel"
-      viewBox={`0 0 ${WIDTH} ${HEIGHT}`}
-      role="img"
-      aria-label={`Parameters of ${format.count(trials.length, "trial")}; the table below has the values`}
-    >
-      {trials.toReversed().map((trial) => {
-        const rank = trials.indexOf(trial) / Math.max(1, trials.length - 1);
-        const points = axes.flatMap(({ position }, i) => {
-          const part = position(trial);
-          return part === undefined ? [] : [`${x(i)},${y(part)}`];
-        });
-        return (
-          <polyline
-            key={trial.number}
-            class={lit === trial.number ? "lit" : undefined}
-            points={points.join(" ")}
-            style={{ opacity: lit === trial.number ? 1 : 0.15 + 0.75 * (1 - rank) ** 2 }}
-            onMouseEnter={() => choose(trial.number)}
-            onMouseLeave={() => choose(null)}
-          />
-        );
-      })}
-      {axes.map(({ name, ends }, i) => (
-        <g key={name}>
-          <line class="upright" x1={x(i)} x2={x(i)} y1={TOP} y2={HEIGHT - BOTTOM} />
-          <text class="title" x={x(i)} y={16} text-anchor="middle">
-            {name}
-          </text>
-          <text x={x(i)} y={TOP - 5} text-anchor="middle">
-            {ends[1]}
-          </text>
-          <text x={x(i)} y={HEIGHT - 8} text-anchor="middle">
-            {ends[0]}
-          </text>
-        </g>
-      ))}
-    </svg>
+    <div ref={ref} class="scroll" tabIndex={0} role="region" aria-label="Parameters of the trials">
+      <svg
+        class="plot parallel"
+        viewBox={`0 0 ${width} ${HEIGHT}`}
+        style={{ width: `${width}px` }}
+        role="img"
+        aria-label={`Parameters of ${format.count(trials.length, "trial")}; the table below has the values`}
+      >
+        {trials.toReversed().map((trial) => {
+          const rank = trials.indexOf(trial) / Math.max(1, trials.length - 1);
+          const points = axes.flatMap(({ position }, i) => {
+            const part = position(trial);
+            return part === undefined ? [] : [`${x(i)},${y(part)}`];
+          });
+          return (
+            <polyline
+              key={trial.number}
+              class={lit === trial.number ? "lit" : undefined}
+              points={points.join(" ")}
+              style={{ opacity: lit === trial.number ? 1 : 0.15 + 0.75 * (1 - rank) ** 2 }}
+              onMouseEnter={() => choose(trial.number)}
+              onMouseLeave={() => choose(null)}
+            />
+          );
+        })}
+        {axes.map(({ name, ends }, i) => (
+          <g key={name}>
+            <line class="upright" x1={x(i)} x2={x(i)} y1={TOP} y2={HEIGHT - BOTTOM} />
+            <text class="title" x={x(i)} y={16} text-anchor="middle">
+              {name}
+            </text>
+            <text x={x(i)} y={TOP - 5} text-anchor="middle">
+              {ends[1]}
+            </text>
+            <text x={x(i)} y={HEIGHT - 8} text-anchor="middle">
+              {ends[0]}
+            </text>
+          </g>
+        ))}
+      </svg>
+    </div>
   );
 }
 

@@ -1,22 +1,10 @@
 // What one can ask of a running study.
 import { useSignal } from "@preact/signals";
-import type { CommandRequest, CommandRow, StudyPage } from "../../wire.ts";
-import { explain, get, post } from "../data/api.ts";
-import { hello } from "../data/runs.ts";
+import type { StudyPage } from "../../wire.ts";
+import * as format from "../format.ts";
 import { Confirm, type Question } from "../run/confirm.tsx";
-
-const ASK_AGAIN = 500;
-
-/** Once the study has decided on a command. */
-async function decided(study: string, id: string): Promise<Pick<CommandRow, "state" | "reason">> {
-  for (;;) {
-    const commands = await get<readonly CommandRow[]>(`studies/${study}/commands`);
-    const found = commands.find((each) => each.id === id);
-    if (!found) return { state: "expired" };
-    if (found.state !== "waiting") return found;
-    await new Promise((resolve) => void setTimeout(resolve, ASK_AGAIN));
-  }
-}
+import { EnqueueDialog } from "./enqueue-dialog.tsx";
+import { allowedOf, type AskStudy } from "./study-commands.ts";
 
 function NumberForm({ label, set }: { label: string; set: (n: number) => void }) {
   const typed = useSignal("");
@@ -48,55 +36,62 @@ function NumberForm({ label, set }: { label: string; set: (n: number) => void })
   );
 }
 
-export function StudyBar({ study }: { study: StudyPage }) {
+export function StudyBar({ study, ask, said }: { study: StudyPage; ask: AskStudy; said: string }) {
   const question = useSignal<Question | null>(null);
-  const said = useSignal("");
-  const { row, allow } = study;
-  if (allow.length === 0 || hello.value?.readOnly === true) return null;
-  const ask = async (command: CommandRequest): Promise<void> => {
-    said.value = `${command.verb}: sending…`;
-    try {
-      const { id } = await post<{ readonly id: string }>(`studies/${row.id}/commands`, command);
-      said.value = `${command.verb}: waiting until the study takes it`;
-      const { state, reason } = await decided(row.id, id);
-      said.value = `${command.verb}: ${state}${reason === undefined ? "" : `: ${reason}`}`;
-    } catch (error) {
-      said.value = `${command.verb}: ${explain(error)}`;
-    }
-  };
+  const isAdding = useSignal(false);
+  const { row, example } = study;
+  const allowed = allowedOf(study);
+  if (allowed.length === 0) return null;
   const stop = (): void => {
     question.value = {
       title: "Stop the study",
       text: "Trials that are running are interrupted. The study can be resumed.",
       action: "Stop",
       needsReason: true,
-      onYes: (why) => void ask({ verb: "stop", args: {}, why }),
+      onYes: (why) => ask({ verb: "stop", args: {}, why }),
     };
   };
   const paused = row.state === "paused";
   return (
     <div class="bar">
-      {allow.includes(paused ? "continue" : "pause") && (
-        <button type="button" onClick={() => void ask({ verb: paused ? "continue" : "pause", args: {} })}>
+      {allowed.includes(paused ? "continue" : "pause") && (
+        <button type="button" onClick={() => ask({ verb: paused ? "continue" : "pause", args: {} })}>
           {paused ? "Continue" : "Pause: no new trials"}
         </button>
       )}
-      {allow.includes("setConcurrency") && (
-        <NumberForm label="trials at once" set={(n) => void ask({ verb: "setConcurrency", args: { n } })} />
+      {allowed.includes("enqueue") && (
+        <button type="button" onClick={() => (isAdding.value = true)}>
+          Add a trial…
+        </button>
       )}
-      {allow.includes("setTrials") && (
-        <NumberForm label="trials in all" set={(n) => void ask({ verb: "setTrials", args: { n } })} />
+      {allowed.includes("setConcurrency") && (
+        <NumberForm label="trials at once" set={(n) => ask({ verb: "setConcurrency", args: { n } })} />
       )}
-      {allow.includes("stop") && (
+      {allowed.includes("setTrials") && (
+        <NumberForm label="trials in all" set={(n) => ask({ verb: "setTrials", args: { n } })} />
+      )}
+      {allowed.includes("stop") && (
         <button type="button" class="danger" onClick={stop}>
           Stop…
         </button>
       )}
       <span role="status" class="soft">
-        {said.value}
+        {said}
       </span>
+      {isAdding.value && (
+        <EnqueueDialog
+          example={example ?? {}}
+          enqueue={(params) => ask({ verb: "enqueue", args: { params } })}
+          onClose={() => (isAdding.value = false)}
+        />
+      )}
       {question.value && (
-        <Confirm question={question.value} run={row.name} step={row.done} onClose={() => (question.value = null)} />
+        <Confirm
+          question={question.value}
+          of={row.name}
+          at={`${format.integer(row.done)} of ${format.count(row.trials, "trial")}`}
+          onClose={() => (question.value = null)}
+        />
       )}
     </div>
   );

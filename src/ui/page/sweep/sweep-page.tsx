@@ -13,6 +13,8 @@ import { ObjectiveChart } from "./objective-chart.tsx";
 import { ParallelChart } from "./parallel-chart.tsx";
 import { ranked } from "./ranked.ts";
 import { StudyBar } from "./study-bar.tsx";
+import { askStudy, type AskStudy } from "./study-commands.ts";
+import { TrialTable } from "./trial-table.tsx";
 
 export const SweepPage = ({ id }: { id: string | undefined }) =>
   id === undefined ? <Studies /> : <Sweep key={id} id={id} />;
@@ -81,6 +83,8 @@ function Sweep({ id }: { id: string }) {
   const page = useSignal<StudyPage | null>(null);
   const error = useSignal<string | null>(null);
   const lit = useSignal<number | null>(null);
+  const said = useSignal("");
+  const ask: AskStudy = (command) => void askStudy(id, command, said);
   useEffect(() => {
     let timer: ReturnType<typeof setTimeout> | undefined;
     const load = async (): Promise<void> => {
@@ -122,7 +126,7 @@ function Sweep({ id }: { id: string }) {
           {study.row.best !== null && ` · best ${format.number(study.row.best)}`}
         </span>
       </div>
-      <StudyBar study={study} />
+      <StudyBar study={study} ask={ask} said={said.value} />
       <div class="grid">
         <section>
           <h2>{objective.metric} over trials</h2>
@@ -141,7 +145,7 @@ function Sweep({ id }: { id: string }) {
           <SmallLines label={`${objective.metric} of the best trials`} lines={bestCurves(study)} zero={false} />
         </section>
       </div>
-      <Trials study={study} lit={lit.value} choose={choose} />
+      <TrialTable study={study} lit={lit.value} choose={choose} ask={ask} />
     </div>
   );
 }
@@ -169,71 +173,3 @@ const bestCurves = (study: StudyPage) =>
   ranked(study)
     .slice(0, MOST_CURVES)
     .map(({ number, reports }) => ({ name: `trial ${number}`, points: reports.map(([x, y]) => ({ x, y })) }));
-
-function Trials({
-  study,
-  lit,
-  choose,
-}: {
-  study: StudyPage;
-  lit: number | null;
-  choose: (number: number | null) => void;
-}) {
-  const better = ranked(study);
-  const rest = study.trials.filter((trial) => !better.includes(trial)).sort((a, b) => b.number - a.number);
-  return (
-    <section class="block">
-      <h2>Trials</h2>
-      <div class="scroll tall" tabIndex={0} role="region" aria-label="Trials">
-        <table class="roomy">
-          <thead>
-            <tr>
-              <th scope="col">trial</th>
-              <th scope="col">status</th>
-              {study.objectives.map(({ metric }) => (
-                <th key={metric} scope="col" class="number">
-                  {metric}
-                </th>
-              ))}
-              {study.parameters.map(({ name }) => (
-                <th key={name} scope="col" class="number">
-                  {name}
-                </th>
-              ))}
-            </tr>
-          </thead>
-          <tbody>
-            {[...better, ...rest].map((trial) => (
-              <tr
-                key={trial.number}
-                class={lit === trial.number ? "current" : undefined}
-                onMouseEnter={() => choose(trial.number)}
-                onMouseLeave={() => choose(null)}
-              >
-                <th scope="row">
-                  {trial.run === null ? (
-                    `trial ${trial.number}`
-                  ) : (
-                    <a href={href(["run", trial.run])}>trial {trial.number}</a>
-                  )}
-                  {trial.touched && <span title="Changed by hand: its result did not teach the sampler"> ✋</span>}
-                </th>
-                <td title={trial.reason || undefined}>{trial.status}</td>
-                {study.objectives.map(({ metric }) => (
-                  <td key={metric} class="number">
-                    {format.number(trial.result[metric])}
-                  </td>
-                ))}
-                {study.parameters.map(({ name }) => (
-                  <td key={name} class="number">
-                    {name in trial.params ? format.value(trial.params[name]) : "–"}
-                  </td>
-                ))}
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </div>
-    </section>
-  );
-}

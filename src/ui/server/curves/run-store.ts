@@ -18,7 +18,7 @@ import { Smoothing } from "./smoothing.ts";
 /** What a page learns of a run besides the row of the list. */
 export type RunContents = Pick<
   RunPage,
-  "rev" | "records" | "names" | "problems" | "parts" | "hooks" | "hookTimes" | "media"
+  "rev" | "records" | "names" | "latest" | "problems" | "parts" | "hooks" | "hookTimes" | "media"
 >;
 
 export interface RunNews {
@@ -123,6 +123,12 @@ export class RunStore {
       rev: this.rev,
       records: this.#records.columns.rows,
       names: this.#records.columns.names(),
+      latest: Object.fromEntries(
+        this.#records.columns.names().map((name) => {
+          const { count, values } = this.#records.columns.find(name)!;
+          return [name, values[count - 1]!];
+        }),
+      ),
       problems: this.#records.problems,
       parts,
       hooks,
