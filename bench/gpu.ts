@@ -22,10 +22,19 @@ interface Case {
   /** Of a round. */
   readonly steps: number;
   readonly ways: readonly GpuWay[];
+  /** Default: all. */
+  readonly peers?: readonly GpuPeer[];
 }
 
 const CASES: readonly Case[] = [
   { model: "gpt", title: "GPT 4 × 768, 16 × 512 tokens, bf16, AdamW", steps: 100, ways: WAYS },
+  {
+    model: "gpt-deferred",
+    title: "the same GPT, whose loss computes the logits in parts",
+    steps: 100,
+    ways: ["bare"],
+    peers: [],
+  },
   { model: "mlp", title: "MLP 784-256-256-10, batch 128, float32", steps: 1000, ways: WAYS },
   { model: "gpt2", title: "GPT-2 124M, 12 × 1024 tokens, bf16, AdamW", steps: 20, ways: ["bare", "trainer"] },
 ];
@@ -47,8 +56,11 @@ export async function run(): Promise<Report[]> {
 }
 
 /** Processes start together, each is compiled alone, since XLA times kernels while it compiles; then they take turns. */
-async function compare({ model, title, steps, ways }: Case, absent: Set<GpuPeer>): Promise<Times> {
-  const peers = PEERS.filter((peer) => !absent.has(peer));
+async function compare(
+  { model, title, steps, ways, peers: wanted = PEERS }: Case,
+  absent: Set<GpuPeer>,
+): Promise<Times> {
+  const peers = wanted.filter((peer) => !absent.has(peer));
   const starting = [
     ...ways.map(async (way) => [way, await gpuProcess(model, way, steps * ROUNDS)] as const),
     ...peers.map(async (peer) => [peer, await gpuPeer(peer, model)] as const),

@@ -3,7 +3,7 @@
 import { numpy as np, nn, valueAndGrad } from "hookline/jax";
 import type { Model, Tensor, Tensors, TrainerOptions } from "hookline";
 import { DataLoader } from "hookline/data";
-import { crossEntropy, linear, relu, sequential } from "hookline/nn";
+import { crossEntropy, deferredLogits, linear, relu, sequential } from "hookline/nn";
 import { adamw, sgd, type Optimizer } from "hookline/optim";
 
 export interface GptSize {
@@ -25,8 +25,8 @@ const normalized = (x: Tensor, gain: Tensor): Tensor => {
   return centered.div(np.sqrt(variance.add(1e-5))).mul(gain);
 };
 
-/** Learned positions, no biases, and the embedding is the last layer too. */
-export function gptModel({ layers, width, heads, vocabulary, tokens }: GptSize): Model<Tensor> {
+/** Learned positions, no biases, and the embedding is the last layer too. `deferred`: the loss computes the logits, in parts. */
+export function gptModel({ layers, width, heads, vocabulary, tokens }: GptSize, deferred = false): Model<Tensor> {
   const size = width / heads;
   const attention = (x: Tensor, qkv: Tensor, project: Tensor, batch: number): Tensor => {
     const [q, k, v] = np
@@ -70,7 +70,10 @@ export function gptModel({ layers, width, heads, vocabulary, tokens }: GptSize):
         const up = np.matmul(normalized(x.ref, p(`${i}.norm2`)), p(`${i}.up`));
         x = x.add(np.matmul(nn.gelu(up), p(`${i}.down`)));
       }
-      return np.matmul(normalized(x, p("norm")), p("embedding").transpose());
+      const hidden = normalized(x, p("norm"));
+      return deferred
+        ? (deferredLogits(hidden, p("embedding")) as unknown as Tensor)
+        : np.matmul(hidden, p("embedding").transpose());
     },
   };
 }
@@ -84,10 +87,10 @@ const ids = (below: number, ...shape: number[]) => ({
   shape,
 });
 
-function gptSetup(size: GptSize): Setup {
+function gptSetup(size: GptSize, deferred = false): Setup {
   const x = ids(size.vocabulary, BATCHES * size.sequences, size.tokens);
   return {
-    model: gptModel(size),
+    model: gptModel(size, deferred),
     loss: crossEntropy(),
     optimizer: adamw({ lr: 1e-4 }),
     train: new DataLoader({ x, y: x }, { batchSize: size.sequences }),
@@ -109,6 +112,7 @@ function mlpSetup(): Setup {
 
 export const GPU_MODELS = {
   gpt: { precision: "bf16", setup: () => gptSetup(GPT) },
+  "gpt-deferred": { precision: "bf16", setup: () => gptSetup(GPT, true) },
   mlp: { precision: "float32", setup: mlpSetup },
   gpt2: { precision: "bf16", setup: () => gptSetup(GPT2) },
 } as const;
