@@ -1,5 +1,8 @@
-// Host memory that a device reads by itself while programs run: batches go through it. A batch is copied there, the call
-// returns, and the place is used again when the device has the numbers. Memory that is not pinned is copied twice, slowly.
+// Host memory that a device reads by itself: batches go through it. A batch is copied there, the call returns, and the place
+// is used again when the device has the numbers. From other memory the call would copy them itself.
+//
+// XLA's GPU client begins a transfer when the programs that were started before its array was made have ended. So the numbers
+// are on the GPU no earlier than the step before has ended; arrays made ahead of that step would be needed for more.
 import type { PjrtApi } from "./api.ts";
 
 /** Part of an array buffer; its numbers must stay until `busy` has happened. */
