@@ -71,9 +71,7 @@ export function gptModel({ layers, width, heads, vocabulary, tokens }: GptSize, 
         x = x.add(np.matmul(nn.gelu(up), p(`${i}.down`)));
       }
       const hidden = normalized(x, p("norm"));
-      return deferred
-        ? (deferredLogits(hidden, p("embedding")) as unknown as Tensor)
-        : np.matmul(hidden, p("embedding").transpose());
+      return deferred ? deferredLogits(hidden, p("embedding")) : np.matmul(hidden, p("embedding").transpose());
     },
   };
 }
