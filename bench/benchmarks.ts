@@ -8,6 +8,7 @@ export interface Benchmark {
 export const BENCHMARKS: Readonly<Record<string, () => Promise<Benchmark>>> = {
   dispatch: () => import("./dispatch.ts"),
   overhead: () => import("./overhead.ts"),
+  steps: () => import("./steps.ts"),
   lenet: () => import("./lenet.ts"),
   demo: () => import("./demo.ts"),
   engines: () => import("./engines.ts"),
@@ -38,6 +39,7 @@ export const BENCHMARKS: Readonly<Record<string, () => Promise<Benchmark>>> = {
 export const COMPILED: ReadonlySet<string> = new Set([
   "dispatch",
   "overhead",
+  "steps",
   "lenet",
   "gpu",
   "gradient-monitor",

@@ -17,7 +17,6 @@ interface Results {
   readonly params: Buffers;
   readonly opt: Buffers;
   readonly state: Buffers;
-  readonly sums: Buffer;
   /** Loss and, where asked for, norm. */
   readonly report: Buffer;
 }
@@ -45,7 +44,6 @@ export function handLoop({ model, loss, optimizer, train: loader }: Setup, engin
 
   const start = new DeviceState(engine, initial, optimizers);
   let { params, opt, state } = start;
-  let sums = engine.put({ data: new Float32Array(sumsLayout.train.size), shape: [sumsLayout.train.size] });
   let lastReport: Buffer | undefined;
   let step = 0;
   let epoch = 0;
@@ -66,8 +64,9 @@ export function handLoop({ model, loss, optimizer, train: loader }: Setup, engin
     const control = engine.put({ data: layout.values, shape: [layout.values.length] });
     const key = engine.put({ data: stepKey(0, step, 0), shape: [2] });
     const on = { x: engine.put(x), y: engine.put(y) };
-    const out = program(params, opt, state, sums, {}, on, control, key) as Tree<Buffer> as unknown as Results;
-    ({ params, opt, state, sums } = out);
+    const out = program(params, opt, state, {}, {}, on, control, key) as Tree<Buffer> as unknown as Results;
+    ({ params, opt, state } = out);
+    void engine.read(out.report);
     if (lastReport) engine.free(lastReport);
     lastReport = out.report;
   };

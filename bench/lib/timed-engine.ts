@@ -13,6 +13,7 @@ export async function timedEngine(): Promise<TimedEngine> {
   return {
     name: engine.name,
     syncRead: engine.syncRead,
+    readsAtOnce: engine.readsAtOnce,
     put: (host) => engine.put(host),
     read: (buffer) => engine.read(buffer),
     jit(fn, options) {

@@ -51,6 +51,8 @@ export interface Engine {
   readonly memory?: DeviceMemory | undefined;
   /** May a value be read without awaiting? */
   readonly syncRead: boolean;
+  /** Is what a program returned in memory already, so that reading a number of it costs next to nothing? Absent: no. */
+  readonly readsAtOnce?: boolean;
   put(host: HostArray): Buffer;
   /** Rows of a batch, which an engine with several devices divides between them; absent where there is nothing to divide. */
   putRows?(host: HostArray): Buffer;

@@ -10,7 +10,7 @@ import { nextShare } from "../data/share.ts";
 import type { Strategy } from "../distributed/strategy.ts";
 import { freeAll, type Buffer, type Engine, type Tree } from "../engines/engine.ts";
 import { stepKey } from "../nn/key.ts";
-import { ActivationsView, type BufferGroups } from "./inspection/activations-view.ts";
+import { ActivationsView, type BufferGroups, OutputsView, readTree } from "./inspection/activations-view.ts";
 import { BatchInput, ProgramCache, runProgram } from "./programs/run.ts";
 import type { DeviceState, ModelBuffers } from "./device-state.ts";
 import { BatchMetrics } from "./batch-metrics.ts";
@@ -20,7 +20,7 @@ import { evalBatch, predictBatch } from "./programs/programs.ts";
 import type { LayeredPasses } from "./layered/layered-passes.ts";
 import type { RowsLayout } from "./metrics/rows-layout.ts";
 import type { Evaluated, SumsLayout } from "./programs/sums.ts";
-import { OutputsView, readTree, Totals } from "./readings.ts";
+import { Totals, wantedOutputs } from "./readings.ts";
 
 interface EvalResult {
   readonly sums: Buffer;
@@ -132,7 +132,7 @@ export class EvalRunner {
     return chain(out, (result) => {
       const { sums, batchSums, rows, outputs, activations } = result as unknown as EvalResult;
       this.#metrics.set(batchSums, weight);
-      this.#outputs.set(outputs);
+      this.#outputs.set(wantedOutputs(outputs));
       this.#activations.set(activations);
       if (!counts) this.#engine.free(sums);
       const counted = chain(counts ? this.#totals.accept(sums, weight, true) : undefined, () =>

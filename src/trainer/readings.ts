@@ -1,13 +1,13 @@
 // What hooks read of a step: loss, norms, outputs, activations and the epoch's averages. Values stay on the device until a
 // hook reads them; engines that cannot read synchronously read them in `settle`, before the event.
-import type { HostArray, TypedArray } from "../core/arrays.ts";
+import { type HostArray, type TypedArray, sizeOf } from "../core/arrays.ts";
 import type { Metrics } from "../core/context.ts";
 import { ContextError } from "../core/errors.ts";
 import type { HostTensors, MaybePromise } from "../core/model.ts";
 import { chain } from "../core/maybe.ts";
 import type { Activations, ProbeRequest } from "../core/inspection.ts";
-import { type Buffer, type Engine, type Tree, freeAll, freeRest, leaves } from "../engines/engine.ts";
-import { ActivationsView, type BufferGroups } from "./inspection/activations-view.ts";
+import { type Buffer, type Engine, type Tree, freeRest } from "../engines/engine.ts";
+import { ActivationsView, type BufferGroups, OutputsView } from "./inspection/activations-view.ts";
 import { BatchMetrics } from "./batch-metrics.ts";
 import type { Averages, Evaluated, SumsLayout } from "./programs/sums.ts";
 
@@ -29,6 +29,8 @@ export class StepReadings {
   readonly #activations: ActivationsView;
   /** Has a pass of this step returned activations? */
   #probed = false;
+  /** Did the last pass return outputs? */
+  #hasOutputs = false;
 
   constructor(engine: Engine, sums: SumsLayout) {
     this.syncRead = engine.syncRead;
@@ -50,7 +52,9 @@ export class StepReadings {
   /** Takes over what a pass returned; without `activations` those of an earlier pass stay. */
   show(pass: ShownPass): void {
     this.scalars.set("pass", pass.report);
-    this.#outputs.set(pass.outputs);
+    const outputs = wantedOutputs(pass.outputs);
+    if (outputs || this.#hasOutputs) this.#outputs.set(outputs);
+    this.#hasOutputs = outputs !== undefined;
     for (const _ in pass.activations) {
       this.#activations.set(pass.activations);
       this.#probed = true;
@@ -120,6 +124,12 @@ export class StepReadings {
   }
 }
 
+/** Undefined for the empty map of a program whose outputs nobody wants. */
+export function wantedOutputs(outputs: Tree<Buffer>): Tree<Buffer> | undefined {
+  const isNone = (outputs as Partial<Buffer>).shape === undefined && Object.keys(outputs).length === 0;
+  return isNone ? undefined : outputs;
+}
+
 type Field = "loss" | "norm" | "clippedNorm";
 
 /** Programs that report scalars, and the fields of each report in the order of its vector. */
@@ -150,7 +160,7 @@ class Scalars {
     this.#reports[report] = vector;
     this.#unread.add(report);
     if (report === "pass") this.#staleNorm = false;
-    for (const field of REPORTS[report].slice(0, vector.shape[0])) this.#values[field] = undefined;
+    for (const field of REPORTS[report].slice(0, sizeOf(vector.shape))) this.#values[field] = undefined;
   }
 
   /** The loss of the whole step, where this rank computed only a part of it. */
@@ -231,60 +241,6 @@ class Scalars {
   }
 }
 
-export class OutputsView {
-  readonly #engine: Engine;
-  #buffers: Tree<Buffer> | undefined;
-  #host: HostArray | HostTensors | undefined;
-
-  constructor(engine: Engine) {
-    this.#engine = engine;
-  }
-
-  /** Takes over what a program returned; a program whose outputs nobody wants returns an empty map. */
-  set(outputs: Tree<Buffer>): void {
-    this.free();
-    if (!isEmpty(outputs)) this.#buffers = outputs;
-  }
-
-  /** Reads them, on engines that cannot read on demand. */
-  settle(): MaybePromise<void> {
-    if (this.#engine.syncRead || !this.#buffers || this.#host) return undefined;
-    return chain(readTree(this.#engine, this.#buffers), (host) => void (this.#host = host));
-  }
-
-  get host(): HostArray | HostTensors {
-    if (this.#host) return this.#host;
-    if (!this.#buffers) {
-      throw new ContextError(
-        `ctx.outputs did not come back from the device. Say needs: ["outputs"] on the hook that reads them.`,
-      );
-    }
-    return (this.#host = readTree(this.#engine, this.#buffers) as HostArray | HostTensors);
-  }
-
-  free(): void {
-    if (this.#buffers) freeAll(this.#engine, this.#buffers);
-    this.#buffers = undefined;
-    this.#host = undefined;
-  }
-}
-
-const isEmpty = (outputs: Tree<Buffer>): boolean =>
-  (outputs as Partial<Buffer>).shape === undefined && Object.keys(outputs).length === 0;
-
-/** Host copies of a model's outputs: one array, or several by name. */
-export function readTree(engine: Engine, outputs: Tree<Buffer>): MaybePromise<HostArray | HostTensors> {
-  const buffers = leaves(outputs);
-  const single = buffers[0] === outputs;
-  const names = single ? [] : Object.keys(outputs);
-  const pack = (arrays: readonly HostArray[]): HostArray | HostTensors =>
-    single ? arrays[0]! : Object.fromEntries(names.map((name, i) => [name, arrays[i]!]));
-  const values = buffers.map((buffer) => engine.read(buffer));
-  const wrap = (data: HostArray["data"], i: number): HostArray => ({ data, shape: [...buffers[i]!.shape] });
-  if (engine.syncRead) return pack((values as HostArray["data"][]).map(wrap));
-  return Promise.all(values.map(async (value) => value)).then((all) => pack(all.map(wrap)));
-}
-
 /** Batches after which the device's sums are moved. A count, never a reader, decides: looking must not change a bit. */
 const MOVE_EVERY = 256;
 
@@ -301,8 +257,10 @@ export class Totals {
   readonly #totals: Float64Array;
   #weight = 0;
   #batches = 0;
-  /** The vector that goes into the next program. */
-  sums: Buffer;
+  /** The vector since it was last moved; where the losses are added up on the host, it is out of date. */
+  #sums: Buffer;
+  /** The sum of the losses as the vector would hold it, if the last batch was added up on the host. */
+  #hostSum: number | undefined;
   /** What `read` found last, for events on engines that cannot read on demand. */
   last: Averages | undefined;
 
@@ -310,7 +268,25 @@ export class Totals {
     this.#engine = engine;
     this.#layout = layout;
     this.#totals = new Float64Array(layout.size);
-    this.sums = this.#zeros();
+    this.#sums = this.#zeros();
+  }
+
+  /**
+   * May losses be added up on the host? Without metrics the sum of the losses is all there is, and where reading one
+   * costs nothing, that spares the program a kernel.
+   */
+  get takesLosses(): boolean {
+    return this.#engine.readsAtOnce === true && this.#layout.size === 1;
+  }
+
+  /** The vector that goes into the next program. */
+  get sums(): Buffer {
+    if (this.#hostSum !== undefined) {
+      this.#engine.free(this.#sums);
+      this.#sums = this.#engine.put({ data: Float32Array.of(this.#hostSum), shape: [1] });
+      this.#hostSum = undefined;
+    }
+    return this.#sums;
   }
 
   #zeros(): Buffer {
@@ -319,10 +295,26 @@ export class Totals {
 
   /** Takes the vector that a program returned, `weight` richer. */
   accept(sums: Buffer, weight: number, donated: boolean): MaybePromise<void> {
-    if (!donated) this.#engine.free(this.sums);
-    this.sums = sums;
+    if (!donated) this.#engine.free(this.#sums);
+    this.#sums = sums;
+    return this.#counted(weight);
+  }
+
+  /** Adds the loss of a batch as a program would: in float32, rounded after each operation. */
+  acceptLoss(loss: number, weight: number): MaybePromise<void> {
+    const before = this.#hostSum ?? (this.#engine.read(this.#sums) as TypedArray)[0]!;
+    this.#hostSum = Math.fround(before + Math.fround(loss * Math.fround(weight)));
+    return this.#counted(weight);
+  }
+
+  #counted(weight: number): MaybePromise<void> {
     this.#weight += weight;
     return ++this.#batches % MOVE_EVERY === 0 ? this.#move() : undefined;
+  }
+
+  /** The numbers of the vector. */
+  #read(): MaybePromise<ArrayLike<number>> {
+    return this.#hostSum === undefined ? this.#engine.read(this.#sums) : [this.#hostSum];
   }
 
   /** Adds what several processes have counted together, which is on the host already. */
@@ -332,9 +324,11 @@ export class Totals {
   }
 
   #move(): MaybePromise<void> {
-    const taken = this.sums;
-    this.sums = this.#zeros();
-    return chain(this.#engine.read(taken), (values: TypedArray) => {
+    const values = this.#read();
+    const taken = this.#sums;
+    this.#hostSum = undefined;
+    this.#sums = this.#zeros();
+    return chain(values, (values) => {
       for (let i = 0; i < values.length; i++) this.#totals[i]! += values[i]!;
       this.#engine.free(taken);
     });
@@ -344,7 +338,7 @@ export class Totals {
   read(): MaybePromise<Averages | undefined> {
     if (this.#weight === 0) return (this.last = undefined);
     const weight = this.#weight;
-    return chain(this.#engine.read(this.sums), (values: TypedArray) => {
+    return chain(this.#read(), (values) => {
       const totals = this.#totals.map((total, i) => total + values[i]!);
       return (this.last = this.#layout.compute(totals, weight));
     });
@@ -352,7 +346,7 @@ export class Totals {
 
   /** The same at the end of an evaluation. If several processes have counted, each its part, `sum` adds their vectors. */
   async evaluated(sum?: (values: Float64Array) => MaybePromise<void>): Promise<Evaluated | undefined> {
-    const values = await this.#engine.read(this.sums);
+    const values = await this.#read();
     const all = Float64Array.from([...this.#totals.map((total, i) => total + values[i]!), this.#weight]);
     await sum?.(all);
     const weight = all.at(-1)!;
@@ -362,12 +356,7 @@ export class Totals {
   /** Everything, as plain numbers; JSON keeps float32 and float64 exactly. */
   state(): MaybePromise<TotalsState> {
     const [totals, weight, batches] = [[...this.#totals], this.#weight, this.#batches];
-    return chain(this.#engine.read(this.sums), (values: TypedArray) => ({
-      totals,
-      weight,
-      batches,
-      sums: [...values],
-    }));
+    return chain(this.#read(), (values) => ({ totals, weight, batches, sums: Array.from(values) }));
   }
 
   /** False when these are the sums of other metrics: then the averages start over. */
@@ -378,14 +367,15 @@ export class Totals {
     this.#totals.set(totals);
     this.#weight = weight;
     this.#batches = batches;
-    this.#engine.free(this.sums);
-    this.sums = this.#engine.put({ data: Float32Array.from(sums), shape: [size] });
+    this.#engine.free(this.#sums);
+    this.#sums = this.#engine.put({ data: Float32Array.from(sums), shape: [size] });
     return true;
   }
 
   reset(): void {
-    this.#engine.free(this.sums);
-    this.sums = this.#zeros();
+    this.#engine.free(this.#sums);
+    this.#sums = this.#zeros();
+    this.#hostSum = undefined;
     this.#totals.fill(0);
     this.#weight = 0;
     this.#batches = 0;
@@ -393,6 +383,6 @@ export class Totals {
   }
 
   free(): void {
-    freeRest(this.#engine, this.sums);
+    freeRest(this.#engine, this.#sums);
   }
 }

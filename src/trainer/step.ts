@@ -55,7 +55,8 @@ export interface StepState {
 /** What a program returns that has run the model on a batch; `batchSums` when the plan asks for them. */
 type PassResult = ShownPass & { readonly state: Buffers; readonly sums: Buffer; readonly batchSums?: Buffer };
 type GradsResult = PassResult & { readonly grads: Buffers };
-type FusedResult = PassResult & { readonly params: Buffers; readonly opt: Buffers };
+/** Without sums, where the trainer adds up the losses itself. */
+type FusedResult = Omit<PassResult, "sums"> & Readonly<{ params: Buffers; opt: Buffers; sums?: Buffer }>;
 
 /** Distance between the keys of two ranks: more micro-batches than a step will ever have. */
 const RANK_STRIDE = 2 ** 20;
@@ -180,7 +181,9 @@ export class TrainStep {
     const slots = whole ? opt : pick(opt, spec.slots);
     if (guarded) this.#suspects.add(this.#open.micro!, spec, scale);
     const program = this.#made.fused(spec, guarded);
-    const inputs = [train, slots, state, this.readings.totals.sums, frozen, batch, this.#putControl(scale), key];
+    const { totals } = this.readings;
+    const sums = totals.takesLosses && !this.plan.batchMetrics && !spec.stack ? {} : totals.sums;
+    const inputs = [train, slots, state, sums, frozen, batch, this.#putControl(scale), key];
     const done = this.#run("step", program, ...inputs);
     this.#open.micro = undefined;
     const step = chain(done, (out) => {
@@ -196,7 +199,7 @@ export class TrainStep {
       if (!guarded) return this.#accept(result, weight, true);
       return chain(this.readings.scalars.settle(), () => {
         if (this.finite) return this.#accept(result, weight, false);
-        const { params, opt, state, sums } = result;
+        const { params, opt, state, sums = {} } = result;
         freeAll(this.#engine, [params, opt, state, sums]);
       });
     });
@@ -211,10 +214,11 @@ export class TrainStep {
     return this.#count(sums, weight, donated);
   }
 
-  #count(sums: Buffer, weight: number, donated: boolean): MaybePromise<void> {
+  #count(sums: Buffer | undefined, weight: number, donated: boolean): MaybePromise<void> {
     this.updated = true;
     this.#parts.optimizers.updated(this.due);
-    return this.readings.totals.accept(sums, weight, donated);
+    const { totals } = this.readings;
+    return sums ? totals.accept(sums, weight, donated) : totals.acceptLoss(this.readings.loss, weight);
   }
 
   /** Up to the loss: the first half of the backward pass's program, where the engine can split it, else one of its own. */

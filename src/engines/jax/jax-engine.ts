@@ -67,6 +67,11 @@ export class JaxEngine implements Engine {
     this.syncRead = device === "wasm" && !threaded;
   }
 
+  /** On wasm, a program is over when it returns. */
+  get readsAtOnce(): boolean {
+    return this.syncRead;
+  }
+
   static async create(device: JaxDevice): Promise<JaxEngine> {
     if (device === "webgpu") {
       const { openGpu } = await import("./gpu-device.ts");

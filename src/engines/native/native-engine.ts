@@ -47,6 +47,7 @@ export interface NativeOptions {
 export class NativeEngine implements Engine {
   readonly name = "native";
   readonly syncRead = true;
+  readonly readsAtOnce = true;
   /** Where the time of its programs goes, once that is turned on. */
   readonly profile = new Profile();
   readonly #memory: EngineMemory;

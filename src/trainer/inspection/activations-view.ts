@@ -1,10 +1,11 @@
-// Activations that a program collected: on the device until someone looks, and then as each hook asked for them.
+// Activations and outputs that a program returned: on the device until someone looks, and then as each hook asked for them.
 import type { HostArray } from "../../core/arrays.ts";
 import { ContextError } from "../../core/errors.ts";
-import type { MaybePromise } from "../../core/model.ts";
+import { chain } from "../../core/maybe.ts";
+import type { HostTensors, MaybePromise } from "../../core/model.ts";
 import { didYouMean, selectNames } from "../../core/names.ts";
 import type { Activations, ActivationStats, ProbeRequest } from "../../core/inspection.ts";
-import { freeAll, type Buffer, type Engine } from "../../engines/engine.ts";
+import { freeAll, leaves, type Buffer, type Engine, type Tree } from "../../engines/engine.ts";
 import type { Buffers } from "../device-state.ts";
 import { groupOf, keyOfPoint, pointOfKey, readActivationStats, statsRequest } from "../programs/probes.ts";
 
@@ -123,4 +124,57 @@ export class ActivationsView {
     this.#last = undefined;
     this.#settled = false;
   }
+}
+
+// The outputs of a pass, for the hooks that need them.
+
+export class OutputsView {
+  readonly #engine: Engine;
+  #buffers: Tree<Buffer> | undefined;
+  #host: HostArray | HostTensors | undefined;
+
+  constructor(engine: Engine) {
+    this.#engine = engine;
+  }
+
+  /** Takes over what a program returned, in place of what was there. */
+  set(outputs: Tree<Buffer> | undefined): void {
+    this.free();
+    this.#buffers = outputs;
+  }
+
+  /** Reads them, on engines that cannot read on demand. */
+  settle(): MaybePromise<void> {
+    if (this.#engine.syncRead || !this.#buffers || this.#host) return undefined;
+    return chain(readTree(this.#engine, this.#buffers), (host) => void (this.#host = host));
+  }
+
+  get host(): HostArray | HostTensors {
+    if (this.#host) return this.#host;
+    if (!this.#buffers) {
+      throw new ContextError(
+        `ctx.outputs did not come back from the device. Say needs: ["outputs"] on the hook that reads them.`,
+      );
+    }
+    return (this.#host = readTree(this.#engine, this.#buffers) as HostArray | HostTensors);
+  }
+
+  free(): void {
+    if (this.#buffers) freeAll(this.#engine, this.#buffers);
+    this.#buffers = undefined;
+    this.#host = undefined;
+  }
+}
+
+/** Host copies of a model's outputs: one array, or several by name. */
+export function readTree(engine: Engine, outputs: Tree<Buffer>): MaybePromise<HostArray | HostTensors> {
+  const buffers = leaves(outputs);
+  const single = buffers[0] === outputs;
+  const names = single ? [] : Object.keys(outputs);
+  const pack = (arrays: readonly HostArray[]): HostArray | HostTensors =>
+    single ? arrays[0]! : Object.fromEntries(names.map((name, i) => [name, arrays[i]!]));
+  const values = buffers.map((buffer) => engine.read(buffer));
+  const wrap = (data: HostArray["data"], i: number): HostArray => ({ data, shape: [...buffers[i]!.shape] });
+  if (engine.syncRead) return pack((values as HostArray["data"][]).map(wrap));
+  return Promise.all(values.map(async (value) => value)).then((all) => pack(all.map(wrap)));
 }

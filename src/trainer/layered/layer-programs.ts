@@ -95,7 +95,7 @@ export const headLossGrads =
       return [forward.loss.ref.mul(spec.control.get(control, "scale")), forward] as const;
     };
     const at = below ? { ...trained, [HIDDEN]: hidden } : trained;
-    const { aux, grads } = gradWithAux(objective, at, sums);
+    const { aux, grads } = gradWithAux(objective, at, control);
     const weight = spec.control.get(control, "weight");
     return {
       ...apart(grads),
@@ -132,8 +132,8 @@ export const headPredict =
     return { outputs: spec.stack.predict(held(params), hidden.ref, ctx), activations: {} };
   };
 
-/** The loss's report and another's first number in one vector, as the report of a whole step is. */
-export const joinReports = (loss: Tensor, other: Tensor): Tensor => np.concatenate([loss, other.slice([0, 1])]);
+/** The loss and another report's first number in one vector, as the report of a whole step is. */
+export const joinReports = (loss: Tensor, other: Tensor): Tensor => np.stack([loss, other.reshape([-1]).slice(0)]);
 
 function head(
   spec: StackSpec,

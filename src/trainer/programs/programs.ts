@@ -2,7 +2,15 @@
 import { numpy as np } from "@jax-js/jax";
 import type { UpdateFn, Optimizer } from "../../core/optimizer.ts";
 import { ProgramError } from "../../core/errors.ts";
-import type { ApplyContext, Loss, Outputs, Tensor, TensorBatch, Tensors } from "../../core/model.ts";
+import {
+  type ApplyContext,
+  type Loss,
+  type Outputs,
+  type Tensor,
+  type TensorBatch,
+  type Tensors,
+  isTensor,
+} from "../../core/model.ts";
 import type { Probe } from "../../core/inspection.ts";
 import { visitIndices, type PlacedRange } from "../../nn/indices.ts";
 import { keyStream } from "../../nn/key.ts";
@@ -77,14 +85,18 @@ const forwardPass = (spec: ProgramSpec, params: Tensors, batch: TensorBatch, ctx
 const predictPass = (spec: ProgramSpec, params: Tensors, batch: TensorBatch, ctx: ApplyContext): Outputs =>
   spec.indices.watch("loss", batch, () => spec.problem.predict(params, batch, ctx));
 
-interface LossAndGrads {
+interface LossAndGrads extends Counted {
   readonly grads: Tensors;
   readonly state: Tensors;
-  readonly sums: Tensor;
-  readonly batchSums?: Tensor;
   readonly loss: Tensor;
   readonly outputs: Outputs;
   readonly activations: ProbeGroups;
+}
+
+/** The running sums, and the batch's own when someone reads them; neither if an empty map was given in place of sums. */
+interface Counted {
+  readonly sums?: Tensor;
+  readonly batchSums?: Tensor;
 }
 
 /** What leaves the differentiated function besides its value. */
@@ -95,7 +107,7 @@ function lossAndGrads(
   train: Tensors,
   frozen: Tensors,
   state: Tensors,
-  sums: Tensor,
+  sums: Tensor | Readonly<Record<string, never>>,
   batch: TensorBatch,
   control: Tensor,
   key: Tensor,
@@ -107,12 +119,11 @@ function lossAndGrads(
     const forward = collector.forward(() => forwardPass(spec, params, batch, ctx));
     return [forward.loss.ref.mul(spec.control.get(control, "scale")), forward];
   };
-  const { aux, grads } = gradWithAux(objective, train, sums);
-  const weight = spec.control.get(control, "weight");
+  const { aux, grads } = gradWithAux(objective, train, control);
   return {
     grads,
     state: aux.state,
-    ...count(spec, spec.sums.train, sums, aux, weight, batch),
+    ...(isTensor(sums) && count(spec, spec.sums.train, sums, aux, spec.control.get(control, "weight"), batch)),
     loss: aux.loss,
     outputs: spec.wantOutputs ? shownOutputs(aux.outputs) : {},
     activations: collector.groups(aux.points),
@@ -127,7 +138,7 @@ export function count(
   { loss, outputs }: { readonly loss: Tensor; readonly outputs: Outputs },
   weight: Tensor,
   batch: TensorBatch,
-): { sums: Tensor; batchSums?: Tensor } {
+): Counted {
   const own = spec.indices.watch("metric", batch, () => layout.ofBatch(loss, weight, outputs, batch));
   return spec.wantBatchSums ? { sums: sums.add(own.ref), batchSums: own } : { sums: sums.add(own) };
 }
@@ -194,9 +205,10 @@ export function applyRules(
   const out: { params: Tensors; opt: Tensors } = { params: {}, opt: { ...opt } };
   for (const { optimizer, groups } of rules) {
     for (const group of groups) {
-      const h = spec.control.group(control, group.prefix);
       for (const name of group.params) {
         if (params[name] === undefined) continue;
+        // Not shared between parameters: jax-js gives what several kernels read a kernel of its own.
+        const h = spec.control.group(control, group.prefix);
         const slots = Object.fromEntries(optimizer.slots.map((slot) => [slot, opt[slotName(slot, name)]!]));
         const [p, next] = optimizer.leaf(params[name], grads[name]!, slots, h);
         out.params[name] = p;
@@ -215,7 +227,7 @@ export const fusedStep =
     train: Tensors,
     opt: Tensors,
     state: Tensors,
-    sums: Tensor,
+    sums: Tensor | Readonly<Record<string, never>>,
     frozen: Tensors,
     batch: TensorBatch,
     control: Tensor,
@@ -229,14 +241,14 @@ export const fusedStep =
     else if (spec.wantNorm) norm = globalNorm(grads);
     const { params, opt: slots } = applyRules(spec, spec.rules, train, grads, opt, control);
     const { state: next, sums: total, batchSums, outputs, activations, loss } = pass;
-    const counted = { sums: total, ...(batchSums && { batchSums }) };
+    const counted = { ...(total && { sums: total }), ...(batchSums && { batchSums }) };
     return { params, opt: slots, state: next, ...counted, outputs, activations, report: report(loss, norm) };
   };
 
-/** Scalars that events show, in one vector, so that one read brings them all. */
+/** Scalars that events show: in one vector, so that one read brings them all, or a single one as it is. */
 export const report = (...scalars: (Tensor | undefined)[]): Tensor => {
   const present = scalars.filter((scalar) => scalar !== undefined);
-  return present.length === 1 ? present[0]!.ref.reshape([1]) : np.stack(present.map((scalar) => scalar.ref));
+  return present.length === 1 ? present[0]!.ref : np.stack(present.map((scalar) => scalar.ref));
 };
 
 /** Forward and backward of one micro-batch. */
@@ -275,7 +287,6 @@ export const clipGrads = (spec: ProgramSpec) => (grads: Tensors, control: Tensor
   const clipped = clip(grads, limits(spec, control));
   return { grads: clipped.grads, report: report(clipped.norm, clipped.clippedNorm) };
 };
-/** The global norm, as a vector of one. */
 export const normOf = (grads: Tensors): Tensor => report(globalNorm(grads));
 
 /** One optimizer's update. */
