@@ -95,6 +95,9 @@ export async function run(): Promise<Report> {
     const torch = hasTorch ? [median(torchOne), median(torchTwo), median(torchOne) / median(torchTwo)] : [];
     rows.push([title, median(one), median(two), speedup, share, ...torch]);
     aims.push({ what: `${model}: 2 processes ÷ 1`, measured: speedup, unit: "×", limit: 1.8, atLeast: true });
+    const beyond = hasTorch ? speedup - median(torchOne) / median(torchTwo) : undefined;
+    const what = `${model}: 2 processes ÷ 1, more than DistributedDataParallel's`;
+    aims.push({ what, measured: beyond, unit: "×", limit: -0.05, atLeast: true, must: true });
   }
   return {
     name: "distributed",
