@@ -19,15 +19,24 @@ const siblings = [
 ];
 let asked: string[] = [];
 let served = weights;
+/** Instead of a list of files. */
+let list: string | undefined;
 let model: HubModel;
 
 function answer(request: IncomingMessage, response: ServerResponse): void {
   const { range, authorization = "" } = request.headers;
   asked.push(`${request.url} ${range ?? ""} ${authorization}`.trim());
   if (request.url === "/api/models/org/tiny/revision/main?blobs=true")
-    return void response.end(JSON.stringify({ sha: COMMIT, siblings }));
+    return void response.end(list ?? JSON.stringify({ sha: COMMIT, siblings }));
   if (request.url === `/org/tiny/resolve/${COMMIT}/config.json`) return void response.end("{}");
   if (request.url !== `/org/tiny/resolve/${COMMIT}/model.safetensors`) return void response.writeHead(404).end();
+  if (served.length === 0) {
+    // The connection breaks in the middle.
+    response
+      .writeHead(200, { "content-length": weights.length })
+      .write(weights.subarray(0, 3000), () => response.destroy());
+    return;
+  }
   const from = Number(/^bytes=(\d+)-$/.exec(range ?? "")?.[1] ?? 0);
   response.writeHead(from > 0 ? 206 : 200).end(served.subarray(from));
 }
@@ -68,4 +77,26 @@ test("a download continues where it ended, and what is damaged gets no name", as
   await expect(download(model, commit, large, other, () => {})).rejects.toThrow("ended after 4000 of 19000 bytes");
   served = weights;
   expect(await download(model, commit, large, other, () => {})).toBe(true);
+});
+
+test.each([
+  ["no JSON", "<html>Log in</html>"],
+  ["nothing", "null"],
+  ["no commit", JSON.stringify({ siblings })],
+  ["a commit that is a path", JSON.stringify({ sha: "../../x", siblings })],
+  ["files without names", JSON.stringify({ sha: COMMIT, siblings: [null, 5, {}] })],
+])("a server that answers with %s is not the hub", async (_, text) => {
+  list = text;
+  await expect(listFiles(model)).rejects.toThrow(/did not answer as the hub does. Is HF_ENDPOINT right\?$/);
+  list = undefined;
+});
+
+test("a connection that breaks is an error that says how to continue", async () => {
+  const { commit, files } = await listFiles(model);
+  const folder = tempDir();
+  served = weights.subarray(0, 0);
+  const message = /model.safetensors ended after \d+ of 19000 bytes\. The same command continues where it ended\./;
+  await expect(download(model, commit, files[1]!, folder, () => {})).rejects.toThrow(message);
+  served = weights;
+  expect(await download(model, commit, files[1]!, folder, () => {})).toBe(true);
 });

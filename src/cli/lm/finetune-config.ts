@@ -1,5 +1,5 @@
 // The config that `hookline finetune` stands for: what its flags say, as one would write it by hand.
-import { existsSync, readFileSync, realpathSync } from "node:fs";
+import { closeSync, existsSync, openSync, readSync, realpathSync } from "node:fs";
 import { basename, dirname, join, relative, resolve, sep } from "node:path";
 import type { Json } from "../../core/options.ts";
 import type { ConfigDocument } from "../../experiment/config/config-tree.ts";
@@ -29,6 +29,8 @@ export const CONFIG_FILE = "finetune.json";
 
 /** Below this many examples none is kept back. */
 const FEWEST_TO_VALIDATE = 40;
+/** Bytes that are read at a time. */
+const BLOCK = 2 ** 16;
 const SHARE_TO_VALIDATE = 0.05;
 const RATE = { lora: 2e-4, full: 2e-5 } as const;
 
@@ -83,9 +85,22 @@ function existing(given: string, what: "model" | "data"): string {
   return realpathSync(given);
 }
 
-/** Whether there is enough to keep a part back for validation. */
-const hasMany = (path: string): boolean =>
-  path.endsWith(".gz") || readFileSync(path, "utf8").split("\n", FEWEST_TO_VALIDATE + 1).length > FEWEST_TO_VALIDATE;
+/** Whether there is enough to keep a part back for validation. Not all is read: a file may be larger than memory. */
+function hasMany(path: string): boolean {
+  if (path.endsWith(".gz")) return true;
+  const file = openSync(path, "r");
+  try {
+    const bytes = Buffer.alloc(BLOCK);
+    let lines = 0;
+    for (let got = -1; got !== 0 && lines < FEWEST_TO_VALIDATE;) {
+      got = readSync(file, bytes);
+      for (let at = -1; (at = bytes.subarray(0, got).indexOf("\n", at + 1)) >= 0;) lines++;
+    }
+    return lines >= FEWEST_TO_VALIDATE;
+  } finally {
+    closeSync(file);
+  }
+}
 
 function commonFolder(folders: readonly string[]): string {
   const parts = folders.map((folder) => folder.split(sep));

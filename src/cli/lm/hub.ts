@@ -31,11 +31,10 @@ export async function listFiles(
   const { endpoint, name, revision } = model;
   const url = `${endpoint}/api/models/${name}/revision/${encodeURIComponent(revision)}?blobs=true`;
   const response = await request(model, url);
-  const { sha, siblings } = (await response.json()) as { sha?: unknown; siblings?: unknown };
-  if (typeof sha !== "string" || !Array.isArray(siblings))
-    throw new UsageError(`${url} did not answer as the hub does. Is HF_ENDPOINT right?`);
-  const files = (siblings as readonly Sibling[]).map(({ rfilename, size, lfs }) => ({
-    path: String(rfilename),
+  const found: unknown = await response.json().catch(() => undefined);
+  if (!isAnswer(found)) throw new UsageError(`${url} did not answer as the hub does. Is HF_ENDPOINT right?`);
+  const files = found.siblings.map(({ rfilename, size, lfs }) => ({
+    path: rfilename,
     size: lfs?.size ?? size,
     sha256: lfs?.sha256,
   }));
@@ -44,13 +43,25 @@ export async function listFiles(
     throw new UsageError(
       `${name} has no safetensors at ${revision}${files.some(({ path }) => path.endsWith(".gguf")) ? ", but GGUF files, which are for other programs" : ""}. It has: ${files.map(({ path }) => path).join(", ")}.`,
     );
-  return { commit: sha, files: wanted };
+  return { commit: found.sha, files: wanted };
 }
 
 interface Sibling {
-  readonly rfilename: unknown;
+  readonly rfilename: string;
   readonly size?: number;
-  readonly lfs?: { readonly sha256: string; readonly size: number };
+  readonly lfs?: { readonly sha256: string; readonly size: number } | null;
+}
+
+interface Answer {
+  readonly sha: string;
+  readonly siblings: readonly Sibling[];
+}
+
+/** The commit becomes part of a path. */
+function isAnswer(found: unknown): found is Answer {
+  const { sha, siblings } = (found ?? {}) as Partial<Answer>;
+  const isCommit = typeof sha === "string" && /^[0-9a-f]{40,64}$/.test(sha);
+  return isCommit && Array.isArray(siblings) && siblings.every((each) => typeof each?.rfilename === "string");
 }
 
 /** Files beside config.json; those in folders are for other programs. A name cannot leave the folder. */
@@ -75,6 +86,7 @@ export async function download(
   const from = existsSync(part) ? statSync(part).size : 0;
   const url = `${model.endpoint}/${model.name}/resolve/${commit}/${path}`;
   const complete = size !== undefined && from === size;
+  let isBroken = false;
   if (!complete) {
     const response = await request(model, url, from > 0 ? { range: `bytes=${from}-` } : {});
     // A server that knows no ranges sends all of it.
@@ -87,13 +99,19 @@ export async function download(
         onBytes(chunk.length);
       }
       await file.sync();
+    } catch (error) {
+      // Of the connection; an error of the disk is none of these.
+      if (!(error instanceof TypeError)) throw error;
+      isBroken = true;
     } finally {
       await file.close();
     }
   }
   const got = statSync(part).size;
-  if (size !== undefined && got !== size)
-    throw new UsageError(`${path} ended after ${got} of ${size} bytes. The same command continues where it ended.`);
+  if (isBroken || (size !== undefined && got !== size))
+    throw new UsageError(
+      `${path} ended after ${got}${size === undefined ? "" : ` of ${size}`} bytes. The same command continues where it ended.`,
+    );
   if (sha256 !== undefined && (await digestOf(part)) !== sha256) {
     renameSync(part, `${part}.damaged`);
     throw new UsageError(`${path} is not what the hub says: its SHA-256 differs. The same command downloads it again.`);
