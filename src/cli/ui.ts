@@ -8,6 +8,7 @@ import { builtin } from "../platform/builtin.ts";
 import { startServer, type RunningServer, type ServerOptions } from "../ui/server/server.ts";
 import { findServer, leaveNote } from "../ui/server/server-note.ts";
 import { readToken } from "../ui/server/token-file.ts";
+import { LARGEST_PORT, listenError, portNumber } from "./address.ts";
 import { type CommandDescription, jsonFlag, nonEmpty, wholeFrom } from "./command.ts";
 import { EXIT, noDirectory, UsageError } from "./errors.ts";
 import { print, printJson, say, shownPath, typed } from "./output.ts";
@@ -28,12 +29,7 @@ ui --host 0.0.0.0 --allow-host lab3.example.org`,
   flags: (program) =>
     program
       .argument("[dir]", "a directory with runs (default: runs)")
-      .option(
-        "--port <number>",
-        "the next free one is taken if it is in use; 0 chooses any",
-        wholeFrom(0),
-        DEFAULT_PORT,
-      )
+      .option("--port <number>", "the next free one is taken if it is in use; 0 chooses any", portNumber, DEFAULT_PORT)
       .option("--open", "open the page in the browser")
       .option(
         "--host <address>",
@@ -113,16 +109,12 @@ export async function startOnFreePort(options: ServerOptions): Promise<RunningSe
       return await startServer({ ...options, port });
     } catch (error) {
       const { code } = error as NodeJS.ErrnoException;
-      if (code === "EADDRINUSE" && port < options.port + MOST_PORTS) continue;
-      if (code === "EADDRINUSE")
+      if (code === "EADDRINUSE" && port < Math.min(options.port + MOST_PORTS, LARGEST_PORT)) continue;
+      if (code === "EADDRINUSE" && port > options.port)
         throw new UsageError(
           `Ports ${options.port} to ${port} are in use. Choose another one with --port, or 0 for any.`,
         );
-      if (code === "EACCES")
-        throw new UsageError(`Port ${port} needs more rights. Choose one from 1024 on with --port.`);
-      if (code === "EADDRNOTAVAIL" || code === "ENOTFOUND")
-        throw new UsageError(`This machine has no address ${options.host}. Use --host 127.0.0.1 or --host 0.0.0.0.`);
-      throw error;
+      throw listenError(error, options.host ?? "localhost", port);
     }
   }
 }

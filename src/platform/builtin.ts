@@ -15,6 +15,7 @@ type ModuleName =
   | "node:os"
   | "node:path"
   | "node:process"
+  | "node:tty"
   | "node:url"
   | "node:util"
   | "node:worker_threads"

@@ -1,4 +1,5 @@
 // The only place where Node and browsers differ. Nothing is imported: what Node has is found at run time.
+import { builtinOrNone } from "./builtin.ts";
 import { printWarning } from "./print.ts";
 
 export interface Platform {
@@ -51,6 +52,7 @@ function nodePlatform(process: NodeProcess): Platform {
     warn: printWarning,
     yieldToEvents: () => new Promise((resolve) => void setImmediate(resolve)),
     onSignals(first, grace) {
+      leaveGoneTerminals(process);
       let firstAt: number | undefined;
       let over = false;
       let watchdog: ReturnType<typeof setTimeout> | undefined;
@@ -95,6 +97,21 @@ function nodePlatform(process: NodeProcess): Platform {
       process.exitCode = code;
     },
   };
+}
+
+let isLeaving = false;
+
+/**
+ * At its end Node resets the terminals that it was started on, and aborts (exit code 134) where one is gone, as after the
+ * SIGHUP of a closed terminal. It leaves closed ones alone.
+ */
+function leaveGoneTerminals(process: NodeProcess): void {
+  const [fs, tty] = [builtinOrNone("node:fs"), builtinOrNone("node:tty")];
+  if (isLeaving || !fs || !tty) return;
+  isLeaving = true;
+  const terminals = [0, 1, 2].filter((fd) => tty.isatty(fd));
+  if (terminals.length === 0) return;
+  process.on("exit", () => terminals.filter((fd) => !tty.isatty(fd)).forEach((fd) => fs.closeSync(fd)));
 }
 
 function browserPlatform(): Platform {

@@ -19,3 +19,10 @@ test.each([
   const { value } = await finetuneConfig(`${dir}/base`, { ...FLAGS, data, out: `${dir}/run` });
   expect((value["data"] as { readonly val?: number }).val).toBe(val);
 });
+
+test("a directory in place of the data is named", async () => {
+  const dir = tempDir();
+  await expect(finetuneConfig(dir, { ...FLAGS, data: dir, out: `${dir}/run` })).rejects.toThrow(
+    /is not a file\. --data/,
+  );
+});

@@ -1,5 +1,5 @@
 // The config that `hookline finetune` stands for: what its flags say, as one would write it by hand.
-import { closeSync, existsSync, openSync, readSync, realpathSync } from "node:fs";
+import { closeSync, existsSync, openSync, readSync, realpathSync, statSync } from "node:fs";
 import { basename, dirname, join, relative, resolve, sep } from "node:path";
 import type { Json } from "../../core/options.ts";
 import type { ConfigDocument } from "../../experiment/config/config-tree.ts";
@@ -81,6 +81,8 @@ function existing(given: string, what: "model" | "data"): string {
     const hint = what === "model" ? " `hookline lm fetch <org/name>` downloads a model from the Hugging Face hub." : "";
     throw new UsageError(`There is no ${given}.${hint}`);
   }
+  if (what === "data" && !statSync(given).isFile())
+    throw new UsageError(`${given} is not a file. --data takes a file of JSON lines.`);
   // The caches of Hugging Face are made of links.
   return realpathSync(given);
 }

@@ -1,11 +1,13 @@
 // A language model to talk to or to save: a run of `finetune`, the folder of a model, or the folder of an adapter.
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync } from "node:fs";
 import { isAbsolute, join, resolve } from "node:path";
 import { chooseCheckpoint } from "../../checkpoint/weights/choose-checkpoint.ts";
 import { readWeights } from "../../checkpoint/weights/read-weights.ts";
 import { DataLoader } from "../../data/data-loader.ts";
 import { buildExperiment } from "../../experiment/build/build-experiment.ts";
 import { loadModel } from "../../lm/load/load-model.ts";
+import { readJsonFile } from "../../lm/load/model-files.ts";
+import { modelFiles } from "../../lm/load/model-source.ts";
 import type { LanguageModel } from "../../lm/model/language-model.ts";
 import { sgd } from "../../optim/sgd.ts";
 import { CHECKPOINTS, FORMATS } from "../../runs/layout.ts";
@@ -60,14 +62,15 @@ const trainerOf = (model: LanguageModel, engine: string | undefined): Trainer =>
 async function modelIn(folder: string): Promise<LanguageModel> {
   const adapter = join(folder, "adapter_config.json");
   if (!existsSync(adapter)) return loadModel(folder);
-  const { base_model_name_or_path: named } = JSON.parse(readFileSync(adapter, "utf8")) as Record<string, unknown>;
-  const base =
-    typeof named === "string"
-      ? [named, resolve(folder, named)].find((path) => isAbsolute(path) || existsSync(path))
-      : undefined;
+  const { base_model_name_or_path: named } = await readJsonFile(await modelFiles(folder), "adapter_config.json");
+  if (typeof named !== "string" || named === "")
+    throw new UsageError(
+      `${adapter} does not name the model that the adapter is for. Write its folder into it, as \`base_model_name_or_path\`.`,
+    );
+  const base = [named, resolve(folder, named)].find((path) => isAbsolute(path) || existsSync(path));
   if (base === undefined || !existsSync(base))
     throw new UsageError(
-      `The adapter in ${folder} is for ${String(named)}, which is not there. \`${typed(`lm fetch ${String(named)}`)}\` downloads a model of the hub; then write its folder into ${adapter}, as \`base_model_name_or_path\`.`,
+      `The adapter in ${folder} is for ${named}, which is not there. \`${typed(`lm fetch ${named}`)}\` downloads a model of the hub; then write its folder into ${adapter}, as \`base_model_name_or_path\`.`,
     );
   return loadModel(base, { adapter: folder });
 }

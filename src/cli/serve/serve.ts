@@ -6,7 +6,8 @@ import { currentPlatform } from "../../platform/platform.ts";
 import { DEFAULT_BATCH_SIZES } from "../../predict/batch-sizes.ts";
 import { loadPredictor } from "../../predict/load-predictor.ts";
 import { type CommandDescription, checkpointFlag, modelFlag, wholeFrom } from "../command.ts";
-import { EXIT, UsageError } from "../errors.ts";
+import { listenError, portNumber } from "../address.ts";
+import { EXIT } from "../errors.ts";
 import { keepStdoutFree, print, say, shownPath } from "../output.ts";
 import { exampleRow } from "./example-row.ts";
 import { isLanguageModel } from "../lm/is-language-model.ts";
@@ -27,7 +28,7 @@ serve models/SmolLM2-135M-Instruct --max-tokens 500`,
       .argument("<path>", "a run's directory, a checkpoint, an exported folder or the folder of a language model")
       .addOption(checkpointFlag())
       .addOption(modelFlag())
-      .option("--port <number>", "0 chooses a free one", wholeFrom(0), 8000)
+      .option("--port <number>", "0 chooses a free one", portNumber, 8000)
       .option("--host <address>", "0.0.0.0 answers other machines too", "127.0.0.1")
       .option("--deadline <ms>", "how long a row waits for others to form a batch", wholeFrom(0), 0)
       .option(
@@ -142,13 +143,7 @@ async function listening(starting: Promise<RunningServer>, { host, port }: Addre
   try {
     return await starting;
   } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    if (code === "EADDRINUSE")
-      throw new UsageError(`Port ${port} of ${host} is in use. Choose another one with --port, or 0 for any.`);
-    if (code === "EACCES") throw new UsageError(`Port ${port} needs more rights. Choose one from 1024 on with --port.`);
-    if (code === "EADDRNOTAVAIL" || code === "ENOTFOUND")
-      throw new UsageError(`This machine has no address ${host}. Use --host 127.0.0.1 or --host 0.0.0.0.`);
-    throw error;
+    throw listenError(error, host, port);
   }
 }
 
