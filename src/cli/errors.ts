@@ -5,6 +5,7 @@ import { HooklineError, HookRegistrationError, OptionError } from "../core/error
 import { ConfigError } from "../experiment/config/config-error.ts";
 import { EXIT_CODES } from "../platform/platform.ts";
 import { existsSync, readdirSync } from "node:fs";
+import { codeOf } from "../platform/file-errors.ts";
 import { basename, dirname, join } from "node:path";
 import { nearest } from "../core/names.ts";
 
@@ -31,9 +32,12 @@ export async function running<T>(body: () => Promise<T>): Promise<T> {
 const isBadInput = (error: unknown): boolean =>
   [ConfigError, OptionError, HookRegistrationError, UsageError].some((kind) => error instanceof kind);
 
-/** A system error about a file: its message is enough. */
+/** Codes of system errors that name no file. */
+const DISK = ["ENOSPC", "EDQUOT", "EROFS", "EIO"];
+
+/** A system error about a file or the disk: its message is enough. */
 const isAboutFile = (error: unknown): error is NodeJS.ErrnoException =>
-  error instanceof Error && "syscall" in error && "path" in error;
+  error instanceof Error && "syscall" in error && ("path" in error || DISK.includes(String(codeOf(error))));
 
 const causeOf = (error: unknown): unknown => (error instanceof FailedRun ? error.cause : error);
 

@@ -1,8 +1,9 @@
 // Folders of exported models: what is in them, which weights, and what is refused.
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import fs from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { modelCheckpoint } from "hookline";
 import { DataLoader } from "hookline/data";
 import * as nn from "hookline/nn";
@@ -85,6 +86,21 @@ describe("refused", () => {
     await expect(exportModel(at("run"), at("again"))).rejects.toThrow(/again has a model already/);
     await exportModel(at("run"), at("again"), { format: "onnx", overwrite: true });
     expect(existsSync(at("again", "weights.safetensors"))).toBe(false);
+  });
+
+  it("nothing is left of an export that fails, and what a crash leaves can be replaced", async () => {
+    const real = fs.rename;
+    const rename = vi.spyOn(fs, "rename").mockImplementation(async (from, to) => {
+      if (String(to).endsWith("model.json")) throw Object.assign(new Error("ENOSPC"), { code: "ENOSPC" });
+      return real(from, to);
+    });
+    await expect(exportModel(at("run"), at("disk"))).rejects.toThrow(/the disk is full/);
+    rename.mockRestore();
+    expect(readdirSync(at("disk"))).toEqual([]);
+    for (const name of ["weights.safetensors", "model.json.0-1.tmp"]) writeFileSync(at("disk", name), "a part");
+    await expect(exportModel(at("run"), at("disk"))).rejects.toThrow(/disk has a model, or a part of one, already/);
+    await exportModel(at("run"), at("disk"), { overwrite: true });
+    expect(readdirSync(at("disk")).sort()).toEqual(["model.json", "weights.safetensors"]);
   });
 
   it("a model that could not be captured, except for its weights", async () => {

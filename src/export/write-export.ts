@@ -16,6 +16,10 @@ import { readSavedModel, type SavedModel } from "./saved-model.ts";
 
 const OWN_FILES: readonly string[] = [FORMATS.model.file, CONSTANTS_FILE, WEIGHTS_FILE, ONNX_FILE];
 
+/** A file of an export, or what is written beside it until it is whole. */
+const isOwn = (name: string): boolean =>
+  OWN_FILES.some((own) => name === own || (name.startsWith(`${own}.`) && name.endsWith(".tmp")));
+
 export async function writeExport(from: string, out: string, options: ExportOptions): Promise<ExportedModel> {
   const { format = "hookline", checkpoint, overwrite = false } = options;
   const folder = nodePath().resolve(out);
@@ -52,15 +56,15 @@ function weightsOf(saved: SavedModel, format: ExportFormat, from: string): HostT
   return saved.weights;
 }
 
-/** A folder that is new, empty, or an earlier export that may be replaced. */
+/** A folder that is new, empty, or an earlier export that may be replaced, also one that a crash has interrupted. */
 async function checkFolder(folder: string, overwrite: boolean): Promise<void> {
   const names = await onDisk(folder, () => namesIn(folder));
   if (names.length === 0) return;
-  const isOurs = names.includes(FORMATS.model.file) && names.every((name) => OWN_FILES.includes(name));
+  const isOurs = names.every(isOwn);
   if (isOurs && overwrite) return;
   throw new HooklineError(
     isOurs
-      ? `${folder} has a model already. Choose another folder, or use overwrite: true (--overwrite).`
+      ? `${folder} has a model${names.includes(FORMATS.model.file) ? "" : ", or a part of one,"} already. Choose another folder, or use overwrite: true (--overwrite).`
       : `${folder} has other files in it. Choose a new folder.`,
   );
 }
@@ -81,9 +85,18 @@ async function writeAll(
   model: ModelFile,
 ): Promise<void> {
   const { rm } = builtin("exportModel", "node:fs/promises");
-  for (const name of OWN_FILES) await rm(`${folder}/${name}`, { force: true });
-  for (const [name, parts] of Object.entries(files)) await writeAtomically(`${folder}/${name}`, parts, "exportModel");
-  await writeModelFile(folder, model);
+  const clear = async (): Promise<void> => {
+    for (const name of (await namesIn(folder)).filter(isOwn)) await rm(`${folder}/${name}`, { force: true });
+  };
+  await clear();
+  try {
+    for (const [name, parts] of Object.entries(files)) await writeAtomically(`${folder}/${name}`, parts, "exportModel");
+    await writeModelFile(folder, model);
+  } catch (error) {
+    // Such as a full disk: the same command can then be repeated.
+    await clear();
+    throw error;
+  }
 }
 
 async function sizesIn(folder: string): Promise<Record<string, number>> {

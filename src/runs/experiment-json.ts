@@ -48,8 +48,15 @@ export function readExperimentRecord(runDir: string): ExperimentRecord | "missin
   }
   try {
     const record = JSON.parse(text) as ExperimentRecord | null;
-    return record?.schema === SCHEMA && record.version <= VERSION ? record : "damaged";
+    return record?.schema === SCHEMA && record.version <= VERSION && isWhole(record) ? record : "damaged";
   } catch {
     return "damaged";
   }
+}
+
+const isText = (value: unknown): boolean => typeof value === "string";
+
+function isWhole({ name, config, overrides, raw }: ExperimentRecord): boolean {
+  const isConfig = isText(config?.file) && isText(config.project) && typeof raw === "object" && !Array.isArray(raw);
+  return isConfig && isText(name) && Array.isArray(overrides) && overrides.every(isText);
 }

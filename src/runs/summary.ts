@@ -1,5 +1,6 @@
 // Finds the runs below a directory and summarizes each, from run.json and the end of its log: a list of a thousand runs
 // must not read a thousand logs.
+import { checkOptions, is } from "../core/options.ts";
 import { builtin } from "../platform/builtin.ts";
 import { BestValues, hasBest } from "./best.ts";
 import { describeRun, readLogEnd, statusNow } from "./describe-run.ts";
@@ -20,8 +21,11 @@ export interface SummaryOptions {
   readonly exact?: boolean;
 }
 
+const CHECKS = { exact: is.boolean };
+
 /** All runs in or below a directory. An experiment without logs is listed as its results.json describes it. */
 export async function listRuns(root: string, options: SummaryOptions = {}): Promise<RunSummary[]> {
+  checkOptions("listRuns", options, CHECKS);
   const { dirname } = builtin(OWNER, "node:path");
   const all = [...directories(root)];
   const logged = all.filter((each) => isLoggedRun(root, each)).map(({ dir }) => dir);
@@ -42,9 +46,11 @@ export async function listRuns(root: string, options: SummaryOptions = {}): Prom
  */
 export async function summarizeRun(
   dir: string,
-  { exact = false }: SummaryOptions = {},
+  options: SummaryOptions = {},
   root: string = dir,
 ): Promise<RunSummary | undefined> {
+  checkOptions("summarizeRun", options, CHECKS);
+  const { exact = false } = options;
   const fs = nodeFs(OWNER);
   const info = readRunJson(fs, dir);
   if (!info) return undefined;

@@ -14,14 +14,22 @@ test.runIf(hasTmux).each([
   ["SIGTERM", 143],
 ] as const)("%s after its terminal is gone gives exit code %i", async (signal, code) => {
   const dir = tempDir();
-  const [pid, exit] = [join(dir, "pid"), join(dir, "exit")];
+  const [pid, out, exit] = [join(dir, "pid"), join(dir, "out"), join(dir, "exit")];
   // The shell outlives its terminal, so that somebody sees how the training ends.
-  const shell = `trap '' HUP; "$@" & echo $! > ${pid}; wait $!; echo $? > ${exit}`;
+  const shell = `trap '' HUP; "$@" > ${out} & echo $! > ${pid}; wait $!; echo $? > ${exit}`;
   const screen = new Screen(["sh", "-c", shell, "sh", process.execPath, child, "{}"], { columns: 80, rows: 10 });
   onTestFinished(() => screen.close());
-  await screen.until(/begun/);
+  await until(out, /begun/);
   screen.close();
   process.kill(Number(readFileSync(pid, "utf8")), signal);
-  while (!existsSync(exit) || readFileSync(exit, "utf8") === "") await sleep(20);
-  expect(readFileSync(exit, "utf8").trim()).toBe(String(code));
+  expect(await until(exit, /\d/)).toBe(`${code}\n`);
 });
+
+/** The text of a file once it has this. */
+async function until(file: string, pattern: RegExp): Promise<string> {
+  for (;;) {
+    const text = existsSync(file) ? readFileSync(file, "utf8") : "";
+    if (pattern.test(text)) return text;
+    await sleep(20);
+  }
+}

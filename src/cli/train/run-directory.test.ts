@@ -5,6 +5,7 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import { readConfig } from "../../experiment/config/read-config.ts";
 import { recordable } from "../../experiment/config/config-record.ts";
 import { writeExperimentRecord } from "../../runs/experiment-json.ts";
+import { UsageError } from "../errors.ts";
 import { newRecord, readRecord, recordedConfig } from "../train/run-directory.ts";
 
 let home: string;
@@ -76,4 +77,16 @@ test("what is no data cannot be written down: then the file is read again", asyn
   const runDir = join(home, "project/runs/a");
   writeExperimentRecord(runDir, newRecord(runDir, "none", doc, ["epochs=4"]));
   expect((await recordedConfig(runDir, readRecord(runDir), [])).value).toMatchObject({ epochs: 4 });
+});
+
+test.each<[what: string, change: object]>([
+  ["no config", { config: null }],
+  ["a config without a file", { config: { project: "." } }],
+  ["a project that is no path", { config: { file: "a.yaml", project: 5 } }],
+  ["overrides that are no texts", { overrides: [null] }],
+  ["a text for the config's values", { raw: "x" }],
+])("a record with %s is damaged", async (_, change) => {
+  const runDir = await recorded();
+  writeExperimentRecord(runDir, { ...readRecord(runDir), ...(change as object) });
+  expect(() => readRecord(runDir)).toThrow(UsageError);
 });

@@ -1,6 +1,6 @@
 // A language model as the trainer, generation and saving see it.
 import { CheckpointError } from "../../core/errors.ts";
-import { checkOptions } from "../../core/options.ts";
+import { checkOptions, is } from "../../core/options.ts";
 import type {
   HostTensors,
   InitKey,
@@ -67,11 +67,14 @@ export interface LanguageModelParts {
   readonly generation?: GenerationDefaults;
 }
 
+const PARTS = { tensors: is.object, tokenizer: is.object, generation: is.object };
+
 /**
  * A language model in memory: with weights that you have, or with random ones, to train it from nothing.
  * @example const model = languageModel(architectureOf({ model_type: "llama", vocab_size: 512, hidden_size: 64, … }));
  */
 export function languageModel(architecture: Architecture, given: LanguageModelParts = {}): LanguageModel {
+  checkOptions("languageModel", given, PARTS);
   const { tensors, tokenizer, generation } = given;
   if (tensors) checkTensors(architecture, tensors);
   return makeLanguageModel({

@@ -1,5 +1,5 @@
 // The sender's side of live control: puts a command into a run's inbox, or takes one back that still waits.
-import type { Json } from "../../core/options.ts";
+import { checkOptions, is, type Json } from "../../core/options.ts";
 import { builtin } from "../../platform/builtin.ts";
 import { codeOf } from "../../platform/file-errors.ts";
 import { checkArgs, checkCommand, checkRates } from "./commands.ts";
@@ -29,6 +29,19 @@ export interface CommandRequest {
 
 const EXPIRES = 60;
 
+/** What the values must be, the command itself checks. */
+const CHECKS = {
+  verb: is.anything,
+  args: is.anything,
+  why: is.anything,
+  at: is.anything,
+  by: is.anything,
+  via: is.anything,
+  expires: is.anything,
+  id: is.anything,
+  part: is.anything,
+};
+
 /** Names of one sender's commands are in the order of sending. */
 let lastMs = 0;
 
@@ -38,6 +51,7 @@ let lastMs = 0;
  * @example await sendCommand("runs/digits", { verb: "setLr", args: { factor: 0.5 }, why: "plateau" })
  */
 export async function sendCommand(dir: string, request: CommandRequest): Promise<Command> {
+  checkOptions("sendCommand", request, CHECKS);
   const { verb, args = {}, why, at, by = thisUser(), via = "program", expires = EXPIRES } = request;
   const hello = findListener(dir);
   if (request.part !== undefined && request.part !== hello.part)

@@ -2,7 +2,7 @@
 // another one. Only its user can read it.
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { isAlive, thisProcess, type ProcessMark } from "../../runs/liveness.ts";
-import { hostname } from "node:os";
+import { hostname, networkInterfaces } from "node:os";
 import type { RunningServer } from "./server.ts";
 
 const FOLDER = ".hookline-ui";
@@ -36,10 +36,19 @@ function readNote(dir: string): Note | undefined {
   }
 }
 
+/** A directory that came from elsewhere may have a note that leads elsewhere. */
+function isOfThisMachine(url: unknown): boolean {
+  if (typeof url !== "string" || !URL.canParse(url)) return false;
+  const { protocol, hostname: name } = new URL(url);
+  const addresses = Object.values(networkInterfaces()).flatMap((all) => (all ?? []).map(({ address }) => address));
+  const names = ["localhost", "127.0.0.1", "::1", "0.0.0.0", "::", hostname(), ...addresses];
+  return protocol === "http:" && names.includes(name.replace(/^\[|\]$/g, ""));
+}
+
 /** The server that shows the directory already, with a new link; undefined when there is none on this machine. */
 export async function findServer(dir: string): Promise<{ readonly url: string; readonly link: string } | undefined> {
   const note = readNote(dir);
-  if (!note || note.host !== hostname() || !isAlive(note)) return undefined;
+  if (!note || note.host !== hostname() || !isAlive(note) || !isOfThisMachine(note.url)) return undefined;
   try {
     const { url, token } = note;
     const answer = await fetch(`${url}api/v1/link`, {
@@ -50,7 +59,7 @@ export async function findServer(dir: string): Promise<{ readonly url: string; r
       signal: AbortSignal.timeout(2000),
     });
     const { url: link } = (await answer.json()) as { readonly url?: unknown };
-    return typeof link === "string" ? { url, link } : undefined;
+    return typeof link === "string" && new URL(link).origin === new URL(url).origin ? { url, link } : undefined;
   } catch {
     return undefined;
   }
