@@ -26,7 +26,7 @@ const table = { text: "a\n1\n" };
 
 const CALLS: Readonly<Record<string, () => unknown>> = {
   languageModel: () => lm.languageModel(model.architecture, odd),
-  lora: () => lm.lora(odd as never),
+  lora: () => lm.lora(odd),
   loadModel: () => lm.loadModel("nowhere", odd),
   readExamples: () => lm.readExamples({ text: '{"ids":[1]}' }, model, odd),
   generate: () => lm.generate(model, "a", odd)[Symbol.asyncIterator]().next(),

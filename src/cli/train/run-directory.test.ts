@@ -87,6 +87,6 @@ test.each<[what: string, change: object]>([
   ["a text for the config's values", { raw: "x" }],
 ])("a record with %s is damaged", async (_, change) => {
   const runDir = await recorded();
-  writeExperimentRecord(runDir, { ...readRecord(runDir), ...(change as object) });
+  writeExperimentRecord(runDir, { ...readRecord(runDir), ...change });
   expect(() => readRecord(runDir)).toThrow(UsageError);
 });
