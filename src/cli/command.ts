@@ -47,3 +47,11 @@ export function wholeFrom(least: number): (text: string) => number {
     throw new InvalidArgumentError(`Expected a whole number ≥ ${least}.`);
   };
 }
+
+export const LARGEST_PORT = 65_535;
+
+/** Takes a port; 0 lets the system choose. */
+export function portNumber(text: string): number {
+  if (/^\d{1,5}$/.test(text) && Number(text) <= LARGEST_PORT) return Number(text);
+  throw new InvalidArgumentError(`Expected a port from 0 to ${LARGEST_PORT}.`);
+}

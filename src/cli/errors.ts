@@ -78,3 +78,14 @@ export function checkNewFile(path: string, overwrite = false): void {
   if (!overwrite && existsSync(path))
     throw new UsageError(`${path} is there already. Choose another name, or use --overwrite.`);
 }
+
+/** The error of `listen` as one for the user; other errors as they are. */
+export function listenError(error: unknown, host: string, port: number): unknown {
+  const { code } = error as NodeJS.ErrnoException;
+  if (code === "EADDRINUSE")
+    return new UsageError(`Port ${port} of ${host} is in use. Choose another one with --port, or 0 for any.`);
+  if (code === "EACCES") return new UsageError(`Port ${port} needs more rights. Choose one from 1024 on with --port.`);
+  if (["EADDRNOTAVAIL", "ENOTFOUND", "EINVAL", "EAI_AGAIN"].includes(code ?? ""))
+    return new UsageError(`This machine has no address ${host}. Use --host 127.0.0.1 or --host 0.0.0.0.`);
+  return error;
+}

@@ -8,9 +8,8 @@ import { builtin } from "../platform/builtin.ts";
 import { startServer, type RunningServer, type ServerOptions } from "../ui/server/server.ts";
 import { findServer, leaveNote } from "../ui/server/server-note.ts";
 import { readToken } from "../ui/server/token-file.ts";
-import { LARGEST_PORT, listenError, portNumber } from "./address.ts";
-import { type CommandDescription, jsonFlag, nonEmpty, wholeFrom } from "./command.ts";
-import { EXIT, noDirectory, UsageError } from "./errors.ts";
+import { type CommandDescription, jsonFlag, LARGEST_PORT, nonEmpty, portNumber, wholeFrom } from "./command.ts";
+import { EXIT, listenError, noDirectory, UsageError } from "./errors.ts";
 import { print, printJson, say, shownPath, typed } from "./output.ts";
 import { readManifest } from "./package.ts";
 

@@ -1,8 +1,8 @@
 // What a command says about an address that its server cannot have.
 import { createServer } from "node:net";
 import { expect, test } from "vitest";
-import { listenError, portNumber } from "./address.ts";
-import { UsageError } from "./errors.ts";
+import { portNumber } from "./command.ts";
+import { listenError, UsageError } from "./errors.ts";
 
 test.each(["0", "8000", "65535"])("%s is a port", (text) => expect(portNumber(text)).toBe(Number(text)));
 test.each(["65536", "99999", "1e3", "-1", "80.5", ""])("%j is none", (text) =>
