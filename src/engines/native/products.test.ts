@@ -19,7 +19,8 @@ const put = (length: number): { at: number; data: Float32Array } => {
 
 /** What the library computes, and what it should. */
 function both(c: Contraction): { got: number[]; expected: number[] } {
-  const left = put(c.batch * c.rows * c.inner);
+  const { rows: stored, begin } = c.among ?? { rows: c.rows, begin: 0 };
+  const left = put(c.batch * stored * c.inner);
   const right = put(c.batch * c.inner * c.columns);
   const out = memory.allocate(c.batch * c.rows * c.columns * 4);
   products.compile(c).run(left.at, right.at, out);
@@ -27,9 +28,9 @@ function both(c: Contraction): { got: number[]; expected: number[] } {
     const [b, i, j] = [Math.floor(n / (c.rows * c.columns)), Math.floor(n / c.columns) % c.rows, n % c.columns];
     let sum = 0;
     for (let k = 0; k < c.inner; k++) {
-      const l = c.leftTransposed ? k * c.rows + i : i * c.inner + k;
+      const l = c.leftTransposed ? k * stored + begin + i : i * c.inner + k;
       const r = c.rightTransposed ? j * c.inner + k : k * c.columns + j;
-      sum += left.data[b * c.rows * c.inner + l]! * right.data[b * c.inner * c.columns + r]!;
+      sum += left.data[b * stored * c.inner + l]! * right.data[b * c.inner * c.columns + r]!;
     }
     return sum + 0;
   });
@@ -52,6 +53,18 @@ describe.each(sides)("left transposed: %s, right transposed: %s", (leftTranspose
     const { got, expected } = both({ batch, rows, inner, columns, leftTransposed, rightTransposed });
     expect(got).toEqual(expected);
   });
+});
+
+it.each([
+  [0, 9, 4],
+  [4, 9, 5],
+  [0, 300, 150],
+])("rows of a transposed side: from %i on of %i, %i", (begin, rows, count) => {
+  const form = { batch: 1, rows: count, inner: 65, columns: 17, leftTransposed: true, among: { rows, begin } };
+  for (const rightTransposed of [false, true]) {
+    const { got, expected } = both({ ...form, rightTransposed });
+    expect(got).toEqual(expected);
+  }
 });
 
 it("goes on when memory has grown", () => {

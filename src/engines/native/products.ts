@@ -3,7 +3,7 @@ import { sizeOf } from "../../core/arrays.ts";
 import { type CompiledContraction, type Contraction, describeContraction } from "./plan/contract.ts";
 import type { Convolution } from "./conv/convolution.ts";
 import { blockProbe, convolutionModel } from "./conv/model.ts";
-import { attribute, LEFT, type Model, model, operation, OUT, RIGHT } from "./model.ts";
+import { attribute, LEFT, type Model, model, numbers, operation, OUT, RIGHT } from "./model.ts";
 import { EngineError } from "../../core/errors.ts";
 import { builtin } from "../../platform/builtin.ts";
 
@@ -28,7 +28,7 @@ export class Products {
   }
 
   compile(contraction: Contraction): CompiledContraction {
-    return this.#known(describeContraction(contraction), () => productModel(contraction));
+    return this.#known(describeContraction(contraction), () => productModel(contraction), NO_ARENA);
   }
 
   /** The image is the left side, the kernel the right one. */
@@ -36,10 +36,10 @@ export class Products {
     return this.#known(JSON.stringify(convolution), () => convolutionModel(convolution, this.#channelsInBlock()));
   }
 
-  #known(key: string, modelOf: () => Model): CompiledContraction {
+  #known(key: string, modelOf: () => Model, options?: object): CompiledContraction {
     let compiled = this.#compiled.get(key);
     if (!compiled) {
-      compiled = this.#new(modelOf());
+      compiled = this.#new(modelOf(), options);
       this.#compiled.set(key, compiled);
     }
     return compiled;
@@ -51,8 +51,8 @@ export class Products {
     return blockSize;
   }
 
-  #new({ bytes, shapes }: Model): CompiledContraction {
-    const session = this.#runtime.session(bytes);
+  #new({ bytes, shapes }: Model, options?: object): CompiledContraction {
+    const session = this.#runtime.session(bytes, options);
     this.#sessions.push(session);
     const left = this.#tensors(shapes.left);
     const right = this.#tensors(shapes.right);
@@ -97,6 +97,9 @@ export class Products {
   }
 }
 
+/** Each session would keep the memory that it once took for some rows of a side. */
+const NO_ARENA = { enableCpuMemArena: false };
+
 /** What is missing is no error here. */
 const SILENT = { logSeverityLevel: 4 };
 
@@ -120,17 +123,23 @@ function measuredBlock(runtime: Onnxruntime): number {
   }
 }
 
-// The ONNX model of one matrix product: a single node.
+// The ONNX model of one matrix product.
 
 function productModel(c: Contraction): Model {
   const batch = c.batch === 1 ? [] : [c.batch];
   const shapes = {
-    left: [...batch, ...(c.leftTransposed ? [c.inner, c.rows] : [c.rows, c.inner])],
+    left: [...batch, ...(c.leftTransposed ? [c.inner, c.among?.rows ?? c.rows] : [c.rows, c.inner])],
     right: [...batch, ...(c.rightTransposed ? [c.columns, c.inner] : [c.inner, c.columns])],
     out: [...batch, c.rows, c.columns],
   };
   const sides = [attribute("transA", Number(c.leftTransposed)), attribute("transB", Number(c.rightTransposed))];
-  return model(shapes, [operation("FusedMatMul", [LEFT, RIGHT], OUT, sides, "com.microsoft")]);
+  const product = (left: string) => operation("FusedMatMul", [left, RIGHT], OUT, sides, "com.microsoft");
+  if (!c.among) return model(shapes, [product(LEFT)]);
+  // Copied first, which is little beside the product.
+  const { begin } = c.among;
+  const some = operation("Slice", [LEFT, "begin", "end", "axis"], "some");
+  const range = [numbers("begin", [begin]), numbers("end", [begin + c.rows]), numbers("axis", [1])];
+  return model(shapes, [some, product("some")], range);
 }
 
 // The native part of onnxruntime-node. Its own `run` waits for a turn of the event loop; what is beneath it does not.

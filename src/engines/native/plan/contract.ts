@@ -78,6 +78,8 @@ export interface Contraction {
   readonly leftTransposed: boolean;
   /** The right side lies as [batch, columns, inner]. */
   readonly rightTransposed: boolean;
+  /** A transposed left side has this many rows; the product is of those from `begin` on. */
+  readonly among?: { readonly rows: number; readonly begin: number };
 }
 
 /** A compiled contraction. Addresses are in bytes of the engine's memory. */
@@ -85,5 +87,7 @@ export interface CompiledContraction {
   run(left: number, right: number, out: number): void;
 }
 
-export const describeContraction = (c: Contraction): string =>
-  `${c.batch}×${c.rows}×${c.inner}×${c.columns}${c.leftTransposed ? "t" : "n"}${c.rightTransposed ? "t" : "n"}`;
+export function describeContraction(c: Contraction): string {
+  const among = c.among ? `, rows ${c.among.begin} of ${c.among.rows}` : "";
+  return `${c.batch}×${c.rows}×${c.inner}×${c.columns}${c.leftTransposed ? "t" : "n"}${c.rightTransposed ? "t" : "n"}${among}`;
+}

@@ -9,6 +9,8 @@ import { sizeOf } from "../../../core/arrays.ts";
 export const WORTH_DIVIDING = 400_000;
 /** … and operations of a kernel, as `cost.ts` counts them. */
 const WORTH_DIVIDING_KERNEL = 60_000;
+/** With fewer rows, a product spends its time on the other side, which each part needs whole. */
+const FEW_ROWS = 24;
 /** Ranges of numbers side by side are whole cache lines. */
 const LINE = 16;
 /** How much longer the longest range may be than an even share. */
@@ -38,7 +40,7 @@ export interface ProductPart {
   readonly out: number;
 }
 
-/** Along whatever leaves each part's numbers side by side. */
+/** Along whatever leaves each part's result side by side. */
 export function divideProduct(c: Contraction, parts: number): ProductPart[] | undefined {
   if (parts === 1 || c.batch * c.rows * c.columns * c.inner < WORTH_DIVIDING) return undefined;
   const batches = c.batch > 1 ? rangesOf(c.batch, parts) : undefined;
@@ -50,19 +52,22 @@ export function divideProduct(c: Contraction, parts: number): ProductPart[] | un
       out: begin * c.rows * c.columns,
     }));
   }
-  if (c.batch > 1 || c.leftTransposed) return undefined;
+  if (c.batch > 1) return undefined;
   return rangesOf(c.rows, parts)?.map(({ begin, count }) => ({
-    contraction: { ...c, rows: count },
-    left: begin * c.inner,
+    contraction: { ...c, rows: count, ...(c.leftTransposed && { among: { rows: c.rows, begin } }) },
+    left: c.leftTransposed ? 0 : begin * c.inner,
     right: 0,
     out: begin * c.columns,
   }));
 }
 
-/** Sums along the inner dimension can be done in so many stretches, which are then added up; 1 when in one. */
+/**
+ * Where there are few rows for each part, sums along the inner dimension can be done in so many stretches, which are
+ * then added up; 1 when in one.
+ */
 export function stretchesOf(c: Contraction, parts: number): number {
   const isStraight = c.leftTransposed && !c.rightTransposed && c.batch === 1;
-  const sums = c.inner / c.rows >= 1 / 16 && c.inner % parts === 0 && c.inner / parts >= 16;
+  const sums = c.rows < FEW_ROWS * parts && c.inner % parts === 0 && c.inner / parts >= 16;
   return isStraight && sums && c.rows * c.columns * c.inner >= WORTH_DIVIDING ? parts : 1;
 }
 

@@ -106,11 +106,28 @@ describe("what is divided", () => {
     ]);
   });
 
-  test("not a product that is small, or whose rows do not lie side by side", () => {
+  test("a product whose rows do not lie side by side: each part takes its own among them", () => {
+    const transposed = { ...product, leftTransposed: true };
+    expect(divideProduct(transposed, 2)).toEqual([
+      { contraction: { ...transposed, rows: 256, among: { rows: 512, begin: 0 } }, left: 0, right: 0, out: 0 },
+      {
+        contraction: { ...transposed, rows: 256, among: { rows: 512, begin: 256 } },
+        left: 0,
+        right: 0,
+        out: 256 * 512,
+      },
+    ]);
+  });
+
+  test("not a product that is small", () => {
     expect(divideProduct({ ...product, rows: 4 }, 2)).toBeUndefined();
-    expect(divideProduct({ ...product, leftTransposed: true }, 2)).toBeUndefined();
-    expect(stretchesOf({ ...product, leftTransposed: true }, 2)).toBe(2);
-    expect(stretchesOf({ ...product, inner: 127, leftTransposed: true }, 2)).toBe(1);
+  });
+
+  test("sums in stretches, where there are few rows", () => {
+    const few = { ...product, rows: 40, leftTransposed: true };
+    expect(stretchesOf(few, 2)).toBe(2);
+    expect(stretchesOf({ ...few, inner: 127 }, 2)).toBe(1);
+    expect(stretchesOf({ ...few, rows: 48 }, 2)).toBe(1);
   });
 
   const rows = (outer: number, clear: number, stretches?: number): Kernel => ({
