@@ -179,7 +179,9 @@ function Row({ row, index, hparams, isSelected, isCurrent, toggle }: RowProps) {
       <td class="number">
         <span class="steps">
           {format.integer(step)}
-          {totalSteps !== null && <span class="soft"> / {format.tick(totalSteps)}</span>}
+          {totalSteps !== null && (
+            <span class="soft"> / {totalSteps < 1e5 ? format.integer(totalSteps) : format.tick(totalSteps)}</span>
+          )}
           {part !== undefined && state !== "completed" && <i class="progress" style={{ width: `${100 * part}%` }} />}
         </span>
       </td>
