@@ -1,6 +1,6 @@
 // The report of all benchmarks in Markdown: first every aim with its figure and whether it is met, then the tables.
 import type { Result } from "./measure.ts";
-import { figure, goal, show, verdict, type Report } from "./report.ts";
+import { causeOf, figure, goal, show, verdict, type Report } from "./report.ts";
 
 /** A benchmark as it was measured last; only its name when it never was. */
 export interface Measured extends Partial<Result> {
@@ -15,10 +15,10 @@ const table = (head: readonly string[], rows: readonly (readonly string[])[]): s
   [row(...head), row(...head.map(() => "---")), ...rows.map((cells) => row(...cells))].join("\n");
 
 function aimRows({ name, reports = [], failed, at }: Measured): string[][] {
-  if (at === undefined) return [[name, "all", "", "", "not measured yet"]];
-  if (failed !== undefined) return [[name, "all", "", "", "failed"]];
+  if (at === undefined) return [[name, "all", "", "", "not measured yet", ""]];
+  if (failed !== undefined) return [[name, "all", "", "", "failed", ""]];
   return reports.flatMap((report) =>
-    report.aims.map((aim) => [report.name, aim.what, goal(aim), figure(aim), verdict(aim)]),
+    report.aims.map((aim) => [report.name, aim.what, goal(aim), figure(aim), verdict(aim), causeOf(aim)]),
   );
 }
 
@@ -38,12 +38,12 @@ function details({ name, at, machine, seconds, failed, reports = [] }: Measured)
 
 export function reportPage(all: readonly Measured[]): string {
   const rows = all.flatMap(aimRows);
-  const count = (state: string): number => rows.filter((cells) => cells.at(-1) === state).length;
+  const count = (state: string): number => rows.filter((cells) => cells[4] === state).length;
   return `# Benchmarks
 
 ${count("met")} met, ${count("MISSED")} missed, ${rows.length - count("met") - count("MISSED")} without a figure. A condition must hold; an aim is a target.
 
-${table(["benchmark", "what", "aim or condition", "figure", ""], rows)}
+${table(["benchmark", "what", "aim or condition", "figure", "", "what limits it"], rows)}
 
 ${all.map(details).join("\n\n")}
 `;

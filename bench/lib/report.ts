@@ -10,6 +10,8 @@ export interface Aim {
   readonly atLeast?: boolean;
   /** A condition: it is not just aimed at. */
   readonly must?: boolean;
+  /** What limits the figure, as a profile showed; printed where the aim is missed. */
+  readonly cause?: string;
 }
 
 export interface Report {
@@ -52,8 +54,12 @@ function table({ title, columns, rows }: Report): string {
   return [title, ...lines].join("\n");
 }
 
+/** Why a missed aim is missed; empty where it is met, or where nobody knows. */
+export const causeOf = (aim: Aim): string => (verdict(aim) === "MISSED" ? (aim.cause ?? "") : "");
+
 function aimLine(aim: Aim): string {
-  return `${verdict(aim).padEnd(9)}  ${aim.what}: ${figure(aim)} (${goal(aim)})`;
+  const cause = causeOf(aim);
+  return `${verdict(aim).padEnd(9)}  ${aim.what}: ${figure(aim)} (${goal(aim)})${cause && `\n${" ".repeat(11)}${cause}`}`;
 }
 
 export function print(report: Report): void {
