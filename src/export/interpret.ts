@@ -4,6 +4,7 @@ import { sizeOf } from "../core/arrays.ts";
 import { ProgramError } from "../core/errors.ts";
 import { messageOf } from "../core/maybe.ts";
 import { convolve } from "../nn/conv.ts";
+import { currentLowering } from "../nn/marks.ts";
 import type { HostTensors, Model, Outputs, Tensor, TensorBatch, Tensors } from "../core/model.ts";
 import {
   paramsAt,
@@ -113,9 +114,12 @@ function apply(
   throw new ProgramError(`The captured program does not fit together: ${where} gives ${got}, not ${expected}.`);
 }
 
-/** A plain convolution of images as the layer `conv2d` computes it, which is many times as fast as the primitive. */
+/**
+ * A plain convolution of images as the layer `conv2d` computes it: many times as fast as the primitive, but where an engine
+ * convolves itself.
+ */
 function asImages(op: string, [x, weight]: readonly Tensor[], params: Readonly<Record<string, unknown>>) {
-  if (op !== "conv" || x!.ndim !== 4 || params.vmapDims !== 0) return undefined;
+  if (currentLowering()?.convolves || op !== "conv" || x!.ndim !== 4 || params.vmapDims !== 0) return undefined;
   const { strides, padding, lhsDilation, rhsDilation } = params as unknown as Readonly<Record<string, number[]>>;
   const around = padding as unknown as readonly (readonly [number, number])[];
   const isPlain = [lhsDilation!, rhsDilation!].every((steps) => steps.every((step) => step === 1));

@@ -1,8 +1,7 @@
 // Traces of one model with different numbers of rows, merged into one program for any number.
 import type { DType } from "../core/arrays.ts";
 import { ProgramError } from "../core/errors.ts";
-import { comparisonType } from "../engines/lower/primitives.ts";
-import type { Atom, Equation as TracedEquation } from "../engines/lower/trace.ts";
+import { comparisonType, type Atom, type Equation as TracedEquation } from "../engines/lower/trace.ts";
 import type { ForwardTrace } from "./capture.ts";
 import { mergeConstants } from "./constants.ts";
 import { keepLive, type LiveTrace } from "./live-trace.ts";

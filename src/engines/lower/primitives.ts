@@ -1,8 +1,8 @@
 // What each primitive of jax-js is in a graph.
 import type { GraphBuilder } from "./builder.ts";
 import { type ConvParams, undilated, windowsAndKernels } from "./conv.ts";
-import type { Arg, DType, MapOp, ReduceOp } from "./graph.ts";
-import type { Aval } from "./trace.ts";
+import type { Arg, MapOp, ReduceOp } from "./graph.ts";
+import { comparisonType, type Aval } from "./trace.ts";
 import { sizeOf } from "../../core/arrays.ts";
 
 type Params = Readonly<Record<string, unknown>>;
@@ -228,13 +228,6 @@ function product(graph: GraphBuilder, args: readonly Arg[], _: Params, { shape, 
   const length = Math.max(...args.map(({ view }) => view.shape.at(-1) ?? 1));
   const [x, y] = args.map((arg) => graph.broadcast(graph.cast(arg, dtype), [...shape, length])) as [Arg, Arg];
   return graph.node({ op: "dot", args: [x, y], shape, dtype });
-}
-
-/** What both sides of a comparison become: a float if either is one, but a bare number is what the other side is. */
-export function comparisonType(ins: readonly Aval[]): DType {
-  const mixed = ins.some(({ weakType }) => weakType) && !ins.every(({ weakType }) => weakType);
-  const types = ins.map(({ dtype, weakType }) => (mixed && weakType ? "uint32" : dtype));
-  return (["float32", "int32", "uint32", "bool"] as const).find((dtype) => types.includes(dtype))!;
 }
 
 function axesFirst(graph: GraphBuilder, x: Arg, axes: readonly number[]): Arg {

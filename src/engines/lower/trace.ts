@@ -76,3 +76,10 @@ function standIns(arg: Tree<Aval>): Tree<JaxArray> {
 }
 
 const isAval = (arg: Tree<Aval>): arg is Aval => Array.isArray((arg as Aval).shape);
+
+/** What both sides of a comparison become: a float if either is one, but a bare number is what the other side is. */
+export function comparisonType(ins: readonly Aval[]): DType {
+  const mixed = ins.some(({ weakType }) => weakType) && !ins.every(({ weakType }) => weakType);
+  const types = ins.map(({ dtype, weakType }) => (mixed && weakType ? "uint32" : dtype));
+  return (["float32", "int32", "uint32", "bool"] as const).find((dtype) => types.includes(dtype))!;
+}
