@@ -11,9 +11,7 @@ const src = fileURLToPath(new URL("./src/", import.meta.url));
 const ALONE = [
   "src/loggers/{append-file,jsonl}.test.ts",
   "tests/{docs,memory}.test.ts",
-  "tests/engines/**/*.test.ts",
-  "tests/lm/text/safety.test.ts",
-  "tests/predict/memory.test.ts",
+  "tests/{browser,engines,interop,lm,loggers,predict,ui}/**/*.test.ts",
 ];
 
 const resolve = {
