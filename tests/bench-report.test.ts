@@ -13,8 +13,8 @@ const measured = (name: string, aims: readonly Aim[]): Measured => ({
 
 const linesOf = (...all: readonly Measured[]): string[] => reportPage(all).split("\n");
 
-test("an aim is met, missed or without a figure", () => {
-  const aim = { what: "speed", unit: "×", limit: 2 };
+test("an aim is met, missed or without a figure, and a missed one says what limits it", () => {
+  const aim = { what: "speed", unit: "×", limit: 2, cause: "the disk" };
   const lines = linesOf(
     measured("a", [
       { ...aim, measured: 2 },
@@ -25,24 +25,24 @@ test("an aim is met, missed or without a figure", () => {
     ]),
   );
   expect(lines.filter((line) => line.startsWith("| a |"))).toEqual([
-    "| a | speed | aim ≤ 2 × | 2.00 × | met |",
-    "| a | speed | must be ≤ 2 × | 2.50 × | MISSED |",
-    "| a | speed | aim ≥ 2 × | 2.00 × | met |",
-    "| a | speed | aim ≥ 2 × | 1.500 × | MISSED |",
-    "| a | speed | aim ≤ 2 × |  | no figure |",
+    "| a | speed | aim ≤ 2 × | 2.00 × | met |  |",
+    "| a | speed | must be ≤ 2 × | 2.50 × | MISSED | the disk |",
+    "| a | speed | aim ≥ 2 × | 2.00 × | met |  |",
+    "| a | speed | aim ≥ 2 × | 1.500 × | MISSED | the disk |",
+    "| a | speed | aim ≤ 2 × |  | no figure |  |",
   ]);
   expect(lines[2]).toMatch(/^2 met, 2 missed, 1 without a figure\./);
 });
 
 test("a figure that a file could not hold is none", () => {
   const through = JSON.parse(JSON.stringify(measured("a", [{ what: "x", measured: NaN, unit: "s", limit: 1 }])));
-  expect(linesOf(through as Measured)).toContain("| a | x | aim ≤ 1 s |  | no figure |");
+  expect(linesOf(through as Measured)).toContain("| a | x | aim ≤ 1 s |  | no figure |  |");
 });
 
 test("one that failed and one that was never run are told", () => {
   const lines = linesOf({ ...measured("broken", []), reports: [], failed: "Error: no disk" }, { name: "new" });
-  expect(lines).toContain("| broken | all |  |  | failed |");
-  expect(lines).toContain("| new | all |  |  | not measured yet |");
+  expect(lines).toContain("| broken | all |  |  | failed |  |");
+  expect(lines).toContain("| new | all |  |  | not measured yet |  |");
   expect(lines).toContain("Error: no disk");
   expect(lines).toContain("Not measured yet: `npm run bench new`.");
 });
