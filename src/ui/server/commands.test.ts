@@ -142,9 +142,10 @@ test("the stream rings for records, commands and the end, and tells the run that
       text += value;
     }
   };
-  await heard(/event: run\ndata: .*"records":1,"step":1/);
-  appendFileSync(`${dir}/metrics.jsonl`, line(2));
-  await heard(/event: run\ndata: .*"records":2,"step":2/);
+  // The run itself says that it has taken three steps, of which one was logged.
+  await heard(/event: run\ndata: .*"records":1,"step":3/);
+  appendFileSync(`${dir}/metrics.jsonl`, line(5));
+  await heard(/event: run\ndata: .*"records":2,"step":5/);
   await heard(/event: runs\n/);
   await send({ verb: "stop", args: { save: true } });
   await heard(/event: command\ndata: .*"verb":"stop".*"state":"waiting"/);
