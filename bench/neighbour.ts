@@ -11,7 +11,7 @@ const ROUNDS = 6;
 /** The first rounds compile and warm up. */
 const WARM_UP = 1;
 /** Milliseconds that the neighbour is busy before steps count: whatever adapts to it has done so. */
-const SETTLING = 300;
+const SETTLING = 1000;
 /** Milliseconds of steps that count in a round. */
 const COUNTED = 500;
 const MODELS: readonly EngineModel[] = ["mlp", "gpt"];

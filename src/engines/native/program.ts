@@ -5,9 +5,9 @@ import { planArena } from "./plan/arena.ts";
 import type { Plan, Step } from "./plan/steps.ts";
 import { bindPart, type Part, type Run } from "./threads/parts.ts";
 import type { ThreadPool } from "./threads/pool.ts";
+import { Sharing } from "./threads/sharing.ts";
 import { planWork } from "./threads/work.ts";
 import { bindKernels, compileKernels } from "./wasm/compile.ts";
-import type { Profile } from "./profile.ts";
 
 /** What programs run on. */
 export interface NativeResources {
@@ -30,7 +30,9 @@ export class Program {
   readonly #inputs: readonly (readonly [buffer: number, index: number])[];
   readonly #outputs: readonly (readonly [buffer: number, index: number])[];
   readonly #owned: number[] = [];
+  /** Its number where threads share its steps. */
   #member: number | undefined;
+  readonly #sharing = new Sharing();
 
   /** The plan is one for that many threads: all of the resources's, or one. */
   constructor(plan: Plan, resources: NativeResources, threads = resources.pool.threads) {
@@ -72,6 +74,17 @@ export class Program {
   run(inputs: readonly number[], outputs: readonly number[]): void {
     for (const [buffer, index] of this.#inputs) this.#addresses[buffer] = inputs[index]!;
     for (const [buffer, index] of this.#outputs) this.#addresses[buffer] = outputs[index]!;
+    if (this.#member === undefined) {
+      this.#runSteps();
+      return;
+    }
+    this.#resources.pool.ask(this.#sharing.withAll);
+    const begun = performance.now();
+    this.#runSteps();
+    this.#sharing.tell(performance.now() - begun);
+  }
+
+  #runSteps(): void {
     const { profile } = this.#resources;
     if (profile.isOn) {
       for (const { label, run } of this.#steps) profile.time(label, () => run(this.#addresses));
@@ -139,4 +152,35 @@ function orderOf(values: ArrayLike<number>): number[] {
     if (Number.isNaN(a) || Number.isNaN(b)) return Number(Number.isNaN(a)) - Number(Number.isNaN(b));
     return a - b;
   });
+}
+
+export interface ProfiledStep {
+  readonly label: string;
+  readonly calls: number;
+  /** In milliseconds, of all calls together. */
+  readonly total: number;
+  readonly least: number;
+}
+
+/** Where the time of programs goes, by step: for benchmarks. While it is off, it costs nothing. */
+export class Profile {
+  isOn = false;
+  readonly #steps = new Map<string, { calls: number; total: number; least: number }>();
+
+  time(label: string, work: () => void): void {
+    const begun = performance.now();
+    work();
+    const took = performance.now() - begun;
+    const known = this.#steps.get(label) ?? { calls: 0, total: 0, least: Infinity };
+    this.#steps.set(label, {
+      calls: known.calls + 1,
+      total: known.total + took,
+      least: Math.min(known.least, took),
+    });
+  }
+
+  /** The steps so far, the longest first. */
+  get steps(): ProfiledStep[] {
+    return [...this.#steps].map(([label, times]) => ({ label, ...times })).sort((a, b) => b.total - a.total);
+  }
 }

@@ -16,6 +16,9 @@ const PAGES = 5;
 const SLEEPERS = 6;
 const FIRST_WAITS = 7;
 const STOP = 8;
+/** How many threads are asked to help, the first included; counted up when that changes, or all are to hear something. */
+const ASKED = 9;
+const CALLS = 10;
 
 /** Values of STOP: the thread is to free what it has and end, or (the process ends) to run no more native code. */
 const CLOSING = 1;
@@ -43,6 +46,11 @@ export interface Published {
   readonly step: number;
 }
 
+interface Heard {
+  readonly isAsked: boolean;
+  readonly count: number;
+}
+
 /** Thrown instead of running native code once the threads are to stop. */
 export class Stopping extends Error {
   constructor() {
@@ -58,7 +66,9 @@ export class Control {
   }
 
   static create(threads: number): Control {
-    return new Control(new Int32Array(new SharedArrayBuffer((threads + 1) * LINE * 4)));
+    const control = new Control(new Int32Array(new SharedArrayBuffer((threads + 1) * LINE * 4)));
+    control.ask(threads);
+    return control;
   }
 
   // For the first thread.
@@ -76,7 +86,12 @@ export class Control {
   /** Says that there is a message to read. */
   announce(): void {
     Atomics.add(this.cells, MESSAGES, 1);
-    this.#wake();
+    this.#wakeAll();
+  }
+
+  /** From now on so many threads are to help, the first included. The others sleep: the first one does their parts. */
+  ask(threads: number): void {
+    if (Atomics.exchange(this.cells, ASKED, threads) !== threads) this.#wakeAll();
   }
 
   setPages(pages: number): void {
@@ -104,13 +119,13 @@ export class Control {
   /** Tells the threads to free what they have and to end. */
   close(): void {
     Atomics.compareExchange(this.cells, STOP, 0, CLOSING);
-    this.#wake();
+    this.#wakeAll();
   }
 
   /** The process ends: returns once no thread is in native code, or will be; false if that takes too long. */
   awaitNoNative(limit: number): boolean {
     Atomics.store(this.cells, STOP, EXITING);
-    this.#wake();
+    this.#wakeAll();
     let naps = 0;
     for (let cell = 2 * LINE + IN_NATIVE; cell < this.cells.length; cell += LINE) {
       while (Atomics.load(this.cells, cell) !== 0) {
@@ -128,6 +143,12 @@ export class Control {
   #wake(): void {
     Atomics.add(this.cells, WAKE, 1);
     if (Atomics.load(this.cells, SLEEPERS) > 0) Atomics.notify(this.cells, WAKE);
+  }
+
+  #wakeAll(): void {
+    this.#wake();
+    Atomics.add(this.cells, CALLS, 1);
+    Atomics.notify(this.cells, CALLS);
   }
 
   // For the others.
@@ -159,15 +180,21 @@ export class Control {
     return Atomics.load(this.cells, PAGES);
   }
 
-  get waking(): number {
-    return Atomics.load(this.cells, WAKE);
+  /** What a thread has heard so far, to wait for more than that. */
+  heard(thread: number): Heard {
+    const isAsked = thread < Atomics.load(this.cells, ASKED);
+    return { isAsked, count: Atomics.load(this.cells, isAsked ? WAKE : CALLS) };
   }
 
-  /** Returns when there is something new since `waking` was this. */
-  awaitNews(since: number): void {
-    if (this.#spin(() => Atomics.load(this.cells, WAKE) !== since)) return;
+  /** Returns when there is something new since then. A thread that is not asked to help leaves its core to others. */
+  awaitNews({ isAsked, count }: Heard): void {
+    if (!isAsked) {
+      Atomics.wait(this.cells, CALLS, count);
+      return;
+    }
+    if (this.#spin(() => Atomics.load(this.cells, WAKE) !== count)) return;
     Atomics.add(this.cells, SLEEPERS, 1);
-    Atomics.wait(this.cells, WAKE, since);
+    Atomics.wait(this.cells, WAKE, count);
     Atomics.sub(this.cells, SLEEPERS, 1);
   }
 

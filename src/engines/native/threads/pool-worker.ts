@@ -70,13 +70,14 @@ function help(): void {
 
 function helpUntilStopped(products: Products): void {
   for (let heard = 0; !control.isStopping;) {
-    const { waking, messages } = control;
+    const heardOf = control.heard(thread);
+    const { messages } = control;
     if (messages !== heard) {
       heard = messages;
       listen(products);
     }
-    help();
-    control.awaitNews(waking);
+    if (heardOf.isAsked) help();
+    control.awaitNews(heardOf);
   }
 }
 

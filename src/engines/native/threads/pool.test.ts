@@ -45,6 +45,40 @@ test("another thread does its part, and this one until it is there", () => {
   expect(warnings).toEqual([]);
 });
 
+test("a thread that is not asked to help leaves its part to this one, until it is asked again", () => {
+  const { memory, step, doneHere } = copying(128);
+  pool!.ask(false);
+  for (let steps = 1; steps <= 20; steps++) {
+    step();
+    expect(doneHere()).toBe(steps);
+  }
+  pool!.ask(true);
+  const isCopied = (): boolean => memory.bytes(128, 4).join() === "1,2,3,4";
+  for (let steps = 0; !isCopied() && steps < 4000; steps++) step();
+  expect(isCopied()).toBe(true);
+});
+
+test("of three threads the last one is not asked; then it hears of new programs, and helps again", () => {
+  const memory = new EngineMemory(loadAlias());
+  pool = new ThreadPool(3, memory, () => undefined);
+  pool.ask(false);
+  const to = (at: number): Part => ({ kind: "kernel", kernel: 0, places: [{ at: 64 }, { at }], rest: [0] });
+  const addresses = new Uint32Array(new SharedArrayBuffer(4));
+  const parts = [[to(96), to(128), to(160)]];
+  const program = pool.join({ module: compileKernels([copy], true), addresses, parts });
+  const here = [0, 0, 0];
+  const run = pool.divided(program, 0, [() => linger(5), () => here[1]!++, () => here[2]!++]);
+  memory.bytes(64, 16).set([1, 2, 3, 4]);
+  const isCopied = (at: number): boolean => memory.bytes(at, 4).join() === "1,2,3,4";
+  let steps = 0;
+  for (; !isCopied(128) && steps < 4000; steps++) run(addresses);
+  expect([isCopied(128), isCopied(160)]).toEqual([true, false]);
+  expect(here[2]).toBe(steps);
+  pool.ask(true);
+  for (; !isCopied(160) && steps < 8000; steps++) run(addresses);
+  expect(isCopied(160)).toBe(true);
+});
+
 test("what goes wrong in another thread is the step's error, then and later", () => {
   const { step } = copying(2 ** 31);
   const untilItFails = (): void => {

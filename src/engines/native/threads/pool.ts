@@ -73,11 +73,13 @@ export class ThreadPool {
   readonly #control: Control;
   #members: Member[] | undefined;
   #lastProgram = 0;
+  #asked: number;
   /** Why the threads are of no more use. */
   #failure: EngineError | undefined;
   /** With one thread it starts none: then everything is done by the first. */
   constructor(threads: number, memory: EngineMemory, warn: (message: string) => void) {
     this.threads = threads;
+    this.#asked = threads;
     this.#memory = memory;
     this.#warn = warn;
     this.#control = Control.create(threads);
@@ -99,11 +101,21 @@ export class ThreadPool {
     this.#control.announce();
   }
 
+  /** From now on all threads are to help, or one fewer. Who does a part does not change what it computes. */
+  ask(all: boolean): void {
+    this.#asked = all ? this.threads : this.threads - 1;
+    this.#control.ask(this.#asked);
+  }
+
   /** A step of a program that all threads do together; this one can do every part. */
   divided(program: number, step: number, parts: readonly Run[]): Run {
     const control = this.#control;
     return (addresses) => {
       if (this.#failure) throw this.#failure;
+      if (this.#asked === 1) {
+        for (const part of parts) part(addresses);
+        return;
+      }
       control.setPages(this.#memory.pages);
       const number = control.publish(program, step);
       const taken: number[] = [];
