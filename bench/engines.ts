@@ -1,7 +1,7 @@
 // The same models on jax-js wasm, on the native engine and in PyTorch, taking turns: milliseconds a training step, where
 // the native ones go, and what memory they take. With --long the check of its memory is of 100,000 steps.
 import { availableParallelism } from "node:os";
-import type { ProfiledStep } from "../src/engines/native/program.ts";
+import type { ProfiledStep } from "../src/engines/native/profile.ts";
 import { engineProcess, torchEngines, type Asked } from "./lib/asked-process.ts";
 import { ENGINE_MODELS, type EngineModel } from "./lib/engine-models.ts";
 import type { Report } from "./lib/report.ts";

@@ -52,6 +52,7 @@ describe("size", () => {
     "engines/native/plan/in-place.ts",
     "engines/native/conv/",
     "engines/native/model.ts",
+    "engines/native/threads/sharing.ts",
     "engines/lower/conv-phases.ts",
     "nn/mlp.ts",
     "nn/deferred-logits.ts",
@@ -85,12 +86,7 @@ describe("size", () => {
     "lm/",
     "cli/lm/",
     "net/served.ts",
-    "nn/stack.ts",
-    "trainer/base.ts",
-    "trainer/layered/",
     "trainer/open-params.ts",
-    "engines/native/plan/in-place.ts",
-    "tune/study-desk.ts",
     "tune/study-desk.ts",
     "cli/ui.ts",
     "cli/ui-beside.ts",
@@ -101,7 +97,7 @@ describe("size", () => {
     const median = sorted[Math.floor(sorted.length / 2)]!;
     const first = files.filter((file) => !since.some((folder) => file.startsWith(folder)));
     expect(first.length).toBeLessThanOrEqual(480);
-    expect(files.length).toBeLessThanOrEqual(850);
+    expect(files.length).toBeLessThanOrEqual(860);
     expect(median, "median").toBeGreaterThanOrEqual(90);
     expect(median, "median").toBeLessThanOrEqual(140);
   });

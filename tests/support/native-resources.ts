@@ -5,7 +5,8 @@ import { EngineMemory, loadAlias } from "../../src/engines/native/memory.ts";
 import { Products } from "../../src/engines/native/products.ts";
 import { outputsInPlace } from "../../src/engines/native/plan/in-place.ts";
 import { planGraph } from "../../src/engines/native/plan/plan.ts";
-import { type NativeResources, Profile, Program } from "../../src/engines/native/program.ts";
+import { Profile } from "../../src/engines/native/profile.ts";
+import { type NativeResources, Program } from "../../src/engines/native/program.ts";
 import { ThreadPool } from "../../src/engines/native/threads/pool.ts";
 
 const VIEWS = { float32: Float32Array, int32: Int32Array, uint32: Uint32Array, bool: Int32Array } as const;

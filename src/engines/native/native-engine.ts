@@ -19,7 +19,7 @@ import { byShapes } from "../by-shapes.ts";
 import { Compiler, type Compiled, type Fn } from "./compiler.ts";
 import { EngineMemory, loadAlias, viewOf } from "./memory.ts";
 import { Products } from "./products.ts";
-import { Profile } from "./program.ts";
+import { Profile } from "./profile.ts";
 import { ThreadPool, threadsWanted } from "./threads/pool.ts";
 
 /** Of the 4 GiB that there can be: the rest is for what steps and evaluations to come take beyond those so far. */

@@ -5,6 +5,7 @@ import { planArena } from "./plan/arena.ts";
 import type { Plan, Step } from "./plan/steps.ts";
 import { bindPart, type Part, type Run } from "./threads/parts.ts";
 import type { ThreadPool } from "./threads/pool.ts";
+import type { Profile } from "./profile.ts";
 import { Sharing } from "./threads/sharing.ts";
 import { planWork } from "./threads/work.ts";
 import { bindKernels, compileKernels } from "./wasm/compile.ts";
@@ -152,35 +153,4 @@ function orderOf(values: ArrayLike<number>): number[] {
     if (Number.isNaN(a) || Number.isNaN(b)) return Number(Number.isNaN(a)) - Number(Number.isNaN(b));
     return a - b;
   });
-}
-
-export interface ProfiledStep {
-  readonly label: string;
-  readonly calls: number;
-  /** In milliseconds, of all calls together. */
-  readonly total: number;
-  readonly least: number;
-}
-
-/** Where the time of programs goes, by step: for benchmarks. While it is off, it costs nothing. */
-export class Profile {
-  isOn = false;
-  readonly #steps = new Map<string, { calls: number; total: number; least: number }>();
-
-  time(label: string, work: () => void): void {
-    const begun = performance.now();
-    work();
-    const took = performance.now() - begun;
-    const known = this.#steps.get(label) ?? { calls: 0, total: 0, least: Infinity };
-    this.#steps.set(label, {
-      calls: known.calls + 1,
-      total: known.total + took,
-      least: Math.min(known.least, took),
-    });
-  }
-
-  /** The steps so far, the longest first. */
-  get steps(): ProfiledStep[] {
-    return [...this.#steps].map(([label, times]) => ({ label, ...times })).sort((a, b) => b.total - a.total);
-  }
 }
