@@ -12,6 +12,7 @@ export const BENCHMARKS: Readonly<Record<string, () => Promise<Benchmark>>> = {
   lenet: () => import("./lenet.ts"),
   demo: () => import("./demo.ts"),
   engines: () => import("./engines.ts"),
+  scaling: () => import("./scaling.ts"),
   neighbour: () => import("./neighbour.ts"),
   layered: () => import("./layered.ts"),
   gpu: () => import("./gpu.ts"),

@@ -38,21 +38,35 @@ export async function start<Question = Ask>(
 
 const beside = (name: string): string => fileURLToPath(new URL(name, import.meta.url));
 
-export const engineProcess = (engine: "native" | "wasm"): Promise<Asked> => nodeProcess("engine-process", engine);
+export const engineProcess = (engine: "native" | "wasm", cores?: number): Promise<Asked> =>
+  running(pinned(cores, [...nodeProgram("engine-process"), engine]));
 
-async function nodeProcess<Question>(name: string, ...args: string[]): Promise<Asked<Question>> {
+const nodeProcess = <Question>(name: string, ...args: string[]): Promise<Asked<Question>> =>
+  running([...nodeProgram(name), ...args]);
+
+function nodeProgram(name: string): string[] {
   const isSource = import.meta.url.endsWith(".ts");
   const script = isSource ? ["--import", "tsx", beside(`./${name}.ts`)] : [beside(`./${name}.js`)];
-  const started = await start<Question>(process.execPath, [...script, ...args]);
-  if (!started) throw new Error(`${[name, ...args].join(" ")} ended at once`);
+  return [process.execPath, ...script];
+}
+
+async function running<Question>([command, ...args]: string[]): Promise<Asked<Question>> {
+  const started = await start<Question>(command!, args);
+  if (!started) throw new Error(`${[command, ...args].join(" ")} ended at once`);
   return started;
 }
+
+/** On the first cores of the machine alone, or wherever it likes. */
+const pinned = (cores: number | undefined, command: string[]): string[] =>
+  cores === undefined ? command : ["taskset", "-c", `0-${cores - 1}`, ...command];
 
 /** Debian's PyTorch belongs to Debian's Python; another one can be named. */
 const PYTHON = process.env.HOOKLINE_PYTHON ?? "/usr/bin/python3";
 
-export const torchEngines = (): Promise<Asked | undefined> =>
-  start(PYTHON, ["-W", "ignore", beside("./torch-engines.py")]);
+export function torchEngines(cores?: number): Promise<Asked | undefined> {
+  const [command, ...args] = pinned(cores, [PYTHON, "-W", "ignore", beside("./torch-engines.py")]);
+  return start(command!, args);
+}
 
 /** What both sides of lm.ts can do: greedy text after a prompt, and hookline a forward pass of a whole text. */
 export type LmTask =
