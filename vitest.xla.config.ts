@@ -10,6 +10,7 @@ export default defineConfig({
     include: [
       ...native.test!.include!,
       "tests/engines/native-{primitives,nn,conv}.test.ts",
+      "tests/engines/xla/endurance.test.ts",
       "tests/lm/{adapter,generate,golden,training}.test.ts",
     ],
     env: { HOOKLINE_TEST_ENGINE: "xla" },

@@ -5,6 +5,7 @@ import { spawn } from "node:child_process";
 import { createWriteStream, mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { findPlugin } from "../../../src/engines/xla/pjrt/find-plugin.ts";
 
 interface Step {
   readonly name: string;
@@ -18,6 +19,7 @@ const NUMBERS = ["tests/engines/native-primitives", "tests/engines/native-nn", "
 const STEPS: readonly Step[] = [
   { name: "doctor", command: ["npx", "tsx", "src/cli/main.ts", "doctor"] },
   { name: "test plugin", command: ["npx", "vitest", "run", "tests/engines/xla"] },
+  { name: "test endurance", command: xla("tests/engines/xla/endurance") },
   { name: "test float32", command: xla() },
   { name: "test bf16", command: xla(...NUMBERS), env: { HOOKLINE_TEST_PRECISION: "bf16" } },
   {
@@ -43,13 +45,17 @@ interface Outcome {
   readonly log: string;
 }
 
+/** Named, the tests run on it; else they would run on XLA's CPU client wherever python3 has jaxlib. */
+const plugin = findPlugin();
+const onGpu = plugin ? { HOOKLINE_PJRT_PLUGIN: plugin.path } : {};
+
 /** Shows what a step prints, and keeps it in a file. */
 function run({ name, command: [program, ...args], env }: Step, folder: string): Promise<Outcome> {
   const log = join(folder, `${name.replaceAll(" ", "-")}.log`);
   const file = createWriteStream(log);
   const begun = performance.now();
   let tail = "";
-  const child = spawn(program!, args, { env: { ...process.env, ...env }, stdio: ["ignore", "pipe", "pipe"] });
+  const child = spawn(program!, args, { env: { ...process.env, ...onGpu, ...env }, stdio: ["ignore", "pipe", "pipe"] });
   for (const stream of [child.stdout, child.stderr]) {
     stream.on("data", (chunk: Buffer) => {
       process.stdout.write(chunk);
