@@ -56,3 +56,12 @@ function namesOf(functions: readonly Profiler.FunctionCoverage[]): string[] {
   const ran = functions.filter(({ ranges: [whole] }) => whole!.count > 0 && whole!.startOffset > 0);
   return ran.map(({ functionName }) => functionName || "(anonymous)");
 }
+
+/** The functions that run on every walk. */
+export function inAll([first = [], ...others]: readonly (readonly Visited[])[]): Visited[] {
+  const common = first.map(({ file, functions }) => {
+    const ran = others.map((walk) => walk.find((each) => each.file === file)?.functions ?? []);
+    return { file, functions: functions.filter((name) => ran.every((names) => names.includes(name))) };
+  });
+  return common.filter(({ functions }) => functions.length > 0);
+}
