@@ -3,8 +3,9 @@
 import { XlaEngine } from "hookline/xla";
 import { EngineError } from "../src/core/errors.ts";
 import { GPT2, operationsPerToken, type GpuModel } from "./lib/gpu-models.ts";
-import { gpuPeer, gpuProcess, type Gpu, type GpuPeer } from "./lib/gpu-contenders.ts";
-import type { GpuAnswer, GpuWay } from "./lib/gpu-process.ts";
+import { gpuPeer, gpuProcess, type GpuPeer } from "./lib/gpu-contenders.ts";
+import type { GpuWay } from "./lib/gpu-process.ts";
+import { gpuRounds } from "./lib/gpu-rounds.ts";
 import type { Report } from "./lib/report.ts";
 import { median } from "./lib/stats.ts";
 
@@ -55,48 +56,15 @@ export async function run(): Promise<Report[]> {
   return [report(all)];
 }
 
-/** Processes start together, each is compiled alone, since XLA times kernels while it compiles; then they take turns. */
-async function compare(
-  { model, title, steps, ways, peers: wanted = PEERS }: Case,
-  absent: Set<GpuPeer>,
-): Promise<Times> {
-  const peers = wanted.filter((peer) => !absent.has(peer));
+async function compare({ model, title, steps, ways, peers = PEERS }: Case, absent: Set<GpuPeer>): Promise<Times> {
+  const present = peers.filter((peer) => !absent.has(peer));
   const starting = [
-    ...ways.map(async (way) => [way, await gpuProcess(model, way, steps * ROUNDS)] as const),
-    ...peers.map(async (peer) => [peer, await gpuPeer(peer, model)] as const),
+    ...ways.map((way) => [way, gpuProcess(model, way, steps * ROUNDS)] as const),
+    ...present.map((peer) => [peer, gpuPeer(peer, model)] as const),
   ];
-  const running = new Map<GpuWay | GpuPeer, Gpu>();
-  for (const [name, gpu] of await Promise.all(starting)) {
-    if (gpu) running.set(name, gpu);
-    else console.error(`${title}: ${name} cannot be measured here, its column stays empty.`);
-  }
-  for (const peer of peers) if (!running.has(peer)) absent.add(peer);
-  const times = new Map([...running.keys()].map((name) => [name, [] as number[]]));
-  const ask = async (name: GpuWay | GpuPeer, count: number): Promise<number> => {
-    try {
-      return ((await running.get(name)!.ask({ steps: count })) as GpuAnswer).ms;
-    } catch (error) {
-      console.error(`${title}: ${name} failed. ${(error as Error).message}`);
-      running.delete(name);
-      times.delete(name);
-      return Number.NaN;
-    }
-  };
-  try {
-    for (const [name, { version }] of running) {
-      const seconds = ((await ask(name, WARM_UP)) * WARM_UP) / 1000;
-      console.error(`${model}, ${name} (${version}): the first ${WARM_UP} steps took ${seconds.toFixed(1)} s`);
-    }
-    for (let round = 0; round < ROUNDS; round++) {
-      for (const name of running.keys()) {
-        const ms = await ask(name, steps);
-        times.get(name)?.push(ms);
-      }
-    }
-    return times;
-  } finally {
-    for (const gpu of running.values()) await gpu.close();
-  }
+  const times = await gpuRounds<GpuWay | GpuPeer>(starting, { title, warmUp: WARM_UP, rounds: ROUNDS, steps });
+  for (const peer of present) if (!times.has(peer)) absent.add(peer);
+  return times;
 }
 
 const mean = (values: readonly number[]): number => values.reduce((sum, value) => sum + value, 0) / values.length;

@@ -2,6 +2,7 @@
 // gpu-peers.py has the same ones, with the same sizes, for JAX and PyTorch.
 import { numpy as np, nn, valueAndGrad } from "hookline/jax";
 import type { Model, Tensor, Tensors, TrainerOptions } from "hookline";
+import type { Loader } from "../../src/core/model.ts";
 import { DataLoader } from "hookline/data";
 import { crossEntropy, deferredLogits, linear, relu, sequential } from "hookline/nn";
 import { adamw, sgd, type Optimizer } from "hookline/optim";
@@ -76,7 +77,7 @@ export function gptModel({ layers, width, heads, vocabulary, tokens }: GptSize, 
   };
 }
 
-export type Setup = Pick<TrainerOptions, "model" | "loss" | "optimizer"> & { readonly train: DataLoader };
+export type Setup = Pick<TrainerOptions, "model" | "loss" | "optimizer"> & { readonly train: Loader };
 
 const BATCHES = 16;
 

@@ -1,0 +1,56 @@
+// Rounds of contenders on a GPU: processes start together, each is compiled alone, since XLA times kernels while it compiles;
+// then they take turns.
+import type { Gpu } from "./gpu-contenders.ts";
+import type { GpuAnswer } from "./gpu-takes.ts";
+
+export interface GpuRounds {
+  readonly title: string;
+  /** Steps before the first round: they compile. */
+  readonly warmUp: number;
+  readonly rounds: number;
+  /** Of a round. */
+  readonly steps: number;
+}
+
+/** Milliseconds of a step in each round. Who cannot start, or fails, has none. */
+export async function gpuRounds<Name extends string>(
+  starting: readonly (readonly [Name, Promise<Gpu | undefined>])[],
+  { title, warmUp, rounds, steps }: GpuRounds,
+): Promise<ReadonlyMap<Name, readonly number[]>> {
+  const running = new Map<Name, Gpu>();
+  for (const [name, promise] of starting) {
+    const gpu = await promise;
+    if (gpu) running.set(name, gpu);
+    else console.error(`${title}: ${name} cannot be measured here, its column stays empty.`);
+  }
+  const times = new Map([...running.keys()].map((name) => [name, [] as number[]]));
+  const ask = async (name: Name, count: number): Promise<GpuAnswer | undefined> => {
+    try {
+      return (await running.get(name)!.ask({ steps: count })) as GpuAnswer;
+    } catch (error) {
+      console.error(`${title}: ${name} failed. ${(error as Error).message}`);
+      running.delete(name);
+      times.delete(name);
+      return undefined;
+    }
+  };
+  try {
+    for (const [name, { version }] of running) {
+      const begun = performance.now();
+      const answer = await ask(name, warmUp);
+      const seconds = ((performance.now() - begun) / 1000).toFixed(1);
+      if (!answer) continue;
+      const loss = answer.loss.toPrecision(4);
+      console.error(`${title}, ${name} (${version}): the first ${warmUp} steps took ${seconds} s; loss ${loss}`);
+    }
+    for (let round = 0; round < rounds; round++) {
+      for (const name of running.keys()) {
+        const answer = await ask(name, steps);
+        if (answer) times.get(name)!.push(answer.ms);
+      }
+    }
+    return times;
+  } finally {
+    for (const gpu of running.values()) await gpu.close();
+  }
+}
