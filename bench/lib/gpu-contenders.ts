@@ -21,7 +21,12 @@ export const gpuProcess = (model: GpuModel, way: GpuWay, saveEvery: number): Pro
 
 /** Undefined where Python has not what it needs. It is not compiled, so it lies where this file's source does. */
 const python = (script: string, ...args: string[]): Promise<Gpu | undefined> =>
-  start<GpuAsk>(process.env.HOOKLINE_BENCH_PYTHON ?? "python3", ["-W", "ignore", beside(`../../../lib/${script}`), ...args]);
+  start<GpuAsk>(process.env.HOOKLINE_BENCH_PYTHON ?? "python3", [
+    "-W",
+    "ignore",
+    beside(`../../../lib/${script}`),
+    ...args,
+  ]);
 
 export const gpuPeer = (peer: GpuPeer, model: GpuModel): Promise<Gpu | undefined> =>
   python("gpu-peers.py", peer, model);

@@ -1,25 +1,31 @@
 // Finds attention in a graph: a softmax of scores between two products, and what its derivative makes of it. Engines with a
 // kernel for it replace the products' results; what lies between is then not computed.
+import { sizeOf } from "../../core/arrays.ts";
 import type { Arg, Graph, MapOp, Node } from "./graph.ts";
 import { isWhole, moveAll } from "./view.ts";
 
 type Dot = Extract<Node, { op: "dot" }>;
-/** Batch, heads, queries, keys, features of a head. */
+/** Batch, heads of keys, queries of a head (those of several heads if they share it), keys, features of a head. */
 type Label = "B" | "H" | "T" | "S" | "D";
 
-/** A product, and which dimension of [batch, heads, tokens, features] each of its own is. */
+/** A product, and which dimension of [batch, heads of keys, its tokens, features] each of its own is. */
 export interface AttentionResult {
   readonly node: Node;
   readonly order: readonly number[];
 }
 
-/** Arguments are views [batch, tokens, heads, features]. Scores are multiplied by `scale`. */
+/**
+ * Arguments are views [batch, tokens, heads, features]. Scores are multiplied by `scale`. Several heads of queries in a row may
+ * share one of keys and values.
+ */
 export interface Attention {
   readonly scale: number;
   readonly q: Arg;
   readonly k: Arg;
   readonly v: Arg;
   readonly isCausal: boolean;
+  /** Where it is not causal: a condition [batch or 1, heads or 1, queries, keys] under which a score is seen. */
+  readonly seen: Arg | undefined;
   readonly out: AttentionResult;
   readonly backward?: {
     readonly outGradient: Arg;
@@ -52,16 +58,45 @@ function matched(out: Dot, users: ReadonlyMap<Node, readonly Node[]>): Attention
   const softmax = softmaxOf(weights);
   if (!softmax) return undefined;
   const { exponential, reciprocal, scores, scale, mask } = softmax;
-  const labels = labelsOf(out.args[side]!);
-  if (labels?.at(-1) !== "S") return undefined;
+  const grid = gridOf(out.args[side]!);
+  const labels = grid && labelsOf(out.args[side]!, grid);
+  if (!grid || labels?.at(-1) !== "S") return undefined;
   const v = operand(out.args[1 - side]!, labels, "T", ["B", "S", "H", "D"]);
   const inner: readonly Label[] = [...SCORES, "D"];
   const sides = pairOf(scores, inner, ["B", "T", "H", "D"], ["B", "S", "H", "D"]);
   if (!v || !sides) return undefined;
   const [q, k] = sides;
-  const forward = { scale, q, k, v, isCausal: mask !== undefined, out: resultOf(out, labels) };
-  const backward = backwardOf({ ...forward, exponential, reciprocal, weights, mask }, users);
-  return backward ? { ...forward, backward } : forward;
+  const isCausal = mask !== undefined && isCausalMask(mask);
+  const seen = isCausal ? undefined : mask && repeatedOnce(mask);
+  const forward = { scale, k, v, isCausal, seen, out: resultOf(out, labels) };
+  const found = { ...forward, q, exponential, reciprocal, weights, mask: mask?.node, grid };
+  const backward = backwardOf(found, users);
+  const tokens = weights.shape[2]!;
+  const apart = headsApart(q, tokens);
+  if (!apart || (mask && !isCausal && !seen)) return undefined;
+  if (!backward) return { ...forward, q: apart };
+  const outGradient = headsApart(backward.outGradient, tokens);
+  return outGradient && { ...forward, q: apart, backward: { ...backward, outGradient } };
+}
+
+/** [batch, tokens, heads, features] of a view [batch, queries, heads of keys, features]. */
+function headsApart({ node, view }: Arg, tokens: number): Arg | undefined {
+  const [batch, queries, heads, features] = view.shape as readonly [number, number, number, number];
+  const group = queries / tokens;
+  if (group === 1) return { node, view };
+  const apart = moveAll(view, [
+    { kind: "reshape", shape: [batch, group, tokens, heads, features] },
+    { kind: "permute", order: [0, 2, 3, 1, 4] },
+    { kind: "reshape", shape: [batch, tokens, heads * group, features] },
+  ]);
+  return apart && { node, view: apart };
+}
+
+/** Without what the view repeats in its first two dimensions. */
+function repeatedOnce({ node, view }: Arg): Arg | undefined {
+  const ranges = view.shape.map((n, i) => [0, i < 2 && view.strides[i] === 0 ? 1 : n] as const);
+  const once = node.op === "literal" ? undefined : moveAll(view, [{ kind: "slice", ranges }]);
+  return once && { node, view: once };
 }
 
 interface Softmax {
@@ -69,8 +104,8 @@ interface Softmax {
   readonly reciprocal: Node;
   readonly scores: Dot;
   readonly scale: number;
-  /** The condition under which a score is seen: keys up to the query's own place. */
-  readonly mask: Node | undefined;
+  /** The condition under which a score is seen. */
+  readonly mask: Arg | undefined;
 }
 
 /** exp(m − max m) / Σ exp(m − max m), where m are scores, masked or not. */
@@ -86,10 +121,10 @@ function softmaxOf(weights: Node): Softmax | undefined {
     const product = scaledProduct(masked);
     return product && { exponential, reciprocal, ...product, mask: undefined };
   }
-  const [mask, scores, hidden] = masked.args.map(({ node }) => node) as [Node, Node, Node];
-  const product = isWhole(masked.args[1]!.view) ? scaledProduct(scores) : undefined;
+  const [mask, scores, { node: hidden }] = masked.args as readonly [Arg, Arg, Arg];
+  const product = isWhole(scores.view) ? scaledProduct(scores.node) : undefined;
   const isHidden = hidden.op === "literal" && hidden.value <= -1e9;
-  if (!product || !isHidden || !isCausalMask(masked.args[0]!)) return undefined;
+  if (!product || !isHidden) return undefined;
   return { exponential, reciprocal, ...product, mask };
 }
 
@@ -123,11 +158,12 @@ function isCausalMask({ node, view }: Arg): boolean {
   );
 }
 
-type Found = Omit<Attention, "backward"> & Omit<Softmax, "scores"> & { readonly weights: Node };
+type Found = Omit<Attention, "backward"> &
+  Omit<Softmax, "scores" | "mask"> & { readonly weights: Node; readonly mask: Node | undefined; readonly grid: Grid };
 
 /** The gradients of q, k and v, if all three are there. */
 function backwardOf(found: Found, users: ReadonlyMap<Node, readonly Node[]>): Attention["backward"] {
-  const { exponential, mask, scale, weights, q, k, v } = found;
+  const { exponential, mask, scale, weights, grid, q, k, v } = found;
   const uses = (node: Node): readonly Node[] => users.get(node) ?? [];
   for (const product of uses(exponential)) {
     const [, change] = both(product, "mul", (a, b) => a === exponential && isMap(b, "add")) ?? [];
@@ -138,9 +174,9 @@ function backwardOf(found: Found, users: ReadonlyMap<Node, readonly Node[]>): At
     const sides = pairOf(gradient, [...SCORES, "D"], ["B", "T", "H", "D"], ["B", "S", "H", "D"]);
     if (!sides || !sameArg(sides[1], v)) continue;
     const [outGradient] = sides;
-    const dq = productWith(uses(scored), scored, "S", "T", k, ["B", "S", "H", "D"]);
-    const dk = productWith(uses(scored), scored, "T", "S", q, ["B", "T", "H", "D"]);
-    const dv = productWith(uses(weights), weights, "T", "S", outGradient, ["B", "T", "H", "D"]);
+    const dq = productWith(uses(scored), grid, scored, "S", "T", k, ["B", "S", "H", "D"]);
+    const dk = productWith(uses(scored), grid, scored, "T", "S", q, ["B", "T", "H", "D"]);
+    const dv = productWith(uses(weights), grid, weights, "T", "S", outGradient, ["B", "T", "H", "D"]);
     if (dq && dk && dv) return { outGradient, q: dq, k: dk, v: dv };
   }
   return undefined;
@@ -160,6 +196,7 @@ function weightsGradient(change: Node, { exponential, reciprocal }: Found): Dot 
 /** The product of scores with `other`, summed over one label; `repeated` is the one that `other` does not have. */
 function productWith(
   users: readonly Node[],
+  grid: Grid,
   scores: Node,
   summed: Label,
   repeated: Label,
@@ -169,7 +206,7 @@ function productWith(
   for (const node of users) {
     if (node.op !== "dot") continue;
     const side = node.args.findIndex((arg) => arg.node === scores);
-    const labels = labelsOf(node.args[side]!);
+    const labels = labelsOf(node.args[side]!, grid);
     if (labels?.at(-1) !== summed) continue;
     const given = operand(node.args[1 - side]!, labels, repeated, order);
     if (given && sameArg(given, other)) return resultOf(node, labels);
@@ -192,9 +229,20 @@ function pairOf(dot: Dot, labels: readonly Label[], first: readonly Label[], sec
   return undefined;
 }
 
+/** Sizes of scores by their labels: those of heads that share keys are rows of one matrix in products, and apart between them. */
+type Grid = readonly [batch: number, heads: number, queries: number, keys: number];
+
+/** From how a product looks at scores. */
+function gridOf({ node, view }: Arg): Grid | undefined {
+  const own = view.shape.flatMap((n, i) => (view.strides[i] === 0 ? [] : [[n, view.strides[i]!] as const]));
+  const sizes = own.toSorted(([, a], [, b]) => b - a).map(([n]) => n);
+  const isWithin = sizes.length === 4 && sizes.reduce((a, b) => a * b) === sizeOf(node.shape);
+  const [queries, tokens] = [sizes[2]!, node.shape[2]!];
+  return isWithin && queries % tokens === 0 ? (sizes as unknown as Grid) : undefined;
+}
+
 /** What each dimension of a product is, from how it looks at scores. */
-function labelsOf({ node, view }: Arg): readonly Label[] | undefined {
-  const [, heads, queries, keys] = node.shape as readonly [number, number, number, number];
+function labelsOf({ view }: Arg, [, heads, queries, keys]: Grid): readonly Label[] | undefined {
   const strides = [heads * queries * keys, queries * keys, keys, 1];
   const labels = view.strides.map((stride): Label => (stride === 0 ? "D" : (SCORES[strides.indexOf(stride)] ?? "D")));
   return view.offset === 0 && new Set(labels).size === 5 ? labels : undefined;

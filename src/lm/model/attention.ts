@@ -20,9 +20,8 @@ export function attend(architecture: Architecture, q: Tensor, k: Tensor, v: Tens
   const grouped = q.mul(scoreScale).reshape([batch, keyValueHeads, group * time, headDim]);
   let scores = np.matmul(grouped, k.transpose([0, 1, 3, 2]));
   if (scoreCap !== undefined) scores = np.tanh(scores.mul(1 / scoreCap)).mul(scoreCap);
-  scores = tap("scores", scores.reshape([batch, keyValueHeads, group, time, keys]));
-  const seen = visible.ndim === 4 ? visible.reshape([visible.shape[0]!, 1, 1, time, keys]) : visible;
-  const weights = tap("pattern", nn.softmax(np.where(seen, scores, HIDDEN), -1));
+  scores = tap("scores", scores.reshape([batch, heads, time, keys]));
+  const weights = tap("pattern", nn.softmax(np.where(visible, scores, HIDDEN), -1));
   const mixed = np.matmul(weights.reshape([batch, keyValueHeads, group * time, keys]), v);
   return mixed
     .reshape([batch, heads, time, headDim])

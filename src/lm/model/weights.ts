@@ -46,7 +46,8 @@ export class Weights {
     const [a, b] = [this.#params[`${name}.lora_A.weight`], this.#params[`${name}.lora_B.weight`]];
     if (!a || !b || !this.#lora) return undefined;
     const seen = dropout(this.#lora.dropout).apply({}, x.ref, this.ctx) as Tensor;
-    return np.inner(np.inner(seen, a.ref), b.ref).mul(loraScale(this.#lora));
+    // The factor is on the narrow side: on the other one, the gradient of the whole output would be multiplied once more.
+    return np.inner(np.inner(seen, a.ref).mul(loraScale(this.#lora)), b.ref);
   }
 
   norm(x: Tensor, name: string): Tensor {

@@ -26,10 +26,21 @@ interface Operands {
   readonly q: Value;
   readonly k: Value;
   readonly v: Value;
+  /** Added to the scores, [batch or 1, heads or 1, tokens, tokens]. */
+  readonly bias: Value | undefined;
+}
+
+/** cuDNN subtracts two of them from each other, and may not get infinity. */
+const HIDDEN = -(2 ** 41);
+
+/** Adds nothing to the scores that are seen, and hides the others. */
+export function hidingBias(writer: HloWriter, seen: Value): Value {
+  const numbers = [0, HIDDEN].map((n) => writer.constant(n, seen.shape, "bf16")) as [Value, Value];
+  return writer.select(seen, ...numbers);
 }
 
 /** The result is [batch, heads, tokens, features]. */
-export function attentionForward(writer: HloWriter, { q, k, v }: Operands, form: AttentionForm) {
+export function attentionForward(writer: HloWriter, { q, k, v, bias }: Operands, form: AttentionForm) {
   const config = {
     ...common(q.shape, form),
     bmm1_dot_dimension_numbers: dimensions([3], [3], [0, 2], [0, 2]),
@@ -38,17 +49,18 @@ export function attentionForward(writer: HloWriter, { q, k, v }: Operands, form:
   const [batch, tokens, heads] = q.shape as readonly [number, number, number];
   const results = [headsFirst(q.shape), tensor([batch, heads, tokens], "f32")];
   const layouts = [HEADS_FIRST, ROWS];
-  const name = call(writer, "fmhaSoftmax", [q, k, v], config, results, layouts);
+  const given = [q, k, v, ...(bias ? [bias] : [])];
+  const name = call(writer, bias ? "fmhaScaleBiasSoftmax" : "fmhaSoftmax", given, config, results, layouts);
   return {
     out: { name: `${name}#0`, shape: [batch, heads, tokens, q.shape[3]!], type: "bf16" } as Value,
     statistics: { name: `${name}#1`, shape: [batch, heads, tokens], type: "f32" } as Value,
   };
 }
 
-/** The derivatives of q, k and v, each [batch, heads, tokens, features]. */
+/** The derivatives of q, k and v, each [batch, its heads, tokens, features]. */
 export function attentionBackward(
   writer: HloWriter,
-  { q, k, v }: Operands,
+  { q, k, v, bias }: Operands,
   forward: { readonly out: Value; readonly statistics: Value },
   outGradient: Value,
   form: AttentionForm,
@@ -61,17 +73,16 @@ export function attentionBackward(
     bmm2_grad_gemm2_dot_dimension_numbers: dimensions([3], [3], [0, 2], [0, 2]),
   };
   const out = writer.transpose(forward.out, [0, 2, 1, 3]);
-  const given = [q, k, v, forward.statistics, outGradient, out];
-  const shape = headsFirst(q.shape);
+  const given = [q, k, v, forward.statistics, outGradient, ...(bias ? [bias] : []), out];
+  const results = [q, k, v].map(({ shape }) => headsFirst(shape));
   const layouts = [HEADS_FIRST, HEADS_FIRST, HEADS_FIRST];
-  const name = call(writer, "fmhaSoftmaxBackward", given, config, [shape, shape, shape], layouts);
-  const [batch, tokens, heads, features] = q.shape as readonly [number, number, number, number];
-  const result = (i: number): Value => ({
-    name: `${name}#${i}`,
-    shape: [batch, heads, tokens, features],
-    type: "bf16",
-  });
-  return [result(0), result(1), result(2)];
+  const target = bias ? "fmhaScaleBiasSoftmaxBackward" : "fmhaSoftmaxBackward";
+  const name = call(writer, target, given, config, results, layouts);
+  const result = ({ shape }: Value, i: number): Value => {
+    const [batch, tokens, heads, features] = shape as readonly [number, number, number, number];
+    return { name: `${name}#${i}`, shape: [batch, heads, tokens, features], type: "bf16" };
+  };
+  return [result(q, 0), result(k, 1), result(v, 2)];
 }
 
 const headsFirst = ([batch, tokens, heads, features]: Shape): string =>

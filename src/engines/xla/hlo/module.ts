@@ -4,7 +4,7 @@ import type { Precision } from "../../engine.ts";
 import { findAttention, type Attention, type AttentionResult } from "../../lower/attention.ts";
 import type { Arg, DType, Graph, Node, ReduceOp } from "../../lower/graph.ts";
 import { moveAll, whole } from "../../lower/view.ts";
-import { attentionBackward, attentionForward, suitsCudnn } from "./cudnn-attention.ts";
+import { attentionBackward, attentionForward, hidingBias, suitsCudnn } from "./cudnn-attention.ts";
 import { assemble, gather, scatter, scattersIntoSums, sort } from "./indexing.ts";
 import { MAPS } from "./maps.ts";
 import { beforeProducts, mapType, sumsInProducts } from "./precision.ts";
@@ -132,13 +132,22 @@ class ModuleWriter {
 
   /** The products of an attention become results of two calls; nothing then uses what lies between, and XLA drops it. */
   #fuse(attention: Attention): void {
-    const { q, k, v, out, backward } = attention;
+    const { q, k, v, seen: mask, out, backward } = attention;
     this.#fusedAttentions++;
     const low = (arg: Arg): Value => this.#typed(arg, "bf16");
-    const operands = (): { q: Value; k: Value; v: Value } => ({ q: low(q), k: low(k), v: low(v) });
+    const operands = () => ({
+      q: low(q),
+      k: low(k),
+      v: low(v),
+      bias: mask && hidingBias(this.#writer, this.#seen(mask)),
+    });
     const forward = () => attentionForward(this.#writer, operands(), attention);
     const put = ({ node, order }: AttentionResult, value: () => Value): void =>
-      void this.#instead.set(node, () => this.#writer.transpose(value(), order));
+      void this.#instead.set(node, () => {
+        // Heads of queries that share keys are rows of one matrix.
+        const shape = order.map((_, i) => node.shape[order.indexOf(i)]!);
+        return this.#writer.transpose(this.#writer.reshape(value(), shape), order);
+      });
     put(out, () => forward().out);
     if (!backward) return;
     // The writer writes a call once, however often it is asked for it.
