@@ -1,6 +1,7 @@
 // LoRA of language models on a GPU beside transformers with PEFT, taking turns: thousand tokens a second. Rank 16 on all
 // matrices of the layers, AdamW, bf16, 16 rows of 512 tokens, random weights. `--shape=135m` or `1b` measures one of them, and
-// `--shape=tiny` a very small one, to try it without a GPU. Python is HOOKLINE_BENCH_PYTHON or python3.
+// `--shape=tiny` a very small one, to try it without a GPU; `--packed` also rows of two texts each. Python is
+// HOOKLINE_BENCH_PYTHON or python3.
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -13,8 +14,8 @@ import { gpuRounds } from "./lib/gpu-rounds.ts";
 import type { Aim, Report } from "./lib/report.ts";
 import { median } from "./lib/stats.ts";
 
-const [WARM_UP, ROUNDS, STEPS] = [4, 5, 10];
-const WAYS: readonly LoraWay[] = ["bare", "trainer", "packed", "layered"];
+const [WARM_UP, ROUNDS, STEPS] = [4, 5, 6];
+const WAYS: readonly LoraWay[] = ["bare", "trainer", "layered"];
 const PEERS: readonly LoraPeer[] = ["compile", "eager"];
 type Name = LoraWay | LoraPeer;
 
@@ -39,12 +40,13 @@ async function compare(model: LoraModelName): Promise<ReadonlyMap<Name, readonly
   const folder = mkdtempSync(join(tmpdir(), "hookline-bench-lora-"));
   try {
     writeLoraModel(folder, LORA_MODELS[model]);
+    const ways: readonly LoraWay[] = process.argv.includes("--packed") ? [...WAYS, "packed"] : WAYS;
     const starting = [
-      ...WAYS.map((way) => [way, loraProcess(folder, model, way)] as const),
+      ...ways.map((way) => [way, loraProcess(folder, model, way)] as const),
       ...PEERS.map((peer) => [peer, loraPeer(peer, model)] as const),
     ];
     const { title } = LORA_MODELS[model];
-    return await gpuRounds<Name>(starting, { title, warmUp: WARM_UP, rounds: ROUNDS, steps: STEPS });
+    return await gpuRounds<Name>(starting, { title, beside: PEERS, warmUp: WARM_UP, rounds: ROUNDS, steps: STEPS });
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
@@ -66,7 +68,7 @@ function report(all: ReadonlyMap<LoraModelName, ReadonlyMap<Name, readonly numbe
     };
     rows.push([
       `${title}, ${batch} × ${length}`,
-      ...[...WAYS, ...PEERS].map(rate),
+      ...[...WAYS, "packed" as const, ...PEERS].map(rate),
       ratio("trainer", "eager"),
       ratio("trainer", "compile"),
       ratio("trainer", "bare"),
@@ -87,8 +89,8 @@ function report(all: ReadonlyMap<LoraModelName, ReadonlyMap<Name, readonly numbe
     columns: [
       "xla bare",
       "Trainer",
-      "packed rows",
       "layer by layer",
+      "packed rows",
       "torch.compile",
       "transformers",
       "Trainer ÷ transformers",

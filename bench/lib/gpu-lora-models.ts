@@ -22,20 +22,6 @@ export interface LoraModel {
 }
 
 export const LORA_MODELS = {
-  "135m": {
-    title: "SmolLM2-135M",
-    config: {
-      vocab_size: 49_152,
-      hidden_size: 576,
-      intermediate_size: 1536,
-      num_hidden_layers: 30,
-      num_attention_heads: 9,
-      num_key_value_heads: 3,
-      rope_theta: 100_000,
-    },
-    rows: 16,
-    length: 512,
-  },
   "1b": {
     title: "Llama-3.2-1B",
     config: {
@@ -46,6 +32,20 @@ export const LORA_MODELS = {
       num_attention_heads: 32,
       num_key_value_heads: 8,
       rope_theta: 500_000,
+    },
+    rows: 16,
+    length: 512,
+  },
+  "135m": {
+    title: "SmolLM2-135M",
+    config: {
+      vocab_size: 49_152,
+      hidden_size: 576,
+      intermediate_size: 1536,
+      num_hidden_layers: 30,
+      num_attention_heads: 9,
+      num_key_value_heads: 3,
+      rope_theta: 100_000,
     },
     rows: 16,
     length: 512,

@@ -2,9 +2,12 @@
 // then they take turns.
 import type { Gpu } from "./gpu-contenders.ts";
 import type { GpuAnswer } from "./gpu-takes.ts";
+import { median } from "./stats.ts";
 
-export interface GpuRounds {
+export interface GpuRounds<Name> {
   readonly title: string;
+  /** Those who compile while others do: most of it is work for the processor, and it takes them long. */
+  readonly beside?: readonly Name[];
   /** Steps before the first round: they compile. */
   readonly warmUp: number;
   readonly rounds: number;
@@ -15,7 +18,7 @@ export interface GpuRounds {
 /** Milliseconds of a step in each round. Who cannot start, or fails, has none. */
 export async function gpuRounds<Name extends string>(
   starting: readonly (readonly [Name, Promise<Gpu | undefined>])[],
-  { title, warmUp, rounds, steps }: GpuRounds,
+  { title, beside = [], warmUp, rounds, steps }: GpuRounds<Name>,
 ): Promise<ReadonlyMap<Name, readonly number[]>> {
   const running = new Map<Name, Gpu>();
   for (const [name, promise] of starting) {
@@ -35,20 +38,27 @@ export async function gpuRounds<Name extends string>(
     }
   };
   try {
-    for (const [name, { version }] of running) {
+    const compiled = async (name: Name): Promise<void> => {
+      const { version } = running.get(name)!;
       const begun = performance.now();
       const answer = await ask(name, warmUp);
+      if (!answer) return;
       const seconds = ((performance.now() - begun) / 1000).toFixed(1);
-      if (!answer) continue;
       const loss = answer.loss.toPrecision(4);
       console.error(`${title}, ${name} (${version}): the first ${warmUp} steps took ${seconds} s; loss ${loss}`);
-    }
+    };
+    const names = [...running.keys()];
+    const meanwhile = names.filter((name) => beside.includes(name)).map(compiled);
+    for (const name of names) if (!beside.includes(name)) await compiled(name);
+    await Promise.all(meanwhile);
     for (let round = 0; round < rounds; round++) {
       for (const name of running.keys()) {
         const answer = await ask(name, steps);
         if (answer) times.get(name)!.push(answer.ms);
       }
     }
+    const medians = [...times].map(([name, taken]) => `${name} ${median(taken).toFixed(2)}`);
+    console.error(`${title}, ms a step: ${medians.join(", ")}`);
     return times;
   } finally {
     for (const gpu of running.values()) await gpu.close();

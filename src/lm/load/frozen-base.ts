@@ -1,9 +1,9 @@
 // The frozen part of a model that an adapter is trained on: read from its files to the engine, one tensor at a time.
 import { digestOf } from "../../checkpoint/manifest.ts";
-import { toHostArrays } from "../../checkpoint/formats/tensor-values.ts";
+import { rawValues, toHostArrays } from "../../checkpoint/formats/tensor-values.ts";
 import type { HostArray } from "../../core/arrays.ts";
 import type { FrozenBase, FrozenTensor } from "../../core/model.ts";
-import { type BaseStorage, pack, packedParts } from "../model/packed.ts";
+import { type BaseStorage, pack, packBits, packedParts } from "../model/packed.ts";
 import type { TensorEntry } from "./folder-tensors.ts";
 
 /** A tensor of a file as float32. */
@@ -44,7 +44,11 @@ function packedFrom(
     const kept = factors;
     factors = undefined;
     if (index === 1 && kept) return kept;
-    const all = pack(await readFloats(name, entry), storage);
+    // What the file has already needs no way over float32.
+    const isPlain = storage === "bf16" && entry.dtype === "BF16";
+    const all = isPlain
+      ? [packBits(rawValues(await entry.read()) as Uint16Array, entry.shape)]
+      : pack(await readFloats(name, entry), storage);
     if (index === 0) factors = all[1];
     return all[index]!;
   };

@@ -46,11 +46,15 @@ export function pack(matrix: HostArray<Float32Array>, storage: Exclude<BaseStora
   return storage === "bf16" ? [packBf16(matrix)] : packWhole(matrix, BITS[storage]);
 }
 
-/** Column j with column j + half in one word: unpacked, halves stand beside each other, and nothing is interleaved. */
-function packBf16({ data, shape }: HostArray<Float32Array>): HostArray {
+const packBf16 = ({ data, shape }: HostArray<Float32Array>): HostArray => packBits(float32ToBfloat16(data), shape);
+
+/**
+ * The bits of numbers in bfloat16: column j with column j + half in one word. Unpacked, halves stand beside each other, and
+ * nothing is interleaved.
+ */
+export function packBits(bits: Uint16Array, shape: readonly number[]): HostArray {
   const [rows, columns] = shape as [number, number];
   const half = columns / 2;
-  const bits = float32ToBfloat16(data);
   const words = new Uint32Array(rows * half);
   for (let row = 0; row < rows; row++)
     for (let j = 0; j < half; j++)

@@ -19,6 +19,9 @@ import {
   tanh,
   type AttentionOptions,
 } from "../../../src/nn/index.ts";
+import type { Architecture } from "../../../src/lm/config/architecture.ts";
+import { attend, headsOf } from "../../../src/lm/model/attention.ts";
+import { both } from "../../../src/nn/layer.ts";
 import "../../support/iterator-helpers.ts";
 import { checkStableHlo } from "../../support/check-stablehlo.ts";
 
@@ -250,6 +253,37 @@ it.each([true, false])("cuDNN also computes jax-js's dotProductAttention; causal
   expect(module.text).toContain(isCausal ? "CAUSAL" : "NO_MASK");
   // The gradients of q, k and v come from the second call.
   expect(module.text.match(/.*custom_call.*|.*return.*/g)!.join("\n")).toMatchSnapshot();
+});
+
+describe("cuDNN also computes the attention of language models, in which heads share keys", () => {
+  const architecture = { heads: 4, keyValueHeads: 2, headDim: 16, scoreScale: 0.25 } as Architecture;
+  const step = ((q: JaxArray, k: JaxArray, v: JaxArray, segments: JaxArray) => {
+    type Qkv = Record<"q" | "k" | "v", JaxArray>;
+    const place = np.arange(64);
+    const seen = place.ref.reshape([64, 1]).greaterEqual(place.reshape([1, 64]));
+    const same = segments.ref.reshape([2, 1, 64, 1]).equal(segments.reshape([2, 1, 1, 64]));
+    const loss = (p: Qkv): JaxArray => {
+      const visible = isPacked ? both(seen.reshape([1, 1, 64, 64]), same) : seen;
+      return np.square(attend(architecture, headsOf(p.q, 4), headsOf(p.k, 2), headsOf(p.v, 2), visible)).sum();
+    };
+    return Object.values((grad(loss as never) as unknown as (p: Qkv) => Qkv)({ q, k, v }));
+  }) as Fn;
+  let isPacked = false;
+
+  it.each([false, true])("packed rows: %s", (given) => {
+    isPacked = given;
+    const sizes = [f32(2, 64, 64), f32(2, 64, 32), f32(2, 64, 32), i32(2, 64)];
+    const module = writeModule(lower(trace(step, sizes)), { precision: "bf16", cudnnAttention: true });
+    expect(module.fusedAttentions).toBe(1);
+    expect(checkStableHlo(module.text).custom_call).toBe(2);
+    // A mask that is not causal is added to the scores, once for all heads.
+    expect(module.text).toContain(given ? "NO_MASK" : "CAUSAL");
+    const calls = module.text.match(/custom_call.*/g)!;
+    expect(calls.every((call) => call.includes("tensor<2x1x64x64xbf16>") === given)).toBe(true);
+    // Of keys and values there are as many heads in the derivatives as there are.
+    expect(calls[1]).toMatch(/-> \(tensor<2x4x64x16xbf16>, tensor<2x2x64x16xbf16>, tensor<2x2x64x16xbf16>,/);
+    expect(calls.join("\n")).toMatchSnapshot();
+  });
 });
 
 describe("bf16", () => {
