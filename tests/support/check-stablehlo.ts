@@ -148,13 +148,24 @@ const RULES: Readonly<Record<string, Rule>> = {
     const collapsed = list(text, "collapsed_slice_dims");
     return [...operands[1]!.shape.slice(0, -1), ...sizes.filter((_, i) => !collapsed.includes(i))];
   },
-  /** Of cuDNN: [batch, tokens, heads, features] in, heads before tokens out. */
+  /** Of cuDNN: [batch, tokens, heads, features] in, heads before tokens out. Keys and values may have fewer heads. */
   custom_call({ text, operands }) {
-    if (!/@__cudnn\$fmhaSoftmax(Backward)?\(/.test(text)) fail(text, "unknown function");
-    const shapes = operands.filter(({ shape }) => shape.length === 4).map(({ shape }) => shape);
-    if (!shapes.every((shape) => same(shape, shapes[0]!))) fail(text, "operands of other shapes");
-    const [batch, tokens, heads, features] = shapes[0]!;
-    return [batch!, heads!, tokens!, features!];
+    const [, bias, backward] =
+      /@__cudnn\$fmha(ScaleBias)?Softmax(Backward)?\(/.exec(text) ?? fail(text, "unknown function");
+    const given = operands.map(({ shape }) => shape);
+    const [query, key, value] = given as [number[], number[], number[]];
+    const [batch, tokens, heads, features] = query as [number, number, number, number];
+    const asked = [batch, tokens, key[2]!, features];
+    if (!same(key, asked) || !same(value, asked) || heads % key[2]! !== 0)
+      fail(text, "keys or values of another shape");
+    const after = [
+      ...(backward ? [[batch, heads, tokens], query] : []),
+      ...(bias ? [[batch, 1, tokens, tokens]] : []),
+      ...(backward ? [query] : []),
+    ];
+    if (given.length !== 3 + after.length || !after.every((shape, i) => same(shape, given[3 + i]!)))
+      fail(text, "operands of other shapes");
+    return [batch, heads, tokens, features];
   },
   scatter: likeFirst,
   sort: likeFirst,

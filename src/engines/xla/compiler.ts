@@ -174,7 +174,7 @@ export class Compiler {
   }
 }
 
-const XLA = { convolves: true };
+const XLA = { convolves: true, isGpu: true };
 
 /** The path to each leaf within its argument, such as `exp_avg/0.weight`. */
 function namesOf(args: Args): string[] {

@@ -25,8 +25,8 @@ export interface CrossEntropyOptions {
   /** A weight for each class. "balanced": all classes count alike, however often each occurs in the training data. */
   readonly classWeights?: ClassWeights;
   /**
-   * Of deferred logits: how many are computed at a time. Default: so many rows that they hold 32 million numbers, but a
-   * sixteenth of the rows at least.
+   * Of deferred logits: how many are computed at a time. Default: so many rows that they hold 32 million numbers, on
+   * the engine xla 256 million, but a sixteenth of the rows at least.
    */
   readonly chunk?: number;
 }
