@@ -33,6 +33,7 @@ const STEPS: readonly Step[] = [
     env: { HOOKLINE_TEST_GPU: "own" },
   },
   { name: "bench gpu", command: ["npm", "run", "--silent", "bench", "gpu"] },
+  { name: "bench gpu-lora", command: ["npm", "run", "--silent", "bench", "gpu-lora"] },
   { name: "bench gpu-curves", command: ["npm", "run", "--silent", "bench", "gpu-curves"] },
 ];
 
