@@ -2,7 +2,7 @@
 // kernel for it replace the products' results; what lies between is then not computed.
 import { sizeOf } from "../../core/arrays.ts";
 import type { Arg, Graph, MapOp, Node } from "./graph.ts";
-import { isWhole, moveAll } from "./view.ts";
+import { isWhole, moveAll, rowMajor, whole } from "./view.ts";
 
 type Dot = Extract<Node, { op: "dot" }>;
 /** Batch, heads of keys, queries of a head (those of several heads if they share it), keys, features of a head. */
@@ -254,12 +254,33 @@ function operand(arg: Arg, labels: readonly Label[], repeated: Label, order: rea
   if (arg.view.strides[axis] !== 0 || arg.node.op === "literal") return undefined;
   const rest = labels.filter((label) => label !== repeated);
   const { shape } = arg.view;
+  const places = order.map((label) => labels.indexOf(label));
+  const plain = rearranged(
+    arg,
+    places.map((i) => shape[i]!),
+    places.map((i) => arg.view.strides[i]!),
+  );
+  if (plain) return plain;
   const view = moveAll(arg.view, [
     { kind: "slice", ranges: shape.map((n, i) => [0, i === axis ? 1 : n] as const) },
     { kind: "reshape", shape: shape.filter((_, i) => i !== axis) },
     { kind: "permute", order: order.map((label) => rest.indexOf(label)) },
   ]);
   return view && { node: arg.node, view };
+}
+
+/** All of the node's numbers in this order, as one reshape and one permutation; undefined if they are not all of them. */
+function rearranged({ node, view }: Arg, shape: readonly number[], strides: readonly number[]): Arg | undefined {
+  const outer = [...shape.keys()].sort((a, b) => strides[b]! - strides[a]!);
+  const runs = outer.map((i) => shape[i]!);
+  const isAll = view.offset === 0 && sizeOf(shape) === sizeOf(node.shape);
+  const expected = rowMajor(runs);
+  if (!isAll || !outer.every((i, at) => shape[i] === 1 || strides[i] === expected[at])) return undefined;
+  const plain = moveAll(whole(node.shape), [
+    { kind: "reshape", shape: runs },
+    { kind: "permute", order: shape.map((_, i) => outer.indexOf(i)) },
+  ]);
+  return plain && { node, view: plain };
 }
 
 const same = (a: readonly number[], b: readonly number[]): boolean =>
