@@ -53,6 +53,17 @@ describe.each(cases)("%s", (_name, layer, f) => {
   });
 });
 
+it.each([tanh(), sigmoid(), silu(), gelu(), gelu({ approximate: "tanh" })])(
+  "function %# and its derivative are numbers, however large the argument is",
+  (layer) => {
+    const program = jit(valueAndGrad((x: Tensor) => (layer.apply({}, x, context()) as Tensor).sum()));
+    for (const x of [-1000, -89, -88, 88, 89, 1000]) {
+      const [y, g] = program(put(floats([x])));
+      expect([...read(y), ...read(g)].filter((value) => !Number.isFinite(value))).toEqual([]);
+    }
+  },
+);
+
 it("relu's derivative at 0 is 0, and NaN stays NaN", () => {
   const program = jit(valueAndGrad((x: Tensor) => (relu().apply({}, x, context()) as Tensor).sum()));
   const [, g] = program(put(floats([0, 1, -1])));

@@ -1,6 +1,7 @@
 // Activation functions as layers. Derivatives at kinks are PyTorch's.
 import { nn, numpy as np } from "@jax-js/jax";
 import { component } from "../core/component.ts";
+import type { Tensor } from "../core/model.ts";
 import { is } from "../core/options.ts";
 import { pure, type Layer } from "./layer.ts";
 
@@ -12,14 +13,18 @@ export const relu = /* @__PURE__ */ component({ kind: "model", name: "relu" }, (
 /** The hyperbolic tangent, between −1 and 1. */
 export const tanh = /* @__PURE__ */ component({ kind: "model", name: "tanh" }, (): Layer => pure((x) => np.tanh(x)));
 
+/** Below, e⁻ˣ would be infinite, and the derivative 0 × infinity. */
+const LEAST = -88;
+
+/** The function alone: `nn.sigmoid` of jax-js has NaN as derivative for very negative numbers. */
+export const sigmoidOf = (x: Tensor): Tensor => nn.sigmoid(np.maximum(x, LEAST));
+
 /** 1 ÷ (1 + e⁻ˣ), between 0 and 1. */
-export const sigmoid = /* @__PURE__ */ component({ kind: "model", name: "sigmoid" }, (): Layer =>
-  pure((x) => nn.sigmoid(x)),
-);
+export const sigmoid = /* @__PURE__ */ component({ kind: "model", name: "sigmoid" }, (): Layer => pure(sigmoidOf));
 
 /** x · sigmoid(x), also called swish. */
 export const silu = /* @__PURE__ */ component({ kind: "model", name: "silu" }, (): Layer =>
-  pure((x) => x.ref.mul(nn.sigmoid(x))),
+  pure((x) => x.ref.mul(sigmoidOf(x))),
 );
 
 /** Options of `gelu`. */

@@ -55,7 +55,7 @@ export interface TrainerOptions extends LimitOptions {
   /**
    * How a model that is a stack of layers is computed: `true`, layer by layer, so that the time to compile and the memory
    * of a step do not grow with its depth, while a layer's inner activations are computed twice; `false`, in one program.
-   * Default `auto`: layer by layer if the model is a stack without buffers and trains on one device.
+   * Default `auto`: layer by layer if the model is a stack without buffers and trains on one device, but on xla in one program.
    */
   readonly layered?: boolean | "auto";
   /** Scales gradients down to this global norm. */

@@ -257,10 +257,13 @@ describe("contractions", () => {
     "a flipped side": (_, n, k, m) => [(x, w) => np.matmul(np.flip(x, 1), w), [n, k], [k, m]],
     "a slice": (_, n, k, m) => [(x, w) => np.matmul(x.slice([], [1, k + 1]), w), [n, k + 2], [k, m]],
   };
+  /** In bfloat16 a sum whose terms cancel is as wrong as they are: there, all terms are positive. */
+  const operand = (shape: readonly number[], seed: number) =>
+    process.env.HOOKLINE_TEST_PRECISION === "bf16" ? numbers(shape, seed, 0.2, 1.5) : numbers(shape, seed);
   test.each(Object.entries(forms))("%s", async (_, form) => {
     const property = fc.asyncProperty(dims, async ([b, n, k, m]) => {
       const [fn, left, right] = form(b!, n!, k!, m!);
-      await expect(check(fn, [numbers(left), numbers(right, 1)], true)).resolves.toEqual([]);
+      await expect(check(fn, [operand(left, 0), operand(right, 1)], true)).resolves.toEqual([]);
     });
     await fc.assert(property, { numRuns: RUNS });
   });

@@ -67,16 +67,19 @@ export async function killEverything(trials: number, kills: number): Promise<Kil
       // Spread over the study, whatever the machine's speed.
       const at = ((kill + 0.5) / (2 * kills)) * trials;
       for (let isOver = false; !isOver && count.ended < at;) isOver = await Promise.race([over, sleep(10, false)]);
-      await sleep(40 * Math.random());
       if (kill % 2 === 0) {
+        await sleep(40 * Math.random());
         await redis.kill();
         await sleep(200 * Math.random());
         await redis.start();
         tally.redis++;
       } else {
-        const which = tally.workers % WORKERS;
-        workers[which]!.signal("SIGKILL");
-        workers[which] = startWorker(redis.url, STUDY, 2);
+        // A new worker may still be starting: all are killed, at a moment at which there is something to lose.
+        for (let isOver = false; !isOver && !isInTheMiddle(dir);) isOver = await Promise.race([over, sleep(5, false)]);
+        for (const which of workers.keys()) {
+          workers[which]!.signal("SIGKILL");
+          workers[which] = startWorker(redis.url, STUDY, 2);
+        }
         tally.workers++;
       }
     }
@@ -120,6 +123,17 @@ export function checkStudy(dir: string, trials: number, controllerKilled = false
     resumed += checkAttempts(`${dir}/trial-${String(number).padStart(3, "0")}`, own, where);
   }
   return { lost, resumed };
+}
+
+/** Has some trial a checkpoint, and more to do? */
+function isInTheMiddle(dir: string): boolean {
+  const lines = textLines(`${dir}/journal.jsonl`).map((line) => JSON.parse(line) as JournalLine);
+  const last = new Map<number, JournalLine["type"]>();
+  for (const line of lines) {
+    const isAbout = line.type === "started" || line.type === "checkpoint" || line.type === "completed";
+    if (isAbout) last.set(line.trial, line.type);
+  }
+  return [...last.values()].includes("checkpoint");
 }
 
 /** What the trial itself has noted: each attempt began once, from the last checkpoint that the study knew of. */

@@ -1,6 +1,7 @@
 // The two designs of a layer: GPT-2's, and Llama's with what Qwen, Mistral, SmolLM and Gemma make of it.
 import { nn, numpy as np } from "@jax-js/jax";
 import type { Tensor } from "../../core/model.ts";
+import { sigmoidOf } from "../../nn/activations.ts";
 import type { Architecture, LayerArchitecture } from "../config/architecture.ts";
 import { attend, headsOf } from "./attention.ts";
 import type { KeyValues } from "./key-values.ts";
@@ -86,7 +87,7 @@ function llamaAttention(
 function activated(x: Tensor, { activation }: Architecture): Tensor {
   switch (activation) {
     case "silu":
-      return x.ref.mul(nn.sigmoid(x));
+      return x.ref.mul(sigmoidOf(x));
     case "relu":
       return np.maximum(0, x);
     default:

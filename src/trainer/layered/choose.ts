@@ -17,6 +17,9 @@ export function chooseLayering({ model, layered = "auto", devices, engine }: Tra
     throw refused("needs a model that is a stack of layers, such as stack({ embed, block, count, head })");
   }
   if (layered === false) return { isOn: false, because: "one program for all layers, because `layered` is false" };
+  if (layered === "auto" && (typeof engine === "object" ? engine.name : engine) === "xla") {
+    return { isOn: false, because: "one program for all layers, which is faster on xla; `layered: true` saves memory" };
+  }
   const obstacle = obstacleOf(model as Model<never>, devices ?? (typeof engine === "object" ? engine.devices : 1));
   if (obstacle === undefined)
     return { isOn: true, because: `layer by layer, because the model is a stack of ${layers} layers` };

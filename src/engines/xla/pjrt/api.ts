@@ -45,7 +45,7 @@ const OLDEST_MINOR = 54;
 
 export const RESOURCE_EXHAUSTED = 8;
 const OUT_OF_MEMORY =
-  "the device has too little memory. Use smaller batches (accumulate gradients over several), or a smaller model.";
+  "the device has too little memory. Use smaller batches (accumulate gradients over several), `layered: true` if the model is a stack of layers, or a smaller model.";
 /** XLA may list every buffer of a program. */
 const LONGEST_TEXT = 2000;
 
