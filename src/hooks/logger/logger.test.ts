@@ -383,6 +383,26 @@ describe("the run", () => {
     expect(seen).toEqual([true]);
   });
 
+  it.each([
+    ["an event, though the next log is far away", { flushEvery: 1e6 }, 100, "events.jsonl", "setLr(0.5)"],
+    ["a record, though no other follows", { flushEvery: 0.2 }, 1, "metrics.jsonl", '"step":2,'],
+  ])("is on the disk soon: %s", async (_, options, logEvery, file, text) => {
+    const dir = tempDir();
+    const seen: boolean[] = [];
+    const acts: Hook = {
+      name: "acts",
+      async onStepEnd(ctx) {
+        if (ctx.step === 1) ctx.setLr(0.5);
+        if (ctx.step !== 3) return;
+        while (!readFileSync(`${dir}/${file}`, "utf8").includes(text))
+          await new Promise((resolve) => setTimeout(resolve, 5));
+        seen.push(true);
+      },
+    };
+    await run(jsonl(), options, { hooks: [acts], runDir: dir, logEvery });
+    expect(seen).toEqual([true]);
+  });
+
   it("tells at once what hooks do and what is refused, and when it pauses", async () => {
     const backend = recording();
     const seen: string[] = [];

@@ -14,7 +14,7 @@ import { BACKENDS, checkBackend, type BackendSpec } from "../../loggers/catalogu
 import type { LastRecord, LogRecord, RunEnd, RunEvent, RunFacts } from "../../runs/types.ts";
 import { warnUser } from "../../platform/print.ts";
 import { HookNotes } from "./hook-notes.ts";
-import { Watched } from "./watched.ts";
+import { SOON_MS, Watched } from "./watched.ts";
 import { endsLater, weightsStep } from "./experiment-run.ts";
 import { loggerTakes, type LoggerOptions } from "./logger-options.ts";
 import { Failures, interventionEvent } from "./run-events.ts";
@@ -112,9 +112,13 @@ function makeLogger(backends: BackendSpec | readonly BackendSpec[], options: Log
   function emit(event: RunEvent): void {
     const clean = { ...event, details: (withoutSecrets(event.details, secrets) ?? {}) as Record<string, Json> };
     for (const output of outputs ?? []) output.event(clean);
+    // Events are few, and somebody may wait for one: the next log can be far away.
+    const now = performance.now();
+    watched.flushAt(now + SOON_MS, now, flush);
   }
 
   async function flush(): Promise<void> {
+    watched.flushed();
     flushedAt = performance.now();
     await Promise.all((outputs ?? []).map((output) => output.flush()));
   }
@@ -219,8 +223,9 @@ function makeLogger(backends: BackendSpec | readonly BackendSpec[], options: Log
       if (ctx.hooks.failures.length > failures.reported) for (const event of failures.since(ctx)) emit(event);
       if (ctx.hooks.version !== hookNotes.version || now > hookNotes.nextAt) emit(hookNotes.event(ctx, now));
       if (now > watched.nextLook) watched.look(now);
-      if (now - flushedAt > flushEvery * 1000) void flush();
-      else if (watched.isWatched) watched.soon(flush);
+      const flushAt = flushedAt + flushEvery * 1000;
+      if (now > flushAt) void flush();
+      else watched.flushAt(watched.isWatched ? now + SOON_MS : flushAt, now, flush);
       return undefined;
     },
     // A resumed run does not log again what came before its checkpoint, so that must not be lost.
@@ -249,6 +254,7 @@ function makeLogger(backends: BackendSpec | readonly BackendSpec[], options: Log
     async onClose(ctx) {
       watching?.();
       watching = undefined;
+      watched.flushed();
       if (!outputs) return;
       const close = closing(ctx);
       const later = ctx.shared.get(endsLater);

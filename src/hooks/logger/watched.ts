@@ -1,16 +1,20 @@
-// Whether a page shows the run right now: then its records are flushed soon.
+// When what was logged is handed to the system: after a while, and soon while a page shows the run.
 import { builtinOrNone } from "../../platform/builtin.ts";
 
 /** Touched every five seconds by a page's server. */
 const FILE = "control/watch";
 const VALID_MS = 15_000;
-const LOOK_MS = 1000;
-/** Until a record is flushed. */
-const SOON_MS = 250;
+const LOOK_MS = 250;
+/** Until what somebody waits for is flushed. */
+export const SOON_MS = 250;
+/** A timer takes a longer delay for none at all. */
+const LONGEST_MS = 2 ** 31 - 1;
 
 export class Watched {
   #file: string | undefined;
   #timer: ReturnType<typeof setTimeout> | undefined;
+  /** When the timer fires; Infinity without one. */
+  #at = Infinity;
   isWatched = false;
   nextLook = 0;
 
@@ -23,14 +27,25 @@ export class Watched {
     this.isWatched = found !== undefined && Date.now() - found.mtimeMs < VALID_MS;
   }
 
-  /** Flushes after a moment, also if the next log is far away. */
-  soon(flush: () => Promise<void>): void {
-    if (this.#timer !== undefined) return;
-    this.#timer = setTimeout(() => {
-      this.#timer = undefined;
-      void flush();
-    }, SOON_MS);
+  /** Flushes at a time, or sooner if that was asked for already: also if the next log is far away. */
+  flushAt(at: number, now: number, flush: () => Promise<void>): void {
+    if (at >= this.#at || at - now > LONGEST_MS) return;
+    this.flushed();
+    this.#at = at;
+    this.#timer = setTimeout(
+      () => {
+        this.#at = Infinity;
+        void flush();
+      },
+      Math.max(0, at - now),
+    );
     // A browser's timer is a number.
     (this.#timer as { unref?: () => void }).unref?.();
+  }
+
+  /** Nothing waits any more. */
+  flushed(): void {
+    clearTimeout(this.#timer);
+    this.#at = Infinity;
   }
 }
