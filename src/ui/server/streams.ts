@@ -36,6 +36,8 @@ export class Streams {
   readonly #touches: boolean;
   readonly #clients = new Set<Client>();
   readonly #doneAt = new Map<string, number>();
+  /** When a file was touched last, by the id of its run. */
+  readonly #touchedAt = new Map<string, number>();
   readonly #commands = new Map<string, CommandNews>();
   #timer: NodeJS.Timeout | undefined;
   #isLooking = false;
@@ -90,7 +92,7 @@ export class Streams {
       const shown = new Set([...this.#clients].flatMap((client) => [...client.shown]));
       if (this.#due("scan", SCAN_MS)) await this.#index.scan(REFRESH_MS);
       else if (this.#due("refresh", shown.size > FEW_SHOWN ? REFRESH_MS : 0)) this.#index.refresh(shown);
-      if (this.#touches && this.#due("watch", WATCH_MS)) for (const id of shown) this.#touch(id);
+      if (this.#touches) for (const id of shown) this.#touch(id);
       for (const id of shown) await this.#tellOf(id);
       for (const client of this.#clients) {
         if (client.rev !== this.#index.rev) send(client, "runs", { rev: (client.rev = this.#index.rev) });
@@ -131,13 +133,15 @@ export class Streams {
   /** The logger flushes more often while someone watches. Only where `control()` has made its directory. */
   #touch(id: string): void {
     const run = this.#index.find(id);
-    if (!run || run.known.info.status !== "running") return;
+    const now = performance.now();
+    if (run?.known.info.status !== "running" || now - (this.#touchedAt.get(id) ?? -Infinity) < WATCH_MS) return;
     const file = watchFile(run.dir);
     try {
       if (!lstatSync(controlDirectory(run.dir), { throwIfNoEntry: false })?.isDirectory()) return;
       const found = lstatSync(file, { throwIfNoEntry: false });
-      if (!found) return writeFileSync(file, "", { flag: "wx", mode: 0o600 });
-      if (found.isFile()) utimesSync(file, new Date(), new Date());
+      if (!found) writeFileSync(file, "", { flag: "wx", mode: 0o600 });
+      else if (found.isFile()) utimesSync(file, new Date(), new Date());
+      this.#touchedAt.set(id, now);
     } catch {
       // A directory that is not ours to write: the page is a little later.
     }
