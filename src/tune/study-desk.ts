@@ -149,7 +149,8 @@ export class StudyDesk {
 
   /** Replaces hello.json. */
   sayHello(): void {
-    const { study, paused, trials } = this.#options.store.state;
+    const { totalTrials, state } = this.#options.store;
+    const { study, paused, trials } = state;
     try {
       this.#inbox.sayHello({
         run: study!.id ?? "",
@@ -165,6 +166,7 @@ export class StudyDesk {
         hooks: [],
         checkpoints: false,
         evals: false,
+        ...(totalTrials < Infinity && { totalTrials }),
       });
     } catch (error) {
       this.#options.warn(`hello.json was not written: ${messageOf(error)}`);

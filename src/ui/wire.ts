@@ -259,6 +259,8 @@ export interface StudyRow {
   readonly state: "running" | "paused" | "completed" | "stopped" | "interrupted" | "error" | "killed";
   readonly trials: number;
   readonly done: number;
+  /** How many trials there will be, as its controller says; null when none runs, or where that is not known. */
+  readonly planned: number | null;
   readonly best: number | null;
   readonly objective: string;
 }

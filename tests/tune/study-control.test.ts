@@ -67,6 +67,7 @@ test("pause starts no new trials, continue does; more at once, more in all, one 
   await send(dir, { verb: "setTrials", args: { n: 5 } });
   await send(dir, { verb: "prune", args: { trial: 2 }, why: "hopeless", by: "ada@lab3" });
   await until([0, 1, 2, 3, 4]);
+  expect((await readControl(dir)).hello!.totalTrials).toBe(5);
   for (const number of [1, 3, 4]) release[number]!();
   const { status, trials } = await result;
   expect([status, trials.length]).toEqual(["completed", 5]);

@@ -16,7 +16,8 @@ const EVENTS = [
   { type: "save", step: 1000, time: 2, details: { name: "step-001000" } },
   { type: "intervention", step: 1500, time: 3, details: { what: "setLr(0.1)", who: "tamer", why: "plateau" } },
   { type: "intervention", step: 2500, time: 4, details: { what: "setLr(0.01)", who: "control", by: "ada@lab3" } },
-  { type: "intervention", step: 3000, time: 5, details: { what: "stop", who: "tamer", refused: "before minSteps" } },
+  { type: "intervention", step: 3000, time: 5, details: { what: "stop", who: "tamer" } },
+  { type: "refused", step: 3000, time: 5, details: { what: "stop", who: "tamer", refused: "before minSteps" } },
 ];
 
 describe.runIf(present)("in Chromium", () => {

@@ -220,6 +220,7 @@ describe.runIf(present)("in Chromium", () => {
 
       child.kill("SIGKILL");
       await expect.poll(() => page.locator(".where .state").innerText()).toContain("killed");
+      await expect.poll(() => page.locator("[aria-live]").innerText()).toBe("killed");
       expect(complaints.filter((line) => !line.includes("422"))).toEqual([]);
       await page.close();
     } finally {
@@ -257,11 +258,13 @@ describe.runIf(present)("in Chromium", () => {
       hooks: [],
       checkpoints: false,
       evals: false,
+      totalTrials: 40,
     });
     const steered = async (): Promise<string | undefined> =>
       (await dashboard.get<readonly StudyRow[]>("studies")).find(({ name }) => name === "steered")?.id;
     await expect.poll(steered).toBeDefined();
     const { page, complaints } = await dashboard.open(`#/sweep/${await steered()}`);
+    await page.locator(".bar", { hasText: "11 of 40 trials" }).waitFor();
     await page.getByRole("button", { name: "Add a trial…" }).click();
     const params = page.getByRole("dialog").getByRole("textbox");
     expect(Object.keys(JSON.parse(await params.inputValue()) as object)).toEqual([

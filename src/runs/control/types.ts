@@ -91,6 +91,8 @@ export interface ControlHello {
   /** Whether the run can save, and whether it can evaluate. */
   readonly checkpoints: boolean;
   readonly evals: boolean;
+  /** Of a study: how many trials it will have in all; absent where that is not known. */
+  readonly totalTrials?: number;
 }
 
 /** Ranges that a command's numbers must be in. */

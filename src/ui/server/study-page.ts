@@ -6,7 +6,7 @@ import { importance } from "../../tune/importance.ts";
 import { rankTrials } from "../../tune/ranking.ts";
 import { readStudy, type ReadStudy } from "../../tune/study-store.ts";
 import { valueAtPath } from "../../tune/study-table.ts";
-import type { StudyPage, StudyRow, TrialRow } from "../wire.ts";
+import type { ControlHello, StudyPage, StudyRow, TrialRow } from "../wire.ts";
 
 /** A study without the ids, which only the index knows. */
 export type ReadStudyPage = Omit<StudyPage, "row" | "trials"> & {
@@ -24,7 +24,7 @@ export function readStudyPage(dir: string): ReadStudyPage | undefined {
   const example = rankTrials(trials, objectives)[0] ?? trials[0];
   const isListening = hello !== undefined && livenessOfHello(hello) !== "dead";
   return {
-    row: rowOf(study, isListening && hello.state === "paused"),
+    row: rowOf(study, isListening ? hello : undefined),
     objectives: objectives.map(({ metric, mode }) => ({ metric, mode })),
     parameters: space.parameters.map((parameter) =>
       parameter.kind === "choice"
@@ -40,12 +40,14 @@ export function readStudyPage(dir: string): ReadStudyPage | undefined {
 
 const ENDED: ReadonlySet<TrialInfo["status"]> = new Set(["completed", "pruned", "failed"]);
 
-function rowOf({ status, objectives, trials }: ReadStudy, isPaused: boolean): ReadStudyPage["row"] {
+/** @param hello of its controller, if one listens */
+function rowOf({ status, objectives, trials }: ReadStudy, hello: ControlHello | undefined): ReadStudyPage["row"] {
   const { metric } = objectives[0]!;
   const best = rankTrials(trials, objectives).find((trial) => trial.status === "completed");
   return {
-    state: isPaused ? "paused" : (status as StudyRow["state"]),
+    state: hello?.state === "paused" ? "paused" : (status as StudyRow["state"]),
     trials: trials.length,
+    planned: hello?.totalTrials ?? null,
     done: trials.filter((trial) => ENDED.has(trial.status)).length,
     best: best?.result?.[metric] ?? null,
     objective: metric,

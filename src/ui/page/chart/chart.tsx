@@ -7,7 +7,7 @@ import { seriesFeed } from "../data/series-feed.ts";
 import { drawnCurves } from "./combine.ts";
 import { drawHandLines, drawLanes, LANE_HEIGHT, placeMarks, usedLanes, type Placed } from "./lanes.ts";
 import { onChartKey } from "./keys.ts";
-import { describe, locate, type Mark } from "./marks.ts";
+import { describe, locate, locateEvaluations, type Mark } from "./marks.ts";
 import { Plot, type Range } from "./plot.ts";
 import { describeLine, describeMarks } from "./summary.ts";
 import { Legend, lineKey, PointTable } from "./legend.tsx";
@@ -39,6 +39,8 @@ export interface ChartProps {
   readonly title: string;
   readonly lines: readonly Line[];
   readonly marks: readonly Mark[];
+  /** The metric of the first line's run whose points are its evaluations. */
+  readonly evaluations?: string | undefined;
   readonly view: ChartView;
   readonly height: number;
   /** Undefined: by the values. */
@@ -51,7 +53,7 @@ export interface ChartProps {
 /** One width for all charts of about the same size, so that they share a request. */
 const roundWidth = (width: number): number => Math.max(200, Math.ceil(width / 200) * 200);
 
-export function Chart({ title, lines, marks, view, height, log, setLog, base }: ChartProps) {
+export function Chart({ title, lines, marks, evaluations, view, height, log, setLog, base }: ChartProps) {
   const figure = useRef<HTMLElement>(null);
   const canvas = useRef<HTMLDivElement>(null);
   const lanes = useRef<HTMLCanvasElement>(null);
@@ -109,7 +111,8 @@ export function Chart({ title, lines, marks, view, height, log, setLog, base }: 
 
   // Where the steps are on another axis, for what is marked by its step.
   const steps = useSignal<Feed | null>(null);
-  const needsSteps = isVisible && marks.length > 0 && x !== "step" && x !== "time";
+  const hasMarks = marks.length > 0 || evaluations !== undefined;
+  const needsSteps = isVisible && hasMarks && x !== "step" && x !== "time";
   const [firstRun] = lines.map(({ run }) => run);
   useEffect(() => {
     if (!needsSteps) return undefined;
@@ -118,7 +121,24 @@ export function Chart({ title, lines, marks, view, height, log, setLog, base }: 
     return () => own.release();
   }, [needsSteps, firstRun, x, px]);
   const stepPoints = needsSteps ? (steps.value?.points.value ?? null) : null;
-  const located = useMemo(() => locate(marks, x, stepPoints), [marks, x, stepPoints]);
+  const evals = useSignal<Feed | null>(null);
+  useEffect(() => {
+    if (!isVisible || evaluations === undefined) return undefined;
+    // The same request as that of the curve itself, where a chart shows it.
+    const own = seriesFeed.want({ run: firstRun!, name: evaluations, x, px, smooth, ...range });
+    evals.value = own;
+    return () => own.release();
+  }, [isVisible, evaluations, firstRun, x, px, smooth, range?.from, range?.to]);
+  const evaluated = useRef<Points | null>(null);
+  evaluated.current = evals.value?.points.value ?? evaluated.current;
+  const evalPoints = evaluated.current;
+  const located = useMemo(
+    () => [
+      ...locate(marks, x, stepPoints),
+      ...(evaluations !== undefined && evalPoints ? locateEvaluations(evaluations, evalPoints, x, stepPoints) : []),
+    ],
+    [marks, x, stepPoints, evaluations, evalPoints],
+  );
 
   const error = useComputed(() => feeds.value.map((feed) => feed.error.value).find((each) => each !== null));
   const drawn = useMemo(() => drawnCurves(visibleLines, shown.value, base), [shown.value, wanted, base]);
@@ -182,9 +202,7 @@ export function Chart({ title, lines, marks, view, height, log, setLog, base }: 
     });
 
   const onLaneHover = (event: MouseEvent): void => {
-    const near = placed.current.find(
-      (each) => Math.abs(each.x - event.offsetX) < 7 && Math.abs(each.y - event.offsetY) < 9,
-    );
+    const near = nearestTo(placed.current, event);
     tip.value = near
       ? {
           left: near.x,
@@ -195,7 +213,7 @@ export function Chart({ title, lines, marks, view, height, log, setLog, base }: 
       : null;
   };
 
-  const laneCount = usedLanes(marks).length;
+  const laneCount = usedLanes(located).length;
   const summary = useMemo(
     () => [...drawn.map(({ label, curve }) => describeLine(label, curve)), describeMarks(marks)],
     [drawn, marks],
@@ -264,6 +282,14 @@ export function Chart({ title, lines, marks, view, height, log, setLog, base }: 
       {table.value && <PointTable drawn={drawn} x={x} title={title} />}
     </figure>
   );
+}
+
+/** The mark under the pointer. */
+function nearestTo(placed: readonly Placed[], { offsetX, offsetY }: MouseEvent): Placed | undefined {
+  const distance = ({ x }: Placed): number => Math.abs(x - offsetX);
+  return placed
+    .filter((each) => distance(each) < 7 && Math.abs(each.y - offsetY) < 9)
+    .reduce<Placed | undefined>((best, each) => (best && distance(best) <= distance(each) ? best : each), undefined);
 }
 
 const asLogged = (points: Points | null): Points | null => points && { ...points, smooth: undefined };

@@ -6,6 +6,8 @@ import { theme } from "./theme.ts";
 export const LANE_HEIGHT = 16;
 const SIZE = 4.5;
 const TOUCH = 7;
+/** Evaluations are many: each is a thin line. */
+const TOUCH_LINES = 3;
 
 /** A mark where it is drawn, with those that it hides. */
 export interface Placed {
@@ -30,7 +32,8 @@ export function placeMarks(plot: Plot, marks: readonly Located[]): Placed[] {
     });
     for (const { mark, x } of own.sort((a, b) => a.x - b.x)) {
       if (x < -1 || x > width + 1) continue;
-      if (last && left + x - last.x < TOUCH && last.marks[0]!.kind === mark.kind) {
+      const touch = mark.kind === "evaluation" ? TOUCH_LINES : TOUCH;
+      if (last && left + x - last.x < touch && last.marks[0]!.kind === mark.kind) {
         last.marks.push(mark);
         continue;
       }
@@ -107,6 +110,9 @@ function drawMark(context: CanvasRenderingContext2D, kind: MarkKind, x: number, 
       context.lineTo(x + SIZE * 0.8, y);
       context.lineTo(x, y + SIZE * 0.8);
       context.closePath();
+      break;
+    case "evaluation":
+      context.rect(x - 0.75, y - SIZE * 0.75, 1.5, 1.5 * SIZE);
       break;
     case "part":
     case "pause":

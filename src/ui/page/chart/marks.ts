@@ -3,6 +3,7 @@ import type { RunEvent } from "../../../runs/types.ts";
 import type { Axis, RunPage } from "../../wire.ts";
 import type { Points } from "../data/series-feed.ts";
 import * as format from "../format.ts";
+import { valueAt } from "./summary.ts";
 
 export type MarkKind =
   | "hand"
@@ -18,6 +19,7 @@ export type MarkKind =
 
 export interface Mark {
   readonly kind: MarkKind;
+  /** NaN: not known. */
   readonly step: number;
   readonly time: number;
   /** `setLr(0.0015)` */
@@ -33,6 +35,7 @@ export interface Lane {
 
 export const LANES: readonly Lane[] = [
   { label: "changes", kinds: ["hand", "hook", "refused", "note", "error", "pause"] },
+  { label: "evals", kinds: ["evaluation"] },
   { label: "saves", kinds: ["checkpoint"] },
   { label: "parts", kinds: ["part"] },
 ];
@@ -75,9 +78,9 @@ function markOf({ type, step, time, details }: RunEvent): Mark | undefined {
   });
   // Later versions may have types that this one does not know.
   switch (type as string) {
+    case "refused":
+      return mark("refused", what, text(details.refused));
     case "intervention": {
-      if (details.refused !== undefined && details.refused !== false)
-        return mark("refused", what, text(details.refused === true ? why : details.refused));
       if (/^note\b/.test(what)) return mark("note", text(details.why) || what);
       if (details.by !== undefined) return mark("hand", what);
       return mark(ROUTINE.test(what) ? "request" : "hook", what);
@@ -102,13 +105,23 @@ function markOf({ type, step, time, details }: RunEvent): Mark | undefined {
   }
 }
 
+const CHANGES: ReadonlySet<MarkKind> = new Set(["hand", "hook", "request"]);
+
+const isSame = (a: Mark, b: Mark): boolean => a.step === b.step && a.what === b.what && a.who === b.who;
+
 /** The marks of a run. After a resume from an earlier step, what was done beyond that step did not happen. */
 export function marksOf(events: readonly RunEvent[], parts: RunPage["parts"]): Mark[] {
   let marks: Mark[] = [];
   for (const event of events) {
     if (event.type === "start") marks = marks.filter(({ step }) => step <= event.step);
     const mark = markOf(event);
-    if (mark) marks.push(mark);
+    if (!mark) continue;
+    // The line of the request came first: what was refused did not happen.
+    if (mark.kind === "refused") {
+      const asked = marks.findLastIndex((each) => CHANGES.has(each.kind) && isSame(each, mark));
+      if (asked >= 0) marks.splice(asked, 1);
+    }
+    marks.push(mark);
   }
   for (const { step, startedAt } of parts.slice(1))
     marks.push({ kind: "part", step, time: startedAt, what: "resumed", who: "", why: "" });
@@ -132,11 +145,35 @@ export function locate(marks: readonly Mark[], axis: Axis, steps: Points | null)
   }));
 }
 
-export const describe = (mark: Mark): string =>
+/** More lie on each other. */
+const MOST_EVALUATIONS = 500;
+
+/** Evaluations are where their metric has points: no event says more about them. */
+export function locateEvaluations(name: string, points: Points, axis: Axis, steps: Points | null): Located[] {
+  const every = Math.ceil(points.x.length / MOST_EVALUATIONS);
+  const located: Located[] = [];
+  for (let i = 0; i < points.x.length; i += every) {
+    const at = points.x[i]!;
+    located.push({
+      kind: "evaluation",
+      at,
+      step: axis === "step" ? at : ((steps && valueAt(steps, at)?.y) ?? NaN),
+      time: axis === "time" ? at : NaN,
+      what: `${name} ${format.number(points.y[i])}`,
+      who: "",
+      why: "",
+    });
+  }
+  return located;
+}
+
+export const describe = ({ kind, what, who, why, step, time }: Mark): string =>
   [
-    `${mark.what} · ${KIND_NAMES[mark.kind]}${mark.who ? `, ${mark.who}` : ""}`,
-    `step ${format.integer(mark.step)}, ${format.clock(mark.time)}`,
-    mark.why,
+    `${what} · ${KIND_NAMES[kind]}${who ? `, ${who}` : ""}`,
+    [Number.isNaN(step) ? "" : `step ${format.integer(step)}`, Number.isNaN(time) ? "" : format.clock(time)]
+      .filter(Boolean)
+      .join(", "),
+    why,
   ]
     .filter(Boolean)
     .join("\n");

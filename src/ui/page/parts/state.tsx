@@ -1,6 +1,6 @@
 // The state of a run: a word, and a shape beside it, so that it is not told by colour alone.
-import { signal } from "@preact/signals";
-import { useEffect } from "preact/hooks";
+import { signal, useSignal } from "@preact/signals";
+import { useEffect, useRef } from "preact/hooks";
 import type { RunState } from "../../wire.ts";
 
 const SIGNS: Readonly<Record<RunState, string>> = {
@@ -39,6 +39,29 @@ export function StateBadge({ state, short }: { state: RunState; short?: boolean 
     <span class={`state ${state}`} title={STATE_HINTS[state] || undefined}>
       <span aria-hidden="true">{SIGNS[state]}</span>
       <span class={short ? "hidden" : undefined}> {state}</span>
+    </span>
+  );
+}
+
+const ANNOUNCED_MS = 5000;
+
+/** Tells a screen reader when the text changes, at most once in five seconds: then what it is by now. */
+export function Announced({ text }: { text: string }) {
+  const told = useSignal("");
+  const at = useRef(-Infinity);
+  useEffect(() => {
+    const timer = setTimeout(
+      () => {
+        at.current = performance.now();
+        told.value = text;
+      },
+      Math.max(0, at.current + ANNOUNCED_MS - performance.now()),
+    );
+    return () => clearTimeout(timer);
+  }, [text]);
+  return (
+    <span class="hidden" aria-live="polite">
+      {told.value}
     </span>
   );
 }

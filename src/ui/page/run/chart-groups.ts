@@ -51,6 +51,10 @@ export function sectionsOf(names: readonly string[]): Section[] {
     .sort((a, b) => Number(a.folded) - Number(b.folded) || a.title.localeCompare(b.title));
 }
 
+/** The metric that says where the run was evaluated: the loss of its first evaluation data. */
+export const evaluationOf = (names: readonly string[]): string | undefined =>
+  ["val/loss", ...names].find((name) => names.includes(name) && /^(?!train\/)[^/]+\/loss$/.test(name));
+
 /** The colour of a line tells which data it is of: the same in every chart. */
 const colorOf = (name: string): number => Math.max(0, ["", "val", "train", "test"].indexOf(name.split("/")[0]!));
 

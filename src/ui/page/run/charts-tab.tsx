@@ -4,7 +4,7 @@ import { Chart, type ChartView } from "../chart/chart.tsx";
 import type { Mark } from "../chart/marks.ts";
 import { Empty } from "../parts/empty.tsx";
 import { listSetting, setQuery } from "../router.ts";
-import { linesOf, sectionsOf, type ChartGroup } from "./chart-groups.ts";
+import { evaluationOf, linesOf, sectionsOf, type ChartGroup } from "./chart-groups.ts";
 import { HookCost } from "./hook-cost.tsx";
 import { InterventionList } from "./interventions-tab.tsx";
 import type { TabProps } from "./run-page.tsx";
@@ -17,6 +17,7 @@ const LISTED = 7;
 export function ChartsTab({ run, page, marks }: TabProps) {
   const view = chartView(page.row);
   const sections = sectionsOf(page.names);
+  const shared = { run: run.id, marks, evaluations: evaluationOf(page.names), view };
   const opened = listSetting("open");
   if (page.names.length === 0) return <NoRecords page={page} run={run} marks={marks} />;
   const toggle = (title: string): void =>
@@ -31,7 +32,7 @@ export function ChartsTab({ run, page, marks }: TabProps) {
       <div class="charts">
         {sections.map(({ title, folded, charts }, i) =>
           title === "" || !folded ? (
-            <ChartGrid key={title} charts={charts} first={i === 0} run={run.id} marks={marks} view={view} />
+            <ChartGrid key={title} charts={charts} first={i === 0} {...shared} />
           ) : (
             <section key={title} class="folded">
               <h2>
@@ -39,9 +40,7 @@ export function ChartsTab({ run, page, marks }: TabProps) {
                   {title}/ <span class="soft">{charts.length}</span>
                 </button>
               </h2>
-              {opened.includes(title) && (
-                <ChartGrid charts={charts} first={false} run={run.id} marks={marks} view={view} />
-              )}
+              {opened.includes(title) && <ChartGrid charts={charts} first={false} {...shared} />}
             </section>
           ),
         )}
@@ -66,12 +65,13 @@ interface GridProps {
   readonly first: boolean;
   readonly run: string;
   readonly marks: readonly Mark[];
+  readonly evaluations: string | undefined;
   readonly view: ChartView;
 }
 
 const FEW = 24;
 
-function ChartGrid({ charts, first, run, marks, view }: GridProps) {
+function ChartGrid({ charts, first, run, marks, evaluations, view }: GridProps) {
   const all = useSignal(false);
   const shown = all.value ? charts : charts.slice(0, FEW);
   return (
@@ -83,6 +83,7 @@ function ChartGrid({ charts, first, run, marks, view }: GridProps) {
               title={title}
               lines={linesOf(run, names)}
               marks={marks}
+              evaluations={evaluations}
               view={view}
               height={first && i === 0 ? MAIN_HEIGHT : OTHER_HEIGHT}
               log={logSetting(title)}

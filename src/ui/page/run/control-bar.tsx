@@ -1,13 +1,13 @@
 // The bar above a run: its state, how far the page is behind, and what one can ask of it.
 import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
-import type { ControlHello, RunPage } from "../../wire.ts";
+import type { CommandRow, ControlHello, RunPage } from "../../wire.ts";
 import type { LiveRun } from "../data/run.ts";
 import { hello } from "../data/runs.ts";
 import * as format from "../format.ts";
 import { CopyLine } from "../parts/empty.tsx";
 import { addKeys } from "../parts/keys.tsx";
-import { isOver, StateBadge, useNow } from "../parts/state.tsx";
+import { Announced, isOver, StateBadge, useNow } from "../parts/state.tsx";
 import { commandText, isLargeChange, mayAsk, outgoing, rateNow, send, stateText, waitingOf } from "./commands.ts";
 import { atStep, Confirm, type Question } from "./confirm.tsx";
 import { ViewControls } from "./view-controls.tsx";
@@ -23,11 +23,14 @@ export function ControlBar({ run, page, hasCharts }: BarProps & { readonly hasCh
   const state = run.now.value?.state ?? row.state;
   const step = run.now.value?.step ?? row.step;
   const over = isOver(state);
+  const becoming = over ? "" : becomes(run.commands.value);
   return (
     <div class="control" role="group" aria-label="State and control">
       <div class="control-line">
         <span class="where">
           <StateBadge state={state} />
+          {becoming !== "" && <span class="soft"> {becoming}</span>}
+          <Announced text={becoming === "" ? state : becoming} />
           <span class="numbers">
             {" · step "}
             {format.integer(step)}
@@ -52,6 +55,10 @@ export function ControlBar({ run, page, hasCharts }: BarProps & { readonly hasCh
     </div>
   );
 }
+
+/** What a command that waits will make of the run. */
+const becomes = (commands: readonly CommandRow[]): string =>
+  waitingOf(commands, "stop") ? "stopping…" : waitingOf(commands, "pause") ? "pausing…" : "";
 
 function Behind({ run, page }: BarProps) {
   const time = useNow();

@@ -4,7 +4,7 @@ import { KIND_NAMES, type Mark, type MarkKind } from "../chart/marks.ts";
 import * as format from "../format.ts";
 import { Empty } from "../parts/empty.tsx";
 import { numberSetting, setQuery, setting } from "../router.ts";
-import { linesOf, sectionsOf } from "./chart-groups.ts";
+import { evaluationOf, linesOf, sectionsOf } from "./chart-groups.ts";
 import type { TabProps } from "./run-page.tsx";
 import { chartView } from "./view.ts";
 
@@ -15,7 +15,7 @@ const SHAPES: Readonly<Record<MarkKind, string>> = {
   refused: "△",
   note: "●",
   checkpoint: "◆",
-  evaluation: "●",
+  evaluation: "|",
   part: "▮",
   error: "✕",
   pause: "❚❚",
@@ -104,6 +104,7 @@ export function InterventionsTab({ run, page, marks }: TabProps) {
             title={chart.title}
             lines={linesOf(run.id, chart.names)}
             marks={marks}
+            evaluations={evaluationOf(page.names)}
             view={{
               ...base,
               x: "step",

@@ -9,6 +9,7 @@ import { explain, postForBytes } from "../data/api.ts";
 import * as format from "../format.ts";
 import { Empty, ErrorNote } from "../parts/empty.tsx";
 import { setQuery, setting } from "../router.ts";
+import { evaluationOf } from "./chart-groups.ts";
 import type { TabProps } from "./run-page.tsx";
 import { chartView, logSetting, setLogSetting } from "./view.ts";
 
@@ -88,6 +89,7 @@ export function LayersTab({ run, page, marks }: TabProps) {
             title={chosen}
             lines={[{ run: run.id, name: chosen, label: chosen, color: 0 }]}
             marks={marks}
+            evaluations={evaluationOf(page.names)}
             view={chartView(page.row)}
             height={220}
             log={logSetting(chosen)}

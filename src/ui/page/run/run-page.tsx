@@ -47,8 +47,10 @@ export function RunPageView({ id, tab }: { id: string; tab: string }) {
   const commands = run.commands.value;
   const marks = useMemo(() => {
     if (page === null) return [];
+    // What was refused after it was carried out is an event as well.
+    const known = new Set(events.flatMap(({ type, details }) => (type === "refused" ? [details["command"]] : [])));
     const refused = commands
-      .filter(({ state, step }) => state === "refused" && step !== undefined)
+      .filter(({ id, state, step }) => state === "refused" && step !== undefined && !known.has(id))
       .map(({ verb, by, step, reason, sentAt }): Mark => ({
         kind: "refused",
         step: step!,

@@ -1,10 +1,9 @@
 // What one can ask of a running study.
 import { useSignal } from "@preact/signals";
 import type { StudyPage } from "../../wire.ts";
-import * as format from "../format.ts";
 import { Confirm, type Question } from "../run/confirm.tsx";
 import { EnqueueDialog } from "./enqueue-dialog.tsx";
-import { allowedOf, type AskStudy } from "./study-commands.ts";
+import { allowedOf, trialsText, type AskStudy } from "./study-commands.ts";
 
 function NumberForm({ label, set }: { label: string; set: (n: number) => void }) {
   const typed = useSignal("");
@@ -86,12 +85,7 @@ export function StudyBar({ study, ask, said }: { study: StudyPage; ask: AskStudy
         />
       )}
       {question.value && (
-        <Confirm
-          question={question.value}
-          of={row.name}
-          at={`${format.integer(row.done)} of ${format.count(row.trials, "trial")}`}
-          onClose={() => (question.value = null)}
-        />
+        <Confirm question={question.value} of={row.name} at={trialsText(row)} onClose={() => (question.value = null)} />
       )}
     </div>
   );

@@ -1,8 +1,9 @@
-// Commands to a study, and in words what became of the latest one.
+// Commands to a study, and in words how far it is and what became of the latest one.
 import type { Signal } from "@preact/signals";
-import type { CommandRequest, CommandRow, StudyPage } from "../../wire.ts";
+import type { CommandRequest, CommandRow, StudyPage, StudyRow } from "../../wire.ts";
 import { explain, get, post } from "../data/api.ts";
 import { hello } from "../data/runs.ts";
+import * as format from "../format.ts";
 
 const ASK_AGAIN = 500;
 
@@ -10,6 +11,10 @@ export type AskStudy = (command: CommandRequest) => void;
 
 /** The commands that the study takes from this page: none when nobody listens, or the server only shows. */
 export const allowedOf = ({ allow }: StudyPage): readonly string[] => (hello.value?.readOnly === true ? [] : allow);
+
+/** `5 of 40 trials`: of as many as there will be, where that is known. */
+export const trialsText = ({ done, trials, planned }: StudyRow): string =>
+  `${format.integer(done)} of ${format.count(Math.max(trials, planned ?? 0), "trial")}`;
 
 export async function askStudy(study: string, command: CommandRequest, said: Signal<string>): Promise<void> {
   said.value = `${command.verb}: sending…`;

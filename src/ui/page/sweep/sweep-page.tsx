@@ -13,7 +13,7 @@ import { ObjectiveChart } from "./objective-chart.tsx";
 import { ParallelChart } from "./parallel-chart.tsx";
 import { ranked } from "./ranked.ts";
 import { StudyBar } from "./study-bar.tsx";
-import { askStudy, type AskStudy } from "./study-commands.ts";
+import { askStudy, trialsText, type AskStudy } from "./study-commands.ts";
 import { TrialTable } from "./trial-table.tsx";
 
 export const SweepPage = ({ id }: { id: string | undefined }) =>
@@ -56,17 +56,15 @@ function Studies() {
               </tr>
             </thead>
             <tbody>
-              {studies.value.map(({ id, name, state, trials, done, objective, best }) => (
-                <tr key={id}>
+              {studies.value.map((row) => (
+                <tr key={row.id}>
                   <th scope="row">
-                    <a href={href(["sweep", id])}>{name}</a>
+                    <a href={href(["sweep", row.id])}>{row.name}</a>
                   </th>
-                  <td>{state}</td>
-                  <td class="number">
-                    {format.integer(done)} of {format.integer(trials)}
-                  </td>
-                  <td>{objective}</td>
-                  <td class="number">{format.number(best)}</td>
+                  <td>{row.state}</td>
+                  <td class="number">{trialsText(row)}</td>
+                  <td>{row.objective}</td>
+                  <td class="number">{format.number(row.best)}</td>
                 </tr>
               ))}
             </tbody>
@@ -121,8 +119,8 @@ function Sweep({ id }: { id: string }) {
       <div class="bar">
         <h1>{study.row.name}</h1>
         <span class="soft">
-          {study.row.state} · {format.integer(study.row.done)} of {format.count(study.row.trials, "trial")} ·{" "}
-          {objective.metric}, {objective.mode === "min" ? "less" : "more"} is better
+          {study.row.state} · {trialsText(study.row)} · {objective.metric}, {objective.mode === "min" ? "less" : "more"}{" "}
+          is better
           {study.row.best !== null && ` · best ${format.number(study.row.best)}`}
         </span>
       </div>

@@ -5,7 +5,7 @@ import * as format from "../format.ts";
 import { href } from "../router.ts";
 import { Confirm, type Question } from "../run/confirm.tsx";
 import { ranked } from "./ranked.ts";
-import { allowedOf, type AskStudy } from "./study-commands.ts";
+import { allowedOf, trialsText, type AskStudy } from "./study-commands.ts";
 
 interface TrialTableProps {
   readonly study: StudyPage;
@@ -106,7 +106,7 @@ export function TrialTable({ study, lit, choose, ask }: TrialTableProps) {
         <Confirm
           question={question.value}
           of={study.row.name}
-          at={`${format.integer(study.row.done)} of ${format.count(study.row.trials, "trial")}`}
+          at={trialsText(study.row)}
           onClose={() => (question.value = null)}
         />
       )}
