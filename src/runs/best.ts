@@ -24,8 +24,12 @@ export class BestValues {
   /** Those in a run.json. */
   static of({ best = {}, metrics = {} }: RunInfo): BestValues {
     const found = new BestValues();
-    for (const [name, { value, step }] of Object.entries(best)) found.add(name, numberFromJson(value) ?? NaN, step);
-    for (const [name, value] of Object.entries(metrics)) found.#latest.set(name, numberFromJson(value) ?? NaN);
+    for (const name in best) {
+      const value = numberFromJson(best[name]!.value) ?? NaN;
+      found.#best.set(name, { value, step: best[name]!.step });
+      found.#latest.set(name, value);
+    }
+    for (const name in metrics) found.#latest.set(name, numberFromJson(metrics[name]) ?? NaN);
     return found;
   }
 

@@ -64,7 +64,8 @@ export function readRunJson(fs: Fs, dir: string): RunInfo | undefined {
       const { size } = fs.fstatSync(fd);
       if (size > MOST_BYTES) return undefined;
       const info: unknown = JSON.parse(UTF8.decode(readRange(fs, fd, 0, size)));
-      return isRunInfo(info) ? { ...info, hparams: info.hparams ?? {}, about: info.about ?? {} } : undefined;
+      if (!isRunInfo(info)) return undefined;
+      return info.hparams && info.about ? info : { ...info, hparams: info.hparams ?? {}, about: info.about ?? {} };
     } finally {
       fs.closeSync(fd);
     }
@@ -118,6 +119,9 @@ const FIELDS: Readonly<Record<keyof RunInfo, Check>> = {
   compileSeconds: isNumber,
 };
 
+/** Made once: a list of runs checks thousands of files. */
+const CHECKS = Object.entries(FIELDS);
+
 /** Missing in no version. */
 const ALWAYS: readonly (keyof RunInfo)[] = ["schema", "status", "startedAt"];
 
@@ -127,6 +131,6 @@ function isRunInfo(found: unknown): found is RunInfo & Partial<Pick<RunInfo, "hp
   const info = found as Readonly<Record<string, unknown>>;
   return (
     ALWAYS.every((name) => info[name] !== undefined) &&
-    Object.entries(FIELDS).every(([name, check]) => info[name] === undefined || check(info[name]))
+    CHECKS.every(([name, check]) => info[name] === undefined || check(info[name]))
   );
 }

@@ -58,14 +58,25 @@ export function bytes(count: number): string {
   return `${unit === 0 ? left : left.toPrecision(3)} ${units[unit]}`;
 }
 
-/** Today only the hour, else the day as well. */
+const MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+
+const two = (part: number): string => String(part).padStart(2, "0");
+
+/** Today only the hour, else the day as well. Not by the browser's own words: a list of runs would wait for them. */
 export function clock(time: number, now = Date.now()): string {
+  const [at, today] = [new Date(time), new Date(now)];
+  const sameYear = at.getFullYear() === today.getFullYear();
+  const hour = `${two(at.getHours())}:${two(at.getMinutes())}`;
+  if (sameYear && at.getMonth() === today.getMonth() && at.getDate() === today.getDate()) return hour;
+  const day = `${MONTHS[at.getMonth()]} ${at.getDate()}`;
+  return sameYear ? `${day}, ${hour}` : `${day} ${at.getFullYear()}`;
+}
+
+/** 2026-01-05 09:03:12 */
+export function moment(time: number): string {
   const at = new Date(time);
-  const sameDay = at.toDateString() === new Date(now).toDateString();
-  const hour = `${String(at.getHours()).padStart(2, "0")}:${String(at.getMinutes()).padStart(2, "0")}`;
-  if (sameDay) return hour;
-  const day = at.toLocaleDateString("en", { day: "numeric", month: "short" });
-  return at.getFullYear() === new Date(now).getFullYear() ? `${day}, ${hour}` : `${day} ${at.getFullYear()}`;
+  const day = `${at.getFullYear()}-${two(at.getMonth() + 1)}-${two(at.getDate())}`;
+  return `${day} ${two(at.getHours())}:${two(at.getMinutes())}:${two(at.getSeconds())}`;
 }
 
 export const ago = (time: number, now = Date.now()): string => `${duration((now - time) / 1000)} ago`;

@@ -1,16 +1,16 @@
 // The runs below a directory, as the list shows them. Files are read again only when they have changed; nothing else is
 // kept, so the server can be killed at any time.
 import { hash } from "node:crypto";
-import { dirname, relative, sep } from "node:path";
+import { dirname, sep } from "node:path";
 import { setImmediate } from "node:timers/promises";
 import { FORMATS } from "../../runs/layout.ts";
-import { directories, isLoggedRun } from "../../runs/directories.ts";
+import { directories, isLoggedRun, pathFrom } from "../../runs/directories.ts";
 import type { RunRow, RunsAnswer } from "../wire.ts";
 import { readRunRow, rowNow, type KnownRun } from "./run-row.ts";
 
 /** A run or a study, by the id that requests name it by. */
 export const idOf = (root: string, dir: string): string =>
-  hash("sha256", relative(root, dir).replaceAll(sep, "/")).slice(0, 12);
+  hash("sha256", pathFrom(root, dir).replaceAll(sep, "/")).slice(0, 12);
 
 export interface IndexedRun {
   readonly id: string;
@@ -18,7 +18,6 @@ export interface IndexedRun {
   readonly study: string | null;
   readonly known: KnownRun;
   readonly row: RunRow;
-  readonly text: string;
   /** The index's revision when the row changed last. */
   readonly rev: number;
 }
@@ -119,10 +118,10 @@ export class RunIndex {
     // The state of a run that has ended does not change with time.
     if (known === before?.known && known.info.status !== "running") return true;
     const row = rowNow(known, Date.now());
-    const text = JSON.stringify(row);
-    const rev = before?.text === text ? before.rev : ++this.#rev;
+    const isSame = before !== undefined && JSON.stringify(before.row) === JSON.stringify(row);
+    const rev = isSame ? before.rev : ++this.#rev;
     this.#gone.delete(id);
-    this.#runs.set(id, { id, dir, study, known, row, text, rev });
+    this.#runs.set(id, { id, dir, study, known, row, rev });
     return true;
   }
 }

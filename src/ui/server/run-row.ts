@@ -1,7 +1,6 @@
 // A run as a line of the list: from run.json, and while it runs from the end of its log and from what `control()` says.
 // Whole logs are not read.
-import { lstatSync, type Stats } from "node:fs";
-import { nodeFs } from "../../runs/files.ts";
+import fs, { type Stats } from "node:fs";
 import { helloFile } from "../../runs/control/control-files.ts";
 import { readHello } from "../../runs/control/read-control.ts";
 import { FORMATS } from "../../runs/layout.ts";
@@ -23,13 +22,25 @@ export interface KnownRun {
 }
 
 const statOf = (path: string): Stats | undefined => {
-  const found = lstatSync(path, { throwIfNoEntry: false });
+  const found = fs.lstatSync(path, { throwIfNoEntry: false });
   return found?.isFile() ? found : undefined;
 };
 const stampOf = (found: Stats | undefined): string => (found ? `${found.ino}:${found.size}:${found.mtimeMs}` : "-");
 
 /** run.json of a run that has ended says everything, unless an older version wrote it. */
 const isComplete = ({ status, best }: RunInfo): boolean => status !== "running" && best !== undefined;
+
+/** A run whose run.json was read. */
+interface ReadRun {
+  readonly dir: string;
+  readonly root: string;
+  readonly id: string;
+  readonly study: string | null;
+  readonly info: RunInfo;
+  readonly stamp: string;
+  /** When a file of it was written last. */
+  readonly writtenAt: number;
+}
 
 /**
  * What is known of a run now: `before` itself, if none of the files has changed that it was made from. Undefined without
@@ -42,45 +53,69 @@ export function readRunRow(
   study: string | null,
   before: KnownRun | undefined,
 ): KnownRun | "unreadable" | undefined {
-  const fs = nodeFs("hookline ui");
   const run = statOf(`${dir}/${FORMATS.run.file}`);
   if (!run) return undefined;
-  const isSameInfo = before !== undefined && before.stamp.startsWith(`${stampOf(run)} `);
-  const info = isSameInfo ? before.info : readRunJson(fs, dir);
+  let stamp = `${stampOf(run)} `;
+  let writtenAt = run.mtimeMs;
+  const info = before?.stamp.startsWith(stamp) ? before.info : readRunJson(fs, dir);
   if (!info) return "unreadable";
-  const others = isComplete(info) ? [] : [`${dir}/${FORMATS.metrics.file}`, helloFile(dir)].map(statOf);
-  const stamp = [run, ...others].map(stampOf).join(" ") + " ";
+  const isEnded = isComplete(info);
+  if (!isEnded) {
+    const log = statOf(`${dir}/${FORMATS.metrics.file}`);
+    const hello = statOf(helloFile(dir));
+    stamp += `${stampOf(log)} ${stampOf(hello)} `;
+    writtenAt = Math.max(writtenAt, log?.mtimeMs ?? 0, hello?.mtimeMs ?? 0);
+  }
   if (before?.stamp === stamp && before.row.study === study) return before;
-
-  const end = isComplete(info) ? undefined : readLogEnd(fs, dir);
-  const summary = describeRun(dir, root, info, () => end!);
-  const { rows, fields } = end?.records.columns ?? { rows: 0, fields: [] };
-  const times = (fields[2] ?? new Float64Array(0)).subarray(0, rows);
-  const hello = isComplete(info) ? undefined : readHello(dir);
-  const lastRecord = rows > 0 ? times[rows - 1]! : undefined;
-  const writtenAt = Math.max(...[run, ...others].map((found) => found?.mtimeMs ?? 0));
-  return {
-    info,
-    hello,
-    stamp,
-    signs: { info, hello, lastRecord, writtenAt, usualGap: usualGap(times) },
-    row: {
-      id,
-      name: summary.name,
-      reason: summary.reason,
-      step: Math.max(summary.step, isHelloOf(hello, info) ? hello!.step : 0),
-      totalSteps: summary.totalSteps,
-      elapsed: summary.elapsed,
-      engine: summary.engine,
-      startedAt: summary.startedAt,
-      newsAt: lastRecord ?? info.endedAt ?? null,
-      best: summary.best,
-      hparams: flat(info.hparams),
-      metric: mainMetric(summary),
-      study,
-    },
-  };
+  const read = { dir, root, id, study, info, stamp, writtenAt };
+  return isEnded ? endedRun(read) : runningRun(read);
 }
+
+/** Of a thousand runs most have ended. All steps in one function would take longer to compile than to do. */
+function endedRun(read: ReadRun): KnownRun {
+  const { dir, root, info, stamp, writtenAt } = read;
+  const summary = describeRun(dir, root, info, noLog);
+  const signs = { info, hello: undefined, lastRecord: undefined, writtenAt, usualGap: 0 };
+  return { info, hello: undefined, stamp, signs, row: rowOf(read, summary, summary.step, info.endedAt ?? null) };
+}
+
+const noLog = (): never => {
+  throw new Error("The log of a run that has ended is not read.");
+};
+
+function runningRun(read: ReadRun): KnownRun {
+  const { dir, root, info, stamp, writtenAt } = read;
+  const end = readLogEnd(fs, dir);
+  const summary = describeRun(dir, root, info, () => end);
+  const { rows, fields } = end.records.columns;
+  const times = (fields[2] ?? new Float64Array(0)).subarray(0, rows);
+  const hello = readHello(dir);
+  const lastRecord = rows > 0 ? times[rows - 1]! : undefined;
+  const step = Math.max(summary.step, isHelloOf(hello, info) ? hello!.step : 0);
+  const signs = { info, hello, lastRecord, writtenAt, usualGap: usualGap(times) };
+  return { info, hello, stamp, signs, row: rowOf(read, summary, step, lastRecord ?? info.endedAt ?? null) };
+}
+
+const rowOf = (
+  { id, study, info }: ReadRun,
+  summary: RunSummary,
+  step: number,
+  newsAt: number | null,
+): KnownRun["row"] => ({
+  id,
+  name: summary.name,
+  reason: summary.reason,
+  step,
+  totalSteps: summary.totalSteps,
+  elapsed: summary.elapsed,
+  engine: summary.engine,
+  startedAt: summary.startedAt,
+  newsAt,
+  best: summary.best,
+  hparams: flat(info.hparams),
+  metric: mainMetric(summary),
+  study,
+});
 
 const LIVE: ReadonlySet<string> = new Set(["starting", "running", "evaluating", "saving", "paused", "stale"]);
 

@@ -42,6 +42,7 @@ export function stateOf({ info, hello, lastRecord, writtenAt, usualGap }: RunSig
 
 /** The median distance of times; 0 for fewer than two. */
 export function usualGap(times: Float64Array): number {
+  if (times.length < 2) return 0;
   const gaps = times
     .slice(1)
     .map((time, i) => time - times[i]!)

@@ -1,5 +1,5 @@
 // The list of runs, kept up to date by asking for what has changed.
-import { computed, signal } from "@preact/signals";
+import { batch, computed, signal } from "@preact/signals";
 import type { RunRow, RunsAnswer, ServerHello, StudyRow } from "../../wire.ts";
 import { explain, get } from "./api.ts";
 
@@ -22,24 +22,33 @@ export async function refreshRuns(): Promise<void> {
   if (asking) return;
   asking = true;
   try {
-    hello.value ??= await get<ServerHello>("hello");
-    const answer = await get<RunsAnswer>(rev === undefined ? "runs" : `runs?since=${rev}`);
+    const [server, answer] = await Promise.all([
+      hello.peek() ?? get<ServerHello>("hello"),
+      get<RunsAnswer>(rev === undefined ? "runs" : `runs?since=${rev}`),
+    ]);
     rev = answer.rev;
-    // The bell rings for a page that has just opened too: nothing is drawn again for an answer without news.
-    if (answer.rows.length + answer.gone.length > 0) {
-      const next = new Map(byId.value);
-      for (const row of answer.rows) next.set(row.id, row);
-      for (const id of answer.gone) next.delete(id);
-      byId.value = next;
-    }
-    runsKnown.value = true;
-    runsError.value = null;
+    // Drawn once for both answers.
+    batch(() => {
+      hello.value = server;
+      takeRows(answer);
+      runsKnown.value = true;
+      runsError.value = null;
+    });
   } catch (error) {
     runsError.value = explain(error);
   } finally {
     asking = false;
   }
   if (askAgain) await refreshRuns();
+}
+
+/** The bell rings for a page that has just opened too: nothing is drawn again for an answer without news. */
+function takeRows({ rows, gone }: RunsAnswer): void {
+  if (rows.length + gone.length === 0) return;
+  const next = new Map(byId.peek());
+  for (const row of rows) next.set(row.id, row);
+  for (const id of gone) next.delete(id);
+  byId.value = next;
 }
 
 export async function refreshStudies(): Promise<void> {

@@ -11,6 +11,8 @@ import { Spark } from "./spark.tsx";
 const ROW = 28;
 const MOST_ROWS = 40;
 const BEFORE = 4;
+/** As many as fit, and some on both sides. */
+const rowsThatFit = (): number => Math.min(MOST_ROWS, Math.ceil(innerHeight / ROW) + BEFORE);
 const MOST_HPARAMS = 3;
 
 interface TableProps {
@@ -24,12 +26,14 @@ interface TableProps {
 export function RunTable({ lines, hparams, selected, current, toggle }: TableProps) {
   const body = useRef<HTMLTableSectionElement>(null);
   const first = useSignal(0);
+  const count = useSignal(rowsThatFit());
   const shownHparams = hparams.slice(0, MOST_HPARAMS);
 
   useEffect(() => {
     const scrolled = (): void => {
       const top = body.current?.getBoundingClientRect().top ?? 0;
       first.value = Math.max(0, Math.floor(-top / ROW) - BEFORE);
+      count.value = rowsThatFit();
     };
     scrolled();
     addEventListener("scroll", scrolled, { passive: true });
@@ -48,12 +52,9 @@ export function RunTable({ lines, hparams, selected, current, toggle }: TablePro
     else if (top + ROW > innerHeight - 20) scrollBy(0, top + ROW - innerHeight + 20);
   }, [at]);
 
-  const from = Math.min(first.value, Math.max(0, lines.length - MOST_ROWS));
-  const shown = lines.slice(from, from + MOST_ROWS);
-  const metrics = useMemo(
-    () => new Set(lines.flatMap((line) => (line.kind === "run" ? (bestMetric(line.row) ?? []) : []))),
-    [lines],
-  );
+  const from = Math.min(first.value, Math.max(0, lines.length - count.value));
+  const shown = lines.slice(from, from + count.value);
+  const metrics = useMemo(() => metricsOf(lines), [lines]);
   return (
     <table class="runs" aria-rowcount={lines.length + 1}>
       <colgroup>
@@ -121,6 +122,15 @@ export function RunTable({ lines, hparams, selected, current, toggle }: TablePro
       </tbody>
     </table>
   );
+}
+
+function metricsOf(lines: readonly ListLine[]): ReadonlySet<string> {
+  const names = new Set<string>();
+  for (const line of lines) {
+    const name = line.kind === "run" ? bestMetric(line.row) : undefined;
+    if (name !== undefined) names.add(name);
+  }
+  return names;
 }
 
 /** Its cell spans no columns: on a narrow screen it would make room for those that are not shown. */
@@ -196,7 +206,7 @@ function Row({ row, index, hparams, isSelected, isCurrent, toggle }: RowProps) {
           {key in row.hparams ? format.value(row.hparams[key]) : <span class="soft">–</span>}
         </td>
       ))}
-      <td class="number wide" title={new Date(startedAt).toLocaleString()}>
+      <td class="number wide" title={format.moment(startedAt)}>
         {format.clock(startedAt)}
       </td>
       <td class="number wide soft">{format.duration(elapsed)}</td>

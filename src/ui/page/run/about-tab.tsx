@@ -8,7 +8,7 @@ export function AboutTab({ page }: TabProps) {
   const { info, row, parts, records } = page;
   const facts: readonly (readonly [string, string])[] = [
     ["state", row.reason === null ? row.state : `${row.state}: ${row.reason}`],
-    ["started", new Date(info.startedAt).toLocaleString()],
+    ["started", format.moment(info.startedAt)],
     ["training time", format.duration(row.elapsed)],
     ["records", format.integer(records)],
     ["parts", parts.length > 1 ? parts.map(({ step }) => `from step ${format.integer(step)}`).join(", ") : "1"],
