@@ -2,8 +2,8 @@
 
 /** `lr`, `lr/encoder`, `optimizer/lr`. */
 const RATE = /(?:^|\/)lr(?:\/|$)/;
-/** `val/accuracy`, `top5`, `val/balancedAccuracy`. */
-const SHARE = /(?:accuracy|(?:^|[/_-])acc|(?:^|[/_-])top-?\d+)$/i;
+/** `val/accuracy`, `accuracyByBytes`, `top5`, `val/balancedAccuracy`. */
+const SHARE = /(?:accuracy(?:by\w+)?|(?:^|[/_-])acc|(?:^|[/_-])top-?\d+)$/i;
 
 /** `3.125e-5`, and `1e-3` instead of `1.000e-3`. */
 const exponent = (value: number, digits: number): string =>

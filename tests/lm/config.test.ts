@@ -68,6 +68,6 @@ test("a description counts what the model has and what is trained", async () => 
   expect(frozen).toBeLessThan(4 * 18_624);
   expect(text).not.toContain("more than");
   const advice = languageModel(architectureOf(LLAMA)).describe({ limit: 1e5 });
-  expect(advice).toContain("What helps: an adapter: { adapter: lora() }; a smaller batch");
+  expect(advice).toContain("What helps: an adapter (`lora`) in place of all parameters; a smaller batch");
   expect(() => model.describe({ lenght: 3 } as never)).toThrow("Did you mean `length`?");
 });

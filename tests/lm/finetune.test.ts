@@ -79,6 +79,28 @@ test("killed in the middle of a packed epoch and resumed, a run ends with the bi
   expect(size(one)).toBeLessThan(3 * statSync(join(one, "model.safetensors")).size + 2 ** 16);
 });
 
+test("a dry run counts the steps of the run, which says how to talk to it; chat answers what comes from a pipe", async () => {
+  const dir = await project();
+  const settings = ["--epochs", "2", "--val", "0.1"];
+  const tried = await start(dir, ...FINETUNE, ...settings, "--dry-run").ended;
+  expect(tried.output).toMatch(/What is film \d+ about\?[^«]*«A man and a woman\./);
+  const counted = /for (\d+) steps\./.exec(tried.output)![1]!;
+  expect(existsSync(join(dir, "runs"))).toBe(false);
+
+  const trained = await start(dir, ...FINETUNE, ...settings, "--out", "runs/a").ended;
+  expect(trained.output).toContain(`completed after ${counted} steps`);
+  expect(trained.output).toContain("Talk to it: npx hookline chat runs/a\n");
+
+  const talk = start(dir, "chat", "runs/a", "--max-tokens", "3");
+  talk.child.stdin.end("/system Be brief.\nWhat is film 3 about?\n");
+  const { code, output } = await talk.ended;
+  expect(code, output).toBe(0);
+  expect(output).toMatch(
+    /^Talking to runs\/a\/checkpoints\/[^]*A new conversation, with the system's message “Be brief.”\.\n/,
+  );
+  expect(output).not.toMatch(/^> /m);
+});
+
 test("lm eval answers questions and reads texts; export names the command for language models", async () => {
   const dir = await project();
   const question = { prompt: "The film takes 90", choices: ["minutes", "elephants"], answer: 0 };

@@ -58,8 +58,12 @@ async function talk(trainer: Trainer, options: GenerateOptions, system: string |
   // While an answer is written, the terminal sends the signal to the process.
   process.on("SIGINT", interrupt);
   try {
+    // What comes from a pipe is not typed, and its answers are for another program.
+    const ask = (): void => {
+      if (process.stdin.isTTY) input.prompt();
+    };
     input.setPrompt("> ");
-    input.prompt();
+    ask();
     for await (const line of input) {
       if (line.trim() === "/exit") break;
       if (!conversation.command(line) && line.trim() !== "") {
@@ -67,7 +71,7 @@ async function talk(trainer: Trainer, options: GenerateOptions, system: string |
         await answer(trainer, conversation, line, { ...options, signal: answering.signal });
         answering = undefined;
       }
-      input.prompt();
+      ask();
     }
   } finally {
     process.off("SIGINT", interrupt);
@@ -94,9 +98,15 @@ class Conversation {
     if (!name?.startsWith("/")) return false;
     if (name === "/reset") this.#reset();
     else if (name === "/system") {
-      this.#system = rest.join(" ") || undefined;
+      this.#system = rest.join(" ").trim() || undefined;
       this.#reset();
-    } else say(HELP);
+    } else {
+      say(HELP);
+      return true;
+    }
+    const system =
+      this.#system === undefined ? "without a message of the system" : `with the system's message “${this.#system}”`;
+    say(paint(process.stderr, "dim", `A new conversation, ${system}.`));
     return true;
   }
 }

@@ -54,8 +54,6 @@ export async function finetuneConfig(model: string, flags: FinetuneFlags): Promi
 function configOf(from: string, file: string, path: string, flags: FinetuneFlags): Record<string, Json> {
   const { full = false, lora, base, length, batchSize, accumulate, epochs, seed, engine } = flags;
   const { lr = full ? RATE.full : RATE.lora, val = hasMany(path) ? SHARE_TO_VALIDATE : 0 } = flags;
-  if (full && base !== undefined)
-    throw new UsageError("--base packs what is not trained, and with --full all of it is. Leave out one of them.");
   return {
     name: basename(flags.out),
     model: { use: "lm", from, ...(!full && { lora: { rank: lora } }), ...(base !== undefined && { base }) },

@@ -20,12 +20,10 @@ export async function finetuneDryRun(prepared: Prepared, { raw }: ConfigDocument
   const times = await stepTimes(options);
   const [first, ...rest] = times;
   const step = Math.min(...rest);
-  const { batchSize = 1 } = options.loader ?? {};
-  const tokens = batchSize * examples.statistics.length * (options.accumulate ?? 1);
-  const steps = Math.ceil(
-    ((options.epochs ?? 1) * (examples.statistics.rows - examples.statistics.validationRows)) /
-      (batchSize * (options.accumulate ?? 1)),
-  );
+  const { accumulate = 1, epochs = 1, loader: { batchSize = 1 } = {} } = options;
+  const tokens = batchSize * examples.statistics.length * accumulate;
+  // The last step of an epoch may have fewer rows.
+  const steps = epochs * Math.ceil(examples.statistics.rows / (batchSize * accumulate));
   print(
     `\nThree steps: ${first!.toFixed(2)} s with compiling, then ${rest.map((each) => `${each.toFixed(2)} s`).join(", ")}; ` +
       `${Math.round(tokens / step).toLocaleString("en-US")} tokens a second, so ${minutes(steps * step)} for ${steps} steps.`,
@@ -34,7 +32,7 @@ export async function finetuneDryRun(prepared: Prepared, { raw }: ConfigDocument
 }
 
 const minutes = (seconds: number): string =>
-  seconds < 90 ? `${Math.ceil(seconds)} seconds` : `about ${Math.round(seconds / 60)} minutes`;
+  seconds < 90 ? `${Math.max(2, Math.ceil(seconds))} seconds` : `about ${Math.round(seconds / 60)} minutes`;
 
 /** The tokens as text. A label belongs to the token that it predicts, which is the next. */
 function firstExample({ tokenizer }: LanguageModel, { x, y, segments }: HostBatch): string {

@@ -9,6 +9,7 @@ import { buildExperiment } from "../../experiment/build/build-experiment.ts";
 import type { ExperimentOptions } from "../../experiment/types.ts";
 import type { LanguageModel } from "../../lm/model/language-model.ts";
 import type { DescribeOptions } from "../../lm/model/memory.ts";
+import type { ReadExamplesOptions } from "../../lm/text/examples/options.ts";
 import type { Examples } from "../../lm/text/examples/read-examples.ts";
 import type { ExamplesData } from "../../lm/train/examples-data.ts";
 import { type CommandDescription, jsonFlag, nonEmpty, quietFlag, setFlag, wholeFrom } from "../command.ts";
@@ -16,7 +17,7 @@ import { say, shownPath } from "../output.ts";
 import { makeRoom, newRecord } from "../train/run-directory.ts";
 import { runExperiment } from "../train/run-experiment.ts";
 import { startUiBeside, uiFlag } from "../ui-beside.ts";
-import { share, positive } from "./flags.ts";
+import { engineFlag, share, positive } from "./flags.ts";
 import { CONFIG_FILE, finetuneConfig, type FinetuneFlags } from "./finetune-config.ts";
 import { finetuneDryRun } from "./finetune-dry-run.ts";
 
@@ -31,18 +32,21 @@ finetune models/SmolLM2-135M-Instruct --data chats.jsonl --dry-run`,
       .requiredOption("--data <file>", "JSON lines: messages, prompt + completion, or text", nonEmpty)
       .option("--out <dir>", "where the run's files go", nonEmpty, "runs/finetune")
       .option("--lora <rank>", "train an adapter of this rank beside the frozen model", wholeFrom(1), 16)
-      .option("--full", "train all parameters")
+      .addOption(new Option("--full", "train all parameters").conflicts(["lora", "base"]))
       .addOption(
-        new Option("--base <storage>", "how the frozen matrices are kept").choices(["float32", "bf16", "int8", "int4"]),
+        new Option(
+          "--base <storage>",
+          "how the frozen matrices are kept; default: bf16 if the model's files are, else float32",
+        ).choices(["float32", "bf16", "int8", "int4"]),
       )
       .option("--length <n>", "tokens in a row; default 512, or the model's context if that is shorter", wholeFrom(2))
       .option("--batch-size <n>", "rows in a batch", wholeFrom(1), 4)
-      .option("--accumulate <n>", "batches in a step", wholeFrom(1))
+      .option("--accumulate <n>", "batches in a step; default 1", wholeFrom(1))
       .option("--epochs <n>", "how often all of the data is seen", wholeFrom(1), 2)
       .option("--lr <rate>", "the learning rate; default 2e-4, and 2e-5 with --full", positive)
       .option("--val <share>", "the share of the examples to validate on; default 0.05 from 40 examples on", share)
       .option("--seed <n>", "the seed of everything random", wholeFrom(0))
-      .option("--engine <name>", "the compute engine: auto, native, wasm, webgpu or xla")
+      .addOption(engineFlag())
       .addOption(setFlag())
       .option(
         "--fresh",
@@ -62,6 +66,10 @@ interface Flags extends FinetuneFlags {
   readonly json?: boolean;
 }
 
+type OnReading = NonNullable<ReadExamplesOptions["onProgress"]>;
+
+const SAY_EVERY_MS = 5000;
+
 /** What is known once the model is loaded and the data is read. */
 export interface Prepared {
   readonly options: ExperimentOptions;
@@ -75,8 +83,8 @@ export async function run(from: string, flags: Flags): Promise<number | void> {
   const doc = await finetuneConfig(from, flags);
   const built = await buildExperiment(doc, { forRun: !dryRun });
   const runDir = shownPath(built.runDir!);
-  if (!dryRun) await makeRoom(runDir, fresh);
-  const prepared = await prepare(built);
+  if (!dryRun) await makeRoom(runDir, fresh, "--out");
+  const prepared = await prepare(built, quiet ? undefined : sayReading());
   if (!quiet)
     say(
       `${prepared.examples.summary()}\n${prepared.model.describe(sizesOf(flags, prepared.examples.statistics.length))}`,
@@ -102,11 +110,22 @@ const sizesOf = ({ batchSize, engine }: Flags, length: number): DescribeOptions 
 });
 
 /** Reads the data now, so that it can be described; the experiment gets what was read. */
-async function prepare(options: ExperimentOptions): Promise<Prepared> {
+async function prepare(options: ExperimentOptions, onProgress: OnReading | undefined): Promise<Prepared> {
   const model = options.model as LanguageModel;
   const data = (await options.data()) as object as ExamplesData;
-  const examples = await data.examplesFor(model);
+  const examples = await data.examplesFor(model, onProgress);
   return { options: { ...options, data: () => data as never }, model, data, examples };
+}
+
+/** A line now and then while a long file is read. */
+function sayReading(): OnReading {
+  let saidAt = performance.now();
+  return ({ examples, tokens }) => {
+    const now = performance.now();
+    if (now - saidAt < SAY_EVERY_MS) return;
+    saidAt = now;
+    say(`reading: ${examples.toLocaleString("en-US")} examples, ${tokens.toLocaleString("en-US")} tokens`);
+  };
 }
 
 /** The config as a file, to read and to start from. */

@@ -1,5 +1,9 @@
 // How flags of the commands for language models are read.
-import { InvalidArgumentError } from "commander";
+import { InvalidArgumentError, Option } from "commander";
+import { ENGINE_NAMES } from "../../engines/select.ts";
+
+export const engineFlag = (command = ""): Option =>
+  new Option("--engine <name>", `${command}the compute engine`).choices(ENGINE_NAMES);
 
 export function positive(text: string): number {
   const value = Number(text);

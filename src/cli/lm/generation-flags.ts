@@ -2,6 +2,7 @@
 import { type Command, InvalidArgumentError } from "commander";
 import type { GenerateOptions } from "../../lm/generate/options.ts";
 import { checkpointFlag, wholeFrom } from "../command.ts";
+import { engineFlag } from "./flags.ts";
 
 export interface GenerationFlags extends Pick<GenerateOptions, "maxTokens" | "temperature" | "topP" | "topK" | "seed"> {
   readonly checkpoint: string;
@@ -17,7 +18,11 @@ const nonNegative = (text: string): number => {
 export const generationFlags = (program: Command): Command =>
   program
     .addOption(checkpointFlag())
-    .option("--max-tokens <n>", "the most tokens of a text", wholeFrom(1))
+    .option(
+      "--max-tokens <n>",
+      "the most tokens of a text; default: 256, or what the model's context leaves",
+      wholeFrom(1),
+    )
     .option(
       "--temperature <t>",
       "0 takes the most likely token each time; default: as the model's authors do",
@@ -26,7 +31,7 @@ export const generationFlags = (program: Command): Command =>
     .option("--top-p <p>", "draw only from the most likely tokens that add up to this", nonNegative)
     .option("--top-k <k>", "draw only from the k most likely tokens", wholeFrom(1))
     .option("--seed <n>", "the same seed gives the same text", wholeFrom(0))
-    .option("--engine <name>", "the compute engine: auto, native, wasm, webgpu or xla");
+    .addOption(engineFlag());
 
 export const generateOptions = ({ maxTokens, temperature, topP, topK, seed }: GenerationFlags): GenerateOptions => ({
   ...(maxTokens !== undefined && { maxTokens }),

@@ -2,7 +2,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { FORMATS } from "../../runs/layout.ts";
-import { readRecord } from "../train/run-directory.ts";
+import { readRecord, trainsLanguageModel } from "../train/run-directory.ts";
 
 /** The folder of a model, that of an adapter, or a run that has trained one. */
 export function isLanguageModel(path: string): boolean {
@@ -10,6 +10,5 @@ export function isLanguageModel(path: string): boolean {
   const config = join(path, "config.json");
   if (existsSync(config)) return /"model_type"/.test(readFileSync(config, "utf8"));
   if (!existsSync(join(path, FORMATS.experiment.file))) return false;
-  const { model } = readRecord(path).raw as { readonly model?: { readonly use?: unknown } };
-  return model?.use === "lm";
+  return trainsLanguageModel(readRecord(path));
 }

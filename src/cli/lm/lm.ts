@@ -5,6 +5,7 @@ import { checkpointFlag, type CommandDescription, jsonFlag, nonEmpty, wholeFrom 
 import { UsageError } from "../errors.ts";
 import { print, say, shownPath, typed } from "../output.ts";
 import { evaluate, type EvalFlags } from "./eval.ts";
+import { engineFlag } from "./flags.ts";
 import { download, type HubModel, listFiles } from "./hub.ts";
 
 export const command: CommandDescription = {
@@ -22,7 +23,7 @@ lm eval models/SmolLM2-135M texts.jsonl --length 1024`,
       .addOption(checkpointFlag())
       .option("--batch-size <n>", "eval: rows in a batch", wholeFrom(1), 8)
       .option("--length <n>", "eval: tokens in a row of text; default as for finetune", wholeFrom(2))
-      .option("--engine <name>", "eval: the compute engine: auto, native, wasm, webgpu or xla")
+      .addOption(engineFlag("eval: "))
       .addOption(jsonFlag()),
 };
 

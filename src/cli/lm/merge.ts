@@ -2,6 +2,7 @@
 import { type Command, Option } from "commander";
 import { saveModel } from "../../lm/save/save-model.ts";
 import { type CommandDescription, checkpointFlag } from "../command.ts";
+import { UsageError } from "../errors.ts";
 import { print, shownPath, typed } from "../output.ts";
 import { openModel } from "./open-model.ts";
 
@@ -30,15 +31,22 @@ export async function run(given: string, out: string, flags: Flags): Promise<voi
   const { checkpoint, dtype, adapter = false, overwrite = false } = flags;
   const { model, trainer, from } = await openModel(given, { checkpoint });
   try {
+    if (adapter && !model.adapter)
+      throw new UsageError(`${given} has no adapter: all of it was trained. Leave out --adapter.`);
     const merge = model.adapter !== undefined && !adapter;
     const { files, difference } = await saveModel(trainer, out, { merge, dtype, overwrite });
     const bytes = Object.values(files).reduce((sum, size) => sum + size, 0);
     print(
-      `${from} → ${shownPath(out)}: ${Object.keys(files).length} files, ${(bytes / 1e6).toFixed(1)} MB. ` +
-        `Read again, its logits differ by ${difference.toPrecision(2)} of their size.` +
+      `${from} → ${shownPath(out)}: ${Object.keys(files).length} files, ${size(bytes)}. ` +
+        (difference === 0
+          ? "Read again, it gives the same logits."
+          : `Read again, its logits differ by ${difference.toPrecision(2)} of their size.`) +
         (merge ? `\nTalk to it: ${typed(`chat ${out}`)}` : ""),
     );
   } finally {
     await trainer.close();
   }
 }
+
+const size = (bytes: number): string =>
+  bytes < 1e6 ? `${Math.ceil(bytes / 1e3)} kB` : `${(bytes / 1e6).toFixed(1)} MB`;

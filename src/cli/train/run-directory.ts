@@ -44,6 +44,10 @@ export function readRecord(runDir: string): ExperimentRecord {
   );
 }
 
+/** Whether the config of a run names the model `lm`. */
+export const trainsLanguageModel = ({ raw }: Pick<NewRecord, "raw">): boolean =>
+  (raw as { readonly model?: { readonly use?: unknown } } | null)?.model?.use === "lm";
+
 /** The config that was trained in `runDir`, with `set` on top. The config's file may have changed since. */
 export async function recordedConfig(
   runDir: string,
@@ -65,16 +69,20 @@ export async function recordedConfig(
 }
 
 /** Moves an unfinished run aside if `fresh`. The experiment itself handles a finished run and one without a step. */
-export async function makeRoom(runDir: string, fresh: boolean): Promise<void> {
-  const saved = await checkRoom(runDir, fresh);
+export async function makeRoom(runDir: string, fresh: boolean, dirFlag = "--run-dir"): Promise<void> {
+  const saved = await checkRoom(runDir, fresh, dirFlag);
   if (saved) moveAside(runDir, saved, say);
 }
 
 /** The unfinished run in the directory, if it may be moved. */
-export async function checkRoom(runDir: string, fresh: boolean): Promise<SavedResults | undefined> {
+export async function checkRoom(
+  runDir: string,
+  fresh: boolean,
+  dirFlag = "--run-dir",
+): Promise<SavedResults | undefined> {
   const saved = await readResults(runDir);
   if (!saved || saved.untrained || saved.status === "completed" || saved.status === "stopped") return undefined;
-  if (!fresh) throw new UsageError(unfinished(runDir, saved));
+  if (!fresh) throw new UsageError(unfinished(runDir, saved, dirFlag));
   checkNobodyThere(runDir);
   return saved;
 }
@@ -84,14 +92,14 @@ export function checkNobodyThere(runDir: string): void {
   for (const dir of checkpointsBelow(runDir)) checkUnlocked(dir);
 }
 
-function unfinished(runDir: string, { status, reason, models }: SavedResults): string {
+function unfinished(runDir: string, { status, reason, models }: SavedResults, dirFlag: string): string {
   const how = status === "running" ? "is running, or was killed" : `ended with: ${reason || status}`;
   const hasCheckpoints = checkpointsBelow(runDir).some((dir) => readdirSync(dir).some((name) => !name.startsWith(".")));
   const isLeft = hasCheckpoints || Object.keys(models).length > 0;
   const resume = isLeft
     ? `Continue it with the config it was started with: \`${typedResume(runDir)}\`; \`--set\` changes a value. Or start a new run with this config`
     : "It left no checkpoint, so there is nothing to continue. Start a new run";
-  return `${runDir} has an unfinished run, which ${sentence(how)} ${resume}: \`--fresh\` moves it aside, \`--run-dir\` leaves it where it is.`;
+  return `${runDir} has an unfinished run, which ${sentence(how)} ${resume}: \`--fresh\` moves it aside, \`${dirFlag}\` leaves it where it is.`;
 }
 
 /** The checkpoint directories of the run, of its models and of their folds. */

@@ -12,7 +12,7 @@ import { EXIT, running, UsageError } from "../errors.ts";
 import { keepStdoutFree, print, printJson, say, typed, typedResume } from "../output.ts";
 import { isMainRank } from "../ranks.ts";
 import { writeExperimentRecord } from "../../runs/experiment-json.ts";
-import type { NewRecord } from "./run-directory.ts";
+import { type NewRecord, trainsLanguageModel } from "./run-directory.ts";
 import { table } from "../table.ts";
 import { loadKoffi } from "../../distributed/libmpi.ts";
 
@@ -39,7 +39,7 @@ export async function runExperiment(task: Task): Promise<number> {
     const result = await running(() => experiment.run({ resume }));
     giveStdoutBack?.();
     if (isMain && json) printJson({ ...result, runDir });
-    else if (isMain && !quiet) print(describe(result, runDir));
+    else if (isMain && !quiet) print(describe(result, runDir, trainsLanguageModel(record)));
     return result.status === "interrupted" ? (EXIT_CODES[result.requestedBy] ?? EXIT.failed) : EXIT.ok;
   } finally {
     giveStdoutBack?.();
@@ -73,7 +73,7 @@ const choicesHook: Hook = {
   },
 };
 
-function describe({ status, reason, models }: ExperimentResult, runDir: string): string {
+function describe({ status, reason, models }: ExperimentResult, runDir: string, talks: boolean): string {
   const all = Object.values(models);
   const names = [...new Set(all.flatMap(({ results }) => Object.keys(results)))];
   const rows = all.map(({ model, training, results }) => [
@@ -86,10 +86,11 @@ function describe({ status, reason, models }: ExperimentResult, runDir: string):
   const columns = names.map((name) => ` ${name}`);
   const narrow = { cut: "ended", leaveOut: [" time", " steps", ...columns.slice(1).toReversed()] };
   const where = dirname(runDir) === "runs" ? "" : ` ${dirname(runDir)}`;
+  const talk = talks ? `Talk to it: ${typed(`chat ${runDir}`)}\n` : "";
   const next =
     status === "interrupted"
       ? `Resume it: ${typedResume(runDir)}`
-      : `Look at it: ${[`inspect ${runDir}`, `runs${where}`, `ui${where}`].map((each) => typed(each)).join(", ")}`;
+      : `${talk}Look at it: ${[`inspect ${runDir}`, `runs${where}`, `ui${where}`].map((each) => typed(each)).join(", ")}`;
   return [
     ...(rows.length > 0 ? [table(["model", "ended", " steps", " time", ...columns], rows, narrow)] : []),
     ...all.flatMap(({ model, folds = {} }) =>

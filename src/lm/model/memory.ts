@@ -90,10 +90,10 @@ function advice(
 ): string {
   const isPacked = [...(base?.tensors.keys() ?? [])].some((name) => /\.q[48]$/.test(name));
   const ways = [
-    ...(adapter ? [] : ["an adapter: { adapter: lora() }"]),
-    ...(adapter && !isPacked ? ['a base in fewer bits: { base: "int8" } or "int4"'] : []),
+    ...(adapter ? [] : ["an adapter (`lora`) in place of all parameters"]),
+    ...(adapter && !isPacked ? ['a base in fewer bits (`base`: "int8" or "int4")'] : []),
     ...(batchSize > 1 ? [`a smaller batch, with \`accumulate: ${batchSize}\` for the same step`] : []),
-    ...(length > 128 ? ["shorter rows"] : []),
+    ...(length > 128 ? ["shorter rows (`length`)"] : []),
   ];
   return `That is more than the ${mebibytes(limit)} there are. What helps: ${ways.join("; ")}.`;
 }

@@ -67,6 +67,6 @@ async function checkTarget(fs: Fs, target: string, shown: string, overwrite: boo
   throw new CheckpointError(
     shown,
     isModel ? "it has a model already" : "it has other files in it",
-    isModel ? "Choose another folder, or use overwrite: true." : "Choose a new folder.",
+    isModel ? "Choose another folder, or use overwrite: true (--overwrite)." : "Choose a new folder.",
   );
 }

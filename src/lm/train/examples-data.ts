@@ -3,6 +3,7 @@ import { OptionError } from "../../core/errors.ts";
 import type { Loader } from "../../core/model.ts";
 import type { ExamplesOptions } from "../config-components.ts";
 import type { LanguageModel } from "../model/language-model.ts";
+import type { ReadExamplesOptions } from "../text/examples/options.ts";
 import { type Examples, readExamples } from "../text/examples/read-examples.ts";
 import { loadersOf, ROWS_CHECKS } from "./sft.ts";
 import { checkOptions } from "../../core/options.ts";
@@ -17,9 +18,12 @@ export class ExamplesData {
   }
 
   /** Reads the file, once for a model. */
-  async examplesFor(model: LanguageModel): Promise<Examples> {
+  async examplesFor(model: LanguageModel, onProgress?: ReadExamplesOptions["onProgress"]): Promise<Examples> {
     const { file, ...options } = this.#options;
-    if (this.#read?.model !== model) this.#read = { model, examples: readExamples(file, model, options) };
+    if (this.#read?.model !== model) {
+      const all = { ...options, ...(onProgress && { onProgress }) };
+      this.#read = { model, examples: readExamples(file, model, all) };
+    }
     return this.#read.examples;
   }
 
