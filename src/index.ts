@@ -118,5 +118,6 @@ export type {
 } from "./core/model.ts";
 export { directionOf, evalLoaderNames, monitorValue, unknownMonitor, type NameFilter } from "./core/names.ts";
 export type { Engine, Precision } from "./engines/engine.ts";
+export { providePackages, type PackageImport } from "./platform/optional-package.ts";
 export * from "./hooks/index.ts";
 export type { BackendName, BackendSpec } from "./loggers/catalogue.ts";

@@ -1,5 +1,20 @@
 // Packages that few users need: optional peers, loaded when a feature that needs them is used.
 import { EngineError } from "../core/errors.ts";
+import { builtinOrNone } from "./builtin.ts";
+
+/** What imports a package. */
+export type PackageImport = () => Promise<object>;
+
+const provided = new Map<string, PackageImport>();
+
+/**
+ * Tells hookline how to import optional packages in a page or a worker whose code a bundler makes: there a package has no
+ * name once the page runs. Node finds packages without this.
+ * @example providePackages({ "@huggingface/tokenizers": () => import("@huggingface/tokenizers") });
+ */
+export function providePackages(packages: Readonly<Record<string, PackageImport>>): void {
+  for (const [name, load] of Object.entries(packages)) provided.set(name, load);
+}
 
 /**
  * Imports an optional package; without it, an error names the `owner` who needs it and what to install.
@@ -7,6 +22,8 @@ import { EngineError } from "../core/errors.ts";
  */
 export async function optionalPackage<T>(owner: string, name: string, install: readonly string[] = [name]): Promise<T> {
   try {
+    const load = provided.get(name);
+    if (load) return (await load()) as T;
     // Not a literal, so that bundlers do not try to resolve the package.
     return (await import(/* @vite-ignore */ /* webpackIgnore: true */ name)) as T;
   } catch (cause) {
@@ -18,6 +35,11 @@ export async function optionalPackage<T>(owner: string, name: string, install: r
     const names = install.map((each) => each.replace(/(?<=.)@.*/, ""));
     const needs = names.length === 1 ? `the package ${names[0]}` : `the packages ${names.join(" and ")}`;
     const it = names.length === 1 ? "it" : "them";
-    throw new EngineError(`${owner} needs ${needs}. Install ${it}: npm install ${install.join(" ")}`, { cause });
+    const bundled = builtinOrNone("node:module")
+      ? ""
+      : `. In a bundled page: providePackages({ ${names.map((each) => `"${each}": () => import("${each}")`).join(", ")} })`;
+    throw new EngineError(`${owner} needs ${needs}. Install ${it}: npm install ${install.join(" ")}${bundled}`, {
+      cause,
+    });
   }
 }

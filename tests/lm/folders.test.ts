@@ -121,6 +121,9 @@ describe("in the wild", () => {
       async *keys() {
         yield* files.map(({ name }) => name);
       },
+      async getDirectoryHandle() {
+        throw Object.assign(new Error("gone"), { name: "NotFoundError" });
+      },
       async getFileHandle(name: string) {
         const found = files.find((file) => file.name === name);
         if (found) return { getFile: async () => found };

@@ -187,7 +187,10 @@ export function plainEnd(progress: Progress, { status, reason }: Ending): string
 }
 
 export function plainEvalEnd({ name, batches, seconds }: EvalProgress, values: Progress["values"]): string {
-  return [`evaluated ${safeLine(name)}: ${batches} ${batches === 1 ? "batch" : "batches"} in ${formatDuration(seconds)}`, ...words(values)].join(", ");
+  return [
+    `evaluated ${safeLine(name)}: ${batches} ${batches === 1 ? "batch" : "batches"} in ${formatDuration(seconds)}`,
+    ...words(values),
+  ].join(", ");
 }
 
 function mark(status: string, { color, unicode }: Style): string {

@@ -62,7 +62,12 @@ export function directoryFiles(handle: FileSystemDirectoryHandle): ModelFiles {
     },
     async (name) => {
       try {
-        return await (await handle.getFileHandle(name)).getFile();
+        // A handle knows only what is directly in it.
+        const folders = name.split("/");
+        const file = folders.pop()!;
+        let at = handle;
+        for (const folder of folders) at = await at.getDirectoryHandle(folder);
+        return await (await at.getFileHandle(file)).getFile();
       } catch (error) {
         // A directory of the name is no file either.
         if (codeOf(error) === "NotFoundError" || codeOf(error) === "TypeMismatchError") return undefined;
