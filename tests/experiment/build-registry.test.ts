@@ -28,6 +28,8 @@ const NO_COMPONENTS = new Set<unknown>([
   main.text,
   main.unknownMonitor,
   main.withUnit,
+  // For pages that a bundler makes.
+  main.providePackages,
   // For whoever writes models.
   nn.balancedWeights,
   nn.deferredLogits,

@@ -314,7 +314,10 @@ describe("broken", () => {
 
 /** What is done to an adapter's folder of "llama", and what the error says. */
 const BROKEN_ADAPTERS: Readonly<Record<string, readonly [(folder: string) => void, RegExp]>> = {
-  DoRA: [(folder) => adapterConfig(folder, { use_dora: true }), /`use_dora` is true/],
+  "DoRA without its magnitudes": [
+    (folder) => adapterConfig(folder, { use_dora: true }),
+    /lora_magnitude_vector` is missing, and must be \[\d+\]/,
+  ],
   "biases of the base": [(folder) => adapterConfig(folder, { bias: "all" }), /`bias` trains biases/],
   "another kind": [(folder) => adapterConfig(folder, { peft_type: "IA3" }), /`peft_type` is not LORA/],
   "ranks by pattern": [

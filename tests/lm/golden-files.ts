@@ -70,3 +70,7 @@ export const ADAPTERS = ["llama", "llama-untied", "qwen3", "gemma3", "gpt2"] as 
 
 export const adapterFolder = (name: (typeof ADAPTERS)[number]): string =>
   fileURLToPath(new URL(`./fixtures/adapters/${name}`, import.meta.url));
+
+/** Adapters with DoRA. */
+export const doraFolder = (name: "llama" | "gpt2"): string =>
+  fileURLToPath(new URL(`./fixtures/adapters/dora-${name}`, import.meta.url));

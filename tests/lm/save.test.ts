@@ -32,9 +32,14 @@ const saved: (readonly [base: string, folder: string, check: string, error: numb
 const home = mkdtempSync(join(tmpdir(), "hookline-"));
 afterAll(() => rmSync(home, { recursive: true, force: true }));
 
-test.each(["llama", "gpt2"] as const)("%s: an adapter and the merged model compute what was trained", async (name) => {
-  const out = join(home, name);
-  const { trainer, ids, logits } = await training(name, { adapter: lora({ rank: 4, rslora: name === "gpt2" }) });
+test.each([
+  ["llama", {}],
+  ["gpt2", { rslora: true }],
+  ["llama", { dora: true, dropout: 0.1 }],
+  ["gpt2", { dora: true }],
+] as const)("%s with %o: an adapter and the merged model compute what was trained", async (name, options) => {
+  const out = join(home, `${name}-${Object.keys(options).join("-")}`);
+  const { trainer, ids, logits } = await training(name, { adapter: lora({ rank: 4, ...options }) });
   await using _ = trainer;
   await trainer.fit();
   const expected = await logits();
@@ -115,7 +120,7 @@ test.skipIf(!present)("transformers and PEFT load them, and compute the same", (
   const { status, stdout, stderr } = spawnSync(python, [script, ...paths], { encoding: "utf8" });
   expect(status, stderr).toBe(0);
   const errors = stdout.trim().split("\n").map(Number);
-  expect(errors).toHaveLength(7);
+  expect(errors).toHaveLength(13);
   for (const [i, error] of errors.entries()) expect(error, saved[i]![1]).toBeLessThan(saved[i]![3]);
 });
 
@@ -155,7 +160,7 @@ describe("folders", () => {
     mkdirSync(out);
     await saveModel(model, out);
     await expect(saveModel(model, out)).rejects.toThrow(
-      "it has a model already. Choose another folder, or use overwrite: true.",
+      "it has a model already. Choose another folder, or use overwrite: true (--overwrite).",
     );
     await saveModel(model, out, { merge: true, overwrite: true });
     expect(existsSync(join(out, "adapter_config.json"))).toBe(false);

@@ -1,5 +1,5 @@
 // A trainer of a golden checkpoint's model on the checkpoint's own ids, and its logits of these.
-import { Trainer } from "hookline";
+import { Trainer, type TrainerOptions } from "hookline";
 import { DataLoader } from "hookline/data";
 import { type LanguageModel, loadModel, type LoadModelOptions } from "hookline/lm";
 import { crossEntropy } from "hookline/nn";
@@ -13,6 +13,7 @@ export async function training(
   options: LoadModelOptions,
   from: string | LanguageModel = goldenFolder(name),
   steps = 2,
+  more: Partial<TrainerOptions> = {},
 ) {
   const { ids, y } = await readGolden(name);
   const batchSize = ids.shape[0]!;
@@ -26,6 +27,7 @@ export async function training(
     steps,
     engine: ENGINE,
     signals: false,
+    ...more,
   });
   const logits = async (): Promise<HostArray> =>
     (await trainer.predict(new DataLoader({ x: ids }, { batchSize }))) as HostArray;

@@ -3,8 +3,9 @@ import type { HostTensors } from "../../core/model.ts";
 import { checkOptions, is, type Json } from "../../core/options.ts";
 import { readGenerationDefaults } from "../config/generation-config.ts";
 import { type LanguageModel, makeLanguageModel } from "../model/language-model.ts";
-import { type Adapter, allMatrices, initialAdapter, isLora, type Lora, newAdapter } from "../model/lora.ts";
+import { type Adapter, allMatrices, initialAdapter, isLora, type Lora, MAGNITUDE, newAdapter } from "../model/lora.ts";
 import type { BaseStorage } from "../model/packed.ts";
+import { strides } from "../model/parameters.ts";
 import { tokenizerOf } from "../text/tokenizer.ts";
 import type { TensorEntry } from "./folder-tensors.ts";
 import { frozenBase, readFloats } from "./frozen-base.ts";
@@ -79,24 +80,48 @@ async function whole({ tensors }: OpenedFolder): Promise<Pick<LanguageModel, "in
 
 /** An adapter is trained, beside the parameters that it takes whole; the others stay where they are. */
 async function adapted(
-  { architecture, naming, tensors, files }: OpenedFolder,
+  folder: OpenedFolder,
   adapter: Adapter,
   storage: BaseStorage | undefined,
 ): Promise<Pick<LanguageModel, "init" | "base">> {
+  const { architecture, naming, tensors, files } = folder;
   const taken = new Set(adapter.whole);
   const part = (isTaken: boolean): ReadonlyMap<string, TensorEntry> =>
     new Map([...tensors].filter(([name]) => taken.has(name) === isTaken));
   const trained = adapter.tensors ?? (await readAll(part(true)));
   const names = [...allMatrices(architecture, naming, () => true).keys()];
   const matrices = new Set(names.map((name) => `${name}.weight`));
+  const lengths = adapter.config.dora && !adapter.tensors ? await rowLengths(adapter, folder) : {};
   const isBf16 = [...matrices].every((name) => tensors.get(name)!.dtype === "BF16");
   return {
     init: (key) => ({
-      ...initialAdapter(adapter, key),
+      ...initialAdapter(adapter, key, lengths),
       ...Object.fromEntries(adapter.whole.map((name) => [name, trained[name]!])),
     }),
     base: await frozenBase(files.path, part(false), matrices, storage ?? (isBf16 ? "bf16" : "float32")),
   };
+}
+
+/** What DoRA begins with: how long the rows of the adapted matrices are in the files. */
+async function rowLengths(
+  { matrices }: Adapter,
+  { architecture, tensors }: Pick<OpenedFolder, "architecture" | "tensors">,
+): Promise<HostTensors> {
+  const lengths: HostTensors = {};
+  for (const [name, matrix] of matrices) {
+    const { data } = await readFloats(`${name}.weight`, tensors.get(`${name}.weight`)!);
+    const [rowStep, columnStep] = strides(architecture, matrix);
+    const length = (row: number): number => {
+      let sum = 0;
+      for (let i = 0; i < matrix.inputs; i++) sum += data[row * rowStep + i * columnStep]! ** 2;
+      return Math.sqrt(sum);
+    };
+    lengths[`${name}.${MAGNITUDE}`] = {
+      data: Float32Array.from({ length: matrix.outputs }, (_, row) => length(row)),
+      shape: [matrix.outputs],
+    };
+  }
+  return lengths;
 }
 
 /** One tensor at a time, so that there is never a second copy of the model. */

@@ -6,7 +6,7 @@ import { didYouMean } from "../../core/names.ts";
 import { is } from "../../core/options.ts";
 import type { Architecture } from "../config/architecture.ts";
 import { ConfigFields } from "../config/config-fields.ts";
-import { type Adapter, allMatrices, type LoraConfig, wholeNames } from "../model/lora.ts";
+import { type Adapter, adapterParts, allMatrices, type LoraConfig, MAGNITUDE, wholeNames } from "../model/lora.ts";
 import { type Naming, namingOf, parametersOf } from "../model/parameters.ts";
 import { openTensors } from "./folder-tensors.ts";
 import { type ModelFiles, readJsonFile } from "./model-files.ts";
@@ -77,10 +77,9 @@ export async function readAdapter(files: ModelFiles, architecture: Architecture,
 function readLoraConfig(json: Readonly<Record<string, unknown>>, file: string): LoraConfig {
   const fields = new ConfigFields(json, file, { harmless: HARMLESS });
   const refuse = (name: string, does: string): CheckpointError =>
-    fields.wrong(name, does, "hookline/lm reads LoRA adapters as PEFT saves them by default, and rslora.");
+    fields.wrong(name, does, "hookline/lm reads LoRA adapters as PEFT saves them by default, rslora and DoRA.");
   if (fields.text("peft_type") !== "LORA") throw refuse("peft_type", "is not LORA");
   if (fields.text("bias", "none") !== "none") throw refuse("bias", "trains biases of the base");
-  if (fields.flag("use_dora", false)) throw refuse("use_dora", "is true");
   fields.ignore("init_lora_weights");
   if (!PLAIN_STARTS.includes(json.init_lora_weights))
     throw refuse("init_lora_weights", "changes the weights of the base");
@@ -91,6 +90,7 @@ function readLoraConfig(json: Readonly<Record<string, unknown>>, file: string): 
     rank: fields.whole("r"),
     alpha: fields.positive("lora_alpha"),
     rslora: fields.flag("use_rslora", false),
+    dora: fields.flag("use_dora", false),
     dropout: json.lora_dropout === 0 ? 0 : fields.positive("lora_dropout", 0),
     targets: typeof targets === "string" ? targets : ((fields.list("target_modules", is.name) ?? []) as string[]),
     layers: layers ?? (fields.list("layers_to_transform", is.wholeFrom(0)) as number[] | undefined),
@@ -108,7 +108,7 @@ export function namesByPeft(architecture: Architecture, naming: Naming): Readonl
   const matrices = (of: Naming): string[] => [...allMatrices(architecture, of, () => true).keys()];
   const own = matrices(naming);
   for (const [i, name] of matrices(usual).entries())
-    for (const part of ["lora_A.weight", "lora_B.weight"])
+    for (const part of ["lora_A.weight", "lora_B.weight", MAGNITUDE])
       names.set(`${PEFT_PREFIX}${name}.${part}`, `${own[i]}.${part}`);
   const parameters = [...parametersOf(architecture, naming).keys()];
   for (const [i, name] of [...parametersOf(architecture, usual).keys()].entries())
@@ -117,15 +117,13 @@ export function namesByPeft(architecture: Architecture, naming: Naming): Readonl
 }
 
 function checkShapes(
-  { config: { rank }, matrices, whole, tensors = {} }: Adapter,
+  { config, matrices, whole, tensors = {} }: Adapter,
   parameters: ReturnType<typeof parametersOf>,
   path: string,
 ): void {
   const expected = new Map<string, readonly number[]>();
-  for (const [name, { inputs, outputs }] of matrices) {
-    expected.set(`${name}.lora_A.weight`, [rank, inputs]);
-    expected.set(`${name}.lora_B.weight`, [outputs, rank]);
-  }
+  for (const [name, matrix] of matrices)
+    for (const [end, shape] of Object.entries(adapterParts(config, matrix))) expected.set(`${name}.${end}`, shape);
   for (const name of whole) expected.set(name, parameters.get(name)!.shape);
   for (const [name, shape] of expected) {
     const found = tensors[name]?.shape;

@@ -9,6 +9,8 @@ export interface LoraOptions {
   readonly alpha?: number;
   /** alpha ÷ √rank in its place, so that a large rank learns as fast (default false). */
   readonly rslora?: boolean;
+  /** Trains the length of each row of a matrix apart from its direction (DoRA), which costs time (default false). */
+  readonly dora?: boolean;
   /** The share of a matrix's inputs that the adapter does not see while training (default 0). */
   readonly dropout?: number;
   /**
@@ -26,6 +28,7 @@ export const LORA_CHECKS = {
   rank: is.wholeFrom(1),
   alpha: is.positive,
   rslora: is.boolean,
+  dora: is.boolean,
   dropout: is.fraction,
   targets: is.or(is.oneOf("all", "attention"), is.arrayOf(is.name)),
   layers: is.wholeFrom(1),

@@ -1,4 +1,5 @@
-// LoRA: beside a frozen matrix W trains a product of two small ones, W + (alpha ÷ rank) · B A. Names and meaning are PEFT's.
+// LoRA: beside a frozen matrix W trains a product of two small ones, W + (alpha ÷ rank) · B A. DoRA trains the lengths of that
+// sum's rows too. Names and meaning are PEFT's.
 import type { HostTensors, InitKey } from "../../core/model.ts";
 import { OptionError } from "../../core/errors.ts";
 import { didYouMean } from "../../core/names.ts";
@@ -30,6 +31,8 @@ export interface LoraConfig {
   readonly rank: number;
   readonly alpha: number;
   readonly rslora: boolean;
+  /** `use_dora`. */
+  readonly dora: boolean;
   readonly dropout: number;
   /** `target_modules`: names, or a pattern that PEFT understands. */
   readonly targets: readonly string[] | string;
@@ -50,9 +53,24 @@ export interface Adapter {
   readonly tensors?: HostTensors;
 }
 
+/** Lengths of rows, with DoRA. */
+export const MAGNITUDE = "lora_magnitude_vector";
+
+/** What an adapted matrix has, by its names behind the matrix's own, with its shape. */
+export const adapterParts = (
+  { rank, dora }: Pick<LoraConfig, "rank" | "dora">,
+  { inputs, outputs }: Matrix,
+): Readonly<Record<string, readonly number[]>> => ({
+  "lora_A.weight": [rank, inputs],
+  "lora_B.weight": [outputs, rank],
+  ...(dora && { [MAGNITUDE]: [outputs] }),
+});
+
 /** The names of all that is trained. */
-export const trainedNames = ({ matrices, whole }: Adapter): readonly string[] => [
-  ...[...matrices.keys()].flatMap((name) => [`${name}.lora_A.weight`, `${name}.lora_B.weight`]),
+export const trainedNames = ({ config, matrices, whole }: Adapter): readonly string[] => [
+  ...[...matrices].flatMap(([name, matrix]) =>
+    Object.keys(adapterParts(config, matrix)).map((end) => `${name}.${end}`),
+  ),
   ...whole,
 ];
 
@@ -66,14 +84,22 @@ const ATTENTION: Readonly<Record<Architecture["design"], readonly string[]>> = {
 
 /** A new adapter for this architecture. */
 export function newAdapter({ options }: Lora, architecture: Architecture, naming: Naming): Adapter {
-  const { rank = 16, alpha = 2 * rank, rslora = false, dropout = 0, targets = "all", also = [] } = options;
+  const {
+    rank = 16,
+    alpha = 2 * rank,
+    rslora = false,
+    dora = false,
+    dropout = 0,
+    targets = "all",
+    also = [],
+  } = options;
   const count = architecture.layers.length;
   const last = options.layers ?? count;
   if (last > count)
     throw new OptionError(`lora: \`layers\` is ${last}, but the model has ${count}.`, { option: "layers" });
   const layers = last === count ? undefined : Array.from({ length: last }, (_, i) => count - last + i);
   const names = targetNames(architecture, targets);
-  const config = { rank, alpha, rslora, dropout, targets: names, layers, also };
+  const config = { rank, alpha, rslora, dora, dropout, targets: names, layers, also };
   const matrices = allMatrices(architecture, naming, (layer, { name }) => {
     const isTarget = names.some((target) => name === target || name.endsWith(`.${target}`));
     return isTarget && (layers?.includes(layer) ?? true);
@@ -144,13 +170,23 @@ export function wholeNames(
   return names;
 }
 
-/** Initial values: A as a linear layer's weight, and B zero, so that nothing changes at first. */
-export function initialAdapter({ matrices, config: { rank }, tensors }: Adapter, key: InitKey): HostTensors {
+/**
+ * Initial values: A as a linear layer's weight, and B zero, so that nothing changes at first. `lengths` are those of the
+ * matrices' rows, for DoRA.
+ */
+export function initialAdapter(
+  { matrices, config: { rank }, tensors }: Adapter,
+  key: InitKey,
+  lengths: HostTensors,
+): HostTensors {
   const values: HostTensors = {};
   for (const [name, { inputs, outputs }] of matrices) {
     const [a, b] = [`${name}.lora_A.weight`, `${name}.lora_B.weight`];
     values[a] = tensors?.[a] ?? fanInUniform(key.fold(a), [rank, inputs], inputs);
     values[b] = tensors?.[b] ?? filled([outputs, rank], 0);
+    const magnitude = `${name}.${MAGNITUDE}`;
+    const length = tensors?.[magnitude] ?? lengths[magnitude];
+    if (length) values[magnitude] = length;
   }
   return values;
 }

@@ -44,8 +44,12 @@ export function describeModel(
 
 function trainedCount(architecture: Architecture, naming: Naming, adapter: Adapter): number {
   const { matrices, whole, config } = adapter;
+  const perRow = config.dora ? config.rank + 1 : config.rank;
   const parameters = parametersOf(architecture, naming);
-  const pairs = [...matrices.values()].reduce((sum, { inputs, outputs }) => sum + config.rank * (inputs + outputs), 0);
+  const pairs = [...matrices.values()].reduce(
+    (sum, { inputs, outputs }) => sum + config.rank * inputs + perRow * outputs,
+    0,
+  );
   return pairs + whole.reduce((sum, name) => sum + sizeOf(parameters.get(name)!.shape), 0);
 }
 

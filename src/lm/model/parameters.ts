@@ -53,6 +53,10 @@ export interface Matrix {
   readonly last?: true;
 }
 
+/** How far apart in a file two outputs of a matrix are, and two inputs. */
+export const strides = ({ design }: Architecture, { inputs, outputs }: Matrix): readonly [number, number] =>
+  design === "gpt2" ? [1, outputs] : [inputs, 1];
+
 /** The matrices of a layer. */
 export function matricesOf(architecture: Architecture): readonly Matrix[] {
   const { design, width: d, innerWidth: inner, heads, keyValueHeads, headDim, biases } = architecture;

@@ -1,12 +1,12 @@
 // The parameters of a layer by their names in it.
-import { numpy as np } from "@jax-js/jax";
+import { lax, numpy as np } from "@jax-js/jax";
 import { ProgramError } from "../../core/errors.ts";
 import { didYouMean } from "../../core/names.ts";
 import type { ApplyContext, Tensor, Tensors } from "../../core/model.ts";
 import { dropout } from "../../nn/basic.ts";
 import { layerNorm, rmsNorm } from "../../nn/norms.ts";
 import type { Architecture } from "../config/architecture.ts";
-import { type LoraConfig, loraScale } from "./lora.ts";
+import { type LoraConfig, loraScale, MAGNITUDE } from "./lora.ts";
 import { matrixIn } from "./packed.ts";
 
 /** A layer's own parameters, and what it does with them. */
@@ -34,20 +34,44 @@ export class Weights {
 
   /** x Wᵀ + b, or x W + b in GPT-2, whose files have matrices [in, out]. Consumes `x`. */
   project(x: Tensor, name: string, bias: boolean): Tensor {
-    const matrix = this.get(`${name}.weight`);
-    const more = this.#adapted(x, name);
-    let y = this.architecture.design === "gpt2" ? np.matmul(x, matrix) : np.inner(x, matrix);
-    if (bias) y = y.add(this.get(`${name}.bias`));
-    return more ? y.add(more) : y;
+    const y = this.#adapted(x, this.get(`${name}.weight`), name);
+    return bias ? y.add(this.get(`${name}.bias`)) : y;
   }
 
-  /** What an adapter adds, if this matrix has one. Keeps `x`. */
-  #adapted(x: Tensor, name: string): Tensor | undefined {
-    const [a, b] = [this.#params[`${name}.lora_A.weight`], this.#params[`${name}.lora_B.weight`]];
-    if (!a || !b || !this.#lora) return undefined;
-    const seen = dropout(this.#lora.dropout).apply({}, x.ref, this.ctx) as Tensor;
+  /** x Wᵀ with what an adapter makes of it, if this matrix has one. Consumes `x` and `matrix`. */
+  #adapted(x: Tensor, matrix: Tensor, name: string): Tensor {
+    const [a, b, magnitude] = ["lora_A.weight", "lora_B.weight", MAGNITUDE].map(
+      (end) => this.#params[`${name}.${end}`],
+    );
+    if (!a || !b || !this.#lora) return this.#times(x, matrix);
+    const [scale, share] = [loraScale(this.#lora), this.#lora.dropout];
+    const seen = dropout(share).apply({}, x.ref, this.ctx) as Tensor;
     // The factor is on the narrow side: on the other one, the gradient of the whole output would be multiplied once more.
-    return np.inner(np.inner(seen, a.ref).mul(loraScale(this.#lora)), b.ref);
+    const more = np.inner(np.inner(seen.ref, a.ref).mul(scale), b.ref);
+    if (!magnitude) {
+      seen.dispose();
+      return this.#times(x, matrix).add(more);
+    }
+    // The lengths that the rows would have count as constants in gradients, as in PEFT and in DoRA's paper, section 4.3.
+    const change = lax.stopGradient(np.matmul(b.ref, a.ref)).mul(scale);
+    const length = np.sqrt(np.square(change.add(this.#rows(matrix.ref))).sum(1));
+    const factor = magnitude.ref.div(length);
+    if (share === 0 || !this.ctx.train) {
+      seen.dispose();
+      return this.#times(x, matrix).add(more).mul(factor);
+    }
+    // What the adapter does not see keeps the lengths of the base.
+    const scaled = this.#times(seen, matrix.ref).mul(factor.ref.sub(1));
+    return this.#times(x, matrix).add(scaled).add(more.mul(factor));
+  }
+
+  #times(x: Tensor, matrix: Tensor): Tensor {
+    return this.architecture.design === "gpt2" ? np.matmul(x, matrix) : np.inner(x, matrix);
+  }
+
+  /** [out, in]. */
+  #rows(matrix: Tensor): Tensor {
+    return this.architecture.design === "gpt2" ? matrix.transpose() : matrix;
   }
 
   norm(x: Tensor, name: string): Tensor {

@@ -19,7 +19,7 @@ export async function writeAdapter(
   const renamed = Object.fromEntries(names.map(([peft, own]) => [peft, trained[own]!]));
   const tensors = castTensors(fromHostArrays(renamed), dtype, badFile(ADAPTER_TENSORS));
   await folder.write(ADAPTER_TENSORS, safetensorsParts(tensors, { format: "pt" }));
-  const { rank, alpha, rslora, dropout, targets, layers, also } = adapter.config;
+  const { rank, alpha, rslora, dora, dropout, targets, layers, also } = adapter.config;
   const config = {
     base_model_name_or_path: baseModel ?? null,
     bias: "none",
@@ -34,7 +34,7 @@ export async function writeAdapter(
     r: rank,
     target_modules: targets,
     task_type: "CAUSAL_LM",
-    use_dora: false,
+    use_dora: dora,
     use_rslora: rslora,
   };
   await folder.write(ADAPTER_CONFIG, `${JSON.stringify(config, undefined, 2)}\n`);

@@ -5,8 +5,8 @@ import type { HostTensors } from "../../core/model.ts";
 import { HooklineError } from "../../core/errors.ts";
 import type { Architecture } from "../config/architecture.ts";
 import type { ModelParts } from "../model/language-model.ts";
-import { type Adapter, loraScale } from "../model/lora.ts";
-import type { Matrix } from "../model/parameters.ts";
+import { type Adapter, loraScale, MAGNITUDE } from "../model/lora.ts";
+import { type Matrix, strides } from "../model/parameters.ts";
 
 /** A tensor on the host in float32. */
 export type ReadTensor = (name: string) => Promise<HostArray<Float32Array>>;
@@ -36,19 +36,20 @@ export function mergedWeights(architecture: Architecture, parts: ModelParts, tra
 
 function merged(
   { data, shape }: HostArray<Float32Array>,
-  { inputs, outputs }: Matrix,
+  matrix: Matrix,
   name: string,
   { config }: Adapter,
   trained: HostTensors,
-  { design }: Architecture,
+  architecture: Architecture,
 ): HostArray<Float32Array> {
   const module = name.replace(/\.weight$/, "");
   const [a, b] = [trained[`${module}.lora_A.weight`]!.data, trained[`${module}.lora_B.weight`]!.data];
+  const magnitude = trained[`${module}.${MAGNITUDE}`]?.data;
+  const { inputs, outputs } = matrix;
   const { rank } = config;
   const scale = loraScale(config);
-  const result = Float32Array.from(data);
-  // GPT-2's files have matrices [in, out].
-  const [rowStep, columnStep] = design === "gpt2" ? [1, outputs] : [inputs, 1];
+  const result = new Float32Array(data.length);
+  const [rowStep, columnStep] = strides(architecture, matrix);
   const row = new Float64Array(inputs);
   for (let o = 0; o < outputs; o++) {
     row.fill(0);
@@ -56,10 +57,13 @@ function merged(
       const factor = scale * b[o * rank + r]!;
       for (let i = 0; i < inputs; i++) row[i]! += factor * a[r * inputs + i]!;
     }
+    let squares = 0;
     for (let i = 0; i < inputs; i++) {
-      const at = o * rowStep + i * columnStep;
-      result[at] = data[at]! + row[i]!;
+      row[i]! += data[o * rowStep + i * columnStep]!;
+      squares += row[i]! ** 2;
     }
+    const factor = magnitude ? magnitude[o]! / Math.sqrt(squares) : 1;
+    for (let i = 0; i < inputs; i++) result[o * rowStep + i * columnStep] = factor * row[i]!;
   }
   return { data: result, shape };
 }

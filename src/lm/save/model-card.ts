@@ -36,6 +36,7 @@ export function modelCard(
     rank: adapter.rank,
     alpha: adapter.alpha,
     rslora: adapter.rslora,
+    dora: adapter.dora,
     dropout: adapter.dropout,
     targets: adapter.targets,
     ...(adapter.layers && { layers: adapter.layers }),
