@@ -102,6 +102,11 @@ test("a model trained from nothing is loaded again", async () => {
   expect(metrics["train/loss"]).toBeLessThan(0.9 * Math.log(97));
   const folder = join(out, "model");
   await saveModel(trainer, folder, { card: { data: "Random ids.", results: { perplexity: 9 } } });
+  // Other programs, such as llama.cpp's converter, look here for what the model is.
+  expect(JSON.parse(readFileSync(join(folder, "config.json"), "utf8"))).toMatchObject({
+    ...config,
+    architectures: ["Qwen3ForCausalLM"],
+  });
   const expected = await logits();
   const again = await training("qwen3", {}, folder);
   expect(relativeError((await again.logits()).data, expected.data)).toBeLessThan(1e-5);
@@ -135,9 +140,13 @@ describe("folders", () => {
 
   test("files of the tokenizer are copied byte for byte", async () => {
     const folder = base();
+    const template = "additional_chat_templates/tool_use.jinja";
+    mkdirSync(join(folder, "additional_chat_templates"));
+    writeFileSync(join(folder, template), "{{ tools }}");
     const out = join(tempDir(), "a/b");
-    await saveModel(await adapted(folder), out, { merge: true });
-    for (const name of ["tokenizer_config.json", "generation_config.json"])
+    const { files } = await saveModel(await adapted(folder), out, { merge: true });
+    expect(files[template]).toBe(11);
+    for (const name of ["tokenizer_config.json", "generation_config.json", template])
       expect(readFileSync(join(out, name))).toEqual(readFileSync(join(folder, name)));
   });
 

@@ -137,6 +137,19 @@ const FAMILIES: Readonly<Record<string, Read>> = {
   }),
 };
 
+/** What other programs look for in `architectures`. */
+export const CLASS_NAMES: Readonly<Record<string, string>> = {
+  gpt2: "GPT2LMHeadModel",
+  llama: "LlamaForCausalLM",
+  mistral: "MistralForCausalLM",
+  qwen2: "Qwen2ForCausalLM",
+  qwen3: "Qwen3ForCausalLM",
+  smollm3: "SmolLM3ForCausalLM",
+  gemma: "GemmaForCausalLM",
+  gemma2: "Gemma2ForCausalLM",
+  gemma3_text: "Gemma3ForCausalLM",
+};
+
 export const familyNames: readonly string[] = Object.keys(FAMILIES);
 
 export const familyOf = (name: string): Read | undefined =>

@@ -13,7 +13,13 @@ export async function nodeFolder(given: string): Promise<ModelFiles> {
   const open = (name: string): Promise<RandomAccess> => openAt(path.join(folder, name));
   return {
     path: given,
-    has: async (name) => names.includes(name),
+    // A folder that is in it is looked into when it is asked for.
+    async has(name) {
+      const [first, ...rest] = name.split("/");
+      if (rest.length === 0 || !names.includes(first!)) return names.includes(name);
+      const inner = await entryAt(path.join(folder, first!));
+      return inner.kind === "directory" && inner.names.includes(rest.join("/"));
+    },
     names: async () => names,
     readText: async (name) => textOf(await open(name), path.join(given, name)),
     open,

@@ -4,9 +4,11 @@ import { safetensorsParts } from "../../checkpoint/formats/safetensors.ts";
 import { castTensors, type FloatType, fromHostArrays } from "../../checkpoint/formats/tensor-values.ts";
 import { badFile, bytesPerElement, type FileTensors } from "../../checkpoint/formats/tensor.ts";
 import { sizeOf } from "../../core/arrays.ts";
+import { CLASS_NAMES } from "../config/families.ts";
 import type { ModelFiles } from "../load/model-files.ts";
 import type { LanguageModel } from "../model/language-model.ts";
 import { type Naming, parametersOf } from "../model/parameters.ts";
+import { FURTHER_TEMPLATES, templatePath } from "../text/tokenizer-files.ts";
 import type { ReadTensor } from "./merge.ts";
 import type { NewFolder } from "./write-folder.ts";
 
@@ -19,6 +21,7 @@ const COPIED: readonly string[] = [
   "added_tokens.json",
   "chat_template.jinja",
   "chat_template.json",
+  ...FURTHER_TEMPLATES.map(templatePath),
   "tokenizer.model",
   "vocab.json",
   "vocab.txt",
@@ -59,7 +62,8 @@ export async function writeModel(
   if (source.files) await copyFiles(source.files, folder);
   const { torch_dtype: before, ...config } = architecture.config;
   const type = before === undefined ? { dtype: NAMES[dtype] } : { torch_dtype: NAMES[dtype] };
-  await folder.write("config.json", `${JSON.stringify({ ...config, ...type }, undefined, 2)}\n`);
+  const known = { architectures: [CLASS_NAMES[architecture.family]!] };
+  await folder.write("config.json", `${JSON.stringify({ ...known, ...config, ...type }, undefined, 2)}\n`);
 }
 
 /** Byte for byte: a model that never ends its texts is most often one whose special tokens were lost. */

@@ -40,9 +40,9 @@ export async function newFolder(to: string, base: string | undefined, overwrite:
       );
       await fs.rename(path, target);
       if (replaced) await fs.rm(old, { recursive: true, force: true });
-      const names = (await fs.readdir(target)).sort();
-      const sizes = names.map(async (name) => [name, (await fs.stat(`${target}/${name}`)).size] as const);
-      return Object.fromEntries(await Promise.all(sizes));
+      const names = (await fs.readdir(target, { recursive: true })).sort();
+      const all = await Promise.all(names.map(async (name) => [name, await fs.stat(`${target}/${name}`)] as const));
+      return Object.fromEntries(all.flatMap(([name, stats]) => (stats.isFile() ? [[name, stats.size]] : [])));
     },
     discard: () => fs.rm(path, { recursive: true, force: true }),
   };

@@ -29,7 +29,9 @@ export interface TokenizerFiles {
 type Fields = Readonly<Record<string, unknown>>;
 
 /** The names that transformers gives to further templates; a folder over HTTP cannot be listed. */
-const FURTHER_TEMPLATES = ["tool_use", "rag"] as const;
+export const FURTHER_TEMPLATES = ["tool_use", "rag"] as const;
+
+export const templatePath = (name: string): string => `additional_chat_templates/${name}.jinja`;
 
 export async function readTokenizerFiles(files: TextFiles): Promise<TokenizerFiles> {
   if (!(await files.has("tokenizer.json"))) throw new DataError(await withoutTokenizer(files));
@@ -104,7 +106,7 @@ async function readTemplates(files: TextFiles, config: Fields): Promise<Record<s
   }
   const paths = [
     ["default", "chat_template.jinja"],
-    ...FURTHER_TEMPLATES.map((name) => [name, `additional_chat_templates/${name}.jinja`]),
+    ...FURTHER_TEMPLATES.map((name) => [name, templatePath(name)]),
   ] as const;
   for (const [name, path] of paths) if (await files.has(path)) found[name] = await files.readText(path);
   return found;

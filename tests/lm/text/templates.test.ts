@@ -40,10 +40,11 @@ test.each(names)("%s", async (name) => {
   }
 });
 
-const present = spawnSync("python3", ["-c", "import transformers"], { stdio: "ignore" }).status === 0;
+const PYTHON = process.env.HOOKLINE_PYTHON ?? "python3";
+const present = spawnSync(PYTHON, ["-c", "import transformers"], { stdio: "ignore" }).status === 0;
 if (!present) console.warn("chat templates are compared with stored texts alone: pip install transformers");
 
 test.skipIf(!present)("the stored texts are those of transformers", () => {
-  const run = spawnSync("python3", [join(import.meta.dirname, "render-templates.py")], { encoding: "utf8" });
+  const run = spawnSync(PYTHON, [join(import.meta.dirname, "render-templates.py")], { encoding: "utf8" });
   expect(JSON.parse(run.stdout)).toEqual(expected);
 });

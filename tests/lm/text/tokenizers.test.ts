@@ -33,8 +33,9 @@ test.each(Object.keys(TOKENIZERS))("%s", async (name) => {
   expect(different).toEqual(texts.filter((text) => differs(name, text)));
 });
 
+const PYTHON = process.env.HOOKLINE_PYTHON ?? "python3";
 const env = { ...process.env, TOKENIZERS_PARALLELISM: "false" };
-const version = spawnSync("python3", ["-c", "import tokenizers; print(tokenizers.__version__)"], {
+const version = spawnSync(PYTHON, ["-c", "import tokenizers; print(tokenizers.__version__)"], {
   env,
   encoding: "utf8",
 });
@@ -43,7 +44,7 @@ if (version.status !== 0) console.warn("tokenizers are compared with stored dige
 test.skipIf(version.status !== 0)("the stored digests are those of the Rust library", () => {
   const script = join(import.meta.dirname, "make-fixtures.py");
   const files = Object.values(TOKENIZERS);
-  const run = spawnSync("python3", [script, "--print", ...files], {
+  const run = spawnSync(PYTHON, [script, "--print", ...files], {
     env,
     input: JSON.stringify(texts),
     encoding: "utf8",
