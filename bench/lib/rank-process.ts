@@ -1,5 +1,7 @@
 // One rank of distributed.ts: trains a model with one thread, and the main rank says how long its steps took.
 import { Trainer } from "hookline";
+import { chain } from "../../src/core/maybe.ts";
+import type { MaybePromise } from "../../src/core/model.ts";
 import { type Strategy, openStrategy } from "../../src/distributed/strategy.ts";
 import { NativeEngine } from "../../src/engines/native/native-engine.ts";
 import { RANK_MODELS, type RankModel } from "./engine-models.ts";
@@ -14,18 +16,25 @@ export interface RankTimes {
 const [model, steps] = process.argv.slice(2) as [RankModel, string];
 let spent = 0;
 
+function clocked<T>(body: () => MaybePromise<T>): MaybePromise<T> {
+  const begun = performance.now();
+  return chain(body(), (result) => {
+    spent += performance.now() - begun;
+    return result;
+  });
+}
+
 /** The strategy, with a clock. */
 function timed(strategy: Strategy): Strategy {
   return {
     name: strategy.name,
     rank: strategy.rank,
     size: strategy.size,
-    allReduce(values, op) {
-      const begun = performance.now();
-      const stop = (): void => void (spent += performance.now() - begun);
-      const done = strategy.allReduce(values, op);
-      return done instanceof Promise ? done.then(stop) : stop();
-    },
+    allReduce: (values, op) => clocked(() => strategy.allReduce(values, op)),
+    vector: (capacity) =>
+      chain(strategy.vector?.(capacity), (vector) => {
+        return vector && { own: vector.own, sum: (length) => clocked(() => vector.sum(length)) };
+      }),
     broadcast: (bytes) => strategy.broadcast(bytes),
     barrier: () => strategy.barrier(),
     abort: (exitCode) => strategy.abort(exitCode),

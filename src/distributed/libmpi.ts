@@ -23,6 +23,8 @@ interface Functions {
     comm: Handle,
     request: Out,
   ): number;
+  /** Adds `from` to `into`, in this process. */
+  MPI_Reduce_local(from: Vector, into: Vector, count: number, type: Handle, op: Handle): number;
   MPI_Ibcast(bytes: Vector, count: number, type: Handle, root: number, comm: Handle, request: Out): number;
   MPI_Ibarrier(comm: Handle, request: Out): number;
   MPI_Test(request: Out, flag: Out, status: number): number;
@@ -64,6 +66,7 @@ function signaturesFor(handle: string): Record<keyof Functions, string[]> {
     MPI_Comm_size: [handle, out],
     MPI_Comm_set_errhandler: [handle, handle],
     MPI_Iallreduce: [address, memory, "int", handle, handle, handle, out],
+    MPI_Reduce_local: [memory, memory, "int", handle, handle],
     MPI_Ibcast: [memory, "int", handle, "int", handle, out],
     MPI_Ibarrier: [handle, out],
     MPI_Test: [out, out, address],

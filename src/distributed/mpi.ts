@@ -1,13 +1,15 @@
 // Many processes as one, through MPI: every operation is begun at once and then polled, so that none can hang a rank.
 import { DistributedError, OptionError } from "../core/errors.ts";
 import type { MaybePromise } from "../core/model.ts";
+import { chain } from "../core/maybe.ts";
 import { checkOptions, is, show } from "../core/options.ts";
 import { type Builtin, builtin } from "../platform/builtin.ts";
 import { RANK_PROCESS, launchedSize } from "./environment.ts";
-import { wait } from "./poll.ts";
-import type { ReduceOp, Strategy, StrategyOptions } from "./strategy.ts";
+import { FAILED, RollCall, wait } from "./poll.ts";
+import { type SharedMemory, shareMemory } from "./shared-memory.ts";
+import type { ReduceOp, Strategy, StrategyOptions, SummedVector } from "./strategy.ts";
 import { printFailure } from "../platform/print.ts";
-import { type LibMpi, loadLibMpi } from "./libmpi.ts";
+import { type LibMpi, loadKoffi, loadLibMpi } from "./libmpi.ts";
 import { startWorkerThread } from "../platform/thread.ts";
 
 const TIMEOUT_VARIABLE = "HOOKLINE_MPI_TIMEOUT";
@@ -46,6 +48,29 @@ class MpiStrategy implements Strategy {
       () => `allReduce (${op} of ${count(values.length, "number")})`,
       (request) => mpi.MPI_Iallreduce(inPlace, values, values.length, type, ops[op], world, request),
     );
+  }
+
+  vector(capacity: number): MaybePromise<SummedVector | undefined> {
+    return chain(this.#world.sharedMemory(this, capacity), (memory) => {
+      if (!memory) return undefined;
+      return { own: memory.own, sum: (length) => this.#sum(memory, length) };
+    });
+  }
+
+  #sum(memory: SharedMemory, length: number): MaybePromise<Float32Array> {
+    const world = this.#world;
+    const { MPI_Reduce_local: reduce, abi } = world.mpi;
+    const { float32 } = abi.types;
+    const what = (): string => `sum (of ${count(length, "number")})`;
+    const { nth, done, end } = world.meet(memory, length);
+    return chain(this.#wait(what, nth, done), () => {
+      memory.addPart(length, (from, into) => void reduce(from, into, from.length, float32, abi.ops.sum));
+      memory.come();
+      return chain(this.#wait(what, nth, done), () => {
+        end();
+        return memory.total.subarray(0, length);
+      });
+    });
   }
 
   broadcast(bytes: Uint8Array): MaybePromise<void> {
@@ -93,8 +118,12 @@ class MpiStrategy implements Strategy {
     what: () => string,
     begin: (request: BigUint64Array) => number,
   ): MaybePromise<void> {
+    const { nth, done } = this.#world.begin(memory, what, begin);
+    return this.#wait(what, nth, done);
+  }
+
+  #wait(what: () => string, nth: number, done: () => boolean): MaybePromise<void> {
     const world = this.#world;
-    const { nth, done } = world.begin(memory, what, begin);
     return wait({
       done,
       limit: this.#timeout * 1000,
@@ -190,6 +219,9 @@ function endWith(process: Builtin<"node:process">, world: World): void {
   });
 }
 
+/** In place of a length, for ranks that add up in shared memory: this one does something else. */
+const THROUGH_MPI = -1;
+
 class World {
   readonly mpi: LibMpi;
   readonly rank: number;
@@ -199,6 +231,8 @@ class World {
   /** MPI reads and writes their memory, which must stay until they are over. */
   readonly #inFlight = new Map<Operation, ArrayBufferLike | undefined>();
   #begun = 0;
+  #shared: SharedMemory | undefined;
+  #sharesNone = false;
   #failure: Error | undefined;
 
   constructor(mpi: LibMpi, rank: number, size: number) {
@@ -209,14 +243,14 @@ class World {
   }
 
   begin(memory: ArrayBufferView | undefined, what: () => string, call: (request: BigUint64Array) => number): Operation {
-    if (this.#failure) throw this.#failure;
+    const nth = this.#count(THROUGH_MPI);
     const { MPI_Test: test, abi } = this.mpi;
     const flag = this.#flag;
     const request = new BigUint64Array(1);
     // Small arrays lie in the heap, where they move, until their buffer is asked for.
     const buffer = memory?.buffer;
     const operation: Operation = {
-      nth: ++this.#begun,
+      nth,
       done: () => {
         this.#check(test(request, flag, abi.ignoreStatus), what);
         if (flag[0] === 0) return false;
@@ -226,6 +260,41 @@ class World {
     };
     this.#check(call(request), what);
     this.#inFlight.set(operation, buffer);
+    return operation;
+  }
+
+  #count(kind: number): number {
+    if (this.#failure) throw this.#failure;
+    const nth = ++this.#begun;
+    this.#shared?.show(nth, kind);
+    return nth;
+  }
+
+  /** Undefined where the ranks share none; then it is not asked for again. */
+  sharedMemory(strategy: Strategy, capacity: number): MaybePromise<SharedMemory | undefined> {
+    const has = this.#shared?.capacity ?? 0;
+    if (capacity <= has || this.#sharesNone) return this.#shared;
+    // Where models become larger and larger, the memory they leave behind is not much more than the last one's.
+    return shareMemory(strategy, loadKoffi(), Math.max(capacity, 2 * has)).then((memory) => {
+      this.#sharesNone = memory === undefined;
+      return (this.#shared = memory);
+    });
+  }
+
+  /** Comes to the first of the two meetings at which vectors of so many numbers are added up. */
+  meet(memory: SharedMemory, length: number): Operation & { end(): void } {
+    const operation = {
+      nth: this.#count(length),
+      done: () => {
+        if (memory.haveAllCome((rank) => this.fail(this.#unlike(length, rank)))) return true;
+        // What MPI still sends for earlier operations needs to be asked for; it also yields the core, where it shall.
+        this.rollCall.listen();
+        return false;
+      },
+      end: () => void this.#inFlight.delete(operation),
+    };
+    this.#inFlight.set(operation, undefined);
+    memory.come();
     return operation;
   }
 
@@ -250,87 +319,29 @@ class World {
     else this.abort(code || 1);
   }
 
+  #unlike(length: number, other: number): DistributedError {
+    const mine = `Rank ${this.rank} adds up ${count(length, "number")} with the others, and rank ${other} does something else`;
+    return new DistributedError(`${mine}: ${UNLIKE}`);
+  }
+
   #check(code: number, what: () => string): void {
     if (code === 0) return;
     const text = new Uint8Array(1024);
     const length = new Int32Array(1);
     this.mpi.MPI_Error_string(code, text, length);
     const said = new TextDecoder().decode(text.subarray(0, length[0]));
-    const hint = said.includes("TRUNCATE")
-      ? " The ranks sent different amounts: one of them has another number of batches, or makes other calls of the trainer."
-      : "";
+    const hint = said.includes("TRUNCATE") ? ` The ranks sent different amounts: ${UNLIKE}` : "";
     throw this.fail(new DistributedError(`MPI could not do the ${what()} on rank ${this.rank}: ${said}.${hint}`));
   }
 }
+
+const UNLIKE = "one of them has another number of batches, or makes other calls of the trainer.";
 
 function checkSize(size: number, launched: number | undefined, library: string): void {
   if (launched === undefined || launched === size) return;
   throw new DistributedError(
     `The launcher started ${launched} processes, but ${library}'s library sees ${size}. Launcher and library must be of the same MPI: use Open MPI's mpirun, or \`srun --mpi=pmix\`.`,
   );
-}
-
-// Who is there when a wait grows long: a rank that waits tells the others for what, so that an error can name who does not.
-
-/** hookline sends nothing else from rank to rank. */
-const TAG = 1;
-/** In place of an operation: the rank has failed, and waits for nothing any more. */
-const FAILED = -1;
-
-class RollCall {
-  readonly #mpi: LibMpi;
-  readonly #rank: number;
-  readonly #size: number;
-  /** Sent from where it lies: a newer number in place of one that is still under way is as true. */
-  readonly #sent: Float64Array;
-  readonly #received = new Float64Array(2);
-  readonly #flag = new Int32Array(1);
-  /** By rank: the operation for which it was last heard to wait. */
-  readonly #heard = new Map<number, number>();
-
-  constructor(mpi: LibMpi, rank: number, size: number) {
-    this.#mpi = mpi;
-    this.#rank = rank;
-    this.#size = size;
-    this.#sent = new Float64Array([rank, 0]);
-  }
-
-  /** This rank waits for the others in operation `nth`. */
-  tell(nth: number): void {
-    const { abi, MPI_Isend: send, MPI_Request_free: free } = this.#mpi;
-    const request = new BigUint64Array(1);
-    this.#sent[1] = nth;
-    for (let to = 0; to < this.#size; to++) {
-      if (to === this.#rank) continue;
-      send(this.#sent, 2, abi.types.float64, to, TAG, abi.world, request);
-      free(request);
-    }
-    this.#listen();
-  }
-
-  /** What a rank has said last: the operation that it waits in, or FAILED. */
-  heardFrom(rank: number): number | undefined {
-    this.#listen();
-    return this.#heard.get(rank);
-  }
-
-  /** The ranks that have not said that they wait in operation `nth`. */
-  missing(nth: number): number[] {
-    this.#listen();
-    const others = Array.from({ length: this.#size }, (_, rank) => rank).filter((rank) => rank !== this.#rank);
-    return others.filter((rank) => this.#heard.get(rank) !== nth);
-  }
-
-  #listen(): void {
-    const { abi, MPI_Iprobe: probe, MPI_Recv: receive } = this.#mpi;
-    const [rank, nth] = [0, 1];
-    for (;;) {
-      probe(abi.anySource, TAG, abi.world, this.#flag, abi.ignoreStatus);
-      if (this.#flag[0] === 0) return;
-      receive(this.#received, 2, abi.types.float64, abi.anySource, TAG, abi.world, abi.ignoreStatus);
-      this.#heard.set(this.#received[rank]!, this.#received[nth]!);
-    }
-  }
 }
 
 // Ends a process that waits in MPI_Init for others that never come: that call returns to nobody, so a thread watches it.

@@ -1,6 +1,7 @@
 // Waits for something that must be asked again and again: at first without leaving the call, then between turns of the
 // event loop, so that signals and timers live, and never longer than allowed.
 import type { MaybePromise } from "../core/model.ts";
+import type { LibMpi } from "./libmpi.ts";
 
 /** What comes within this time is had without a promise. It is also how long signals and timers may have to wait. */
 const SPIN_MS = 10;
@@ -52,4 +53,68 @@ export function wait({ done, limit, grace, long, overdue }: Wait): MaybePromise<
     };
     setImmediate(turn);
   });
+}
+
+// Who is there when a wait grows long: a rank that waits tells the others for what, so that an error can name who does not.
+
+/** hookline sends nothing else from rank to rank. */
+const TAG = 1;
+/** In place of an operation: the rank has failed, and waits for nothing any more. */
+export const FAILED = -1;
+
+export class RollCall {
+  readonly #mpi: LibMpi;
+  readonly #rank: number;
+  readonly #size: number;
+  /** Sent from where it lies: a newer number in place of one that is still under way is as true. */
+  readonly #sent: Float64Array;
+  readonly #received = new Float64Array(2);
+  readonly #flag = new Int32Array(1);
+  /** By rank: the operation for which it was last heard to wait. */
+  readonly #heard = new Map<number, number>();
+
+  constructor(mpi: LibMpi, rank: number, size: number) {
+    this.#mpi = mpi;
+    this.#rank = rank;
+    this.#size = size;
+    this.#sent = new Float64Array([rank, 0]);
+  }
+
+  /** This rank waits for the others in operation `nth`. */
+  tell(nth: number): void {
+    const { abi, MPI_Isend: send, MPI_Request_free: free } = this.#mpi;
+    const request = new BigUint64Array(1);
+    this.#sent[1] = nth;
+    for (let to = 0; to < this.#size; to++) {
+      if (to === this.#rank) continue;
+      send(this.#sent, 2, abi.types.float64, to, TAG, abi.world, request);
+      free(request);
+    }
+    this.listen();
+  }
+
+  /** What a rank has said last: the operation that it waits in, or FAILED. */
+  heardFrom(rank: number): number | undefined {
+    this.listen();
+    return this.#heard.get(rank);
+  }
+
+  /** The ranks that have not said that they wait in operation `nth`. */
+  missing(nth: number): number[] {
+    this.listen();
+    const others = Array.from({ length: this.#size }, (_, rank) => rank).filter((rank) => rank !== this.#rank);
+    return others.filter((rank) => this.#heard.get(rank) !== nth);
+  }
+
+  /** Takes what has come. */
+  listen(): void {
+    const { abi, MPI_Iprobe: probe, MPI_Recv: receive } = this.#mpi;
+    const [rank, nth] = [0, 1];
+    for (;;) {
+      probe(abi.anySource, TAG, abi.world, this.#flag, abi.ignoreStatus);
+      if (this.#flag[0] === 0) return;
+      receive(this.#received, 2, abi.types.float64, abi.anySource, TAG, abi.world, abi.ignoreStatus);
+      this.#heard.set(this.#received[rank]!, this.#received[nth]!);
+    }
+  }
 }

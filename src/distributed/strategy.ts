@@ -8,6 +8,14 @@ import { launchedSize } from "./environment.ts";
 
 export type ReduceOp = "sum" | "min" | "max";
 
+/** A vector of each rank, which are added up. */
+export interface SummedVector {
+  /** This rank's numbers, to be written before each sum. */
+  readonly own: Float32Array;
+  /** What the first `length` numbers of all ranks add up to. It is there until this rank's next sum, and only to be read. */
+  sum(length: number): MaybePromise<Float32Array>;
+}
+
 /** How processes that train together hear each other: for the trainer's `strategy`. */
 export interface Strategy {
   readonly name: string;
@@ -16,6 +24,12 @@ export interface Strategy {
   readonly size: number;
   /** Combines the vectors of all ranks, in place. Every rank must call it with the same length, in the same order of calls. */
   allReduce(values: Float32Array | Float64Array, op?: ReduceOp): MaybePromise<void>;
+  /**
+   * Memory for vectors of at most so many numbers that are added up often: `sum` then moves less than `allReduce`. Every
+   * rank must ask with the same number. Undefined where there is no such memory, such as between hosts; absent where a
+   * strategy has none.
+   */
+  vector?(capacity: number): MaybePromise<SummedVector | undefined>;
   /** Fills `bytes` with what rank 0 has there. */
   broadcast(bytes: Uint8Array): MaybePromise<void>;
   /** Returns when all ranks have come to it. */

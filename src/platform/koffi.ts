@@ -17,7 +17,8 @@ export interface KoffiLibrary {
 }
 
 export interface Koffi {
-  load(path: string, options?: { readonly global?: boolean; readonly lazy?: boolean }): KoffiLibrary;
+  /** `null` is what the process itself has loaded, such as the C library. */
+  load(path: string | null, options?: { readonly global?: boolean; readonly lazy?: boolean }): KoffiLibrary;
   address(value: unknown): bigint;
   view(pointer: unknown, length: number): ArrayBuffer;
   proto(signature: string): unknown;

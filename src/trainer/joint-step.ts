@@ -5,7 +5,7 @@ import type { Buffer, Engine } from "../engines/engine.ts";
 import type { Buffers, DeviceState } from "./device-state.ts";
 import type { OpenStep } from "./open-step.ts";
 import { hashOf, type TensorHash } from "../distributed/exchange.ts";
-import type { Strategy } from "../distributed/strategy.ts";
+import type { Strategy, SummedVector } from "../distributed/strategy.ts";
 
 /** Numbers in one reduction: some megabytes, which go through caches and networks better than everything at once. */
 const BUCKET = 2 ** 20;
@@ -26,7 +26,7 @@ export class JointStep {
   readonly #device: DeviceState;
   readonly #group: RankGroup;
   readonly #sumsSize: number;
-  /** Kept from step to step. */
+  /** Kept from step to step, where the strategy has no vector of its own. */
   #memory = new Float32Array(0);
 
   constructor(engine: Engine, device: DeviceState, group: RankGroup, sumsSize: number) {
@@ -55,55 +55,67 @@ export class JointStep {
     const statesAt = endOf(grads, tensorsAt);
     const states = placesOf(state, Object.keys(state), statesAt);
     const length = endOf(states, statesAt);
-    const numbers = this.#ofLength(length);
+    const vector = await this.#vector(length);
+    const numbers = vector.own.subarray(0, length);
     numbers.fill(own, weightAt, sumsAt);
     group.writeHeader(numbers);
     if (own === 0) numbers.fill(0, sumsAt);
     else {
       numbers.set(await this.#engine.read(open.sums!), sumsAt);
-      await this.#readAll(open.grads, grads);
-      await this.#readAll(open.state!, states);
-      scale(numbers, open.inPart ? statesAt : tensorsAt, own / samples);
+      await this.#readAll(open.grads, grads, numbers);
+      await this.#readAll(open.state!, states, numbers);
+      const from = open.inPart ? statesAt : tensorsAt;
+      scale(numbers, own / samples, numbers, from);
     }
-    for (let at = 0; at < length; at += BUCKET) {
-      const wait = group.strategy.allReduce(numbers.subarray(at, Math.min(length, at + BUCKET)));
-      if (wait) await wait;
-    }
-    const weight = numbers[weightAt]!;
-    await group.readHeader(numbers);
+    const summed = vector.sum(length);
+    const total = summed instanceof Promise ? await summed : summed;
+    const weight = total[weightAt]!;
+    await group.readHeader(total);
     if (weight === 0) return undefined;
-    // Where rows were left out or replaced, there are more or fewer than expected.
-    if (weight !== samples) scale(numbers, tensorsAt, samples / weight);
-    const sums = numbers.slice(sumsAt, tensorsAt);
-    open.join(this.#put(grads), this.#put(states), { sums, weight });
+    const sums = total.slice(sumsAt, tensorsAt);
+    // Where rows were left out or replaced, there are more or fewer than expected. The total may be that of all ranks.
+    if (weight !== samples) scale(total, samples / weight, numbers, tensorsAt);
+    const mean = weight === samples ? total : numbers;
+    open.join(this.#put(grads, mean), this.#put(states, mean), { sums, weight });
     return sums[0]! / weight;
   }
 
-  #ofLength(length: number): Float32Array {
+  async #vector(length: number): Promise<SummedVector> {
+    const { strategy } = this.#group;
+    const vector = await strategy.vector?.(length);
+    if (vector) return vector;
     if (this.#memory.length !== length) this.#memory = new Float32Array(length);
-    return this.#memory;
+    return { own: this.#memory, sum: () => sumInBuckets(strategy, this.#memory) };
   }
 
-  async #readAll(buffers: Buffers, places: readonly Place[]): Promise<void> {
+  async #readAll(buffers: Buffers, places: readonly Place[], numbers: Float32Array): Promise<void> {
     for (const { name, at, length, dtype } of places) {
-      const into = this.#memory.subarray(at, at + length);
+      const into = numbers.subarray(at, at + length);
       const bytes = new Uint8Array(into.buffer, into.byteOffset, into.byteLength);
       if (dtype === "float32" && this.#engine.readInto?.(buffers[name]!, bytes)) continue;
       into.set(await this.#engine.read(buffers[name]!));
     }
   }
 
-  #put(places: readonly Place[]): Buffers {
+  #put(places: readonly Place[], means: Float32Array): Buffers {
     const put = ({ at, length, shape, dtype }: Place): Buffer => {
-      const mean = this.#memory.subarray(at, at + length);
+      const mean = means.subarray(at, at + length);
       return this.#engine.put({ data: dtype === "float32" ? mean : whole(mean, dtype), shape });
     };
     return Object.fromEntries(places.map((place) => [place.name, put(place)]));
   }
 }
 
-function scale(numbers: Float32Array, from: number, factor: number): void {
-  for (let i = from; i < numbers.length; i++) numbers[i]! *= factor;
+async function sumInBuckets(strategy: Strategy, numbers: Float32Array): Promise<Float32Array> {
+  for (let at = 0; at < numbers.length; at += BUCKET) {
+    const wait = strategy.allReduce(numbers.subarray(at, Math.min(numbers.length, at + BUCKET)));
+    if (wait) await wait;
+  }
+  return numbers;
+}
+
+function scale(numbers: Float32Array, factor: number, into: Float32Array, from: number): void {
+  for (let i = from; i < numbers.length; i++) into[i] = numbers[i]! * factor;
 }
 
 /** A count, such as that of batches, is the same on all ranks: its mean is itself but for rounding. */

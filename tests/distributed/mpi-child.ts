@@ -83,6 +83,33 @@ scenes.reduce = async (strategy) => {
   }
 };
 
+/** Vectors in memory that the ranks share: larger and larger, shorter than the memory, and many in turn. */
+scenes.sum = async (strategy) => {
+  const { rank, size } = strategy;
+  for (const length of [1, 1001, 1000, 5_000_000, 70_001, 16 * size]) {
+    const vector = (await strategy.vector!(length))!;
+    fill(vector.own.subarray(0, length), rank);
+    const total = await vector.sum(length);
+    note("summed", { length, is: total.length, error: error(total, "sum", size), hash: hash(total) });
+  }
+  let wrong = 0;
+  for (let i = 0; i < 500; i++) {
+    const vector = (await strategy.vector!(2000))!;
+    vector.own.fill(i + rank, 0, 2000);
+    const total = await vector.sum(2000);
+    // Other operations come between them, in which one rank is ahead of another.
+    if (i % 3 === 0) await strategy.broadcast(new Uint8Array(i));
+    if (i % 7 === 0) await strategy.allReduce(new Float64Array(1));
+    if (total.some((value) => value !== size * i + (size * (size - 1)) / 2)) wrong++;
+  }
+  note("in turn", { wrong });
+};
+
+/** Is there such memory? */
+scenes.shared = async (strategy) => {
+  note("shared", { is: (await strategy.vector!(100)) !== undefined });
+};
+
 scenes.broadcast = async (strategy) => {
   for (const length of [0, 1, 1000, 20_000_000]) {
     const bytes = new Uint8Array(length).map((_, i) => i * (strategy.rank === 0 ? 7 : 3));
@@ -147,6 +174,22 @@ scenes.hang = async (strategy) => {
   await strategy.allReduce(new Float32Array(3));
 };
 
+scenes.hangInSum = async (strategy) => {
+  const vector = (await strategy.vector!(10))!;
+  note("ready");
+  if (away(strategy.rank)) blockFor(1e6);
+  await vector.sum(3);
+};
+
+/** Another length, or another operation, than that of the others. */
+scenes.unlikeSum = async (strategy) => {
+  const vector = (await strategy.vector!(10))!;
+  await vector.sum(10);
+  if (!away(strategy.rank)) await vector.sum(9);
+  else if (process.argv[4] === "length") await vector.sum(8);
+  else await strategy.barrier();
+};
+
 /** Goes on and on, as a training does. */
 scenes.endless = async (strategy) => {
   await strategy.barrier();
@@ -174,6 +217,17 @@ scenes.leave = async (strategy) => {
     return;
   }
   void strategy.allReduce(new Float32Array(3));
+  process.exit(0);
+};
+
+scenes.leaveSum = async (strategy) => {
+  const vector = (await strategy.vector!(10))!;
+  note("ready");
+  if (!away(strategy.rank)) {
+    await sleep(200);
+    return;
+  }
+  void vector.sum(3);
   process.exit(0);
 };
 

@@ -35,6 +35,22 @@ describe.skipIf(!mpirunWorks)("what the ranks do together", () => {
     expect(hashes(again.notes)).toEqual(hashes(notes));
   });
 
+  it.each([2, 3, 4])("%i add up vectors in shared memory, to the same bits in every run", async (n) => {
+    const { code, stderr, notes } = await scene(n, "sum");
+    expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+    const summed = notes.filter(({ note }) => note === "summed");
+    expect(summed).toHaveLength(n * 6);
+    for (const { length, is, error, hash } of summed) {
+      expect(is).toBe(length);
+      expect(error, String(length)).toBeLessThanOrEqual(n * 1e-7);
+      expect(summed.filter((each) => each.length === length && each.hash !== hash)).toEqual([]);
+    }
+    const inTurn = notes.filter(({ note }) => note === "in turn");
+    expect(inTurn.map(({ wrong }) => wrong)).toEqual(Array.from({ length: n }, () => 0));
+    const hashes = (all: RanksEnd["notes"]): unknown[] => all.map(({ hash }) => hash).filter(Boolean);
+    expect(hashes((await scene(n, "sum")).notes)).toEqual(hashes(notes));
+  });
+
   it("none leaves a barrier before all have come", async () => {
     const { code, notes } = await scene(4, "barrier");
     expect(code).toBe(0);
@@ -95,6 +111,35 @@ describe.skipIf(!mpirunWorks)("all end, and say why once, when a rank", () => {
     await ranks.allGone();
   });
 
+  it("hangs while the others add up in shared memory", async () => {
+    const ranks = startRanks(3, child, { args: ["hangInSum", "1"], env: { HOOKLINE_MPI_TIMEOUT: "4" } });
+    const { code, stderr } = await ranks.end;
+    expect(code).toBe(1);
+    expect(times("DistributedError", stderr)).toBe(1);
+    expect(stderr).toContain("Rank 0 has waited 4 s for the sum (of 3 numbers); rank 1 of 3 has not come to it");
+    await ranks.allGone();
+  });
+
+  it("is killed while the others add up in shared memory", async () => {
+    const ranks = startRanks(3, child, { args: ["hangInSum", "1"] });
+    const { pid } = await ranks.until("ready", 1);
+    for (const other of [0, 2]) await ranks.until("ready", other);
+    process.kill(pid, "SIGKILL");
+    const { code, stderr } = await ranks.end;
+    expect(code).not.toBe(0);
+    expect(times("signal 9 (Killed)", stderr)).toBe(1);
+    await ranks.allGone();
+  });
+
+  it.each(["length", "operation"])("adds up another %s in shared memory", async (kind) => {
+    const ranks = startRanks(3, child, { args: ["unlikeSum", "1", kind] });
+    const { code, stderr } = await ranks.end;
+    expect(code).toBe(1);
+    expect(stderr).toContain("DistributedError");
+    expect(stderr).toContain("does something else: one of them has another number of batches");
+    await ranks.allGone();
+  });
+
   it("hangs before it joins", async () => {
     const ranks = startRanks(2, child, { args: ["late"], env: { HOOKLINE_MPI_TIMEOUT: "4" } });
     const end = await ranks.end;
@@ -118,8 +163,8 @@ describe.skipIf(!mpirunWorks)("all end, and say why once, when a rank", () => {
     await ranks.allGone();
   });
 
-  it("exits in the middle of a reduction", async () => {
-    const ranks = startRanks(2, child, { args: ["leave", "1"] });
+  it.each(["leave", "leaveSum"])("exits in the middle of a reduction (%s)", async (name) => {
+    const ranks = startRanks(2, child, { args: [name, "1"] });
     expect((await ranks.end).code).toBe(1);
     await ranks.allGone();
   });

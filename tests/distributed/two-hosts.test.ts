@@ -28,8 +28,10 @@ const argsOf = (scene: Scene) => ({ args: [JSON.stringify([scene])] });
 
 describe.skipIf(!twoHostsWork)("on two hosts", () => {
   it("four ranks reduce, to the same bits", async () => {
-    const { code, notes, stderr } = await hosts().start(4, child, { args: ["reduce"] }).end;
+    const { code, notes, stderr } = await hosts().start(4, child, { args: ["shared+reduce"] }).end;
     expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+    // Two of them could share memory, but all four cannot.
+    expect(notes.filter(({ note }) => note === "shared").map(({ is }) => is)).toEqual([false, false, false, false]);
     expect(new Set(notes.filter(({ note }) => note === "started").map(({ host }) => host)).size).toBe(2);
     const hashes = [0, 1, 2, 3].map((rank) =>
       notes.filter((each) => each.note === "reduced" && each.rank === rank).map(({ hash }) => hash),

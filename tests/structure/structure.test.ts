@@ -47,6 +47,7 @@ describe("size", () => {
     "data/sampling/",
     "experiment/build/build-preprocess.ts",
     "experiment/prepared-data.ts",
+    "distributed/shared-memory.ts",
     "trainer/base.ts",
     "trainer/initial.ts",
     "engines/native/plan/in-place.ts",

@@ -1,0 +1,179 @@
+// Memory that all ranks of one host map, so that they add up vectors where they lie: each rank writes its own, adds up its
+// part of all of them, and reads the whole sum. Through Open MPI the same takes several times as long: it copies the
+// numbers to and fro, and works on them only while it is asked.
+import type { Koffi } from "../platform/koffi.ts";
+import { builtin, type Builtin } from "../platform/builtin.ts";
+import type { Strategy } from "./strategy.ts";
+
+const READ_AND_WRITE = 3;
+const MAP_SHARED = 1;
+const CLOSE_ON_EXEC = 1;
+/** Bytes of a cache line: what one rank writes often shares none with another rank's. */
+const LINE = 64;
+/** Numbers that are added up at once: few enough to stay in the second cache between the terms. */
+const BLOCK = 2 ** 15;
+/** Bytes in which the main rank says where the memory is. */
+const MESSAGE = 512;
+
+/** Where the main rank has made the memory, and by what the others recognize it. */
+interface Offer {
+  readonly host: string;
+  readonly path: string;
+  readonly mark: number;
+}
+
+const node = <Name extends "node:crypto" | "node:fs" | "node:os" | "node:process">(name: Name): Builtin<Name> =>
+  builtin(`Strategy "mpi"`, name);
+
+/**
+ * Makes memory for vectors of so many numbers. Undefined, on all ranks alike, where they are on several hosts, or the
+ * system has no such memory: only Linux has.
+ */
+export async function shareMemory(
+  strategy: Strategy,
+  koffi: Koffi,
+  capacity: number,
+): Promise<SharedMemory | undefined> {
+  const { rank, size } = strategy;
+  const part = Math.ceil((capacity * 4) / LINE) * LINE;
+  const bytes = (size + 1) * (LINE + part);
+  const file = rank === 0 ? reserve(koffi, bytes) : undefined;
+  const message = new Uint8Array(MESSAGE);
+  if (file !== undefined) new TextEncoder().encodeInto(JSON.stringify(offerOf(file)), message);
+  await strategy.broadcast(message);
+  const offer = new TextDecoder().decode(message).replaceAll("\0", "");
+  const memory = offer && mapped(koffi, JSON.parse(offer) as Offer, bytes);
+  const isMapped = Float64Array.of(memory ? 1 : 0);
+  await strategy.allReduce(isMapped, "min");
+  // What is mapped stays until the last of these processes ends, however it ends.
+  if (file !== undefined) node("node:fs").closeSync(file);
+  return memory && isMapped[0] === 1 ? new SharedMemory(rank, size, memory, part / 4) : undefined;
+}
+
+/** A file without a name that is memory, unlike those of /dev/shm without a limit of its own. */
+function reserve(koffi: Koffi, bytes: number): number | undefined {
+  try {
+    const { create, fallocate } = nativeCalls(koffi);
+    const file = create("hookline", CLOSE_ON_EXEC) as number;
+    if (file < 0) return undefined;
+    // Room that is only promised would end the process that first writes there.
+    if (fallocate(file, 0, bytes) === 0) return file;
+    node("node:fs").closeSync(file);
+  } catch {
+    // Another system's C library.
+  }
+  return undefined;
+}
+
+function offerOf(file: number): Offer {
+  const mark = node("node:crypto").randomInt(2 ** 47);
+  node("node:fs").writeSync(file, new Uint8Array(Float64Array.of(mark).buffer), 0, 8, 0);
+  return { host: node("node:os").hostname(), path: `/proc/${node("node:process").pid}/fd/${file}`, mark };
+}
+
+/** Undefined where it cannot be mapped, or is something else: then this is another host, whatever its name. */
+function mapped(koffi: Koffi, { host, path, mark }: Offer, bytes: number): ArrayBuffer | undefined {
+  const fs = node("node:fs");
+  if (host !== node("node:os").hostname()) return undefined;
+  try {
+    const file = fs.openSync(path, "r+");
+    const found = new Float64Array(1);
+    fs.readSync(file, new Uint8Array(found.buffer), 0, 8, 0);
+    const { mmap, munmap } = nativeCalls(koffi);
+    const isIt = found[0] === mark && fs.fstatSync(file).size === bytes;
+    const at = isIt ? mmap(0, bytes, READ_AND_WRITE, MAP_SHARED, file, 0) : undefined;
+    fs.closeSync(file);
+    if (at === undefined || BigInt.asIntN(64, koffi.address(at)) === -1n) return undefined;
+    const buffer = koffi.view(at, bytes);
+    unmapping.register(buffer, () => void munmap(at, bytes));
+    return buffer;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Memory that a larger one has replaced goes when nothing looks at it any more. */
+const unmapping = new FinalizationRegistry((unmap: () => void) => unmap());
+
+function nativeCalls(koffi: Koffi) {
+  const own = koffi.load(null);
+  return {
+    create: own.func("memfd_create", "int", ["str", "unsigned int"]),
+    fallocate: own.func("posix_fallocate", "int", ["int", "int64_t", "int64_t"]),
+    mmap: own.func("mmap", "void *", ["intptr_t", "size_t", "int", "int", "int", "int64_t"]),
+    munmap: own.func("munmap", "int", ["void *", "size_t"]),
+  };
+}
+
+/** Where each thing is in what a rank shows of itself. */
+const [MEETINGS, OPERATION, KIND] = [0, 1, 2];
+
+export class SharedMemory {
+  readonly capacity: number;
+  readonly #rank: number;
+  /** What each rank shows of itself. */
+  readonly #shown: readonly Int32Array[];
+  readonly #vectors: readonly Float32Array[];
+  readonly #total: Float32Array;
+  #meetings = 0;
+
+  constructor(rank: number, size: number, memory: ArrayBuffer, capacity: number) {
+    this.capacity = capacity;
+    this.#rank = rank;
+    // The first line has the mark.
+    const line = (i: number): Int32Array => new Int32Array(memory, (i + 1) * LINE, LINE / 4);
+    const vector = (i: number): Float32Array =>
+      new Float32Array(memory, (size + 1) * LINE + i * capacity * 4, capacity);
+    this.#shown = Array.from({ length: size }, (_, i) => line(i));
+    this.#vectors = this.#shown.map((_, i) => vector(i));
+    this.#total = vector(size);
+  }
+
+  get own(): Float32Array {
+    return this.#vectors[this.#rank]!;
+  }
+
+  get total(): Float32Array {
+    return this.#total;
+  }
+
+  /** This rank begins an operation of all ranks, here or through MPI. */
+  show(operation: number, kind: number): void {
+    const mine = this.#shown[this.#rank]!;
+    Atomics.store(mine, KIND, kind);
+    Atomics.store(mine, OPERATION, operation);
+  }
+
+  /** This rank has come to the next meeting. */
+  come(): void {
+    Atomics.store(this.#shown[this.#rank]!, MEETINGS, ++this.#meetings);
+  }
+
+  /** Have all ranks come to it? Throws the error when one does something else instead, and so never will. */
+  haveAllCome(lost: (rank: number) => Error): boolean {
+    const mine = this.#shown[this.#rank]!;
+    const [operation, kind] = [mine[OPERATION]!, mine[KIND]!];
+    for (const [rank, other] of this.#shown.entries()) {
+      if (Atomics.load(other, MEETINGS) >= this.#meetings) continue;
+      const at = Atomics.load(other, OPERATION);
+      const isElsewhere = at > operation || (at === operation && Atomics.load(other, KIND) !== kind);
+      // It may have come, and have gone to its next operation, since the first look.
+      if (isElsewhere && Atomics.load(other, MEETINGS) < this.#meetings) throw lost(rank);
+      return false;
+    }
+    return true;
+  }
+
+  /** Adds up this rank's part of the first `length` numbers, in the order of the ranks. `add` adds its first to its second. */
+  addPart(length: number, add: (from: Float32Array, into: Float32Array) => void): void {
+    const [first, ...others] = this.#vectors;
+    const part = Math.ceil(length / this.#vectors.length / (LINE / 4)) * (LINE / 4);
+    const end = Math.min(length, (this.#rank + 1) * part);
+    for (let from = this.#rank * part; from < end; from += BLOCK) {
+      const to = Math.min(end, from + BLOCK);
+      const total = this.#total.subarray(from, to);
+      total.set(first!.subarray(from, to));
+      for (const other of others) add(other.subarray(from, to), total);
+    }
+  }
+}
