@@ -23,7 +23,7 @@ interface Functions {
     comm: Handle,
     request: Out,
   ): number;
-  /** Adds `from` to `into`, in this process. */
+  /** Combines `into` with `from`, in this process. */
   MPI_Reduce_local(from: Vector, into: Vector, count: number, type: Handle, op: Handle): number;
   MPI_Ibcast(bytes: Vector, count: number, type: Handle, root: number, comm: Handle, request: Out): number;
   MPI_Ibarrier(comm: Handle, request: Out): number;
@@ -130,7 +130,7 @@ interface MpiAbi {
   readonly world: Handle;
   readonly errorsReturn: Handle;
   readonly types: { readonly float32: Handle; readonly float64: Handle; readonly byte: Handle };
-  readonly ops: { readonly sum: Handle; readonly min: Handle; readonly max: Handle };
+  readonly ops: { readonly sum: Handle; readonly min: Handle; readonly max: Handle; readonly product: Handle };
 }
 
 /** Open MPI's handles are the addresses of variables that it exports; `addressOf` finds one. */
@@ -153,6 +153,7 @@ function openMpiAbi(addressOf: (symbol: string) => Handle): MpiAbi {
       sum: addressOf("ompi_mpi_op_sum"),
       min: addressOf("ompi_mpi_op_min"),
       max: addressOf("ompi_mpi_op_max"),
+      product: addressOf("ompi_mpi_op_prod"),
     },
   };
 }

@@ -7,7 +7,7 @@ import { type Builtin, builtin } from "../platform/builtin.ts";
 import { RANK_PROCESS, launchedSize } from "./environment.ts";
 import { FAILED, RollCall, wait } from "./poll.ts";
 import { type SharedMemory, shareMemory } from "./shared-memory.ts";
-import type { ReduceOp, Strategy, StrategyOptions, SummedVector } from "./strategy.ts";
+import type { ReduceOp, Scaling, Strategy, StrategyOptions, SummedVector } from "./strategy.ts";
 import { printFailure } from "../platform/print.ts";
 import { type LibMpi, loadKoffi, loadLibMpi } from "./libmpi.ts";
 import { startWorkerThread } from "../platform/thread.ts";
@@ -53,18 +53,20 @@ class MpiStrategy implements Strategy {
   vector(capacity: number): MaybePromise<SummedVector | undefined> {
     return chain(this.#world.sharedMemory(this, capacity), (memory) => {
       if (!memory) return undefined;
-      return { own: memory.own, sum: (length) => this.#sum(memory, length) };
+      return { own: memory.own, sum: (length, scaling) => this.#sum(memory, length, scaling) };
     });
   }
 
-  #sum(memory: SharedMemory, length: number): MaybePromise<Float32Array> {
+  #sum(memory: SharedMemory, length: number, scaling: Scaling): MaybePromise<Float32Array> {
     const world = this.#world;
     const { MPI_Reduce_local: reduce, abi } = world.mpi;
-    const { float32 } = abi.types;
+    const { types, ops } = abi;
     const what = (): string => `sum (of ${count(length, "number")})`;
     const { nth, done, end } = world.meet(memory, length);
     return chain(this.#wait(what, nth, done), () => {
-      memory.addPart(length, (from, into) => void reduce(from, into, from.length, float32, abi.ops.sum));
+      memory.addPart(length, scaling, (op, from, into) => {
+        reduce(from, into, from.length, types.float32, ops[op]);
+      });
       memory.come();
       return chain(this.#wait(what, nth, done), () => {
         end();

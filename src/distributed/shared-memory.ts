@@ -3,7 +3,7 @@
 // numbers to and fro, and works on them only while it is asked.
 import type { Koffi } from "../platform/koffi.ts";
 import { builtin, type Builtin } from "../platform/builtin.ts";
-import type { Strategy } from "./strategy.ts";
+import type { Scaling, Strategy } from "./strategy.ts";
 
 const READ_AND_WRITE = 3;
 const MAP_SHARED = 1;
@@ -115,6 +115,7 @@ export class SharedMemory {
   readonly #shown: readonly Int32Array[];
   readonly #vectors: readonly Float32Array[];
   readonly #total: Float32Array;
+  readonly #factors = new Float32Array(BLOCK);
   #meetings = 0;
 
   constructor(rank: number, size: number, memory: ArrayBuffer, capacity: number) {
@@ -164,16 +165,26 @@ export class SharedMemory {
     return true;
   }
 
-  /** Adds up this rank's part of the first `length` numbers, in the order of the ranks. `add` adds its first to its second. */
-  addPart(length: number, add: (from: Float32Array, into: Float32Array) => void): void {
+  /** Adds up this rank's part of the first `length` numbers, in the order of the ranks. */
+  addPart(length: number, { at, from, factor }: Scaling, combine: Combine): void {
     const [first, ...others] = this.#vectors;
     const part = Math.ceil(length / this.#vectors.length / (LINE / 4)) * (LINE / 4);
     const end = Math.min(length, (this.#rank + 1) * part);
-    for (let from = this.#rank * part; from < end; from += BLOCK) {
-      const to = Math.min(end, from + BLOCK);
-      const total = this.#total.subarray(from, to);
-      total.set(first!.subarray(from, to));
-      for (const other of others) add(other.subarray(from, to), total);
+    // As it will be in the total: each rank needs it at once.
+    const sum = this.#vectors.reduce((before, vector) => Math.fround(before + vector[at]!), 0);
+    const times = factor(sum);
+    if (times !== 1) this.#factors.fill(times);
+    for (let start = this.#rank * part; start < end; start += BLOCK) {
+      const stop = Math.min(end, start + BLOCK);
+      const total = this.#total.subarray(start, stop);
+      total.set(first!.subarray(start, stop));
+      for (const other of others) combine("sum", other.subarray(start, stop), total);
+      const scaled = Math.max(from, start);
+      if (times === 1 || scaled >= stop) continue;
+      combine("product", this.#factors.subarray(0, stop - scaled), this.#total.subarray(scaled, stop));
     }
   }
 }
+
+/** Adds `from` to `into`, or multiplies, number by number. */
+type Combine = (op: "sum" | "product", from: Float32Array, into: Float32Array) => void;

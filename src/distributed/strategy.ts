@@ -13,7 +13,15 @@ export interface SummedVector {
   /** This rank's numbers, to be written before each sum. */
   readonly own: Float32Array;
   /** What the first `length` numbers of all ranks add up to. It is there until this rank's next sum, and only to be read. */
-  sum(length: number): MaybePromise<Float32Array>;
+  sum(length: number, scaling: Scaling): MaybePromise<Float32Array>;
+}
+
+/** Sums from `from` on are multiplied by a number that follows from the sum at `at`. */
+export interface Scaling {
+  readonly at: number;
+  readonly from: number;
+  /** 1 leaves them as they are. */
+  factor(sum: number): number;
 }
 
 /** How processes that train together hear each other: for the trainer's `strategy`. */

@@ -5,7 +5,7 @@ import type { Buffer, Engine } from "../engines/engine.ts";
 import type { Buffers, DeviceState } from "./device-state.ts";
 import type { OpenStep } from "./open-step.ts";
 import { hashOf, type TensorHash } from "../distributed/exchange.ts";
-import type { Strategy, SummedVector } from "../distributed/strategy.ts";
+import type { Scaling, Strategy, SummedVector } from "../distributed/strategy.ts";
 
 /** Numbers in one reduction: some megabytes, which go through caches and networks better than everything at once. */
 const BUCKET = 2 ** 20;
@@ -64,19 +64,18 @@ export class JointStep {
       numbers.set(await this.#engine.read(open.sums!), sumsAt);
       await this.#readAll(open.grads, grads, numbers);
       await this.#readAll(open.state!, states, numbers);
-      const from = open.inPart ? statesAt : tensorsAt;
-      scale(numbers, own / samples, numbers, from);
+      const scaledFrom = open.inPart ? statesAt : tensorsAt;
+      scale(numbers, own / samples, scaledFrom);
     }
-    const summed = vector.sum(length);
+    // Where rows were left out or replaced, or count differently, what they weigh is not what was expected.
+    const factor = (weight: number): number => (weight === 0 ? 1 : samples / weight);
+    const summed = vector.sum(length, { at: weightAt, from: tensorsAt, factor });
     const total = summed instanceof Promise ? await summed : summed;
     const weight = total[weightAt]!;
     await group.readHeader(total);
     if (weight === 0) return undefined;
     const sums = total.slice(sumsAt, tensorsAt);
-    // Where rows were left out or replaced, there are more or fewer than expected. The total may be that of all ranks.
-    if (weight !== samples) scale(total, samples / weight, numbers, tensorsAt);
-    const mean = weight === samples ? total : numbers;
-    open.join(this.#put(grads, mean), this.#put(states, mean), { sums, weight });
+    open.join(this.#put(grads, total), this.#put(states, total), { sums, weight });
     return sums[0]! / weight;
   }
 
@@ -85,7 +84,7 @@ export class JointStep {
     const vector = await strategy.vector?.(length);
     if (vector) return vector;
     if (this.#memory.length !== length) this.#memory = new Float32Array(length);
-    return { own: this.#memory, sum: () => sumInBuckets(strategy, this.#memory) };
+    return { own: this.#memory, sum: (_, scaling) => sumInBuckets(strategy, this.#memory, scaling) };
   }
 
   async #readAll(buffers: Buffers, places: readonly Place[], numbers: Float32Array): Promise<void> {
@@ -106,16 +105,24 @@ export class JointStep {
   }
 }
 
-async function sumInBuckets(strategy: Strategy, numbers: Float32Array): Promise<Float32Array> {
-  for (let at = 0; at < numbers.length; at += BUCKET) {
-    const wait = strategy.allReduce(numbers.subarray(at, Math.min(numbers.length, at + BUCKET)));
+async function sumInBuckets(
+  strategy: Strategy,
+  numbers: Float32Array,
+  { at, from, factor }: Scaling,
+): Promise<Float32Array> {
+  for (let start = 0; start < numbers.length; start += BUCKET) {
+    const wait = strategy.allReduce(numbers.subarray(start, Math.min(numbers.length, start + BUCKET)));
     if (wait) await wait;
   }
+  scale(numbers, factor(numbers[at]!), from);
   return numbers;
 }
 
-function scale(numbers: Float32Array, factor: number, into: Float32Array, from: number): void {
-  for (let i = from; i < numbers.length; i++) into[i] = numbers[i]! * factor;
+function scale(numbers: Float32Array, factor: number, from: number): void {
+  if (factor === 1) return;
+  // As engines and MPI multiply, in float32.
+  const times = Math.fround(factor);
+  for (let i = from; i < numbers.length; i++) numbers[i]! *= times;
 }
 
 /** A count, such as that of batches, is the same on all ranks: its mean is itself but for rounding. */

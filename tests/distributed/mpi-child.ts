@@ -4,7 +4,7 @@ import { existsSync, rmSync, writeFileSync } from "node:fs";
 import { hostname, tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { type ReduceOp, type Strategy, openStrategy } from "../../src/distributed/strategy.ts";
+import { type ReduceOp, type Scaling, type Strategy, openStrategy } from "../../src/distributed/strategy.ts";
 import { note } from "./notes.ts";
 
 type Vector = Float32Array | Float64Array;
@@ -83,20 +83,30 @@ scenes.reduce = async (strategy) => {
   }
 };
 
+const asTheyAre: Scaling = { at: 0, from: 0, factor: () => 1 };
+
 /** Vectors in memory that the ranks share: larger and larger, shorter than the memory, and many in turn. */
 scenes.sum = async (strategy) => {
   const { rank, size } = strategy;
   for (const length of [1, 1001, 1000, 5_000_000, 70_001, 16 * size]) {
     const vector = (await strategy.vector!(length))!;
     fill(vector.own.subarray(0, length), rank);
-    const total = await vector.sum(length);
+    const total = await vector.sum(length, asTheyAre);
     note("summed", { length, is: total.length, error: error(total, "sum", size), hash: hash(total) });
   }
+  // Several blocks on each rank, and scaling that begins within one of them.
+  const length = 300_007;
+  const from = 100_003;
+  const vector = (await strategy.vector!(length))!;
+  vector.own.fill(rank + 1, 0, length);
+  const ranks = (size * (size + 1)) / 2;
+  const total = await vector.sum(length, { at: length - 1, from, factor: (sum) => 0.5 * sum });
+  note("scaled", { right: total.every((value, i) => value === (i < from ? ranks : 0.5 * ranks * ranks)) });
   let wrong = 0;
   for (let i = 0; i < 500; i++) {
     const vector = (await strategy.vector!(2000))!;
     vector.own.fill(i + rank, 0, 2000);
-    const total = await vector.sum(2000);
+    const total = await vector.sum(2000, asTheyAre);
     // Other operations come between them, in which one rank is ahead of another.
     if (i % 3 === 0) await strategy.broadcast(new Uint8Array(i));
     if (i % 7 === 0) await strategy.allReduce(new Float64Array(1));
@@ -178,15 +188,15 @@ scenes.hangInSum = async (strategy) => {
   const vector = (await strategy.vector!(10))!;
   note("ready");
   if (away(strategy.rank)) blockFor(1e6);
-  await vector.sum(3);
+  await vector.sum(3, asTheyAre);
 };
 
 /** Another length, or another operation, than that of the others. */
 scenes.unlikeSum = async (strategy) => {
   const vector = (await strategy.vector!(10))!;
-  await vector.sum(10);
-  if (!away(strategy.rank)) await vector.sum(9);
-  else if (process.argv[4] === "length") await vector.sum(8);
+  await vector.sum(10, asTheyAre);
+  if (!away(strategy.rank)) await vector.sum(9, asTheyAre);
+  else if (process.argv[4] === "length") await vector.sum(8, asTheyAre);
   else await strategy.barrier();
 };
 
@@ -227,7 +237,7 @@ scenes.leaveSum = async (strategy) => {
     await sleep(200);
     return;
   }
-  void vector.sum(3);
+  void vector.sum(3, asTheyAre);
   process.exit(0);
 };
 

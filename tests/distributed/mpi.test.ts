@@ -45,6 +45,8 @@ describe.skipIf(!mpirunWorks)("what the ranks do together", () => {
       expect(error, String(length)).toBeLessThanOrEqual(n * 1e-7);
       expect(summed.filter((each) => each.length === length && each.hash !== hash)).toEqual([]);
     }
+    const scaled = notes.filter(({ note }) => note === "scaled");
+    expect(scaled.map(({ right }) => right)).toEqual(Array.from({ length: n }, () => true));
     const inTurn = notes.filter(({ note }) => note === "in turn");
     expect(inTurn.map(({ wrong }) => wrong)).toEqual(Array.from({ length: n }, () => 0));
     const hashes = (all: RanksEnd["notes"]): unknown[] => all.map(({ hash }) => hash).filter(Boolean);
