@@ -33,7 +33,7 @@ function timed(strategy: Strategy): Strategy {
     allReduce: (values, op) => clocked(() => strategy.allReduce(values, op)),
     vector: (capacity) =>
       chain(strategy.vector?.(capacity), (vector) => {
-        return vector && { own: vector.own, sum: (length, scaling) => clocked(() => vector.sum(length, scaling)) };
+        return vector && { ...vector, sum: (length, scaling) => clocked(() => vector.sum(length, scaling)) };
       }),
     broadcast: (bytes) => strategy.broadcast(bytes),
     barrier: () => strategy.barrier(),

@@ -6,7 +6,7 @@ import { checkOptions, is, show } from "../core/options.ts";
 import { type Builtin, builtin } from "../platform/builtin.ts";
 import { RANK_PROCESS, launchedSize } from "./environment.ts";
 import { FAILED, RollCall, wait } from "./poll.ts";
-import { type SharedMemory, shareMemory } from "./shared-memory.ts";
+import { type Combine, type SharedMemory, shareMemory } from "./shared-memory.ts";
 import type { ReduceOp, Scaling, Strategy, StrategyOptions, SummedVector } from "./strategy.ts";
 import { printFailure } from "../platform/print.ts";
 import { type LibMpi, loadKoffi, loadLibMpi } from "./libmpi.ts";
@@ -53,20 +53,21 @@ class MpiStrategy implements Strategy {
   vector(capacity: number): MaybePromise<SummedVector | undefined> {
     return chain(this.#world.sharedMemory(this, capacity), (memory) => {
       if (!memory) return undefined;
-      return { own: memory.own, sum: (length, scaling) => this.#sum(memory, length, scaling) };
+      const { own } = memory;
+      return {
+        own,
+        scale: (factor, from, to) => memory.scale(own.subarray(from, to), factor, this.#world.combine),
+        sum: (length, scaling) => this.#sum(memory, length, scaling),
+      };
     });
   }
 
   #sum(memory: SharedMemory, length: number, scaling: Scaling): MaybePromise<Float32Array> {
     const world = this.#world;
-    const { MPI_Reduce_local: reduce, abi } = world.mpi;
-    const { types, ops } = abi;
     const what = (): string => `sum (of ${count(length, "number")})`;
     const { nth, done, end } = world.meet(memory, length);
     return chain(this.#wait(what, nth, done), () => {
-      memory.addPart(length, scaling, (op, from, into) => {
-        reduce(from, into, from.length, types.float32, ops[op]);
-      });
+      memory.addPart(length, scaling, world.combine);
       memory.come();
       return chain(this.#wait(what, nth, done), () => {
         end();
@@ -229,6 +230,7 @@ class World {
   readonly rank: number;
   readonly size: number;
   readonly rollCall: RollCall;
+  readonly combine: Combine;
   readonly #flag = new Int32Array(1);
   /** MPI reads and writes their memory, which must stay until they are over. */
   readonly #inFlight = new Map<Operation, ArrayBufferLike | undefined>();
@@ -242,6 +244,8 @@ class World {
     this.rank = rank;
     this.size = size;
     this.rollCall = new RollCall(mpi, rank, size);
+    const { types, ops } = mpi.abi;
+    this.combine = (op, from, into) => void mpi.MPI_Reduce_local(from, into, from.length, types.float32, ops[op]);
   }
 
   begin(memory: ArrayBufferView | undefined, what: () => string, call: (request: BigUint64Array) => number): Operation {

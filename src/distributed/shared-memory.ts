@@ -171,20 +171,26 @@ export class SharedMemory {
     const part = Math.ceil(length / this.#vectors.length / (LINE / 4)) * (LINE / 4);
     const end = Math.min(length, (this.#rank + 1) * part);
     // As it will be in the total: each rank needs it at once.
-    const sum = this.#vectors.reduce((before, vector) => Math.fround(before + vector[at]!), 0);
-    const times = factor(sum);
-    if (times !== 1) this.#factors.fill(times);
+    const times = factor(this.#vectors.reduce((sum, vector) => Math.fround(sum + vector[at]!), 0));
     for (let start = this.#rank * part; start < end; start += BLOCK) {
       const stop = Math.min(end, start + BLOCK);
       const total = this.#total.subarray(start, stop);
       total.set(first!.subarray(start, stop));
       for (const other of others) combine("sum", other.subarray(start, stop), total);
-      const scaled = Math.max(from, start);
-      if (times === 1 || scaled >= stop) continue;
-      combine("product", this.#factors.subarray(0, stop - scaled), this.#total.subarray(scaled, stop));
+      if (from < stop) this.scale(total.subarray(Math.max(0, from - start)), times, combine);
+    }
+  }
+
+  /** Multiplies the numbers by `factor`. */
+  scale(numbers: Float32Array, factor: number, combine: Combine): void {
+    if (factor === 1) return;
+    const factors = this.#factors.fill(factor, 0, Math.min(numbers.length, BLOCK));
+    for (let start = 0; start < numbers.length; start += BLOCK) {
+      const block = numbers.subarray(start, start + BLOCK);
+      combine("product", factors.subarray(0, block.length), block);
     }
   }
 }
 
 /** Adds `from` to `into`, or multiplies, number by number. */
-type Combine = (op: "sum" | "product", from: Float32Array, into: Float32Array) => void;
+export type Combine = (op: "sum" | "product", from: Float32Array, into: Float32Array) => void;

@@ -12,6 +12,8 @@ export type ReduceOp = "sum" | "min" | "max";
 export interface SummedVector {
   /** This rank's numbers, to be written before each sum. */
   readonly own: Float32Array;
+  /** Multiplies this rank's numbers from one place to another. */
+  scale(factor: number, from: number, to: number): void;
   /** What the first `length` numbers of all ranks add up to. It is there until this rank's next sum, and only to be read. */
   sum(length: number, scaling: Scaling): MaybePromise<Float32Array>;
 }

@@ -64,8 +64,7 @@ export class JointStep {
       numbers.set(await this.#engine.read(open.sums!), sumsAt);
       await this.#readAll(open.grads, grads, numbers);
       await this.#readAll(open.state!, states, numbers);
-      const scaledFrom = open.inPart ? statesAt : tensorsAt;
-      scale(numbers, own / samples, scaledFrom);
+      vector.scale(own / samples, open.inPart ? statesAt : tensorsAt, length);
     }
     // Where rows were left out or replaced, or count differently, what they weigh is not what was expected.
     const factor = (weight: number): number => (weight === 0 ? 1 : samples / weight);
@@ -84,7 +83,12 @@ export class JointStep {
     const vector = await strategy.vector?.(length);
     if (vector) return vector;
     if (this.#memory.length !== length) this.#memory = new Float32Array(length);
-    return { own: this.#memory, sum: (_, scaling) => sumInBuckets(strategy, this.#memory, scaling) };
+    const own = this.#memory;
+    return {
+      own,
+      scale: (factor, from) => scale(own, factor, from),
+      sum: (_, scaling) => sumInBuckets(strategy, own, scaling),
+    };
   }
 
   async #readAll(buffers: Buffers, places: readonly Place[], numbers: Float32Array): Promise<void> {

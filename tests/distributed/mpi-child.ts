@@ -98,7 +98,8 @@ scenes.sum = async (strategy) => {
   const length = 300_007;
   const from = 100_003;
   const vector = (await strategy.vector!(length))!;
-  vector.own.fill(rank + 1, 0, length);
+  vector.own.fill(2 * rank + 2, 0, length);
+  vector.scale(0.5, 0, length);
   const ranks = (size * (size + 1)) / 2;
   const total = await vector.sum(length, { at: length - 1, from, factor: (sum) => 0.5 * sum });
   note("scaled", { right: total.every((value, i) => value === (i < from ? ranks : 0.5 * ranks * ranks)) });
