@@ -22,7 +22,7 @@ function isShort(kernel: Kernel): boolean {
   const [rows, inner] = [kernel.outer.at(-1), innerOf(kernel)];
   if (rows === undefined || inner.length !== 1 || inner[0]! >= SHORT_ROW || rows < 2 * inner[0]!) return false;
   const isFree = kernel.statements.every((s) => s.kind === "store" && !s.to.at);
-  return isFree && accessesOf(kernel).some((access) => access.inner[0] !== 0 && access.inner[0] !== 1);
+  return isFree && accessesOf(kernel).some((access) => access.inner[0]! < 0 || access.inner[0]! > 2);
 }
 
 /** The last outer loop and the inner one trade places. */

@@ -78,7 +78,7 @@ function place(
       const maker = made.get(leaf.node);
       return maker?.item !== i || isAligned(leaf, maker.task!, task, prepared);
     });
-    if (!atHand || item.tasks.some(({ node }) => node === task.node)) continue;
+    if (!atHand) continue;
     item.split ??= task.split;
     item.tasks.push(task);
     return i;

@@ -4,6 +4,7 @@ import { withoutBarriers } from "../../lower/recomputation.ts";
 import { sizeOf } from "../../../core/arrays.ts";
 import type { View } from "../../lower/view.ts";
 import type { Kernel, KernelValue, Statement } from "../kernel.ts";
+import { joinAssembled } from "../conv/joined.ts";
 import { collapse } from "./collapse.ts";
 import { Expressions, type AtHand } from "./expression.ts";
 import { type Group, groupTasks, isStretched } from "./groups.ts";
@@ -13,7 +14,7 @@ import type { BufferSource, Plan, PlannedBuffer, Step } from "./steps.ts";
 
 /** For that many threads. */
 export function planGraph(graph: Graph, threads = 1): Plan {
-  const prepared = prepare(withoutBarriers(graph), threads);
+  const prepared = prepare(joinAssembled(withoutBarriers(graph)), threads);
   const buffers = new Buffers(prepared);
   const steps = groupTasks(prepared, threads).map((item): Step => {
     if (item.kind === "group") return kernelStep(item, prepared, buffers, threads);

@@ -92,8 +92,12 @@ export function tasksOf(node: Node, prepared: Prepared): Task[] {
       const covered = node.args.reduce((sum, { view }) => sum + sizeOf(view.shape), 0) >= sizeOf(node.shape);
       return node.args.map((arg, i) => {
         const offset = node.places[i]!.reduce((at, coordinate, axis) => at + coordinate * layout.strides[axis]!, 0);
-        const part: View = { ...layout, shape: arg.view.shape, offset };
-        return { ...store([reading(arg)], (e) => e.of(arg), part), clears: i === 0 && !covered };
+        // The loop is over the numbers of the part: one place of many is no dimension of it.
+        const axes = node.shape.flatMap((size, axis) => (size > 1 && arg.view.shape[axis] === 1 ? [] : [axis]));
+        const shape = axes.map((axis) => arg.view.shape[axis]!);
+        const moves: Move[] = [{ kind: "reshape", shape }];
+        const part: View = { ...layout, shape, strides: axes.map((axis) => layout.strides[axis]!), offset };
+        return { ...store([reading(arg, moves)], (e) => e.of(arg, moves), part), clears: i === 0 && !covered };
       });
     }
     case "gather": {

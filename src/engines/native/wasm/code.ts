@@ -85,6 +85,29 @@ export class Code {
     return this.#raw(0xfd, 9, 2, 0);
   }
 
+  /** Every other number, four of them: those behind the last one are not touched. */
+  loadEven(address: Local): this {
+    this.get(address).load("v128").get(address).#raw(0xfd, 0, 2, 12);
+    return this.#shuffle(0, 2, 5, 7);
+  }
+
+  /** Two vectors side by side, their lanes in turn. */
+  storeInTurn(address: Local, even: Local, odd: Local): void {
+    this.get(address).get(even).get(odd).#shuffle(0, 4, 1, 5).store("v128");
+    this.get(address).get(even).get(odd).#shuffle(2, 6, 3, 7).#raw(0xfd, 11, 2, 16);
+  }
+
+  /** Each lane so many numbers behind the one before it. */
+  storeApart(address: Local, vector: Local, stride: number): void {
+    for (let lane = 0; lane < 4; lane++)
+      this.get(address).get(vector).#raw(0xfd, 0x5a, 2, ...unsigned(lane * stride * 4), lane);
+  }
+
+  /** Four lanes of the two vectors on the stack, which have the numbers 0 to 3 and 4 to 7. */
+  #shuffle(...lanes: number[]): this {
+    return this.#raw(0xfd, 13, ...lanes.flatMap((lane) => [0, 1, 2, 3].map((byte) => 4 * lane + byte)));
+  }
+
   /** To the address below the value on the stack. */
   store(type: ValueType): this {
     if (type === "v128") return this.#raw(0xfd, 11, 2, 0);

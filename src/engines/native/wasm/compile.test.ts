@@ -78,6 +78,12 @@ function randomKernel(seed: number): { kernel: Kernel; buffers: number[][]; dtyp
     inner: strides.slice(outer.length),
   });
   const whole = (): Access => ({ buffer: buffer(sizeOf(domain)), offset: 0, ...split(rowMajor(domain)) });
+  /** Every other number of a buffer, the even ones and the odd ones. */
+  const halves = (): [Access, Access] => {
+    const strides = split(rowMajor(domain).map((stride) => 2 * stride));
+    const even = { buffer: buffer(2 * sizeOf(domain)), offset: 0, ...strides };
+    return [even, { ...even, offset: 1 }];
+  };
   /** Straight, turned about, backwards or repeated along some dimensions. */
   const seen = (): Access => {
     const order = domain.map((_, i) => i).sort(() => rng.next() - 0.5);
@@ -106,8 +112,9 @@ function randomKernel(seed: number): { kernel: Kernel; buffers: number[][]; dtyp
   add({ kind: "literal", value: 2, dtype: "float32" });
   const clear: NonNullable<Kernel["clear"]>[number][] = [];
   for (let i = 0; i < 6 + rng.int(6); i++) {
-    const kind = rng.int(8);
+    const kind = rng.int(9);
     if (kind === 0) add({ kind: "load", from: within(seen()), dtype: "float32" });
+    else if (kind === 8) add({ kind: "load", from: pick(halves()), dtype: "float32" });
     else if (kind === 1 && domain.length > 0) {
       const axis = rng.int(domain.length);
       const isOuter = axis < outer.length;
@@ -144,7 +151,7 @@ function randomKernel(seed: number): { kernel: Kernel; buffers: number[][]; dtyp
     } else if (kind === 4) {
       const value = pick(floats());
       if (rng.int(2)) statements.push({ kind: "keep", inner, value });
-      else statements.push({ kind: "store", inner, value, to: whole() });
+      else statements.push({ kind: "store", inner, value, to: pick([whole(), ...halves()]) });
       add({ kind: "kept", statement: statements.length - 1, dtype: "float32" });
     } else {
       const sum = add({
@@ -156,12 +163,10 @@ function randomKernel(seed: number): { kernel: Kernel; buffers: number[][]; dtyp
       add({ kind: "map", fn: "min", args: [sum, 1], dtype: "float32" });
     }
   }
-  statements.push({
-    kind: "store",
-    inner,
-    value: floats().at(-1)!,
-    to: whole(),
-  });
+  statements.push({ kind: "store", inner, value: floats().at(-1)!, to: whole() });
+  if (rng.int(2))
+    for (const to of halves().sort(() => rng.next() - 0.5))
+      statements.push({ kind: "store", inner, value: pick(floats()), to });
   return { kernel: { name: "", buffers: buffers.length, outer, values, statements, clear }, buffers, dtypes };
 
   function rowTarget(): Access {

@@ -78,10 +78,11 @@ function emitPhase(code: Code, values: RowValues, rows: RowPlaces, phase: Phase)
   const wide = length >= WIDTH && values.canBeWide();
   const row = values.enterPhase(wide);
   const inFour = !wide && length >= WIDTH && phase.statements.some(({ statement }) => statement.kind === "reduce");
-  const sinks = phase.statements.map((each) => makeSink(code, values, each, wide ? "wide" : inFour ? "four" : "one"));
+  const sums = wide ? "wide" : inFour ? "four" : "one";
+  const sinks = phase.statements.map((each) => makeSink(code, values, each, sums, otherOf(each, phase)));
   const place = (lane: Lane, total?: number): void => {
     const results = row.evaluate(lane);
-    for (const [i, sink] of sinks.entries()) sink(lane, results[i]!, total);
+    for (const [i, sink] of sinks.entries()) sink(lane, results[i]!, results, total);
     row.advance(last, lane.wide ? WIDTH : 1);
   };
   const places = (count: number | Local, lane: Lane): void => {
@@ -117,19 +118,47 @@ function emitPhase(code: Code, values: RowValues, rows: RowPlaces, phase: Phase)
   values.leavePhase();
 }
 
-/** `total` is which of four sums takes the value. */
-type Sink = (lane: Lane, computed: Computed, total?: number) => void;
+/** The other of two stores that write every other number each: its place in the phase, and how much further it begins. */
+interface Other {
+  readonly place: number;
+  readonly further: number;
+}
+
+function otherOf({ statement }: Placed, { statements }: Phase): Other | undefined {
+  if (statement.kind !== "store" || statement.to.at || statement.to.inner.at(-1) !== 2) return undefined;
+  const { buffer, offset, outer, inner } = statement.to;
+  for (const [place, { statement: other }] of statements.entries()) {
+    if (other.kind !== "store" || other.to.buffer !== buffer || other.to.at) continue;
+    const further = other.to.offset - offset;
+    const isSame = other.to.outer.join() === outer.join() && other.to.inner.join() === inner.join();
+    if (isSame && Math.abs(further) === 1) return { place, further };
+  }
+  return undefined;
+}
+
+/** `all` are what the statements of the phase have computed; `total` is which of four sums takes the value. */
+type Sink = (lane: Lane, computed: Computed, all: readonly Computed[], total?: number) => void;
 
 /** What happens with the value of each place. */
-function makeSink(code: Code, values: RowValues, { statement, index }: Placed, sums: Sums): Sink {
+function makeSink(code: Code, values: RowValues, { statement, index }: Placed, sums: Sums, other?: Other): Sink {
   const dtype = values.dtypeOf(statement.value);
   switch (statement.kind) {
     case "store":
+      return (lane, { value, target }, all) => {
+        const stored = inMemory(lane, value, dtype);
+        const stride = lane.wide ? statement.to.inner.at(-1)! : 1;
+        if (stride === 1) code.get(target!).get(stored).store(lane.type(dtype));
+        else if (!other) code.storeApart(target!, stored, stride);
+        // The first of the two writes both.
+        else if (other.further === 1) code.storeInTurn(target!, stored, inMemory(lane, all[other.place]!.value, dtype));
+      };
     case "keep":
       return (lane, { value, target }) => {
-        if (!target) return;
-        const stored = inMemory(lane, value, dtype);
-        code.get(target).get(stored).store(lane.type(dtype));
+        if (target)
+          code
+            .get(target)
+            .get(inMemory(lane, value, dtype))
+            .store(lane.type(dtype));
       };
     case "accumulate":
       return (lane, { value, target }) => {
@@ -139,7 +168,7 @@ function makeSink(code: Code, values: RowValues, { statement, index }: Placed, s
       };
   }
   const totals = values.startReduction(index, statement.fn, dtype, sums);
-  return (lane, { value }, which) => {
+  return (lane, { value }, _, which) => {
     if (lane.wide && totals.nans) {
       code.get(lane.f(statement.fn === "max" ? "pmax" : "pmin", totals.wide!, value)).set(totals.wide!);
       code.get(lane.bits("or", totals.nans, lane.f("ne", value, value))).set(totals.nans);

@@ -112,14 +112,23 @@ export class PhaseValues {
     return [...found];
   }
 
-  /** Four places at once need numbers that lie side by side, or are the same for all of them. */
+  /** Four places at once need numbers that lie side by side, or one apart as in images that are pooled, or are the same. */
   canBeWide(): boolean {
     const last = this.inner.length - 1;
     const writes = this.phase.statements.every(({ statement }) => {
       if (statement.kind === "keep" || statement.kind === "reduce") return true;
-      return statement.to.inner[last] === 1 && !(statement.to.at ?? []).some(({ value }) => this.varies(value));
+      const isNear = statement.to.inner[last] === 1 || (statement.kind === "store" && statement.to.inner[last] === 2);
+      return isNear && !(statement.to.at ?? []).some(({ value }) => this.varies(value));
     });
-    return writes && this.varying().every((index) => this.#isWide(this.#kernel.values[index]!, last));
+    return writes && this.varying().every((index) => this.#isWide(this.#kernel.values[index]!));
+  }
+
+  /** How far apart the numbers of a load are along the last dimension, or those that an earlier phase has computed. */
+  strideOf(value: KernelValue): number {
+    const last = this.inner.length - 1;
+    if (value.kind === "load") return value.from.inner[last]!;
+    const maker = value.kind === "kept" ? this.#kernel.statements[value.statement]! : undefined;
+    return maker?.kind === "store" ? maker.to.inner[last]! : 1;
   }
 
   #findVaries(value: KernelValue): boolean {
@@ -138,10 +147,10 @@ export class PhaseValues {
     }
   }
 
-  #isWide(value: KernelValue, last: number): boolean {
+  #isWide(value: KernelValue): boolean {
     if (value.kind === "load") {
-      const { inner, at = [] } = value.from;
-      return (inner[last] === 0 || inner[last] === 1) && !at.some((each) => this.varies(each.value));
+      const stride = this.strideOf(value);
+      return stride >= 0 && stride <= 2 && !(value.from.at ?? []).some((each) => this.varies(each.value));
     }
     if (value.kind !== "map") return true;
     const shifts = value.fn === "shl" || value.fn === "shr";

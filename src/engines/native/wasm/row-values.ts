@@ -240,11 +240,11 @@ export class RowValues {
   }
 
   #load(lane: Lane, address: Local, dtype: DType, value: KernelValue): Local {
-    const code = this.#code.get(address);
-    const last = this.#values.inner.length - 1;
-    const repeats = value.kind === "load" && lane.wide && value.from.inner[last] === 0;
-    if (repeats) code.loadSplat();
-    else code.load(lane.type(dtype));
+    const code = this.#code;
+    const stride = lane.wide ? this.#values.strideOf(value) : 1;
+    if (stride === 2) code.loadEven(address);
+    else if (stride === 0) code.get(address).loadSplat();
+    else code.get(address).load(lane.type(dtype));
     const loaded = code.keep(lane.type(dtype));
     // From memory's 0 and 1 to what `select` wants.
     return dtype === "bool" ? lane.i("ne", loaded, 0) : loaded;
