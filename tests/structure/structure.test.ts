@@ -53,6 +53,7 @@ describe("size", () => {
     "engines/native/plan/in-place.ts",
     "engines/native/conv/",
     "engines/native/model.ts",
+    "engines/native/onnxruntime.ts",
     "engines/native/threads/sharing.ts",
     "engines/lower/conv-phases.ts",
     "nn/mlp.ts",

@@ -75,3 +75,13 @@ it("goes on when memory has grown", () => {
     memory.free(memory.allocate(memory.memory.buffer.byteLength));
   }
 });
+
+it("makes no copy of what a product comes to", () => {
+  const form = { batch: 1, rows: 512, inner: 4, columns: 512, leftTransposed: false, rightTransposed: false };
+  const [left, right, out] = [512 * 4, 4 * 512, 512 * 512].map((length) => memory.allocate(length * 4));
+  const product = products.compile(form);
+  product.run(left!, right!, out!);
+  const before = process.memoryUsage().arrayBuffers;
+  product.run(left!, right!, out!);
+  expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(512 * 512 * 4);
+});

@@ -63,9 +63,9 @@ export function bindPart(part: Part, kernels: (index: number) => CompiledKernel,
   };
 }
 
-function bindProduct({ run }: CompiledContraction, ...places: readonly [Place, Place, Place]): Run {
+function bindProduct(product: CompiledContraction, ...places: readonly [Place, Place, Place]): Run {
   const [left, right, out] = places.map(finder) as [Finder, Finder, Finder];
-  return (addresses, round = 0) => run(left(addresses, round), right(addresses, round), out(addresses, round));
+  return (addresses, round = 0) => product.run(left(addresses, round), right(addresses, round), out(addresses, round));
 }
 
 type Finder = (addresses: Uint32Array, round: number) => number;
