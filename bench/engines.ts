@@ -1,6 +1,7 @@
 // The same models on jax-js wasm, on the native engine and in PyTorch, taking turns: milliseconds a training step, where
 // the native ones go, and what memory they take. With --long the check of its memory is of 100,000 steps.
 import { availableParallelism } from "node:os";
+import { setTimeout as wait } from "node:timers/promises";
 import type { ProfiledStep } from "../src/engines/native/profile.ts";
 import { engineProcess, torchEngines, type Asked } from "./lib/asked-process.ts";
 import { ENGINE_MODELS, type EngineModel } from "./lib/engine-models.ts";
@@ -10,6 +11,8 @@ import { median, p10 } from "./lib/stats.ts";
 const ROUNDS = 12;
 /** The first rounds compile and warm up. */
 const WARM_UP = 2;
+/** PyTorch's threads look for more work for up to 10 ms after a step, on cores that the next contender wants. */
+const BETWEEN_TURNS_MS = 30;
 const MIB = 2 ** 20;
 const MODELS = Object.keys(ENGINE_MODELS) as EngineModel[];
 /** Models of convolutions, which may take more of PyTorch's time than products. */
@@ -61,6 +64,7 @@ async function compareSpeed(contenders: readonly Contender[]): Promise<Report> {
         // It is slow, and its times vary little.
         if (name === "wasm" && round >= 0 && round % 3 !== 0) continue;
         const count = name === "wasm" ? 1 : steps;
+        await wait(BETWEEN_TURNS_MS);
         const took = (await asked.ask({ model, steps: count, threads })) as number[];
         if (round >= 0) times[i]!.push(...took);
       }

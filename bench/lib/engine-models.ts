@@ -23,8 +23,8 @@ import { lenetModel } from "./models.ts";
 
 type Setup = Pick<TrainerOptions, "model" | "loss" | "optimizer"> & { readonly train: DataLoader };
 
-/** Enough batches that an epoch's end is rare. */
-const BATCHES = 64;
+/** Enough batches that an epoch's end is rare, and few enough that they do not count as memory of the engine. */
+const BATCHES = 16;
 const VOCABULARY = 65;
 
 const waves = (...shape: number[]) => ({
