@@ -223,9 +223,10 @@ function makeLogger(backends: BackendSpec | readonly BackendSpec[], options: Log
       if (ctx.hooks.failures.length > failures.reported) for (const event of failures.since(ctx)) emit(event);
       if (ctx.hooks.version !== hookNotes.version || now > hookNotes.nextAt) emit(hookNotes.event(ctx, now));
       if (now > watched.nextLook) watched.look(now);
-      const flushAt = flushedAt + flushEvery * 1000;
-      if (now > flushAt) void flush();
-      else watched.flushAt(watched.isWatched ? now + SOON_MS : flushAt, now, flush);
+      const due = flushedAt + flushEvery * 1000;
+      const at = watched.isWatched ? now + SOON_MS : due;
+      if (now > due) void flush();
+      else if (at < watched.flushesAt) watched.flushAt(at, now, flush);
       return undefined;
     },
     // A resumed run does not log again what came before its checkpoint, so that must not be lost.
