@@ -27,8 +27,8 @@ export interface Tuned {
   readonly device: string;
 }
 
-export const TEXT = "The film “Heat” came out in 1995: 火 🔥";
-export const QUESTION = [{ role: "user", content: "When did Heat come out?" }];
+const TEXT = "The film “Heat” came out in 1995: 火 🔥";
+const QUESTION = [{ role: "user", content: "When did Heat come out?" }];
 
 export async function look(model: LanguageModel): Promise<Loaded> {
   const { tokenizer } = model;
