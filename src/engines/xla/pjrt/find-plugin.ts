@@ -107,6 +107,8 @@ function list(folder: string): string[] {
 
 /** A library that cannot be loaded is one that the plugin does not need, or whose absence the plugin reports itself. */
 export function preload(koffi: Koffi, libraries: readonly string[]): void {
+  // XLA reports on standard error what it does, line by line; as in JAX, warnings and errors alone come through.
+  process.env.TF_CPP_MIN_LOG_LEVEL ??= "1";
   for (const path of libraries) {
     try {
       koffi.load(path, { global: true, lazy: true });
