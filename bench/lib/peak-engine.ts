@@ -1,5 +1,5 @@
 // The native engine, watched: the most memory that buffers and programs had at the end of a program.
-import { freeAll, type Engine } from "../../src/engines/engine.ts";
+import type { Engine } from "../../src/engines/engine.ts";
 import { NativeEngine } from "../../src/engines/native/native-engine.ts";
 
 export interface PeakEngine extends Engine {
@@ -17,13 +17,10 @@ export function peakEngine(threads = 2): PeakEngine {
     put: (host) => engine.put(host),
     read: (buffer) => engine.read(buffer),
     jit(fn, options) {
-      // Not donated before the peak is taken: while the program runs, its inputs and outputs exist beside each other.
-      const program = engine.jit(fn);
-      const donate = options?.donate ?? [];
+      const program = engine.jit(fn, options);
       return (...args) => {
         const out = program(...args);
         peakBytes = Math.max(peakBytes, engine.bytesInUse);
-        for (const i of donate) freeAll(engine, args[i]!);
         return out;
       };
     },
