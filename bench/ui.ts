@@ -156,6 +156,8 @@ async function frames({ folder, pages, browser }: Place): Promise<Report> {
     await settled(page, records, lines);
     let requests = 0;
     const moved = (await measured.cost(async () => (requests = await panChart(page, FRAMES)))) / FRAMES;
+    // What was moved is drawn again once the pointer rests.
+    await page.waitForTimeout(1000);
     const rest = await measured.cost(async () => {
       await page.setViewportSize({ width: 1460, height: 900 });
       await page.waitForTimeout(500);

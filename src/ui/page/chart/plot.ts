@@ -34,6 +34,12 @@ const GUTTER = 56;
 const RIGHT = 12;
 /** Pixels between dots from which on they are drawn. */
 const DOT_SPACE = 14;
+const WIDTH = 1.5;
+/** From so many points a pixel on a line is an area of strokes: thin ones look the same, and are drawn many times as fast. */
+const DENSE = 2;
+/** So are so many lines. */
+const MANY_LINES = 24;
+const THIN = 1;
 /** How strongly the logged values show behind the smoothed line. */
 const SHADE = "59";
 /** Shades of several lines lie over each other. */
@@ -42,6 +48,8 @@ const BAND = "2e";
 /** From so many lines on, a pan moves what is drawn; it is drawn again once the pointer rests. */
 const MANY = 8;
 const REST_MS = 120;
+/** A page that cannot keep up with the pointer has not seen it rest. */
+const REST_FRAMES = 2;
 
 interface Pan {
   /** Where the pointer was pressed, and the range then. */
@@ -92,7 +100,8 @@ export class Plot {
   }
 
   setCurves(curves: readonly (Curve | null)[]): void {
-    this.#data = curves.map((each) => toDrawable(each, this.#options.log));
+    const { width } = this.area;
+    this.#data = curves.map((each) => toDrawable(each, this.#options.log, width));
     const { smooth: hasSmooth, band } = this.#options.has;
     const tables: uPlot.AlignedData[] = this.#data.map(({ x, raw, smooth, low, high }) => [
       x,
@@ -108,6 +117,11 @@ export class Plot {
             tables.map((table) => table.map(() => 1 as const)),
           )
         : ([[]] as uPlot.AlignedData);
+    this.#data.forEach(({ x, isSmooth }, i) => {
+      // Not a shade: where thin strokes cross, it would be darker.
+      const isThin = !isSmooth && (x.length > DENSE * width || curves.length > MANY_LINES);
+      this.#plot.series[1 + i * this.#columns]!.width = isThin ? THIN : WIDTH;
+    });
     this.#plot.batch(() => {
       this.#plot.setData(joined, false);
       this.#applyRange();
@@ -147,10 +161,16 @@ export class Plot {
     this.#plot.setScale("x", { min: from, max: to > from ? to : from + 1 });
   }
 
+  /** Series of uPlot for each line. */
+  get #columns(): number {
+    const { smooth, band } = this.#options.has;
+    return 1 + Number(smooth) + 2 * Number(band);
+  }
+
   #config(width: number): uPlot.Options {
     const { labels, x, log, height, sync, onDraw, onCursor } = this.#options;
-    const { smooth, band } = this.#options.has;
-    const columns = 1 + Number(smooth) + 2 * Number(band);
+    const { band } = this.#options.has;
+    const columns = this.#columns;
     const { soft, rule, font } = theme.value;
     const axis = { stroke: soft, font, grid: { stroke: rule, width: 1 }, ticks: { show: false } };
     return {
@@ -221,7 +241,7 @@ export class Plot {
     return [
       {
         stroke: () => (isSmooth() ? color + (this.#options.labels.length > 2 ? FAINT : SHADE) : color),
-        width: 1.5,
+        width: WIDTH,
         dash,
         points: { show: dots, size: 5, width: 1.25, stroke: color, fill: theme.value.paper },
       },
@@ -299,12 +319,17 @@ export class Plot {
     // The browser moves it without anything being drawn.
     this.#pan.copy.style.transform = `translateX(${clientX - this.#pan.drawnAt}px)`;
     clearTimeout(this.#resting);
-    this.#resting = setTimeout(() => {
-      if (!this.#pan) return;
+    this.#resting = setTimeout(() => this.#restIn(REST_FRAMES, this.#pan!.now, clientX), REST_MS);
+  }
+
+  #restIn(frames: number, shown: Range, clientX: number): void {
+    requestAnimationFrame(() => {
+      if (this.#pan?.now !== shown) return;
+      if (frames > 1) return this.#restIn(frames - 1, shown, clientX);
       this.#pan.copy?.parentElement!.remove();
       Object.assign(this.#pan, { copy: undefined, drawnAt: clientX });
-      this.#showRange(this.#pan.now);
-    }, REST_MS);
+      this.#showRange(shown);
+    });
   }
 
   #showRange({ from, to }: Range): void {

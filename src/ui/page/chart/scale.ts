@@ -4,7 +4,8 @@ import type { Curve } from "./combine.ts";
 export interface Drawable {
   readonly x: number[];
   readonly raw: (number | null)[];
-  readonly smooth: (number | null)[];
+  /** Undefined where the line needs no point. */
+  readonly smooth: (number | null | undefined)[];
   /** The range of a group. */
   readonly low: (number | null)[];
   readonly high: (number | null)[];
@@ -18,13 +19,15 @@ const FEW = 100;
 
 const EMPTY: Drawable = { x: [], raw: [], smooth: [], low: [], high: [], isSmooth: false, undrawable: [] };
 
-/** Several records may have the same x (the last step of an epoch, and the epoch): the last one counts. */
-export function toDrawable(points: Curve | null, log: boolean): Drawable {
+/** @param width of the chart in pixels. Several records may have the same x (the last step of an epoch, and the epoch): the last one counts. */
+export function toDrawable(points: Curve | null, log: boolean, width: number): Drawable {
   if (points === null) return EMPTY;
   const isSmooth = points.low !== undefined || (points.smooth !== undefined && points.x.length >= FEW);
   const x: number[] = [];
   const raw: (number | null)[] = [];
-  const smooth: (number | null)[] = [];
+  const smooth: (number | null | undefined)[] = [];
+  // A smooth line has no spikes that one point a pixel would miss, and is drawn faster.
+  const every = Math.max(1, Math.floor(points.x.length / width));
   const low: (number | null)[] = [];
   const high: (number | null)[] = [];
   const undrawable: { x: number; low: boolean }[] = [];
@@ -40,7 +43,8 @@ export function toDrawable(points: Curve | null, log: boolean): Drawable {
     low.push(points.low && fits(points.low[i]!) ? points.low[i]! : null);
     high.push(points.high && fits(points.high[i]!) ? points.high[i]! : null);
     // The line spans a NaN: the mark at the edge shows that there is one.
-    smooth.push(smoothed !== undefined && fits(smoothed) ? smoothed : null);
+    const isNeeded = i % every === 0 || i === points.x.length - 1;
+    smooth.push(smoothed !== undefined && fits(smoothed) ? (isNeeded ? smoothed : undefined) : null);
   }
   return { x, raw, smooth, low, high, isSmooth, undrawable };
 }

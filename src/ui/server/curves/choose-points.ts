@@ -32,7 +32,7 @@ export function choosePoints(curve: Curve, range: Range): Chosen {
   const first = Math.max(after, lo - 1);
   const last = Math.max(first, Math.min(curve.count, hi + 1));
   if (last - first <= 4 * px)
-    return { indexes: Uint32Array.from({ length: last - first }, (_, i) => first + i), isReduced: false };
+    return { indexes: new Uint32Array(last - first).map((_, i) => first + i), isReduced: false };
   const chosen: number[] = [];
   if (first < lo) chosen.push(first);
   const hasNaN = curve.pyramid.extremes(curve.values, lo, hi).nan >= 0;
@@ -44,7 +44,7 @@ export function choosePoints(curve: Curve, range: Range): Chosen {
     a = b;
   }
   if (hi < last) chosen.push(hi);
-  return { indexes: Uint32Array.from(chosen), isReduced: true };
+  return { indexes: new Uint32Array(chosen), isReduced: true };
 }
 
 function takeBucket({ values, pyramid }: Curve, from: number, to: number, chosen: number[]): void {
