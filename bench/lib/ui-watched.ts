@@ -42,8 +42,7 @@ export async function watched(place: {
     const { page } = await Measured.open(place.browser, server.link);
     await page.goto(`${server.url}#/run/${await server.idOf("run")}?smooth=0`);
     await noteFrames(page);
-    // The training looks once a second whether somebody watches.
-    await sleep(WARM_MS);
+    // With the first second, in which the training notices that somebody watches.
     const begun = Date.now();
     const seen = await load();
     const frames = await page.evaluate(() => globalThis.seen);

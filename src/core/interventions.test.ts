@@ -1,4 +1,7 @@
 import { expect, test } from "vitest";
+import { memoryStore } from "../checkpoint/index.ts";
+import { tinyTrainer } from "../testing/index.ts";
+import type { Hook } from "./hook.ts";
 import { Audit } from "./interventions.ts";
 
 const entry = (step: number) => ({ who: "hook", event: "stepEnd", step, epoch: 0, what: "stop" });
@@ -28,4 +31,30 @@ test("past ten thousand the oldest go, and are counted", () => {
   expect(audit.dropped).toBe(3);
   audit.clear();
   expect([audit.entries, audit.dropped]).toEqual([[], 0]);
+});
+
+test("a hook that is switched off during a run has a line in the audit, and stays off in a resumed one", async () => {
+  const store = memoryStore();
+  const calls: number[] = [];
+  const counts: Hook = { name: "counts", onStepEnd: ({ step }) => void calls.push(step) };
+  const switches: Hook = {
+    name: "switches",
+    after: "counts",
+    onStepEnd(ctx) {
+      if (ctx.step === 2) trainer.hooks.disable("counts");
+      if (ctx.step === 3) ctx.requestSave("mine");
+    },
+  };
+  const options = { store, steps: 4, save: "sync" as const };
+  const trainer = tinyTrainer({ ...options, hooks: [counts, switches] });
+  const { interventions } = await trainer.fit();
+  expect(interventions.map(({ who, step, what }) => [who, step, what])).toEqual([
+    ["switches", 2, 'setHook("counts", false)'],
+    ["switches", 3, "requestSave"],
+  ]);
+  await tinyTrainer({ ...options, steps: 6, hooks: [counts] }).fit({ resume: "auto" });
+  expect(calls).toEqual([1, 2]);
+  // Another run has the hooks that it was given.
+  await tinyTrainer({ steps: 1, hooks: [counts] }).fit();
+  expect(calls).toEqual([1, 2, 1]);
 });

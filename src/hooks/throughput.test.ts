@@ -72,6 +72,20 @@ test("evaluations are left out", () => {
   expect(step(hook, 3)["perf/stepsPerSec"]).toBeCloseTo(10);
 });
 
+test("pauses are left out, with the evaluations in them", () => {
+  const hook = begun({ window: 2 });
+  step(hook, 1);
+  fire(hook, "pause", 1);
+  now += 2000;
+  fire(hook, "evalBegin", 1);
+  now += 5000;
+  fire(hook, "evalEnd", 1);
+  now += 1000;
+  fire(hook, "continue", 1);
+  step(hook, 2);
+  expect(step(hook, 3)["perf/stepsPerSec"]).toBeCloseTo(10);
+});
+
 test("a run shorter than its window is reported at its end, and only then", () => {
   const short = begun({});
   for (const at of [1, 2, 3]) step(short, at);

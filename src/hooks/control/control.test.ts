@@ -163,11 +163,14 @@ test("what is refused has a line with the reason, and changes nothing", async ()
 test("a paused run stands still, and does what it is told: steps, rates, saves, then it continues", async () => {
   const seen: string[] = [];
   const held: string[][] = [];
+  const began = performance.now();
+  let [pausedAt, paused] = [0, 0];
   const watch: Hook = {
     name: "watch",
     after: "control",
     onStepEnd: (ctx) => void seen.push(`step ${ctx.step} ${ctx.lr}`),
     async onPause(ctx) {
+      pausedAt = performance.now();
       seen.push(`pause ${ctx.step}`);
       const { hello } = await readControl(dir);
       expect(hello!.state).toBe("paused");
@@ -179,6 +182,7 @@ test("a paused run stands still, and does what it is told: steps, rates, saves, 
       if (ctx.step === 5) setTimeout(() => void send({ verb: "continue" }), 120);
     },
     async onContinue(ctx) {
+      paused += performance.now() - pausedAt;
       seen.push(`continue ${ctx.step}`);
       // What a hook holds is marked in the dashboard.
       if (ctx.step === 5) held.push(...(await listCheckpoints(dir)).map(({ name, heldBy }) => [name, ...heldBy]));
@@ -210,6 +214,8 @@ test("a paused run stands still, and does what it is told: steps, rates, saves, 
   const span = lines.at(-1)!.time - lines.find(({ verb }) => verb === "pause")!.time;
   expect(span).toBeGreaterThan(140);
   expect(elapsed).toBeGreaterThan(0);
+  // The run's clock stands still.
+  expect(1000 * elapsed).toBeLessThan(performance.now() - began - paused);
 });
 
 test("Trainer.continue ends a pause, and a second fit of the same trainer is controlled again", async () => {
