@@ -2,6 +2,7 @@
 import { useComputed, useSignal, useSignalEffect } from "@preact/signals";
 import { useEffect, useId, useMemo, useRef } from "preact/hooks";
 import type { Axis } from "../../wire.ts";
+import { reading } from "../data/api.ts";
 import type { Feed, Points } from "../data/series-feed.ts";
 import { seriesFeed } from "../data/series-feed.ts";
 import { drawnCurves } from "./combine.ts";
@@ -159,7 +160,8 @@ export function Chart({ title, lines, marks, evaluations, view, height, log, set
   latest.current = located;
   const redrawLanes = (current: Plot): void => {
     placed.current = placeMarks(current, latest.current);
-    if (lanes.current) drawLanes(lanes.current, current, latest.current, placed.current);
+    // Without points there is no axis yet.
+    if (lanes.current && current.area.left > 0) drawLanes(lanes.current, current, latest.current, placed.current);
   };
 
   const hasWidth = width.value > 0;
@@ -256,6 +258,9 @@ export function Chart({ title, lines, marks, evaluations, view, height, log, set
           {error.value}
         </p>
       ) : null}
+      {isVisible && !error.value && shown.value.length === 0 && (
+        <p class="chart-wait soft">{reading.value ?? "Reading…"}</p>
+      )}
       {/* The keys of the chart: it can be focused, so that a keyboard can read its values. */}
       <div
         class="canvas"

@@ -17,6 +17,8 @@ interface LegendProps {
   readonly title: string;
 }
 
+const MANY = 12;
+
 export const lineKey = ({ run, name }: Line): string => `${run} ${name}`;
 
 /** The values at the cursor, else the last ones. A line's button hides it. */
@@ -25,7 +27,7 @@ export function Legend({ lines, visible, drawn, cursor, toggle, title }: LegendP
   const at = cursor !== undefined && first ? valueAt(first, cursor)?.x : undefined;
   const isGrouped = lines.some(({ group }) => group !== undefined);
   return (
-    <span class="legend">
+    <span class={lines.length > MANY ? "legend many" : "legend"}>
       {isGrouped
         ? drawn.map(({ label, color, curve }) => (
             <span key={label}>

@@ -81,7 +81,7 @@ function markOf({ type, step, time, details }: RunEvent): Mark | undefined {
     case "refused":
       return mark("refused", what, text(details.refused));
     case "intervention": {
-      if (/^note\b/.test(what)) return mark("note", text(details.why) || what);
+      if (/^note\b/.test(what)) return mark("note", text(details.why) || what, "");
       if (details.by !== undefined) return mark("hand", what);
       return mark(ROUTINE.test(what) ? "request" : "hook", what);
     }

@@ -4,7 +4,7 @@ import type { Axis } from "../../wire.ts";
 import * as format from "../format.ts";
 import type { Curve } from "./combine.ts";
 import { lineColor, lineDash, theme } from "./theme.ts";
-import { logRange, logSplits, toDrawable, type Drawable } from "./scale.ts";
+import { isRough, logRange, logSplits, toDrawable, type Drawable } from "./scale.ts";
 
 export interface PlotOptions {
   readonly labels: readonly string[];
@@ -117,9 +117,10 @@ export class Plot {
             tables.map((table) => table.map(() => 1 as const)),
           )
         : ([[]] as uPlot.AlignedData);
-    this.#data.forEach(({ x, isSmooth }, i) => {
+    this.#data.forEach(({ x, raw, isSmooth }, i) => {
       // Not a shade: where thin strokes cross, it would be darker.
-      const isThin = !isSmooth && (x.length > DENSE * width || curves.length > MANY_LINES);
+      const isDense = x.length > DENSE * width && isRough(raw);
+      const isThin = !isSmooth && (isDense || curves.length > MANY_LINES);
       this.#plot.series[1 + i * this.#columns]!.width = isThin ? THIN : WIDTH;
     });
     this.#plot.batch(() => {

@@ -51,6 +51,22 @@ export function toDrawable(points: Curve | null, log: boolean, width: number): D
 
 const nextAfter = (x: number): number => x + Math.max(Math.abs(x) * 2 ** -50, Number.MIN_VALUE);
 
+const ROUGH = 20;
+
+/** Whether a line goes up and down so often that it fills an area, unlike a learning rate's. */
+export function isRough(values: readonly (number | null)[]): boolean {
+  let [least, greatest, way] = [Infinity, -Infinity, 0];
+  let before: number | undefined;
+  for (const value of values) {
+    if (value === null) continue;
+    if (before !== undefined) way += Math.abs(value - before);
+    if (value < least) least = value;
+    if (value > greatest) greatest = value;
+    before = value;
+  }
+  return way > ROUGH * (greatest - least);
+}
+
 /** A tenth of the height above and below, at least a third of a decade. */
 export function logRange(min: number, max: number): [number, number] {
   if (!(min > 0) || !(max > 0)) return [0.1, 1];

@@ -95,11 +95,14 @@ function Comparison({ rows, pages }: { rows: readonly RunRow[]; pages: ReadonlyM
   const base = setting("base");
   const by = setting("group");
   const all = useSignal(false);
-  const titles = sectionsOf(names).flatMap(({ charts, folded }) =>
-    folded && !all.value ? [] : charts.flatMap((chart) => chart.names),
+  const metrics = sectionsOf(names).flatMap(({ charts, folded }) =>
+    charts
+      .flatMap((chart) => chart.names)
+      .filter((name) => !name.startsWith("train/") || !names.includes(name.slice("train/".length)))
+      .map((name) => ({ name, folded })),
   );
-  const metrics = titles.filter((name) => !name.startsWith("train/") || !titles.includes(name.slice("train/".length)));
-  const shown = all.value ? metrics : metrics.slice(0, FEW_CHARTS);
+  const first = metrics.filter(({ folded }) => !folded).slice(0, FEW_CHARTS);
+  const shown = (all.value ? metrics : first).map(({ name }) => name);
   const short = shortNames(rows.map(({ name }) => name));
   const lines = (name: string): Line[] =>
     rows.map((row, i) => ({
@@ -154,7 +157,7 @@ function Comparison({ rows, pages }: { rows: readonly RunRow[]; pages: ReadonlyM
           />
         ))}
       </div>
-      {!all.value && (
+      {shown.length < metrics.length && (
         <p>
           <button type="button" onClick={() => (all.value = true)}>
             Show all metrics

@@ -105,7 +105,7 @@ export function RunTable({ lines, hparams, selected, current, toggle }: TablePro
         {from > 0 && <Spacer rows={from} />}
         {shown.map((line, i) =>
           line.kind === "group" ? (
-            <GroupRow key={line.key} line={line} index={from + i} />
+            <GroupRow key={line.key} line={line} index={from + i} others={OTHERS + shownHparams.length} />
           ) : (
             <Row
               key={line.key}
@@ -142,8 +142,17 @@ const Spacer = ({ rows }: { rows: number }) => (
 
 /** Columns that a narrow screen shows too. */
 const ALWAYS_SHOWN = 5;
+/** Without the hyperparameters. */
+const OTHERS = 3;
 
-function GroupRow({ line: { key, runs, metric }, index }: { line: GroupLine; index: number }) {
+interface GroupProps {
+  readonly line: GroupLine;
+  readonly index: number;
+  /** Columns that only a wide screen shows. */
+  readonly others: number;
+}
+
+function GroupRow({ line: { key, runs, metric }, index, others }: GroupProps) {
   return (
     <tr class="group" aria-rowindex={index + 2}>
       <th scope="rowgroup" colSpan={ALWAYS_SHOWN}>
@@ -156,6 +165,7 @@ function GroupRow({ line: { key, runs, metric }, index }: { line: GroupLine; ind
           </span>
         )}
       </th>
+      <td class="wide" colSpan={others} />
     </tr>
   );
 }
@@ -173,6 +183,7 @@ function Row({ row, index, hparams, isSelected, isCurrent, toggle }: RowProps) {
   const { id, name, state, step, totalSteps, startedAt, elapsed } = row;
   const part = totalSteps === null ? undefined : Math.min(1, step / totalSteps);
   const best = bestOf(row);
+  const base = name.lastIndexOf("/") + 1;
   return (
     <tr aria-rowindex={index + 2} class={isCurrent ? "current" : undefined} aria-selected={isSelected}>
       <td>
@@ -182,8 +193,9 @@ function Row({ row, index, hparams, isSelected, isCurrent, toggle }: RowProps) {
         <StateBadge state={state} />
       </td>
       <td class="name">
-        <a href={href(["run", id])} title={row.reason ?? name}>
-          {name}
+        <a href={href(["run", id])} title={row.reason === null ? name : `${name}: ${row.reason}`}>
+          <span class="dir">{name.slice(0, base)}</span>
+          <span class="base">{name.slice(base)}</span>
         </a>
       </td>
       <td class="number">
@@ -202,7 +214,7 @@ function Row({ row, index, hparams, isSelected, isCurrent, toggle }: RowProps) {
         {best === undefined ? <span class="soft">–</span> : format.number(best)}
       </td>
       {hparams.map((key) => (
-        <td key={key} class="number wide">
+        <td key={key} class="number wide" title={key in row.hparams ? format.value(row.hparams[key]) : undefined}>
           {key in row.hparams ? format.value(row.hparams[key]) : <span class="soft">–</span>}
         </td>
       ))}

@@ -6,7 +6,7 @@ import { Empty } from "../parts/empty.tsx";
 import { numberSetting, setQuery, setting } from "../router.ts";
 import { evaluationOf, linesOf, sectionsOf } from "./chart-groups.ts";
 import type { TabProps } from "./run-page.tsx";
-import { chartView } from "./view.ts";
+import { chartView, logSetting, setLogSetting } from "./view.ts";
 
 const SHAPES: Readonly<Record<MarkKind, string>> = {
   hand: "▲",
@@ -113,8 +113,8 @@ export function InterventionsTab({ run, page, marks }: TabProps) {
               setRange: () => undefined,
             }}
             height={260}
-            log={undefined}
-            setLog={() => undefined}
+            log={logSetting(chart.title)}
+            setLog={(log) => setLogSetting(chart.title, log)}
           />
         </div>
       )}
