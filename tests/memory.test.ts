@@ -4,6 +4,7 @@ import { linear, relu, sequential } from "hookline/nn";
 import { tinyData, tinyTrainer } from "hookline/testing";
 import { beforeAll, describe, expect, it } from "vitest";
 import { JaxEngine } from "../src/engines/jax/jax-engine.ts";
+import { NativeEngine } from "../src/engines/native/native-engine.ts";
 import { CASES, growth, tenHooks } from "./support/growth.ts";
 import { heapInUse } from "./support/heap.ts";
 import { watchBuffers, type LiveBuffers } from "./support/live-buffers.ts";
@@ -137,4 +138,32 @@ it("a step leaves no operation to a later one: they would chain, and make steps 
   const perStep = kernels.slice(1).map((count, i) => count - kernels[i]!);
   expect(perStep[0]).toBeGreaterThan(0);
   expect(new Set(perStep)).toEqual(new Set([perStep[0]]));
+});
+
+describe("the update of a split step", () => {
+  /** What a step's last program adds to the memory in use. */
+  async function added(hooks: readonly Hook[]): Promise<number> {
+    let bytes = Number.NaN;
+    const engine = new NativeEngine({ threads: 1 });
+    const jit = engine.jit.bind(engine);
+    engine.jit = ((...given: Parameters<typeof jit>) => {
+      const program = jit(...given);
+      return (...args: Parameters<typeof program>) => {
+        const before = engine.bytesInUse;
+        const result = program(...args);
+        bytes = engine.bytesInUse - before;
+        return result;
+      };
+    }) as typeof jit;
+    const trainer = tinyTrainer({ samples: 64, steps: 3, accumulate: 2, engine, hooks });
+    await trainer.fit();
+    await trainer.close();
+    await engine.close();
+    return bytes;
+  }
+
+  it("overwrites what it replaces, unless a hook could look at what was before", async () => {
+    expect(await added([])).toBeLessThanOrEqual(0);
+    expect(await added([{ name: "looks", onAfterOptimizerStep() {} }])).toBeGreaterThan(0);
+  });
 });

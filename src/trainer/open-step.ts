@@ -27,6 +27,9 @@ export interface Micro {
   result?: { readonly grads: Buffers; readonly state: Buffers; readonly sums: Buffer };
 }
 
+/** What an optimizer makes of parameters and its state. */
+export type Updated = { readonly params: Buffers; readonly opt: Buffers };
+
 /** What the kept micro-batches add up to. */
 interface Open {
   kept: number;
@@ -180,8 +183,14 @@ export class OpenStep {
     this.#open.grads = grads;
   }
 
-  /** Takes one optimizer's new parameters and state. */
-  stage(params: Buffers, opt: Buffers): void {
+  /** Takes one optimizer's new parameters and state; with `device`, where they and the gradients were updated in place. */
+  stage({ params, opt }: Updated, device: DeviceState | undefined): void {
+    if (device) {
+      device.commit("params", params, true);
+      device.commit("opt", opt, true);
+      this.#open.grads = {};
+      return;
+    }
     Object.assign(this.#open.params, params);
     Object.assign(this.#open.opt, opt);
   }

@@ -246,16 +246,19 @@ export class StepPrograms {
       : this.#programs.of(spec, "lossGrads only", () => lossGrads({ ...spec, probes: [] }));
   }
 
-  /** One optimizer's update of these parameters and slots. */
+  /** One optimizer's update of these parameters and slots; `inPlace`: they and the gradients are gone then. */
   update(
     spec: StepSpec,
     index: number,
     rule: UpdateRule,
     names: readonly string[],
     slots: readonly string[],
+    inPlace: boolean,
   ): Compiled {
     const layered = this.#layered?.update(spec, rule, names, slots);
-    return layered ?? this.#programs.of(spec, `update ${index}`, () => updateParams(spec, rule));
+    if (layered) return layered;
+    const name = `update ${index}${inPlace ? " in place" : ""}`;
+    return this.#programs.of(spec, name, () => updateParams(spec, rule), inPlace ? { donate: [0, 1, 2] } : {});
   }
 
   /** The step's gradients clipped, and a report of their norms. */

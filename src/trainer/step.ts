@@ -11,7 +11,7 @@ import type { Buffers, DeviceState } from "./device-state.ts";
 import { Suspects } from "./inspection/diagnose.ts";
 import type { JointStep } from "./joint-step.ts";
 import type { LayeredPasses } from "./layered/layered-passes.ts";
-import { OpenStep, pick } from "./open-step.ts";
+import { OpenStep, pick, type Updated } from "./open-step.ts";
 import type { OptimizerSet } from "./optimizers.ts";
 import type { ProbeRunner } from "./inspection/probe-runner.ts";
 import { forwardOnly } from "./programs/programs.ts";
@@ -315,22 +315,22 @@ export class TrainStep {
     });
   }
 
-  /** One optimizer's update; it becomes part of the state with `commit`. */
+  /** One optimizer's update; it becomes part of the state with `commit`, or at once if nobody could see the difference. */
   update(index: number): MaybePromise<void> {
-    const { specs, optimizers, control } = this.#parts;
+    const { specs, optimizers, control, hooks, layered } = this.#parts;
     // Looked up again: a hook may have set its own update since the batch was taken.
     const spec = specs.get(this.plan, this.#spec.loader);
     const { rule } = optimizers.slots[index]!;
     const names = specs.trainedBy(spec, index);
     optimizers.fill(control, index);
     const slots = pick(this.#state.opt, specs.slotsOf(names));
-    const program = this.#made.update(spec, index, rule, names, Object.keys(slots));
+    // Between a step's only update and its commit nothing can fail then, or look at what was before.
+    const isUnseen = this.due.length === 1 && !hooks.firstListener("afterOptimizerStep");
+    const inPlace = isUnseen && this.#engine.syncRead && !layered;
+    const program = this.#made.update(spec, index, rule, names, Object.keys(slots), inPlace);
     const grads = pick(this.#open.grads, names);
     const done = this.#run("update", program, pick(this.#state.params, names), slots, grads, this.#putControl(1));
-    return chain(done, (out) => {
-      const { params, opt } = out as { params: Buffers; opt: Buffers };
-      this.#open.stage(params, opt);
-    });
+    return chain(done, (out) => this.#open.stage(out as Updated, inPlace ? this.#state : undefined));
   }
 
   /** The step is done: parameters, optimizer and model state change together. */
