@@ -35,6 +35,7 @@ import { adamw } from "hookline/optim";
 import { lower } from "../../src/engines/lower/lower.ts";
 import { trace, type Aval } from "../../src/engines/lower/trace.ts";
 import { planArena } from "../../src/engines/native/plan/arena.ts";
+import { temporariesInPlace } from "../../src/engines/native/plan/in-place.ts";
 import { planGraph } from "../../src/engines/native/plan/plan.ts";
 import { testEngine } from "../../src/testing/tiny.ts";
 
@@ -57,7 +58,8 @@ function plannedBytes(
     const [value, grads] = valueAndGrads((at) => loss(at, given))(p);
     return [value, ...Object.values(grads)];
   };
-  return planArena(planGraph(lower(trace(step, [params, batch])), 2)).bytes;
+  const plan = planGraph(lower(trace(step, [params, batch])), 2);
+  return planArena(plan, temporariesInPlace(plan)).bytes;
 }
 
 describe("deferred logits", () => {

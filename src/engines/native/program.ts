@@ -2,6 +2,7 @@
 import { ARRAYS, type EngineMemory } from "./memory.ts";
 import type { Products } from "./products.ts";
 import { planArena } from "./plan/arena.ts";
+import { temporariesInPlace } from "./plan/in-place.ts";
 import type { Plan, Step } from "./plan/steps.ts";
 import { bindPart, type Part, type Run } from "./threads/parts.ts";
 import type { ThreadPool } from "./threads/pool.ts";
@@ -58,7 +59,7 @@ export class Program {
   /** Finds room for what lies between the steps, and for constants. */
   #place(plan: Plan): void {
     const { memory } = this.#resources;
-    const arena = planArena(plan);
+    const arena = planArena(plan, temporariesInPlace(plan));
     const base = this.#own(arena.bytes);
     for (const [buffer, offset] of arena.offsets.entries()) {
       if (offset !== undefined) this.#addresses[buffer] = base + offset;

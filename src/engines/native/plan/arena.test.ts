@@ -57,6 +57,20 @@ it("shares places, and leaves inputs and outputs alone", () => {
   expect([offsets[0], offsets[4]]).toEqual([undefined, undefined]);
 });
 
+it("what takes another's place has it for as long as both are needed", () => {
+  const plan: Plan = { buffers: temporaries(16, 16, 16, 16), steps: [step(0, 1), step(1, 2), step(2, 3), step(0, 3)] };
+  const { offsets, bytes } = planArena(
+    plan,
+    new Map([
+      [2, 1],
+      [3, 2],
+    ]),
+  );
+  expect(new Set(offsets.slice(1))).toEqual(new Set([offsets[1]]));
+  expect(offsets[0]).not.toBe(offsets[1]);
+  expect(bytes).toBe(128);
+});
+
 const row = (buffer: number): Access => ({ buffer, offset: 0, outer: [8], inner: [1] });
 const store = (value: number, buffer: number): Statement => ({ kind: "store", inner: [8], value, to: row(buffer) });
 

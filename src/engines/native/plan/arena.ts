@@ -12,7 +12,8 @@ export interface Arena {
   readonly bytes: number;
 }
 
-export function planArena({ buffers, steps }: Plan): Arena {
+/** `inPlace`: by buffer, the one whose place it takes in the last step that touches that. */
+export function planArena({ buffers, steps }: Plan, inPlace: ReadonlyMap<number, number> = new Map()): Arena {
   const lives = new Map<number, { from: number; to: number }>();
   for (const [i, step] of steps.entries()) {
     for (const buffer of touched(step)) {
@@ -21,6 +22,15 @@ export function planArena({ buffers, steps }: Plan): Arena {
       if (life) life.to = i;
       else lives.set(buffer, { from: i, to: i });
     }
+  }
+  const ownerOf = (buffer: number): number => {
+    const before = inPlace.get(buffer);
+    return before === undefined ? buffer : ownerOf(before);
+  };
+  for (const buffer of inPlace.keys()) {
+    const [life, owner] = [lives.get(buffer)!, lives.get(ownerOf(buffer))!];
+    owner.to = Math.max(owner.to, life.to);
+    lives.delete(buffer);
   }
   const offsets: (number | undefined)[] = buffers.map(() => undefined);
   const placed: { at: number; end: number; from: number; to: number }[] = [];
@@ -37,6 +47,7 @@ export function planArena({ buffers, steps }: Plan): Arena {
     placed.push({ at, end: at + bytes, from, to });
     offsets[buffer] = at;
   }
+  for (const buffer of inPlace.keys()) offsets[buffer] = offsets[ownerOf(buffer)];
   return { offsets, bytes: placed.reduce((most, { end }) => Math.max(most, end), 0) };
 }
 

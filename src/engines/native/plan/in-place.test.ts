@@ -5,7 +5,7 @@ import { f32, lowered } from "../../../../tests/support/lowered.ts";
 import type { Tensor } from "../../../core/model.ts";
 import { adamw } from "../../../optim/index.ts";
 import type { Graph } from "../../lower/graph.ts";
-import { outputsInPlace } from "./in-place.ts";
+import { outputsInPlace, temporariesInPlace } from "./in-place.ts";
 import { planGraph } from "./plan.ts";
 
 beforeAll(async () => void (await init("wasm")));
@@ -85,5 +85,28 @@ describe("of two outputs that one input would do for", () => {
     const double = (x: Tensor): Tensor => x.mul(2);
     const share = (x: Tensor): Tensor => x.ref.div(double(x).sum(-1, { keepdims: true }));
     expect(places(both(double, share), [0])).toEqual([undefined, 0]);
+  });
+});
+
+describe("between the steps", () => {
+  const taken = (graph: Graph): number => temporariesInPlace(planGraph(graph, 2)).size;
+  const [x, weight] = [f32(64, 64), f32(64, 64)];
+
+  test("what is made of a product place by place lies where that lay", () => {
+    expect(taken(lowered((a, w) => np.matmul(np.exp(np.matmul(a, w.ref)), w), x, weight))).toBe(1);
+    expect(taken(lowered((a, w) => np.matmul(nn.softmax(np.matmul(a, w.ref), -1), w), x, weight))).toBe(1);
+  });
+
+  test("not of one that is used again, or looked at otherwise", () => {
+    const again = (a: Tensor, w: Tensor): Tensor => {
+      const product = np.matmul(a, w.ref);
+      return np.matmul(np.matmul(np.exp(product.ref), w), product);
+    };
+    const turned = (a: Tensor, w: Tensor): Tensor => {
+      const product = np.matmul(a, w.ref);
+      return np.matmul(np.exp(product.ref.add(np.transpose(product))), w);
+    };
+    expect(taken(lowered(again, x, weight))).toBe(0);
+    expect(taken(lowered(turned, x, weight))).toBe(0);
   });
 });

@@ -1,5 +1,5 @@
-// Which outputs may lie where an input lies that the caller gives up: those that a kernel computes place by place, when
-// nothing reads the input afterwards. An optimizer's update then needs no second set of parameters and slots.
+// What may lie where something else lies: what a kernel computes place by place, when nothing reads the other afterwards.
+// For outputs and inputs that the caller gives up, an optimizer's update needs no second set of parameters and slots.
 import { sizeOf } from "../../../core/arrays.ts";
 import type { Access, Kernel } from "../kernel.ts";
 import { argsOf, type Phase, phasesOf } from "../wasm/phases.ts";
@@ -29,6 +29,33 @@ export function outputsInPlace({ buffers, steps }: Plan, given: ReadonlySet<numb
     if (found === undefined) continue;
     free.delete(found);
     places.set(source.index, (buffers[found]!.source as { readonly index: number }).index);
+  }
+  return places;
+}
+
+/** By temporary buffer, the one whose place it takes. */
+export function temporariesInPlace({ buffers, steps }: Plan): Map<number, number> {
+  const uses = usesOf(steps);
+  const isTemporary = (buffer: number): boolean => buffers[buffer]!.source.kind === "temporary";
+  const places = new Map<number, number>();
+  const taken = new Set<number>();
+  for (const [i, step] of steps.entries()) {
+    if (step.kind !== "kernel") continue;
+    const own = step.buffers.filter(isTemporary);
+    for (const made of own.filter((buffer) => uses.get(buffer)![0] === i)) {
+      const { length } = buffers[made]!;
+      const found = own.find(
+        (other) =>
+          uses.get(other)![0]! < i &&
+          uses.get(other)!.at(-1) === i &&
+          !taken.has(other) &&
+          buffers[other]!.length === length &&
+          isPlaceByPlace(step.kernel, step.buffers.indexOf(made), step.buffers.indexOf(other), length),
+      );
+      if (found === undefined) continue;
+      taken.add(found);
+      places.set(made, found);
+    }
   }
   return places;
 }
