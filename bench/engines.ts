@@ -139,7 +139,15 @@ async function compareMemory(model: EngineModel, hasTorch: boolean): Promise<Rep
     rows: [[ENGINE_MODELS[model].title, wasm, native, torch]],
     aims: [
       { what: "native ÷ wasm", measured: native / wasm, unit: "×", limit: 1 },
-      { what: "native ÷ PyTorch", measured: torch && native / torch, unit: "×", limit: 0.7, must: true },
+      {
+        what: "native ÷ PyTorch",
+        measured: torch && native / torch,
+        unit: "×",
+        limit: 0.7,
+        must: true,
+        cause:
+          "before the first step a process has 73 MiB; V8's heap grows by 30 to 50 while a step is traced and compiled",
+      },
     ],
   };
 }

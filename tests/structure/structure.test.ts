@@ -51,6 +51,7 @@ describe("size", () => {
     "trainer/base.ts",
     "trainer/initial.ts",
     "engines/native/plan/in-place.ts",
+    "engines/native/plan/late-copies.ts",
     "engines/native/conv/",
     "engines/native/model.ts",
     "engines/native/onnxruntime.ts",

@@ -9,12 +9,13 @@ import { collapse } from "./collapse.ts";
 import { Expressions, type AtHand } from "./expression.ts";
 import { type Group, groupTasks, isStretched } from "./groups.ts";
 import { keepInside } from "./arena.ts";
+import { copyLate } from "./late-copies.ts";
 import { prepare, type Prepared } from "./prepare.ts";
 import type { BufferSource, Plan, PlannedBuffer, Step } from "./steps.ts";
 
 /** For that many threads. */
 export function planGraph(graph: Graph, threads = 1): Plan {
-  const prepared = prepare(joinAssembled(withoutBarriers(graph)), threads);
+  const prepared = prepare(copyLate(joinAssembled(withoutBarriers(graph))), threads);
   const buffers = new Buffers(prepared);
   const steps = groupTasks(prepared, threads).map((item): Step => {
     if (item.kind === "group") return kernelStep(item, prepared, buffers, threads);

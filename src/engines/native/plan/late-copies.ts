@@ -1,0 +1,89 @@
+// A large array that a product of the backward pass wants, long after the forward pass used it, is computed again for it
+// when that is cheap and what it is made of is there anyway: of a softmax, its exponentials are.
+import { sizeOf } from "../../../core/arrays.ts";
+import type { Arg, Graph, Node } from "../../lower/graph.ts";
+import { costOf, Storage } from "./storage.ts";
+
+type MapNode = Extract<Node, { op: "map" }>;
+
+/** In numbers. To write smaller ones again costs as much as it saves. */
+const LARGE = 2 ** 18;
+/** What it may cost to compute a number again. */
+const CHEAP = 2;
+/** An argument that is repeated so often neither costs nor keeps much. */
+const SMALL = 8;
+/** What is kept for it instead may be kept so much longer, as a part of the time in which it need not be. */
+const LONGER = 1 / 8;
+
+export function copyLate(graph: Graph): Graph {
+  // What is recomputed on request saves more, and is in an order of its own.
+  if (graph.nodes.some(({ recomputed }) => recomputed !== undefined)) return graph;
+  const storage = new Storage(graph);
+  const uses = new Map<Node, number[]>();
+  for (const [at, node] of graph.nodes.entries())
+    for (const { node: arg } of "args" in node ? node.args : []) uses.set(arg, [...(uses.get(arg) ?? []), at]);
+  const kept = new Set<Node>([...graph.outputs.map(({ node }) => node), ...(graph.stored ?? [])]);
+  const copies = new Map<number, Map<Node, MapNode>>();
+  let next = graph.nodes.reduce((most, { id }) => Math.max(most, id), 0);
+  let marks = 0;
+  for (const node of graph.nodes) {
+    if (node.op !== "map" || kept.has(node) || sizeOf(node.shape) < LARGE) continue;
+    const late = lateUses(graph, uses.get(node) ?? []);
+    const sources = late && sourcesOf(node, storage);
+    if (!sources || sources.cost > CHEAP) continue;
+    const last = late.at.at(-1)!;
+    const isThere = (source: Node): boolean => last - (uses.get(source)?.at(-1) ?? 0) <= LONGER * late.gap;
+    if (!sources.nodes.every(isThere)) continue;
+    // A mark of its own, so that it is not computed where the first one is.
+    const copy: MapNode = { ...node, id: ++next, recomputed: marks++ };
+    for (const at of late.at) copies.set(at, (copies.get(at) ?? new Map<Node, MapNode>()).set(node, copy));
+  }
+  return copies.size === 0 ? graph : withCopies(graph, copies);
+}
+
+/** The products that use it after the longest time in which nothing does. */
+function lateUses({ nodes }: Graph, at: readonly number[]): { at: readonly number[]; gap: number } | undefined {
+  const gaps = at.slice(1).map((each, i) => each - at[i]!);
+  const gap = Math.max(...gaps, 0);
+  const late = at.slice(gaps.indexOf(gap) + 1);
+  return gap > 0 && late.every((each) => nodes[each]!.op === "dot") ? { at: late, gap } : undefined;
+}
+
+/** What is stored of what it is computed from, and what computing one number from that costs. */
+function sourcesOf({ fn, args }: MapNode, storage: Storage): { nodes: Node[]; cost: number } {
+  const all = { nodes: [] as Node[], cost: costOf(fn) };
+  for (const { node, view } of args) {
+    if (sizeOf(node.shape) * SMALL <= sizeOf(view.shape)) continue;
+    if (storage.has(node)) all.nodes.push(node);
+    else if (node.op === "map") {
+      const { nodes, cost } = sourcesOf(node, storage);
+      all.nodes.push(...nodes);
+      all.cost += cost;
+    }
+  }
+  return all;
+}
+
+/** Each copy stands before the first node that uses it. */
+function withCopies(graph: Graph, copies: ReadonlyMap<number, ReadonlyMap<Node, MapNode>>): Graph {
+  const changed = new Map<Node, Node>();
+  const nodes: Node[] = [];
+  const written = new Set<Node>();
+  const seen = ({ node, view }: Arg): Arg => ({ node: changed.get(node)!, view });
+  const rewritten = (node: Node, args: (arg: Arg) => Arg): Node =>
+    ("args" in node ? { ...node, args: node.args.map(args) } : node) as Node;
+  for (const [at, node] of graph.nodes.entries()) {
+    const own = copies.get(at);
+    for (const copy of own?.values() ?? []) {
+      if (written.has(copy)) continue;
+      written.add(copy);
+      changed.set(copy, rewritten(copy, seen));
+      nodes.push(changed.get(copy)!);
+    }
+    const changedNode = rewritten(node, (arg) => seen({ node: own?.get(arg.node) ?? arg.node, view: arg.view }));
+    changed.set(node, changedNode);
+    nodes.push(changedNode);
+  }
+  const stored = graph.stored && new Set([...graph.stored].map((node) => changed.get(node)!));
+  return { ...graph, nodes, outputs: graph.outputs.map(seen), ...(stored && { stored }) };
+}
