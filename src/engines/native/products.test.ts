@@ -1,5 +1,5 @@
 // Products in every form that contractions come in, on memory that moves when it grows.
-import { afterAll, describe, expect, it } from "vitest";
+import { afterAll, describe, expect, it, vi } from "vitest";
 import { Rng } from "../../data/random.ts";
 import type { Contraction } from "./plan/contract.ts";
 import { EngineMemory } from "./memory.ts";
@@ -84,4 +84,38 @@ it("makes no copy of what a product comes to", () => {
   const before = process.memoryUsage().arrayBuffers;
   product.run(left!, right!, out!);
   expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(512 * 512 * 4);
+});
+
+it("computes the same bits without koffi, by the Node binding", async () => {
+  vi.resetModules();
+  const koffiOrNone = vi.fn(() => undefined);
+  vi.doMock("../../platform/koffi.ts", () => ({ koffiOrNone }));
+  const other = new (await import("./products.ts")).Products(memory);
+  try {
+    const convolution = { batch: 2, channels: 16, outputs: 6, size: [7, 9], window: [3, 3], places: [7, 9] } as const;
+    const how = {
+      strides: [1, 1],
+      dilation: [1, 1],
+      padding: [
+        [1, 1],
+        [1, 1],
+      ],
+    } as const;
+    const form = { batch: 1, rows: 33, inner: 65, columns: 17, leftTransposed: true, rightTransposed: false };
+    const [left, right] = [put(4096), put(4096)];
+    const results = [products, other].flatMap((each) =>
+      [each.compile(form), each.convolve({ ...convolution, ...how })].map((compiled) => {
+        const out = put(2 * 6 * 7 * 9);
+        compiled.run(left.at, right.at, out.at);
+        return new Float32Array(memory.memory.buffer, out.at, out.data.length).slice(0, 33 * 17);
+      }),
+    );
+    expect(koffiOrNone).toHaveBeenCalled();
+    expect(results[2]).toEqual(results[0]);
+    expect(results[3]).toEqual(results[1]);
+  } finally {
+    other.close();
+    vi.doUnmock("../../platform/koffi.ts");
+    vi.resetModules();
+  }
 });
