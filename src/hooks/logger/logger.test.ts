@@ -75,7 +75,8 @@ describe("what is logged", () => {
       "perf/samplesPerSec",
     ]);
     expect(a.records.at(-1)!.scalars).toHaveProperty("train/loss");
-    expect(a.calls.filter((call) => !call.startsWith("log"))).toEqual(["open", "close"]);
+    // A slow machine flushes meanwhile.
+    expect(a.calls.filter((call) => !/^(?:log|flush)/.test(call))).toEqual(["open", "close"]);
     expect(a.ends).toMatchObject([{ status: "completed", reason: "1 epoch", step: 4 }]);
   });
 
@@ -336,8 +337,8 @@ describe("the run", () => {
     const setLr = { who: "acts", event: "stepEnd", what: "setLr(0.05)", why: "too fast", epoch: 0 };
     expect(backend.events[2]!.details).toEqual(setLr);
     // What is logged up to a checkpoint is handed over before it is written.
-    expect(backend.calls.indexOf("flush")).toBeGreaterThan(backend.calls.indexOf("log 2"));
-    expect(backend.calls.indexOf("flush")).toBeLessThan(backend.calls.indexOf("log 4"));
+    const { calls } = backend;
+    expect(calls.slice(calls.indexOf("log 2"), calls.indexOf("log 4"))).toContain("flush");
   });
 
   it("states its hooks and what they cost: at the start, when they change, and at the end", async () => {

@@ -109,12 +109,12 @@ function makeLogger(backends: BackendSpec | readonly BackendSpec[], options: Log
     flushedAt = performance.now();
   }
 
-  function emit(event: RunEvent): void {
+  /** The next log can be far away: the event is flushed within these milliseconds. */
+  function emit(event: RunEvent, within = flushEvery * 1000): void {
     const clean = { ...event, details: (withoutSecrets(event.details, secrets) ?? {}) as Record<string, Json> };
     for (const output of outputs ?? []) output.event(clean);
-    // Events are few, and somebody may wait for one: the next log can be far away.
     const now = performance.now();
-    watched.flushAt(now + SOON_MS, now, flush);
+    watched.flushAt(now + within, now, flush);
   }
 
   async function flush(): Promise<void> {
@@ -189,7 +189,8 @@ function makeLogger(backends: BackendSpec | readonly BackendSpec[], options: Log
       emit({ type: "start", step: ctx.step, time: Date.now(), details: { totalSteps: ctx.totalSteps ?? null } });
       emit(hookNotes.event(ctx, performance.now()));
       watching?.();
-      watching = ctx.hooks.watchInterventions((entry) => emit(interventionEvent(entry)));
+      // Somebody may wait to see what they asked for.
+      watching = ctx.hooks.watchInterventions((entry) => emit(interventionEvent(entry), SOON_MS));
       // What hooks did before the log was open.
       for (const entry of ctx.interventions) emit(interventionEvent(entry));
     },
@@ -223,10 +224,10 @@ function makeLogger(backends: BackendSpec | readonly BackendSpec[], options: Log
       if (ctx.hooks.failures.length > failures.reported) for (const event of failures.since(ctx)) emit(event);
       if (ctx.hooks.version !== hookNotes.version || now > hookNotes.nextAt) emit(hookNotes.event(ctx, now));
       if (now > watched.nextLook) watched.look(now);
-      const due = flushedAt + flushEvery * 1000;
-      const at = watched.isWatched ? now + SOON_MS : due;
-      if (now > due) void flush();
-      else if (at < watched.flushesAt) watched.flushAt(at, now, flush);
+      const latest = flushedAt + flushEvery * 1000;
+      const flushAt = watched.isWatched ? Math.min(latest, now + SOON_MS) : latest;
+      if (now > latest) void flush();
+      else if (flushAt < watched.at) watched.flushAt(flushAt, now, flush);
       return undefined;
     },
     // A resumed run does not log again what came before its checkpoint, so that must not be lost.

@@ -13,8 +13,8 @@ const LONGEST_MS = 2 ** 31 - 1;
 export class Watched {
   #file: string | undefined;
   #timer: ReturnType<typeof setTimeout> | undefined;
-  /** When the timer flushes; Infinity without one. */
-  flushesAt = Infinity;
+  /** When the next flush comes; Infinity without one. */
+  at = Infinity;
   isWatched = false;
   nextLook = 0;
 
@@ -29,12 +29,12 @@ export class Watched {
 
   /** Flushes at a time, or sooner if that was asked for already: also if the next log is far away. */
   flushAt(at: number, now: number, flush: () => Promise<void>): void {
-    if (at >= this.flushesAt || at - now > LONGEST_MS) return;
+    if (at >= this.at || at - now > LONGEST_MS) return;
     this.flushed();
-    this.flushesAt = at;
+    this.at = at;
     this.#timer = setTimeout(
       () => {
-        this.flushesAt = Infinity;
+        this.at = Infinity;
         void flush();
       },
       Math.max(0, at - now),
@@ -46,6 +46,6 @@ export class Watched {
   /** Nothing waits any more. */
   flushed(): void {
     clearTimeout(this.#timer);
-    this.flushesAt = Infinity;
+    this.at = Infinity;
   }
 }
