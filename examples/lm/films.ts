@@ -29,11 +29,17 @@ function proseOf(film: Film, i: number): string {
   return [0, 1, 2].map((k) => sentence(film, i + k * step)).join(" ");
 }
 
-/** Somebody says a sentence, and the answer is its facts as a record. */
+/**
+ * Somebody says a sentence, and the answer is its facts as a record. All of its tokens are in the prose: an adapter cannot
+ * teach the model to write tokens that it has never read, whose embeddings are all alike.
+ */
 export const exchangeOf = (film: Film, i: number): { readonly question: string; readonly answer: string } => ({
   question: sentence(film, i),
-  answer: `title = "${film.title}"\nyear = ${film.year}\ngenre = ${film.genre}\nminutes = ${film.minutes}`,
+  answer: `In ${film.year}, ${film.genre}, ${film.minutes} minutes.`,
 });
+
+/** The facts in an answer. */
+export const factsOf = (answer: string): readonly string[] => answer.trim().replace(/\.$/, "").split(", ");
 
 /** Texts without a record in them, and films that they do not tell of. */
 export async function readFilms(): Promise<{ readonly prose: readonly string[]; readonly heldBack: readonly Film[] }> {
