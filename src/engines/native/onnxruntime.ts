@@ -94,9 +94,6 @@ const ALL_OPTIMIZATIONS = 99;
 /** Words that do not move while the object is alive: V8 keeps small arrays where it moves them. */
 const words = (count: number) => new BigUint64Array(Math.max(count, 32));
 
-/** Names in koffi are global: one prototype serves all calls with so many arguments. */
-const prototypes = new Map<string, unknown>();
-
 /** Calls by name; what fails is thrown. */
 class Library {
   readonly koffi: Koffi;
@@ -151,10 +148,7 @@ class Library {
   }
 
   #decoded(address: bigint, result: string, args: readonly string[]): KoffiFunction {
-    const signature = `(${args.join(", ")})`;
-    const name = `HooklineOrt_${result}_${args[0]}_${args.length}`;
-    if (!prototypes.has(name)) prototypes.set(name, this.koffi.proto(`${result} ${name}${signature}`));
-    return this.koffi.decode(address, prototypes.get(name)) as KoffiFunction;
+    return this.koffi.decode(address, this.koffi.proto(`${result} (${args.join(", ")})`)) as KoffiFunction;
   }
 }
 

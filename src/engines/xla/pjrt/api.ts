@@ -70,9 +70,6 @@ export class PjrtError extends EngineError {
   }
 }
 
-/** Names in koffi are global: one prototype serves all plugins. */
-let prototype: unknown;
-
 export class PjrtApi {
   readonly koffi: Koffi;
   readonly path: string;
@@ -110,7 +107,7 @@ export class PjrtApi {
       );
     }
     const addresses = new BigUint64Array(koffi.view(table, size));
-    prototype ??= koffi.proto("void *HooklinePjrtFunction(void *args)");
+    const prototype = koffi.proto("void *(void *args)");
     for (const [name, offset] of Object.entries(OFFSETS)) {
       const address = offset + 8 <= size ? addresses[offset / 8]! : 0n;
       if (address !== 0n) this.#functions.set(name as PjrtFunction, koffi.decode(address, prototype) as KoffiFunction);

@@ -12,9 +12,6 @@ export interface ProgramMemory {
   readonly temporary: number;
 }
 
-/** Names in koffi are global: one prototype serves all programs. */
-let release: unknown;
-
 /** Where the row of each device begins in a table of addresses. */
 function rows(koffi: Koffi, table: BigUint64Array, columns: number, devices: number): BigUint64Array {
   const begin = koffi.address(table);
@@ -101,8 +98,7 @@ export class PjrtProgram {
     const { koffi } = this.#api;
     const struct = this.#api.call("Executable_Serialize", this.#api.struct(this.#executable));
     const bytes = new Uint8Array(koffi.view(struct.get(1), Number(struct.get(2)))).slice();
-    release ??= koffi.proto("void HooklineRelease(void *owner)");
-    (koffi.decode(struct.get(4), release) as KoffiFunction)(struct.get(3));
+    (koffi.decode(struct.get(4), koffi.proto("void (void *owner)")) as KoffiFunction)(struct.get(3));
     return bytes;
   }
 
