@@ -24,8 +24,8 @@ export function marked(x: Tensor, times: number): Tensor {
 export interface Lowering {
   /** It has convolutions of its own, faster than the product that a layer would make of one. */
   readonly convolves: boolean;
-  /** Its memory is large, and only large products keep it busy: a GPU. */
-  readonly isGpu?: boolean;
+  /** Its memory is large, and only large products keep it busy: a large GPU. */
+  readonly isLarge?: boolean;
 }
 
 let lowering: Lowering | undefined;

@@ -330,7 +330,10 @@ export class TrainStep {
     const program = this.#made.update(spec, index, rule, names, Object.keys(slots), inPlace);
     const grads = pick(this.#open.grads, names);
     const done = this.#run("update", program, pick(this.#state.params, names), slots, grads, this.#putControl(1));
-    return chain(done, (out) => this.#open.stage(out as Updated, inPlace ? this.#state : undefined));
+    const step = chain(done, (out) => this.#open.stage(out as Updated, inPlace ? this.#state : undefined));
+    // While it compiles, nobody else may free what it was given for good.
+    if (inPlace && step instanceof Promise) this.#state.take(step);
+    return step;
   }
 
   /** The step is done: parameters, optimizer and model state change together. */

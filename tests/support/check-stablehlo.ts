@@ -158,9 +158,12 @@ const RULES: Readonly<Record<string, Rule>> = {
     const asked = [batch, tokens, key[2]!, features];
     if (!same(key, asked) || !same(value, asked) || heads % key[2]! !== 0)
       fail(text, "keys or values of another shape");
+    const [batches, biasHeads] = given[backward ? 5 : 3] ?? [];
+    if (bias && !([1, batch].includes(batches!) && [1, heads].includes(biasHeads!)))
+      fail(text, "a bias of other heads or batches");
     const after = [
       ...(backward ? [[batch, heads, tokens], query] : []),
-      ...(bias ? [[batch, 1, tokens, tokens]] : []),
+      ...(bias ? [[batches!, biasHeads!, tokens, tokens]] : []),
       ...(backward ? [query] : []),
     ];
     if (given.length !== 3 + after.length || !after.every((shape, i) => same(shape, given[3 + i]!)))

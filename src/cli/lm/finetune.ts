@@ -107,6 +107,7 @@ const sizesOf = ({ batchSize, engine }: Flags, length: number): DescribeOptions 
   batchSize,
   length,
   limit: engine === "xla" || engine === "webgpu" ? Infinity : Math.min(2 ** 32, totalmem()),
+  layered: engine !== "xla",
 });
 
 /** Reads the data now, so that it can be described; the experiment gets what was read. */

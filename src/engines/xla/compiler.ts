@@ -1,6 +1,7 @@
 // From a jax-js function to a program on the device: traced, lowered, written as StableHLO and compiled by XLA.
 import { defaultDevice } from "@jax-js/jax";
 import { EngineError } from "../../core/errors.ts";
+import type { Lowering } from "../../nn/marks.ts";
 import type { Precision, Tree } from "../engine.ts";
 import { cutGraph } from "../lower/cut.ts";
 import type { Graph } from "../lower/graph.ts";
@@ -49,6 +50,7 @@ export interface CompilerOptions {
   readonly precision: Precision;
   readonly flags: XlaFlags;
   readonly cudnnAttention: boolean;
+  readonly warn: (message: string) => void;
   /** Undefined if each process compiles its own programs. */
   readonly cache: ProgramCache | undefined;
 }
@@ -58,6 +60,7 @@ export class Compiler {
   seconds = 0;
   readonly #client: PjrtClient;
   readonly #options: CompilerOptions;
+  readonly #lowering: Lowering;
   readonly #programs = new Set<Compiled>();
   /** What is being compiled, and when each began. */
   readonly #pending = new Map<Promise<unknown>, number>();
@@ -66,6 +69,7 @@ export class Compiler {
   constructor(client: PjrtClient, options: CompilerOptions) {
     this.#client = client;
     this.#options = options;
+    this.#lowering = { convolves: true, isLarge: (client.memory()?.bytesLimit ?? 0) >= LARGE };
   }
 
   /**
@@ -74,7 +78,7 @@ export class Compiler {
    */
   compile(fn: Fn, args: Args, donated: readonly number[], divisions: Divisions): Promise<Compiled> {
     return this.#timed(() => {
-      const traced = onHost(() => trace(fn, args, XLA));
+      const traced = onHost(() => trace(fn, args, this.#lowering));
       return this.#compiled(graphOf(traced), traced.unflatten, donated, divisions, namesOf(args));
     });
   }
@@ -87,7 +91,7 @@ export class Compiler {
     divisions: Divisions,
   ) {
     return this.#timed(async (): Promise<Cut> => {
-      const { traced, early, unflatten } = onHost(() => traceHalves(fn, args, names, XLA));
+      const { traced, early, unflatten } = onHost(() => traceHalves(fn, args, names, this.#lowering));
       const { first, second } = cutGraph(graphOf(traced), (output) => output < early);
       const inputs = namesOf(args);
       return {
@@ -145,6 +149,9 @@ export class Compiler {
       return { module, program: await compiler.compile(module.text, flags) };
     } catch (error) {
       if (module.fusedAttentions === 0) throw error;
+      this.#options.warn(
+        `Engine "xla": cuDNN cannot compute the attention of a program, so XLA does. ${(error as Error).message}`,
+      );
       const plain = writeModule(graph, options);
       return { module: plain, program: await compiler.compile(plain.text, flags) };
     }
@@ -174,7 +181,8 @@ export class Compiler {
   }
 }
 
-const XLA = { convolves: true, isGpu: true };
+/** Bytes of a large GPU. */
+const LARGE = 2 ** 35;
 
 /** The path to each leaf within its argument, such as `exp_avg/0.weight`. */
 function namesOf(args: Args): string[] {

@@ -105,6 +105,7 @@ export class XlaEngine implements Engine {
       precision,
       flags,
       cudnnAttention,
+      warn,
       cache: cache ? new ProgramCache(this.#client, warn) : undefined,
     });
   }

@@ -15,9 +15,16 @@ export interface DescribeOptions {
   readonly length?: number;
   /** The bytes that there are; default 4 GiB, which the engines native and wasm have. */
   readonly limit?: number;
+  /** Are layers computed one after the other? Default true; the engine xla computes all in one program. */
+  readonly layered?: boolean;
 }
 
-export const DESCRIBE_CHECKS = { batchSize: is.wholeFrom(1), length: is.wholeFrom(1), limit: is.positive };
+export const DESCRIBE_CHECKS = {
+  batchSize: is.wholeFrom(1),
+  length: is.wholeFrom(1),
+  limit: is.positive,
+  layered: is.boolean,
+};
 
 /** A model's sizes and what training takes, as text. */
 export function describeModel(
@@ -25,17 +32,22 @@ export function describeModel(
   naming: Naming,
   adapter: Adapter | undefined,
   base: FrozenBase | undefined,
-  { batchSize = 4, length = Math.min(512, architecture.contextLength), limit = 2 ** 32 }: DescribeOptions,
+  {
+    batchSize = 4,
+    length = Math.min(512, architecture.contextLength),
+    limit = 2 ** 32,
+    layered = true,
+  }: DescribeOptions,
 ): string {
   const { family, layers, width, heads, keyValueHeads, vocabularySize, contextLength } = architecture;
   const all = [...parametersOf(architecture, naming).values()].reduce((sum, { shape }) => sum + sizeOf(shape), 0);
   const trained = adapter ? trainedCount(architecture, naming, adapter) : all;
-  const plan = memoryPlan(architecture, trained, base, batchSize * length, length);
+  const plan = memoryPlan(architecture, trained, base, batchSize * length, length, layered);
   const total = Object.values(plan).reduce((sum, bytes) => sum + bytes, 0);
   const lines = [
     `${family}: ${layers.length} layers of ${width}, ${heads} heads${keyValueHeads === heads ? "" : ` (${keyValueHeads} of keys and values)`}, vocabulary ${count(vocabularySize)}, context ${count(contextLength)}`,
     `${count(all)} parameters, ${count(trained)} trained (${((100 * trained) / all).toPrecision(3)} %)`,
-    `Training ${batchSize} × ${length} tokens layer by layer takes about ${mebibytes(total)}:`,
+    `Training ${batchSize} × ${length} tokens ${layered ? "layer by layer" : "in one program"} takes about ${mebibytes(total)}:`,
     ...Object.entries(plan).map(([what, bytes]) => `  ${mebibytes(bytes).padStart(12)}  ${what}`),
   ];
   if (total > limit) lines.push(advice(limit, { adapter, base, batchSize, length }));
@@ -63,6 +75,7 @@ function memoryPlan(
   base: FrozenBase | undefined,
   tokens: number,
   length: number,
+  layered: boolean,
 ): Readonly<Record<string, number>> {
   const { width, heads, layers, vocabularySize } = architecture;
   const frozen = [...(base?.tensors.values() ?? [])].reduce((sum, { shape }) => sum + 4 * sizeOf(shape), 0);
@@ -72,8 +85,10 @@ function memoryPlan(
   return {
     ...(base && { "the frozen base": frozen }),
     "trained parameters, gradients and two slots of AdamW": 4 * 4 * trained,
-    "what is kept between the layers": 4 * layers.length * tokens * width,
-    "one layer, forward and backward": 4 * tokens * (2 * features + scores),
+    ...(layered && { "what is kept between the layers": 4 * layers.length * tokens * width }),
+    ...(layered
+      ? { "one layer, forward and backward": 4 * tokens * (2 * features + scores) }
+      : { "all layers, forward and backward": 4 * tokens * layers.length * (features + scores) }),
     "the head and the loss": 4 * 2 * Math.min(CHUNK, tokens) * vocabularySize,
   };
 }

@@ -5,8 +5,8 @@ import type { Tensor, Tensors } from "../../core/model.ts";
 import { differentiated } from "../derivatives.ts";
 import { currentLowering, marked, STORED } from "../marks.ts";
 
-/** Logits are held for at most so many numbers at once (128 MB; on a GPU 1 GB), unless that made too many parts to compile. */
-const [MOST_NUMBERS, MOST_ON_GPU] = [2 ** 25, 2 ** 28];
+/** Logits are held for at most so many numbers at once (128 MB; on a large GPU 1 GB), unless that made too many parts to compile. */
+const [MOST_NUMBERS, MOST_ON_LARGE] = [2 ** 25, 2 ** 28];
 const MOST_CHUNKS = 16;
 
 interface Parts {
@@ -85,7 +85,7 @@ type Range = readonly [from: number, to: number];
 const total = (terms: readonly Tensor[]): Tensor => terms.reduce((a, b) => a.add(b));
 
 function defaultChunk(rows: number, classes: number): number {
-  const most = currentLowering()?.isGpu ? MOST_ON_GPU : MOST_NUMBERS;
+  const most = currentLowering()?.isLarge ? MOST_ON_LARGE : MOST_NUMBERS;
   const chunks = Math.min(Math.ceil((rows * classes) / most), MOST_CHUNKS);
   return Math.ceil(rows / Math.max(chunks, 1));
 }

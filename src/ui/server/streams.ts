@@ -135,13 +135,14 @@ export class Streams {
     const run = this.#index.find(id);
     const now = performance.now();
     if (run?.known.info.status !== "running" || now - (this.#touchedAt.get(id) ?? -Infinity) < WATCH_MS) return;
+    // Remembered also where it fails, so that a directory that cannot be written is not tried at every look.
+    this.#touchedAt.set(id, now);
     const file = watchFile(run.dir);
     try {
       if (!lstatSync(controlDirectory(run.dir), { throwIfNoEntry: false })?.isDirectory()) return;
       const found = lstatSync(file, { throwIfNoEntry: false });
       if (!found) writeFileSync(file, "", { flag: "wx", mode: 0o600 });
       else if (found.isFile()) utimesSync(file, new Date(), new Date());
-      this.#touchedAt.set(id, now);
     } catch {
       // A directory that is not ours to write: the page is a little later.
     }

@@ -9,10 +9,17 @@ const MOST_FEATURES = 128;
 const FEWEST_TOKENS = 64;
 
 /** Can cuDNN compute it? */
-export function suitsCudnn({ q, k }: Attention): boolean {
-  const [, tokens, , features] = q.view.shape as readonly [number, number, number, number];
+export function suitsCudnn({ q, k, v, seen }: Attention): boolean {
+  const [batch, tokens, heads, features] = q.view.shape as readonly [number, number, number, number];
+  const shared = k.view.shape[2]!;
+  const [batches, headsSeen, queries, keys] = seen?.view.shape ?? [1, 1, tokens, tokens];
   return (
-    k.view.shape[1] === tokens &&
+    [k, v].every(({ view }) => view.shape.join() === [batch, tokens, shared, features].join()) &&
+    heads % shared === 0 &&
+    [1, batch].includes(batches!) &&
+    [1, heads].includes(headsSeen!) &&
+    queries === tokens &&
+    keys === tokens &&
     tokens % 2 === 0 &&
     tokens >= FEWEST_TOKENS &&
     features % 8 === 0 &&

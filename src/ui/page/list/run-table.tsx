@@ -1,4 +1,4 @@
-// The table of runs: fixed rows of 28 pixels, of which at most 40 are in the document.
+// The table of runs: fixed rows of 28 pixels, of which those that fit are in the document.
 import { useSignal, type Signal } from "@preact/signals";
 import { useEffect, useMemo, useRef } from "preact/hooks";
 import type { RunRow } from "../../wire.ts";
@@ -9,10 +9,9 @@ import { bestMetric, bestOf, type GroupLine, type ListLine } from "./rows.ts";
 import { Spark } from "./spark.tsx";
 
 const ROW = 28;
-const MOST_ROWS = 40;
 const BEFORE = 4;
 /** As many as fit, and some on both sides. */
-const rowsThatFit = (): number => Math.min(MOST_ROWS, Math.ceil(innerHeight / ROW) + BEFORE);
+const rowsThatFit = (): number => Math.ceil(innerHeight / ROW) + 2 * BEFORE;
 const MOST_HPARAMS = 3;
 
 interface TableProps {
