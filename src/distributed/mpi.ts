@@ -222,7 +222,7 @@ function endWith(process: Builtin<"node:process">, world: World): void {
   });
 }
 
-/** In place of a length, for ranks that add up in shared memory: this one does something else. */
+/** Shown in place of a length by a rank that does something else. */
 const THROUGH_MPI = -1;
 
 class World {
@@ -280,7 +280,7 @@ class World {
   sharedMemory(strategy: Strategy, capacity: number): MaybePromise<SharedMemory | undefined> {
     const has = this.#shared?.capacity ?? 0;
     if (capacity <= has || this.#sharesNone) return this.#shared;
-    // Where models become larger and larger, the memory they leave behind is not much more than the last one's.
+    // Doubling bounds what replaced memories take.
     return shareMemory(strategy, loadKoffi(), Math.max(capacity, 2 * has)).then((memory) => {
       this.#sharesNone = memory === undefined;
       return (this.#shared = memory);
@@ -293,7 +293,7 @@ class World {
       nth: this.#count(length),
       done: () => {
         if (memory.haveAllCome((rank) => this.fail(this.#unlike(length, rank)))) return true;
-        // What MPI still sends for earlier operations needs to be asked for; it also yields the core, where it shall.
+        // MPI advances earlier operations only when it is called; the call also yields the core if Open MPI is set to.
         this.rollCall.listen();
         return false;
       },

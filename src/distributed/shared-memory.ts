@@ -8,16 +8,18 @@ import type { Scaling, Strategy } from "./strategy.ts";
 const READ_AND_WRITE = 3;
 const MAP_SHARED = 1;
 const CLOSE_ON_EXEC = 1;
-/** Bytes of a cache line: what one rank writes often shares none with another rank's. */
+/** Bytes of a cache line. Ranks write to cache lines of their own. */
 const LINE = 64;
 /** Numbers that are added up at once: few enough to stay in the second cache between the terms. */
 const BLOCK = 2 ** 15;
 /** Bytes in which the main rank says where the memory is. */
 const MESSAGE = 512;
+/** Node 20 has no array buffer of more bytes: a view of them would end the process. */
+const MOST_BYTES = 2 ** 32;
 
 /** Where the main rank has made the memory, and by what the others recognize it. */
 interface Offer {
-  readonly host: string;
+  readonly machine: string;
   readonly path: string;
   readonly mark: number;
 }
@@ -27,7 +29,7 @@ const node = <Name extends "node:crypto" | "node:fs" | "node:os" | "node:process
 
 /**
  * Makes memory for vectors of so many numbers. Undefined, on all ranks alike, where they are on several hosts, or the
- * system has no such memory: only Linux has.
+ * system has no such memory: only Linux has. Nor for more than an array buffer holds.
  */
 export async function shareMemory(
   strategy: Strategy,
@@ -37,58 +39,67 @@ export async function shareMemory(
   const { rank, size } = strategy;
   const part = Math.ceil((capacity * 4) / LINE) * LINE;
   const bytes = (size + 1) * (LINE + part);
-  const file = rank === 0 ? reserve(koffi, bytes) : undefined;
+  const reserved = rank === 0 && bytes <= MOST_BYTES ? reserve(koffi, bytes) : undefined;
   const message = new Uint8Array(MESSAGE);
-  if (file !== undefined) new TextEncoder().encodeInto(JSON.stringify(offerOf(file)), message);
+  if (reserved) new TextEncoder().encodeInto(JSON.stringify(reserved.offer), message);
   await strategy.broadcast(message);
   const offer = new TextDecoder().decode(message).replaceAll("\0", "");
   const memory = offer && mapped(koffi, JSON.parse(offer) as Offer, bytes);
   const isMapped = Float64Array.of(memory ? 1 : 0);
   await strategy.allReduce(isMapped, "min");
   // What is mapped stays until the last of these processes ends, however it ends.
-  if (file !== undefined) node("node:fs").closeSync(file);
+  if (reserved) node("node:fs").closeSync(reserved.file);
   return memory && isMapped[0] === 1 ? new SharedMemory(rank, size, memory, part / 4) : undefined;
 }
 
 /** A file without a name that is memory, unlike those of /dev/shm without a limit of its own. */
-function reserve(koffi: Koffi, bytes: number): number | undefined {
+function reserve(koffi: Koffi, bytes: number): { readonly file: number; readonly offer: Offer } | undefined {
+  let file = -1;
   try {
     const { create, fallocate } = nativeCalls(koffi);
-    const file = create("hookline", CLOSE_ON_EXEC) as number;
-    if (file < 0) return undefined;
-    // Room that is only promised would end the process that first writes there.
-    if (fallocate(file, 0, bytes) === 0) return file;
-    node("node:fs").closeSync(file);
+    file = create("hookline", CLOSE_ON_EXEC) as number;
+    // Without this, the first write to a page that cannot be had ends the process (SIGBUS).
+    if (file >= 0 && fallocate(file, 0, bytes) === 0) return { file, offer: offerOf(file) };
   } catch {
-    // Another system's C library.
+    // Another system's C library, or no /proc. The other ranks wait for an answer, so nothing is thrown.
   }
+  if (file >= 0) node("node:fs").closeSync(file);
   return undefined;
 }
 
 function offerOf(file: number): Offer {
   const mark = node("node:crypto").randomInt(2 ** 47);
   node("node:fs").writeSync(file, new Uint8Array(Float64Array.of(mark).buffer), 0, 8, 0);
-  return { host: node("node:os").hostname(), path: `/proc/${node("node:process").pid}/fd/${file}`, mark };
+  return { machine: thisMachine(), path: `/proc/${node("node:process").pid}/fd/${file}`, mark };
 }
 
-/** Undefined where it cannot be mapped, or is something else: then this is another host, whatever its name. */
-function mapped(koffi: Koffi, { host, path, mark }: Offer, bytes: number): ArrayBuffer | undefined {
+/** Where a process id means the same process. Hosts, and containers on one, may have the same name. */
+function thisMachine(): string {
   const fs = node("node:fs");
-  if (host !== node("node:os").hostname()) return undefined;
+  const boot = fs.readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim();
+  return [node("node:os").hostname(), boot, fs.readlinkSync("/proc/self/ns/pid")].join(" ");
+}
+
+/** Undefined where it cannot be mapped, or is something else: then this is another machine. */
+function mapped(koffi: Koffi, { machine, path, mark }: Offer, bytes: number): ArrayBuffer | undefined {
+  const fs = node("node:fs");
+  let file: number | undefined;
   try {
-    const file = fs.openSync(path, "r+");
+    if (machine !== thisMachine()) return undefined;
+    file = fs.openSync(path, "r+");
     const found = new Float64Array(1);
     fs.readSync(file, new Uint8Array(found.buffer), 0, 8, 0);
     const { mmap, munmap } = nativeCalls(koffi);
     const isIt = found[0] === mark && fs.fstatSync(file).size === bytes;
     const at = isIt ? mmap(0, bytes, READ_AND_WRITE, MAP_SHARED, file, 0) : undefined;
-    fs.closeSync(file);
     if (at === undefined || BigInt.asIntN(64, koffi.address(at)) === -1n) return undefined;
     const buffer = koffi.view(at, bytes);
     unmapping.register(buffer, () => void munmap(at, bytes));
     return buffer;
   } catch {
     return undefined;
+  } finally {
+    if (file !== undefined) fs.closeSync(file);
   }
 }
 

@@ -26,7 +26,10 @@ export interface Scaling {
   factor(sum: number): number;
 }
 
-/** How processes that train together hear each other: for the trainer's `strategy`. */
+/**
+ * How processes that train together hear each other: for the trainer's `strategy`. A rank runs one operation at a time:
+ * each has ended before the next one begins.
+ */
 export interface Strategy {
   readonly name: string;
   /** This process, from 0; 0 is the main one. */
