@@ -1,4 +1,5 @@
 // DoRA gives PEFT's numbers: logits and gradients of PEFT's own adapters, and their merged weights.
+import { cpSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import type { Hook } from "hookline";
@@ -56,6 +57,23 @@ describe.each(["llama", "gpt2"] as const)("%s", (name) => {
     for (const each of magnitudes) expect(relativeError(after[each]!.data, before[each]!.data)).toBeGreaterThan(1e-3);
   });
 
+  test("a matrix of zeros stays one, also merged", async () => {
+    const folder = join(tempDir(), "zeros");
+    cpSync(goldenFolder(name), folder, { recursive: true });
+    clearFirstMatrix(`${folder}/model.safetensors`);
+    const model = await loadModel(folder, { adapter: lora({ rank: 2, dora: true }) });
+    const merged = `${folder}-merged`;
+    await saveModel(model, merged, { merge: true });
+    const plain = await training(name, {}, folder);
+    await using _plain = plain.trainer;
+    const expected = (await plain.logits()).data;
+    for (const from of [model, merged]) {
+      const { trainer, logits } = await training(name, {}, from);
+      await using _ = trainer;
+      expect(relativeError((await logits()).data, expected)).toBeLessThan(NEAR);
+    }
+  });
+
   test("dropout leaves what the adapter does not see to the base", async () => {
     // Without a change by A and B, and with the base's magnitudes, nothing is left that dropout could change.
     const { trainer } = await training(name, { adapter: lora({ rank: 2, dora: true, dropout: 0.5 }) }, undefined, 1);
@@ -64,3 +82,13 @@ describe.each(["llama", "gpt2"] as const)("%s", (name) => {
     expect(metrics["train/loss"]).toBeCloseTo((await readGolden(name)).loss, 4);
   });
 });
+
+/** Writes zeros over a matrix that adapters change. */
+function clearFirstMatrix(path: string): void {
+  const bytes = readFileSync(path);
+  const start = 8 + Number(bytes.readBigUInt64LE(0));
+  const header = JSON.parse(bytes.toString("utf8", 8, start)) as Record<string, { data_offsets: [number, number] }>;
+  const key = Object.keys(header).find((each) => /(q_proj|c_attn)\.weight$/.test(each))!;
+  const [from, to] = header[key]!.data_offsets;
+  writeFileSync(path, bytes.fill(0, start + from, start + to));
+}

@@ -22,9 +22,9 @@ export interface Onnxruntime {
   session(model: Model, memory: Numbers): Session;
 }
 
-/** Of one shape: buffers take turns, so the same few addresses come again. */
+/** Buffers take turns, so a shape sees the same few addresses. */
 const MOST_TENSORS = 64;
-/** What fails is thrown, and need not be printed as well. */
+/** Log only fatal errors: others are thrown. */
 const FATAL = 4;
 
 let loaded: Onnxruntime | undefined;

@@ -56,6 +56,9 @@ export interface Adapter {
 /** Lengths of rows, with DoRA. */
 export const MAGNITUDE = "lora_magnitude_vector";
 
+/** Shorter rows count as this long, as 0 ÷ 0 would make a row of zeros NaN. */
+export const SHORTEST_ROW = 2 ** -60;
+
 /** What an adapted matrix has, by its names behind the matrix's own, with its shape. */
 export const adapterParts = (
   { rank, dora }: Pick<LoraConfig, "rank" | "dora">,

@@ -6,7 +6,7 @@ import type { ApplyContext, Tensor, Tensors } from "../../core/model.ts";
 import { dropout } from "../../nn/basic.ts";
 import { layerNorm, rmsNorm } from "../../nn/norms.ts";
 import type { Architecture } from "../config/architecture.ts";
-import { type LoraConfig, loraScale, MAGNITUDE } from "./lora.ts";
+import { type LoraConfig, loraScale, MAGNITUDE, SHORTEST_ROW } from "./lora.ts";
 import { matrixIn } from "./packed.ts";
 
 /** A layer's own parameters, and what it does with them. */
@@ -55,7 +55,7 @@ export class Weights {
     // The lengths that the rows would have count as constants in gradients, as in PEFT and in DoRA's paper, section 4.3.
     const change = lax.stopGradient(np.matmul(b.ref, a.ref)).mul(scale);
     const length = np.sqrt(np.square(change.add(this.#rows(matrix.ref))).sum(1));
-    const factor = magnitude.ref.div(length);
+    const factor = magnitude.ref.div(np.maximum(length, SHORTEST_ROW));
     if (share === 0 || !this.ctx.train) {
       seen.dispose();
       return this.#times(x, matrix).add(more).mul(factor);

@@ -5,7 +5,7 @@ import type { HostTensors } from "../../core/model.ts";
 import { HooklineError } from "../../core/errors.ts";
 import type { Architecture } from "../config/architecture.ts";
 import type { ModelParts } from "../model/language-model.ts";
-import { type Adapter, loraScale, MAGNITUDE } from "../model/lora.ts";
+import { type Adapter, loraScale, MAGNITUDE, SHORTEST_ROW } from "../model/lora.ts";
 import { type Matrix, strides } from "../model/parameters.ts";
 
 /** A tensor on the host in float32. */
@@ -62,7 +62,7 @@ function merged(
       row[i]! += data[o * rowStep + i * columnStep]!;
       squares += row[i]! ** 2;
     }
-    const factor = magnitude ? magnitude[o]! / Math.sqrt(squares) : 1;
+    const factor = magnitude ? magnitude[o]! / Math.max(Math.sqrt(squares), SHORTEST_ROW) : 1;
     for (let i = 0; i < inputs; i++) result[o * rowStep + i * columnStep] = factor * row[i]!;
   }
   return { data: result, shape };

@@ -5,6 +5,7 @@ import { f32, lowered } from "../../../../tests/support/lowered.ts";
 import type { Tensor } from "../../../core/model.ts";
 import { adamw } from "../../../optim/index.ts";
 import type { Graph } from "../../lower/graph.ts";
+import type { KernelValue, Statement } from "../kernel.ts";
 import { outputsInPlace, temporariesInPlace } from "./in-place.ts";
 import { planGraph } from "./plan.ts";
 
@@ -109,4 +110,21 @@ describe("between the steps", () => {
     expect(taken(lowered(again, x, weight))).toBe(0);
     expect(taken(lowered(turned, x, weight))).toBe(0);
   });
+});
+
+describe("an input that the kernel", () => {
+  const access = (buffer: number) => ({ buffer, offset: 0, outer: [1], inner: [] });
+  const store = (buffer: number): Statement => ({ kind: "store", inner: [], value: 0, to: access(buffer) });
+  const taken = (value: KernelValue, statements: Statement[]): number => {
+    const kernel = { name: "", buffers: 2, outer: [6], values: [value], statements };
+    const steps = [{ kind: "kernel", kernel, buffers: [0, 1] }] as const;
+    const buffers = (["input", "output"] as const).map((kind) => ({ length: 6, source: { kind, index: 0 } }));
+    return outputsInPlace({ buffers, steps }, new Set([0])).size;
+  };
+  const load: KernelValue = { kind: "load", from: access(0), dtype: "float32" };
+
+  test("reads is taken", () => expect(taken(load, [store(1)])).toBe(1));
+  test("writes is not", () => expect(taken(load, [store(0), store(1)])).toBe(0));
+  test("does not read is not", () =>
+    expect(taken({ kind: "literal", value: 1, dtype: "float32" }, [store(1)])).toBe(0));
 });

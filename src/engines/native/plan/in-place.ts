@@ -87,7 +87,8 @@ function isPlaceByPlace(kernel: Kernel, out: number, from: number, length: numbe
   const loads = kernel.values.flatMap((value) =>
     value.kind === "load" && value.from.buffer === from ? [value.from] : [],
   );
-  if (!loads.every((load) => !load.at && isSame(load, store.to))) return false;
+  if (loads.length === 0 || !loads.every((load) => !load.at && isSame(load, store.to))) return false;
+  if (kernel.statements.some((statement) => "to" in statement && statement.to?.buffer === from)) return false;
   const phases = phasesOf(kernel);
   const stored = phases.findIndex(({ statements }) => statements.some(({ statement }) => statement === store));
   return phases.every((phase, i) =>

@@ -12,7 +12,7 @@ const LARGE = 2 ** 18;
 const CHEAP = 2;
 /** An argument that is repeated so often neither costs nor keeps much. */
 const SMALL = 8;
-/** What is kept for it instead may be kept so much longer, as a part of the time in which it need not be. */
+/** The sources may live longer by this part of the gap. */
 const LONGER = 1 / 8;
 
 export function copyLate(graph: Graph): Graph {
@@ -21,7 +21,12 @@ export function copyLate(graph: Graph): Graph {
   const storage = new Storage(graph);
   const uses = new Map<Node, number[]>();
   for (const [at, node] of graph.nodes.entries())
-    for (const { node: arg } of "args" in node ? node.args : []) uses.set(arg, [...(uses.get(arg) ?? []), at]);
+    for (const { node: arg } of "args" in node ? node.args : []) {
+      if (arg.op === "literal") continue;
+      const known = uses.get(arg);
+      if (known) known.push(at);
+      else uses.set(arg, [at]);
+    }
   const kept = new Set<Node>([...graph.outputs.map(({ node }) => node), ...(graph.stored ?? [])]);
   const copies = new Map<number, Map<Node, MapNode>>();
   let next = graph.nodes.reduce((most, { id }) => Math.max(most, id), 0);

@@ -148,10 +148,11 @@ export class PhaseValues {
   }
 
   #isWide(value: KernelValue): boolean {
-    if (value.kind === "load") {
+    if (value.kind === "load" || value.kind === "kept") {
       const stride = this.strideOf(value);
-      return stride >= 0 && stride <= 2 && !(value.from.at ?? []).some((each) => this.varies(each.value));
+      if (stride < 0 || stride > 2) return false;
     }
+    if (value.kind === "load") return !(value.from.at ?? []).some((each) => this.varies(each.value));
     if (value.kind !== "map") return true;
     const shifts = value.fn === "shl" || value.fn === "shr";
     return shifts ? literalOf(this.#kernel, value.args[1]!) !== undefined : !onlyOneByOne(value.fn, value.dtype);
