@@ -222,6 +222,9 @@ function endWith(process: Builtin<"node:process">, world: World): void {
   });
 }
 
+/** What ranks but the first wait before they abort where all have found the same fault: until then it has ended them. */
+const AFTER_FIRST_MS = 3000;
+
 /** Shown in place of a length by a rank that does something else. */
 const THROUGH_MPI = -1;
 
@@ -238,6 +241,8 @@ class World {
   #shared: SharedMemory | undefined;
   #sharesNone = false;
   #failure: Error | undefined;
+  /** Have the other ranks found it as well? */
+  #failedAlike = false;
 
   constructor(mpi: LibMpi, rank: number, size: number) {
     this.mpi = mpi;
@@ -322,10 +327,17 @@ class World {
     const interrupted = code >= 128;
     const asItShould = (code === 0 || interrupted) && this.#failure === undefined && this.#inFlight.size === 0;
     if (asItShould) this.mpi.MPI_Finalize();
-    else this.abort(code || 1);
+    else {
+      // Open MPI's launcher may hang, or end by a signal, when several ranks abort at the same moment.
+      if (this.#failedAlike && this.rank > 0) {
+        Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, AFTER_FIRST_MS + 500 * this.rank);
+      }
+      this.abort(code || 1);
+    }
   }
 
   #unlike(length: number, other: number): DistributedError {
+    this.#failedAlike = true;
     const mine = `Rank ${this.rank} adds up ${count(length, "number")} with the others, and rank ${other} does something else`;
     return new DistributedError(`${mine}: ${UNLIKE}`);
   }

@@ -331,7 +331,6 @@ export class TrainStep {
     const grads = pick(this.#open.grads, names);
     const done = this.#run("update", program, pick(this.#state.params, names), slots, grads, this.#putControl(1));
     const step = chain(done, (out) => this.#open.stage(out as Updated, inPlace ? this.#state : undefined));
-    // While it compiles, nobody else may free what it was given for good.
     if (inPlace && step instanceof Promise) this.#state.take(step);
     return step;
   }
