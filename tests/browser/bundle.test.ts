@@ -6,7 +6,7 @@ import { bundle, ENTRIES, firstDownload } from "../support/bundle.ts";
 
 /** Bytes after minify and gzip, without jax-js: about 5 to 15 % above what it was when last measured. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  hookline: 132_000,
+  hookline: 132_500,
   "hookline/nn": 19_500,
   "hookline/optim": 6_500,
   "hookline/data": 34_500,
