@@ -151,7 +151,7 @@ async function killAgainAndAgain(dir: string): Promise<Killed> {
     if (isEarly) await sleep(Math.random() * 120);
     else while (child.isAlive() && sizeOf(`${dir}/metrics.jsonl`) < grown) await sleep(1);
     // While it writes, and sometimes only when it has been resumed and has written more than was there.
-    if (kill % 10 === 0) await watcher.look();
+    if (kill % 2 === 0) await watcher.look();
     if ((await child.kill()) !== "SIGKILL") throw new Error(`kill ${kill}: the child ended by itself`);
     checkpoint = existsSync(`${dir}.checkpoint`) ? Number(readFileSync(`${dir}.checkpoint`, "utf8")) : 0;
     metrics.check(checkpoint, kill);
