@@ -5,12 +5,10 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { XlaEngine } from "hookline/xla";
-import { EngineError } from "../src/core/errors.ts";
 import { loraPeer, loraProcess, type LoraPeer } from "./lib/gpu-contenders.ts";
 import { LORA_MODELS, type LoraModelName, writeLoraModel } from "./lib/gpu-lora-models.ts";
 import type { LoraWay } from "./lib/gpu-lora-process.ts";
-import { gpuRounds } from "./lib/gpu-rounds.ts";
+import { gpuRounds, hasGpu } from "./lib/gpu-rounds.ts";
 import type { Aim, Report } from "./lib/report.ts";
 import { median } from "./lib/stats.ts";
 
@@ -20,13 +18,7 @@ const PEERS: readonly LoraPeer[] = ["compile", "eager"];
 type Name = LoraWay | LoraPeer;
 
 export async function run(): Promise<Report[]> {
-  try {
-    await new XlaEngine().close();
-  } catch (error) {
-    if (!(error instanceof EngineError)) throw error;
-    console.error(`Nothing was measured, since there is no GPU to use. ${error.message}`);
-    return [];
-  }
+  if (!(await hasGpu())) return [];
   const asked = process.argv.find((arg) => arg.startsWith("--shape="))?.slice("--shape=".length);
   const models = Object.keys(LORA_MODELS) as LoraModelName[];
   const chosen = models.filter((model) => (asked === undefined ? model !== "tiny" : model === asked));

@@ -1,11 +1,9 @@
 // The xla engine on a GPU beside JAX and PyTorch, taking turns: milliseconds a training step. The bare program is what the
 // trainer is measured against. Python is HOOKLINE_BENCH_PYTHON or python3.
-import { XlaEngine } from "hookline/xla";
-import { EngineError } from "../src/core/errors.ts";
 import { GPT2, operationsPerToken, type GpuModel } from "./lib/gpu-models.ts";
 import { gpuPeer, gpuProcess, type GpuPeer } from "./lib/gpu-contenders.ts";
 import type { GpuWay } from "./lib/gpu-process.ts";
-import { gpuRounds } from "./lib/gpu-rounds.ts";
+import { gpuRounds, hasGpu } from "./lib/gpu-rounds.ts";
 import type { Report } from "./lib/report.ts";
 import { median } from "./lib/stats.ts";
 
@@ -43,13 +41,7 @@ const CASES: readonly Case[] = [
 type Times = ReadonlyMap<GpuWay | GpuPeer, readonly number[]>;
 
 export async function run(): Promise<Report[]> {
-  try {
-    await new XlaEngine().close();
-  } catch (error) {
-    if (!(error instanceof EngineError)) throw error;
-    console.error(`Nothing was measured, since there is no GPU to use. ${error.message}`);
-    return [];
-  }
+  if (!(await hasGpu())) return [];
   const absent = new Set<GpuPeer>();
   const all = new Map<GpuModel, Times>();
   for (const each of CASES) all.set(each.model, await compare(each, absent));

@@ -70,7 +70,7 @@ export const LORA_MODELS = {
 export type LoraModelName = keyof typeof LORA_MODELS;
 
 /** What both sides know of a model, as JSON. */
-export const configOf = ({ config }: LoraModel): object => ({
+export const configOf = ({ config }: LoraModel) => ({
   ...config,
   model_type: "llama",
   max_position_embeddings: 8192,

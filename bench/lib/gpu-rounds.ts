@@ -1,5 +1,7 @@
 // Rounds of contenders on a GPU: processes start together, each is compiled alone, since XLA times kernels while it compiles;
 // then they take turns.
+import { XlaEngine } from "hookline/xla";
+import { EngineError } from "../../src/core/errors.ts";
 import type { Gpu } from "./gpu-contenders.ts";
 import type { GpuAnswer } from "./gpu-takes.ts";
 import { median } from "./stats.ts";
@@ -62,5 +64,17 @@ export async function gpuRounds<Name extends string>(
     return times;
   } finally {
     for (const gpu of running.values()) await gpu.close();
+  }
+}
+
+/** Says so where there is none to measure. */
+export async function hasGpu(): Promise<boolean> {
+  try {
+    await new XlaEngine().close();
+    return true;
+  } catch (error) {
+    if (!(error instanceof EngineError)) throw error;
+    console.error(`Nothing was measured, since there is no GPU to use. ${error.message}`);
+    return false;
   }
 }

@@ -7,24 +7,10 @@ import type { ApplyContext, Tensor } from "../../src/core/model.ts";
 import { NativeEngine } from "../../src/engines/native/native-engine.ts";
 import { openParams } from "../../src/trainer/open-params.ts";
 import type { LmTask } from "./asked-process.ts";
-
-const SMOLLM2_135M = {
-  model_type: "llama",
-  vocab_size: 49_152,
-  hidden_size: 576,
-  intermediate_size: 1536,
-  num_hidden_layers: 30,
-  num_attention_heads: 9,
-  num_key_value_heads: 3,
-  max_position_embeddings: 8192,
-  rms_norm_eps: 1e-5,
-  rope_theta: 100_000,
-  tie_word_embeddings: true,
-  hidden_act: "silu",
-};
+import { configOf, LORA_MODELS } from "./gpu-lora-models.ts";
 
 const engine = new NativeEngine();
-const model = languageModel(architectureOf(SMOLLM2_135M), { generation: { eosTokenIds: [] } });
+const model = languageModel(architectureOf(configOf(LORA_MODELS["135m"])), { generation: { eosTokenIds: [] } });
 const writer = generator(model, { engine });
 const inference: ApplyContext = { train: false, state: {}, loader: "bench", key: undefined as never };
 

@@ -149,11 +149,13 @@ export class Compiler {
       return { module, program: await compiler.compile(module.text, flags) };
     } catch (error) {
       if (module.fusedAttentions === 0) throw error;
+      const plain = writeModule(graph, options);
+      const program = await compiler.compile(plain.text, flags);
+      // Not before: what fails without cuDNN too was not its fault.
       this.#options.warn(
         `Engine "xla": cuDNN cannot compute the attention of a program, so XLA does. ${(error as Error).message}`,
       );
-      const plain = writeModule(graph, options);
-      return { module: plain, program: await compiler.compile(plain.text, flags) };
+      return { module: plain, program };
     }
   }
 
