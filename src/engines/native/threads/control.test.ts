@@ -58,7 +58,18 @@ test("a thread that is to end frees what it has, and begins nothing else", () =>
   const control = Control.create(2);
   expect(control.native(THREAD, () => 1)).toBe(1);
   control.close();
-  expect(control.isStopping).toBe(true);
   expect(() => control.native(THREAD, () => 1)).toThrow(Stopping);
   expect(control.native(THREAD, () => 2, true)).toBe(2);
 });
+
+test.each([THREAD, 2])(
+  "thread %i, asked to help or not, waits neither for a stop that it has missed nor through one",
+  async (thread) => {
+    const control = Control.create(3);
+    control.ask(2);
+    const heard = control.heard(thread)!;
+    control.close();
+    control.awaitNews(heard);
+    expect(control.heard(thread)).toBeUndefined();
+  },
+);

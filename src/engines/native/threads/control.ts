@@ -153,10 +153,6 @@ export class Control {
 
   // For the others.
 
-  get isStopping(): boolean {
-    return Atomics.load(this.cells, STOP) !== 0;
-  }
-
   /** Runs native code of a thread; throws `Stopping` if the threads are to stop, and the work is not part of that. */
   native<T>(thread: number, work: () => T, whileClosing = false): T {
     const cell = (thread + 1) * LINE + IN_NATIVE;
@@ -180,10 +176,13 @@ export class Control {
     return Atomics.load(this.cells, PAGES);
   }
 
-  /** What a thread has heard so far, to wait for more than that. */
-  heard(thread: number): Heard {
+  /** What a thread has heard so far, to wait for more than that; undefined once the threads are to stop. */
+  heard(thread: number): Heard | undefined {
+    // The counts are read first: what changes after that is news, and what changed before is seen below.
+    const [calls, wakes] = [Atomics.load(this.cells, CALLS), Atomics.load(this.cells, WAKE)];
+    if (Atomics.load(this.cells, STOP) !== 0) return undefined;
     const isAsked = thread < Atomics.load(this.cells, ASKED);
-    return { isAsked, count: Atomics.load(this.cells, isAsked ? WAKE : CALLS) };
+    return { isAsked, count: isAsked ? wakes : calls };
   }
 
   /** Returns when there is something new since then. A thread that is not asked to help leaves its core to others. */

@@ -69,15 +69,17 @@ function help(): void {
 }
 
 function helpUntilStopped(products: Products): void {
-  for (let heard = 0; !control.isStopping;) {
-    const heardOf = control.heard(thread);
+  let messagesRead = 0;
+  for (;;) {
+    const heard = control.heard(thread);
+    if (!heard) return;
     const { messages } = control;
-    if (messages !== heard) {
-      heard = messages;
+    if (messages !== messagesRead) {
+      messagesRead = messages;
       listen(products);
     }
-    if (heardOf.isAsked) help();
-    control.awaitNews(heardOf);
+    if (heard.isAsked) help();
+    control.awaitNews(heard);
   }
 }
 
