@@ -47,3 +47,6 @@ if rank == 0:
 if size > 1:
     dist.barrier()
     dist.destroy_process_group()
+    # PyTorch 2.13 aborts now and then while its threads are taken down: what was measured has been said.
+    sys.stdout.flush()
+    os._exit(0)

@@ -2,7 +2,7 @@
 // kernel for it replace the products' results; what lies between is then not computed.
 import { sizeOf } from "../../core/arrays.ts";
 import type { Arg, Graph, MapOp, Node } from "./graph.ts";
-import { isWhole, moveAll, rowMajor, whole } from "./view.ts";
+import { isWhole, moveAll, rowMajor, sameShape, whole } from "./view.ts";
 
 type Dot = Extract<Node, { op: "dot" }>;
 /** Batch, heads of keys, queries of a head (those of several heads if they share it), keys, features of a head. */
@@ -150,11 +150,11 @@ function isCausalMask({ node, view }: Arg): boolean {
   const [column, row] = node.args as readonly [Arg, Arg];
   const counts = ({ node: iota }: Arg): boolean => iota.op === "iota" && iota.shape.length === 1;
   return (
-    same(view.strides, [0, 0, tokens!, 1]) &&
+    sameShape(view.strides, [0, 0, tokens!, 1]) &&
     counts(column) &&
     counts(row) &&
-    same(column.view.strides, [0, 1]) &&
-    same(row.view.strides, [1, 0])
+    sameShape(column.view.strides, [0, 1]) &&
+    sameShape(row.view.strides, [1, 0])
   );
 }
 
@@ -190,7 +190,7 @@ function weightsGradient(change: Node, { exponential, reciprocal }: Found): Dot 
   const squared = both(argOf(minus), "mul", (a, b) => a === reciprocal && b === reciprocal);
   if (!gradient || !total || !squared || total.op !== "reduce" || total.fn !== "add") return undefined;
   const isTotal = both(total.args[0].node, "mul", (a, b) => a === exponential && b === gradient);
-  return isTotal && same(total.axes, [3]) ? (gradient as Dot) : undefined;
+  return isTotal && sameShape(total.axes, [3]) ? (gradient as Dot) : undefined;
 }
 
 /** The product of scores with `other`, summed over one label; `repeated` is the one that `other` does not have. */
@@ -283,11 +283,8 @@ function rearranged({ node, view }: Arg, shape: readonly number[], strides: read
   return plain && { node, view: plain };
 }
 
-const same = (a: readonly number[], b: readonly number[]): boolean =>
-  a.length === b.length && a.every((n, i) => n === b[i]);
-
 const sameArg = (a: Arg, b: Arg): boolean =>
-  a.node === b.node && same(a.view.strides, b.view.strides) && a.view.offset === b.view.offset;
+  a.node === b.node && sameShape(a.view.strides, b.view.strides) && a.view.offset === b.view.offset;
 
 type MapNode = Extract<Node, { op: "map" }>;
 const isMap = (node: Node | undefined, fn: MapOp): node is MapNode => node?.op === "map" && node.fn === fn;
@@ -320,6 +317,6 @@ function isReduced(node: Node | undefined, fn: "add" | "max", of: Node): boolean
     node.fn === fn &&
     node.args[0].node === of &&
     isWhole(node.args[0].view) &&
-    same(node.axes, [3])
+    sameShape(node.axes, [3])
   );
 }

@@ -3,7 +3,7 @@
 import type { TypedArray } from "../../core/arrays.ts";
 import { foldMap } from "./fold.ts";
 import type { Arg, DType, MapOp, Node } from "./graph.ts";
-import { isWhole, move, whole, type Move } from "./view.ts";
+import { isWhole, move, sameShape, whole, type Move } from "./view.ts";
 
 type Shape = readonly number[];
 /** A node without its number. */
@@ -129,8 +129,6 @@ export class GraphBuilder {
     return this.#open.findLast((part) => node.args.some((arg) => arg.node.recomputed === part));
   }
 }
-
-const sameShape = (a: Shape, b: Shape): boolean => a.length === b.length && a.every((n, i) => n === b[i]);
 
 /** Two nodes of one key compute the same numbers. −0 and 0 are two numbers, which JSON does not say. */
 function keyOf(node: NewNode): string {

@@ -22,9 +22,12 @@ export interface View {
   readonly moves: readonly Move[];
 }
 
+export const sameShape = (a: readonly number[], b: readonly number[]): boolean =>
+  a.length === b.length && a.every((n, i) => n === b[i]);
+
 /** Strides of a row-major array. */
 export function rowMajor(shape: readonly number[]): number[] {
-  const strides = Array.from(shape, () => 1);
+  const strides = shape.map(() => 1);
   for (let i = shape.length - 2; i >= 0; i--) strides[i] = strides[i + 1]! * shape[i + 1]!;
   return strides;
 }
@@ -47,13 +50,20 @@ export function isWhole(view: View): boolean {
 /** One step further; undefined when strides cannot express it, so that the numbers have to be copied first. */
 export function move(view: View, step: Move): View | undefined {
   const moved = STEPS[step.kind](view, step as never);
-  return moved && { ...moved, moves: [...view.moves, step] };
+  if (!moved) return undefined;
+  // Programs of many layers make a million of these: spreading `moved` takes much longer.
+  const { shape, strides, offset } = moved;
+  return { shape, strides, offset, moves: [...view.moves, step] };
 }
 
 /** Several steps, such as those of another view. */
-export function moveAll(view: View, steps: readonly Move[]): View | undefined {
-  return steps.reduce<View | undefined>((at, step) => at && move(at, step), view);
+export function moveAll(view: View | undefined, steps: readonly Move[]): View | undefined {
+  return steps.reduce((at, step) => at && move(at, step), view);
 }
+
+/** Both in turn. */
+export const following = (first: readonly Move[], then: readonly Move[]): readonly Move[] =>
+  then.length === 0 ? first : first.length === 0 ? then : [...first, ...then];
 
 type Look = Omit<View, "moves">;
 type Steps = { readonly [K in Move["kind"]]: (view: View, step: Extract<Move, { kind: K }>) => Look | undefined };
@@ -98,26 +108,31 @@ const STEPS: Steps = {
 /** Dimensions that follow each other without a gap are one; a reshape cuts these runs at other places. */
 function reshape({ shape, strides, offset }: Look, target: readonly number[]): Look | undefined {
   if (sizeOf(shape) === 0) return { shape: target, strides: rowMajor(target), offset };
-  const runs: { size: number; stride: number }[] = [];
-  for (const [i, size] of shape.entries()) {
+  const sizes: number[] = [];
+  const steps: number[] = [];
+  for (let i = 0; i < shape.length; i++) {
+    const [size, stride] = [shape[i]!, strides[i]!];
     if (size === 1) continue;
-    const last = runs.at(-1);
-    if (last && last.stride === strides[i]! * size) {
-      last.size *= size;
-      last.stride = strides[i]!;
-    } else runs.push({ size, stride: strides[i]! });
+    const last = sizes.length - 1;
+    if (last >= 0 && steps[last] === stride * size) {
+      sizes[last]! *= size;
+      steps[last] = stride;
+    } else {
+      sizes.push(size);
+      steps.push(stride);
+    }
   }
-  const out = Array.from(target, () => 0);
-  let run = runs.length - 1;
-  let left = runs[run]?.size ?? 1;
-  let stride = runs[run]?.stride ?? 0;
+  const out = target.map(() => 0);
+  let run = sizes.length - 1;
+  let left = sizes[run] ?? 1;
+  let stride = steps[run] ?? 0;
   for (let i = target.length - 1; i >= 0; i--) {
     const size = target[i]!;
     if (size === 1) continue;
     if (left === 1) {
       run--;
-      left = runs[run]!.size;
-      stride = runs[run]!.stride;
+      left = sizes[run]!;
+      stride = steps[run]!;
     }
     if (left % size !== 0) return undefined;
     out[i] = stride;

@@ -29,6 +29,26 @@ export type KernelValue = { readonly dtype: DType } & (
   | { readonly kind: "kept"; readonly statement: number }
 );
 
+/** Two values of one key are one. JSON, which would say the same more slowly, has no word for NaN and −0. */
+export function keyOf(value: KernelValue): string {
+  const { dtype, kind } = value;
+  switch (kind) {
+    case "load": {
+      const { buffer, offset, outer, inner, at = [] } = value.from;
+      const computed = at.map((each) => `${each.value}*${each.stride}`).join();
+      return `load ${dtype} ${buffer}+${offset} ${outer.join()}|${inner.join()}|${computed}`;
+    }
+    case "literal":
+      return `literal ${dtype} ${Object.is(value.value, -0) ? "-0" : value.value}`;
+    case "index":
+      return `index ${dtype} ${value.loop}${value.axis}`;
+    case "map":
+      return `${value.fn} ${dtype} ${value.args.join()}`;
+    default:
+      return `${kind} ${dtype} ${value.statement}`;
+  }
+}
+
 export type Statement = { readonly inner: readonly number[]; readonly value: number } &
   /** Writes the value. */
   (

@@ -2,7 +2,7 @@
 // sums, and so that of an array that was split.
 import { sizeOf } from "../../../core/arrays.ts";
 import { type Arg, type Graph, keepLive, type Node } from "../../lower/graph.ts";
-import { isWhole, move, moveAll, whole } from "../../lower/view.ts";
+import { isWhole, move, moveAll, sameShape, whole } from "../../lower/view.ts";
 
 type Shape = readonly number[];
 type Parts = Extract<Node, { op: "assemble" }>;
@@ -13,31 +13,38 @@ export function joinAssembled(graph: Graph): Graph {
   if (!graph.nodes.some(({ op }) => op === "assemble")) return graph;
   const uses = new Map<Node, number>();
   for (const { node } of [...graph.nodes.flatMap(argsOf), ...graph.outputs]) uses.set(node, (uses.get(node) ?? 0) + 1);
+  /** Of nodes that are not what they were. */
   const copies = new Map<Node, Node>();
   /** A copy may have its dimensions in smaller pieces. */
   const seen = ({ node, view }: Arg): Arg => {
-    const copy = copies.get(node)!;
-    if (isSame(copy.shape, node.shape)) return { node: copy, view };
+    const copy = copies.get(node) ?? node;
+    if (copy === node || sameShape(copy.shape, node.shape)) return { node: copy, view };
     return { node: copy, view: moveAll(whole(copy.shape), [{ kind: "reshape", shape: node.shape }, ...view.moves])! };
   };
   /** The parts behind an argument that shows all of them in order, if nobody else uses them. */
   const partsOf = (arg: Arg): Parts | undefined => {
+    if (uses.get(arg.node) !== 1) return undefined;
     const { node, view } = seen(arg);
-    const isAll = isWhole(view) && sizeOf(view.shape) === sizeOf(node.shape);
-    return isAll && uses.get(arg.node) === 1 && node.op === "assemble" ? node : undefined;
+    const isAll = node.op === "assemble" && isWhole(view) && sizeOf(view.shape) === sizeOf(node.shape);
+    return isAll ? node : undefined;
   };
   for (const node of graph.nodes) {
-    const copy = ("args" in node ? { ...node, args: node.args.map(seen) } : node) as Node;
-    const parts = argsOf(node).map(partsOf);
-    const pieces = node.op === "assemble" ? flattened(node, parts) : isSum(node) ? joined(parts) : undefined;
-    const { id, dtype, recomputed } = node;
-    const value = { id, dtype, ...(recomputed !== undefined && { recomputed }) };
-    copies.set(node, pieces ? { ...value, op: "assemble", ...pieces } : copy);
+    const args = argsOf(node);
+    const pieces =
+      node.op === "assemble" ? flattened(node, args.map(partsOf)) : isSum(node) ? joined(args.map(partsOf)) : undefined;
+    if (pieces) {
+      const { id, dtype, recomputed } = node;
+      copies.set(node, { id, dtype, ...(recomputed !== undefined && { recomputed }), op: "assemble", ...pieces });
+    } else if (args.some((arg) => copies.has(arg.node))) {
+      copies.set(node, { ...node, args: args.map(seen) } as Node);
+    }
   }
-  const stored = graph.stored && new Set([...graph.stored].map((node) => copies.get(node)!));
+  if (copies.size === 0) return graph;
+  const now = (node: Node): Node => copies.get(node) ?? node;
+  const stored = graph.stored && new Set([...graph.stored].map(now));
   return keepLive({
     ...graph,
-    nodes: [...copies.values()],
+    nodes: graph.nodes.map(now),
     outputs: graph.outputs.map(seen),
     ...(stored && { stored }),
   });
@@ -45,11 +52,10 @@ export function joinAssembled(graph: Graph): Graph {
 
 const argsOf = (node: Node): readonly Arg[] => ("args" in node ? node.args : []);
 const isSum = (node: Node): boolean => node.op === "map" && node.fn === "add";
-const isSame = (a: Shape, b: Shape): boolean => a.length === b.length && a.every((n, i) => n === b[i]);
 
 /** Both arrays of a sum, if no part of one meets a part of the other. */
 function joined([a, b]: readonly (Parts | undefined)[]): Pieces | undefined {
-  if (!a || !b || !isSame(a.shape, b.shape)) return undefined;
+  if (!a || !b || !sameShape(a.shape, b.shape)) return undefined;
   const meets = (i: number, j: number): boolean =>
     a.shape.every((_, axis) => {
       const [from, to] = [a.places[i]![axis]!, b.places[j]![axis]!];
@@ -63,7 +69,7 @@ function joined([a, b]: readonly (Parts | undefined)[]): Pieces | undefined {
 function flattened(outer: Parts, inner: readonly (Parts | undefined)[]): Pieces | undefined {
   const pieces = inner.map((parts, i) => parts && nested(outer, i, parts));
   const [first] = pieces;
-  if (!first || !pieces.every((each) => each && isSame(each.shape, first.shape))) return undefined;
+  if (!first || !pieces.every((each) => each && sameShape(each.shape, first.shape))) return undefined;
   return {
     shape: first.shape,
     args: pieces.flatMap((each) => each!.args),

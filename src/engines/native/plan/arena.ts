@@ -33,18 +33,20 @@ export function planArena({ buffers, steps }: Plan, inPlace: ReadonlyMap<number,
     lives.delete(buffer);
   }
   const offsets: (number | undefined)[] = buffers.map(() => undefined);
+  /** By where they begin. */
   const placed: { at: number; end: number; from: number; to: number }[] = [];
   // The largest first: the small ones find room between them.
   const order = [...lives].sort(([a], [b]) => buffers[b]!.length - buffers[a]!.length);
   for (const [buffer, { from, to }] of order) {
     const bytes = Math.ceil((buffers[buffer]!.length * 4) / ALIGN) * ALIGN;
-    const busy = placed.filter((other) => other.from <= to && from <= other.to).sort((a, b) => a.at - b.at);
     let at = 0;
-    for (const other of busy) {
+    for (const other of placed) {
+      if (other.from > to || from > other.to) continue;
       if (other.at - at >= bytes) break;
       at = Math.max(at, other.end);
     }
-    placed.push({ at, end: at + bytes, from, to });
+    const behind = placed.findIndex((other) => other.at > at);
+    placed.splice(behind < 0 ? placed.length : behind, 0, { at, end: at + bytes, from, to });
     offsets[buffer] = at;
   }
   for (const buffer of inPlace.keys()) offsets[buffer] = offsets[ownerOf(buffer)];

@@ -1,7 +1,7 @@
 // Builds the values of a kernel: a node's arithmetic with everything that is not stored written out in place.
 import type { Arg, DType, Node } from "../../lower/graph.ts";
-import { moveAll, whole, type Move, type View } from "../../lower/view.ts";
-import type { Access, KernelValue } from "../kernel.ts";
+import { following, moveAll, whole, type Move, type View } from "../../lower/view.ts";
+import { keyOf, type Access, type KernelValue } from "../kernel.ts";
 import type { Storage } from "./storage.ts";
 import { spread } from "./tasks.ts";
 
@@ -9,8 +9,6 @@ import { spread } from "./tasks.ts";
 export interface AtHand {
   find(node: Node, view: View): KernelValue | undefined;
 }
-
-type NewValue = KernelValue extends infer V ? (V extends KernelValue ? Omit<V, "dtype"> : never) : never;
 
 export class Expressions {
   readonly values: KernelValue[] = [];
@@ -29,28 +27,28 @@ export class Expressions {
   }
 
   /** The value of an argument at each place of the domain, which its view has after these moves. */
-  of({ node, view }: Arg, moves: readonly Move[] = []): number {
-    return this.#node(node, [...view.moves, ...moves]);
-  }
-
-  /** Numbers that need no memory, at each place of the domain. */
-  known(node: Extract<Node, { op: "literal" | "iota" }>, moves: readonly Move[] = []): number {
-    if (node.op === "literal") return this.add({ kind: "literal", value: node.value, dtype: node.dtype });
-    return this.#counted(moveAll(whole(node.shape), moves)!, node);
-  }
-
-  #node(node: Node, moves: readonly Move[]): number {
-    if (this.#storage.has(node)) return this.#stored(node, moves);
-    if (node.op === "literal" || node.op === "iota") return this.known(node, moves);
+  of(arg: Arg, moves: readonly Move[] = []): number {
+    const { node, view } = arg;
+    if (this.#storage.has(node)) return this.#stored(arg, moves);
+    if (node.op === "literal") return this.#literal(node);
+    if (node.op === "iota") return this.#counted(moveAll(view, moves)!, node);
     if (node.op !== "map") throw new Error(`a ${node.op} is always stored`);
-    const args = node.args.map((arg) => this.#node(arg.node, [...arg.view.moves, ...moves]));
-    return node.fn === "copy" ? args[0]! : this.add({ kind: "map", fn: node.fn, args, dtype: node.dtype });
+    return this.mapped(node, following(view.moves, moves));
   }
 
-  /** A stored map, at every place of its own shape. */
-  mapped(node: Extract<Node, { op: "map" }>): number {
-    const args = node.args.map((arg) => this.of(arg));
-    return node.fn === "copy" ? args[0]! : this.add({ kind: "map", fn: node.fn, args, dtype: node.dtype });
+  /** Numbers that need no memory, at every place of the node's own shape. */
+  known(node: Extract<Node, { op: "literal" | "iota" }>): number {
+    return node.op === "literal" ? this.#literal(node) : this.#counted(whole(node.shape), node);
+  }
+
+  /** A map's arithmetic, at each place that its shape has after these moves. */
+  mapped({ fn, args, dtype }: Extract<Node, { op: "map" }>, moves: readonly Move[] = []): number {
+    const values = args.map((arg) => this.of(arg, moves));
+    return fn === "copy" ? values[0]! : this.add({ kind: "map", fn, args: values, dtype });
+  }
+
+  #literal({ value, dtype }: Extract<Node, { op: "literal" }>): number {
+    return this.add({ kind: "literal", value, dtype });
   }
 
   product(a: number, b: number, dtype: DType): number {
@@ -83,7 +81,7 @@ export class Expressions {
 
   /** Rows of a stored table, by indices over the leading dimensions of the domain. */
   gathered(node: Node, table: Arg, indices: readonly Arg[]): number {
-    const view = this.#storage.look(table.node, table.view.moves)!;
+    const view = this.#storage.look(table)!;
     const rank = indices[0]!.view.shape.length;
     const rest = node.shape.map((_, axis) => (axis < rank ? 0 : view.strides[axis - rank + indices.length]!));
     const at = indices.map((arg, i) => ({
@@ -94,8 +92,9 @@ export class Expressions {
     return this.add({ kind: "load", from, dtype: node.dtype });
   }
 
-  #stored(node: Node, moves: readonly Move[]): number {
-    const view = this.#storage.look(node, moves);
+  #stored(arg: Arg, moves: readonly Move[]): number {
+    const { node } = arg;
+    const view = this.#storage.look(arg, moves);
     if (!view) throw new Error(`node ${node.id} cannot be looked at in this way`);
     return this.add(
       this.#atHand.find(node, view) ?? { kind: "load", from: this.access(node, view), dtype: node.dtype },
@@ -141,15 +140,12 @@ export class Expressions {
   }
 
   /** Equal values are one. */
-  add(value: KernelValue | (NewValue & Pick<KernelValue, "dtype">)): number {
-    const full = value;
-    const key = JSON.stringify(full, (_, each: unknown) =>
-      typeof each === "number" ? `${Object.is(each, -0) ? "-" : ""}${each}` : each,
-    );
+  add(value: KernelValue): number {
+    const key = keyOf(value);
     let index = this.#known.get(key);
     if (index === undefined) {
       index = this.values.length;
-      this.values.push(full);
+      this.values.push(value);
       this.#known.set(key, index);
     }
     return index;

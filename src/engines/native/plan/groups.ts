@@ -1,6 +1,6 @@
 // Puts tasks together that can share a kernel: the same domain, and nothing between them that has to be complete first.
 import type { Arg, Node } from "../../lower/graph.ts";
-import type { Move, View } from "../../lower/view.ts";
+import { following, type Move, sameShape, type View } from "../../lower/view.ts";
 import type { Prepared } from "./prepare.ts";
 import { type Task, tasksOf } from "./tasks.ts";
 import { sizeOf } from "../../../core/arrays.ts";
@@ -88,7 +88,7 @@ function place(
 }
 
 function fits({ domain, split, tasks }: Group, task: Task, threads: number): boolean {
-  if (tasks.length >= MOST_TASKS || domain.join() !== task.domain.join()) return false;
+  if (tasks.length >= MOST_TASKS || !sameShape(domain, task.domain)) return false;
   const all = [...tasks, task];
   // A scatter must keep its order, so threads could not share the kernel.
   if (all.some(writesAnywhere) && !all.every(writesAnywhere)) return false;
@@ -115,13 +115,12 @@ function isAligned({ node, view }: Leaf, maker: Task, task: Task, { storage }: P
 }
 
 /** The stored nodes behind an argument, as the domain sees them. */
-function leavesOf({ node, view }: Arg, moves: readonly Move[], prepared: Prepared, anywhere: boolean): Leaf[] {
-  const all = [...view.moves, ...moves];
-  if (prepared.storage.has(node)) {
-    return [{ node, view: anywhere ? undefined : prepared.storage.look(node, all) }];
-  }
-  if (node.op === "map") return node.args.flatMap((arg) => leavesOf(arg, all, prepared, anywhere));
-  return [];
+function leavesOf(arg: Arg, moves: readonly Move[], prepared: Prepared, anywhere: boolean): Leaf[] {
+  const { node, view } = arg;
+  if (prepared.storage.has(node)) return [{ node, view: anywhere ? undefined : prepared.storage.look(arg, moves) }];
+  if (node.op !== "map") return [];
+  const all = following(view.moves, moves);
+  return node.args.flatMap((each) => leavesOf(each, all, prepared, anywhere));
 }
 
 // Sums along rows that threads share: each thread adds up a stretch of the rows, and the stretches are combined.

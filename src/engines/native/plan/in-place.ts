@@ -1,7 +1,8 @@
 // What may lie where something else lies: what a kernel computes place by place, when nothing reads the other afterwards.
 // For outputs and inputs that the caller gives up, an optimizer's update needs no second set of parameters and slots.
 import { sizeOf } from "../../../core/arrays.ts";
-import type { Access, Kernel } from "../kernel.ts";
+import { sameShape } from "../../lower/view.ts";
+import type { Access, Kernel, KernelValue } from "../kernel.ts";
 import { argsOf, type Phase, phasesOf } from "../wasm/phases.ts";
 import { touched } from "./arena.ts";
 import type { Plan, Step } from "./steps.ts";
@@ -73,6 +74,8 @@ function usesOf(steps: readonly Step[]): Map<number, number[]> {
   return uses;
 }
 
+type Load = Extract<KernelValue, { kind: "load" }>;
+
 /**
  * Is each number of `out` stored at the very place where those of `from` were read for it, and never read there again?
  * At each place of a phase all is loaded before anything is stored; rows and threads have places of their own.
@@ -84,20 +87,18 @@ function isPlaceByPlace(kernel: Kernel, out: number, from: number, length: numbe
   // Every place has a number of its own: then no two of them are at the same address.
   if (sizeOf(kernel.outer) * sizeOf(store.inner) !== length) return false;
   if (kernel.clear?.some(({ buffer }) => buffer === out || buffer === from)) return false;
-  const loads = kernel.values.flatMap((value) =>
-    value.kind === "load" && value.from.buffer === from ? [value.from] : [],
-  );
-  if (loads.length === 0 || !loads.every((load) => !load.at && isSame(load, store.to))) return false;
+  const loads = kernel.values.filter((value) => value.kind === "load" && value.from.buffer === from) as Load[];
+  if (loads.length === 0 || !loads.every((load) => !load.from.at && isSame(load.from, store.to))) return false;
   if (kernel.statements.some((statement) => "to" in statement && statement.to?.buffer === from)) return false;
   const phases = phasesOf(kernel);
   const stored = phases.findIndex(({ statements }) => statements.some(({ statement }) => statement === store));
   return phases.every((phase, i) =>
-    reads(kernel, phase, from) ? i <= stored && innerOf(phase).join() === store.inner.join() : true,
+    reads(kernel, phase, from) ? i <= stored && sameShape(innerOf(phase), store.inner) : true,
   );
 }
 
 const isSame = (a: Access, b: Access): boolean =>
-  a.offset === b.offset && a.outer.join() === b.outer.join() && a.inner.join() === b.inner.join();
+  a.offset === b.offset && sameShape(a.outer, b.outer) && sameShape(a.inner, b.inner);
 
 const innerOf = ({ statements }: Phase): readonly number[] => statements[0]!.statement.inner;
 

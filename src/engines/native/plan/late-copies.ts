@@ -18,7 +18,7 @@ const LONGER = 1 / 8;
 export function copyLate(graph: Graph): Graph {
   // What is recomputed on request saves more, and is in an order of its own.
   if (graph.nodes.some(({ recomputed }) => recomputed !== undefined)) return graph;
-  const storage = new Storage(graph);
+  let storage: Storage | undefined;
   const uses = new Map<Node, number[]>();
   for (const [at, node] of graph.nodes.entries())
     for (const { node: arg } of "args" in node ? node.args : []) {
@@ -34,7 +34,7 @@ export function copyLate(graph: Graph): Graph {
   for (const node of graph.nodes) {
     if (node.op !== "map" || kept.has(node) || sizeOf(node.shape) < LARGE) continue;
     const late = lateUses(graph, uses.get(node) ?? []);
-    const sources = late && sourcesOf(node, storage);
+    const sources = late && sourcesOf(node, (storage ??= new Storage(graph)));
     if (!sources || sources.cost > CHEAP) continue;
     const last = late.at.at(-1)!;
     const isThere = (source: Node): boolean => last - (uses.get(source)?.at(-1) ?? 0) <= LONGER * late.gap;
@@ -71,24 +71,32 @@ function sourcesOf({ fn, args }: MapNode, storage: Storage): { nodes: Node[]; co
 
 /** Each copy stands before the first node that uses it. */
 function withCopies(graph: Graph, copies: ReadonlyMap<number, ReadonlyMap<Node, MapNode>>): Graph {
+  /** Nodes that are not what they were. */
   const changed = new Map<Node, Node>();
   const nodes: Node[] = [];
   const written = new Set<Node>();
-  const seen = ({ node, view }: Arg): Arg => ({ node: changed.get(node)!, view });
-  const rewritten = (node: Node, args: (arg: Arg) => Arg): Node =>
-    ("args" in node ? { ...node, args: node.args.map(args) } : node) as Node;
+  const now = (node: Node): Node => changed.get(node) ?? node;
+  const seen = ({ node, view }: Arg): Arg => ({ node: now(node), view });
+  const rewritten = (node: Node, own?: ReadonlyMap<Node, Node>): Node => {
+    if (!("args" in node) || !node.args.some((arg) => own?.has(arg.node) || changed.has(arg.node))) return node;
+    return {
+      ...node,
+      args: node.args.map(({ node: arg, view }) => seen({ node: own?.get(arg) ?? arg, view })),
+    } as Node;
+  };
+  const put = (node: Node, made: Node): void => {
+    if (made !== node) changed.set(node, made);
+    nodes.push(made);
+  };
   for (const [at, node] of graph.nodes.entries()) {
     const own = copies.get(at);
     for (const copy of own?.values() ?? []) {
       if (written.has(copy)) continue;
       written.add(copy);
-      changed.set(copy, rewritten(copy, seen));
-      nodes.push(changed.get(copy)!);
+      put(copy, rewritten(copy));
     }
-    const changedNode = rewritten(node, (arg) => seen({ node: own?.get(arg.node) ?? arg.node, view: arg.view }));
-    changed.set(node, changedNode);
-    nodes.push(changedNode);
+    put(node, rewritten(node, own));
   }
-  const stored = graph.stored && new Set([...graph.stored].map((node) => changed.get(node)!));
+  const stored = graph.stored && new Set([...graph.stored].map(now));
   return { ...graph, nodes, outputs: graph.outputs.map(seen), ...(stored && { stored }) };
 }

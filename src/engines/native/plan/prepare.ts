@@ -242,8 +242,8 @@ class Preparation {
   }
 
   /** The view of an argument: through its layout where it is stored. */
-  #lookAt({ node, view }: Arg): View {
-    return this.#storage.has(node) ? this.#storage.look(node, view.moves)! : view;
+  #lookAt(arg: Arg): View {
+    return this.#storage.has(arg.node) ? this.#storage.look(arg)! : arg.view;
   }
 
   /** One side of a product, where it lies as a matrix library wants it, or a copy that does. */

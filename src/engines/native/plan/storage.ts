@@ -1,7 +1,7 @@
 // Decides which nodes get memory of their own. All others are computed where they are used.
 import type { Arg, Graph, MapOp, Node } from "../../lower/graph.ts";
 import { sizeOf } from "../../../core/arrays.ts";
-import { moveAll, whole, type Move, type View } from "../../lower/view.ts";
+import { following, moveAll, whole, type Move, type View } from "../../lower/view.ts";
 
 /** A node that is computed where it is used. */
 const isInline = (node: Node): boolean => node.op === "map" || node.op === "literal" || node.op === "iota";
@@ -46,20 +46,21 @@ export class Storage {
     keepFirst(this.#layouts, count);
   }
 
-  /** A stored node as memory shows it after these moves; undefined when strides cannot say it. */
-  look(node: Node, moves: readonly Move[]): View | undefined {
-    return moveAll(this.layout(node), moves);
+  /** How an argument looks at memory after these moves, if its node is stored; undefined when strides cannot say it. */
+  look({ node, view }: Arg, moves: readonly Move[] = []): View | undefined {
+    const layout = this.#layouts.get(node);
+    return moveAll(layout ? moveAll(layout, view.moves) : view, moves);
   }
 
   /** Can the argument be computed in place under these moves? If not, the node that is in the way. */
   obstacle({ node, view }: Arg, moves: readonly Move[] = []): Node | undefined {
-    const all = [...view.moves, ...moves];
-    if (this.has(node)) return this.look(node, all) ? undefined : node;
+    if (this.has(node)) return this.look({ node, view }, moves) ? undefined : node;
     if (node.op === "map") {
+      const all = following(view.moves, moves);
       // One copy of the whole is cheaper than copies of all that it is made of.
       return node.args.some((arg) => this.obstacle(arg, all)) ? node : undefined;
     }
-    return moveAll(whole(node.shape), all) ? undefined : node;
+    return moveAll(view, moves) ? undefined : node;
   }
 
   /** What computing one number of it in place costs. */

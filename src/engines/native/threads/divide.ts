@@ -7,6 +7,8 @@ import { sizeOf } from "../../../core/arrays.ts";
 
 /** Less than this is done before another thread has heard of it: multiplications of a product, … */
 export const WORTH_DIVIDING = 400_000;
+/** A product with one row needs each number of the other side once: what it waits for is memory. */
+const WORTH_DIVIDING_ROW = 60_000;
 /** … and operations of a kernel, as `cost.ts` counts them. */
 const WORTH_DIVIDING_KERNEL = 60_000;
 /** With fewer rows, a product spends its time on the other side, which each part needs whole. */
@@ -42,7 +44,9 @@ export interface ProductPart {
 
 /** Along whatever leaves each part's result side by side. */
 export function divideProduct(c: Contraction, parts: number): ProductPart[] | undefined {
-  if (parts === 1 || c.batch * c.rows * c.columns * c.inner < WORTH_DIVIDING) return undefined;
+  if (parts === 1) return undefined;
+  if (c.batch === 1 && c.rows === 1 && c.rightTransposed) return divideRow(c, parts);
+  if (c.batch * c.rows * c.columns * c.inner < WORTH_DIVIDING) return undefined;
   const batches = c.batch > 1 ? rangesOf(c.batch, parts) : undefined;
   if (batches) {
     return batches.map(({ begin, count }) => ({
@@ -58,6 +62,17 @@ export function divideProduct(c: Contraction, parts: number): ProductPart[] | un
     left: c.leftTransposed ? 0 : begin * c.inner,
     right: 0,
     out: begin * c.columns,
+  }));
+}
+
+/** Along the columns, whose numbers lie side by side where the right side is transposed. */
+function divideRow(c: Contraction, parts: number): ProductPart[] | undefined {
+  if (c.columns * c.inner < WORTH_DIVIDING_ROW) return undefined;
+  return rangesOf(c.columns, parts, LINE)?.map(({ begin, count }) => ({
+    contraction: { ...c, columns: count },
+    left: 0,
+    right: begin * c.inner,
+    out: begin,
   }));
 }
 

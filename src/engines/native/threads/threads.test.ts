@@ -3,6 +3,7 @@ import { afterAll, describe, expect, test } from "vitest";
 import type { Tensor } from "../../../core/model.ts";
 import { NativeEngine } from "../native-engine.ts";
 import type { Kernel } from "../kernel.ts";
+import { planWork } from "./work.ts";
 import { divideKernel, divideProduct, stretchesOf } from "./divide.ts";
 
 type Fn = (...args: JaxArray[]) => JaxArray;
@@ -50,6 +51,7 @@ const cases: [string, Fn, ...number[][]][] = [
   ["the largest of columns", (x) => np.exp(x).max(0), [511, 130]],
   ["columns of few rows", (x) => np.square(x).sum(0), [2, 60_000]],
   ["rows of a product", (x, y) => np.matmul(x, y), [97, 80], [80, 90]],
+  ["one row of a product", (x, y) => np.matmul(x, y.transpose()), [1, 400], [701, 400]],
   ["a batch of products", (x, y) => np.matmul(x, y), [7, 50, 40], [7, 40, 60]],
   [
     "the gradient of a layer",
@@ -119,6 +121,17 @@ describe("what is divided", () => {
     ]);
   });
 
+  test("one row, along the columns, where those lie side by side", () => {
+    const row = { ...product, rows: 1, inner: 512 };
+    const transposed = { ...row, rightTransposed: true };
+    expect(divideProduct(transposed, 2)).toEqual([
+      { contraction: { ...transposed, columns: 256 }, left: 0, right: 0, out: 0 },
+      { contraction: { ...transposed, columns: 256 }, left: 0, right: 256 * 512, out: 256 },
+    ]);
+    expect(divideProduct(row, 2)).toBeUndefined();
+    expect(divideProduct({ ...transposed, inner: 100 }, 2)).toBeUndefined();
+  });
+
   test("not a product that is small", () => {
     expect(divideProduct({ ...product, rows: 4 }, 2)).toBeUndefined();
   });
@@ -151,6 +164,19 @@ describe("what is divided", () => {
   test("rows that are added up, in stretches that are each thread's own, or along the row", () => {
     expect(divideKernel(rows(0, 300, 2), 2)).toMatchObject({ own: [1], kernel: { ranged: "outer" } });
     expect(divideKernel(rows(0, 300), 2)).toMatchObject({ own: [], kernel: { ranged: "inner" } });
+  });
+
+  test("kernels that differ in name alone are compiled once", () => {
+    const kernel = rows(300, 400 * 300);
+    const other = { ...kernel, outer: [200] };
+    const steps = [kernel, { ...kernel, name: "again" }, other].map((each) => ({
+      kind: "kernel" as const,
+      kernel: each,
+      buffers: [0, 1],
+    }));
+    const { kernels, works } = planWork(steps, 1, () => 0);
+    expect(kernels).toEqual([kernel, other]);
+    expect(works.map((work) => work!.parts[0])).toMatchObject([{ kernel: 0 }, { kernel: 0 }, { kernel: 1 }]);
   });
 
   test("rows that are added to different places, but not those that overlap", () => {

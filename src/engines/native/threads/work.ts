@@ -1,6 +1,6 @@
 // The steps of a program as work for threads: what is done before, in parts, and after.
 import type { ReduceOp } from "../../lower/graph.ts";
-import type { Kernel } from "../kernel.ts";
+import { keyOf, type Kernel } from "../kernel.ts";
 import type { Step } from "../plan/steps.ts";
 import { sizeOf } from "../../../core/arrays.ts";
 import { describeConvolution } from "../conv/convolution.ts";
@@ -28,7 +28,14 @@ export interface WorkPlan {
 /** `own` gives memory that stays for as long as the program. */
 export function planWork(steps: readonly Step[], threads: number, own: (bytes: number) => number): WorkPlan {
   const kernels: Kernel[] = [];
-  const add = (kernel: Kernel): number => kernels.push(kernel) - 1;
+  const numbers = new Map<string, number>();
+  // Equal layers have equal kernels, which are compiled once.
+  const add = (kernel: Kernel): number => {
+    const key = kernelKey(kernel);
+    const number = numbers.get(key) ?? kernels.push(kernel) - 1;
+    numbers.set(key, number);
+    return number;
+  };
   // One row at a time is in work in each thread, in one kernel at a time.
   const most = Math.max(...steps.map((step) => (step.kind === "kernel" ? scratchOf(step.kernel).bytes : 0)), 16);
   const scratches = Array.from({ length: threads }, () => own(most));
@@ -41,6 +48,10 @@ export function planWork(steps: readonly Step[], threads: number, own: (bytes: n
   });
   return { works, kernels };
 }
+
+/** Kernels of one key do the same, whatever their names. */
+const kernelKey = (kernel: Kernel): string =>
+  [JSON.stringify({ ...kernel, name: "", values: [] }), ...kernel.values.map(keyOf)].join("\n");
 
 const buffer = (index: number, elements = 0): Place => ({ buffer: index, offset: elements * 4 });
 

@@ -1,7 +1,7 @@
 // Rows taken by index and put back, sorting, and arrays that are put together.
 import type { Arg, Graph, Node } from "../../lower/graph.ts";
-import { isWhole } from "../../lower/view.ts";
-import { isFloat, sameShape, tensor, typeOf, type Shape, type Value } from "./types.ts";
+import { isWhole, sameShape } from "../../lower/view.ts";
+import { isFloat, tensor, typeOf, type Shape, type Value } from "./types.ts";
 import { region, type HloWriter } from "./writer.ts";
 
 /** Rows of `table` along its first axes, as many as there are indices. */

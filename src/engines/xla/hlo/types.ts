@@ -36,5 +36,3 @@ export function numberText(value: number, type: HloType): string {
   // Nine digits behind the point say a float32 exactly.
   return value.toExponential(9);
 }
-
-export const sameShape = (a: Shape, b: Shape): boolean => a.length === b.length && a.every((n, i) => n === b[i]);

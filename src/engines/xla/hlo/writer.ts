@@ -1,5 +1,6 @@
 // Writes operations of StableHLO as text. Each returns its result; an operation that is already there is not written again.
-import { isFloat, numberText, sameShape, tensor, typeOf, type HloType, type Shape, type Value } from "./types.ts";
+import { sameShape } from "../../lower/view.ts";
+import { isFloat, numberText, tensor, typeOf, type HloType, type Shape, type Value } from "./types.ts";
 
 /** From, to and step of a slice along one dimension. */
 export type Range = readonly [from: number, to: number, step?: number];
