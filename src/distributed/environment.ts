@@ -5,6 +5,9 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 /** Set by a rank for the processes that it starts itself: they inherit the launcher's variables, and are no ranks. */
 export const RANK_PROCESS = "HOOKLINE_RANK_PID";
 
+/** Set by `hookline launch`: the path of a file into which the first rank that fails writes its exit code. */
+export const FAILURE_FILE = "HOOKLINE_FAILURE_FILE";
+
 /** Which of the launcher's processes this is, from 0; 0 where none started it, or it started one. */
 export function launchedRank(env: Environment, pid: number): number {
   if ((launchedSize(env, pid) ?? 1) === 1) return 0;

@@ -4,7 +4,7 @@ import type { MaybePromise } from "../core/model.ts";
 import { chain } from "../core/maybe.ts";
 import { checkOptions, is, show } from "../core/options.ts";
 import { type Builtin, builtin } from "../platform/builtin.ts";
-import { RANK_PROCESS, launchedSize } from "./environment.ts";
+import { FAILURE_FILE, RANK_PROCESS, launchedSize } from "./environment.ts";
 import { FAILED, RollCall, wait } from "./poll.ts";
 import { type Combine, type SharedMemory, shareMemory } from "./shared-memory.ts";
 import type { ReduceOp, Scaling, Strategy, StrategyOptions, SummedVector } from "./strategy.ts";
@@ -316,6 +316,7 @@ class World {
   }
 
   abort(exitCode: number): void {
+    noteFailure(exitCode);
     this.mpi.MPI_Abort(this.mpi.abi.world, exitCode);
   }
 
@@ -350,6 +351,16 @@ class World {
     const said = new TextDecoder().decode(text.subarray(0, length[0]));
     const hint = said.includes("TRUNCATE") ? ` The ranks sent different amounts: ${UNLIKE}` : "";
     throw this.fail(new DistributedError(`MPI could not do the ${what()} on rank ${this.rank}: ${said}.${hint}`));
+  }
+}
+
+/** For `hookline launch`, on the host where it runs: Open MPI's launcher may lose the exit code. The first rank's counts. */
+function noteFailure(exitCode: number): void {
+  const file = builtin(`Strategy "mpi"`, "node:process").env[FAILURE_FILE];
+  try {
+    if (file) builtin(`Strategy "mpi"`, "node:fs").writeFileSync(file, String(exitCode), { flag: "wx" });
+  } catch {
+    // Another host, or another rank was first.
   }
 }
 

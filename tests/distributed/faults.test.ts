@@ -59,7 +59,8 @@ describe.skipIf(!mpirunWorks)("a signal", () => {
     ["SIGUSR1", "mpirun", 138],
   ] as const)("%s to %s: all end after the same step, the main rank saves it", async (signal, to, code) => {
     const runDir = `${dir}/${signal}`;
-    const run = startRanks(2, CHILD, argsOf({ name: signal, runDir, steps: 1e6, hooks: ["checkpoints", "slow"] }));
+    const options = argsOf({ name: signal, runDir, steps: 1e6, hooks: ["checkpoints", "slow"] });
+    const run = startRanks(2, CHILD, { ...options, plain: true });
     const notes = [await run.until("step", 0), await run.until("step", 1)];
     if (to === "mpirun") run.signal(signal);
     else process.kill(notes[Number(to.at(-1))]!.pid, signal);

@@ -1,4 +1,4 @@
-// Runs a script under mpirun: what each rank notes (notes.ts), what all print, how it ends, and whether anything is left.
+// Runs a script as ranks: what each rank notes (notes.ts), what all print, how it ends, and whether anything is left.
 import { spawn, spawnSync } from "node:child_process";
 import { randomUUID } from "node:crypto";
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
@@ -21,7 +21,9 @@ export interface RanksOptions {
   readonly env?: Readonly<Record<string, string>>;
   /** Further flags of mpirun's. */
   readonly flags?: readonly string[];
-  /** Instead of mpirun on this machine: the whole command line. */
+  /** Started by mpirun itself instead of `hookline launch`, which mends what mpirun does wrong when ranks fail. */
+  readonly plain?: boolean;
+  /** Instead of either on this machine: the whole command line. */
   readonly command?: (ranks: number, program: readonly string[]) => readonly string[];
 }
 
@@ -38,7 +40,7 @@ export interface RanksEnd {
 export interface RunningRanks {
   /** The first note of that kind of this rank, as soon as it is there. */
   until(kind: string, rank: number): Promise<RankNote>;
-  /** To mpirun. One for a rank goes to the `pid` of its notes. */
+  /** To what started the ranks. One for a rank goes to the `pid` of its notes. */
   signal(name: NodeJS.Signals): void;
   readonly end: Promise<RanksEnd>;
   /** Command lines of this run's processes that are still there. */
@@ -54,7 +56,7 @@ const ROOT = { OMPI_ALLOW_RUN_AS_ROOT: "1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM: "1" 
 export function startRanks(
   n: number,
   script: URL,
-  { args = [], env = {}, flags = [], command = mpirunHere(flags) }: RanksOptions = {},
+  { args = [], env = {}, flags = [], plain = false, command = mpirunHere(flags, plain) }: RanksOptions = {},
 ): RunningRanks {
   const marker = `ranks-${randomUUID()}`;
   const folder = mkdtempSync(`${tmpdir()}/hookline-ranks-`);
@@ -99,8 +101,16 @@ export function startRanks(
 }
 
 const mpirunHere =
-  (flags: readonly string[]): NonNullable<RanksOptions["command"]> =>
-  (ranks, program) => ["mpirun", "--oversubscribe", ...YIELD, "-n", String(ranks), ...flags, ...program];
+  (flags: readonly string[], plain: boolean): NonNullable<RanksOptions["command"]> =>
+  (ranks, program) => [
+    ...(plain ? ["mpirun"] : [process.execPath, compiled(new URL("./launcher.ts", import.meta.url))]),
+    "--oversubscribe",
+    ...YIELD,
+    "-n",
+    String(ranks),
+    ...flags,
+    ...program,
+  ];
 
 /** Runs it to its end. */
 export const runRanks = (n: number, script: URL, options?: RanksOptions): Promise<RanksEnd> =>

@@ -1,6 +1,10 @@
-// hookline launch: starts a command as a process group, with Open MPI's mpirun.
+// hookline launch: starts a command as a process group, with Open MPI's mpirun. Signals reach the ranks in a form that mpirun
+// leaves to them, and the exit code is that of the first rank that has failed, whatever becomes of mpirun.
 import { spawn } from "node:child_process";
-import { availableParallelism, constants } from "node:os";
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { availableParallelism, constants, tmpdir } from "node:os";
+import { join } from "node:path";
+import { FAILURE_FILE } from "../../distributed/environment.ts";
 import { EXIT_CODES } from "../../platform/platform.ts";
 import { UsageError } from "../errors.ts";
 import { LAUNCH_VARIABLE } from "../output.ts";
@@ -34,6 +38,8 @@ const COMMANDS = ["train", "resume"];
 const ECHO_MS = 500;
 /** An orphan of mpirun may keep its stderr open. */
 const LAST_WORDS_MS = 1000;
+/** mpirun without ranks is looked at so often, and ended when it has been without them at so many looks. */
+const [LOOK_MS, LOOKS_ALONE] = [2000, 8];
 
 export async function run(command: readonly string[], flags: Flags): Promise<number> {
   if (!COMMANDS.includes(command[0]!))
@@ -51,18 +57,21 @@ export async function run(command: readonly string[], flags: Flags): Promise<num
     pass: Object.keys(process.env).filter((name) => name.startsWith("HOOKLINE_")),
     program: [process.execPath, ...process.execArgv, process.argv[1]!, ...command],
   });
-  return runMpirun(args);
+  return runMpirun(args, hosts === undefined && mpirun === "");
 }
 
 const ownPart = ({ ranks, hosts, mpirun }: Flags): string =>
   `launch -n ${ranks}${hosts === undefined ? "" : ` --hosts ${hosts}`}${mpirun === undefined ? "" : ` --mpirun ${JSON.stringify(mpirun)}`}`;
 
-function runMpirun(args: readonly string[]): Promise<number> {
+/** `allHere`: no host but this one has ranks. */
+export function runMpirun(args: readonly string[], allHere: boolean): Promise<number> {
   const asRoot = process.getuid?.() === 0 && { OMPI_ALLOW_RUN_AS_ROOT: "1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM: "1" };
   // mpirun gives the ranks a terminal even if it has none itself.
   const plain = !process.stdout.isTTY && { NO_COLOR: "1", TERM: "dumb" };
+  const notes = mkdtempSync(join(tmpdir(), "hookline-launch-"));
+  const failureFile = join(notes, "failure");
   const child = spawn("mpirun", args, {
-    env: { ...process.env, ...asRoot, ...plain },
+    env: { ...process.env, ...asRoot, ...plain, [FAILURE_FILE]: failureFile },
     stdio: ["ignore", "inherit", "pipe"],
     // A session of its own: Ctrl-C would reach mpirun too, which kills the ranks within a second.
     detached: true,
@@ -71,21 +80,77 @@ function runMpirun(args: readonly string[]): Promise<number> {
   child.stderr.setEncoding("utf8").on("data", (text: string) => void process.stderr.write(banners.pass(text)));
   child.on("exit", () => setTimeout(() => child.stderr.destroy(), LAST_WORDS_MS).unref());
   const signals = passSignals((signal) => void child.kill(signal));
+  const unwatch = allHere && !inBatchJob() ? watchRanks(child.pid, () => void child.kill("SIGKILL")) : undefined;
+  const end = (): void => {
+    signals.stop();
+    unwatch?.();
+    rmSync(notes, { recursive: true, force: true });
+  };
   return new Promise((resolve, reject) => {
     child.on("error", (error: NodeJS.ErrnoException) => {
-      signals.stop();
+      end();
       reject(error.code === "ENOENT" ? new UsageError(MISSING) : error);
     });
     child.on("close", (code, signal) => {
-      signals.stop();
       process.stderr.write(banners.end());
-      resolve(signals.codeOf(code ?? 128 + constants.signals[signal!]));
+      const failure = failureCode(failureFile);
+      end();
+      resolve(signals.codeOf(code || failure || (code ?? 128 + constants.signals[signal!])));
     });
   });
 }
 
+/** What the first rank to fail has noted: mpirun may end with 0 after it, or with the signal that ended mpirun itself. */
+function failureCode(file: string): number {
+  try {
+    return Number(readFileSync(file, "utf8"));
+  } catch {
+    return 0;
+  }
+}
+
 const MISSING =
   "`mpirun` is not installed. Install Open MPI (`apt-get install openmpi-bin`), or load your cluster's module for it.";
+
+/** There mpirun takes the job's hosts, without being asked to. */
+const inBatchJob = (): boolean =>
+  ["SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "PE_HOSTFILE"].some((name) => process.env[name] !== undefined);
+
+/**
+ * Open MPI 4.1's mpirun may wait for itself for ever when its ranks have ended at the same moment. Calls `end` once it has
+ * had processes of its own for a while, and has none any more. Returns what ends the watch.
+ */
+function watchRanks(mpirun: number | undefined, end: () => void): () => void {
+  let had = false;
+  let looks = 0;
+  const timer = setInterval(() => {
+    const has = mpirun === undefined || hasChildren(mpirun);
+    had ||= has;
+    looks = had && !has ? looks + 1 : 0;
+    if (looks === LOOKS_ALONE) end();
+  }, LOOK_MS);
+  return () => clearInterval(timer);
+}
+
+/** True where nobody can tell. */
+function hasChildren(parent: number): boolean {
+  try {
+    const pids = readdirSync("/proc").filter((name) => /^\d+$/.test(name));
+    return pids.some((pid) => isChild(pid, parent));
+  } catch {
+    return true;
+  }
+}
+
+function isChild(pid: string, parent: number): boolean {
+  try {
+    // Behind the name, which may have any characters: the state, and the parent.
+    const [state, of] = readFileSync(`/proc/${pid}/stat`, "utf8").split(") ").at(-1)!.split(" ");
+    return Number(of) === parent && state !== "Z";
+  } catch {
+    return false;
+  }
+}
 
 interface Passing {
   /** The exit code, given that of mpirun. */

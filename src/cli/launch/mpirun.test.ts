@@ -47,6 +47,7 @@ const NEEDLESS = {
     'mpirun has exited due to process rank 1 with PID 0 on\nnode vm calling "abort". This may have caused other processes\nin the application to be terminated by signals sent by mpirun\n(as reported here).',
   ),
   told: banner("mpirun noticed that process rank 1 with PID 0 on node vm exited on signal 12 (User defined signal 2)."),
+  racing: "[node1:15797] plm:rsh: Warning: setpgid(15809,15809) failed in parent with errno=Permission denied(13)\n",
   signal: "mpirun: Forwarding signal 10 to job\n",
   unshown:
     "[vm:20768] [[15838,0],0] ORTE_ERROR_LOG: Out of resource in file ../../../orte/util/show_help.c at line 501\n",

@@ -60,6 +60,8 @@ const NEEDLESS_LINES = [
   /^\[\S+\] \d+ more process(es)? ha(s|ve) sent help message help-mpi-api\.txt \/ mpi-abort\n$/,
   // One of these banners that mpirun could not show, since it was ending already.
   /^\[\S+\] \S+ ORTE_ERROR_LOG: .* in file \S*\/show_help\.c at line \d+\n$/,
+  // What it asks for, the child has done before it.
+  /^\[\S+\] plm:rsh: Warning: setpgid\(\d+,\d+\) failed in parent with errno=Permission denied\(13\)\n$/,
   /^\[\S+\] Set MCA parameter "orte_base_help_aggregate" to 0 /,
 ];
 /** More lines than the longest of them has. */
