@@ -7,6 +7,11 @@ export default defineConfig({
   test: {
     ...config.test,
     projects: undefined,
-    include: ["src/**/*.test.ts", "tests/trace/**/*.test.ts", "tests/resume/**/*.test.ts"],
+    include: [
+      "src/**/*.test.ts",
+      "tests/trace/**/*.test.ts",
+      "tests/resume/**/*.test.ts",
+      "tests/engines/native-graphs.test.ts",
+    ],
   },
 });

@@ -25,6 +25,29 @@ describe.each([1, 2])("%i threads", (threads) => {
   });
 });
 
+/** An address that 32 bits cannot say, and every block after it. */
+describe.skipIf(Number(process.versions.node.split(".")[0]) < 24).each([1, 2])(
+  "beyond 4 GiB, %i threads",
+  (threads) => {
+    test.each([
+      ["anything", 250],
+      ["products", 150],
+    ] as const)("%s", async (kind, numRuns) => {
+      const resources = nativeResources(threads, 16);
+      // Only reserved: no page of it is ever touched.
+      resources.memory.allocate(2 ** 32);
+      const property = fc.property(fc.nat({ max: 1_000_000 }), (seed) => {
+        const { graph, inputs } = randomGraph(seed, kind);
+        expect(unsigned(runNative(resources, graph, inputs)), outline(graph)).toEqual(
+          unsigned(runGraph(graph, inputs)),
+        );
+      });
+      fc.assert(property, { numRuns });
+      await resources.pool.close();
+    });
+  },
+);
+
 describe.each([1, 2])("with outputs where inputs were, %i threads", (threads) => {
   const resources = nativeResources(threads);
   afterAll(() => resources.pool.close());

@@ -1,7 +1,7 @@
 // What programs of the native engine run on, without the engine around it.
 import type { DType, Graph } from "../../src/engines/lower/graph.ts";
 import { sizeOf } from "../../src/core/arrays.ts";
-import { EngineMemory, loadAlias } from "../../src/engines/native/memory.ts";
+import { EngineMemory, loadAlias, type MostMemory } from "../../src/engines/native/memory.ts";
 import { Products } from "../../src/engines/native/products.ts";
 import { outputsInPlace } from "../../src/engines/native/plan/in-place.ts";
 import { planGraph } from "../../src/engines/native/plan/plan.ts";
@@ -11,8 +11,8 @@ import { ThreadPool } from "../../src/engines/native/threads/pool.ts";
 
 const VIEWS = { float32: Float32Array, int32: Int32Array, uint32: Uint32Array, bool: Int32Array } as const;
 
-export function nativeResources(threads = 1): NativeResources {
-  const memory = new EngineMemory(threads > 1 ? loadAlias() : undefined);
+export function nativeResources(threads = 1, most?: MostMemory): NativeResources {
+  const memory = new EngineMemory(threads > 1 ? loadAlias() : undefined, most);
   const pool = new ThreadPool(memory.isShared ? threads : 1, memory, () => {});
   return { memory, products: new Products(memory), pool, profile: new Profile() };
 }

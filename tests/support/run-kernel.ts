@@ -10,7 +10,7 @@ export type Numbers = Float32Array<ArrayBuffer> | Int32Array<ArrayBuffer> | Uint
 /** Leaves in the arrays what the kernel left in its buffers. */
 export function runKernel(kernel: Kernel, buffers: readonly Numbers[]): void {
   const memory = new EngineMemory();
-  const run = bindKernels(compileKernels([kernel], false), memory.memory)(0);
+  const run = bindKernels(compileKernels([kernel], memory), memory.memory)(0);
   const addresses = buffers.map((data) => memory.allocate(data.byteLength));
   const scratch = memory.allocate(scratchOf(kernel).bytes);
   for (const [i, data] of buffers.entries())

@@ -6,6 +6,7 @@ import type { Command } from "commander";
 import { Option } from "commander";
 import type { Hook } from "../../core/hook.ts";
 import { buildExperiment } from "../../experiment/build/build-experiment.ts";
+import { memoryWanted } from "../../engines/native/memory.ts";
 import type { ExperimentOptions } from "../../experiment/types.ts";
 import type { LanguageModel } from "../../lm/model/language-model.ts";
 import type { DescribeOptions } from "../../lm/model/memory.ts";
@@ -102,11 +103,14 @@ export async function run(from: string, flags: Flags): Promise<number | void> {
   }
 }
 
-/** The engines native and wasm have 4 GiB; a GPU has its own memory, and says itself when that is not enough. */
+/** A GPU has its own memory, and says itself when that is not enough. */
 const sizesOf = ({ batchSize, engine }: Flags, length: number): DescribeOptions => ({
   batchSize,
   length,
-  limit: engine === "xla" || engine === "webgpu" ? Infinity : Math.min(2 ** 32, totalmem()),
+  limit:
+    engine === "xla" || engine === "webgpu"
+      ? Infinity
+      : Math.min((engine === "wasm" ? 4 : memoryWanted(undefined)) * 2 ** 30, totalmem()),
   layered: engine !== "xla",
 });
 

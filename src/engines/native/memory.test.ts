@@ -2,7 +2,9 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { EngineError } from "../../core/errors.ts";
-import { EngineMemory } from "./memory.ts";
+import { EngineMemory, memoryWanted } from "./memory.ts";
+
+const NODE = Number(process.versions.node.split(".")[0]);
 
 it("blocks never overlap, whatever is allocated and freed", () => {
   const moves = fc.array(
@@ -61,8 +63,35 @@ describe("what is freed", () => {
   });
 });
 
+it.skipIf(NODE >= 24)("says which Node has more than 4 GiB", () => {
+  expect(() => new EngineMemory(undefined, 16)).toThrow(/no memory of more than 4 GiB. Use Node 24 or later/);
+});
+
+it.skipIf(NODE < 24)("has more than 4 GiB where Node has", () => {
+  const memory = new EngineMemory(undefined, 16);
+  memory.allocate(2 ** 33);
+  const at = memory.allocate(1000);
+  expect(at).toBeGreaterThan(2 ** 33);
+  memory.bytes(at, 3).set([1, 2, 3]);
+  expect(memory.bytes(at + 1, 2).join()).toBe("2,3");
+  expect(() => memory.allocate(2 ** 33)).toThrow(/can have 16 GiB/);
+});
+
+it("takes its size from an option or the environment", () => {
+  expect(memoryWanted(16)).toBe(16);
+  expect(() => memoryWanted(8)).toThrow("NativeEngine: `memory`: Expected 4 or 16 (GiB), got ");
+  try {
+    process.env.HOOKLINE_MEMORY = "16";
+    expect([memoryWanted(undefined), memoryWanted(4)]).toEqual([16, 4]);
+    process.env.HOOKLINE_MEMORY = "lots";
+    expect(() => memoryWanted(undefined)).toThrow('HOOKLINE_MEMORY: Expected 4 or 16 (GiB), got');
+  } finally {
+    delete process.env.HOOKLINE_MEMORY;
+  }
+});
+
 it("says when there is no more, and goes on with what there is", () => {
-  const memory = new EngineMemory();
+  const memory = new EngineMemory(undefined, 4);
   const small = memory.allocate(100);
   memory.free(memory.allocate(1 << 20));
   expect(() => memory.allocate(2 ** 33)).toThrow(/out of memory.*smaller batch/);

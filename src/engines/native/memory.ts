@@ -1,13 +1,16 @@
 // The memory that kernels and matrix products share: one wasm memory, handed out in blocks.
-import { EngineError } from "../../core/errors.ts";
+import { EngineError, OptionError } from "../../core/errors.ts";
+import { show } from "../../core/options.ts";
+import { builtin } from "../../platform/builtin.ts";
 import type { Aval } from "../lower/trace.ts";
 import { sizeOf } from "../../core/arrays.ts";
 import { koffiOrNone } from "../../platform/koffi.ts";
+import { type Address, MOST_PAGES, type MemoryKind } from "./wasm/module.ts";
 
 const PAGE = 65_536;
+const GIBIBYTE = 2 ** 30;
 /** Blocks begin on a cache line, which the matrix library likes. */
 const ALIGN = 64;
-const MOST_PAGES = 65_536;
 
 interface Block {
   readonly at: number;
@@ -16,10 +19,22 @@ interface Block {
 
 const aligned = (bytes: number): number => Math.max(Math.ceil(bytes / ALIGN), 1) * ALIGN;
 
-function reserve(shared: boolean): WebAssembly.Memory {
+/** The most GiB that it can have: more than 4 on Node 24 and later. */
+export type MostMemory = 4 | 16;
+
+function reserve({ address, isShared: shared }: MemoryKind): WebAssembly.Memory {
+  const pages = { initial: 256, maximum: MOST_PAGES[address] };
   try {
-    return new WebAssembly.Memory({ initial: 256, maximum: MOST_PAGES, shared });
+    if (address === "i32") return new WebAssembly.Memory({ ...pages, shared });
+    const wide = { address, initial: BigInt(pages.initial), maximum: BigInt(pages.maximum), shared };
+    return new WebAssembly.Memory(wide as unknown as WebAssembly.MemoryDescriptor);
   } catch (cause) {
+    if (cause instanceof TypeError) {
+      const way = `Use Node 24 or later, or leave out \`memory: 16\` (HOOKLINE_MEMORY=16).`;
+      throw new EngineError(`Engine "native": this version of Node has no memory of more than 4 GiB. ${way}`, {
+        cause,
+      });
+    }
     throw new EngineError(
       `Engine "native": no memory can be reserved. It needs more than 8 GiB of address space, not of memory: see \`ulimit -v\`.`,
       { cause },
@@ -27,9 +42,29 @@ function reserve(shared: boolean): WebAssembly.Memory {
   }
 }
 
-export class EngineMemory {
+const VARIABLE = "HOOKLINE_MEMORY";
+
+/** As the engine's option says, else the environment. */
+export function memoryWanted(option: number | undefined): MostMemory {
+  if (option !== undefined) return checked("NativeEngine: `memory`", option, option);
+  const given = builtin(`Engine "native"`, "node:process").env[VARIABLE];
+  return given === undefined || given === "" ? 4 : checked(VARIABLE, given, Number(given));
+}
+
+function checked(what: string, given: unknown, gibibytes: number): MostMemory {
+  if (gibibytes === 4 || gibibytes === 16) return gibibytes;
+  throw new OptionError(`${what}: Expected 4 or 16 (GiB), got ${show(given)}`);
+}
+
+/** Also where another thread has grown it: then this shows how much there is. */
+export function growMemory(memory: WebAssembly.Memory, address: Address, pages: number): void {
+  memory.grow((address === "i64" ? BigInt(pages) : pages) as number);
+}
+
+export class EngineMemory implements MemoryKind {
   readonly memory: WebAssembly.Memory;
   readonly isShared: boolean;
+  readonly address: Address;
   readonly #plain: () => ArrayBuffer;
   /** By address, never side by side: neighbours are one block. */
   #free: Block[] = [];
@@ -38,9 +73,10 @@ export class EngineMemory {
   #end = ALIGN;
 
   /** With `alias`, which shows shared memory as a plain buffer, threads can share it. */
-  constructor(alias?: PlainAlias) {
+  constructor(alias?: PlainAlias, most: MostMemory = memoryWanted(undefined)) {
     this.isShared = alias !== undefined;
-    this.memory = reserve(this.isShared);
+    this.address = most === 4 ? "i32" : "i64";
+    this.memory = reserve(this);
     this.#plain = plainBuffer(this.memory, alias);
   }
 
@@ -51,6 +87,11 @@ export class EngineMemory {
 
   get bytesInUse(): number {
     return [...this.#used.values()].reduce((sum, bytes) => sum + bytes, 0);
+  }
+
+  /** How many bytes it can have. */
+  get most(): number {
+    return MOST_PAGES[this.address] * PAGE;
   }
 
   /** How large it is now, in pages of wasm. */
@@ -121,14 +162,13 @@ export class EngineMemory {
   #grow(pages: number): void {
     const now = this.pages;
     // By half at a time, so that growing is rare; by what is needed near the end of what there is.
-    const wanted = Math.min(Math.max(pages, Math.ceil(now / 2)), MOST_PAGES - now);
+    const wanted = Math.min(Math.max(pages, Math.ceil(now / 2)), MOST_PAGES[this.address] - now);
     try {
-      this.memory.grow(Math.max(wanted, pages));
+      growMemory(this.memory, this.address, Math.max(wanted, pages));
     } catch (cause) {
-      throw new EngineError(
-        `Engine "native": out of memory. It has 4 GiB, of which ${Math.round(this.bytesInUse / 2 ** 20)} MiB are in use. Use a smaller batch or model.`,
-        { cause },
-      );
+      const has = `It can have ${this.most / GIBIBYTE} GiB, of which ${Math.round(this.bytesInUse / 2 ** 20)} MiB are in use.`;
+      const more = this.address === "i32" ? ", or 16 GiB on Node 24 and later (HOOKLINE_MEMORY=16)" : "";
+      throw new EngineError(`Engine "native": out of memory. ${has} Use a smaller batch or model${more}.`, { cause });
     }
   }
 }

@@ -17,13 +17,13 @@ import { aliveIn, checkedDtype, SharedBuffer, type Block } from "../shared-buffe
 import type { Aval } from "../lower/trace.ts";
 import { byShapes } from "../by-shapes.ts";
 import { Compiler, type Compiled, type Fn } from "./compiler.ts";
-import { EngineMemory, loadAlias, viewOf } from "./memory.ts";
+import { EngineMemory, loadAlias, memoryWanted, type MostMemory, viewOf } from "./memory.ts";
 import { Products } from "./products.ts";
 import { Profile } from "./profile.ts";
 import { ThreadPool, threadsWanted } from "./threads/pool.ts";
 
-/** Of the 4 GiB that there can be: the rest is for what steps and evaluations to come take beyond those so far. */
-const ROOM_TO_LEND = 3 * 2 ** 30;
+/** Of what memory there can be: the rest is for what steps and evaluations to come take beyond those so far. */
+const PART_TO_LEND = 3 / 4;
 
 /** Where the memory of a buffer is. */
 interface NativeBlock extends Block {
@@ -39,6 +39,8 @@ type NativeBuffer = SharedBuffer<NativeBlock>;
 export interface NativeOptions {
   /** How many threads share a step. Default: HOOKLINE_THREADS, else as many as there are cores, at most 8. More than one need koffi. */
   readonly threads?: number;
+  /** The most GiB of memory. Default: HOOKLINE_MEMORY, else 4; 16 needs Node 24. */
+  readonly memory?: MostMemory;
   /** Receives warnings, such as primitives that cannot be compiled. Default: `console.warn`. */
   readonly warn?: (message: string) => void;
 }
@@ -57,14 +59,18 @@ export class NativeEngine implements Engine {
   #calls = 0;
 
   constructor(options: NativeOptions = {}) {
-    checkOptions("NativeEngine", options, { threads: is.wholeFrom(1), warn: is.function });
+    checkOptions("NativeEngine", options, {
+      threads: is.wholeFrom(1),
+      memory: is.positive,
+      warn: is.function,
+    });
     const { warn = printWarning } = options;
     const { threads, asked } = threadsWanted(options.threads);
     const alias = threads > 1 ? loadAlias() : undefined;
     if (threads > 1 && !alias && asked) {
       warn(`Engine "native": koffi is not installed, so one thread does all. Get it with \`npm install koffi@3.3\`.`);
     }
-    this.#memory = new EngineMemory(alias);
+    this.#memory = new EngineMemory(alias, memoryWanted(options.memory));
     this.#products = new Products(this.#memory);
     this.#pool = new ThreadPool(alias ? threads : 1, this.#memory, warn);
     this.#compiler = new Compiler(
@@ -112,7 +118,7 @@ export class NativeEngine implements Engine {
 
   lend(held: readonly Buffer[]): ((buffer: Buffer) => Uint8Array) | undefined {
     const bytes = held.reduce((sum, buffer) => sum + this.#look(buffer).byteLength, 0);
-    if (this.#memory.memory.buffer.byteLength + bytes > ROOM_TO_LEND) return undefined;
+    if (this.#memory.memory.buffer.byteLength + bytes > PART_TO_LEND * this.#memory.most) return undefined;
     return (buffer) => {
       const { buffer: memory, byteOffset, byteLength } = this.#look(buffer);
       return new Uint8Array(memory, byteOffset, byteLength);

@@ -28,7 +28,7 @@ export class Program {
   readonly #resources: NativeResources;
   readonly #steps: readonly CompiledStep[];
   /** Where the plan's buffers lie, for all threads to see. */
-  readonly #addresses: Uint32Array;
+  readonly #addresses: Float64Array;
   readonly #inputs: readonly (readonly [buffer: number, index: number])[];
   readonly #outputs: readonly (readonly [buffer: number, index: number])[];
   readonly #owned: number[] = [];
@@ -39,8 +39,8 @@ export class Program {
   /** The plan is one for that many threads: all of the resources's, or one. */
   constructor(plan: Plan, resources: NativeResources, threads = resources.pool.threads) {
     this.#resources = resources;
-    const bytes = plan.buffers.length * 4;
-    this.#addresses = new Uint32Array(
+    const bytes = plan.buffers.length * 8;
+    this.#addresses = new Float64Array(
       resources.memory.isShared ? new SharedArrayBuffer(bytes) : new ArrayBuffer(bytes),
     );
     const indexed = (kind: "input" | "output") =>
@@ -110,7 +110,7 @@ export class Program {
   #compile({ steps }: Plan, threads: number): CompiledStep[] {
     const { memory, products, pool } = this.#resources;
     const { works, kernels } = planWork(steps, threads, (bytes) => this.#own(bytes));
-    const module = compileKernels(kernels, memory.isShared);
+    const module = compileKernels(kernels, memory);
     const functions = bindKernels(module, memory.memory);
     const bind = (part: Part): Run => bindPart(part, functions, products);
     const divided = works.map((work) => (work && work.parts.length > 1 ? work.parts : undefined));

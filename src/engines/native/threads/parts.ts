@@ -39,7 +39,7 @@ export type Part =
   | { readonly kind: "rounds"; readonly times: number; readonly parts: readonly Part[] };
 
 /** Does it; addresses are by the program's buffers. */
-export type Run = (addresses: Uint32Array, round?: number) => void;
+export type Run = (addresses: Float64Array, round?: number) => void;
 
 export function bindPart(part: Part, kernels: (index: number) => CompiledKernel, products: Products): Run {
   if (part.kind === "contraction") {
@@ -68,7 +68,7 @@ function bindProduct(product: CompiledContraction, ...places: readonly [Place, P
   return (addresses, round = 0) => product.run(left(addresses, round), right(addresses, round), out(addresses, round));
 }
 
-type Finder = (addresses: Uint32Array, round: number) => number;
+type Finder = (addresses: Float64Array, round: number) => number;
 
 function finder(place: Place): Finder {
   if ("at" in place) return () => place.at;

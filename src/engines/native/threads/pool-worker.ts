@@ -5,16 +5,16 @@ import { Products } from "../products.ts";
 import { bindKernels } from "../wasm/compile.ts";
 import { Control, Stopping } from "./control.ts";
 import { bindPart, type Run } from "./parts.ts";
-import { loadAlias } from "../memory.ts";
+import { growMemory, loadAlias } from "../memory.ts";
 import type { FromThread, ThreadStart, ToThread } from "./pool.ts";
 
 interface Program {
-  readonly addresses: Uint32Array;
+  readonly addresses: Float64Array;
   readonly runs: readonly (Run | undefined)[];
 }
 
 const { receiveMessageOnPort, workerData } = builtin("A thread of the native engine", "node:worker_threads");
-const { thread, cells, memory, port } = workerData as ThreadStart;
+const { thread, cells, memory, address, port } = workerData as ThreadStart;
 const control = new Control(cells);
 const programs = new Map<number, Program>();
 
@@ -27,7 +27,7 @@ function loadProducts(): Products {
       if (pages !== control.pages) {
         ({ pages } = control);
         // Growing by nothing shows what another thread has grown.
-        memory.grow(0);
+        growMemory(memory, address, 0);
         plain = alias(new Uint8Array(memory.buffer));
       }
       return plain;

@@ -22,8 +22,8 @@ function copying(to: number) {
   const memory = new EngineMemory(loadAlias());
   pool = new ThreadPool(2, memory, (warning) => warnings.push(warning));
   const part: Part = { kind: "kernel", kernel: 0, places: [{ at: 64 }, { at: to }], rest: [0] };
-  const addresses = new Uint32Array(new SharedArrayBuffer(4));
-  const program = pool.join({ module: compileKernels([copy], true), addresses, parts: [[part, part]] });
+  const addresses = new Float64Array(new SharedArrayBuffer(8));
+  const program = pool.join({ module: compileKernels([copy], memory), addresses, parts: [[part, part]] });
   let here = 0;
   const run = pool.divided(program, 0, [() => linger(5), () => here++]);
   memory.bytes(64, 16).set([1, 2, 3, 4]);
@@ -63,9 +63,9 @@ test("of three threads the last one is not asked; then it hears of new programs,
   pool = new ThreadPool(3, memory, () => undefined);
   pool.ask(false);
   const to = (at: number): Part => ({ kind: "kernel", kernel: 0, places: [{ at: 64 }, { at }], rest: [0] });
-  const addresses = new Uint32Array(new SharedArrayBuffer(4));
+  const addresses = new Float64Array(new SharedArrayBuffer(8));
   const parts = [[to(96), to(128), to(160)]];
-  const program = pool.join({ module: compileKernels([copy], true), addresses, parts });
+  const program = pool.join({ module: compileKernels([copy], memory), addresses, parts });
   const here = [0, 0, 0];
   const run = pool.divided(program, 0, [() => linger(5), () => here[1]!++, () => here[2]!++]);
   memory.bytes(64, 16).set([1, 2, 3, 4]);

@@ -3,6 +3,7 @@ import { EngineError, OptionError } from "../../../core/errors.ts";
 import { type Builtin, builtin } from "../../../platform/builtin.ts";
 import { startWorkerThread, type WorkerThread } from "../../../platform/thread.ts";
 import type { EngineMemory } from "../memory.ts";
+import type { Address } from "../wasm/module.ts";
 import { Control } from "./control.ts";
 import type { Part, Run } from "./parts.ts";
 import { show } from "../../../core/options.ts";
@@ -20,6 +21,7 @@ export interface ThreadStart {
   readonly thread: number;
   readonly cells: Int32Array;
   readonly memory: WebAssembly.Memory;
+  readonly address: Address;
   readonly port: Port;
 }
 
@@ -28,7 +30,7 @@ export type ToThread =
   | {
       readonly program: number;
       readonly module: WebAssembly.Module;
-      readonly addresses: Uint32Array;
+      readonly addresses: Float64Array;
       /** Its own part of each step. */
       readonly parts: readonly (Part | undefined)[];
     }
@@ -41,7 +43,7 @@ export interface FromThread {
 
 interface SharedProgram {
   readonly module: WebAssembly.Module;
-  readonly addresses: Uint32Array;
+  readonly addresses: Float64Array;
   /** By step, then by thread; undefined for a step that is not divided. */
   readonly parts: readonly (readonly Part[] | undefined)[];
 }
@@ -176,6 +178,7 @@ export class ThreadPool {
         thread: i + 1,
         cells: this.#control.cells,
         memory: this.#memory.memory,
+        address: this.#memory.address,
         port: port2,
       };
       const worker = startWorkerThread(import.meta.url, "pool-worker", start, [port2]);

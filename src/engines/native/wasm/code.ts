@@ -1,5 +1,14 @@
 // The body of one wasm function while it is written: instructions, locals and loops.
-import { type Bytes, type Instruction, type ValueType, encode, float32, signed, unsigned } from "./module.ts";
+import {
+  type Address,
+  type Bytes,
+  type Instruction,
+  type ValueType,
+  encode,
+  float32,
+  signed,
+  unsigned,
+} from "./module.ts";
 
 /** A local variable. */
 export interface Local {
@@ -10,20 +19,36 @@ export interface Local {
 export class Code {
   readonly bytes: Bytes = [];
   readonly locals: ValueType[] = [];
-  readonly #params: number;
+  readonly params: readonly ValueType[];
+  /** The type of pointers. */
+  readonly pointer: Address;
+  readonly #addresses: readonly Local[];
 
-  constructor(params: number) {
-    this.#params = params;
+  /** The body of a function that takes so many addresses, and behind them so many counts. */
+  constructor(addresses: number, counts = 0, pointer: Address = "i32") {
+    this.pointer = pointer;
+    // JavaScript passes i64 as a bigint, which takes longer than the call. A float64 keeps an address exactly.
+    const given: ValueType[] = Array.from({ length: addresses }, () => (pointer === "i64" ? "f64" : "i32"));
+    this.params = [...given, ...Array.from({ length: counts }, (): ValueType => "i32")];
+    this.#addresses = given.map((type, index): Local => {
+      const param = { index, type };
+      return pointer === "i64" ? this.get(param).op("i64.trunc_f64_u").keep("i64") : param;
+    });
   }
 
-  /** Parameter `index`, an address. */
-  param(index: number): Local {
-    return { index, type: "i32" };
+  /** An address that it was given. */
+  address(index: number): Local {
+    return this.#addresses[index]!;
+  }
+
+  /** A count that it was given. */
+  count(index: number): Local {
+    return { index: this.#addresses.length + index, type: "i32" };
   }
 
   local(type: ValueType): Local {
     this.locals.push(type);
-    return { index: this.#params + this.locals.length - 1, type };
+    return { index: this.params.length + this.locals.length - 1, type };
   }
 
   op(...names: Instruction[]): this {
@@ -52,7 +77,7 @@ export class Code {
   }
 
   i32(value: number): this {
-    return this.#raw(0x41, ...signed(value));
+    return this.#raw(0x41, ...signed(value | 0));
   }
 
   f32(value: number): this {
@@ -114,14 +139,31 @@ export class Code {
     return this.#raw(type === "f32" ? 0x38 : 0x36, 2, 0);
   }
 
-  /** pointer += bytes */
-  advance(pointer: Local, bytes: number): void {
-    if (bytes !== 0) this.get(pointer).i32(bytes).op("i32.add").set(pointer);
+  /** Adds to the address on the stack. */
+  addBytes(bytes: number): this {
+    return this.#plus(this.pointer, bytes);
+  }
+
+  /** Adds `by` × bytes to the address on the stack. */
+  addTimes(by: Local, bytes: number): this {
+    this.get(by);
+    if (this.pointer === "i32") return this.i32(bytes).op("i32.mul", "i32.add");
+    return this.op("i64.extend_i32_s").#raw(0x42, ...signed(bytes)).op("i64.mul", "i64.add");
+  }
+
+  /** To a pointer, or a count. */
+  advance(local: Local, by: number): void {
+    if (by !== 0) this.get(local).#plus(local.type, by).set(local);
   }
 
   /** pointer += by × bytes */
   advanceBy(pointer: Local, by: Local, bytes: number): void {
-    if (bytes !== 0) this.get(pointer).get(by).i32(bytes).op("i32.mul", "i32.add").set(pointer);
+    if (bytes !== 0) this.get(pointer).addTimes(by, bytes).set(pointer);
+  }
+
+  #plus(type: ValueType, value: number): this {
+    if (type !== "i64") return this.i32(value).op("i32.add");
+    return this.#raw(0x42, ...signed(value)).op("i64.add");
   }
 
   /** Runs `body` that many times. */
@@ -149,7 +191,8 @@ export class Code {
 
   /** Fills bytes with zeros; address and length are on the stack around the value. */
   clearBytes(address: Local, bytes: number): this {
-    return this.get(address).i32(0).i32(bytes).#raw(0xfc, 11, 0);
+    this.get(address).i32(0);
+    return (this.pointer === "i64" ? this.#raw(0x42, ...signed(bytes)) : this.i32(bytes)).#raw(0xfc, 11, 0);
   }
 
   #raw(...bytes: Bytes): this {

@@ -5,7 +5,7 @@ import type { Kernel } from "../kernel.ts";
 import { Code, type Local } from "./code.ts";
 import { Lane } from "./lane.ts";
 import { neutral } from "./maps.ts";
-import { assemble, type WasmFunction } from "./module.ts";
+import { type Address, assemble, type MemoryKind, type WasmFunction } from "./module.ts";
 import { type Phase, type Placed, phasesOf, scratchOf } from "./phases.ts";
 import { RowPlaces } from "./row-places.ts";
 import { RowValues, type Computed } from "./row-values.ts";
@@ -18,14 +18,10 @@ export interface CompiledKernel {
   (...addresses: number[]): void;
 }
 
-/** Compiles kernels into one module, for a memory that is shared between threads or not. */
-export function compileKernels(kernels: readonly Kernel[], shared: boolean): WebAssembly.Module {
-  return new WebAssembly.Module(
-    assemble(
-      kernels.map((kernel, i) => compileKernel(kernel, String(i))),
-      shared,
-    ),
-  );
+/** Compiles kernels into one module, for memory of that kind. */
+export function compileKernels(kernels: readonly Kernel[], memory: MemoryKind): WebAssembly.Module {
+  const functions = kernels.map((kernel, i) => compileKernel(kernel, String(i), memory.address));
+  return new WebAssembly.Module(assemble(functions, memory));
 }
 
 /** The functions of a module over `memory`, in the order of its kernels. */
@@ -34,24 +30,23 @@ export function bindKernels(module: WebAssembly.Module, memory: WebAssembly.Memo
   return (index) => exports[String(index)] as CompiledKernel;
 }
 
-function compileKernel(kernel: Kernel, name: string): WasmFunction {
-  const params = kernel.buffers + (kernel.ranged ? 3 : 1);
-  const code = new Code(params);
+function compileKernel(kernel: Kernel, name: string, pointer: Address): WasmFunction {
+  const code = new Code(kernel.buffers + 1, kernel.ranged ? 2 : 0, pointer);
   for (const { buffer, length, fn, dtype } of kernel.clear ?? []) {
-    fill(code, code.param(buffer), length, neutral(fn, dtype), dtype);
+    fill(code, code.address(buffer), length, neutral(fn, dtype), dtype);
   }
   const range = kernel.ranged && {
     loop: kernel.ranged,
-    begin: code.param(kernel.buffers + 1),
-    count: code.param(kernel.buffers + 2),
+    begin: code.count(0),
+    count: code.count(1),
   };
   const places = new RowPlaces(code, kernel, range);
-  const values = new RowValues(code, kernel, places, scratchOf(kernel), code.param(kernel.buffers));
+  const values = new RowValues(code, kernel, places, scratchOf(kernel), code.address(kernel.buffers));
   loops(code, kernel.outer, 0, places, () => {
     values.enterRow();
     for (const phase of phasesOf(kernel)) emitPhase(code, values, places, phase);
   });
-  return { name, params, locals: code.locals, body: code.bytes };
+  return { name, params: code.params, locals: code.locals, body: code.bytes };
 }
 
 /** The outer loops, from dimension `axis` on: after each round every pointer goes one stride further. */
@@ -185,7 +180,7 @@ const inMemory = (lane: Lane, value: Local, dtype: DType): Local => (dtype === "
 
 function fill(code: Code, address: Local, length: number, value: number, dtype: DType): void {
   if (Object.is(value, 0)) return void code.clearBytes(address, length * BYTES);
-  const at = code.get(address).keep("i32");
+  const at = code.get(address).keep(code.pointer);
   code.repeat(length, () => {
     code.get(at);
     if (dtype === "float32") code.f32(value).store("f32");

@@ -14,13 +14,13 @@ export function unsigned(value: number): Bytes {
   return out;
 }
 
-/** The same with a sign, for 32-bit constants. */
+/** The same with a sign. */
 export function signed(value: number): Bytes {
   const out: Bytes = [];
-  let rest = value | 0;
+  let rest = value;
   for (;;) {
-    const low = rest & 0x7f;
-    rest >>= 7;
+    const low = ((rest % 128) + 128) % 128;
+    rest = (rest - low) / 128;
     const done = (rest === 0 && (low & 0x40) === 0) || (rest === -1 && (low & 0x40) !== 0);
     out.push(done ? low : low | 0x80);
     if (done) return out;
@@ -35,28 +35,45 @@ const list = (items: readonly Bytes[]): Bytes => [...unsigned(items.length), ...
 const section = (id: number, content: Bytes): Bytes => [id, ...unsigned(content.length), ...content];
 const name = (text: string): Bytes => list([...new TextEncoder().encode(text)].map((byte) => [byte]));
 
-const VALUE_TYPES = { i32: 0x7f, f32: 0x7d, v128: 0x7b } as const;
+const VALUE_TYPES = { i32: 0x7f, i64: 0x7e, f32: 0x7d, f64: 0x7c, v128: 0x7b } as const;
 export type ValueType = keyof typeof VALUE_TYPES;
 
 export interface WasmFunction {
   readonly name: string;
-  /** How many addresses it takes, all i32. It returns nothing. */
-  readonly params: number;
+  /** It returns nothing. */
+  readonly params: readonly ValueType[];
   readonly locals: readonly ValueType[];
   readonly body: Bytes;
 }
 
-/** Of a memory that threads share the format wants to know how large it may become. */
-const MOST_PAGES = 65_536;
+/** The type of a memory's addresses: of 64 bits if it may become larger than 4 GiB. */
+export type Address = "i32" | "i64";
+
+export interface MemoryKind {
+  readonly address: Address;
+  /** Threads share it. Then the format wants to know how large it may become. */
+  readonly isShared: boolean;
+}
+
+/** 4 GiB, and what V8 has for addresses of 64 bits: 16 GiB. */
+export const MOST_PAGES: Readonly<Record<Address, number>> = { i32: 2 ** 16, i64: 2 ** 18 };
 
 /** "\0asm", version 1. */
 const MAGIC = [0x00, 0x61, 0x73, 0x6d, 1, 0, 0, 0] as const;
 
 /** The memory is imported as `env.memory`; the functions are exported by their names. */
-export function assemble(functions: readonly WasmFunction[], shared: boolean): Uint8Array<ArrayBuffer> {
-  const arities = [...new Set(functions.map(({ params }) => params))];
-  const types = arities.map((n) => [0x60, ...list(Array.from({ length: n }, () => [VALUE_TYPES.i32])), 0]);
-  const limits = shared ? [0x03, 0, ...unsigned(MOST_PAGES)] : [0x00, 0];
+export function assemble(
+  functions: readonly WasmFunction[],
+  { address, isShared }: MemoryKind,
+): Uint8Array<ArrayBuffer> {
+  const signatures = functions.map(({ params }) => params.join());
+  const distinct = [...new Set(signatures)];
+  const types = distinct.map((signature) => {
+    const { params } = functions[signatures.indexOf(signature)]!;
+    return [0x60, ...list(params.map((type) => [VALUE_TYPES[type]])), 0];
+  });
+  const wide = address === "i64" ? 0x04 : 0;
+  const limits = isShared ? [0x03 | wide, 0, ...unsigned(MOST_PAGES[address])] : [wide, 0];
   const memory = [...name("env"), ...name("memory"), 0x02, ...limits];
   const code = functions.flatMap(({ locals, body }) => {
     const head = unsigned(locals.length);
@@ -68,7 +85,7 @@ export function assemble(functions: readonly WasmFunction[], shared: boolean): U
     MAGIC,
     section(1, list(types)),
     section(2, list([memory])),
-    section(3, list(functions.map(({ params }) => unsigned(arities.indexOf(params))))),
+    section(3, list(signatures.map((signature) => unsigned(distinct.indexOf(signature))))),
     section(7, list(functions.map((fn, i) => [...name(fn.name), 0x00, ...unsigned(i)]))),
     // Section 10, by far the largest: its parts are copied once.
     [10, ...unsigned(count.length + lengthOf(code)), ...count],
@@ -117,6 +134,8 @@ const PLAIN = {
   "i32.shl": 0x74,
   "i32.shr_s": 0x75,
   "i32.shr_u": 0x76,
+  "i64.add": 0x7c,
+  "i64.mul": 0x7e,
   "f32.abs": 0x8b,
   "f32.neg": 0x8c,
   "f32.ceil": 0x8d,
@@ -130,6 +149,8 @@ const PLAIN = {
   "f32.div": 0x95,
   "f32.min": 0x96,
   "f32.max": 0x97,
+  "i64.extend_i32_s": 0xac,
+  "i64.trunc_f64_u": 0xb1,
   "f32.convert_i32_s": 0xb2,
   "f32.convert_i32_u": 0xb3,
   "i32.reinterpret_f32": 0xbc,

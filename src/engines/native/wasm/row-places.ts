@@ -26,11 +26,10 @@ export class RowPlaces {
       ...statements.flatMap((statement) => ("to" in statement && statement.to ? [statement.to] : [])),
     ];
     for (const access of accesses) {
-      code
-        .get(code.param(access.buffer))
-        .i32(access.offset * BYTES)
-        .op("i32.add");
-      const base = code.keep("i32");
+      const base = code
+        .get(code.address(access.buffer))
+        .addBytes(access.offset * BYTES)
+        .keep(code.pointer);
       const strides = range && access[range.loop];
       if (strides?.[0] !== undefined) code.advanceBy(base, range!.begin, strides[0] * BYTES);
       this.#bases.set(access, base);

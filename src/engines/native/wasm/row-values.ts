@@ -103,13 +103,9 @@ export class RowValues {
     const code = this.#code.get(this.#places.baseOf(access));
     for (const { value, stride } of access.at ?? []) {
       // An index that changes with the loop is added when the number is loaded.
-      if (!this.#values.varies(value))
-        code
-          .get(this.#onceOf(value))
-          .i32(stride * BYTES)
-          .op("i32.mul", "i32.add");
+      if (!this.#values.varies(value)) code.addTimes(this.#onceOf(value), stride * BYTES);
     }
-    this.#pointers.set(key, { local: code.keep("i32"), strides: access.inner.map((stride) => stride * BYTES) });
+    this.#pointers.set(key, { local: code.keep(code.pointer), strides: access.inner.map((stride) => stride * BYTES) });
   }
 
   /** At what an earlier phase has computed, wherever it went. */
@@ -121,9 +117,9 @@ export class RowValues {
 
   #pointAtKept(key: number, statement: number): void {
     const { inner } = this.#kernel.statements[statement]!;
-    this.#code.get(this.#scratchBase).i32(this.#scratch.offsets.get(statement)!).op("i32.add");
+    this.#code.get(this.#scratchBase).addBytes(this.#scratch.offsets.get(statement)!);
     this.#pointers.set(key, {
-      local: this.#code.keep("i32"),
+      local: this.#code.keep(this.#code.pointer),
       strides: rowMajor(inner).map((stride) => stride * BYTES),
     });
   }
@@ -147,13 +143,8 @@ export class RowValues {
   #addressOnce(value: KernelValue): Local {
     const { from } = value as Extract<KernelValue, { kind: "load" }>;
     const code = this.#code.get(this.#places.baseOf(from));
-    for (const { value: at, stride } of from.at ?? []) {
-      code
-        .get(this.#onceOf(at))
-        .i32(stride * BYTES)
-        .op("i32.mul", "i32.add");
-    }
-    return code.keep("i32");
+    for (const { value: at, stride } of from.at ?? []) code.addTimes(this.#onceOf(at), stride * BYTES);
+    return code.keep(code.pointer);
   }
 
   /** The same in all four lanes. */
@@ -212,12 +203,8 @@ export class RowValues {
     const moving = (at ?? []).filter(({ value }) => this.#values.varies(value));
     if (moving.length === 0) return pointer;
     const code = this.#code.get(pointer);
-    for (const { value, stride } of moving)
-      code
-        .get(operand(value))
-        .i32(stride * BYTES)
-        .op("i32.mul", "i32.add");
-    return code.keep("i32");
+    for (const { value, stride } of moving) code.addTimes(operand(value), stride * BYTES);
+    return code.keep(code.pointer);
   }
 
   #compute(lane: Lane, value: KernelValue, operand: (index: number) => Local, address: () => Local): Local {
