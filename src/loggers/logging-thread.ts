@@ -34,7 +34,7 @@ const IDLE_MS = 5000;
 /** Batches that may be on their way; with more, training waits for the thread. */
 const MOST_BATCHES = 256;
 /** Milliseconds that training waits for a thread that does not answer, because its disk hangs, say. */
-const THREAD_TIMEOUT_MS = 10_000;
+const THREAD_TIMEOUT_MS = 60_000;
 
 export class LoggingThread {
   readonly #cells = new Int32Array(new SharedArrayBuffer(8));

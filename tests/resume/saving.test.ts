@@ -43,6 +43,31 @@ const weightsOf = async (store: CheckpointStore, name: string) =>
   toHostArrays(decodeSafetensors(await store.read(name, "model.safetensors"), name).tensors, name);
 
 describe("asynchronous saving", () => {
+  test.each(["wasm", "an engine that must be awaited"])("a hook may give what it changes later, %s", async (kind) => {
+    const store = slowStore();
+    const steps: number[] = [];
+    const sums = new Float32Array(1);
+    const keeps: Hook = {
+      name: "keeps",
+      onStepEnd(ctx) {
+        steps.push(ctx.step);
+        sums[0]! += ctx.step;
+        if (ctx.step === 6) store.release();
+      },
+      state: () => ({ json: { steps }, tensors: { sums: { data: sums, shape: [1] } } }),
+      load: () => undefined,
+    };
+    const engine = kind === "wasm" ? "wasm" : await asyncEngine();
+    await using trainer = tinyTrainer({ steps: 8, epochs: 4, store, engine, hooks: [keeps, saveAt(3)], yieldEvery: 0 });
+    await trainer.fit();
+    const state = new TextDecoder().decode(await store.read("step-000003", "state.json"));
+    expect((JSON.parse(state) as { hooks: { keeps: { json: unknown } } }).hooks.keeps.json).toEqual({
+      steps: [1, 2, 3],
+    });
+    const { tensors } = decodeSafetensors(await store.read("step-000003", "hooks.safetensors"), "it");
+    expect(toHostArrays(tensors, "it")["keeps/sums"]!.data).toEqual(Float32Array.of(6));
+  });
+
   test.each(["wasm", "an engine that must be awaited"])("training goes on meanwhile, %s", async (kind) => {
     const store = slowStore();
     const seen: string[] = [];

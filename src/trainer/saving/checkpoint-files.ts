@@ -17,7 +17,7 @@ import { CheckpointError } from "../../core/errors.ts";
 import type { HostTensors } from "../../core/model.ts";
 import type { WeightsFormatName, WeightsOptions } from "../../core/saving.ts";
 import type { Engine } from "../../engines/engine.ts";
-import { parseExact, stringifyExact } from "../../runs/exact-json.ts";
+import { parseExact } from "../../runs/exact-json.ts";
 import type { TensorSpecs } from "../initial.ts";
 import type { OptimizerSet, OptimizerState, Slot } from "../optimizers.ts";
 import { paramOfSlot, slotName } from "../programs/programs.ts";
@@ -45,8 +45,8 @@ export async function toFiles(
   if (format !== "pt") return { ...more, ...tensorFiles(tensors, FORMATS[format]), ...stateFile(snapshot) };
   // A .pt file has the model and its optimizers together, as PyTorch programs keep them.
   const { model, optimizer, ...others } = tensors;
-  const { step, epoch, state } = snapshot;
-  const states = torchOptimizers(optimizers, state.position.optimizers, optimizer!);
+  const { step, epoch, position } = snapshot;
+  const states = torchOptimizers(optimizers, position.optimizers, optimizer!);
   const torch = torchCheckpointParts({ model: model!, optimizers: states, step, epoch });
   return { ...more, [TORCH_FILE]: torch, ...tensorFiles(others, safetensors), ...stateFile(snapshot) };
 }
@@ -67,9 +67,7 @@ export async function toLentFiles(
   return { files: { ...more, ...stateFile(snapshot) }, lent };
 }
 
-const stateFile = ({ state }: Snapshot): CheckpointFiles => ({
-  [STATE_FILE]: new TextEncoder().encode(stringifyExact(state)),
-});
+const stateFile = ({ state }: Snapshot): CheckpointFiles => ({ [STATE_FILE]: state });
 
 const tensorFiles = (tensors: Readonly<Record<string, FileTensors>>, { endings, encode }: WeightsFormat): FileParts =>
   Object.fromEntries(Object.entries(tensors).map(([file, each]) => [file + endings[0]!, encode(each)]));

@@ -205,7 +205,7 @@ export class Saver {
     run.saving = { name, reason, step, epoch, metrics, tensors, files: {} };
     if (!(await this.#allowed(snapshot, emergency?.failure))) return;
     const { saving } = run;
-    const key = keyOf(snapshot.state.position);
+    const key = keyOf(snapshot.position);
     this.#inFlight = this.#write(snapshot, saving, request).then(
       (saved) => {
         this.#savedKey = key;

@@ -15,6 +15,7 @@ import { TensorHandle } from "../inspection/hook-tensors.ts";
 import type { ClockState } from "../../core/loop/counters.ts";
 import type { Json } from "../../core/options.ts";
 import type { HookRegistry } from "../../core/registry/registry.ts";
+import { stringifyExact } from "../../runs/exact-json.ts";
 import type { HistoryEntry, Run } from "../../core/loop/run.ts";
 import type { LoaderSet } from "../../data/loader-set.ts";
 import type { Session } from "../session.ts";
@@ -29,7 +30,9 @@ export interface Snapshot {
   readonly metrics: Record<string, number>;
   /** By file name without its ending. */
   readonly tensors: Record<string, SnapshotTensors>;
-  readonly state: SavedState;
+  readonly position: Position;
+  /** What the state's file will hold. Hooks may go on changing what they gave, so it is text from the start. */
+  readonly state: Uint8Array;
   free(): void;
 }
 
@@ -47,38 +50,38 @@ export async function takeSnapshot(training: TrainingState, failedAt?: Position)
     fileOf("optimizer").hold(state.opt);
     await steps.readings.settle();
     const { skipped, evaluatedAt, evalPending: evalOwed, rollbacks } = run;
-    const metrics = { ...run.log.metrics };
-    const unlogged = { ...run.log.unlogged };
-    const history = [...run.history];
+    const { metrics, unlogged } = run.log;
     // After a failure the readings may be those of the step that failed.
     const hasReadings = step > 0 && !run.skipped && !failedAt;
     const stepState = await steps.state();
     const hookStates = await takeHookStates(hooks.stateful(), step, fileOf);
     // A file of averaged weights is a whole model: buffers that the hook did not give are the model's own.
     for (const file of Object.keys(tensors)) if (file.startsWith("model-")) fileOf(file).holdMissing(state.state);
+    const saved: SavedState = {
+      schema: STATE_SCHEMA,
+      position,
+      options: { ...options, engine: engine.name },
+      step: stepState,
+      loss: hasReadings ? (run.stepLoss ?? steps.readings.loss) : null,
+      gradNorm: hasReadings ? (run.stepNorm ?? (steps.plan.gradNorm ? steps.readings.gradNorm : null)) : null,
+      paramsVersion: state.version,
+      skipped,
+      evaluatedAt,
+      evalOwed,
+      rollbacks,
+      metrics,
+      unlogged,
+      history: run.history,
+      hooksSwitched: hooks.switched(),
+      hooks: hookStates,
+    };
     return {
       step,
       epoch: Math.max(0, epoch - 1),
       metrics: { ...run.metrics },
       tensors,
-      state: {
-        schema: STATE_SCHEMA,
-        position,
-        options: { ...options, engine: engine.name },
-        step: stepState,
-        loss: hasReadings ? (run.stepLoss ?? steps.readings.loss) : null,
-        gradNorm: hasReadings ? (run.stepNorm ?? (steps.plan.gradNorm ? steps.readings.gradNorm : null)) : null,
-        paramsVersion: state.version,
-        skipped,
-        evaluatedAt,
-        evalOwed,
-        rollbacks,
-        metrics,
-        unlogged,
-        history,
-        hooksSwitched: hooks.switched(),
-        hooks: hookStates,
-      },
+      position,
+      state: new TextEncoder().encode(stringifyExact(saved)),
       free,
     };
   } catch (error) {
@@ -202,7 +205,9 @@ class SnapshotTensors implements SaveTensors {
   }
 
   set(name: string, array: HostArray): void {
-    this.#put(name, { array: toHostArray(array, `The tensor \`${name}\` to be saved`) });
+    const { data, ...given } = toHostArray(array, `The tensor \`${name}\` to be saved`);
+    // A copy: it is written while whoever gave it goes on.
+    this.#put(name, { array: { ...given, data: data.slice() } });
   }
 
   delete(name: string): void {
