@@ -31,7 +31,7 @@ export interface Snapshot {
   /** By file name without its ending. */
   readonly tensors: Record<string, SnapshotTensors>;
   readonly position: Position;
-  /** What the state's file will hold. Hooks may go on changing what they gave, so it is text from the start. */
+  /** What the state's file will hold: already text, since hooks may change what they returned. */
   readonly state: Uint8Array;
   free(): void;
 }
@@ -50,10 +50,8 @@ export async function takeSnapshot(training: TrainingState, failedAt?: Position)
     fileOf("optimizer").hold(state.opt);
     await steps.readings.settle();
     const { skipped, evaluatedAt, evalPending: evalOwed, rollbacks } = run;
-    const { metrics, unlogged } = run.log;
     // After a failure the readings may be those of the step that failed.
     const hasReadings = step > 0 && !run.skipped && !failedAt;
-    const stepState = await steps.state();
     const hookStates = await takeHookStates(hooks.stateful(), step, fileOf);
     // A file of averaged weights is a whole model: buffers that the hook did not give are the model's own.
     for (const file of Object.keys(tensors)) if (file.startsWith("model-")) fileOf(file).holdMissing(state.state);
@@ -61,7 +59,7 @@ export async function takeSnapshot(training: TrainingState, failedAt?: Position)
       schema: STATE_SCHEMA,
       position,
       options: { ...options, engine: engine.name },
-      step: stepState,
+      step: await steps.state(),
       loss: hasReadings ? (run.stepLoss ?? steps.readings.loss) : null,
       gradNorm: hasReadings ? (run.stepNorm ?? (steps.plan.gradNorm ? steps.readings.gradNorm : null)) : null,
       paramsVersion: state.version,
@@ -69,8 +67,8 @@ export async function takeSnapshot(training: TrainingState, failedAt?: Position)
       evaluatedAt,
       evalOwed,
       rollbacks,
-      metrics,
-      unlogged,
+      metrics: run.log.metrics,
+      unlogged: run.log.unlogged,
       history: run.history,
       hooksSwitched: hooks.switched(),
       hooks: hookStates,
@@ -206,7 +204,7 @@ class SnapshotTensors implements SaveTensors {
 
   set(name: string, array: HostArray): void {
     const { data, ...given } = toHostArray(array, `The tensor \`${name}\` to be saved`);
-    // A copy: it is written while whoever gave it goes on.
+    // A copy: a hook may change the array before it is written.
     this.#put(name, { array: { ...given, data: data.slice() } });
   }
 
