@@ -62,3 +62,14 @@ test("on a narrow terminal names, status and the first metric stay", async () =>
     "(no room for: steps, val/accuracy, val/perplexity, time, started)",
   ]);
 });
+
+test("a run.json that cannot be read is named", async () => {
+  const dir = tempDir();
+  leaveRun(`${dir}/a`, { "val/loss": 0.5 });
+  mkdirSync(`${dir}/torn`);
+  writeFileSync(`${dir}/torn/run.json`, '{"schema":"hookline.run","ver');
+  let said = "";
+  vi.spyOn(process.stderr, "write").mockImplementation((text) => ((said += String(text)), true));
+  expect(await printed(dir, {})).toHaveLength(2);
+  expect(said).toMatch(/torn: its run\.json cannot be read, so it is not in the list\.\n$/);
+});

@@ -4,10 +4,10 @@ import { formatDuration } from "../terminal/eta.ts";
 import { formatMetric, formatNumber } from "../terminal/format-number.ts";
 import { didYouMean, directionOf } from "../core/names.ts";
 import { readRun } from "../runs/read-run.ts";
-import { listRuns } from "../runs/summary.ts";
+import { findRuns } from "../runs/summary.ts";
 import type { RunSummary } from "../runs/types.ts";
 import { UsageError, noDirectory } from "./errors.ts";
-import { isStyled, paint, print, printJson, say, typed } from "./output.ts";
+import { isStyled, paint, print, printJson, say, shownPath, typed } from "./output.ts";
 import { table } from "./table.ts";
 import { safeLine } from "../core/safe-text.ts";
 import { type CommandDescription, jsonFlag } from "./command.ts";
@@ -48,7 +48,8 @@ const ORDERS: Readonly<Record<string, (a: RunSummary, b: RunSummary) => number>>
 export async function run(given: string | undefined, flags: Flags): Promise<void> {
   const dir = given ?? "runs";
   if (given !== undefined && !existsSync(given)) throw noDirectory(given);
-  const found = await listRuns(dir, { exact: flags.exact ?? false });
+  const { runs: found, unreadable } = await findRuns(dir, { exact: flags.exact ?? false });
+  for (const each of unreadable) say(`${shownPath(each)}: its run.json cannot be read, so it is not in the list.`);
   const known = new Set(found.flatMap(({ best }) => Object.keys(best)));
   const runs = found.sort(orderBy(flags.sort, known));
   if (flags.json && flags.plot === undefined) return printJson(runs);

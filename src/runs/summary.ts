@@ -26,6 +26,16 @@ const CHECKS = { exact: is.boolean };
 /** All runs in or below a directory. An experiment without logs is listed as its results.json describes it. */
 export async function listRuns(root: string, options: SummaryOptions = {}): Promise<RunSummary[]> {
   checkOptions("listRuns", options, CHECKS);
+  return (await findRuns(root, options)).runs;
+}
+
+interface FoundRuns {
+  readonly runs: RunSummary[];
+  /** Directories with a run.json that cannot be read. */
+  readonly unreadable: readonly string[];
+}
+
+export async function findRuns(root: string, options: SummaryOptions): Promise<FoundRuns> {
   const { dirname } = builtin(OWNER, "node:path");
   const all = [...directories(root)];
   const logged = all.filter((each) => isLoggedRun(root, each)).map(({ dir }) => dir);
@@ -34,10 +44,15 @@ export async function listRuns(root: string, options: SummaryOptions = {}): Prom
     for (let at = dir; !around.has(at) && at.length >= root.length; at = dirname(at)) around.add(at);
   }
   const others = all.filter(({ dir, files }) => files.has(FORMATS.results.file) && !around.has(dir));
-  const found: (RunSummary | undefined)[] = [];
-  for (const dir of logged) found.push(await summarizeRun(dir, options, root));
-  for (const { dir } of others) found.push(...(await fromResults(root, dir)));
-  return found.filter((one) => one !== undefined);
+  const runs: RunSummary[] = [];
+  const unreadable: string[] = [];
+  for (const dir of logged) {
+    const summary = await summarizeRun(dir, options, root);
+    if (summary) runs.push(summary);
+    else unreadable.push(dir);
+  }
+  for (const { dir } of others) runs.push(...(await fromResults(root, dir)));
+  return { runs, unreadable };
 }
 
 /**

@@ -69,6 +69,8 @@ export interface RunsAnswer {
   readonly rows: readonly RunRow[];
   /** Ids of runs that are no longer there. */
   readonly gone: readonly string[];
+  /** Some of the directories with a run.json that cannot be read, and how many there are. */
+  readonly unreadable: { readonly some: readonly string[]; readonly count: number };
 }
 
 /** Some of the latest values of the main metric, for a small curve. */

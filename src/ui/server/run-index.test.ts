@@ -85,6 +85,22 @@ test("after each of 200 kills, cuts and removals the list is that of a fresh loo
   }
 });
 
+test("a run.json that cannot be read is named, until it can", async () => {
+  const root = tempDir();
+  for (const name of ["good", "torn"]) mkdirSync(`${root}/${name}`);
+  writeFileSync(`${root}/good/run.json`, infoOf("good"));
+  writeFileSync(`${root}/torn/run.json`, infoOf("torn").slice(0, -9));
+  const index = new RunIndex(root);
+  await index.scan();
+  const { rev, rows, unreadable } = index.answer(undefined);
+  expect([rows.map(({ name }) => name), unreadable]).toEqual([["good"], { some: ["torn"], count: 1 }]);
+  writeFileSync(`${root}/torn/run.json`, infoOf("torn"));
+  await index.scan();
+  const later = index.answer(rev);
+  expect([later.rows.map(({ name }) => name), later.unreadable]).toEqual([["torn"], { some: [], count: 0 }]);
+  expect(later.rev).toBeGreaterThan(rev);
+});
+
 test("states: starting, running, stale, killed, elsewhere, and how it ended", async () => {
   const root = tempDir();
   const now = Date.now();

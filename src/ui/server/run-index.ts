@@ -4,7 +4,7 @@ import { hash } from "node:crypto";
 import { dirname, sep } from "node:path";
 import { setImmediate } from "node:timers/promises";
 import { FORMATS } from "../../runs/layout.ts";
-import { directories, isLoggedRun, pathFrom } from "../../runs/directories.ts";
+import { directories, isLoggedRun, nameFrom, pathFrom } from "../../runs/directories.ts";
 import type { RunRow, RunsAnswer } from "../wire.ts";
 import { readRunRow, rowNow, type KnownRun } from "./run-row.ts";
 
@@ -22,6 +22,7 @@ export interface IndexedRun {
   readonly rev: number;
 }
 
+const MOST_NAMED = 10;
 /** A longer turn would keep other requests waiting. */
 const TURN_MS = 10;
 
@@ -30,6 +31,7 @@ export class RunIndex {
   readonly #runs = new Map<string, IndexedRun>();
   #studies: ReadonlyMap<string, string> = new Map();
   readonly #gone = new Map<string, number>();
+  #unreadable: RunsAnswer["unreadable"] = { some: [], count: 0 };
   readonly #firstRev: number = Date.now();
   #rev: number = this.#firstRev;
   #scanning: Promise<void> | undefined;
@@ -60,7 +62,7 @@ export class RunIndex {
     const after = isOurs ? since : -Infinity;
     const rows = [...this.#runs.values()].filter(({ rev }) => rev > after).map(({ row }) => row);
     const gone = isOurs ? [...this.#gone].filter(([, rev]) => rev > after).map(([id]) => id) : [];
-    return { rev: this.#rev, rows, gone };
+    return { rev: this.#rev, rows, gone, unreadable: this.#unreadable };
   }
 
   /** Searches the directory again, unless with a `maxAge` that was done within so many milliseconds, or takes long. */
@@ -76,6 +78,7 @@ export class RunIndex {
     let cost = 0;
     let begin = performance.now();
     const studies = new Map<string, string>();
+    const unreadable: string[] = [];
     for (const directory of directories(this.#root)) {
       const { dir, files } = directory;
       if (files.has(FORMATS.journal.file)) studies.set(idOf(this.#root, dir), dir);
@@ -83,6 +86,7 @@ export class RunIndex {
         const id = idOf(this.#root, dir);
         const parent = studies.size > 0 && dir !== this.#root ? idOf(this.#root, dirname(dir)) : "";
         if (this.#update(id, dir, studies.has(parent) ? parent : null)) found.add(id);
+        else unreadable.push(nameFrom(this.#root, dir));
       }
       if (performance.now() - begin < TURN_MS) continue;
       cost += performance.now() - begin;
@@ -91,6 +95,9 @@ export class RunIndex {
     }
     this.#studies = studies;
     for (const id of this.#runs.keys()) if (!found.has(id)) this.#forget(id);
+    const now = { some: unreadable.slice(0, MOST_NAMED), count: unreadable.length };
+    if (JSON.stringify(now) !== JSON.stringify(this.#unreadable)) this.#rev++;
+    this.#unreadable = now;
     this.#cost = cost + performance.now() - begin;
     this.#scannedAt = performance.now();
   }

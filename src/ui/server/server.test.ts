@@ -100,7 +100,7 @@ describe("answers", () => {
       { id: B, name: "group/b", state: "completed", step: 10_000 },
     ]);
     expect(rows[0]).toMatchObject({ hparams: { lr: 0.1, "nested.depth": 2 }, best: { loss: { value: 2, step: 4 } } });
-    expect(await get(`runs?since=${rev}`)).toEqual({ rev, rows: [], gone: [] });
+    expect(await get(`runs?since=${rev}`)).toEqual({ rev, rows: [], gone: [], unreadable: { some: [], count: 0 } });
   });
 
   test("small curves of the runs that are asked for, and of no more than a screen shows", async () => {

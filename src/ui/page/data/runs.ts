@@ -4,6 +4,7 @@ import type { RunRow, RunsAnswer, ServerHello, StudyRow } from "../../wire.ts";
 import { explain, get } from "./api.ts";
 
 const byId = signal<ReadonlyMap<string, RunRow>>(new Map());
+export const unreadable = signal<RunsAnswer["unreadable"]>({ some: [], count: 0 });
 export const runsError = signal<string | null>(null);
 /** False until the first answer has come. */
 export const runsKnown = signal(false);
@@ -43,7 +44,8 @@ export async function refreshRuns(): Promise<void> {
 }
 
 /** The bell rings for a page that has just opened too: nothing is drawn again for an answer without news. */
-function takeRows({ rows, gone }: RunsAnswer): void {
+function takeRows({ rows, gone, unreadable: now }: RunsAnswer): void {
+  if (JSON.stringify(now) !== JSON.stringify(unreadable.peek())) unreadable.value = now;
   if (rows.length + gone.length === 0) return;
   const next = new Map(byId.peek());
   for (const row of rows) next.set(row.id, row);

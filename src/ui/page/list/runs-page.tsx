@@ -1,9 +1,9 @@
 // The list of runs. Rows have a fixed height, and only those on the screen are in the document.
 import { useComputed, useSignal } from "@preact/signals";
 import { useEffect, useMemo, useRef } from "preact/hooks";
-import type { RunRow } from "../../wire.ts";
+import type { RunRow, RunsAnswer } from "../../wire.ts";
 import { listen } from "../data/live.ts";
-import { hello, refreshRuns, runs, runsError, runsKnown } from "../data/runs.ts";
+import { hello, refreshRuns, runs, runsError, runsKnown, unreadable } from "../data/runs.ts";
 import * as format from "../format.ts";
 import { Empty, ErrorNote } from "../parts/empty.tsx";
 import { addKeys } from "../parts/keys.tsx";
@@ -13,6 +13,11 @@ import { differingHparams, listLines, sortRuns, type SortKey } from "./rows.ts";
 import { RunTable } from "./run-table.tsx";
 
 const MOST_COMPARED = 50;
+
+function unreadableText({ some, count }: RunsAnswer["unreadable"]): string {
+  const more = count > some.length ? ` and ${format.integer(count - some.length)} more` : "";
+  return `Not in the list, since their run.json cannot be read: ${some.join(", ")}${more}.`;
+}
 
 export function RunsPage() {
   const field = useRef<HTMLInputElement>(null);
@@ -120,6 +125,7 @@ export function RunsPage() {
       </div>
       {filter.value.problem !== undefined && <ErrorNote message={filter.value.problem} />}
       {runsError.value !== null && !runsKnown.value && <ErrorNote message={runsError.value} />}
+      {unreadable.value.count > 0 && <ErrorNote message={unreadableText(unreadable.value)} />}
       {runsKnown.value && runs.value.length === 0 && (
         <Empty title={`No runs in ${hello.value?.root ?? "this directory"} yet.`} line="npx hookline train">
           <p>A training with a run directory below it appears here at once. This makes one:</p>
