@@ -75,6 +75,7 @@ export const CHECKS: readonly (() => Found | Promise<Found>)[] = [
     found: `${cpus().length} cores, ${(totalmem() / GB).toFixed(1)} GB of memory`,
   }),
   engines,
+  blas,
   gpu,
   compileCache,
   ...Object.entries(readManifest().peerDependencies).map(
@@ -133,6 +134,24 @@ async function engines(): Promise<readonly Check[]> {
     checks.push({ name: "engines", status: "missing", needed: true, found: (error as Error).message });
   }
   return checks;
+}
+
+/** Libraries with which engine "native" can multiply: are they faster here than what it has? */
+async function blas(): Promise<readonly Check[]> {
+  try {
+    const { Blas, BLAS_NAMES, speedOf } = await import("../engines/native/blas.ts");
+    return BLAS_NAMES.flatMap((name) => {
+      try {
+        const speed = speedOf(new Blas(name));
+        const found = `multiplies ${speed.toFixed(1)} times as fast as onnxruntime (HOOKLINE_BLAS=${name})`;
+        return [{ name: `BLAS ${name}`, status: "ok", needed: false, found } as const];
+      } catch {
+        return [];
+      }
+    });
+  } catch {
+    return [];
+  }
 }
 
 /** For `systemStats`. */

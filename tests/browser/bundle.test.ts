@@ -16,7 +16,7 @@ const BUDGETS: Readonly<Record<string, number>> = {
   "hookline/experiment": 127_000,
   "hookline/config": 62_000,
   "hookline/jax": 330,
-  "hookline/native": 45_000,
+  "hookline/native": 46_500,
   "hookline/xla": 30_500,
   "hookline/tune": 52_000,
   "hookline/predict": 75_000,

@@ -85,6 +85,7 @@ describe("size", () => {
     "loggers/media-files.ts",
     "runs/tail.ts",
     "cli/ctl.ts",
+    "engines/native/blas.ts",
     "ui/",
     "lm/",
     "cli/lm/",

@@ -84,7 +84,7 @@ it("takes its size from an option or the environment", () => {
     process.env.HOOKLINE_MEMORY = "16";
     expect([memoryWanted(undefined), memoryWanted(4)]).toEqual([16, 4]);
     process.env.HOOKLINE_MEMORY = "lots";
-    expect(() => memoryWanted(undefined)).toThrow('HOOKLINE_MEMORY: Expected 4 or 16 (GiB), got');
+    expect(() => memoryWanted(undefined)).toThrow("HOOKLINE_MEMORY: Expected 4 or 16 (GiB), got");
   } finally {
     delete process.env.HOOKLINE_MEMORY;
   }

@@ -18,6 +18,7 @@ import type { Aval } from "../lower/trace.ts";
 import { byShapes } from "../by-shapes.ts";
 import { Compiler, type Compiled, type Fn } from "./compiler.ts";
 import { EngineMemory, loadAlias, memoryWanted, type MostMemory, viewOf } from "./memory.ts";
+import { Blas, blasWanted } from "./blas.ts";
 import { Products } from "./products.ts";
 import { Profile } from "./profile.ts";
 import { ThreadPool, threadsWanted } from "./threads/pool.ts";
@@ -41,13 +42,18 @@ export interface NativeOptions {
   readonly threads?: number;
   /** The most GiB of memory. Default: HOOKLINE_MEMORY, else 4; 16 needs Node 24. */
   readonly memory?: MostMemory;
+  /**
+   * Matrix products by a library of the system: `accelerate`, `mkl`, `openblas`, or a path. Default: HOOKLINE_BLAS, else
+   * onnxruntime. Needs koffi; `hookline doctor` says which is faster.
+   */
+  readonly blas?: string;
   /** Receives warnings, such as primitives that cannot be compiled. Default: `console.warn`. */
   readonly warn?: (message: string) => void;
 }
 
 /** Training at native speed in Node: programs compiled to wasm, products by onnxruntime. */
 export class NativeEngine implements Engine {
-  readonly name = "native";
+  readonly name: string;
   readonly syncRead = true;
   readonly readsAtOnce = true;
   /** Where the time of its programs goes, once that is turned on. */
@@ -62,6 +68,7 @@ export class NativeEngine implements Engine {
     checkOptions("NativeEngine", options, {
       threads: is.wholeFrom(1),
       memory: is.positive,
+      blas: is.name,
       warn: is.function,
     });
     const { warn = printWarning } = options;
@@ -71,8 +78,11 @@ export class NativeEngine implements Engine {
       warn(`Engine "native": koffi is not installed, so one thread does all. Get it with \`npm install koffi@3.3\`.`);
     }
     this.#memory = new EngineMemory(alias, memoryWanted(options.memory));
-    this.#products = new Products(this.#memory);
-    this.#pool = new ThreadPool(alias ? threads : 1, this.#memory, warn);
+    const wanted = blasWanted(options.blas);
+    const blas = wanted === undefined ? undefined : new Blas(wanted);
+    this.name = blas ? `native with ${blas.name}` : "native";
+    this.#products = new Products(this.#memory, blas);
+    this.#pool = new ThreadPool(alias ? threads : 1, this.#memory, warn, blas?.name);
     this.#compiler = new Compiler(
       { memory: this.#memory, products: this.#products, pool: this.#pool, profile: this.profile },
       warn,

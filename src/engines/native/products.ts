@@ -1,5 +1,6 @@
 // Matrix products by onnxruntime, on the engine's memory: nothing is copied on the way in or out.
 import { sizeOf } from "../../core/arrays.ts";
+import type { Blas } from "./blas.ts";
 import { type CompiledContraction, type Contraction, describeContraction } from "./plan/contract.ts";
 import type { Convolution } from "./conv/convolution.ts";
 import { blockProbe, convolutionModel } from "./conv/model.ts";
@@ -10,26 +11,35 @@ import { loadOnnxruntime, type Numbers, type Onnxruntime, type Session } from ".
 export class Products {
   readonly #runtime: Onnxruntime;
   readonly #memory: Numbers;
+  /** In place of onnxruntime for products. */
+  readonly #blas: Blas | undefined;
   readonly #compiled = new Map<string, Session>();
 
-  constructor(memory: Numbers) {
+  constructor(memory: Numbers, blas?: Blas) {
     this.#runtime = loadOnnxruntime();
     this.#memory = memory;
+    this.#blas = blas;
   }
 
   compile(contraction: Contraction): CompiledContraction {
-    return this.#known(describeContraction(contraction), () => productModel(contraction));
+    return this.#known(describeContraction(contraction), () =>
+      this.#blas
+        ? this.#blas.session(contraction, this.#memory)
+        : this.#runtime.session(productModel(contraction), this.#memory),
+    );
   }
 
   /** The image is the left side, the kernel the right one. */
   convolve(convolution: Convolution): CompiledContraction {
-    return this.#known(JSON.stringify(convolution), () => convolutionModel(convolution, this.#channelsInBlock()));
+    return this.#known(JSON.stringify(convolution), () =>
+      this.#runtime.session(convolutionModel(convolution, this.#channelsInBlock()), this.#memory),
+    );
   }
 
-  #known(key: string, modelOf: () => Model): CompiledContraction {
+  #known(key: string, create: () => Session): CompiledContraction {
     let compiled = this.#compiled.get(key);
     if (!compiled) {
-      compiled = this.#runtime.session(modelOf(), this.#memory);
+      compiled = create();
       this.#compiled.set(key, compiled);
     }
     return compiled;

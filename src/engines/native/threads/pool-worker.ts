@@ -1,6 +1,7 @@
 // A thread that helps with the steps of programs. It waits in one loop for whatever is published, and reads messages
 // from its port by itself. It ends when asked to stop, outside native code.
 import { builtin } from "../../../platform/builtin.ts";
+import { Blas } from "../blas.ts";
 import { Products } from "../products.ts";
 import { bindKernels } from "../wasm/compile.ts";
 import { Control, Stopping } from "./control.ts";
@@ -14,7 +15,7 @@ interface Program {
 }
 
 const { receiveMessageOnPort, workerData } = builtin("A thread of the native engine", "node:worker_threads");
-const { thread, cells, memory, address, port } = workerData as ThreadStart;
+const { thread, cells, memory, address, blas, port } = workerData as ThreadStart;
 const control = new Control(cells);
 const programs = new Map<number, Program>();
 
@@ -22,7 +23,7 @@ function loadProducts(): Products {
   const alias = loadAlias()!;
   let pages = -1;
   let plain: ArrayBuffer;
-  return new Products({
+  const numbers = {
     get plain() {
       if (pages !== control.pages) {
         ({ pages } = control);
@@ -32,7 +33,8 @@ function loadProducts(): Products {
       }
       return plain;
     },
-  });
+  };
+  return new Products(numbers, blas === undefined ? undefined : new Blas(blas));
 }
 
 function listen(products: Products): void {

@@ -22,6 +22,7 @@ export interface ThreadStart {
   readonly cells: Int32Array;
   readonly memory: WebAssembly.Memory;
   readonly address: Address;
+  readonly blas: string | undefined;
   readonly port: Port;
 }
 
@@ -72,6 +73,7 @@ export class ThreadPool {
   readonly threads: number;
   readonly #memory: EngineMemory;
   readonly #warn: (message: string) => void;
+  readonly #blas: string | undefined;
   readonly #control: Control;
   #members: Member[] | undefined;
   #lastProgram = 0;
@@ -79,7 +81,8 @@ export class ThreadPool {
   /** Why the threads are of no more use. */
   #failure: EngineError | undefined;
   /** With one thread it starts none: then everything is done by the first. */
-  constructor(threads: number, memory: EngineMemory, warn: (message: string) => void) {
+  constructor(threads: number, memory: EngineMemory, warn: (message: string) => void, blas?: string) {
+    this.#blas = blas;
     this.threads = threads;
     this.#asked = threads;
     this.#memory = memory;
@@ -179,6 +182,7 @@ export class ThreadPool {
         cells: this.#control.cells,
         memory: this.#memory.memory,
         address: this.#memory.address,
+        blas: this.#blas,
         port: port2,
       };
       const worker = startWorkerThread(import.meta.url, "pool-worker", start, [port2]);
