@@ -14,6 +14,7 @@ const ASKING = Object.keys(HOOKS).filter((name) => /^(stop|lr|skip|accumulate|fr
 const SCENES: readonly Scene[] = [
   ...ASKING.map((name): Scene => ({ name, hooks: [name], evalEvery: "2 steps" })),
   { name: "plain" },
+  { name: "hookOff", hooks: ["rates", "hookOffOnOne"] },
   { name: "nan", hooks: ["nanOnOne", "nanGuard"] },
   { name: "earlyStopping", hooks: ["earlyStopping"], steps: 100, evalEvery: "2 steps" },
   { name: "save", hooks: ["saveOnOne"], runDir: `${dir}/save` },
@@ -64,6 +65,16 @@ describe.skipIf(!mpirunWorks)("asked on one rank of two", () => {
   ])("%s: both have the new rate from step %i on", (scene, from, lr) => {
     const { lrs } = both(scene);
     expect(lrs).toEqual(lrs.map((_, i) => (i + 1 < from ? 0.01 : lr)));
+  });
+
+  it("a hook that one rank switches off is off on both from the next step on", () => {
+    const { lrs } = both("hookOff");
+    expect(lrs.map((lr) => Math.round(lr * 1000))).toEqual(lrs.map((_, i) => Math.min(i + 1, 5)));
+    for (const { interventions } of seen("hookOff"))
+      expect(interventions.find(({ what }) => what === 'setHook("rates", false)')).toMatchObject({
+        who: "asks",
+        ranks: [1],
+      });
   });
 
   it.each(["skipInStepBegin", "skipBeforeFetch", "skipInBatch", "skipBeforeUpdate"])(

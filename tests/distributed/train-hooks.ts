@@ -13,6 +13,8 @@ const nan = ({ data, shape }: HostArray): HostArray => ({
 });
 
 export const HOOKS: Readonly<Record<string, () => Hook>> = {
+  rates: () => ({ name: "rates", onStepBegin: (ctx) => ctx.setLr(0.001 * ctx.step) }),
+  hookOffOnOne: () => asks({ onStepEnd: (ctx) => isAt(ctx, 1, 5) && ctx.setHook("rates", false) }),
   stopInStepEnd: () => asks({ onStepEnd: (ctx) => isAt(ctx, 1, 7) && ctx.stop("enough") }),
   stopInEpochEnd: () => asks({ onEpochEnd: (ctx) => ctx.rank === 1 && ctx.stop("enough") }),
   stopInLog: () => asks({ ranks: "main", onLog: (ctx) => ctx.step >= 4 && ctx.stop("enough") }),
