@@ -17,7 +17,7 @@ import { aliveIn, checkedDtype, SharedBuffer, type Block } from "../shared-buffe
 import type { Aval } from "../lower/trace.ts";
 import { byShapes } from "../by-shapes.ts";
 import { Compiler, type Compiled, type Fn } from "./compiler.ts";
-import { EngineMemory, loadAlias, memoryWanted, type MostMemory, viewOf } from "./memory.ts";
+import { EngineMemory, loadAlias, memoryWanted, viewOf } from "./memory.ts";
 import { Blas, blasWanted } from "./blas.ts";
 import { Products } from "./products.ts";
 import { Profile } from "./profile.ts";
@@ -41,7 +41,7 @@ export interface NativeOptions {
   /** How many threads share a step. Default: HOOKLINE_THREADS, else as many as there are cores, at most 8. More than one need koffi. */
   readonly threads?: number;
   /** The most GiB of memory. Default: HOOKLINE_MEMORY, else 4; 16 needs Node 24. */
-  readonly memory?: MostMemory;
+  readonly memory?: 4 | 16;
   /**
    * Matrix products by a library of the system: `accelerate`, `mkl`, `openblas`, or a path. Default: HOOKLINE_BLAS, else
    * onnxruntime. Needs koffi; `hookline doctor` says which is faster.
