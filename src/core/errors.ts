@@ -55,6 +55,13 @@ export class EngineError extends HooklineError {
 /** The process group cannot continue: a rank is gone, hangs or differs from the others. */
 export class DistributedError extends HooklineError {
   override name = "DistributedError";
+  /** Every rank has found the same, and throws it. */
+  readonly onAllRanks: boolean;
+
+  constructor(message: string, options?: ErrorOptions & { readonly onAllRanks?: boolean }) {
+    super(message, options);
+    this.onAllRanks = options?.onAllRanks ?? false;
+  }
 }
 
 /** A checkpoint or one of its files that cannot be read or written: which file, why, and the way out. */

@@ -118,6 +118,7 @@ export async function findDesync(
   await strategy.allReduce(each);
   return new DistributedError(
     `\`${hashes[at]!.name}\` is not the same on all processes after step ${step}: ${describe([...each])}. Something changed it on some of them only: a hook that acts on one rank, random numbers that are not drawn from the key, or a function (the model, a loss, a schedule) that works with other values there. Let hooks ask through the verbs of ctx, which reach all ranks.`,
+    { onAllRanks: true },
   );
 }
 
@@ -166,6 +167,7 @@ function unlikeError(ranks: readonly StartFacts[]): DistributedError {
   const rest = differing.length - lines.length;
   return new DistributedError(
     `The ${ranks.length} ranks were not started alike, so they would not train one model:${lines.join("")}${rest > 0 ? `\n  and ${rest} more` : ""}\nStart all ranks with the same options and the same data, in the same order: a loader of your own draws random numbers from the seed that \`begin\` gets.`,
+    { onAllRanks: true },
   );
 }
 

@@ -1,4 +1,5 @@
 // Joins a trainer to its process group, if any. What only a group needs is loaded when there is one.
+import { DistributedError } from "../core/errors.ts";
 import { redact, secretsOfEnvironment } from "../platform/redact.ts";
 import type { HookRegistry } from "../core/registry/registry.ts";
 import type { Run } from "../core/loop/run.ts";
@@ -113,7 +114,8 @@ export class GroupMembership {
   async failed(error: unknown): Promise<void> {
     if (!this.group) return;
     const { rank, size, strategy } = this.group;
-    if (rank > 0 && strategy.mainHasFailed) await this.#waitForMain(strategy);
+    const mainFails = error instanceof DistributedError && error.onAllRanks;
+    if (rank > 0 && strategy.mainHasFailed) await this.#waitForMain(strategy, mainFails);
     const shown = error instanceof Error ? (error.stack ?? error.message) : String(error);
     const message = `rank ${rank} of ${size} has failed, and ends all: ${shown}`;
     this.#parts.platform.warn(redact(message, secretsOfEnvironment()));
@@ -124,12 +126,12 @@ export class GroupMembership {
    * Where all ranks fail, such as in a hook that each has, the main rank saves, reports it and ends the others: the
    * launcher sends them SIGTERM, and a moment later SIGKILL. Only for strategies that can tell that the main rank failed.
    */
-  async #waitForMain(strategy: Strategy): Promise<void> {
+  async #waitForMain(strategy: Strategy, mainFails: boolean): Promise<void> {
     const interrupted = new AbortController();
     if (this.#interruptedHere()) interrupted.abort();
     const unlisten = this.#parts.platform.onSignals(() => interrupted.abort(), KILLED_WITHIN_MS);
     const began = performance.now();
-    const limit = (): number => (strategy.mainHasFailed?.() ? MAIN_SAVES_MS : MAIN_FIRST_MS);
+    const limit = (): number => (mainFails || strategy.mainHasFailed?.() ? MAIN_SAVES_MS : MAIN_FIRST_MS);
     while (!interrupted.signal.aborted && performance.now() - began < limit()) await sleep(LOOK_MS);
     unlisten();
     if (interrupted.signal.aborted) await sleep(KILLED_WITHIN_MS);

@@ -5,9 +5,6 @@ import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { installHookline, type Installed } from "./installed.ts";
 import { CONFIG, tinyProject } from "./tiny-project.ts";
 
-// Several processes one after the other, on a machine that may be busy.
-vi.setConfig({ testTimeout: 240_000 });
-
 let installed: Installed;
 beforeAll(async () => void (installed = await installHookline()));
 afterAll(() => installed.remove());

@@ -161,7 +161,7 @@ async function killAgainAndAgain(dir: string): Promise<Killed> {
   return { checkpoint, torn: metrics.torn, metrics, watcher };
 }
 
-test.concurrent.each(["a", "b"])(`${KILLS} kills at random moments, lane %s`, { timeout: 600_000 }, async (lane) => {
+test.concurrent.each(["a", "b"])(`${KILLS} kills at random moments, lane %s`, { timeout: 3_600_000 }, async (lane) => {
   const dir = `${home}/run-${lane}`;
   const { checkpoint, torn, metrics, watcher } = await killAgainAndAgain(dir);
   const last = checkpoint + 1000;
@@ -182,7 +182,7 @@ test.concurrent.each(["a", "b"])(`${KILLS} kills at random moments, lane %s`, { 
   console.info(`${KILLS} kills, ${torn} torn ends, ${last} steps, ${megabytes} MB`);
 });
 
-test.runIf(straceWorks)("a kill at each call while a run branches off", { timeout: 600_000 }, async () => {
+test.runIf(straceWorks)("a kill at each call while a run branches off", { timeout: 3_600_000 }, async () => {
   const dir = `${home}/branch`;
   const lines = Array.from(
     { length: 50 },
