@@ -12,7 +12,7 @@ import { median } from "./lib/stats.ts";
 
 const ROUNDS = 5;
 /** The first steps compile and warm up. */
-const WARM_UP = 4;
+const WARM_UP = 8;
 const MODELS = Object.keys(RANK_MODELS) as RankModel[];
 const PYTHON = process.env.HOOKLINE_PYTHON ?? "/usr/bin/python3";
 

@@ -121,7 +121,7 @@ export const RANK_MODELS = {
     make: (): Setup =>
       classified(sequential(linear(784, 1024), gelu(), linear(1024, 1024), gelu(), linear(1024, 10)), 512, 784),
   },
-  gptLarge: { ...ENGINE_MODELS.gptLarge, steps: 16 },
+  gptLarge: { ...ENGINE_MODELS.gptLarge, steps: 32 },
 } as const;
 
 export type RankModel = keyof typeof RANK_MODELS;
