@@ -19,8 +19,9 @@ export function signed(value: number): Bytes {
   const out: Bytes = [];
   let rest = value;
   for (;;) {
-    const low = ((rest % 128) + 128) % 128;
-    rest = (rest - low) / 128;
+    // Division, as shifts know 32 bits only; numbers of 32 bits are by far the most.
+    const low = rest & 0x7f;
+    rest = rest === (rest | 0) ? rest >> 7 : (rest - low) / 128;
     const done = (rest === 0 && (low & 0x40) === 0) || (rest === -1 && (low & 0x40) !== 0);
     out.push(done ? low : low | 0x80);
     if (done) return out;
