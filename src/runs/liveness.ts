@@ -75,15 +75,23 @@ export const isAlive = (mark: ProcessMark): boolean => livenessOf(mark) !== "dea
 
 /** Field 22 of Linux's stat; "" elsewhere. A zombie has ended, although signals still reach it: it has no start time here. */
 function startOf(pid: number): string {
+  const fields = statOf(pid);
+  if (!fields) return "";
+  return hasEnded(fields) ? "ended" : fields[19]!;
+}
+
+/** Linux's stat of a process, from its state on: the third field. Undefined elsewhere, and where there is none. */
+export function statOf(pid: number): readonly string[] | undefined {
   try {
     const stat = fs().readFileSync(`/proc/${pid}/stat`, "utf8");
     // The name in parentheses may contain spaces.
-    const [state, ...fields] = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
-    return state === "Z" || state === "X" ? "ended" : fields[18]!;
+    return stat.slice(stat.lastIndexOf(")") + 2).split(" ");
   } catch {
-    return "";
+    return undefined;
   }
 }
+
+export const hasEnded = ([state]: readonly string[]): boolean => state === "Z" || state === "X";
 
 /** The prefix of the sockets of lock holders, past and present. */
 const PREFIX = ".alive-";

@@ -5,6 +5,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { availableParallelism, constants, tmpdir } from "node:os";
 import { join } from "node:path";
 import { FAILURE_FILE } from "../../distributed/environment.ts";
+import { hasEnded, statOf } from "../../runs/liveness.ts";
 import { EXIT_CODES } from "../../platform/platform.ts";
 import { UsageError } from "../errors.ts";
 import { LAUNCH_VARIABLE } from "../output.ts";
@@ -136,19 +137,12 @@ function watchRanks(mpirun: number | undefined, end: () => void): () => void {
 function hasChildren(parent: number): boolean {
   try {
     const pids = readdirSync("/proc").filter((name) => /^\d+$/.test(name));
-    return pids.some((pid) => isChild(pid, parent));
+    return pids.some((pid) => {
+      const fields = statOf(Number(pid));
+      return fields !== undefined && Number(fields[1]) === parent && !hasEnded(fields);
+    });
   } catch {
     return true;
-  }
-}
-
-function isChild(pid: string, parent: number): boolean {
-  try {
-    // Behind the name, which may have any characters: the state, and the parent.
-    const [state, of] = readFileSync(`/proc/${pid}/stat`, "utf8").split(") ").at(-1)!.split(" ");
-    return Number(of) === parent && state !== "Z";
-  } catch {
-    return false;
   }
 }
 
