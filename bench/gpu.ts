@@ -34,7 +34,7 @@ const CASES: readonly Case[] = [
     ways: ["bare"],
     peers: [],
   },
-  { model: "mlp", title: "MLP 784-256-256-10, batch 128, float32", steps: 1000, ways: WAYS },
+  { model: "mlp", title: "MLP 784-256-256-10, batch 128, float32", steps: 3000, ways: WAYS },
   { model: "gpt2", title: "GPT-2 124M, 12 × 1024 tokens, bf16, AdamW", steps: 20, ways: ["bare", "trainer"] },
 ];
 

@@ -79,7 +79,8 @@ export function gptModel({ layers, width, heads, vocabulary, tokens }: GptSize, 
 
 export type Setup = Pick<TrainerOptions, "model" | "loss" | "optimizer"> & { readonly train: Loader };
 
-const BATCHES = 16;
+/** Of an epoch, whose end waits for the GPU to know the mean loss. */
+const BATCHES = 256;
 
 const ids = (below: number, ...shape: number[]) => ({
   data: Int32Array.from({ length: shape.reduce((a, b) => a * b) }, (_, i) => ((i * 2_654_435_761) >>> 7) % below),

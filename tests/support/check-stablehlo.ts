@@ -179,17 +179,16 @@ const RULES: Readonly<Record<string, Rule>> = {
   reverse: likeFirst,
 };
 const ELEMENTWISE = new Set(
-  "add subtract multiply divide minimum maximum remainder negate floor ceil sqrt exponential log sine cosine atan2 and or xor shift_left shift_right_logical popcnt asin erf erfc".split(
+  "add subtract multiply divide minimum maximum remainder negate floor ceil sqrt exponential log sine cosine atan2 and or xor shift_left shift_right_logical popcnt tanh asin erf erfc".split(
     " ",
   ),
 );
 /** Which elements an operation takes, where not all. */
 const TAKES: Readonly<Record<string, readonly string[]>> = {
   ...Object.fromEntries(
-    ["exponential", "log", "sine", "cosine", "sqrt", "floor", "ceil", "atan2", "asin", "erf", "erfc"].map((op) => [
-      op,
-      FLOATS,
-    ]),
+    ["exponential", "tanh", "log", "sine", "cosine", "sqrt", "floor", "ceil", "atan2", "asin", "erf", "erfc"].map(
+      (op) => [op, FLOATS],
+    ),
   ),
   ...Object.fromEntries(["shift_left", "shift_right_logical", "popcnt"].map((op) => [op, WHOLES])),
   ...Object.fromEntries(["and", "or", "xor"].map((op) => [op, [...WHOLES, "i1"]])),

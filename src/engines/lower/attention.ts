@@ -2,6 +2,7 @@
 // kernel for it replace the products' results; what lies between is then not computed.
 import { sizeOf } from "../../core/arrays.ts";
 import type { Arg, Graph, MapOp, Node } from "./graph.ts";
+import { argOf, both, isMap } from "./match.ts";
 import { isWhole, moveAll, rowMajor, sameShape, whole } from "./view.ts";
 
 type Dot = Extract<Node, { op: "dot" }>;
@@ -110,11 +111,11 @@ interface Softmax {
 
 /** exp(m − max m) / Σ exp(m − max m), where m are scores, masked or not. */
 function softmaxOf(weights: Node): Softmax | undefined {
-  const [exponential, reciprocal] = both(weights, "mul", (a, b) => isMap(a, "exp") && isMap(b, "reciprocal")) ?? [];
+  const [exponential, reciprocal] = pair(weights, "mul", (a, b) => isMap(a, "exp") && isMap(b, "reciprocal")) ?? [];
   if (!exponential || !reciprocal) return undefined;
   const sum = argOf(reciprocal);
   const shifted = argOf(exponential);
-  const [masked, minusMost] = both(shifted, "add", (a, b) => isMap(b, "neg") && a !== b) ?? [];
+  const [masked, minusMost] = pair(shifted, "add", (a, b) => isMap(b, "neg") && a !== b) ?? [];
   const most = argOf(minusMost);
   if (!masked || !isReduced(sum, "add", exponential) || !isReduced(most, "max", masked)) return undefined;
   if (!isMap(masked, "where")) {
@@ -166,7 +167,7 @@ function backwardOf(found: Found, users: ReadonlyMap<Node, readonly Node[]>): At
   const { exponential, mask, scale, weights, grid, q, k, v } = found;
   const uses = (node: Node): readonly Node[] => users.get(node) ?? [];
   for (const product of uses(exponential)) {
-    const [, change] = both(product, "mul", (a, b) => a === exponential && isMap(b, "add")) ?? [];
+    const [, change] = pair(product, "mul", (a, b) => a === exponential && isMap(b, "add")) ?? [];
     const gradient = change && weightsGradient(change, found);
     const masked = mask ? uses(product).find((node) => isMap(node, "where") && node.args[0]!.node === mask) : product;
     const scored = masked && (scale === 1 ? masked : uses(masked).find((node) => timesNumber(node)?.[1] === scale));
@@ -184,12 +185,12 @@ function backwardOf(found: Found, users: ReadonlyMap<Node, readonly Node[]>): At
 
 /** In g/s − (Σ e g)/s², which times e is the derivative of the scores: the product that is g, if it is that. */
 function weightsGradient(change: Node, { exponential, reciprocal }: Found): Dot | undefined {
-  const [scaled, shift] = both(change, "add", (a) => isMap(a, "mul") && reads(a, reciprocal)) ?? [];
-  const [gradient] = both(scaled, "mul", (a, b) => a.op === "dot" && b === reciprocal) ?? [];
-  const [minus, total] = both(shift, "mul", (a, b) => isMap(a, "neg") && b.op === "reduce") ?? [];
-  const squared = both(argOf(minus), "mul", (a, b) => a === reciprocal && b === reciprocal);
+  const [scaled, shift] = pair(change, "add", (a) => isMap(a, "mul") && reads(a, reciprocal)) ?? [];
+  const [gradient] = pair(scaled, "mul", (a, b) => a.op === "dot" && b === reciprocal) ?? [];
+  const [minus, total] = pair(shift, "mul", (a, b) => isMap(a, "neg") && b.op === "reduce") ?? [];
+  const squared = pair(argOf(minus), "mul", (a, b) => a === reciprocal && b === reciprocal);
   if (!gradient || !total || !squared || total.op !== "reduce" || total.fn !== "add") return undefined;
-  const isTotal = both(total.args[0].node, "mul", (a, b) => a === exponential && b === gradient);
+  const isTotal = pair(total.args[0].node, "mul", (a, b) => a === exponential && b === gradient);
   return isTotal && sameShape(total.axes, [3]) ? (gradient as Dot) : undefined;
 }
 
@@ -286,22 +287,10 @@ function rearranged({ node, view }: Arg, shape: readonly number[], strides: read
 const sameArg = (a: Arg, b: Arg): boolean =>
   a.node === b.node && sameShape(a.view.strides, b.view.strides) && a.view.offset === b.view.offset;
 
-type MapNode = Extract<Node, { op: "map" }>;
-const isMap = (node: Node | undefined, fn: MapOp): node is MapNode => node?.op === "map" && node.fn === fn;
-const argOf = (node: Node | undefined): Node | undefined => (node?.op === "map" ? node.args[0]!.node : undefined);
 const reads = (node: Node, what: Node): boolean => "args" in node && node.args.some((arg) => arg.node === what);
 
-/** The two arguments of a map, in the order in which they fit. Each is seen as it is, or as a row for all keys. */
-function both(
-  node: Node | undefined,
-  fn: MapOp,
-  fits: (a: Node, b: Node) => boolean,
-): readonly [Node, Node] | undefined {
-  if (!isMap(node, fn) || node.args.length !== 2 || !node.args.every(isPlain)) return undefined;
-  const [a, b] = node.args.map((arg) => arg.node) as [Node, Node];
-  if (fits(a, b)) return [a, b];
-  return fits(b, a) ? [b, a] : undefined;
-}
+/** As they are, or as rows for all keys. */
+const pair = (node: Node | undefined, fn: MapOp, fits: (a: Node, b: Node) => boolean) => both(node, fn, fits, isPlain);
 
 function isPlain({ node, view }: Arg): boolean {
   if (isWhole(view)) return true;

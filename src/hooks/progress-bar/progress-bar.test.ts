@@ -72,8 +72,8 @@ describe("plain lines", () => {
 });
 
 describe("looking", () => {
-  /** Fires `stepEnd` a thousand times over `ms`, and counts what is read. */
-  function looks(options: ProgressBarOptions, ms: number): Record<string, number> {
+  /** Fires `stepEnd` a thousand times over `ms`, and counts what is read. To read the loss takes `wait` milliseconds more. */
+  function looks(options: ProgressBarOptions, ms: number, wait = 0): Record<string, number> {
     fakeClock();
     const hook = progressBar({ write, ...options });
     const reads: Record<string, number> = { loss: 0, lr: 0 };
@@ -82,7 +82,11 @@ describe("looking", () => {
       now += ms / 1000;
       const fields = { step, totalSteps: 2000, skipped: false };
       const { ctx } = testContext("stepEnd", fields);
-      for (const field of ["loss", "lr"]) Object.defineProperty(ctx, field, { get: () => ++reads[field]! });
+      const read = (field: string) => () => {
+        if (field === "loss") now += wait;
+        return ++reads[field]!;
+      };
+      for (const field of ["loss", "lr"]) Object.defineProperty(ctx, field, { get: read(field) });
       hook.onStepEnd!(ctx);
     }
     return reads;
@@ -90,6 +94,14 @@ describe("looking", () => {
 
   it("happens only when something is to be shown", () => {
     expect(looks({ plainEvery: 1, sparkline: false }, 9999)).toEqual({ loss: 10, lr: 10 });
+  });
+
+  it("takes a tenth of the time where a read waits for the device, but happens every second", () => {
+    const options: ProgressBarOptions = { plainEvery: 0.1, sparkline: false };
+    expect(looks(options, 9999).loss).toBe(91);
+    // Every 510 ms, of which 50 are waited for: 22.2 s.
+    expect(looks(options, 20_000, 50).loss).toBe(44);
+    expect(looks(options, 10_000, 500).loss).toBe(20);
   });
 
   it("reads only what is shown", () => {

@@ -67,12 +67,17 @@ function makeProgressBar(options: ProgressBarOptions = {}): Hook {
   return output === undefined ? { name, stage: "progress" } : barHook(name, state, output);
 }
 
+/** Of the time between two updates, reading takes no more than one part in this many. */
+const TIMES_READ = 10;
+const LONGEST_GAP = 1000;
+
 function barHook(name: string, state: BarState, output: BarOutput): Hook {
   /** When to update next, as `performance.now()` counts. */
   let next = 0;
 
-  function show(now: number): void {
-    next = now + output.gap;
+  /** `read`: milliseconds that it took to read what is shown. A GPU works ahead; to read its loss is to wait until it is idle. */
+  function show(now: number, read = 0): void {
+    next = now + Math.max(output.gap, Math.min(read * TIMES_READ, LONGEST_GAP));
     output.show();
   }
 
@@ -91,8 +96,9 @@ function barHook(name: string, state: BarState, output: BarOutput): Hook {
       // The last step's loss stays on the screen.
       const last = ctx.step === ctx.totalSteps;
       if (now < next && !last) return;
+      const isDue = now >= next;
       state.look(ctx, now);
-      if (now >= next) show(now);
+      if (isDue) show(now, performance.now() - now);
     },
     onEpochEnd(ctx) {
       state.epochEnd(ctx);

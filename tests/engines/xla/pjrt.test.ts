@@ -99,9 +99,16 @@ describe.skipIf(!plugin)("on the test plugin (needs a C compiler and koffi)", ()
       expect(alive()).toEqual([]);
     });
 
-    it("that are small are copied, and so are all where memory cannot be pinned", () => {
-      engine.free(engine.putRows(rows(0, 100)));
-      expect(live("mapping")).toBe(0);
+    it("that are small, and single numbers, have more places, since there are several in a step", () => {
+      const buffers = Array.from({ length: 40 }, (_, i) => engine.put({ data: Float32Array.of(i), shape: [] }));
+      expect(live("mapping")).toBe(32);
+      expect(buffers.map((buffer) => engine.read(buffer)[0])).toEqual(buffers.map((_, i) => i));
+      for (const buffer of buffers) engine.free(buffer);
+      engine.free(engine.put(rows(0)));
+      expect(live("mapping"), "a model's arrays are copied").toBe(32);
+    });
+
+    it("are copied where memory cannot be pinned", () => {
       fail("Client_DmaMap", 12, "not implemented");
       const buffers = [rows(1), rows(2)].map((batch) => engine.putRows(batch));
       expect(live("mapping")).toBe(0);

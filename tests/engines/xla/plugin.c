@@ -51,13 +51,14 @@ typedef struct { Head head; void *client; char *data; } UnmapArgs;
 enum Kind { CLIENT, DEVICE, BUFFER, PROGRAM, EXECUTABLE, EVENT, ERROR, MAPPING, KINDS };
 static const char *KIND_NAMES[] = {"client", "device", "buffer", "program", "executable", "event", "error", "mapping"};
 typedef struct { uint64_t magic; enum Kind kind; } Object;
-// `source`: where its numbers are, until its transfer is needed.
+// `reads`: transfers from there that have not happened.
+typedef struct { Object object; char *data; size_t size; int64_t reads; } Mapping;
+// `source`: where its numbers are, until its transfer is needed, and `from` the mapping that it lies in.
 typedef struct Event Event;
 typedef struct {
-  Object object; int32_t type; size_t rank; int64_t dims[16]; size_t bytes; char *data; bool donated; void *device; const char *source; Event *transfer;
+  Object object; int32_t type; size_t rank; int64_t dims[16]; size_t bytes; char *data; bool donated; void *device; const char *source; Mapping *from; Event *transfer;
 } Buffer;
 struct Event { Object object; Buffer *transfer; };
-typedef struct { Object object; char *data; size_t size; } Mapping;
 typedef struct { Object object; int32_t type; size_t rank; int64_t dims[16]; } Result;
 typedef struct {
   Object object; char *text; uint64_t id; size_t outputs; Result *results; size_t args; int64_t *alias; size_t devices;
@@ -144,12 +145,14 @@ static void *ErrorMessage(TextArgs *args) { Error *error = args->object; args->t
 static void *ErrorCode(CodeArgs *args) { args->code = ((Error *)args->error)->code; return NULL; }
 static void *Initialize(ObjectArgs *args) { (void)args; return NULL; }
 // A transfer from mapped memory happens as late as it may: who writes there before its event loses the numbers.
-static int64_t transfers;
+static void forget_source(Buffer *buffer) {
+  if (buffer->source && buffer->from) buffer->from->reads--;
+  buffer->source = NULL;
+}
 static void arrive(Buffer *buffer) {
   if (!buffer->source) return;
   memcpy(buffer->data, buffer->source, buffer->bytes);
-  buffer->source = NULL;
-  transfers--;
+  forget_source(buffer);
 }
 static void *EventDestroy(ObjectArgs *args) {
   CHECK_STRUCT("Event_Destroy", args) CHECK_OBJECT("Event_Destroy", args->object, EVENT)
@@ -164,7 +167,7 @@ static void *EventAwait(ObjectArgs *args) {
   if (event->transfer) arrive(event->transfer);
   return NULL;
 }
-#define MOST_MAPPINGS 64
+#define MOST_MAPPINGS 1024
 static Mapping *mappings[MOST_MAPPINGS];
 static Mapping **mapping_of(const char *data, size_t size) {
   for (size_t i = 0; i < MOST_MAPPINGS; i++) {
@@ -191,7 +194,7 @@ static void *Unmap(UnmapArgs *args) {
   CHECK_STRUCT("Client_DmaUnmap", args) CHECK_OBJECT("Client_DmaUnmap", args->client, CLIENT)
   Mapping **place = mapping_of(args->data, 1);
   if (!place) return fail(3, "memory that is not mapped");
-  if (transfers) return fail(9, "unmapped while %ld transfers read it", (long)transfers);
+  if ((*place)->reads) return fail(9, "unmapped while %ld transfers read it", (long)(*place)->reads);
   drop(*place);
   *place = NULL;
   return NULL;
@@ -395,13 +398,17 @@ static void *Put(PutArgs *args) {
   CHECK_OBJECT("Client_BufferFromHostBuffer", args->device, DEVICE)
   if (args->semantics > 1 || args->stride_count || args->memory || args->layout) return fail(3, "fields that should be 0 are not");
   size_t bytes = size_of(args->type, args->rank, args->dims);
-  if (args->semantics == 1 && !mapping_of(args->data, bytes)) return fail(3, "a transfer that lasts, from memory that is not mapped");
+  Mapping **mapping = args->semantics == 1 ? mapping_of(args->data, bytes) : NULL;
+  if (args->semantics == 1 && !mapping) return fail(3, "a transfer that lasts, from memory that is not mapped");
   Buffer *buffer = new_buffer(args->type, args->rank, args->dims);
   Event *event = make(EVENT, sizeof(Event));
   buffer->source = args->data;
   buffer->transfer = event;
   event->transfer = buffer;
-  transfers++;
+  if (mapping) {
+    buffer->from = *mapping;
+    buffer->from->reads++;
+  }
   if (args->semantics == 0) arrive(buffer);
   buffer->device = args->device;
   args->buffer = buffer;
@@ -412,7 +419,7 @@ static void *BufferDestroy(ObjectArgs *args) {
   CHECK_STRUCT("Buffer_Destroy", args) CHECK_OBJECT("Buffer_Destroy", args->object, BUFFER)
   Buffer *buffer = args->object;
   if (!buffer->donated) bytes_alive -= buffer->bytes;
-  if (buffer->source) transfers--;
+  forget_source(buffer);
   if (buffer->transfer) buffer->transfer->transfer = NULL;
   free(buffer->data);
   drop(buffer);

@@ -11,6 +11,7 @@ import { beforeProducts, mapType, sumsInProducts } from "./precision.ts";
 import { convolution, dot, type Side } from "./products.ts";
 import { randomBits } from "./random.ts";
 import { recomputed, type Recomputed } from "./recompute.ts";
+import { findTanh, type Tanh } from "./tanh.ts";
 import { HLO_TYPES, numberText, tensor, typeOf, type HloType, type Value } from "./types.ts";
 import { seen, seenOnce } from "./views.ts";
 import { addWindows, reduceWindows } from "./windows.ts";
@@ -90,6 +91,7 @@ class ModuleWriter {
     this.#isMixed = precision === "bf16";
     this.#low = this.#isMixed ? beforeProducts(graph) : new Set<Node>();
     if (this.#isMixed && cudnnAttention) for (const one of findAttention(graph)) if (suitsCudnn(one)) this.#fuse(one);
+    for (const one of findTanh(graph)) this.#replace(one);
     const isLow = (node: Node): boolean => this.#low.has(node) && ["dot", "conv", "gather"].includes(node.op);
     this.#recomputed = recomputed(graph, (node) => (isLow(node) ? 2 : 4));
     this.#kept = this.#isMixed ? sumsInProducts(graph) : new Set();
@@ -156,6 +158,23 @@ class ModuleWriter {
     for (const [i, result] of [backward.q, backward.k, backward.v].entries()) put(result, () => gradients()[i]!);
   }
 
+  /** XLA has an operation for tanh; its derivative is 1 − tanh². */
+  #replace({ node, of, gradients }: Tanh): void {
+    const seenBy = (reader: Node, arg: Node): Value => {
+      const value = this.#recomputed.isLate(arg, reader) ? this.#late(arg) : this.#values.get(arg);
+      return this.#writer.convert(value!, "f32");
+    };
+    this.#instead.set(node, () => this.#writer.unary("tanh", this.#writer.convert(this.#valueOf(of)!, "f32")));
+    for (const { node: gradient, from } of gradients) {
+      this.#instead.set(gradient, () => {
+        const result = seenBy(gradient, node);
+        const one = this.#writer.constant(1, result.shape, result.type);
+        const derivative = this.#writer.binary("subtract", one, this.#writer.binary("multiply", result, result));
+        return this.#writer.binary("multiply", seenBy(gradient, from), derivative);
+      });
+    }
+  }
+
   /** What a reader sees that is computed behind products that follow. */
   #late(node: Node): Value | undefined {
     if (this.#recomputed.nodes.has(node)) return this.#computeAgain(node);
@@ -175,7 +194,7 @@ class ModuleWriter {
       if (isPart) return this.#computeAgain(arg);
       return this.#recomputed.bases.has(arg) ? this.#writer.barrier(this.#values.get(arg)!) : this.#values.get(arg);
     };
-    value = this.#lower(node);
+    value = this.#instead.get(node)?.() ?? this.#lower(node);
     this.#valueOf = before;
     this.#again.set(node, value);
     return value;

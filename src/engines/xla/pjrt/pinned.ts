@@ -1,5 +1,6 @@
-// Host memory that a device reads by itself: batches go through it. A batch is copied there, the call returns, and the place
-// is used again when the device has the numbers. From other memory the call would copy them itself.
+// Host memory that a device reads by itself: batches go through it, and the few numbers that each step brings. They are copied
+// there, the call returns, and the place is used again when the device has them. From other memory the call would wait until
+// the device has them, which is when the step before has ended: the device would then wait for the next step's program.
 //
 // XLA's GPU client begins a transfer when the programs that were started before its array was made have ended. So the numbers
 // are on the GPU no earlier than the step before has ended; arrays made ahead of that step would be needed for more.
@@ -14,19 +15,20 @@ export interface PinnedPlace {
   busy: bigint;
 }
 
-/** Smaller arrays are copied during the call as quickly. */
-const LEAST_BYTES = 2 ** 16;
 /** All places together: pinned memory is taken from everybody else. */
 const MOST_BYTES = 2 ** 28;
-/** Of one size and device: the batch that is computed with, those on their way, and the next one. */
+/** Of one size and device: an array that is computed with, those on their way, and the next one. */
 const PLACES = 4;
+/** Small ones are several in a step, and few steps take less time than a save or a read. */
+const SMALL_PLACES = 32;
+const SMALL = 2 ** 16;
 /** No two places share a page, which could not be pinned twice. */
 const PAGE = 4096;
 
 export class PinnedMemory {
   readonly #api: PjrtApi;
   readonly #client: bigint;
-  readonly #most: number;
+  readonly #devices: number;
   /** By size, a power of 2. The first is the one that was used longest ago. */
   readonly #places = new Map<number, PinnedPlace[]>();
   #bytes = 0;
@@ -35,17 +37,18 @@ export class PinnedMemory {
   constructor(api: PjrtApi, client: bigint, devices: number) {
     this.#api = api;
     this.#client = client;
-    this.#most = PLACES * devices;
+    this.#devices = devices;
     this.#canPin = api.has("Client_DmaMap") && api.has("Client_DmaUnmap");
   }
 
-  /** A place that may be written to. Undefined for small arrays, where there is no room, and where memory cannot be pinned. */
+  /** A place that may be written to. Undefined where there is no room, and where memory cannot be pinned. */
   place(bytes: number): PinnedPlace | undefined {
-    if (bytes < LEAST_BYTES || !this.#canPin) return undefined;
-    const size = 2 ** Math.ceil(Math.log2(bytes));
+    if (bytes === 0 || !this.#canPin) return undefined;
+    const size = Math.max(PAGE, 2 ** Math.ceil(Math.log2(bytes)));
+    const most = (size <= SMALL ? SMALL_PLACES : PLACES) * this.#devices;
     let places = this.#places.get(size);
     if (!places) this.#places.set(size, (places = []));
-    const place = (places.length < this.#most && this.#pinned(size)) || places.shift();
+    const place = (places.length < most && this.#pinned(size)) || places.shift();
     if (!place) return undefined;
     places.push(place);
     this.#wait(place);
