@@ -57,6 +57,7 @@ describe("size", () => {
     "engines/native/onnxruntime.ts",
     "engines/native/threads/sharing.ts",
     "engines/lower/conv-phases.ts",
+    "engines/lower/match.ts",
     "nn/mlp.ts",
     "nn/deferred-logits.ts",
     "nn/derivatives.ts",
