@@ -36,10 +36,10 @@ const ALONE: readonly { readonly title: string; readonly task: FinetuneTask }[] 
 
 const [ROUNDS, STEPS] = [4, 2];
 
-type Figures = FinetuneFacts & { readonly ms: number };
+type Figures = FinetuneFacts & { readonly ms: number; readonly baseMiB: number | undefined };
 
-/** In turns; the first round compiles and warms up. */
-async function inTurns(contenders: readonly Asked<FinetuneAsk>[]): Promise<Figures[]> {
+/** In turns; the first round compiles and warms up. Of the first, hookline's, also what its frozen base takes. */
+async function inTurns(contenders: readonly Asked<FinetuneAsk>[], { adapter }: FinetuneTask): Promise<Figures[]> {
   const times = contenders.map((): number[] => []);
   for (let round = 0; round <= ROUNDS; round++)
     for (const [i, contender] of contenders.entries()) {
@@ -48,7 +48,9 @@ async function inTurns(contenders: readonly Asked<FinetuneAsk>[]): Promise<Figur
     }
   const figures: Figures[] = [];
   for (const [i, contender] of contenders.entries()) {
-    figures.push({ ms: median(times[i]!), ...((await contender.ask({ facts: true })) as FinetuneFacts) });
+    const facts = (await contender.ask({ facts: true })) as FinetuneFacts;
+    const baseMiB = adapter && i === 0 ? ((await contender.ask({ base: true })) as number) : undefined;
+    figures.push({ ms: median(times[i]!), ...facts, baseMiB });
     await contender.close();
   }
   return figures;
@@ -61,14 +63,20 @@ export async function run(): Promise<Report> {
     throw new Error("transformers and peft write the model: HOOKLINE_PYTHON names a Python that has them.");
   const rows: Report["rows"][number][] = [];
   const aims: Aim[] = [];
-  const add = (title: string, { ms, peakRssMiB, engineMiB, compileSeconds }: Figures): void => {
-    rows.push([title, ms / 1000, peakRssMiB, engineMiB, compileSeconds]);
+  let wholeBase: number | undefined;
+  const add = (title: string, { ms, peakRssMiB, engineMiB, compileSeconds, baseMiB }: Figures, base?: string): void => {
+    rows.push([title, ms / 1000, peakRssMiB, engineMiB, compileSeconds, baseMiB]);
+    if (base === undefined) wholeBase ??= baseMiB;
+    else if (wholeBase !== undefined) {
+      const measured = baseMiB! / wholeBase;
+      aims.push({ what: `base in ${base} ÷ float32`, measured, unit: "×", limit: 0.5, must: true });
+    }
     if (compileSeconds !== undefined)
       aims.push({ what: `${title}: compile`, measured: compileSeconds, unit: "s", limit: 1.5, must: true });
   };
   for (const { title, task, time, memory } of PAIRS.filter(({ title }) => title.includes(only))) {
     const peer = await peftProcess(folder, task);
-    const [own, theirs] = await inTurns([await finetuneProcess(folder, task), ...(peer ? [peer] : [])]);
+    const [own, theirs] = await inTurns([await finetuneProcess(folder, task), ...(peer ? [peer] : [])], task);
     add(title, own!);
     if (!theirs) continue;
     add(`${title}, PyTorch`, theirs);
@@ -78,13 +86,13 @@ export async function run(): Promise<Report> {
       aims.push({ what: `${title}: peak memory ÷ PyTorch`, measured, unit: "×", limit: memory, must: true });
   }
   for (const { title, task } of ALONE.filter(({ title }) => title.includes(only))) {
-    const [own] = await inTurns([await finetuneProcess(folder, task)]);
-    add(title, own!);
+    const [own] = await inTurns([await finetuneProcess(folder, task)], task);
+    add(title, own!, task.base);
   }
   return {
     name: "finetune",
     title: "Fine-tuning SmolLM2-135M's shape beside PyTorch and PEFT, native, two threads",
-    columns: ["s a step", "peak RSS MiB", "engine MiB", "compile s"],
+    columns: ["s a step", "peak RSS MiB", "engine MiB", "compile s", "base MiB"],
     rows,
     aims,
   };

@@ -48,8 +48,8 @@ export function engineProcess(engine: "native" | "wasm", cores?: number): Promis
 }
 
 function nodeProcess<Question>(name: string, ...args: string[]): Promise<Asked<Question>> {
-  const script = isSource ? ["--import", "tsx", beside(`./${name}.ts`)] : [beside(`./${name}.js`)];
-  return running([process.execPath, ...script, ...args]);
+  const script = isSource ? compiledProgram(name) : beside(`./${name}.js`);
+  return running([process.execPath, script, ...args]);
 }
 
 async function running<Question>([command, ...args]: string[]): Promise<Asked<Question>> {
@@ -91,8 +91,8 @@ export interface FinetuneTask {
   readonly base?: "float32" | "bf16" | "int8" | "int4";
 }
 
-/** Steps for their milliseconds; else what the process has taken so far. */
-export type FinetuneAsk = { readonly steps: number } | { readonly facts: true };
+/** Steps for their milliseconds; else what the process has taken so far, or the memory of the frozen base alone, in MiB. */
+export type FinetuneAsk = { readonly steps: number } | { readonly facts: true } | { readonly base: true };
 
 export interface FinetuneFacts {
   readonly peakRssMiB: number;

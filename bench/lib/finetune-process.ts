@@ -5,6 +5,8 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { loadModel, lora, readExamples, sft } from "hookline/lm";
 import { adamw } from "hookline/optim";
+import { NativeEngine } from "../../src/engines/native/native-engine.ts";
+import { putBase } from "../../src/trainer/base.ts";
 import type { FinetuneAsk, FinetuneFacts, FinetuneTask } from "./asked-process.ts";
 import { PacedRun } from "./paced-run.ts";
 import { peakEngine } from "./peak-engine.ts";
@@ -35,9 +37,19 @@ const facts = (): FinetuneFacts => ({
   compileSeconds: engine.compileSeconds,
 });
 
+/** On an engine of its own. */
+async function baseMiB(): Promise<number> {
+  const alone = new NativeEngine({ threads: 1 });
+  await putBase(alone, model.base!);
+  const { bytesInUse } = alone;
+  await alone.close();
+  return bytesInUse / 2 ** 20;
+}
+
 console.log(JSON.stringify({ version: "hookline" }));
 for await (const asked of createInterface(process.stdin)) {
   const ask = JSON.parse(asked) as FinetuneAsk;
-  console.log(JSON.stringify("steps" in ask ? await run.take(ask.steps) : facts()));
+  const answer = "steps" in ask ? await run.take(ask.steps) : "base" in ask ? await baseMiB() : facts();
+  console.log(JSON.stringify(answer));
 }
 process.exit(0);

@@ -132,8 +132,17 @@ export class GraphBuilder {
 
 /** Two nodes of one key compute the same numbers. −0 and 0 are two numbers, which JSON does not say. */
 function keyOf(node: NewNode): string {
+  if (node.op === "map") return keyOfMap(node);
   const value = node.op === "literal" && Object.is(node.value, -0) ? "-0" : undefined;
   const args =
     "args" in node ? node.args.map(({ node: { id }, view }) => [id, view.shape, view.strides, view.offset]) : [];
   return JSON.stringify([{ ...node, args, value: value ?? ("value" in node ? String(node.value) : undefined) }]);
+}
+
+/** Most nodes are maps. Their arguments are seen in their own shape. */
+function keyOfMap({ fn, args, shape, dtype }: Extract<NewNode, { op: "map" }>): string {
+  let key = `${fn} ${dtype} ${shape.join()}`;
+  for (const { node, view } of args)
+    key += `|${node.id} ${isWhole(view) ? "" : `${view.offset} ${view.strides.join()}`}`;
+  return key;
 }

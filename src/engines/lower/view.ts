@@ -22,13 +22,18 @@ export interface View {
   readonly moves: readonly Move[];
 }
 
-export const sameShape = (a: readonly number[], b: readonly number[]): boolean =>
-  a.length === b.length && a.every((n, i) => n === b[i]);
+// Loops, not callbacks: a program of many layers asks for these a million times, and in the first step nothing is optimized.
+
+export function sameShape(a: readonly number[], b: readonly number[]): boolean {
+  if (a.length !== b.length) return false;
+  for (let i = 0; i < a.length; i++) if (a[i] !== b[i]) return false;
+  return true;
+}
 
 /** Strides of a row-major array. */
 export function rowMajor(shape: readonly number[]): number[] {
-  const strides = shape.map(() => 1);
-  for (let i = shape.length - 2; i >= 0; i--) strides[i] = strides[i + 1]! * shape[i + 1]!;
+  const strides = shape.slice();
+  for (let i = shape.length - 1, stride = 1; i >= 0; stride *= shape[i]!, i--) strides[i] = stride;
   return strides;
 }
 
@@ -37,14 +42,18 @@ export const whole = (shape: readonly number[]): View => ({
   shape,
   strides: rowMajor(shape),
   offset: 0,
-  moves: [],
+  moves: NO_MOVES,
 });
 
+const NO_MOVES: readonly Move[] = [];
+
 /** Dimensions of 1 may have any stride, and an empty view looks at nothing. */
-export function isWhole(view: View): boolean {
-  if (view.offset !== 0) return false;
-  const expected = rowMajor(view.shape);
-  return sizeOf(view.shape) === 0 || view.shape.every((n, i) => n === 1 || view.strides[i] === expected[i]);
+export function isWhole({ shape, strides, offset }: View): boolean {
+  if (offset !== 0) return false;
+  for (let i = shape.length - 1, expected = 1; i >= 0; expected *= shape[i]!, i--) {
+    if (shape[i] !== 1 && strides[i] !== expected) return sizeOf(shape) === 0;
+  }
+  return true;
 }
 
 /** One step further; undefined when strides cannot express it, so that the numbers have to be copied first. */

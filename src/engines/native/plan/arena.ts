@@ -33,24 +33,49 @@ export function planArena({ buffers, steps }: Plan, inPlace: ReadonlyMap<number,
     lives.delete(buffer);
   }
   const offsets: (number | undefined)[] = buffers.map(() => undefined);
-  /** By where they begin. */
-  const placed: { at: number; end: number; from: number; to: number }[] = [];
   // The largest first: the small ones find room between them.
   const order = [...lives].sort(([a], [b]) => buffers[b]!.length - buffers[a]!.length);
+  const places = new Places(order.length);
   for (const [buffer, { from, to }] of order) {
     const bytes = Math.ceil((buffers[buffer]!.length * 4) / ALIGN) * ALIGN;
-    let at = 0;
-    for (const other of placed) {
-      if (other.from > to || from > other.to) continue;
-      if (other.at - at >= bytes) break;
-      at = Math.max(at, other.end);
-    }
-    const behind = placed.findIndex((other) => other.at > at);
-    placed.splice(behind < 0 ? placed.length : behind, 0, { at, end: at + bytes, from, to });
-    offsets[buffer] = at;
+    offsets[buffer] = places.take(bytes, from, to);
   }
   for (const buffer of inPlace.keys()) offsets[buffer] = offsets[ownerOf(buffer)];
-  return { offsets, bytes: placed.reduce((most, { end }) => Math.max(most, end), 0) };
+  return { offsets, bytes: places.end };
+}
+
+/** What was placed, by where it begins: four numbers each, since every new buffer is compared with all that are there. */
+class Places {
+  /** Bytes behind the last. */
+  end = 0;
+  #count = 0;
+  readonly #at: Float64Array;
+  readonly #ends: Float64Array;
+  readonly #from: Int32Array;
+  readonly #to: Int32Array;
+
+  constructor(most: number) {
+    [this.#at, this.#ends] = [new Float64Array(most), new Float64Array(most)];
+    [this.#from, this.#to] = [new Int32Array(most), new Int32Array(most)];
+  }
+
+  /** The first room that nothing needs from one step to another. */
+  take(bytes: number, from: number, to: number): number {
+    const [count, ats, ends, froms, tos] = [this.#count, this.#at, this.#ends, this.#from, this.#to];
+    let at = 0;
+    for (let i = 0; i < count; i++) {
+      if (froms[i]! > to || from > tos[i]!) continue;
+      if (ats[i]! - at >= bytes) break;
+      if (ends[i]! > at) at = ends[i]!;
+    }
+    let behind = count;
+    while (behind > 0 && ats[behind - 1]! > at) behind--;
+    for (const each of [ats, ends, froms, tos]) each.copyWithin(behind + 1, behind, count);
+    [ats[behind], ends[behind], froms[behind], tos[behind]] = [at, at + bytes, from, to];
+    this.#count++;
+    this.end = Math.max(this.end, at + bytes);
+    return at;
+  }
 }
 
 // Numbers that nobody but the kernel that makes them asks for need no memory: they stay in its registers, or, for later

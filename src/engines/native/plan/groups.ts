@@ -89,13 +89,13 @@ function place(
 
 function fits({ domain, split, tasks }: Group, task: Task, threads: number): boolean {
   if (tasks.length >= MOST_TASKS || !sameShape(domain, task.domain)) return false;
-  const all = [...tasks, task];
   // A scatter must keep its order, so threads could not share the kernel.
-  if (all.some(writesAnywhere) && !all.every(writesAnywhere)) return false;
+  if (writesAnywhere(tasks[0]!) !== writesAnywhere(task)) return false;
   // Threads share sums along rows by the first dimension, which must not be in the row.
   const rows = split ?? task.split;
-  if (rows !== undefined && rows <= firstAxis(domain) && all.some(({ clears }) => clears)) return false;
-  if (!canShareRows(all, threads)) return false;
+  const isInRow = rows !== undefined && rows <= firstAxis(domain);
+  if (isInRow && (task.clears || tasks.some(({ clears }) => clears))) return false;
+  if (!canShareRows(tasks, task, threads)) return false;
   return split === undefined || task.split === undefined || split === task.split;
 }
 
@@ -149,12 +149,13 @@ export function isStretched({ accumulates, domain, node, target }: Task, threads
 }
 
 /**
- * Can these tasks share a kernel when some of them are added up in stretches? Such a kernel is always divided along its
- * first dimension, so every other task must write to different places there.
+ * Can a task share a kernel with others when some of them are added up in stretches? Such a kernel is always divided along
+ * its first dimension, so every other task must write to different places there.
  */
-function canShareRows(tasks: readonly Task[], threads: number): boolean {
-  const stretched = tasks.map((task) => isStretched(task, threads));
-  return !stretched.includes(true) || tasks.every((task, i) => stretched[i] || isApartAlongFirst(task));
+function canShareRows(tasks: readonly Task[], task: Task, threads: number): boolean {
+  const isAlone = (each: Task): boolean => !isStretched(each, threads) && !isApartAlongFirst(each);
+  if (isStretched(task, threads)) return !tasks.some(isAlone);
+  return !tasks.some((each) => isStretched(each, threads)) || isApartAlongFirst(task);
 }
 
 function isApartAlongFirst({ domain, target, computed = [] }: Task): boolean {

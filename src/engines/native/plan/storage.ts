@@ -76,14 +76,18 @@ export class Storage {
 
   /** What several nodes use, and is not cheap. */
   #storeShared(graph: Graph): void {
-    const users = new Map<Node, Set<Node>>();
+    const users = new Map<Node, Node>();
+    const shared = new Set<Node>();
     for (const node of graph.nodes) {
       if (!("args" in node)) continue;
-      for (const arg of node.args) users.set(arg.node, (users.get(arg.node) ?? new Set()).add(node));
+      for (const { node: arg } of node.args) {
+        const other = users.get(arg);
+        if (!other) users.set(arg, node);
+        else if (other !== node) shared.add(arg);
+      }
     }
     for (const node of graph.nodes) {
-      const cost = this.#cost(node);
-      if ((users.get(node)?.size ?? 0) > 1 ? cost > STORE_ABOVE : cost > MOST_IN_PLACE) this.store(node);
+      if (this.#cost(node) > (shared.has(node) ? STORE_ABOVE : MOST_IN_PLACE)) this.store(node);
     }
   }
 
@@ -94,8 +98,8 @@ export class Storage {
       for (const { node: arg, view } of node.args) {
         if (arg.op !== "map" || this.has(arg)) continue;
         const last = view.strides.at(-1) ?? 0;
-        const repeats = sizeOf(view.shape) >= 4 * sizeOf(arg.shape);
-        if (repeats && last !== 0 && this.#cost(arg) > 1) this.store(arg);
+        const repeats = (): boolean => sizeOf(view.shape) >= 4 * sizeOf(arg.shape);
+        if (last !== 0 && repeats() && this.#cost(arg) > 1) this.store(arg);
       }
     }
   }
@@ -103,7 +107,7 @@ export class Storage {
 
 /** Removes what was added to a map after its first `count` entries. */
 export function keepFirst(map: Map<unknown, unknown>, count: number): void {
-  for (const key of [...map.keys()].slice(count)) map.delete(key);
+  if (map.size > count) for (const key of [...map.keys()].slice(count)) map.delete(key);
 }
 
 // What a number costs to compute again, beside storing it and loading it back.

@@ -1,5 +1,6 @@
 // Statements of a row that can share one loop: those over the same places, none of which waits for a total of another.
 import type { Access, Kernel, KernelValue, Statement } from "../kernel.ts";
+import { sameShape } from "../../lower/view.ts";
 import { onlyOneByOne } from "./maps.ts";
 import { sizeOf } from "../../../core/arrays.ts";
 
@@ -12,17 +13,25 @@ export interface Phase {
   readonly statements: readonly Placed[];
 }
 
-export function phasesOf(kernel: Kernel): Phase[] {
-  const phases: { statements: Placed[]; inner: string }[] = [];
+const known = new WeakMap<Kernel, readonly Phase[]>();
+
+export function phasesOf(kernel: Kernel): readonly Phase[] {
+  let phases = known.get(kernel);
+  if (!phases) known.set(kernel, (phases = findPhases(kernel)));
+  return phases;
+}
+
+function findPhases(kernel: Kernel): Phase[] {
+  const phases: { readonly statements: Placed[]; readonly inner: readonly number[] }[] = [];
   for (const [index, statement] of kernel.statements.entries()) {
-    const inner = statement.inner.join();
     const last = phases.at(-1);
-    const waits = last?.statements.some(
-      (other) =>
-        other.statement.kind === "reduce" && used(statement).some((value) => needs(kernel, value, other.index)),
-    );
-    if (last && last.inner === inner && !waits) last.statements.push({ statement, index });
-    else phases.push({ statements: [{ statement, index }], inner });
+    const waits = (): boolean =>
+      last!.statements.some(
+        (other) =>
+          other.statement.kind === "reduce" && used(statement).some((value) => needs(kernel, value, other.index)),
+      );
+    if (last && sameShape(last.inner, statement.inner) && !waits()) last.statements.push({ statement, index });
+    else phases.push({ statements: [{ statement, index }], inner: statement.inner });
   }
   return phases;
 }
