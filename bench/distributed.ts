@@ -5,6 +5,7 @@ import { createServer, type AddressInfo } from "node:net";
 import { availableParallelism } from "node:os";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
+import { compiledProgram } from "./lib/compiled.ts";
 import { RANK_MODELS, type RankModel } from "./lib/engine-models.ts";
 import type { RankTimes } from "./lib/rank-process.ts";
 import type { Report } from "./lib/report.ts";
@@ -30,7 +31,7 @@ async function underMpirun<T>(ranks: number, program: readonly string[]): Promis
 
 const ours = (model: RankModel, ranks: number): Promise<RankTimes> => {
   const steps = String(RANK_MODELS[model].steps + WARM_UP);
-  return underMpirun(ranks, [process.execPath, "--import", "tsx", beside("rank-process.ts"), model, steps]);
+  return underMpirun(ranks, [process.execPath, compiledProgram("rank-process"), model, steps]);
 };
 
 async function torchs(model: RankModel, ranks: number): Promise<readonly number[]> {

@@ -46,6 +46,24 @@ describe.each([0.3, 1, 90])("a program of %d ms", (ms) => {
   });
 });
 
+test("a trial with all threads ends with its first slow run", () => {
+  const sharing = new Sharing();
+  const takes = (ms: (withAll: boolean) => number, runs: number): number => {
+    let withAll = 0;
+    for (let run = 0; run < runs; run++) {
+      if (sharing.withAll) withAll++;
+      sharing.tell(ms(sharing.withAll));
+    }
+    return withAll;
+  };
+  takes(() => 10, 10);
+  const busy = (withAll: boolean): number => (withAll ? 40 : 18);
+  takes(busy, 100);
+  expect(sharing.withAll).toBe(false);
+  // Windows are of three runs, and 30 of them lie between two trials.
+  expect(takes(busy, 900)).toBeLessThanOrEqual(10);
+});
+
 test("one long pause changes nothing: the process may have been stopped", () => {
   const sharing = new Sharing();
   for (let run = 0; run < 1000; run++) {

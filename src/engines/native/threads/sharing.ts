@@ -11,15 +11,23 @@ const DISTURBED = 1.5;
 const PATIENCE = 2;
 /** How much faster the other way must be. */
 const WORTH_CHANGING = 0.92;
-/** Windows between two trials of the other way. Doubled after each trial that did not pay, up to the most. */
-const FIRST_RETRY = 20;
+/** A trial with all ends with its first run that takes so many times as long as those before: more would only cost more. */
+const HOPELESS = 1.5;
+/** A trial with one fewer takes longer: at first its threads may share a core with what disturbs, until the system moves them. */
+const TRIAL_MS = 3 * WINDOW_MS;
+/** Windows between two trials of one fewer. Doubled after each that did not pay, up to the most. */
+const FIRST_RETRY = 8;
 const MOST_RETRY = 80;
+/** Windows between two trials of all, which cost one run. */
+const RETRY_ALL = 30;
 
 export class Sharing {
   #isTrial = false;
   #withAll = true;
   #ms = 0;
   #runs = 0;
+  /** The fastest run of the window. */
+  #fastest = Infinity;
   /** The fastest run with all. */
   #least = Infinity;
   /** The mean of the window before a trial. */
@@ -36,12 +44,17 @@ export class Sharing {
   tell(ms: number): void {
     this.#ms += ms;
     this.#runs++;
+    this.#fastest = Math.min(this.#fastest, ms);
     if (this.#withAll) this.#least = Math.min(this.#least, ms);
-    if (this.#ms < WINDOW_MS || this.#runs < WINDOW_RUNS) return;
+    const isHopeless = this.#isTrial && this.#withAll && ms > HOPELESS * this.#before;
+    const window = this.#isTrial && !this.#withAll ? TRIAL_MS : WINDOW_MS;
+    if (!isHopeless && (this.#ms < window || this.#runs < WINDOW_RUNS)) return;
     const mean = this.#ms / this.#runs;
+    const fastest = this.#fastest;
     this.#sinceTrial++;
     this.#ms = this.#runs = 0;
-    if (this.#isTrial) this.#judge(mean);
+    this.#fastest = Infinity;
+    if (this.#isTrial) this.#judge(isHopeless ? Infinity : this.#withAll ? mean : fastest);
     else if (this.#isTimeForTrial(mean)) this.#try(mean);
   }
 
@@ -57,12 +70,13 @@ export class Sharing {
     this.#withAll = !this.#withAll;
   }
 
-  #judge(mean: number): void {
+  #judge(ms: number): void {
     this.#isTrial = false;
     this.#sinceTrial = 0;
     this.#disturbed = 0;
-    const isBetter = mean < WORTH_CHANGING * this.#before;
+    const isBetter = ms < WORTH_CHANGING * this.#before;
     if (!isBetter) this.#withAll = !this.#withAll;
-    this.#retry = isBetter ? FIRST_RETRY : Math.min(2 * this.#retry, MOST_RETRY);
+    if (!this.#withAll) this.#retry = RETRY_ALL;
+    else this.#retry = isBetter ? FIRST_RETRY : Math.min(2 * this.#retry, MOST_RETRY);
   }
 }
