@@ -17,7 +17,7 @@ const BUDGETS: Readonly<Record<string, number>> = {
   "hookline/config": 62_000,
   "hookline/jax": 330,
   "hookline/native": 46_500,
-  "hookline/xla": 30_500,
+  "hookline/xla": 31_000,
   "hookline/tune": 52_000,
   "hookline/predict": 75_000,
   "hookline/lm": 155_000,

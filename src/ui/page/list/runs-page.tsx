@@ -1,6 +1,6 @@
 // The list of runs. Rows have a fixed height, and only those on the screen are in the document.
 import { useComputed, useSignal } from "@preact/signals";
-import { useEffect, useMemo, useRef } from "preact/hooks";
+import { useEffect, useLayoutEffect, useMemo, useRef } from "preact/hooks";
 import type { RunRow, RunsAnswer } from "../../wire.ts";
 import { listen } from "../data/live.ts";
 import { hello, refreshRuns, runs, runsError, runsKnown, unreadable } from "../data/runs.ts";
@@ -56,24 +56,29 @@ export function RunsPage() {
     const ids = listSetting("selected");
     if (ids.length > 0) go(["compare"], { runs: ids.join(",") });
   };
-  const rowAt = (index: number): RunRow | undefined => {
-    const line = lines[index];
+  // Keys see the lines that are on the screen. An effect, which runs some time after they were drawn, would see older ones.
+  const shown = useRef(lines);
+  shown.current = lines;
+  const currentRow = (): RunRow | undefined => {
+    const line = shown.current[current.value];
     return line?.kind === "run" ? line.row : undefined;
   };
   const move = (by: number): void => {
     let next = current.value + by;
-    while (lines[next]?.kind === "group") next += by;
-    if (next >= 0 && next < lines.length) current.value = next;
+    while (shown.current[next]?.kind === "group") next += by;
+    if (next >= 0 && next < shown.current.length) current.value = next;
   };
-  useEffect(() =>
-    addKeys({
-      j: () => move(1),
-      k: () => move(-1),
-      x: () => rowAt(current.value) && toggle(rowAt(current.value)!.id),
-      Enter: () => rowAt(current.value) && go(["run", rowAt(current.value)!.id]),
-      c: compare,
-      "/": () => field.current?.focus(),
-    }),
+  useLayoutEffect(
+    () =>
+      addKeys({
+        j: () => move(1),
+        k: () => move(-1),
+        x: () => currentRow() && toggle(currentRow()!.id),
+        Enter: () => currentRow() && go(["run", currentRow()!.id]),
+        c: compare,
+        "/": () => field.current?.focus(),
+      }),
+    [],
   );
 
   return (

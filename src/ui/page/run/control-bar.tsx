@@ -1,6 +1,6 @@
 // The bar above a run: its state, how far the page is behind, and what one can ask of it.
 import { useSignal } from "@preact/signals";
-import { useEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
 import type { CommandRow, ControlHello, RunPage } from "../../wire.ts";
 import type { LiveRun } from "../data/run.ts";
 import { hello } from "../data/runs.ts";
@@ -111,7 +111,7 @@ function Buttons({ run, page, control, paused }: BarProps & { control: ControlHe
       onYes: (why) => ask("stop", { save: control.checkpoints }, why),
     };
   };
-  useEffect(() =>
+  useLayoutEffect(() =>
     addKeys({
       "Shift+P": pause,
       "Shift+N": () => paused && ask("step", { n: 1 }),
