@@ -385,6 +385,28 @@ describe("what a backward pass needs of an activation", () => {
     };
     return textOf(step, [f32(8, 64), f32(64, 4), f32(rows, 8)], options);
   };
+  it.each<[what: string, fn: (a: JaxArray, b: JaxArray) => JaxArray, a: Aval, b: Aval]>([
+    [
+      "an array in another shape",
+      (a, b) =>
+        np
+          .tanh(a.reshape([6]))
+          .mul(b)
+          .sum(),
+      f32(2, 3),
+      f32(6),
+    ],
+    ["a product in another shape", (a, b) => np.tanh(np.matmul(a, b).reshape([8])).sum(), f32(2, 3), f32(3, 4)],
+    ["a single number", (a, b) => np.tanh(a).mul(3).add(b), f32(), f32()],
+    ["one number in a row", (a, b) => np.tanh(a).mul(3).add(b).sum(), f32(1), f32(1)],
+  ])("has the types of its graph where tanh is of %s", (_, fn, a, b) => {
+    const both = (x: JaxArray, y: JaxArray): JaxArray[] => [
+      fn(x.ref, y.ref),
+      (grad(fn as never) as unknown as typeof fn)(x, y),
+    ];
+    expect(() => checkStableHlo(textOf(both, [a, b]))).not.toThrow();
+  });
+
   const tanhs = (text: string): number => text.match(/stablehlo.tanh/g)?.length ?? 0;
 
   it.each([undefined, "bf16"] as const)("is computed again from the product, in precision %s", (precision) => {

@@ -160,17 +160,14 @@ class ModuleWriter {
 
   /** XLA has an operation for tanh; its derivative is 1 − tanh². */
   #replace({ node, of, gradients }: Tanh): void {
-    const seenBy = (reader: Node, arg: Node): Value => {
-      const value = this.#recomputed.isLate(arg, reader) ? this.#late(arg) : this.#values.get(arg);
-      return this.#writer.convert(value!, "f32");
-    };
-    this.#instead.set(node, () => this.#writer.unary("tanh", this.#writer.convert(this.#valueOf(of)!, "f32")));
+    const seenNow = (arg: Node): Value => this.#writer.convert(this.#valueOf(arg)!, "f32");
+    this.#instead.set(node, () => this.#writer.unary("tanh", seenNow(of)));
     for (const { node: gradient, from } of gradients) {
       this.#instead.set(gradient, () => {
-        const result = seenBy(gradient, node);
+        const result = seenNow(node);
         const one = this.#writer.constant(1, result.shape, result.type);
         const derivative = this.#writer.binary("subtract", one, this.#writer.binary("multiply", result, result));
-        return this.#writer.binary("multiply", seenBy(gradient, from), derivative);
+        return this.#writer.binary("multiply", seenNow(from), derivative);
       });
     }
   }

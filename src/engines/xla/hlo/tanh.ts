@@ -1,8 +1,7 @@
 // Finds tanh in a graph, and its derivative. jax-js writes both as sums and quotients of an exponential; XLA has an operation
 // for it, with which the step of a transformer with GELU takes 2 % less time on a GPU.
 import type { Graph, MapOp, Node } from "../../lower/graph.ts";
-import { argOf, both, isMap } from "../../lower/match.ts";
-import { isWhole } from "../../lower/view.ts";
+import { argOf, both, isItself, isMap } from "../../lower/match.ts";
 
 export interface Tanh {
   /** The result, and what it is computed of. */
@@ -49,7 +48,7 @@ function partsOf(node: Node): Parts | undefined {
   if (!of || !less || !reciprocal || !isMap(e, "exp") || withNumber(argOf(reciprocal), "add", 1) !== e)
     return undefined;
   const positive = withNumber(argOf(e), "mul", 2);
-  const isOwn = both(positive, "mul", (a, b) => a === of && b === sign) !== undefined && isWhole(e.args[0]!.view);
+  const isOwn = both(positive, "mul", (a, b) => a === of && b === sign) !== undefined && isItself(e.args[0]!);
   return isOwn ? { of, sign, e, less, reciprocal } : undefined;
 }
 
@@ -78,8 +77,7 @@ function signed(sign: Node): Node | undefined {
   const [condition, negative, positive] = sign.args.map(({ node }) => node) as [Node, Node, Node];
   if (!isNumber(negative, 1) || !isNumber(positive, -1) || !isMap(condition, "less")) return undefined;
   const [of, zero] = condition.args.map(({ node }) => node) as [Node, Node];
-  return isNumber(zero, 0) &&
-    [...condition.args.slice(0, 1), ...sign.args.slice(0, 1)].every(({ view }) => isWhole(view))
+  return isNumber(zero, 0) && [...condition.args.slice(0, 1), ...sign.args.slice(0, 1)].every(isItself)
     ? of
     : undefined;
 }
@@ -90,5 +88,5 @@ const isNumber = (node: Node, value: number): boolean => node.op === "literal" &
 function withNumber(node: Node | undefined, fn: MapOp, value: number): Node | undefined {
   if (!isMap(node, fn)) return undefined;
   const other = node.args.find((arg) => !isNumber(arg.node, value));
-  return other && node.args.some((arg) => isNumber(arg.node, value)) && isWhole(other.view) ? other.node : undefined;
+  return other && node.args.some((arg) => isNumber(arg.node, value)) && isItself(other) ? other.node : undefined;
 }
